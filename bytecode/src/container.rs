@@ -1,0 +1,190 @@
+//! The program file (`.gbc`).
+//!
+//! ```text
+//! magic "\0gbc" | version u32 | sections u32 | table of sections | sections
+//! table entry: name [u8; 8] | offset u64 | length u64 | CRC-32 u32 | 0 u32
+//! ```
+//!
+//! All numbers are little endian. The sections are `code` (words), `meta`, `source` and `data`, the
+//! latter three in the postcard format. The CRCs find damage, [`crate::verify()`] finds malice.
+
+use crate::program::{Data, Meta, Program, SourcePlace};
+
+const MAGIC: [u8; 4] = *b"\0gbc";
+/// Version of the format and of the instruction set. A change to either changes it.
+pub const VERSION: u32 = 1;
+const NAMES: [&str; 4] = ["code", "meta", "source", "data"];
+const HEAD: usize = 12;
+const ENTRY: usize = 32;
+
+/// Why bytes are no program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ContainerError {
+    /// The magic is another file's.
+    #[error("not a gpu-run program: the file does not begin with \"\\0gbc\" (offset 0)")]
+    Foreign,
+    /// Made by another version.
+    #[error(
+        "program format version {found} at offset 4; this gpu-run reads version {VERSION}: translate the module again"
+    )]
+    Version {
+        /// Version of the file.
+        found: u32,
+    },
+    /// The file ends too early.
+    #[error("the file ends at offset {len}, but {what} needs bytes up to offset {end}")]
+    Truncated {
+        /// Length of the file.
+        len: usize,
+        /// Where the part would end.
+        end: u64,
+        /// The part that is cut.
+        what: String,
+    },
+    /// The table of sections is not as written by this version.
+    #[error("bad table of sections at offset {offset}: {what}")]
+    Table {
+        /// Offset in the file.
+        offset: usize,
+        /// What is wrong.
+        what: String,
+    },
+    /// A section's bytes changed.
+    #[error("section `{section}` at offset {offset} is damaged: its checksum differs")]
+    Checksum {
+        /// Section name.
+        section: &'static str,
+        /// Offset in the file.
+        offset: usize,
+    },
+    /// A section's bytes mean nothing.
+    #[error("section `{section}` at offset {offset} cannot be read: {what}")]
+    Section {
+        /// Section name.
+        section: &'static str,
+        /// Offset in the file.
+        offset: usize,
+        /// What is wrong.
+        what: String,
+    },
+}
+
+/// The file's bytes of a program.
+pub fn encode(program: &Program) -> Vec<u8> {
+    let code = program.code.iter().flat_map(|word| word.to_le_bytes()).collect();
+    let sections: [Vec<u8>; 4] = [
+        code,
+        to_bytes(&program.meta),
+        to_bytes(&program.source_map),
+        to_bytes(&program.data),
+    ];
+    let mut file = Vec::new();
+    file.extend(MAGIC);
+    file.extend(VERSION.to_le_bytes());
+    file.extend((sections.len() as u32).to_le_bytes());
+    let mut offset = HEAD + ENTRY * sections.len();
+    for (name, bytes) in NAMES.iter().zip(&sections) {
+        let mut padded = [0; 8];
+        padded[..name.len()].copy_from_slice(name.as_bytes());
+        file.extend(padded);
+        file.extend((offset as u64).to_le_bytes());
+        file.extend((bytes.len() as u64).to_le_bytes());
+        file.extend(crc32fast::hash(bytes).to_le_bytes());
+        file.extend(0u32.to_le_bytes());
+        offset += bytes.len();
+    }
+    for bytes in sections {
+        file.extend(bytes);
+    }
+    file
+}
+
+fn to_bytes<T: serde::Serialize>(value: &T) -> Vec<u8> {
+    postcard::to_stdvec(value).expect("plain data in memory can be written")
+}
+
+/// The program in a file's bytes. It is well formed, not yet verified.
+pub fn decode(file: &[u8]) -> Result<Program, ContainerError> {
+    if file.get(..4) != Some(&MAGIC[..]) {
+        return Err(ContainerError::Foreign);
+    }
+    let head = range(file, 0, HEAD as u64, "the header")?;
+    let found = u32_at(head, 4);
+    if found != VERSION {
+        return Err(ContainerError::Version { found });
+    }
+    if u32_at(head, 8) as usize != NAMES.len() {
+        let what = format!("{} sections, expected {}", u32_at(head, 8), NAMES.len());
+        return Err(ContainerError::Table { offset: 8, what });
+    }
+    let [code, meta, source, data] = [0, 1, 2, 3].map(|i| section(file, i));
+    let (code_offset, code) = code?;
+    if code.len() % 8 != 0 {
+        let what = format!("{} bytes are not a whole number of words", code.len());
+        return Err(ContainerError::Section {
+            section: "code",
+            offset: code_offset,
+            what,
+        });
+    }
+    Ok(Program {
+        code: code.chunks_exact(8).map(|word| u64_at(word, 0)).collect(),
+        meta: from_bytes::<Meta>("meta", meta?)?,
+        source_map: from_bytes::<Vec<SourcePlace>>("source", source?)?,
+        data: from_bytes::<Vec<Data>>("data", data?)?,
+    })
+}
+
+fn section(file: &[u8], index: usize) -> Result<(usize, &[u8]), ContainerError> {
+    let at = HEAD + ENTRY * index;
+    let entry = range(file, at as u64, ENTRY as u64, "the table of sections")?;
+    let section = NAMES[index];
+    let name = entry[..8].split(|byte| *byte == 0).next().unwrap_or_default();
+    if name != section.as_bytes() {
+        let what = format!(
+            "expected section `{section}`, found {:?}",
+            String::from_utf8_lossy(name)
+        );
+        return Err(ContainerError::Table { offset: at, what });
+    }
+    let (offset, len) = (u64_at(entry, 8), u64_at(entry, 16));
+    let bytes = range(file, offset, len, &format!("section `{section}`"))?;
+    if crc32fast::hash(bytes) != u32_at(entry, 24) {
+        return Err(ContainerError::Checksum {
+            section,
+            offset: offset as usize,
+        });
+    }
+    Ok((offset as usize, bytes))
+}
+
+fn from_bytes<T: serde::de::DeserializeOwned>(
+    section: &'static str,
+    (offset, bytes): (usize, &[u8]),
+) -> Result<T, ContainerError> {
+    let error = |what| ContainerError::Section { section, offset, what };
+    match postcard::take_from_bytes(bytes) {
+        Ok((value, [])) => Ok(value),
+        Ok((_, rest)) => Err(error(format!("{} bytes are left over", rest.len()))),
+        Err(cause) => Err(error(cause.to_string())),
+    }
+}
+
+fn range<'a>(file: &'a [u8], offset: u64, len: u64, what: &str) -> Result<&'a [u8], ContainerError> {
+    let end = offset.saturating_add(len);
+    file.get(offset.min(usize::MAX as u64) as usize..end.min(usize::MAX as u64) as usize)
+        .ok_or_else(|| ContainerError::Truncated {
+            len: file.len(),
+            end,
+            what: what.to_owned(),
+        })
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> u32 {
+    u32::from_le_bytes(bytes[at..at + 4].try_into().expect("four bytes"))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> u64 {
+    u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}

@@ -1,0 +1,106 @@
+//! Programs as text.
+
+use std::fmt::{self, Write};
+
+use crate::code::{Inst, br_table_offset, instructions};
+use crate::isa::{Class, Op, Operand, TrapKind};
+use crate::program::Program;
+
+/// The program's functions as text, one instruction a line:
+/// `word index: opcode operands ; offset in the wasm file`.
+pub fn disassemble(program: &Program) -> String {
+    let mut text = String::new();
+    write_program(&mut text, program).expect("a String takes all");
+    text
+}
+
+fn write_program(out: &mut String, program: &Program) -> fmt::Result {
+    let meta = &program.meta;
+    let imported = meta.imported_funcs();
+    for (index, function) in meta.functions.iter().enumerate() {
+        let name = meta.func_name(imported + index as u32);
+        let ty = meta.types.get(function.ty as usize).cloned().unwrap_or_default();
+        writeln!(
+            out,
+            "{}func {} {name} {ty}",
+            if index == 0 { "" } else { "\n" },
+            imported + index as u32
+        )?;
+        let (start, end) = (function.start as usize, function.end as usize);
+        let Some(code) = program.code.get(start..end) else {
+            writeln!(out, "  words {start}..{end} are outside of the code")?;
+            continue;
+        };
+        let mut last_offset = None;
+        for (pc, inst) in instructions(code) {
+            let at = (start + pc) as u32;
+            match inst {
+                Ok(inst) => write!(out, "{at:6}: {}", line(program, &inst, &code[pc..], at))?,
+                Err(error) => write!(out, "{at:6}: {error}")?,
+            }
+            let after = program.source_map.partition_point(|place| place.pc <= at);
+            let offset = after.checked_sub(1).map(|i| program.source_map[i].offset);
+            if let Some(offset) = offset.filter(|offset| *offset != u32::MAX && last_offset != Some(*offset)) {
+                write!(out, " ; {offset:#x}")?;
+                last_offset = Some(offset);
+            }
+            writeln!(out)?;
+        }
+    }
+    Ok(())
+}
+
+/// One instruction as text. `code` begins at it, `at` is its word index.
+fn line(program: &Program, inst: &Inst, code: &[u64], at: u32) -> String {
+    let info = inst.op.info();
+    let mut text = format!("{:<16}", info.name);
+    let target = |rel: i64| format!("@{}", at as i64 + rel);
+    let mut operands = Vec::new();
+    for (operand, arg) in info.operands.iter().zip(inst.args) {
+        operands.push(match operand {
+            Operand::Def(_) | Operand::Src(_) | Operand::DefRange | Operand::SrcRange | Operand::Base => {
+                format!("r{arg}")
+            }
+            Operand::Rel16 | Operand::Rel32 if inst.op == Op::Call => callee(program, at as i64 + arg),
+            Operand::Rel16 | Operand::Rel32 => target(arg),
+            Operand::Count => format!("x{arg}"),
+            Operand::Offset16 | Operand::Offset64 => format!("+{}", arg as u64),
+            Operand::Func => program.meta.func_name(arg as u32),
+            Operand::Memory => format!("memory{arg}"),
+            Operand::Table => format!("table{arg}"),
+            Operand::Global => format!("global{arg}"),
+            Operand::Type => format!("type{arg}"),
+            Operand::DataSegment => format!("data{arg}"),
+            Operand::ElemSegment => format!("elem{arg}"),
+            Operand::Trap => match TrapKind::from_number(arg as u16) {
+                Some(kind) => format!("\"{}\"", kind.text()),
+                None => format!("kind {arg}"),
+            },
+            Operand::Imm64 => format!("{:#x}", arg as u64),
+            Operand::Imm32 if inst.op == Op::Const32 => format!("{}", arg as i32),
+            Operand::Frame => format!("frame {arg}"),
+            Operand::Header => format!("header {arg}"),
+            Operand::Zero => continue,
+            _ => arg.to_string(),
+        });
+    }
+    text += &operands.join(", ");
+    if inst.op == Op::BrTable {
+        let targets = (0..inst.args[1] as usize).map(|i| target(br_table_offset(code, i) as i64));
+        text += &format!(" [{}]", targets.collect::<Vec<_>>().join(", "));
+    }
+    if info.class == Class::Control && inst.op == Op::CallIndirect {
+        let ty = program.meta.types.get(inst.args[3] as usize);
+        text += &format!(" {}", ty.cloned().unwrap_or_default());
+    }
+    text.truncate(text.trim_end().len());
+    text
+}
+
+fn callee(program: &Program, start: i64) -> String {
+    let functions = &program.meta.functions;
+    match functions.iter().position(|function| function.start as i64 == start) {
+        Some(index) => program.meta.func_name(program.meta.imported_funcs() + index as u32),
+        None => format!("@{start}"),
+    }
+}

@@ -1,0 +1,182 @@
+//! Text that is made from the opcode table: the kernel's header, its generated cases, the ISA page.
+
+use std::fmt::Write;
+
+use crate::isa::{Class, Mem, OpInfo, Operand, TABLE, TrapKind, Ty};
+
+/// The files made from the table: path in the repository and contents.
+pub fn files() -> Vec<(&'static str, String)> {
+    vec![
+        ("vm/kernel/generated/isa.h", header()),
+        ("vm/kernel/generated/cases.inc", cases()),
+        ("docs/src/isa.md", page()),
+    ]
+}
+
+const NOTE: &str = "Made from bytecode/src/isa.rs by `cargo run -p gpu-run-bytecode --bin isa-gen`.";
+
+fn c_name(name: &str) -> String {
+    name.replace('.', "_")
+}
+
+fn header() -> String {
+    let mut out = format!("// {NOTE}\n#pragma once\n\nnamespace gpu_run {{\n\nenum Op : unsigned short {{\n");
+    for info in TABLE {
+        _ = writeln!(
+            out,
+            "  OP_{} = {:#05x},  // {}",
+            c_name(info.name),
+            info.op as u16,
+            info.doc
+        );
+    }
+    out += "};\n\nenum TrapKind : unsigned short {\n  TRAP_None = 0,\n";
+    for (kind, name) in TrapKind::ALL {
+        _ = writeln!(out, "  TRAP_{name} = {},  // {}", *kind as u16, kind.text());
+    }
+    out += "};\n\n}  // namespace gpu_run\n";
+    out
+}
+
+/// Kernel expression that reads operand `index`.
+fn read(info: &OpInfo, index: usize) -> String {
+    let slot = match info.slot(index) {
+        slot @ 1..4 => format!("slot(w, {slot})"),
+        slot => format!("slot(x, {})", slot - 4),
+    };
+    match info.operands[index] {
+        Operand::Src(ty) if ty.units() == 2 => format!("get64({slot})"),
+        Operand::Src(_) => format!("get32({slot})"),
+        Operand::Imm16 if is_64(info) => format!("(u64)(i64)(i16){slot}"),
+        Operand::Imm16 => format!("(u32)(i32)(i16){slot}"),
+        _ => slot,
+    }
+}
+
+/// Whether the values that an immediate stands beside have 64 bits.
+fn is_64(info: &OpInfo) -> bool {
+    info.operands
+        .iter()
+        .any(|operand| matches!(operand, Operand::Src(ty) if ty.units() == 2))
+}
+
+fn write_back(info: &OpInfo, value: &str) -> String {
+    match info.operands[0] {
+        Operand::Def(ty) if ty.units() == 2 => format!("set64(slot(w, 1), {value});"),
+        _ => format!("set32(slot(w, 1), {value});"),
+    }
+}
+
+fn mem_type(mem: Mem) -> &'static str {
+    match mem {
+        Mem::i8 => "i8",
+        Mem::u8 => "u8",
+        Mem::i16 => "i16",
+        Mem::u16 => "u16",
+        Mem::i32 => "i32",
+        Mem::u32 => "u32",
+        Mem::u64 => "u64",
+    }
+}
+
+fn width(operand: Operand) -> &'static str {
+    match operand {
+        Operand::Def(ty) | Operand::Src(ty) if ty.units() == 2 => "64",
+        _ => "32",
+    }
+}
+
+fn cases() -> String {
+    let mut out = format!(
+        "// {NOTE}\n// Included in the switch of interpreter.h. `w` is the instruction's word, `x` its second one.\n"
+    );
+    for info in TABLE {
+        let name = c_name(info.name);
+        let args = |from: usize, to: usize| (from..to).map(|i| read(info, i)).collect::<Vec<_>>().join(", ");
+        let n = info.operands.len();
+        let second = if info.words() == 2 {
+            "u64 x = second_word(); "
+        } else {
+            ""
+        };
+        let body = match info.class {
+            Class::Control | Class::Gpu => continue,
+            Class::Pure => {
+                let function = name.trim_end_matches("_imm");
+                format!(
+                    "{second}{}",
+                    write_back(info, &format!("semantics::{function}({})", args(1, n)))
+                )
+            }
+            Class::Traps => {
+                format!(
+                    "TrapKind trap = TRAP_None; auto value = semantics::{name}({}, trap); if (trap) TRAP(trap); {}",
+                    args(1, n),
+                    write_back(info, "value")
+                )
+            }
+            Class::Branch => {
+                let (negate, function) = match name.strip_prefix("br_not_") {
+                    Some(rest) => ("!", rest),
+                    None => ("", name.trim_start_matches("br_")),
+                };
+                let function = function.trim_end_matches("_imm");
+                format!(
+                    "if ({negate}semantics::{function}({})) BRANCH((i16)slot(w, 3));",
+                    args(0, n - 1)
+                )
+            }
+            Class::Load(mem) => format!("LOAD({}, {})", mem_type(mem), width(info.operands[0])),
+            Class::Store(mem) => format!("STORE({}, {})", mem_type(mem), width(info.operands[1])),
+            Class::LoadFar(mem) => format!("LOAD_FAR({}, {})", mem_type(mem), width(info.operands[0])),
+            Class::StoreFar(mem) => format!("STORE_FAR({}, {})", mem_type(mem), width(info.operands[1])),
+        };
+        let step = if info.words() == 2 { "NEXT2;" } else { "NEXT;" };
+        _ = writeln!(out, "case OP_{name}: {{ {body} {step} }}");
+    }
+    out
+}
+
+fn page() -> String {
+    let mut out = format!(
+        "<!-- {NOTE} -->\n\n# Instruction set\n\nAn instruction is one 64-bit word: the opcode in the low 16 bits, then three 16-bit slots; an \
+         opcode with more operands has a second word with four. Registers are units of 4 bytes, numbered from the frame's start; a 64-bit value takes two. \
+         A branch distance counts words from the branch itself. In the descriptions, `a`, `b`, `c` … are the operands in order.\n\n\
+         | number | opcode | operands | what it does |\n|---|---|---|---|\n"
+    );
+    for info in TABLE {
+        let operands: Vec<_> = info.operands.iter().map(|operand| operand_name(*operand)).collect();
+        _ = writeln!(
+            out,
+            "| {:#05x} | `{}` | {} | {} |",
+            info.op as u16,
+            info.name,
+            operands.join(", "),
+            info.doc.replace('|', "\\|")
+        );
+    }
+    out += "\n## Traps\n\n| number | kind | message |\n|---|---|---|\n";
+    for (kind, name) in TrapKind::ALL {
+        _ = writeln!(out, "| {} | {name} | {} |", *kind as u16, kind.text());
+    }
+    out
+}
+
+fn operand_name(operand: Operand) -> String {
+    let ty = |ty: Ty| format!("{ty:?}").to_lowercase();
+    match operand {
+        Operand::Def(t) => format!("→{}", ty(t)),
+        Operand::Src(t) => ty(t),
+        Operand::Imm16 => "imm16".into(),
+        Operand::Offset16 => "offset16".into(),
+        Operand::Imm32 | Operand::ImmS32 => "imm32".into(),
+        Operand::Imm64 => "imm64".into(),
+        Operand::Offset64 => "offset64".into(),
+        Operand::Rel16 => "branch16".into(),
+        Operand::Rel32 => "branch32".into(),
+        Operand::TableLen => "count, then offsets".into(),
+        Operand::DefRange => "→range".into(),
+        Operand::SrcRange => "range".into(),
+        other => format!("{other:?}").to_lowercase(),
+    }
+}

@@ -1,0 +1,713 @@
+//! The instruction set: one table, from which everything that lists opcodes is made.
+//!
+//! A row is `number Name "text" [operands] class "what it does";`. In the description `a`, `b`, `c`
+//! are the operands in order. From the rows come [`Op`] and [`OpInfo`] here, and through
+//! [`crate::generate`] the kernel's C++ header, its cases of pure opcodes and the ISA page.
+//!
+//! An instruction is one 64-bit word: the opcode in the low 16 bits, then three 16-bit slots. An
+//! opcode with more operands has a second word with four slots. 32-bit operands lie in the upper
+//! half of a word or in a half of the second; 64-bit operands are the second word. `br_table` is
+//! followed by its offsets, two to a word.
+//!
+//! Registers are units of 4 bytes, numbered from the frame's start. A 64-bit value takes two units.
+
+use Class::*;
+use Operand::*;
+use Ty::*;
+
+/// Type of a register operand. `B32` and `B64` are values of that width whose type does not matter.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Ty {
+    I32,
+    I64,
+    F32,
+    F64,
+    B32,
+    B64,
+    /// A function or host reference: 0 is null, n + 1 refers to n.
+    Ref,
+}
+
+impl Ty {
+    /// Units of 4 bytes that a value takes.
+    pub const fn units(self) -> u32 {
+        match self {
+            I32 | F32 | B32 | Ref => 1,
+            I64 | F64 | B64 => 2,
+        }
+    }
+}
+
+/// Type of a value in memory, as loads and stores see it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs, non_camel_case_types)]
+pub enum Mem {
+    i8,
+    u8,
+    i16,
+    u16,
+    i32,
+    u32,
+    u64,
+}
+
+impl Mem {
+    /// Size in bytes.
+    pub const fn size(self) -> u32 {
+        match self {
+            Mem::i8 | Mem::u8 => 1,
+            Mem::i16 | Mem::u16 => 2,
+            Mem::i32 | Mem::u32 => 4,
+            Mem::u64 => 8,
+        }
+    }
+}
+
+/// Meaning of an operand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Operand {
+    /// Register written.
+    Def(Ty),
+    /// Register read.
+    Src(Ty),
+    /// Signed 16-bit constant.
+    Imm16,
+    /// Unsigned 16-bit constant: an offset of a load or store.
+    Offset16,
+    /// 32 bits of any meaning.
+    Imm32,
+    /// Signed 32-bit constant.
+    ImmS32,
+    /// 64 bits of any meaning.
+    Imm64,
+    /// 64-bit offset of a load or store.
+    Offset64,
+    /// Jump distance in words from this instruction, 16 or 32 bits.
+    Rel16,
+    /// Jump distance, 32 bits.
+    Rel32,
+    /// Number of `br_table` offsets.
+    TableLen,
+    /// Unit at which the callee's frame begins: its parameters lie there, its results come there.
+    Base,
+    /// First unit of a range written; a [`Operand::Count`] follows.
+    DefRange,
+    /// First unit of a range read; a [`Operand::Count`] follows.
+    SrcRange,
+    /// Number of units in the ranges before it.
+    Count,
+    /// Units of a frame.
+    Frame,
+    /// Unit of the frame's header: return pc, then caller's base and header.
+    Header,
+    /// Index of a memory.
+    Memory,
+    /// Index of a table.
+    Table,
+    /// Index of a global.
+    Global,
+    /// Index of a function (imports first).
+    Func,
+    /// Index of a type.
+    Type,
+    /// Index of a data segment.
+    DataSegment,
+    /// Index of an element segment.
+    ElemSegment,
+    /// Number of a [`crate::TrapKind`].
+    Trap,
+    /// Not used, 0.
+    Zero,
+}
+
+impl Operand {
+    /// 16-bit slots that the operand takes.
+    pub const fn slots(self) -> usize {
+        match self {
+            Imm64 | Offset64 => 4,
+            Imm32 | ImmS32 | Rel32 | TableLen | Global | Func | Type | DataSegment | ElemSegment => 2,
+            _ => 1,
+        }
+    }
+}
+
+/// How an opcode's kernel case and its checks come to be.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Class {
+    /// Written by hand.
+    Control,
+    /// A GPU opcode, importable from module `gpu_run_v1` under its name. Written by hand.
+    Gpu,
+    /// Result depends on operands alone: the case is generated around a function of `semantics.h`.
+    Pure,
+    /// As `Pure`, but the function may report a trap.
+    Traps,
+    /// Branches if the pure comparison that its name ends in holds.
+    Branch,
+    /// Load of a memory type from memory 0.
+    Load(Mem),
+    /// Store of a memory type to memory 0.
+    Store(Mem),
+    /// Load with memory index and 64-bit offset.
+    LoadFar(Mem),
+    /// Store with memory index and 64-bit offset.
+    StoreFar(Mem),
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct OpInfo {
+    /// The opcode.
+    pub op: Op,
+    /// Name in disassembly, and for GPU opcodes the import name.
+    pub name: &'static str,
+    /// Operands in order.
+    pub operands: &'static [Operand],
+    /// Kind of opcode.
+    pub class: Class,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+const MAX_SLOTS: usize = 8;
+
+impl OpInfo {
+    /// Slot (0 is the opcode's own) at which operand `index` begins.
+    pub const fn slot(&self, index: usize) -> usize {
+        let mut slot = 1usize;
+        let mut i = 0;
+        loop {
+            let width = self.operands[i].slots();
+            // 32-bit operands start at an even slot, 64-bit ones at the second word.
+            slot = if width == 4 { 4 } else { slot.next_multiple_of(width) };
+            if i == index {
+                return slot;
+            }
+            slot += width;
+            i += 1;
+        }
+    }
+
+    /// Words that the instruction takes, without `br_table`'s offsets.
+    pub const fn words(&self) -> usize {
+        let n = self.operands.len();
+        if n == 0 {
+            return 1;
+        }
+        let end = self.slot(n - 1) + self.operands[n - 1].slots();
+        assert!(end <= MAX_SLOTS);
+        if end > 4 { 2 } else { 1 }
+    }
+}
+
+/// Short spellings for the rows.
+mod spell {
+    use super::{Operand, Operand::*, Ty};
+    macro_rules! spell {
+        ($($name:ident = $value:expr;)*) => { $(pub const $name: Operand = $value;)* };
+    }
+    spell! {
+        I32 = Src(Ty::I32); I64 = Src(Ty::I64); F32 = Src(Ty::F32); F64 = Src(Ty::F64);
+        B32 = Src(Ty::B32); B64 = Src(Ty::B64); REF = Src(Ty::Ref);
+        DI32 = Def(Ty::I32); DI64 = Def(Ty::I64); DF32 = Def(Ty::F32); DF64 = Def(Ty::F64);
+        DB32 = Def(Ty::B32); DB64 = Def(Ty::B64); DREF = Def(Ty::Ref);
+        S16 = Imm16; U16 = Offset16; U32 = Imm32; S32 = ImmS32; X64 = Imm64; FAR = Offset64;
+        R16 = Rel16; R32 = Rel32; LEN = TableLen;
+        BASE = Base; DRANGE = DefRange; RANGE = SrcRange; COUNT = Count;
+        FRAME = Frame; HEADER = Header; NONE = Zero; TRAP = Trap;
+        MEMORY = Memory; TABLE = Table; GLOBAL = Global; FUNC = Func; TYPE = Type;
+        DATA = DataSegment; ELEM = ElemSegment;
+    }
+}
+
+macro_rules! table {
+    ($($number:literal $op:ident $name:literal [$($operand:ident),*] $class:ident $(($mem:ident))? $doc:literal;)*) => {
+        /// An opcode. Its number is its value.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Op {
+            $(#[doc = $doc] $op = $number,)*
+        }
+
+        /// Every row, in order of the opcode's number.
+        pub const TABLE: &[OpInfo] = &[$(OpInfo {
+            op: Op::$op,
+            name: $name,
+            operands: &[$(spell::$operand),*],
+            class: $class $((Mem::$mem))?,
+            doc: $doc,
+        }),*];
+    };
+}
+
+table! {
+
+    // Control
+    0x000 Trap "trap" [TRAP] Control "stop with trap kind a";
+    0x001 Enter "enter" [FRAME, HEADER, NONE] Control "head of a function, read by calls: frame of a units, header at unit b; c is 0";
+    0x002 Jump "jump" [R32] Control "pc += a";
+    0x003 BrIf "br_if" [I32, R32] Control "if a != 0: pc += b";
+    0x004 BrUnless "br_unless" [I32, R32] Control "if a == 0: pc += b";
+    0x005 BrTable "br_table" [I32, LEN] Control "pc += entry min(a, b - 1) of the b 32-bit offsets in the words that follow";
+    0x006 Return "return" [HEADER, RANGE, COUNT] Control "copy c units from b to unit 0, drop the frame whose header is a, pc = caller's";
+    0x007 Call "call" [BASE, R32] Control "call the function whose head is at pc + b, frame at unit a";
+    0x008 CallIndirect "call_indirect" [BASE, I32, TABLE, TYPE] Control "call element b of table c, frame at unit a; traps unless its type is type d";
+    0x009 CallImport "call_import" [BASE, FUNC] Control "call function b of the instance (an import), frame at unit a";
+    0x00a BridgeReturn "bridge_return" [] Control "return through a bridge: from a frame in another register segment or instance; never in a program";
+    0x00c ThreadEnd "thread_end" [] Control "return from the first frame of a thread; never in a program";
+
+    // Moves
+    0x010 Copy32 "copy32" [DB32, B32] Pure "a = b";
+    0x011 Copy64 "copy64" [DB64, B64] Pure "a = b";
+    0x012 CopyRange "copy_range" [DRANGE, RANGE, COUNT] Control "copy c units from b to a, ascending";
+    0x013 Zero "zero" [DRANGE, COUNT] Control "set b units from a to 0";
+    0x014 Const32 "const32" [DB32, U32] Control "a = b";
+    0x015 Const64S "const64_s" [DB64, S32] Control "a = b, sign extended";
+    0x016 Const64 "const64" [DB64, X64] Control "a = b";
+    0x017 Select32 "select32" [DB32, B32, B32, I32] Pure "a = d != 0 ? b : c";
+    0x018 Select64 "select64" [DB64, B64, B64, I32] Pure "a = d != 0 ? b : c";
+    0x019 GlobalGet32 "global_get32" [DB32, GLOBAL] Control "a = global b";
+    0x01a GlobalGet64 "global_get64" [DB64, GLOBAL] Control "a = global b";
+    0x01b GlobalSet32 "global_set32" [B32, GLOBAL] Control "global b = a";
+    0x01c GlobalSet64 "global_set64" [B64, GLOBAL] Control "global b = a";
+    0x01d StackPointerSet "stack_pointer_set" [I32, GLOBAL] Control "global b = a; traps if a is below the thread's stack limit";
+
+    // Memories, tables, segments
+    0x028 MemorySize "memory.size" [DI32, MEMORY] Control "a = size of memory b in pages";
+    0x029 MemoryGrow "memory.grow" [DI32, I32, MEMORY] Control "a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot";
+    0x02a MemoryCopy "memory.copy" [I32, I32, I32, MEMORY, MEMORY] Control "copy c bytes from b in memory e to a in memory d";
+    0x02b MemoryFill "memory.fill" [I32, I32, I32, MEMORY] Control "set c bytes from a in memory d to b";
+    0x02c MemoryInit "memory.init" [I32, I32, I32, MEMORY, DATA] Control "copy c bytes from b of data segment e to a in memory d";
+    0x02d DataDrop "data.drop" [DATA] Control "forget data segment a";
+    0x02e TableGet "table.get" [DREF, I32, TABLE] Control "a = element b of table c";
+    0x02f TableSet "table.set" [I32, REF, TABLE] Control "element a of table c = b";
+    0x030 TableSize "table.size" [DI32, TABLE] Control "a = size of table b";
+    0x031 TableGrow "table.grow" [DI32, I32, REF, TABLE] Control "a = size of table d, then grow it by b elements c; a = -1 if it cannot";
+    0x032 TableFill "table.fill" [I32, REF, I32, TABLE] Control "set c elements from a of table d to b";
+    0x033 TableCopy "table.copy" [I32, I32, I32, TABLE, TABLE] Control "copy c elements from b of table e to a of table d";
+    0x034 TableInit "table.init" [I32, I32, I32, TABLE, ELEM] Control "copy c elements from b of element segment e to a of table d";
+    0x035 ElemDrop "elem.drop" [ELEM] Control "forget element segment a";
+    0x036 RefFunc "ref.func" [DREF, FUNC] Control "a = reference to function b of the instance";
+    0x037 RefIsNull "ref.is_null" [DI32, REF] Pure "a = b is null";
+
+    // GPU opcodes: numbers are fixed, names are imports of module `gpu_run_v1`
+    0x050 Gid "gid" [DI32] Gpu "a = id of this thread, from 0";
+    0x051 Time "time" [DI64] Gpu "a = monotonic clock in nanoseconds";
+    0x054 AtomicAdd "atomic_add" [DI32, I32, I32] Gpu "a = u32 at b, then add c to it; sequentially consistent";
+    0x055 ThreadCount "thread_count" [DI32] Gpu "a = number of threads of the process";
+    0x056 WallTime "wall_time" [DI64] Gpu "a = nanoseconds since the Unix epoch";
+    0x057 Sleep "sleep" [I64] Gpu "park the thread for a nanoseconds";
+    0x058 Exit "exit" [I32] Gpu "end the process with exit code a";
+    0x059 PanicExit "panic_exit" [] Gpu "end the process after a panic was reported: exit code 101";
+    0x05a Memcmp "memcmp" [DI32, I32, I32, I32] Gpu "a = difference of the first unequal byte pair of the d bytes at b and c, else 0";
+    0x060 Alloc "alloc" [DI32, I32, I32] Gpu "a = new block of b bytes aligned to c, or 0";
+    0x061 Dealloc "dealloc" [I32, I32, I32] Gpu "free the block a of b bytes aligned to c";
+    0x062 Realloc "realloc" [DI32, I32, I32, I32, I32] Gpu "a = block b of c bytes aligned to d, moved to e bytes, or 0 and b unchanged";
+    0x063 AllocZero "alloc_zero" [DI32, I32, I32] Gpu "a = new zeroed block of b bytes aligned to c, or 0";
+    0x078 Print "print" [I32, I32, I32] Gpu "append c bytes at b to the thread's open record of stream a (1 stdout, 2 stderr)";
+    0x079 PrintEnd "print_end" [I32] Gpu "close the thread's record of stream a: it is written as one piece";
+    0x083 AtomicInc "atomic_inc" [DI32, I32] Gpu "a = u32 at b, then add 1 to it; sequentially consistent";
+    0x084 AtomicDec "atomic_dec" [DI32, I32] Gpu "a = u32 at b, then subtract 1 from it; sequentially consistent";
+    0x085 AtomicCas "atomic_cas" [DI32, I32, I32, I32] Gpu "a = u32 at b; if it was c it becomes d; sequentially consistent";
+
+    // i32 arithmetic
+    0x100 I32Add "i32.add" [DI32, I32, I32] Pure "a = b + c";
+    0x101 I32Sub "i32.sub" [DI32, I32, I32] Pure "a = b - c";
+    0x102 I32Mul "i32.mul" [DI32, I32, I32] Pure "a = b * c";
+    0x103 I32And "i32.and" [DI32, I32, I32] Pure "a = b & c";
+    0x104 I32Or "i32.or" [DI32, I32, I32] Pure "a = b | c";
+    0x105 I32Xor "i32.xor" [DI32, I32, I32] Pure "a = b ^ c";
+    0x106 I32Shl "i32.shl" [DI32, I32, I32] Pure "a = b << c";
+    0x107 I32ShrS "i32.shr_s" [DI32, I32, I32] Pure "a = b >> c, signed";
+    0x108 I32ShrU "i32.shr_u" [DI32, I32, I32] Pure "a = b >> c, unsigned";
+    0x109 I32Rotl "i32.rotl" [DI32, I32, I32] Pure "a = b rotated left by c";
+    0x10a I32Rotr "i32.rotr" [DI32, I32, I32] Pure "a = b rotated right by c";
+    0x10b I32DivS "i32.div_s" [DI32, I32, I32] Traps "a = b / c, signed; traps if c is 0 or on overflow";
+    0x10c I32DivU "i32.div_u" [DI32, I32, I32] Traps "a = b / c, unsigned; traps if c is 0";
+    0x10d I32RemS "i32.rem_s" [DI32, I32, I32] Traps "a = b % c, signed; traps if c is 0";
+    0x10e I32RemU "i32.rem_u" [DI32, I32, I32] Traps "a = b % c, unsigned; traps if c is 0";
+    0x10f I32AddImm "i32.add_imm" [DI32, I32, S16] Pure "a = b + c";
+    0x110 I32MulImm "i32.mul_imm" [DI32, I32, S16] Pure "a = b * c";
+    0x111 I32AndImm "i32.and_imm" [DI32, I32, S16] Pure "a = b & c";
+    0x112 I32OrImm "i32.or_imm" [DI32, I32, S16] Pure "a = b | c";
+    0x113 I32XorImm "i32.xor_imm" [DI32, I32, S16] Pure "a = b ^ c";
+    0x114 I32ShlImm "i32.shl_imm" [DI32, I32, S16] Pure "a = b << c";
+    0x115 I32ShrSImm "i32.shr_s_imm" [DI32, I32, S16] Pure "a = b >> c, signed";
+    0x116 I32ShrUImm "i32.shr_u_imm" [DI32, I32, S16] Pure "a = b >> c, unsigned";
+    0x117 I32RotlImm "i32.rotl_imm" [DI32, I32, S16] Pure "a = b rotated left by c";
+    0x118 I32Clz "i32.clz" [DI32, I32] Pure "a = leading zero bits of b";
+    0x119 I32Ctz "i32.ctz" [DI32, I32] Pure "a = trailing zero bits of b";
+    0x11a I32Popcnt "i32.popcnt" [DI32, I32] Pure "a = one bits of b";
+    0x11b I32Eqz "i32.eqz" [DI32, I32] Pure "a = b == 0";
+    0x11c I32Extend8S "i32.extend8_s" [DI32, I32] Pure "a = low 8 bits of b, sign extended";
+    0x11d I32Extend16S "i32.extend16_s" [DI32, I32] Pure "a = low 16 bits of b, sign extended";
+    0x11e I32Eq "i32.eq" [DI32, I32, I32] Pure "a = b == c";
+    0x11f I32Ne "i32.ne" [DI32, I32, I32] Pure "a = b != c";
+    0x120 I32LtS "i32.lt_s" [DI32, I32, I32] Pure "a = b < c, signed";
+    0x121 I32LtU "i32.lt_u" [DI32, I32, I32] Pure "a = b < c, unsigned";
+    0x122 I32LeS "i32.le_s" [DI32, I32, I32] Pure "a = b <= c, signed";
+    0x123 I32LeU "i32.le_u" [DI32, I32, I32] Pure "a = b <= c, unsigned";
+    0x124 I32EqImm "i32.eq_imm" [DI32, I32, S16] Pure "a = b == c";
+    0x125 I32NeImm "i32.ne_imm" [DI32, I32, S16] Pure "a = b != c";
+    0x126 I32LtSImm "i32.lt_s_imm" [DI32, I32, S16] Pure "a = b < c, signed";
+    0x127 I32LtUImm "i32.lt_u_imm" [DI32, I32, S16] Pure "a = b < c, unsigned";
+    0x128 I32GtSImm "i32.gt_s_imm" [DI32, I32, S16] Pure "a = b > c, signed";
+    0x129 I32GtUImm "i32.gt_u_imm" [DI32, I32, S16] Pure "a = b > c, unsigned";
+    0x12a I32Shl1Add "i32.shl1_add" [DI32, I32, I32] Pure "a = (b << 1) + c";
+    0x12b I32Shl2Add "i32.shl2_add" [DI32, I32, I32] Pure "a = (b << 2) + c";
+    0x12c I32Shl3Add "i32.shl3_add" [DI32, I32, I32] Pure "a = (b << 3) + c";
+    0x12d I32Shl4Add "i32.shl4_add" [DI32, I32, I32] Pure "a = (b << 4) + c";
+
+    // i64 arithmetic
+    0x140 I64Add "i64.add" [DI64, I64, I64] Pure "a = b + c";
+    0x141 I64Sub "i64.sub" [DI64, I64, I64] Pure "a = b - c";
+    0x142 I64Mul "i64.mul" [DI64, I64, I64] Pure "a = b * c";
+    0x143 I64And "i64.and" [DI64, I64, I64] Pure "a = b & c";
+    0x144 I64Or "i64.or" [DI64, I64, I64] Pure "a = b | c";
+    0x145 I64Xor "i64.xor" [DI64, I64, I64] Pure "a = b ^ c";
+    0x146 I64Shl "i64.shl" [DI64, I64, I64] Pure "a = b << c";
+    0x147 I64ShrS "i64.shr_s" [DI64, I64, I64] Pure "a = b >> c, signed";
+    0x148 I64ShrU "i64.shr_u" [DI64, I64, I64] Pure "a = b >> c, unsigned";
+    0x149 I64Rotl "i64.rotl" [DI64, I64, I64] Pure "a = b rotated left by c";
+    0x14a I64Rotr "i64.rotr" [DI64, I64, I64] Pure "a = b rotated right by c";
+    0x14b I64DivS "i64.div_s" [DI64, I64, I64] Traps "a = b / c, signed; traps if c is 0 or on overflow";
+    0x14c I64DivU "i64.div_u" [DI64, I64, I64] Traps "a = b / c, unsigned; traps if c is 0";
+    0x14d I64RemS "i64.rem_s" [DI64, I64, I64] Traps "a = b % c, signed; traps if c is 0";
+    0x14e I64RemU "i64.rem_u" [DI64, I64, I64] Traps "a = b % c, unsigned; traps if c is 0";
+    0x14f I64AddImm "i64.add_imm" [DI64, I64, S16] Pure "a = b + c";
+    0x150 I64MulImm "i64.mul_imm" [DI64, I64, S16] Pure "a = b * c";
+    0x151 I64AndImm "i64.and_imm" [DI64, I64, S16] Pure "a = b & c";
+    0x152 I64OrImm "i64.or_imm" [DI64, I64, S16] Pure "a = b | c";
+    0x153 I64XorImm "i64.xor_imm" [DI64, I64, S16] Pure "a = b ^ c";
+    0x154 I64ShlImm "i64.shl_imm" [DI64, I64, S16] Pure "a = b << c";
+    0x155 I64ShrSImm "i64.shr_s_imm" [DI64, I64, S16] Pure "a = b >> c, signed";
+    0x156 I64ShrUImm "i64.shr_u_imm" [DI64, I64, S16] Pure "a = b >> c, unsigned";
+    0x157 I64RotlImm "i64.rotl_imm" [DI64, I64, S16] Pure "a = b rotated left by c";
+    0x158 I64Clz "i64.clz" [DI64, I64] Pure "a = leading zero bits of b";
+    0x159 I64Ctz "i64.ctz" [DI64, I64] Pure "a = trailing zero bits of b";
+    0x15a I64Popcnt "i64.popcnt" [DI64, I64] Pure "a = one bits of b";
+    0x15b I64Eqz "i64.eqz" [DI32, I64] Pure "a = b == 0";
+    0x15c I64Extend8S "i64.extend8_s" [DI64, I64] Pure "a = low 8 bits of b, sign extended";
+    0x15d I64Extend16S "i64.extend16_s" [DI64, I64] Pure "a = low 16 bits of b, sign extended";
+    0x15e I64Extend32S "i64.extend32_s" [DI64, I64] Pure "a = low 32 bits of b, sign extended";
+    0x15f I64Eq "i64.eq" [DI32, I64, I64] Pure "a = b == c";
+    0x160 I64Ne "i64.ne" [DI32, I64, I64] Pure "a = b != c";
+    0x161 I64LtS "i64.lt_s" [DI32, I64, I64] Pure "a = b < c, signed";
+    0x162 I64LtU "i64.lt_u" [DI32, I64, I64] Pure "a = b < c, unsigned";
+    0x163 I64LeS "i64.le_s" [DI32, I64, I64] Pure "a = b <= c, signed";
+    0x164 I64LeU "i64.le_u" [DI32, I64, I64] Pure "a = b <= c, unsigned";
+    0x165 I64EqImm "i64.eq_imm" [DI32, I64, S16] Pure "a = b == c";
+    0x166 I64NeImm "i64.ne_imm" [DI32, I64, S16] Pure "a = b != c";
+    0x167 I64LtSImm "i64.lt_s_imm" [DI32, I64, S16] Pure "a = b < c, signed";
+    0x168 I64LtUImm "i64.lt_u_imm" [DI32, I64, S16] Pure "a = b < c, unsigned";
+    0x169 I64GtSImm "i64.gt_s_imm" [DI32, I64, S16] Pure "a = b > c, signed";
+    0x16a I64GtUImm "i64.gt_u_imm" [DI32, I64, S16] Pure "a = b > c, unsigned";
+
+    // f32 arithmetic: IEEE 754, round to nearest even, every NaN result canonical (neg, abs and copysign keep NaN bits)
+    0x180 F32Add "f32.add" [DF32, F32, F32] Pure "a = b + c";
+    0x181 F32Sub "f32.sub" [DF32, F32, F32] Pure "a = b - c";
+    0x182 F32Mul "f32.mul" [DF32, F32, F32] Pure "a = b * c";
+    0x183 F32Div "f32.div" [DF32, F32, F32] Pure "a = b / c";
+    0x184 F32Min "f32.min" [DF32, F32, F32] Pure "a = minimum of b and c";
+    0x185 F32Max "f32.max" [DF32, F32, F32] Pure "a = maximum of b and c";
+    0x186 F32Copysign "f32.copysign" [DF32, F32, F32] Pure "a = b with the sign of c";
+    0x187 F32Abs "f32.abs" [DF32, F32] Pure "a = b without its sign";
+    0x188 F32Neg "f32.neg" [DF32, F32] Pure "a = b with its sign changed";
+    0x189 F32Ceil "f32.ceil" [DF32, F32] Pure "a = b rounded up";
+    0x18a F32Floor "f32.floor" [DF32, F32] Pure "a = b rounded down";
+    0x18b F32Trunc "f32.trunc" [DF32, F32] Pure "a = b rounded to zero";
+    0x18c F32Nearest "f32.nearest" [DF32, F32] Pure "a = b rounded to nearest even";
+    0x18d F32Sqrt "f32.sqrt" [DF32, F32] Pure "a = square root of b";
+    0x18e F32Eq "f32.eq" [DI32, F32, F32] Pure "a = b == c";
+    0x18f F32Ne "f32.ne" [DI32, F32, F32] Pure "a = b != c";
+    0x190 F32Lt "f32.lt" [DI32, F32, F32] Pure "a = b < c";
+    0x191 F32Le "f32.le" [DI32, F32, F32] Pure "a = b <= c";
+
+    // f64 arithmetic: IEEE 754, round to nearest even, every NaN result canonical (neg, abs and copysign keep NaN bits)
+    0x1a0 F64Add "f64.add" [DF64, F64, F64] Pure "a = b + c";
+    0x1a1 F64Sub "f64.sub" [DF64, F64, F64] Pure "a = b - c";
+    0x1a2 F64Mul "f64.mul" [DF64, F64, F64] Pure "a = b * c";
+    0x1a3 F64Div "f64.div" [DF64, F64, F64] Pure "a = b / c";
+    0x1a4 F64Min "f64.min" [DF64, F64, F64] Pure "a = minimum of b and c";
+    0x1a5 F64Max "f64.max" [DF64, F64, F64] Pure "a = maximum of b and c";
+    0x1a6 F64Copysign "f64.copysign" [DF64, F64, F64] Pure "a = b with the sign of c";
+    0x1a7 F64Abs "f64.abs" [DF64, F64] Pure "a = b without its sign";
+    0x1a8 F64Neg "f64.neg" [DF64, F64] Pure "a = b with its sign changed";
+    0x1a9 F64Ceil "f64.ceil" [DF64, F64] Pure "a = b rounded up";
+    0x1aa F64Floor "f64.floor" [DF64, F64] Pure "a = b rounded down";
+    0x1ab F64Trunc "f64.trunc" [DF64, F64] Pure "a = b rounded to zero";
+    0x1ac F64Nearest "f64.nearest" [DF64, F64] Pure "a = b rounded to nearest even";
+    0x1ad F64Sqrt "f64.sqrt" [DF64, F64] Pure "a = square root of b";
+    0x1ae F64Eq "f64.eq" [DI32, F64, F64] Pure "a = b == c";
+    0x1af F64Ne "f64.ne" [DI32, F64, F64] Pure "a = b != c";
+    0x1b0 F64Lt "f64.lt" [DI32, F64, F64] Pure "a = b < c";
+    0x1b1 F64Le "f64.le" [DI32, F64, F64] Pure "a = b <= c";
+
+    // Conversions
+    0x1c0 I32WrapI64 "i32.wrap_i64" [DI32, I64] Pure "a = low 32 bits of b";
+    0x1c1 I64ExtendI32S "i64.extend_i32_s" [DI64, I32] Pure "a = b, sign extended";
+    0x1c2 I64ExtendI32U "i64.extend_i32_u" [DI64, I32] Pure "a = b, zero extended";
+    0x1c3 I32TruncF32S "i32.trunc_f32_s" [DI32, F32] Traps "a = b truncated; traps if NaN or out of range";
+    0x1c4 I32TruncF32U "i32.trunc_f32_u" [DI32, F32] Traps "a = b truncated; traps if NaN or out of range";
+    0x1c5 I32TruncF64S "i32.trunc_f64_s" [DI32, F64] Traps "a = b truncated; traps if NaN or out of range";
+    0x1c6 I32TruncF64U "i32.trunc_f64_u" [DI32, F64] Traps "a = b truncated; traps if NaN or out of range";
+    0x1c7 I64TruncF32S "i64.trunc_f32_s" [DI64, F32] Traps "a = b truncated; traps if NaN or out of range";
+    0x1c8 I64TruncF32U "i64.trunc_f32_u" [DI64, F32] Traps "a = b truncated; traps if NaN or out of range";
+    0x1c9 I64TruncF64S "i64.trunc_f64_s" [DI64, F64] Traps "a = b truncated; traps if NaN or out of range";
+    0x1ca I64TruncF64U "i64.trunc_f64_u" [DI64, F64] Traps "a = b truncated; traps if NaN or out of range";
+    0x1cb I32TruncSatF32S "i32.trunc_sat_f32_s" [DI32, F32] Pure "a = b truncated and saturated; 0 if NaN";
+    0x1cc I32TruncSatF32U "i32.trunc_sat_f32_u" [DI32, F32] Pure "a = b truncated and saturated; 0 if NaN";
+    0x1cd I32TruncSatF64S "i32.trunc_sat_f64_s" [DI32, F64] Pure "a = b truncated and saturated; 0 if NaN";
+    0x1ce I32TruncSatF64U "i32.trunc_sat_f64_u" [DI32, F64] Pure "a = b truncated and saturated; 0 if NaN";
+    0x1cf I64TruncSatF32S "i64.trunc_sat_f32_s" [DI64, F32] Pure "a = b truncated and saturated; 0 if NaN";
+    0x1d0 I64TruncSatF32U "i64.trunc_sat_f32_u" [DI64, F32] Pure "a = b truncated and saturated; 0 if NaN";
+    0x1d1 I64TruncSatF64S "i64.trunc_sat_f64_s" [DI64, F64] Pure "a = b truncated and saturated; 0 if NaN";
+    0x1d2 I64TruncSatF64U "i64.trunc_sat_f64_u" [DI64, F64] Pure "a = b truncated and saturated; 0 if NaN";
+    0x1d3 F32ConvertI32S "f32.convert_i32_s" [DF32, I32] Pure "a = b converted, signed";
+    0x1d4 F32ConvertI32U "f32.convert_i32_u" [DF32, I32] Pure "a = b converted, unsigned";
+    0x1d5 F32ConvertI64S "f32.convert_i64_s" [DF32, I64] Pure "a = b converted, signed";
+    0x1d6 F32ConvertI64U "f32.convert_i64_u" [DF32, I64] Pure "a = b converted, unsigned";
+    0x1d7 F64ConvertI32S "f64.convert_i32_s" [DF64, I32] Pure "a = b converted, signed";
+    0x1d8 F64ConvertI32U "f64.convert_i32_u" [DF64, I32] Pure "a = b converted, unsigned";
+    0x1d9 F64ConvertI64S "f64.convert_i64_s" [DF64, I64] Pure "a = b converted, signed";
+    0x1da F64ConvertI64U "f64.convert_i64_u" [DF64, I64] Pure "a = b converted, unsigned";
+    0x1db F32DemoteF64 "f32.demote_f64" [DF32, F64] Pure "a = b rounded to f32";
+    0x1dc F64PromoteF32 "f64.promote_f32" [DF64, F32] Pure "a = b as f64";
+
+    // Loads and stores, memory 0, offset below 64 KiB
+    0x200 Load32 "load32" [DB32, I32, U16] Load(u32) "a = 32-bit value at b + c";
+    0x201 I32Load8S "i32.load8_s" [DI32, I32, U16] Load(i8) "a = 8-bit signed value at b + c";
+    0x202 I32Load8U "i32.load8_u" [DI32, I32, U16] Load(u8) "a = 8-bit unsigned value at b + c";
+    0x203 I32Load16S "i32.load16_s" [DI32, I32, U16] Load(i16) "a = 16-bit signed value at b + c";
+    0x204 I32Load16U "i32.load16_u" [DI32, I32, U16] Load(u16) "a = 16-bit unsigned value at b + c";
+    0x205 Load64 "load64" [DB64, I32, U16] Load(u64) "a = 64-bit value at b + c";
+    0x206 I64Load8S "i64.load8_s" [DI64, I32, U16] Load(i8) "a = 8-bit signed value at b + c";
+    0x207 I64Load8U "i64.load8_u" [DI64, I32, U16] Load(u8) "a = 8-bit unsigned value at b + c";
+    0x208 I64Load16S "i64.load16_s" [DI64, I32, U16] Load(i16) "a = 16-bit signed value at b + c";
+    0x209 I64Load16U "i64.load16_u" [DI64, I32, U16] Load(u16) "a = 16-bit unsigned value at b + c";
+    0x20a I64Load32S "i64.load32_s" [DI64, I32, U16] Load(i32) "a = 32-bit signed value at b + c";
+    0x20b I64Load32U "i64.load32_u" [DI64, I32, U16] Load(u32) "a = 32-bit value at b + c";
+    0x20c Store32 "store32" [I32, B32, U16] Store(u32) "32-bit value at a + c = b";
+    0x20d I32Store8 "i32.store8" [I32, I32, U16] Store(u8) "8-bit value at a + c = b";
+    0x20e I32Store16 "i32.store16" [I32, I32, U16] Store(u16) "16-bit value at a + c = b";
+    0x20f Store64 "store64" [I32, B64, U16] Store(u64) "64-bit value at a + c = b";
+    0x210 I64Store8 "i64.store8" [I32, I64, U16] Store(u8) "8-bit value at a + c = b";
+    0x211 I64Store16 "i64.store16" [I32, I64, U16] Store(u16) "16-bit value at a + c = b";
+    0x212 I64Store32 "i64.store32" [I32, I64, U16] Store(u32) "32-bit value at a + c = b";
+
+    // Loads and stores of any memory, any offset
+    0x220 Load32Far "load32_far" [DB32, I32, MEMORY, FAR] LoadFar(u32) "a = 32-bit value at b + d in memory c";
+    0x221 I32Load8SFar "i32.load8_s_far" [DI32, I32, MEMORY, FAR] LoadFar(i8) "a = 8-bit signed value at b + d in memory c";
+    0x222 I32Load8UFar "i32.load8_u_far" [DI32, I32, MEMORY, FAR] LoadFar(u8) "a = 8-bit unsigned value at b + d in memory c";
+    0x223 I32Load16SFar "i32.load16_s_far" [DI32, I32, MEMORY, FAR] LoadFar(i16) "a = 16-bit signed value at b + d in memory c";
+    0x224 I32Load16UFar "i32.load16_u_far" [DI32, I32, MEMORY, FAR] LoadFar(u16) "a = 16-bit unsigned value at b + d in memory c";
+    0x225 Load64Far "load64_far" [DB64, I32, MEMORY, FAR] LoadFar(u64) "a = 64-bit value at b + d in memory c";
+    0x226 I64Load8SFar "i64.load8_s_far" [DI64, I32, MEMORY, FAR] LoadFar(i8) "a = 8-bit signed value at b + d in memory c";
+    0x227 I64Load8UFar "i64.load8_u_far" [DI64, I32, MEMORY, FAR] LoadFar(u8) "a = 8-bit unsigned value at b + d in memory c";
+    0x228 I64Load16SFar "i64.load16_s_far" [DI64, I32, MEMORY, FAR] LoadFar(i16) "a = 16-bit signed value at b + d in memory c";
+    0x229 I64Load16UFar "i64.load16_u_far" [DI64, I32, MEMORY, FAR] LoadFar(u16) "a = 16-bit unsigned value at b + d in memory c";
+    0x22a I64Load32SFar "i64.load32_s_far" [DI64, I32, MEMORY, FAR] LoadFar(i32) "a = 32-bit signed value at b + d in memory c";
+    0x22b I64Load32UFar "i64.load32_u_far" [DI64, I32, MEMORY, FAR] LoadFar(u32) "a = 32-bit value at b + d in memory c";
+    0x22c Store32Far "store32_far" [I32, B32, MEMORY, FAR] StoreFar(u32) "32-bit value at a + d in memory c = b";
+    0x22d I32Store8Far "i32.store8_far" [I32, I32, MEMORY, FAR] StoreFar(u8) "8-bit value at a + d in memory c = b";
+    0x22e I32Store16Far "i32.store16_far" [I32, I32, MEMORY, FAR] StoreFar(u16) "16-bit value at a + d in memory c = b";
+    0x22f Store64Far "store64_far" [I32, B64, MEMORY, FAR] StoreFar(u64) "64-bit value at a + d in memory c = b";
+    0x230 I64Store8Far "i64.store8_far" [I32, I64, MEMORY, FAR] StoreFar(u8) "8-bit value at a + d in memory c = b";
+    0x231 I64Store16Far "i64.store16_far" [I32, I64, MEMORY, FAR] StoreFar(u16) "16-bit value at a + d in memory c = b";
+    0x232 I64Store32Far "i64.store32_far" [I32, I64, MEMORY, FAR] StoreFar(u32) "32-bit value at a + d in memory c = b";
+
+    // Compare and branch
+    0x240 BrI32Eq "br_i32.eq" [I32, I32, R16] Branch "if a == b: pc += c";
+    0x241 BrI32Ne "br_i32.ne" [I32, I32, R16] Branch "if a != b: pc += c";
+    0x242 BrI32LtS "br_i32.lt_s" [I32, I32, R16] Branch "if a < b, signed: pc += c";
+    0x243 BrI32LtU "br_i32.lt_u" [I32, I32, R16] Branch "if a < b, unsigned: pc += c";
+    0x244 BrI32LeS "br_i32.le_s" [I32, I32, R16] Branch "if a <= b, signed: pc += c";
+    0x245 BrI32LeU "br_i32.le_u" [I32, I32, R16] Branch "if a <= b, unsigned: pc += c";
+    0x246 BrI32EqImm "br_i32.eq_imm" [I32, S16, R16] Branch "if a == b: pc += c";
+    0x247 BrI32NeImm "br_i32.ne_imm" [I32, S16, R16] Branch "if a != b: pc += c";
+    0x248 BrI32LtSImm "br_i32.lt_s_imm" [I32, S16, R16] Branch "if a < b, signed: pc += c";
+    0x249 BrI32LtUImm "br_i32.lt_u_imm" [I32, S16, R16] Branch "if a < b, unsigned: pc += c";
+    0x24a BrI32GtSImm "br_i32.gt_s_imm" [I32, S16, R16] Branch "if a > b, signed: pc += c";
+    0x24b BrI32GtUImm "br_i32.gt_u_imm" [I32, S16, R16] Branch "if a > b, unsigned: pc += c";
+    0x24c BrI64Eq "br_i64.eq" [I64, I64, R16] Branch "if a == b: pc += c";
+    0x24d BrI64Ne "br_i64.ne" [I64, I64, R16] Branch "if a != b: pc += c";
+    0x24e BrI64LtS "br_i64.lt_s" [I64, I64, R16] Branch "if a < b, signed: pc += c";
+    0x24f BrI64LtU "br_i64.lt_u" [I64, I64, R16] Branch "if a < b, unsigned: pc += c";
+    0x250 BrI64LeS "br_i64.le_s" [I64, I64, R16] Branch "if a <= b, signed: pc += c";
+    0x251 BrI64LeU "br_i64.le_u" [I64, I64, R16] Branch "if a <= b, unsigned: pc += c";
+    0x252 BrI64EqImm "br_i64.eq_imm" [I64, S16, R16] Branch "if a == b: pc += c";
+    0x253 BrI64NeImm "br_i64.ne_imm" [I64, S16, R16] Branch "if a != b: pc += c";
+    0x254 BrI64LtSImm "br_i64.lt_s_imm" [I64, S16, R16] Branch "if a < b, signed: pc += c";
+    0x255 BrI64LtUImm "br_i64.lt_u_imm" [I64, S16, R16] Branch "if a < b, unsigned: pc += c";
+    0x256 BrI64GtSImm "br_i64.gt_s_imm" [I64, S16, R16] Branch "if a > b, signed: pc += c";
+    0x257 BrI64GtUImm "br_i64.gt_u_imm" [I64, S16, R16] Branch "if a > b, unsigned: pc += c";
+    0x258 BrF32Eq "br_f32.eq" [F32, F32, R16] Branch "if a == b: pc += c";
+    0x259 BrF32Ne "br_f32.ne" [F32, F32, R16] Branch "if a != b: pc += c";
+    0x25a BrF32Lt "br_f32.lt" [F32, F32, R16] Branch "if a < b: pc += c";
+    0x25b BrF32Le "br_f32.le" [F32, F32, R16] Branch "if a <= b: pc += c";
+    0x25c BrNotF32Lt "br_not_f32.lt" [F32, F32, R16] Branch "unless a < b: pc += c";
+    0x25d BrNotF32Le "br_not_f32.le" [F32, F32, R16] Branch "unless a <= b: pc += c";
+    0x25e BrF64Eq "br_f64.eq" [F64, F64, R16] Branch "if a == b: pc += c";
+    0x25f BrF64Ne "br_f64.ne" [F64, F64, R16] Branch "if a != b: pc += c";
+    0x260 BrF64Lt "br_f64.lt" [F64, F64, R16] Branch "if a < b: pc += c";
+    0x261 BrF64Le "br_f64.le" [F64, F64, R16] Branch "if a <= b: pc += c";
+    0x262 BrNotF64Lt "br_not_f64.lt" [F64, F64, R16] Branch "unless a < b: pc += c";
+    0x263 BrNotF64Le "br_not_f64.le" [F64, F64, R16] Branch "unless a <= b: pc += c";
+    0x264 BrBits "br_bits" [I32, I32, R16] Branch "if a & b != 0: pc += c";
+    0x265 BrNoBits "br_no_bits" [I32, I32, R16] Branch "if a & b == 0: pc += c";
+    0x266 BrBitsImm "br_bits_imm" [I32, S16, R16] Branch "if a & b != 0: pc += c";
+    0x267 BrNoBitsImm "br_no_bits_imm" [I32, S16, R16] Branch "if a & b == 0: pc += c";
+}
+
+const MAX_NUMBER: usize = 0x2ff;
+
+/// For each number, 1 + the row that has it, or 0.
+const ROW_OF_NUMBER: [u16; MAX_NUMBER + 1] = {
+    let mut rows = [0; MAX_NUMBER + 1];
+    let mut i = 0;
+    while i < TABLE.len() {
+        let number = TABLE[i].op as usize;
+        assert!(rows[number] == 0, "an opcode number is used twice");
+        rows[number] = i as u16 + 1;
+        // Evaluated for its assertion: every row fits in two words.
+        TABLE[i].words();
+        i += 1;
+    }
+    rows
+};
+
+/// Per row: words that it takes. Kept apart because encoding and decoding ask for it all the time.
+const WORDS: [u8; TABLE.len()] = {
+    let mut words = [0; TABLE.len()];
+    let mut i = 0;
+    while i < TABLE.len() {
+        words[i] = TABLE[i].words() as u8;
+        i += 1;
+    }
+    words
+};
+
+impl Op {
+    /// The opcode with this number.
+    pub fn from_number(number: u16) -> Option<Op> {
+        let row = *ROW_OF_NUMBER.get(number as usize)?;
+        Some(TABLE.get((row as usize).checked_sub(1)?)?.op)
+    }
+
+    fn row(self) -> usize {
+        ROW_OF_NUMBER[self as usize] as usize - 1
+    }
+
+    /// The opcode's row.
+    pub fn info(self) -> &'static OpInfo {
+        &TABLE[self.row()]
+    }
+
+    /// Words that the instruction takes, without `br_table`'s offsets.
+    pub fn words(self) -> usize {
+        WORDS[self.row()] as usize
+    }
+
+    /// The GPU opcode that modules import under this name.
+    pub fn gpu_op(name: &str) -> Option<&'static OpInfo> {
+        TABLE.iter().find(|info| info.class == Class::Gpu && info.name == name)
+    }
+}
+
+/// Why a module or a program stops without ending. The numbers are shared with the kernel.
+macro_rules! traps {
+    ($($number:literal $kind:ident $text:literal;)*) => {
+        /// Why a thread stopped. The texts are those of the specification where it has one.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        #[repr(u16)]
+        pub enum TrapKind {
+            $(#[doc = $text] $kind = $number,)*
+        }
+
+        impl TrapKind {
+            /// Every kind, with its name.
+            pub const ALL: &[(TrapKind, &str)] = &[$((TrapKind::$kind, stringify!($kind)),)*];
+
+            /// The kind with this number.
+            pub fn from_number(number: u16) -> Option<TrapKind> {
+                match number { $($number => Some(TrapKind::$kind),)* _ => None }
+            }
+
+            /// Message for the user.
+            pub fn text(self) -> &'static str {
+                match self { $(TrapKind::$kind => $text,)* }
+            }
+        }
+    };
+}
+
+traps! {
+    1 Unreachable "unreachable";
+    2 MemoryOutOfBounds "out of bounds memory access";
+    3 TableOutOfBounds "out of bounds table access";
+    4 UndefinedElement "undefined element";
+    5 UninitializedElement "uninitialized element";
+    6 IndirectCallTypeMismatch "indirect call type mismatch";
+    7 IntegerDivideByZero "integer divide by zero";
+    8 IntegerOverflow "integer overflow";
+    9 InvalidConversion "invalid conversion to integer";
+    10 StackOverflow "call stack exhausted";
+    11 ThreadStackOverflow "the thread's stack in linear memory is exhausted";
+    12 HeapCorrupted "the heap holds or was given an impossible address: a block was used after it was freed, or freed with another size or address than its own";
+    13 BadOpcode "opcode unknown to this kernel";
+    14 OutOfRegisterMemory "no device memory left for call frames";
+    15 UnalignedAtomic "unaligned atomic";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Numbers that may never mean anything else.
+    #[test]
+    fn fixed_numbers() {
+        let fixed = [
+            (0x50, "gid"),
+            (0x51, "time"),
+            (0x52, "st_out"),
+            (0x53, "ld_in"),
+            (0x54, "atomic_add"),
+            (0x60, "alloc"),
+            (0x61, "dealloc"),
+            (0x62, "realloc"),
+            (0x63, "alloc_zero"),
+            (0x70, "dbg_i32"),
+            (0x71, "dbg_f32"),
+            (0x72, "dbg_str"),
+            (0x73, "dbg_bool"),
+            (0x74, "dbg_nl"),
+            (0x75, "dbg_flush"),
+            (0x80, "work_push"),
+            (0x81, "work_pop"),
+            (0x82, "barrier"),
+            (0x83, "atomic_inc"),
+            (0x84, "atomic_dec"),
+            (0x85, "atomic_cas"),
+            (0x86, "request_queue"),
+            (0x87, "request_poll"),
+            (0x88, "frame_wait"),
+            (0x89, "spinlock"),
+            (0x8a, "spinunlock"),
+        ];
+        for info in TABLE {
+            let by_number = fixed.iter().find(|(number, _)| *number == info.op as u16);
+            let by_name = fixed.iter().find(|(_, name)| *name == info.name);
+            assert_eq!(by_number.map(|f| f.1), by_name.map(|f| f.1), "{info:?}");
+        }
+    }
+
+    #[test]
+    fn rows_are_sorted_and_names_unique() {
+        assert!(TABLE.windows(2).all(|pair| pair[0].op < pair[1].op));
+        let mut names: Vec<_> = TABLE.iter().map(|info| info.name).collect();
+        names.sort();
+        names.dedup();
+        assert_eq!(names.len(), TABLE.len());
+    }
+}

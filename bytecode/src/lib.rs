@@ -1,0 +1,19 @@
+//! The instruction set of gpu-run and its program container.
+//!
+//! [`isa`] holds the one table of opcodes. [`code`] encodes and decodes instructions, [`Program`]
+//! is a translated module and its file format, [`verify()`] proves that a program may run,
+//! [`disassemble`] shows it, and [`generate`] writes what is made from the table.
+
+pub mod code;
+mod container;
+mod disassemble;
+pub mod generate;
+pub mod isa;
+mod program;
+mod verify;
+
+pub use container::{ContainerError, decode, encode};
+pub use disassemble::disassemble;
+pub use isa::{Class, Mem, Op, OpInfo, Operand, TrapKind, Ty};
+pub use program::*;
+pub use verify::{VerifyError, verify};

@@ -1,0 +1,437 @@
+//! A translated module.
+
+use serde::{Deserialize, Serialize};
+
+/// A WebAssembly value type.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum ValType {
+    I32,
+    I64,
+    F32,
+    F64,
+    FuncRef,
+    ExternRef,
+}
+
+impl ValType {
+    /// Units of 4 bytes that a value takes in a frame.
+    pub fn units(self) -> u32 {
+        match self {
+            ValType::I32 | ValType::F32 | ValType::FuncRef | ValType::ExternRef => 1,
+            ValType::I64 | ValType::F64 => 2,
+        }
+    }
+
+    /// Whether it is a reference type.
+    pub fn is_ref(self) -> bool {
+        matches!(self, ValType::FuncRef | ValType::ExternRef)
+    }
+}
+
+impl std::fmt::Display for ValType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            ValType::I32 => "i32",
+            ValType::I64 => "i64",
+            ValType::F32 => "f32",
+            ValType::F64 => "f64",
+            ValType::FuncRef => "funcref",
+            ValType::ExternRef => "externref",
+        })
+    }
+}
+
+/// A function type.
+#[derive(Clone, Debug, PartialEq, Eq, Hash, Default, Serialize, Deserialize)]
+pub struct FuncType {
+    /// Parameter types.
+    pub params: Vec<ValType>,
+    /// Result types.
+    pub results: Vec<ValType>,
+}
+
+/// Units that values of these types take side by side.
+pub fn units(types: &[ValType]) -> u32 {
+    types.iter().map(|ty| ty.units()).sum()
+}
+
+impl FuncType {
+    /// Units of the parameters.
+    pub fn param_units(&self) -> u32 {
+        units(&self.params)
+    }
+
+    /// Units of the results.
+    pub fn result_units(&self) -> u32 {
+        units(&self.results)
+    }
+
+    /// Unit of the frame header: parameters and results share the units below it.
+    pub fn header(&self) -> u32 {
+        self.param_units().max(self.result_units())
+    }
+}
+
+impl std::fmt::Display for FuncType {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let list = |types: &[ValType]| types.iter().map(|ty| ty.to_string()).collect::<Vec<_>>().join(", ");
+        write!(f, "({}) -> ({})", list(&self.params), list(&self.results))
+    }
+}
+
+/// Units that a frame's header takes.
+pub const HEADER_UNITS: u32 = 2;
+
+/// Limits of a memory (in pages) or table (in elements).
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// Size at the start.
+    pub min: u64,
+    /// Largest size, if declared.
+    pub max: Option<u64>,
+}
+
+/// Type of a memory.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct MemoryType {
+    /// Limits in pages of 64 KiB.
+    pub limits: Limits,
+    /// Whether the memory is shared.
+    pub shared: bool,
+}
+
+/// Type of a table.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct TableType {
+    /// Element type, a reference type.
+    pub element: ValType,
+    /// Limits in elements.
+    pub limits: Limits,
+}
+
+/// Type of a global.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct GlobalType {
+    /// Value type.
+    pub ty: ValType,
+    /// Whether it can be set.
+    pub mutable: bool,
+}
+
+/// What an import or export is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum ExternType {
+    /// Function of type `types[.0]`.
+    Func(u32),
+    /// Table.
+    Table(TableType),
+    /// Memory.
+    Memory(MemoryType),
+    /// Global.
+    Global(GlobalType),
+}
+
+/// Kind of an export.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum ExternKind {
+    Func,
+    Table,
+    Memory,
+    Global,
+}
+
+/// An import that is not a GPU opcode.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Import {
+    /// Module name.
+    pub module: String,
+    /// Field name.
+    pub name: String,
+    /// What it must be.
+    pub ty: ExternType,
+}
+
+/// An export.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Export {
+    /// Name.
+    pub name: String,
+    /// Kind.
+    pub kind: ExternKind,
+    /// Index in that kind's index space.
+    pub index: u32,
+}
+
+/// An instruction of a constant expression.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+#[allow(missing_docs)]
+pub enum ConstOp {
+    I32(i32),
+    I64(i64),
+    /// Bits of an f32.
+    F32(u32),
+    /// Bits of an f64.
+    F64(u64),
+    GlobalGet(u32),
+    RefNull,
+    RefFunc(u32),
+    I32Add,
+    I32Sub,
+    I32Mul,
+    I64Add,
+    I64Sub,
+    I64Mul,
+}
+
+/// A constant expression.
+pub type ConstExpr = Vec<ConstOp>;
+
+/// A defined global.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Global {
+    /// Type.
+    pub ty: GlobalType,
+    /// Initial value.
+    pub init: ConstExpr,
+}
+
+/// A defined table.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Table {
+    /// Type.
+    pub ty: TableType,
+    /// Initial value of every element; empty is null.
+    pub init: ConstExpr,
+}
+
+/// How a segment is used.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub enum SegmentMode {
+    /// Copied at instantiation.
+    Active {
+        /// Memory or table.
+        index: u32,
+        /// Where to.
+        offset: ConstExpr,
+    },
+    /// Copied by `memory.init` or `table.init`.
+    Passive,
+    /// Only declares functions.
+    Declared,
+}
+
+/// A data segment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Data {
+    /// How it is used.
+    pub mode: SegmentMode,
+    /// Bytes.
+    pub bytes: Vec<u8>,
+}
+
+/// An element segment.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Element {
+    /// How it is used.
+    pub mode: SegmentMode,
+    /// Element type.
+    pub ty: ValType,
+    /// Items.
+    pub items: Vec<ConstExpr>,
+}
+
+/// A defined function.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Function {
+    /// Index into [`Program::types`].
+    pub ty: u32,
+    /// Word index of its `enter`.
+    pub start: u32,
+    /// Word index after its last instruction.
+    pub end: u32,
+    /// Functions of the program that it calls directly, sorted (indices with imports first).
+    pub calls: Vec<u32>,
+}
+
+/// Where the instructions from word `pc` on came from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SourcePlace {
+    /// Word index of the first instruction.
+    pub pc: u32,
+    /// Offset in the wasm file, or `u32::MAX` for code that a pass made.
+    pub offset: u32,
+    /// Index into [`Program::inline_sites`], or `u32::MAX`.
+    pub site: u32,
+}
+
+/// An inlined call.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InlineSite {
+    /// Index into [`Program::names`] of the function that was inlined.
+    pub callee_name: u32,
+    /// Offset of the replaced call in the wasm file.
+    pub call_offset: u32,
+    /// Site of the function in which the call stood, or `u32::MAX`.
+    pub parent: u32,
+}
+
+/// A translated module: everything that an engine needs.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct Program {
+    /// Code of all functions.
+    pub code: Vec<u64>,
+    /// The rest.
+    pub meta: Meta,
+    /// From code to the wasm file, sorted by `pc`. Read only when a fault is reported.
+    pub source_map: Vec<SourcePlace>,
+    /// Data segments.
+    pub data: Vec<Data>,
+}
+
+/// What a program declares.
+#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+pub struct Meta {
+    /// Function types.
+    pub types: Vec<FuncType>,
+    /// Imports, GPU opcodes left out.
+    pub imports: Vec<Import>,
+    /// Defined functions, in order of their code.
+    pub functions: Vec<Function>,
+    /// Defined tables.
+    pub tables: Vec<Table>,
+    /// Defined memories.
+    pub memories: Vec<MemoryType>,
+    /// Defined globals.
+    pub globals: Vec<Global>,
+    /// Exports.
+    pub exports: Vec<Export>,
+    /// Start function.
+    pub start: Option<u32>,
+    /// Element segments.
+    pub elements: Vec<Element>,
+    /// Global that holds the stack pointer of compiled C and Rust, where it is known.
+    pub stack_pointer: Option<u32>,
+    /// Readable names of functions, by function index.
+    pub names: Vec<String>,
+    /// Inlined calls.
+    pub inline_sites: Vec<InlineSite>,
+    /// Units of data that the largest frame needs.
+    pub max_frame: u32,
+}
+
+impl Meta {
+    /// Types of the imports of one kind, in order.
+    fn imported<T>(&self, pick: impl Fn(&ExternType) -> Option<T>) -> Vec<T> {
+        self.imports.iter().filter_map(|import| pick(&import.ty)).collect()
+    }
+
+    /// Type index of every function: imports first.
+    pub fn func_types(&self) -> Vec<u32> {
+        let mut all = self.imported(|ty| match ty {
+            ExternType::Func(ty) => Some(*ty),
+            _ => None,
+        });
+        all.extend(self.functions.iter().map(|f| f.ty));
+        all
+    }
+
+    /// Type of every global: imports first.
+    pub fn global_types(&self) -> Vec<GlobalType> {
+        let mut all = self.imported(|ty| match ty {
+            ExternType::Global(ty) => Some(*ty),
+            _ => None,
+        });
+        all.extend(self.globals.iter().map(|g| g.ty));
+        all
+    }
+
+    /// Type of every table: imports first.
+    pub fn table_types(&self) -> Vec<TableType> {
+        let mut all = self.imported(|ty| match ty {
+            ExternType::Table(ty) => Some(*ty),
+            _ => None,
+        });
+        all.extend(self.tables.iter().map(|t| t.ty));
+        all
+    }
+
+    /// Type of every memory: imports first.
+    pub fn memory_types(&self) -> Vec<MemoryType> {
+        let mut all = self.imported(|ty| match ty {
+            ExternType::Memory(ty) => Some(*ty),
+            _ => None,
+        });
+        all.extend(self.memories.iter().copied());
+        all
+    }
+
+    /// Number of imported functions.
+    pub fn imported_funcs(&self) -> u32 {
+        self.func_types().len() as u32 - self.functions.len() as u32
+    }
+
+    /// The export of this name.
+    pub fn export(&self, name: &str) -> Option<&Export> {
+        self.exports.iter().find(|export| export.name == name)
+    }
+
+    /// Name of function `index` for people.
+    pub fn func_name(&self, index: u32) -> String {
+        match self.names.get(index as usize) {
+            Some(name) if !name.is_empty() => name.clone(),
+            _ => format!("func[{index}]"),
+        }
+    }
+}
+
+/// A place in the user's module, innermost inlined function first when listed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Readable function name.
+    pub function: String,
+    /// Offset in the wasm file, if the code stands in it.
+    pub offset: Option<u32>,
+}
+
+impl Program {
+    /// The function (index among the defined ones) whose code holds word `pc`.
+    pub fn function_at(&self, pc: u32) -> Option<usize> {
+        let after = self.meta.functions.partition_point(|f| f.start <= pc);
+        let index = after.checked_sub(1)?;
+        (pc < self.meta.functions[index].end).then_some(index)
+    }
+
+    /// Where word `pc` came from: the function that it was written in, then the callers into
+    /// which that was inlined, the function that holds the code last.
+    pub fn places(&self, pc: u32) -> Vec<Place> {
+        let offset = |offset: u32| (offset != u32::MAX).then_some(offset);
+        let Some(function) = self.function_at(pc) else {
+            return Vec::new();
+        };
+        let holder = self.meta.func_name(self.meta.imported_funcs() + function as u32);
+        let after = self.source_map.partition_point(|place| place.pc <= pc);
+        let Some(place) = after.checked_sub(1).map(|i| self.source_map[i]) else {
+            return vec![Place {
+                function: holder,
+                offset: None,
+            }];
+        };
+        let mut places = Vec::new();
+        let (mut at, mut site) = (place.offset, place.site);
+        while let Some(inlined) = self.meta.inline_sites.get(site as usize) {
+            let function = self.meta.func_name(inlined.callee_name);
+            places.push(Place {
+                function,
+                offset: offset(at),
+            });
+            (at, site) = (inlined.call_offset, inlined.parent);
+        }
+        places.push(Place {
+            function: holder,
+            offset: offset(at),
+        });
+        places
+    }
+}

@@ -1,0 +1,286 @@
+//! Proves that a program may run.
+//!
+//! The kernel trusts what it executes: it checks no register number, no branch target and no index.
+//! So a program from anywhere is verified first. Proved are: every instruction is well formed;
+//! registers lie in their frame and never on its header; branches lead to instructions of the same
+//! function, calls to heads of functions with the right arguments in place; every index exists and
+//! has the type that its user needs; every register that is read was written on every path, as a
+//! value of that width.
+
+mod declarations;
+mod flow;
+
+use crate::code::{CodeError, Inst, br_table_offset, instructions};
+use crate::isa::{Class, Op, Operand, TrapKind};
+use crate::program::{FuncType, GlobalType, HEADER_UNITS, MemoryType, Program, TableType, ValType};
+
+/// Why a program may not run.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{place}: {what}")]
+pub struct VerifyError {
+    /// Where: a word of code in a function, or a declaration.
+    pub place: String,
+    /// What is wrong.
+    pub what: String,
+}
+
+fn error<T>(place: impl Into<String>, what: impl Into<String>) -> Result<T, VerifyError> {
+    Err(VerifyError {
+        place: place.into(),
+        what: what.into(),
+    })
+}
+
+/// Largest memory or table size and number that programs may declare.
+const MAX_INDEX_SPACE: usize = 1 << 20;
+
+/// Index spaces, imports first, gathered once.
+struct Spaces<'p> {
+    program: &'p Program,
+    func_types: Vec<u32>,
+    globals: Vec<GlobalType>,
+    tables: Vec<TableType>,
+    memories: Vec<MemoryType>,
+}
+
+impl Spaces<'_> {
+    fn func_type(&self, index: u32) -> &FuncType {
+        &self.program.meta.types[self.func_types[index as usize] as usize]
+    }
+}
+
+/// Verifies a program. What it accepts, every engine may run.
+pub fn verify(program: &Program) -> Result<(), VerifyError> {
+    let meta = &program.meta;
+    let spaces = Spaces {
+        program,
+        func_types: meta.func_types(),
+        globals: meta.global_types(),
+        tables: meta.table_types(),
+        memories: meta.memory_types(),
+    };
+    declarations::verify(&spaces)?;
+    let mut after = 0;
+    for index in 0..meta.functions.len() {
+        let function = &meta.functions[index];
+        if function.start < after || function.end <= function.start {
+            return error(
+                format!("function {index}"),
+                "its code overlaps another function's or is empty",
+            );
+        }
+        after = function.end;
+        FunctionVerifier::new(&spaces, index)?.verify()?;
+    }
+    Ok(())
+}
+
+/// One function under verification.
+struct FunctionVerifier<'p> {
+    spaces: &'p Spaces<'p>,
+    index: usize,
+    code: &'p [u64],
+    /// Word index of the function's head in the program.
+    start: i64,
+    ty: &'p FuncType,
+    frame: u32,
+    header: u32,
+    insts: Vec<(u32, Inst)>,
+    /// For each word, 1 + the instruction that begins there, or 0.
+    inst_at: Vec<u32>,
+}
+
+impl<'p> FunctionVerifier<'p> {
+    fn new(spaces: &'p Spaces<'p>, index: usize) -> Result<Self, VerifyError> {
+        let program = spaces.program;
+        let function = &program.meta.functions[index];
+        let place = format!("function {index}");
+        let Some(code) = program.code.get(function.start as usize..function.end as usize) else {
+            return error(place, "its code lies outside of the program's");
+        };
+        let ty = &program.meta.types[function.ty as usize];
+        let mut this = FunctionVerifier {
+            spaces,
+            index,
+            code,
+            start: function.start as i64,
+            ty,
+            frame: 0,
+            header: ty.header(),
+            insts: Vec::new(),
+            inst_at: vec![0; code.len()],
+        };
+        for (pc, inst) in instructions(code) {
+            let inst = match inst {
+                Ok(inst) => inst,
+                Err(cause) => return this.code_error(pc, cause),
+            };
+            this.insts.push((pc as u32, inst));
+            this.inst_at[pc] = this.insts.len() as u32;
+        }
+        Ok(this)
+    }
+
+    fn code_error<T>(&self, pc: usize, cause: CodeError) -> Result<T, VerifyError> {
+        self.error(pc as u32, cause.to_string())
+    }
+
+    fn error<T>(&self, pc: u32, what: impl Into<String>) -> Result<T, VerifyError> {
+        let meta = &self.spaces.program.meta;
+        let name = meta.func_name(meta.imported_funcs() + self.index as u32);
+        error(format!("word {} in function `{name}`", self.start + pc as i64), what)
+    }
+
+    fn verify(mut self) -> Result<(), VerifyError> {
+        let (_, head) = self.insts[0];
+        let max_frame = self.spaces.program.meta.max_frame;
+        if head.op != Op::Enter || head.args[1] != self.header as i64 {
+            return self.error(0, "a function must begin with `enter` and its type's header unit");
+        }
+        self.frame = head.args[0] as u32;
+        if self.frame < self.header + HEADER_UNITS || self.frame > max_frame {
+            return self.error(
+                0,
+                format!(
+                    "frame of {} units with its header at {} and at most {max_frame} units a frame",
+                    self.frame, self.header
+                ),
+            );
+        }
+        for i in 1..self.insts.len() {
+            let (pc, inst) = self.insts[i];
+            self.check_operands(pc, &inst)?;
+        }
+        let (pc, last) = self.insts[self.insts.len() - 1];
+        if !matches!(last.op, Op::Trap | Op::Jump | Op::Return | Op::BrTable) {
+            return self.error(pc, "execution can run off the function's end");
+        }
+        flow::verify(&self)
+    }
+
+    /// Checks what each operand may be, whatever the others are.
+    fn check_operands(&self, pc: u32, inst: &Inst) -> Result<(), VerifyError> {
+        let meta = &self.spaces.program.meta;
+        let info = inst.op.info();
+        if matches!(inst.op, Op::Enter | Op::BridgeReturn | Op::ThreadEnd) {
+            return self.error(pc, format!("`{}` cannot stand in a function's body", info.name));
+        }
+        for (i, (operand, arg)) in info.operands.iter().zip(inst.args).enumerate() {
+            let count = || {
+                inst.args[..]
+                    .iter()
+                    .zip(info.operands)
+                    .skip(i)
+                    .find(|(_, o)| **o == Operand::Count)
+                    .map_or(0, |(c, _)| *c as u32)
+            };
+            let index_ok = |len: usize| (arg as u64) < len as u64;
+            let ok = match operand {
+                Operand::Def(ty) => self.writable(arg as u32, ty.units()),
+                Operand::Src(ty) => self.readable(arg as u32, ty.units()),
+                Operand::DefRange => self.writable(arg as u32, count()),
+                Operand::SrcRange => self.readable(arg as u32, count()),
+                Operand::Base => arg as u32 >= self.header + HEADER_UNITS && arg as u32 <= self.frame,
+                Operand::Header => arg as u32 == self.header,
+                Operand::Rel16 | Operand::Rel32 if inst.op != Op::Call => self.target(pc, arg).is_some(),
+                Operand::Memory => index_ok(self.spaces.memories.len()),
+                Operand::Table => index_ok(self.spaces.tables.len()),
+                Operand::Global => index_ok(self.spaces.globals.len()),
+                Operand::Func => index_ok(self.spaces.func_types.len()),
+                Operand::Type => index_ok(meta.types.len()),
+                Operand::DataSegment => index_ok(self.spaces.program.data.len()),
+                Operand::ElemSegment => index_ok(meta.elements.len()),
+                Operand::Trap => TrapKind::from_number(arg as u16).is_some(),
+                Operand::TableLen => arg > 0,
+                _ => true,
+            };
+            if !ok {
+                return self.error(pc, format!("operand {} of `{}` cannot be {arg}", i + 1, info.name));
+            }
+        }
+        self.check_whole(pc, inst)
+    }
+
+    /// Checks what operands say together.
+    fn check_whole(&self, pc: u32, inst: &Inst) -> Result<(), VerifyError> {
+        let args = inst.args;
+        let global = |index: i64| self.spaces.globals[index as usize];
+        let ok = match inst.op {
+            Op::GlobalGet32 => global(args[1]).ty.units() == 1,
+            Op::GlobalGet64 => global(args[1]).ty.units() == 2,
+            Op::GlobalSet32 => global(args[1]).ty.units() == 1 && global(args[1]).mutable,
+            Op::GlobalSet64 => global(args[1]).ty.units() == 2 && global(args[1]).mutable,
+            Op::StackPointerSet => {
+                global(args[1])
+                    == GlobalType {
+                        ty: ValType::I32,
+                        mutable: true,
+                    }
+            }
+            Op::Return => args[2] as u32 == self.ty.result_units(),
+            Op::CallIndirect => self.spaces.tables[args[2] as usize].element == ValType::FuncRef,
+            Op::CallImport => (args[1] as u32) < self.spaces.program.meta.imported_funcs(),
+            Op::Call => self.callee(pc, inst).is_some(),
+            Op::TableCopy => {
+                self.spaces.tables[args[3] as usize].element == self.spaces.tables[args[4] as usize].element
+            }
+            Op::TableInit => {
+                self.spaces.tables[args[3] as usize].element == self.spaces.program.meta.elements[args[4] as usize].ty
+            }
+            Op::BrTable => (0..args[1] as usize).all(|i| {
+                self.target(pc, br_table_offset(&self.code[pc as usize..], i) as i64)
+                    .is_some()
+            }),
+            _ if matches!(inst.op.info().class, Class::Load(_) | Class::Store(_)) => !self.spaces.memories.is_empty(),
+            _ if inst.op.info().class == Class::Gpu => self.gpu_op_allowed(inst.op),
+            _ => true,
+        };
+        if ok {
+            Ok(())
+        } else {
+            self.error(pc, format!("`{}` does not fit what it refers to", inst.op.info().name))
+        }
+    }
+
+    /// GPU opcodes that take addresses mean memory 0.
+    fn gpu_op_allowed(&self, op: Op) -> bool {
+        let no_memory = matches!(
+            op,
+            Op::Gid | Op::Time | Op::ThreadCount | Op::WallTime | Op::Sleep | Op::Exit | Op::PanicExit | Op::PrintEnd
+        );
+        no_memory || !self.spaces.memories.is_empty()
+    }
+
+    fn readable(&self, unit: u32, count: u32) -> bool {
+        unit + count <= self.frame && (unit + count <= self.header || unit >= self.header + HEADER_UNITS)
+    }
+
+    fn writable(&self, unit: u32, count: u32) -> bool {
+        self.readable(unit, count)
+    }
+
+    /// Instruction to which a branch at `pc` over `rel` words leads, if it is one of the body.
+    fn target(&self, pc: u32, rel: i64) -> Option<usize> {
+        let at = usize::try_from(pc as i64 + rel).ok()?;
+        let inst = *self.inst_at.get(at)? as usize;
+        (inst > 1).then(|| inst - 1)
+    }
+
+    /// The type of the function that `call` calls, if the target is one and its values fit.
+    fn callee(&self, pc: u32, inst: &Inst) -> Option<&FuncType> {
+        let meta = &self.spaces.program.meta;
+        match inst.op {
+            Op::Call => {
+                let start = u32::try_from(self.start + pc as i64 + inst.args[1]).ok()?;
+                let index = meta.functions.binary_search_by_key(&start, |f| f.start).ok()?;
+                Some(&meta.types[meta.functions[index].ty as usize])
+            }
+            Op::CallImport => Some(self.spaces.func_type(inst.args[1] as u32)),
+            Op::CallIndirect => Some(&meta.types[inst.args[3] as usize]),
+            _ => None,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

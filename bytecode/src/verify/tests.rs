@@ -1,0 +1,99 @@
+use super::*;
+use crate::program::{Function, Meta};
+
+/// A program of one function `(i32, i64) -> (i32)` with the given body; its frame has 8 units,
+/// parameters in 0 and 1..3, header in 3..5.
+fn program(body: &[Inst]) -> Program {
+    let mut code = Vec::new();
+    Inst::new(Op::Enter, &[8, 3, 0]).encode(&mut code);
+    for inst in body {
+        inst.encode(&mut code);
+    }
+    let ty = FuncType {
+        params: vec![ValType::I32, ValType::I64],
+        results: vec![ValType::I32],
+    };
+    let end = code.len() as u32;
+    let meta = Meta {
+        types: vec![ty],
+        functions: vec![Function {
+            ty: 0,
+            start: 0,
+            end,
+            calls: vec![],
+        }],
+        max_frame: 8,
+        ..Meta::default()
+    };
+    Program {
+        code,
+        meta,
+        ..Program::default()
+    }
+}
+
+fn refusal(body: &[Inst]) -> String {
+    verify(&program(body)).expect_err("must be refused").what
+}
+
+const RETURN: (Op, [i64; 3]) = (Op::Return, [3, 0, 1]);
+
+fn ret() -> Inst {
+    Inst::new(RETURN.0, &RETURN.1)
+}
+
+#[test]
+fn accepts_good_code() {
+    let body = [
+        Inst::new(Op::I32Add, &[5, 0, 0]),
+        Inst::new(Op::I32WrapI64, &[0, 1]),
+        ret(),
+    ];
+    assert_eq!(verify(&program(&body)), Ok(()));
+}
+
+#[test]
+fn refuses_registers_outside_the_frame_or_on_its_header() {
+    assert!(refusal(&[Inst::new(Op::Copy32, &[8, 0]), ret()]).contains("operand 1"));
+    assert!(refusal(&[Inst::new(Op::Copy32, &[4, 0]), ret()]).contains("operand 1"));
+    assert!(refusal(&[Inst::new(Op::Copy64, &[2, 1]), ret()]).contains("operand 1"));
+    assert!(refusal(&[Inst::new(Op::Zero, &[0, 4]), ret()]).contains("operand 1"));
+}
+
+#[test]
+fn refuses_reading_what_was_not_written_on_every_path() {
+    assert!(refusal(&[Inst::new(Op::Copy32, &[5, 6]), ret()]).contains("unit 6"));
+    let one_path = [
+        Inst::new(Op::BrIf, &[0, 2]),
+        Inst::new(Op::Copy32, &[6, 0]),
+        Inst::new(Op::Copy32, &[0, 6]),
+        ret(),
+    ];
+    assert!(refusal(&one_path).contains("unit 6"));
+}
+
+#[test]
+fn refuses_halves_of_wide_values() {
+    assert!(refusal(&[Inst::new(Op::Copy32, &[5, 1]), ret()]).contains("unit 1"));
+    let broken = [Inst::new(Op::Copy32, &[2, 0]), Inst::new(Op::Copy64, &[5, 1]), ret()];
+    assert!(refusal(&broken).contains("unit 1"));
+}
+
+#[test]
+fn refuses_bad_targets_and_ends() {
+    assert!(refusal(&[Inst::new(Op::Jump, &[0x1000])]).contains("operand 1"));
+    assert!(refusal(&[Inst::new(Op::Jump, &[-1])]).contains("operand 1"));
+    assert!(refusal(&[Inst::new(Op::Copy32, &[5, 0])]).contains("run off"));
+    assert!(refusal(&[Inst::new(Op::ThreadEnd, &[]), ret()]).contains("cannot stand"));
+}
+
+#[test]
+fn a_zeroed_range_may_be_read_at_any_width() {
+    let body = [
+        Inst::new(Op::Zero, &[5, 3]),
+        Inst::new(Op::Copy64, &[1, 5]),
+        Inst::new(Op::Copy32, &[0, 7]),
+        ret(),
+    ];
+    assert_eq!(verify(&program(&body)), Ok(()));
+}

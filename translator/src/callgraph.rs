@@ -1,0 +1,334 @@
+//! Who calls whom.
+//!
+//! An indirect call may reach every function whose address is taken (it stands in an element
+//! segment, an initial value or a `ref.func`) and whose type is the call's. Such calls go through
+//! one node for the type, so that the graph stays linear in the size of the module. Imported
+//! functions are leaves: what the host calls back is not known here.
+
+use std::collections::HashMap;
+
+use wasmparser::{ExternalKind, Operator};
+
+use crate::module::{ElementItems, Module};
+
+/// The call graph of a module.
+#[derive(Clone, Debug)]
+pub struct CallGraph {
+    funcs: u32,
+    imported: u32,
+    /// Nodes are functions by index, then types by canonical number. Edges of node `n` are
+    /// `edges[starts[n]..starts[n + 1]]`, without duplicates.
+    starts: Vec<u32>,
+    edges: Vec<u32>,
+    /// Number of direct call instructions that name each function.
+    call_sites: Vec<u32>,
+    /// Whether each function's address is taken.
+    address_taken: Vec<bool>,
+    /// Functions that the outside or the start of the module reaches.
+    roots: Vec<u32>,
+    /// Component of each node; numbered so that callees have lower numbers than callers.
+    component: Vec<u32>,
+    /// Nodes by component, and where each component starts.
+    component_nodes: Vec<u32>,
+    component_starts: Vec<u32>,
+}
+
+impl CallGraph {
+    /// Reads the calls of `module`.
+    pub fn new(module: &Module<'_>) -> CallGraph {
+        let funcs = module.func_count();
+        let canonical = canonical_types(module);
+        let address_taken = address_taken(module);
+        let mut graph = CallGraph {
+            funcs,
+            imported: module.imported_funcs.len() as u32,
+            starts: vec![0],
+            edges: Vec::new(),
+            call_sites: vec![0; funcs as usize],
+            address_taken,
+            roots: Vec::new(),
+            component: Vec::new(),
+            component_nodes: Vec::new(),
+            component_starts: Vec::new(),
+        };
+        graph.read_edges(module, &canonical);
+        graph.find_components();
+        graph.roots = roots(module, &graph.address_taken);
+        graph
+    }
+
+    fn read_edges(&mut self, module: &Module<'_>, canonical: &[u32]) {
+        let imported = module.imported_funcs.len();
+        self.starts.resize(imported + 1, 0);
+        // The last caller that named a callee: keeps duplicates out.
+        let mut seen = vec![u32::MAX; self.funcs as usize + module.types.len()];
+        for (i, func) in module.funcs.iter().enumerate() {
+            let caller = (imported + i) as u32;
+            for instr in func.instrs() {
+                let callee = match instr.op {
+                    Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
+                        self.call_sites[function_index as usize] += 1;
+                        function_index
+                    }
+                    Operator::CallIndirect { type_index, .. } | Operator::ReturnCallIndirect { type_index, .. } => {
+                        self.funcs + canonical[type_index as usize]
+                    }
+                    _ => continue,
+                };
+                if std::mem::replace(&mut seen[callee as usize], caller) != caller {
+                    self.edges.push(callee);
+                }
+            }
+            self.starts.push(self.edges.len() as u32);
+        }
+        let mut by_type = vec![Vec::new(); module.types.len()];
+        for func in 0..self.funcs {
+            if let (true, Some(ty)) = (self.address_taken[func as usize], module.func_type_index(func)) {
+                by_type[canonical[ty as usize] as usize].push(func);
+            }
+        }
+        for functions in by_type {
+            self.edges.extend(functions);
+            self.starts.push(self.edges.len() as u32);
+        }
+    }
+
+    fn node_edges(&self, node: u32) -> &[u32] {
+        let node = node as usize;
+        &self.edges[self.starts[node] as usize..self.starts[node + 1] as usize]
+    }
+
+    /// Tarjan's algorithm with its own stack, so that a deep call chain cannot overflow ours.
+    fn find_components(&mut self) {
+        const NEW: u32 = u32::MAX;
+        let nodes = self.starts.len() - 1;
+        let mut order = vec![NEW; nodes];
+        let mut low = vec![0u32; nodes];
+        self.component = vec![NEW; nodes];
+        self.component_starts = vec![0];
+        let mut open: Vec<u32> = Vec::new();
+        let mut work: Vec<(u32, u32)> = Vec::new();
+        let mut next = 0;
+        for root in 0..nodes as u32 {
+            if order[root as usize] != NEW {
+                continue;
+            }
+            work.push((root, 0));
+            while let Some((node, position)) = work.pop() {
+                let n = node as usize;
+                if position == 0 {
+                    order[n] = next;
+                    low[n] = next;
+                    next += 1;
+                    open.push(node);
+                }
+                if let Some(&target) = self.node_edges(node).get(position as usize) {
+                    work.push((node, position + 1));
+                    let t = target as usize;
+                    if order[t] == NEW {
+                        work.push((target, 0));
+                    } else if self.component[t] == NEW {
+                        low[n] = low[n].min(order[t]);
+                    }
+                    continue;
+                }
+                if low[n] == order[n] {
+                    let number = self.component_starts.len() as u32 - 1;
+                    while let Some(member) = open.pop() {
+                        self.component[member as usize] = number;
+                        self.component_nodes.push(member);
+                        if member == node {
+                            break;
+                        }
+                    }
+                    self.component_starts.push(self.component_nodes.len() as u32);
+                }
+                if let Some(&(parent, _)) = work.last() {
+                    low[parent as usize] = low[parent as usize].min(low[n]);
+                }
+            }
+        }
+    }
+
+    fn component_members(&self, component: u32) -> &[u32] {
+        let c = component as usize;
+        &self.component_nodes[self.component_starts[c] as usize..self.component_starts[c + 1] as usize]
+    }
+
+    /// Functions that `func` calls directly, each once. Indirect calls are not among them.
+    pub fn direct_callees(&self, func: u32) -> impl Iterator<Item = u32> + '_ {
+        self.node_edges(func)
+            .iter()
+            .copied()
+            .filter(|&callee| callee < self.funcs)
+    }
+
+    /// Functions that `func` may call, directly or not. A function may come twice.
+    pub fn callees(&self, func: u32) -> impl Iterator<Item = u32> + '_ {
+        self.node_edges(func).iter().flat_map(move |&node| {
+            let through_type = (node >= self.funcs).then(|| self.node_edges(node));
+            let direct = (node < self.funcs).then_some(node);
+            direct
+                .into_iter()
+                .chain(through_type.unwrap_or_default().iter().copied())
+        })
+    }
+
+    /// Whether `func` contains an indirect call.
+    pub fn calls_indirectly(&self, func: u32) -> bool {
+        self.node_edges(func).iter().any(|&node| node >= self.funcs)
+    }
+
+    /// Number of direct call instructions in the module that name `func`.
+    pub fn call_sites(&self, func: u32) -> u32 {
+        self.call_sites[func as usize]
+    }
+
+    /// Whether `func` may be called through a table or reference.
+    pub fn is_address_taken(&self, func: u32) -> bool {
+        self.address_taken[func as usize]
+    }
+
+    /// Whether `func` calls nothing (an imported function is a leaf).
+    pub fn is_leaf(&self, func: u32) -> bool {
+        self.node_edges(func).is_empty()
+    }
+
+    /// Exports, the start function, and all functions whose address is taken.
+    pub fn roots(&self) -> &[u32] {
+        &self.roots
+    }
+
+    /// Whether `func` can, by any path, call itself.
+    pub fn is_recursive(&self, func: u32) -> bool {
+        self.component_members(self.component[func as usize]).len() > 1 || self.node_edges(func).contains(&func)
+    }
+
+    /// Whether a call from `caller` to `callee` may come back to `caller`.
+    pub fn same_component(&self, caller: u32, callee: u32) -> bool {
+        self.component[caller as usize] == self.component[callee as usize]
+    }
+
+    /// The sets of functions that can call each other in a circle, callees before callers.
+    /// A function that calls itself is a set of one.
+    pub fn recursive_components(&self) -> Vec<Vec<u32>> {
+        let components = 0..self.component_starts.len() as u32 - 1;
+        components
+            .map(|component| {
+                let members = self.component_members(component).iter().copied();
+                let mut members: Vec<u32> = members
+                    .filter(|&node| node < self.funcs && self.is_recursive(node))
+                    .collect();
+                members.sort_unstable();
+                members
+            })
+            .filter(|members| !members.is_empty())
+            .collect()
+    }
+
+    /// All functions, callees before their callers (in any order within a recursive component).
+    pub fn bottom_up(&self) -> impl Iterator<Item = u32> + '_ {
+        self.component_nodes.iter().copied().filter(|&node| node < self.funcs)
+    }
+
+    /// Whether each function can be reached from `roots`.
+    pub fn reachable(&self, roots: impl IntoIterator<Item = u32>) -> Vec<bool> {
+        let mut reached = self.reachable_nodes(roots);
+        reached.truncate(self.funcs as usize);
+        reached
+    }
+
+    fn reachable_nodes(&self, roots: impl IntoIterator<Item = u32>) -> Vec<bool> {
+        let mut reached = vec![false; self.starts.len() - 1];
+        let mut work: Vec<u32> = roots.into_iter().collect();
+        while let Some(node) = work.pop() {
+            if !std::mem::replace(&mut reached[node as usize], true) {
+                work.extend(self.node_edges(node).iter().filter(|&&t| !reached[t as usize]));
+            }
+        }
+        reached
+    }
+
+    /// The most frames that can be open at once in a call of `root`, its own among them;
+    /// `None` if it can reach a recursion. Imported functions have no frame.
+    pub fn max_depth(&self, root: u32) -> Option<u32> {
+        let reached = self.reachable_nodes([root]);
+        let mut depth = vec![0u32; reached.len()];
+        for &node in &self.component_nodes {
+            if !reached[node as usize] {
+                continue;
+            }
+            if node < self.funcs && self.is_recursive(node) {
+                return None;
+            }
+            let callees = self.node_edges(node).iter().map(|&t| depth[t as usize]);
+            let own = u32::from(node >= self.imported && node < self.funcs);
+            depth[node as usize] = callees.max().unwrap_or(0) + own;
+        }
+        Some(depth[root as usize])
+    }
+}
+
+/// For each type, the first type that is equal to it.
+fn canonical_types(module: &Module<'_>) -> Vec<u32> {
+    let mut first = HashMap::new();
+    let types = module.types.iter().enumerate();
+    types.map(|(i, ty)| *first.entry(ty).or_insert(i as u32)).collect()
+}
+
+fn mark(ops: &[Operator<'_>], taken: &mut [bool]) {
+    for op in ops {
+        if let Operator::RefFunc { function_index } = op {
+            taken[*function_index as usize] = true;
+        }
+    }
+}
+
+/// Addresses taken by element segments and initial values.
+fn mark_sections(module: &Module<'_>, taken: &mut [bool]) {
+    for element in &module.elements {
+        match &element.items {
+            ElementItems::Functions(functions) => {
+                for function in functions {
+                    taken[*function as usize] = true;
+                }
+            }
+            ElementItems::Expressions(_, exprs) => {
+                exprs.iter().for_each(|expr| mark(&expr.ops, taken));
+            }
+        }
+    }
+    module.globals.iter().for_each(|global| mark(&global.init.ops, taken));
+    module
+        .tables
+        .iter()
+        .flat_map(|table| &table.init)
+        .for_each(|init| mark(&init.ops, taken));
+}
+
+fn address_taken(module: &Module<'_>) -> Vec<bool> {
+    let mut taken = vec![false; module.func_count() as usize];
+    mark_sections(module, &mut taken);
+    for func in &module.funcs {
+        for instr in func.instrs() {
+            mark(std::slice::from_ref(&instr.op), &mut taken);
+        }
+    }
+    taken
+}
+
+fn roots(module: &Module<'_>, address_taken: &[bool]) -> Vec<u32> {
+    let mut is_root = address_taken.to_vec();
+    for export in module.exports.iter().filter(|export| export.kind == ExternalKind::Func) {
+        is_root[export.index as usize] = true;
+    }
+    if let Some(start) = module.start {
+        is_root[start as usize] = true;
+    }
+    (0..module.func_count())
+        .filter(|&func| is_root[func as usize])
+        .collect()
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,241 @@
+//! Inlining: calls cost far more than other instructions, in every engine.
+//!
+//! Callers are visited after their callees, each once, so that the pass is linear in the size of
+//! the module and of what it adds. What is inlined, with the numbers of [`InlineOptions`]:
+//!
+//! - a *leaf* (it calls nothing but GPU operations, maybe because its own calls were inlined) of
+//!   cost at most [`leaf_cost`](InlineOptions::leaf_cost), anywhere;
+//! - a function with a single call in the module, that nothing else can reach, of cost at most
+//!   [`single_call_cost`](InlineOptions::single_call_cost): it moves, and is dead afterwards;
+//! - with a call inside a loop, either may cost
+//!   [`loop_factor`](InlineOptions::loop_factor) times as much.
+//!
+//! The cost of a function is the number of its instructions, without those that cost nothing after
+//! lowering (local access, constants, `block`, `loop`, `end`, `nop`, `drop`).
+//!
+//! Never inlined: imports, members of a recursion, and functions with tail calls, which must leave
+//! no frame behind.
+
+mod analysis;
+mod body;
+
+use wasmparser::{ExternalKind, Operator};
+
+use crate::callgraph::CallGraph;
+use crate::module::{Body, Module};
+use analysis::Facts;
+use body::Inliner;
+
+/// When to inline; see the module's documentation.
+#[derive(Clone, Debug)]
+pub struct InlineOptions {
+    /// Largest cost of a leaf function.
+    pub leaf_cost: u32,
+    /// Largest cost of a function with one call.
+    pub single_call_cost: u32,
+    /// How much more a function may cost that is called in a loop.
+    pub loop_factor: u32,
+    /// Instructions that a caller may grow to. One that is larger to begin with may only take in
+    /// functions of [`tiny_cost`](InlineOptions::tiny_cost).
+    pub caller_limit: u32,
+    /// Cost up to which inlining is never a growth worth speaking of.
+    pub tiny_cost: u32,
+    /// Locals that a caller may grow to: they are its frame.
+    pub caller_locals: u32,
+    /// How many percent of its size the module may grow by, ...
+    pub growth_percent: u32,
+    /// ... and this many instructions besides. Functions that move are no growth.
+    pub growth_base: u32,
+}
+
+impl Default for InlineOptions {
+    fn default() -> Self {
+        InlineOptions {
+            leaf_cost: 40,
+            single_call_cost: 400,
+            loop_factor: 2,
+            caller_limit: 2_000,
+            tiny_cost: 6,
+            caller_locals: 256,
+            growth_percent: 50,
+            growth_base: 4_000,
+        }
+    }
+}
+
+/// What [`inline`] did.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct InlineReport {
+    /// Calls that were replaced by the callee's body.
+    pub inlined_calls: u32,
+    /// Functions that had only one call, which was replaced.
+    pub moved_functions: u32,
+    /// Instructions in the module before and after, dead functions not counted.
+    pub instrs_before: u64,
+    /// See [`instrs_before`](InlineReport::instrs_before).
+    pub instrs_after: u64,
+}
+
+/// Inlines calls in all reachable functions of `module`.
+///
+/// Functions that are dead afterwards are kept: see [`remove_dead`].
+pub fn inline(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport {
+    let graph = CallGraph::new(module);
+    let reachable = graph.reachable(graph.roots().iter().copied());
+    let imported = module.imported_funcs.len() as u32;
+    let operations = analysis::operations(module);
+    let mut report = InlineReport::default();
+    let mut facts: Vec<Option<Facts>> = vec![None; module.func_count() as usize];
+    for (func, facts) in facts.iter_mut().enumerate().skip(imported as usize) {
+        if reachable[func] {
+            let read = Facts::read(module, &operations, func as u32);
+            report.instrs_before += u64::from(read.instrs);
+            *facts = Some(read);
+        }
+    }
+    let mut budget = report.instrs_before * u64::from(options.growth_percent) / 100 + u64::from(options.growth_base);
+    let movable = movable(module, &graph);
+    let order: Vec<u32> = graph
+        .bottom_up()
+        .filter(|&f| f >= imported && reachable[f as usize])
+        .collect();
+    for caller in order {
+        let mut chooser = Chooser {
+            options,
+            graph: &graph,
+            facts: &facts,
+            movable: &movable,
+            caller,
+            instrs: facts[caller as usize].as_ref().map_or(0, |facts| facts.instrs),
+            locals: facts[caller as usize].as_ref().map_or(0, |facts| facts.locals),
+            budget: &mut budget,
+        };
+        let chosen = choose(module, &mut chooser);
+        if chosen.is_empty() {
+            continue;
+        }
+        report.inlined_calls += chosen.len() as u32;
+        report.moved_functions += chosen.iter().filter(|(_, callee)| movable[*callee as usize]).count() as u32;
+        Inliner::new(module, &facts).inline_calls(caller, &chosen);
+        facts[caller as usize] = Some(Facts::read(module, &operations, caller));
+    }
+    report.instrs_after = count_reachable(module);
+    report
+}
+
+/// Instructions of all functions that can still be reached.
+fn count_reachable(module: &Module<'_>) -> u64 {
+    let graph = CallGraph::new(module);
+    let reachable = graph.reachable(graph.roots().iter().copied());
+    let first = module.imported_funcs.len();
+    let live = module.funcs.iter().enumerate().filter(|(i, _)| reachable[first + i]);
+    live.map(|(_, func)| func.instrs().count() as u64).sum()
+}
+
+/// Functions that one call alone can reach.
+fn movable(module: &Module<'_>, graph: &CallGraph) -> Vec<bool> {
+    let mut movable: Vec<bool> = (0..module.func_count())
+        .map(|func| graph.call_sites(func) == 1 && !graph.is_address_taken(func))
+        .collect();
+    for export in module.exports.iter().filter(|export| export.kind == ExternalKind::Func) {
+        movable[export.index as usize] = false;
+    }
+    if let Some(start) = module.start {
+        movable[start as usize] = false;
+    }
+    movable
+}
+
+/// Decides which calls of one function are inlined.
+struct Chooser<'c> {
+    options: &'c InlineOptions,
+    graph: &'c CallGraph,
+    facts: &'c [Option<Facts>],
+    movable: &'c [bool],
+    caller: u32,
+    /// What the caller has grown to.
+    instrs: u32,
+    locals: u32,
+    /// What the module may still grow by.
+    budget: &'c mut u64,
+}
+
+/// The calls to inline: instruction number and callee.
+fn choose(module: &Module<'_>, chooser: &mut Chooser<'_>) -> Vec<(usize, u32)> {
+    let Some(func) = module.defined(chooser.caller) else {
+        return Vec::new();
+    };
+    let mut chosen = Vec::new();
+    let mut loops: Vec<bool> = Vec::new();
+    for (at, instr) in func.instrs().enumerate() {
+        match instr.op {
+            Operator::Loop { .. } => loops.push(true),
+            Operator::Block { .. } | Operator::If { .. } | Operator::Try { .. } | Operator::TryTable { .. } => {
+                loops.push(false)
+            }
+            Operator::End | Operator::Delegate { .. } => {
+                loops.pop();
+            }
+            Operator::Call { function_index } => {
+                if chooser.accepts(function_index, loops.contains(&true)) {
+                    chosen.push((at, function_index));
+                }
+            }
+            _ => {}
+        }
+    }
+    chosen
+}
+
+impl Chooser<'_> {
+    fn accepts(&mut self, callee: u32, in_loop: bool) -> bool {
+        let Some(facts) = &self.facts[callee as usize] else {
+            return false;
+        };
+        if facts.tail_calls || self.graph.is_recursive(callee) || self.graph.same_component(self.caller, callee) {
+            return false;
+        }
+        let options = self.options;
+        let factor = if in_loop { options.loop_factor } else { 1 };
+        let moves = self.movable[callee as usize];
+        let tiny = facts.leaf && facts.cost <= options.tiny_cost;
+        let wanted = tiny
+            || (facts.leaf && facts.cost <= options.leaf_cost * factor)
+            || (moves && facts.cost <= options.single_call_cost * factor);
+        // Parameters are popped and the body is wrapped.
+        let added = facts.instrs + facts.params + 2;
+        let fits = tiny
+            || (self.instrs + added <= options.caller_limit
+                && self.locals.max(facts.locals) + facts.locals <= options.caller_locals);
+        let growth = if moves { 0 } else { u64::from(added) };
+        if !wanted || !fits || growth > *self.budget {
+            return false;
+        }
+        *self.budget -= growth;
+        self.instrs += added;
+        true
+    }
+}
+
+/// Drops functions that neither an export, the start function, a table, a reference nor a kept
+/// function can reach. Returns how many.
+///
+/// Indices stay consistent; [`Module::original_index`] says what each function was.
+pub fn remove_dead(module: &mut Module<'_>) -> u32 {
+    let graph = CallGraph::new(module);
+    let reachable = graph.reachable(graph.roots().iter().copied());
+    let before = module.func_count();
+    module.retain_funcs(&reachable);
+    before - module.func_count()
+}
+
+/// A body for the moment in which a function's own is being rebuilt.
+fn empty<'a>() -> Body<'a> {
+    Body::Edited {
+        locals: Vec::new(),
+        instrs: Vec::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,276 @@
+//! Copies callees' bodies into a caller.
+
+use std::collections::HashMap;
+
+use wasmparser::{BlockType, Operator, ValType};
+
+use super::analysis::{Facts, leaves_early, reads_zero};
+use super::empty;
+use crate::module::{Body, InlineSite, Instr, Module, Origin};
+
+pub(super) struct Inliner<'m, 'a> {
+    module: &'m mut Module<'a>,
+    facts: &'m [Option<Facts>],
+    /// The caller's new instructions.
+    out: Vec<Instr<'a>>,
+    /// Locals for inlined bodies, by type: each body may use all of them again, since no two
+    /// bodies are alive at once.
+    pool: Vec<(ValType, Vec<u32>)>,
+    /// Locals that were added to the caller, in order.
+    added: Vec<ValType>,
+    /// Where they begin.
+    first_added: u32,
+    /// Whether each open frame of the caller is a loop.
+    loops: Vec<bool>,
+}
+
+impl<'m, 'a> Inliner<'m, 'a> {
+    pub(super) fn new(module: &'m mut Module<'a>, facts: &'m [Option<Facts>]) -> Self {
+        Inliner {
+            module,
+            facts,
+            out: Vec::new(),
+            pool: Vec::new(),
+            added: Vec::new(),
+            first_added: 0,
+            loops: Vec::new(),
+        }
+    }
+
+    /// Replaces the calls at `chosen` (instruction number, callee) in `caller`.
+    pub(super) fn inline_calls(mut self, caller: u32, chosen: &[(usize, u32)]) {
+        let position = caller as usize - self.module.imported_funcs.len();
+        let (locals, instrs) = {
+            self.module.funcs[position].edit();
+            match std::mem::replace(&mut self.module.funcs[position].body, empty()) {
+                Body::Edited { locals, instrs } => (locals, instrs),
+                Body::Raw(_) => unreachable!("made edited above"),
+            }
+        };
+        let params = self.module.func_type(caller).params().len() as u32;
+        self.first_added = params + locals.iter().map(|(count, _)| count).sum::<u32>();
+        self.out.reserve(instrs.len() * 2);
+        let mut chosen = chosen.iter().peekable();
+        for (at, instr) in instrs.into_iter().enumerate() {
+            if let Some((_, callee)) = chosen.next_if(|(call, _)| *call == at) {
+                self.inline_call(*callee, instr.origin);
+                continue;
+            }
+            match instr.op {
+                Operator::Loop { .. } => self.loops.push(true),
+                Operator::Block { .. } | Operator::If { .. } | Operator::Try { .. } | Operator::TryTable { .. } => {
+                    self.loops.push(false)
+                }
+                Operator::End | Operator::Delegate { .. } => {
+                    self.loops.pop();
+                }
+                _ => {}
+            }
+            self.out.push(instr);
+        }
+        let mut all = locals;
+        for ty in self.added {
+            match all.last_mut() {
+                Some((count, last)) if *last == ty => *count += 1,
+                _ => all.push((1, ty)),
+            }
+        }
+        self.module.funcs[position].body = Body::Edited {
+            locals: all,
+            instrs: self.out,
+        };
+    }
+
+    fn inline_call(&mut self, callee: u32, call: Origin) {
+        let Some(facts) = &self.facts[callee as usize] else {
+            unreachable!("only functions with facts are chosen")
+        };
+        let (params, count) = (facts.params, facts.locals);
+        let position = callee as usize - self.module.imported_funcs.len();
+        let func = self.module.funcs[position].clone();
+        let ty = self.module.func_type(callee).clone();
+        let mut types: Vec<ValType> = ty.params().to_vec();
+        for (run, ty) in func.locals() {
+            types.extend(std::iter::repeat_n(ty, run as usize));
+        }
+        let (locals, fresh) = self.take_locals(&types);
+        for local in (0..params).rev() {
+            self.emit(
+                Operator::LocalSet {
+                    local_index: locals[local as usize],
+                },
+                call,
+            );
+        }
+        let in_loop = self.loops.contains(&true);
+        let zero = reads_zero(&func, params, count);
+        for local in params as usize..count as usize {
+            // A local of its own is zero the first time.
+            if zero[local] && (in_loop || !fresh[local]) {
+                self.emit(zero_of(types[local]), call);
+                self.emit(
+                    Operator::LocalSet {
+                        local_index: locals[local],
+                    },
+                    call,
+                );
+            }
+        }
+        let wrapped = leaves_early(&func);
+        if wrapped {
+            let blockty = match ty.results() {
+                [] => BlockType::Empty,
+                [result] => BlockType::Type(*result),
+                results => BlockType::FuncType(self.module.intern_type(&[], results)),
+            };
+            self.emit(Operator::Block { blockty }, call);
+        }
+        self.copy(callee, &func, &locals, call, wrapped);
+    }
+
+    /// Copies the instructions, with the last `end` only if they are `wrapped` in a block.
+    fn copy(&mut self, callee: u32, func: &crate::module::Func<'a>, locals: &[u32], call: Origin, wrapped: bool) {
+        let mut sites = Sites::new(self.module, callee, call);
+        let mut depth = 0u32;
+        for instr in func.instrs() {
+            let mut op = instr.op;
+            match &mut op {
+                Operator::LocalGet { local_index }
+                | Operator::LocalSet { local_index }
+                | Operator::LocalTee { local_index } => {
+                    *local_index = locals[*local_index as usize];
+                }
+                Operator::Return => op = Operator::Br { relative_depth: depth },
+                Operator::Block { .. }
+                | Operator::Loop { .. }
+                | Operator::If { .. }
+                | Operator::Try { .. }
+                | Operator::TryTable { .. } => depth += 1,
+                Operator::End if depth == 0 && !wrapped => break,
+                Operator::End | Operator::Delegate { .. } => depth = depth.saturating_sub(1),
+                _ => {}
+            }
+            let origin = sites.map(&mut self.module.inline_sites, instr.origin);
+            self.out.push(Instr { op, origin });
+        }
+    }
+
+    fn emit(&mut self, op: Operator<'a>, origin: Origin) {
+        self.out.push(Instr { op, origin });
+    }
+
+    /// A local of the caller for each of `types`, and whether it has not been used before.
+    fn take_locals(&mut self, types: &[ValType]) -> (Vec<u32>, Vec<bool>) {
+        let mut used: HashMap<ValType, usize> = HashMap::new();
+        let mut locals = Vec::with_capacity(types.len());
+        let mut fresh = Vec::with_capacity(types.len());
+        for ty in types {
+            let at = match self.pool.iter().position(|(pooled, _)| pooled == ty) {
+                Some(at) => at,
+                None => {
+                    self.pool.push((*ty, Vec::new()));
+                    self.pool.len() - 1
+                }
+            };
+            let pool = &mut self.pool[at].1;
+            let taken = used.entry(*ty).or_insert(0);
+            fresh.push(*taken == pool.len());
+            if *taken == pool.len() {
+                pool.push(self.first_added + self.added.len() as u32);
+                self.added.push(*ty);
+            }
+            locals.push(pool[*taken]);
+            *taken += 1;
+        }
+        (locals, fresh)
+    }
+}
+
+/// The value that a local of type `ty` has at first.
+fn zero_of<'a>(ty: ValType) -> Operator<'a> {
+    match ty {
+        ValType::I32 => Operator::I32Const { value: 0 },
+        ValType::I64 => Operator::I64Const { value: 0 },
+        ValType::F32 => Operator::F32Const { value: 0.0f32.into() },
+        ValType::F64 => Operator::F64Const { value: 0.0f64.into() },
+        ValType::V128 => Operator::V128Const { value: 0i128.into() },
+        ValType::Ref(ty) => Operator::RefNull { hty: ty.heap_type() },
+    }
+}
+
+/// Origins of copied instructions: the callee's, under the call that is replaced.
+struct Sites {
+    call: Origin,
+    /// The callee's index in the user's file; a function that a pass made is not shown.
+    callee: Option<u32>,
+    /// The callee's own inlined calls, copied.
+    copied: HashMap<u32, u32>,
+}
+
+impl Sites {
+    fn new(module: &Module<'_>, callee: u32, call: Origin) -> Sites {
+        let callee = module.original_index.get(callee as usize).copied().flatten();
+        Sites {
+            call,
+            callee,
+            copied: HashMap::new(),
+        }
+    }
+
+    fn map(&mut self, sites: &mut Vec<InlineSite>, origin: Origin) -> Origin {
+        if origin.site == Origin::NOT_INLINED && self.callee.is_none() {
+            return self.call;
+        }
+        let synthetic = origin.offset == Origin::SYNTHETIC && origin.site == Origin::NOT_INLINED;
+        if synthetic {
+            return self.call;
+        }
+        Origin {
+            offset: origin.offset,
+            site: self.site(sites, origin.site),
+        }
+    }
+
+    /// The copy of `site`, which is one of the callee's.
+    fn site(&mut self, sites: &mut Vec<InlineSite>, site: u32) -> u32 {
+        // From the inside out until one is known, then back: no recursion.
+        let mut chain = Vec::new();
+        let mut at = site;
+        let mut parent = loop {
+            if let Some(copied) = self.copied.get(&at) {
+                break *copied;
+            }
+            if at == Origin::NOT_INLINED {
+                let parent = match self.callee {
+                    None => self.call.site,
+                    Some(callee) => {
+                        sites.push(InlineSite {
+                            callee,
+                            call: self.call,
+                        });
+                        sites.len() as u32 - 1
+                    }
+                };
+                self.copied.insert(at, parent);
+                break parent;
+            }
+            chain.push(at);
+            at = sites[at as usize].call.site;
+        };
+        for old in chain.into_iter().rev() {
+            let InlineSite { callee, call } = sites[old as usize];
+            // The call in a function that a pass made is shown as the call of that function.
+            let call = match (call.site, self.callee) {
+                (Origin::NOT_INLINED, None) => self.call,
+                _ => Origin {
+                    offset: call.offset,
+                    site: parent,
+                },
+            };
+            sites.push(InlineSite { callee, call });
+            parent = sites.len() as u32 - 1;
+            self.copied.insert(old, parent);
+        }
+        parent
+    }
+}

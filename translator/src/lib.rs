@@ -1,0 +1,20 @@
+//! Turns WebAssembly modules into gpu-run bytecode.
+//!
+//! ```text
+//! bytes --parse--> Module --rewrite--> Module --inline--> Module --lower--> Program
+//! ```
+//!
+//! [`translate()`] goes the whole way. `rewrite` and `inline` work on one owned form, [`Module`],
+//! whose instructions know where they came from, and which [`Module::encode`] shows as valid wasm
+//! at any stage. [`callgraph`] finds recursion.
+
+pub mod callgraph;
+pub mod inline;
+mod lower;
+pub mod module;
+pub mod rewrite;
+mod translate;
+
+pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, gpu_signature, lower};
+pub use module::{Module, ParseError};
+pub use translate::{Error, Options, Passed, Times, Translation, run_passes, translate};

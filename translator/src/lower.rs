@@ -1,0 +1,222 @@
+//! From the module form to bytecode: stack code becomes register code.
+//!
+//! `function` walks a function's instructions with an emulated operand `stack` whose entries may
+//! still be locals or constants, so that only computing instructions are emitted; `control` does
+//! blocks and branches; `ops` says which opcode an instruction becomes; `branch` fuses comparisons
+//! with branches; `locals` finds the locals that must be zeroed; `emit` writes words and fixes
+//! branch distances.
+
+mod branch;
+mod control;
+mod declarations;
+mod emit;
+mod function;
+mod locals;
+mod ops;
+mod stack;
+
+pub use declarations::{GPU_MODULE, gpu_signature};
+use gpu_run_bytecode::{FuncType, Function, InlineSite, Meta, Op, Program, SourcePlace, ValType};
+
+use crate::module::{Module, Origin};
+
+/// Why a valid module cannot become a program.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum LowerErrorKind {
+    /// Something that this version does not run.
+    #[error("{what} is not supported yet")]
+    Unsupported {
+        /// What it is.
+        what: String,
+    },
+    /// A function with more values at once than instructions can name.
+    #[error("the function needs {units} register units, more than the 65535 that instructions can name")]
+    TooManyRegisters {
+        /// Units of 4 bytes.
+        units: u32,
+    },
+    /// An import from `gpu_run_v1` that is no opcode, or has another type.
+    #[error("import `gpu_run_v1.{name}` with type {found}: {what}")]
+    GpuImport {
+        /// Import name.
+        name: String,
+        /// Its type in the module.
+        found: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// A GPU opcode used as a value or export.
+    #[error("`gpu_run_v1.{name}` is an instruction: it can be called, but not exported or referred to")]
+    GpuReference {
+        /// Import name.
+        name: String,
+    },
+    /// A function too long for 32-bit distances, or a program with too much code.
+    #[error("the module's code is too large")]
+    TooLarge,
+}
+
+/// An error of lowering, with its place.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{kind}")]
+pub struct LowerError {
+    /// What is wrong.
+    pub kind: LowerErrorKind,
+    /// Readable name of the function, where it is in one.
+    pub function: Option<String>,
+    /// Offset in the user's file, where it has one.
+    pub offset: Option<u32>,
+}
+
+impl LowerError {
+    fn new(kind: LowerErrorKind) -> LowerError {
+        LowerError {
+            kind,
+            function: None,
+            offset: None,
+        }
+    }
+}
+
+/// What a call of a function index means.
+enum Target {
+    /// A GPU opcode.
+    Gpu(Op),
+    /// Import number `index` of the program.
+    Import { index: u32, ty: FuncType },
+    /// Function `index` (imports first) of the program.
+    Defined { index: u32, ty: FuncType },
+}
+
+/// What lowering a function needs to know of the module.
+struct Context<'c> {
+    types: &'c [FuncType],
+    targets: &'c [Target],
+    /// Value type of each global.
+    globals: &'c [ValType],
+    /// For an immutable global whose value is known: type and bits.
+    constant_globals: &'c [Option<(ValType, u64)>],
+    /// Element type of each table.
+    tables: &'c [ValType],
+    stack_pointer: Option<u32>,
+}
+
+impl Context<'_> {
+    /// Program index of a function that is used as a value.
+    fn func(&self, index: u32) -> Result<u32, LowerErrorKind> {
+        func_index(self.targets, index)
+    }
+}
+
+fn func_index(targets: &[Target], index: u32) -> Result<u32, LowerErrorKind> {
+    match &targets[index as usize] {
+        Target::Gpu(op) => Err(LowerErrorKind::GpuReference {
+            name: op.info().name.to_owned(),
+        }),
+        Target::Import { index, .. } | Target::Defined { index, .. } => Ok(*index),
+    }
+}
+
+/// The bytecode's value type, if it has it.
+fn val_type(ty: wasmparser::ValType) -> Result<ValType, LowerErrorKind> {
+    Ok(match ty {
+        wasmparser::ValType::I32 => ValType::I32,
+        wasmparser::ValType::I64 => ValType::I64,
+        wasmparser::ValType::F32 => ValType::F32,
+        wasmparser::ValType::F64 => ValType::F64,
+        wasmparser::ValType::Ref(ty) if ty == wasmparser::RefType::FUNCREF => ValType::FuncRef,
+        wasmparser::ValType::Ref(ty) if ty == wasmparser::RefType::EXTERNREF => ValType::ExternRef,
+        other => {
+            return Err(LowerErrorKind::Unsupported {
+                what: format!("value type `{other}`"),
+            });
+        }
+    })
+}
+
+/// Lowers a module.
+pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
+    let mut program = Program::default();
+    let targets = declarations::lower(module, &mut program).map_err(LowerError::new)?;
+    let meta = &program.meta;
+    let globals: Vec<ValType> = meta.global_types().iter().map(|global| global.ty).collect();
+    let tables: Vec<ValType> = meta.table_types().iter().map(|table| table.element).collect();
+    let constant_globals = declarations::constant_globals(meta);
+    let context = Context {
+        types: &meta.types,
+        targets: &targets,
+        globals: &globals,
+        constant_globals: &constant_globals,
+        tables: &tables,
+        stack_pointer: meta.stack_pointer,
+    };
+    let imported = meta.imported_funcs();
+    let mut code: Vec<u64> = Vec::new();
+    let mut source_map: Vec<SourcePlace> = Vec::new();
+    let mut functions: Vec<Function> = Vec::with_capacity(module.funcs.len());
+    // Word of each call in the code, and the function (imports first) that it calls.
+    let mut calls: Vec<(usize, u32)> = Vec::new();
+    let mut max_frame = 0;
+    for (i, func) in module.funcs.iter().enumerate() {
+        let lowered = function::lower(&context, func).map_err(|(kind, origin)| LowerError {
+            kind,
+            function: Some(module.func_display_name((module.imported_funcs.len() + i) as u32)),
+            offset: (origin.offset != Origin::SYNTHETIC).then_some(origin.offset),
+        })?;
+        let start = code.len();
+        if start + lowered.code.len() > i32::MAX as usize {
+            return Err(LowerError::new(LowerErrorKind::TooLarge));
+        }
+        let mut callees: Vec<u32> = lowered.calls.iter().map(|(_, callee)| *callee).collect();
+        callees.sort_unstable();
+        callees.dedup();
+        calls.extend(lowered.calls.iter().map(|(at, callee)| (start + *at as usize, *callee)));
+        source_map.extend(lowered.places.iter().map(|place| SourcePlace {
+            pc: place.pc + start as u32,
+            ..*place
+        }));
+        code.extend(lowered.code);
+        functions.push(Function {
+            ty: func.ty,
+            start: start as u32,
+            end: code.len() as u32,
+            calls: callees,
+        });
+        max_frame = max_frame.max(lowered.frame);
+    }
+    for (at, callee) in calls {
+        let distance = functions[(callee - imported) as usize].start as i64 - at as i64;
+        code[at] |= (distance as u32 as u64) << 32;
+    }
+    program.meta.functions = functions;
+    program.meta.max_frame = max_frame;
+    program.code = code;
+    program.source_map = source_map;
+    inline_sites(module, &mut program.meta);
+    Ok(program)
+}
+
+/// Carries the chains of inlined calls over; names of functions that are gone are added.
+fn inline_sites(module: &Module<'_>, meta: &mut Meta) {
+    let mut names: indexmap::IndexSet<String> = meta.names.iter().cloned().collect();
+    let offset = meta.names.len();
+    let known = names.len();
+    for site in &module.inline_sites {
+        let (index, _) = names.insert_full(module.original_name(site.callee));
+        let callee_name = if index < known {
+            meta.names
+                .iter()
+                .position(|name| *name == names[index])
+                .expect("taken from there")
+        } else {
+            offset + index - known
+        };
+        meta.inline_sites.push(InlineSite {
+            callee_name: callee_name as u32,
+            call_offset: site.call.offset,
+            parent: site.call.site,
+        });
+    }
+    meta.names.extend(names.drain(known..));
+}

@@ -1,0 +1,296 @@
+//! Everything but code: types, imports, tables, memories, globals, segments, names.
+
+use gpu_run_bytecode::{
+    Class, ConstOp, Data, Element, Export, ExternKind, ExternType, FuncType, Global, GlobalType, Import, Limits,
+    MemoryType, Meta, Op, Operand, Program, SegmentMode, Table, TableType, ValType,
+};
+use wasmparser::{ExternalKind, Operator, TypeRef};
+
+use super::{LowerErrorKind, Target, func_index, val_type};
+use crate::module::{self, Const, ElementItems, Module};
+
+/// Module name of the imports that are GPU opcodes.
+pub const GPU_MODULE: &str = "gpu_run_v1";
+
+/// Fills in `program` but for its code; gives what each function index of the module means.
+pub(super) fn lower(module: &Module<'_>, program: &mut Program) -> Result<Vec<Target>, LowerErrorKind> {
+    let meta = &mut program.meta;
+    for ty in &module.types {
+        let list = |types: &[wasmparser::ValType]| types.iter().map(|ty| val_type(*ty)).collect::<Result<_, _>>();
+        meta.types.push(FuncType {
+            params: list(ty.params())?,
+            results: list(ty.results())?,
+        });
+    }
+    if !module.tags.is_empty() || !module.imported_tags.is_empty() {
+        return Err(unsupported("exception handling (a tag)"));
+    }
+    let targets = functions(module, meta)?;
+    for table in &module.tables {
+        let init = match &table.init {
+            Some(init) => constant(init, &targets)?,
+            None => Vec::new(),
+        };
+        meta.tables.push(Table {
+            ty: table_type(&table.ty)?,
+            init,
+        });
+    }
+    for memory in &module.memories {
+        meta.memories.push(memory_type(memory)?);
+    }
+    for global in &module.globals {
+        meta.globals.push(Global {
+            ty: global_type(&global.ty)?,
+            init: constant(&global.init, &targets)?,
+        });
+    }
+    for export in &module.exports {
+        let kind = match export.kind {
+            ExternalKind::Func | ExternalKind::FuncExact => ExternKind::Func,
+            ExternalKind::Table => ExternKind::Table,
+            ExternalKind::Memory => ExternKind::Memory,
+            ExternalKind::Global => ExternKind::Global,
+            ExternalKind::Tag => return Err(unsupported("exception handling (an exported tag)")),
+        };
+        let index = if kind == ExternKind::Func {
+            func_index(&targets, export.index)?
+        } else {
+            export.index
+        };
+        meta.exports.push(Export {
+            name: export.name.to_owned(),
+            kind,
+            index,
+        });
+    }
+    meta.start = module.start.map(|start| func_index(&targets, start)).transpose()?;
+    for element in &module.elements {
+        let (ty, items) = match &element.items {
+            ElementItems::Functions(funcs) => {
+                let items = funcs
+                    .iter()
+                    .map(|func| Ok(vec![ConstOp::RefFunc(func_index(&targets, *func)?)]));
+                (ValType::FuncRef, items.collect::<Result<_, _>>()?)
+            }
+            ElementItems::Expressions(ty, exprs) => {
+                let items = exprs.iter().map(|expr| constant(expr, &targets));
+                (
+                    val_type(wasmparser::ValType::Ref(*ty))?,
+                    items.collect::<Result<_, _>>()?,
+                )
+            }
+        };
+        meta.elements.push(Element {
+            mode: mode(&element.mode, &targets)?,
+            ty,
+            items,
+        });
+    }
+    for data in &module.data {
+        program.data.push(Data {
+            mode: mode(&data.mode, &targets)?,
+            bytes: data.bytes.to_vec(),
+        });
+    }
+    meta.stack_pointer = stack_pointer(module, meta);
+    Ok(targets)
+}
+
+fn unsupported(what: &str) -> LowerErrorKind {
+    LowerErrorKind::Unsupported { what: what.to_owned() }
+}
+
+/// Imports, and the meaning of every function index.
+fn functions(module: &Module<'_>, meta: &mut Meta) -> Result<Vec<Target>, LowerErrorKind> {
+    let mut targets = Vec::with_capacity(module.func_count() as usize);
+    let mut imported = 0;
+    for import in &module.imports {
+        let ty = match import.ty {
+            TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
+                let func_type = meta.types[ty as usize].clone();
+                if import.module == GPU_MODULE {
+                    targets.push(Target::Gpu(gpu_op(import.name, &func_type)?));
+                    continue;
+                }
+                meta.names.push(format!("{}.{}", import.module, import.name));
+                targets.push(Target::Import {
+                    index: imported,
+                    ty: func_type,
+                });
+                imported += 1;
+                ExternType::Func(ty)
+            }
+            TypeRef::Table(ty) => ExternType::Table(table_type(&ty)?),
+            TypeRef::Memory(ty) => ExternType::Memory(memory_type(&ty)?),
+            TypeRef::Global(ty) => ExternType::Global(global_type(&ty)?),
+            TypeRef::Tag(_) => return Err(unsupported("exception handling (an imported tag)")),
+        };
+        meta.imports.push(Import {
+            module: import.module.to_owned(),
+            name: import.name.to_owned(),
+            ty,
+        });
+    }
+    for (i, func) in module.funcs.iter().enumerate() {
+        meta.names
+            .push(module.func_display_name((module.imported_funcs.len() + i) as u32));
+        let ty = meta.types[func.ty as usize].clone();
+        targets.push(Target::Defined {
+            index: imported + i as u32,
+            ty,
+        });
+    }
+    Ok(targets)
+}
+
+/// The opcode that an import from `gpu_run_v1` means.
+fn gpu_op(name: &str, found: &FuncType) -> Result<Op, LowerErrorKind> {
+    let error = |what: String| LowerErrorKind::GpuImport {
+        name: name.to_owned(),
+        found: found.to_string(),
+        what,
+    };
+    let info = Op::gpu_op(name).ok_or_else(|| error("this version of gpu-run has no such instruction".into()))?;
+    let wanted = gpu_signature(info);
+    if *found != wanted {
+        return Err(error(format!("its type must be {wanted}")));
+    }
+    Ok(info.op)
+}
+
+/// The type with which modules import a GPU opcode.
+pub fn gpu_signature(info: &gpu_run_bytecode::OpInfo) -> FuncType {
+    debug_assert_eq!(info.class, Class::Gpu);
+    let value = |ty: gpu_run_bytecode::Ty| if ty.units() == 1 { ValType::I32 } else { ValType::I64 };
+    let mut ty = FuncType::default();
+    for operand in info.operands {
+        match operand {
+            Operand::Def(result) => ty.results.push(value(*result)),
+            Operand::Src(param) => ty.params.push(value(*param)),
+            _ => {}
+        }
+    }
+    ty
+}
+
+fn limits(initial: u64, maximum: Option<u64>) -> Limits {
+    Limits {
+        min: initial,
+        max: maximum,
+    }
+}
+
+fn memory_type(ty: &wasmparser::MemoryType) -> Result<MemoryType, LowerErrorKind> {
+    if ty.memory64 {
+        return Err(unsupported("a 64-bit memory (memory64)"));
+    }
+    if ty.page_size_log2.is_some_and(|log| log != 16) {
+        return Err(unsupported("a custom page size"));
+    }
+    Ok(MemoryType {
+        limits: limits(ty.initial, ty.maximum),
+        shared: ty.shared,
+    })
+}
+
+fn table_type(ty: &wasmparser::TableType) -> Result<TableType, LowerErrorKind> {
+    if ty.table64 {
+        return Err(unsupported("a 64-bit table (memory64)"));
+    }
+    let element = val_type(wasmparser::ValType::Ref(ty.element_type))?;
+    Ok(TableType {
+        element,
+        limits: limits(ty.initial, ty.maximum),
+    })
+}
+
+fn global_type(ty: &wasmparser::GlobalType) -> Result<GlobalType, LowerErrorKind> {
+    Ok(GlobalType {
+        ty: val_type(ty.content_type)?,
+        mutable: ty.mutable,
+    })
+}
+
+fn mode(mode: &module::SegmentMode<'_>, targets: &[Target]) -> Result<SegmentMode, LowerErrorKind> {
+    Ok(match mode {
+        module::SegmentMode::Active { index, offset } => SegmentMode::Active {
+            index: *index,
+            offset: constant(offset, targets)?,
+        },
+        module::SegmentMode::Passive => SegmentMode::Passive,
+        module::SegmentMode::Declared => SegmentMode::Declared,
+    })
+}
+
+fn constant(expr: &Const<'_>, targets: &[Target]) -> Result<Vec<ConstOp>, LowerErrorKind> {
+    let ops = expr.ops.iter().map(|op| {
+        Ok(match *op {
+            Operator::I32Const { value } => ConstOp::I32(value),
+            Operator::I64Const { value } => ConstOp::I64(value),
+            Operator::F32Const { value } => ConstOp::F32(value.bits()),
+            Operator::F64Const { value } => ConstOp::F64(value.bits()),
+            Operator::GlobalGet { global_index } => ConstOp::GlobalGet(global_index),
+            Operator::RefNull { .. } => ConstOp::RefNull,
+            Operator::RefFunc { function_index } => ConstOp::RefFunc(func_index(targets, function_index)?),
+            Operator::I32Add => ConstOp::I32Add,
+            Operator::I32Sub => ConstOp::I32Sub,
+            Operator::I32Mul => ConstOp::I32Mul,
+            Operator::I64Add => ConstOp::I64Add,
+            Operator::I64Sub => ConstOp::I64Sub,
+            Operator::I64Mul => ConstOp::I64Mul,
+            _ => return Err(unsupported(&format!("{op:?} in a constant expression"))),
+        })
+    });
+    ops.collect()
+}
+
+/// Immutable defined globals whose value stands in the module: type and bits.
+pub(super) fn constant_globals(meta: &Meta) -> Vec<Option<(ValType, u64)>> {
+    let imported = meta.global_types().len() - meta.globals.len();
+    let mut all = vec![None; imported];
+    all.extend(meta.globals.iter().map(|global| {
+        let bits = match global.init[..] {
+            [ConstOp::I32(value)] => value as u32 as u64,
+            [ConstOp::I64(value)] => value as u64,
+            [ConstOp::F32(bits)] => bits as u64,
+            [ConstOp::F64(bits)] => bits,
+            _ => return None,
+        };
+        (!global.ty.mutable).then_some((global.ty.ty, bits))
+    }));
+    all
+}
+
+/// The global that C and Rust compilers use as stack pointer: named so, or, in a module without
+/// names, a first global that looks like theirs: mutable, i32, not exported, starting above 1 KiB.
+fn stack_pointer(module: &Module<'_>, meta: &Meta) -> Option<u32> {
+    let globals = meta.global_types();
+    let fits = |index: u32| {
+        globals.get(index as usize)
+            == Some(&GlobalType {
+                ty: ValType::I32,
+                mutable: true,
+            })
+    };
+    let named = module
+        .global_names
+        .iter()
+        .find(|(_, name)| *name == "__stack_pointer")
+        .map(|(index, _)| *index);
+    let exported = module
+        .exports
+        .iter()
+        .find(|e| e.kind == ExternalKind::Global && e.name == "__stack_pointer")
+        .map(|e| e.index);
+    if let Some(index) = named.or(exported) {
+        return fits(index).then_some(index);
+    }
+    let exports_first = module
+        .exports
+        .iter()
+        .any(|e| e.kind == ExternalKind::Global && e.index == 0);
+    let high = meta.globals.len() == globals.len()
+        && matches!(meta.globals.first()?.init[..], [ConstOp::I32(start)] if start >= 1024);
+    (!module.has_names && fits(0) && high && !exports_first).then_some(0)
+}

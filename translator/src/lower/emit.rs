@@ -1,0 +1,168 @@
+//! Writes the code of one function: instructions, labels and their late fixing, source places.
+
+use gpu_run_bytecode::code::{Inst, fits};
+use gpu_run_bytecode::{Op, Operand, SourcePlace};
+
+use crate::module::Origin;
+
+/// A place in the code that branches lead to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Label(u32);
+
+/// A branch whose distance is filled in at the end.
+struct Fixup {
+    /// Word of the instruction, from which the distance counts.
+    at: usize,
+    label: Label,
+    place: FixupPlace,
+}
+
+enum FixupPlace {
+    /// In the upper 16 bits of the word at `at`.
+    Near,
+    /// In the upper half of the word at `at`.
+    Far,
+    /// Offset number `.0` of the `br_table` at `at`.
+    Table(usize),
+}
+
+/// A 16-bit branch distance did not suffice: the function is lowered again without such branches.
+pub(super) struct TooFar;
+
+/// The code of one function under construction.
+pub(super) struct Emitter {
+    pub(super) code: Vec<u64>,
+    labels: Vec<Option<u32>>,
+    fixups: Vec<Fixup>,
+    /// The instruction emitted last and its word, while no label lies behind it: only then may it
+    /// be changed or taken back.
+    last: Option<(usize, Inst)>,
+    origin: Origin,
+    pub(super) places: Vec<SourcePlace>,
+}
+
+impl Emitter {
+    pub(super) fn new() -> Emitter {
+        Emitter {
+            code: Vec::new(),
+            labels: Vec::new(),
+            fixups: Vec::new(),
+            last: None,
+            origin: Origin::synthetic(),
+            places: Vec::new(),
+        }
+    }
+
+    /// Says where the instructions that follow came from.
+    pub(super) fn set_origin(&mut self, origin: Origin) {
+        self.origin = origin;
+    }
+
+    pub(super) fn emit(&mut self, op: Op, args: &[i64]) {
+        self.push(Inst::new(op, args));
+    }
+
+    pub(super) fn push(&mut self, inst: Inst) {
+        let at = self.code.len();
+        let place = SourcePlace {
+            pc: at as u32,
+            offset: self.origin.offset,
+            site: self.origin.site,
+        };
+        let known = self
+            .places
+            .last()
+            .is_some_and(|last| (last.offset, last.site) == (place.offset, place.site));
+        if !known {
+            self.places.push(place);
+        }
+        inst.encode(&mut self.code);
+        self.last = Some((at, inst));
+    }
+
+    /// The instruction emitted last, if it may be changed or taken back.
+    pub(super) fn last(&self) -> Option<&Inst> {
+        self.last.as_ref().map(|(_, inst)| inst)
+    }
+
+    /// Takes back the instruction emitted last.
+    pub(super) fn unpush(&mut self) {
+        let (at, _) = self.last.take().expect("the caller looked at it");
+        self.code.truncate(at);
+        if self.places.last().is_some_and(|place| place.pc as usize >= at) {
+            self.places.pop();
+        }
+    }
+
+    /// Lets the instruction emitted last write its result to unit `to` instead.
+    pub(super) fn redirect_last(&mut self, to: u32) {
+        let (at, mut inst) = self.last.take().expect("the caller looked at it");
+        inst.args[0] = to as i64;
+        self.code.truncate(at);
+        inst.encode(&mut self.code);
+        self.last = Some((at, inst));
+    }
+
+    /// Forgets the last instruction: something outside depends on it.
+    pub(super) fn seal(&mut self) {
+        self.last = None;
+    }
+
+    pub(super) fn new_label(&mut self) -> Label {
+        self.labels.push(None);
+        Label(self.labels.len() as u32 - 1)
+    }
+
+    /// Puts a label here.
+    pub(super) fn bind(&mut self, label: Label) {
+        self.labels[label.0 as usize] = Some(self.code.len() as u32);
+        self.last = None;
+    }
+
+    /// Emits a branch to `label`; its distance must be the last operand of `inst`.
+    pub(super) fn branch(&mut self, inst: Inst, label: Label) {
+        let near = inst.op.info().operands.contains(&Operand::Rel16);
+        let place = if near { FixupPlace::Near } else { FixupPlace::Far };
+        self.fixups.push(Fixup {
+            at: self.code.len(),
+            label,
+            place,
+        });
+        self.push(inst);
+        self.last = None;
+    }
+
+    /// Emits a `br_table` on unit `index`.
+    pub(super) fn br_table(&mut self, index: u32, labels: &[Label]) {
+        let at = self.code.len();
+        self.emit(Op::BrTable, &[index as i64, labels.len() as i64]);
+        self.code.resize(at + 1 + labels.len().div_ceil(2), 0);
+        for (i, label) in labels.iter().enumerate() {
+            self.fixups.push(Fixup {
+                at,
+                label: *label,
+                place: FixupPlace::Table(i),
+            });
+        }
+        self.last = None;
+    }
+
+    /// Fills in the branch distances.
+    pub(super) fn finish(&mut self) -> Result<(), TooFar> {
+        for fixup in &self.fixups {
+            let to = self.labels[fixup.label.0 as usize].expect("every label is bound when its block ends");
+            let distance = to as i64 - fixup.at as i64;
+            let (word, shift) = match fixup.place {
+                FixupPlace::Near if !fits(Operand::Rel16, distance) => return Err(TooFar),
+                FixupPlace::Near => {
+                    self.code[fixup.at] |= (distance as u16 as u64) << 48;
+                    continue;
+                }
+                FixupPlace::Far => (fixup.at, 32),
+                FixupPlace::Table(i) => (fixup.at + 1 + i / 2, i % 2 * 32),
+            };
+            self.code[word] |= (distance as u32 as u64) << shift;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,617 @@
+//! Lowers one function: walks its instructions with the emulated stack.
+
+use gpu_run_bytecode::code::Inst;
+use gpu_run_bytecode::{FuncType, HEADER_UNITS, Op, Operand, SourcePlace, ValType};
+use wasmparser::{BlockType, MemArgTarget, Operator};
+
+use super::branch::{self, Condition};
+use super::control::{Frame, Kind};
+use super::emit::{Emitter, Label};
+use super::locals::{self, Use};
+use super::ops::{self, Access, Binary};
+use super::stack::{Entry, Stack, Value};
+use super::{Context, LowerErrorKind, Target, val_type};
+use crate::module::{Func, Origin};
+
+/// A lowered function: its words count from its own head.
+pub(super) struct Lowered {
+    pub(super) code: Vec<u64>,
+    pub(super) places: Vec<SourcePlace>,
+    /// Direct calls: word of the call, program index of the callee.
+    pub(super) calls: Vec<(u32, u32)>,
+    pub(super) frame: u32,
+}
+
+/// An error and where it is.
+pub(super) type Failure = (LowerErrorKind, Origin);
+
+/// A local's type and place.
+#[derive(Clone, Copy)]
+struct Local {
+    ty: ValType,
+    unit: u32,
+}
+
+pub(super) struct Lowering<'c> {
+    pub(super) context: &'c Context<'c>,
+    pub(super) ty: FuncType,
+    locals: Vec<Local>,
+    pub(super) stack: Stack,
+    pub(super) emitter: Emitter,
+    pub(super) frames: Vec<Frame>,
+    /// While code cannot be reached: how many constructs were opened since.
+    pub(super) unreachable: Option<u32>,
+    /// Whether branches with 16-bit distances may be used.
+    pub(super) near: bool,
+    calls: Vec<(u32, u32)>,
+    origin: Origin,
+}
+
+/// Lowers one function.
+pub(super) fn lower(context: &Context<'_>, func: &Func<'_>) -> Result<Lowered, Failure> {
+    match Lowering::run(context, func, true)? {
+        Some(lowered) => Ok(lowered),
+        // Some branch was too far for 16 bits.
+        None => Ok(Lowering::run(context, func, false)?.expect("32 bits reach all of a function")),
+    }
+}
+
+impl<'c> Lowering<'c> {
+    fn run(context: &'c Context<'c>, func: &Func<'_>, near: bool) -> Result<Option<Lowered>, Failure> {
+        let ty = context.types[func.ty as usize].clone();
+        let mut locals = Vec::new();
+        let mut unit = 0;
+        for param in &ty.params {
+            locals.push(Local { ty: *param, unit });
+            unit += param.units();
+        }
+        let at_head = |kind| (kind, Origin::synthetic());
+        for (count, ty) in func.locals() {
+            let ty = val_type(ty).map_err(at_head)?;
+            locals.extend((0..count).map(|_| Local { ty, unit: 0 }));
+        }
+        let uses = locals::analyse(func, locals.len());
+        let first = ty.header() + HEADER_UNITS;
+        let mut unit = first;
+        // Those that must be zeroed lie side by side.
+        let mut zeroed = 0;
+        for wanted in [Use::NeedsZero, Use::SetFirst] {
+            for (local, _) in locals
+                .iter_mut()
+                .zip(&uses)
+                .skip(ty.params.len())
+                .filter(|(_, u)| **u == wanted)
+            {
+                local.unit = unit;
+                unit += local.ty.units();
+            }
+            if wanted == Use::NeedsZero {
+                zeroed = unit - first;
+            }
+        }
+        let stack = Stack::new(unit, locals.len());
+        let mut this = Lowering {
+            context,
+            locals,
+            stack,
+            emitter: Emitter::new(),
+            frames: Vec::new(),
+            unreachable: None,
+            near,
+            calls: Vec::new(),
+            origin: Origin::synthetic(),
+            ty,
+        };
+        this.emitter.emit(Op::Enter, &[0, this.ty.header() as i64, 0]);
+        if zeroed > 0 && unit <= u16::MAX as u32 {
+            this.emitter.emit(Op::Zero, &[first as i64, zeroed as i64]);
+        }
+        this.emitter.seal();
+        let label = this.emitter.new_label();
+        this.frames.push(Frame::function(label, this.ty.results.clone()));
+        for instr in func.instrs() {
+            this.origin = instr.origin;
+            this.emitter.set_origin(instr.origin);
+            this.instruction(&instr.op).map_err(|kind| (kind, instr.origin))?;
+            if this.stack.most > u16::MAX as u32 {
+                return Err((
+                    LowerErrorKind::TooManyRegisters { units: this.stack.most },
+                    instr.origin,
+                ));
+            }
+        }
+        if this.emitter.finish().is_err() {
+            return Ok(None);
+        }
+        let frame = this.stack.most;
+        this.emitter.code[0] |= (frame as u64) << 16;
+        let Emitter { code, places, .. } = this.emitter;
+        Ok(Some(Lowered {
+            code,
+            places,
+            calls: this.calls,
+            frame,
+        }))
+    }
+
+    fn instruction(&mut self, op: &Operator<'_>) -> Result<(), LowerErrorKind> {
+        if self.unreachable.is_some() {
+            self.skip(op);
+            return Ok(());
+        }
+        if let Some(binary) = ops::binary(op) {
+            self.binary(binary);
+            return Ok(());
+        }
+        if let Some(unary) = ops::unary(op) {
+            return {
+                self.unary(unary.op, unary.result);
+                Ok(())
+            };
+        }
+        if let Some(access) = ops::load(op) {
+            return self.load(access);
+        }
+        if let Some(access) = ops::store(op) {
+            return self.store(access);
+        }
+        match *op {
+            Operator::Nop => {}
+            Operator::Unreachable => {
+                self.emitter
+                    .emit(Op::Trap, &[gpu_run_bytecode::TrapKind::Unreachable as i64]);
+                self.set_unreachable();
+            }
+            Operator::Block { blockty } => self.open(Kind::Block, blockty)?,
+            Operator::Loop { blockty } => self.open(Kind::Loop, blockty)?,
+            Operator::If { blockty } => self.open_if(blockty)?,
+            Operator::Else => self.else_(),
+            Operator::End => self.end(),
+            Operator::Br { relative_depth } => self.br(relative_depth),
+            Operator::BrIf { relative_depth } => self.br_if(relative_depth),
+            Operator::BrTable { ref targets } => self.br_table(targets),
+            Operator::Return => self.return_(),
+            Operator::Call { function_index } => self.call(function_index)?,
+            Operator::CallIndirect {
+                type_index,
+                table_index,
+            } => self.call_indirect(type_index, table_index),
+            Operator::Drop => drop(self.stack.pop()),
+            Operator::Select | Operator::TypedSelect { .. } => self.select(),
+            Operator::LocalGet { local_index } => {
+                self.stack
+                    .push(self.locals[local_index as usize].ty, Value::Local(local_index));
+            }
+            Operator::LocalSet { local_index } => self.local_set(local_index, false),
+            Operator::LocalTee { local_index } => self.local_set(local_index, true),
+            Operator::GlobalGet { global_index } => self.global_get(global_index),
+            Operator::GlobalSet { global_index } => self.global_set(global_index),
+            Operator::I32Const { value } => self.constant(ValType::I32, value as u32 as u64),
+            Operator::I64Const { value } => self.constant(ValType::I64, value as u64),
+            Operator::F32Const { value } => self.constant(ValType::F32, value.bits() as u64),
+            Operator::F64Const { value } => self.constant(ValType::F64, value.bits()),
+            Operator::RefNull { hty } => {
+                let ty = val_type(wasmparser::ValType::Ref(
+                    wasmparser::RefType::new(true, hty).ok_or_else(|| unsupported(op))?,
+                ))?;
+                self.constant(ty, 0);
+            }
+            Operator::RefFunc { function_index } => {
+                let func = self.context.func(function_index)?;
+                self.define(Op::RefFunc, ValType::FuncRef, &[func as i64]);
+            }
+            Operator::MemorySize { mem } => self.define(Op::MemorySize, ValType::I32, &[mem as i64]),
+            Operator::MemoryGrow { mem } => self.unary_with(Op::MemoryGrow, ValType::I32, mem),
+            Operator::MemoryCopy { dst_mem, src_mem } => self.effect3(Op::MemoryCopy, &[dst_mem, src_mem]),
+            Operator::MemoryFill { mem } => self.effect3(Op::MemoryFill, &[mem]),
+            Operator::MemoryInit { data_index, mem } => self.effect3(Op::MemoryInit, &[mem, data_index]),
+            Operator::DataDrop { data_index } => self.effect(Op::DataDrop, &[data_index as i64]),
+            Operator::TableGet { table } => {
+                let ty = self.context.tables[table as usize];
+                self.unary_with(Op::TableGet, ty, table);
+            }
+            Operator::TableSet { table } => {
+                let value = self.pop_register();
+                let index = self.pop_register();
+                self.effect(Op::TableSet, &[index, value, table as i64]);
+            }
+            Operator::TableSize { table } => self.define(Op::TableSize, ValType::I32, &[table as i64]),
+            Operator::TableGrow { table } => {
+                let count = self.pop_register();
+                let value = self.pop_register();
+                self.define(Op::TableGrow, ValType::I32, &[count, value, table as i64]);
+            }
+            Operator::TableFill { table } => self.effect3(Op::TableFill, &[table]),
+            Operator::TableCopy { dst_table, src_table } => self.effect3(Op::TableCopy, &[dst_table, src_table]),
+            Operator::TableInit { elem_index, table } => self.effect3(Op::TableInit, &[table, elem_index]),
+            Operator::ElemDrop { elem_index } => self.effect(Op::ElemDrop, &[elem_index as i64]),
+            _ => return Err(unsupported(op)),
+        }
+        Ok(())
+    }
+
+    // --- Registers ---------------------------------------------------------------------------
+
+    /// The unit that holds an entry's value; a constant is written to the entry's place first.
+    pub(super) fn register(&mut self, entry: Entry) -> u32 {
+        match entry.value {
+            Value::Temp => entry.unit,
+            Value::Local(local) => self.locals[local as usize].unit,
+            Value::Const(bits) => {
+                self.emit_constant(entry.unit, entry.ty, bits);
+                entry.unit
+            }
+        }
+    }
+
+    fn pop_register(&mut self) -> i64 {
+        let entry = self.stack.pop();
+        self.register(entry) as i64
+    }
+
+    fn emit_constant(&mut self, unit: u32, ty: ValType, bits: u64) {
+        let (unit, signed) = (unit as i64, bits as i64);
+        if ty.units() == 1 {
+            self.emitter.emit(Op::Const32, &[unit, bits as u32 as i64]);
+        } else if i32::try_from(signed).is_ok() {
+            self.emitter.emit(Op::Const64S, &[unit, signed]);
+        } else {
+            self.emitter.emit(Op::Const64, &[unit, signed]);
+        }
+    }
+
+    /// Copies an entry's value to `to`.
+    pub(super) fn move_to(&mut self, entry: Entry, to: u32) {
+        let from = match entry.value {
+            Value::Const(bits) => return self.emit_constant(to, entry.ty, bits),
+            _ => self.register(entry),
+        };
+        if from != to {
+            self.copy(entry.ty, from, to);
+        }
+    }
+
+    fn copy(&mut self, ty: ValType, from: u32, to: u32) {
+        let op = if ty.units() == 1 { Op::Copy32 } else { Op::Copy64 };
+        self.emitter.emit(op, &[to as i64, from as i64]);
+    }
+
+    /// Brings entry `index` of the stack to its place.
+    fn settle(&mut self, index: usize) {
+        let entry = self.stack.get(index);
+        if entry.value != Value::Temp {
+            self.move_to(entry, entry.unit);
+            self.stack.set_temp(index);
+        }
+    }
+
+    /// Brings the topmost `count` entries to their places.
+    pub(super) fn settle_top(&mut self, count: usize) {
+        for index in self.stack.len() - count..self.stack.len() {
+            self.settle(index);
+        }
+    }
+
+    /// Copies every entry that is a local to its place: what follows may run more than once or not
+    /// at all, and may change the local.
+    pub(super) fn settle_locals(&mut self) {
+        for index in 0..self.stack.len() {
+            if let Value::Local(_) = self.stack.get(index).value {
+                self.settle(index);
+            }
+        }
+    }
+
+    fn constant(&mut self, ty: ValType, bits: u64) {
+        self.stack.push(ty, Value::Const(bits));
+    }
+
+    /// Pushes a result and emits the instruction that defines it; `rest` are its other operands.
+    fn define(&mut self, op: Op, ty: ValType, rest: &[i64]) {
+        let unit = self.stack.push(ty, Value::Temp);
+        let mut args = vec![unit as i64];
+        args.extend(rest);
+        self.emitter.emit(op, &args);
+    }
+
+    fn effect(&mut self, op: Op, args: &[i64]) {
+        self.emitter.emit(op, args);
+        self.emitter.seal();
+    }
+
+    /// Pops three operands; `rest` are the indices that follow them.
+    fn effect3(&mut self, op: Op, rest: &[u32]) {
+        let c = self.pop_register();
+        let b = self.pop_register();
+        let a = self.pop_register();
+        let mut args = vec![a, b, c];
+        args.extend(rest.iter().map(|index| *index as i64));
+        self.effect(op, &args);
+    }
+
+    // --- Operators ---------------------------------------------------------------------------
+
+    fn unary(&mut self, op: Op, result: ValType) {
+        if op == Op::I32Eqz
+            && let Some(negated) = self.last_result().and_then(|inst| branch::negated(&inst))
+        {
+            // Not of a comparison: the opposite comparison.
+            self.emitter.unpush();
+            self.emitter.push(negated);
+            return;
+        }
+        let entry = self.stack.pop();
+        if let (Op::Copy32 | Op::Copy64, Value::Const(bits)) = (op, entry.value) {
+            return self.constant(result, bits);
+        }
+        let operand = self.register(entry) as i64;
+        self.define(op, result, &[operand]);
+    }
+
+    fn unary_with(&mut self, op: Op, result: ValType, index: u32) {
+        let operand = self.pop_register();
+        self.define(op, result, &[operand, index as i64]);
+    }
+
+    /// The last instruction, if the top entry is its result.
+    fn last_result(&self) -> Option<Inst> {
+        let inst = self.emitter.last()?;
+        let defines = matches!(inst.op.info().operands.first(), Some(Operand::Def(_)));
+        let top = self.stack.peek();
+        (defines && top.value == Value::Temp && inst.args[0] == top.unit as i64).then_some(*inst)
+    }
+
+    fn binary(&mut self, binary: Binary) {
+        let mut right = self.stack.pop();
+        let mut left = self.stack.pop();
+        if binary.commutes && matches!(left.value, Value::Const(_)) {
+            (left, right) = (right, left);
+        }
+        if let (Value::Const(bits), Some(imm)) = (right.value, binary.imm)
+            && let Some((op, constant)) = imm.apply(bits, binary.ty)
+        {
+            let left = self.register(left) as i64;
+            return self.define(op, binary.result, &[left, constant]);
+        }
+        if binary.op == Op::I32Add && self.shifted_add(left, right) {
+            return;
+        }
+        let (mut a, mut b) = (self.register(left) as i64, self.register(right) as i64);
+        if binary.swap {
+            (a, b) = (b, a);
+        }
+        self.define(binary.op, binary.result, &[a, b]);
+    }
+
+    /// `(x << k) + y` as one instruction, if the shift was just emitted.
+    fn shifted_add(&mut self, left: Entry, right: Entry) -> bool {
+        let Some(shift) = self.emitter.last().filter(|inst| inst.op == Op::I32ShlImm).copied() else {
+            return false;
+        };
+        let op = match shift.args[2] {
+            1 => Op::I32Shl1Add,
+            2 => Op::I32Shl2Add,
+            3 => Op::I32Shl3Add,
+            4 => Op::I32Shl4Add,
+            _ => return false,
+        };
+        let is_shift = |entry: Entry| entry.value == Value::Temp && entry.unit as i64 == shift.args[0];
+        let other = match (is_shift(left), is_shift(right)) {
+            (true, false) => right,
+            (false, true) => left,
+            _ => return false,
+        };
+        self.emitter.unpush();
+        let other = self.register(other) as i64;
+        self.define(op, ValType::I32, &[shift.args[1], other]);
+        true
+    }
+
+    fn load(&mut self, access: Access) -> Result<(), LowerErrorKind> {
+        let address = self.pop_register();
+        let (memory, offset) = self.place(&access)?;
+        match (memory, offset) {
+            (0, 0..=0xffff) => self.define(access.near, access.ty, &[address, offset as i64]),
+            _ => self.define(access.far, access.ty, &[address, memory as i64, offset as i64]),
+        }
+        Ok(())
+    }
+
+    fn store(&mut self, access: Access) -> Result<(), LowerErrorKind> {
+        let value = self.pop_register();
+        let address = self.pop_register();
+        let (memory, offset) = self.place(&access)?;
+        match (memory, offset) {
+            (0, 0..=0xffff) => self.effect(access.near, &[address, value, offset as i64]),
+            _ => self.effect(access.far, &[address, value, memory as i64, offset as i64]),
+        }
+        Ok(())
+    }
+
+    fn place(&self, access: &Access) -> Result<(u32, u64), LowerErrorKind> {
+        match access.memarg.target {
+            MemArgTarget::Memory(memory) => Ok((memory, access.memarg.offset)),
+            MemArgTarget::Array(_) => Err(LowerErrorKind::Unsupported {
+                what: "garbage-collected arrays".into(),
+            }),
+        }
+    }
+
+    fn select(&mut self) {
+        let condition = self.pop_register();
+        let other = self.stack.pop();
+        let value = self.stack.pop();
+        let (a, b) = (self.register(value) as i64, self.register(other) as i64);
+        let op = if value.ty.units() == 1 {
+            Op::Select32
+        } else {
+            Op::Select64
+        };
+        self.define(op, value.ty, &[a, b, condition]);
+    }
+
+    fn local_set(&mut self, local: u32, tee: bool) {
+        let entry = self.stack.pop();
+        let place = self.locals[local as usize];
+        let same = entry.value == Value::Local(local);
+        if !same {
+            if self.stack.uses(local) {
+                self.save(local);
+            }
+            let direct = entry.value == Value::Temp
+                && self.emitter.last().is_some_and(|inst| {
+                    let first = inst.op.info().operands.first();
+                    matches!(first, Some(Operand::Def(_))) && inst.args[0] == entry.unit as i64
+                });
+            if direct {
+                self.emitter.redirect_last(place.unit);
+            } else {
+                self.move_to(entry, place.unit);
+            }
+            // The local's value must be there whatever later instructions fuse.
+            self.emitter.seal();
+        }
+        if tee {
+            self.stack.push(place.ty, Value::Local(local));
+        }
+    }
+
+    /// Copies the entries that are the local's old value to their places.
+    fn save(&mut self, local: u32) {
+        for index in 0..self.stack.len() {
+            if self.stack.get(index).value == Value::Local(local) {
+                self.settle(index);
+            }
+        }
+    }
+
+    fn global_get(&mut self, index: u32) {
+        if let Some((ty, bits)) = self.context.constant_globals[index as usize] {
+            return self.constant(ty, bits);
+        }
+        let ty = self.context.globals[index as usize];
+        let op = if ty.units() == 1 {
+            Op::GlobalGet32
+        } else {
+            Op::GlobalGet64
+        };
+        self.define(op, ty, &[index as i64]);
+    }
+
+    fn global_set(&mut self, index: u32) {
+        let ty = self.context.globals[index as usize];
+        let value = self.pop_register();
+        let op = match ty.units() {
+            _ if self.context.stack_pointer == Some(index) => Op::StackPointerSet,
+            1 => Op::GlobalSet32,
+            _ => Op::GlobalSet64,
+        };
+        self.effect(op, &[value, index as i64]);
+    }
+
+    // --- Calls -------------------------------------------------------------------------------
+
+    fn call(&mut self, function: u32) -> Result<(), LowerErrorKind> {
+        match &self.context.targets[function as usize] {
+            Target::Gpu(op) => self.gpu(*op),
+            Target::Import { index, ty } => {
+                let base = self.arguments(ty);
+                self.emitter.emit(Op::CallImport, &[base as i64, *index as i64]);
+                self.results(ty);
+            }
+            Target::Defined { index, ty } => {
+                let base = self.arguments(ty);
+                self.calls.push((self.emitter.code.len() as u32, *index));
+                self.emitter.emit(Op::Call, &[base as i64, 0]);
+                self.results(ty);
+            }
+        }
+        Ok(())
+    }
+
+    fn call_indirect(&mut self, type_index: u32, table: u32) {
+        let context = self.context;
+        let ty = &context.types[type_index as usize];
+        let index = self.pop_register();
+        // The index may lie just above the arguments, in the callee's frame: it is read first.
+        let base = self.arguments(ty);
+        self.emitter
+            .emit(Op::CallIndirect, &[base as i64, index, table as i64, type_index as i64]);
+        self.results(ty);
+    }
+
+    /// Brings a call's arguments to their places; gives the unit at which the callee's frame begins.
+    fn arguments(&mut self, ty: &FuncType) -> u32 {
+        self.settle_top(ty.params.len());
+        self.stack.truncate(self.stack.len() - ty.params.len());
+        let base = self.stack.top_unit();
+        self.stack.reserve(base + ty.header());
+        base
+    }
+
+    fn results(&mut self, ty: &FuncType) {
+        self.emitter.seal();
+        for result in &ty.results {
+            self.stack.push(*result, Value::Temp);
+        }
+    }
+
+    /// A GPU opcode: its operands in the table's order are result, then parameters.
+    fn gpu(&mut self, op: Op) {
+        let operands = op.info().operands;
+        let params = operands
+            .iter()
+            .filter(|operand| matches!(operand, Operand::Src(_)))
+            .count();
+        let mut args: Vec<i64> = (0..params).map(|_| self.pop_register()).collect();
+        args.reverse();
+        match operands.first() {
+            Some(Operand::Def(ty)) => {
+                let ty = if ty.units() == 1 { ValType::I32 } else { ValType::I64 };
+                self.define(op, ty, &args);
+                self.emitter.seal();
+            }
+            _ => self.effect(op, &args),
+        }
+    }
+
+    // --- Conditions --------------------------------------------------------------------------
+
+    /// Pops a condition; a comparison that was just emitted for it is taken back, to be fused.
+    pub(super) fn pop_condition(&mut self) -> Condition {
+        let last = self.last_result();
+        let entry = self.stack.pop();
+        if let Some(inst) = last.filter(|inst| self.near && branch::is_fusible(inst)) {
+            self.emitter.unpush();
+            return Condition::Comparison(inst);
+        }
+        Condition::Register(self.register(entry))
+    }
+
+    /// Emits a branch to `label` if `condition` holds, or with `negate` if it does not.
+    pub(super) fn branch_on(&mut self, condition: Condition, negate: bool, label: Label) {
+        let inst = condition
+            .branch(negate, self.near)
+            .expect("conditions are fused only if both senses can be");
+        self.emitter.branch(inst, label);
+    }
+
+    pub(super) fn block_type(&self, ty: BlockType) -> Result<FuncType, LowerErrorKind> {
+        Ok(match ty {
+            BlockType::Empty => FuncType::default(),
+            BlockType::Type(ty) => FuncType {
+                params: vec![],
+                results: vec![val_type(ty)?],
+            },
+            BlockType::FuncType(index) => self.context.types[index as usize].clone(),
+        })
+    }
+}
+
+fn unsupported(op: &Operator<'_>) -> LowerErrorKind {
+    let debug = format!("{op:?}");
+    let name = debug.split([' ', '{', '(']).next().unwrap_or_default();
+    LowerErrorKind::Unsupported {
+        what: format!("instruction `{name}`"),
+    }
+}

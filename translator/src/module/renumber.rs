@@ -1,0 +1,170 @@
+//! Adding and dropping functions: everything that names a function by index is renumbered, once.
+
+use std::sync::Arc;
+
+use wasmparser::{ExternalKind, FuncType, Import, TypeRef, ValType};
+
+use super::{Body, Const, ElementItems, Module, function_index_mut};
+
+/// Stands in a renumbering table for a function that was dropped.
+const DROPPED: u32 = u32::MAX;
+
+impl<'a> Module<'a> {
+    /// The index of the function type `params -> results`, added if it is new.
+    pub fn intern_type(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
+        let same = |ty: &FuncType| ty.params() == params && ty.results() == results;
+        if let Some(index) = self.types.iter().position(same) {
+            return index as u32;
+        }
+        self.types
+            .push(FuncType::new(params.iter().copied(), results.iter().copied()));
+        self.types.len() as u32 - 1
+    }
+
+    /// Appends imported functions (import module, name, type index) and renumbers all defined
+    /// functions. Returns the index of the first new one.
+    pub fn append_func_imports(&mut self, imports: impl IntoIterator<Item = (&'a str, &'a str, u32)>) -> u32 {
+        let first = self.imported_funcs.len() as u32;
+        for (module, name, ty) in imports {
+            self.imports.push(Import {
+                module,
+                name,
+                ty: TypeRef::Func(ty),
+            });
+            self.imported_funcs.push(ty);
+        }
+        let added = self.imported_funcs.len() as u32 - first;
+        let old_count = self.func_count() - added;
+        let map: Vec<u32> = (0..old_count).map(|i| if i < first { i } else { i + added }).collect();
+        self.renumber(map);
+        let new = first as usize..first as usize;
+        self.original_index.splice(new, (0..added).map(|_| None));
+        first
+    }
+
+    /// Drops the defined functions for which `keep` (by function index) is false. Nothing that is
+    /// kept may name one of them. Imported functions always stay.
+    pub fn retain_funcs(&mut self, keep: &[bool]) {
+        let imported = self.imported_funcs.len();
+        let kept = |index: usize| index < imported || keep[index];
+        let mut next = 0;
+        let map: Vec<u32> = (0..self.func_count() as usize)
+            .map(|index| {
+                let new = if kept(index) { next } else { DROPPED };
+                next += u32::from(kept(index));
+                new
+            })
+            .collect();
+        if next as usize == map.len() {
+            return;
+        }
+        let mut index = imported;
+        self.funcs.retain(|_| {
+            index += 1;
+            kept(index - 1)
+        });
+        let mut index = 0;
+        self.original_index.retain(|_| {
+            index += 1;
+            kept(index - 1)
+        });
+        self.renumber(map);
+    }
+
+    /// Applies `map` (old index to new) to everything but the function lists themselves.
+    fn renumber(&mut self, map: Vec<u32>) {
+        let map: Arc<[u32]> = map.into();
+        // Raw bodies share one table, so that composing them is done once.
+        let mut composed: Option<(Arc<[u32]>, Arc<[u32]>)> = None;
+        for func in &mut self.funcs {
+            match &mut func.body {
+                Body::Raw(raw) => {
+                    raw.renumber = Some(match &raw.renumber {
+                        None => map.clone(),
+                        Some(old) => match &composed {
+                            Some((from, to)) if Arc::ptr_eq(from, old) => to.clone(),
+                            _ => {
+                                let then = |&i: &u32| map.get(i as usize).copied();
+                                let to: Arc<[u32]> = old.iter().map(|i| then(i).unwrap_or(DROPPED)).collect();
+                                composed = Some((old.clone(), to.clone()));
+                                to
+                            }
+                        },
+                    });
+                }
+                Body::Edited { instrs, .. } => {
+                    for index in instrs.iter_mut().filter_map(|i| function_index_mut(&mut i.op)) {
+                        *index = map[*index as usize];
+                    }
+                }
+            }
+        }
+        self.renumber_sections(&map);
+    }
+
+    fn renumber_sections(&mut self, map: &[u32]) {
+        let in_const = |expr: &mut Const<'_>| {
+            for index in expr.ops.iter_mut().filter_map(function_index_mut) {
+                *index = map[*index as usize];
+            }
+        };
+        for element in &mut self.elements {
+            match &mut element.items {
+                ElementItems::Functions(functions) => {
+                    functions.iter_mut().for_each(|index| *index = map[*index as usize]);
+                }
+                ElementItems::Expressions(_, exprs) => exprs.iter_mut().for_each(in_const),
+            }
+        }
+        self.globals.iter_mut().for_each(|global| in_const(&mut global.init));
+        self.tables
+            .iter_mut()
+            .filter_map(|table| table.init.as_mut())
+            .for_each(in_const);
+        for export in &mut self.exports {
+            if export.kind == ExternalKind::Func {
+                export.index = map[export.index as usize];
+            }
+        }
+        if let Some(start) = &mut self.start {
+            *start = map[*start as usize];
+        }
+        let names = std::mem::take(&mut self.func_names);
+        let moved = names.into_iter().map(|(index, name)| (map[index as usize], name));
+        self.func_names = moved.filter(|(index, _)| *index != DROPPED).collect();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wasmparser::{Operator, Validator, WasmFeatures};
+
+    use super::*;
+
+    #[test]
+    fn everything_that_names_a_function_follows() {
+        let bytes = wat::parse_str(
+            r#"(module (import "e" "f" (func $f)) (table 3 funcref)
+                (global funcref (ref.func $b)) (elem (i32.const 0) $a $f $b)
+                (func $dead) (func $a (export "a") call $f call $b) (func $b call $f) (start $b)
+                (elem (i32.const 1) funcref (ref.func $b)))"#,
+        )
+        .expect("test input");
+        let mut module = Module::parse(&bytes).expect("a valid module");
+        let ty = module.intern_type(&[ValType::I64], &[]);
+        assert_eq!(module.append_func_imports([("m", "x", ty), ("m", "y", ty)]), 1);
+        module.retain_funcs(&[true, true, true, false, true, true]);
+        let encoded = module.encode();
+        Validator::new_with_features(WasmFeatures::all())
+            .validate_all(&encoded)
+            .expect("valid");
+        assert_eq!(module.exports[0].index, 3);
+        assert_eq!(module.start, Some(4));
+        assert_eq!(module.original_index, [Some(0), None, None, Some(2), Some(3)]);
+        assert_eq!(module.func_names.get(&4).map(String::as_str), Some("b"));
+        assert_eq!(module.func_names.len(), 3);
+        let calls: Vec<Operator> = module.funcs[0].instrs().map(|i| i.op).collect();
+        let call = |function_index| Operator::Call { function_index };
+        assert_eq!(calls, [call(0), call(4), Operator::End]);
+    }
+}

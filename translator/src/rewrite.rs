@@ -1,0 +1,275 @@
+//! Replaces what Rust's std does on `wasm32-unknown-unknown` by GPU operations.
+//!
+//! std's platform layer for that target does nothing: printing goes nowhere, clocks panic, threads
+//! do not sleep. The functions around it survive compilation under their names, so their bodies
+//! are replaced by ones that call imports from [`IMPORT_MODULE`]. A pattern is a set of functions,
+//! matched by demangled path and type. What a module does not have is left as it is: a function
+//! that was inlined away, or a module that rustc did not make.
+
+mod alloc;
+mod code;
+mod env;
+mod folded;
+mod names;
+mod panic;
+mod print;
+mod simple;
+
+use std::collections::BTreeSet;
+
+use wasmparser::ValType;
+
+use crate::module::{Body, Module};
+use env::{Env, FmtWrite};
+use names::Names;
+
+/// The import module whose functions are GPU operations; guests may import them as well.
+pub const IMPORT_MODULE: &str = "gpu_run_v1";
+
+const I32: ValType = ValType::I32;
+const I64: ValType = ValType::I64;
+
+/// The operations that rewriting emits: name, parameters, results.
+pub const GPU_OPS: &[(&str, &[ValType], &[ValType])] = &[
+    ("print", &[I32, I32, I32], &[]), // stream, address, length
+    ("print_end", &[I32], &[]),       // stream: what was printed is one record
+    ("alloc", &[I32, I32], &[I32]),   // size, align
+    ("dealloc", &[I32, I32, I32], &[]),
+    ("realloc", &[I32, I32, I32, I32], &[I32]), // address, old size, align, new size
+    ("alloc_zero", &[I32, I32], &[I32]),
+    ("time", &[], &[I64]),      // nanoseconds, monotonic
+    ("wall_time", &[], &[I64]), // nanoseconds since the Unix epoch
+    ("sleep", &[I64], &[]),     // nanoseconds
+    ("memcmp", &[I32, I32, I32], &[I32]),
+    ("panic_exit", &[], &[]), // ends the process with code 101
+    ("exit", &[I32], &[]),
+    ("gid", &[], &[I32]),
+    ("thread_count", &[], &[I32]),
+];
+
+/// What [`rewrite`] does.
+#[derive(Clone, Debug)]
+pub struct RewriteOptions {
+    /// The keys of std's `RandomState`. Fixed, so that all engines iterate hash maps alike.
+    pub hash_keys: [u64; 2],
+    /// Replace the allocator, where that is safe.
+    pub replace_allocator: bool,
+    /// Refuse programs in which link-time optimization has removed the code after a call that
+    /// std's platform layer does not support. Otherwise such a call traps.
+    pub refuse_folded: bool,
+}
+
+impl Default for RewriteOptions {
+    fn default() -> Self {
+        RewriteOptions {
+            hash_keys: [0x243f_6a88_85a3_08d3, 0x1319_8a2e_0370_7344],
+            replace_allocator: true,
+            refuse_folded: true,
+        }
+    }
+}
+
+/// What became of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Status {
+    /// Replaced.
+    Found,
+    /// The module has no such functions.
+    Absent,
+    /// Found, but left as it was, for this reason.
+    RolledBack(String),
+}
+
+/// One pattern and its functions.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct PatternReport {
+    /// Name of the pattern.
+    pub pattern: &'static str,
+    /// Readable names of the functions that were found.
+    pub found: Vec<String>,
+    /// What became of it.
+    pub status: Status,
+}
+
+/// What [`rewrite`] did.
+#[derive(Clone, Debug, Default)]
+pub struct RewriteReport {
+    /// Every known pattern, in a fixed order.
+    pub patterns: Vec<PatternReport>,
+    /// What the user should know.
+    pub warnings: Vec<String>,
+    /// Whether the module names its functions: without names nothing can be found.
+    pub has_names: bool,
+}
+
+impl RewriteReport {
+    /// What became of `pattern`.
+    pub fn status(&self, pattern: &str) -> Option<&Status> {
+        self.patterns.iter().find(|p| p.pattern == pattern).map(|p| &p.status)
+    }
+}
+
+/// Why a module cannot be rewritten.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum RewriteError {
+    /// The optimizer has removed what followed a call.
+    #[error(
+        "`{caller}` calls `{function}`, which std on wasm32-unknown-unknown does not support, and \
+         link-time optimization has removed what the call needs (at offset {offset:#x}); {remedy}"
+    )]
+    Folded {
+        /// The function that is called.
+        function: String,
+        /// The function that calls it.
+        caller: String,
+        /// Offset of the call in the user's file.
+        offset: u32,
+        /// What the user can do.
+        remedy: &'static str,
+    },
+}
+
+/// A pattern that was found, to be applied once the operations it needs are imported.
+struct Job {
+    pattern: &'static str,
+    /// Positions of its functions in [`Module::funcs`].
+    funcs: Vec<usize>,
+    /// Operations that it needs.
+    ops: &'static [&'static str],
+    /// Whether it formats or prints text.
+    formats: bool,
+    apply: Box<dyn FnOnce(&mut Module<'_>, &mut Env)>,
+}
+
+/// What the detecting functions find.
+#[derive(Default)]
+struct Plan {
+    jobs: Vec<Job>,
+    rolled_back: Vec<(&'static str, Vec<usize>, String)>,
+    warnings: Vec<String>,
+}
+
+/// Every pattern, in the order of reports.
+const PATTERNS: &[&str] = &[
+    "print",
+    "eprint",
+    "stdout",
+    "stderr",
+    "panic",
+    "alloc_error",
+    "allocator",
+    "instant",
+    "system_time",
+    "sleep",
+    "exit",
+    "hash_keys",
+    "memory",
+];
+
+/// Replaces the std functions that `module` has; see the module's documentation.
+pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<RewriteReport, RewriteError> {
+    let mut report = RewriteReport {
+        has_names: module.has_names,
+        ..RewriteReport::default()
+    };
+    if !module.has_names {
+        if is_rust(module) {
+            report.warnings.push(
+                "the module has no name section, so std's functions cannot be found: build with \
+                 `strip = \"none\"` in the profile"
+                    .to_owned(),
+            );
+        }
+        report.patterns = PATTERNS.iter().map(|name| absent(name)).collect();
+        return Ok(report);
+    }
+    let names = Names::new(module);
+    let fmt = FmtWrite::find(module, &names).filter(|_| env::can_format(module));
+    let mut plan = Plan::default();
+    if let Some(fmt) = fmt {
+        print::detect(module, &names, fmt, &mut plan);
+        panic::detect(module, &names, &mut plan);
+    }
+    alloc::detect(module, &names, options, &mut plan);
+    simple::detect(module, &names, options, &mut plan);
+
+    let display = |module: &Module<'_>, funcs: &[usize]| -> Vec<String> {
+        let first = module.imported_funcs.len();
+        let mut found: Vec<String> = funcs
+            .iter()
+            .map(|func| module.func_display_name((first + func) as u32))
+            .collect();
+        found.sort();
+        found
+    };
+    for pattern in PATTERNS {
+        let jobs = plan.jobs.iter().filter(|job| job.pattern == *pattern);
+        let funcs: Vec<usize> = jobs.flat_map(|job| job.funcs.iter().copied()).collect();
+        let rolled_back = plan.rolled_back.iter().find(|(name, ..)| name == pattern);
+        report.patterns.push(match rolled_back {
+            Some((_, funcs, reason)) => PatternReport {
+                pattern,
+                found: display(module, funcs),
+                status: Status::RolledBack(reason.clone()),
+            },
+            None if funcs.is_empty() => absent(pattern),
+            None => PatternReport {
+                pattern,
+                found: display(module, &funcs),
+                status: Status::Found,
+            },
+        });
+    }
+    report.warnings.append(&mut plan.warnings);
+
+    let mut ops: BTreeSet<&'static str> = plan.jobs.iter().flat_map(|job| job.ops.iter().copied()).collect();
+    let formats = plan.jobs.iter().any(|job| job.formats);
+    if formats {
+        ops.extend(["print", "print_end"]);
+    }
+    if !plan.jobs.is_empty() {
+        let mut env = Env::install(module, &ops, fmt.filter(|_| formats));
+        for job in plan.jobs {
+            (job.apply)(module, &mut env);
+        }
+        env.finish(module);
+    }
+    report.warnings.extend(print::warn_of_lost_output(module, &names));
+    if options.refuse_folded {
+        folded::check(module, &names)?;
+    }
+    Ok(report)
+}
+
+fn absent(pattern: &'static str) -> PatternReport {
+    PatternReport {
+        pattern,
+        found: Vec::new(),
+        status: Status::Absent,
+    }
+}
+
+/// Whether rustc made the module.
+fn is_rust(module: &Module<'_>) -> bool {
+    module
+        .producers
+        .iter()
+        .any(|(_, name, _)| name == "Rust" || name == "rustc")
+}
+
+fn replace(module: &mut Module<'_>, funcs: &[usize], code: impl Fn() -> code::Code) {
+    for &func in funcs {
+        module.funcs[func].body = code().into_body();
+    }
+}
+
+/// A body that cannot be reached any more.
+fn trap<'a>() -> Body<'a> {
+    let mut code = code::Code::new();
+    code.op(wasmparser::Operator::Unreachable);
+    code.into_body()
+}
+
+#[cfg(test)]
+mod tests;

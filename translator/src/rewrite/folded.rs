@@ -1,0 +1,71 @@
+//! Finds calls whose continuation the optimizer has removed.
+//!
+//! std's clocks and `sleep` panic on this target. Where the optimizer could see that, it has
+//! removed everything after the call. Nothing can bring that code back.
+
+use std::collections::HashSet;
+
+use wasmparser::Operator;
+
+use super::names::Names;
+use super::{I32, RewriteError};
+use crate::callgraph::CallGraph;
+use crate::module::Module;
+
+const REMEDY: &str = "build without `lto = \"fat\"` (and with more than one codegen unit), or for \
+                      wasm32-wasip1, or call the function of gpu-std instead";
+
+/// Functions that return, but that std's platform layer makes panic.
+const RETURNING: &[&str] = &[
+    "std::time::Instant::now",
+    "std::time::Instant::elapsed",
+    "std::time::SystemTime::now",
+    "std::time::SystemTime::elapsed",
+    "std::thread::sleep",
+    "std::thread::functions::sleep",
+];
+
+/// Refuses a module in which reachable code calls such a function and cannot go on.
+pub(super) fn check(module: &Module<'_>, names: &Names) -> Result<(), RewriteError> {
+    let first = module.imported_funcs.len();
+    let returning: HashSet<u32> = RETURNING
+        .iter()
+        .flat_map(|name| names.get(name))
+        .map(|func| (first + func) as u32)
+        .collect();
+    let exits: HashSet<u32> = names
+        .get("std::process::exit")
+        .iter()
+        .filter(|func| module.types[module.funcs[**func].ty as usize].params() != [I32])
+        .map(|func| (first + func) as u32)
+        .collect();
+    if returning.is_empty() && exits.is_empty() {
+        return Ok(());
+    }
+    let graph = CallGraph::new(module);
+    let reachable = graph.reachable(graph.roots().iter().copied());
+    for (i, func) in module.funcs.iter().enumerate() {
+        if !reachable[first + i] {
+            continue;
+        }
+        let mut last = None;
+        for instr in func.instrs() {
+            if let (Operator::Unreachable, Some((callee, offset))) = (&instr.op, last) {
+                return Err(RewriteError::Folded {
+                    function: module.func_display_name(callee),
+                    caller: module.func_display_name((first + i) as u32),
+                    offset,
+                    remedy: REMEDY,
+                });
+            }
+            last = match instr.op {
+                Operator::Call { function_index } => {
+                    let dangerous = returning.contains(&function_index) || exits.contains(&function_index);
+                    dangerous.then_some((function_index, instr.origin.offset))
+                }
+                _ => None,
+            };
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,478 @@
+//! Panics and failed allocations speak as native Rust does, and end the process.
+//!
+//! std's `panic_with_hook(payload, location, ..)` is left in every build. It runs a custom hook as
+//! ever; the default one prints nothing on this target, so a report is put in front: unless a
+//! custom hook is set (the static `HOOK` says), print what the default hook would. The message is
+//! the payload's `Display`, through the vtable that the payload comes with. Where no hook is ever
+//! set, the optimizer drops the location parameter: then it is caught in `rust_begin_unwind`.
+//! What the code between here and a custom hook that calls the default one needs to know is kept
+//! in globals: each thread has its own.
+
+use std::collections::HashMap;
+
+use wasmparser::{Operator, ValType};
+
+use super::code::Code;
+use super::env::Env;
+use super::names::Names;
+use super::{I32, Job, Plan};
+use crate::module::{Instr, Module};
+
+/// Byte offsets in std's private structures. All of them have been the same since rustc 1.81; the
+/// vtable's are checked against the code.
+mod layout {
+    /// Vtable of `dyn PanicPayload`.
+    pub const PAYLOAD_FMT: u64 = 12;
+    pub const PAYLOAD_GET: u64 = 20;
+    pub const PAYLOAD_AS_STR: u64 = 24;
+    /// Vtable of `dyn Fn`: the method `call`.
+    pub const FN_CALL: u64 = 20;
+    /// `core::panic::PanicInfo`.
+    pub const INFO_LOCATION: u64 = 4;
+    /// `std::panic::PanicHookInfo`.
+    pub const HOOK_INFO_LOCATION: u64 = 8;
+    pub const HOOK_INFO_NO_BACKTRACE: u64 = 13;
+    /// `core::panic::Location`: file, its length, line, column.
+    pub const FILE: u64 = 0;
+    pub const FILE_LEN: u64 = 4;
+    pub const LINE: u64 = 8;
+    pub const COLUMN: u64 = 12;
+    /// A static `RwLock<Hook>`: the hook behind the lock's word; null data is the default hook.
+    pub const HOOK: i32 = 4;
+}
+
+const STDERR: i32 = 2;
+
+/// Bits of the state global.
+const IN_HOOK: i32 = 1;
+const NOTE_SHOWN: i32 = 2;
+
+const PANIC_OPS: &[&str] = &["print", "print_end", "panic_exit", "gid"];
+
+/// What was found of the panic path.
+struct Path {
+    with_hook: usize,
+    /// Whether parameter 2 of it is the location.
+    has_location: bool,
+    /// Parameter that says whether to leave out the note about backtraces.
+    no_backtrace: Option<u32>,
+    /// Address of the data pointer of the custom hook, if one can be set.
+    hook: Option<i32>,
+    begin_unwind: Vec<usize>,
+    /// `default_hook` and its shims, with the parameter that is the `PanicHookInfo`.
+    default_hooks: Vec<(usize, u32)>,
+    rust_panic: Vec<usize>,
+    throws: Vec<usize>,
+}
+
+pub(super) fn detect(module: &Module<'_>, names: &Names, plan: &mut Plan) {
+    alloc_error(module, names, plan);
+    let Some(path) = find(module, names, plan) else {
+        return;
+    };
+    let mut funcs = vec![path.with_hook];
+    funcs.extend(&path.begin_unwind);
+    funcs.extend(path.default_hooks.iter().map(|(func, _)| func));
+    funcs.extend(&path.rust_panic);
+    plan.jobs.push(Job {
+        pattern: "panic",
+        funcs,
+        ops: PANIC_OPS,
+        formats: true,
+        apply: Box::new(move |module, env| apply(module, env, path)),
+    });
+}
+
+fn find(module: &Module<'_>, names: &Names, plan: &mut Plan) -> Option<Path> {
+    let of = |list: &[&str]| list.iter().find_map(|name| names.get(name).first().copied());
+    let with_hook = of(&[
+        "std::panicking::panic_with_hook",
+        "std::panicking::rust_panic_with_hook",
+    ])?;
+    let ty = &module.types[module.funcs[with_hook].ty as usize];
+    let params = ty.params().len() as u32;
+    if ty.params().iter().any(|ty| *ty != I32) || !ty.results().is_empty() || params < 2 {
+        plan.warnings
+            .push("std's panic function has a form that is not known".to_owned());
+        return None;
+    }
+    if !reads_payload_vtable(module, with_hook) {
+        plan.warnings
+            .push("std's panic payload has a layout that is not known".to_owned());
+        return None;
+    }
+    let takes = |func: &usize, n: usize| {
+        let ty = &module.types[module.funcs[*func].ty as usize];
+        ty.params() == &[I32; 2][..n] && ty.results().is_empty()
+    };
+    let mut default_hooks = Vec::new();
+    for func in names.get("std::panicking::default_hook") {
+        if takes(func, 1) {
+            default_hooks.push((*func, 0));
+        }
+    }
+    let shim = |n: &str| n.starts_with("<std::panicking::default_hook as core::ops::function::Fn");
+    for (_, func) in names.matching(shim) {
+        if takes(&func, 2) {
+            default_hooks.push((func, 1));
+        }
+    }
+    let mut begin_unwind = names.get("rust_begin_unwind").to_vec();
+    begin_unwind.extend(names.get("std::panicking::begin_panic_handler"));
+    begin_unwind.retain(|func| takes(func, 1));
+    let throws = throwing(module);
+    // With unwinding, an exception ends the thread and `main` returns 101 by itself.
+    let rust_panic = if throws.is_empty() {
+        names.get("rust_panic").to_vec()
+    } else {
+        Vec::new()
+    };
+    Some(Path {
+        with_hook,
+        has_location: params >= 5,
+        no_backtrace: (params >= 4).then(|| params - 1),
+        hook: hook_address(module, names, with_hook),
+        begin_unwind,
+        default_hooks,
+        rust_panic,
+        throws,
+    })
+}
+
+/// Whether the function calls `PanicPayload::as_str` where it should be: std does so for a panic
+/// within a panic.
+fn reads_payload_vtable(module: &Module<'_>, func: usize) -> bool {
+    module.funcs[func]
+        .instrs()
+        .any(|instr| matches!(instr.op, Operator::I32Load { memarg } if memarg.offset == layout::PAYLOAD_AS_STR))
+}
+
+/// Functions that throw an exception.
+fn throwing(module: &Module<'_>) -> Vec<usize> {
+    let throws = |func: &crate::module::Func<'_>| func.instrs().any(|instr| matches!(instr.op, Operator::Throw { .. }));
+    if module.tags.is_empty() && module.imported_tags.is_empty() {
+        return Vec::new();
+    }
+    (0..module.funcs.len())
+        .filter(|&func| throws(&module.funcs[func]))
+        .collect()
+}
+
+/// Finds the static `HOOK` in the code that calls a custom hook: data pointer from the static,
+/// arguments, vtable from the word behind, its method `call`. A std that is not optimized names
+/// the static where it locks it.
+fn hook_address(module: &Module<'_>, names: &Names, func: usize) -> Option<i32> {
+    let mut window: [Option<Operator<'_>>; 3] = [None, None, None];
+    let first = module.imported_funcs.len();
+    let locks: Vec<u32> = names
+        .matching(|n| {
+            n.starts_with("std::sync::") && n.contains("RwLock<std::panicking::Hook>") && n.ends_with("::read")
+        })
+        .map(|(_, func)| (first + func) as u32)
+        .collect();
+    // Without optimization the address goes through a local.
+    let mut constants: HashMap<u32, i32> = HashMap::new();
+    let mut found = None;
+    for instr in module.funcs[func].instrs() {
+        match (&window, &instr.op) {
+            (
+                [
+                    Some(Operator::I32Const { value }),
+                    Some(Operator::I32Load { memarg }),
+                    Some(Operator::I32Load { memarg: method }),
+                ],
+                Operator::CallIndirect { .. },
+            ) if method.offset == layout::FN_CALL => {
+                let vtable = value.wrapping_add(memarg.offset as u32 as i32);
+                found = Some(vtable.wrapping_sub(4));
+            }
+            ([.., Some(last)], Operator::Call { function_index }) if locks.contains(function_index) => {
+                let address = match last {
+                    Operator::I32Const { value } => Some(value),
+                    Operator::LocalGet { local_index } => constants.get(local_index),
+                    _ => None,
+                };
+                found = address.map(|address| address.wrapping_add(layout::HOOK)).or(found);
+            }
+            ([.., Some(last)], Operator::LocalSet { local_index }) => {
+                match last {
+                    Operator::I32Const { value } => constants.insert(*local_index, *value),
+                    _ => constants.remove(local_index),
+                };
+            }
+            _ => {}
+        }
+        window.rotate_left(1);
+        window[2] = Some(instr.op);
+    }
+    found
+}
+
+/// Globals of the panic path.
+#[derive(Clone, Copy)]
+struct Globals {
+    state: u32,
+    payload: u32,
+    vtable: u32,
+    location: u32,
+}
+
+fn apply(module: &mut Module<'_>, env: &mut Env, path: Path) {
+    let globals = Globals {
+        state: env.add_global(module, "gpu_run::panic::state"),
+        payload: env.add_global(module, "gpu_run::panic::payload"),
+        vtable: env.add_global(module, "gpu_run::panic::vtable"),
+        location: env.add_global(module, "gpu_run::panic::location"),
+    };
+    let print_number = print_number(env);
+    let print_number = env.add_func(module, "gpu_run::panic::print_number", &[I32; 2], &[], print_number);
+    let code = print_location(env, globals, print_number);
+    let location = env.add_func(module, "gpu_run::panic::print_location", &[], &[], code);
+    let code = default_hook(module, env, globals, location, print_number);
+    let default = env.add_func(module, "gpu_run::panic::default_hook", &[I32], &[], code);
+    let code = enter(module, env, globals, location);
+    let enter = env.add_func(module, "gpu_run::panic::enter", &[I32; 2], &[], code);
+
+    for (func, info) in path.default_hooks {
+        let mut code = Code::new();
+        code.get(info)
+            .load32(layout::HOOK_INFO_LOCATION)
+            .global_set(globals.location);
+        code.get(info).load8(layout::HOOK_INFO_NO_BACKTRACE).call(default);
+        module.funcs[func].body = code.into_body();
+    }
+    for func in path.begin_unwind {
+        let mut code = Code::new();
+        code.get(0).load32(layout::INFO_LOCATION).global_set(globals.location);
+        prepend(module, func, code);
+    }
+    for func in path.rust_panic {
+        let mut code = Code::new();
+        code.call(env.gpu("panic_exit")).op(Operator::Unreachable);
+        module.funcs[func].body = code.into_body();
+    }
+    for func in path.throws {
+        leave_at_throw(module, func, globals);
+    }
+
+    let mut code = Code::new();
+    if path.has_location {
+        code.get(2).global_set(globals.location);
+    }
+    code.get(0).get(1).call(enter);
+    if let Some(hook) = path.hook {
+        code.i32(hook).load32(0).op(Operator::I32Eqz).if_();
+    }
+    match path.no_backtrace {
+        Some(param) => code.get(param),
+        None => code.i32(0),
+    };
+    code.call(default);
+    if path.hook.is_some() {
+        code.end();
+    }
+    prepend(module, path.with_hook, code);
+}
+
+fn prepend(module: &mut Module<'_>, func: usize, code: Code) {
+    let (_, instrs) = module.funcs[func].edit();
+    instrs.splice(..0, code.into_instrs());
+}
+
+/// A thread that unwinds is out of the hook.
+fn leave_at_throw(module: &mut Module<'_>, func: usize, globals: Globals) {
+    let (_, instrs) = module.funcs[func].edit();
+    let mut out = Vec::with_capacity(instrs.len());
+    for instr in instrs.drain(..) {
+        if matches!(instr.op, Operator::Throw { .. }) {
+            let mut code = Code::new();
+            code.global_get(globals.state).i32(!IN_HOOK).op(Operator::I32And);
+            code.global_set(globals.state);
+            out.extend::<Vec<Instr<'_>>>(code.into_instrs());
+        }
+        out.push(instr);
+    }
+    *instrs = out;
+}
+
+/// `(number, stream)`: prints it in decimal; the digits stand below the stack pointer.
+fn print_number(env: &Env) -> Code {
+    let stack_pointer = env.stack_pointer.expect("checked before");
+    let mut code = Code::new();
+    code.locals(1, I32).global_get(stack_pointer).set(2);
+    code.loop_();
+    code.get(2).i32(1).op(Operator::I32Sub).tee(2);
+    code.get(0)
+        .i32(10)
+        .op(Operator::I32RemU)
+        .i32(i32::from(b'0'))
+        .op(Operator::I32Add)
+        .store8(0);
+    code.get(0).i32(10).op(Operator::I32DivU).tee(0).br_if(0).end();
+    code.get(1).get(2).global_get(stack_pointer).get(2).op(Operator::I32Sub);
+    code.call(env.gpu("print"));
+    code
+}
+
+/// Prints `file:line:column` of the location global.
+fn print_location(env: &mut Env, globals: Globals, print_number: u32) -> Code {
+    let mut code = Code::new();
+    code.global_get(globals.location).op(Operator::I32Eqz).if_();
+    env.print_text(&mut code, STDERR, "<unknown location>");
+    code.op(Operator::Else);
+    code.i32(STDERR);
+    code.global_get(globals.location).load32(layout::FILE);
+    code.global_get(globals.location)
+        .load32(layout::FILE_LEN)
+        .call(env.gpu("print"));
+    for offset in [layout::LINE, layout::COLUMN] {
+        env.print_text(&mut code, STDERR, ":");
+        code.global_get(globals.location)
+            .load32(offset)
+            .i32(STDERR)
+            .call(print_number);
+    }
+    code.end();
+    code
+}
+
+/// `(payload, vtable)`: notes the panic; one in a hook, or while its message is formatted, ends
+/// the process here.
+fn enter(module: &mut Module<'_>, env: &mut Env, globals: Globals, location: u32) -> Code {
+    let sret = module.intern_type(&[I32, I32], &[]);
+    let stack_pointer = env.stack_pointer.expect("checked before");
+    let mut code = Code::new();
+    code.locals(1, I32);
+    code.get(0)
+        .global_set(globals.payload)
+        .get(1)
+        .global_set(globals.vtable);
+    code.global_get(globals.state).i32(IN_HOOK).op(Operator::I32And).if_();
+    env.print_text(&mut code, STDERR, "panicked at ");
+    code.call(location);
+    env.print_text(&mut code, STDERR, ":\n");
+    // `as_str` runs no code of the user's.
+    code.global_get(stack_pointer)
+        .i32(16)
+        .op(Operator::I32Sub)
+        .tee(2)
+        .global_set(stack_pointer);
+    code.get(2)
+        .get(0)
+        .get(1)
+        .load32(layout::PAYLOAD_AS_STR)
+        .call_indirect(sret);
+    code.get(2).load32(0).if_();
+    code.i32(STDERR)
+        .get(2)
+        .load32(0)
+        .get(2)
+        .load32(4)
+        .call(env.gpu("print"))
+        .end();
+    let rest = "\nthread panicked while processing panic. aborting.\n";
+    env.print_text(&mut code, STDERR, rest);
+    code.i32(STDERR)
+        .call(env.gpu("print_end"))
+        .op(Operator::Unreachable)
+        .end();
+    code.global_get(globals.state)
+        .i32(IN_HOOK)
+        .op(Operator::I32Or)
+        .global_set(globals.state);
+    code
+}
+
+/// `(no_backtrace)`: prints the panic that the globals hold.
+fn default_hook(module: &mut Module<'_>, env: &mut Env, globals: Globals, location: u32, print_number: u32) -> Code {
+    let sret = module.intern_type(&[I32, I32], &[]);
+    let stack_pointer = env.stack_pointer.expect("checked before");
+    let mut code = Code::new();
+    code.locals(1, I32);
+    code.global_get(stack_pointer)
+        .i32(16)
+        .op(Operator::I32Sub)
+        .tee(1)
+        .global_set(stack_pointer);
+    // As in std, a message is formatted before anything is printed: that may panic.
+    code.get(1).global_get(globals.payload);
+    code.global_get(globals.vtable)
+        .load32(layout::PAYLOAD_GET)
+        .call_indirect(sret);
+    env.print_text(&mut code, STDERR, "\nthread '");
+    code.call(env.gpu("gid")).if_();
+    env.print_text(&mut code, STDERR, "<unnamed>");
+    code.op(Operator::Else);
+    env.print_text(&mut code, STDERR, "main");
+    code.end();
+    env.print_text(&mut code, STDERR, "' (");
+    code.call(env.gpu("gid"))
+        .i32(1)
+        .op(Operator::I32Add)
+        .i32(STDERR)
+        .call(print_number);
+    env.print_text(&mut code, STDERR, ") panicked at ");
+    code.call(location);
+    env.print_text(&mut code, STDERR, ":\n");
+    // One argument: the payload and its `Display::fmt`.
+    code.get(1).global_get(globals.payload).store32(0);
+    code.get(1)
+        .global_get(globals.vtable)
+        .load32(layout::PAYLOAD_FMT)
+        .store32(4);
+    env.format_one(&mut code, STDERR, 1);
+    env.print_text(&mut code, STDERR, "\n");
+    code.get(0)
+        .global_get(globals.state)
+        .i32(NOTE_SHOWN)
+        .op(Operator::I32And);
+    code.op(Operator::I32Or).op(Operator::I32Eqz).if_();
+    env.print_text(
+        &mut code,
+        STDERR,
+        "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
+    );
+    code.global_get(globals.state)
+        .i32(NOTE_SHOWN)
+        .op(Operator::I32Or)
+        .global_set(globals.state);
+    code.end();
+    code.i32(STDERR).call(env.gpu("print_end"));
+    code.get(1).i32(16).op(Operator::I32Add).global_set(stack_pointer);
+    code
+}
+
+/// `rust_oom(align, size)` says which allocation failed before it aborts.
+fn alloc_error(module: &Module<'_>, names: &Names, plan: &mut Plan) {
+    let found = names.typed(module, "std::alloc::default_alloc_error_hook", &[I32, I32], &[]);
+    // The hook may have been inlined; then all that is left is its caller.
+    let (funcs, whole) = match found.is_empty() {
+        false => (found, true),
+        true => (names.typed(module, "std::alloc::rust_oom", &[I32, I32], &[]), false),
+    };
+    if funcs.is_empty() {
+        return;
+    }
+    plan.jobs.push(Job {
+        pattern: "alloc_error",
+        funcs: funcs.clone(),
+        ops: &["print", "print_end"],
+        formats: true,
+        apply: Box::new(move |module, env| {
+            let number = print_number(env);
+            let params: [ValType; 2] = [I32; 2];
+            let number = env.add_func(module, "gpu_run::oom::print_number", &params, &[], number);
+            for func in funcs {
+                let mut code = Code::new();
+                env.print_text(&mut code, STDERR, "memory allocation of ");
+                code.get(1).i32(STDERR).call(number);
+                env.print_text(&mut code, STDERR, " bytes failed\n");
+                code.i32(STDERR).call(env.gpu("print_end"));
+                match whole {
+                    true => module.funcs[func].body = code.into_body(),
+                    false => prepend(module, func, code),
+                }
+            }
+        }),
+    });
+}

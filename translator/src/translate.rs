@@ -1,0 +1,142 @@
+//! The whole way from a file's bytes to a verified program.
+
+use std::time::{Duration, Instant};
+
+use gpu_run_bytecode::{Program, VerifyError, verify};
+
+use crate::inline::{InlineOptions, InlineReport, inline, remove_dead};
+use crate::lower::{LowerError, lower};
+use crate::module::{Module, ParseError};
+use crate::rewrite::{RewriteError, RewriteOptions, RewriteReport, rewrite};
+
+/// What [`translate`] does.
+#[derive(Clone, Debug, Default)]
+pub struct Options {
+    /// How std's patterns are rewritten; `None` leaves them.
+    pub rewrite: Option<RewriteOptions>,
+    /// How calls are inlined; `None` leaves them.
+    pub inline: Option<InlineOptions>,
+}
+
+impl Options {
+    /// Everything on, with defaults.
+    pub fn full() -> Options {
+        Options {
+            rewrite: Some(RewriteOptions::default()),
+            inline: Some(InlineOptions::default()),
+        }
+    }
+}
+
+/// Time that each stage took.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Times {
+    /// Reading and validating the file.
+    pub parse: Duration,
+    /// Rewriting std's patterns.
+    pub rewrite: Duration,
+    /// Inlining.
+    pub inline: Duration,
+    /// Lowering to bytecode.
+    pub lower: Duration,
+    /// Verifying the bytecode.
+    pub verify: Duration,
+}
+
+impl Times {
+    /// The sum.
+    pub fn total(&self) -> Duration {
+        self.parse + self.rewrite + self.inline + self.lower + self.verify
+    }
+}
+
+/// A module after the passes that work on wasm.
+pub struct Passed<'a> {
+    /// The module.
+    pub module: Module<'a>,
+    /// What was rewritten.
+    pub rewrites: RewriteReport,
+    /// What was inlined.
+    pub inlines: InlineReport,
+    /// Time taken so far.
+    pub times: Times,
+}
+
+/// A translated module.
+pub struct Translation {
+    /// The program, verified.
+    pub program: Program,
+    /// What was rewritten.
+    pub rewrites: RewriteReport,
+    /// What was inlined.
+    pub inlines: InlineReport,
+    /// Time taken.
+    pub times: Times,
+}
+
+/// Why a file is not translated.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum Error {
+    /// Not a valid module.
+    #[error(transparent)]
+    Parse(#[from] ParseError),
+    /// It calls what cannot be replaced.
+    #[error(transparent)]
+    Rewrite(#[from] RewriteError),
+    /// It uses what this version does not run.
+    #[error(transparent)]
+    Lower(#[from] LowerError),
+    /// The bytecode made of it is not sound: a bug of gpu-run.
+    #[error("gpu-run made unsound bytecode of this module, which is a bug: {0}")]
+    Verify(#[from] VerifyError),
+}
+
+/// Runs the passes that work on wasm.
+pub fn run_passes<'a>(bytes: &'a [u8], options: &Options) -> Result<Passed<'a>, Error> {
+    let mut times = Times::default();
+    let begin = Instant::now();
+    let mut module = Module::parse(bytes)?;
+    times.parse = begin.elapsed();
+    let begin = Instant::now();
+    let rewrites = match &options.rewrite {
+        Some(options) => rewrite(&mut module, options)?,
+        None => RewriteReport::default(),
+    };
+    times.rewrite = begin.elapsed();
+    let begin = Instant::now();
+    let mut inlines = InlineReport::default();
+    if let Some(options) = &options.inline {
+        inlines = inline(&mut module, options);
+        remove_dead(&mut module);
+    }
+    times.inline = begin.elapsed();
+    Ok(Passed {
+        module,
+        rewrites,
+        inlines,
+        times,
+    })
+}
+
+/// Translates the module in a file's bytes.
+pub fn translate(bytes: &[u8], options: &Options) -> Result<Translation, Error> {
+    let Passed {
+        module,
+        rewrites,
+        inlines,
+        mut times,
+    } = run_passes(bytes, options)?;
+    let begin = Instant::now();
+    let program = lower(&module)?;
+    times.lower = begin.elapsed();
+    let begin = Instant::now();
+    verify(&program)?;
+    times.verify = begin.elapsed();
+    Ok(Translation {
+        program,
+        rewrites,
+        inlines,
+        times,
+    })
+}

@@ -1,0 +1,307 @@
+//! Runs the fixtures in another engine after each pass: what they print and how they end must not
+//! change, and must be what the same source does natively.
+
+use std::path::{Path, PathBuf};
+
+use gpu_run_translator::inline::{InlineOptions, inline, remove_dead};
+use gpu_run_translator::module::Module;
+use gpu_run_translator::rewrite::{RewriteError, RewriteOptions, rewrite};
+use wasmi::{Caller, Engine, Error, Extern, Linker, Memory, Store};
+
+/// What a program did.
+#[derive(Clone, Debug, Default, PartialEq)]
+struct Outcome {
+    stdout: String,
+    stderr: String,
+    exit: i32,
+}
+
+/// The other engine's side: streams, and a heap that grows the guest's memory.
+#[derive(Default)]
+struct Host {
+    streams: [Vec<u8>; 3],
+    clock: i64,
+    heap: u32,
+    heap_end: u32,
+    live: i64,
+}
+
+fn memory(caller: &mut Caller<'_, Host>) -> Memory {
+    caller
+        .get_export("memory")
+        .and_then(Extern::into_memory)
+        .expect("the guest's memory")
+}
+
+fn alloc(caller: &mut Caller<'_, Host>, size: i32, align: i32) -> i32 {
+    let (size, align) = (size as u32, align as u32);
+    assert!(align.is_power_of_two(), "alignment {align}");
+    let memory = memory(caller);
+    let heap = caller.data().heap.next_multiple_of(align);
+    let Some(end) = heap.checked_add(size).filter(|end| *end < 1 << 30) else {
+        return 0;
+    };
+    if end > caller.data().heap_end || caller.data().heap == 0 {
+        let pages = u64::from(size.div_ceil(65_536) + 16);
+        let old = memory.grow(&mut *caller, pages).expect("room to grow");
+        let start = (old * 65_536) as u32;
+        if start != caller.data().heap_end {
+            caller.data_mut().heap = start.next_multiple_of(align);
+        }
+        caller.data_mut().heap_end = ((old + pages) * 65_536) as u32;
+    }
+    let heap = caller.data().heap.next_multiple_of(align);
+    caller.data_mut().heap = heap + size;
+    caller.data_mut().live += i64::from(size);
+    heap as i32
+}
+
+fn linker(engine: &Engine) -> Linker<Host> {
+    const M: &str = "gpu_run_v1";
+    let mut l = Linker::new(engine);
+    let ok = "each name is defined once";
+    l.func_wrap(
+        M,
+        "print",
+        |mut c: Caller<'_, Host>, stream: i32, ptr: i32, len: i32| {
+            let memory = memory(&mut c);
+            let bytes = memory.data(&c)[ptr as u32 as usize..][..len as u32 as usize].to_vec();
+            c.data_mut().streams[stream as usize].extend(bytes);
+        },
+    )
+    .expect(ok);
+    l.func_wrap(M, "print_end", |_: i32| {}).expect(ok);
+    l.func_wrap(M, "alloc", |mut c: Caller<'_, Host>, size: i32, align: i32| {
+        let ptr = alloc(&mut c, size, align);
+        if ptr != 0 {
+            // Fresh memory has no promised contents.
+            let memory = memory(&mut c);
+            memory.data_mut(&mut c)[ptr as u32 as usize..][..size as u32 as usize].fill(0xa5);
+        }
+        ptr
+    })
+    .expect(ok);
+    l.func_wrap(M, "alloc_zero", |mut c: Caller<'_, Host>, size: i32, align: i32| {
+        alloc(&mut c, size, align)
+    })
+    .expect(ok);
+    l.func_wrap(
+        M,
+        "dealloc",
+        |mut c: Caller<'_, Host>, _: i32, size: i32, align: i32| {
+            assert!((align as u32).is_power_of_two(), "alignment {align}");
+            c.data_mut().live -= i64::from(size as u32);
+            assert!(c.data().live >= 0, "more is freed than was allocated");
+        },
+    )
+    .expect(ok);
+    l.func_wrap(
+        M,
+        "realloc",
+        |mut c: Caller<'_, Host>, ptr: i32, old: i32, align: i32, new: i32| {
+            let moved = alloc(&mut c, new, align);
+            if moved != 0 {
+                let memory = memory(&mut c);
+                let kept = (old as u32).min(new as u32) as usize;
+                let from = ptr as u32 as usize;
+                memory
+                    .data_mut(&mut c)
+                    .copy_within(from..from + kept, moved as u32 as usize);
+                c.data_mut().live -= i64::from(old as u32);
+            }
+            moved
+        },
+    )
+    .expect(ok);
+    l.func_wrap(M, "time", |mut c: Caller<'_, Host>| {
+        c.data_mut().clock += 1_000;
+        c.data().clock
+    })
+    .expect(ok);
+    l.func_wrap(M, "wall_time", |mut c: Caller<'_, Host>| {
+        c.data_mut().clock += 1_000;
+        1_800_000_000_000_000_000 + c.data().clock
+    })
+    .expect(ok);
+    l.func_wrap(M, "sleep", |mut c: Caller<'_, Host>, nanos: i64| {
+        c.data_mut().clock += nanos;
+    })
+    .expect(ok);
+    l.func_wrap(M, "memcmp", |mut c: Caller<'_, Host>, a: i32, b: i32, len: i32| {
+        let memory = memory(&mut c);
+        let at = |p: i32| &memory.data(&c)[p as u32 as usize..][..len as u32 as usize];
+        at(a).cmp(at(b)) as i32
+    })
+    .expect(ok);
+    l.func_wrap(M, "panic_exit", || Err::<(), _>(Error::i32_exit(101)))
+        .expect(ok);
+    l.func_wrap(M, "exit", |code: i32| Err::<(), _>(Error::i32_exit(code)))
+        .expect(ok);
+    l.func_wrap(M, "gid", || 0i32).expect(ok);
+    l.func_wrap(M, "thread_count", || 1i32).expect(ok);
+    l
+}
+
+/// Runs `main`; a trap is exit code 134. The engine keeps its own state on the stack.
+fn run(wasm: &[u8]) -> Outcome {
+    std::thread::scope(|scope| {
+        let thread = std::thread::Builder::new().stack_size(1 << 29);
+        let thread = thread.spawn_scoped(scope, || run_here(wasm)).expect("a thread");
+        thread.join().expect("the engine does not panic")
+    })
+}
+
+fn run_here(wasm: &[u8]) -> Outcome {
+    let engine = Engine::default();
+    let module = wasmi::Module::new(&engine, wasm).expect("another engine takes the module");
+    let mut store = Store::new(&engine, Host::default());
+    let instance = linker(&engine)
+        .instantiate_and_start(&mut store, &module)
+        .expect("it instantiates");
+    let main = instance
+        .get_typed_func::<(i32, i32), i32>(&store, "main")
+        .expect("a main");
+    let exit = match main.call(&mut store, (0, 0)) {
+        Ok(code) => code,
+        Err(error) => error.i32_exit_status().unwrap_or(134),
+    };
+    let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+    let streams = &store.data().streams;
+    Outcome {
+        stdout: text(&streams[1]),
+        stderr: text(&streams[2]),
+        exit,
+    }
+}
+
+fn fixtures() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../fixtures")
+}
+
+/// What the same source did natively; `None` if there is no such file (it does not end).
+fn expected(name: &str) -> Option<Outcome> {
+    let read = |kind: &str| std::fs::read_to_string(fixtures().join(format!("expected/{name}.{kind}")));
+    let exit = read("exit").ok()?.trim().parse().expect("a number");
+    Some(Outcome {
+        stdout: read("stdout").ok()?,
+        stderr: read("stderr").unwrap_or_default(),
+        exit,
+    })
+}
+
+/// The thread's number is another one natively.
+fn mask_thread(stderr: &str) -> String {
+    stderr.replace("thread 'main' (1) panicked", "thread 'main' (N) panicked")
+}
+
+/// Programs that this engine cannot run.
+const SKIPPED: &[(&str, &str)] = &[
+    ("infinite_loop", "never ends"),
+    ("spmd", "needs many threads"),
+    ("stack_overflow", "how deep the stack is depends on the engine"),
+];
+
+/// Fixtures in which link-time optimization has removed a text to stderr before we see it: std's
+/// own stderr goes nowhere on this target, and the optimizer knows.
+const NO_STDERR: &[(&str, &str)] = &[("lto", "panic"), ("lto", "panic_hook")];
+
+/// Fixtures that must be refused: the optimizer has removed their code.
+const REFUSED: &[(&str, &str)] = &[("lto", "process_exit"), ("lto", "time")];
+
+fn check_profile(profile: &str) {
+    let dir = fixtures().join("wasm").join(profile);
+    let mut paths: Vec<_> = std::fs::read_dir(&dir)
+        .expect("fixtures are checked in")
+        .map(|entry| entry.expect("readable").path())
+        .filter(|path| path.extension().is_some_and(|e| e == "wasm"))
+        .collect();
+    paths.sort();
+    assert!(!paths.is_empty(), "no fixtures in {}", dir.display());
+    let mut failures = Vec::new();
+    for path in paths {
+        let name = path
+            .file_stem()
+            .and_then(|s| s.to_str())
+            .expect("a plain name")
+            .to_owned();
+        let Some(expected) = expected(&name) else { continue };
+        if SKIPPED.iter().any(|(skipped, _)| *skipped == name) {
+            continue;
+        }
+        let bytes = std::fs::read(&path).expect("readable");
+        if REFUSED.contains(&(profile, name.as_str())) {
+            let mut module = Module::parse(&bytes).expect("a valid module");
+            let error = rewrite(&mut module, &RewriteOptions::default());
+            assert!(
+                matches!(error, Err(RewriteError::Folded { .. })),
+                "{profile}/{name}: {error:?}"
+            );
+            continue;
+        }
+        let lost_stderr = NO_STDERR.contains(&(profile, name.as_str()));
+        if let Err(why) = check(&bytes, &expected, lost_stderr) {
+            failures.push(format!("{profile}/{name}: {why}"));
+        }
+    }
+    assert!(failures.is_empty(), "{}", failures.join("\n"));
+}
+
+fn check(bytes: &[u8], expected: &Outcome, lost_stderr: bool) -> Result<(), String> {
+    let mut module = Module::parse(bytes).map_err(|e| e.to_string())?;
+    rewrite(&mut module, &RewriteOptions::default()).map_err(|e| format!("refused: {e}"))?;
+    let rewritten = run(&module.encode());
+    let expected = match lost_stderr {
+        true => &Outcome {
+            stderr: mask_thread(&rewritten.stderr),
+            ..expected.clone()
+        },
+        false => expected,
+    };
+    compare("rewrite", &rewritten, expected)?;
+    inline(&mut module, &InlineOptions::default());
+    compare("inline", &run(&module.encode()), expected)?;
+    remove_dead(&mut module);
+    compare("remove_dead", &run(&module.encode()), expected)
+}
+
+fn compare(pass: &str, got: &Outcome, expected: &Outcome) -> Result<(), String> {
+    let first_difference = |got: &str, want: &str| {
+        let mut lines = got.lines().zip(want.lines());
+        match lines.find(|(got, want)| got != want) {
+            Some((got, want)) => format!("`{got}` instead of `{want}`"),
+            None => format!("{} bytes instead of {}", got.len(), want.len()),
+        }
+    };
+    if got.stdout != expected.stdout {
+        let what = first_difference(&got.stdout, &expected.stdout);
+        return Err(format!("after {pass}: stdout: {what}; stderr: {}", got.stderr));
+    }
+    if mask_thread(&got.stderr) != expected.stderr {
+        let what = first_difference(&mask_thread(&got.stderr), &expected.stderr);
+        return Err(format!("after {pass}: stderr: {what}"));
+    }
+    match got.exit == expected.exit {
+        true => Ok(()),
+        false => Err(format!("after {pass}: exit {} instead of {}", got.exit, expected.exit)),
+    }
+}
+
+#[test]
+fn release() {
+    check_profile("release");
+}
+
+#[test]
+fn lto() {
+    check_profile("lto");
+}
+
+#[test]
+fn size() {
+    check_profile("size");
+}
+
+#[test]
+fn debug() {
+    check_profile("debug");
+}

@@ -1,0 +1,113 @@
+// The accessors: every access of the kernel to registers, frames and linear memory goes through
+// here, so that a layout can change without touching an opcode.
+//
+// Registers are units of 4 bytes. Unit u of a frame lies at frame + u * stride. In a segment that
+// is interleaved across the lanes of a block the stride is the block's width, so a warp whose lanes
+// agree reads one line; in a segment of one thread it is 4.
+//
+// Linear memory is plain. Guest races are legal in wasm, so an aligned guest access is a relaxed
+// atomic on the host; on the GPU a plain one gives what wasm asks for and may use the L1 cache.
+#pragma once
+
+#include "layout.h"
+
+namespace gpu_run {
+
+struct Registers {
+  u8 *frame;
+  u32 stride;
+
+#if GPU_RUN_GPU
+  GPU_RUN_INLINE u8 *at(u32 unit) const { return frame + (u64)(unit * stride); }
+#else
+  // One thread a segment on the host: a constant the compiler can fold.
+  GPU_RUN_INLINE u8 *at(u32 unit) const { return frame + (u64)unit * 4; }
+#endif
+
+  GPU_RUN_INLINE u32 get32(u32 unit) const { return *(const u32 *)at(unit); }
+  GPU_RUN_INLINE void set32(u32 unit, u32 value) const { *(u32 *)at(unit) = value; }
+  GPU_RUN_INLINE u64 get64(u32 unit) const { return join(get32(unit), get32(unit + 1)); }
+  GPU_RUN_INLINE void set64(u32 unit, u64 value) const {
+    u32 low, high;
+    split(value, low, high);
+    set32(unit, low);
+    set32(unit + 1, high);
+  }
+};
+
+// Whether [at, at + len) lies in a memory of `size` bytes. `at` is below 2^33, so nothing wraps.
+GPU_RUN_INLINE bool in_bounds(u64 at, u64 len, u64 size) { return at + len <= size; }
+
+namespace linear {
+
+// GPUs access naturally aligned addresses only; elsewhere it goes byte by byte, which is also what
+// a race in wasm may look like.
+template <typename T>
+GPU_RUN_INLINE T load(const u8 *base, u64 at) {
+  const u8 *p = base + at;
+  if (UNLIKELY(at & (sizeof(T) - 1))) {
+    u64 value = 0;
+    for (u32 i = 0; i < sizeof(T); i++) value |= (u64)load_relaxed_device(p + i) << (8 * i);
+    return (T)value;
+  }
+#if GPU_RUN_GPU
+  return *(const T *)p;
+#else
+  return load_relaxed_device((const T *)p);
+#endif
+}
+
+template <typename T>
+GPU_RUN_INLINE void store(u8 *base, u64 at, T value) {
+  u8 *p = base + at;
+  if (UNLIKELY(at & (sizeof(T) - 1))) {
+    for (u32 i = 0; i < sizeof(T); i++) store_relaxed_device(p + i, (u8)((u64)value >> (8 * i)));
+    return;
+  }
+#if GPU_RUN_GPU
+  *(T *)p = value;
+#else
+  store_relaxed_device((T *)p, value);
+#endif
+}
+
+// Bulk pieces: callers have checked the bounds. Eight bytes at a time where both sides are aligned
+// alike.
+GPU_RUN_INLINE void copy_up(u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
+  u64 i = 0;
+  if (((to ^ from) & 7) == 0) {
+    for (; i < len && ((to + i) & 7); i++) store<u8>(to_base, to + i, load<u8>(from_base, from + i));
+    for (; i + 8 <= len; i += 8) store<u64>(to_base, to + i, load<u64>(from_base, from + i));
+  }
+  for (; i < len; i++) store<u8>(to_base, to + i, load<u8>(from_base, from + i));
+}
+
+GPU_RUN_INLINE void copy_down(u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
+  u64 i = len;
+  if (((to ^ from) & 7) == 0) {
+    for (; i > 0 && ((to + i) & 7); i--) store<u8>(to_base, to + i - 1, load<u8>(from_base, from + i - 1));
+    for (; i >= 8; i -= 8) store<u64>(to_base, to + i - 8, load<u64>(from_base, from + i - 8));
+  }
+  for (; i > 0; i--) store<u8>(to_base, to + i - 1, load<u8>(from_base, from + i - 1));
+}
+
+GPU_RUN_INLINE void fill(u8 *base, u64 at, u8 value, u64 len) {
+  u64 i = 0;
+  for (; i < len && ((at + i) & 7); i++) store<u8>(base, at + i, value);
+  for (; i + 8 <= len; i += 8) store<u64>(base, at + i, value * 0x0101010101010101ull);
+  for (; i < len; i++) store<u8>(base, at + i, value);
+}
+
+}  // namespace linear
+
+// Grows a memory by `pages`; returns its old size in pages, or ~0 if it cannot.
+GPU_RUN_INLINE u32 memory_grow(Memory &memory, u32 pages) {
+  u64 size = load_relaxed_device(&memory.size);
+  do {
+    if ((u64)pages * PAGE > memory.limit - size) return ~0u;
+    // Acquire/release: who sees the new size also sees the pages as whoever grew it left them.
+  } while (!compare_exchange_acq_rel_device(&memory.size, size, size + (u64)pages * PAGE));
+  return (u32)(size / PAGE);
+}
+
+}  // namespace gpu_run

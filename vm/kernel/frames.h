@@ -1,0 +1,189 @@
+// Frames beyond the fast path: bridges to other register segments and instances, and the walk
+// along the stack that a fault's backtrace needs.
+//
+// A call normally puts the callee's frame over the caller's outgoing arguments. Where the segment
+// has no room, or the callee belongs to another instance, a bridge is built: BRIDGE units of
+// bookkeeping, then the callee's frame with a copy of the arguments. The callee returns to
+// BRIDGE_RETURN, which copies the results back and undoes the bridge.
+#pragma once
+
+#include "access.h"
+
+namespace gpu_run {
+
+// A running thread's place, as slow paths take it.
+struct Place {
+  Registers registers;
+  u32 room;
+  u32 header;
+  u32 pc;
+  u32 instance;
+};
+
+namespace frames {
+
+constexpr u32 BRIDGE = 10;
+enum BridgeUnit : u32 {
+  BRIDGE_FrameLow = 0,
+  BRIDGE_FrameHigh = 1,
+  BRIDGE_Room = 2,
+  BRIDGE_Stride = 3,
+  BRIDGE_Base = 4,  // caller's base unit, and units copied in the upper half
+  BRIDGE_Header = 5,
+  BRIDGE_ReturnPc = 6,
+  BRIDGE_Instance = 7,
+  BRIDGE_Segment = 8,  // what to give back: 0 nothing, 1 the lane's own segment, n + 2 segment n
+  BRIDGE_SegmentSize = 9,
+};
+
+GPU_RUN_INLINE u32 head_frame(u64 head) { return (u32)(head >> 16) & 0xffff; }
+GPU_RUN_INLINE u32 head_header(u64 head) { return (u32)(head >> 32) & 0xffff; }
+
+GPU_RUN_INLINE Registers back_by(const Registers &registers, u32 units) {
+  return {registers.frame - (u64)units * registers.stride, registers.stride};
+}
+
+// Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. The lists are those
+// of heap.h: links stand in the free segments, tags guard against ABA.
+GPU_RUN_INLINE u32 take_segment(Arena &arena, u32 size) {
+  u64 *list = &arena.free[size];
+  u64 head = load_acquire_device(list);  // pairs with give_segment: the link is visible
+  while ((u32)head != 0) {
+    u32 next = load_relaxed_device((const u32 *)(arena.base + (u64)((u32)head - 1) * SEGMENT));
+    u64 desired = ((head >> 32) + 1) << 32 | next;
+    if (compare_exchange_acq_rel_device(list, head, desired)) return (u32)head - 1;
+  }
+  u64 bytes = (u64)SEGMENT << size;
+  u64 used = load_relaxed_device(&arena.used);
+  do {
+    if (used + bytes > arena.size) return ~0u;
+  } while (!compare_exchange_acq_rel_device(&arena.used, used, used + bytes));
+  return (u32)(used / SEGMENT);
+}
+
+GPU_RUN_INLINE void give_segment(Arena &arena, u32 segment, u32 size) {
+  u64 *list = &arena.free[size];
+  u64 head = load_relaxed_device(list);
+  u64 desired;
+  do {
+    store_relaxed_device((u32 *)(arena.base + (u64)segment * SEGMENT), (u32)head);
+    desired = ((head >> 32) + 1) << 32 | (segment + 1);
+    // The release half publishes the link to the acquire in take_segment.
+  } while (!compare_exchange_acq_rel_device(list, head, desired));
+}
+
+// The lane's own segment in memory.
+GPU_RUN_INLINE Registers home(const Launch &launch, u32 lane) {
+  u32 lanes = lanes_in_block();
+  u64 block = (u64)(lane / lanes) * launch.home_units * lanes * 4;
+  return {launch.home + block + (u64)(lane % lanes) * 4, lanes * 4};
+}
+
+struct Segment {
+  Registers registers;
+  u32 room;
+  u32 give_back;  // as BRIDGE_Segment
+  u32 size;
+};
+
+// Finds room for `units` units; false if there is none.
+GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, u32 units, Segment &segment) {
+  if (!thread.home_used && units <= launch.home_units) {
+    thread.home_used = 1;
+    segment = {home(launch, lane), launch.home_units, 1, 0};
+    return true;
+  }
+  u32 size = 0;
+  while (((u64)SEGMENT << size) / 4 < units) size++;
+  if (size >= SEGMENT_SIZES) return false;
+  u32 index = take_segment(*launch.arena, size);
+  if (index == ~0u) return false;
+  segment = {{launch.arena->base + (u64)index * SEGMENT, 4}, (SEGMENT << size) / 4, index + 2, size};
+  return true;
+}
+
+// Builds a bridge for a call of the function at word `target` of `instance` with its frame at unit
+// `base` of the caller's, and moves `place` into the callee. False if there is no memory.
+GPU_RUN_NOINLINE bool build_bridge(const Launch &launch, Thread &thread, u32 lane, Place &place, u32 target, u32 base,
+                                   u32 instance) {
+  u64 head = load_code(launch.code + target);
+  u32 frame = head_frame(head), header = head_header(head);
+  Registers caller = place.registers;
+  Segment segment;
+  u32 here = base + header;
+  if (here + BRIDGE + frame <= place.room) {
+    segment = {{caller.frame + (u64)here * caller.stride, caller.stride}, place.room - here, 0, 0};
+  } else if (!new_segment(launch, thread, lane, BRIDGE + frame, segment)) {
+    return false;
+  }
+  Registers bridge = segment.registers;
+  bridge.set32(BRIDGE_FrameLow, (u32)(u64)caller.frame);
+  bridge.set32(BRIDGE_FrameHigh, (u32)((u64)caller.frame >> 32));
+  bridge.set32(BRIDGE_Room, place.room);
+  bridge.set32(BRIDGE_Stride, caller.stride);
+  bridge.set32(BRIDGE_Base, base | header << 16);
+  bridge.set32(BRIDGE_Header, place.header);
+  bridge.set32(BRIDGE_ReturnPc, place.pc);
+  bridge.set32(BRIDGE_Instance, place.instance);
+  bridge.set32(BRIDGE_Segment, segment.give_back);
+  bridge.set32(BRIDGE_SegmentSize, segment.size);
+  Registers callee = {bridge.frame + (u64)BRIDGE * bridge.stride, bridge.stride};
+  for (u32 i = 0; i < header; i++) callee.set32(i, caller.get32(base + i));
+  callee.set32(header, PC_BRIDGE_RETURN);
+  callee.set32(header + 1, 0);
+  place = {callee, segment.room - BRIDGE, header, target + 1, instance};
+  return true;
+}
+
+// Undoes a bridge: `place` has unit 0 of the callee's frame, with the results in it.
+GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &place, bool give_back) {
+  Registers callee = place.registers;
+  Registers bridge = back_by(callee, BRIDGE);
+  u64 frame = bridge.get32(BRIDGE_FrameLow) | (u64)bridge.get32(BRIDGE_FrameHigh) << 32;
+  Registers caller = {(u8 *)frame, bridge.get32(BRIDGE_Stride)};
+  u32 base = bridge.get32(BRIDGE_Base);
+  Place back = {caller, bridge.get32(BRIDGE_Room), bridge.get32(BRIDGE_Header), bridge.get32(BRIDGE_ReturnPc),
+                bridge.get32(BRIDGE_Instance)};
+  if (give_back) {
+    for (u32 i = 0; i < base >> 16; i++) caller.set32((base & 0xffff) + i, callee.get32(i));
+    u32 segment = bridge.get32(BRIDGE_Segment);
+    if (segment == 1) thread.home_used = 0;
+    if (segment > 1) give_segment(*launch.arena, segment - 2, bridge.get32(BRIDGE_SegmentSize));
+  }
+  place = back;
+}
+
+// Ends the process unless another thread already did: records how, with a backtrace, and makes
+// every thread of the process stop at its next poll.
+GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, Place place, u32 depth, EndKind kind,
+                                  u32 value) {
+  End &end = launch.control->end;
+  u32 unclaimed = 0;
+  if (compare_exchange_seq_cst_system(&end.claimed, unclaimed, 1u)) {
+    end.value = value;
+    end.thread = id;
+    end.pc = place.pc;
+    end.depth = depth;
+    u32 frames = 0;
+    while (frames < BACKTRACE) {
+      u32 pc = place.registers.get32(place.header);
+      u32 back = place.registers.get32(place.header + 1);
+      if (pc == PC_THREAD_END) break;
+      if (pc == PC_BRIDGE_RETURN) {
+        cross_bridge(launch, thread, place, false);
+        end.backtrace[frames++] = place.pc;
+        continue;
+      }
+      end.backtrace[frames++] = pc;
+      place.registers = back_by(place.registers, back & 0xffff);
+      place.header = back >> 16;
+    }
+    end.frames = frames;
+    // The host reads the record once it sees the kind: release here, acquire there.
+    store_release_system(&end.kind, (u32)kind);
+  }
+  store_relaxed_system(&launch.control->stop, 1u);
+}
+
+}  // namespace frames
+}  // namespace gpu_run

@@ -1,0 +1,530 @@
+// The interpreter: runs one thread until it ends, waits or has used its slice.
+//
+// What is read at every instruction (pc, frame, memory's base and size) is held in local variables,
+// which the compiler keeps in hardware registers; slow paths get copies of it, so that no address
+// of it escapes. Instructions that depend on their operands alone are in generated/cases.inc.
+#pragma once
+
+#include "frames.h"
+#include "heap.h"
+#include "output.h"
+#include "semantics.h"
+
+namespace gpu_run {
+
+// Bytes that a bulk instruction moves between two looks at the stop flag.
+constexpr u64 CHUNK = 262144;
+
+GPU_RUN_INLINE bool stopped(const Launch &launch) { return load_relaxed_system(&launch.control->stop) != 0; }
+
+GPU_RUN_INLINE u64 lesser(u64 a, u64 b) { return a < b ? a : b; }
+
+GPU_RUN_NOINLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
+  bool down = to_base == from_base && to > from;
+  for (u64 done = 0; done < len && !(done && stopped(launch)); done += CHUNK) {
+    u64 n = lesser(CHUNK, len - done);
+    u64 at = down ? len - done - n : done;
+    if (down) {
+      linear::copy_down(to_base, to + at, from_base, from + at, n);
+    } else {
+      linear::copy_up(to_base, to + at, from_base, from + at, n);
+    }
+  }
+}
+
+GPU_RUN_NOINLINE void bulk_fill(const Launch &launch, u8 *base, u64 at, u8 value, u64 len) {
+  for (u64 done = 0; done < len && !(done && stopped(launch)); done += CHUNK) {
+    linear::fill(base, at + done, value, lesser(CHUNK, len - done));
+  }
+}
+
+GPU_RUN_NOINLINE u32 bulk_compare(const Launch &launch, const u8 *base, u64 a, u64 b, u64 len) {
+  for (u64 i = 0; i < len; i++) {
+    u8 x = linear::load<u8>(base, a + i), y = linear::load<u8>(base, b + i);
+    if (x != y) return (u32)x - (u32)y;
+    if (i % CHUNK == CHUNK - 1 && stopped(launch)) return 0;
+  }
+  return 0;
+}
+
+// The table instructions that work on ranges. Sizes only grow, so a range that fits goes on fitting.
+GPU_RUN_INLINE bool table_range(const Table &table, u32 at, u32 len) {
+  return (u64)at + len <= load_relaxed_device(&table.size);
+}
+
+GPU_RUN_NOINLINE bool table_fill(Table &table, u32 at, u32 value, u32 len) {
+  if (!table_range(table, at, len)) return false;
+  for (u32 i = 0; i < len; i++) store_relaxed_device(&table.elements[at + i], value);
+  return true;
+}
+
+GPU_RUN_NOINLINE bool table_copy(Table &to, u32 to_at, const Table &from, u32 from_at, u32 len) {
+  if (!table_range(to, to_at, len) || !table_range(from, from_at, len)) return false;
+  bool down = to_at > from_at;
+  for (u32 i = 0; i < len; i++) {
+    u32 k = down ? len - 1 - i : i;
+    store_relaxed_device(&to.elements[to_at + k], load_relaxed_device(&from.elements[from_at + k]));
+  }
+  return true;
+}
+
+GPU_RUN_NOINLINE bool table_init(Table &to, u32 to_at, const ElemSegment &from, u32 from_at, u32 len) {
+  if (!table_range(to, to_at, len) || (u64)from_at + len > from.len) return false;
+  for (u32 i = 0; i < len; i++) store_relaxed_device(&to.elements[to_at + i], from.refs[from_at + i]);
+  return true;
+}
+
+GPU_RUN_NOINLINE u32 table_grow(Table &table, u32 len, u32 value) {
+  u32 size = load_relaxed_device(&table.size);
+  do {
+    if (len > table.limit - size) return ~0u;
+    // Acquire/release, as memory_grow: new elements are null until the fill below.
+  } while (!compare_exchange_acq_rel_device(&table.size, size, size + len));
+  table_fill(table, size, value, len);
+  return size;
+}
+
+GPU_RUN_INLINE u32 slot(u64 word, u32 index) { return (u32)(word >> (16 * index)) & 0xffff; }
+GPU_RUN_INLINE u32 upper(u64 word) { return (u32)(word >> 32); }
+
+// Runs `thread` (number `id` of the launch) on `lane`.
+GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) {
+  const u64 *const code = launch.code;
+  const u64 *pc = code + thread.pc;
+  Registers registers = {thread.frame, thread.stride};
+  u32 room = thread.room;
+  u32 header = thread.header;
+  u32 depth = thread.depth;
+  u32 instance_index = thread.instance;
+  u32 budget = launch.slice;
+  u64 *const globals = thread.globals;
+
+  const Instance *instance = &launch.instances[instance_index];
+  Memory *memory = instance->memories[0];
+  u8 *base = memory->base;
+  u64 size = load_relaxed_device(&memory->size);
+
+  // For the parts behind the switch.
+  const u64 *target = code;
+  u32 call_base = 0, return_pc = 0, call_instance = 0;
+  TrapKind trap_kind = TRAP_None;
+  EndKind end_kind = END_None;
+  u32 end_value = 0;
+
+  auto get32 = [&](u32 unit) { return registers.get32(unit); };
+  auto get64 = [&](u32 unit) { return registers.get64(unit); };
+  auto set32 = [&](u32 unit, u32 value) { registers.set32(unit, value); };
+  auto set64 = [&](u32 unit, u64 value) { registers.set64(unit, value); };
+  auto second_word = [&] { return load_code(pc + 1); };
+  auto index_of = [&](const u64 *at) { return (u32)(at - code); };
+  auto global = [&](u32 index) {
+    u32 at = instance->globals[index];
+    return at & GLOBAL_SHARED ? launch.shared_globals + (at & ~GLOBAL_SHARED) : globals + at;
+  };
+  // The size that was read may be old: another thread may have grown the memory.
+  auto fits = [&](u64 at, u64 len) {
+    if (in_bounds(at, len, size)) return true;
+    size = load_relaxed_device(&memory->size);
+    return in_bounds(at, len, size);
+  };
+
+#define NEXT { pc += 1; continue; }
+#define NEXT2 { pc += 2; continue; }
+#define TRAP(kind) { trap_kind = (kind); goto trapped; }
+#define YIELD goto waiting
+#define BRANCH(distance) { pc += (i64)(i32)(distance); if (--budget == 0) YIELD; continue; }
+#define LOAD(T, width)                                                                             \
+  u64 at = (u64)get32(slot(w, 2)) + slot(w, 3);                                                    \
+  if (UNLIKELY(!fits(at, sizeof(T)))) TRAP(TRAP_MemoryOutOfBounds);                                \
+  set##width(slot(w, 1), (u##width)linear::load<T>(base, at));
+#define STORE(T, width)                                                                            \
+  u64 at = (u64)get32(slot(w, 1)) + slot(w, 3);                                                    \
+  if (UNLIKELY(!fits(at, sizeof(T)))) TRAP(TRAP_MemoryOutOfBounds);                                \
+  linear::store<T>(base, at, (T)get##width(slot(w, 2)));
+// An offset of 64 bits is compared before it is added, so that the sum does not wrap.
+#define FAR_ADDRESS(T, unit)                                                                       \
+  Memory &m = *instance->memories[slot(w, 3)];                                                     \
+  u64 offset = second_word(), limit = load_relaxed_device(&m.size);                                \
+  if (offset > limit || !in_bounds(offset + get32(unit), sizeof(T), limit)) TRAP(TRAP_MemoryOutOfBounds); \
+  u64 at = offset + get32(unit);
+#define LOAD_FAR(T, width)                                                                         \
+  FAR_ADDRESS(T, slot(w, 2))                                                                       \
+  set##width(slot(w, 1), (u##width)linear::load<T>(m.base, at));
+#define STORE_FAR(T, width)                                                                        \
+  FAR_ADDRESS(T, slot(w, 1))                                                                       \
+  linear::store<T>(m.base, at, (T)get##width(slot(w, 2)));
+#define HEAP(call)                                                                                 \
+  {                                                                                                \
+    heap::Outcome outcome = (call);                                                                \
+    if (outcome == heap::RETRY) YIELD;                                                             \
+    if (outcome == heap::CORRUPTED) TRAP(TRAP_HeapCorrupted);                                      \
+  }
+
+  for (;;) {
+    const u64 w = load_code(pc);
+    switch ((u16)w) {
+#include "generated/cases.inc"
+
+      case OP_trap: TRAP((TrapKind)slot(w, 1));
+      case OP_jump: BRANCH((i32)upper(w));
+      case OP_br_if: {
+        if (get32(slot(w, 1))) BRANCH((i32)upper(w));
+        NEXT;
+      }
+      case OP_br_unless: {
+        if (!get32(slot(w, 1))) BRANCH((i32)upper(w));
+        NEXT;
+      }
+      case OP_br_table: {
+        u32 last = upper(w) - 1;
+        u32 index = get32(slot(w, 1));
+        if (index > last) index = last;
+        u64 pair = load_code(pc + 1 + index / 2);
+        BRANCH((i32)(pair >> (index % 2 * 32)));
+      }
+      case OP_return: {
+        u32 h = slot(w, 1), from = slot(w, 2), count = slot(w, 3);
+        for (u32 i = 0; i < count; i++) set32(i, get32(from + i));
+        u32 back = get32(h + 1);
+        pc = code + get32(h);
+        header = back >> 16;
+        u32 caller_base = back & 0xffff;
+        registers = frames::back_by(registers, caller_base);
+        room += caller_base;
+        depth--;
+        continue;
+      }
+      case OP_call: {
+        call_base = slot(w, 1);
+        target = pc + (i32)upper(w);
+        return_pc = index_of(pc) + 1;
+        goto call;
+      }
+      case OP_call_indirect: {
+        u64 x = second_word();
+        const Table &table = *instance->tables[slot(w, 3)];
+        u32 index = get32(slot(w, 2));
+        if (index >= load_relaxed_device(&table.size)) TRAP(TRAP_UndefinedElement);
+        u32 ref = load_relaxed_device(&table.elements[index]);
+        if (ref == 0) TRAP(TRAP_UninitializedElement);
+        const Func &func = launch.funcs[ref - 1];
+        if (func.type != instance->types[(u32)x]) TRAP(TRAP_IndirectCallTypeMismatch);
+        call_base = slot(w, 1);
+        return_pc = index_of(pc) + 2;
+        if (func.kind == FUNC_Nothing) NEXT2;
+        target = code + func.pc;
+        if (func.instance == instance_index) goto call;
+        call_instance = func.instance;
+        goto bridge;
+      }
+      case OP_call_import: {
+        const Func &func = launch.funcs[instance->funcs[upper(w)]];
+        if (func.kind == FUNC_Nothing) NEXT;
+        call_base = slot(w, 1);
+        return_pc = index_of(pc) + 1;
+        target = code + func.pc;
+        call_instance = func.instance;
+        goto bridge;
+      }
+      case OP_bridge_return: {
+        Place place = {registers, room, header, index_of(pc), instance_index};
+        frames::cross_bridge(launch, thread, place, true);
+        registers = place.registers;
+        room = place.room;
+        header = place.header;
+        pc = code + place.pc;
+        if (place.instance != instance_index) {
+          instance_index = place.instance;
+          goto enter_instance;
+        }
+        continue;
+      }
+      case OP_thread_end: {
+        for (u32 i = 0; i < launch.result_units; i++) launch.results[(u64)id * launch.result_units + i] = get32(i);
+        thread.state = THREAD_Ended;
+        return;
+      }
+
+      case OP_copy_range: {
+        u32 to = slot(w, 1), from = slot(w, 2), count = slot(w, 3);
+        for (u32 i = 0; i < count; i++) set32(to + i, get32(from + i));
+        NEXT;
+      }
+      case OP_zero: {
+        u32 to = slot(w, 1), count = slot(w, 2);
+        for (u32 i = 0; i < count; i++) set32(to + i, 0);
+        NEXT;
+      }
+      case OP_const32: { set32(slot(w, 1), upper(w)); NEXT; }
+      case OP_const64_s: { set64(slot(w, 1), (u64)(i64)(i32)upper(w)); NEXT; }
+      case OP_const64: { set64(slot(w, 1), second_word()); NEXT2; }
+      case OP_global_get32: { set32(slot(w, 1), (u32)*global(upper(w))); NEXT; }
+      case OP_global_get64: { set64(slot(w, 1), *global(upper(w))); NEXT; }
+      case OP_global_set32: { *global(upper(w)) = get32(slot(w, 1)); NEXT; }
+      case OP_global_set64: { *global(upper(w)) = get64(slot(w, 1)); NEXT; }
+      case OP_stack_pointer_set: {
+        u32 value = get32(slot(w, 1));
+        if (value < thread.stack_limit) TRAP(TRAP_ThreadStackOverflow);
+        *global(upper(w)) = value;
+        NEXT;
+      }
+
+      case OP_memory_size: {
+        set32(slot(w, 1), (u32)(load_relaxed_device(&instance->memories[slot(w, 2)]->size) / PAGE));
+        NEXT;
+      }
+      case OP_memory_grow: {
+        set32(slot(w, 1), memory_grow(*instance->memories[slot(w, 3)], get32(slot(w, 2))));
+        NEXT;
+      }
+      case OP_memory_copy: {
+        u64 x = second_word();
+        Memory &to = *instance->memories[slot(x, 0)], &from = *instance->memories[slot(x, 1)];
+        u64 to_at = get32(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
+        if (!in_bounds(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
+        if (!in_bounds(from_at, len, load_relaxed_device(&from.size))) TRAP(TRAP_MemoryOutOfBounds);
+        bulk_copy(launch, to.base, to_at, from.base, from_at, len);
+        NEXT2;
+      }
+      case OP_memory_fill: {
+        Memory &m = *instance->memories[slot(second_word(), 0)];
+        u64 at = get32(slot(w, 1)), len = get32(slot(w, 3));
+        if (!in_bounds(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);
+        bulk_fill(launch, m.base, at, (u8)get32(slot(w, 2)), len);
+        NEXT2;
+      }
+      case OP_memory_init: {
+        u64 x = second_word();
+        Memory &to = *instance->memories[slot(x, 0)];
+        const DataSegment &from = instance->data[upper(x)];
+        u64 to_at = get32(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
+        if (!in_bounds(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
+        if (!in_bounds(from_at, len, from.len)) TRAP(TRAP_MemoryOutOfBounds);
+        bulk_copy(launch, to.base, to_at, from.bytes, from_at, len);
+        NEXT2;
+      }
+      case OP_data_drop: { instance->data[upper(w)].len = 0; NEXT; }
+
+      case OP_table_get: {
+        const Table &table = *instance->tables[slot(w, 3)];
+        u32 index = get32(slot(w, 2));
+        if (!table_range(table, index, 1)) TRAP(TRAP_TableOutOfBounds);
+        set32(slot(w, 1), load_relaxed_device(&table.elements[index]));
+        NEXT;
+      }
+      case OP_table_set: {
+        Table &table = *instance->tables[slot(w, 3)];
+        u32 index = get32(slot(w, 1));
+        if (!table_range(table, index, 1)) TRAP(TRAP_TableOutOfBounds);
+        store_relaxed_device(&table.elements[index], get32(slot(w, 2)));
+        NEXT;
+      }
+      case OP_table_size: { set32(slot(w, 1), load_relaxed_device(&instance->tables[slot(w, 2)]->size)); NEXT; }
+      case OP_table_grow: {
+        Table &table = *instance->tables[slot(second_word(), 0)];
+        set32(slot(w, 1), table_grow(table, get32(slot(w, 2)), get32(slot(w, 3))));
+        NEXT2;
+      }
+      case OP_table_fill: {
+        Table &table = *instance->tables[slot(second_word(), 0)];
+        if (!table_fill(table, get32(slot(w, 1)), get32(slot(w, 2)), get32(slot(w, 3)))) TRAP(TRAP_TableOutOfBounds);
+        NEXT2;
+      }
+      case OP_table_copy: {
+        u64 x = second_word();
+        Table &to = *instance->tables[slot(x, 0)], &from = *instance->tables[slot(x, 1)];
+        if (!table_copy(to, get32(slot(w, 1)), from, get32(slot(w, 2)), get32(slot(w, 3)))) TRAP(TRAP_TableOutOfBounds);
+        NEXT2;
+      }
+      case OP_table_init: {
+        u64 x = second_word();
+        Table &to = *instance->tables[slot(x, 0)];
+        const ElemSegment &from = instance->elems[upper(x)];
+        if (!table_init(to, get32(slot(w, 1)), from, get32(slot(w, 2)), get32(slot(w, 3)))) TRAP(TRAP_TableOutOfBounds);
+        NEXT2;
+      }
+      case OP_elem_drop: { instance->elems[upper(w)].len = 0; NEXT; }
+      case OP_ref_func: { set32(slot(w, 1), instance->funcs[upper(w)] + 1); NEXT; }
+
+      case OP_gid: { set32(slot(w, 1), id); NEXT; }
+      case OP_thread_count: { set32(slot(w, 1), launch.thread_count); NEXT; }
+      case OP_time: { set64(slot(w, 1), clock_ns()); NEXT; }
+      case OP_wall_time: { set64(slot(w, 1), launch.wall_start + (clock_ns() - thread.started)); NEXT; }
+      case OP_sleep: {
+        thread.wake = clock_ns() + get64(slot(w, 1));
+        thread.state = THREAD_Sleeping;
+        pc += 1;
+        goto waiting;
+      }
+      case OP_exit: {
+        end_kind = END_Exit;
+        end_value = get32(slot(w, 1));
+        goto ended;
+      }
+      case OP_panic_exit: {
+        end_kind = END_Panic;
+        goto ended;
+      }
+      case OP_memcmp: {
+        u64 a = get32(slot(w, 2)), b = get32(slot(w, 3)), len = get32(slot(second_word(), 0));
+        if (!fits(a, len) || !fits(b, len)) TRAP(TRAP_MemoryOutOfBounds);
+        set32(slot(w, 1), bulk_compare(launch, base, a, b, len));
+        NEXT2;
+      }
+#define ATOMIC_ADDRESS(unit)                                                                       \
+  u64 at = get32(unit);                                                                            \
+  if (!fits(at, 4)) TRAP(TRAP_MemoryOutOfBounds);                                                  \
+  if (at % 4) TRAP(TRAP_UnalignedAtomic);                                                          \
+  u32 *p = (u32 *)(base + at);
+      case OP_atomic_add: {
+        ATOMIC_ADDRESS(slot(w, 2));
+        set32(slot(w, 1), fetch_add_seq_cst_system(p, get32(slot(w, 3))));
+        NEXT;
+      }
+      case OP_atomic_inc: {
+        ATOMIC_ADDRESS(slot(w, 2));
+        set32(slot(w, 1), fetch_add_seq_cst_system(p, 1u));
+        NEXT;
+      }
+      case OP_atomic_dec: {
+        ATOMIC_ADDRESS(slot(w, 2));
+        set32(slot(w, 1), fetch_add_seq_cst_system(p, ~0u));
+        NEXT;
+      }
+      case OP_atomic_cas: {
+        ATOMIC_ADDRESS(slot(w, 2));
+        u32 found = get32(slot(w, 3));
+        compare_exchange_seq_cst_system(p, found, get32(slot(second_word(), 0)));
+        set32(slot(w, 1), found);
+        NEXT2;
+      }
+
+      case OP_alloc: {
+        u32 address;
+        HEAP(heap::allocate(*memory, get32(slot(w, 2)), get32(slot(w, 3)), address));
+        set32(slot(w, 1), address);
+        NEXT;
+      }
+      case OP_alloc_zero: {
+        u32 address, len = get32(slot(w, 2));
+        HEAP(heap::allocate(*memory, len, get32(slot(w, 3)), address));
+        if (address) bulk_fill(launch, base, address, 0, len);
+        set32(slot(w, 1), address);
+        NEXT;
+      }
+      case OP_dealloc: {
+        HEAP(heap::release(*memory, get32(slot(w, 1)), get32(slot(w, 2)), get32(slot(w, 3))));
+        NEXT;
+      }
+      case OP_realloc: {
+        u64 x = second_word();
+        u32 old = get32(slot(w, 2)), old_len = get32(slot(w, 3)), align = get32(slot(x, 0)), len = get32(slot(x, 1));
+        heap::Class from = heap::class_of(memory->heap, old_len, align);
+        if (!heap::plausible(*memory, from, old)) TRAP(TRAP_HeapCorrupted);
+        u32 address = old;
+        if (heap::class_of(memory->heap, len > 0xf0000000u ? 0xf0000000u : len, align).list != from.list) {
+          HEAP(heap::allocate(*memory, len, align, address));
+          if (address) {
+            bulk_copy(launch, base, address, base, old, lesser(old_len, len));
+            HEAP(heap::release(*memory, old, old_len, align));
+          }
+        }
+        set32(slot(w, 1), address);
+        NEXT2;
+      }
+
+      case OP_print: {
+        u32 from = get32(slot(w, 2)), len = get32(slot(w, 3));
+        if (!fits(from, len)) TRAP(TRAP_MemoryOutOfBounds);
+        u64 done = thread.progress;
+        u32 piece = (u32)lesser(len - done, output::PIECE);
+        if (piece) {
+          // A full ring makes the thread wait for the host, so nothing is lost.
+          if (!output::append(*launch.ring, RECORD_Text, id, get32(slot(w, 1)), base + from + done, piece)) YIELD;
+          done += piece;
+        }
+        thread.progress = done < len ? done : 0;
+        if (done < len) BRANCH(0);
+        NEXT;
+      }
+      case OP_print_end: {
+        if (!output::append(*launch.ring, RECORD_Close, id, get32(slot(w, 1)), nullptr, 0)) YIELD;
+        NEXT;
+      }
+
+      default: TRAP(TRAP_BadOpcode);
+    }
+
+  call: {
+    u64 head = load_code(target);
+    u32 frame = frames::head_frame(head), callee_header = frames::head_header(head);
+    if (UNLIKELY(depth >= launch.max_depth)) TRAP(TRAP_StackOverflow);
+    if (UNLIKELY(call_base + frame > room)) {
+      call_instance = instance_index;
+      goto bridge;
+    }
+    registers.frame += (u64)call_base * registers.stride;
+    set32(callee_header, return_pc);
+    set32(callee_header + 1, call_base | header << 16);
+    header = callee_header;
+    room -= call_base;
+    depth++;
+    pc = target + 1;
+    if (--budget == 0) YIELD;
+    continue;
+  }
+
+  bridge: {
+    if (depth >= launch.max_depth) TRAP(TRAP_StackOverflow);
+    Place place = {registers, room, header, return_pc, instance_index};
+    if (!frames::build_bridge(launch, thread, lane, place, index_of(target), call_base, call_instance)) {
+      TRAP(TRAP_OutOfRegisterMemory);
+    }
+    registers = place.registers;
+    room = place.room;
+    header = place.header;
+    pc = code + place.pc;
+    depth++;
+    if (place.instance == instance_index) continue;
+    instance_index = place.instance;
+  }
+
+  enter_instance:
+    instance = &launch.instances[instance_index];
+    memory = instance->memories[0];
+    base = memory->base;
+    size = load_relaxed_device(&memory->size);
+  }
+
+trapped:
+  end_kind = END_Trap;
+  end_value = trap_kind;
+ended:
+  frames::end_process(launch, thread, id, Place{registers, room, header, index_of(pc), instance_index}, depth, end_kind, end_value);
+  thread.state = THREAD_Ended;
+  return;
+
+waiting:
+  thread.pc = index_of(pc);
+  thread.frame = registers.frame;
+  thread.stride = registers.stride;
+  thread.room = room;
+  thread.header = header;
+  thread.depth = depth;
+  thread.instance = instance_index;
+
+#undef NEXT
+#undef NEXT2
+#undef TRAP
+#undef YIELD
+#undef BRANCH
+#undef LOAD
+#undef STORE
+#undef FAR_ADDRESS
+#undef LOAD_FAR
+#undef STORE_FAR
+#undef HEAP
+#undef ATOMIC_ADDRESS
+}
+
+}  // namespace gpu_run

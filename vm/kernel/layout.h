@@ -1,0 +1,203 @@
+// The structures that host and kernel share. vm/src/layout.rs has their twins; both sides assert
+// the sizes. Pointers are device pointers unless a comment says pinned: pinned memory belongs to
+// the host and is mapped into the device.
+#pragma once
+
+#include "platform.h"
+
+namespace gpu_run {
+
+constexpr u32 PAGE = 65536;
+// Words at the start of the store's code that returns lead to.
+constexpr u32 PC_BRIDGE_RETURN = 0;
+constexpr u32 PC_THREAD_END = 1;
+
+// A free list's head: tag in the upper half, so that a block that was taken and given back between
+// a load and its compare-exchange is noticed (ABA); the block, in 16-byte grains from the memory's
+// start, in the lower. 0 is empty: address 0 is never a block.
+constexpr u32 HEAP_CLASSES = 112;
+constexpr u32 HEAP_ALIGNED = 32;
+struct Heap {
+  u64 bump;  // region that new blocks are cut from: end in the upper half, next in the lower
+  u32 growing;  // 1 while a thread fetches pages
+  u32 failed;  // requests that found no memory
+  u64 allocated;  // blocks handed out
+  u64 freed;  // blocks taken back
+  u64 free[HEAP_CLASSES];
+  u64 free_aligned[HEAP_ALIGNED];  // by log2 of size and alignment
+};
+static_assert(sizeof(Heap) == 32 + 8 * (HEAP_CLASSES + HEAP_ALIGNED), "twin in layout.rs");
+
+struct Memory {
+  u8 *base;  // aligned to 16 bytes at least
+  u64 size;  // bytes; grows atomically
+  u64 limit;  // bytes reserved at base: the size never exceeds it
+  Heap heap;
+};
+
+struct Table {
+  u32 *elements;  // references: 0 is null
+  u32 size;
+  u32 limit;
+};
+static_assert(sizeof(Table) == 16, "twin in layout.rs");
+
+struct DataSegment {
+  u8 *bytes;
+  u64 len;
+};
+
+struct ElemSegment {
+  u32 *refs;
+  u64 len;
+};
+
+enum FuncKind : u32 {
+  FUNC_Wasm = 0,
+  FUNC_Nothing = 1,  // a host function that does nothing and has no results
+};
+
+// Entry of the store-wide function table. A reference to function n is n + 1.
+struct Func {
+  FuncKind kind;
+  u32 instance;
+  u32 pc;  // word index of its head in the store's code
+  u32 type;  // store-wide number of its type
+};
+static_assert(sizeof(Func) == 16, "twin in layout.rs");
+
+constexpr u32 GLOBAL_SHARED = 0x80000000;
+struct Instance {
+  Memory **memories;
+  Table **tables;
+  u32 *globals;  // slot of each global: in the thread's block, or with GLOBAL_SHARED in the store's
+  u32 *funcs;  // store-wide number of each function
+  u32 *types;  // store-wide number of each type
+  DataSegment *data;
+  ElemSegment *elems;
+  u32 memory_count;
+  u32 pad;
+};
+static_assert(sizeof(Instance) == 64, "twin in layout.rs");
+
+enum ThreadState : u32 {
+  THREAD_New = 0,
+  THREAD_Runnable = 1,
+  THREAD_Sleeping = 2,
+  THREAD_Ended = 3,
+};
+
+// A thread at rest. While it runs, the lane holds this in hardware registers.
+struct Thread {
+  u32 state;
+  u32 pc;
+  u8 *frame;  // unit 0 of the running frame
+  u32 stride;  // bytes from unit to unit
+  u32 room;  // units from the frame's start to the segment's end
+  u32 header;  // unit of the running frame's header
+  u32 depth;  // frames on the stack
+  u32 instance;
+  u32 stack_limit;  // lowest value that the stack pointer global may take
+  u64 progress;  // of an instruction that runs in several pieces
+  u64 wake;  // when a sleeping thread goes on, on the device's clock
+  u64 started;  // the device's clock when it began
+  u64 *globals;  // its block of globals
+  u32 home_used;  // 1 while frames lie in the lane's own segment in memory
+  u32 pad;
+};
+static_assert(sizeof(Thread) == 80, "twin in layout.rs");
+
+// How a process ended. The first thread to end it claims the record.
+enum EndKind : u32 {
+  END_None = 0,
+  END_Trap = 1,
+  END_Exit = 2,
+  END_Panic = 3,
+};
+constexpr u32 BACKTRACE = 64;
+struct End {
+  u32 claimed;
+  u32 kind;  // EndKind, written last
+  u32 value;  // trap kind or exit code
+  u32 thread;
+  u32 pc;
+  u32 depth;  // frames on the stack
+  u32 frames;  // entries in backtrace
+  u32 count;  // threads that ended the process or would have
+  u32 backtrace[BACKTRACE];  // return addresses, innermost first
+};
+static_assert(sizeof(End) == 32 + 4 * BACKTRACE, "twin in layout.rs");
+
+// Output from lanes to the host: records in a ring of bytes in pinned memory.
+struct Ring {
+  u8 *bytes;  // pinned
+  u64 capacity;  // bytes, a multiple of 16
+  u64 head;  // bytes reserved so far
+  u64 tail_seen;  // a value that the tail has had
+  u64 *tail;  // pinned: bytes taken by the host so far
+};
+static_assert(sizeof(Ring) == 40, "twin in layout.rs");
+
+enum RecordKind : u32 {
+  RECORD_Empty = 0,
+  RECORD_Skip = 1,  // room left over at the ring's end
+  RECORD_Text = 2,  // piece of a thread's open record
+  RECORD_Close = 3,  // the thread's open record is complete
+};
+struct Record {
+  u32 kind;  // written last
+  u32 len;  // bytes of text behind it, padded to 16
+  u32 thread;
+  u32 stream;
+};
+static_assert(sizeof(Record) == 16, "twin in layout.rs");
+
+// Pinned: what host and lanes tell each other while a kernel runs.
+struct Control {
+  u32 stop;  // set by the host: every thread ends at its next poll
+  u32 pad[15];
+  End end;
+};
+
+// Register segments beyond a lane's own: blocks of 2^k times SEGMENT bytes.
+constexpr u32 SEGMENT = 65536;
+constexpr u32 SEGMENT_SIZES = 4;
+struct Arena {
+  u8 *base;
+  u64 size;
+  u64 used;
+  u64 free[SEGMENT_SIZES];  // tagged heads as in Heap: 1 + offset in segments
+};
+
+struct Launch {
+  const u64 *code;
+  const Func *funcs;
+  const Instance *instances;
+  Thread *threads;
+  Control *control;  // pinned
+  Ring *ring;
+  Arena *arena;
+  const u64 *initial_globals;  // the store's block of globals
+  u64 *shared_globals;
+  u32 *args;  // units of the arguments, the same for every thread
+  u32 *results;  // result units of thread 0, then of thread 1, …
+  u8 *home;  // each lane's own register segment
+  u64 wall_start;  // wall clock at launch, in ns since the Unix epoch
+  u32 thread_count;
+  u32 lanes;
+  u32 home_units;
+  u32 shared_units;  // units of registers per lane in shared memory; 0: none
+  u32 max_depth;
+  u32 func;  // store-wide number of the function to run
+  u32 arg_units;
+  u32 result_units;
+  u32 globals_per_thread;  // slots of 8 bytes
+  u32 stack_pointer;  // slot of the stack pointer, or ~0
+  u32 stack_top;  // highest stack's top in linear memory, with several threads
+  u32 stack_size;  // bytes of each thread's stack; 0: threads keep the module's
+  u32 live;  // threads that have not ended
+  u32 slice;  // branches and calls between two polls
+};
+static_assert(sizeof(Launch) == 13 * 8 + 14 * 4, "twin in layout.rs");
+
+}  // namespace gpu_run

@@ -1,0 +1,197 @@
+// All that differs between the two homes of the kernel: a GPU (clang for nvptx64) and a host CPU
+// (any C++17 compiler with the __atomic builtins). No other file asks where it runs or holds PTX.
+//
+// Orders and scopes are in the names. clang's NVPTX backend drops order and scope of
+// read-modify-write atomics, so those are spelled in PTX here; loads, stores and compare-exchange
+// keep theirs.
+#pragma once
+
+namespace gpu_run {
+
+using u8 = unsigned char;
+using u16 = unsigned short;
+using u32 = unsigned int;
+using u64 = unsigned long long;
+using i8 = signed char;
+using i16 = short;
+using i32 = int;
+using i64 = long long;
+
+static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "a 64-bit platform");
+
+#if defined(__NVPTX__)
+#define GPU_RUN_GPU 1
+#define GPU_RUN_INLINE inline __attribute__((always_inline))
+#define GPU_RUN_NOINLINE __attribute__((noinline))
+#else
+#define GPU_RUN_GPU 0
+#define GPU_RUN_INLINE inline
+#define GPU_RUN_NOINLINE __attribute__((noinline))
+#endif
+
+#define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
+
+#if GPU_RUN_GPU
+
+// --- GPU --------------------------------------------------------------------------------------
+
+GPU_RUN_INLINE u32 lane_id() {
+  return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
+}
+GPU_RUN_INLINE u32 lane_in_block() { return __nvvm_read_ptx_sreg_tid_x(); }
+GPU_RUN_INLINE u32 lanes_in_block() { return __nvvm_read_ptx_sreg_ntid_x(); }
+
+// Nanoseconds on a clock that all multiprocessors share.
+GPU_RUN_INLINE u64 clock_ns() {
+  u64 now;
+  asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(now));
+  return now;
+}
+
+// Gives way to other warps while a lane has nothing to run.
+GPU_RUN_INLINE void relax() { asm volatile("nanosleep.u32 2000;"); }
+
+// The halves of a 64-bit value. Spelled in PTX, because clang 22 may otherwise store half of an f64
+// register as if it were an integer one, which ptxas then converts to an integer.
+GPU_RUN_INLINE void split(u64 value, u32 &low, u32 &high) {
+  asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "l"(value));
+}
+GPU_RUN_INLINE u64 join(u32 low, u32 high) {
+  u64 value;
+  asm("mov.b64 %0, {%1, %2};" : "=l"(value) : "r"(low), "r"(high));
+  return value;
+}
+
+// Code is never written while a kernel runs, so it may come through the read-only path.
+GPU_RUN_INLINE u64 load_code(const u64 *at) {
+  u64 word;
+  asm("ld.global.nc.u64 %0, [%1];" : "=l"(word) : "l"(at));
+  return word;
+}
+
+template <typename T>
+GPU_RUN_INLINE T load_relaxed_system(const T *at) {
+  return __scoped_atomic_load_n(at, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+}
+template <typename T>
+GPU_RUN_INLINE T load_acquire_system(const T *at) {
+  return __scoped_atomic_load_n(at, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_SYSTEM);
+}
+template <typename T>
+GPU_RUN_INLINE void store_relaxed_system(T *at, T value) {
+  __scoped_atomic_store_n(at, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
+}
+template <typename T>
+GPU_RUN_INLINE void store_release_system(T *at, T value) {
+  __scoped_atomic_store_n(at, value, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
+}
+template <typename T>
+GPU_RUN_INLINE T load_relaxed_device(const T *at) {
+  return __scoped_atomic_load_n(at, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+template <typename T>
+GPU_RUN_INLINE T load_acquire_device(const T *at) {
+  return __scoped_atomic_load_n(at, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE);
+}
+template <typename T>
+GPU_RUN_INLINE void store_relaxed_device(T *at, T value) {
+  __scoped_atomic_store_n(at, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
+}
+template <typename T>
+GPU_RUN_INLINE void store_release_device(T *at, T value) {
+  __scoped_atomic_store_n(at, value, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
+}
+// On failure `expected` becomes what was found.
+template <typename T>
+GPU_RUN_INLINE bool compare_exchange_acq_rel_device(T *at, T &expected, T desired) {
+  return __scoped_atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE,
+                                            __MEMORY_SCOPE_DEVICE);
+}
+template <typename T>
+GPU_RUN_INLINE bool compare_exchange_seq_cst_system(T *at, T &expected, T desired) {
+  return __scoped_atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST,
+                                            __MEMORY_SCOPE_SYSTEM);
+}
+GPU_RUN_INLINE u32 fetch_add_acq_rel_device(u32 *at, u32 value) {
+  u32 old;
+  asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(at), "r"(value) : "memory");
+  return old;
+}
+GPU_RUN_INLINE u64 fetch_add_acq_rel_device(u64 *at, u64 value) {
+  u64 old;
+  asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(at), "l"(value) : "memory");
+  return old;
+}
+// Sequentially consistent: the PTX memory model gives this order to a fence.sc before an acq_rel
+// operation, when all such operations on the location are spelled so.
+GPU_RUN_INLINE u32 fetch_add_seq_cst_system(u32 *at, u32 value) {
+  u32 old;
+  asm volatile("fence.sc.sys; atom.acq_rel.sys.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(at), "r"(value) : "memory");
+  return old;
+}
+
+#else
+
+// --- Host -------------------------------------------------------------------------------------
+
+// A lane is an OS thread and a block has one lane; the engine tells each its number.
+inline thread_local u32 host_lane = 0;
+inline u32 lane_id() { return host_lane; }
+inline u32 lane_in_block() { return 0; }
+inline u32 lanes_in_block() { return 1; }
+
+}  // namespace gpu_run
+#include <time.h>
+namespace gpu_run {
+
+inline u64 clock_ns() {
+  timespec now;
+  clock_gettime(CLOCK_MONOTONIC, &now);
+  return (u64)now.tv_sec * 1000000000ull + (u64)now.tv_nsec;
+}
+
+inline void relax() {
+  timespec pause = {0, 50000};
+  nanosleep(&pause, nullptr);
+}
+
+inline void split(u64 value, u32 &low, u32 &high) {
+  low = (u32)value;
+  high = (u32)(value >> 32);
+}
+inline u64 join(u32 low, u32 high) { return low | (u64)high << 32; }
+
+inline u64 load_code(const u64 *at) { return *at; }
+
+// One scope exists on a host, so the scope in a name is the reader's only.
+template <typename T>
+inline T load_relaxed_system(const T *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+template <typename T>
+inline T load_acquire_system(const T *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+template <typename T>
+inline void store_relaxed_system(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
+template <typename T>
+inline void store_release_system(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+template <typename T>
+inline T load_relaxed_device(const T *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
+template <typename T>
+inline T load_acquire_device(const T *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+template <typename T>
+inline void store_relaxed_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
+template <typename T>
+inline void store_release_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+template <typename T>
+inline bool compare_exchange_acq_rel_device(T *at, T &expected, T desired) {
+  return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
+}
+template <typename T>
+inline bool compare_exchange_seq_cst_system(T *at, T &expected, T desired) {
+  return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
+}
+template <typename T>
+inline T fetch_add_acq_rel_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL); }
+inline u32 fetch_add_seq_cst_system(u32 *at, u32 value) { return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST); }
+
+#endif
+
+}  // namespace gpu_run

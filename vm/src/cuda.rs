@@ -1,0 +1,357 @@
+//! CUDA devices, through the driver alone: its library is loaded when it is first asked for, so
+//! that the binary starts on machines without one.
+
+use std::ffi::{CString, c_int, c_uint, c_void};
+use std::mem::MaybeUninit;
+
+use cudarc::driver::result::{self, DriverError};
+use cudarc::driver::sys::{
+    self, CUdevice_attribute_enum as Attribute, CUfunction_attribute_enum as FunctionAttribute, CUresult,
+};
+
+use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
+use crate::layout::Ptr;
+
+/// The interpreter kernel; see `kernel/build-ptx.sh`.
+const KERNEL: &str = include_str!("../kernel/generated/kernel.ptx");
+
+/// What is known of a device without using it.
+#[derive(Clone, Debug)]
+pub struct DeviceInfo {
+    /// Ordinal, as in `cuda:N`.
+    pub ordinal: i32,
+    /// Name.
+    pub name: String,
+    /// Bytes of memory.
+    pub memory: u64,
+    /// Compute capability.
+    pub compute_capability: (i32, i32),
+    /// Multiprocessors.
+    pub multiprocessors: i32,
+}
+
+/// A CUDA device with the kernel loaded.
+pub struct Cuda {
+    info: DeviceInfo,
+    device: sys::CUdevice,
+    module: sys::CUmodule,
+    function: sys::CUfunction,
+    kernel_stream: sys::CUstream,
+    copy_stream: sys::CUstream,
+    allocations: Vec<Ptr>,
+    pinned: Vec<*mut c_void>,
+    shared_per_multiprocessor: u32,
+    max_shared_per_block: u32,
+    running: bool,
+}
+
+/// Lanes in a block when threads fill the device.
+const BLOCK: u32 = 128;
+
+fn driver(call: &'static str, error: DriverError) -> DeviceError {
+    let name = error
+        .error_name()
+        .map_or_else(|_| format!("{:?}", error.0), |name| name.to_string_lossy().into_owned());
+    let text = error
+        .error_string()
+        .map_or_else(|_| String::new(), |text| format!(" ({})", text.to_string_lossy()));
+    DeviceError::Driver {
+        call,
+        what: name + &text,
+    }
+}
+
+fn check(call: &'static str, result: CUresult) -> DeviceResult<()> {
+    result.result().map_err(|error| driver(call, error))
+}
+
+/// Whether the driver's library is on this machine; a message for the user if not.
+fn load_driver() -> DeviceResult<()> {
+    // SAFETY: loading the driver's library runs its initializers, as for any CUDA program.
+    if !unsafe { sys::is_culib_present() } {
+        return Err(DeviceError::Unavailable {
+            what: "no NVIDIA driver on this machine (its library libcuda.so.1 was not found)".into(),
+        });
+    }
+    result::init().map_err(|error| driver("cuInit", error))
+}
+
+/// The CUDA devices of this machine.
+pub fn devices() -> DeviceResult<Vec<DeviceInfo>> {
+    load_driver()?;
+    let count = result::device::get_count().map_err(|error| driver("cuDeviceGetCount", error))?;
+    (0..count).map(|ordinal| Ok(describe(ordinal)?.1)).collect()
+}
+
+fn describe(ordinal: i32) -> DeviceResult<(sys::CUdevice, DeviceInfo)> {
+    let device = result::device::get(ordinal).map_err(|error| driver("cuDeviceGet", error))?;
+    let name = result::device::get_name(device).map_err(|error| driver("cuDeviceGetName", error))?;
+    // SAFETY: `device` is a device.
+    let memory = unsafe { result::device::total_mem(device) }.map_err(|error| driver("cuDeviceTotalMem", error))?;
+    let major = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MAJOR)?;
+    let minor = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_COMPUTE_CAPABILITY_MINOR)?;
+    let multiprocessors = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_MULTIPROCESSOR_COUNT)?;
+    let info = DeviceInfo {
+        ordinal,
+        name,
+        memory: memory as u64,
+        compute_capability: (major, minor),
+        multiprocessors,
+    };
+    Ok((device, info))
+}
+
+fn attribute(device: sys::CUdevice, attribute: Attribute) -> DeviceResult<i32> {
+    // SAFETY: `device` is a device.
+    unsafe { result::device::get_attribute(device, attribute) }.map_err(|error| driver("cuDeviceGetAttribute", error))
+}
+
+impl Cuda {
+    /// Opens device `ordinal` and loads the kernel.
+    pub fn new(ordinal: i32) -> DeviceResult<Cuda> {
+        load_driver()?;
+        let count = result::device::get_count().map_err(|error| driver("cuDeviceGetCount", error))?;
+        if ordinal >= count {
+            return Err(DeviceError::Unavailable {
+                what: format!("no CUDA device {ordinal}: this machine has {count}"),
+            });
+        }
+        let (device, info) = describe(ordinal)?;
+        if info.compute_capability < (7, 5) {
+            let (major, minor) = info.compute_capability;
+            return Err(DeviceError::Unavailable {
+                what: format!(
+                    "{} has compute capability {major}.{minor}; 7.5 or newer is needed",
+                    info.name
+                ),
+            });
+        }
+        // SAFETY: the primary context is retained here and released in `drop`; it is made current
+        // on this thread, on which the device is used (`Cuda` is not `Send`).
+        unsafe {
+            let context =
+                result::primary_ctx::retain(device).map_err(|error| driver("cuDevicePrimaryCtxRetain", error))?;
+            result::ctx::set_current(context).map_err(|error| driver("cuCtxSetCurrent", error))?;
+        }
+        let source = CString::new(KERNEL).expect("PTX has no NUL");
+        // SAFETY: the image is NUL-terminated PTX text.
+        let module = unsafe { result::module::load_data(source.as_ptr().cast()) }
+            .map_err(|error| driver("cuModuleLoadData", error))?;
+        let name = CString::new("gpu_run_interpret").expect("no NUL");
+        // SAFETY: the module was just loaded.
+        let function = unsafe { result::module::get_function(module, name) }
+            .map_err(|error| driver("cuModuleGetFunction", error))?;
+        let stream = || {
+            result::stream::create(result::stream::StreamKind::NonBlocking)
+                .map_err(|error| driver("cuStreamCreate", error))
+        };
+        let shared_per_multiprocessor = attribute(
+            device,
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
+        )?;
+        let max_shared_per_block = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let largest = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function belongs to the loaded module.
+        unsafe { result::function::set_function_attribute(function, largest, max_shared_per_block) }
+            .map_err(|error| driver("cuFuncSetAttribute", error))?;
+        Ok(Cuda {
+            info,
+            device,
+            module,
+            function,
+            kernel_stream: stream()?,
+            copy_stream: stream()?,
+            allocations: Vec::new(),
+            pinned: Vec::new(),
+            shared_per_multiprocessor: shared_per_multiprocessor as u32,
+            max_shared_per_block: max_shared_per_block as u32,
+            running: false,
+        })
+    }
+
+    /// Waits for copies that were queued.
+    fn finish_copies(&self) -> DeviceResult<()> {
+        // SAFETY: the stream is this device's.
+        unsafe { result::stream::synchronize(self.copy_stream) }.map_err(|error| driver("cuStreamSynchronize", error))
+    }
+
+    fn blocks_per_multiprocessor(&self, block: u32, shared: u32) -> u32 {
+        // SAFETY: the function is this module's.
+        let blocks = unsafe {
+            result::occupancy::max_active_block_per_multiprocessor(self.function, block as c_int, shared as usize)
+        };
+        blocks.map_or(0, |blocks| blocks.max(0) as u32)
+    }
+}
+
+impl Drop for Cuda {
+    fn drop(&mut self) {
+        // SAFETY: everything freed here was made by this device and is used by nothing else once
+        // the kernel has ended. Errors cannot be helped any more.
+        unsafe {
+            _ = result::stream::synchronize(self.kernel_stream);
+            for ptr in self.allocations.drain(..) {
+                _ = result::free_sync(ptr);
+            }
+            for ptr in self.pinned.drain(..) {
+                _ = result::free_host(ptr);
+            }
+            _ = result::stream::destroy(self.kernel_stream);
+            _ = result::stream::destroy(self.copy_stream);
+            _ = result::module::unload(self.module);
+            _ = result::primary_ctx::release(self.device);
+        }
+    }
+}
+
+impl Device for Cuda {
+    fn name(&self) -> String {
+        self.info.name.clone()
+    }
+
+    fn free_memory(&self) -> u64 {
+        result::mem_get_info().map_or(0, |(free, _)| free as u64)
+    }
+
+    fn allocate(&mut self, bytes: u64, what: &'static str) -> DeviceResult<Ptr> {
+        let bytes = bytes.max(16);
+        // SAFETY: freed in `release` or `drop`.
+        let ptr = unsafe { result::malloc_sync(bytes as usize) }.map_err(|error| match error.0 {
+            CUresult::CUDA_ERROR_OUT_OF_MEMORY => DeviceError::OutOfMemory {
+                device: self.name(),
+                bytes,
+                what,
+            },
+            _ => driver("cuMemAlloc", error),
+        })?;
+        self.allocations.push(ptr);
+        // SAFETY: just allocated with this size.
+        unsafe { self.clear(ptr, bytes)? };
+        Ok(ptr)
+    }
+
+    unsafe fn release(&mut self, ptr: Ptr) {
+        if let Some(index) = self.allocations.iter().position(|known| *known == ptr) {
+            self.allocations.swap_remove(index);
+            // SAFETY: allocated here; unused by the caller's promise.
+            _ = unsafe { result::free_sync(ptr) };
+        }
+    }
+
+    fn allocate_pinned(&mut self, bytes: u64) -> DeviceResult<Pinned> {
+        // SAFETY: freed in `drop`. Mapped, so that the kernel reaches it.
+        let host = unsafe {
+            result::malloc_host(
+                bytes as usize,
+                sys::CU_MEMHOSTALLOC_DEVICEMAP | sys::CU_MEMHOSTALLOC_PORTABLE,
+            )
+        }
+        .map_err(|error| driver("cuMemHostAlloc", error))?;
+        self.pinned.push(host);
+        let mut device = MaybeUninit::uninit();
+        // SAFETY: `host` is mapped memory of `bytes` bytes, used by nobody yet.
+        unsafe {
+            std::ptr::write_bytes(host.cast::<u8>(), 0, bytes as usize);
+            check(
+                "cuMemHostGetDevicePointer",
+                sys::cuMemHostGetDevicePointer_v2(device.as_mut_ptr(), host, 0),
+            )?;
+            Ok(Pinned {
+                host: host.cast(),
+                device: device.assume_init(),
+            })
+        }
+    }
+
+    unsafe fn write(&mut self, to: Ptr, bytes: &[u8]) -> DeviceResult<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: the caller's range; the copy is waited for before `bytes` may go.
+        unsafe { result::memcpy_htod_async(to, bytes, self.copy_stream) }
+            .map_err(|error| driver("cuMemcpyHtoD", error))?;
+        self.finish_copies()
+    }
+
+    unsafe fn read(&mut self, from: Ptr, bytes: &mut [u8]) -> DeviceResult<()> {
+        if bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: as in `write`.
+        unsafe { result::memcpy_dtoh_async(bytes, from, self.copy_stream) }
+            .map_err(|error| driver("cuMemcpyDtoH", error))?;
+        self.finish_copies()
+    }
+
+    unsafe fn clear(&mut self, at: Ptr, bytes: u64) -> DeviceResult<()> {
+        // SAFETY: the caller's range.
+        unsafe { result::memset_d8_async(at, 0, bytes as usize, self.copy_stream) }
+            .map_err(|error| driver("cuMemsetD8", error))?;
+        self.finish_copies()
+    }
+
+    /// Few threads get a warp's worth of shared memory each; many share what a multiprocessor has.
+    /// All threads run at the same time as long as they fit.
+    fn plan(&self, threads: u32, frame: u32) -> Plan {
+        let multiprocessors = self.info.multiprocessors.max(1) as u32;
+        let per_multiprocessor = threads.div_ceil(multiprocessors);
+        // The smallest block that spreads the threads over all multiprocessors.
+        let block = per_multiprocessor.next_multiple_of(32).clamp(32, BLOCK);
+        // 1 KiB of each block's shared memory is the system's.
+        let units = |blocks: u32| {
+            let bytes = (self.shared_per_multiprocessor / blocks.max(1))
+                .saturating_sub(1024)
+                .min(self.max_shared_per_block);
+            bytes / (block * 4)
+        };
+        let resident = self.blocks_per_multiprocessor(block, 0).max(1);
+        let wanted = per_multiprocessor.div_ceil(block).clamp(1, resident);
+        // Frames of callees must fit too, so the program's largest frame is only a hint.
+        let shared_units = units(wanted).min(frame.saturating_mul(4).max(256));
+        let lanes = threads.min(resident * block * multiprocessors);
+        Plan {
+            lanes,
+            lanes_per_block: block,
+            shared_units,
+            home_units: 1024,
+            slice: 20_000,
+        }
+    }
+
+    unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()> {
+        let mut argument = launch;
+        let mut arguments = [(&raw mut argument).cast::<c_void>()];
+        let shared: c_uint = plan.shared_units * plan.lanes_per_block * 4;
+        let blocks = plan.lanes.div_ceil(plan.lanes_per_block);
+        // SAFETY: the kernel takes one pointer; the caller keeps what it points to.
+        unsafe {
+            result::launch_kernel(
+                self.function,
+                (blocks, 1, 1),
+                (plan.lanes_per_block, 1, 1),
+                shared,
+                self.kernel_stream,
+                &mut arguments,
+            )
+        }
+        .map_err(|error| driver("cuLaunchKernel", error))?;
+        self.running = true;
+        Ok(())
+    }
+
+    fn finished(&mut self) -> DeviceResult<bool> {
+        if !self.running {
+            return Ok(true);
+        }
+        // SAFETY: the stream is this device's.
+        match unsafe { sys::cuStreamQuery(self.kernel_stream) } {
+            CUresult::CUDA_ERROR_NOT_READY => Ok(false),
+            result => {
+                self.running = false;
+                check("the kernel", result).map(|()| true)
+            }
+        }
+    }
+}
+
+const _: () = assert!(size_of::<c_int>() == 4);

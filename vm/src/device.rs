@@ -1,0 +1,131 @@
+//! What a store needs of the machine that runs it: memory, and starting the kernel.
+
+use std::sync::atomic::AtomicU32;
+
+use crate::layout::Ptr;
+
+/// Why a device did not do what was asked.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum DeviceError {
+    /// No such device, or its driver cannot be used.
+    #[error("{what}")]
+    Unavailable {
+        /// What was found instead.
+        what: String,
+    },
+    /// Not enough memory.
+    #[error("{device} has no {bytes} bytes of memory left for {what}")]
+    OutOfMemory {
+        /// Device name.
+        device: String,
+        /// Bytes asked for.
+        bytes: u64,
+        /// What they were for.
+        what: &'static str,
+    },
+    /// The driver reported an error.
+    #[error("{call} failed: {what}")]
+    Driver {
+        /// The driver's function.
+        call: &'static str,
+        /// Its error's name and text.
+        what: String,
+    },
+}
+
+/// A result of a device operation.
+pub type DeviceResult<T> = Result<T, DeviceError>;
+
+/// Memory that host and device both reach.
+#[derive(Clone, Copy, Debug)]
+pub struct Pinned {
+    /// Where the host sees it.
+    pub host: *mut u8,
+    /// Where the device sees it.
+    pub device: Ptr,
+}
+
+impl Pinned {
+    /// A word of it that the device may write at the same time.
+    ///
+    /// # Safety
+    ///
+    /// `at` must be a multiple of 4 inside of the memory, and the memory must outlive the result.
+    pub unsafe fn word<'m>(self, at: u64) -> &'m AtomicU32 {
+        // SAFETY: aligned and inside by the caller's promise; all concurrent access is atomic.
+        unsafe { AtomicU32::from_ptr(self.host.add(at as usize).cast()) }
+    }
+}
+
+/// How threads are laid out on the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Plan {
+    /// Lanes that run at the same time.
+    pub lanes: u32,
+    /// Lanes in one block.
+    pub lanes_per_block: u32,
+    /// Register units of each lane in shared memory.
+    pub shared_units: u32,
+    /// Register units of each lane's own segment in memory.
+    pub home_units: u32,
+    /// Branches and calls between two polls of the stop flag.
+    pub slice: u32,
+}
+
+/// A machine that runs the kernel. Pointers are the device's; all memory is zeroed when allocated.
+pub trait Device {
+    /// Name for people.
+    fn name(&self) -> String;
+
+    /// Bytes of memory that may still be allocated.
+    fn free_memory(&self) -> u64;
+
+    /// Allocates zeroed memory.
+    fn allocate(&mut self, bytes: u64, what: &'static str) -> DeviceResult<Ptr>;
+
+    /// Gives memory back.
+    ///
+    /// # Safety
+    ///
+    /// `ptr` came from `allocate` and nothing uses it any more.
+    unsafe fn release(&mut self, ptr: Ptr);
+
+    /// Allocates zeroed memory that the host reaches too. It lives as long as the device.
+    fn allocate_pinned(&mut self, bytes: u64) -> DeviceResult<Pinned>;
+
+    /// Copies to the device.
+    ///
+    /// # Safety
+    ///
+    /// The range is the caller's allocation and no kernel uses it now.
+    unsafe fn write(&mut self, to: Ptr, bytes: &[u8]) -> DeviceResult<()>;
+
+    /// Copies from the device.
+    ///
+    /// # Safety
+    ///
+    /// As for `write`.
+    unsafe fn read(&mut self, from: Ptr, bytes: &mut [u8]) -> DeviceResult<()>;
+
+    /// Sets bytes to 0.
+    ///
+    /// # Safety
+    ///
+    /// As for `write`.
+    unsafe fn clear(&mut self, at: Ptr, bytes: u64) -> DeviceResult<()>;
+
+    /// Lays out `threads` threads whose largest frame has `frame` units.
+    fn plan(&self, threads: u32, frame: u32) -> Plan;
+
+    /// Starts the kernel on a `Launch` record in device memory.
+    ///
+    /// # Safety
+    ///
+    /// The record and all that it points to are complete and of verified programs, and stay so
+    /// until `finished` is true.
+    unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()>;
+
+    /// Whether the started kernel has ended; an error of the device shows here.
+    fn finished(&mut self) -> DeviceResult<bool>;
+}

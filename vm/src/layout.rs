@@ -1,0 +1,170 @@
+//! The structures that host and kernel share: twins of `kernel/layout.h`, field by field.
+
+use bytemuck::{Pod, Zeroable};
+
+/// Words at the start of a store's code that returns lead to.
+pub const PC_BRIDGE_RETURN: u32 = 0;
+/// See [`PC_BRIDGE_RETURN`].
+pub const PC_THREAD_END: u32 = 1;
+/// First word of the first program's code.
+pub const PC_FIRST: u32 = 2;
+
+pub const PAGE: u64 = 65536;
+pub const SEGMENT: u64 = 65536;
+pub const BACKTRACE: usize = 64;
+pub const GLOBAL_SHARED: u32 = 0x8000_0000;
+const HEAP_CLASSES: usize = 112;
+const HEAP_ALIGNED: usize = 32;
+
+/// A pointer on the device.
+pub type Ptr = u64;
+
+macro_rules! twins {
+    ($($(#[$doc:meta])* struct $name:ident [$size:expr] { $($field:ident: $ty:ty,)* })*) => {
+        $(
+        $(#[$doc])*
+        #[derive(Clone, Copy, Debug, Pod, Zeroable)]
+        #[repr(C)]
+        pub struct $name { $(pub $field: $ty,)* }
+        const _: () = assert!(size_of::<$name>() == $size);
+        )*
+    };
+}
+
+twins! {
+    struct Heap [32 + 8 * (HEAP_CLASSES + HEAP_ALIGNED)] {
+        bump: u64,
+        growing: u32,
+        failed: u32,
+        allocated: u64,
+        freed: u64,
+        free: [u64; HEAP_CLASSES],
+        free_aligned: [u64; HEAP_ALIGNED],
+    }
+    struct Memory [24 + size_of::<Heap>()] {
+        base: Ptr,
+        size: u64,
+        limit: u64,
+        heap: Heap,
+    }
+    struct Table [16] {
+        elements: Ptr,
+        size: u32,
+        limit: u32,
+    }
+    /// A data or element segment: bytes or references, and how many.
+    struct Segment [16] {
+        items: Ptr,
+        len: u64,
+    }
+    struct Func [16] {
+        kind: u32,
+        instance: u32,
+        pc: u32,
+        ty: u32,
+    }
+    struct Instance [64] {
+        memories: Ptr,
+        tables: Ptr,
+        globals: Ptr,
+        funcs: Ptr,
+        types: Ptr,
+        data: Ptr,
+        elems: Ptr,
+        memory_count: u32,
+        pad: u32,
+    }
+    struct Thread [80] {
+        state: u32,
+        pc: u32,
+        frame: Ptr,
+        stride: u32,
+        room: u32,
+        header: u32,
+        depth: u32,
+        instance: u32,
+        stack_limit: u32,
+        progress: u64,
+        wake: u64,
+        started: u64,
+        globals: Ptr,
+        home_used: u32,
+        pad: u32,
+    }
+    struct End [32 + 4 * BACKTRACE] {
+        claimed: u32,
+        kind: u32,
+        value: u32,
+        thread: u32,
+        pc: u32,
+        depth: u32,
+        frames: u32,
+        count: u32,
+        backtrace: [u32; BACKTRACE],
+    }
+    struct Ring [40] {
+        bytes: Ptr,
+        capacity: u64,
+        head: u64,
+        tail_seen: u64,
+        tail: Ptr,
+    }
+    struct Record [16] {
+        kind: u32,
+        len: u32,
+        thread: u32,
+        stream: u32,
+    }
+    struct Control [64 + size_of::<End>()] {
+        stop: u32,
+        pad: [u32; 15],
+        end: End,
+    }
+    struct Arena [56] {
+        base: Ptr,
+        size: u64,
+        used: u64,
+        free: [u64; 4],
+    }
+    struct Launch [160] {
+        code: Ptr,
+        funcs: Ptr,
+        instances: Ptr,
+        threads: Ptr,
+        control: Ptr,
+        ring: Ptr,
+        arena: Ptr,
+        initial_globals: Ptr,
+        shared_globals: Ptr,
+        args: Ptr,
+        results: Ptr,
+        home: Ptr,
+        wall_start: u64,
+        thread_count: u32,
+        lanes: u32,
+        home_units: u32,
+        shared_units: u32,
+        max_depth: u32,
+        func: u32,
+        arg_units: u32,
+        result_units: u32,
+        globals_per_thread: u32,
+        stack_pointer: u32,
+        stack_top: u32,
+        stack_size: u32,
+        live: u32,
+        slice: u32,
+    }
+}
+
+pub const FUNC_WASM: u32 = 0;
+pub const FUNC_NOTHING: u32 = 1;
+
+pub const END_TRAP: u32 = 1;
+pub const END_EXIT: u32 = 2;
+pub const END_PANIC: u32 = 3;
+
+pub const RECORD_EMPTY: u32 = 0;
+pub const RECORD_SKIP: u32 = 1;
+pub const RECORD_TEXT: u32 = 2;
+pub const RECORD_CLOSE: u32 = 3;

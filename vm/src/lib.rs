@@ -1,0 +1,19 @@
+//! Runs gpu-run programs.
+//!
+//! A [`Store`] holds instances of verified programs on a [`Device`]: the [`Cpu`] or a [`Cuda`]
+//! device. Both run the same interpreter source, `kernel/`. The host's part is small: it lays out
+//! memory, starts the kernel, takes its output while it runs, and reports how it ended.
+
+mod cpu;
+mod cuda;
+mod device;
+mod fault;
+#[allow(missing_docs)]
+mod layout;
+mod store;
+
+pub use cpu::Cpu;
+pub use cuda::{Cuda, DeviceInfo, devices};
+pub use device::{Device, DeviceError, DeviceResult, Pinned, Plan};
+pub use fault::Fault;
+pub use store::{End, Extern, InstanceId, Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value};

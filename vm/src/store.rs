@@ -1,0 +1,456 @@
+//! A store: what the instances of programs share on one device, as the specification has it.
+//!
+//! Functions, tables, memories and globals have store-wide numbers; an instance's record on the
+//! device translates its own indices into them, so that modules link by numbers alone.
+
+mod instantiate;
+mod run;
+
+use gpu_run_bytecode::{FuncType, GlobalType, MemoryType, Program, TableType, TrapKind, ValType};
+use indexmap::IndexSet;
+
+use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
+use crate::fault::Fault;
+use crate::layout::{self, Ptr};
+
+pub use run::{End, Outcome, RunOptions, Sink, Stream};
+
+/// A WebAssembly value.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub enum Value {
+    /// An i32.
+    I32(i32),
+    /// An i64.
+    I64(i64),
+    /// Bits of an f32.
+    F32(u32),
+    /// Bits of an f64.
+    F64(u64),
+    /// A reference to a function of the store, or null.
+    FuncRef(Option<u32>),
+    /// A number of the host's, or null.
+    ExternRef(Option<u32>),
+}
+
+impl Value {
+    /// Its type.
+    pub fn ty(self) -> ValType {
+        match self {
+            Value::I32(_) => ValType::I32,
+            Value::I64(_) => ValType::I64,
+            Value::F32(_) => ValType::F32,
+            Value::F64(_) => ValType::F64,
+            Value::FuncRef(_) => ValType::FuncRef,
+            Value::ExternRef(_) => ValType::ExternRef,
+        }
+    }
+
+    /// Its bits; a reference to n is n + 1 and null is 0.
+    pub fn bits(self) -> u64 {
+        match self {
+            Value::I32(value) => value as u32 as u64,
+            Value::I64(value) => value as u64,
+            Value::F32(bits) => bits as u64,
+            Value::F64(bits) => bits,
+            Value::FuncRef(index) | Value::ExternRef(index) => index.map_or(0, |index| index as u64 + 1),
+        }
+    }
+
+    /// The value of a type with these bits.
+    pub fn from_bits(ty: ValType, bits: u64) -> Value {
+        match ty {
+            ValType::I32 => Value::I32(bits as i32),
+            ValType::I64 => Value::I64(bits as i64),
+            ValType::F32 => Value::F32(bits as u32),
+            ValType::F64 => Value::F64(bits),
+            ValType::FuncRef => Value::FuncRef((bits as u32).checked_sub(1)),
+            ValType::ExternRef => Value::ExternRef((bits as u32).checked_sub(1)),
+        }
+    }
+}
+
+impl std::fmt::Display for Value {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Value::I32(value) => write!(f, "{value}"),
+            Value::I64(value) => write!(f, "{value}"),
+            Value::F32(bits) => write!(f, "{}", f32::from_bits(*bits)),
+            Value::F64(bits) => write!(f, "{}", f64::from_bits(*bits)),
+            Value::FuncRef(Some(index)) => write!(f, "func {index}"),
+            Value::ExternRef(Some(index)) => write!(f, "extern {index}"),
+            Value::FuncRef(None) | Value::ExternRef(None) => write!(f, "null"),
+        }
+    }
+}
+
+/// Something of the store that instances import and export, by store-wide number.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[allow(missing_docs)]
+pub enum Extern {
+    Func(u32),
+    Table(u32),
+    Memory(u32),
+    Global(u32),
+}
+
+/// An instance's number in its store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct InstanceId(u32);
+
+/// Why a program was not instantiated or a function not run.
+#[derive(Clone, Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum StoreError {
+    /// The device failed.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Nothing was given for an import.
+    #[error("unknown import `{module}.{name}`")]
+    UnknownImport {
+        /// Module name.
+        module: String,
+        /// Field name.
+        name: String,
+    },
+    /// What was given for an import has another type.
+    #[error("incompatible import type for `{module}.{name}`: {what}")]
+    IncompatibleImport {
+        /// Module name.
+        module: String,
+        /// Field name.
+        name: String,
+        /// What differs.
+        what: String,
+    },
+    /// An active segment does not fit, or the start function trapped.
+    #[error("{}", .0.kind.text())]
+    Trap(Box<Fault>),
+    /// A memory declares more than the limit allows.
+    #[error(
+        "the module declares a memory of {declared} bytes, more than the limit of {limit} (raise it with --max-memory)"
+    )]
+    MemoryTooLarge {
+        /// Bytes declared.
+        declared: u64,
+        /// The limit.
+        limit: u64,
+    },
+    /// The start function ended the process.
+    #[error("the start function ended the process")]
+    Ended(Box<End>),
+}
+
+/// Limits of a store.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// Bytes that a memory without a declared maximum may grow to.
+    pub memory: u64,
+    /// Elements that a table may grow to.
+    pub table: u32,
+    /// Calls that may be open at once in a thread.
+    pub call_depth: u32,
+    /// Bytes of register segments beyond the lanes' own.
+    pub register_arena: u64,
+}
+
+impl Default for Limits {
+    fn default() -> Limits {
+        Limits {
+            memory: 1 << 30,
+            table: 10_000_000,
+            call_depth: 100_000,
+            register_arena: 256 << 20,
+        }
+    }
+}
+
+/// An array on the device that grows.
+struct Array {
+    ptr: Ptr,
+    len: u64,
+    capacity: u64,
+    what: &'static str,
+}
+
+impl Array {
+    fn new(what: &'static str) -> Array {
+        Array {
+            ptr: 0,
+            len: 0,
+            capacity: 0,
+            what,
+        }
+    }
+
+    /// Appends bytes and gives their offset. The array may move: only between launches.
+    fn push(&mut self, device: &mut dyn Device, bytes: &[u8]) -> DeviceResult<u64> {
+        let end = self.len + bytes.len() as u64;
+        if end > self.capacity {
+            let capacity = (end * 2).max(4096);
+            let ptr = device.allocate(capacity, self.what)?;
+            let mut old = vec![0; self.len as usize];
+            // SAFETY: both are this array's, and no kernel runs while the store is borrowed.
+            unsafe {
+                if self.ptr != 0 {
+                    device.read(self.ptr, &mut old)?;
+                    device.write(ptr, &old)?;
+                    device.release(self.ptr);
+                }
+            }
+            (self.ptr, self.capacity) = (ptr, capacity);
+        }
+        // SAFETY: the range lies in the array's allocation.
+        unsafe { device.write(self.ptr + self.len, bytes)? };
+        Ok(std::mem::replace(&mut self.len, end))
+    }
+}
+
+struct FuncInfo {
+    ty: FuncType,
+}
+
+struct MemoryInfo {
+    ty: MemoryType,
+    record: Ptr,
+}
+
+struct TableInfo {
+    ty: TableType,
+    record: Ptr,
+}
+
+struct GlobalInfo {
+    ty: GlobalType,
+}
+
+struct InstanceInfo {
+    program: std::sync::Arc<Program>,
+    /// Word of the program's first instruction in the store's code.
+    code_start: u32,
+    funcs: Vec<u32>,
+    tables: Vec<u32>,
+    memories: Vec<u32>,
+    globals: Vec<u32>,
+}
+
+/// See the module's documentation.
+pub struct Store {
+    device: Box<dyn Device>,
+    limits: Limits,
+    code: Array,
+    funcs: Array,
+    instances: Array,
+    globals: Array,
+    types: IndexSet<FuncType>,
+    func_infos: Vec<FuncInfo>,
+    memory_infos: Vec<MemoryInfo>,
+    table_infos: Vec<TableInfo>,
+    global_infos: Vec<GlobalInfo>,
+    instance_infos: Vec<InstanceInfo>,
+    max_frame: u32,
+    /// A memory of no pages, for instances without one.
+    no_memory: Ptr,
+    run: run::Buffers,
+}
+
+impl Store {
+    /// An empty store on a device.
+    pub fn new(mut device: Box<dyn Device>, limits: Limits) -> DeviceResult<Store> {
+        let run = run::Buffers::new(&mut *device, limits)?;
+        let no_memory = device.allocate(size_of::<layout::Memory>() as u64, "an empty memory")?;
+        let mut store = Store {
+            device,
+            limits,
+            code: Array::new("code"),
+            funcs: Array::new("the function table"),
+            instances: Array::new("instances"),
+            globals: Array::new("globals"),
+            types: IndexSet::new(),
+            func_infos: Vec::new(),
+            memory_infos: Vec::new(),
+            table_infos: Vec::new(),
+            global_infos: Vec::new(),
+            instance_infos: Vec::new(),
+            max_frame: 0,
+            no_memory,
+            run,
+        };
+        // The words to which the outermost frames return.
+        let mut words = [0u64; layout::PC_FIRST as usize];
+        words[layout::PC_BRIDGE_RETURN as usize] = gpu_run_bytecode::Op::BridgeReturn as u64;
+        words[layout::PC_THREAD_END as usize] = gpu_run_bytecode::Op::ThreadEnd as u64;
+        store.code.push(&mut *store.device, bytemuck::cast_slice(&words))?;
+        Ok(store)
+    }
+
+    /// The device's name.
+    pub fn device_name(&self) -> String {
+        self.device.name()
+    }
+
+    /// Adds a function that does nothing and has no results, of a type with the given parameters.
+    pub fn add_no_op(&mut self, params: &[ValType]) -> DeviceResult<Extern> {
+        let ty = FuncType {
+            params: params.to_vec(),
+            results: vec![],
+        };
+        let func = layout::Func {
+            kind: layout::FUNC_NOTHING,
+            instance: 0,
+            pc: 0,
+            ty: self.intern(&ty),
+        };
+        self.add_func(func, ty).map(Extern::Func)
+    }
+
+    /// Adds a global.
+    pub fn add_global(&mut self, ty: GlobalType, value: Value) -> DeviceResult<Extern> {
+        self.globals.push(&mut *self.device, &value.bits().to_le_bytes())?;
+        self.global_infos.push(GlobalInfo { ty });
+        Ok(Extern::Global(self.global_infos.len() as u32 - 1))
+    }
+
+    /// Adds a table filled with null.
+    pub fn add_table(&mut self, ty: TableType) -> Result<Extern, StoreError> {
+        let limit = ty
+            .limits
+            .max
+            .unwrap_or(u64::MAX)
+            .min(self.limits.table as u64)
+            .max(ty.limits.min);
+        let elements = self.device.allocate(limit * 4, "a table")?;
+        let record = layout::Table {
+            elements,
+            size: ty.limits.min as u32,
+            limit: limit as u32,
+        };
+        let record = self.place(&record)?;
+        self.table_infos.push(TableInfo { ty, record });
+        Ok(Extern::Table(self.table_infos.len() as u32 - 1))
+    }
+
+    /// Adds a memory of zeros.
+    pub fn add_memory(&mut self, ty: MemoryType) -> Result<Extern, StoreError> {
+        let size = ty.limits.min * layout::PAGE;
+        // The largest offsets of 32 bits are reachable only if the last page exists too.
+        let limit = ty
+            .limits
+            .max
+            .map_or(u64::MAX, |max| max * layout::PAGE)
+            .min(self.limits.memory.max(size))
+            .min(1 << 32);
+        if size > self.limits.memory.max(1 << 32) {
+            return Err(StoreError::MemoryTooLarge {
+                declared: size,
+                limit: self.limits.memory,
+            });
+        }
+        let base = self.device.allocate(limit, "linear memory")?;
+        let record = layout::Memory {
+            base,
+            size,
+            limit,
+            heap: bytemuck::Zeroable::zeroed(),
+        };
+        let record = self.place(&record)?;
+        self.memory_infos.push(MemoryInfo { ty, record });
+        Ok(Extern::Memory(self.memory_infos.len() as u32 - 1))
+    }
+
+    fn add_func(&mut self, func: layout::Func, ty: FuncType) -> DeviceResult<u32> {
+        self.funcs.push(&mut *self.device, bytemuck::bytes_of(&func))?;
+        self.func_infos.push(FuncInfo { ty });
+        Ok(self.func_infos.len() as u32 - 1)
+    }
+
+    fn intern(&mut self, ty: &FuncType) -> u32 {
+        match self.types.get_index_of(ty) {
+            Some(index) => index as u32,
+            None => self.types.insert_full(ty.clone()).0 as u32,
+        }
+    }
+
+    /// A record in device memory of its own.
+    fn place<T: bytemuck::Pod>(&mut self, record: &T) -> DeviceResult<Ptr> {
+        self.place_all(std::slice::from_ref(record), "records")
+    }
+
+    fn place_all<T: bytemuck::Pod>(&mut self, items: &[T], what: &'static str) -> DeviceResult<Ptr> {
+        let bytes: &[u8] = bytemuck::cast_slice(items);
+        let ptr = self.device.allocate(bytes.len() as u64, what)?;
+        // SAFETY: just allocated with this size.
+        unsafe { self.device.write(ptr, bytes)? };
+        Ok(ptr)
+    }
+
+    fn fetch<T: bytemuck::Pod>(&mut self, at: Ptr) -> DeviceResult<T> {
+        let mut value = T::zeroed();
+        // SAFETY: callers pass records of the store, and no kernel runs while it is borrowed.
+        unsafe { self.device.read(at, bytemuck::bytes_of_mut(&mut value))? };
+        Ok(value)
+    }
+
+    /// What an instance exports under a name.
+    pub fn export(&self, instance: InstanceId, name: &str) -> Option<Extern> {
+        let info = &self.instance_infos[instance.0 as usize];
+        let export = info.program.meta.export(name)?;
+        Some(info.external(export.kind, export.index))
+    }
+
+    /// The program of an instance.
+    pub fn program(&self, instance: InstanceId) -> &Program {
+        &self.instance_infos[instance.0 as usize].program
+    }
+
+    /// Type of a function.
+    pub fn func_type(&self, func: u32) -> &FuncType {
+        &self.func_infos[func as usize].ty
+    }
+
+    /// Value of a global.
+    pub fn global(&mut self, global: u32) -> DeviceResult<Value> {
+        let bits = self.fetch::<u64>(self.globals.ptr + global as u64 * 8)?;
+        Ok(Value::from_bits(self.global_infos[global as usize].ty.ty, bits))
+    }
+
+    /// Size in bytes and contents of a memory.
+    pub fn memory(&mut self, memory: u32) -> DeviceResult<Vec<u8>> {
+        let record = self.fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?;
+        let mut bytes = vec![0; record.size as usize];
+        // SAFETY: the size never exceeds what was allocated.
+        unsafe { self.device.read(record.base, &mut bytes)? };
+        Ok(bytes)
+    }
+
+    /// Blocks that the heap of an instance's memory 0 handed out, took back, and could not give.
+    pub fn heap_counts(&mut self, instance: InstanceId) -> DeviceResult<(u64, u64, u32)> {
+        let Some(memory) = self.instance_infos[instance.0 as usize].memories.first().copied() else {
+            return Ok((0, 0, 0));
+        };
+        let heap = self
+            .fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?
+            .heap;
+        Ok((heap.allocated, heap.freed, heap.failed))
+    }
+
+    fn trap(kind: TrapKind) -> StoreError {
+        StoreError::Trap(Box::new(Fault::at_start(kind)))
+    }
+}
+
+impl InstanceInfo {
+    fn external(&self, kind: gpu_run_bytecode::ExternKind, index: u32) -> Extern {
+        use gpu_run_bytecode::ExternKind;
+        let index = index as usize;
+        match kind {
+            ExternKind::Func => Extern::Func(self.funcs[index]),
+            ExternKind::Table => Extern::Table(self.tables[index]),
+            ExternKind::Memory => Extern::Memory(self.memories[index]),
+            ExternKind::Global => Extern::Global(self.globals[index]),
+        }
+    }
+}
+
+// Kept here so that `run` and `instantiate` name one set of imports.
+type PinnedMemory = Pinned;
+type LaunchPlan = Plan;

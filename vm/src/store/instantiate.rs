@@ -1,0 +1,319 @@
+//! Instantiation: a program becomes an instance of a store.
+
+use std::sync::Arc;
+
+use gpu_run_bytecode::{ConstOp, ExternType, Limits, Program, SegmentMode, TrapKind, ValType};
+
+use super::{Extern, GlobalInfo, InstanceId, InstanceInfo, Store, StoreError};
+use crate::device::DeviceResult;
+use crate::layout::{self, Ptr};
+
+impl Store {
+    /// Instantiates a verified program: links its imports, which `resolve` looks up by module and
+    /// name, lays out its parts, copies its active segments, and runs its start function.
+    ///
+    /// # Errors
+    ///
+    /// Besides the device's: missing or incompatible imports; a trap, after which the parts that
+    /// were already written stay written, as the specification has it.
+    pub fn instantiate(
+        &mut self,
+        program: Arc<Program>,
+        mut resolve: impl FnMut(&str, &str) -> Option<Extern>,
+    ) -> Result<InstanceId, StoreError> {
+        let meta = &program.meta;
+        let mut info = InstanceInfo {
+            program: program.clone(),
+            code_start: 0,
+            funcs: Vec::new(),
+            tables: Vec::new(),
+            memories: Vec::new(),
+            globals: Vec::new(),
+        };
+        for import in &meta.imports {
+            let unknown = || StoreError::UnknownImport {
+                module: import.module.clone(),
+                name: import.name.clone(),
+            };
+            let found = resolve(&import.module, &import.name).ok_or_else(unknown)?;
+            let incompatible = |what| StoreError::IncompatibleImport {
+                module: import.module.clone(),
+                name: import.name.clone(),
+                what,
+            };
+            self.check_import(&program, import.ty, found)?.map_err(incompatible)?;
+            match found {
+                Extern::Func(index) => info.funcs.push(index),
+                Extern::Table(index) => info.tables.push(index),
+                Extern::Memory(index) => info.memories.push(index),
+                Extern::Global(index) => info.globals.push(index),
+            }
+        }
+
+        let number = self.instance_infos.len() as u32;
+        info.code_start = (self.code.push(&mut *self.device, bytemuck::cast_slice(&program.code))? / 8) as u32;
+        let types: Vec<u32> = meta.types.iter().map(|ty| self.intern(ty)).collect();
+        for function in &meta.functions {
+            let func = layout::Func {
+                kind: layout::FUNC_WASM,
+                instance: number,
+                pc: info.code_start + function.start,
+                ty: types[function.ty as usize],
+            };
+            let index = self.add_func(func, meta.types[function.ty as usize].clone())?;
+            info.funcs.push(index);
+        }
+        for memory in &meta.memories {
+            let Extern::Memory(index) = self.add_memory(*memory)? else {
+                unreachable!("a memory was added")
+            };
+            info.memories.push(index);
+        }
+        for global in &meta.globals {
+            let bits = self.evaluate(&info, &global.init)?;
+            self.globals.push(&mut *self.device, &bits.to_le_bytes())?;
+            self.global_infos.push(GlobalInfo { ty: global.ty });
+            info.globals.push(self.global_infos.len() as u32 - 1);
+        }
+        for table in &meta.tables {
+            let Extern::Table(index) = self.add_table(table.ty)? else {
+                unreachable!("a table was added")
+            };
+            info.tables.push(index);
+            let bits = self.evaluate(&info, &table.init)? as u32;
+            if bits != 0 {
+                self.write_table(index, 0, &vec![bits; table.ty.limits.min as usize])?;
+            }
+        }
+        let elements = meta.elements.iter().map(|element| {
+            element
+                .items
+                .iter()
+                .map(|item| Ok(self.evaluate(&info, item)? as u32))
+                .collect::<Result<Vec<u32>, StoreError>>()
+        });
+        let elements = elements.collect::<Result<Vec<_>, _>>()?;
+
+        self.place_instance(&program, &info, &types, &elements)?;
+        self.max_frame = self.max_frame.max(meta.max_frame);
+        self.instance_infos.push(info);
+        let id = InstanceId(number);
+        self.copy_segments(id, &program, &elements)?;
+        if let Some(start) = meta.start {
+            let func = self.instance_infos[number as usize].funcs[start as usize];
+            self.run_start(func)?;
+        }
+        Ok(id)
+    }
+
+    /// Writes the instance's record and the arrays that it points to.
+    fn place_instance(
+        &mut self,
+        program: &Program,
+        info: &InstanceInfo,
+        types: &[u32],
+        elements: &[Vec<u32>],
+    ) -> Result<(), StoreError> {
+        let mut memories: Vec<Ptr> = info
+            .memories
+            .iter()
+            .map(|index| self.memory_infos[*index as usize].record)
+            .collect();
+        if memories.is_empty() {
+            memories.push(self.no_memory);
+        }
+        let tables: Vec<Ptr> = info
+            .tables
+            .iter()
+            .map(|index| self.table_infos[*index as usize].record)
+            .collect();
+        let mut data = Vec::new();
+        for segment in &program.data {
+            // An active segment counts as dropped once it was copied.
+            data.push(match segment.mode {
+                SegmentMode::Passive => layout::Segment {
+                    items: self.place_all(&segment.bytes, "a data segment")?,
+                    len: segment.bytes.len() as u64,
+                },
+                _ => layout::Segment { items: 0, len: 0 },
+            });
+        }
+        let mut elems = Vec::new();
+        for (segment, refs) in program.meta.elements.iter().zip(elements) {
+            elems.push(match segment.mode {
+                SegmentMode::Passive => layout::Segment {
+                    items: self.place_all(refs, "an element segment")?,
+                    len: refs.len() as u64,
+                },
+                _ => layout::Segment { items: 0, len: 0 },
+            });
+        }
+        let record = layout::Instance {
+            memories: self.place_all(&memories, "an instance")?,
+            tables: self.place_all(&tables, "an instance")?,
+            globals: self.place_all(&info.globals, "an instance")?,
+            funcs: self.place_all(&info.funcs, "an instance")?,
+            types: self.place_all(types, "an instance")?,
+            data: self.place_all(&data, "an instance")?,
+            elems: self.place_all(&elems, "an instance")?,
+            memory_count: info.memories.len() as u32,
+            pad: 0,
+        };
+        self.instances.push(&mut *self.device, bytemuck::bytes_of(&record))?;
+        Ok(())
+    }
+
+    /// Copies active segments, in order; the first that does not fit is a trap.
+    fn copy_segments(&mut self, id: InstanceId, program: &Program, elements: &[Vec<u32>]) -> Result<(), StoreError> {
+        for (segment, refs) in program.meta.elements.iter().zip(elements) {
+            let SegmentMode::Active { index, offset } = &segment.mode else {
+                continue;
+            };
+            let info = &self.instance_infos[id.0 as usize];
+            let (table, globals) = (info.tables[*index as usize], info.globals.clone());
+            let offset = self.evaluate_with(&globals, &[], offset)? as u32;
+            let size = self
+                .fetch::<layout::Table>(self.table_infos[table as usize].record)?
+                .size;
+            if offset as u64 + refs.len() as u64 > size as u64 {
+                return Err(Store::trap(TrapKind::TableOutOfBounds));
+            }
+            self.write_table(table, offset, refs)?;
+        }
+        for segment in &program.data {
+            let SegmentMode::Active { index, offset } = &segment.mode else {
+                continue;
+            };
+            let info = &self.instance_infos[id.0 as usize];
+            let (memory, globals) = (info.memories[*index as usize], info.globals.clone());
+            let offset = self.evaluate_with(&globals, &[], offset)? as u32;
+            let record = self.fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?;
+            if offset as u64 + segment.bytes.len() as u64 > record.size {
+                return Err(Store::trap(TrapKind::MemoryOutOfBounds));
+            }
+            // SAFETY: in bounds, and no kernel runs.
+            unsafe { self.device.write(record.base + offset as u64, &segment.bytes)? };
+        }
+        Ok(())
+    }
+
+    fn write_table(&mut self, table: u32, at: u32, refs: &[u32]) -> DeviceResult<()> {
+        let record = self.fetch::<layout::Table>(self.table_infos[table as usize].record)?;
+        // SAFETY: callers checked the bounds, and no kernel runs.
+        unsafe {
+            self.device
+                .write(record.elements + at as u64 * 4, bytemuck::cast_slice(refs))
+        }
+    }
+
+    /// Whether `found` may stand for an import of type `wanted`; says what differs.
+    fn check_import(
+        &mut self,
+        program: &Program,
+        wanted: ExternType,
+        found: Extern,
+    ) -> Result<Result<(), String>, StoreError> {
+        let limits_fit = |size: u64, found: Limits, wanted: Limits| {
+            let max_fits = match (found.max, wanted.max) {
+                (_, None) => true,
+                (Some(found), Some(wanted)) => found <= wanted,
+                (None, Some(_)) => false,
+            };
+            size >= wanted.min && max_fits
+        };
+        Ok(match (wanted, found) {
+            (ExternType::Func(ty), Extern::Func(index)) => {
+                let (wanted, found) = (&program.meta.types[ty as usize], self.func_type(index));
+                if wanted == found {
+                    Ok(())
+                } else {
+                    Err(format!("expected a function {wanted}, found {found}"))
+                }
+            }
+            (ExternType::Global(wanted), Extern::Global(index)) => {
+                let found = self.global_infos[index as usize].ty;
+                if wanted == found {
+                    Ok(())
+                } else {
+                    Err(format!("expected a global {wanted:?}, found {found:?}"))
+                }
+            }
+            (ExternType::Table(wanted), Extern::Table(index)) => {
+                let (found, record) = (
+                    self.table_infos[index as usize].ty,
+                    self.table_infos[index as usize].record,
+                );
+                let size = self.fetch::<layout::Table>(record)?.size as u64;
+                let fits = wanted.element == found.element && limits_fit(size, found.limits, wanted.limits);
+                if fits {
+                    Ok(())
+                } else {
+                    Err(format!("expected a table {wanted:?}, found {found:?}"))
+                }
+            }
+            (ExternType::Memory(wanted), Extern::Memory(index)) => {
+                let (found, record) = (
+                    self.memory_infos[index as usize].ty,
+                    self.memory_infos[index as usize].record,
+                );
+                let pages = self.fetch::<layout::Memory>(record)?.size / layout::PAGE;
+                let fits = wanted.shared == found.shared && limits_fit(pages, found.limits, wanted.limits);
+                if fits {
+                    Ok(())
+                } else {
+                    Err(format!("expected a memory {wanted:?}, found {found:?}"))
+                }
+            }
+            _ => Err("it is of another kind".into()),
+        })
+    }
+
+    fn evaluate(&mut self, info: &InstanceInfo, expr: &[ConstOp]) -> Result<u64, StoreError> {
+        self.evaluate_with(&info.globals, &info.funcs, expr)
+    }
+
+    /// Value bits of a constant expression; empty is null.
+    fn evaluate_with(&mut self, globals: &[u32], funcs: &[u32], expr: &[ConstOp]) -> Result<u64, StoreError> {
+        let mut stack: Vec<u64> = Vec::new();
+        for op in expr {
+            let value = match *op {
+                ConstOp::I32(value) => value as u32 as u64,
+                ConstOp::I64(value) => value as u64,
+                ConstOp::F32(bits) => bits as u64,
+                ConstOp::F64(bits) => bits,
+                ConstOp::GlobalGet(index) => self.global(globals[index as usize])?.bits(),
+                ConstOp::RefNull => 0,
+                ConstOp::RefFunc(index) => funcs[index as usize] as u64 + 1,
+                op => {
+                    let (b, a) = (stack.pop().unwrap_or(0), stack.pop().unwrap_or(0));
+                    let value = match op {
+                        ConstOp::I32Add | ConstOp::I64Add => a.wrapping_add(b),
+                        ConstOp::I32Sub | ConstOp::I64Sub => a.wrapping_sub(b),
+                        _ => a.wrapping_mul(b),
+                    };
+                    match op {
+                        ConstOp::I32Add | ConstOp::I32Sub | ConstOp::I32Mul => value as u32 as u64,
+                        _ => value,
+                    }
+                }
+            };
+            stack.push(value);
+        }
+        Ok(stack.pop().unwrap_or(0))
+    }
+
+    /// Sets the value of a global (its type's bits).
+    pub fn set_global(&mut self, global: u32, bits: u64) -> DeviceResult<()> {
+        let ty = self.global_infos[global as usize].ty.ty;
+        let bits = if ty == ValType::I64 || ty == ValType::F64 {
+            bits
+        } else {
+            bits as u32 as u64
+        };
+        // SAFETY: a slot of the array, and no kernel runs.
+        unsafe {
+            self.device
+                .write(self.globals.ptr + global as u64 * 8, &bits.to_le_bytes())
+        }
+    }
+}

@@ -1,0 +1,537 @@
+//! Running a function of a store: starting the kernel, and what the host does until it ends.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use gpu_run_bytecode::{FuncType, TrapKind};
+
+use super::{LaunchPlan, Limits, PinnedMemory, Store, StoreError, Value};
+use crate::device::{Device, DeviceResult};
+use crate::fault::Fault;
+use crate::layout::{self, Control, Launch, Ptr, Record, Ring, Thread};
+
+/// A stream that the guest writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[allow(missing_docs)]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// Takes what the guest writes, while it runs.
+pub trait Sink {
+    /// Takes a record: what one call of the guest wrote, never mixed with another thread's.
+    fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]);
+
+    /// Called when nothing is left to take for now.
+    fn flush(&mut self) {}
+}
+
+impl<F: FnMut(Stream, u32, &[u8])> Sink for F {
+    fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]) {
+        self(stream, thread, bytes);
+    }
+}
+
+/// How to run.
+#[derive(Clone)]
+pub struct RunOptions {
+    /// Threads that enter the function.
+    pub threads: u32,
+    /// Bytes of linear memory that each thread gets as its stack, with more than one thread.
+    pub thread_stack: u32,
+    /// Ends the run after this time.
+    pub timeout: Option<Duration>,
+    /// Ends the run when it becomes true.
+    pub interrupt: Option<Arc<AtomicBool>>,
+}
+
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions {
+            threads: 1,
+            thread_stack: 65536,
+            timeout: None,
+            interrupt: None,
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// Every thread returned.
+    Returned,
+    /// A thread trapped.
+    Trapped(Box<Fault>),
+    /// A thread ended the process with this exit code.
+    Exited(i32),
+    /// A Rust panic was reported by this thread, and ended the process.
+    Panicked(u32),
+    /// The time was over.
+    TimedOut,
+    /// The run was interrupted.
+    Interrupted,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// Results of each thread, if all returned.
+    pub results: Vec<Vec<Value>>,
+    /// Time from the kernel's start to its end.
+    pub time: Duration,
+    /// Lanes that ran.
+    pub lanes: u32,
+}
+
+const RING_BYTES: u64 = 1 << 20;
+
+/// Memory that runs use again and again.
+pub(super) struct Buffers {
+    control: PinnedMemory,
+    ring_bytes: PinnedMemory,
+    /// The ring's tail: its only word that the host writes.
+    tail: PinnedMemory,
+    ring: Ptr,
+    arena: Ptr,
+    launch: Ptr,
+    arena_record: layout::Arena,
+    threads: Sized,
+    globals: Sized,
+    args: Sized,
+    results: Sized,
+    home: Sized,
+}
+
+/// A buffer that is replaced by a larger one when it is too small.
+struct Sized {
+    ptr: Ptr,
+    bytes: u64,
+    what: &'static str,
+}
+
+impl Sized {
+    fn new(what: &'static str) -> Sized {
+        Sized { ptr: 0, bytes: 0, what }
+    }
+
+    fn at_least(&mut self, device: &mut dyn Device, bytes: u64) -> DeviceResult<Ptr> {
+        if bytes > self.bytes || self.ptr == 0 {
+            if self.ptr != 0 {
+                // SAFETY: only runs use it, and none is under way.
+                unsafe { device.release(self.ptr) };
+                self.ptr = 0;
+            }
+            self.ptr = device.allocate(bytes, self.what)?;
+            self.bytes = bytes;
+        }
+        Ok(self.ptr)
+    }
+}
+
+impl Buffers {
+    pub(super) fn new(device: &mut dyn Device, limits: Limits) -> DeviceResult<Buffers> {
+        let control = device.allocate_pinned(size_of::<Control>() as u64)?;
+        let ring_bytes = device.allocate_pinned(RING_BYTES)?;
+        let tail = device.allocate_pinned(64)?;
+        let arena_bytes = limits.register_arena.next_multiple_of(layout::SEGMENT);
+        let base = device.allocate(arena_bytes, "call frames")?;
+        Ok(Buffers {
+            control,
+            ring_bytes,
+            tail,
+            ring: device.allocate(size_of::<Ring>() as u64, "the output ring")?,
+            arena: device.allocate(size_of::<layout::Arena>() as u64, "call frames")?,
+            launch: device.allocate(size_of::<Launch>() as u64, "the launch record")?,
+            arena_record: layout::Arena {
+                base,
+                size: arena_bytes,
+                used: 0,
+                free: [0; 4],
+            },
+            threads: Sized::new("threads"),
+            globals: Sized::new("globals of threads"),
+            args: Sized::new("arguments"),
+            results: Sized::new("results"),
+            home: Sized::new("registers"),
+        })
+    }
+}
+
+impl Store {
+    /// Runs function `func` (a store-wide number of a function with this store's code) with
+    /// arguments of its parameters' types, and gives what its threads write to `sink`.
+    pub fn run(
+        &mut self,
+        func: u32,
+        args: &[Value],
+        options: &RunOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, StoreError> {
+        let ty = self.func_type(func).clone();
+        debug_assert!(
+            ty.params
+                .iter()
+                .eq(args.iter().map(|arg| arg.ty()).collect::<Vec<_>>().iter())
+        );
+        if self.fetch::<layout::Func>(self.funcs.ptr + func as u64 * 16)?.kind == layout::FUNC_NOTHING {
+            // A host function that does nothing.
+            let results = vec![Vec::new(); options.threads as usize];
+            return Ok(Outcome {
+                end: End::Returned,
+                results,
+                time: Duration::ZERO,
+                lanes: 0,
+            });
+        }
+        let plan = self.device.plan(options.threads, self.max_frame);
+        self.prepare(func, &ty, args, options, plan)?;
+        let mut host = Host::new(&self.run, options, sink);
+        let begin = Instant::now();
+        // SAFETY: `prepare` completed the record; what it points to belongs to the store, which is
+        // borrowed until the kernel has ended. The programs were verified before instantiation.
+        unsafe { self.device.start(self.run.launch, plan)? };
+        let stopped = host.serve(&mut *self.device)?;
+        let time = begin.elapsed();
+        let end = self.end(stopped)?;
+        let results = match end {
+            End::Returned => self.results(&ty, options.threads)?,
+            _ => Vec::new(),
+        };
+        Ok(Outcome {
+            end,
+            results,
+            time,
+            lanes: plan.lanes,
+        })
+    }
+
+    /// Runs an instance's start function.
+    pub(super) fn run_start(&mut self, func: u32) -> Result<(), StoreError> {
+        let outcome = self.run(func, &[], &RunOptions::default(), &mut |_: Stream, _: u32, _: &[u8]| {})?;
+        match outcome.end {
+            End::Returned => Ok(()),
+            End::Trapped(fault) => Err(StoreError::Trap(fault)),
+            end => Err(StoreError::Ended(Box::new(end))),
+        }
+    }
+
+    /// Writes the launch record and what it points to.
+    fn prepare(
+        &mut self,
+        func: u32,
+        ty: &FuncType,
+        args: &[Value],
+        options: &RunOptions,
+        plan: LaunchPlan,
+    ) -> Result<(), StoreError> {
+        let threads = options.threads as u64;
+        let args: Vec<u32> = args
+            .iter()
+            .flat_map(|arg| {
+                let bits = arg.bits();
+                [bits as u32, (bits >> 32) as u32]
+                    .into_iter()
+                    .take(arg.ty().units() as usize)
+            })
+            .collect();
+        let (stack_pointer, stack_top) = self.thread_stacks(func, options)?;
+        let globals = self.globals.len / 8;
+        let device = &mut *self.device;
+        let run = &mut self.run;
+        let blocks = plan.lanes.div_ceil(plan.lanes_per_block) as u64;
+        let home = run.home.at_least(
+            device,
+            blocks * plan.lanes_per_block as u64 * plan.home_units as u64 * 4,
+        )?;
+        let thread_records = run.threads.at_least(device, threads * size_of::<Thread>() as u64)?;
+        // A single thread works on the store's own globals, which so outlive it.
+        let thread_globals = match threads {
+            1 => self.globals.ptr,
+            _ => run.globals.at_least(device, threads * globals * 8)?,
+        };
+        let records: Vec<Thread> = (0..threads)
+            .map(|i| Thread {
+                globals: thread_globals + i * globals * 8,
+                ..bytemuck::Zeroable::zeroed()
+            })
+            .collect();
+        let args_at = run.args.at_least(device, args.len() as u64 * 4)?;
+        let results = run.results.at_least(device, threads * ty.result_units() as u64 * 4)?;
+        let ring = Ring {
+            bytes: run.ring_bytes.device,
+            capacity: RING_BYTES,
+            head: 0,
+            tail_seen: 0,
+            tail: run.tail.device,
+        };
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let launch = Launch {
+            code: self.code.ptr,
+            funcs: self.funcs.ptr,
+            instances: self.instances.ptr,
+            threads: thread_records,
+            control: run.control.device,
+            ring: run.ring,
+            arena: run.arena,
+            initial_globals: self.globals.ptr,
+            shared_globals: self.globals.ptr,
+            args: args_at,
+            results,
+            home,
+            wall_start: now.as_nanos() as u64,
+            thread_count: options.threads,
+            lanes: plan.lanes,
+            home_units: plan.home_units,
+            shared_units: plan.shared_units,
+            max_depth: self.limits.call_depth,
+            func,
+            arg_units: args.len() as u32,
+            result_units: ty.result_units(),
+            globals_per_thread: globals as u32,
+            stack_pointer,
+            stack_top,
+            stack_size: if options.threads > 1 { options.thread_stack } else { 0 },
+            live: options.threads,
+            slice: plan.slice,
+        };
+        // SAFETY: the store's buffers, sized above; no kernel runs. The pinned ones are written
+        // through the host's pointers, to which the device has no access before the launch.
+        unsafe {
+            device.write(thread_records, bytemuck::cast_slice(&records))?;
+            device.write(args_at, bytemuck::cast_slice(&args))?;
+            device.write(run.ring, bytemuck::bytes_of(&ring))?;
+            device.write(run.arena, bytemuck::bytes_of(&run.arena_record))?;
+            device.write(run.launch, bytemuck::bytes_of(&launch))?;
+            std::ptr::write_bytes(run.control.host, 0, size_of::<Control>());
+            std::ptr::write_bytes(run.ring_bytes.host, 0, RING_BYTES as usize);
+            std::ptr::write_bytes(run.tail.host, 0, 64);
+        }
+        Ok(())
+    }
+
+    /// With several threads: the slot of the stack pointer global, and the end of the memory grown
+    /// for their stacks.
+    fn thread_stacks(&mut self, func: u32, options: &RunOptions) -> Result<(u32, u32), StoreError> {
+        let instance = self.fetch::<layout::Func>(self.funcs.ptr + func as u64 * 16)?.instance;
+        let info = &self.instance_infos[instance as usize];
+        let (Some(global), Some(memory)) = (info.program.meta.stack_pointer, info.memories.first()) else {
+            return Ok((u32::MAX, 0));
+        };
+        let slot = info.globals[global as usize];
+        if options.threads <= 1 {
+            return Ok((slot, 0));
+        }
+        let at = self.memory_infos[*memory as usize].record;
+        let mut record = self.fetch::<layout::Memory>(at)?;
+        let bytes = options.threads as u64 * options.thread_stack as u64;
+        let size = (record.size + bytes).next_multiple_of(layout::PAGE);
+        if size > record.limit {
+            return Err(StoreError::MemoryTooLarge {
+                declared: size,
+                limit: record.limit,
+            });
+        }
+        record.size = size;
+        // SAFETY: the memory's record; no kernel runs.
+        unsafe { self.device.write(at, bytemuck::bytes_of(&record))? };
+        // The top of 4 GiB does not fit 32 bits; stacks are aligned to 16 bytes.
+        Ok((slot, size.min(0xffff_fff0) as u32))
+    }
+
+    fn results(&mut self, ty: &FuncType, threads: u32) -> DeviceResult<Vec<Vec<Value>>> {
+        let mut units = vec![0u32; (threads * ty.result_units()) as usize];
+        // SAFETY: the kernel has ended and wrote that many units.
+        unsafe {
+            self.device
+                .read(self.run.results.ptr, bytemuck::cast_slice_mut(&mut units))?
+        };
+        let mut units = units.into_iter();
+        let mut value = |ty: gpu_run_bytecode::ValType| {
+            let low = units.next().unwrap_or(0) as u64;
+            let high = if ty.units() == 2 {
+                units.next().unwrap_or(0) as u64
+            } else {
+                0
+            };
+            Value::from_bits(ty, low | high << 32)
+        };
+        Ok((0..threads)
+            .map(|_| ty.results.iter().map(|ty| value(*ty)).collect())
+            .collect())
+    }
+
+    fn end(&mut self, stopped: Option<End>) -> Result<End, StoreError> {
+        // SAFETY: pinned memory of this size; the kernel has ended.
+        let end = unsafe { self.run.control.host.cast::<Control>().read() }.end;
+        Ok(match end.kind {
+            layout::END_EXIT => End::Exited(end.value as i32),
+            layout::END_PANIC => End::Panicked(end.thread),
+            layout::END_TRAP => End::Trapped(Box::new(self.fault(&end))),
+            _ => stopped.unwrap_or(End::Returned),
+        })
+    }
+
+    fn fault(&self, end: &layout::End) -> Fault {
+        let kind = TrapKind::from_number(end.value as u16).unwrap_or(TrapKind::BadOpcode);
+        let frames = (end.frames as usize).min(layout::BACKTRACE);
+        let mut backtrace = self.places(end.pc);
+        for pc in &end.backtrace[..frames] {
+            // A return address lies behind its call.
+            backtrace.extend(self.places(pc - 1));
+        }
+        let omitted = end.depth.saturating_sub(frames as u32 + 1);
+        Fault {
+            kind,
+            thread: end.thread,
+            backtrace,
+            omitted,
+        }
+    }
+
+    /// Places in the user's module of a word of the store's code.
+    fn places(&self, pc: u32) -> Vec<gpu_run_bytecode::Place> {
+        let after = self.instance_infos.partition_point(|info| info.code_start <= pc);
+        match after.checked_sub(1) {
+            Some(index) => {
+                let info = &self.instance_infos[index];
+                info.program.places(pc - info.code_start)
+            }
+            None => Vec::new(),
+        }
+    }
+}
+
+/// The host's side while a kernel runs: takes output and watches for reasons to stop.
+struct Host<'r> {
+    control: PinnedMemory,
+    ring: PinnedMemory,
+    tail: PinnedMemory,
+    taken: u64,
+    /// Records that threads have begun.
+    open: HashMap<(u32, u32), Vec<u8>>,
+    deadline: Option<Instant>,
+    interrupt: Option<Arc<AtomicBool>>,
+    sink: &'r mut dyn Sink,
+}
+
+impl<'r> Host<'r> {
+    fn new(run: &Buffers, options: &RunOptions, sink: &'r mut dyn Sink) -> Host<'r> {
+        Host {
+            control: run.control,
+            ring: run.ring_bytes,
+            tail: run.tail,
+            taken: 0,
+            open: HashMap::new(),
+            deadline: options.timeout.map(|timeout| Instant::now() + timeout),
+            interrupt: options.interrupt.clone(),
+            sink,
+        }
+    }
+
+    /// Serves the kernel until it ends. Gives why the host stopped it, if it did.
+    fn serve(&mut self, device: &mut dyn Device) -> DeviceResult<Option<End>> {
+        let mut stopped = None;
+        let mut idle = 0u32;
+        loop {
+            // Asked before the ring is emptied: what was written before the end is then taken.
+            let finished = device.finished();
+            let took = self.drain();
+            match finished {
+                Ok(true) => break,
+                Ok(false) => {}
+                Err(error) => {
+                    self.close_all();
+                    return Err(error);
+                }
+            }
+            if stopped.is_none() {
+                stopped = self.reason_to_stop();
+                if stopped.is_some() {
+                    // SAFETY: the control's first word. Relaxed: lanes read nothing else for it.
+                    unsafe { self.control.word(0) }.store(1, Ordering::Relaxed);
+                }
+            }
+            idle = if took { 0 } else { idle + 1 };
+            match idle {
+                0 => {}
+                1..200 => std::hint::spin_loop(),
+                200..1000 => std::thread::yield_now(),
+                _ => std::thread::sleep(Duration::from_micros(100)),
+            }
+        }
+        self.close_all();
+        Ok(stopped)
+    }
+
+    fn reason_to_stop(&self) -> Option<End> {
+        if self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Some(End::Interrupted);
+        }
+        self.deadline
+            .is_some_and(|deadline| Instant::now() >= deadline)
+            .then_some(End::TimedOut)
+    }
+
+    /// Takes the records that are complete; says whether there was one.
+    fn drain(&mut self) -> bool {
+        let before = self.taken;
+        loop {
+            let at = self.taken % RING_BYTES;
+            // SAFETY: records begin at multiples of 16 inside of the ring. Acquire pairs with the
+            // release by which a lane publishes the record.
+            let kind = unsafe { self.ring.word(at) }.load(Ordering::Acquire);
+            if kind == layout::RECORD_EMPTY {
+                break;
+            }
+            let header = size_of::<Record>() as u64;
+            // SAFETY: the record is published, so the lane is done with it, and it lies inside.
+            let record = unsafe { self.ring.host.add(at as usize).cast::<Record>().read() };
+            let padded = (record.len as u64).next_multiple_of(16);
+            if kind == layout::RECORD_TEXT || kind == layout::RECORD_CLOSE {
+                // SAFETY: as above; the text lies behind its header.
+                let text = unsafe {
+                    std::slice::from_raw_parts(self.ring.host.add((at + header) as usize), record.len as usize)
+                };
+                let open = self.open.entry((record.thread, record.stream)).or_default();
+                open.extend_from_slice(text);
+                if kind == layout::RECORD_CLOSE {
+                    let open = std::mem::take(open);
+                    self.write(record.thread, record.stream, &open);
+                }
+            }
+            // SAFETY: as above. The bytes must be 0 before lanes may use them again.
+            unsafe { std::ptr::write_bytes(self.ring.host.add(at as usize), 0, (header + padded) as usize) };
+            self.taken += header + padded;
+            // SAFETY: the tail's only writer is here; 8 bytes, aligned. Release: a lane that sees
+            // this tail (acquire) also sees the cleared bytes.
+            unsafe { std::sync::atomic::AtomicU64::from_ptr(self.tail.host.cast()) }
+                .store(self.taken, Ordering::Release);
+        }
+        let took = self.taken != before;
+        if took {
+            self.sink.flush();
+        }
+        took
+    }
+
+    fn write(&mut self, thread: u32, stream: u32, bytes: &[u8]) {
+        let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
+        self.sink.write(stream, thread, bytes);
+    }
+
+    /// Writes what threads had begun to write when they were stopped.
+    fn close_all(&mut self) {
+        let mut open: Vec<_> = self.open.drain().filter(|(_, text)| !text.is_empty()).collect();
+        open.sort();
+        for ((thread, stream), text) in open {
+            self.write(thread, stream, &text);
+        }
+        self.sink.flush();
+    }
+}

@@ -1,0 +1,60 @@
+//! `gpu-run devices`, and choosing a device.
+
+use std::process::ExitCode;
+
+use bytesize::ByteSize;
+use gpu_run_vm::{Cpu, Cuda, Device};
+
+use crate::cli::{DeviceArgs, DeviceChoice, Engine};
+use crate::report::{self, Outcome, Report};
+
+/// Opens the device that was asked for. Says why `auto` took the CPU if `verbose`.
+pub fn open(args: &DeviceArgs, verbose: bool) -> Outcome<Box<dyn Device>> {
+    if args.engine == Engine::Ptx {
+        return Err(Report::new("the PTX engine is not in this version of gpu-run")
+            .help("`--engine interp` interprets the program"));
+    }
+    match args.device {
+        DeviceChoice::Cpu => Ok(Box::new(Cpu::new())),
+        DeviceChoice::Cuda(ordinal) => match Cuda::new(ordinal) {
+            Ok(device) => Ok(Box::new(device)),
+            Err(error) => Err(report::device(&error)),
+        },
+        DeviceChoice::Auto => match Cuda::new(0) {
+            Ok(device) => Ok(Box::new(device)),
+            Err(error) => {
+                if verbose {
+                    eprintln!("gpu-run: running on the CPU: {error}");
+                }
+                Ok(Box::new(Cpu::new()))
+            }
+        },
+    }
+}
+
+/// Prints what can run programs here.
+pub fn devices() -> Outcome<ExitCode> {
+    let cpu = Cpu::new();
+    println!(
+        "cpu     {}, {} of memory available",
+        cpu.name(),
+        ByteSize(cpu.free_memory())
+    );
+    match gpu_run_vm::devices() {
+        Ok(devices) if devices.is_empty() => println!("cuda    none: the driver found no device"),
+        Ok(devices) => {
+            for device in devices {
+                let (major, minor) = device.compute_capability;
+                println!(
+                    "cuda:{}  {}, {} of memory, compute capability {major}.{minor}, {} multiprocessors",
+                    device.ordinal,
+                    device.name,
+                    ByteSize(device.memory),
+                    device.multiprocessors
+                );
+            }
+        }
+        Err(error) => println!("cuda    none: {error}"),
+    }
+    Ok(ExitCode::SUCCESS)
+}

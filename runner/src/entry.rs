@@ -1,0 +1,162 @@
+//! Which function of a program a run calls, and with what.
+
+use gpu_run_bytecode::{ExternKind, FuncType, Program, ValType};
+use gpu_run_vm::Value;
+
+use crate::cli::RunArgs;
+use crate::report::{Outcome, Report};
+
+/// Prefix of the exports that gpu-std's `kernel!` makes.
+const KERNEL: &str = "gpu_run_v1.kernel.";
+
+/// How a run's results are shown.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Show {
+    /// A program: its `main`'s result is the exit code.
+    ExitCode,
+    /// A function called by name: its results are printed.
+    Results,
+    /// A kernel on many threads: printed as `Result: …`.
+    KernelResult,
+}
+
+/// What a run calls.
+pub struct Entry {
+    /// Export name.
+    pub export: String,
+    /// Arguments.
+    pub args: Vec<Value>,
+    /// How results are shown.
+    pub show: Show,
+}
+
+fn func_type<'p>(program: &'p Program, name: &str) -> Option<&'p FuncType> {
+    let meta = &program.meta;
+    let export = meta.export(name).filter(|export| export.kind == ExternKind::Func)?;
+    Some(&meta.types[meta.func_types()[export.index as usize] as usize])
+}
+
+/// Names of the exported functions, for messages.
+fn exported(program: &Program) -> String {
+    let names = program
+        .meta
+        .exports
+        .iter()
+        .filter(|export| export.kind == ExternKind::Func);
+    let names: Vec<_> = names.map(|export| format!("`{}`", export.name)).collect();
+    if names.is_empty() {
+        "it exports no functions".into()
+    } else {
+        format!("it exports {}", names.join(", "))
+    }
+}
+
+/// The entry that the options name, or that the program has.
+pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
+    let place = args.module.display().to_string();
+    if let Some(name) = &args.invoke {
+        // A kernel may be called by its short name.
+        let kernel = format!("{KERNEL}{name}");
+        let (name, is_kernel) = match func_type(program, name) {
+            Some(_) => (name.clone(), name.starts_with(KERNEL)),
+            None => (kernel, true),
+        };
+        let ty = func_type(program, &name).ok_or_else(|| {
+            let name = args.invoke.as_deref().unwrap_or_default();
+            Report::new(format!("no function `{name}` is exported"))
+                .at(place.clone())
+                .help(exported(program))
+        })?;
+        let show = if is_kernel || args.threads > 1 {
+            Show::KernelResult
+        } else {
+            Show::Results
+        };
+        return Ok(Entry {
+            args: parse_args(ty, &args.args, &name)?,
+            export: name,
+            show,
+        });
+    }
+    let kernels: Vec<_> = program
+        .meta
+        .exports
+        .iter()
+        .filter(|export| export.name.starts_with(KERNEL))
+        .collect();
+    let main = ["_start", "main"]
+        .into_iter()
+        .find(|name| func_type(program, name).is_some());
+    match (main, &kernels[..]) {
+        (Some(main), _) if args.threads == 1 => program_entry(program, main, &place),
+        (_, [kernel]) => Ok(Entry { export: kernel.name.clone(), args: Vec::new(), show: Show::KernelResult }),
+        (_, [_, _, ..]) => {
+            let names: Vec<_> = kernels.iter().map(|kernel| format!("`{}`", &kernel.name[KERNEL.len()..])).collect();
+            Err(Report::new("the module has several kernels").at(place).help(format!("choose one with --invoke: {}", names.join(", "))))
+        }
+        (Some(main), []) => Err(Report::new(format!("`{main}` cannot run on {} threads: it is a program for one", args.threads)).at(place).help(
+            "three ways work: mark a function with gpu_std::kernel!, or name an export with --invoke, and every thread calls it; \
+             run independent processes with --instances (not in this version); or build with atomics (-Ctarget-feature=+atomics, not in this version)",
+        )),
+        (None, []) => Err(Report::new("the module has no entry: no `_start`, `main` or kernel is exported")
+            .at(place)
+            .help(format!("call a function with --invoke NAME; {}", exported(program)))),
+    }
+}
+
+fn program_entry(program: &Program, name: &str, place: &str) -> Outcome<Entry> {
+    let ty = func_type(program, name).expect("the caller found it");
+    let args = match ty.params[..] {
+        [] => Vec::new(),
+        // C's argc and argv, which rustc's `main` takes and ignores on wasm32-unknown-unknown.
+        [ValType::I32, ValType::I32] => vec![Value::I32(0), Value::I32(0)],
+        _ => {
+            return Err(Report::new(format!("`{name}` has type {ty}, which is no program's"))
+                .at(place)
+                .help("call it with --invoke"));
+        }
+    };
+    Ok(Entry {
+        export: name.to_owned(),
+        args,
+        show: Show::ExitCode,
+    })
+}
+
+fn parse_args(ty: &FuncType, args: &[String], name: &str) -> Outcome<Vec<Value>> {
+    if args.len() != ty.params.len() {
+        let message = format!(
+            "`{name}` takes {} arguments, {} were given",
+            ty.params.len(),
+            args.len()
+        );
+        return Err(Report::new(message).help(format!("its type is {ty}")));
+    }
+    ty.params
+        .iter()
+        .zip(args)
+        .map(|(ty, text)| parse_value(*ty, text))
+        .collect()
+}
+
+fn parse_value(ty: ValType, text: &str) -> Outcome<Value> {
+    // Unsigned spellings are accepted for integers, as wasm has no signs.
+    let value = match ty {
+        ValType::I32 => text
+            .parse()
+            .or_else(|_| text.parse::<u32>().map(|n| n as i32))
+            .ok()
+            .map(Value::I32),
+        ValType::I64 => text
+            .parse()
+            .or_else(|_| text.parse::<u64>().map(|n| n as i64))
+            .ok()
+            .map(Value::I64),
+        ValType::F32 => text.parse::<f32>().ok().map(|x| Value::F32(x.to_bits())),
+        ValType::F64 => text.parse::<f64>().ok().map(|x| Value::F64(x.to_bits())),
+        ValType::FuncRef => (text == "null").then_some(Value::FuncRef(None)),
+        ValType::ExternRef if text == "null" => Some(Value::ExternRef(None)),
+        ValType::ExternRef => text.parse().ok().map(|n| Value::ExternRef(Some(n))),
+    };
+    value.ok_or_else(|| Report::new(format!("`{text}` is no value of type {ty}")))
+}

@@ -1,0 +1,152 @@
+//! `gpu-run inspect`.
+
+use std::fmt::Write;
+use std::process::ExitCode;
+
+use gpu_run_bytecode::Op;
+use gpu_run_translator::callgraph::CallGraph;
+use gpu_run_translator::rewrite::{RewriteOptions, Status, rewrite};
+use gpu_run_translator::{Error, GPU_MODULE, Module};
+use wasmparser::ExternalKind;
+
+use crate::cli::InspectArgs;
+use crate::report::{self, Outcome};
+use crate::translate;
+
+/// Recursive functions that are listed by name, at most, per component.
+const NAMED: usize = 8;
+
+/// Prints what a module holds.
+pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
+    let file = translate::read(&args.module)?;
+    let bytes = translate::wasm(&args.module, &file)?;
+    let parse = || Module::parse(&bytes).map_err(|error| report::translation(&args.module, &Error::from(error)));
+    let module = parse()?;
+    let mut text = String::new();
+    declarations(&mut text, &module);
+    calls(&mut text, &module);
+    let options = RewriteOptions {
+        refuse_folded: false,
+        ..RewriteOptions::default()
+    };
+    let mut rewritten = parse()?;
+    match rewrite(&mut rewritten, &options) {
+        Ok(rewrites) => {
+            _ = writeln!(text, "\nstd patterns:");
+            for pattern in &rewrites.patterns {
+                let found = pattern.found.join(", ");
+                _ = match &pattern.status {
+                    Status::Found => writeln!(text, "  {:<24} found: {found}", pattern.pattern),
+                    Status::Absent => writeln!(text, "  {:<24} absent", pattern.pattern),
+                    Status::RolledBack(reason) => {
+                        writeln!(text, "  {:<24} left alone: {reason} ({found})", pattern.pattern)
+                    }
+                };
+            }
+            for warning in &rewrites.warnings {
+                _ = writeln!(text, "  warning: {warning}");
+            }
+        }
+        Err(error) => _ = writeln!(text, "\nstd patterns: {error}"),
+    }
+    // What a run would refuse.
+    if let Err(error) = rewrite(&mut parse()?, &RewriteOptions::default()) {
+        _ = writeln!(text, "\nwill not run: {error}");
+    }
+    translate::write_stdout(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn declarations(out: &mut String, module: &Module<'_>) {
+    let producers: Vec<_> = module
+        .producers
+        .iter()
+        .map(|(_, name, version)| format!("{name} {version}"))
+        .collect();
+    _ = writeln!(
+        out,
+        "made by: {}",
+        if producers.is_empty() {
+            "unknown".into()
+        } else {
+            producers.join(", ")
+        }
+    );
+    _ = writeln!(
+        out,
+        "functions: {} defined, {} imported; names: {}",
+        module.funcs.len(),
+        module.imported_funcs.len(),
+        if module.has_names { "yes" } else { "no" }
+    );
+    _ = writeln!(out, "\nimports:");
+    if module.imports.is_empty() {
+        _ = writeln!(out, "  none");
+    }
+    for import in &module.imports {
+        let known = import.module == GPU_MODULE && Op::gpu_op(import.name).is_some();
+        _ = writeln!(
+            out,
+            "  {}.{}{}",
+            import.module,
+            import.name,
+            if known { " (GPU opcode)" } else { "" }
+        );
+    }
+    _ = writeln!(out, "\nexports:");
+    for export in &module.exports {
+        _ = writeln!(out, "  {:?} {}", export.kind, export.name);
+    }
+    _ = writeln!(out, "\nmemory:");
+    for memory in module.imported_memories.iter().chain(&module.memories) {
+        let most = memory.maximum.map_or_else(
+            || "no maximum declared".to_owned(),
+            |max| format!("at most {max} pages"),
+        );
+        let shared = if memory.shared { ", shared" } else { "" };
+        _ = writeln!(out, "  {} pages of 64 KiB at the start, {most}{shared}", memory.initial);
+    }
+}
+
+fn calls(out: &mut String, module: &Module<'_>) {
+    let graph = CallGraph::new(module);
+    let edges: usize = (0..module.func_count())
+        .map(|func| graph.direct_callees(func).count())
+        .sum();
+    let indirect = (0..module.func_count())
+        .filter(|func| graph.calls_indirectly(*func))
+        .count();
+    _ = writeln!(
+        out,
+        "\ncall graph: {edges} direct edges; {indirect} functions call through tables"
+    );
+    let recursive = graph.recursive_components();
+    _ = writeln!(
+        out,
+        "recursion: {}",
+        if recursive.is_empty() {
+            "none".to_owned()
+        } else {
+            format!("{} components", recursive.len())
+        }
+    );
+    for component in &recursive {
+        let names: Vec<_> = component
+            .iter()
+            .take(NAMED)
+            .map(|func| module.func_display_name(*func))
+            .collect();
+        let more = if component.len() > NAMED {
+            format!(" and {} more", component.len() - NAMED)
+        } else {
+            String::new()
+        };
+        _ = writeln!(out, "  {}{more}", names.join(", "));
+    }
+    for export in module.exports.iter().filter(|export| export.kind == ExternalKind::Func) {
+        let depth = graph
+            .max_depth(export.index)
+            .map_or_else(|| "unbounded".to_owned(), |depth| depth.to_string());
+        _ = writeln!(out, "depth of calls from `{}`: {depth}", export.name);
+    }
+}

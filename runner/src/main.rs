@@ -1,0 +1,32 @@
+//! The `gpu-run` command. What it can do stands in the libraries; here are its words, its messages
+//! and its exit codes.
+
+mod cli;
+mod devices;
+mod entry;
+mod inspect;
+mod report;
+mod run;
+mod translate;
+mod wast;
+
+use std::process::ExitCode;
+
+use cli::{Cli, Command};
+
+fn main() -> ExitCode {
+    let result = match Cli::from_env().command {
+        Command::Run(args) => run::run(&args),
+        Command::Translate(args) => translate::translate(&args),
+        Command::Inspect(args) => inspect::inspect(&args),
+        Command::Devices => devices::devices(),
+        Command::Wast(args) => wast::wast(&args),
+    };
+    match result {
+        Ok(code) => code,
+        Err(report) => {
+            report.print();
+            ExitCode::from(report.code)
+        }
+    }
+}

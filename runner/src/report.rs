@@ -1,0 +1,167 @@
+//! Errors as users see them: what, where, and what to do about it.
+
+use std::fmt::Write;
+use std::path::Path;
+
+use gpu_run_translator::{Error, LowerErrorKind};
+use gpu_run_vm::{DeviceError, Fault, StoreError};
+
+/// Exit codes.
+pub mod code {
+    /// The command line, the module or the machine does not allow to run.
+    pub const USAGE: u8 = 2;
+    /// A Rust panic, as of native programs.
+    pub const PANIC: u8 = 101;
+    /// Out of time, as of timeout(1).
+    pub const TIMEOUT: u8 = 124;
+    /// Interrupted, as shells report SIGINT.
+    pub const INTERRUPTED: u8 = 130;
+    /// A trap, as shells report SIGABRT.
+    pub const TRAP: u8 = 134;
+}
+
+/// An error to be shown.
+#[derive(Debug)]
+pub struct Report {
+    /// What is wrong.
+    pub message: String,
+    /// Lines that say where.
+    pub places: Vec<String>,
+    /// What to do.
+    pub help: Option<String>,
+    /// Exit code.
+    pub code: u8,
+}
+
+/// Result of a command.
+pub type Outcome<T> = Result<T, Report>;
+
+impl Report {
+    pub fn new(message: impl Into<String>) -> Report {
+        Report {
+            message: message.into(),
+            places: Vec::new(),
+            help: None,
+            code: code::USAGE,
+        }
+    }
+
+    pub fn at(mut self, place: impl Into<String>) -> Report {
+        self.places.push(place.into());
+        self
+    }
+
+    pub fn help(mut self, help: impl Into<String>) -> Report {
+        self.help = Some(help.into());
+        self
+    }
+
+    pub fn code(mut self, code: u8) -> Report {
+        self.code = code;
+        self
+    }
+
+    /// Prints it to stderr.
+    pub fn print(&self) {
+        anstream::eprint!("{self}");
+    }
+}
+
+impl std::fmt::Display for Report {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        writeln!(f, "\x1b[1;31merror\x1b[0m\x1b[1m: {}\x1b[0m", self.message)?;
+        for place in &self.places {
+            writeln!(f, "  \x1b[1;34m-->\x1b[0m {place}")?;
+        }
+        match &self.help {
+            Some(help) => writeln!(f, "  \x1b[1;34m=\x1b[0m \x1b[1mhelp\x1b[0m: {help}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// Prints a warning to stderr.
+pub fn warn(text: &str) {
+    anstream::eprintln!("\x1b[1;33mwarning\x1b[0m\x1b[1m: {text}\x1b[0m");
+}
+
+/// A place in a module.
+fn place(path: &Path, offset: Option<u64>, function: Option<&str>) -> String {
+    let mut text = path.display().to_string();
+    if let Some(offset) = offset {
+        _ = write!(text, ": offset {offset:#x}");
+    }
+    if let Some(function) = function {
+        _ = write!(text, ", in function `{function}`");
+    }
+    text
+}
+
+/// The report of a module that was not translated.
+pub fn translation(path: &Path, error: &Error) -> Report {
+    let report = Report::new(error.to_string());
+    match error {
+        Error::Parse(_) => report.at(place(path, None, None)),
+        Error::Rewrite(_) => report.at(place(path, None, None)),
+        Error::Lower(lower) => {
+            let report = report.at(place(path, lower.offset.map(u64::from), lower.function.as_deref()));
+            match lower.kind {
+                LowerErrorKind::Unsupported { .. } => {
+                    report.help("the page \"Limits\" of the documentation lists what gpu-run runs")
+                }
+                _ => report,
+            }
+        }
+        _ => report.at(place(path, None, None)),
+    }
+}
+
+/// The report of a program that was not instantiated.
+pub fn store(path: &Path, error: &StoreError) -> Report {
+    match error {
+        StoreError::Device(error) => device(error),
+        StoreError::Trap(fault) => trap(fault),
+        StoreError::UnknownImport { module, .. } => {
+            let report = Report::new(error.to_string()).at(place(path, None, None));
+            match module.as_str() {
+                "wasi_snapshot_preview1" => report.help("this version runs modules for wasm32-unknown-unknown; WASI is not supported yet"),
+                "env" => report.help("nothing provides this function: link it into the module, or build for wasm32-unknown-unknown without it"),
+                _ => report.help("gpu-run provides the imports of module `gpu_run_v1`, which the crate gpu-std declares"),
+            }
+        }
+        _ => Report::new(error.to_string()).at(place(path, None, None)),
+    }
+}
+
+/// The report of a device that cannot be used.
+pub fn device(error: &DeviceError) -> Report {
+    let report = Report::new(error.to_string());
+    match error {
+        DeviceError::Unavailable { .. } => {
+            report.help("`--device cpu` runs the program without a GPU; `gpu-run devices` lists what is there")
+        }
+        DeviceError::OutOfMemory { .. } => report.help("lower --max-memory, --threads or --thread-stack"),
+        _ => report,
+    }
+}
+
+/// The report of a trap.
+pub fn trap(fault: &Fault) -> Report {
+    let mut message = format!("trap: {}", fault.kind.text());
+    if fault.thread != 0 {
+        _ = write!(message, " (thread {})", fault.thread);
+    }
+    let mut report = Report::new(message).code(code::TRAP);
+    const SHOWN: usize = 24;
+    for (i, place) in fault.backtrace.iter().take(SHOWN).enumerate() {
+        let offset = place
+            .offset
+            .map_or_else(String::new, |offset| format!(" (wasm offset {offset:#x})"));
+        report.places.push(format!("{i}: {}{offset}", place.function));
+    }
+    let more = fault.backtrace.len().saturating_sub(SHOWN) as u32 + fault.omitted;
+    if more > 0 {
+        report.places.push(format!("and {more} more calls"));
+    }
+    report
+}

@@ -1,0 +1,238 @@
+//! `gpu-run run`.
+
+use std::io::Write;
+use std::process::ExitCode;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Instant;
+
+use gpu_run_translator::rewrite::Status;
+use gpu_run_translator::{Options, Translation};
+use gpu_run_vm::{End, Limits, Outcome as RunOutcome, RunOptions, Sink, Store, Stream, Value};
+use serde_json::json;
+
+use crate::cli::{RunArgs, StatsFormat};
+use crate::entry::{self, Entry, Show};
+use crate::report::{self, Outcome, Report, code, warn};
+use crate::{devices, translate};
+
+/// Writes the guest's output as it comes.
+struct Terminal {
+    /// Set once nobody reads stdout any more: the run is interrupted.
+    closed: Arc<AtomicBool>,
+    broken_pipe: bool,
+}
+
+impl Sink for Terminal {
+    fn write(&mut self, stream: Stream, _thread: u32, bytes: &[u8]) {
+        let result = match stream {
+            Stream::Stdout => std::io::stdout().lock().write_all(bytes),
+            Stream::Stderr => std::io::stderr().lock().write_all(bytes),
+        };
+        self.note(result);
+    }
+
+    fn flush(&mut self) {
+        let result = std::io::stdout().lock().flush();
+        self.note(result);
+    }
+}
+
+impl Terminal {
+    fn note(&mut self, result: std::io::Result<()>) {
+        if result.is_err() {
+            self.broken_pipe = true;
+            self.closed.store(true, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Runs a module.
+pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
+    let begin = Instant::now();
+    let translation = translate::load(&args.module, &Options::full())?;
+    let loaded = begin.elapsed();
+    notes(args, &translation);
+    let entry = entry::find(&translation.program, args)?;
+    let device = devices::open(&args.device, args.verbose)?;
+    let limits = Limits {
+        memory: args.max_memory.as_u64(),
+        call_depth: args.max_call_depth,
+        ..Limits::default()
+    };
+    let mut store = Store::new(device, limits).map_err(|error| report::device(&error))?;
+    let program = Arc::new(translation.program);
+    let instance = store
+        .instantiate(program, |_, _| None)
+        .map_err(|error| report::store(&args.module, &error))?;
+    let ready = begin.elapsed();
+    let Some(gpu_run_vm::Extern::Func(func)) = store.export(instance, &entry.export) else {
+        return Err(Report::new(format!("`{}` is no function", entry.export)));
+    };
+    if entry.show == Show::KernelResult {
+        eprintln!("Running on {} with {} threads...", store.device_name(), args.threads);
+    }
+
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let flag = interrupt.clone();
+    // A second Ctrl-C while a run is being stopped changes nothing: stopping takes milliseconds.
+    _ = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
+    let options = RunOptions {
+        threads: args.threads,
+        thread_stack: thread_stack(args)?,
+        timeout: args.timeout,
+        interrupt: Some(interrupt.clone()),
+    };
+    let mut terminal = Terminal {
+        closed: interrupt,
+        broken_pipe: false,
+    };
+    let outcome = store
+        .run(func, &entry.args, &options, &mut terminal)
+        .map_err(|error| report::store(&args.module, &error))?;
+    let code = show_end(args, &entry, &outcome, &terminal)?;
+    if let Some(format) = args.stats {
+        let heap = store.heap_counts(instance).map_err(|error| report::device(&error))?;
+        let t = translation.times;
+        let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
+        let stats = json!({
+            "device": store.device_name(),
+            "threads": args.threads,
+            "lanes": outcome.lanes,
+            "load_ms": ms(loaded),
+            "translate_ms": {
+                "parse": ms(t.parse), "rewrite": ms(t.rewrite), "inline": ms(t.inline), "lower": ms(t.lower), "verify": ms(t.verify), "total": ms(t.total()),
+            },
+            "ready_ms": ms(ready),
+            "run_ms": ms(outcome.time),
+            "heap": { "allocated": heap.0, "freed": heap.1, "failed": heap.2 },
+        });
+        print_stats(format, &stats);
+    }
+    Ok(code)
+}
+
+fn thread_stack(args: &RunArgs) -> Outcome<u32> {
+    let bytes = args.thread_stack.as_u64();
+    if !(1024..=1 << 30).contains(&bytes) {
+        return Err(Report::new(format!(
+            "--thread-stack {} is not between 1 KiB and 1 GiB",
+            args.thread_stack
+        )));
+    }
+    // Compiled code expects stacks to be aligned to 16 bytes.
+    Ok(bytes as u32 & !15)
+}
+
+/// Warnings, and with -v what was done.
+fn notes(args: &RunArgs, translation: &Translation) {
+    for warning in &translation.rewrites.warnings {
+        warn(warning);
+    }
+    if args.verbose {
+        for pattern in translation
+            .rewrites
+            .patterns
+            .iter()
+            .filter(|pattern| pattern.status == Status::Found)
+        {
+            eprintln!("gpu-run: {}: {}", pattern.pattern, pattern.found.join(", "));
+        }
+        let inlines = &translation.inlines;
+        eprintln!(
+            "gpu-run: {} calls inlined",
+            inlines.inlined_calls + inlines.moved_functions
+        );
+        eprintln!(
+            "gpu-run: {} words of bytecode in {:.1} ms",
+            translation.program.code.len(),
+            translation.times.total().as_secs_f64() * 1e3
+        );
+    }
+}
+
+/// Shows how the run ended and gives the exit code.
+fn show_end(args: &RunArgs, entry: &Entry, outcome: &RunOutcome, terminal: &Terminal) -> Outcome<ExitCode> {
+    match &outcome.end {
+        End::Returned => show_results(entry, outcome, args.threads),
+        End::Exited(code) => Ok(ExitCode::from(*code as u8)),
+        End::Panicked(_) => Ok(ExitCode::from(code::PANIC)),
+        End::Trapped(fault) => {
+            let report = report::trap(fault);
+            report.print();
+            Ok(ExitCode::from(report.code))
+        }
+        End::TimedOut => {
+            let timeout = args
+                .timeout
+                .map_or_else(String::new, |t| humantime::format_duration(t).to_string());
+            let report = Report::new(format!("the program did not end within {timeout}"))
+                .help("raise --timeout, or leave it out to run without limit");
+            report.print();
+            Ok(ExitCode::from(code::TIMEOUT))
+        }
+        // Like other programs, end quietly when nobody reads the output.
+        End::Interrupted if terminal.broken_pipe => Ok(ExitCode::SUCCESS),
+        End::Interrupted => {
+            Report::new("interrupted").print();
+            Ok(ExitCode::from(code::INTERRUPTED))
+        }
+    }
+}
+
+fn show_results(entry: &Entry, outcome: &RunOutcome, threads: u32) -> Outcome<ExitCode> {
+    let first = outcome.results.first().map(Vec::as_slice).unwrap_or_default();
+    match entry.show {
+        Show::ExitCode => {
+            let code = match first {
+                [Value::I32(code)] => *code,
+                _ => 0,
+            };
+            return Ok(ExitCode::from(code as u8));
+        }
+        Show::Results => {
+            let lines: String = first.iter().map(|value| format!("{value}\n")).collect();
+            translate::write_stdout(lines.as_bytes())?;
+        }
+        Show::KernelResult if first.is_empty() => {}
+        Show::KernelResult => {
+            let values: Vec<_> = first.iter().map(|value| value.to_string()).collect();
+            let others = outcome
+                .results
+                .iter()
+                .filter(|result| result.as_slice() != first)
+                .count();
+            let note = if others > 0 {
+                format!(" (thread 0; {others} of {threads} threads returned something else)")
+            } else {
+                String::new()
+            };
+            translate::write_stdout(format!("Result: {}{note}\n", values.join(", ")).as_bytes())?;
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn print_stats(format: StatsFormat, stats: &serde_json::Value) {
+    match format {
+        StatsFormat::Json => eprintln!("{stats}"),
+        StatsFormat::Text => print_tree(stats, 0),
+    }
+}
+
+fn print_tree(value: &serde_json::Value, indent: usize) {
+    let Some(map) = value.as_object() else { return };
+    for (key, value) in map {
+        match value {
+            serde_json::Value::Object(_) => {
+                eprintln!("{:indent$}{key}:", "");
+                print_tree(value, indent + 2);
+            }
+            serde_json::Value::Number(n) if n.is_f64() => {
+                eprintln!("{:indent$}{key}: {:.2}", "", n.as_f64().unwrap_or_default())
+            }
+            serde_json::Value::String(text) => eprintln!("{:indent$}{key}: {text}", ""),
+            other => eprintln!("{:indent$}{key}: {other}", ""),
+        }
+    }
+}

@@ -1,0 +1,98 @@
+//! `gpu-run translate`, and loading modules.
+
+use std::borrow::Cow;
+use std::io::Write;
+use std::path::Path;
+use std::process::ExitCode;
+
+use gpu_run_bytecode::{decode, disassemble, encode, verify};
+use gpu_run_translator::inline::InlineReport;
+use gpu_run_translator::rewrite::RewriteReport;
+use gpu_run_translator::{Options, Times, Translation};
+
+use crate::cli::{Emit, TranslateArgs};
+use crate::report::{self, Outcome, Report};
+
+/// Reads a file.
+pub fn read(path: &Path) -> Outcome<Vec<u8>> {
+    std::fs::read(path)
+        .map_err(|error| Report::new(format!("cannot read the module: {error}")).at(path.display().to_string()))
+}
+
+/// The binary module in a file's bytes; text is assembled.
+pub fn wasm<'b>(path: &Path, bytes: &'b [u8]) -> Outcome<Cow<'b, [u8]>> {
+    if path.extension().is_none_or(|extension| extension != "wat") {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let text = str::from_utf8(bytes)
+        .map_err(|error| Report::new(format!("not UTF-8 text: {error}")).at(path.display().to_string()))?;
+    let assemble = || {
+        let buffer = wast::parser::ParseBuffer::new(text)?;
+        wast::parser::parse::<wast::Wat>(&buffer)?.encode()
+    };
+    assemble().map(Cow::Owned).map_err(|mut error| {
+        error.set_path(path);
+        error.set_text(text);
+        Report::new(error.to_string())
+    })
+}
+
+/// Loads a program from a file: a module is translated, a program decoded and verified.
+pub fn load(path: &Path, options: &Options) -> Outcome<Translation> {
+    let bytes = read(path)?;
+    if bytes.starts_with(b"\0gbc") {
+        let place = || path.display().to_string();
+        let program = decode(&bytes).map_err(|error| Report::new(error.to_string()).at(place()))?;
+        verify(&program).map_err(|error| Report::new(format!("the program is not sound: {error}")).at(place()))?;
+        return Ok(Translation {
+            program,
+            rewrites: RewriteReport::default(),
+            inlines: InlineReport::default(),
+            times: Times::default(),
+        });
+    }
+    let bytes = wasm(path, &bytes)?;
+    gpu_run_translator::translate(&bytes, options).map_err(|error| report::translation(path, &error))
+}
+
+/// Translates and writes.
+pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
+    let mut options = Options::full();
+    if args.no_rewrite {
+        options.rewrite = None;
+    }
+    if args.no_inline {
+        options.inline = None;
+    }
+    let bytes = match args.emit {
+        Emit::Wasm => {
+            let file = read(&args.module)?;
+            let wasm = wasm(&args.module, &file)?;
+            let passed = gpu_run_translator::run_passes(&wasm, &options)
+                .map_err(|error| report::translation(&args.module, &error))?;
+            passed.module.encode()
+        }
+        Emit::Bytecode => encode(&load(&args.module, &options)?.program),
+        Emit::Disasm => disassemble(&load(&args.module, &options)?.program).into_bytes(),
+    };
+    match &args.output {
+        Some(path) => {
+            let error = |error| Report::new(format!("cannot write: {error}")).at(path.display().to_string());
+            std::fs::write(path, bytes).map_err(error)?;
+        }
+        None if args.emit == Emit::Disasm => write_stdout(&bytes)?,
+        None => return Err(Report::new("binary output needs a file").help("name it with -o FILE")),
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Writes to stdout; that a reader has gone is no error.
+pub fn write_stdout(bytes: &[u8]) -> Outcome<()> {
+    let mut stdout = std::io::stdout().lock();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Report::new(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
+    }
+}

@@ -1,0 +1,418 @@
+//! `gpu-run wast`: runs WebAssembly script tests.
+//!
+//! A script's modules live in one store. A directive passes, fails, or is skipped, with the reason,
+//! because it needs a feature that gpu-run does not have yet.
+
+mod values;
+
+use std::collections::HashMap;
+use std::path::Path;
+use std::process::ExitCode;
+use std::sync::Arc;
+
+use gpu_run_bytecode::{GlobalType, Limits as TypeLimits, MemoryType, TableType, TrapKind, ValType};
+use gpu_run_translator::inline::InlineOptions;
+use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError};
+use gpu_run_vm::{End, Extern, InstanceId, Limits, RunOptions, Store, StoreError, Stream, Value};
+use wast::lexer::Lexer;
+use wast::parser::{self, ParseBuffer};
+use wast::{QuoteWat, Wast, WastDirective, WastExecute, WastInvoke};
+
+use crate::cli::WastArgs;
+use crate::devices;
+use crate::report::{self, Outcome, Report, code};
+
+/// Runs script files and prints a line for each, and for all.
+pub fn wast(args: &WastArgs) -> Outcome<ExitCode> {
+    let mut all = Counts::default();
+    for path in &args.files {
+        let text = std::fs::read_to_string(path)
+            .map_err(|error| Report::new(format!("cannot read the script: {error}")).at(path.display().to_string()))?;
+        let mut script = Script::new(args)?;
+        let counts = script.run(path, &text)?;
+        println!("{}: {counts}", path.display());
+        all.add(&counts);
+    }
+    if args.files.len() > 1 {
+        println!("all: {all}");
+    }
+    Ok(if all.failed == 0 {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::from(code::PANIC)
+    })
+}
+
+/// Directives by what became of them.
+#[derive(Clone, Copy, Default)]
+struct Counts {
+    passed: u32,
+    failed: u32,
+    skipped: u32,
+}
+
+impl Counts {
+    fn add(&mut self, other: &Counts) {
+        self.passed += other.passed;
+        self.failed += other.failed;
+        self.skipped += other.skipped;
+    }
+}
+
+impl std::fmt::Display for Counts {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "{} passed, {} failed, {} skipped",
+            self.passed, self.failed, self.skipped
+        )
+    }
+}
+
+/// Why a directive did not pass.
+enum Failure {
+    /// It is wrong.
+    Failed(String),
+    /// It needs something that gpu-run does not have.
+    Skipped(String),
+}
+
+impl From<String> for Failure {
+    fn from(what: String) -> Failure {
+        Failure::Failed(what)
+    }
+}
+
+type Checked<T> = Result<T, Failure>;
+
+/// How an action ended.
+enum Ended {
+    Values(Vec<Value>),
+    Trap(TrapKind),
+}
+
+/// A module's name as scripts use it, or the last module.
+type Name<'n> = Option<&'n str>;
+
+struct Script<'a> {
+    args: &'a WastArgs,
+    store: Store,
+    options: Options,
+    /// Modules by name; "" is the last one. A module that was skipped has the reason.
+    modules: HashMap<String, Result<InstanceId, String>>,
+    /// Exports of registered modules, and of `spectest`.
+    registered: HashMap<String, Registered>,
+}
+
+enum Registered {
+    Instance(InstanceId),
+    Host(HashMap<&'static str, Extern>),
+}
+
+impl<'a> Script<'a> {
+    fn new(args: &'a WastArgs) -> Outcome<Script<'a>> {
+        let device = devices::open(&args.device, false)?;
+        // Scripts make many small modules, so memories without a maximum are kept small.
+        let limits = Limits {
+            memory: 64 << 20,
+            table: 1 << 20,
+            ..Limits::default()
+        };
+        let mut store = Store::new(device, limits).map_err(|error| report::device(&error))?;
+        let spectest = spectest(&mut store).map_err(|error| report::store(Path::new("spectest"), &error))?;
+        let inline = (!args.no_inline).then(InlineOptions::default);
+        let registered = HashMap::from([("spectest".to_owned(), Registered::Host(spectest))]);
+        Ok(Script {
+            args,
+            store,
+            options: Options { rewrite: None, inline },
+            modules: HashMap::new(),
+            registered,
+        })
+    }
+
+    fn run(&mut self, path: &Path, text: &str) -> Outcome<Counts> {
+        let explain = |mut error: wast::Error| {
+            error.set_path(path);
+            error.set_text(text);
+            Report::new(error.to_string())
+        };
+        let mut lexer = Lexer::new(text);
+        lexer.allow_confusing_unicode(true);
+        let buffer = ParseBuffer::new_with_lexer(lexer).map_err(explain)?;
+        let script: Wast<'_> = parser::parse(&buffer).map_err(explain)?;
+        let mut counts = Counts::default();
+        let mut reasons: HashMap<String, u32> = HashMap::new();
+        for directive in script.directives {
+            let (line, column) = directive.span().linecol_in(text);
+            match self.directive(directive) {
+                Ok(()) => counts.passed += 1,
+                Err(Failure::Failed(what)) => {
+                    counts.failed += 1;
+                    println!("{}:{}:{}: {what}", path.display(), line + 1, column + 1);
+                }
+                Err(Failure::Skipped(why)) => {
+                    counts.skipped += 1;
+                    *reasons.entry(why).or_default() += 1;
+                }
+            }
+        }
+        let mut reasons: Vec<_> = reasons.into_iter().collect();
+        reasons.sort();
+        for (why, count) in reasons {
+            println!("{}: {count} skipped: {why}", path.display());
+        }
+        Ok(counts)
+    }
+
+    fn directive(&mut self, directive: WastDirective<'_>) -> Checked<()> {
+        match directive {
+            WastDirective::Module(mut module) => {
+                let name = module.name().map(|id| id.name().to_owned());
+                let result = self.define(&mut module);
+                let entry = match &result {
+                    Ok(instance) => Ok(*instance),
+                    Err(Failure::Failed(why) | Failure::Skipped(why)) => Err(why.clone()),
+                };
+                if let Some(name) = name {
+                    self.modules.insert(name, entry.clone());
+                }
+                self.modules.insert(String::new(), entry);
+                result.map(drop)
+            }
+            WastDirective::Register { name, module, .. } => {
+                let instance = self.module(module.map(|id| id.name()))?;
+                self.registered.insert(name.to_owned(), Registered::Instance(instance));
+                Ok(())
+            }
+            WastDirective::Invoke(invoke) => match self.invoke(&invoke)? {
+                Ended::Values(_) => Ok(()),
+                Ended::Trap(kind) => Err(format!("trapped: {}", kind.text()).into()),
+            },
+            WastDirective::AssertReturn { exec, results, .. } => match self.execute(exec)? {
+                Ended::Trap(kind) => Err(format!("trapped: {}", kind.text()).into()),
+                Ended::Values(values) => Ok(values::check(&values, &results)?),
+            },
+            WastDirective::AssertTrap { exec, message, .. } => match self.execute(exec)? {
+                Ended::Values(values) => Err(format!("expected the trap \"{message}\", got {values:?}").into()),
+                Ended::Trap(kind) if trap_matches(kind, message) => Ok(()),
+                Ended::Trap(kind) => Err(format!("expected the trap \"{message}\", got \"{}\"", kind.text()).into()),
+            },
+            WastDirective::AssertExhaustion { call, message, .. } => match self.invoke(&call)? {
+                Ended::Trap(TrapKind::StackOverflow | TrapKind::OutOfRegisterMemory) => Ok(()),
+                Ended::Trap(kind) => Err(format!("expected \"{message}\", got \"{}\"", kind.text()).into()),
+                Ended::Values(_) => Err(format!("expected \"{message}\", but it returned").into()),
+            },
+            WastDirective::AssertMalformed {
+                mut module, message, ..
+            } => self.refused(&mut module, message),
+            WastDirective::AssertInvalid {
+                mut module, message, ..
+            } => self.refused(&mut module, message),
+            WastDirective::AssertUnlinkable {
+                mut module, message, ..
+            } => {
+                let bytes = module.encode().map_err(|error| error.to_string())?;
+                match self.instantiate(&bytes) {
+                    Err(Instantiation::Store(
+                        StoreError::UnknownImport { .. } | StoreError::IncompatibleImport { .. },
+                    )) => Ok(()),
+                    Err(Instantiation::Failure(failure)) => Err(failure),
+                    Err(Instantiation::Store(error)) => Err(format!("expected \"{message}\", got \"{error}\"").into()),
+                    Ok(_) => Err(format!("expected \"{message}\", but it was linked").into()),
+                }
+            }
+            WastDirective::AssertException { .. } => {
+                Err(Failure::Skipped("exception handling is not supported yet".into()))
+            }
+            WastDirective::Thread(_) | WastDirective::Wait { .. } => {
+                Err(Failure::Skipped("script threads are not supported yet".into()))
+            }
+            WastDirective::ModuleDefinition(_) | WastDirective::ModuleInstance { .. } => Err(Failure::Skipped(
+                "module definitions apart from instances are not supported yet".into(),
+            )),
+            _ => Err(Failure::Skipped("a directive that gpu-run does not know".into())),
+        }
+    }
+
+    fn module(&self, name: Name<'_>) -> Checked<InstanceId> {
+        match self.modules.get(name.unwrap_or_default()) {
+            Some(Ok(instance)) => Ok(*instance),
+            Some(Err(why)) => Err(Failure::Skipped(format!("its module was not instantiated: {why}"))),
+            None => Err(format!("no module {name:?}").into()),
+        }
+    }
+
+    fn define(&mut self, module: &mut QuoteWat<'_>) -> Checked<InstanceId> {
+        let bytes = module.encode().map_err(|error| error.to_string())?;
+        self.instantiate(&bytes).map_err(|error| match error {
+            Instantiation::Failure(failure) => failure,
+            Instantiation::Store(error) => Failure::Failed(error.to_string()),
+        })
+    }
+
+    fn instantiate(&mut self, bytes: &[u8]) -> Result<InstanceId, Instantiation> {
+        let translation = gpu_run_translator::translate(bytes, &self.options).map_err(|error| {
+            Instantiation::Failure(match unsupported(&error) {
+                Some(what) => Failure::Skipped(what),
+                None => Failure::Failed(error.to_string()),
+            })
+        })?;
+        let found: Vec<Option<Extern>> = translation
+            .program
+            .meta
+            .imports
+            .iter()
+            .map(|import| self.resolve(&import.module, &import.name))
+            .collect();
+        let mut found = found.into_iter();
+        self.store
+            .instantiate(Arc::new(translation.program), |_, _| found.next().flatten())
+            .map_err(Instantiation::Store)
+    }
+
+    fn resolve(&self, module: &str, name: &str) -> Option<Extern> {
+        match self.registered.get(module)? {
+            Registered::Instance(instance) => self.store.export(*instance, name),
+            Registered::Host(exports) => exports.get(name).copied(),
+        }
+    }
+
+    /// Checks that a module is refused. A text that does not parse counts.
+    fn refused(&mut self, module: &mut QuoteWat<'_>, message: &str) -> Checked<()> {
+        let Ok(bytes) = module.encode() else { return Ok(()) };
+        match gpu_run_translator::translate(&bytes, &self.options) {
+            Err(Error::Parse(_)) => Ok(()),
+            Err(error) => Err(format!("expected \"{message}\", got \"{error}\"").into()),
+            Ok(_) => Err(format!("expected \"{message}\", but it was accepted").into()),
+        }
+    }
+
+    fn execute(&mut self, execute: WastExecute<'_>) -> Checked<Ended> {
+        match execute {
+            WastExecute::Invoke(invoke) => self.invoke(&invoke),
+            WastExecute::Wat(mut module) => {
+                let bytes = module.encode().map_err(|error| error.to_string())?;
+                match self.instantiate(&bytes) {
+                    Ok(_) => Ok(Ended::Values(Vec::new())),
+                    Err(Instantiation::Store(StoreError::Trap(fault))) => Ok(Ended::Trap(fault.kind)),
+                    Err(Instantiation::Store(error)) => Err(error.to_string().into()),
+                    Err(Instantiation::Failure(failure)) => Err(failure),
+                }
+            }
+            WastExecute::Get { module, global, .. } => {
+                let instance = self.module(module.map(|id| id.name()))?;
+                match self.store.export(instance, global) {
+                    Some(Extern::Global(index)) => Ok(Ended::Values(vec![
+                        self.store.global(index).map_err(|error| error.to_string())?,
+                    ])),
+                    _ => Err(format!("no global `{global}` is exported").into()),
+                }
+            }
+        }
+    }
+
+    fn invoke(&mut self, invoke: &WastInvoke<'_>) -> Checked<Ended> {
+        let instance = self.module(invoke.module.map(|id| id.name()))?;
+        let Some(Extern::Func(func)) = self.store.export(instance, invoke.name) else {
+            return Err(format!("no function `{}` is exported", invoke.name).into());
+        };
+        let args = invoke
+            .args
+            .iter()
+            .map(values::argument)
+            .collect::<Result<Vec<_>, _>>()?;
+        let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
+        let outcome = self
+            .store
+            .run(func, &args, &RunOptions::default(), sink)
+            .map_err(|error| error.to_string())?;
+        match outcome.end {
+            End::Returned => Ok(Ended::Values(outcome.results.into_iter().next().unwrap_or_default())),
+            End::Trapped(fault) => Ok(Ended::Trap(fault.kind)),
+            end => Err(format!("ended unexpectedly: {end:?} on {:?}", self.args.device.device).into()),
+        }
+    }
+}
+
+enum Instantiation {
+    Failure(Failure),
+    Store(StoreError),
+}
+
+/// What a module needs that gpu-run does not have, if that is why it was not translated.
+fn unsupported(error: &Error) -> Option<String> {
+    match error {
+        Error::Lower(error) => match &error.kind {
+            LowerErrorKind::Unsupported { what } => Some(format!("{what} is not supported yet")),
+            _ => None,
+        },
+        Error::Parse(ParseError::UnsupportedProposal { proposal, .. }) => Some(format!("{proposal} is not supported")),
+        _ => None,
+    }
+}
+
+/// Scripts give the beginning of a trap's message; some engines' texts differ in detail.
+fn trap_matches(kind: TrapKind, message: &str) -> bool {
+    let text = kind.text();
+    text.starts_with(message) || message.starts_with(text)
+}
+
+/// The imports that scripts expect of module `spectest`.
+fn spectest(store: &mut Store) -> Result<HashMap<&'static str, Extern>, StoreError> {
+    use ValType::{F32, F64, I32, I64};
+    let mut exports = HashMap::new();
+    let prints: [(&str, &[ValType]); 7] = [
+        ("print", &[]),
+        ("print_i32", &[I32]),
+        ("print_i64", &[I64]),
+        ("print_f32", &[F32]),
+        ("print_f64", &[F64]),
+        ("print_i32_f32", &[I32, F32]),
+        ("print_f64_f64", &[F64, F64]),
+    ];
+    for (name, params) in prints {
+        exports.insert(name, store.add_no_op(params)?);
+    }
+    let globals = [
+        ("global_i32", Value::I32(666)),
+        ("global_i64", Value::I64(666)),
+        ("global_f32", Value::F32(666.6f32.to_bits())),
+        ("global_f64", Value::F64(666.6f64.to_bits())),
+    ];
+    for (name, value) in globals {
+        exports.insert(
+            name,
+            store.add_global(
+                GlobalType {
+                    ty: value.ty(),
+                    mutable: false,
+                },
+                value,
+            )?,
+        );
+    }
+    let limits = |min, max| TypeLimits { min, max: Some(max) };
+    exports.insert(
+        "table",
+        store.add_table(TableType {
+            element: ValType::FuncRef,
+            limits: limits(10, 20),
+        })?,
+    );
+    exports.insert(
+        "memory",
+        store.add_memory(MemoryType {
+            limits: limits(1, 2),
+            shared: false,
+        })?,
+    );
+    exports.insert(
+        "shared_memory",
+        store.add_memory(MemoryType {
+            limits: limits(1, 2),
+            shared: true,
+        })?,
+    );
+    Ok(exports)
+}

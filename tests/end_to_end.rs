@@ -1,1 +1,495 @@
+//! Runs `gpu-run` as its users do, on every device of this machine. Tests for a GPU are reported as
+//! ignored where there is none.
 
+mod common;
+
+use std::process::Output;
+use std::time::{Duration, Instant};
+
+use common::{devices, fixture, run, text};
+use libtest_mimic::{Arguments, Failed, Trial};
+
+type Tested = Result<(), Failed>;
+
+/// Fixtures that std on wasm32-unknown-unknown does not support when they are built with LTO: they
+/// are refused at start, and the message names this function.
+const FOLDED: [(&str, &str); 2] = [("time", "Instant"), ("process_exit", "std::process::exit")];
+
+/// Fixtures whose `eprintln!`s are gone from the module when they are built with LTO, because stderr
+/// does nothing on wasm32-unknown-unknown: their stderr is not compared.
+const STDERR_LOST: [&str; 2] = ["panic", "panic_hook"];
+
+fn main() {
+    let args = Arguments::from_args();
+    let mut trials = vec![
+        Trial::test("refuses/not_wasm", || {
+            refuses("not_wasm.wasm", &["not a WebAssembly module"])
+        }),
+        Trial::test("refuses/truncated", || {
+            refuses("truncated.wasm", &["cut off", "offset 0x"])
+        }),
+        Trial::test("refuses/invalid", || {
+            refuses("invalid.wasm", &["type mismatch", "offset 0x", "function"])
+        }),
+        Trial::test("refuses/wasm64", || {
+            refuses("wasm64.wasm", &["64-bit memory", "not supported"])
+        }),
+        Trial::test("refuses/unknown_import", || {
+            refuses("unknown_import.wasm", &["unknown import `"])
+        }),
+        Trial::test("refuses/no_entry", || {
+            refuses("no_entry.wasm", &["no entry", "--invoke"])
+        }),
+        Trial::test("refuses/missing_file", || {
+            refuses("no-such-file.wasm", &["cannot read the module", "no-such-file.wasm"])
+        }),
+        Trial::test("refuses/main_on_many_threads", main_on_many_threads),
+        Trial::test("refuses/damaged_program", damaged_program),
+        Trial::test("translate/program_runs_as_its_module", program_runs_as_its_module),
+        Trial::test("translate/stages_are_fast", translation_times_are_reported),
+        Trial::test("inspect/patterns_and_recursion", inspect),
+    ];
+    for (device, present) in devices() {
+        let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
+            trials.push(Trial::test(format!("{device}/{name}"), test).with_ignored_flag(!present));
+        };
+        for profile in ["release", "lto", "size", "debug"] {
+            for name in names(profile) {
+                add(
+                    format!("{profile}/{name}"),
+                    Box::new(move || program(device, profile, &name)),
+                );
+            }
+        }
+        for threads in [1, 32, 10240] {
+            add(format!("spmd/{threads}"), Box::new(move || spmd(device, threads)));
+        }
+        for threads in [2, 512] {
+            add(format!("heap/{threads}"), Box::new(move || heap(device, threads)));
+        }
+        add("timeout".into(), Box::new(move || timeout(device)));
+        add("interrupt".into(), Box::new(move || interrupt(device)));
+        add("streams_while_running".into(), Box::new(move || streams(device)));
+        for (name, kind) in TRAPS {
+            add(format!("trap/{name}"), Box::new(move || trap(device, name, kind)));
+        }
+        for (module, name, args, expected) in CALLS {
+            add(
+                format!("invoke/{module}/{name}"),
+                Box::new(move || invoke(device, module, name, args, expected)),
+            );
+        }
+        add("deep_recursion".into(), Box::new(move || deep_recursion(device)));
+    }
+    libtest_mimic::run(&args, trials).exit();
+}
+
+/// The fixtures built with a profile.
+fn names(profile: &str) -> Vec<String> {
+    let dir = fixture("wasm").join(profile);
+    let files = std::fs::read_dir(&dir).unwrap_or_else(|error| panic!("{}: {error}", dir.display()));
+    let mut names: Vec<_> = files
+        .filter_map(|file| Some(file.ok()?.file_name().to_str()?.strip_suffix(".wasm")?.to_owned()))
+        .collect();
+    names.sort();
+    assert!(!names.is_empty(), "no fixtures in {}", dir.display());
+    names
+}
+
+fn wasm(profile: &str, name: &str) -> String {
+    fixture("wasm")
+        .join(profile)
+        .join(format!("{name}.wasm"))
+        .display()
+        .to_string()
+}
+
+fn expected(name: &str, part: &str) -> Option<Vec<u8>> {
+    std::fs::read(fixture("expected").join(format!("{name}.{part}"))).ok()
+}
+
+/// Fails with what was printed.
+fn fail<T>(what: impl std::fmt::Display, output: &Output) -> Result<T, Failed> {
+    Err(format!(
+        "{what}\nexit: {:?}\nstdout:\n{}\nstderr:\n{}",
+        output.status.code(),
+        text(&output.stdout),
+        text(&output.stderr)
+    )
+    .into())
+}
+
+fn expect(holds: bool, what: &str, output: &Output) -> Tested {
+    if holds { Ok(()) } else { fail(what, output) }
+}
+
+/// A fixture prints and exits as the native program does.
+fn program(device: &str, profile: &str, name: &str) -> Tested {
+    if name == "infinite_loop" {
+        let output = run(["--device", device, "--timeout", "300ms", &wasm(profile, name)]);
+        expect(output.status.code() == Some(124), "it must be stopped", &output)?;
+        return expect(
+            Some(output.stdout.as_slice()) == expected(name, "stdout").as_deref(),
+            "stdout differs",
+            &output,
+        );
+    }
+    let output = run(["--device", device, &wasm(profile, name)]);
+    if profile == "lto"
+        && let Some((_, function)) = FOLDED.iter().find(|(folded, _)| *folded == name)
+    {
+        let stderr = text(&output.stderr);
+        expect(output.status.code() == Some(2), "it must be refused", &output)?;
+        return expect(
+            stderr.contains(function) && stderr.contains("lto"),
+            "the message names function and remedy",
+            &output,
+        );
+    }
+    let code = expected(name, "exit").and_then(|code| text(&code).trim().parse::<i32>().ok());
+    expect(
+        output.status.code() == code,
+        &format!("exit code must be {code:?}"),
+        &output,
+    )?;
+    expect(
+        Some(output.stdout.as_slice()) == expected(name, "stdout").as_deref(),
+        "stdout differs from the native program's",
+        &output,
+    )?;
+    if profile == "lto" && STDERR_LOST.contains(&name) {
+        return expect(
+            text(&output.stderr).contains("panicked at"),
+            "the panic's message must be there",
+            &output,
+        );
+    }
+    match expected(name, "stderr") {
+        Some(stderr) if code == Some(101) => {
+            let (found, wanted) = (mask_thread(&text(&output.stderr)), mask_thread(&text(&stderr)));
+            expect(
+                found == wanted,
+                &format!("stderr differs from the native program's:\n{wanted}"),
+                &output,
+            )
+        }
+        _ => Ok(()),
+    }
+}
+
+/// Native panics name the OS thread's number: `thread 'main' (1234) panicked`.
+fn mask_thread(text: &str) -> String {
+    let lines = text
+        .lines()
+        .map(|line| match (line.find(" ("), line.find(") panicked at ")) {
+            (Some(open), Some(close)) if open < close => format!("{} (N{}", &line[..open], &line[close..]),
+            _ => line.to_owned(),
+        });
+    lines.collect::<Vec<_>>().join("\n")
+}
+
+fn refuses(file: &str, parts: &[&str]) -> Tested {
+    let output = run(["--device", "cpu", &fixture("bad").join(file).display().to_string()]);
+    let stderr = text(&output.stderr);
+    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+    for part in parts.iter().chain(&[file]) {
+        expect(
+            stderr.contains(part),
+            &format!("the message must say {part:?}"),
+            &output,
+        )?;
+    }
+    expect(!stderr.contains("panicked"), "no panic", &output)
+}
+
+fn main_on_many_threads() -> Tested {
+    let output = run(["--device", "cpu", "--threads", "8", &wasm("release", "hello")]);
+    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+    for way in ["gpu_std::kernel!", "--instances", "atomics"] {
+        expect(
+            text(&output.stderr).contains(way),
+            &format!("the message must name {way}"),
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
+/// Each byte of a program that is changed gives an error or the same program, never a crash.
+fn damaged_program() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("fib.gbc").display().to_string();
+    let output = run(["translate", &wasm("wat", "fib"), "--emit", "bytecode", "-o", &file]);
+    expect(output.status.success(), "translation must work", &output)?;
+    let good = std::fs::read(&file)?;
+    for at in (0..good.len()).step_by(7) {
+        let mut bad = good.clone();
+        bad[at] ^= 0x55;
+        std::fs::write(&file, &bad)?;
+        let output = run(["--device", "cpu", "--timeout", "2s", "--invoke", "fib", &file, "10"]);
+        expect(
+            output.status.code() == Some(2),
+            &format!("byte {at} changed: exit code must be 2"),
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
+fn program_runs_as_its_module() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("wordcount.gbc").display().to_string();
+    let output = run([
+        "translate",
+        &wasm("release", "wordcount"),
+        "--emit",
+        "bytecode",
+        "-o",
+        &file,
+    ]);
+    expect(output.status.success(), "translation must work", &output)?;
+    let output = run(["--device", "cpu", &file]);
+    expect(output.status.success(), "the program must run", &output)?;
+    expect(
+        Some(output.stdout.as_slice()) == expected("wordcount", "stdout").as_deref(),
+        "stdout differs",
+        &output,
+    )
+}
+
+fn translation_times_are_reported() -> Tested {
+    let output = run(["--device", "cpu", "--stats=json", &wasm("release", "hello")]);
+    let stderr = text(&output.stderr);
+    expect(
+        stderr.contains("\"translate_ms\""),
+        "--stats must report the times of translation",
+        &output,
+    )
+}
+
+fn inspect() -> Tested {
+    let output = run(["inspect", &wasm("release", "time")]);
+    let stdout = text(&output.stdout);
+    for part in [
+        "std::io::stdio::_print",
+        "instant",
+        "found",
+        "absent",
+        "recursion:",
+        "Func main",
+        "pages of 64 KiB",
+    ] {
+        expect(stdout.contains(part), &format!("must show {part:?}"), &output)?;
+    }
+    Ok(())
+}
+
+fn spmd(device: &str, threads: u32) -> Tested {
+    let output = run([
+        "--device",
+        device,
+        "--threads",
+        &threads.to_string(),
+        "--invoke",
+        "sum",
+        &wasm("release", "spmd"),
+    ]);
+    expect(output.status.success(), "must succeed", &output)?;
+    let stdout = text(&output.stdout);
+    let sum = (0..threads).sum::<u32>();
+    expect(
+        stdout.lines().any(|line| line == format!("sum = {sum}")),
+        &format!("must print sum = {sum}"),
+        &output,
+    )?;
+    expect(
+        stdout.lines().filter(|line| line.starts_with("thread ")).count() as u32 == threads.div_ceil(1024),
+        "one line for every 1024 threads",
+        &output,
+    )?;
+    expect(
+        text(&output.stderr).contains(&format!("with {threads} threads...")),
+        "must say how many threads run",
+        &output,
+    )?;
+    expect(stdout.contains("Result: "), "must print the result", &output)
+}
+
+fn heap(device: &str, threads: u32) -> Tested {
+    let output = run([
+        "--device",
+        device,
+        "--threads",
+        &threads.to_string(),
+        "--invoke",
+        "stress",
+        "--stats=json",
+        &wasm("wat", "heap_stress"),
+        "50",
+    ]);
+    expect(
+        text(&output.stdout).trim() == "Result: 0",
+        "no thread may find a wrong byte",
+        &output,
+    )?;
+    // Each round makes two blocks, and a third where a block moves.
+    expect(
+        !text(&output.stderr).contains("\"allocated\":0,"),
+        "--stats must count blocks",
+        &output,
+    )
+}
+
+fn timeout(device: &str) -> Tested {
+    let begin = Instant::now();
+    let output = run(["--device", device, "--timeout", "2s", &wasm("release", "infinite_loop")]);
+    let elapsed = begin.elapsed();
+    expect(output.status.code() == Some(124), "exit code must be 124", &output)?;
+    expect(
+        text(&output.stderr).contains("did not end within 2s"),
+        "the message must say why",
+        &output,
+    )?;
+    expect(
+        elapsed >= Duration::from_secs(2) && elapsed < Duration::from_secs(3),
+        &format!("took {elapsed:?}"),
+        &output,
+    )?;
+    // The device is usable afterwards.
+    program(device, "release", "hello")
+}
+
+#[cfg(unix)]
+fn interrupt(device: &str) -> Tested {
+    use std::io::{BufRead, BufReader};
+    use std::process::Stdio;
+    let mut child = common::gpu_run()
+        .args(["--device", device, &wasm("release", "infinite_loop")])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line)?;
+    let killed = std::process::Command::new("kill")
+        .args(["-INT", &child.id().to_string()])
+        .status()?;
+    let output = child.wait_with_output()?;
+    expect(
+        killed.success() && output.status.code() == Some(130),
+        "exit code must be 130",
+        &output,
+    )?;
+    expect(
+        text(&output.stderr).contains("interrupted"),
+        "the message must say why",
+        &output,
+    )
+}
+
+#[cfg(not(unix))]
+fn interrupt(_device: &str) -> Tested {
+    Ok(())
+}
+
+/// What a program prints can be read while it still runs.
+fn streams(device: &str) -> Tested {
+    use std::io::{BufRead, BufReader};
+    let mut child = common::gpu_run()
+        .args([
+            "--device",
+            device,
+            "--timeout",
+            "20s",
+            &wasm("release", "infinite_loop"),
+        ])
+        .stdout(std::process::Stdio::piped())
+        .stderr(std::process::Stdio::null())
+        .spawn()?;
+    let mut line = String::new();
+    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line)?;
+    let running = child.try_wait()?.is_none();
+    child.kill()?;
+    child.wait()?;
+    if running && !line.is_empty() {
+        Ok(())
+    } else {
+        Err(format!("read {line:?}, running: {running}").into())
+    }
+}
+
+/// Exports of traps.wat and the message of their trap.
+const TRAPS: [(&str, &str); 18] = [
+    ("unreachable", "unreachable"),
+    ("divide_by_zero", "integer divide by zero"),
+    ("remainder_by_zero", "integer divide by zero"),
+    ("integer_overflow", "integer overflow"),
+    ("convert_nan", "invalid conversion to integer"),
+    ("convert_overflow", "integer overflow"),
+    ("load_out_of_bounds", "out of bounds memory access"),
+    ("store_out_of_bounds", "out of bounds memory access"),
+    ("offset_out_of_bounds", "out of bounds memory access"),
+    ("copy_out_of_bounds", "out of bounds memory access"),
+    ("fill_out_of_bounds", "out of bounds memory access"),
+    ("init_out_of_bounds", "out of bounds memory access"),
+    ("table_out_of_bounds", "undefined element"),
+    ("table_null", "uninitialized element"),
+    ("table_signature", "indirect call type mismatch"),
+    ("table_get_out_of_bounds", "out of bounds table access"),
+    ("table_init_out_of_bounds", "out of bounds table access"),
+    ("stack_overflow", "call stack exhausted"),
+];
+
+fn trap(device: &str, name: &str, kind: &str) -> Tested {
+    let output = run(["--device", device, "--invoke", name, &wasm("wat", "traps")]);
+    let stderr = text(&output.stderr);
+    expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
+    expect(
+        stderr.contains(&format!("trap: {kind}")),
+        &format!("the trap must be {kind:?}"),
+        &output,
+    )?;
+    expect(
+        stderr.contains("0: ") && stderr.contains("wasm offset 0x"),
+        "the backtrace must name function and offset",
+        &output,
+    )
+}
+
+/// Module, export, arguments, result.
+const CALLS: [(&str, &str, &[&str], &str); 4] = [
+    ("fib", "fib", &["20"], "6765"),
+    ("ackermann", "ackermann", &["2", "9"], "21"),
+    ("mutual", "even", &["1001"], "0"),
+    ("heap_stress", "stress", &["10"], "0"),
+];
+
+fn invoke(device: &str, module: &str, name: &str, args: &[&str], expected: &str) -> Tested {
+    let module = wasm("wat", module);
+    let mut all = vec!["--device", device, "--invoke", name, &module];
+    all.extend(args);
+    let output = run(all);
+    expect(
+        output.status.success() && text(&output.stdout).trim() == expected,
+        &format!("must print {expected}"),
+        &output,
+    )
+}
+
+/// Frames beyond the first segments of registers: down to the depth limit, and a trap beyond it.
+fn deep_recursion(device: &str) -> Tested {
+    let depth = |n: &str| run(["--device", device, "--invoke", "even", &wasm("wat", "mutual"), n]);
+    let output = depth("90001");
+    expect(text(&output.stdout).trim() == "0", "90,001 calls must fit", &output)?;
+    let output = depth("100001");
+    expect(output.status.code() == Some(134), "100,002 calls must not fit", &output)?;
+    expect(
+        text(&output.stderr).contains("call stack exhausted"),
+        "the message must say why",
+        &output,
+    )?;
+    expect(
+        text(&output.stderr).contains("more calls"),
+        "the backtrace must be cut",
+        &output,
+    )
+}

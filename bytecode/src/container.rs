@@ -85,9 +85,7 @@ pub fn encode(program: &Program) -> Vec<u8> {
     file.extend((sections.len() as u32).to_le_bytes());
     let mut offset = HEAD + ENTRY * sections.len();
     for (name, bytes) in NAMES.iter().zip(&sections) {
-        let mut padded = [0; 8];
-        padded[..name.len()].copy_from_slice(name.as_bytes());
-        file.extend(padded);
+        file.extend(padded(name));
         file.extend((offset as u64).to_le_bytes());
         file.extend((bytes.len() as u64).to_le_bytes());
         file.extend(crc32fast::hash(bytes).to_le_bytes());
@@ -98,6 +96,12 @@ pub fn encode(program: &Program) -> Vec<u8> {
         file.extend(bytes);
     }
     file
+}
+
+fn padded(name: &str) -> [u8; 8] {
+    let mut padded = [0; 8];
+    padded[..name.len()].copy_from_slice(name.as_bytes());
+    padded
 }
 
 fn to_bytes<T: serde::Serialize>(value: &T) -> Vec<u8> {
@@ -140,13 +144,19 @@ fn section(file: &[u8], index: usize) -> Result<(usize, &[u8]), ContainerError> 
     let at = HEAD + ENTRY * index;
     let entry = range(file, at as u64, ENTRY as u64, "the table of sections")?;
     let section = NAMES[index];
-    let name = entry[..8].split(|byte| *byte == 0).next().unwrap_or_default();
-    if name != section.as_bytes() {
+    let name = &entry[..8];
+    if *name != padded(section) {
         let what = format!(
             "expected section `{section}`, found {:?}",
             String::from_utf8_lossy(name)
         );
         return Err(ContainerError::Table { offset: at, what });
+    }
+    if u32_at(entry, 28) != 0 {
+        return Err(ContainerError::Table {
+            offset: at + 28,
+            what: "a reserved field is not 0".to_owned(),
+        });
     }
     let (offset, len) = (u64_at(entry, 8), u64_at(entry, 16));
     let bytes = range(file, offset, len, &format!("section `{section}`"))?;

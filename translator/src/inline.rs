@@ -176,10 +176,8 @@ fn choose(module: &Module<'_>, chooser: &mut Chooser<'_>) -> Vec<(usize, u32)> {
             Operator::End | Operator::Delegate { .. } => {
                 loops.pop();
             }
-            Operator::Call { function_index } => {
-                if chooser.accepts(function_index, loops.contains(&true)) {
-                    chosen.push((at, function_index));
-                }
+            Operator::Call { function_index } if chooser.accepts(function_index, loops.contains(&true)) => {
+                chosen.push((at, function_index));
             }
             _ => {}
         }

@@ -11,6 +11,7 @@ mod code;
 mod env;
 mod folded;
 mod names;
+mod oom;
 mod panic;
 mod print;
 mod simple;
@@ -130,6 +131,9 @@ pub enum RewriteError {
     },
 }
 
+/// Puts the new bodies in place.
+type Apply = Box<dyn FnOnce(&mut Module<'_>, &mut Env)>;
+
 /// A pattern that was found, to be applied once the operations it needs are imported.
 struct Job {
     pattern: &'static str,
@@ -139,7 +143,7 @@ struct Job {
     ops: &'static [&'static str],
     /// Whether it formats or prints text.
     formats: bool,
-    apply: Box<dyn FnOnce(&mut Module<'_>, &mut Env)>,
+    apply: Apply,
 }
 
 /// What the detecting functions find.
@@ -173,8 +177,8 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
         has_names: module.has_names,
         ..RewriteReport::default()
     };
-    if !module.has_names {
-        if is_rust(module) {
+    if !module.has_names || !env::has_memory(module) {
+        if !module.has_names && is_rust(module) {
             report.warnings.push(
                 "the module has no name section, so std's functions cannot be found: build with \
                  `strip = \"none\"` in the profile"
@@ -190,6 +194,7 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
     if let Some(fmt) = fmt {
         print::detect(module, &names, fmt, &mut plan);
         panic::detect(module, &names, &mut plan);
+        oom::detect(module, &names, &mut plan);
     }
     alloc::detect(module, &names, options, &mut plan);
     simple::detect(module, &names, options, &mut plan);

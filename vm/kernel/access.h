@@ -17,12 +17,7 @@ struct Registers {
   u8 *frame;
   u32 stride;
 
-#if GPU_RUN_GPU
-  GPU_RUN_INLINE u8 *at(u32 unit) const { return frame + (u64)(unit * stride); }
-#else
-  // One thread a segment on the host: a constant the compiler can fold.
-  GPU_RUN_INLINE u8 *at(u32 unit) const { return frame + (u64)unit * 4; }
-#endif
+  GPU_RUN_INLINE u8 *at(u32 unit) const { return advance(frame, unit, stride); }
 
   GPU_RUN_INLINE u32 get32(u32 unit) const { return *(const u32 *)at(unit); }
   GPU_RUN_INLINE void set32(u32 unit, u32 value) const { *(u32 *)at(unit) = value; }

@@ -30,9 +30,13 @@ version=$("$clang" --version | head -n 1 | grep -o 'clang version [0-9.]*')
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 # sm_75 and PTX 7.5: every driver since CUDA 11.5 and every GPU since Turing take it.
+# With lifetime markers clang sends every way out of a case through a second switch.
 "$clang" --target=nvptx64-nvidia-cuda -march=sm_75 -Xclang -target-feature -Xclang +ptx75 \
-  -O3 -std=c++20 -nogpulib -ffreestanding -ffp-contract=off -fno-ident \
+  -Xclang -disable-lifetime-markers -O3 -std=c++20 -nogpulib -ffreestanding -ffp-contract=off -fno-ident \
   -S kernel.cpp -o "$tmp/kernel.ptx"
+# 64 registers a lane let 1,024 lanes share a multiprocessor; what does not fit is spilled in rare
+# instructions.
+sed -i '/^.visible .entry/,/^{/s/^{/.maxnreg 64\n{/' "$tmp/kernel.ptx"
 {
   echo "// The interpreter kernel. Made by vm/kernel/build-ptx.sh; do not edit."
   echo "// Compiler: $version"

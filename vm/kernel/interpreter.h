@@ -104,12 +104,9 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   u8 *base = memory->base;
   u64 size = load_relaxed_device(&memory->size);
 
-  // For the parts behind the switch.
-  const u64 *target = code;
-  u32 call_base = 0, return_pc = 0, call_instance = 0;
-  TrapKind trap_kind = TRAP_None;
-  EndKind end_kind = END_None;
-  u32 end_value = 0;
+  // Set by whoever goes to the parts behind the loop.
+  EndKind end_kind;
+  u32 end_value;
 
   auto get32 = [&](u32 unit) { return registers.get32(unit); };
   auto get64 = [&](u32 unit) { return registers.get64(unit); };
@@ -130,7 +127,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 
 #define NEXT { pc += 1; continue; }
 #define NEXT2 { pc += 2; continue; }
-#define TRAP(kind) { trap_kind = (kind); goto trapped; }
+#define TRAP(kind) { end_kind = END_Trap; end_value = (kind); goto ended; }
 #define YIELD goto waiting
 #define BRANCH(distance) { pc += (i64)(i32)(distance); if (--budget == 0) YIELD; continue; }
 #define LOAD(T, width)                                                                             \
@@ -161,6 +158,9 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   }
 
   for (;;) {
+    // Set by whoever goes to `call` or `bridge`. Not initialized, so that no iteration carries them.
+    const u64 *target;
+    u32 call_base, return_pc, call_instance;
     const u64 w = load_code(pc);
     switch ((u16)w) {
 #include "generated/cases.inc"
@@ -363,6 +363,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       }
       case OP_panic_exit: {
         end_kind = END_Panic;
+        end_value = 0;
         goto ended;
       }
       case OP_memcmp: {
@@ -496,9 +497,6 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     size = load_relaxed_device(&memory->size);
   }
 
-trapped:
-  end_kind = END_Trap;
-  end_value = trap_kind;
 ended:
   frames::end_process(launch, thread, id, Place{registers, room, header, index_of(pc), instance_index}, depth, end_kind, end_value);
   thread.state = THREAD_Ended;

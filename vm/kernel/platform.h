@@ -62,6 +62,13 @@ GPU_RUN_INLINE u64 join(u32 low, u32 high) {
   return value;
 }
 
+// Address of register unit `unit` of a frame. In PTX, because clang makes three instructions of it.
+GPU_RUN_INLINE u8 *advance(u8 *frame, u32 unit, u32 stride) {
+  u8 *at;
+  asm("mad.wide.u32 %0, %1, %2, %3;" : "=l"(at) : "r"(unit), "r"(stride), "l"(frame));
+  return at;
+}
+
 // Code is never written while a kernel runs, so it may come through the read-only path.
 GPU_RUN_INLINE u64 load_code(const u64 *at) {
   u64 word;
@@ -69,49 +76,56 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
   return word;
 }
 
-template <typename T>
-GPU_RUN_INLINE T load_relaxed_system(const T *at) {
-  return __scoped_atomic_load_n(at, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
-}
-template <typename T>
-GPU_RUN_INLINE T load_acquire_system(const T *at) {
-  return __scoped_atomic_load_n(at, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_SYSTEM);
-}
-template <typename T>
-GPU_RUN_INLINE void store_relaxed_system(T *at, T value) {
-  __scoped_atomic_store_n(at, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_SYSTEM);
-}
-template <typename T>
-GPU_RUN_INLINE void store_release_system(T *at, T value) {
-  __scoped_atomic_store_n(at, value, __ATOMIC_RELEASE, __MEMORY_SCOPE_SYSTEM);
-}
-template <typename T>
-GPU_RUN_INLINE T load_relaxed_device(const T *at) {
-  return __scoped_atomic_load_n(at, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
-}
-template <typename T>
-GPU_RUN_INLINE T load_acquire_device(const T *at) {
-  return __scoped_atomic_load_n(at, __ATOMIC_ACQUIRE, __MEMORY_SCOPE_DEVICE);
-}
-template <typename T>
-GPU_RUN_INLINE void store_relaxed_device(T *at, T value) {
-  __scoped_atomic_store_n(at, value, __ATOMIC_RELAXED, __MEMORY_SCOPE_DEVICE);
-}
-template <typename T>
-GPU_RUN_INLINE void store_release_device(T *at, T value) {
-  __scoped_atomic_store_n(at, value, __ATOMIC_RELEASE, __MEMORY_SCOPE_DEVICE);
-}
+// Loads, stores and compare-exchange. Spelled in PTX too: for this target clang 22 gives its
+// __scoped_atomic builtins system scope whatever scope they name.
+#define GPU_RUN_LOAD(name, instruction, T, width, out)                                             \
+  GPU_RUN_INLINE T name(const T *at) {                                                             \
+    T value;                                                                                       \
+    asm volatile(instruction "." width " %0, [%1];" : out(value) : "l"(at) : "memory");            \
+    return value;                                                                                  \
+  }
+#define GPU_RUN_STORE(name, instruction, T, width, in)                                             \
+  GPU_RUN_INLINE void name(T *at, T value) {                                                       \
+    asm volatile(instruction "." width " [%0], %1;" ::"l"(at), in(value) : "memory");              \
+  }
 // On failure `expected` becomes what was found.
+#define GPU_RUN_EXCHANGE(name, before, instruction, T, width, out, in)                             \
+  GPU_RUN_INLINE bool name(T *at, T &expected, T desired) {                                        \
+    T found;                                                                                       \
+    asm volatile(before instruction "." width " %0, [%1], %2, %3;"                                 \
+                 : out(found)                                                                      \
+                 : "l"(at), in(expected), in(desired)                                              \
+                 : "memory");                                                                      \
+    bool done = found == expected;                                                                 \
+    expected = found;                                                                              \
+    return done;                                                                                   \
+  }
+#define GPU_RUN_ATOMICS(T, width, out, in)                                                         \
+  GPU_RUN_LOAD(load_relaxed_system, "ld.relaxed.sys", T, width, out)                               \
+  GPU_RUN_LOAD(load_acquire_system, "ld.acquire.sys", T, width, out)                               \
+  GPU_RUN_LOAD(load_relaxed_device, "ld.relaxed.gpu", T, width, out)                               \
+  GPU_RUN_LOAD(load_acquire_device, "ld.acquire.gpu", T, width, out)                               \
+  GPU_RUN_STORE(store_relaxed_system, "st.relaxed.sys", T, width, in)                              \
+  GPU_RUN_STORE(store_release_system, "st.release.sys", T, width, in)                              \
+  GPU_RUN_STORE(store_relaxed_device, "st.relaxed.gpu", T, width, in)                              \
+  GPU_RUN_STORE(store_release_device, "st.release.gpu", T, width, in)                              \
+  GPU_RUN_EXCHANGE(compare_exchange_acq_rel_device, "", "atom.acq_rel.gpu.cas", T, width, out, in) \
+  GPU_RUN_EXCHANGE(compare_exchange_seq_cst_system, "fence.sc.sys; ", "atom.acq_rel.sys.cas", T, width, out, in)
+
+GPU_RUN_ATOMICS(u32, "b32", "=r", "r")
+GPU_RUN_ATOMICS(u64, "b64", "=l", "l")
+#undef GPU_RUN_LOAD
+#undef GPU_RUN_STORE
+#undef GPU_RUN_EXCHANGE
+#undef GPU_RUN_ATOMICS
+
+// Narrower ones serve accesses of guests that are not aligned: volatile, which PTX treats as
+// relaxed at system scope.
 template <typename T>
-GPU_RUN_INLINE bool compare_exchange_acq_rel_device(T *at, T &expected, T desired) {
-  return __scoped_atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE,
-                                            __MEMORY_SCOPE_DEVICE);
-}
+GPU_RUN_INLINE T load_relaxed_device(const T *at) { return *(const volatile T *)at; }
 template <typename T>
-GPU_RUN_INLINE bool compare_exchange_seq_cst_system(T *at, T &expected, T desired) {
-  return __scoped_atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST,
-                                            __MEMORY_SCOPE_SYSTEM);
-}
+GPU_RUN_INLINE void store_relaxed_device(T *at, T value) { *(volatile T *)at = value; }
+
 GPU_RUN_INLINE u32 fetch_add_acq_rel_device(u32 *at, u32 value) {
   u32 old;
   asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(at), "r"(value) : "memory");
@@ -160,6 +174,9 @@ inline void split(u64 value, u32 &low, u32 &high) {
   high = (u32)(value >> 32);
 }
 inline u64 join(u32 low, u32 high) { return low | (u64)high << 32; }
+
+// On the host a segment has one thread, so the stride is a constant that the compiler can fold.
+inline u8 *advance(u8 *frame, u32 unit, u32) { return frame + (u64)unit * 4; }
 
 inline u64 load_code(const u64 *at) { return *at; }
 

@@ -12,7 +12,6 @@ pub const PC_FIRST: u32 = 2;
 pub const PAGE: u64 = 65536;
 pub const SEGMENT: u64 = 65536;
 pub const BACKTRACE: usize = 64;
-pub const GLOBAL_SHARED: u32 = 0x8000_0000;
 const HEAP_CLASSES: usize = 112;
 const HEAP_ALIGNED: usize = 32;
 
@@ -165,6 +164,5 @@ pub const END_EXIT: u32 = 2;
 pub const END_PANIC: u32 = 3;
 
 pub const RECORD_EMPTY: u32 = 0;
-pub const RECORD_SKIP: u32 = 1;
 pub const RECORD_TEXT: u32 = 2;
 pub const RECORD_CLOSE: u32 = 3;

@@ -163,9 +163,8 @@ pub(super) fn reads_zero(func: &Func<'_>, params: u32, locals: u32) -> Vec<bool>
     for instr in func.instrs() {
         match &instr.op {
             Operator::LocalGet { local_index } => {
-                if state.as_ref().is_some_and(|state| !state[*local_index as usize]) {
-                    needed[*local_index as usize] = true;
-                }
+                let set = state.as_ref().is_none_or(|state| state[*local_index as usize]);
+                needed[*local_index as usize] |= !set;
             }
             Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
                 if let Some(state) = &mut state {

@@ -9,6 +9,9 @@ use super::{Body, Const, ElementItems, Module, function_index_mut};
 /// Stands in a renumbering table for a function that was dropped.
 const DROPPED: u32 = u32::MAX;
 
+/// New function index by old.
+type Renumbering = Arc<[u32]>;
+
 impl<'a> Module<'a> {
     /// The index of the function type `params -> results`, added if it is new.
     pub fn intern_type(&mut self, params: &[ValType], results: &[ValType]) -> u32 {
@@ -73,9 +76,9 @@ impl<'a> Module<'a> {
 
     /// Applies `map` (old index to new) to everything but the function lists themselves.
     fn renumber(&mut self, map: Vec<u32>) {
-        let map: Arc<[u32]> = map.into();
+        let map: Renumbering = map.into();
         // Raw bodies share one table, so that composing them is done once.
-        let mut composed: Option<(Arc<[u32]>, Arc<[u32]>)> = None;
+        let mut composed: Option<(Renumbering, Renumbering)> = None;
         for func in &mut self.funcs {
             match &mut func.body {
                 Body::Raw(raw) => {
@@ -85,7 +88,7 @@ impl<'a> Module<'a> {
                             Some((from, to)) if Arc::ptr_eq(from, old) => to.clone(),
                             _ => {
                                 let then = |&i: &u32| map.get(i as usize).copied();
-                                let to: Arc<[u32]> = old.iter().map(|i| then(i).unwrap_or(DROPPED)).collect();
+                                let to: Renumbering = old.iter().map(|i| then(i).unwrap_or(DROPPED)).collect();
                                 composed = Some((old.clone(), to.clone()));
                                 to
                             }

@@ -26,6 +26,9 @@ const IF_I32: Operator<'static> = Operator::If {
 
 type Body = fn(&Env) -> Code;
 
+/// A number of parameters, and the body for a function with so many.
+type Form = (usize, Body);
+
 /// A function to be replaced.
 #[derive(Clone, Copy)]
 struct Entry {
@@ -141,7 +144,7 @@ fn forward(env: &Env, op: &str, params: &[u32]) -> Code {
 /// into.
 fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
     let mut entries = Vec::new();
-    let list: [(&str, [(usize, Body); 2], bool); 5] = [
+    let list: [(&str, [Form; 2], bool); 5] = [
         ("malloc", [(2, |e| malloc(e, 1)), (1, |e| malloc(e, 0))], true),
         ("calloc", [(2, |e| calloc(e, 1)), (1, |e| calloc(e, 0))], true),
         ("free", [(2, |e| free(e, 1, 2)), (1, |e| free(e, 0, 1))], false),

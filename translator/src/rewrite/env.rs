@@ -359,6 +359,11 @@ fn table<'m>(module: &'m Module<'_>) -> Option<&'m wasmparser::TableType> {
         .or_else(|| module.tables.first().map(|table| &table.ty))
 }
 
+/// Whether the module has a 32-bit memory: every std that we know needs one.
+pub(super) fn has_memory(module: &Module<'_>) -> bool {
+    memory_pages(module).is_some()
+}
+
 /// Initial pages of memory 0, if it is one that can take another.
 fn memory_pages(module: &Module<'_>) -> Option<u64> {
     let ty = module.imported_memories.first().or_else(|| module.memories.first())?;

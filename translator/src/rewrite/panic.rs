@@ -1,4 +1,4 @@
-//! Panics and failed allocations speak as native Rust does, and end the process.
+//! Panics speak as native Rust does, and end the process.
 //!
 //! std's `panic_with_hook(payload, location, ..)` is left in every build. It runs a custom hook as
 //! ever; the default one prints nothing on this target, so a report is put in front: unless a
@@ -10,7 +10,7 @@
 
 use std::collections::HashMap;
 
-use wasmparser::{Operator, ValType};
+use wasmparser::Operator;
 
 use super::code::Code;
 use super::env::Env;
@@ -18,8 +18,11 @@ use super::names::Names;
 use super::{I32, Job, Plan};
 use crate::module::{Instr, Module};
 
-/// Byte offsets in std's private structures. All of them have been the same since rustc 1.81; the
-/// vtable's are checked against the code.
+/// The rustc (1.x) whose std the layouts below were read from.
+const KNOWN_RUSTC: u32 = 96;
+
+/// Byte offsets in std's private structures, as of [`KNOWN_RUSTC`]. For another version they are
+/// used with a warning, if the code reads the payload's vtable as this one does.
 mod layout {
     /// Vtable of `dyn PanicPayload`.
     pub const PAYLOAD_FMT: u64 = 12;
@@ -66,7 +69,6 @@ struct Path {
 }
 
 pub(super) fn detect(module: &Module<'_>, names: &Names, plan: &mut Plan) {
-    alloc_error(module, names, plan);
     let Some(path) = find(module, names, plan) else {
         return;
     };
@@ -101,6 +103,20 @@ fn find(module: &Module<'_>, names: &Names, plan: &mut Plan) -> Option<Path> {
             .push("std's panic payload has a layout that is not known".to_owned());
         return None;
     }
+    if let Some(minor) = rustc_minor(module).filter(|minor| *minor != KNOWN_RUSTC) {
+        plan.warnings.push(format!(
+            "the module was built by rustc 1.{minor}; what gpu-run knows of std's panics is from \
+             1.{KNOWN_RUSTC}, and the code looks alike"
+        ));
+    }
+    let hook = hook_address(module, names, with_hook);
+    if hook.is_none() && !names.get("std::panicking::set_hook").is_empty() {
+        plan.warnings.push(
+            "the static that holds the panic hook was not found: a custom hook runs after the \
+             default message"
+                .to_owned(),
+        );
+    }
     let takes = |func: &usize, n: usize| {
         let ty = &module.types[module.funcs[*func].ty as usize];
         ty.params() == &[I32; 2][..n] && ty.results().is_empty()
@@ -131,12 +147,18 @@ fn find(module: &Module<'_>, names: &Names, plan: &mut Plan) -> Option<Path> {
         with_hook,
         has_location: params >= 5,
         no_backtrace: (params >= 4).then(|| params - 1),
-        hook: hook_address(module, names, with_hook),
+        hook,
         begin_unwind,
         default_hooks,
         rust_panic,
         throws,
     })
+}
+
+/// The minor version of the rustc that made the module.
+fn rustc_minor(module: &Module<'_>) -> Option<u32> {
+    let (.., version) = module.producers.iter().find(|(_, name, _)| name == "rustc")?;
+    version.strip_prefix("1.")?.split('.').next()?.parse().ok()
 }
 
 /// Whether the function calls `PanicPayload::as_str` where it should be: std does so for a panic
@@ -268,13 +290,19 @@ fn apply(module: &mut Module<'_>, env: &mut Env, path: Path) {
         None => code.i32(0),
     };
     code.call(default);
+    if let Some(no_backtrace) = path.no_backtrace {
+        // The parameter before says whether the thread may unwind; std aborts if it may not.
+        code.get(no_backtrace - 1).op(Operator::I32Eqz).if_();
+        env.print_text(&mut code, STDERR, "thread caused non-unwinding panic. aborting.\n");
+        code.i32(STDERR).call(env.gpu("print_end")).end();
+    }
     if path.hook.is_some() {
         code.end();
     }
     prepend(module, path.with_hook, code);
 }
 
-fn prepend(module: &mut Module<'_>, func: usize, code: Code) {
+pub(super) fn prepend(module: &mut Module<'_>, func: usize, code: Code) {
     let (_, instrs) = module.funcs[func].edit();
     instrs.splice(..0, code.into_instrs());
 }
@@ -296,7 +324,7 @@ fn leave_at_throw(module: &mut Module<'_>, func: usize, globals: Globals) {
 }
 
 /// `(number, stream)`: prints it in decimal; the digits stand below the stack pointer.
-fn print_number(env: &Env) -> Code {
+pub(super) fn print_number(env: &Env) -> Code {
     let stack_pointer = env.stack_pointer.expect("checked before");
     let mut code = Code::new();
     code.locals(1, I32).global_get(stack_pointer).set(2);
@@ -440,39 +468,4 @@ fn default_hook(module: &mut Module<'_>, env: &mut Env, globals: Globals, locati
     code.i32(STDERR).call(env.gpu("print_end"));
     code.get(1).i32(16).op(Operator::I32Add).global_set(stack_pointer);
     code
-}
-
-/// `rust_oom(align, size)` says which allocation failed before it aborts.
-fn alloc_error(module: &Module<'_>, names: &Names, plan: &mut Plan) {
-    let found = names.typed(module, "std::alloc::default_alloc_error_hook", &[I32, I32], &[]);
-    // The hook may have been inlined; then all that is left is its caller.
-    let (funcs, whole) = match found.is_empty() {
-        false => (found, true),
-        true => (names.typed(module, "std::alloc::rust_oom", &[I32, I32], &[]), false),
-    };
-    if funcs.is_empty() {
-        return;
-    }
-    plan.jobs.push(Job {
-        pattern: "alloc_error",
-        funcs: funcs.clone(),
-        ops: &["print", "print_end"],
-        formats: true,
-        apply: Box::new(move |module, env| {
-            let number = print_number(env);
-            let params: [ValType; 2] = [I32; 2];
-            let number = env.add_func(module, "gpu_run::oom::print_number", &params, &[], number);
-            for func in funcs {
-                let mut code = Code::new();
-                env.print_text(&mut code, STDERR, "memory allocation of ");
-                code.get(1).i32(STDERR).call(number);
-                env.print_text(&mut code, STDERR, " bytes failed\n");
-                code.i32(STDERR).call(env.gpu("print_end"));
-                match whole {
-                    true => module.funcs[func].body = code.into_body(),
-                    false => prepend(module, func, code),
-                }
-            }
-        }),
-    });
 }

@@ -1,1 +1,138 @@
+use wasmparser::{Operator, Validator, WasmFeatures};
 
+use super::*;
+use crate::callgraph::CallGraph;
+
+fn rewritten(wat: &str) -> Result<(Vec<u8>, RewriteReport), RewriteError> {
+    let bytes = wat::parse_str(wat).expect("test input");
+    let mut module = Module::parse(&bytes).expect("a valid module");
+    let report = rewrite(&mut module, &RewriteOptions::default())?;
+    let encoded = module.encode();
+    Validator::new_with_features(WasmFeatures::all())
+        .validate_all(&encoded)
+        .expect("valid");
+    Ok((encoded, report))
+}
+
+/// `_print`, with what it needs around it.
+const PRINTING: &str = r#"
+    (memory (export "memory") 1 1) (table 2 2 funcref) (elem (i32.const 1) $f)
+    (global $__stack_pointer (mut i32) (i32.const 1024))
+    (func $f)
+    (func $core::fmt::write (param i32 i32 i32 i32) (result i32) i32.const 0)
+    (func $std::io::stdio::_print (param i32 i32) unreachable)
+    (func (export "main") (call $std::io::stdio::_print (i32.const 1) (i32.const 2)))"#;
+
+#[test]
+fn printing_gets_a_vtable_in_a_page_of_its_own() {
+    let (encoded, report) = rewritten(&format!("(module {PRINTING})")).expect("rewritten");
+    assert_eq!(report.status("print"), Some(&Status::Found));
+    assert_eq!(report.status("panic"), Some(&Status::Absent));
+    let module = Module::parse(&encoded).expect("a valid module");
+    assert_eq!(module.memories[0].initial, 2);
+    assert_eq!(module.memories[0].maximum, Some(2));
+    assert_eq!(module.tables[0].ty.initial, 5);
+    assert_eq!(module.imports.len(), 2, "print and print_end, nothing else");
+    let data = module.data.last().expect("the page");
+    assert_eq!(
+        &data.bytes[12..24],
+        [2, 0, 0, 0, 3, 0, 0, 0, 4, 0, 0, 0],
+        "table indices"
+    );
+}
+
+#[test]
+fn imports_that_are_there_are_used() {
+    let import = r#"(import "gpu_run_v1" "print" (func $p (param i32 i32 i32)))"#;
+    let user = "(func (export \"direct\") (call $p (i32.const 1) (i32.const 0) (i32.const 0)))";
+    let (encoded, _) = rewritten(&format!("(module {import} {PRINTING} {user})")).expect("fine");
+    let module = Module::parse(&encoded).expect("a valid module");
+    let names: Vec<&str> = module.imports.iter().map(|import| import.name).collect();
+    assert_eq!(names, ["print", "print_end"]);
+}
+
+#[test]
+fn types_must_match() {
+    let wat = "(module (memory 1) (func $std::process::exit (param i64) unreachable)
+                       (func $memcpy (param i32 i32) (result i32) i32.const 0))";
+    let (_, report) = rewritten(wat).expect("rewritten");
+    assert!(report.patterns.iter().all(|p| p.status == Status::Absent), "{report:?}");
+}
+
+#[test]
+fn calls_that_were_cut_off_are_refused() {
+    let wat = |export: &str| {
+        format!(
+            "(module (memory 1) (func $std::time::Instant::now (param i32) unreachable)
+                (func $user::work {export} (call $std::time::Instant::now (i32.const 8))
+                    unreachable))"
+        )
+    };
+    let error = rewritten(&wat("(export \"work\")")).expect_err("refused");
+    let RewriteError::Folded {
+        function,
+        caller,
+        offset,
+        ..
+    } = &error;
+    assert_eq!(
+        (function.as_str(), caller.as_str()),
+        ("std::time::Instant::now", "user::work")
+    );
+    assert!(*offset > 8);
+    assert!(error.to_string().contains("gpu-std"), "{error}");
+    assert!(rewritten(&wat("")).is_ok(), "code that nothing reaches is no reason");
+}
+
+const MALLOC: &str = "$dlmalloc::dlmalloc::Dlmalloc::malloc";
+
+#[test]
+fn the_allocator_is_replaced_at_its_entry_points() {
+    let wat = format!(
+        "(module (memory 1) (func {MALLOC} (param i32 i32) (result i32) unreachable)
+            (func $__rdl_alloc (param i32 i32) (result i32)
+                (call {MALLOC} (local.get 0) (local.get 1)))
+            (func (export \"f\") (drop (call $__rdl_alloc (i32.const 4) (i32.const 4)))))"
+    );
+    let (encoded, report) = rewritten(&wat).expect("rewritten");
+    assert_eq!(report.status("allocator"), Some(&Status::Found));
+    let module = Module::parse(&encoded).expect("a valid module");
+    let graph = CallGraph::new(&module);
+    let reached = graph.reachable(graph.roots().iter().copied());
+    let malloc = module.imported_funcs.len();
+    assert!(!reached[malloc], "dlmalloc is out of reach");
+}
+
+#[test]
+fn an_allocator_that_was_inlined_is_left_alone() {
+    let inner = "$dlmalloc::dlmalloc::Dlmalloc::unlink_chunk";
+    let wat = format!(
+        "(module (memory 1) (func {MALLOC} (param i32) (result i32) unreachable)
+            (func {inner} (param i32 i32))
+            (func $user::grow (export \"f\") (drop (call {MALLOC} (i32.const 4)))
+                (call {inner} (i32.const 4) (i32.const 4))))"
+    );
+    let (encoded, report) = rewritten(&wat).expect("rewritten");
+    let Some(Status::RolledBack(why)) = report.status("allocator") else {
+        panic!("{report:?}")
+    };
+    assert!(why.contains("unlink_chunk") && why.contains("user::grow"), "{why}");
+    let module = Module::parse(&encoded).expect("a valid module");
+    assert!(module.imports.is_empty());
+    assert_eq!(
+        module.funcs[0].instrs().next().map(|i| i.op),
+        Some(Operator::Unreachable)
+    );
+}
+
+#[test]
+fn without_names_a_rust_module_gets_the_hint_and_others_none() {
+    let plain = Module::parse(b"\0asm\x01\0\0\0").expect("a valid module");
+    let mut other = plain.clone();
+    let report = rewrite(&mut other, &RewriteOptions::default()).expect("nothing to do");
+    assert!(report.warnings.is_empty() && !report.has_names);
+    let mut rust = plain;
+    rust.producers.push(("language".into(), "Rust".into(), String::new()));
+    let report = rewrite(&mut rust, &RewriteOptions::default()).expect("nothing to do");
+    assert!(report.warnings[0].contains("strip = \"none\""), "{report:?}");
+}

@@ -493,6 +493,7 @@ impl<'r> Host<'r> {
             // SAFETY: the record is published, so the lane is done with it, and it lies inside.
             let record = unsafe { self.ring.host.add(at as usize).cast::<Record>().read() };
             let padded = (record.len as u64).next_multiple_of(16);
+            // Any other kind is what was left over at the ring's end.
             if kind == layout::RECORD_TEXT || kind == layout::RECORD_CLOSE {
                 // SAFETY: as above; the text lies behind its header.
                 let text = unsafe {

@@ -1,0 +1,42 @@
+//! What the whole-system tests share: the command, the fixtures, the devices.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+/// The root of the repository. The tests may run elsewhere than they were built.
+pub fn root() -> PathBuf {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    if built.join("fixtures").exists() {
+        built
+    } else {
+        PathBuf::from(".")
+    }
+}
+
+/// A file of the fixtures.
+pub fn fixture(path: &str) -> PathBuf {
+    root().join("fixtures").join(path)
+}
+
+/// The command under test: the one that was built, or `GPU_RUN_BIN`.
+pub fn gpu_run() -> Command {
+    Command::new(std::env::var_os("GPU_RUN_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_gpu-run").into()))
+}
+
+/// Runs the command with arguments.
+pub fn run<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
+    gpu_run().args(args).output().expect("the command starts")
+}
+
+/// The devices that tests run on, with whether this machine has them. Tests for a missing one are
+/// reported as ignored.
+pub fn devices() -> [(&'static str, bool); 2] {
+    let output = run(["devices"]);
+    let text = String::from_utf8_lossy(&output.stdout).into_owned();
+    [("cpu", true), ("cuda", text.contains("cuda:0"))]
+}
+
+/// Both streams of an output, for messages.
+pub fn text(bytes: &[u8]) -> String {
+    String::from_utf8_lossy(bytes).into_owned()
+}

@@ -71,9 +71,9 @@ pub struct RunArgs {
     /// Stack of each thread in linear memory, with more than one thread.
     #[arg(long, value_name = "SIZE", default_value = "64KiB")]
     pub thread_stack: ByteSize,
-    /// Bytes that a memory without a declared maximum may grow to.
-    #[arg(long, value_name = "SIZE", default_value = "1GiB")]
-    pub max_memory: ByteSize,
+    /// Bytes that a memory may have [default: what the module declares, else 1 GiB].
+    #[arg(long, value_name = "SIZE")]
+    pub max_memory: Option<ByteSize>,
     /// Calls that may be open at once in a thread; one more is a stack overflow.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub max_call_depth: u32,

@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{Options, Translation};
-use gpu_run_vm::{End, Limits, Outcome as RunOutcome, RunOptions, Sink, Store, Stream, Value};
+use gpu_run_vm::{End, Limits, Outcome as RunOutcome, RunOptions, Sink, Store, StoreError, Stream, Value};
 use serde_json::json;
 
 use crate::cli::{RunArgs, StatsFormat};
@@ -25,6 +25,9 @@ struct Terminal {
 
 impl Sink for Terminal {
     fn write(&mut self, stream: Stream, _thread: u32, bytes: &[u8]) {
+        if self.broken_pipe {
+            return;
+        }
         let result = match stream {
             Stream::Stdout => std::io::stdout().lock().write_all(bytes),
             Stream::Stderr => std::io::stderr().lock().write_all(bytes),
@@ -56,23 +59,11 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let entry = entry::find(&translation.program, args)?;
     let device = devices::open(&args.device, args.verbose)?;
     let limits = Limits {
-        memory: args.max_memory.as_u64(),
+        memory: args.max_memory.map(|size| size.as_u64()),
         call_depth: args.max_call_depth,
         ..Limits::default()
     };
     let mut store = Store::new(device, limits).map_err(|error| report::device(&error))?;
-    let program = Arc::new(translation.program);
-    let instance = store
-        .instantiate(program, |_, _| None)
-        .map_err(|error| report::store(&args.module, &error))?;
-    let ready = begin.elapsed();
-    let Some(gpu_run_vm::Extern::Func(func)) = store.export(instance, &entry.export) else {
-        return Err(Report::new(format!("`{}` is no function", entry.export)));
-    };
-    if entry.show == Show::KernelResult {
-        eprintln!("Running on {} with {} threads...", store.device_name(), args.threads);
-    }
-
     let interrupt = Arc::new(AtomicBool::new(false));
     let flag = interrupt.clone();
     // A second Ctrl-C while a run is being stopped changes nothing: stopping takes milliseconds.
@@ -87,6 +78,19 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         closed: interrupt,
         broken_pipe: false,
     };
+    let program = Arc::new(translation.program);
+    let instance = match store.instantiate(program, |_, _| None, &options, &mut terminal) {
+        Ok(instance) => instance,
+        Err(StoreError::Ended(end)) => return show_early_end(args, &end, &terminal),
+        Err(error) => return Err(report::store(&args.module, &error)),
+    };
+    let ready = begin.elapsed();
+    let Some(gpu_run_vm::Extern::Func(func)) = store.export(instance, &entry.export) else {
+        return Err(Report::new(format!("`{}` is no function", entry.export)));
+    };
+    if entry.show == Show::KernelResult {
+        eprintln!("Running on {} with {} threads...", store.device_name(), args.threads);
+    }
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
         .map_err(|error| report::store(&args.module, &error))?;
@@ -155,6 +159,14 @@ fn notes(args: &RunArgs, translation: &Translation) {
 fn show_end(args: &RunArgs, entry: &Entry, outcome: &RunOutcome, terminal: &Terminal) -> Outcome<ExitCode> {
     match &outcome.end {
         End::Returned => show_results(entry, outcome, args.threads),
+        end => show_early_end(args, end, terminal),
+    }
+}
+
+/// Shows why a run ended before its threads returned, and gives the exit code.
+fn show_early_end(args: &RunArgs, end: &End, terminal: &Terminal) -> Outcome<ExitCode> {
+    match end {
+        End::Returned => Ok(ExitCode::SUCCESS),
         End::Exited(code) => Ok(ExitCode::from(*code as u8)),
         End::Panicked(_) => Ok(ExitCode::from(code::PANIC)),
         End::Trapped(fault) => {

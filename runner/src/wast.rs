@@ -114,7 +114,7 @@ impl<'a> Script<'a> {
         let device = devices::open(&args.device, false)?;
         // Scripts make many small modules, so memories without a maximum are kept small.
         let limits = Limits {
-            memory: 64 << 20,
+            memory: None,
             table: 1 << 20,
             ..Limits::default()
         };
@@ -267,7 +267,12 @@ impl<'a> Script<'a> {
             .collect();
         let mut found = found.into_iter();
         self.store
-            .instantiate(Arc::new(translation.program), |_, _| found.next().flatten())
+            .instantiate(
+                Arc::new(translation.program),
+                |_, _| found.next().flatten(),
+                &RunOptions::default(),
+                &mut |_: Stream, _: u32, _: &[u8]| {},
+            )
             .map_err(Instantiation::Store)
     }
 

@@ -43,13 +43,14 @@ GPU_RUN_INLINE Registers back_by(const Registers &registers, u32 units) {
   return {registers.frame - (u64)units * registers.stride, registers.stride};
 }
 
-// Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. The lists are those
-// of heap.h: links stand in the free segments, tags guard against ABA.
+// Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. Tags guard the lists
+// against ABA as in heap.h; their links stand apart from the segments, whose next owner writes there
+// plainly.
 GPU_RUN_INLINE u32 take_segment(Arena &arena, u32 size) {
   u64 *list = &arena.free[size];
   u64 head = load_acquire_device(list);  // pairs with give_segment: the link is visible
   while ((u32)head != 0) {
-    u32 next = load_relaxed_device((const u32 *)(arena.base + (u64)((u32)head - 1) * SEGMENT));
+    u32 next = load_relaxed_device(&arena.next[(u32)head - 1]);
     u64 desired = ((head >> 32) + 1) << 32 | next;
     if (compare_exchange_acq_rel_device(list, head, desired)) return (u32)head - 1;
   }
@@ -66,7 +67,7 @@ GPU_RUN_INLINE void give_segment(Arena &arena, u32 segment, u32 size) {
   u64 head = load_relaxed_device(list);
   u64 desired;
   do {
-    store_relaxed_device((u32 *)(arena.base + (u64)segment * SEGMENT), (u32)head);
+    store_relaxed_device(&arena.next[segment], (u32)head);
     desired = ((head >> 32) + 1) << 32 | (segment + 1);
     // The release half publishes the link to the acquire in take_segment.
   } while (!compare_exchange_acq_rel_device(list, head, desired));

@@ -51,14 +51,22 @@ GPU_RUN_INLINE Class class_of(Heap &heap, u32 size, u32 align) {
   return {&heap.free[4 + (log - 2) * 4 + steps - 1], (1u << log) + steps * step, 1};
 }
 
+// Whether a block of this class can lie at this grain.
+GPU_RUN_INLINE bool plausible(Memory &memory, const Class &c, u32 block) {
+  return block != 0 && block % c.align == 0 &&
+         in_bounds((u64)block * GRAIN, (u64)c.grains * GRAIN, load_relaxed_device(&memory.size));
+}
+
 // Takes a free block; 0 if there is none.
-GPU_RUN_INLINE Outcome pop(Memory &memory, u64 *list, u32 &block) {
+GPU_RUN_INLINE Outcome pop(Memory &memory, const Class &c, u32 &block) {
+  u64 *list = c.list;
   u64 head = load_acquire_device(list);  // pairs with the release in push: the link is visible
   for (;;) {
     block = (u32)head;
     if (block == 0) return DONE;
+    // The whole block is checked, not only its link: what is done with it afterwards trusts it.
+    if (!plausible(memory, c, block)) return CORRUPTED;
     u64 at = (u64)block * GRAIN;
-    if (!in_bounds(at, GRAIN, load_relaxed_device(&memory.size))) return CORRUPTED;
     // Another thread may take the block and write to it between this load and the exchange. Then
     // the tag differs, the exchange fails and what was read is dropped.
     u32 next = load_relaxed_device((const u32 *)(memory.base + at));
@@ -94,13 +102,18 @@ GPU_RUN_INLINE void recycle(Memory &memory, u32 next, u32 end) {
   }
 }
 
-// Fetches pages for a block of `need` grains and makes them the current region. One thread at a
-// time; the lock is held within this call only and nobody waits for it here.
-GPU_RUN_INLINE Outcome grow(Memory &memory, u32 need, u32 align, bool &out_of_memory) {
+// Fetches pages for a block of `need` grains and makes them the current region, unless another
+// thread has replaced the region `seen` meanwhile. One thread at a time; the lock is held within this
+// call only and nobody waits for it here.
+GPU_RUN_INLINE Outcome grow(Memory &memory, u64 seen, u32 need, u32 align, bool &out_of_memory) {
   Heap &heap = memory.heap;
   u32 unlocked = 0;
   if (!compare_exchange_acq_rel_device(&heap.growing, unlocked, 1u)) return RETRY;
   u64 region = load_relaxed_device(&heap.bump);
+  if (region != seen) {
+    store_release_device(&heap.growing, 0u);
+    return DONE;
+  }
   u64 bytes = ((u64)need + align) * GRAIN;
   u32 pages = (u32)((bytes + PAGE - 1) / PAGE);
   u32 ask = pages > REGION_PAGES ? pages : REGION_PAGES;
@@ -144,7 +157,7 @@ GPU_RUN_INLINE Outcome cut(Memory &memory, const Class &c, u32 &block) {
       continue;
     }
     bool out_of_memory = false;
-    Outcome outcome = grow(memory, c.grains, c.align, out_of_memory);
+    Outcome outcome = grow(memory, region, c.grains, c.align, out_of_memory);
     if (outcome != DONE || out_of_memory) return outcome;
     region = load_acquire_device(&heap.bump);
   }
@@ -160,7 +173,7 @@ GPU_RUN_INLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &addres
   }
   Class c = class_of(heap, size, align);
   u32 block = 0;
-  Outcome outcome = pop(memory, c.list, block);
+  Outcome outcome = pop(memory, c, block);
   if (outcome == DONE && block == 0) outcome = cut(memory, c, block);
   if (outcome != DONE) return outcome;
   if (block == 0) {
@@ -172,15 +185,9 @@ GPU_RUN_INLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &addres
   return DONE;
 }
 
-// Whether a block of this class can lie at this address.
-GPU_RUN_INLINE bool plausible(Memory &memory, const Class &c, u32 address) {
-  return address != 0 && address % GRAIN == 0 && address / GRAIN % c.align == 0 &&
-         in_bounds(address, (u64)c.grains * GRAIN, load_relaxed_device(&memory.size));
-}
-
 GPU_RUN_INLINE Outcome release(Memory &memory, u32 address, u32 size, u32 align) {
   Class c = class_of(memory.heap, size, align);
-  if (!plausible(memory, c, address)) return CORRUPTED;
+  if (address % GRAIN != 0 || !plausible(memory, c, address / GRAIN)) return CORRUPTED;
   push(memory, c.list, address / GRAIN);
   fetch_add_acq_rel_device(&memory.heap.freed, 1ull);
   return DONE;

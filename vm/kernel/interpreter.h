@@ -17,6 +17,9 @@ constexpr u64 CHUNK = 262144;
 
 GPU_RUN_INLINE bool stopped(const Launch &launch) { return load_relaxed_system(&launch.control->stop) != 0; }
 
+// Whether a loop over elements should give up at element `i`: it looks now and then.
+GPU_RUN_INLINE bool poll(const Launch &launch, u32 i) { return i % 65536 == 65535 && stopped(launch); }
+
 GPU_RUN_INLINE u64 lesser(u64 a, u64 b) { return a < b ? a : b; }
 
 GPU_RUN_NOINLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
@@ -52,35 +55,35 @@ GPU_RUN_INLINE bool table_range(const Table &table, u32 at, u32 len) {
   return (u64)at + len <= load_relaxed_device(&table.size);
 }
 
-GPU_RUN_NOINLINE bool table_fill(Table &table, u32 at, u32 value, u32 len) {
+GPU_RUN_NOINLINE bool table_fill(const Launch &launch, Table &table, u32 at, u32 value, u32 len) {
   if (!table_range(table, at, len)) return false;
-  for (u32 i = 0; i < len; i++) store_relaxed_device(&table.elements[at + i], value);
+  for (u32 i = 0; i < len && !poll(launch, i); i++) store_relaxed_device(&table.elements[at + i], value);
   return true;
 }
 
-GPU_RUN_NOINLINE bool table_copy(Table &to, u32 to_at, const Table &from, u32 from_at, u32 len) {
+GPU_RUN_NOINLINE bool table_copy(const Launch &launch, Table &to, u32 to_at, const Table &from, u32 from_at, u32 len) {
   if (!table_range(to, to_at, len) || !table_range(from, from_at, len)) return false;
   bool down = to_at > from_at;
-  for (u32 i = 0; i < len; i++) {
+  for (u32 i = 0; i < len && !poll(launch, i); i++) {
     u32 k = down ? len - 1 - i : i;
     store_relaxed_device(&to.elements[to_at + k], load_relaxed_device(&from.elements[from_at + k]));
   }
   return true;
 }
 
-GPU_RUN_NOINLINE bool table_init(Table &to, u32 to_at, const ElemSegment &from, u32 from_at, u32 len) {
-  if (!table_range(to, to_at, len) || (u64)from_at + len > from.len) return false;
-  for (u32 i = 0; i < len; i++) store_relaxed_device(&to.elements[to_at + i], from.refs[from_at + i]);
+GPU_RUN_NOINLINE bool table_init(const Launch &launch, Table &to, u32 to_at, const ElemSegment &from, u32 from_at, u32 len) {
+  if (!table_range(to, to_at, len) || (u64)from_at + len > load_relaxed_device(&from.len)) return false;
+  for (u32 i = 0; i < len && !poll(launch, i); i++) store_relaxed_device(&to.elements[to_at + i], from.refs[from_at + i]);
   return true;
 }
 
-GPU_RUN_NOINLINE u32 table_grow(Table &table, u32 len, u32 value) {
+GPU_RUN_NOINLINE u32 table_grow(const Launch &launch, Table &table, u32 len, u32 value) {
   u32 size = load_relaxed_device(&table.size);
   do {
     if (len > table.limit - size) return ~0u;
     // Acquire/release, as memory_grow: new elements are null until the fill below.
   } while (!compare_exchange_acq_rel_device(&table.size, size, size + len));
-  table_fill(table, size, value, len);
+  table_fill(launch, table, size, value, len);
   return size;
 }
 
@@ -129,6 +132,13 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 #define NEXT2 { pc += 2; continue; }
 #define TRAP(kind) { end_kind = END_Trap; end_value = (kind); goto ended; }
 #define YIELD goto waiting
+// Work of many bytes or elements counts like as many branches, so that the stop flag is seen in time.
+#define CHARGE(amount)                                                                             \
+  {                                                                                                \
+    u64 price = 1 + (u64)(amount) / 256;                                                           \
+    budget = price < budget ? budget - (u32)price : 1;                                             \
+  }
+#define DONE2 { pc += 2; if (--budget == 0) YIELD; continue; }
 #define BRANCH(distance) { pc += (i64)(i32)(distance); if (--budget == 0) YIELD; continue; }
 #define LOAD(T, width)                                                                             \
   u64 at = (u64)get32(slot(w, 2)) + slot(w, 3);                                                    \
@@ -284,14 +294,16 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         if (!in_bounds(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
         if (!in_bounds(from_at, len, load_relaxed_device(&from.size))) TRAP(TRAP_MemoryOutOfBounds);
         bulk_copy(launch, to.base, to_at, from.base, from_at, len);
-        NEXT2;
+        CHARGE(len);
+        DONE2;
       }
       case OP_memory_fill: {
         Memory &m = *instance->memories[slot(second_word(), 0)];
         u64 at = get32(slot(w, 1)), len = get32(slot(w, 3));
         if (!in_bounds(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);
         bulk_fill(launch, m.base, at, (u8)get32(slot(w, 2)), len);
-        NEXT2;
+        CHARGE(len);
+        DONE2;
       }
       case OP_memory_init: {
         u64 x = second_word();
@@ -299,11 +311,12 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         const DataSegment &from = instance->data[upper(x)];
         u64 to_at = get32(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
         if (!in_bounds(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
-        if (!in_bounds(from_at, len, from.len)) TRAP(TRAP_MemoryOutOfBounds);
+        if (!in_bounds(from_at, len, load_relaxed_device(&from.len))) TRAP(TRAP_MemoryOutOfBounds);
         bulk_copy(launch, to.base, to_at, from.bytes, from_at, len);
-        NEXT2;
+        CHARGE(len);
+        DONE2;
       }
-      case OP_data_drop: { instance->data[upper(w)].len = 0; NEXT; }
+      case OP_data_drop: { store_relaxed_device(&instance->data[upper(w)].len, 0ull); NEXT; }
 
       case OP_table_get: {
         const Table &table = *instance->tables[slot(w, 3)];
@@ -322,36 +335,45 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       case OP_table_size: { set32(slot(w, 1), load_relaxed_device(&instance->tables[slot(w, 2)]->size)); NEXT; }
       case OP_table_grow: {
         Table &table = *instance->tables[slot(second_word(), 0)];
-        set32(slot(w, 1), table_grow(table, get32(slot(w, 2)), get32(slot(w, 3))));
-        NEXT2;
+        u32 count = get32(slot(w, 2));
+        set32(slot(w, 1), table_grow(launch, table, count, get32(slot(w, 3))));
+        CHARGE(count);
+        DONE2;
       }
       case OP_table_fill: {
         Table &table = *instance->tables[slot(second_word(), 0)];
-        if (!table_fill(table, get32(slot(w, 1)), get32(slot(w, 2)), get32(slot(w, 3)))) TRAP(TRAP_TableOutOfBounds);
-        NEXT2;
+        u32 count = get32(slot(w, 3));
+        if (!table_fill(launch, table, get32(slot(w, 1)), get32(slot(w, 2)), count)) TRAP(TRAP_TableOutOfBounds);
+        CHARGE(count);
+        DONE2;
       }
       case OP_table_copy: {
         u64 x = second_word();
         Table &to = *instance->tables[slot(x, 0)], &from = *instance->tables[slot(x, 1)];
-        if (!table_copy(to, get32(slot(w, 1)), from, get32(slot(w, 2)), get32(slot(w, 3)))) TRAP(TRAP_TableOutOfBounds);
-        NEXT2;
+        u32 count = get32(slot(w, 3));
+        if (!table_copy(launch, to, get32(slot(w, 1)), from, get32(slot(w, 2)), count)) TRAP(TRAP_TableOutOfBounds);
+        CHARGE(count);
+        DONE2;
       }
       case OP_table_init: {
         u64 x = second_word();
         Table &to = *instance->tables[slot(x, 0)];
         const ElemSegment &from = instance->elems[upper(x)];
-        if (!table_init(to, get32(slot(w, 1)), from, get32(slot(w, 2)), get32(slot(w, 3)))) TRAP(TRAP_TableOutOfBounds);
-        NEXT2;
+        u32 count = get32(slot(w, 3));
+        if (!table_init(launch, to, get32(slot(w, 1)), from, get32(slot(w, 2)), count)) TRAP(TRAP_TableOutOfBounds);
+        CHARGE(count);
+        DONE2;
       }
-      case OP_elem_drop: { instance->elems[upper(w)].len = 0; NEXT; }
+      case OP_elem_drop: { store_relaxed_device(&instance->elems[upper(w)].len, 0ull); NEXT; }
       case OP_ref_func: { set32(slot(w, 1), instance->funcs[upper(w)] + 1); NEXT; }
 
       case OP_gid: { set32(slot(w, 1), id); NEXT; }
       case OP_thread_count: { set32(slot(w, 1), launch.thread_count); NEXT; }
       case OP_time: { set64(slot(w, 1), clock_ns()); NEXT; }
-      case OP_wall_time: { set64(slot(w, 1), launch.wall_start + (clock_ns() - thread.started)); NEXT; }
+      case OP_wall_time: { set64(slot(w, 1), launch.wall_start + (clock_ns() - launch.clock_start)); NEXT; }
       case OP_sleep: {
-        thread.wake = clock_ns() + get64(slot(w, 1));
+        u64 now = clock_ns(), length = get64(slot(w, 1));
+        thread.wake = length < ~0ull - now ? now + length : ~0ull;
         thread.state = THREAD_Sleeping;
         pc += 1;
         goto waiting;
@@ -370,7 +392,8 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         u64 a = get32(slot(w, 2)), b = get32(slot(w, 3)), len = get32(slot(second_word(), 0));
         if (!fits(a, len) || !fits(b, len)) TRAP(TRAP_MemoryOutOfBounds);
         set32(slot(w, 1), bulk_compare(launch, base, a, b, len));
-        NEXT2;
+        CHARGE(len);
+        DONE2;
       }
 #define ATOMIC_ADDRESS(unit)                                                                       \
   u64 at = get32(unit);                                                                            \
@@ -411,6 +434,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         HEAP(heap::allocate(*memory, len, get32(slot(w, 3)), address));
         if (address) bulk_fill(launch, base, address, 0, len);
         set32(slot(w, 1), address);
+        CHARGE(len);
         NEXT;
       }
       case OP_dealloc: {
@@ -421,13 +445,14 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         u64 x = second_word();
         u32 old = get32(slot(w, 2)), old_len = get32(slot(w, 3)), align = get32(slot(x, 0)), len = get32(slot(x, 1));
         heap::Class from = heap::class_of(memory->heap, old_len, align);
-        if (!heap::plausible(*memory, from, old)) TRAP(TRAP_HeapCorrupted);
+        if (old % heap::GRAIN != 0 || !heap::plausible(*memory, from, old / heap::GRAIN)) TRAP(TRAP_HeapCorrupted);
         u32 address = old;
         if (heap::class_of(memory->heap, len > 0xf0000000u ? 0xf0000000u : len, align).list != from.list) {
           HEAP(heap::allocate(*memory, len, align, address));
           if (address) {
             bulk_copy(launch, base, address, base, old, lesser(old_len, len));
             HEAP(heap::release(*memory, old, old_len, align));
+            CHARGE(old_len);
           }
         }
         set32(slot(w, 1), address);
@@ -513,6 +538,8 @@ waiting:
 
 #undef NEXT
 #undef NEXT2
+#undef CHARGE
+#undef DONE2
 #undef TRAP
 #undef YIELD
 #undef BRANCH

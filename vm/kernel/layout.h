@@ -100,12 +100,11 @@ struct Thread {
   u32 stack_limit;  // lowest value that the stack pointer global may take
   u64 progress;  // of an instruction that runs in several pieces
   u64 wake;  // when a sleeping thread goes on, on the device's clock
-  u64 started;  // the device's clock when it began
   u64 *globals;  // its block of globals
   u32 home_used;  // 1 while frames lie in the lane's own segment in memory
   u32 pad;
 };
-static_assert(sizeof(Thread) == 80, "twin in layout.rs");
+static_assert(sizeof(Thread) == 72, "twin in layout.rs");
 
 // How a process ended. The first thread to end it claims the record.
 enum EndKind : u32 {
@@ -167,7 +166,9 @@ struct Arena {
   u64 size;
   u64 used;
   u64 free[SEGMENT_SIZES];  // tagged heads as in Heap: 1 + offset in segments
+  u32 *next;  // links of the free lists, by offset in segments
 };
+static_assert(sizeof(Arena) == 64, "twin in layout.rs");
 
 struct Launch {
   const u64 *code;
@@ -183,6 +184,7 @@ struct Launch {
   u32 *results;  // result units of thread 0, then of thread 1, …
   u8 *home;  // each lane's own register segment
   u64 wall_start;  // wall clock at launch, in ns since the Unix epoch
+  u64 clock_start;  // the device's clock then; stored by the first lane
   u32 thread_count;
   u32 lanes;
   u32 home_units;
@@ -195,9 +197,9 @@ struct Launch {
   u32 stack_pointer;  // slot of the stack pointer, or ~0
   u32 stack_top;  // highest stack's top in linear memory, with several threads
   u32 stack_size;  // bytes of each thread's stack; 0: threads keep the module's
-  u32 live;  // threads that have not ended
   u32 slice;  // branches and calls between two polls
+  u32 pad;
 };
-static_assert(sizeof(Launch) == 13 * 8 + 14 * 4, "twin in layout.rs");
+static_assert(sizeof(Launch) == 14 * 8 + 14 * 4, "twin in layout.rs");
 
 }  // namespace gpu_run

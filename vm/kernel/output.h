@@ -6,7 +6,7 @@
 // A record never wraps: what is left over at the end is skipped.
 #pragma once
 
-#include "layout.h"
+#include "access.h"
 
 namespace gpu_run {
 namespace output {
@@ -24,11 +24,12 @@ GPU_RUN_INLINE bool append(Ring &ring, RecordKind kind, u32 thread, u32 stream, 
     u64 left = ring.capacity - at;
     skip = left < need ? left : 0;
     u64 end = head + skip + need;
-    if (end - load_relaxed_device(&ring.tail_seen) > ring.capacity) {
-      // The tail is across the bus, so it is read only when the ring looks full. Acquire: the
-      // host's clearing of the bytes comes before what is written to them next.
+    // The tail is across the bus, so it is read only when the ring looks full. The host's clearing of
+    // the bytes comes before what is written to them next: it releases the tail, whoever reads it
+    // there acquires it and releases it here, and whoever reads it here acquires it.
+    if (end - load_acquire_device(&ring.tail_seen) > ring.capacity) {
       u64 tail = load_acquire_system(ring.tail);
-      store_relaxed_device(&ring.tail_seen, tail);
+      store_release_device(&ring.tail_seen, tail);
       if (end - tail > ring.capacity) return false;
     }
   } while (!compare_exchange_acq_rel_device(&ring.head, head, head + skip + need));
@@ -43,7 +44,8 @@ GPU_RUN_INLINE bool append(Ring &ring, RecordKind kind, u32 thread, u32 stream, 
   record->thread = thread;
   record->stream = stream;
   u8 *to = ring.bytes + at + sizeof(Record);
-  for (u32 i = 0; i < len; i++) to[i] = text[i];
+  // Guest memory, which other threads may write meanwhile.
+  for (u32 i = 0; i < len; i++) to[i] = linear::load<u8>(text, i);
   store_release_system(&record->kind, (u32)kind);
   return true;
 }

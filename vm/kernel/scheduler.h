@@ -19,7 +19,6 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   const Func &func = launch.funcs[launch.func];
   u64 head = load_code(launch.code + func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
-  thread.started = clock_ns();
   thread.home_used = 0;
   thread.progress = 0;
   if (launch.thread_count > 1) {
@@ -52,7 +51,10 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   return true;
 }
 
-GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
+GPU_RUN_INLINE void run_lane(Launch &launch, u32 lane) {
+  // The first lane to come says when the launch began; 0 is no time on either clock.
+  u64 unset = 0;
+  compare_exchange_acq_rel_device(&launch.clock_start, unset, clock_ns());
   for (u32 id = lane; id < launch.thread_count; id += launch.lanes) {
     Thread &thread = launch.threads[id];
     if (!start(launch, thread, id, lane)) {

@@ -2,6 +2,7 @@
 
 use std::alloc::{Layout, alloc_zeroed, dealloc};
 use std::collections::HashMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
 use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
@@ -9,7 +10,7 @@ use crate::layout::{Launch, Ptr};
 
 unsafe extern "C" {
     /// Runs one lane of a launch. Of `kernel/kernel.cpp`.
-    fn gpu_run_interpret(launch: *const Launch, lane: u32);
+    fn gpu_run_interpret(launch: *mut Launch, lane: u32);
 }
 
 /// The CPU.
@@ -19,7 +20,7 @@ pub struct Cpu {
 }
 
 /// A pointer that may cross threads: the kernel synchronizes what it points to.
-struct Shared(*const Launch);
+struct Shared(*mut Launch);
 
 // SAFETY: the kernel's lanes share the launch by atomics and by splitting threads among lanes.
 unsafe impl Send for Shared {}
@@ -148,13 +149,27 @@ impl Device for Cpu {
 
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()> {
         for lane in 0..plan.lanes {
-            let launch = Shared(launch as *const Launch);
+            let shared = Shared(launch as *mut Launch);
             // SAFETY: the caller keeps the launch alive until `finished`.
-            let run = move || unsafe { launch.run(lane) };
+            let run = move || unsafe { shared.run(lane) };
             let spawned = std::thread::Builder::new().name(format!("lane {lane}")).spawn(run);
-            let handle = spawned.map_err(|error| DeviceError::Unavailable {
-                what: format!("no OS thread for a lane: {error}"),
-            })?;
+            let handle = match spawned {
+                Ok(handle) => handle,
+                Err(error) => {
+                    // The lanes that do run are stopped, so that the launch is nobody's any more.
+                    // SAFETY: the launch and its control are the caller's; the word is atomic.
+                    unsafe {
+                        let control = (*(launch as *const Launch)).control as *mut u32;
+                        AtomicU32::from_ptr(control).store(1, Ordering::Relaxed);
+                    }
+                    for lane in self.running.drain(..) {
+                        _ = lane.join();
+                    }
+                    return Err(DeviceError::Unavailable {
+                        what: format!("no OS thread for a lane: {error}"),
+                    });
+                }
+            };
             self.running.push(handle);
         }
         Ok(())

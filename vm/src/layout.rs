@@ -73,7 +73,7 @@ twins! {
         memory_count: u32,
         pad: u32,
     }
-    struct Thread [80] {
+    struct Thread [72] {
         state: u32,
         pc: u32,
         frame: Ptr,
@@ -85,7 +85,6 @@ twins! {
         stack_limit: u32,
         progress: u64,
         wake: u64,
-        started: u64,
         globals: Ptr,
         home_used: u32,
         pad: u32,
@@ -119,13 +118,14 @@ twins! {
         pad: [u32; 15],
         end: End,
     }
-    struct Arena [56] {
+    struct Arena [64] {
         base: Ptr,
         size: u64,
         used: u64,
         free: [u64; 4],
+        next: Ptr,
     }
-    struct Launch [160] {
+    struct Launch [168] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -139,6 +139,7 @@ twins! {
         results: Ptr,
         home: Ptr,
         wall_start: u64,
+        clock_start: u64,
         thread_count: u32,
         lanes: u32,
         home_units: u32,
@@ -151,8 +152,8 @@ twins! {
         stack_pointer: u32,
         stack_top: u32,
         stack_size: u32,
-        live: u32,
         slice: u32,
+        pad: u32,
     }
 }
 

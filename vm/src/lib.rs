@@ -16,4 +16,6 @@ pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
 pub use device::{Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::Fault;
-pub use store::{End, Extern, InstanceId, Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value};
+pub use store::{
+    DEFAULT_MEMORY, End, Extern, InstanceId, Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value,
+};

@@ -135,16 +135,45 @@ pub enum StoreError {
         /// The limit.
         limit: u64,
     },
+    /// A table declares more than the limit allows.
+    #[error("the module declares a table of {declared} elements, more than the limit of {limit}")]
+    TableTooLarge {
+        /// Elements declared.
+        declared: u64,
+        /// The limit.
+        limit: u32,
+    },
+    /// The memory cannot grow enough for the threads' stacks.
+    #[error("the threads' stacks need {needed} bytes of linear memory, but it has {size} and can grow to {limit}")]
+    NoRoomForStacks {
+        /// Bytes of all stacks.
+        needed: u64,
+        /// Size of the memory.
+        size: u64,
+        /// The size that it cannot exceed.
+        limit: u64,
+    },
+    /// Arguments that do not fit the function's type.
+    #[error("arguments of types {found} for a function of type {wanted}")]
+    Arguments {
+        /// The function's type.
+        wanted: FuncType,
+        /// The arguments' types, with the function's results.
+        found: FuncType,
+    },
     /// The start function ended the process.
     #[error("the start function ended the process")]
     Ended(Box<End>),
 }
 
+/// Bytes that a memory without a declared maximum may have, if no limit is set.
+pub const DEFAULT_MEMORY: u64 = 1 << 30;
+
 /// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes that a memory without a declared maximum may grow to.
-    pub memory: u64,
+    /// Bytes that a memory may have; `None` is what it declares, or [`DEFAULT_MEMORY`].
+    pub memory: Option<u64>,
     /// Elements that a table may grow to.
     pub table: u32,
     /// Calls that may be open at once in a thread.
@@ -156,7 +185,7 @@ pub struct Limits {
 impl Default for Limits {
     fn default() -> Limits {
         Limits {
-            memory: 1 << 30,
+            memory: None,
             table: 10_000_000,
             call_depth: 100_000,
             register_arena: 256 << 20,
@@ -312,12 +341,11 @@ impl Store {
 
     /// Adds a table filled with null.
     pub fn add_table(&mut self, ty: TableType) -> Result<Extern, StoreError> {
-        let limit = ty
-            .limits
-            .max
-            .unwrap_or(u64::MAX)
-            .min(self.limits.table as u64)
-            .max(ty.limits.min);
+        if ty.limits.min > self.limits.table as u64 {
+            let (declared, limit) = (ty.limits.min, self.limits.table);
+            return Err(StoreError::TableTooLarge { declared, limit });
+        }
+        let limit = ty.limits.max.unwrap_or(u64::MAX).min(self.limits.table as u64);
         let elements = self.device.allocate(limit * 4, "a table")?;
         let record = layout::Table {
             elements,
@@ -332,18 +360,15 @@ impl Store {
     /// Adds a memory of zeros.
     pub fn add_memory(&mut self, ty: MemoryType) -> Result<Extern, StoreError> {
         let size = ty.limits.min * layout::PAGE;
-        // The largest offsets of 32 bits are reachable only if the last page exists too.
-        let limit = ty
-            .limits
-            .max
-            .map_or(u64::MAX, |max| max * layout::PAGE)
-            .min(self.limits.memory.max(size))
-            .min(1 << 32);
-        if size > self.limits.memory.max(1 << 32) {
-            return Err(StoreError::MemoryTooLarge {
-                declared: size,
-                limit: self.limits.memory,
-            });
+        let declared = ty.limits.max.map(|max| max * layout::PAGE);
+        let limit = match (self.limits.memory, declared) {
+            (Some(limit), declared) => declared.map_or(limit, |declared| declared.min(limit)),
+            (None, Some(declared)) => declared,
+            (None, None) => DEFAULT_MEMORY.max(size),
+        };
+        let limit = limit.min(1 << 32);
+        if size > limit {
+            return Err(StoreError::MemoryTooLarge { declared: size, limit });
         }
         let base = self.device.allocate(limit, "linear memory")?;
         let record = layout::Memory {

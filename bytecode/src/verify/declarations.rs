@@ -48,7 +48,17 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
         }
     }
     for (i, global) in meta.globals.iter().enumerate() {
-        constant(spaces, &format!("global {i}"), &global.init, global.ty.ty)?;
+        let place = format!("global {i}");
+        // A global's value may depend on those before it only.
+        let known = (spaces.globals.len() - meta.globals.len() + i) as u32;
+        if global
+            .init
+            .iter()
+            .any(|op| matches!(op, ConstOp::GlobalGet(index) if *index >= known))
+        {
+            return error(place, "its value depends on a global that comes later");
+        }
+        constant(spaces, &place, &global.init, global.ty.ty)?;
     }
     for export in &meta.exports {
         let len = match export.kind {

@@ -16,7 +16,11 @@ enum Unit {
     Low,
     /// The high half of a 64-bit value.
     High,
-    /// Zero, which may be read as a value of any width.
+    /// A reference to a function, or null. Never a number: numbers would be forged references.
+    FuncRef,
+    /// A reference to something of the host's, or null.
+    ExternRef,
+    /// Zero, which may be read as a value of any width, and as null.
     Zero,
 }
 
@@ -25,8 +29,9 @@ use Unit::*;
 fn join(a: Unit, b: Unit) -> Unit {
     match (a, b) {
         _ if a == b => a,
-        (Zero, Whole | Low | High) => b,
-        (Whole | Low | High, Zero) => a,
+        (Zero, Undefined) | (Undefined, Zero) => Undefined,
+        (Zero, _) => b,
+        (_, Zero) => a,
         _ => Undefined,
     }
 }
@@ -46,44 +51,63 @@ impl State {
         self.0[start..end].copy_from_slice(values);
     }
 
-    fn holds(&self, at: u32, units: u32) -> bool {
-        let at = at as usize;
-        match units {
-            1 => matches!(self.0[at], Whole | Zero),
-            _ => matches!((self.0[at], self.0[at + 1]), (Low | Zero, High | Zero)),
-        }
+    /// Whether a value of the wanted kind lies at a unit.
+    fn holds(&self, at: u32, wanted: &[Unit]) -> bool {
+        let found = &self.0[at as usize..][..wanted.len()];
+        found
+            .iter()
+            .zip(wanted)
+            .all(|(found, wanted)| found == wanted || *found == Zero)
     }
 
-    fn holds_all(&self, mut at: u32, types: &[ValType]) -> bool {
-        types.iter().all(|ty| {
-            at += ty.units();
-            self.holds(at - ty.units(), ty.units())
-        })
+    /// Whether a value of a width lies at a unit, be it a number or a reference.
+    fn holds_width(&self, at: u32, units: u32) -> bool {
+        self.holds(at, if units == 1 { &[Whole] } else { &[Low, High] })
+            || units == 1 && matches!(self.0[at as usize], FuncRef | ExternRef)
     }
 }
 
-fn value(units: u32) -> &'static [Unit] {
+fn wide(units: u32) -> &'static [Unit] {
     if units == 1 { &[Whole] } else { &[Low, High] }
 }
 
-fn values(types: &[ValType]) -> Vec<Unit> {
-    types.iter().flat_map(|ty| value(ty.units())).copied().collect()
+fn value(ty: ValType) -> &'static [Unit] {
+    match ty {
+        ValType::FuncRef => &[FuncRef],
+        ValType::ExternRef => &[ExternRef],
+        _ => wide(ty.units()),
+    }
 }
 
+fn values(types: &[ValType]) -> Vec<Unit> {
+    types.iter().flat_map(|ty| value(*ty)).copied().collect()
+}
+
+/// Bytes of states that a function may need: more is refused, not tried.
+const MOST_STATES: usize = 2 << 30;
+
 /// Verifies the flow of one function whose operands are already checked.
+///
+/// A state is kept for each instruction that branches lead to; from there the code is walked until
+/// it runs into another such instruction or ends.
 pub(super) fn verify(function: &FunctionVerifier<'_>) -> Result<(), VerifyError> {
     let insts = &function.insts;
-    // A block begins at the first instruction, at branch targets and after branches.
-    let mut begins = vec![false; insts.len()];
-    begins[1] = true;
-    for (i, (pc, inst)) in insts.iter().enumerate().skip(1) {
-        let targets = branch_targets(function, *pc, inst);
-        if !targets.is_empty() && i + 1 < insts.len() {
-            begins[i + 1] = true;
+    let mut joins = vec![false; insts.len()];
+    joins[1] = true;
+    for (pc, inst) in insts.iter().skip(1) {
+        for target in branch_targets(function, *pc, inst) {
+            joins[target] = true;
         }
-        for target in targets {
-            begins[target] = true;
-        }
+    }
+    let states = joins.iter().filter(|join| **join).count();
+    if states.saturating_mul(function.frame as usize) > MOST_STATES {
+        return function.error(
+            0,
+            format!(
+                "{states} branch targets with {} registers are more than can be verified",
+                function.frame
+            ),
+        );
     }
     let mut at_entry: Vec<Option<Box<[Unit]>>> = vec![None; insts.len()];
     let mut first = vec![Undefined; function.frame as usize];
@@ -91,20 +115,25 @@ pub(super) fn verify(function: &FunctionVerifier<'_>) -> Result<(), VerifyError>
     first[..params.len()].copy_from_slice(&params);
     at_entry[1] = Some(first.into());
     let mut work = vec![1];
+    let mut queued = vec![false; insts.len()];
     while let Some(block) = work.pop() {
+        queued[block] = false;
         let mut state = State(at_entry[block].clone().expect("set before it was queued").into_vec());
+        let mut reach = |target: usize, state: &State| {
+            if merge(&mut at_entry[target], &state.0) && !std::mem::replace(&mut queued[target], true) {
+                work.push(target);
+            }
+        };
         for (i, (pc, inst)) in insts.iter().enumerate().skip(block) {
+            if i != block && joins[i] {
+                reach(i, &state);
+                break;
+            }
             step(function, *pc, inst, &mut state)?;
-            let next = (!ends_block(inst.op)).then_some(i + 1);
-            let mut targets = branch_targets(function, *pc, inst);
-            let last = !targets.is_empty() || next.is_none_or(|next| begins[next]);
-            if last {
-                targets.extend(next);
-                for target in targets {
-                    if merge(&mut at_entry[target], &state.0) && !work.contains(&target) {
-                        work.push(target);
-                    }
-                }
+            for target in branch_targets(function, *pc, inst) {
+                reach(target, &state);
+            }
+            if ends_block(inst.op) {
                 break;
             }
         }
@@ -150,58 +179,83 @@ fn branch_targets(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst) -> Vec<
 }
 
 fn step(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut State) -> Result<(), VerifyError> {
+    let name = inst.op.info().name;
     let operands = || inst.op.info().operands.iter().zip(inst.args);
     for (operand, arg) in operands() {
-        if let Operand::Src(ty) = operand
-            && !state.holds(arg as u32, ty.units())
-        {
+        let Operand::Src(ty) = operand else { continue };
+        // `B32` is any value of that width; what a reference may be used for, see `effect`.
+        let holds = match ty {
+            Ty::B32 | Ty::Ref => state.holds_width(arg as u32, 1),
+            ty => state.holds(arg as u32, wide(ty.units())),
+        };
+        if !holds {
+            let bits = ty.units() * 32;
             return function.error(
                 pc,
-                format!(
-                    "`{}` reads {} from unit {arg}, which holds none on some path",
-                    inst.op.info().name,
-                    type_name(*ty)
-                ),
+                format!("`{name}` reads a value of {bits} bits from unit {arg}, which holds none on some path"),
             );
         }
     }
+    effect(function, pc, inst, state)?;
+    Ok(())
+}
+
+/// What an instruction leaves in the frame, and what references it may take.
+fn effect(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut State) -> Result<(), VerifyError> {
+    let args = inst.args;
+    let unit = |arg: i64| arg as u32;
+    let at = |state: &State, arg: i64| state.0[arg as usize];
+    let spaces = function.spaces;
+    let table = |index: i64| spaces.tables[index as usize].element;
+    let global = |index: i64| spaces.globals[index as usize].ty;
+    let wanted = |state: &State, arg: i64, ty: ValType| match state.holds(unit(arg), value(ty)) {
+        true => Ok(()),
+        false => function.error(
+            pc,
+            format!("`{}` wants a value of type {ty} in unit {arg}", inst.op.info().name),
+        ),
+    };
     match inst.op {
-        Op::Return if !state.holds_all(inst.args[1] as u32, &function.ty.results) => {
+        Op::Return if !state.holds(unit(args[1]), &values(&function.ty.results)) => {
             return function.error(pc, "`return` without results of the function's types");
         }
         Op::Call | Op::CallIndirect | Op::CallImport => {
             let ty = function.callee(pc, inst).expect("checked with the operands");
-            let base = inst.args[0] as u32;
+            let base = unit(args[0]);
             if base + ty.header() > function.frame {
                 return function.error(pc, "the callee's parameters or results lie outside of the frame");
             }
-            if !state.holds_all(base, &ty.params) {
+            if !state.holds(base, &values(&ty.params)) {
                 return function.error(pc, "a call without arguments of the callee's types");
             }
             state.write(base, &vec![Undefined; (function.frame - base) as usize]);
             state.write(base, &values(&ty.results));
         }
-        Op::Zero => state.write(inst.args[0] as u32, &vec![Zero; inst.args[1] as usize]),
-        Op::CopyRange => {
-            let (to, from, count) = (inst.args[0] as u32, inst.args[1] as usize, inst.args[2] as usize);
-            if to as usize > from && (to as usize) < from + count {
-                return function.error(pc, "`copy_range` would read what it has overwritten");
+        Op::Zero => state.write(unit(args[0]), &vec![Zero; args[1] as usize]),
+        Op::Const32 if args[1] == 0 => state.write(unit(args[0]), &[Zero]),
+        Op::Copy32 => state.write(unit(args[0]), &[at(state, args[1])]),
+        Op::Select32 => {
+            let selected = join(at(state, args[1]), at(state, args[2]));
+            if selected == Undefined {
+                return function.error(pc, "`select32` of values of different types");
             }
-            let copied = state.0[from..from + count].to_vec();
-            state.write(to, &copied);
-            // A copied half without its other half is no value.
-            let to = to as usize;
-            if count > 0 && state.0[to] == High {
-                state.0[to] = Undefined;
-            }
-            if count > 0 && state.0[to + count - 1] == Low {
-                state.0[to + count - 1] = Undefined;
-            }
+            state.write(unit(args[0]), &[selected]);
         }
+        Op::GlobalGet32 => state.write(unit(args[0]), value(global(args[1]))),
+        Op::GlobalSet32 => wanted(state, args[0], global(args[1]))?,
+        Op::TableGet => state.write(unit(args[0]), value(table(args[2]))),
+        Op::TableSet => wanted(state, args[1], table(args[2]))?,
+        Op::TableFill => wanted(state, args[1], table(args[3]))?,
+        Op::TableGrow => {
+            wanted(state, args[2], table(args[3]))?;
+            state.write(unit(args[0]), &[Whole]);
+        }
+        Op::RefFunc => state.write(unit(args[0]), &[FuncRef]),
+        Op::CopyRange => copy_range(function, pc, inst, state)?,
         _ => {
-            for (operand, arg) in operands() {
+            for (operand, arg) in inst.op.info().operands.iter().zip(args) {
                 if let Operand::Def(ty) = operand {
-                    state.write(arg as u32, value(ty.units()));
+                    state.write(unit(arg), wide(ty.units()));
                 }
             }
         }
@@ -209,9 +263,19 @@ fn step(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut State
     Ok(())
 }
 
-fn type_name(ty: Ty) -> String {
-    match ty.units() {
-        1 => "a 32-bit value".to_owned(),
-        _ => "a 64-bit value".to_owned(),
+fn copy_range(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut State) -> Result<(), VerifyError> {
+    let (to, from, count) = (inst.args[0] as usize, inst.args[1] as usize, inst.args[2] as usize);
+    if to > from && to < from + count {
+        return function.error(pc, "`copy_range` would read what it has overwritten");
     }
+    let copied = state.0[from..from + count].to_vec();
+    state.write(to as u32, &copied);
+    // A copied half without its other half is no value.
+    if count > 0 && state.0[to] == High {
+        state.0[to] = Undefined;
+    }
+    if count > 0 && state.0[to + count - 1] == Low {
+        state.0[to + count - 1] = Undefined;
+    }
+    Ok(())
 }

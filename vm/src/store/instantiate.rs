@@ -4,13 +4,14 @@ use std::sync::Arc;
 
 use gpu_run_bytecode::{ConstOp, ExternType, Limits, Program, SegmentMode, TrapKind, ValType};
 
-use super::{Extern, GlobalInfo, InstanceId, InstanceInfo, Store, StoreError};
+use super::{Extern, GlobalInfo, InstanceId, InstanceInfo, RunOptions, Sink, Store, StoreError};
 use crate::device::DeviceResult;
 use crate::layout::{self, Ptr};
 
 impl Store {
     /// Instantiates a verified program: links its imports, which `resolve` looks up by module and
-    /// name, lays out its parts, copies its active segments, and runs its start function.
+    /// name, lays out its parts, copies its active segments, and runs its start function on one
+    /// thread.
     ///
     /// # Errors
     ///
@@ -20,6 +21,8 @@ impl Store {
         &mut self,
         program: Arc<Program>,
         mut resolve: impl FnMut(&str, &str) -> Option<Extern>,
+        options: &RunOptions,
+        sink: &mut dyn Sink,
     ) -> Result<InstanceId, StoreError> {
         let meta = &program.meta;
         let mut info = InstanceInfo {
@@ -101,7 +104,7 @@ impl Store {
         self.copy_segments(id, &program, &elements)?;
         if let Some(start) = meta.start {
             let func = self.instance_infos[number as usize].funcs[start as usize];
-            self.run_start(func)?;
+            self.run_start(func, options, sink)?;
         }
         Ok(id)
     }

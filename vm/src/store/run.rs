@@ -13,7 +13,7 @@ use crate::fault::Fault;
 use crate::layout::{self, Control, Launch, Ptr, Record, Ring, Thread};
 
 /// A stream that the guest writes to.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[allow(missing_docs)]
 pub enum Stream {
     Stdout,
@@ -90,6 +90,8 @@ pub struct Outcome {
 }
 
 const RING_BYTES: u64 = 1 << 20;
+/// Bytes that are held back while a thread's record is open.
+const OPEN_BYTES: usize = 1 << 20;
 
 /// Memory that runs use again and again.
 pub(super) struct Buffers {
@@ -141,6 +143,7 @@ impl Buffers {
         let tail = device.allocate_pinned(64)?;
         let arena_bytes = limits.register_arena.next_multiple_of(layout::SEGMENT);
         let base = device.allocate(arena_bytes, "call frames")?;
+        let next = device.allocate(arena_bytes / layout::SEGMENT * 4, "call frames")?;
         Ok(Buffers {
             control,
             ring_bytes,
@@ -153,6 +156,7 @@ impl Buffers {
                 size: arena_bytes,
                 used: 0,
                 free: [0; 4],
+                next,
             },
             threads: Sized::new("threads"),
             globals: Sized::new("globals of threads"),
@@ -174,11 +178,7 @@ impl Store {
         sink: &mut dyn Sink,
     ) -> Result<Outcome, StoreError> {
         let ty = self.func_type(func).clone();
-        debug_assert!(
-            ty.params
-                .iter()
-                .eq(args.iter().map(|arg| arg.ty()).collect::<Vec<_>>().iter())
-        );
+        self.check_arguments(&ty, args)?;
         if self.fetch::<layout::Func>(self.funcs.ptr + func as u64 * 16)?.kind == layout::FUNC_NOTHING {
             // A host function that does nothing.
             let results = vec![Vec::new(); options.threads as usize];
@@ -212,13 +212,36 @@ impl Store {
     }
 
     /// Runs an instance's start function.
-    pub(super) fn run_start(&mut self, func: u32) -> Result<(), StoreError> {
-        let outcome = self.run(func, &[], &RunOptions::default(), &mut |_: Stream, _: u32, _: &[u8]| {})?;
-        match outcome.end {
+    pub(super) fn run_start(&mut self, func: u32, options: &RunOptions, sink: &mut dyn Sink) -> Result<(), StoreError> {
+        let options = RunOptions {
+            threads: 1,
+            ..options.clone()
+        };
+        match self.run(func, &[], &options, sink)?.end {
             End::Returned => Ok(()),
             End::Trapped(fault) => Err(StoreError::Trap(fault)),
             end => Err(StoreError::Ended(Box::new(end))),
         }
+    }
+
+    /// Checks that arguments are values of a function's parameter types.
+    fn check_arguments(&self, ty: &FuncType, args: &[Value]) -> Result<(), StoreError> {
+        let found: Vec<_> = args.iter().map(|arg| arg.ty()).collect();
+        let funcs = self.func_infos.len() as u32;
+        let forged = args
+            .iter()
+            .any(|arg| matches!(arg, Value::FuncRef(Some(index)) if *index >= funcs));
+        if found != ty.params || forged {
+            let found = FuncType {
+                params: found,
+                results: ty.results.clone(),
+            };
+            return Err(StoreError::Arguments {
+                wanted: ty.clone(),
+                found,
+            });
+        }
+        Ok(())
     }
 
     /// Writes the launch record and what it points to.
@@ -285,6 +308,7 @@ impl Store {
             results,
             home,
             wall_start: now.as_nanos() as u64,
+            clock_start: 0,
             thread_count: options.threads,
             lanes: plan.lanes,
             home_units: plan.home_units,
@@ -297,8 +321,8 @@ impl Store {
             stack_pointer,
             stack_top,
             stack_size: if options.threads > 1 { options.thread_stack } else { 0 },
-            live: options.threads,
             slice: plan.slice,
+            pad: 0,
         };
         // SAFETY: the store's buffers, sized above; no kernel runs. The pinned ones are written
         // through the host's pointers, to which the device has no access before the launch.
@@ -345,7 +369,7 @@ impl Store {
     }
 
     fn results(&mut self, ty: &FuncType, threads: u32) -> DeviceResult<Vec<Vec<Value>>> {
-        let mut units = vec![0u32; (threads * ty.result_units()) as usize];
+        let mut units = vec![0u32; threads as usize * ty.result_units() as usize];
         // SAFETY: the kernel has ended and wrote that many units.
         unsafe {
             self.device
@@ -414,7 +438,7 @@ struct Host<'r> {
     tail: PinnedMemory,
     taken: u64,
     /// Records that threads have begun.
-    open: HashMap<(u32, u32), Vec<u8>>,
+    open: HashMap<(u32, Stream), Vec<u8>>,
     deadline: Option<Instant>,
     interrupt: Option<Arc<AtomicBool>>,
     sink: &'r mut dyn Sink,
@@ -428,7 +452,8 @@ impl<'r> Host<'r> {
             tail: run.tail,
             taken: 0,
             open: HashMap::new(),
-            deadline: options.timeout.map(|timeout| Instant::now() + timeout),
+            // A time beyond what the clock can tell is no limit.
+            deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             interrupt: options.interrupt.clone(),
             sink,
         }
@@ -478,10 +503,11 @@ impl<'r> Host<'r> {
             .then_some(End::TimedOut)
     }
 
-    /// Takes the records that are complete; says whether there was one.
+    /// Takes the records that are complete, at most a ring's worth, so that the caller can look at
+    /// the clock now and then; says whether there was one.
     fn drain(&mut self) -> bool {
         let before = self.taken;
-        loop {
+        while self.taken - before < RING_BYTES {
             let at = self.taken % RING_BYTES;
             // SAFETY: records begin at multiples of 16 inside of the ring. Acquire pairs with the
             // release by which a lane publishes the record.
@@ -499,12 +525,7 @@ impl<'r> Host<'r> {
                 let text = unsafe {
                     std::slice::from_raw_parts(self.ring.host.add((at + header) as usize), record.len as usize)
                 };
-                let open = self.open.entry((record.thread, record.stream)).or_default();
-                open.extend_from_slice(text);
-                if kind == layout::RECORD_CLOSE {
-                    let open = std::mem::take(open);
-                    self.write(record.thread, record.stream, &open);
-                }
+                self.take(record, kind == layout::RECORD_CLOSE, text);
             }
             // SAFETY: as above. The bytes must be 0 before lanes may use them again.
             unsafe { std::ptr::write_bytes(self.ring.host.add(at as usize), 0, (header + padded) as usize) };
@@ -521,9 +542,21 @@ impl<'r> Host<'r> {
         took
     }
 
-    fn write(&mut self, thread: u32, stream: u32, bytes: &[u8]) {
-        let stream = if stream == 2 { Stream::Stderr } else { Stream::Stdout };
-        self.sink.write(stream, thread, bytes);
+    /// Adds text to a thread's open record, and writes the record when it is complete.
+    fn take(&mut self, record: Record, close: bool, text: &[u8]) {
+        let stream = if record.stream == 2 {
+            Stream::Stderr
+        } else {
+            Stream::Stdout
+        };
+        let key = (record.thread, stream);
+        let open = self.open.entry(key).or_default();
+        open.extend_from_slice(text);
+        // A record of any length is written in the end; a huge one in pieces.
+        if close || open.len() > OPEN_BYTES {
+            let text = self.open.remove(&key).unwrap_or_default();
+            self.sink.write(stream, record.thread, &text);
+        }
     }
 
     /// Writes what threads had begun to write when they were stopped.
@@ -531,7 +564,7 @@ impl<'r> Host<'r> {
         let mut open: Vec<_> = self.open.drain().filter(|(_, text)| !text.is_empty()).collect();
         open.sort();
         for ((thread, stream), text) in open {
-            self.write(thread, stream, &text);
+            self.sink.write(stream, thread, &text);
         }
         self.sink.flush();
     }

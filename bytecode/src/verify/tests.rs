@@ -97,3 +97,30 @@ fn a_zeroed_range_may_be_read_at_any_width() {
     ];
     assert_eq!(verify(&program(&body)), Ok(()));
 }
+
+/// A number used as a reference would let a program jump anywhere.
+#[test]
+fn refuses_numbers_as_references() {
+    let with_table = |body: &[Inst]| {
+        let mut program = program(body);
+        let limits = crate::program::Limits { min: 1, max: None };
+        let ty = TableType {
+            element: ValType::FuncRef,
+            limits,
+        };
+        program.meta.tables = vec![crate::program::Table { ty, init: vec![] }];
+        verify(&program)
+    };
+    let set = |value: Inst| {
+        [
+            Inst::new(Op::Const32, &[5, 0]),
+            value,
+            Inst::new(Op::TableSet, &[5, 6, 0]),
+            ret(),
+        ]
+    };
+    assert_eq!(with_table(&set(Inst::new(Op::RefFunc, &[6, 0]))), Ok(()));
+    assert_eq!(with_table(&set(Inst::new(Op::Const32, &[6, 0]))), Ok(()), "null");
+    let forged = with_table(&set(Inst::new(Op::Const32, &[6, 77]))).expect_err("must be refused");
+    assert!(forged.what.contains("funcref"), "{forged}");
+}

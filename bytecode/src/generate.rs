@@ -122,7 +122,7 @@ fn cases() -> String {
                 };
                 let function = function.trim_end_matches("_imm");
                 format!(
-                    "if ({negate}semantics::{function}({})) BRANCH((i16)slot(w, 3));",
+                    "BRANCH_IF({negate}semantics::{function}({}), (i16)slot(w, 3))",
                     args(0, n - 1)
                 )
             }
@@ -131,8 +131,12 @@ fn cases() -> String {
             Class::LoadFar(mem) => format!("LOAD_FAR({}, {})", mem_type(mem), width(info.operands[0])),
             Class::StoreFar(mem) => format!("STORE_FAR({}, {})", mem_type(mem), width(info.operands[1])),
         };
-        let step = if info.words() == 2 { "NEXT2;" } else { "NEXT;" };
-        _ = writeln!(out, "case OP_{name}: {{ {body} {step} }}");
+        let step = if info.class == Class::Branch {
+            String::new()
+        } else {
+            format!(" STEP({})", info.words())
+        };
+        _ = writeln!(out, "CASE({name}) {{ {body}{step} }}");
     }
     out
 }

@@ -128,8 +128,10 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     return in_bounds(at, len, size);
   };
 
-#define NEXT { pc += 1; continue; }
-#define NEXT2 { pc += 2; continue; }
+#define CASE(name) case OP_##name:
+#define STEP(words) { pc += words; continue; }
+#define NEXT STEP(1)
+#define NEXT2 STEP(2)
 #define TRAP(kind) { end_kind = END_Trap; end_value = (kind); goto ended; }
 #define YIELD goto waiting
 // Work of many bytes or elements counts like as many branches, so that the stop flag is seen in time.
@@ -140,6 +142,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   }
 #define DONE2 { pc += 2; if (--budget == 0) YIELD; continue; }
 #define BRANCH(distance) { pc += (i64)(i32)(distance); if (--budget == 0) YIELD; continue; }
+#define BRANCH_IF(condition, distance) { if (condition) BRANCH(distance); NEXT; }
 #define LOAD(T, width)                                                                             \
   u64 at = (u64)get32(slot(w, 2)) + slot(w, 3);                                                    \
   if (UNLIKELY(!fits(at, sizeof(T)))) TRAP(TRAP_MemoryOutOfBounds);                                \
@@ -175,24 +178,18 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     switch ((u16)w) {
 #include "generated/cases.inc"
 
-      case OP_trap: TRAP((TrapKind)slot(w, 1));
-      case OP_jump: BRANCH((i32)upper(w));
-      case OP_br_if: {
-        if (get32(slot(w, 1))) BRANCH((i32)upper(w));
-        NEXT;
-      }
-      case OP_br_unless: {
-        if (!get32(slot(w, 1))) BRANCH((i32)upper(w));
-        NEXT;
-      }
-      case OP_br_table: {
+      CASE(trap) TRAP((TrapKind)slot(w, 1));
+      CASE(jump) BRANCH((i32)upper(w));
+      CASE(br_if) { BRANCH_IF(get32(slot(w, 1)), upper(w)) }
+      CASE(br_unless) { BRANCH_IF(!get32(slot(w, 1)), upper(w)) }
+      CASE(br_table) {
         u32 last = upper(w) - 1;
         u32 index = get32(slot(w, 1));
         if (index > last) index = last;
         u64 pair = load_code(pc + 1 + index / 2);
         BRANCH((i32)(pair >> (index % 2 * 32)));
       }
-      case OP_return: {
+      CASE(return) {
         u32 h = slot(w, 1), from = slot(w, 2), count = slot(w, 3);
         for (u32 i = 0; i < count; i++) set32(i, get32(from + i));
         u32 back = get32(h + 1);
@@ -204,13 +201,13 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         depth--;
         continue;
       }
-      case OP_call: {
+      CASE(call) {
         call_base = slot(w, 1);
         target = pc + (i32)upper(w);
         return_pc = index_of(pc) + 1;
         goto call;
       }
-      case OP_call_indirect: {
+      CASE(call_indirect) {
         u64 x = second_word();
         const Table &table = *instance->tables[slot(w, 3)];
         u32 index = get32(slot(w, 2));
@@ -227,7 +224,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         call_instance = func.instance;
         goto bridge;
       }
-      case OP_call_import: {
+      CASE(call_import) {
         const Func &func = launch.funcs[instance->funcs[upper(w)]];
         if (func.kind == FUNC_Nothing) NEXT;
         call_base = slot(w, 1);
@@ -236,7 +233,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         call_instance = func.instance;
         goto bridge;
       }
-      case OP_bridge_return: {
+      CASE(bridge_return) {
         Place place = {registers, room, header, index_of(pc), instance_index};
         frames::cross_bridge(launch, thread, place, true);
         registers = place.registers;
@@ -249,45 +246,45 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         }
         continue;
       }
-      case OP_thread_end: {
+      CASE(thread_end) {
         for (u32 i = 0; i < launch.result_units; i++) launch.results[(u64)id * launch.result_units + i] = get32(i);
         thread.state = THREAD_Ended;
         return;
       }
 
-      case OP_copy_range: {
+      CASE(copy_range) {
         u32 to = slot(w, 1), from = slot(w, 2), count = slot(w, 3);
         for (u32 i = 0; i < count; i++) set32(to + i, get32(from + i));
         NEXT;
       }
-      case OP_zero: {
+      CASE(zero) {
         u32 to = slot(w, 1), count = slot(w, 2);
         for (u32 i = 0; i < count; i++) set32(to + i, 0);
         NEXT;
       }
-      case OP_const32: { set32(slot(w, 1), upper(w)); NEXT; }
-      case OP_const64_s: { set64(slot(w, 1), (u64)(i64)(i32)upper(w)); NEXT; }
-      case OP_const64: { set64(slot(w, 1), second_word()); NEXT2; }
-      case OP_global_get32: { set32(slot(w, 1), (u32)*global(upper(w))); NEXT; }
-      case OP_global_get64: { set64(slot(w, 1), *global(upper(w))); NEXT; }
-      case OP_global_set32: { *global(upper(w)) = get32(slot(w, 1)); NEXT; }
-      case OP_global_set64: { *global(upper(w)) = get64(slot(w, 1)); NEXT; }
-      case OP_stack_pointer_set: {
+      CASE(const32) { set32(slot(w, 1), upper(w)); NEXT; }
+      CASE(const64_s) { set64(slot(w, 1), (u64)(i64)(i32)upper(w)); NEXT; }
+      CASE(const64) { set64(slot(w, 1), second_word()); NEXT2; }
+      CASE(global_get32) { set32(slot(w, 1), (u32)*global(upper(w))); NEXT; }
+      CASE(global_get64) { set64(slot(w, 1), *global(upper(w))); NEXT; }
+      CASE(global_set32) { *global(upper(w)) = get32(slot(w, 1)); NEXT; }
+      CASE(global_set64) { *global(upper(w)) = get64(slot(w, 1)); NEXT; }
+      CASE(stack_pointer_set) {
         u32 value = get32(slot(w, 1));
         if (value < thread.stack_limit) TRAP(TRAP_ThreadStackOverflow);
         *global(upper(w)) = value;
         NEXT;
       }
 
-      case OP_memory_size: {
+      CASE(memory_size) {
         set32(slot(w, 1), (u32)(load_relaxed_device(&instance->memories[slot(w, 2)]->size) / PAGE));
         NEXT;
       }
-      case OP_memory_grow: {
+      CASE(memory_grow) {
         set32(slot(w, 1), memory_grow(*instance->memories[slot(w, 3)], get32(slot(w, 2))));
         NEXT;
       }
-      case OP_memory_copy: {
+      CASE(memory_copy) {
         u64 x = second_word();
         Memory &to = *instance->memories[slot(x, 0)], &from = *instance->memories[slot(x, 1)];
         u64 to_at = get32(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
@@ -297,7 +294,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         CHARGE(len);
         DONE2;
       }
-      case OP_memory_fill: {
+      CASE(memory_fill) {
         Memory &m = *instance->memories[slot(second_word(), 0)];
         u64 at = get32(slot(w, 1)), len = get32(slot(w, 3));
         if (!in_bounds(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);
@@ -305,7 +302,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         CHARGE(len);
         DONE2;
       }
-      case OP_memory_init: {
+      CASE(memory_init) {
         u64 x = second_word();
         Memory &to = *instance->memories[slot(x, 0)];
         const DataSegment &from = instance->data[upper(x)];
@@ -316,38 +313,38 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         CHARGE(len);
         DONE2;
       }
-      case OP_data_drop: { store_relaxed_device(&instance->data[upper(w)].len, 0ull); NEXT; }
+      CASE(data_drop) { store_relaxed_device(&instance->data[upper(w)].len, 0ull); NEXT; }
 
-      case OP_table_get: {
+      CASE(table_get) {
         const Table &table = *instance->tables[slot(w, 3)];
         u32 index = get32(slot(w, 2));
         if (!table_range(table, index, 1)) TRAP(TRAP_TableOutOfBounds);
         set32(slot(w, 1), load_relaxed_device(&table.elements[index]));
         NEXT;
       }
-      case OP_table_set: {
+      CASE(table_set) {
         Table &table = *instance->tables[slot(w, 3)];
         u32 index = get32(slot(w, 1));
         if (!table_range(table, index, 1)) TRAP(TRAP_TableOutOfBounds);
         store_relaxed_device(&table.elements[index], get32(slot(w, 2)));
         NEXT;
       }
-      case OP_table_size: { set32(slot(w, 1), load_relaxed_device(&instance->tables[slot(w, 2)]->size)); NEXT; }
-      case OP_table_grow: {
+      CASE(table_size) { set32(slot(w, 1), load_relaxed_device(&instance->tables[slot(w, 2)]->size)); NEXT; }
+      CASE(table_grow) {
         Table &table = *instance->tables[slot(second_word(), 0)];
         u32 count = get32(slot(w, 2));
         set32(slot(w, 1), table_grow(launch, table, count, get32(slot(w, 3))));
         CHARGE(count);
         DONE2;
       }
-      case OP_table_fill: {
+      CASE(table_fill) {
         Table &table = *instance->tables[slot(second_word(), 0)];
         u32 count = get32(slot(w, 3));
         if (!table_fill(launch, table, get32(slot(w, 1)), get32(slot(w, 2)), count)) TRAP(TRAP_TableOutOfBounds);
         CHARGE(count);
         DONE2;
       }
-      case OP_table_copy: {
+      CASE(table_copy) {
         u64 x = second_word();
         Table &to = *instance->tables[slot(x, 0)], &from = *instance->tables[slot(x, 1)];
         u32 count = get32(slot(w, 3));
@@ -355,7 +352,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         CHARGE(count);
         DONE2;
       }
-      case OP_table_init: {
+      CASE(table_init) {
         u64 x = second_word();
         Table &to = *instance->tables[slot(x, 0)];
         const ElemSegment &from = instance->elems[upper(x)];
@@ -364,31 +361,31 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         CHARGE(count);
         DONE2;
       }
-      case OP_elem_drop: { store_relaxed_device(&instance->elems[upper(w)].len, 0ull); NEXT; }
-      case OP_ref_func: { set32(slot(w, 1), instance->funcs[upper(w)] + 1); NEXT; }
+      CASE(elem_drop) { store_relaxed_device(&instance->elems[upper(w)].len, 0ull); NEXT; }
+      CASE(ref_func) { set32(slot(w, 1), instance->funcs[upper(w)] + 1); NEXT; }
 
-      case OP_gid: { set32(slot(w, 1), id); NEXT; }
-      case OP_thread_count: { set32(slot(w, 1), launch.thread_count); NEXT; }
-      case OP_time: { set64(slot(w, 1), clock_ns()); NEXT; }
-      case OP_wall_time: { set64(slot(w, 1), launch.wall_start + (clock_ns() - launch.clock_start)); NEXT; }
-      case OP_sleep: {
+      CASE(gid) { set32(slot(w, 1), id); NEXT; }
+      CASE(thread_count) { set32(slot(w, 1), launch.thread_count); NEXT; }
+      CASE(time) { set64(slot(w, 1), clock_ns()); NEXT; }
+      CASE(wall_time) { set64(slot(w, 1), launch.wall_start + (clock_ns() - launch.clock_start)); NEXT; }
+      CASE(sleep) {
         u64 now = clock_ns(), length = get64(slot(w, 1));
         thread.wake = length < ~0ull - now ? now + length : ~0ull;
         thread.state = THREAD_Sleeping;
         pc += 1;
         goto waiting;
       }
-      case OP_exit: {
+      CASE(exit) {
         end_kind = END_Exit;
         end_value = get32(slot(w, 1));
         goto ended;
       }
-      case OP_panic_exit: {
+      CASE(panic_exit) {
         end_kind = END_Panic;
         end_value = 0;
         goto ended;
       }
-      case OP_memcmp: {
+      CASE(memcmp) {
         u64 a = get32(slot(w, 2)), b = get32(slot(w, 3)), len = get32(slot(second_word(), 0));
         if (!fits(a, len) || !fits(b, len)) TRAP(TRAP_MemoryOutOfBounds);
         set32(slot(w, 1), bulk_compare(launch, base, a, b, len));
@@ -400,22 +397,22 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   if (!fits(at, 4)) TRAP(TRAP_MemoryOutOfBounds);                                                  \
   if (at % 4) TRAP(TRAP_UnalignedAtomic);                                                          \
   u32 *p = (u32 *)(base + at);
-      case OP_atomic_add: {
+      CASE(atomic_add) {
         ATOMIC_ADDRESS(slot(w, 2));
         set32(slot(w, 1), fetch_add_seq_cst_system(p, get32(slot(w, 3))));
         NEXT;
       }
-      case OP_atomic_inc: {
+      CASE(atomic_inc) {
         ATOMIC_ADDRESS(slot(w, 2));
         set32(slot(w, 1), fetch_add_seq_cst_system(p, 1u));
         NEXT;
       }
-      case OP_atomic_dec: {
+      CASE(atomic_dec) {
         ATOMIC_ADDRESS(slot(w, 2));
         set32(slot(w, 1), fetch_add_seq_cst_system(p, ~0u));
         NEXT;
       }
-      case OP_atomic_cas: {
+      CASE(atomic_cas) {
         ATOMIC_ADDRESS(slot(w, 2));
         u32 found = get32(slot(w, 3));
         compare_exchange_seq_cst_system(p, found, get32(slot(second_word(), 0)));
@@ -423,13 +420,13 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         NEXT2;
       }
 
-      case OP_alloc: {
+      CASE(alloc) {
         u32 address;
         HEAP(heap::allocate(*memory, get32(slot(w, 2)), get32(slot(w, 3)), address));
         set32(slot(w, 1), address);
         NEXT;
       }
-      case OP_alloc_zero: {
+      CASE(alloc_zero) {
         u32 address, len = get32(slot(w, 2));
         HEAP(heap::allocate(*memory, len, get32(slot(w, 3)), address));
         if (address) bulk_fill(launch, base, address, 0, len);
@@ -437,11 +434,11 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         CHARGE(len);
         NEXT;
       }
-      case OP_dealloc: {
+      CASE(dealloc) {
         HEAP(heap::release(*memory, get32(slot(w, 1)), get32(slot(w, 2)), get32(slot(w, 3))));
         NEXT;
       }
-      case OP_realloc: {
+      CASE(realloc) {
         u64 x = second_word();
         u32 old = get32(slot(w, 2)), old_len = get32(slot(w, 3)), align = get32(slot(x, 0)), len = get32(slot(x, 1));
         heap::Class from = heap::class_of(memory->heap, old_len, align);
@@ -459,7 +456,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         NEXT2;
       }
 
-      case OP_print: {
+      CASE(print) {
         u32 from = get32(slot(w, 2)), len = get32(slot(w, 3));
         if (!fits(from, len)) TRAP(TRAP_MemoryOutOfBounds);
         u64 done = thread.progress;
@@ -473,11 +470,13 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         if (done < len) BRANCH(0);
         NEXT;
       }
-      case OP_print_end: {
+      CASE(print_end) {
         if (!output::append(*launch.ring, RECORD_Close, id, get32(slot(w, 1)), nullptr, 0)) YIELD;
         NEXT;
       }
 
+      // The head of a function is read by calls only.
+      CASE(enter)
       default: TRAP(TRAP_BadOpcode);
     }
 
@@ -536,6 +535,9 @@ waiting:
   thread.depth = depth;
   thread.instance = instance_index;
 
+#undef CASE
+#undef STEP
+#undef BRANCH_IF
 #undef NEXT
 #undef NEXT2
 #undef CHARGE

@@ -64,238 +64,238 @@ enum Op : unsigned short {
   OP_atomic_inc = 0x083,  // a = u32 at b, then add 1 to it; sequentially consistent
   OP_atomic_dec = 0x084,  // a = u32 at b, then subtract 1 from it; sequentially consistent
   OP_atomic_cas = 0x085,  // a = u32 at b; if it was c it becomes d; sequentially consistent
-  OP_i32_add = 0x100,  // a = b + c
-  OP_i32_sub = 0x101,  // a = b - c
-  OP_i32_mul = 0x102,  // a = b * c
-  OP_i32_and = 0x103,  // a = b & c
-  OP_i32_or = 0x104,  // a = b | c
-  OP_i32_xor = 0x105,  // a = b ^ c
-  OP_i32_shl = 0x106,  // a = b << c
-  OP_i32_shr_s = 0x107,  // a = b >> c, signed
-  OP_i32_shr_u = 0x108,  // a = b >> c, unsigned
-  OP_i32_rotl = 0x109,  // a = b rotated left by c
-  OP_i32_rotr = 0x10a,  // a = b rotated right by c
-  OP_i32_div_s = 0x10b,  // a = b / c, signed; traps if c is 0 or on overflow
-  OP_i32_div_u = 0x10c,  // a = b / c, unsigned; traps if c is 0
-  OP_i32_rem_s = 0x10d,  // a = b % c, signed; traps if c is 0
-  OP_i32_rem_u = 0x10e,  // a = b % c, unsigned; traps if c is 0
-  OP_i32_add_imm = 0x10f,  // a = b + c
-  OP_i32_mul_imm = 0x110,  // a = b * c
-  OP_i32_and_imm = 0x111,  // a = b & c
-  OP_i32_or_imm = 0x112,  // a = b | c
-  OP_i32_xor_imm = 0x113,  // a = b ^ c
-  OP_i32_shl_imm = 0x114,  // a = b << c
-  OP_i32_shr_s_imm = 0x115,  // a = b >> c, signed
-  OP_i32_shr_u_imm = 0x116,  // a = b >> c, unsigned
-  OP_i32_rotl_imm = 0x117,  // a = b rotated left by c
-  OP_i32_clz = 0x118,  // a = leading zero bits of b
-  OP_i32_ctz = 0x119,  // a = trailing zero bits of b
-  OP_i32_popcnt = 0x11a,  // a = one bits of b
-  OP_i32_eqz = 0x11b,  // a = b == 0
-  OP_i32_extend8_s = 0x11c,  // a = low 8 bits of b, sign extended
-  OP_i32_extend16_s = 0x11d,  // a = low 16 bits of b, sign extended
-  OP_i32_eq = 0x11e,  // a = b == c
-  OP_i32_ne = 0x11f,  // a = b != c
-  OP_i32_lt_s = 0x120,  // a = b < c, signed
-  OP_i32_lt_u = 0x121,  // a = b < c, unsigned
-  OP_i32_le_s = 0x122,  // a = b <= c, signed
-  OP_i32_le_u = 0x123,  // a = b <= c, unsigned
-  OP_i32_eq_imm = 0x124,  // a = b == c
-  OP_i32_ne_imm = 0x125,  // a = b != c
-  OP_i32_lt_s_imm = 0x126,  // a = b < c, signed
-  OP_i32_lt_u_imm = 0x127,  // a = b < c, unsigned
-  OP_i32_gt_s_imm = 0x128,  // a = b > c, signed
-  OP_i32_gt_u_imm = 0x129,  // a = b > c, unsigned
-  OP_i32_shl1_add = 0x12a,  // a = (b << 1) + c
-  OP_i32_shl2_add = 0x12b,  // a = (b << 2) + c
-  OP_i32_shl3_add = 0x12c,  // a = (b << 3) + c
-  OP_i32_shl4_add = 0x12d,  // a = (b << 4) + c
-  OP_i64_add = 0x140,  // a = b + c
-  OP_i64_sub = 0x141,  // a = b - c
-  OP_i64_mul = 0x142,  // a = b * c
-  OP_i64_and = 0x143,  // a = b & c
-  OP_i64_or = 0x144,  // a = b | c
-  OP_i64_xor = 0x145,  // a = b ^ c
-  OP_i64_shl = 0x146,  // a = b << c
-  OP_i64_shr_s = 0x147,  // a = b >> c, signed
-  OP_i64_shr_u = 0x148,  // a = b >> c, unsigned
-  OP_i64_rotl = 0x149,  // a = b rotated left by c
-  OP_i64_rotr = 0x14a,  // a = b rotated right by c
-  OP_i64_div_s = 0x14b,  // a = b / c, signed; traps if c is 0 or on overflow
-  OP_i64_div_u = 0x14c,  // a = b / c, unsigned; traps if c is 0
-  OP_i64_rem_s = 0x14d,  // a = b % c, signed; traps if c is 0
-  OP_i64_rem_u = 0x14e,  // a = b % c, unsigned; traps if c is 0
-  OP_i64_add_imm = 0x14f,  // a = b + c
-  OP_i64_mul_imm = 0x150,  // a = b * c
-  OP_i64_and_imm = 0x151,  // a = b & c
-  OP_i64_or_imm = 0x152,  // a = b | c
-  OP_i64_xor_imm = 0x153,  // a = b ^ c
-  OP_i64_shl_imm = 0x154,  // a = b << c
-  OP_i64_shr_s_imm = 0x155,  // a = b >> c, signed
-  OP_i64_shr_u_imm = 0x156,  // a = b >> c, unsigned
-  OP_i64_rotl_imm = 0x157,  // a = b rotated left by c
-  OP_i64_clz = 0x158,  // a = leading zero bits of b
-  OP_i64_ctz = 0x159,  // a = trailing zero bits of b
-  OP_i64_popcnt = 0x15a,  // a = one bits of b
-  OP_i64_eqz = 0x15b,  // a = b == 0
-  OP_i64_extend8_s = 0x15c,  // a = low 8 bits of b, sign extended
-  OP_i64_extend16_s = 0x15d,  // a = low 16 bits of b, sign extended
-  OP_i64_extend32_s = 0x15e,  // a = low 32 bits of b, sign extended
-  OP_i64_eq = 0x15f,  // a = b == c
-  OP_i64_ne = 0x160,  // a = b != c
-  OP_i64_lt_s = 0x161,  // a = b < c, signed
-  OP_i64_lt_u = 0x162,  // a = b < c, unsigned
-  OP_i64_le_s = 0x163,  // a = b <= c, signed
-  OP_i64_le_u = 0x164,  // a = b <= c, unsigned
-  OP_i64_eq_imm = 0x165,  // a = b == c
-  OP_i64_ne_imm = 0x166,  // a = b != c
-  OP_i64_lt_s_imm = 0x167,  // a = b < c, signed
-  OP_i64_lt_u_imm = 0x168,  // a = b < c, unsigned
-  OP_i64_gt_s_imm = 0x169,  // a = b > c, signed
-  OP_i64_gt_u_imm = 0x16a,  // a = b > c, unsigned
-  OP_f32_add = 0x180,  // a = b + c
-  OP_f32_sub = 0x181,  // a = b - c
-  OP_f32_mul = 0x182,  // a = b * c
-  OP_f32_div = 0x183,  // a = b / c
-  OP_f32_min = 0x184,  // a = minimum of b and c
-  OP_f32_max = 0x185,  // a = maximum of b and c
-  OP_f32_copysign = 0x186,  // a = b with the sign of c
-  OP_f32_abs = 0x187,  // a = b without its sign
-  OP_f32_neg = 0x188,  // a = b with its sign changed
-  OP_f32_ceil = 0x189,  // a = b rounded up
-  OP_f32_floor = 0x18a,  // a = b rounded down
-  OP_f32_trunc = 0x18b,  // a = b rounded to zero
-  OP_f32_nearest = 0x18c,  // a = b rounded to nearest even
-  OP_f32_sqrt = 0x18d,  // a = square root of b
-  OP_f32_eq = 0x18e,  // a = b == c
-  OP_f32_ne = 0x18f,  // a = b != c
-  OP_f32_lt = 0x190,  // a = b < c
-  OP_f32_le = 0x191,  // a = b <= c
-  OP_f64_add = 0x1a0,  // a = b + c
-  OP_f64_sub = 0x1a1,  // a = b - c
-  OP_f64_mul = 0x1a2,  // a = b * c
-  OP_f64_div = 0x1a3,  // a = b / c
-  OP_f64_min = 0x1a4,  // a = minimum of b and c
-  OP_f64_max = 0x1a5,  // a = maximum of b and c
-  OP_f64_copysign = 0x1a6,  // a = b with the sign of c
-  OP_f64_abs = 0x1a7,  // a = b without its sign
-  OP_f64_neg = 0x1a8,  // a = b with its sign changed
-  OP_f64_ceil = 0x1a9,  // a = b rounded up
-  OP_f64_floor = 0x1aa,  // a = b rounded down
-  OP_f64_trunc = 0x1ab,  // a = b rounded to zero
-  OP_f64_nearest = 0x1ac,  // a = b rounded to nearest even
-  OP_f64_sqrt = 0x1ad,  // a = square root of b
-  OP_f64_eq = 0x1ae,  // a = b == c
-  OP_f64_ne = 0x1af,  // a = b != c
-  OP_f64_lt = 0x1b0,  // a = b < c
-  OP_f64_le = 0x1b1,  // a = b <= c
-  OP_i32_wrap_i64 = 0x1c0,  // a = low 32 bits of b
-  OP_i64_extend_i32_s = 0x1c1,  // a = b, sign extended
-  OP_i64_extend_i32_u = 0x1c2,  // a = b, zero extended
-  OP_i32_trunc_f32_s = 0x1c3,  // a = b truncated; traps if NaN or out of range
-  OP_i32_trunc_f32_u = 0x1c4,  // a = b truncated; traps if NaN or out of range
-  OP_i32_trunc_f64_s = 0x1c5,  // a = b truncated; traps if NaN or out of range
-  OP_i32_trunc_f64_u = 0x1c6,  // a = b truncated; traps if NaN or out of range
-  OP_i64_trunc_f32_s = 0x1c7,  // a = b truncated; traps if NaN or out of range
-  OP_i64_trunc_f32_u = 0x1c8,  // a = b truncated; traps if NaN or out of range
-  OP_i64_trunc_f64_s = 0x1c9,  // a = b truncated; traps if NaN or out of range
-  OP_i64_trunc_f64_u = 0x1ca,  // a = b truncated; traps if NaN or out of range
-  OP_i32_trunc_sat_f32_s = 0x1cb,  // a = b truncated and saturated; 0 if NaN
-  OP_i32_trunc_sat_f32_u = 0x1cc,  // a = b truncated and saturated; 0 if NaN
-  OP_i32_trunc_sat_f64_s = 0x1cd,  // a = b truncated and saturated; 0 if NaN
-  OP_i32_trunc_sat_f64_u = 0x1ce,  // a = b truncated and saturated; 0 if NaN
-  OP_i64_trunc_sat_f32_s = 0x1cf,  // a = b truncated and saturated; 0 if NaN
-  OP_i64_trunc_sat_f32_u = 0x1d0,  // a = b truncated and saturated; 0 if NaN
-  OP_i64_trunc_sat_f64_s = 0x1d1,  // a = b truncated and saturated; 0 if NaN
-  OP_i64_trunc_sat_f64_u = 0x1d2,  // a = b truncated and saturated; 0 if NaN
-  OP_f32_convert_i32_s = 0x1d3,  // a = b converted, signed
-  OP_f32_convert_i32_u = 0x1d4,  // a = b converted, unsigned
-  OP_f32_convert_i64_s = 0x1d5,  // a = b converted, signed
-  OP_f32_convert_i64_u = 0x1d6,  // a = b converted, unsigned
-  OP_f64_convert_i32_s = 0x1d7,  // a = b converted, signed
-  OP_f64_convert_i32_u = 0x1d8,  // a = b converted, unsigned
-  OP_f64_convert_i64_s = 0x1d9,  // a = b converted, signed
-  OP_f64_convert_i64_u = 0x1da,  // a = b converted, unsigned
-  OP_f32_demote_f64 = 0x1db,  // a = b rounded to f32
-  OP_f64_promote_f32 = 0x1dc,  // a = b as f64
-  OP_load32 = 0x200,  // a = 32-bit value at b + c
-  OP_i32_load8_s = 0x201,  // a = 8-bit signed value at b + c
-  OP_i32_load8_u = 0x202,  // a = 8-bit unsigned value at b + c
-  OP_i32_load16_s = 0x203,  // a = 16-bit signed value at b + c
-  OP_i32_load16_u = 0x204,  // a = 16-bit unsigned value at b + c
-  OP_load64 = 0x205,  // a = 64-bit value at b + c
-  OP_i64_load8_s = 0x206,  // a = 8-bit signed value at b + c
-  OP_i64_load8_u = 0x207,  // a = 8-bit unsigned value at b + c
-  OP_i64_load16_s = 0x208,  // a = 16-bit signed value at b + c
-  OP_i64_load16_u = 0x209,  // a = 16-bit unsigned value at b + c
-  OP_i64_load32_s = 0x20a,  // a = 32-bit signed value at b + c
-  OP_i64_load32_u = 0x20b,  // a = 32-bit value at b + c
-  OP_store32 = 0x20c,  // 32-bit value at a + c = b
-  OP_i32_store8 = 0x20d,  // 8-bit value at a + c = b
-  OP_i32_store16 = 0x20e,  // 16-bit value at a + c = b
-  OP_store64 = 0x20f,  // 64-bit value at a + c = b
-  OP_i64_store8 = 0x210,  // 8-bit value at a + c = b
-  OP_i64_store16 = 0x211,  // 16-bit value at a + c = b
-  OP_i64_store32 = 0x212,  // 32-bit value at a + c = b
-  OP_load32_far = 0x220,  // a = 32-bit value at b + d in memory c
-  OP_i32_load8_s_far = 0x221,  // a = 8-bit signed value at b + d in memory c
-  OP_i32_load8_u_far = 0x222,  // a = 8-bit unsigned value at b + d in memory c
-  OP_i32_load16_s_far = 0x223,  // a = 16-bit signed value at b + d in memory c
-  OP_i32_load16_u_far = 0x224,  // a = 16-bit unsigned value at b + d in memory c
-  OP_load64_far = 0x225,  // a = 64-bit value at b + d in memory c
-  OP_i64_load8_s_far = 0x226,  // a = 8-bit signed value at b + d in memory c
-  OP_i64_load8_u_far = 0x227,  // a = 8-bit unsigned value at b + d in memory c
-  OP_i64_load16_s_far = 0x228,  // a = 16-bit signed value at b + d in memory c
-  OP_i64_load16_u_far = 0x229,  // a = 16-bit unsigned value at b + d in memory c
-  OP_i64_load32_s_far = 0x22a,  // a = 32-bit signed value at b + d in memory c
-  OP_i64_load32_u_far = 0x22b,  // a = 32-bit value at b + d in memory c
-  OP_store32_far = 0x22c,  // 32-bit value at a + d in memory c = b
-  OP_i32_store8_far = 0x22d,  // 8-bit value at a + d in memory c = b
-  OP_i32_store16_far = 0x22e,  // 16-bit value at a + d in memory c = b
-  OP_store64_far = 0x22f,  // 64-bit value at a + d in memory c = b
-  OP_i64_store8_far = 0x230,  // 8-bit value at a + d in memory c = b
-  OP_i64_store16_far = 0x231,  // 16-bit value at a + d in memory c = b
-  OP_i64_store32_far = 0x232,  // 32-bit value at a + d in memory c = b
-  OP_br_i32_eq = 0x240,  // if a == b: pc += c
-  OP_br_i32_ne = 0x241,  // if a != b: pc += c
-  OP_br_i32_lt_s = 0x242,  // if a < b, signed: pc += c
-  OP_br_i32_lt_u = 0x243,  // if a < b, unsigned: pc += c
-  OP_br_i32_le_s = 0x244,  // if a <= b, signed: pc += c
-  OP_br_i32_le_u = 0x245,  // if a <= b, unsigned: pc += c
-  OP_br_i32_eq_imm = 0x246,  // if a == b: pc += c
-  OP_br_i32_ne_imm = 0x247,  // if a != b: pc += c
-  OP_br_i32_lt_s_imm = 0x248,  // if a < b, signed: pc += c
-  OP_br_i32_lt_u_imm = 0x249,  // if a < b, unsigned: pc += c
-  OP_br_i32_gt_s_imm = 0x24a,  // if a > b, signed: pc += c
-  OP_br_i32_gt_u_imm = 0x24b,  // if a > b, unsigned: pc += c
-  OP_br_i64_eq = 0x24c,  // if a == b: pc += c
-  OP_br_i64_ne = 0x24d,  // if a != b: pc += c
-  OP_br_i64_lt_s = 0x24e,  // if a < b, signed: pc += c
-  OP_br_i64_lt_u = 0x24f,  // if a < b, unsigned: pc += c
-  OP_br_i64_le_s = 0x250,  // if a <= b, signed: pc += c
-  OP_br_i64_le_u = 0x251,  // if a <= b, unsigned: pc += c
-  OP_br_i64_eq_imm = 0x252,  // if a == b: pc += c
-  OP_br_i64_ne_imm = 0x253,  // if a != b: pc += c
-  OP_br_i64_lt_s_imm = 0x254,  // if a < b, signed: pc += c
-  OP_br_i64_lt_u_imm = 0x255,  // if a < b, unsigned: pc += c
-  OP_br_i64_gt_s_imm = 0x256,  // if a > b, signed: pc += c
-  OP_br_i64_gt_u_imm = 0x257,  // if a > b, unsigned: pc += c
-  OP_br_f32_eq = 0x258,  // if a == b: pc += c
-  OP_br_f32_ne = 0x259,  // if a != b: pc += c
-  OP_br_f32_lt = 0x25a,  // if a < b: pc += c
-  OP_br_f32_le = 0x25b,  // if a <= b: pc += c
-  OP_br_not_f32_lt = 0x25c,  // unless a < b: pc += c
-  OP_br_not_f32_le = 0x25d,  // unless a <= b: pc += c
-  OP_br_f64_eq = 0x25e,  // if a == b: pc += c
-  OP_br_f64_ne = 0x25f,  // if a != b: pc += c
-  OP_br_f64_lt = 0x260,  // if a < b: pc += c
-  OP_br_f64_le = 0x261,  // if a <= b: pc += c
-  OP_br_not_f64_lt = 0x262,  // unless a < b: pc += c
-  OP_br_not_f64_le = 0x263,  // unless a <= b: pc += c
-  OP_br_bits = 0x264,  // if a & b != 0: pc += c
-  OP_br_no_bits = 0x265,  // if a & b == 0: pc += c
-  OP_br_bits_imm = 0x266,  // if a & b != 0: pc += c
-  OP_br_no_bits_imm = 0x267,  // if a & b == 0: pc += c
+  OP_i32_add = 0x090,  // a = b + c
+  OP_i32_sub = 0x091,  // a = b - c
+  OP_i32_mul = 0x092,  // a = b * c
+  OP_i32_and = 0x093,  // a = b & c
+  OP_i32_or = 0x094,  // a = b | c
+  OP_i32_xor = 0x095,  // a = b ^ c
+  OP_i32_shl = 0x096,  // a = b << c
+  OP_i32_shr_s = 0x097,  // a = b >> c, signed
+  OP_i32_shr_u = 0x098,  // a = b >> c, unsigned
+  OP_i32_rotl = 0x099,  // a = b rotated left by c
+  OP_i32_rotr = 0x09a,  // a = b rotated right by c
+  OP_i32_div_s = 0x09b,  // a = b / c, signed; traps if c is 0 or on overflow
+  OP_i32_div_u = 0x09c,  // a = b / c, unsigned; traps if c is 0
+  OP_i32_rem_s = 0x09d,  // a = b % c, signed; traps if c is 0
+  OP_i32_rem_u = 0x09e,  // a = b % c, unsigned; traps if c is 0
+  OP_i32_add_imm = 0x09f,  // a = b + c
+  OP_i32_mul_imm = 0x0a0,  // a = b * c
+  OP_i32_and_imm = 0x0a1,  // a = b & c
+  OP_i32_or_imm = 0x0a2,  // a = b | c
+  OP_i32_xor_imm = 0x0a3,  // a = b ^ c
+  OP_i32_shl_imm = 0x0a4,  // a = b << c
+  OP_i32_shr_s_imm = 0x0a5,  // a = b >> c, signed
+  OP_i32_shr_u_imm = 0x0a6,  // a = b >> c, unsigned
+  OP_i32_rotl_imm = 0x0a7,  // a = b rotated left by c
+  OP_i32_clz = 0x0a8,  // a = leading zero bits of b
+  OP_i32_ctz = 0x0a9,  // a = trailing zero bits of b
+  OP_i32_popcnt = 0x0aa,  // a = one bits of b
+  OP_i32_eqz = 0x0ab,  // a = b == 0
+  OP_i32_extend8_s = 0x0ac,  // a = low 8 bits of b, sign extended
+  OP_i32_extend16_s = 0x0ad,  // a = low 16 bits of b, sign extended
+  OP_i32_eq = 0x0ae,  // a = b == c
+  OP_i32_ne = 0x0af,  // a = b != c
+  OP_i32_lt_s = 0x0b0,  // a = b < c, signed
+  OP_i32_lt_u = 0x0b1,  // a = b < c, unsigned
+  OP_i32_le_s = 0x0b2,  // a = b <= c, signed
+  OP_i32_le_u = 0x0b3,  // a = b <= c, unsigned
+  OP_i32_eq_imm = 0x0b4,  // a = b == c
+  OP_i32_ne_imm = 0x0b5,  // a = b != c
+  OP_i32_lt_s_imm = 0x0b6,  // a = b < c, signed
+  OP_i32_lt_u_imm = 0x0b7,  // a = b < c, unsigned
+  OP_i32_gt_s_imm = 0x0b8,  // a = b > c, signed
+  OP_i32_gt_u_imm = 0x0b9,  // a = b > c, unsigned
+  OP_i32_shl1_add = 0x0ba,  // a = (b << 1) + c
+  OP_i32_shl2_add = 0x0bb,  // a = (b << 2) + c
+  OP_i32_shl3_add = 0x0bc,  // a = (b << 3) + c
+  OP_i32_shl4_add = 0x0bd,  // a = (b << 4) + c
+  OP_i64_add = 0x0c0,  // a = b + c
+  OP_i64_sub = 0x0c1,  // a = b - c
+  OP_i64_mul = 0x0c2,  // a = b * c
+  OP_i64_and = 0x0c3,  // a = b & c
+  OP_i64_or = 0x0c4,  // a = b | c
+  OP_i64_xor = 0x0c5,  // a = b ^ c
+  OP_i64_shl = 0x0c6,  // a = b << c
+  OP_i64_shr_s = 0x0c7,  // a = b >> c, signed
+  OP_i64_shr_u = 0x0c8,  // a = b >> c, unsigned
+  OP_i64_rotl = 0x0c9,  // a = b rotated left by c
+  OP_i64_rotr = 0x0ca,  // a = b rotated right by c
+  OP_i64_div_s = 0x0cb,  // a = b / c, signed; traps if c is 0 or on overflow
+  OP_i64_div_u = 0x0cc,  // a = b / c, unsigned; traps if c is 0
+  OP_i64_rem_s = 0x0cd,  // a = b % c, signed; traps if c is 0
+  OP_i64_rem_u = 0x0ce,  // a = b % c, unsigned; traps if c is 0
+  OP_i64_add_imm = 0x0cf,  // a = b + c
+  OP_i64_mul_imm = 0x0d0,  // a = b * c
+  OP_i64_and_imm = 0x0d1,  // a = b & c
+  OP_i64_or_imm = 0x0d2,  // a = b | c
+  OP_i64_xor_imm = 0x0d3,  // a = b ^ c
+  OP_i64_shl_imm = 0x0d4,  // a = b << c
+  OP_i64_shr_s_imm = 0x0d5,  // a = b >> c, signed
+  OP_i64_shr_u_imm = 0x0d6,  // a = b >> c, unsigned
+  OP_i64_rotl_imm = 0x0d7,  // a = b rotated left by c
+  OP_i64_clz = 0x0d8,  // a = leading zero bits of b
+  OP_i64_ctz = 0x0d9,  // a = trailing zero bits of b
+  OP_i64_popcnt = 0x0da,  // a = one bits of b
+  OP_i64_eqz = 0x0db,  // a = b == 0
+  OP_i64_extend8_s = 0x0dc,  // a = low 8 bits of b, sign extended
+  OP_i64_extend16_s = 0x0dd,  // a = low 16 bits of b, sign extended
+  OP_i64_extend32_s = 0x0de,  // a = low 32 bits of b, sign extended
+  OP_i64_eq = 0x0df,  // a = b == c
+  OP_i64_ne = 0x0e0,  // a = b != c
+  OP_i64_lt_s = 0x0e1,  // a = b < c, signed
+  OP_i64_lt_u = 0x0e2,  // a = b < c, unsigned
+  OP_i64_le_s = 0x0e3,  // a = b <= c, signed
+  OP_i64_le_u = 0x0e4,  // a = b <= c, unsigned
+  OP_i64_eq_imm = 0x0e5,  // a = b == c
+  OP_i64_ne_imm = 0x0e6,  // a = b != c
+  OP_i64_lt_s_imm = 0x0e7,  // a = b < c, signed
+  OP_i64_lt_u_imm = 0x0e8,  // a = b < c, unsigned
+  OP_i64_gt_s_imm = 0x0e9,  // a = b > c, signed
+  OP_i64_gt_u_imm = 0x0ea,  // a = b > c, unsigned
+  OP_f32_add = 0x0f0,  // a = b + c
+  OP_f32_sub = 0x0f1,  // a = b - c
+  OP_f32_mul = 0x0f2,  // a = b * c
+  OP_f32_div = 0x0f3,  // a = b / c
+  OP_f32_min = 0x0f4,  // a = minimum of b and c
+  OP_f32_max = 0x0f5,  // a = maximum of b and c
+  OP_f32_copysign = 0x0f6,  // a = b with the sign of c
+  OP_f32_abs = 0x0f7,  // a = b without its sign
+  OP_f32_neg = 0x0f8,  // a = b with its sign changed
+  OP_f32_ceil = 0x0f9,  // a = b rounded up
+  OP_f32_floor = 0x0fa,  // a = b rounded down
+  OP_f32_trunc = 0x0fb,  // a = b rounded to zero
+  OP_f32_nearest = 0x0fc,  // a = b rounded to nearest even
+  OP_f32_sqrt = 0x0fd,  // a = square root of b
+  OP_f32_eq = 0x0fe,  // a = b == c
+  OP_f32_ne = 0x0ff,  // a = b != c
+  OP_f32_lt = 0x100,  // a = b < c
+  OP_f32_le = 0x101,  // a = b <= c
+  OP_f64_add = 0x108,  // a = b + c
+  OP_f64_sub = 0x109,  // a = b - c
+  OP_f64_mul = 0x10a,  // a = b * c
+  OP_f64_div = 0x10b,  // a = b / c
+  OP_f64_min = 0x10c,  // a = minimum of b and c
+  OP_f64_max = 0x10d,  // a = maximum of b and c
+  OP_f64_copysign = 0x10e,  // a = b with the sign of c
+  OP_f64_abs = 0x10f,  // a = b without its sign
+  OP_f64_neg = 0x110,  // a = b with its sign changed
+  OP_f64_ceil = 0x111,  // a = b rounded up
+  OP_f64_floor = 0x112,  // a = b rounded down
+  OP_f64_trunc = 0x113,  // a = b rounded to zero
+  OP_f64_nearest = 0x114,  // a = b rounded to nearest even
+  OP_f64_sqrt = 0x115,  // a = square root of b
+  OP_f64_eq = 0x116,  // a = b == c
+  OP_f64_ne = 0x117,  // a = b != c
+  OP_f64_lt = 0x118,  // a = b < c
+  OP_f64_le = 0x119,  // a = b <= c
+  OP_i32_wrap_i64 = 0x120,  // a = low 32 bits of b
+  OP_i64_extend_i32_s = 0x121,  // a = b, sign extended
+  OP_i64_extend_i32_u = 0x122,  // a = b, zero extended
+  OP_i32_trunc_f32_s = 0x123,  // a = b truncated; traps if NaN or out of range
+  OP_i32_trunc_f32_u = 0x124,  // a = b truncated; traps if NaN or out of range
+  OP_i32_trunc_f64_s = 0x125,  // a = b truncated; traps if NaN or out of range
+  OP_i32_trunc_f64_u = 0x126,  // a = b truncated; traps if NaN or out of range
+  OP_i64_trunc_f32_s = 0x127,  // a = b truncated; traps if NaN or out of range
+  OP_i64_trunc_f32_u = 0x128,  // a = b truncated; traps if NaN or out of range
+  OP_i64_trunc_f64_s = 0x129,  // a = b truncated; traps if NaN or out of range
+  OP_i64_trunc_f64_u = 0x12a,  // a = b truncated; traps if NaN or out of range
+  OP_i32_trunc_sat_f32_s = 0x12b,  // a = b truncated and saturated; 0 if NaN
+  OP_i32_trunc_sat_f32_u = 0x12c,  // a = b truncated and saturated; 0 if NaN
+  OP_i32_trunc_sat_f64_s = 0x12d,  // a = b truncated and saturated; 0 if NaN
+  OP_i32_trunc_sat_f64_u = 0x12e,  // a = b truncated and saturated; 0 if NaN
+  OP_i64_trunc_sat_f32_s = 0x12f,  // a = b truncated and saturated; 0 if NaN
+  OP_i64_trunc_sat_f32_u = 0x130,  // a = b truncated and saturated; 0 if NaN
+  OP_i64_trunc_sat_f64_s = 0x131,  // a = b truncated and saturated; 0 if NaN
+  OP_i64_trunc_sat_f64_u = 0x132,  // a = b truncated and saturated; 0 if NaN
+  OP_f32_convert_i32_s = 0x133,  // a = b converted, signed
+  OP_f32_convert_i32_u = 0x134,  // a = b converted, unsigned
+  OP_f32_convert_i64_s = 0x135,  // a = b converted, signed
+  OP_f32_convert_i64_u = 0x136,  // a = b converted, unsigned
+  OP_f64_convert_i32_s = 0x137,  // a = b converted, signed
+  OP_f64_convert_i32_u = 0x138,  // a = b converted, unsigned
+  OP_f64_convert_i64_s = 0x139,  // a = b converted, signed
+  OP_f64_convert_i64_u = 0x13a,  // a = b converted, unsigned
+  OP_f32_demote_f64 = 0x13b,  // a = b rounded to f32
+  OP_f64_promote_f32 = 0x13c,  // a = b as f64
+  OP_load32 = 0x140,  // a = 32-bit value at b + c
+  OP_i32_load8_s = 0x141,  // a = 8-bit signed value at b + c
+  OP_i32_load8_u = 0x142,  // a = 8-bit unsigned value at b + c
+  OP_i32_load16_s = 0x143,  // a = 16-bit signed value at b + c
+  OP_i32_load16_u = 0x144,  // a = 16-bit unsigned value at b + c
+  OP_load64 = 0x145,  // a = 64-bit value at b + c
+  OP_i64_load8_s = 0x146,  // a = 8-bit signed value at b + c
+  OP_i64_load8_u = 0x147,  // a = 8-bit unsigned value at b + c
+  OP_i64_load16_s = 0x148,  // a = 16-bit signed value at b + c
+  OP_i64_load16_u = 0x149,  // a = 16-bit unsigned value at b + c
+  OP_i64_load32_s = 0x14a,  // a = 32-bit signed value at b + c
+  OP_i64_load32_u = 0x14b,  // a = 32-bit value at b + c
+  OP_store32 = 0x14c,  // 32-bit value at a + c = b
+  OP_i32_store8 = 0x14d,  // 8-bit value at a + c = b
+  OP_i32_store16 = 0x14e,  // 16-bit value at a + c = b
+  OP_store64 = 0x14f,  // 64-bit value at a + c = b
+  OP_i64_store8 = 0x150,  // 8-bit value at a + c = b
+  OP_i64_store16 = 0x151,  // 16-bit value at a + c = b
+  OP_i64_store32 = 0x152,  // 32-bit value at a + c = b
+  OP_load32_far = 0x158,  // a = 32-bit value at b + d in memory c
+  OP_i32_load8_s_far = 0x159,  // a = 8-bit signed value at b + d in memory c
+  OP_i32_load8_u_far = 0x15a,  // a = 8-bit unsigned value at b + d in memory c
+  OP_i32_load16_s_far = 0x15b,  // a = 16-bit signed value at b + d in memory c
+  OP_i32_load16_u_far = 0x15c,  // a = 16-bit unsigned value at b + d in memory c
+  OP_load64_far = 0x15d,  // a = 64-bit value at b + d in memory c
+  OP_i64_load8_s_far = 0x15e,  // a = 8-bit signed value at b + d in memory c
+  OP_i64_load8_u_far = 0x15f,  // a = 8-bit unsigned value at b + d in memory c
+  OP_i64_load16_s_far = 0x160,  // a = 16-bit signed value at b + d in memory c
+  OP_i64_load16_u_far = 0x161,  // a = 16-bit unsigned value at b + d in memory c
+  OP_i64_load32_s_far = 0x162,  // a = 32-bit signed value at b + d in memory c
+  OP_i64_load32_u_far = 0x163,  // a = 32-bit value at b + d in memory c
+  OP_store32_far = 0x164,  // 32-bit value at a + d in memory c = b
+  OP_i32_store8_far = 0x165,  // 8-bit value at a + d in memory c = b
+  OP_i32_store16_far = 0x166,  // 16-bit value at a + d in memory c = b
+  OP_store64_far = 0x167,  // 64-bit value at a + d in memory c = b
+  OP_i64_store8_far = 0x168,  // 8-bit value at a + d in memory c = b
+  OP_i64_store16_far = 0x169,  // 16-bit value at a + d in memory c = b
+  OP_i64_store32_far = 0x16a,  // 32-bit value at a + d in memory c = b
+  OP_br_i32_eq = 0x170,  // if a == b: pc += c
+  OP_br_i32_ne = 0x171,  // if a != b: pc += c
+  OP_br_i32_lt_s = 0x172,  // if a < b, signed: pc += c
+  OP_br_i32_lt_u = 0x173,  // if a < b, unsigned: pc += c
+  OP_br_i32_le_s = 0x174,  // if a <= b, signed: pc += c
+  OP_br_i32_le_u = 0x175,  // if a <= b, unsigned: pc += c
+  OP_br_i32_eq_imm = 0x176,  // if a == b: pc += c
+  OP_br_i32_ne_imm = 0x177,  // if a != b: pc += c
+  OP_br_i32_lt_s_imm = 0x178,  // if a < b, signed: pc += c
+  OP_br_i32_lt_u_imm = 0x179,  // if a < b, unsigned: pc += c
+  OP_br_i32_gt_s_imm = 0x17a,  // if a > b, signed: pc += c
+  OP_br_i32_gt_u_imm = 0x17b,  // if a > b, unsigned: pc += c
+  OP_br_i64_eq = 0x17c,  // if a == b: pc += c
+  OP_br_i64_ne = 0x17d,  // if a != b: pc += c
+  OP_br_i64_lt_s = 0x17e,  // if a < b, signed: pc += c
+  OP_br_i64_lt_u = 0x17f,  // if a < b, unsigned: pc += c
+  OP_br_i64_le_s = 0x180,  // if a <= b, signed: pc += c
+  OP_br_i64_le_u = 0x181,  // if a <= b, unsigned: pc += c
+  OP_br_i64_eq_imm = 0x182,  // if a == b: pc += c
+  OP_br_i64_ne_imm = 0x183,  // if a != b: pc += c
+  OP_br_i64_lt_s_imm = 0x184,  // if a < b, signed: pc += c
+  OP_br_i64_lt_u_imm = 0x185,  // if a < b, unsigned: pc += c
+  OP_br_i64_gt_s_imm = 0x186,  // if a > b, signed: pc += c
+  OP_br_i64_gt_u_imm = 0x187,  // if a > b, unsigned: pc += c
+  OP_br_f32_eq = 0x188,  // if a == b: pc += c
+  OP_br_f32_ne = 0x189,  // if a != b: pc += c
+  OP_br_f32_lt = 0x18a,  // if a < b: pc += c
+  OP_br_f32_le = 0x18b,  // if a <= b: pc += c
+  OP_br_not_f32_lt = 0x18c,  // unless a < b: pc += c
+  OP_br_not_f32_le = 0x18d,  // unless a <= b: pc += c
+  OP_br_f64_eq = 0x18e,  // if a == b: pc += c
+  OP_br_f64_ne = 0x18f,  // if a != b: pc += c
+  OP_br_f64_lt = 0x190,  // if a < b: pc += c
+  OP_br_f64_le = 0x191,  // if a <= b: pc += c
+  OP_br_not_f64_lt = 0x192,  // unless a < b: pc += c
+  OP_br_not_f64_le = 0x193,  // unless a <= b: pc += c
+  OP_br_bits = 0x194,  // if a & b != 0: pc += c
+  OP_br_no_bits = 0x195,  // if a & b == 0: pc += c
+  OP_br_bits_imm = 0x196,  // if a & b != 0: pc += c
+  OP_br_no_bits_imm = 0x197,  // if a & b == 0: pc += c
 };
 
 enum TrapKind : unsigned short {

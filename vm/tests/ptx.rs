@@ -1,0 +1,54 @@
+//! What the checked-in PTX must hold whatever the compiler did.
+
+const PTX: &str = include_str!("../kernel/generated/kernel.ptx");
+
+fn instructions(name: &str) -> Vec<&str> {
+    let lines = PTX.lines().flat_map(|line| line.split(';')).map(str::trim);
+    lines.filter(|line| line.starts_with(name)).collect()
+}
+
+/// The compiler may drop order and scope of atomics; see `platform.h`.
+#[test]
+fn atomics_have_order_and_scope() {
+    let atomics = instructions("atom.");
+    assert!(!atomics.is_empty());
+    for atomic in atomics {
+        let spelled = atomic.starts_with("atom.acq_rel.gpu.") || atomic.starts_with("atom.acq_rel.sys.");
+        assert!(spelled, "{atomic}");
+    }
+    // A reduction is an atomic whose result the compiler thought unused: it would be relaxed.
+    assert_eq!(instructions("red."), [] as [&str; 0]);
+    for wanted in [
+        "atom.acq_rel.gpu.cas.b64",
+        "atom.acq_rel.gpu.cas.b32",
+        "atom.acq_rel.sys.cas.b32",
+        "atom.acq_rel.sys.add.u32",
+        "ld.acquire.sys.b64",
+        "ld.relaxed.sys.b32",
+        "ld.acquire.gpu.b64",
+        "st.release.sys.b32",
+        "st.release.gpu.b32",
+        "fence.sc.sys",
+    ] {
+        assert!(!instructions(wanted).is_empty(), "no {wanted}");
+    }
+}
+
+/// Floats are wasm's: rounded to nearest, never contracted, denormals kept.
+#[test]
+fn floats_are_exact() {
+    assert_eq!(instructions("fma."), [] as [&str; 0]);
+    let arithmetic = ["add", "sub", "mul", "div", "sqrt"].map(|op| [format!("{op}.rn.f32"), format!("{op}.rn.f64")]);
+    for name in arithmetic.iter().flatten() {
+        assert!(!instructions(name).is_empty(), "no {name}");
+    }
+    for line in PTX.lines().filter(|line| line.contains(".f32") || line.contains(".f64")) {
+        assert!(!line.contains(".ftz") && !line.contains(".approx") && !line.contains(".full"), "{line}");
+    }
+}
+
+/// One dispatch: the switch is a single jump table.
+#[test]
+fn the_switch_is_one_jump_table() {
+    assert_eq!(instructions("brx.idx").len(), 1);
+}

@@ -43,6 +43,7 @@ fn main() {
             refuses("no-such-file.wasm", &["cannot read the module", "no-such-file.wasm"])
         }),
         Trial::test("refuses/main_on_many_threads", main_on_many_threads),
+        Trial::test("refuses/arguments_of_a_program", arguments_of_a_program),
         Trial::test("refuses/damaged_program", damaged_program),
         Trial::test("translate/program_runs_as_its_module", program_runs_as_its_module),
         Trial::test("translate/stages_are_fast", translation_times_are_reported),
@@ -76,6 +77,12 @@ fn main() {
             add(
                 format!("invoke/{module}/{name}"),
                 Box::new(move || invoke(device, module, name, args, expected)),
+            );
+        }
+        for profile in ["release", "debug"] {
+            add(
+                format!("stack_overflow_is_named/{profile}"),
+                Box::new(move || stack_overflow(device, profile)),
             );
         }
         for name in ["print", "open_record", "copy", "compare", "table"] {
@@ -203,6 +210,16 @@ fn refuses(file: &str, parts: &[&str]) -> Tested {
         )?;
     }
     expect(!stderr.contains("panicked"), "no panic", &output)
+}
+
+fn arguments_of_a_program() -> Tested {
+    let output = run(["--device", "cpu", &wasm("release", "hello"), "--thread", "4"]);
+    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+    expect(
+        text(&output.stderr).contains("unexpected argument `--thread`"),
+        "the message must name it",
+        &output,
+    )
 }
 
 fn main_on_many_threads() -> Tested {
@@ -515,6 +532,17 @@ fn run_ms(output: &Output) -> Result<f64, Failed> {
         .ok_or("no statistics")?;
     let stats: serde_json::Value = serde_json::from_str(stats)?;
     Ok(stats["run_ms"].as_f64().ok_or("no run_ms")?)
+}
+
+/// Whether frames or the stack in linear memory run out first, the message says stack.
+fn stack_overflow(device: &str, profile: &str) -> Tested {
+    let output = run(["--device", device, &wasm(profile, "stack_overflow")]);
+    let stderr = text(&output.stderr);
+    expect(
+        stderr.contains("stack overflow") || stderr.contains("call stack exhausted"),
+        "the message must say why",
+        &output,
+    )
 }
 
 fn forged_heap(device: &str) -> Tested {

@@ -558,10 +558,40 @@ table! {
     0x195 BrNoBits "br_no_bits" [I32, I32, R16] Branch "if a & b == 0: pc += c";
     0x196 BrBitsImm "br_bits_imm" [I32, S16, R16] Branch "if a & b != 0: pc += c";
     0x197 BrNoBitsImm "br_no_bits_imm" [I32, S16, R16] Branch "if a & b == 0: pc += c";
+
+    // Common pairs as one instruction, with a second word
+    0x198 I32ShlXor "i32.shl_xor" [DI32, I32, S16, I32] Pure "a = (b << c) ^ d";
+    0x199 I32ShrUXor "i32.shr_u_xor" [DI32, I32, S16, I32] Pure "a = (b >> c, unsigned) ^ d";
+    0x19a I32ShlOr "i32.shl_or" [DI32, I32, S16, I32] Pure "a = (b << c) | d";
+    0x19b I32RotlXor "i32.rotl_xor" [DI32, I32, S16, I32] Pure "a = (b rotated left by c) ^ d";
+    0x19c I32ShrUAnd "i32.shr_u_and" [DI32, I32, S16, S16] Pure "a = (b >> c, unsigned) & d";
+    0x19d I32MulAdd "i32.mul_add" [DI32, I32, I32, I32] Pure "a = b * c + d";
+    0x19e I32AddAdd "i32.add_add" [DI32, I32, I32, I32] Pure "a = b + c + d";
+    0x19f I32AndXor "i32.and_xor" [DI32, I32, I32, I32] Pure "a = (b & c) ^ d";
+    0x1a0 I32XorXor "i32.xor_xor" [DI32, I32, I32, I32] Pure "a = b ^ c ^ d";
+    0x1a1 I64ShlXor "i64.shl_xor" [DI64, I64, S16, I64] Pure "a = (b << c) ^ d";
+    0x1a2 I64ShrUXor "i64.shr_u_xor" [DI64, I64, S16, I64] Pure "a = (b >> c, unsigned) ^ d";
+    0x1a3 I64ShlOr "i64.shl_or" [DI64, I64, S16, I64] Pure "a = (b << c) | d";
+    0x1a4 I64RotlXor "i64.rotl_xor" [DI64, I64, S16, I64] Pure "a = (b rotated left by c) ^ d";
+    0x1a5 I64ShrUAnd "i64.shr_u_and" [DI64, I64, S16, S16] Pure "a = (b >> c, unsigned) & d";
+    0x1a6 I64MulAdd "i64.mul_add" [DI64, I64, I64, I64] Pure "a = b * c + d";
+    0x1a7 I64AddAdd "i64.add_add" [DI64, I64, I64, I64] Pure "a = b + c + d";
+    0x1a8 I64AndXor "i64.and_xor" [DI64, I64, I64, I64] Pure "a = (b & c) ^ d";
+    0x1a9 I64XorXor "i64.xor_xor" [DI64, I64, I64, I64] Pure "a = b ^ c ^ d";
+    0x1aa F32MulAdd "f32.mul_add" [DF32, F32, F32, F32] Pure "a = b * c + d, rounded twice";
+    0x1ab F32MulSub "f32.mul_sub" [DF32, F32, F32, F32] Pure "a = b * c - d, rounded twice";
+    0x1ac F32SubMul "f32.sub_mul" [DF32, F32, F32, F32] Pure "a = d - b * c, rounded twice";
+    0x1ad F64MulAdd "f64.mul_add" [DF64, F64, F64, F64] Pure "a = b * c + d, rounded twice";
+    0x1ae F64MulSub "f64.mul_sub" [DF64, F64, F64, F64] Pure "a = b * c - d, rounded twice";
+    0x1af F64SubMul "f64.sub_mul" [DF64, F64, F64, F64] Pure "a = d - b * c, rounded twice";
+    0x1b0 BrI32AddNe "br_i32.add_ne" [DI32, I32, S16, I32, R16] Control "a = b + c; if a != d: pc += e";
+    0x1b1 BrI32AddLtS "br_i32.add_lt_s" [DI32, I32, S16, I32, R16] Control "a = b + c; if a < d, signed: pc += e";
+    0x1b2 BrI32AddLtU "br_i32.add_lt_u" [DI32, I32, S16, I32, R16] Control "a = b + c; if a < d, unsigned: pc += e";
+    0x1b3 BrI32AddNeImm "br_i32.add_ne_imm" [DI32, I32, S16, S16, R16] Control "a = b + c; if a != d: pc += e";
 }
 
 /// The numbers are kept close together, because the kernel has a jump table over them.
-const MAX_NUMBER: usize = 0x19f;
+const MAX_NUMBER: usize = 0x1bf;
 
 /// For each number, 1 + the row that has it, or 0.
 const ROW_OF_NUMBER: [u16; MAX_NUMBER + 1] = {
@@ -654,7 +684,7 @@ traps! {
     8 IntegerOverflow "integer overflow";
     9 InvalidConversion "invalid conversion to integer";
     10 StackOverflow "call stack exhausted";
-    11 ThreadStackOverflow "the thread's stack in linear memory is exhausted";
+    11 ThreadStackOverflow "stack overflow: the thread's stack in linear memory is exhausted";
     12 HeapCorrupted "the heap holds or was given an impossible address: a block was used after it was freed, or freed with another size or address than its own";
     13 BadOpcode "opcode unknown to this kernel";
     14 OutOfRegisterMemory "no device memory left for call frames";

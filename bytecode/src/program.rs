@@ -245,7 +245,7 @@ pub struct Element {
 /// A defined function.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Function {
-    /// Index into [`Program::types`].
+    /// Index into [`Meta::types`].
     pub ty: u32,
     /// Word index of its `enter`.
     pub start: u32,
@@ -262,14 +262,14 @@ pub struct SourcePlace {
     pub pc: u32,
     /// Offset in the wasm file, or `u32::MAX` for code that a pass made.
     pub offset: u32,
-    /// Index into [`Program::inline_sites`], or `u32::MAX`.
+    /// Index into [`Meta::inline_sites`], or `u32::MAX`.
     pub site: u32,
 }
 
 /// An inlined call.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct InlineSite {
-    /// Index into [`Program::names`] of the function that was inlined.
+    /// Index into [`Meta::names`] of the function that was inlined.
     pub callee_name: u32,
     /// Offset of the replaced call in the wasm file.
     pub call_offset: u32,

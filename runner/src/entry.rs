@@ -78,6 +78,12 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
             show,
         });
     }
+    if let Some(arg) = args.args.first() {
+        let message = format!("unexpected argument `{arg}`: programs get no arguments in this version");
+        return Err(Report::new(message)
+            .at(place)
+            .help("options of gpu-run come before the first argument: see `gpu-run run --help`"));
+    }
     let kernels: Vec<_> = program
         .meta
         .exports

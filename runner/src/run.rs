@@ -143,10 +143,7 @@ fn notes(args: &RunArgs, translation: &Translation) {
             eprintln!("gpu-run: {}: {}", pattern.pattern, pattern.found.join(", "));
         }
         let inlines = &translation.inlines;
-        eprintln!(
-            "gpu-run: {} calls inlined",
-            inlines.inlined_calls + inlines.moved_functions
-        );
+        eprintln!("gpu-run: {} calls inlined", inlines.inlined_calls);
         eprintln!(
             "gpu-run: {} words of bytecode in {:.1} ms",
             translation.program.code.len(),

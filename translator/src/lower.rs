@@ -2,7 +2,8 @@
 //!
 //! `function` walks a function's instructions with an emulated operand `stack` whose entries may
 //! still be locals or constants, so that only computing instructions are emitted; `control` does
-//! blocks and branches; `ops` says which opcode an instruction becomes; `branch` fuses comparisons
+//! blocks and branches; `ops` says which opcode an instruction becomes, `pairs` which
+//! two become one; `branch` fuses comparisons
 //! with branches; `locals` finds the locals that must be zeroed; `emit` writes words and fixes
 //! branch distances.
 
@@ -13,6 +14,7 @@ mod emit;
 mod function;
 mod locals;
 mod ops;
+mod pairs;
 mod stack;
 
 pub use declarations::{GPU_MODULE, gpu_signature};

@@ -255,12 +255,15 @@ fn absent(pattern: &'static str) -> PatternReport {
     }
 }
 
-/// Whether rustc made the module.
+/// Whether rustc made the module. One that was stripped of its `producers` section too still exports
+/// what rustc's linker does.
 fn is_rust(module: &Module<'_>) -> bool {
-    module
+    let named = module
         .producers
         .iter()
-        .any(|(_, name, _)| name == "Rust" || name == "rustc")
+        .any(|(_, name, _)| name == "Rust" || name == "rustc");
+    let exports = |name| module.exports.iter().any(|export| export.name == name);
+    named || exports("main") && exports("__heap_base") && exports("__data_end")
 }
 
 fn replace(module: &mut Module<'_>, funcs: &[usize], code: impl Fn() -> code::Code) {

@@ -17,7 +17,15 @@ fn rewriting_emits_opcodes_of_the_table() {
     for (name, params, results) in GPU_OPS {
         let info = Op::gpu_op(name).unwrap_or_else(|| panic!("no opcode is named {name}"));
         let signature = gpu_signature(info);
-        assert_eq!(signature.params, params.iter().map(val_type).collect::<Vec<_>>(), "{name}");
-        assert_eq!(signature.results, results.iter().map(val_type).collect::<Vec<_>>(), "{name}");
+        assert_eq!(
+            signature.params,
+            params.iter().map(val_type).collect::<Vec<_>>(),
+            "{name}"
+        );
+        assert_eq!(
+            signature.results,
+            results.iter().map(val_type).collect::<Vec<_>>(),
+            "{name}"
+        );
     }
 }

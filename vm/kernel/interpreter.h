@@ -182,6 +182,16 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       CASE(jump) BRANCH((i32)upper(w));
       CASE(br_if) { BRANCH_IF(get32(slot(w, 1)), upper(w)) }
       CASE(br_unless) { BRANCH_IF(!get32(slot(w, 1)), upper(w)) }
+#define ADD_AND_BRANCH(compare, limit)                                                             \
+  u64 x = second_word();                                                                           \
+  u32 sum = get32(slot(w, 2)) + (u32)(i32)(i16)slot(w, 3);                                         \
+  set32(slot(w, 1), sum);                                                                          \
+  if (semantics::compare(sum, limit)) BRANCH((i16)slot(x, 1));                                     \
+  NEXT2;
+      CASE(br_i32_add_ne) { ADD_AND_BRANCH(i32_ne, get32(slot(x, 0))) }
+      CASE(br_i32_add_lt_s) { ADD_AND_BRANCH(i32_lt_s, get32(slot(x, 0))) }
+      CASE(br_i32_add_lt_u) { ADD_AND_BRANCH(i32_lt_u, get32(slot(x, 0))) }
+      CASE(br_i32_add_ne_imm) { ADD_AND_BRANCH(i32_ne, (u32)(i32)(i16)slot(x, 0)) }
       CASE(br_table) {
         u32 last = upper(w) - 1;
         u32 index = get32(slot(w, 1));
@@ -271,7 +281,9 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       CASE(global_set64) { *global(upper(w)) = get64(slot(w, 1)); NEXT; }
       CASE(stack_pointer_set) {
         u32 value = get32(slot(w, 1));
-        if (value < thread.stack_limit) TRAP(TRAP_ThreadStackOverflow);
+        // Compiled code subtracts from the pointer without a test: below 0 it comes out beyond the
+        // memory's end.
+        if (value < thread.stack_limit || !fits(value, 0)) TRAP(TRAP_ThreadStackOverflow);
         *global(upper(w)) = value;
         NEXT;
       }
@@ -552,6 +564,7 @@ waiting:
 #undef STORE_FAR
 #undef HEAP
 #undef ATOMIC_ADDRESS
+#undef ADD_AND_BRANCH
 }
 
 }  // namespace gpu_run

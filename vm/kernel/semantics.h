@@ -170,6 +170,28 @@ PURE u64 f64_convert_i32_u(u32 a) { return from_f64((double)a); }
 PURE u64 f64_convert_i64_s(u64 a) { return from_f64((double)(i64)a); }
 PURE u64 f64_convert_i64_u(u64 a) { return from_f64((double)a); }
 
+// Pairs. Floats are rounded after each operation: the compilers contract nothing.
+#define INTEGER_PAIRS(t, T)                                                                        \
+  PURE T t##_shl_xor(T a, T b, T c) { return t##_shl(a, b) ^ c; }                                  \
+  PURE T t##_shr_u_xor(T a, T b, T c) { return t##_shr_u(a, b) ^ c; }                              \
+  PURE T t##_shl_or(T a, T b, T c) { return t##_shl(a, b) | c; }                                   \
+  PURE T t##_rotl_xor(T a, T b, T c) { return t##_rotl(a, b) ^ c; }                                \
+  PURE T t##_shr_u_and(T a, T b, T c) { return t##_shr_u(a, b) & c; }                              \
+  PURE T t##_mul_add(T a, T b, T c) { return a * b + c; }                                          \
+  PURE T t##_add_add(T a, T b, T c) { return a + b + c; }                                          \
+  PURE T t##_and_xor(T a, T b, T c) { return (a & b) ^ c; }                                        \
+  PURE T t##_xor_xor(T a, T b, T c) { return a ^ b ^ c; }
+INTEGER_PAIRS(i32, u32)
+INTEGER_PAIRS(i64, u64)
+#undef INTEGER_PAIRS
+#define FLOAT_PAIRS(f, U)                                                                          \
+  PURE U f##_mul_add(U a, U b, U c) { return from_##f(to_##f(a) * to_##f(b) + to_##f(c)); }        \
+  PURE U f##_mul_sub(U a, U b, U c) { return from_##f(to_##f(a) * to_##f(b) - to_##f(c)); }        \
+  PURE U f##_sub_mul(U a, U b, U c) { return from_##f(to_##f(c) - to_##f(a) * to_##f(b)); }
+FLOAT_PAIRS(f32, u32)
+FLOAT_PAIRS(f64, u64)
+#undef FLOAT_PAIRS
+
 #undef PURE
 
 }  // namespace semantics

@@ -42,8 +42,14 @@ fn floats_are_exact() {
     for name in arithmetic.iter().flatten() {
         assert!(!instructions(name).is_empty(), "no {name}");
     }
-    for line in PTX.lines().filter(|line| line.contains(".f32") || line.contains(".f64")) {
-        assert!(!line.contains(".ftz") && !line.contains(".approx") && !line.contains(".full"), "{line}");
+    for line in PTX
+        .lines()
+        .filter(|line| line.contains(".f32") || line.contains(".f64"))
+    {
+        assert!(
+            !line.contains(".ftz") && !line.contains(".approx") && !line.contains(".full"),
+            "{line}"
+        );
     }
 }
 

@@ -130,3 +130,18 @@ pub(super) fn negated(inst: &Inst) -> Option<Inst> {
     let [to, a, b, ..] = inst.args;
     Some(Inst::new(op, &if swap { [to, b, a] } else { [to, a, b] }))
 }
+
+/// The addition of a constant and the branch on its sum as one instruction: the end of a loop.
+pub(super) fn after_step(step: &Inst, branch: &Inst) -> Option<Inst> {
+    let sum = step.args[0];
+    let (op, limit) = match (branch.op, branch.args[0], branch.args[1]) {
+        (Op::BrIf, a, _) if a == sum => (Op::BrI32AddNeImm, 0),
+        (Op::BrI32NeImm, a, limit) if a == sum => (Op::BrI32AddNeImm, limit),
+        (Op::BrI32Ne, a, b) if a == sum && b != sum => (Op::BrI32AddNe, b),
+        (Op::BrI32Ne, a, b) if b == sum && a != sum => (Op::BrI32AddNe, a),
+        (Op::BrI32LtS, a, b) if a == sum && b != sum => (Op::BrI32AddLtS, b),
+        (Op::BrI32LtU, a, b) if a == sum && b != sum => (Op::BrI32AddLtU, b),
+        _ => return None,
+    };
+    Some(Inst::new(op, &[sum, step.args[1], step.args[2], limit, 0]))
+}

@@ -18,8 +18,8 @@ struct Fixup {
 }
 
 enum FixupPlace {
-    /// In the upper 16 bits of the word at `at`.
-    Near,
+    /// In the 16-bit slot `.0` of the instruction at `at`.
+    Near(usize),
     /// In the upper half of the word at `at`.
     Far,
     /// Offset number `.0` of the `br_table` at `at`.
@@ -29,14 +29,26 @@ enum FixupPlace {
 /// A 16-bit branch distance did not suffice: the function is lowered again without such branches.
 pub(super) struct TooFar;
 
+/// An instruction that was emitted.
+#[derive(Clone, Copy)]
+struct Emitted {
+    at: usize,
+    inst: Inst,
+    /// Its result has other uses than the next instruction: it may be merged with that one, but its
+    /// result must still be written.
+    pinned: bool,
+}
+
 /// The code of one function under construction.
 pub(super) struct Emitter {
     pub(super) code: Vec<u64>,
     labels: Vec<Option<u32>>,
     fixups: Vec<Fixup>,
-    /// The instruction emitted last and its word, while no label lies behind it: only then may it
-    /// be changed or taken back.
-    last: Option<(usize, Inst)>,
+    /// The instruction emitted last, while no label lies behind it: only then may it be changed or
+    /// taken back.
+    last: Option<Emitted>,
+    /// The one before it, under the same condition.
+    before: Option<Emitted>,
     origin: Origin,
     pub(super) places: Vec<SourcePlace>,
 }
@@ -48,6 +60,7 @@ impl Emitter {
             labels: Vec::new(),
             fixups: Vec::new(),
             last: None,
+            before: None,
             origin: Origin::synthetic(),
             places: Vec::new(),
         }
@@ -77,35 +90,47 @@ impl Emitter {
             self.places.push(place);
         }
         inst.encode(&mut self.code);
-        self.last = Some((at, inst));
+        self.before = self.last.take();
+        self.last = Some(Emitted {
+            at,
+            inst,
+            pinned: false,
+        });
     }
 
     /// The instruction emitted last, if it may be changed or taken back.
     pub(super) fn last(&self) -> Option<&Inst> {
-        self.last.as_ref().map(|(_, inst)| inst)
+        self.last.as_ref().filter(|last| !last.pinned).map(|last| &last.inst)
+    }
+
+    /// The instruction emitted last, also if its result has other uses.
+    pub(super) fn last_or_pinned(&self) -> Option<&Inst> {
+        self.last.as_ref().map(|last| &last.inst)
     }
 
     /// Takes back the instruction emitted last.
     pub(super) fn unpush(&mut self) {
-        let (at, _) = self.last.take().expect("the caller looked at it");
-        self.code.truncate(at);
-        if self.places.last().is_some_and(|place| place.pc as usize >= at) {
+        let last = self.last.take().expect("the caller looked at it");
+        self.last = self.before.take();
+        self.code.truncate(last.at);
+        if self.places.last().is_some_and(|place| place.pc as usize >= last.at) {
             self.places.pop();
         }
     }
 
-    /// Lets the instruction emitted last write its result to unit `to` instead.
+    /// Lets the instruction emitted last write its result to unit `to` instead, for others to use.
     pub(super) fn redirect_last(&mut self, to: u32) {
-        let (at, mut inst) = self.last.take().expect("the caller looked at it");
-        inst.args[0] = to as i64;
-        self.code.truncate(at);
-        inst.encode(&mut self.code);
-        self.last = Some((at, inst));
+        let last = self.last.as_mut().expect("the caller looked at it");
+        last.inst.args[0] = to as i64;
+        last.pinned = true;
+        self.code.truncate(last.at);
+        last.inst.encode(&mut self.code);
     }
 
-    /// Forgets the last instruction: something outside depends on it.
+    /// Forgets the last instructions: something outside depends on them.
     pub(super) fn seal(&mut self) {
         self.last = None;
+        self.before = None;
     }
 
     pub(super) fn new_label(&mut self) -> Label {
@@ -116,20 +141,24 @@ impl Emitter {
     /// Puts a label here.
     pub(super) fn bind(&mut self, label: Label) {
         self.labels[label.0 as usize] = Some(self.code.len() as u32);
-        self.last = None;
+        self.seal();
     }
 
     /// Emits a branch to `label`; its distance must be the last operand of `inst`.
     pub(super) fn branch(&mut self, inst: Inst, label: Label) {
-        let near = inst.op.info().operands.contains(&Operand::Rel16);
-        let place = if near { FixupPlace::Near } else { FixupPlace::Far };
+        let info = inst.op.info();
+        let distance = info.operands.len() - 1;
+        let place = match info.operands[distance] {
+            Operand::Rel16 => FixupPlace::Near(info.slot(distance)),
+            _ => FixupPlace::Far,
+        };
         self.fixups.push(Fixup {
             at: self.code.len(),
             label,
             place,
         });
         self.push(inst);
-        self.last = None;
+        self.seal();
     }
 
     /// Emits a `br_table` on unit `index`.
@@ -144,7 +173,7 @@ impl Emitter {
                 place: FixupPlace::Table(i),
             });
         }
-        self.last = None;
+        self.seal();
     }
 
     /// Fills in the branch distances.
@@ -153,9 +182,9 @@ impl Emitter {
             let to = self.labels[fixup.label.0 as usize].expect("every label is bound when its block ends");
             let distance = to as i64 - fixup.at as i64;
             let (word, shift) = match fixup.place {
-                FixupPlace::Near if !fits(Operand::Rel16, distance) => return Err(TooFar),
-                FixupPlace::Near => {
-                    self.code[fixup.at] |= (distance as u16 as u64) << 48;
+                FixupPlace::Near(_) if !fits(Operand::Rel16, distance) => return Err(TooFar),
+                FixupPlace::Near(slot) => {
+                    self.code[fixup.at + slot / 4] |= (distance as u16 as u64) << (slot % 4 * 16);
                     continue;
                 }
                 FixupPlace::Far => (fixup.at, 32),

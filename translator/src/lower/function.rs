@@ -9,6 +9,7 @@ use super::control::{Frame, Kind};
 use super::emit::{Emitter, Label};
 use super::locals::{self, Use};
 use super::ops::{self, Access, Binary};
+use super::pairs;
 use super::stack::{Entry, Stack, Value};
 use super::{Context, LowerErrorKind, Target, val_type};
 use crate::module::{Func, Origin};
@@ -370,10 +371,20 @@ impl<'c> Lowering<'c> {
         if let (Value::Const(bits), Some(imm)) = (right.value, binary.imm)
             && let Some((op, constant)) = imm.apply(bits, binary.ty)
         {
-            let left = self.register(left) as i64;
-            return self.define(op, binary.result, &[left, constant]);
+            let unit = self.register(left) as i64;
+            if let Some(shift) = self
+                .emitter
+                .last()
+                .filter(|last| left.value == Value::Temp && last.args[0] == unit)
+                .copied()
+                && let Some(pair) = pairs::with_constant(shift.op, op)
+            {
+                self.emitter.unpush();
+                return self.define(pair, binary.result, &[shift.args[1], shift.args[2], constant]);
+            }
+            return self.define(op, binary.result, &[unit, constant]);
         }
-        if binary.op == Op::I32Add && self.shifted_add(left, right) {
+        if binary.op == Op::I32Add && self.shifted_add(left, right) || self.pair(binary, left, right) {
             return;
         }
         let (mut a, mut b) = (self.register(left) as i64, self.register(right) as i64);
@@ -404,6 +415,30 @@ impl<'c> Lowering<'c> {
         self.emitter.unpush();
         let other = self.register(other) as i64;
         self.define(op, ValType::I32, &[shift.args[1], other]);
+        true
+    }
+
+    /// This instruction and the last one, whose result it takes, as one.
+    fn pair(&mut self, binary: Binary, left: Entry, right: Entry) -> bool {
+        let Some(first) = self.emitter.last().copied() else {
+            return false;
+        };
+        let is_first = |entry: Entry| entry.value == Value::Temp && entry.unit as i64 == first.args[0];
+        let (position, other) = match (is_first(left), is_first(right)) {
+            (true, false) => (pairs::Position::Left, right),
+            (false, true) => (pairs::Position::Right, left),
+            _ => return false,
+        };
+        // A constant would have to be written to its place first, where an operand may lie.
+        if matches!(other.value, Value::Const(_)) {
+            return false;
+        }
+        let Some(op) = pairs::find(first.op, binary.op, position) else {
+            return false;
+        };
+        self.emitter.unpush();
+        let other = self.register(other) as i64;
+        self.define(op, binary.result, &[first.args[1], first.args[2], other]);
         true
     }
 
@@ -463,13 +498,13 @@ impl<'c> Lowering<'c> {
                     let first = inst.op.info().operands.first();
                     matches!(first, Some(Operand::Def(_))) && inst.args[0] == entry.unit as i64
                 });
+            // The local's value must be there whatever later instructions fuse.
             if direct {
                 self.emitter.redirect_last(place.unit);
             } else {
                 self.move_to(entry, place.unit);
+                self.emitter.seal();
             }
-            // The local's value must be there whatever later instructions fuse.
-            self.emitter.seal();
         }
         if tee {
             self.stack.push(place.ty, Value::Local(local));
@@ -593,6 +628,14 @@ impl<'c> Lowering<'c> {
         let inst = condition
             .branch(negate, self.near)
             .expect("conditions are fused only if both senses can be");
+        let step = self
+            .emitter
+            .last_or_pinned()
+            .filter(|last| self.near && last.op == Op::I32AddImm);
+        if let Some(fused) = step.and_then(|step| branch::after_step(step, &inst)) {
+            self.emitter.unpush();
+            return self.emitter.branch(fused, label);
+        }
         self.emitter.branch(inst, label);
     }
 

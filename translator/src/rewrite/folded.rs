@@ -12,8 +12,8 @@ use super::{I32, RewriteError};
 use crate::callgraph::CallGraph;
 use crate::module::Module;
 
-const REMEDY: &str = "build without `lto = \"fat\"` (and with more than one codegen unit), or for \
-                      wasm32-wasip1, or call the function of gpu-std instead";
+const REMEDY: &str = "build without `lto = \"fat\"` and with more than one codegen unit; \
+                      `gpu_std::time()` tells the time in any build";
 
 /// Functions that return, but that std's platform layer makes panic.
 const RETURNING: &[&str] = &[

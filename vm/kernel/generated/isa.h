@@ -296,6 +296,34 @@ enum Op : unsigned short {
   OP_br_no_bits = 0x195,  // if a & b == 0: pc += c
   OP_br_bits_imm = 0x196,  // if a & b != 0: pc += c
   OP_br_no_bits_imm = 0x197,  // if a & b == 0: pc += c
+  OP_i32_shl_xor = 0x198,  // a = (b << c) ^ d
+  OP_i32_shr_u_xor = 0x199,  // a = (b >> c, unsigned) ^ d
+  OP_i32_shl_or = 0x19a,  // a = (b << c) | d
+  OP_i32_rotl_xor = 0x19b,  // a = (b rotated left by c) ^ d
+  OP_i32_shr_u_and = 0x19c,  // a = (b >> c, unsigned) & d
+  OP_i32_mul_add = 0x19d,  // a = b * c + d
+  OP_i32_add_add = 0x19e,  // a = b + c + d
+  OP_i32_and_xor = 0x19f,  // a = (b & c) ^ d
+  OP_i32_xor_xor = 0x1a0,  // a = b ^ c ^ d
+  OP_i64_shl_xor = 0x1a1,  // a = (b << c) ^ d
+  OP_i64_shr_u_xor = 0x1a2,  // a = (b >> c, unsigned) ^ d
+  OP_i64_shl_or = 0x1a3,  // a = (b << c) | d
+  OP_i64_rotl_xor = 0x1a4,  // a = (b rotated left by c) ^ d
+  OP_i64_shr_u_and = 0x1a5,  // a = (b >> c, unsigned) & d
+  OP_i64_mul_add = 0x1a6,  // a = b * c + d
+  OP_i64_add_add = 0x1a7,  // a = b + c + d
+  OP_i64_and_xor = 0x1a8,  // a = (b & c) ^ d
+  OP_i64_xor_xor = 0x1a9,  // a = b ^ c ^ d
+  OP_f32_mul_add = 0x1aa,  // a = b * c + d, rounded twice
+  OP_f32_mul_sub = 0x1ab,  // a = b * c - d, rounded twice
+  OP_f32_sub_mul = 0x1ac,  // a = d - b * c, rounded twice
+  OP_f64_mul_add = 0x1ad,  // a = b * c + d, rounded twice
+  OP_f64_mul_sub = 0x1ae,  // a = b * c - d, rounded twice
+  OP_f64_sub_mul = 0x1af,  // a = d - b * c, rounded twice
+  OP_br_i32_add_ne = 0x1b0,  // a = b + c; if a != d: pc += e
+  OP_br_i32_add_lt_s = 0x1b1,  // a = b + c; if a < d, signed: pc += e
+  OP_br_i32_add_lt_u = 0x1b2,  // a = b + c; if a < d, unsigned: pc += e
+  OP_br_i32_add_ne_imm = 0x1b3,  // a = b + c; if a != d: pc += e
 };
 
 enum TrapKind : unsigned short {
@@ -310,7 +338,7 @@ enum TrapKind : unsigned short {
   TRAP_IntegerOverflow = 8,  // integer overflow
   TRAP_InvalidConversion = 9,  // invalid conversion to integer
   TRAP_StackOverflow = 10,  // call stack exhausted
-  TRAP_ThreadStackOverflow = 11,  // the thread's stack in linear memory is exhausted
+  TRAP_ThreadStackOverflow = 11,  // stack overflow: the thread's stack in linear memory is exhausted
   TRAP_HeapCorrupted = 12,  // the heap holds or was given an impossible address: a block was used after it was freed, or freed with another size or address than its own
   TRAP_BadOpcode = 13,  // opcode unknown to this kernel
   TRAP_OutOfRegisterMemory = 14,  // no device memory left for call frames

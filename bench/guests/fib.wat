@@ -1,5 +1,5 @@
-;; Calls: fib by recursion. 7 operations a call: a comparison with its branch, two subtractions, two
-;; calls, an addition, a return.
+;; Calls: fib by recursion. An inner call has 7 operations: a comparison, a branch, two subtractions, two
+;; calls, an addition. A leaf has the first 2.
 (module
   (func $fib (export "fib") (param $n i32) (result i32)
     (if (result i32) (i32.lt_s (local.get $n) (i32.const 2))

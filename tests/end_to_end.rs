@@ -3,9 +3,10 @@
 
 mod common;
 
+use std::path::{Path, PathBuf};
 use std::process::Output;
 
-use common::{devices, fixture, run, text};
+use common::{devices, run, text};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 type Tested = Result<(), Failed>;
@@ -92,6 +93,21 @@ fn main() {
         add("deep_recursion".into(), Box::new(move || deep_recursion(device)));
     }
     libtest_mimic::run(&args, trials).exit();
+}
+
+/// The root of the repository. The tests may run elsewhere than they were built.
+fn root() -> PathBuf {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    if built.join("fixtures").exists() {
+        built
+    } else {
+        PathBuf::from(".")
+    }
+}
+
+/// A file of the fixtures.
+fn fixture(path: &str) -> PathBuf {
+    root().join("fixtures").join(path)
 }
 
 /// The fixtures built with a profile.

@@ -1,22 +1,6 @@
-//! What the whole-system tests share: the command, the fixtures, the devices.
+//! What the whole-system tests share: the command, the devices.
 
-use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
-
-/// The root of the repository. The tests may run elsewhere than they were built.
-pub fn root() -> PathBuf {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    if built.join("fixtures").exists() {
-        built
-    } else {
-        PathBuf::from(".")
-    }
-}
-
-/// A file of the fixtures.
-pub fn fixture(path: &str) -> PathBuf {
-    root().join("fixtures").join(path)
-}
 
 /// The command under test: the one that was built, or `GPU_RUN_BIN`.
 pub fn gpu_run() -> Command {

@@ -160,7 +160,8 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
                                   u32 value) {
   End &end = launch.control->end;
   u32 unclaimed = 0;
-  if (compare_exchange_seq_cst_system(&end.claimed, unclaimed, 1u)) {
+  // Acquire/release: there is nothing to order but the winner's own writes.
+  if (compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u)) {
     end.value = value;
     end.thread = id;
     end.pc = place.pc;

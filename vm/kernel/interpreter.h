@@ -111,11 +111,13 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   EndKind end_kind;
   u32 end_value;
 
+  u64 following = load_code(pc);
+
   auto get32 = [&](u32 unit) { return registers.get32(unit); };
   auto get64 = [&](u32 unit) { return registers.get64(unit); };
   auto set32 = [&](u32 unit, u32 value) { registers.set32(unit, value); };
   auto set64 = [&](u32 unit, u64 value) { registers.set64(unit, value); };
-  auto second_word = [&] { return load_code(pc + 1); };
+  auto second_word = [&] { return following; };
   auto index_of = [&](const u64 *at) { return (u32)(at - code); };
   auto global = [&](u32 index) {
     u32 at = instance->globals[index];
@@ -129,9 +131,12 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   };
 
 #define CASE(name) case OP_##name:
-#define STEP(words) { pc += words; continue; }
-#define NEXT STEP(1)
-#define NEXT2 STEP(2)
+// The word behind the running instruction is fetched while that one runs: it is the next one, or the
+// second word of this one. Whoever goes elsewhere fetches again.
+#define FETCH { following = load_code(pc); continue; }
+#define NEXT { pc += 1; continue; }
+#define NEXT2 { pc += 2; FETCH }
+#define STEP(words) { if (words == 1) NEXT NEXT2 }
 #define TRAP(kind) { end_kind = END_Trap; end_value = (kind); goto ended; }
 #define YIELD goto waiting
 // Work of many bytes or elements counts like as many branches, so that the stop flag is seen in time.
@@ -140,8 +145,8 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     u64 price = 1 + (u64)(amount) / 256;                                                           \
     budget = price < budget ? budget - (u32)price : 1;                                             \
   }
-#define DONE2 { pc += 2; if (--budget == 0) YIELD; continue; }
-#define BRANCH(distance) { pc += (i64)(i32)(distance); if (--budget == 0) YIELD; continue; }
+#define DONE2 { pc += 2; if (--budget == 0) YIELD; FETCH }
+#define BRANCH(distance) { pc += (i64)(i32)(distance); if (--budget == 0) YIELD; FETCH }
 #define BRANCH_IF(condition, distance) { if (condition) BRANCH(distance); NEXT; }
 #define LOAD(T, width)                                                                             \
   u64 at = (u64)get32(slot(w, 2)) + slot(w, 3);                                                    \
@@ -174,7 +179,8 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     // Set by whoever goes to `call` or `bridge`. Not initialized, so that no iteration carries them.
     const u64 *target;
     u32 call_base, return_pc, call_instance;
-    const u64 w = load_code(pc);
+    const u64 w = following;
+    following = load_code(pc + 1);
     switch ((u16)w) {
 #include "generated/cases.inc"
 
@@ -209,7 +215,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         registers = frames::back_by(registers, caller_base);
         room += caller_base;
         depth--;
-        continue;
+        FETCH
       }
       CASE(call) {
         call_base = slot(w, 1);
@@ -254,7 +260,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
           instance_index = place.instance;
           goto enter_instance;
         }
-        continue;
+        FETCH
       }
       CASE(thread_end) {
         for (u32 i = 0; i < launch.result_units; i++) launch.results[(u64)id * launch.result_units + i] = get32(i);
@@ -508,7 +514,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     depth++;
     pc = target + 1;
     if (--budget == 0) YIELD;
-    continue;
+    FETCH
   }
 
   bridge: {
@@ -522,7 +528,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     header = place.header;
     pc = code + place.pc;
     depth++;
-    if (place.instance == instance_index) continue;
+    if (place.instance == instance_index) FETCH
     instance_index = place.instance;
   }
 
@@ -531,6 +537,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     memory = instance->memories[0];
     base = memory->base;
     size = load_relaxed_device(&memory->size);
+    following = load_code(pc);
   }
 
 ended:
@@ -550,6 +557,7 @@ waiting:
 #undef CASE
 #undef STEP
 #undef BRANCH_IF
+#undef FETCH
 #undef NEXT
 #undef NEXT2
 #undef CHARGE

@@ -5,7 +5,7 @@
 #if GPU_RUN_GPU
 
 // One lane a hardware thread. Returns when every thread has ended or the host says stop.
-extern "C" [[clang::device_kernel]] void gpu_run_interpret(gpu_run::Launch *launch) {
+extern "C" [[clang::device_kernel]] void gpu_run_interpret(const gpu_run::Launch *launch) {
   gpu_run::u32 lane = gpu_run::lane_id();
   if (lane < launch->lanes) gpu_run::run_lane(*launch, lane);
 }
@@ -13,7 +13,7 @@ extern "C" [[clang::device_kernel]] void gpu_run_interpret(gpu_run::Launch *laun
 #else
 
 // One lane an OS thread.
-extern "C" void gpu_run_interpret(gpu_run::Launch *launch, gpu_run::u32 lane) {
+extern "C" void gpu_run_interpret(const gpu_run::Launch *launch, gpu_run::u32 lane) {
   gpu_run::host_lane = lane;
   gpu_run::run_lane(*launch, lane);
 }

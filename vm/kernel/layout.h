@@ -115,14 +115,13 @@ enum EndKind : u32 {
 };
 constexpr u32 BACKTRACE = 64;
 struct End {
-  u32 claimed;
   u32 kind;  // EndKind, written last
   u32 value;  // trap kind or exit code
   u32 thread;
   u32 pc;
   u32 depth;  // frames on the stack
   u32 frames;  // entries in backtrace
-  u32 count;  // threads that ended the process or would have
+  u32 pad[2];
   u32 backtrace[BACKTRACE];  // return addresses, innermost first
 };
 static_assert(sizeof(End) == 32 + 4 * BACKTRACE, "twin in layout.rs");
@@ -184,7 +183,7 @@ struct Launch {
   u32 *results;  // result units of thread 0, then of thread 1, …
   u8 *home;  // each lane's own register segment
   u64 wall_start;  // wall clock at launch, in ns since the Unix epoch
-  u64 clock_start;  // the device's clock then; stored by the first lane
+  mutable u64 clock_start;  // the device's clock then; stored by the first lane
   u32 thread_count;
   u32 lanes;
   u32 home_units;
@@ -198,7 +197,9 @@ struct Launch {
   u32 stack_top;  // highest stack's top in linear memory, with several threads
   u32 stack_size;  // bytes of each thread's stack; 0: threads keep the module's
   u32 slice;  // branches and calls between two polls
-  u32 pad;
+  // 1 once a thread has ended the process: it alone writes the record. Here and not in the record,
+  // because GPUs have no atomics on the host's memory.
+  mutable u32 claimed;
 };
 static_assert(sizeof(Launch) == 14 * 8 + 14 * 4, "twin in layout.rs");
 

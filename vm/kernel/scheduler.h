@@ -51,7 +51,7 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   return true;
 }
 
-GPU_RUN_INLINE void run_lane(Launch &launch, u32 lane) {
+GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   // The first lane to come says when the launch began; 0 is no time on either clock.
   u64 unset = 0;
   compare_exchange_acq_rel_device(&launch.clock_start, unset, clock_ns());
@@ -61,7 +61,7 @@ GPU_RUN_INLINE void run_lane(Launch &launch, u32 lane) {
       // Without a frame there is nothing to walk: the record names the function's head alone.
       End &end = launch.control->end;
       u32 unclaimed = 0;
-      if (compare_exchange_seq_cst_system(&end.claimed, unclaimed, 1u)) {
+      if (compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u)) {
         end.value = TRAP_OutOfRegisterMemory;
         end.thread = id;
         end.pc = launch.funcs[launch.func].pc;

@@ -90,14 +90,13 @@ twins! {
         pad: u32,
     }
     struct End [32 + 4 * BACKTRACE] {
-        claimed: u32,
         kind: u32,
         value: u32,
         thread: u32,
         pc: u32,
         depth: u32,
         frames: u32,
-        count: u32,
+        pad: [u32; 2],
         backtrace: [u32; BACKTRACE],
     }
     struct Ring [40] {
@@ -153,7 +152,7 @@ twins! {
         stack_top: u32,
         stack_size: u32,
         slice: u32,
-        pad: u32,
+        claimed: u32,
     }
 }
 

@@ -322,7 +322,7 @@ impl Store {
             stack_top,
             stack_size: if options.threads > 1 { options.thread_stack } else { 0 },
             slice: plan.slice,
-            pad: 0,
+            claimed: 0,
         };
         // SAFETY: the store's buffers, sized above; no kernel runs. The pinned ones are written
         // through the host's pointers, to which the device has no access before the launch.

@@ -80,7 +80,7 @@ fn calls_that_were_cut_off_are_refused() {
         ("std::time::Instant::now", "user::work")
     );
     assert!(*offset > 8);
-    assert!(error.to_string().contains("gpu-std"), "{error}");
+    assert!(error.to_string().contains("gpu_std::time()"), "{error}");
     assert!(rewritten(&wat("")).is_ok(), "code that nothing reaches is no reason");
 }
 

@@ -6,7 +6,7 @@ use std::process::ExitCode;
 use gpu_run_bytecode::Op;
 use gpu_run_translator::callgraph::CallGraph;
 use gpu_run_translator::rewrite::{RewriteOptions, Status, rewrite};
-use gpu_run_translator::{Error, GPU_MODULE, Module};
+use gpu_run_translator::{Error, GPU_MODULE, Module, shared_std};
 use wasmparser::ExternalKind;
 
 use crate::cli::InspectArgs;
@@ -43,6 +43,16 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
                     }
                 };
             }
+            let shared = shared_std(&rewritten, &[]);
+            let shared = if shared.is_empty() {
+                "none".to_owned()
+            } else {
+                shared.join(", ")
+            };
+            _ = writeln!(
+                text,
+                "\nlocks and thread-locals of std, which a kernel's threads would share: {shared}"
+            );
             for warning in &rewrites.warnings {
                 _ = writeln!(text, "  warning: {warning}");
             }

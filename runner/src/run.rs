@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use gpu_run_translator::rewrite::Status;
-use gpu_run_translator::{Options, Translation};
+use gpu_run_translator::{Options, Translation, run_passes, shared_std};
 use gpu_run_vm::{End, Limits, Outcome as RunOutcome, RunOptions, Sink, Store, StoreError, Stream, Value};
 use serde_json::json;
 
@@ -57,6 +57,9 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let loaded = begin.elapsed();
     notes(args, &translation);
     let entry = entry::find(&translation.program, args)?;
+    if args.threads > 1 {
+        warn_of_shared_state(args, &entry)?;
+    }
     let device = devices::open(&args.device, args.verbose)?;
     let limits = Limits {
         memory: args.max_memory.map(|size| size.as_u64()),
@@ -114,6 +117,40 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         print_stats(format, &stats);
     }
     Ok(code)
+}
+
+/// Warns of parts of std that the kernel reaches and that are not made for several threads.
+fn warn_of_shared_state(args: &RunArgs, entry: &Entry) -> Outcome<()> {
+    let file = translate::read(&args.module)?;
+    let bytes = translate::wasm(&args.module, &file)?;
+    // A translated program has no names left to look at.
+    let options = Options {
+        inline: None,
+        ..Options::full()
+    };
+    let Ok(passed) = run_passes(&bytes, &options) else {
+        return Ok(());
+    };
+    let module = &passed.module;
+    let root = module
+        .exports
+        .iter()
+        .find(|export| export.name == entry.export)
+        .map(|export| export.index);
+    let shared = shared_std(module, root.as_slice());
+    if !shared.is_empty() {
+        warn(&format!(
+            "the threads share what std takes for its only thread's own, so they may disturb each other in: {}",
+            shared.join(", ")
+        ));
+    }
+    let allocator = passed.rewrites.status("allocator");
+    if let Some(Status::RolledBack(reason)) = allocator {
+        warn(&format!(
+            "the module's allocator is made for one thread and could not be replaced: {reason}"
+        ));
+    }
+    Ok(())
 }
 
 fn thread_stack(args: &RunArgs) -> Outcome<u32> {

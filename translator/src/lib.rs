@@ -13,8 +13,10 @@ pub mod inline;
 mod lower;
 pub mod module;
 pub mod rewrite;
+mod shared_std;
 mod translate;
 
 pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, gpu_signature, lower};
 pub use module::{Module, ParseError};
+pub use shared_std::shared_std;
 pub use translate::{Error, Options, Passed, Times, Translation, run_passes, translate};

@@ -14,7 +14,6 @@ extern "C" [[clang::device_kernel]] void gpu_run_interpret(const gpu_run::Launch
 
 // One lane an OS thread.
 extern "C" void gpu_run_interpret(const gpu_run::Launch *launch, gpu_run::u32 lane) {
-  gpu_run::host_lane = lane;
   gpu_run::run_lane(*launch, lane);
 }
 

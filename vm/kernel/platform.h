@@ -148,9 +148,7 @@ GPU_RUN_INLINE u32 fetch_add_seq_cst_system(u32 *at, u32 value) {
 
 // --- Host -------------------------------------------------------------------------------------
 
-// A lane is an OS thread and a block has one lane; the engine tells each its number.
-inline thread_local u32 host_lane = 0;
-inline u32 lane_id() { return host_lane; }
+// A lane is an OS thread, and a block has one lane.
 inline u32 lane_in_block() { return 0; }
 inline u32 lanes_in_block() { return 1; }
 

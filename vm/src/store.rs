@@ -9,7 +9,7 @@ mod run;
 use gpu_run_bytecode::{FuncType, GlobalType, MemoryType, Program, TableType, TrapKind, ValType};
 use indexmap::IndexSet;
 
-use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
+use crate::device::{Device, DeviceError, DeviceResult};
 use crate::fault::Fault;
 use crate::layout::{self, Ptr};
 
@@ -475,7 +475,3 @@ impl InstanceInfo {
         }
     }
 }
-
-// Kept here so that `run` and `instantiate` name one set of imports.
-type PinnedMemory = Pinned;
-type LaunchPlan = Plan;

@@ -7,8 +7,8 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gpu_run_bytecode::{FuncType, TrapKind};
 
-use super::{LaunchPlan, Limits, PinnedMemory, Store, StoreError, Value};
-use crate::device::{Device, DeviceResult};
+use super::{Limits, Store, StoreError, Value};
+use crate::device::{Device, DeviceResult, Pinned, Plan};
 use crate::fault::Fault;
 use crate::layout::{self, Control, Launch, Ptr, Record, Ring, Thread};
 
@@ -95,10 +95,10 @@ const OPEN_BYTES: usize = 1 << 20;
 
 /// Memory that runs use again and again.
 pub(super) struct Buffers {
-    control: PinnedMemory,
-    ring_bytes: PinnedMemory,
+    control: Pinned,
+    ring_bytes: Pinned,
     /// The ring's tail: its only word that the host writes.
-    tail: PinnedMemory,
+    tail: Pinned,
     ring: Ptr,
     arena: Ptr,
     launch: Ptr,
@@ -251,7 +251,7 @@ impl Store {
         ty: &FuncType,
         args: &[Value],
         options: &RunOptions,
-        plan: LaunchPlan,
+        plan: Plan,
     ) -> Result<(), StoreError> {
         let threads = options.threads as u64;
         let args: Vec<u32> = args
@@ -433,9 +433,9 @@ impl Store {
 
 /// The host's side while a kernel runs: takes output and watches for reasons to stop.
 struct Host<'r> {
-    control: PinnedMemory,
-    ring: PinnedMemory,
-    tail: PinnedMemory,
+    control: Pinned,
+    ring: Pinned,
+    tail: Pinned,
     taken: u64,
     /// Records that threads have begun.
     open: HashMap<(u32, Stream), Vec<u8>>,

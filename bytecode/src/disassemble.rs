@@ -53,7 +53,7 @@ fn write_program(out: &mut String, program: &Program) -> fmt::Result {
 /// One instruction as text. `code` begins at it, `at` is its word index.
 fn line(program: &Program, inst: &Inst, code: &[u64], at: u32) -> String {
     let info = inst.op.info();
-    let mut text = format!("{:<16}", info.name);
+    let mut text = format!("{:<16} ", info.name);
     let target = |rel: i64| format!("@{}", at as i64 + rel);
     let mut operands = Vec::new();
     for (operand, arg) in info.operands.iter().zip(inst.args) {

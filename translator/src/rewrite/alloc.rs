@@ -253,6 +253,27 @@ fn calloc(env: &Env, size: u32) -> Code {
     code
 }
 
+/// Allocates a chunk aligned to more than dlmalloc's own alignment and writes its header: `block` gets
+/// the address behind the header, or 0. Opens an `if (result i32)` for the case that there is memory.
+fn aligned_chunk(env: &Env, code: &mut Code, size: u32, align: u32, chunk: u32, block: u32) {
+    chunk_size(code, size);
+    code.tee(chunk)
+        .get(align)
+        .op(Operator::I32Add)
+        .get(align)
+        .call(env.gpu("alloc"))
+        .tee(block);
+    code.op(IF_I32);
+    code.get(block).get(align).op(Operator::I32Add).tee(block);
+    code.i32(4)
+        .op(Operator::I32Sub)
+        .get(chunk)
+        .i32(IN_USE | ALIGNED)
+        .op(Operator::I32Or);
+    code.store32(0);
+    code.get(block).i32(8).op(Operator::I32Sub).get(align).store32(0);
+}
+
 /// Allocates the size in local `size`; uses two new locals from `temp` on.
 fn malloc_into(env: &Env, code: &mut Code, size: u32, temp: u32, op: &str) {
     code.locals(2, I32);
@@ -282,22 +303,7 @@ fn memalign(env: &Env, align: u32, size: u32) -> Code {
     code.op(IF_I32);
     malloc_into(env, &mut code, size, temp, "alloc");
     code.op(Operator::Else);
-    chunk_size(&mut code, size);
-    code.tee(chunk)
-        .get(align)
-        .op(Operator::I32Add)
-        .get(align)
-        .call(env.gpu("alloc"))
-        .tee(block);
-    code.op(IF_I32);
-    code.get(block).get(align).op(Operator::I32Add).tee(block);
-    code.i32(4)
-        .op(Operator::I32Sub)
-        .get(chunk)
-        .i32(IN_USE | ALIGNED)
-        .op(Operator::I32Or);
-    code.store32(0);
-    code.get(block).i32(8).op(Operator::I32Sub).get(align).store32(0);
+    aligned_chunk(env, &mut code, size, align, chunk, block);
     code.get(block).op(Operator::Else).i32(0).end().end();
     code
 }
@@ -375,22 +381,7 @@ fn realloc_aligned(env: &Env) -> Code {
     code.op(Operator::Else);
     // As `memalign`, with locals that are there already.
     let chunk = first;
-    chunk_size(&mut code, size);
-    code.tee(chunk)
-        .get(align)
-        .op(Operator::I32Add)
-        .get(align)
-        .call(env.gpu("alloc"))
-        .tee(moved);
-    code.op(IF_I32);
-    code.get(moved).get(align).op(Operator::I32Add).tee(moved);
-    code.i32(4)
-        .op(Operator::I32Sub)
-        .get(chunk)
-        .i32(IN_USE | ALIGNED)
-        .op(Operator::I32Or);
-    code.store32(0);
-    code.get(moved).i32(8).op(Operator::I32Sub).get(align).store32(0);
+    aligned_chunk(env, &mut code, size, align, chunk, moved);
     code.get(moved).get(block);
     code.get(old_size)
         .get(size)

@@ -3,8 +3,9 @@
 
 mod common;
 
+use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
-use std::process::Output;
+use std::process::{Child, Command, Output, Stdio};
 
 use common::{devices, run, text};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -44,6 +45,7 @@ fn main() {
             refuses("no-such-file.wasm", &["cannot read the module", "no-such-file.wasm"])
         }),
         Trial::test("refuses/main_on_many_threads", main_on_many_threads),
+        Trial::test("refuses/no_room_for_stacks", no_room_for_stacks),
         Trial::test("refuses/arguments_of_a_program", arguments_of_a_program),
         Trial::test("refuses/damaged_program", damaged_program),
         Trial::test("translate/program_runs_as_its_module", program_runs_as_its_module),
@@ -228,6 +230,25 @@ fn refuses(file: &str, parts: &[&str]) -> Tested {
     expect(!stderr.contains("panicked"), "no panic", &output)
 }
 
+fn no_room_for_stacks() -> Tested {
+    let output = run([
+        "--device",
+        "cpu",
+        "--threads",
+        "4096",
+        "--max-memory",
+        "64MiB",
+        &wasm("release", "spmd"),
+    ]);
+    let stderr = text(&output.stderr);
+    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+    expect(
+        stderr.contains("stacks need") && stderr.contains("--thread-stack"),
+        "the message must say why and what to do",
+        &output,
+    )
+}
+
 fn arguments_of_a_program() -> Tested {
     let output = run(["--device", "cpu", &wasm("release", "hello"), "--thread", "4"]);
     expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
@@ -402,20 +423,28 @@ fn timeout(device: &str) -> Tested {
     program(device, "release", "hello")
 }
 
-#[cfg(unix)]
-fn interrupt(device: &str) -> Tested {
-    use std::io::{BufRead, BufReader};
-    use std::process::Stdio;
+/// Starts the infinite loop and waits for the line that it prints first.
+fn start_loop(device: &str) -> Result<(Child, String), Failed> {
     let mut child = common::gpu_run()
-        .args(["--device", device, &wasm("release", "infinite_loop")])
+        .args([
+            "--device",
+            device,
+            "--timeout",
+            "20s",
+            &wasm("release", "infinite_loop"),
+        ])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
     let mut line = String::new();
     BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line)?;
-    let killed = std::process::Command::new("kill")
-        .args(["-INT", &child.id().to_string()])
-        .status()?;
+    Ok((child, line))
+}
+
+#[cfg(unix)]
+fn interrupt(device: &str) -> Tested {
+    let (child, _) = start_loop(device)?;
+    let killed = Command::new("kill").args(["-INT", &child.id().to_string()]).status()?;
     let output = child.wait_with_output()?;
     expect(
         killed.success() && output.status.code() == Some(130),
@@ -436,20 +465,7 @@ fn interrupt(_device: &str) -> Tested {
 
 /// What a program prints can be read while it still runs.
 fn streams(device: &str) -> Tested {
-    use std::io::{BufRead, BufReader};
-    let mut child = common::gpu_run()
-        .args([
-            "--device",
-            device,
-            "--timeout",
-            "20s",
-            &wasm("release", "infinite_loop"),
-        ])
-        .stdout(std::process::Stdio::piped())
-        .stderr(std::process::Stdio::null())
-        .spawn()?;
-    let mut line = String::new();
-    BufReader::new(child.stdout.as_mut().expect("piped")).read_line(&mut line)?;
+    let (mut child, line) = start_loop(device)?;
     let running = child.try_wait()?.is_none();
     child.kill()?;
     child.wait()?;

@@ -20,8 +20,7 @@ const NAMED: usize = 8;
 pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
     let file = translate::read(&args.module)?;
     let bytes = translate::wasm(&args.module, &file)?;
-    let parse = || Module::parse(&bytes).map_err(|error| report::translation(&args.module, &Error::from(error)));
-    let module = parse()?;
+    let module = Module::parse(&bytes).map_err(|error| report::translation(&args.module, &Error::from(error)))?;
     let mut text = String::new();
     declarations(&mut text, &module);
     calls(&mut text, &module);
@@ -29,7 +28,7 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
         refuse_folded: false,
         ..RewriteOptions::default()
     };
-    let mut rewritten = parse()?;
+    let mut rewritten = module.clone();
     match rewrite(&mut rewritten, &options) {
         Ok(rewrites) => {
             _ = writeln!(text, "\nstd patterns:");
@@ -60,7 +59,7 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
         Err(error) => _ = writeln!(text, "\nstd patterns: {error}"),
     }
     // What a run would refuse.
-    if let Err(error) = rewrite(&mut parse()?, &RewriteOptions::default()) {
+    if let Err(error) = rewrite(&mut module.clone(), &RewriteOptions::default()) {
         _ = writeln!(text, "\nwill not run: {error}");
     }
     translate::write_stdout(text.as_bytes())?;

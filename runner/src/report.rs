@@ -129,6 +129,9 @@ pub fn store(path: &Path, error: &StoreError) -> Report {
                 _ => report.help("gpu-run provides the imports of module `gpu_run_v1`, which the crate gpu-std declares"),
             }
         }
+        StoreError::NoRoomForStacks { .. } => Report::new(error.to_string())
+            .at(place(path, None, None))
+            .help("lower --threads or --thread-stack, or raise --max-memory as far as the module allows"),
         _ => Report::new(error.to_string()).at(place(path, None, None)),
     }
 }

@@ -17,6 +17,8 @@ mod ops;
 mod pairs;
 mod stack;
 
+use std::collections::HashMap;
+
 pub use declarations::{GPU_MODULE, gpu_signature};
 use gpu_run_bytecode::{FuncType, Function, InlineSite, Meta, Op, Program, SourcePlace, ValType};
 
@@ -201,24 +203,20 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
 
 /// Carries the chains of inlined calls over; names of functions that are gone are added.
 fn inline_sites(module: &Module<'_>, meta: &mut Meta) {
-    let mut names: indexmap::IndexSet<String> = meta.names.iter().cloned().collect();
-    let offset = meta.names.len();
-    let known = names.len();
+    let mut indices: HashMap<String, u32> = HashMap::new();
+    for (index, name) in meta.names.iter().enumerate() {
+        indices.entry(name.clone()).or_insert(index as u32);
+    }
     for site in &module.inline_sites {
-        let (index, _) = names.insert_full(module.original_name(site.callee));
-        let callee_name = if index < known {
-            meta.names
-                .iter()
-                .position(|name| *name == names[index])
-                .expect("taken from there")
-        } else {
-            offset + index - known
-        };
+        let name = module.original_name(site.callee);
+        let callee_name = *indices.entry(name).or_insert_with_key(|name| {
+            meta.names.push(name.clone());
+            meta.names.len() as u32 - 1
+        });
         meta.inline_sites.push(InlineSite {
-            callee_name: callee_name as u32,
+            callee_name,
             call_offset: site.call.offset,
             parent: site.call.site,
         });
     }
-    meta.names.extend(names.drain(known..));
 }

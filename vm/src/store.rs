@@ -236,6 +236,8 @@ impl Array {
 
 struct FuncInfo {
     ty: FuncType,
+    /// What stands in the function table on the device.
+    func: layout::Func,
 }
 
 struct MemoryInfo {
@@ -384,7 +386,7 @@ impl Store {
 
     fn add_func(&mut self, func: layout::Func, ty: FuncType) -> DeviceResult<u32> {
         self.funcs.push(&mut *self.device, bytemuck::bytes_of(&func))?;
-        self.func_infos.push(FuncInfo { ty });
+        self.func_infos.push(FuncInfo { ty, func });
         Ok(self.func_infos.len() as u32 - 1)
     }
 

@@ -179,7 +179,7 @@ impl Store {
     ) -> Result<Outcome, StoreError> {
         let ty = self.func_type(func).clone();
         self.check_arguments(&ty, args)?;
-        if self.fetch::<layout::Func>(self.funcs.ptr + func as u64 * 16)?.kind == layout::FUNC_NOTHING {
+        if self.func_infos[func as usize].func.kind == layout::FUNC_NOTHING {
             // A host function that does nothing.
             let results = vec![Vec::new(); options.threads as usize];
             return Ok(Outcome {
@@ -332,8 +332,9 @@ impl Store {
             device.write(run.ring, bytemuck::bytes_of(&ring))?;
             device.write(run.arena, bytemuck::bytes_of(&run.arena_record))?;
             device.write(run.launch, bytemuck::bytes_of(&launch))?;
+            // The ring's own bytes are 0: at first, and after a run because lanes publish all that they
+            // reserve and the host clears all that it takes.
             std::ptr::write_bytes(run.control.host, 0, size_of::<Control>());
-            std::ptr::write_bytes(run.ring_bytes.host, 0, RING_BYTES as usize);
             std::ptr::write_bytes(run.tail.host, 0, 64);
         }
         Ok(())
@@ -342,7 +343,7 @@ impl Store {
     /// With several threads: the slot of the stack pointer global, and the end of the memory grown
     /// for their stacks.
     fn thread_stacks(&mut self, func: u32, options: &RunOptions) -> Result<(u32, u32), StoreError> {
-        let instance = self.fetch::<layout::Func>(self.funcs.ptr + func as u64 * 16)?.instance;
+        let instance = self.func_infos[func as usize].func.instance;
         let info = &self.instance_infos[instance as usize];
         let (Some(global), Some(memory)) = (info.program.meta.stack_pointer, info.memories.first()) else {
             return Ok((u32::MAX, 0));
@@ -356,8 +357,9 @@ impl Store {
         let bytes = options.threads as u64 * options.thread_stack as u64;
         let size = (record.size + bytes).next_multiple_of(layout::PAGE);
         if size > record.limit {
-            return Err(StoreError::MemoryTooLarge {
-                declared: size,
+            return Err(StoreError::NoRoomForStacks {
+                needed: bytes,
+                size: record.size,
                 limit: record.limit,
             });
         }

@@ -66,10 +66,10 @@ impl Inst {
         code.extend_from_slice(&words[..self.op.words()]);
     }
 
-    /// The instruction's words; the second one is 0 where it has one.
-    pub fn words_encoded(&self) -> [u64; 2] {
+    /// The instruction's words; those that it does not have are 0.
+    pub fn words_encoded(&self) -> [u64; 3] {
         let info = self.op.info();
-        let mut words = [self.op as u16 as u64, 0];
+        let mut words = [self.op as u16 as u64, 0, 0];
         for (i, (operand, arg)) in info.operands.iter().zip(self.args).enumerate() {
             let slot = info.slot(i);
             debug_assert!(fits(*operand, arg), "{:?} operand {i} = {arg}", self.op);

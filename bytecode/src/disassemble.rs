@@ -58,7 +58,12 @@ fn line(program: &Program, inst: &Inst, code: &[u64], at: u32) -> String {
     let mut operands = Vec::new();
     for (operand, arg) in info.operands.iter().zip(inst.args) {
         operands.push(match operand {
-            Operand::Def(_) | Operand::Src(_) | Operand::DefRange | Operand::SrcRange | Operand::Base => {
+            Operand::Def(_)
+            | Operand::Src(_)
+            | Operand::Address
+            | Operand::DefRange
+            | Operand::SrcRange
+            | Operand::Base => {
                 format!("r{arg}")
             }
             Operand::Rel16 | Operand::Rel32 if inst.op == Op::Call => callee(program, at as i64 + arg),

@@ -2,13 +2,14 @@
 
 use std::fmt::Write;
 
-use crate::isa::{Class, Mem, OpInfo, Operand, TABLE, TrapKind, Ty};
+use crate::isa::{ATOMIC_PAGE, Class, Mem, OpInfo, Operand, SIMD_PAGE, TABLE, TrapKind, Ty};
 
 /// The files made from the table: path in the repository and contents.
 pub fn files() -> Vec<(&'static str, String)> {
     vec![
         ("vm/kernel/generated/isa.h", header()),
-        ("vm/kernel/generated/cases.inc", cases()),
+        ("vm/kernel/generated/cases.inc", cases(0..SIMD_PAGE, "interpreter.h")),
+        ("vm/kernel/generated/simd.inc", cases(SIMD_PAGE..ATOMIC_PAGE, "simd.h")),
         ("docs/src/isa.md", page()),
     ]
 }
@@ -30,7 +31,11 @@ fn header() -> String {
             info.doc
         );
     }
-    out += "};\n\nenum TrapKind : unsigned short {\n  TRAP_None = 0,\n";
+    _ = write!(
+        out,
+        "}};\n\nconstexpr unsigned short PAGE_SIMD = {SIMD_PAGE:#x};\nconstexpr unsigned short PAGE_ATOMIC = {ATOMIC_PAGE:#x};\n"
+    );
+    out += "\nenum TrapKind : unsigned short {\n  TRAP_None = 0,\n";
     for (kind, name) in TrapKind::ALL {
         _ = writeln!(out, "  TRAP_{name} = {},  // {}", *kind as u16, kind.text());
     }
@@ -42,9 +47,11 @@ fn header() -> String {
 fn read(info: &OpInfo, index: usize) -> String {
     let slot = match info.slot(index) {
         slot @ 1..4 => format!("slot(w, {slot})"),
-        slot => format!("slot(x, {})", slot - 4),
+        slot @ 4..8 => format!("slot(x, {})", slot - 4),
+        slot => format!("slot(third_word(), {})", slot - 8),
     };
     match info.operands[index] {
+        Operand::Src(ty) if ty.units() == 4 => format!("get128({slot})"),
         Operand::Src(ty) if ty.units() == 2 => format!("get64({slot})"),
         Operand::Src(_) => format!("get32({slot})"),
         Operand::Imm16 if is_64(info) => format!("(u64)(i64)(i16){slot}"),
@@ -62,6 +69,7 @@ fn is_64(info: &OpInfo) -> bool {
 
 fn write_back(info: &OpInfo, value: &str) -> String {
     match info.operands[0] {
+        Operand::Def(ty) if ty.units() == 4 => format!("set128(slot(w, 1), {value});"),
         Operand::Def(ty) if ty.units() == 2 => format!("set64(slot(w, 1), {value});"),
         _ => format!("set32(slot(w, 1), {value});"),
     }
@@ -86,21 +94,20 @@ fn width(operand: Operand) -> &'static str {
     }
 }
 
-fn cases() -> String {
-    let mut out = format!(
-        "// {NOTE}\n// Included in the switch of interpreter.h. `w` is the instruction's word, `x` its second one.\n"
-    );
-    for info in TABLE {
+fn cases(page: std::ops::Range<u16>, file: &str) -> String {
+    let mut out =
+        format!("// {NOTE}\n// Included in the switch of {file}. `w` is the instruction's word, `x` its second one.\n");
+    for info in TABLE.iter().filter(|info| page.contains(&(info.op as u16))) {
         let name = c_name(info.name);
         let args = |from: usize, to: usize| (from..to).map(|i| read(info, i)).collect::<Vec<_>>().join(", ");
         let n = info.operands.len();
-        let second = if info.words() == 2 {
+        let second = if info.words() >= 2 {
             "u64 x = second_word(); "
         } else {
             ""
         };
         let body = match info.class {
-            Class::Control | Class::Gpu => continue,
+            Class::Control | Class::Gpu | Class::Access => continue,
             Class::Pure => {
                 let function = name.trim_end_matches("_imm");
                 format!(
@@ -144,7 +151,7 @@ fn cases() -> String {
 fn page() -> String {
     let mut out = format!(
         "<!-- {NOTE} -->\n\n# Instruction set\n\nAn instruction is one 64-bit word: the opcode in the low 16 bits, then three 16-bit slots; an \
-         opcode with more operands has a second word with four. Registers are units of 4 bytes, numbered from the frame's start; a 64-bit value takes two. \
+         opcode with more operands has a second and a third word with four. Registers are units of 4 bytes, numbered from the frame's start; a 64-bit value takes two, a 128-bit one four. \
          A branch distance counts words from the branch itself. In the descriptions, `a`, `b`, `c` … are the operands in order.\n\n\
          | number | opcode | operands | what it does |\n|---|---|---|---|\n"
     );
@@ -174,6 +181,7 @@ fn operand_name(operand: Operand) -> String {
         Operand::Imm16 => "imm16".into(),
         Operand::Offset16 => "offset16".into(),
         Operand::Imm32 | Operand::ImmS32 => "imm32".into(),
+        Operand::Address => "address".into(),
         Operand::Imm64 => "imm64".into(),
         Operand::Offset64 => "offset64".into(),
         Operand::Rel16 => "branch16".into(),

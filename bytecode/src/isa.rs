@@ -5,11 +5,15 @@
 //! [`crate::generate`] the kernel's C++ header, its cases of pure opcodes and the ISA page.
 //!
 //! An instruction is one 64-bit word: the opcode in the low 16 bits, then three 16-bit slots. An
-//! opcode with more operands has a second word with four slots. 32-bit operands lie in the upper
-//! half of a word or in a half of the second; 64-bit operands are the second word. `br_table` is
-//! followed by its offsets, two to a word.
+//! opcode with more operands has a second and a third word with four slots each. 32-bit operands lie
+//! in the upper half of the first word or in a half of a later one; 64-bit operands are a later word.
+//! `br_table` is followed by its offsets, two to a word.
 //!
-//! Registers are units of 4 bytes, numbered from the frame's start. A 64-bit value takes two units.
+//! Registers are units of 4 bytes, numbered from the frame's start. A 64-bit value takes two units,
+//! a 128-bit one four.
+//!
+//! Numbers come in pages: up to 0x1ff is the interpreter's own switch, whose opcodes are frequent;
+//! SIMD and atomics have a switch each behind it, so that they cost the others nothing.
 
 use Class::*;
 use Operand::*;
@@ -25,6 +29,7 @@ pub enum Ty {
     F64,
     B32,
     B64,
+    V128,
     /// A function or host reference: 0 is null, n + 1 refers to n.
     Ref,
 }
@@ -35,6 +40,7 @@ impl Ty {
         match self {
             I32 | F32 | B32 | Ref => 1,
             I64 | F64 | B64 => 2,
+            V128 => 4,
         }
     }
 }
@@ -71,6 +77,9 @@ pub enum Operand {
     Def(Ty),
     /// Register read.
     Src(Ty),
+    /// Register read: an address in the memory that the instruction names, an i32, or an i64 where that
+    /// memory is a 64-bit one.
+    Address,
     /// Signed 16-bit constant.
     Imm16,
     /// Unsigned 16-bit constant: an offset of a load or store.
@@ -153,6 +162,8 @@ pub enum Class {
     LoadFar(Mem),
     /// Store with memory index and 64-bit offset.
     StoreFar(Mem),
+    /// Access to memory of the SIMD or atomics page. Written by hand there.
+    Access,
 }
 
 /// A row of the table.
@@ -170,7 +181,7 @@ pub struct OpInfo {
     pub doc: &'static str,
 }
 
-const MAX_SLOTS: usize = 8;
+const MAX_SLOTS: usize = 12;
 
 impl OpInfo {
     /// Slot (0 is the opcode's own) at which operand `index` begins.
@@ -179,8 +190,8 @@ impl OpInfo {
         let mut i = 0;
         loop {
             let width = self.operands[i].slots();
-            // 32-bit operands start at an even slot, 64-bit ones at the second word.
-            slot = if width == 4 { 4 } else { slot.next_multiple_of(width) };
+            // 32-bit operands start at an even slot, 64-bit ones at a word.
+            slot = slot.next_multiple_of(width);
             if i == index {
                 return slot;
             }
@@ -197,7 +208,7 @@ impl OpInfo {
         }
         let end = self.slot(n - 1) + self.operands[n - 1].slots();
         assert!(end <= MAX_SLOTS);
-        if end > 4 { 2 } else { 1 }
+        end.div_ceil(4)
     }
 }
 
@@ -209,9 +220,9 @@ mod spell {
     }
     spell! {
         I32 = Src(Ty::I32); I64 = Src(Ty::I64); F32 = Src(Ty::F32); F64 = Src(Ty::F64);
-        B32 = Src(Ty::B32); B64 = Src(Ty::B64); REF = Src(Ty::Ref);
+        B32 = Src(Ty::B32); B64 = Src(Ty::B64); V128 = Src(Ty::V128); REF = Src(Ty::Ref); ADDR = Address;
         DI32 = Def(Ty::I32); DI64 = Def(Ty::I64); DF32 = Def(Ty::F32); DF64 = Def(Ty::F64);
-        DB32 = Def(Ty::B32); DB64 = Def(Ty::B64); DREF = Def(Ty::Ref);
+        DB32 = Def(Ty::B32); DB64 = Def(Ty::B64); DV128 = Def(Ty::V128); DREF = Def(Ty::Ref);
         S16 = Imm16; U16 = Offset16; U32 = Imm32; S32 = ImmS32; X64 = Imm64; FAR = Offset64;
         R16 = Rel16; R32 = Rel32; LEN = TableLen;
         BASE = Base; DRANGE = DefRange; RANGE = SrcRange; COUNT = Count;
@@ -290,6 +301,12 @@ table! {
     0x035 ElemDrop "elem.drop" [ELEM] Control "forget element segment a";
     0x036 RefFunc "ref.func" [DREF, FUNC] Control "a = reference to function b of the instance";
     0x037 RefIsNull "ref.is_null" [DI32, REF] Pure "a = b is null";
+    0x038 MemorySize64 "memory.size64" [DI64, MEMORY] Control "a = size of memory b in pages";
+    0x039 MemoryGrow64 "memory.grow64" [DI64, I64, MEMORY] Control "a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot";
+    0x03a MemoryCopy64 "memory.copy64" [I64, I64, I64, MEMORY, MEMORY] Control "copy c bytes from b in memory e to a in memory d";
+    0x03b MemoryFill64 "memory.fill64" [I64, I32, I64, MEMORY] Control "set c bytes from a in memory d to b";
+    0x03c MemoryInit64 "memory.init64" [I64, I32, I32, MEMORY, DATA] Control "copy c bytes from b of data segment e to a in memory d";
+    0x03d I32SaturateI64U "i32.saturate_i64_u" [DI32, I64] Pure "a = the lesser of b and 2^32 - 1: an index of a 64-bit table";
 
     // GPU opcodes: numbers are fixed, names are imports of module `gpu_run_v1`
     0x050 Gid "gid" [DI32] Gpu "a = id of this thread, from 0";
@@ -497,25 +514,25 @@ table! {
     0x152 I64Store32 "i64.store32" [I32, I64, U16] Store(u32) "32-bit value at a + c = b";
 
     // Loads and stores of any memory, any offset
-    0x158 Load32Far "load32_far" [DB32, I32, MEMORY, FAR] LoadFar(u32) "a = 32-bit value at b + d in memory c";
-    0x159 I32Load8SFar "i32.load8_s_far" [DI32, I32, MEMORY, FAR] LoadFar(i8) "a = 8-bit signed value at b + d in memory c";
-    0x15a I32Load8UFar "i32.load8_u_far" [DI32, I32, MEMORY, FAR] LoadFar(u8) "a = 8-bit unsigned value at b + d in memory c";
-    0x15b I32Load16SFar "i32.load16_s_far" [DI32, I32, MEMORY, FAR] LoadFar(i16) "a = 16-bit signed value at b + d in memory c";
-    0x15c I32Load16UFar "i32.load16_u_far" [DI32, I32, MEMORY, FAR] LoadFar(u16) "a = 16-bit unsigned value at b + d in memory c";
-    0x15d Load64Far "load64_far" [DB64, I32, MEMORY, FAR] LoadFar(u64) "a = 64-bit value at b + d in memory c";
-    0x15e I64Load8SFar "i64.load8_s_far" [DI64, I32, MEMORY, FAR] LoadFar(i8) "a = 8-bit signed value at b + d in memory c";
-    0x15f I64Load8UFar "i64.load8_u_far" [DI64, I32, MEMORY, FAR] LoadFar(u8) "a = 8-bit unsigned value at b + d in memory c";
-    0x160 I64Load16SFar "i64.load16_s_far" [DI64, I32, MEMORY, FAR] LoadFar(i16) "a = 16-bit signed value at b + d in memory c";
-    0x161 I64Load16UFar "i64.load16_u_far" [DI64, I32, MEMORY, FAR] LoadFar(u16) "a = 16-bit unsigned value at b + d in memory c";
-    0x162 I64Load32SFar "i64.load32_s_far" [DI64, I32, MEMORY, FAR] LoadFar(i32) "a = 32-bit signed value at b + d in memory c";
-    0x163 I64Load32UFar "i64.load32_u_far" [DI64, I32, MEMORY, FAR] LoadFar(u32) "a = 32-bit value at b + d in memory c";
-    0x164 Store32Far "store32_far" [I32, B32, MEMORY, FAR] StoreFar(u32) "32-bit value at a + d in memory c = b";
-    0x165 I32Store8Far "i32.store8_far" [I32, I32, MEMORY, FAR] StoreFar(u8) "8-bit value at a + d in memory c = b";
-    0x166 I32Store16Far "i32.store16_far" [I32, I32, MEMORY, FAR] StoreFar(u16) "16-bit value at a + d in memory c = b";
-    0x167 Store64Far "store64_far" [I32, B64, MEMORY, FAR] StoreFar(u64) "64-bit value at a + d in memory c = b";
-    0x168 I64Store8Far "i64.store8_far" [I32, I64, MEMORY, FAR] StoreFar(u8) "8-bit value at a + d in memory c = b";
-    0x169 I64Store16Far "i64.store16_far" [I32, I64, MEMORY, FAR] StoreFar(u16) "16-bit value at a + d in memory c = b";
-    0x16a I64Store32Far "i64.store32_far" [I32, I64, MEMORY, FAR] StoreFar(u32) "32-bit value at a + d in memory c = b";
+    0x158 Load32Far "load32_far" [DB32, ADDR, MEMORY, FAR] LoadFar(u32) "a = 32-bit value at b + d in memory c";
+    0x159 I32Load8SFar "i32.load8_s_far" [DI32, ADDR, MEMORY, FAR] LoadFar(i8) "a = 8-bit signed value at b + d in memory c";
+    0x15a I32Load8UFar "i32.load8_u_far" [DI32, ADDR, MEMORY, FAR] LoadFar(u8) "a = 8-bit unsigned value at b + d in memory c";
+    0x15b I32Load16SFar "i32.load16_s_far" [DI32, ADDR, MEMORY, FAR] LoadFar(i16) "a = 16-bit signed value at b + d in memory c";
+    0x15c I32Load16UFar "i32.load16_u_far" [DI32, ADDR, MEMORY, FAR] LoadFar(u16) "a = 16-bit unsigned value at b + d in memory c";
+    0x15d Load64Far "load64_far" [DB64, ADDR, MEMORY, FAR] LoadFar(u64) "a = 64-bit value at b + d in memory c";
+    0x15e I64Load8SFar "i64.load8_s_far" [DI64, ADDR, MEMORY, FAR] LoadFar(i8) "a = 8-bit signed value at b + d in memory c";
+    0x15f I64Load8UFar "i64.load8_u_far" [DI64, ADDR, MEMORY, FAR] LoadFar(u8) "a = 8-bit unsigned value at b + d in memory c";
+    0x160 I64Load16SFar "i64.load16_s_far" [DI64, ADDR, MEMORY, FAR] LoadFar(i16) "a = 16-bit signed value at b + d in memory c";
+    0x161 I64Load16UFar "i64.load16_u_far" [DI64, ADDR, MEMORY, FAR] LoadFar(u16) "a = 16-bit unsigned value at b + d in memory c";
+    0x162 I64Load32SFar "i64.load32_s_far" [DI64, ADDR, MEMORY, FAR] LoadFar(i32) "a = 32-bit signed value at b + d in memory c";
+    0x163 I64Load32UFar "i64.load32_u_far" [DI64, ADDR, MEMORY, FAR] LoadFar(u32) "a = 32-bit value at b + d in memory c";
+    0x164 Store32Far "store32_far" [ADDR, B32, MEMORY, FAR] StoreFar(u32) "32-bit value at a + d in memory c = b";
+    0x165 I32Store8Far "i32.store8_far" [ADDR, I32, MEMORY, FAR] StoreFar(u8) "8-bit value at a + d in memory c = b";
+    0x166 I32Store16Far "i32.store16_far" [ADDR, I32, MEMORY, FAR] StoreFar(u16) "16-bit value at a + d in memory c = b";
+    0x167 Store64Far "store64_far" [ADDR, B64, MEMORY, FAR] StoreFar(u64) "64-bit value at a + d in memory c = b";
+    0x168 I64Store8Far "i64.store8_far" [ADDR, I64, MEMORY, FAR] StoreFar(u8) "8-bit value at a + d in memory c = b";
+    0x169 I64Store16Far "i64.store16_far" [ADDR, I64, MEMORY, FAR] StoreFar(u16) "16-bit value at a + d in memory c = b";
+    0x16a I64Store32Far "i64.store32_far" [ADDR, I64, MEMORY, FAR] StoreFar(u32) "32-bit value at a + d in memory c = b";
 
     // Compare and branch
     0x170 BrI32Eq "br_i32.eq" [I32, I32, R16] Branch "if a == b: pc += c";
@@ -588,10 +605,23 @@ table! {
     0x1b1 BrI32AddLtS "br_i32.add_lt_s" [DI32, I32, S16, I32, R16] Control "a = b + c; if a < d, signed: pc += e";
     0x1b2 BrI32AddLtU "br_i32.add_lt_u" [DI32, I32, S16, I32, R16] Control "a = b + c; if a < d, unsigned: pc += e";
     0x1b3 BrI32AddNeImm "br_i32.add_ne_imm" [DI32, I32, S16, S16, R16] Control "a = b + c; if a != d: pc += e";
+
+    // SIMD page: 128-bit values
+    0x200 Copy128 "copy128" [DV128, V128] Pure "a = b";
+    0x201 Select128 "select128" [DV128, V128, V128, I32] Pure "a = d != 0 ? b : c";
+    0x202 V128Const "v128.const" [DV128, X64, X64] Control "a = b as lower and c as upper half";
+    0x203 GlobalGet128 "global_get128" [DV128, GLOBAL] Control "a = global b";
+    0x204 GlobalSet128 "global_set128" [V128, GLOBAL] Control "global b = a";
+    0x205 V128Load "v128.load" [DV128, ADDR, MEMORY, FAR] Access "a = 128-bit value at b + d in memory c";
+    0x206 V128Store "v128.store" [ADDR, V128, MEMORY, FAR] Access "128-bit value at a + d in memory c = b";
 }
 
-/// The numbers are kept close together, because the kernel has a jump table over them.
-const MAX_NUMBER: usize = 0x1bf;
+/// First number of the SIMD page. What is below is the interpreter's own switch.
+pub const SIMD_PAGE: u16 = 0x200;
+/// First number of the page of atomics.
+pub const ATOMIC_PAGE: u16 = 0x340;
+/// The numbers are kept close together, because the kernel has jump tables over them.
+const MAX_NUMBER: usize = 0x39f;
 
 /// For each number, 1 + the row that has it, or 0.
 const ROW_OF_NUMBER: [u16; MAX_NUMBER + 1] = {

@@ -10,6 +10,7 @@ pub enum ValType {
     I64,
     F32,
     F64,
+    V128,
     FuncRef,
     ExternRef,
 }
@@ -20,6 +21,7 @@ impl ValType {
         match self {
             ValType::I32 | ValType::F32 | ValType::FuncRef | ValType::ExternRef => 1,
             ValType::I64 | ValType::F64 => 2,
+            ValType::V128 => 4,
         }
     }
 
@@ -36,6 +38,7 @@ impl std::fmt::Display for ValType {
             ValType::I64 => "i64",
             ValType::F32 => "f32",
             ValType::F64 => "f64",
+            ValType::V128 => "v128",
             ValType::FuncRef => "funcref",
             ValType::ExternRef => "externref",
         })
@@ -99,6 +102,8 @@ pub struct MemoryType {
     pub limits: Limits,
     /// Whether the memory is shared.
     pub shared: bool,
+    /// Whether its addresses are i64 (memory64).
+    pub wide: bool,
 }
 
 /// Type of a table.
@@ -108,6 +113,8 @@ pub struct TableType {
     pub element: ValType,
     /// Limits in elements.
     pub limits: Limits,
+    /// Whether its indices are i64 (memory64).
+    pub wide: bool,
 }
 
 /// Type of a global.
@@ -174,6 +181,7 @@ pub enum ConstOp {
     F32(u32),
     /// Bits of an f64.
     F64(u64),
+    V128(u128),
     GlobalGet(u32),
     RefNull,
     RefFunc(u32),

@@ -178,6 +178,8 @@ impl<'p> FunctionVerifier<'p> {
             let ok = match operand {
                 Operand::Def(ty) => self.writable(arg as u32, ty.units()),
                 Operand::Src(ty) => self.readable(arg as u32, ty.units()),
+                // Its width depends on the memory, whose index is checked below.
+                Operand::Address => true,
                 Operand::DefRange => self.writable(arg as u32, count()),
                 Operand::SrcRange => self.readable(arg as u32, count()),
                 Operand::Base => arg as u32 >= self.header + HEADER_UNITS && arg as u32 <= self.frame,
@@ -210,6 +212,8 @@ impl<'p> FunctionVerifier<'p> {
             Op::GlobalGet64 => global(args[1]).ty.units() == 2,
             Op::GlobalSet32 => global(args[1]).ty.units() == 1 && global(args[1]).mutable,
             Op::GlobalSet64 => global(args[1]).ty.units() == 2 && global(args[1]).mutable,
+            Op::GlobalGet128 => global(args[1]).ty.units() == 4,
+            Op::GlobalSet128 => global(args[1]).ty.units() == 4 && global(args[1]).mutable,
             Op::StackPointerSet => {
                 global(args[1])
                     == GlobalType {
@@ -231,9 +235,9 @@ impl<'p> FunctionVerifier<'p> {
                 self.target(pc, br_table_offset(&self.code[pc as usize..], i) as i64)
                     .is_some()
             }),
-            _ if matches!(inst.op.info().class, Class::Load(_) | Class::Store(_)) => !self.spaces.memories.is_empty(),
+            _ if matches!(inst.op.info().class, Class::Load(_) | Class::Store(_)) => self.narrow_memory(0),
             _ if inst.op.info().class == Class::Gpu => self.gpu_op_allowed(inst.op),
-            _ => true,
+            _ => self.addresses_readable(inst),
         };
         if ok {
             Ok(())
@@ -242,13 +246,35 @@ impl<'p> FunctionVerifier<'p> {
         }
     }
 
+    /// Whether the memory exists and has 32-bit addresses.
+    fn narrow_memory(&self, index: i64) -> bool {
+        self.spaces
+            .memories
+            .get(index as usize)
+            .is_some_and(|memory| !memory.wide)
+    }
+
+    /// Whether an instruction's addresses are i64: those of its first memory operand.
+    fn wide_address(&self, inst: &Inst) -> bool {
+        let mut operands = inst.op.info().operands.iter().zip(inst.args);
+        let memory = operands.find(|(operand, _)| **operand == Operand::Memory);
+        memory.is_some_and(|(_, index)| self.spaces.memories[index as usize].wide)
+    }
+
+    /// Whether the registers of addresses lie in the frame.
+    fn addresses_readable(&self, inst: &Inst) -> bool {
+        let units = if self.wide_address(inst) { 2 } else { 1 };
+        let mut operands = inst.op.info().operands.iter().zip(inst.args);
+        operands.all(|(operand, arg)| *operand != Operand::Address || self.readable(arg as u32, units))
+    }
+
     /// GPU opcodes that take addresses mean memory 0.
     fn gpu_op_allowed(&self, op: Op) -> bool {
         let no_memory = matches!(
             op,
             Op::Gid | Op::Time | Op::ThreadCount | Op::WallTime | Op::Sleep | Op::Exit | Op::PanicExit | Op::PrintEnd
         );
-        no_memory || !self.spaces.memories.is_empty()
+        no_memory || self.narrow_memory(0)
     }
 
     fn readable(&self, unit: u32, count: u32) -> bool {

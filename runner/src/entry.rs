@@ -160,6 +160,10 @@ fn parse_value(ty: ValType, text: &str) -> Outcome<Value> {
             .map(Value::I64),
         ValType::F32 => text.parse::<f32>().ok().map(|x| Value::F32(x.to_bits())),
         ValType::F64 => text.parse::<f64>().ok().map(|x| Value::F64(x.to_bits())),
+        ValType::V128 => text
+            .strip_prefix("0x")
+            .and_then(|digits| u128::from_str_radix(digits, 16).ok())
+            .map(Value::V128),
         ValType::FuncRef => (text == "null").then_some(Value::FuncRef(None)),
         ValType::ExternRef if text == "null" => Some(Value::ExternRef(None)),
         ValType::ExternRef => text.parse().ok().map(|n| Value::ExternRef(Some(n))),

@@ -403,6 +403,7 @@ fn spectest(store: &mut Store) -> Result<HashMap<&'static str, Extern>, StoreErr
         store.add_table(TableType {
             element: ValType::FuncRef,
             limits: limits(10, 20),
+            wide: false,
         })?,
     );
     exports.insert(
@@ -410,6 +411,7 @@ fn spectest(store: &mut Store) -> Result<HashMap<&'static str, Extern>, StoreErr
         store.add_memory(MemoryType {
             limits: limits(1, 2),
             shared: false,
+            wide: false,
         })?,
     );
     exports.insert(
@@ -417,6 +419,7 @@ fn spectest(store: &mut Store) -> Result<HashMap<&'static str, Extern>, StoreErr
         store.add_memory(MemoryType {
             limits: limits(1, 2),
             shared: true,
+            wide: false,
         })?,
     );
     Ok(exports)

@@ -3,8 +3,8 @@
 //! `function` walks a function's instructions with an emulated operand `stack` whose entries may
 //! still be locals or constants, so that only computing instructions are emitted; `control` does
 //! blocks and branches; `ops` says which opcode an instruction becomes, `pairs` which
-//! two become one; `branch` fuses comparisons
-//! with branches; `locals` finds the locals that must be zeroed; `emit` writes words and fixes
+//! two become one; `memory` does what works on memories and tables; `branch` fuses comparisons with
+//! branches; `locals` finds the locals that must be zeroed; `emit` writes words and fixes
 //! branch distances.
 
 mod branch;
@@ -13,6 +13,7 @@ mod declarations;
 mod emit;
 mod function;
 mod locals;
+mod memory;
 mod ops;
 mod pairs;
 mod stack;
@@ -20,7 +21,9 @@ mod stack;
 use std::collections::HashMap;
 
 pub use declarations::{GPU_MODULE, gpu_signature};
-use gpu_run_bytecode::{FuncType, Function, InlineSite, Meta, Op, Program, SourcePlace, ValType};
+use gpu_run_bytecode::{
+    FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, SourcePlace, TableType, ValType,
+};
 
 use crate::module::{Module, Origin};
 
@@ -100,9 +103,9 @@ struct Context<'c> {
     /// Value type of each global.
     globals: &'c [ValType],
     /// For an immutable global whose value is known: type and bits.
-    constant_globals: &'c [Option<(ValType, u64)>],
-    /// Element type of each table.
-    tables: &'c [ValType],
+    constant_globals: &'c [Option<(ValType, u128)>],
+    tables: &'c [TableType],
+    memories: &'c [MemoryType],
     stack_pointer: Option<u32>,
 }
 
@@ -129,6 +132,7 @@ fn val_type(ty: wasmparser::ValType) -> Result<ValType, LowerErrorKind> {
         wasmparser::ValType::I64 => ValType::I64,
         wasmparser::ValType::F32 => ValType::F32,
         wasmparser::ValType::F64 => ValType::F64,
+        wasmparser::ValType::V128 => ValType::V128,
         wasmparser::ValType::Ref(ty) if ty == wasmparser::RefType::FUNCREF => ValType::FuncRef,
         wasmparser::ValType::Ref(ty) if ty == wasmparser::RefType::EXTERNREF => ValType::ExternRef,
         other => {
@@ -145,7 +149,7 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
     let targets = declarations::lower(module, &mut program).map_err(LowerError::new)?;
     let meta = &program.meta;
     let globals: Vec<ValType> = meta.global_types().iter().map(|global| global.ty).collect();
-    let tables: Vec<ValType> = meta.table_types().iter().map(|table| table.element).collect();
+    let (tables, memories) = (meta.table_types(), meta.memory_types());
     let constant_globals = declarations::constant_globals(meta);
     let context = Context {
         types: &meta.types,
@@ -153,6 +157,7 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
         globals: &globals,
         constant_globals: &constant_globals,
         tables: &tables,
+        memories: &memories,
         stack_pointer: meta.stack_pointer,
     };
     let imported = meta.imported_funcs();

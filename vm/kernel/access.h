@@ -13,6 +13,15 @@
 
 namespace gpu_run {
 
+// Parts of an instruction's words.
+GPU_RUN_INLINE u32 slot(u64 word, u32 index) { return (u32)(word >> (16 * index)) & 0xffff; }
+GPU_RUN_INLINE u32 upper(u64 word) { return (u32)(word >> 32); }
+
+// A 128-bit value: four units, lowest first.
+struct V128 {
+  u32 unit[4];
+};
+
 struct Registers {
   u8 *frame;
   u32 stride;
@@ -28,10 +37,35 @@ struct Registers {
     set32(unit, low);
     set32(unit + 1, high);
   }
+  GPU_RUN_INLINE V128 get128(u32 unit) const {
+    return {{get32(unit), get32(unit + 1), get32(unit + 2), get32(unit + 3)}};
+  }
+  GPU_RUN_INLINE void set128(u32 unit, const V128 &value) const {
+    for (u32 i = 0; i < 4; i++) set32(unit + i, value.unit[i]);
+  }
 };
 
-// Whether [at, at + len) lies in a memory of `size` bytes. `at` is below 2^33, so nothing wraps.
+// Where a global of the instance lies: in the thread's block or in the store's.
+GPU_RUN_INLINE u64 *global_slot(const Launch &launch, const Instance &instance, u64 *globals, u32 index) {
+  u32 at = instance.globals[index];
+  return at & GLOBAL_SHARED ? launch.shared_globals + (at & ~GLOBAL_SHARED) : globals + at;
+}
+
+// Whether [at, at + len) lies in a memory of `size` bytes. `at` and `len` are below 2^33, so nothing
+// wraps.
 GPU_RUN_INLINE bool in_bounds(u64 at, u64 len, u64 size) { return at + len <= size; }
+// The same for any `at` and `len`.
+GPU_RUN_INLINE bool in_bounds64(u64 at, u64 len, u64 size) { return at <= size && len <= size - at; }
+
+// Address `offset + index` of `len` bytes in a memory: false if it does not lie inside. Nothing wraps:
+// each step compares with what is left.
+GPU_RUN_INLINE bool far_address(const Memory &memory, const Registers &registers, u32 index_unit, u64 offset, u64 len,
+                                u64 &at) {
+  u64 index = memory.wide ? registers.get64(index_unit) : registers.get32(index_unit);
+  u64 size = load_relaxed_device(&memory.size);
+  at = offset + index;
+  return offset <= size && index <= size - offset && len <= size - offset - index;
+}
 
 namespace linear {
 
@@ -96,13 +130,13 @@ GPU_RUN_INLINE void fill(u8 *base, u64 at, u8 value, u64 len) {
 }  // namespace linear
 
 // Grows a memory by `pages`; returns its old size in pages, or ~0 if it cannot.
-GPU_RUN_INLINE u32 memory_grow(Memory &memory, u32 pages) {
+GPU_RUN_INLINE u64 memory_grow(Memory &memory, u64 pages) {
   u64 size = load_relaxed_device(&memory.size);
   do {
-    if ((u64)pages * PAGE > memory.limit - size) return ~0u;
+    if (pages > (memory.limit - size) / PAGE) return ~0ull;
     // Acquire/release: who sees the new size also sees the pages as whoever grew it left them.
-  } while (!compare_exchange_acq_rel_device(&memory.size, size, size + (u64)pages * PAGE));
-  return (u32)(size / PAGE);
+  } while (!compare_exchange_acq_rel_device(&memory.size, size, size + pages * PAGE));
+  return size / PAGE;
 }
 
 }  // namespace gpu_run

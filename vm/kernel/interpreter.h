@@ -5,90 +5,14 @@
 // of it escapes. Instructions that depend on their operands alone are in generated/cases.inc.
 #pragma once
 
+#include "bulk.h"
 #include "frames.h"
 #include "heap.h"
 #include "output.h"
 #include "semantics.h"
+#include "simd.h"
 
 namespace gpu_run {
-
-// Bytes that a bulk instruction moves between two looks at the stop flag.
-constexpr u64 CHUNK = 262144;
-
-GPU_RUN_INLINE bool stopped(const Launch &launch) { return load_relaxed_system(&launch.control->stop) != 0; }
-
-// Whether a loop over elements should give up at element `i`: it looks now and then.
-GPU_RUN_INLINE bool poll(const Launch &launch, u32 i) { return i % 65536 == 65535 && stopped(launch); }
-
-GPU_RUN_INLINE u64 lesser(u64 a, u64 b) { return a < b ? a : b; }
-
-GPU_RUN_NOINLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
-  bool down = to_base == from_base && to > from;
-  for (u64 done = 0; done < len && !(done && stopped(launch)); done += CHUNK) {
-    u64 n = lesser(CHUNK, len - done);
-    u64 at = down ? len - done - n : done;
-    if (down) {
-      linear::copy_down(to_base, to + at, from_base, from + at, n);
-    } else {
-      linear::copy_up(to_base, to + at, from_base, from + at, n);
-    }
-  }
-}
-
-GPU_RUN_NOINLINE void bulk_fill(const Launch &launch, u8 *base, u64 at, u8 value, u64 len) {
-  for (u64 done = 0; done < len && !(done && stopped(launch)); done += CHUNK) {
-    linear::fill(base, at + done, value, lesser(CHUNK, len - done));
-  }
-}
-
-GPU_RUN_NOINLINE u32 bulk_compare(const Launch &launch, const u8 *base, u64 a, u64 b, u64 len) {
-  for (u64 i = 0; i < len; i++) {
-    u8 x = linear::load<u8>(base, a + i), y = linear::load<u8>(base, b + i);
-    if (x != y) return (u32)x - (u32)y;
-    if (i % CHUNK == CHUNK - 1 && stopped(launch)) return 0;
-  }
-  return 0;
-}
-
-// The table instructions that work on ranges. Sizes only grow, so a range that fits goes on fitting.
-GPU_RUN_INLINE bool table_range(const Table &table, u32 at, u32 len) {
-  return (u64)at + len <= load_relaxed_device(&table.size);
-}
-
-GPU_RUN_NOINLINE bool table_fill(const Launch &launch, Table &table, u32 at, u32 value, u32 len) {
-  if (!table_range(table, at, len)) return false;
-  for (u32 i = 0; i < len && !poll(launch, i); i++) store_relaxed_device(&table.elements[at + i], value);
-  return true;
-}
-
-GPU_RUN_NOINLINE bool table_copy(const Launch &launch, Table &to, u32 to_at, const Table &from, u32 from_at, u32 len) {
-  if (!table_range(to, to_at, len) || !table_range(from, from_at, len)) return false;
-  bool down = to_at > from_at;
-  for (u32 i = 0; i < len && !poll(launch, i); i++) {
-    u32 k = down ? len - 1 - i : i;
-    store_relaxed_device(&to.elements[to_at + k], load_relaxed_device(&from.elements[from_at + k]));
-  }
-  return true;
-}
-
-GPU_RUN_NOINLINE bool table_init(const Launch &launch, Table &to, u32 to_at, const ElemSegment &from, u32 from_at, u32 len) {
-  if (!table_range(to, to_at, len) || (u64)from_at + len > load_relaxed_device(&from.len)) return false;
-  for (u32 i = 0; i < len && !poll(launch, i); i++) store_relaxed_device(&to.elements[to_at + i], from.refs[from_at + i]);
-  return true;
-}
-
-GPU_RUN_NOINLINE u32 table_grow(const Launch &launch, Table &table, u32 len, u32 value) {
-  u32 size = load_relaxed_device(&table.size);
-  do {
-    if (len > table.limit - size) return ~0u;
-    // Acquire/release, as memory_grow: new elements are null until the fill below.
-  } while (!compare_exchange_acq_rel_device(&table.size, size, size + len));
-  table_fill(launch, table, size, value, len);
-  return size;
-}
-
-GPU_RUN_INLINE u32 slot(u64 word, u32 index) { return (u32)(word >> (16 * index)) & 0xffff; }
-GPU_RUN_INLINE u32 upper(u64 word) { return (u32)(word >> 32); }
 
 // Runs `thread` (number `id` of the launch) on `lane`.
 GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) {
@@ -119,10 +43,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   auto set64 = [&](u32 unit, u64 value) { registers.set64(unit, value); };
   auto second_word = [&] { return following; };
   auto index_of = [&](const u64 *at) { return (u32)(at - code); };
-  auto global = [&](u32 index) {
-    u32 at = instance->globals[index];
-    return at & GLOBAL_SHARED ? launch.shared_globals + (at & ~GLOBAL_SHARED) : globals + at;
-  };
+  auto global = [&](u32 index) { return global_slot(launch, *instance, globals, index); };
   // The size that was read may be old: another thread may have grown the memory.
   auto fits = [&](u64 at, u64 len) {
     if (in_bounds(at, len, size)) return true;
@@ -156,12 +77,10 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   u64 at = (u64)get32(slot(w, 1)) + slot(w, 3);                                                    \
   if (UNLIKELY(!fits(at, sizeof(T)))) TRAP(TRAP_MemoryOutOfBounds);                                \
   linear::store<T>(base, at, (T)get##width(slot(w, 2)));
-// An offset of 64 bits is compared before it is added, so that the sum does not wrap.
 #define FAR_ADDRESS(T, unit)                                                                       \
   Memory &m = *instance->memories[slot(w, 3)];                                                     \
-  u64 offset = second_word(), limit = load_relaxed_device(&m.size);                                \
-  if (offset > limit || !in_bounds(offset + get32(unit), sizeof(T), limit)) TRAP(TRAP_MemoryOutOfBounds); \
-  u64 at = offset + get32(unit);
+  u64 at;                                                                                          \
+  if (!far_address(m, registers, unit, second_word(), sizeof(T), at)) TRAP(TRAP_MemoryOutOfBounds);
 #define LOAD_FAR(T, width)                                                                         \
   FAR_ADDRESS(T, slot(w, 2))                                                                       \
   set##width(slot(w, 1), (u##width)linear::load<T>(m.base, at));
@@ -299,8 +218,34 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         NEXT;
       }
       CASE(memory_grow) {
-        set32(slot(w, 1), memory_grow(*instance->memories[slot(w, 3)], get32(slot(w, 2))));
+        set32(slot(w, 1), (u32)memory_grow(*instance->memories[slot(w, 3)], get32(slot(w, 2))));
         NEXT;
+      }
+      CASE(memory_size64) {
+        set64(slot(w, 1), load_relaxed_device(&instance->memories[slot(w, 2)]->size) / PAGE);
+        NEXT;
+      }
+      CASE(memory_grow64) {
+        set64(slot(w, 1), memory_grow(*instance->memories[slot(w, 3)], get64(slot(w, 2))));
+        NEXT;
+      }
+      CASE(memory_copy64) {
+        u64 x = second_word();
+        Memory &to = *instance->memories[slot(x, 0)], &from = *instance->memories[slot(x, 1)];
+        u64 to_at = get64(slot(w, 1)), from_at = get64(slot(w, 2)), len = get64(slot(w, 3));
+        if (!in_bounds64(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
+        if (!in_bounds64(from_at, len, load_relaxed_device(&from.size))) TRAP(TRAP_MemoryOutOfBounds);
+        bulk_copy(launch, to.base, to_at, from.base, from_at, len);
+        CHARGE(len);
+        DONE2;
+      }
+      CASE(memory_fill64) {
+        Memory &m = *instance->memories[slot(second_word(), 0)];
+        u64 at = get64(slot(w, 1)), len = get64(slot(w, 3));
+        if (!in_bounds64(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);
+        bulk_fill(launch, m.base, at, (u8)get32(slot(w, 2)), len);
+        CHARGE(len);
+        DONE2;
       }
       CASE(memory_copy) {
         u64 x = second_word();
@@ -317,6 +262,17 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         u64 at = get32(slot(w, 1)), len = get32(slot(w, 3));
         if (!in_bounds(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);
         bulk_fill(launch, m.base, at, (u8)get32(slot(w, 2)), len);
+        CHARGE(len);
+        DONE2;
+      }
+      CASE(memory_init64) {
+        u64 x = second_word();
+        Memory &to = *instance->memories[slot(x, 0)];
+        const DataSegment &from = instance->data[upper(x)];
+        u64 to_at = get64(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
+        if (!in_bounds64(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
+        if (!in_bounds(from_at, len, load_relaxed_device(&from.len))) TRAP(TRAP_MemoryOutOfBounds);
+        bulk_copy(launch, to.base, to_at, from.bytes, from_at, len);
         CHARGE(len);
         DONE2;
       }
@@ -495,7 +451,14 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 
       // The head of a function is read by calls only.
       CASE(enter)
-      default: TRAP(TRAP_BadOpcode);
+      default: {
+        if ((u16)w < PAGE_SIMD) TRAP(TRAP_BadOpcode);
+        // The other pages have switches of their own.
+        simd::Done done = simd::execute(launch, *instance, registers, globals, pc, w);
+        if (done.trap) TRAP(done.trap);
+        pc += done.words;
+        FETCH
+      }
     }
 
   call: {

@@ -32,6 +32,8 @@ struct Memory {
   u8 *base;  // aligned to 16 bytes at least
   u64 size;  // bytes; grows atomically
   u64 limit;  // bytes reserved at base: the size never exceeds it
+  u32 wide;  // 1: addresses are i64
+  u32 shared;  // 1: threads may wait on its addresses
   Heap heap;
 };
 

@@ -120,6 +120,7 @@ FLOAT_OPS(f64, double, u64, i64, 0x8000000000000000ull, )
 #undef FLOAT_OPS
 
 PURE u32 i32_wrap_i64(u64 a) { return (u32)a; }
+PURE u32 i32_saturate_i64_u(u64 a) { return a > 0xffffffffu ? 0xffffffffu : (u32)a; }
 PURE u64 i64_extend_i32_s(u32 a) { return (u64)(i64)(i32)a; }
 PURE u64 i64_extend_i32_u(u32 a) { return a; }
 PURE u32 f32_demote_f64(u64 a) { return from_f32((float)to_f64(a)); }

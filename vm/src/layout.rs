@@ -40,10 +40,12 @@ twins! {
         free: [u64; HEAP_CLASSES],
         free_aligned: [u64; HEAP_ALIGNED],
     }
-    struct Memory [24 + size_of::<Heap>()] {
+    struct Memory [32 + size_of::<Heap>()] {
         base: Ptr,
         size: u64,
         limit: u64,
+        wide: u32,
+        shared: u32,
         heap: Heap,
     }
     struct Table [16] {

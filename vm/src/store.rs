@@ -26,6 +26,8 @@ pub enum Value {
     F32(u32),
     /// Bits of an f64.
     F64(u64),
+    /// Bits of a v128, lane 0 lowest.
+    V128(u128),
     /// A reference to a function of the store, or null.
     FuncRef(Option<u32>),
     /// A number of the host's, or null.
@@ -40,29 +42,32 @@ impl Value {
             Value::I64(_) => ValType::I64,
             Value::F32(_) => ValType::F32,
             Value::F64(_) => ValType::F64,
+            Value::V128(_) => ValType::V128,
             Value::FuncRef(_) => ValType::FuncRef,
             Value::ExternRef(_) => ValType::ExternRef,
         }
     }
 
     /// Its bits; a reference to n is n + 1 and null is 0.
-    pub fn bits(self) -> u64 {
+    pub fn bits(self) -> u128 {
         match self {
-            Value::I32(value) => value as u32 as u64,
-            Value::I64(value) => value as u64,
-            Value::F32(bits) => bits as u64,
-            Value::F64(bits) => bits,
-            Value::FuncRef(index) | Value::ExternRef(index) => index.map_or(0, |index| index as u64 + 1),
+            Value::I32(value) => value as u32 as u128,
+            Value::I64(value) => value as u64 as u128,
+            Value::F32(bits) => bits as u128,
+            Value::F64(bits) => bits as u128,
+            Value::V128(bits) => bits,
+            Value::FuncRef(index) | Value::ExternRef(index) => index.map_or(0, |index| index as u128 + 1),
         }
     }
 
     /// The value of a type with these bits.
-    pub fn from_bits(ty: ValType, bits: u64) -> Value {
+    pub fn from_bits(ty: ValType, bits: u128) -> Value {
         match ty {
             ValType::I32 => Value::I32(bits as i32),
             ValType::I64 => Value::I64(bits as i64),
             ValType::F32 => Value::F32(bits as u32),
-            ValType::F64 => Value::F64(bits),
+            ValType::F64 => Value::F64(bits as u64),
+            ValType::V128 => Value::V128(bits),
             ValType::FuncRef => Value::FuncRef((bits as u32).checked_sub(1)),
             ValType::ExternRef => Value::ExternRef((bits as u32).checked_sub(1)),
         }
@@ -76,6 +81,7 @@ impl std::fmt::Display for Value {
             Value::I64(value) => write!(f, "{value}"),
             Value::F32(bits) => write!(f, "{}", f32::from_bits(*bits)),
             Value::F64(bits) => write!(f, "{}", f64::from_bits(*bits)),
+            Value::V128(bits) => write!(f, "{bits:#034x}"),
             Value::FuncRef(Some(index)) => write!(f, "func {index}"),
             Value::ExternRef(Some(index)) => write!(f, "extern {index}"),
             Value::FuncRef(None) | Value::ExternRef(None) => write!(f, "null"),
@@ -252,6 +258,15 @@ struct TableInfo {
 
 struct GlobalInfo {
     ty: GlobalType,
+    /// Its slot of 8 bytes in the block of globals; a v128 has two.
+    slot: u32,
+}
+
+impl GlobalInfo {
+    /// Bytes of its value in the block.
+    fn bytes(&self) -> usize {
+        if self.ty.ty == ValType::V128 { 16 } else { 8 }
+    }
 }
 
 struct InstanceInfo {
@@ -336,9 +351,18 @@ impl Store {
 
     /// Adds a global.
     pub fn add_global(&mut self, ty: GlobalType, value: Value) -> DeviceResult<Extern> {
-        self.globals.push(&mut *self.device, &value.bits().to_le_bytes())?;
-        self.global_infos.push(GlobalInfo { ty });
-        Ok(Extern::Global(self.global_infos.len() as u32 - 1))
+        self.push_global(ty, value.bits()).map(Extern::Global)
+    }
+
+    fn push_global(&mut self, ty: GlobalType, bits: u128) -> DeviceResult<u32> {
+        let info = GlobalInfo {
+            ty,
+            slot: (self.globals.len / 8) as u32,
+        };
+        self.globals
+            .push(&mut *self.device, &bits.to_le_bytes()[..info.bytes()])?;
+        self.global_infos.push(info);
+        Ok(self.global_infos.len() as u32 - 1)
     }
 
     /// Adds a table filled with null.
@@ -361,14 +385,17 @@ impl Store {
 
     /// Adds a memory of zeros.
     pub fn add_memory(&mut self, ty: MemoryType) -> Result<Extern, StoreError> {
-        let size = ty.limits.min * layout::PAGE;
-        let declared = ty.limits.max.map(|max| max * layout::PAGE);
+        // 2^48 pages of a 64-bit memory are more bytes than 64 bits count.
+        let size = ty.limits.min.saturating_mul(layout::PAGE);
+        let declared = ty.limits.max.map(|max| max.saturating_mul(layout::PAGE));
         let limit = match (self.limits.memory, declared) {
             (Some(limit), declared) => declared.map_or(limit, |declared| declared.min(limit)),
+            // A 64-bit memory may declare more than any machine has: that is no wish to have it.
+            (None, Some(declared)) if ty.wide => declared.min(DEFAULT_MEMORY.max(size)),
             (None, Some(declared)) => declared,
             (None, None) => DEFAULT_MEMORY.max(size),
         };
-        let limit = limit.min(1 << 32);
+        let limit = if ty.wide { limit } else { limit.min(1 << 32) };
         if size > limit {
             return Err(StoreError::MemoryTooLarge { declared: size, limit });
         }
@@ -377,6 +404,8 @@ impl Store {
             base,
             size,
             limit,
+            wide: ty.wide as u32,
+            shared: ty.shared as u32,
             heap: bytemuck::Zeroable::zeroed(),
         };
         let record = self.place(&record)?;
@@ -436,8 +465,12 @@ impl Store {
 
     /// Value of a global.
     pub fn global(&mut self, global: u32) -> DeviceResult<Value> {
-        let bits = self.fetch::<u64>(self.globals.ptr + global as u64 * 8)?;
-        Ok(Value::from_bits(self.global_infos[global as usize].ty.ty, bits))
+        let info = &self.global_infos[global as usize];
+        let (ty, at) = (info.ty.ty, self.globals.ptr + info.slot as u64 * 8);
+        let mut bits = [0; 16];
+        // SAFETY: a global of the block, and no kernel runs.
+        unsafe { self.device.read(at, &mut bits[..info.bytes()])? };
+        Ok(Value::from_bits(ty, u128::from_le_bytes(bits)))
     }
 
     /// Size in bytes and contents of a memory.

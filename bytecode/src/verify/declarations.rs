@@ -34,10 +34,12 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
         return error("program", format!("frames of {} units", meta.max_frame));
     }
     for (i, memory) in spaces.memories.iter().enumerate() {
-        limits(format!("memory {i}"), memory.limits, 1 << 16)?;
+        let most = if memory.wide { 1 << 48 } else { 1 << 16 };
+        limits(format!("memory {i}"), memory.limits, most)?;
     }
     for (i, table) in spaces.tables.iter().enumerate() {
-        limits(format!("table {i}"), table.limits, u32::MAX as u64)?;
+        let most = if table.wide { u64::MAX } else { u32::MAX as u64 };
+        limits(format!("table {i}"), table.limits, most)?;
         if !table.element.is_ref() {
             return error(format!("table {i}"), "its elements are no references");
         }
@@ -86,19 +88,23 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
             constant(spaces, &place, item, element.ty)?;
         }
         if let SegmentMode::Active { index, offset } = &element.mode {
-            if spaces.tables.get(*index as usize).map(|table| table.element) != Some(element.ty) {
+            let Some(table) = spaces
+                .tables
+                .get(*index as usize)
+                .filter(|table| table.element == element.ty)
+            else {
                 return error(place, "its table is missing or of another type");
-            }
-            constant(spaces, &place, offset, ValType::I32)?;
+            };
+            constant(spaces, &place, offset, address_type(table.wide))?;
         }
     }
     for (i, data) in program.data.iter().enumerate() {
         let place = format!("data segment {i}");
         if let SegmentMode::Active { index, offset } = &data.mode {
-            if *index as usize >= spaces.memories.len() {
+            let Some(memory) = spaces.memories.get(*index as usize) else {
                 return error(place, "its memory is missing");
-            }
-            constant(spaces, &place, offset, ValType::I32)?;
+            };
+            constant(spaces, &place, offset, address_type(memory.wide))?;
         }
     }
     if meta.stack_pointer.is_some_and(|index| {
@@ -121,6 +127,11 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
     Ok(())
 }
 
+/// Type of addresses in a memory or table.
+fn address_type(wide: bool) -> ValType {
+    if wide { ValType::I64 } else { ValType::I32 }
+}
+
 fn limits(place: String, limits: Limits, most: u64) -> Result<(), VerifyError> {
     if limits.min > most || limits.max.is_some_and(|max| max > most || max < limits.min) {
         return error(place, "impossible limits");
@@ -136,6 +147,7 @@ fn constant(spaces: &Spaces<'_>, place: &str, expr: &[ConstOp], ty: ValType) -> 
             ConstOp::I64(_) => Some(ValType::I64),
             ConstOp::F32(_) => Some(ValType::F32),
             ConstOp::F64(_) => Some(ValType::F64),
+            ConstOp::V128(_) => Some(ValType::V128),
             ConstOp::GlobalGet(index) => match spaces.globals.get(index as usize) {
                 Some(global) => Some(global.ty),
                 None => return error(place, format!("no global {index}")),

@@ -16,6 +16,11 @@ enum Unit {
     Low,
     /// The high half of a 64-bit value.
     High,
+    /// Quarters of a 128-bit value, lowest first.
+    Quarter0,
+    Quarter1,
+    Quarter2,
+    Quarter3,
     /// A reference to a function, or null. Never a number: numbers would be forged references.
     FuncRef,
     /// A reference to something of the host's, or null.
@@ -62,13 +67,16 @@ impl State {
 
     /// Whether a value of a width lies at a unit, be it a number or a reference.
     fn holds_width(&self, at: u32, units: u32) -> bool {
-        self.holds(at, if units == 1 { &[Whole] } else { &[Low, High] })
-            || units == 1 && matches!(self.0[at as usize], FuncRef | ExternRef)
+        self.holds(at, wide(units)) || units == 1 && matches!(self.0[at as usize], FuncRef | ExternRef)
     }
 }
 
 fn wide(units: u32) -> &'static [Unit] {
-    if units == 1 { &[Whole] } else { &[Low, High] }
+    match units {
+        1 => &[Whole],
+        2 => &[Low, High],
+        _ => &[Quarter0, Quarter1, Quarter2, Quarter3],
+    }
 }
 
 fn value(ty: ValType) -> &'static [Unit] {
@@ -182,7 +190,12 @@ fn step(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut State
     let name = inst.op.info().name;
     let operands = || inst.op.info().operands.iter().zip(inst.args);
     for (operand, arg) in operands() {
-        let Operand::Src(ty) = operand else { continue };
+        let ty = match operand {
+            Operand::Src(ty) => *ty,
+            Operand::Address if function.wide_address(inst) => Ty::I64,
+            Operand::Address => Ty::I32,
+            _ => continue,
+        };
         // `B32` is any value of that width; what a reference may be used for, see `effect`.
         let holds = match ty {
             Ty::B32 | Ty::Ref => state.holds_width(arg as u32, 1),

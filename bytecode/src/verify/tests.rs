@@ -107,6 +107,7 @@ fn refuses_numbers_as_references() {
         let ty = TableType {
             element: ValType::FuncRef,
             limits,
+            wide: false,
         };
         program.meta.tables = vec![crate::program::Table { ty, init: vec![] }];
         verify(&program)

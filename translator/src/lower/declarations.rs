@@ -182,26 +182,22 @@ fn limits(initial: u64, maximum: Option<u64>) -> Limits {
 }
 
 fn memory_type(ty: &wasmparser::MemoryType) -> Result<MemoryType, LowerErrorKind> {
-    if ty.memory64 {
-        return Err(unsupported("a 64-bit memory (memory64)"));
-    }
     if ty.page_size_log2.is_some_and(|log| log != 16) {
         return Err(unsupported("a custom page size"));
     }
     Ok(MemoryType {
         limits: limits(ty.initial, ty.maximum),
         shared: ty.shared,
+        wide: ty.memory64,
     })
 }
 
 fn table_type(ty: &wasmparser::TableType) -> Result<TableType, LowerErrorKind> {
-    if ty.table64 {
-        return Err(unsupported("a 64-bit table (memory64)"));
-    }
     let element = val_type(wasmparser::ValType::Ref(ty.element_type))?;
     Ok(TableType {
         element,
         limits: limits(ty.initial, ty.maximum),
+        wide: ty.table64,
     })
 }
 
@@ -230,6 +226,7 @@ fn constant(expr: &Const<'_>, targets: &[Target]) -> Result<Vec<ConstOp>, LowerE
             Operator::I64Const { value } => ConstOp::I64(value),
             Operator::F32Const { value } => ConstOp::F32(value.bits()),
             Operator::F64Const { value } => ConstOp::F64(value.bits()),
+            Operator::V128Const { value } => ConstOp::V128(value.i128() as u128),
             Operator::GlobalGet { global_index } => ConstOp::GlobalGet(global_index),
             Operator::RefNull { .. } => ConstOp::RefNull,
             Operator::RefFunc { function_index } => ConstOp::RefFunc(func_index(targets, function_index)?),
@@ -246,15 +243,16 @@ fn constant(expr: &Const<'_>, targets: &[Target]) -> Result<Vec<ConstOp>, LowerE
 }
 
 /// Immutable defined globals whose value stands in the module: type and bits.
-pub(super) fn constant_globals(meta: &Meta) -> Vec<Option<(ValType, u64)>> {
+pub(super) fn constant_globals(meta: &Meta) -> Vec<Option<(ValType, u128)>> {
     let imported = meta.global_types().len() - meta.globals.len();
     let mut all = vec![None; imported];
     all.extend(meta.globals.iter().map(|global| {
         let bits = match global.init[..] {
-            [ConstOp::I32(value)] => value as u32 as u64,
-            [ConstOp::I64(value)] => value as u64,
-            [ConstOp::F32(bits)] => bits as u64,
-            [ConstOp::F64(bits)] => bits,
+            [ConstOp::I32(value)] => value as u32 as u128,
+            [ConstOp::I64(value)] => value as u64 as u128,
+            [ConstOp::F32(bits)] => bits as u128,
+            [ConstOp::F64(bits)] => bits as u128,
+            [ConstOp::V128(bits)] => bits,
             _ => return None,
         };
         (!global.ty.mutable).then_some((global.ty.ty, bits))

@@ -2,13 +2,13 @@
 
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{FuncType, HEADER_UNITS, Op, Operand, SourcePlace, ValType};
-use wasmparser::{BlockType, MemArgTarget, Operator};
+use wasmparser::{BlockType, Operator};
 
 use super::branch::{self, Condition};
 use super::control::{Frame, Kind};
 use super::emit::{Emitter, Label};
 use super::locals::{self, Use};
-use super::ops::{self, Access, Binary};
+use super::ops::{self, Binary};
 use super::pairs;
 use super::stack::{Entry, Stack, Value};
 use super::{Context, LowerErrorKind, Target, val_type};
@@ -187,10 +187,11 @@ impl<'c> Lowering<'c> {
             Operator::LocalTee { local_index } => self.local_set(local_index, true),
             Operator::GlobalGet { global_index } => self.global_get(global_index),
             Operator::GlobalSet { global_index } => self.global_set(global_index),
-            Operator::I32Const { value } => self.constant(ValType::I32, value as u32 as u64),
-            Operator::I64Const { value } => self.constant(ValType::I64, value as u64),
-            Operator::F32Const { value } => self.constant(ValType::F32, value.bits() as u64),
-            Operator::F64Const { value } => self.constant(ValType::F64, value.bits()),
+            Operator::I32Const { value } => self.constant(ValType::I32, value as u32 as u128),
+            Operator::I64Const { value } => self.constant(ValType::I64, value as u64 as u128),
+            Operator::F32Const { value } => self.constant(ValType::F32, value.bits() as u128),
+            Operator::F64Const { value } => self.constant(ValType::F64, value.bits() as u128),
+            Operator::V128Const { value } => self.constant(ValType::V128, value.i128() as u128),
             Operator::RefNull { hty } => {
                 let ty = val_type(wasmparser::ValType::Ref(
                     wasmparser::RefType::new(true, hty).ok_or_else(|| unsupported(op))?,
@@ -201,32 +202,7 @@ impl<'c> Lowering<'c> {
                 let func = self.context.func(function_index)?;
                 self.define(Op::RefFunc, ValType::FuncRef, &[func as i64]);
             }
-            Operator::MemorySize { mem } => self.define(Op::MemorySize, ValType::I32, &[mem as i64]),
-            Operator::MemoryGrow { mem } => self.unary_with(Op::MemoryGrow, ValType::I32, mem),
-            Operator::MemoryCopy { dst_mem, src_mem } => self.effect3(Op::MemoryCopy, &[dst_mem, src_mem]),
-            Operator::MemoryFill { mem } => self.effect3(Op::MemoryFill, &[mem]),
-            Operator::MemoryInit { data_index, mem } => self.effect3(Op::MemoryInit, &[mem, data_index]),
-            Operator::DataDrop { data_index } => self.effect(Op::DataDrop, &[data_index as i64]),
-            Operator::TableGet { table } => {
-                let ty = self.context.tables[table as usize];
-                self.unary_with(Op::TableGet, ty, table);
-            }
-            Operator::TableSet { table } => {
-                let value = self.pop_register();
-                let index = self.pop_register();
-                self.effect(Op::TableSet, &[index, value, table as i64]);
-            }
-            Operator::TableSize { table } => self.define(Op::TableSize, ValType::I32, &[table as i64]),
-            Operator::TableGrow { table } => {
-                let count = self.pop_register();
-                let value = self.pop_register();
-                self.define(Op::TableGrow, ValType::I32, &[count, value, table as i64]);
-            }
-            Operator::TableFill { table } => self.effect3(Op::TableFill, &[table]),
-            Operator::TableCopy { dst_table, src_table } => self.effect3(Op::TableCopy, &[dst_table, src_table]),
-            Operator::TableInit { elem_index, table } => self.effect3(Op::TableInit, &[table, elem_index]),
-            Operator::ElemDrop { elem_index } => self.effect(Op::ElemDrop, &[elem_index as i64]),
-            _ => return Err(unsupported(op)),
+            _ => return self.bulk(op).ok_or_else(|| unsupported(op)),
         }
         Ok(())
     }
@@ -245,15 +221,17 @@ impl<'c> Lowering<'c> {
         }
     }
 
-    fn pop_register(&mut self) -> i64 {
+    pub(super) fn pop_register(&mut self) -> i64 {
         let entry = self.stack.pop();
         self.register(entry) as i64
     }
 
-    fn emit_constant(&mut self, unit: u32, ty: ValType, bits: u64) {
+    fn emit_constant(&mut self, unit: u32, ty: ValType, bits: u128) {
         let (unit, signed) = (unit as i64, bits as i64);
         if ty.units() == 1 {
             self.emitter.emit(Op::Const32, &[unit, bits as u32 as i64]);
+        } else if ty == ValType::V128 {
+            self.emitter.emit(Op::V128Const, &[unit, signed, (bits >> 64) as i64]);
         } else if i32::try_from(signed).is_ok() {
             self.emitter.emit(Op::Const64S, &[unit, signed]);
         } else {
@@ -273,7 +251,7 @@ impl<'c> Lowering<'c> {
     }
 
     fn copy(&mut self, ty: ValType, from: u32, to: u32) {
-        let op = if ty.units() == 1 { Op::Copy32 } else { Op::Copy64 };
+        let op = by_width(ty, [Op::Copy32, Op::Copy64, Op::Copy128]);
         self.emitter.emit(op, &[to as i64, from as i64]);
     }
 
@@ -303,25 +281,25 @@ impl<'c> Lowering<'c> {
         }
     }
 
-    fn constant(&mut self, ty: ValType, bits: u64) {
+    pub(super) fn constant(&mut self, ty: ValType, bits: u128) {
         self.stack.push(ty, Value::Const(bits));
     }
 
     /// Pushes a result and emits the instruction that defines it; `rest` are its other operands.
-    fn define(&mut self, op: Op, ty: ValType, rest: &[i64]) {
+    pub(super) fn define(&mut self, op: Op, ty: ValType, rest: &[i64]) {
         let unit = self.stack.push(ty, Value::Temp);
         let mut args = vec![unit as i64];
         args.extend(rest);
         self.emitter.emit(op, &args);
     }
 
-    fn effect(&mut self, op: Op, args: &[i64]) {
+    pub(super) fn effect(&mut self, op: Op, args: &[i64]) {
         self.emitter.emit(op, args);
         self.emitter.seal();
     }
 
     /// Pops three operands; `rest` are the indices that follow them.
-    fn effect3(&mut self, op: Op, rest: &[u32]) {
+    pub(super) fn effect3(&mut self, op: Op, rest: &[u32]) {
         let c = self.pop_register();
         let b = self.pop_register();
         let a = self.pop_register();
@@ -349,7 +327,7 @@ impl<'c> Lowering<'c> {
         self.define(op, result, &[operand]);
     }
 
-    fn unary_with(&mut self, op: Op, result: ValType, index: u32) {
+    pub(super) fn unary_with(&mut self, op: Op, result: ValType, index: u32) {
         let operand = self.pop_register();
         self.define(op, result, &[operand, index as i64]);
     }
@@ -442,46 +420,12 @@ impl<'c> Lowering<'c> {
         true
     }
 
-    fn load(&mut self, access: Access) -> Result<(), LowerErrorKind> {
-        let address = self.pop_register();
-        let (memory, offset) = self.place(&access)?;
-        match (memory, offset) {
-            (0, 0..=0xffff) => self.define(access.near, access.ty, &[address, offset as i64]),
-            _ => self.define(access.far, access.ty, &[address, memory as i64, offset as i64]),
-        }
-        Ok(())
-    }
-
-    fn store(&mut self, access: Access) -> Result<(), LowerErrorKind> {
-        let value = self.pop_register();
-        let address = self.pop_register();
-        let (memory, offset) = self.place(&access)?;
-        match (memory, offset) {
-            (0, 0..=0xffff) => self.effect(access.near, &[address, value, offset as i64]),
-            _ => self.effect(access.far, &[address, value, memory as i64, offset as i64]),
-        }
-        Ok(())
-    }
-
-    fn place(&self, access: &Access) -> Result<(u32, u64), LowerErrorKind> {
-        match access.memarg.target {
-            MemArgTarget::Memory(memory) => Ok((memory, access.memarg.offset)),
-            MemArgTarget::Array(_) => Err(LowerErrorKind::Unsupported {
-                what: "garbage-collected arrays".into(),
-            }),
-        }
-    }
-
     fn select(&mut self) {
         let condition = self.pop_register();
         let other = self.stack.pop();
         let value = self.stack.pop();
         let (a, b) = (self.register(value) as i64, self.register(other) as i64);
-        let op = if value.ty.units() == 1 {
-            Op::Select32
-        } else {
-            Op::Select64
-        };
+        let op = by_width(value.ty, [Op::Select32, Op::Select64, Op::Select128]);
         self.define(op, value.ty, &[a, b, condition]);
     }
 
@@ -525,21 +469,16 @@ impl<'c> Lowering<'c> {
             return self.constant(ty, bits);
         }
         let ty = self.context.globals[index as usize];
-        let op = if ty.units() == 1 {
-            Op::GlobalGet32
-        } else {
-            Op::GlobalGet64
-        };
+        let op = by_width(ty, [Op::GlobalGet32, Op::GlobalGet64, Op::GlobalGet128]);
         self.define(op, ty, &[index as i64]);
     }
 
     fn global_set(&mut self, index: u32) {
         let ty = self.context.globals[index as usize];
         let value = self.pop_register();
-        let op = match ty.units() {
-            _ if self.context.stack_pointer == Some(index) => Op::StackPointerSet,
-            1 => Op::GlobalSet32,
-            _ => Op::GlobalSet64,
+        let op = match self.context.stack_pointer {
+            Some(pointer) if pointer == index => Op::StackPointerSet,
+            _ => by_width(ty, [Op::GlobalSet32, Op::GlobalSet64, Op::GlobalSet128]),
         };
         self.effect(op, &[value, index as i64]);
     }
@@ -567,7 +506,7 @@ impl<'c> Lowering<'c> {
     fn call_indirect(&mut self, type_index: u32, table: u32) {
         let context = self.context;
         let ty = &context.types[type_index as usize];
-        let index = self.pop_register();
+        let index = self.pop_index(self.wide_table(table));
         // The index may lie just above the arguments, in the callee's frame: it is read first.
         let base = self.arguments(ty);
         self.emitter
@@ -648,6 +587,15 @@ impl<'c> Lowering<'c> {
             },
             BlockType::FuncType(index) => self.context.types[index as usize].clone(),
         })
+    }
+}
+
+/// The opcode for a value's width: of one unit, two, or four.
+fn by_width(ty: ValType, ops: [Op; 3]) -> Op {
+    match ty.units() {
+        1 => ops[0],
+        2 => ops[1],
+        _ => ops[2],
     }
 }
 

@@ -37,7 +37,7 @@ pub(super) enum Imm {
 
 impl Imm {
     /// Opcode and constant operand for the constant `bits`, if it fits.
-    pub(super) fn apply(self, bits: u64, ty: ValType) -> Option<(Op, i64)> {
+    pub(super) fn apply(self, bits: u128, ty: ValType) -> Option<(Op, i64)> {
         let value = if ty == I32 {
             bits as u32 as i32 as i64
         } else {

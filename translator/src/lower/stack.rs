@@ -14,7 +14,7 @@ pub(super) enum Value {
     /// The present value of a local.
     Local(u32),
     /// A constant's bits.
-    Const(u64),
+    Const(u128),
 }
 
 /// An entry.

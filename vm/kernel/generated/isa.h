@@ -46,6 +46,12 @@ enum Op : unsigned short {
   OP_elem_drop = 0x035,  // forget element segment a
   OP_ref_func = 0x036,  // a = reference to function b of the instance
   OP_ref_is_null = 0x037,  // a = b is null
+  OP_memory_size64 = 0x038,  // a = size of memory b in pages
+  OP_memory_grow64 = 0x039,  // a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot
+  OP_memory_copy64 = 0x03a,  // copy c bytes from b in memory e to a in memory d
+  OP_memory_fill64 = 0x03b,  // set c bytes from a in memory d to b
+  OP_memory_init64 = 0x03c,  // copy c bytes from b of data segment e to a in memory d
+  OP_i32_saturate_i64_u = 0x03d,  // a = the lesser of b and 2^32 - 1: an index of a 64-bit table
   OP_gid = 0x050,  // a = id of this thread, from 0
   OP_time = 0x051,  // a = monotonic clock in nanoseconds
   OP_atomic_add = 0x054,  // a = u32 at b, then add c to it; sequentially consistent
@@ -324,7 +330,17 @@ enum Op : unsigned short {
   OP_br_i32_add_lt_s = 0x1b1,  // a = b + c; if a < d, signed: pc += e
   OP_br_i32_add_lt_u = 0x1b2,  // a = b + c; if a < d, unsigned: pc += e
   OP_br_i32_add_ne_imm = 0x1b3,  // a = b + c; if a != d: pc += e
+  OP_copy128 = 0x200,  // a = b
+  OP_select128 = 0x201,  // a = d != 0 ? b : c
+  OP_v128_const = 0x202,  // a = b as lower and c as upper half
+  OP_global_get128 = 0x203,  // a = global b
+  OP_global_set128 = 0x204,  // global b = a
+  OP_v128_load = 0x205,  // a = 128-bit value at b + d in memory c
+  OP_v128_store = 0x206,  // 128-bit value at a + d in memory c = b
 };
+
+constexpr unsigned short PAGE_SIMD = 0x200;
+constexpr unsigned short PAGE_ATOMIC = 0x340;
 
 enum TrapKind : unsigned short {
   TRAP_None = 0,

@@ -2,9 +2,9 @@
 
 use std::sync::Arc;
 
-use gpu_run_bytecode::{ConstOp, ExternType, Limits, Program, SegmentMode, TrapKind, ValType};
+use gpu_run_bytecode::{ConstOp, ExternType, Limits, Program, SegmentMode, TrapKind};
 
-use super::{Extern, GlobalInfo, InstanceId, InstanceInfo, RunOptions, Sink, Store, StoreError};
+use super::{Extern, InstanceId, InstanceInfo, RunOptions, Sink, Store, StoreError, Value};
 use crate::device::DeviceResult;
 use crate::layout::{self, Ptr};
 
@@ -77,9 +77,7 @@ impl Store {
         }
         for global in &meta.globals {
             let bits = self.evaluate(&info, &global.init)?;
-            self.globals.push(&mut *self.device, &bits.to_le_bytes())?;
-            self.global_infos.push(GlobalInfo { ty: global.ty });
-            info.globals.push(self.global_infos.len() as u32 - 1);
+            info.globals.push(self.push_global(global.ty, bits)?);
         }
         for table in &meta.tables {
             let Extern::Table(index) = self.add_table(table.ty)? else {
@@ -133,6 +131,8 @@ impl Store {
             .iter()
             .map(|index| self.table_infos[*index as usize].record)
             .collect();
+        let slots = info.globals.iter().map(|index| self.global_infos[*index as usize].slot);
+        let globals: Vec<u32> = slots.collect();
         let mut data = Vec::new();
         for segment in &program.data {
             // An active segment counts as dropped once it was copied.
@@ -157,7 +157,7 @@ impl Store {
         let record = layout::Instance {
             memories: self.place_all(&memories, "an instance")?,
             tables: self.place_all(&tables, "an instance")?,
-            globals: self.place_all(&info.globals, "an instance")?,
+            globals: self.place_all(&globals, "an instance")?,
             funcs: self.place_all(&info.funcs, "an instance")?,
             types: self.place_all(types, "an instance")?,
             data: self.place_all(&data, "an instance")?,
@@ -177,14 +177,14 @@ impl Store {
             };
             let info = &self.instance_infos[id.0 as usize];
             let (table, globals) = (info.tables[*index as usize], info.globals.clone());
-            let offset = self.evaluate_with(&globals, &[], offset)? as u32;
+            let offset = self.evaluate_with(&globals, &[], offset)? as u64;
             let size = self
                 .fetch::<layout::Table>(self.table_infos[table as usize].record)?
                 .size;
-            if offset as u64 + refs.len() as u64 > size as u64 {
+            if offset.saturating_add(refs.len() as u64) > size as u64 {
                 return Err(Store::trap(TrapKind::TableOutOfBounds));
             }
-            self.write_table(table, offset, refs)?;
+            self.write_table(table, offset as u32, refs)?;
         }
         for segment in &program.data {
             let SegmentMode::Active { index, offset } = &segment.mode else {
@@ -192,13 +192,13 @@ impl Store {
             };
             let info = &self.instance_infos[id.0 as usize];
             let (memory, globals) = (info.memories[*index as usize], info.globals.clone());
-            let offset = self.evaluate_with(&globals, &[], offset)? as u32;
+            let offset = self.evaluate_with(&globals, &[], offset)? as u64;
             let record = self.fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?;
-            if offset as u64 + segment.bytes.len() as u64 > record.size {
+            if offset.saturating_add(segment.bytes.len() as u64) > record.size {
                 return Err(Store::trap(TrapKind::MemoryOutOfBounds));
             }
             // SAFETY: in bounds, and no kernel runs.
-            unsafe { self.device.write(record.base + offset as u64, &segment.bytes)? };
+            unsafe { self.device.write(record.base + offset, &segment.bytes)? };
         }
         Ok(())
     }
@@ -250,7 +250,9 @@ impl Store {
                     self.table_infos[index as usize].record,
                 );
                 let size = self.fetch::<layout::Table>(record)?.size as u64;
-                let fits = wanted.element == found.element && limits_fit(size, found.limits, wanted.limits);
+                let fits = wanted.element == found.element
+                    && wanted.wide == found.wide
+                    && limits_fit(size, found.limits, wanted.limits);
                 if fits {
                     Ok(())
                 } else {
@@ -263,7 +265,9 @@ impl Store {
                     self.memory_infos[index as usize].record,
                 );
                 let pages = self.fetch::<layout::Memory>(record)?.size / layout::PAGE;
-                let fits = wanted.shared == found.shared && limits_fit(pages, found.limits, wanted.limits);
+                let fits = wanted.shared == found.shared
+                    && wanted.wide == found.wide
+                    && limits_fit(pages, found.limits, wanted.limits);
                 if fits {
                     Ok(())
                 } else {
@@ -274,32 +278,33 @@ impl Store {
         })
     }
 
-    fn evaluate(&mut self, info: &InstanceInfo, expr: &[ConstOp]) -> Result<u64, StoreError> {
+    fn evaluate(&mut self, info: &InstanceInfo, expr: &[ConstOp]) -> Result<u128, StoreError> {
         self.evaluate_with(&info.globals, &info.funcs, expr)
     }
 
     /// Value bits of a constant expression; empty is null.
-    fn evaluate_with(&mut self, globals: &[u32], funcs: &[u32], expr: &[ConstOp]) -> Result<u64, StoreError> {
-        let mut stack: Vec<u64> = Vec::new();
+    fn evaluate_with(&mut self, globals: &[u32], funcs: &[u32], expr: &[ConstOp]) -> Result<u128, StoreError> {
+        let mut stack: Vec<u128> = Vec::new();
         for op in expr {
             let value = match *op {
-                ConstOp::I32(value) => value as u32 as u64,
-                ConstOp::I64(value) => value as u64,
-                ConstOp::F32(bits) => bits as u64,
-                ConstOp::F64(bits) => bits,
+                ConstOp::I32(value) => value as u32 as u128,
+                ConstOp::I64(value) => value as u64 as u128,
+                ConstOp::F32(bits) => bits as u128,
+                ConstOp::F64(bits) => bits as u128,
+                ConstOp::V128(bits) => bits,
                 ConstOp::GlobalGet(index) => self.global(globals[index as usize])?.bits(),
                 ConstOp::RefNull => 0,
-                ConstOp::RefFunc(index) => funcs[index as usize] as u64 + 1,
+                ConstOp::RefFunc(index) => funcs[index as usize] as u128 + 1,
                 op => {
-                    let (b, a) = (stack.pop().unwrap_or(0), stack.pop().unwrap_or(0));
+                    let (b, a) = (stack.pop().unwrap_or(0) as u64, stack.pop().unwrap_or(0) as u64);
                     let value = match op {
                         ConstOp::I32Add | ConstOp::I64Add => a.wrapping_add(b),
                         ConstOp::I32Sub | ConstOp::I64Sub => a.wrapping_sub(b),
                         _ => a.wrapping_mul(b),
                     };
                     match op {
-                        ConstOp::I32Add | ConstOp::I32Sub | ConstOp::I32Mul => value as u32 as u64,
-                        _ => value,
+                        ConstOp::I32Add | ConstOp::I32Sub | ConstOp::I32Mul => value as u32 as u128,
+                        _ => value as u128,
                     }
                 }
             };
@@ -309,17 +314,10 @@ impl Store {
     }
 
     /// Sets the value of a global (its type's bits).
-    pub fn set_global(&mut self, global: u32, bits: u64) -> DeviceResult<()> {
-        let ty = self.global_infos[global as usize].ty.ty;
-        let bits = if ty == ValType::I64 || ty == ValType::F64 {
-            bits
-        } else {
-            bits as u32 as u64
-        };
-        // SAFETY: a slot of the array, and no kernel runs.
-        unsafe {
-            self.device
-                .write(self.globals.ptr + global as u64 * 8, &bits.to_le_bytes())
-        }
+    pub fn set_global(&mut self, global: u32, value: Value) -> DeviceResult<()> {
+        let info = &self.global_infos[global as usize];
+        let (at, bytes) = (self.globals.ptr + info.slot as u64 * 8, info.bytes());
+        // SAFETY: a global of the block, and no kernel runs.
+        unsafe { self.device.write(at, &value.bits().to_le_bytes()[..bytes]) }
     }
 }

@@ -258,9 +258,7 @@ impl Store {
             .iter()
             .flat_map(|arg| {
                 let bits = arg.bits();
-                [bits as u32, (bits >> 32) as u32]
-                    .into_iter()
-                    .take(arg.ty().units() as usize)
+                (0..arg.ty().units()).map(move |unit| (bits >> (32 * unit)) as u32)
             })
             .collect();
         let (stack_pointer, stack_top) = self.thread_stacks(func, options)?;
@@ -379,13 +377,10 @@ impl Store {
         };
         let mut units = units.into_iter();
         let mut value = |ty: gpu_run_bytecode::ValType| {
-            let low = units.next().unwrap_or(0) as u64;
-            let high = if ty.units() == 2 {
-                units.next().unwrap_or(0) as u64
-            } else {
-                0
-            };
-            Value::from_bits(ty, low | high << 32)
+            let bits = (0..ty.units()).fold(0, |bits, unit| {
+                bits | (units.next().unwrap_or(0) as u128) << (32 * unit)
+            });
+            Value::from_bits(ty, bits)
         };
         Ok((0..threads)
             .map(|_| ty.results.iter().map(|ty| value(*ty)).collect())

@@ -1,0 +1,84 @@
+// Instructions that work on ranges of memories and tables: in chunks, with a look at the stop flag
+// between them. Callers have checked the bounds of memory ranges; table ranges are checked here.
+#pragma once
+
+#include "access.h"
+
+namespace gpu_run {
+
+// Bytes that a bulk instruction moves between two looks at the stop flag.
+constexpr u64 CHUNK = 262144;
+
+GPU_RUN_INLINE bool stopped(const Launch &launch) { return load_relaxed_system(&launch.control->stop) != 0; }
+
+// Whether a loop over elements should give up at element `i`: it looks now and then.
+GPU_RUN_INLINE bool poll(const Launch &launch, u32 i) { return i % 65536 == 65535 && stopped(launch); }
+
+GPU_RUN_INLINE u64 lesser(u64 a, u64 b) { return a < b ? a : b; }
+
+GPU_RUN_NOINLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
+  bool down = to_base == from_base && to > from;
+  for (u64 done = 0; done < len && !(done && stopped(launch)); done += CHUNK) {
+    u64 n = lesser(CHUNK, len - done);
+    u64 at = down ? len - done - n : done;
+    if (down) {
+      linear::copy_down(to_base, to + at, from_base, from + at, n);
+    } else {
+      linear::copy_up(to_base, to + at, from_base, from + at, n);
+    }
+  }
+}
+
+GPU_RUN_NOINLINE void bulk_fill(const Launch &launch, u8 *base, u64 at, u8 value, u64 len) {
+  for (u64 done = 0; done < len && !(done && stopped(launch)); done += CHUNK) {
+    linear::fill(base, at + done, value, lesser(CHUNK, len - done));
+  }
+}
+
+GPU_RUN_NOINLINE u32 bulk_compare(const Launch &launch, const u8 *base, u64 a, u64 b, u64 len) {
+  for (u64 i = 0; i < len; i++) {
+    u8 x = linear::load<u8>(base, a + i), y = linear::load<u8>(base, b + i);
+    if (x != y) return (u32)x - (u32)y;
+    if (i % CHUNK == CHUNK - 1 && stopped(launch)) return 0;
+  }
+  return 0;
+}
+
+// The table instructions that work on ranges. Sizes only grow, so a range that fits goes on fitting.
+GPU_RUN_INLINE bool table_range(const Table &table, u32 at, u32 len) {
+  return (u64)at + len <= load_relaxed_device(&table.size);
+}
+
+GPU_RUN_NOINLINE bool table_fill(const Launch &launch, Table &table, u32 at, u32 value, u32 len) {
+  if (!table_range(table, at, len)) return false;
+  for (u32 i = 0; i < len && !poll(launch, i); i++) store_relaxed_device(&table.elements[at + i], value);
+  return true;
+}
+
+GPU_RUN_NOINLINE bool table_copy(const Launch &launch, Table &to, u32 to_at, const Table &from, u32 from_at, u32 len) {
+  if (!table_range(to, to_at, len) || !table_range(from, from_at, len)) return false;
+  bool down = to_at > from_at;
+  for (u32 i = 0; i < len && !poll(launch, i); i++) {
+    u32 k = down ? len - 1 - i : i;
+    store_relaxed_device(&to.elements[to_at + k], load_relaxed_device(&from.elements[from_at + k]));
+  }
+  return true;
+}
+
+GPU_RUN_NOINLINE bool table_init(const Launch &launch, Table &to, u32 to_at, const ElemSegment &from, u32 from_at, u32 len) {
+  if (!table_range(to, to_at, len) || (u64)from_at + len > load_relaxed_device(&from.len)) return false;
+  for (u32 i = 0; i < len && !poll(launch, i); i++) store_relaxed_device(&to.elements[to_at + i], from.refs[from_at + i]);
+  return true;
+}
+
+GPU_RUN_NOINLINE u32 table_grow(const Launch &launch, Table &table, u32 len, u32 value) {
+  u32 size = load_relaxed_device(&table.size);
+  do {
+    if (len > table.limit - size) return ~0u;
+    // Acquire/release, as memory_grow: new elements are null until the fill below.
+  } while (!compare_exchange_acq_rel_device(&table.size, size, size + len));
+  table_fill(launch, table, size, value, len);
+  return size;
+}
+
+}  // namespace gpu_run

@@ -32,8 +32,14 @@ fn main() {
         Trial::test("refuses/invalid", || {
             refuses("invalid.wasm", &["type mismatch", "offset 0x", "function"])
         }),
-        Trial::test("refuses/wasm64", || {
-            refuses("wasm64.wasm", &["64-bit memory", "not supported"])
+        Trial::test("refuses/gc", || {
+            refuses("gc.wasm", &["garbage collection (GC) proposal", "offset 0x"])
+        }),
+        Trial::test("refuses/typed_function_references", || {
+            refuses("typed_function_references.wasm", &["typed function references proposal"])
+        }),
+        Trial::test("refuses/stack_switching", || {
+            refuses("stack_switching.wasm", &["stack-switching proposal"])
         }),
         Trial::test("refuses/unknown_import", || {
             refuses("unknown_import.wasm", &["unknown import `"])

@@ -120,7 +120,7 @@ fn extract(code: &[u64], info: &OpInfo, index: usize, operand: Operand) -> i64 {
     let bits = code[slot / 4] >> (slot % 4 * 16);
     match operand {
         Operand::Imm16 | Operand::Rel16 => bits as i16 as i64,
-        Operand::ImmS32 | Operand::Rel32 => bits as i32 as i64,
+        Operand::ImmS32 | Operand::Rel32 | Operand::Callee => bits as i32 as i64,
         _ => match operand.slots() {
             1 => bits as u16 as i64,
             2 => bits as u32 as i64,
@@ -133,7 +133,7 @@ fn extract(code: &[u64], info: &OpInfo, index: usize, operand: Operand) -> i64 {
 pub fn fits(operand: Operand, arg: i64) -> bool {
     match operand {
         Operand::Imm16 | Operand::Rel16 => i16::try_from(arg).is_ok(),
-        Operand::ImmS32 | Operand::Rel32 => i32::try_from(arg).is_ok(),
+        Operand::ImmS32 | Operand::Rel32 | Operand::Callee => i32::try_from(arg).is_ok(),
         _ => match operand.slots() {
             1 => u16::try_from(arg).is_ok(),
             2 => u32::try_from(arg).is_ok(),

@@ -3,8 +3,8 @@
 use std::fmt::{self, Write};
 
 use crate::code::{Inst, br_table_offset, instructions};
-use crate::isa::{Class, Op, Operand, TrapKind};
-use crate::program::Program;
+use crate::isa::{Op, Operand, TrapKind};
+use crate::program::{Clause, Program, Try};
 
 /// The program's functions as text, one instruction a line:
 /// `word index: opcode operands ; offset in the wasm file`.
@@ -32,6 +32,9 @@ fn write_program(out: &mut String, program: &Program) -> fmt::Result {
             continue;
         };
         let mut last_offset = None;
+        for try_ in &function.tries {
+            writeln!(out, "        try @{}..@{}{}", try_.start, try_.end, clauses(try_))?;
+        }
         for (pc, inst) in instructions(code) {
             let at = (start + pc) as u32;
             match inst {
@@ -66,7 +69,7 @@ fn line(program: &Program, inst: &Inst, code: &[u64], at: u32) -> String {
             | Operand::Base => {
                 format!("r{arg}")
             }
-            Operand::Rel16 | Operand::Rel32 if inst.op == Op::Call => callee(program, at as i64 + arg),
+            Operand::Callee => callee(program, at as i64 + arg),
             Operand::Rel16 | Operand::Rel32 => target(arg),
             Operand::Count => format!("x{arg}"),
             Operand::Offset16 | Operand::Offset64 => format!("+{}", arg as u64),
@@ -75,6 +78,7 @@ fn line(program: &Program, inst: &Inst, code: &[u64], at: u32) -> String {
             Operand::Table => format!("table{arg}"),
             Operand::Global => format!("global{arg}"),
             Operand::Type => format!("type{arg}"),
+            Operand::Tag => format!("tag{arg}"),
             Operand::DataSegment => format!("data{arg}"),
             Operand::ElemSegment => format!("elem{arg}"),
             Operand::Trap => match TrapKind::from_number(arg as u16) {
@@ -94,12 +98,22 @@ fn line(program: &Program, inst: &Inst, code: &[u64], at: u32) -> String {
         let targets = (0..inst.args[1] as usize).map(|i| target(br_table_offset(code, i) as i64));
         text += &format!(" [{}]", targets.collect::<Vec<_>>().join(", "));
     }
-    if info.class == Class::Control && inst.op == Op::CallIndirect {
+    if matches!(inst.op, Op::CallIndirect | Op::ReturnCallIndirect) {
         let ty = program.meta.types.get(inst.args[3] as usize);
         text += &format!(" {}", ty.cloned().unwrap_or_default());
     }
     text.truncate(text.trim_end().len());
     text
+}
+
+/// Handlers of a protected range: what they catch and where they are.
+fn clauses(try_: &Try) -> String {
+    let clause = |clause: &Clause| {
+        let tag = clause.tag.map_or("all".into(), |tag| format!("tag{tag}"));
+        let reference = if clause.reference { " with reference" } else { "" };
+        format!(", catch {tag}{reference} in r{} @{}", clause.unit, clause.target)
+    };
+    try_.clauses.iter().map(clause).collect()
 }
 
 fn callee(program: &Program, start: i64) -> String {

@@ -186,6 +186,7 @@ fn operand_name(operand: Operand) -> String {
         Operand::Offset64 => "offset64".into(),
         Operand::Rel16 => "branch16".into(),
         Operand::Rel32 => "branch32".into(),
+        Operand::Callee => "call32".into(),
         Operand::TableLen => "count, then offsets".into(),
         Operand::DefRange => "→range".into(),
         Operand::SrcRange => "range".into(),

@@ -96,6 +96,8 @@ pub enum Operand {
     Rel16,
     /// Jump distance, 32 bits.
     Rel32,
+    /// Jump distance to the head of a function, 32 bits.
+    Callee,
     /// Number of `br_table` offsets.
     TableLen,
     /// Unit at which the callee's frame begins: its parameters lie there, its results come there.
@@ -120,6 +122,8 @@ pub enum Operand {
     Func,
     /// Index of a type.
     Type,
+    /// Index of a tag.
+    Tag,
     /// Index of a data segment.
     DataSegment,
     /// Index of an element segment.
@@ -135,7 +139,7 @@ impl Operand {
     pub const fn slots(self) -> usize {
         match self {
             Imm64 | Offset64 => 4,
-            Imm32 | ImmS32 | Rel32 | TableLen | Global | Func | Type | DataSegment | ElemSegment => 2,
+            Imm32 | ImmS32 | Rel32 | Callee | TableLen | Global | Func | Type | Tag | DataSegment | ElemSegment => 2,
             _ => 1,
         }
     }
@@ -224,10 +228,10 @@ mod spell {
         DI32 = Def(Ty::I32); DI64 = Def(Ty::I64); DF32 = Def(Ty::F32); DF64 = Def(Ty::F64);
         DB32 = Def(Ty::B32); DB64 = Def(Ty::B64); DV128 = Def(Ty::V128); DREF = Def(Ty::Ref);
         S16 = Imm16; U16 = Offset16; U32 = Imm32; S32 = ImmS32; X64 = Imm64; FAR = Offset64;
-        R16 = Rel16; R32 = Rel32; LEN = TableLen;
+        R16 = Rel16; R32 = Rel32; CALLEE = Callee; LEN = TableLen;
         BASE = Base; DRANGE = DefRange; RANGE = SrcRange; COUNT = Count;
         FRAME = Frame; HEADER = Header; NONE = Zero; TRAP = Trap;
-        MEMORY = Memory; TABLE = Table; GLOBAL = Global; FUNC = Func; TYPE = Type;
+        MEMORY = Memory; TABLE = Table; GLOBAL = Global; FUNC = Func; TYPE = Type; TAG = Tag;
         DATA = DataSegment; ELEM = ElemSegment;
     }
 }
@@ -262,11 +266,15 @@ table! {
     0x004 BrUnless "br_unless" [I32, R32] Control "if a == 0: pc += b";
     0x005 BrTable "br_table" [I32, LEN] Control "pc += entry min(a, b - 1) of the b 32-bit offsets in the words that follow";
     0x006 Return "return" [HEADER, RANGE, COUNT] Control "copy c units from b to unit 0, drop the frame whose header is a, pc = caller's";
-    0x007 Call "call" [BASE, R32] Control "call the function whose head is at pc + b, frame at unit a";
+    0x007 Call "call" [BASE, CALLEE] Control "call the function whose head is at pc + b, frame at unit a";
     0x008 CallIndirect "call_indirect" [BASE, I32, TABLE, TYPE] Control "call element b of table c, frame at unit a; traps unless its type is type d";
     0x009 CallImport "call_import" [BASE, FUNC] Control "call function b of the instance (an import), frame at unit a";
     0x00a BridgeReturn "bridge_return" [] Control "return through a bridge: from a frame in another register segment or instance; never in a program";
+    0x00b ReturnCall "return_call" [BASE, CALLEE] Control "call the function whose head is at pc + b in place of this frame, arguments at unit a; a `return` of its results follows for where it needs a frame of its own";
     0x00c ThreadEnd "thread_end" [] Control "return from the first frame of a thread; never in a program";
+    0x00d ReturnCallIndirect "return_call_indirect" [BASE, I32, TABLE, TYPE] Control "as return_call, of element b of table c; traps unless its type is type d";
+    0x00e ReturnCallImport "return_call_import" [BASE, FUNC] Control "as return_call, of function b of the instance (an import)";
+    0x00f Throw "throw" [RANGE, COUNT, TAG] Control "throw an exception with tag c and the b units at a as its values";
 
     // Moves
     0x010 Copy32 "copy32" [DB32, B32] Pure "a = b";
@@ -283,6 +291,8 @@ table! {
     0x01b GlobalSet32 "global_set32" [B32, GLOBAL] Control "global b = a";
     0x01c GlobalSet64 "global_set64" [B64, GLOBAL] Control "global b = a";
     0x01d StackPointerSet "stack_pointer_set" [I32, GLOBAL] Control "global b = a; traps if a is below the thread's stack limit";
+    0x01e ThrowRef "throw_ref" [REF] Control "throw the exception a again; traps if it is null";
+    0x01f ExceptionKeep "exception.keep" [DREF, REF] Control "a = b, an exception that is kept for good: it goes to a table or global";
 
     // Memories, tables, segments
     0x028 MemorySize "memory.size" [DI32, MEMORY] Control "a = size of memory b in pages";
@@ -719,6 +729,9 @@ traps! {
     13 BadOpcode "opcode unknown to this kernel";
     14 OutOfRegisterMemory "no device memory left for call frames";
     15 UnalignedAtomic "unaligned atomic";
+    17 UnhandledException "unhandled exception";
+    18 NullExceptionReference "null exception reference";
+    19 TooManyExceptions "no device memory left for exceptions";
 }
 
 #[cfg(test)]

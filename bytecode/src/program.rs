@@ -13,13 +13,14 @@ pub enum ValType {
     V128,
     FuncRef,
     ExternRef,
+    ExnRef,
 }
 
 impl ValType {
     /// Units of 4 bytes that a value takes in a frame.
     pub fn units(self) -> u32 {
         match self {
-            ValType::I32 | ValType::F32 | ValType::FuncRef | ValType::ExternRef => 1,
+            ValType::I32 | ValType::F32 | ValType::FuncRef | ValType::ExternRef | ValType::ExnRef => 1,
             ValType::I64 | ValType::F64 => 2,
             ValType::V128 => 4,
         }
@@ -27,7 +28,7 @@ impl ValType {
 
     /// Whether it is a reference type.
     pub fn is_ref(self) -> bool {
-        matches!(self, ValType::FuncRef | ValType::ExternRef)
+        matches!(self, ValType::FuncRef | ValType::ExternRef | ValType::ExnRef)
     }
 }
 
@@ -41,6 +42,7 @@ impl std::fmt::Display for ValType {
             ValType::V128 => "v128",
             ValType::FuncRef => "funcref",
             ValType::ExternRef => "externref",
+            ValType::ExnRef => "exnref",
         })
     }
 }
@@ -137,6 +139,8 @@ pub enum ExternType {
     Memory(MemoryType),
     /// Global.
     Global(GlobalType),
+    /// Tag whose values are the parameters of type `types[.0]`.
+    Tag(u32),
 }
 
 /// Kind of an export.
@@ -147,6 +151,7 @@ pub enum ExternKind {
     Table,
     Memory,
     Global,
+    Tag,
 }
 
 /// An import that is not a GPU opcode.
@@ -261,6 +266,32 @@ pub struct Function {
     pub end: u32,
     /// Functions of the program that it calls directly, sorted (indices with imports first).
     pub calls: Vec<u32>,
+    /// Its exception table: where exceptions are caught, inner ranges before outer ones.
+    pub tries: Vec<Try>,
+}
+
+/// A range of code in which exceptions are caught.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Try {
+    /// Word index of its first instruction.
+    pub start: u32,
+    /// Word index after its last instruction.
+    pub end: u32,
+    /// Its handlers: the first that fits catches.
+    pub clauses: Vec<Clause>,
+}
+
+/// A handler of exceptions.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct Clause {
+    /// The tag that it catches; `None` catches all.
+    pub tag: Option<u32>,
+    /// Whether a reference to the exception follows the values.
+    pub reference: bool,
+    /// Unit at which the exception's values and the reference go. With no tag there are no values.
+    pub unit: u32,
+    /// Word index of the instruction to go on with.
+    pub target: u32,
 }
 
 /// Where the instructions from word `pc` on came from.
@@ -313,6 +344,8 @@ pub struct Meta {
     pub memories: Vec<MemoryType>,
     /// Defined globals.
     pub globals: Vec<Global>,
+    /// Type of each defined tag: its parameters are the exception's values.
+    pub tags: Vec<u32>,
     /// Exports.
     pub exports: Vec<Export>,
     /// Start function.
@@ -372,6 +405,16 @@ impl Meta {
             _ => None,
         });
         all.extend(self.memories.iter().copied());
+        all
+    }
+
+    /// Type of every tag: imports first.
+    pub fn tag_types(&self) -> Vec<u32> {
+        let mut all = self.imported(|ty| match ty {
+            ExternType::Tag(ty) => Some(*ty),
+            _ => None,
+        });
+        all.extend(&self.tags);
         all
     }
 

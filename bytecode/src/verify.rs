@@ -12,7 +12,7 @@ mod flow;
 
 use crate::code::{CodeError, Inst, br_table_offset, instructions};
 use crate::isa::{Class, Op, Operand, TrapKind};
-use crate::program::{FuncType, GlobalType, HEADER_UNITS, MemoryType, Program, TableType, ValType};
+use crate::program::{Clause, FuncType, GlobalType, HEADER_UNITS, MemoryType, Program, TableType, ValType};
 
 /// Why a program may not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -41,11 +41,17 @@ struct Spaces<'p> {
     globals: Vec<GlobalType>,
     tables: Vec<TableType>,
     memories: Vec<MemoryType>,
+    /// Type index of each tag.
+    tags: Vec<u32>,
 }
 
 impl Spaces<'_> {
     fn func_type(&self, index: u32) -> &FuncType {
         &self.program.meta.types[self.func_types[index as usize] as usize]
+    }
+
+    fn tag_type(&self, index: u32) -> &FuncType {
+        &self.program.meta.types[self.tags[index as usize] as usize]
     }
 }
 
@@ -58,6 +64,7 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
         globals: meta.global_types(),
         tables: meta.table_types(),
         memories: meta.memory_types(),
+        tags: meta.tag_types(),
     };
     declarations::verify(&spaces)?;
     let mut after = 0;
@@ -152,10 +159,60 @@ impl<'p> FunctionVerifier<'p> {
             self.check_operands(pc, &inst)?;
         }
         let (pc, last) = self.insts[self.insts.len() - 1];
-        if !matches!(last.op, Op::Trap | Op::Jump | Op::Return | Op::BrTable) {
+        if !flow::ends_block(last.op) {
             return self.error(pc, "execution can run off the function's end");
         }
+        self.check_tries()?;
         flow::verify(&self)
+    }
+
+    /// Checks the exception table, whatever its handlers are given; see `flow` for that.
+    fn check_tries(&self) -> Result<(), VerifyError> {
+        let tries = &self.spaces.program.meta.functions[self.index].tries;
+        for try_ in tries {
+            let inside = |pc: u32| (pc as i64) >= self.start && (pc as i64) <= self.start + self.code.len() as i64;
+            if !inside(try_.start) || !inside(try_.end) || try_.start > try_.end {
+                return self.error(0, "a protected range lies outside of the function");
+            }
+            for clause in &try_.clauses {
+                if clause.tag.is_some_and(|tag| tag as usize >= self.spaces.tags.len()) {
+                    return self.error(0, "a handler for a tag that does not exist");
+                }
+                let units = self.clause_values(clause).len() as u32;
+                if clause.unit.checked_add(units).is_none() || !self.readable(clause.unit, units) {
+                    return self.error(0, "a handler's values lie outside of the frame");
+                }
+                if self.handler(clause).is_none() {
+                    return self.error(0, "a handler that is no instruction of the function");
+                }
+            }
+        }
+        Ok(())
+    }
+
+    /// What a handler finds in its units.
+    fn clause_values(&self, clause: &Clause) -> Vec<flow::Unit> {
+        let mut types = match clause.tag {
+            Some(tag) => self.spaces.tag_type(tag).params.clone(),
+            None => Vec::new(),
+        };
+        if clause.reference {
+            types.push(ValType::ExnRef);
+        }
+        flow::values(&types)
+    }
+
+    /// The instruction at which a handler begins.
+    fn handler(&self, clause: &Clause) -> Option<usize> {
+        self.target(0, clause.target as i64 - self.start)
+    }
+
+    /// The handlers that an exception thrown at `pc` may reach.
+    fn handlers_at(&self, pc: u32) -> impl Iterator<Item = &Clause> {
+        let pc = (self.start + pc as i64) as u32;
+        let tries = &self.spaces.program.meta.functions[self.index].tries;
+        let around = tries.iter().filter(move |try_| (try_.start..try_.end).contains(&pc));
+        around.flat_map(|try_| &try_.clauses)
     }
 
     /// Checks what each operand may be, whatever the others are.
@@ -184,12 +241,13 @@ impl<'p> FunctionVerifier<'p> {
                 Operand::SrcRange => self.readable(arg as u32, count()),
                 Operand::Base => arg as u32 >= self.header + HEADER_UNITS && arg as u32 <= self.frame,
                 Operand::Header => arg as u32 == self.header,
-                Operand::Rel16 | Operand::Rel32 if inst.op != Op::Call => self.target(pc, arg).is_some(),
+                Operand::Rel16 | Operand::Rel32 => self.target(pc, arg).is_some(),
                 Operand::Memory => index_ok(self.spaces.memories.len()),
                 Operand::Table => index_ok(self.spaces.tables.len()),
                 Operand::Global => index_ok(self.spaces.globals.len()),
                 Operand::Func => index_ok(self.spaces.func_types.len()),
                 Operand::Type => index_ok(meta.types.len()),
+                Operand::Tag => index_ok(self.spaces.tags.len()),
                 Operand::DataSegment => index_ok(self.spaces.program.data.len()),
                 Operand::ElemSegment => index_ok(meta.elements.len()),
                 Operand::Trap => TrapKind::from_number(arg as u16).is_some(),
@@ -222,9 +280,20 @@ impl<'p> FunctionVerifier<'p> {
                     }
             }
             Op::Return => args[2] as u32 == self.ty.result_units(),
-            Op::CallIndirect => self.spaces.tables[args[2] as usize].element == ValType::FuncRef,
-            Op::CallImport => (args[1] as u32) < self.spaces.program.meta.imported_funcs(),
+            Op::CallIndirect | Op::ReturnCallIndirect
+                if self.spaces.tables[args[2] as usize].element != ValType::FuncRef =>
+            {
+                false
+            }
+            Op::CallImport | Op::ReturnCallImport if args[1] as u32 >= self.spaces.program.meta.imported_funcs() => {
+                false
+            }
             Op::Call => self.callee(pc, inst).is_some(),
+            // The callee returns to this function's caller.
+            Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport => {
+                self.callee(pc, inst).is_some_and(|ty| ty.results == self.ty.results)
+            }
+            Op::Throw => self.spaces.tag_type(args[2] as u32).param_units() == args[1] as u32,
             Op::TableCopy => {
                 self.spaces.tables[args[3] as usize].element == self.spaces.tables[args[4] as usize].element
             }
@@ -296,13 +365,13 @@ impl<'p> FunctionVerifier<'p> {
     fn callee(&self, pc: u32, inst: &Inst) -> Option<&FuncType> {
         let meta = &self.spaces.program.meta;
         match inst.op {
-            Op::Call => {
+            Op::Call | Op::ReturnCall => {
                 let start = u32::try_from(self.start + pc as i64 + inst.args[1]).ok()?;
                 let index = meta.functions.binary_search_by_key(&start, |f| f.start).ok()?;
                 Some(&meta.types[meta.functions[index].ty as usize])
             }
-            Op::CallImport => Some(self.spaces.func_type(inst.args[1] as u32)),
-            Op::CallIndirect => Some(&meta.types[inst.args[3] as usize]),
+            Op::CallImport | Op::ReturnCallImport => Some(self.spaces.func_type(inst.args[1] as u32)),
+            Op::CallIndirect | Op::ReturnCallIndirect => Some(&meta.types[inst.args[3] as usize]),
             _ => None,
         }
     }

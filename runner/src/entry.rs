@@ -164,6 +164,7 @@ fn parse_value(ty: ValType, text: &str) -> Outcome<Value> {
             .strip_prefix("0x")
             .and_then(|digits| u128::from_str_radix(digits, 16).ok())
             .map(Value::V128),
+        ValType::ExnRef => (text == "null").then_some(Value::ExnRef(None)),
         ValType::FuncRef => (text == "null").then_some(Value::FuncRef(None)),
         ValType::ExternRef if text == "null" => Some(Value::ExternRef(None)),
         ValType::ExternRef => text.parse().ok().map(|n| Value::ExternRef(Some(n))),

@@ -10,7 +10,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use gpu_run_bytecode::{GlobalType, Limits as TypeLimits, MemoryType, TableType, TrapKind, ValType};
+use gpu_run_bytecode::{GlobalType, Limits as TypeLimits, MemoryType, Program, TableType, TrapKind, ValType};
 use gpu_run_translator::inline::InlineOptions;
 use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError};
 use gpu_run_vm::{End, Extern, InstanceId, Limits, RunOptions, Store, StoreError, Stream, Value};
@@ -100,12 +100,16 @@ struct Script<'a> {
     options: Options,
     /// Modules by name; "" is the last one. A module that was skipped has the reason.
     modules: HashMap<String, Result<InstanceId, String>>,
+    /// Modules that were defined, not instantiated, by name; "" is the last one.
+    definitions: HashMap<String, Vec<u8>>,
     /// Exports of registered modules, and of `spectest`.
     registered: HashMap<String, Registered>,
 }
 
 enum Registered {
     Instance(InstanceId),
+    /// Its module was not instantiated, for this reason.
+    Skipped(String),
     Host(HashMap<&'static str, Extern>),
 }
 
@@ -127,6 +131,7 @@ impl<'a> Script<'a> {
             store,
             options: Options { rewrite: None, inline },
             modules: HashMap::new(),
+            definitions: HashMap::new(),
             registered,
         })
     }
@@ -170,20 +175,16 @@ impl<'a> Script<'a> {
             WastDirective::Module(mut module) => {
                 let name = module.name().map(|id| id.name().to_owned());
                 let result = self.define(&mut module);
-                let entry = match &result {
-                    Ok(instance) => Ok(*instance),
-                    Err(Failure::Failed(why) | Failure::Skipped(why)) => Err(why.clone()),
-                };
-                if let Some(name) = name {
-                    self.modules.insert(name, entry.clone());
-                }
-                self.modules.insert(String::new(), entry);
-                result.map(drop)
+                self.name_module(name, result)
             }
             WastDirective::Register { name, module, .. } => {
-                let instance = self.module(module.map(|id| id.name()))?;
-                self.registered.insert(name.to_owned(), Registered::Instance(instance));
-                Ok(())
+                let instance = self.module(module.map(|id| id.name()));
+                let registered = match &instance {
+                    Ok(instance) => Registered::Instance(*instance),
+                    Err(Failure::Skipped(why) | Failure::Failed(why)) => Registered::Skipped(why.clone()),
+                };
+                self.registered.insert(name.to_owned(), registered);
+                instance.map(drop)
             }
             WastDirective::Invoke(invoke) => match self.invoke(&invoke)? {
                 Ended::Values(_) => Ok(()),
@@ -222,15 +223,32 @@ impl<'a> Script<'a> {
                     Ok(_) => Err(format!("expected \"{message}\", but it was linked").into()),
                 }
             }
-            WastDirective::AssertException { .. } => {
-                Err(Failure::Skipped("exception handling is not supported yet".into()))
-            }
+            WastDirective::AssertException { exec, .. } => match self.execute(exec)? {
+                Ended::Trap(TrapKind::UnhandledException) => Ok(()),
+                Ended::Trap(kind) => Err(format!("expected an exception, got \"{}\"", kind.text()).into()),
+                Ended::Values(values) => Err(format!("expected an exception, got {values:?}").into()),
+            },
             WastDirective::Thread(_) | WastDirective::Wait { .. } => {
                 Err(Failure::Skipped("script threads are not supported yet".into()))
             }
-            WastDirective::ModuleDefinition(_) | WastDirective::ModuleInstance { .. } => Err(Failure::Skipped(
-                "module definitions apart from instances are not supported yet".into(),
-            )),
+            WastDirective::ModuleDefinition(mut module) => {
+                let name = module.name().map(|id| id.name().to_owned());
+                let bytes = module.encode().map_err(|error| error.to_string())?;
+                // Whether it can be run shows here, once.
+                let translated = self.translate(&bytes);
+                for name in name.into_iter().chain([String::new()]) {
+                    self.definitions.insert(name, bytes.clone());
+                }
+                translated.map(drop)
+            }
+            WastDirective::ModuleInstance { instance, module, .. } => {
+                let definition = module.map(|id| id.name()).unwrap_or_default();
+                let Some(bytes) = self.definitions.get(definition).cloned() else {
+                    return Err(format!("no module definition `{definition}`").into());
+                };
+                let result = self.instantiate(&bytes).map_err(Failure::from);
+                self.name_module(instance.map(|id| id.name().to_owned()), result)
+            }
             _ => Err(Failure::Skipped("a directive that gpu-run does not know".into())),
         }
     }
@@ -245,21 +263,38 @@ impl<'a> Script<'a> {
 
     fn define(&mut self, module: &mut QuoteWat<'_>) -> Checked<InstanceId> {
         let bytes = module.encode().map_err(|error| error.to_string())?;
-        self.instantiate(&bytes).map_err(|error| match error {
-            Instantiation::Failure(failure) => failure,
-            Instantiation::Store(error) => Failure::Failed(error.to_string()),
-        })
+        self.instantiate(&bytes).map_err(Failure::from)
+    }
+
+    /// Makes an instance the last one, and known by its name, if it has one.
+    fn name_module(&mut self, name: Option<String>, result: Checked<InstanceId>) -> Checked<()> {
+        let entry = match &result {
+            Ok(instance) => Ok(*instance),
+            Err(Failure::Failed(why) | Failure::Skipped(why)) => Err(why.clone()),
+        };
+        for name in name.into_iter().chain([String::new()]) {
+            self.modules.insert(name, entry.clone());
+        }
+        result.map(drop)
+    }
+
+    fn translate(&self, bytes: &[u8]) -> Checked<Program> {
+        let translation = gpu_run_translator::translate(bytes, &self.options);
+        let translation = translation.map_err(|error| match unsupported(&error) {
+            Some(what) => Failure::Skipped(what),
+            None => Failure::Failed(error.to_string()),
+        })?;
+        Ok(translation.program)
     }
 
     fn instantiate(&mut self, bytes: &[u8]) -> Result<InstanceId, Instantiation> {
-        let translation = gpu_run_translator::translate(bytes, &self.options).map_err(|error| {
-            Instantiation::Failure(match unsupported(&error) {
-                Some(what) => Failure::Skipped(what),
-                None => Failure::Failed(error.to_string()),
-            })
-        })?;
-        let found: Vec<Option<Extern>> = translation
-            .program
+        let program = self.translate(bytes).map_err(Instantiation::Failure)?;
+        for import in &program.meta.imports {
+            if let Some(Registered::Skipped(why)) = self.registered.get(&import.module) {
+                return Err(Instantiation::Failure(Failure::Skipped(why.clone())));
+            }
+        }
+        let found: Vec<Option<Extern>> = program
             .meta
             .imports
             .iter()
@@ -268,7 +303,7 @@ impl<'a> Script<'a> {
         let mut found = found.into_iter();
         self.store
             .instantiate(
-                Arc::new(translation.program),
+                Arc::new(program),
                 |_, _| found.next().flatten(),
                 &RunOptions::default(),
                 &mut |_: Stream, _: u32, _: &[u8]| {},
@@ -278,6 +313,7 @@ impl<'a> Script<'a> {
 
     fn resolve(&self, module: &str, name: &str) -> Option<Extern> {
         match self.registered.get(module)? {
+            Registered::Skipped(_) => None,
             Registered::Instance(instance) => self.store.export(*instance, name),
             Registered::Host(exports) => exports.get(name).copied(),
         }
@@ -343,6 +379,15 @@ impl<'a> Script<'a> {
 enum Instantiation {
     Failure(Failure),
     Store(StoreError),
+}
+
+impl From<Instantiation> for Failure {
+    fn from(error: Instantiation) -> Failure {
+        match error {
+            Instantiation::Failure(failure) => failure,
+            Instantiation::Store(error) => Failure::Failed(error.to_string()),
+        }
+    }
 }
 
 /// What a module needs that gpu-run does not have, if that is why it was not translated.

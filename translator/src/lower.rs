@@ -4,13 +4,14 @@
 //! still be locals or constants, so that only computing instructions are emitted; `control` does
 //! blocks and branches; `ops` says which opcode an instruction becomes, `pairs` which
 //! two become one; `memory` does what works on memories and tables; `branch` fuses comparisons with
-//! branches; `locals` finds the locals that must be zeroed; `emit` writes words and fixes
+//! branches; `exceptions` makes the exception table; `locals` finds the locals that must be zeroed; `emit` writes words and fixes
 //! branch distances.
 
 mod branch;
 mod control;
 mod declarations;
 mod emit;
+mod exceptions;
 mod function;
 mod locals;
 mod memory;
@@ -24,6 +25,8 @@ pub use declarations::{GPU_MODULE, gpu_signature};
 use gpu_run_bytecode::{
     FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, SourcePlace, TableType, ValType,
 };
+
+use wasmparser::{AbstractHeapType, HeapType};
 
 use crate::module::{Module, Origin};
 
@@ -106,6 +109,8 @@ struct Context<'c> {
     constant_globals: &'c [Option<(ValType, u128)>],
     tables: &'c [TableType],
     memories: &'c [MemoryType],
+    /// Type of each tag.
+    tags: &'c [FuncType],
     stack_pointer: Option<u32>,
 }
 
@@ -133,14 +138,25 @@ fn val_type(ty: wasmparser::ValType) -> Result<ValType, LowerErrorKind> {
         wasmparser::ValType::F32 => ValType::F32,
         wasmparser::ValType::F64 => ValType::F64,
         wasmparser::ValType::V128 => ValType::V128,
-        wasmparser::ValType::Ref(ty) if ty == wasmparser::RefType::FUNCREF => ValType::FuncRef,
-        wasmparser::ValType::Ref(ty) if ty == wasmparser::RefType::EXTERNREF => ValType::ExternRef,
-        other => {
-            return Err(LowerErrorKind::Unsupported {
-                what: format!("value type `{other}`"),
+        wasmparser::ValType::Ref(ty) => {
+            return ref_type(ty.heap_type()).ok_or_else(|| LowerErrorKind::Unsupported {
+                what: format!("value type `{ty}`"),
             });
         }
     })
+}
+
+/// The reference type of a heap type, if the bytecode has it.
+fn ref_type(ty: HeapType) -> Option<ValType> {
+    let HeapType::Abstract { shared: false, ty } = ty else {
+        return None;
+    };
+    match ty {
+        AbstractHeapType::Func | AbstractHeapType::NoFunc => Some(ValType::FuncRef),
+        AbstractHeapType::Extern | AbstractHeapType::NoExtern => Some(ValType::ExternRef),
+        AbstractHeapType::Exn | AbstractHeapType::NoExn => Some(ValType::ExnRef),
+        _ => None,
+    }
 }
 
 /// Lowers a module.
@@ -150,6 +166,11 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
     let meta = &program.meta;
     let globals: Vec<ValType> = meta.global_types().iter().map(|global| global.ty).collect();
     let (tables, memories) = (meta.table_types(), meta.memory_types());
+    let tags: Vec<FuncType> = meta
+        .tag_types()
+        .iter()
+        .map(|ty| meta.types[*ty as usize].clone())
+        .collect();
     let constant_globals = declarations::constant_globals(meta);
     let context = Context {
         types: &meta.types,
@@ -158,6 +179,7 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
         constant_globals: &constant_globals,
         tables: &tables,
         memories: &memories,
+        tags: &tags,
         stack_pointer: meta.stack_pointer,
     };
     let imported = meta.imported_funcs();
@@ -186,11 +208,18 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
             ..*place
         }));
         code.extend(lowered.code);
+        let mut tries = lowered.tries;
+        for try_ in &mut tries {
+            try_.start += start as u32;
+            try_.end += start as u32;
+            try_.clauses.iter_mut().for_each(|clause| clause.target += start as u32);
+        }
         functions.push(Function {
             ty: func.ty,
             start: start as u32,
             end: code.len() as u32,
             calls: callees,
+            tries,
         });
         max_frame = max_frame.max(lowered.frame);
     }

@@ -136,8 +136,19 @@ GPU_RUN_NOINLINE bool build_bridge(const Launch &launch, Thread &thread, u32 lan
   return true;
 }
 
-// Undoes a bridge: `place` has unit 0 of the callee's frame, with the results in it.
-GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &place, bool give_back) {
+// Units of the caller's frame that are in use while the callee at `place` runs.
+GPU_RUN_INLINE u32 units_below(const Place &place) {
+  if (place.registers.get32(place.header) == PC_BRIDGE_RETURN) {
+    return back_by(place.registers, BRIDGE).get32(BRIDGE_Base) & 0xffff;
+  }
+  return place.registers.get32(place.header + 1) & 0xffff;
+}
+
+// Why a bridge is crossed: to look at the caller, to leave for it after a throw, or to return to it.
+enum Crossing : u32 { LOOK, UNWIND, RETURN };
+
+// Goes back over a bridge: `place` has unit 0 of the callee's frame, on RETURN with the results in it.
+GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &place, Crossing crossing) {
   Registers callee = place.registers;
   Registers bridge = back_by(callee, BRIDGE);
   u64 frame = bridge.get32(BRIDGE_FrameLow) | (u64)bridge.get32(BRIDGE_FrameHigh) << 32;
@@ -145,8 +156,10 @@ GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &
   u32 base = bridge.get32(BRIDGE_Base);
   Place back = {caller, bridge.get32(BRIDGE_Room), bridge.get32(BRIDGE_Header), bridge.get32(BRIDGE_ReturnPc),
                 bridge.get32(BRIDGE_Instance)};
-  if (give_back) {
+  if (crossing == RETURN) {
     for (u32 i = 0; i < base >> 16; i++) caller.set32((base & 0xffff) + i, callee.get32(i));
+  }
+  if (crossing != LOOK) {
     u32 segment = bridge.get32(BRIDGE_Segment);
     if (segment == 1) thread.home_used = 0;
     if (segment > 1) give_segment(*launch.arena, segment - 2, bridge.get32(BRIDGE_SegmentSize));
@@ -172,7 +185,7 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
       u32 back = place.registers.get32(place.header + 1);
       if (pc == PC_THREAD_END) break;
       if (pc == PC_BRIDGE_RETURN) {
-        cross_bridge(launch, thread, place, false);
+        cross_bridge(launch, thread, place, LOOK);
         end.backtrace[frames++] = place.pc;
         continue;
       }

@@ -6,7 +6,7 @@
 #pragma once
 
 #include "bulk.h"
-#include "frames.h"
+#include "exceptions.h"
 #include "heap.h"
 #include "output.h"
 #include "semantics.h"
@@ -44,6 +44,14 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   auto second_word = [&] { return following; };
   auto index_of = [&](const u64 *at) { return (u32)(at - code); };
   auto global = [&](u32 index) { return global_slot(launch, *instance, globals, index); };
+  // The function that element `index` of a table refers to; gives a trap if it has not that type.
+  auto indirect = [&](const Table &table, u32 index, u32 type, const Func *&func) -> u32 {
+    if (index >= load_relaxed_device(&table.size)) return TRAP_UndefinedElement;
+    u32 ref = load_relaxed_device(&table.elements[index]);
+    if (ref == 0) return TRAP_UninitializedElement;
+    func = &launch.funcs[ref - 1];
+    return func->type == instance->types[type] ? TRAP_None : TRAP_IndirectCallTypeMismatch;
+  };
   // The size that was read may be old: another thread may have grown the memory.
   auto fits = [&](u64 at, u64 len) {
     if (in_bounds(at, len, size)) return true;
@@ -98,6 +106,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     // Set by whoever goes to `call` or `bridge`. Not initialized, so that no iteration carries them.
     const u64 *target;
     u32 call_base, return_pc, call_instance;
+    exceptions::Thrown thrown;
     const u64 w = following;
     following = load_code(pc + 1);
     switch ((u16)w) {
@@ -144,19 +153,15 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       }
       CASE(call_indirect) {
         u64 x = second_word();
-        const Table &table = *instance->tables[slot(w, 3)];
-        u32 index = get32(slot(w, 2));
-        if (index >= load_relaxed_device(&table.size)) TRAP(TRAP_UndefinedElement);
-        u32 ref = load_relaxed_device(&table.elements[index]);
-        if (ref == 0) TRAP(TRAP_UninitializedElement);
-        const Func &func = launch.funcs[ref - 1];
-        if (func.type != instance->types[(u32)x]) TRAP(TRAP_IndirectCallTypeMismatch);
+        const Func *func;
+        u32 trap = indirect(*instance->tables[slot(w, 3)], get32(slot(w, 2)), (u32)x, func);
+        if (trap) TRAP(trap);
         call_base = slot(w, 1);
         return_pc = index_of(pc) + 2;
-        if (func.kind == FUNC_Nothing) NEXT2;
-        target = code + func.pc;
-        if (func.instance == instance_index) goto call;
-        call_instance = func.instance;
+        if (func->kind == FUNC_Nothing) NEXT2;
+        target = code + func->pc;
+        if (func->instance == instance_index) goto call;
+        call_instance = func->instance;
         goto bridge;
       }
       CASE(call_import) {
@@ -168,9 +173,54 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         call_instance = func.instance;
         goto bridge;
       }
+      CASE(return_call) {
+        call_base = slot(w, 1);
+        target = pc + (i32)upper(w);
+        return_pc = index_of(pc) + 1;
+        call_instance = instance_index;
+        goto tail_call;
+      }
+      CASE(return_call_indirect) {
+        u64 x = second_word();
+        const Func *func;
+        u32 trap = indirect(*instance->tables[slot(w, 3)], get32(slot(w, 2)), (u32)x, func);
+        if (trap) TRAP(trap);
+        call_base = slot(w, 1);
+        return_pc = index_of(pc) + 2;
+        if (func->kind == FUNC_Nothing) NEXT2;
+        target = code + func->pc;
+        call_instance = func->instance;
+        goto tail_call;
+      }
+      CASE(return_call_import) {
+        const Func &func = launch.funcs[instance->funcs[upper(w)]];
+        if (func.kind == FUNC_Nothing) NEXT;
+        call_base = slot(w, 1);
+        return_pc = index_of(pc) + 1;
+        target = code + func.pc;
+        call_instance = func.instance;
+        goto tail_call;
+      }
+      CASE(throw) {
+        u64 x = second_word();
+        thrown = {instance->tags[(u32)x], 0, registers, slot(w, 1), slot(w, 2)};
+        goto unwind;
+      }
+      CASE(throw_ref) {
+        u32 reference = get32(slot(w, 1));
+        if (reference == 0) TRAP(TRAP_NullExceptionReference);
+        thrown = {exceptions::chunk_of(*launch.exceptions, reference).tag, reference, registers, 0, 0};
+        goto unwind;
+      }
+      CASE(exception_keep) {
+        u32 reference = get32(slot(w, 2));
+        exceptions::keep(launch, id, reference);
+        set32(slot(w, 1), reference);
+        NEXT;
+      }
       CASE(bridge_return) {
         Place place = {registers, room, header, index_of(pc), instance_index};
-        frames::cross_bridge(launch, thread, place, true);
+        frames::cross_bridge(launch, thread, place, frames::RETURN);
         registers = place.registers;
         room = place.room;
         header = place.header;
@@ -182,6 +232,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         FETCH
       }
       CASE(thread_end) {
+        if (thread.exceptions) exceptions::end_thread(launch, thread, id, registers);
         for (u32 i = 0; i < launch.result_units; i++) launch.results[(u64)id * launch.result_units + i] = get32(i);
         thread.state = THREAD_Ended;
         return;
@@ -478,6 +529,51 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     pc = target + 1;
     if (--budget == 0) YIELD;
     FETCH
+  }
+
+  // The callee takes the place of this frame, whose return address and caller it inherits. A callee of
+  // another instance can do so only above a bridge, which leads back to the caller's instance, and any
+  // only if its frame fits; else it is called like any other, once: from then on there is a bridge.
+  tail_call: {
+    u64 head = load_code(target);
+    u32 frame = frames::head_frame(head), callee_header = frames::head_header(head);
+    u32 back_pc = get32(header), back = get32(header + 1);
+    bool here = call_instance == instance_index;
+    if (frame > room || (!here && back_pc != PC_BRIDGE_RETURN)) {
+      if (here) goto call;
+      goto bridge;
+    }
+    for (u32 i = 0; i < callee_header; i++) set32(i, get32(call_base + i));
+    header = callee_header;
+    set32(header, back_pc);
+    set32(header + 1, back);
+    pc = target + 1;
+    bool yields = --budget == 0;
+    if (!here) {
+      instance_index = call_instance;
+      if (yields) YIELD;
+      goto enter_instance;
+    }
+    if (yields) YIELD;
+    FETCH
+  }
+
+  unwind: {
+    Place place = {registers, room, header, index_of(pc), instance_index};
+    u32 left = 0;
+    TrapKind trap = exceptions::unwind(launch, thread, id, place, left, thrown);
+    if (trap) TRAP(trap);
+    registers = place.registers;
+    room = place.room;
+    header = place.header;
+    depth -= left;
+    pc = code + place.pc;
+    bool yields = --budget == 0;
+    bool here = place.instance == instance_index;
+    instance_index = place.instance;
+    if (yields) YIELD;
+    if (here) FETCH
+    goto enter_instance;
   }
 
   bridge: {

@@ -77,10 +77,11 @@ struct Instance {
   u32 *types;  // store-wide number of each type
   DataSegment *data;
   ElemSegment *elems;
+  u32 *tags;  // store-wide number of each tag
   u32 memory_count;
   u32 pad;
 };
-static_assert(sizeof(Instance) == 64, "twin in layout.rs");
+static_assert(sizeof(Instance) == 72, "twin in layout.rs");
 
 enum ThreadState : u32 {
   THREAD_New = 0,
@@ -104,9 +105,55 @@ struct Thread {
   u64 wake;  // when a sleeping thread goes on, on the device's clock
   u64 *globals;  // its block of globals
   u32 home_used;  // 1 while frames lie in the lane's own segment in memory
-  u32 pad;
+  u32 exceptions;  // the exceptions that it made: index + 1 of the first
+  u32 exception_count;
+  u32 exception_limit;  // count at which it looks which are still needed
 };
-static_assert(sizeof(Thread) == 72, "twin in layout.rs");
+static_assert(sizeof(Thread) == 80, "twin in layout.rs");
+
+// The exception tables of the store's functions. All numbers of words are the store's.
+struct TryFunction {
+  u32 start;
+  u32 end;
+  u32 first_try;
+  u32 try_count;
+};
+struct Try {
+  u32 start;
+  u32 end;
+  u32 first_clause;
+  u32 clause_count;
+};
+struct Clause {
+  u32 tag;  // store-wide number, or ~0: catches all
+  u32 reference;  // 1: a reference to the exception follows its values
+  u32 unit;
+  u32 target;
+};
+
+// A piece of an exception. A reference to an exception is the index + 1 of its first piece.
+constexpr u32 CHUNK_UNITS = 8;
+struct Chunk {
+  u32 tag;
+  u32 count;  // units of values in all pieces
+  u32 more;  // index + 1 of the next piece
+  u32 next;  // link of the free list, index + 1
+  u32 owner;  // id + 1 of the thread that made it
+  u32 sibling;  // index + 1 of the next exception of that thread
+  u32 marked;
+  u32 kept;  // 1: never freed
+  u32 units[CHUNK_UNITS];
+};
+static_assert(sizeof(Chunk) == 64, "twin in layout.rs");
+struct Exceptions {
+  Chunk *chunks;
+  u64 free;  // tagged head as in Heap: index + 1
+  u32 used;
+  u32 capacity;
+};
+static_assert(sizeof(Exceptions) == 24, "twin in layout.rs");
+// Exceptions that a thread makes before it looks which are still needed.
+constexpr u32 COLLECT_AFTER = 64;
 
 // How a process ended. The first thread to end it claims the record.
 enum EndKind : u32 {
@@ -184,6 +231,10 @@ struct Launch {
   u32 *args;  // units of the arguments, the same for every thread
   u32 *results;  // result units of thread 0, then of thread 1, …
   u8 *home;  // each lane's own register segment
+  const TryFunction *try_functions;  // sorted
+  const Try *tries;
+  const Clause *clauses;
+  Exceptions *exceptions;
   u64 wall_start;  // wall clock at launch, in ns since the Unix epoch
   mutable u64 clock_start;  // the device's clock then; stored by the first lane
   u32 thread_count;
@@ -202,7 +253,9 @@ struct Launch {
   // 1 once a thread has ended the process: it alone writes the record. Here and not in the record,
   // because GPUs have no atomics on the host's memory.
   mutable u32 claimed;
+  u32 try_function_count;
+  u32 max_frame;  // units of the largest frame
 };
-static_assert(sizeof(Launch) == 14 * 8 + 14 * 4, "twin in layout.rs");
+static_assert(sizeof(Launch) == 18 * 8 + 16 * 4, "twin in layout.rs");
 
 }  // namespace gpu_run

@@ -21,6 +21,9 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
   thread.home_used = 0;
   thread.progress = 0;
+  thread.exceptions = 0;
+  thread.exception_count = 0;
+  thread.exception_limit = COLLECT_AFTER;
   if (launch.thread_count > 1) {
     for (u32 i = 0; i < launch.globals_per_thread; i++) thread.globals[i] = launch.initial_globals[i];
   }

@@ -12,6 +12,8 @@ pub const PC_FIRST: u32 = 2;
 pub const PAGE: u64 = 65536;
 pub const SEGMENT: u64 = 65536;
 pub const BACKTRACE: usize = 64;
+/// Bytes of a piece of an exception.
+pub const CHUNK: u64 = 64;
 const HEAP_CLASSES: usize = 112;
 const HEAP_ALIGNED: usize = 32;
 
@@ -64,7 +66,7 @@ twins! {
         pc: u32,
         ty: u32,
     }
-    struct Instance [64] {
+    struct Instance [72] {
         memories: Ptr,
         tables: Ptr,
         globals: Ptr,
@@ -72,10 +74,11 @@ twins! {
         types: Ptr,
         data: Ptr,
         elems: Ptr,
+        tags: Ptr,
         memory_count: u32,
         pad: u32,
     }
-    struct Thread [72] {
+    struct Thread [80] {
         state: u32,
         pc: u32,
         frame: Ptr,
@@ -89,7 +92,9 @@ twins! {
         wake: u64,
         globals: Ptr,
         home_used: u32,
-        pad: u32,
+        exceptions: u32,
+        exception_count: u32,
+        exception_limit: u32,
     }
     struct End [32 + 4 * BACKTRACE] {
         kind: u32,
@@ -126,7 +131,31 @@ twins! {
         free: [u64; 4],
         next: Ptr,
     }
-    struct Launch [168] {
+    struct TryFunction [16] {
+        start: u32,
+        end: u32,
+        first_try: u32,
+        try_count: u32,
+    }
+    struct Try [16] {
+        start: u32,
+        end: u32,
+        first_clause: u32,
+        clause_count: u32,
+    }
+    struct Clause [16] {
+        tag: u32,
+        reference: u32,
+        unit: u32,
+        target: u32,
+    }
+    struct Exceptions [24] {
+        chunks: Ptr,
+        free: u64,
+        used: u32,
+        capacity: u32,
+    }
+    struct Launch [208] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -139,6 +168,10 @@ twins! {
         args: Ptr,
         results: Ptr,
         home: Ptr,
+        try_functions: Ptr,
+        tries: Ptr,
+        clauses: Ptr,
+        exceptions: Ptr,
         wall_start: u64,
         clock_start: u64,
         thread_count: u32,
@@ -155,6 +188,8 @@ twins! {
         stack_size: u32,
         slice: u32,
         claimed: u32,
+        try_function_count: u32,
+        max_frame: u32,
     }
 }
 

@@ -32,6 +32,8 @@ pub enum Value {
     FuncRef(Option<u32>),
     /// A number of the host's, or null.
     ExternRef(Option<u32>),
+    /// A reference to an exception of the store, or null.
+    ExnRef(Option<u32>),
 }
 
 impl Value {
@@ -45,6 +47,7 @@ impl Value {
             Value::V128(_) => ValType::V128,
             Value::FuncRef(_) => ValType::FuncRef,
             Value::ExternRef(_) => ValType::ExternRef,
+            Value::ExnRef(_) => ValType::ExnRef,
         }
     }
 
@@ -56,7 +59,9 @@ impl Value {
             Value::F32(bits) => bits as u128,
             Value::F64(bits) => bits as u128,
             Value::V128(bits) => bits,
-            Value::FuncRef(index) | Value::ExternRef(index) => index.map_or(0, |index| index as u128 + 1),
+            Value::FuncRef(index) | Value::ExternRef(index) | Value::ExnRef(index) => {
+                index.map_or(0, |index| index as u128 + 1)
+            }
         }
     }
 
@@ -70,6 +75,7 @@ impl Value {
             ValType::V128 => Value::V128(bits),
             ValType::FuncRef => Value::FuncRef((bits as u32).checked_sub(1)),
             ValType::ExternRef => Value::ExternRef((bits as u32).checked_sub(1)),
+            ValType::ExnRef => Value::ExnRef((bits as u32).checked_sub(1)),
         }
     }
 }
@@ -84,7 +90,8 @@ impl std::fmt::Display for Value {
             Value::V128(bits) => write!(f, "{bits:#034x}"),
             Value::FuncRef(Some(index)) => write!(f, "func {index}"),
             Value::ExternRef(Some(index)) => write!(f, "extern {index}"),
-            Value::FuncRef(None) | Value::ExternRef(None) => write!(f, "null"),
+            Value::ExnRef(Some(index)) => write!(f, "exception {index}"),
+            Value::FuncRef(None) | Value::ExternRef(None) | Value::ExnRef(None) => write!(f, "null"),
         }
     }
 }
@@ -97,6 +104,7 @@ pub enum Extern {
     Table(u32),
     Memory(u32),
     Global(u32),
+    Tag(u32),
 }
 
 /// An instance's number in its store.
@@ -175,6 +183,9 @@ pub enum StoreError {
 /// Bytes that a memory without a declared maximum may have, if no limit is set.
 pub const DEFAULT_MEMORY: u64 = 1 << 30;
 
+/// Exceptions (and further pieces of large ones) to which references may exist at once in a store.
+const EXCEPTIONS: u32 = 65536;
+
 /// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
@@ -220,6 +231,9 @@ impl Array {
     /// Appends bytes and gives their offset. The array may move: only between launches.
     fn push(&mut self, device: &mut dyn Device, bytes: &[u8]) -> DeviceResult<u64> {
         let end = self.len + bytes.len() as u64;
+        if bytes.is_empty() {
+            return Ok(end);
+        }
         if end > self.capacity {
             let capacity = (end * 2).max(4096);
             let ptr = device.allocate(capacity, self.what)?;
@@ -277,6 +291,7 @@ struct InstanceInfo {
     tables: Vec<u32>,
     memories: Vec<u32>,
     globals: Vec<u32>,
+    tags: Vec<u32>,
 }
 
 /// See the module's documentation.
@@ -287,11 +302,18 @@ pub struct Store {
     funcs: Array,
     instances: Array,
     globals: Array,
+    try_functions: Array,
+    tries: Array,
+    clauses: Array,
+    /// Record of the pool of exceptions.
+    exceptions: Ptr,
     types: IndexSet<FuncType>,
     func_infos: Vec<FuncInfo>,
     memory_infos: Vec<MemoryInfo>,
     table_infos: Vec<TableInfo>,
     global_infos: Vec<GlobalInfo>,
+    /// Types of the tags.
+    tags: Vec<FuncType>,
     instance_infos: Vec<InstanceInfo>,
     max_frame: u32,
     /// A memory of no pages, for instances without one.
@@ -311,11 +333,16 @@ impl Store {
             funcs: Array::new("the function table"),
             instances: Array::new("instances"),
             globals: Array::new("globals"),
+            try_functions: Array::new("exception tables"),
+            tries: Array::new("exception tables"),
+            clauses: Array::new("exception tables"),
+            exceptions: 0,
             types: IndexSet::new(),
             func_infos: Vec::new(),
             memory_infos: Vec::new(),
             table_infos: Vec::new(),
             global_infos: Vec::new(),
+            tags: Vec::new(),
             instance_infos: Vec::new(),
             max_frame: 0,
             no_memory,
@@ -326,6 +353,13 @@ impl Store {
         words[layout::PC_BRIDGE_RETURN as usize] = gpu_run_bytecode::Op::BridgeReturn as u64;
         words[layout::PC_THREAD_END as usize] = gpu_run_bytecode::Op::ThreadEnd as u64;
         store.code.push(&mut *store.device, bytemuck::cast_slice(&words))?;
+        let pool = layout::Exceptions {
+            chunks: store.device.allocate(EXCEPTIONS as u64 * layout::CHUNK, "exceptions")?,
+            free: 0,
+            used: 0,
+            capacity: EXCEPTIONS,
+        };
+        store.exceptions = store.place(&pool)?;
         Ok(store)
     }
 
@@ -411,6 +445,12 @@ impl Store {
         let record = self.place(&record)?;
         self.memory_infos.push(MemoryInfo { ty, record });
         Ok(Extern::Memory(self.memory_infos.len() as u32 - 1))
+    }
+
+    /// Adds a tag; an exception's values are the parameters of `ty`.
+    pub fn add_tag(&mut self, ty: FuncType) -> Extern {
+        self.tags.push(ty);
+        Extern::Tag(self.tags.len() as u32 - 1)
     }
 
     fn add_func(&mut self, func: layout::Func, ty: FuncType) -> DeviceResult<u32> {
@@ -507,6 +547,7 @@ impl InstanceInfo {
             ExternKind::Table => Extern::Table(self.tables[index]),
             ExternKind::Memory => Extern::Memory(self.memories[index]),
             ExternKind::Global => Extern::Global(self.globals[index]),
+            ExternKind::Tag => Extern::Tag(self.tags[index]),
         }
     }
 }

@@ -8,9 +8,16 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
     let meta = &program.meta;
     let types = meta.types.len();
     for (i, import) in meta.imports.iter().enumerate() {
-        if matches!(import.ty, ExternType::Func(ty) if ty as usize >= types) {
+        if matches!(import.ty, ExternType::Func(ty) | ExternType::Tag(ty) if ty as usize >= types) {
             return error(format!("import {i}"), "no such type");
         }
+    }
+    if let Some(tag) = spaces
+        .tags
+        .iter()
+        .position(|ty| *ty as usize >= types || !meta.types[*ty as usize].results.is_empty())
+    {
+        return error(format!("tag {tag}"), "its type is missing or has results");
     }
     if let Some(ty) = spaces.func_types.iter().find(|ty| **ty as usize >= types) {
         return error("functions", format!("no type {ty}"));
@@ -22,6 +29,7 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
         spaces.memories.len(),
         program.data.len(),
         meta.elements.len(),
+        spaces.tags.len(),
         types,
     ];
     if program.code.len() > i32::MAX as usize || spaces_len.into_iter().any(|len| len > MAX_INDEX_SPACE) {
@@ -68,6 +76,7 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
             ExternKind::Table => spaces.tables.len(),
             ExternKind::Memory => spaces.memories.len(),
             ExternKind::Global => spaces.globals.len(),
+            ExternKind::Tag => spaces.tags.len(),
         };
         if export.index as usize >= len {
             return error(format!("export `{}`", export.name), "nothing has its index");

@@ -3,11 +3,11 @@
 use super::{FunctionVerifier, VerifyError};
 use crate::code::{Inst, br_table_offset};
 use crate::isa::{Op, Operand, Ty};
-use crate::program::ValType;
+use crate::program::{Clause, ValType};
 
 /// What a unit holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-enum Unit {
+pub(super) enum Unit {
     /// Nothing that may be read.
     Undefined,
     /// A 32-bit value.
@@ -25,6 +25,10 @@ enum Unit {
     FuncRef,
     /// A reference to something of the host's, or null.
     ExternRef,
+    /// A reference to an exception, or null.
+    ExnRef,
+    /// The same, of one that is kept for good: what tables and globals take.
+    KeptExnRef,
     /// Zero, which may be read as a value of any width, and as null.
     Zero,
 }
@@ -67,7 +71,8 @@ impl State {
 
     /// Whether a value of a width lies at a unit, be it a number or a reference.
     fn holds_width(&self, at: u32, units: u32) -> bool {
-        self.holds(at, wide(units)) || units == 1 && matches!(self.0[at as usize], FuncRef | ExternRef)
+        self.holds(at, wide(units))
+            || units == 1 && matches!(self.0[at as usize], FuncRef | ExternRef | ExnRef | KeptExnRef)
     }
 }
 
@@ -83,11 +88,12 @@ fn value(ty: ValType) -> &'static [Unit] {
     match ty {
         ValType::FuncRef => &[FuncRef],
         ValType::ExternRef => &[ExternRef],
+        ValType::ExnRef => &[ExnRef],
         _ => wide(ty.units()),
     }
 }
 
-fn values(types: &[ValType]) -> Vec<Unit> {
+pub(super) fn values(types: &[ValType]) -> Vec<Unit> {
     types.iter().flat_map(|ty| value(*ty)).copied().collect()
 }
 
@@ -106,6 +112,10 @@ pub(super) fn verify(function: &FunctionVerifier<'_>) -> Result<(), VerifyError>
         for target in branch_targets(function, *pc, inst) {
             joins[target] = true;
         }
+    }
+    let tries = &function.spaces.program.meta.functions[function.index].tries;
+    for clause in tries.iter().flat_map(|try_| &try_.clauses) {
+        joins[function.handler(clause).expect("checked with the exception table")] = true;
     }
     let states = joins.iter().filter(|join| **join).count();
     if states.saturating_mul(function.frame as usize) > MOST_STATES {
@@ -137,6 +147,12 @@ pub(super) fn verify(function: &FunctionVerifier<'_>) -> Result<(), VerifyError>
                 reach(i, &state);
                 break;
             }
+            if may_throw(inst.op) {
+                for clause in function.handlers_at(*pc) {
+                    let target = function.handler(clause).expect("checked with the exception table");
+                    reach(target, &thrown(function, inst, clause, &state));
+                }
+            }
             step(function, *pc, inst, &mut state)?;
             for target in branch_targets(function, *pc, inst) {
                 reach(target, &state);
@@ -147,6 +163,28 @@ pub(super) fn verify(function: &FunctionVerifier<'_>) -> Result<(), VerifyError>
         }
     }
     Ok(())
+}
+
+/// Whether an exception may be thrown where the instruction stands, in the frame of its function.
+fn may_throw(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Throw | Op::ThrowRef | Op::Call | Op::CallIndirect | Op::CallImport
+    ) || matches!(op, Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport)
+}
+
+/// The frame as a handler finds it after `inst` threw: a callee's frame lay over the units from its
+/// base on.
+fn thrown(function: &FunctionVerifier<'_>, inst: &Inst, clause: &Clause, before: &State) -> State {
+    let mut state = State(before.0.clone());
+    if let Some(Operand::Base) = inst.op.info().operands.first() {
+        state.write(
+            inst.args[0] as u32,
+            &vec![Undefined; function.frame as usize - inst.args[0] as usize],
+        );
+    }
+    state.write(clause.unit, &function.clause_values(clause));
+    state
 }
 
 /// Joins `state` into a block's entry; says whether that changed it.
@@ -164,8 +202,12 @@ fn merge(entry: &mut Option<Box<[Unit]>>, state: &[Unit]) -> bool {
     changed
 }
 
-fn ends_block(op: Op) -> bool {
-    matches!(op, Op::Trap | Op::Jump | Op::Return | Op::BrTable)
+/// Whether the instruction that follows is reached by branches only.
+pub(super) fn ends_block(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Trap | Op::Jump | Op::Return | Op::BrTable | Op::Throw | Op::ThrowRef
+    )
 }
 
 fn branch_targets(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst) -> Vec<usize> {
@@ -182,7 +224,7 @@ fn branch_targets(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst) -> Vec<
     let operands = inst.op.info().operands.iter();
     let rel = operands
         .zip(inst.args)
-        .find(|(o, _)| matches!(o, Operand::Rel16 | Operand::Rel32) && inst.op != Op::Call);
+        .find(|(o, _)| matches!(o, Operand::Rel16 | Operand::Rel32));
     rel.map(|(_, rel)| target(rel)).into_iter().collect()
 }
 
@@ -228,11 +270,28 @@ fn effect(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut Sta
             format!("`{}` wants a value of type {ty} in unit {arg}", inst.op.info().name),
         ),
     };
+    // What others may see: an exception must be kept then.
+    let stored = |state: &State, arg: i64, ty: ValType| match ty {
+        ValType::ExnRef if state.holds(unit(arg), &[KeptExnRef]) => Ok(()),
+        ValType::ExnRef => function.error(
+            pc,
+            format!(
+                "`{}` wants an exception that is kept in unit {arg}",
+                inst.op.info().name
+            ),
+        ),
+        ty => wanted(state, arg, ty),
+    };
     match inst.op {
         Op::Return if !state.holds(unit(args[1]), &values(&function.ty.results)) => {
             return function.error(pc, "`return` without results of the function's types");
         }
-        Op::Call | Op::CallIndirect | Op::CallImport => {
+        Op::Call
+        | Op::CallIndirect
+        | Op::CallImport
+        | Op::ReturnCall
+        | Op::ReturnCallIndirect
+        | Op::ReturnCallImport => {
             let ty = function.callee(pc, inst).expect("checked with the operands");
             let base = unit(args[0]);
             if base + ty.header() > function.frame {
@@ -255,15 +314,23 @@ fn effect(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut Sta
             state.write(unit(args[0]), &[selected]);
         }
         Op::GlobalGet32 => state.write(unit(args[0]), value(global(args[1]))),
-        Op::GlobalSet32 => wanted(state, args[0], global(args[1]))?,
+        Op::GlobalSet32 => stored(state, args[0], global(args[1]))?,
         Op::TableGet => state.write(unit(args[0]), value(table(args[2]))),
-        Op::TableSet => wanted(state, args[1], table(args[2]))?,
-        Op::TableFill => wanted(state, args[1], table(args[3]))?,
+        Op::TableSet => stored(state, args[1], table(args[2]))?,
+        Op::TableFill => stored(state, args[1], table(args[3]))?,
         Op::TableGrow => {
-            wanted(state, args[2], table(args[3]))?;
+            stored(state, args[2], table(args[3]))?;
             state.write(unit(args[0]), &[Whole]);
         }
         Op::RefFunc => state.write(unit(args[0]), &[FuncRef]),
+        Op::ExceptionKeep => {
+            wanted(state, args[1], ValType::ExnRef)?;
+            state.write(unit(args[0]), &[KeptExnRef]);
+        }
+        Op::ThrowRef => wanted(state, args[0], ValType::ExnRef)?,
+        Op::Throw if !state.holds(unit(args[0]), &values(&spaces.tag_type(args[2] as u32).params)) => {
+            return function.error(pc, "`throw` without values of the tag's types");
+        }
         Op::CopyRange => copy_range(function, pc, inst, state)?,
         _ => {
             for (operand, arg) in inst.op.info().operands.iter().zip(args) {

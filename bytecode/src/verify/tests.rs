@@ -21,6 +21,7 @@ fn program(body: &[Inst]) -> Program {
             start: 0,
             end,
             calls: vec![],
+            tries: vec![],
         }],
         max_frame: 8,
         ..Meta::default()

@@ -17,21 +17,22 @@ pub fn argument(arg: &WastArg<'_>) -> Checked<Value> {
         WastArgCore::F32(value) => Value::F32(value.bits),
         WastArgCore::F64(value) => Value::F64(value.bits),
         WastArgCore::RefExtern(value) => Value::ExternRef(Some(*value)),
-        WastArgCore::RefNull(ty) if is_extern(ty) => Value::ExternRef(None),
-        WastArgCore::RefNull(_) => Value::FuncRef(None),
+        WastArgCore::RefNull(ty) => null(ty),
         WastArgCore::V128(value) => Value::V128(u128::from_le_bytes(value.to_le_bytes())),
         other => return Err(Failure::Skipped(format!("argument {other:?} is not supported"))),
     })
 }
 
-fn is_extern(ty: &HeapType<'_>) -> bool {
-    matches!(
-        ty,
+/// The null of a heap type.
+fn null(ty: &HeapType<'_>) -> Value {
+    use wast::core::AbstractHeapType::{Exn, Extern, NoExn, NoExtern};
+    match ty {
         HeapType::Abstract {
-            ty: wast::core::AbstractHeapType::Extern | wast::core::AbstractHeapType::NoExtern,
-            ..
-        }
-    )
+            ty: Extern | NoExtern, ..
+        } => Value::ExternRef(None),
+        HeapType::Abstract { ty: Exn | NoExn, .. } => Value::ExnRef(None),
+        _ => Value::FuncRef(None),
+    }
 }
 
 /// Compares results with what a script expects.
@@ -57,7 +58,7 @@ fn matches(value: Value, expected: &WastRetCore<'_>) -> Checked<bool> {
         (WastRetCore::F32(pattern), Value::F32(bits)) => f32_matches(bits, pattern),
         (WastRetCore::F64(pattern), Value::F64(bits)) => f64_matches(bits, pattern),
         (WastRetCore::V128(pattern), Value::V128(bits)) => v128_matches(bits, pattern),
-        (WastRetCore::RefNull(_), Value::FuncRef(None) | Value::ExternRef(None)) => true,
+        (WastRetCore::RefNull(_), Value::FuncRef(None) | Value::ExternRef(None) | Value::ExnRef(None)) => true,
         (WastRetCore::RefExtern(expected), Value::ExternRef(Some(index))) => {
             expected.is_none_or(|expected| expected == index)
         }

@@ -17,6 +17,8 @@ pub(super) enum Kind {
     Loop,
     /// An `if` whose `else` was not seen yet.
     If,
+    /// A `try_table`.
+    Try,
 }
 
 /// An open construct.
@@ -48,6 +50,12 @@ impl Frame {
             results,
             end_used: false,
         }
+    }
+
+    /// Where a handler that branches to it begins and finds its values; `None` for the function.
+    pub(super) fn handler_place(&mut self) -> Option<(Label, u32)> {
+        self.end_used = true;
+        (self.kind != Kind::Function).then_some((self.label, self.unit))
     }
 
     /// Types of the values that a branch to it carries.
@@ -158,6 +166,9 @@ impl Lowering<'_> {
             self.settle_results();
         }
         let frame = self.frames.pop().expect("a valid module");
+        if frame.kind == Kind::Try {
+            self.emitter.end_try();
+        }
         let mut joined = frame.end_used;
         if let Some(else_label) = frame.else_label {
             // No `else`: the parameters are the results, and lie in the same places.
@@ -177,7 +188,7 @@ impl Lowering<'_> {
         self.unreachable = if reachable || joined { None } else { Some(0) };
     }
 
-    fn frame_index(&self, depth: u32) -> usize {
+    pub(super) fn frame_index(&self, depth: u32) -> usize {
         self.frames.len() - 1 - depth as usize
     }
 

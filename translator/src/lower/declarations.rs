@@ -22,9 +22,7 @@ pub(super) fn lower(module: &Module<'_>, program: &mut Program) -> Result<Vec<Ta
             results: list(ty.results())?,
         });
     }
-    if !module.tags.is_empty() || !module.imported_tags.is_empty() {
-        return Err(unsupported("exception handling (a tag)"));
-    }
+    meta.tags = module.tags.iter().map(|tag| tag.func_type_idx).collect();
     let targets = functions(module, meta)?;
     for table in &module.tables {
         let init = match &table.init {
@@ -51,7 +49,7 @@ pub(super) fn lower(module: &Module<'_>, program: &mut Program) -> Result<Vec<Ta
             ExternalKind::Table => ExternKind::Table,
             ExternalKind::Memory => ExternKind::Memory,
             ExternalKind::Global => ExternKind::Global,
-            ExternalKind::Tag => return Err(unsupported("exception handling (an exported tag)")),
+            ExternalKind::Tag => ExternKind::Tag,
         };
         let index = if kind == ExternKind::Func {
             func_index(&targets, export.index)?
@@ -124,7 +122,7 @@ fn functions(module: &Module<'_>, meta: &mut Meta) -> Result<Vec<Target>, LowerE
             TypeRef::Table(ty) => ExternType::Table(table_type(&ty)?),
             TypeRef::Memory(ty) => ExternType::Memory(memory_type(&ty)?),
             TypeRef::Global(ty) => ExternType::Global(global_type(&ty)?),
-            TypeRef::Tag(_) => return Err(unsupported("exception handling (an imported tag)")),
+            TypeRef::Tag(ty) => ExternType::Tag(ty.func_type_idx),
         };
         meta.imports.push(Import {
             module: import.module.to_owned(),

@@ -1,7 +1,9 @@
 //! Writes the code of one function: instructions, labels and their late fixing, source places.
 
+use std::rc::Rc;
+
 use gpu_run_bytecode::code::{Inst, fits};
-use gpu_run_bytecode::{Op, Operand, SourcePlace};
+use gpu_run_bytecode::{Clause, Op, Operand, SourcePlace, Try};
 
 use crate::module::Origin;
 
@@ -24,6 +26,23 @@ enum FixupPlace {
     Far,
     /// Offset number `.0` of the `br_table` at `at`.
     Table(usize),
+}
+
+/// A handler of a protected range.
+#[derive(Clone)]
+pub(super) struct Handler {
+    pub(super) tag: Option<u32>,
+    pub(super) reference: bool,
+    pub(super) unit: u32,
+    pub(super) label: Label,
+}
+
+/// A protected range; while it is open, `end` is not known.
+#[derive(Clone)]
+struct Range {
+    start: u32,
+    end: u32,
+    handlers: Rc<[Handler]>,
 }
 
 /// A 16-bit branch distance did not suffice: the function is lowered again without such branches.
@@ -49,6 +68,10 @@ pub(super) struct Emitter {
     last: Option<Emitted>,
     /// The one before it, under the same condition.
     before: Option<Emitted>,
+    /// Open protected ranges, outer ones first.
+    open: Vec<Range>,
+    /// Those that ended, inner ones first.
+    ranges: Vec<Range>,
     origin: Origin,
     pub(super) places: Vec<SourcePlace>,
 }
@@ -61,6 +84,8 @@ impl Emitter {
             fixups: Vec::new(),
             last: None,
             before: None,
+            open: Vec::new(),
+            ranges: Vec::new(),
             origin: Origin::synthetic(),
             places: Vec::new(),
         }
@@ -176,8 +201,45 @@ impl Emitter {
         self.seal();
     }
 
-    /// Fills in the branch distances.
-    pub(super) fn finish(&mut self) -> Result<(), TooFar> {
+    /// Begins a range in which exceptions are caught.
+    pub(super) fn begin_try(&mut self, handlers: Vec<Handler>) {
+        let start = self.code.len() as u32;
+        self.open.push(Range {
+            start,
+            end: start,
+            handlers: handlers.into(),
+        });
+        self.seal();
+    }
+
+    /// Ends the innermost such range.
+    pub(super) fn end_try(&mut self) {
+        self.suspend(self.open.len() - 1);
+        self.open.pop();
+        self.seal();
+    }
+
+    /// Leaves out what follows of all open ranges, until [`Emitter::resume_tries`].
+    pub(super) fn suspend_tries(&mut self) {
+        self.suspend(0);
+        self.seal();
+    }
+
+    /// See [`Emitter::suspend_tries`].
+    pub(super) fn resume_tries(&mut self) {
+        let start = self.code.len() as u32;
+        self.open.iter_mut().for_each(|range| range.start = start);
+    }
+
+    /// Ends the pieces of the open ranges from number `from` on.
+    fn suspend(&mut self, from: usize) {
+        let end = self.code.len() as u32;
+        let pieces = self.open[from..].iter().rev().filter(|range| range.start < end);
+        self.ranges.extend(pieces.map(|range| Range { end, ..range.clone() }));
+    }
+
+    /// Fills in the branch distances; gives the exception table.
+    pub(super) fn finish(&mut self) -> Result<Vec<Try>, TooFar> {
         for fixup in &self.fixups {
             let to = self.labels[fixup.label.0 as usize].expect("every label is bound when its block ends");
             let distance = to as i64 - fixup.at as i64;
@@ -192,6 +254,17 @@ impl Emitter {
             };
             self.code[word] |= (distance as u32 as u64) << shift;
         }
-        Ok(())
+        let clause = |handler: &Handler| Clause {
+            tag: handler.tag,
+            reference: handler.reference,
+            unit: handler.unit,
+            target: self.labels[handler.label.0 as usize].expect("bound as all labels are"),
+        };
+        let tries = self.ranges.iter().map(|range| Try {
+            start: range.start,
+            end: range.end,
+            clauses: range.handlers.iter().map(clause).collect(),
+        });
+        Ok(tries.collect())
     }
 }

@@ -1,17 +1,18 @@
 //! Lowers one function: walks its instructions with the emulated stack.
 
 use gpu_run_bytecode::code::Inst;
-use gpu_run_bytecode::{FuncType, HEADER_UNITS, Op, Operand, SourcePlace, ValType};
+use gpu_run_bytecode::{FuncType, HEADER_UNITS, Op, Operand, SourcePlace, Try, ValType};
 use wasmparser::{BlockType, Operator};
 
 use super::branch::{self, Condition};
 use super::control::{Frame, Kind};
 use super::emit::{Emitter, Label};
+use super::exceptions::Leaving;
 use super::locals::{self, Use};
 use super::ops::{self, Binary};
 use super::pairs;
 use super::stack::{Entry, Stack, Value};
-use super::{Context, LowerErrorKind, Target, val_type};
+use super::{Context, LowerErrorKind, Target, ref_type, val_type};
 use crate::module::{Func, Origin};
 
 /// A lowered function: its words count from its own head.
@@ -20,6 +21,8 @@ pub(super) struct Lowered {
     pub(super) places: Vec<SourcePlace>,
     /// Direct calls: word of the call, program index of the callee.
     pub(super) calls: Vec<(u32, u32)>,
+    /// Its exception table, in words from its own head.
+    pub(super) tries: Vec<Try>,
     pub(super) frame: u32,
 }
 
@@ -45,6 +48,7 @@ pub(super) struct Lowering<'c> {
     /// Whether branches with 16-bit distances may be used.
     pub(super) near: bool,
     calls: Vec<(u32, u32)>,
+    pub(super) leaving: Vec<Leaving>,
     origin: Origin,
 }
 
@@ -100,6 +104,7 @@ impl<'c> Lowering<'c> {
             unreachable: None,
             near,
             calls: Vec::new(),
+            leaving: Vec::new(),
             origin: Origin::synthetic(),
             ty,
         };
@@ -121,9 +126,10 @@ impl<'c> Lowering<'c> {
                 ));
             }
         }
-        if this.emitter.finish().is_err() {
+        this.emit_leaving();
+        let Ok(tries) = this.emitter.finish() else {
             return Ok(None);
-        }
+        };
         let frame = this.stack.most;
         this.emitter.code[0] |= (frame as u64) << 16;
         let Emitter { code, places, .. } = this.emitter;
@@ -131,6 +137,7 @@ impl<'c> Lowering<'c> {
             code,
             places,
             calls: this.calls,
+            tries,
             frame,
         }))
     }
@@ -172,11 +179,19 @@ impl<'c> Lowering<'c> {
             Operator::BrIf { relative_depth } => self.br_if(relative_depth),
             Operator::BrTable { ref targets } => self.br_table(targets),
             Operator::Return => self.return_(),
-            Operator::Call { function_index } => self.call(function_index)?,
+            Operator::Call { function_index } => self.call(function_index, false)?,
             Operator::CallIndirect {
                 type_index,
                 table_index,
-            } => self.call_indirect(type_index, table_index),
+            } => self.call_indirect(type_index, table_index, false),
+            Operator::ReturnCall { function_index } => self.return_call(function_index)?,
+            Operator::ReturnCallIndirect {
+                type_index,
+                table_index,
+            } => self.return_call_indirect(type_index, table_index),
+            Operator::TryTable { ref try_table } => self.try_table(try_table)?,
+            Operator::Throw { tag_index } => self.throw(tag_index),
+            Operator::ThrowRef => self.throw_ref(),
             Operator::Drop => drop(self.stack.pop()),
             Operator::Select | Operator::TypedSelect { .. } => self.select(),
             Operator::LocalGet { local_index } => {
@@ -193,9 +208,7 @@ impl<'c> Lowering<'c> {
             Operator::F64Const { value } => self.constant(ValType::F64, value.bits() as u128),
             Operator::V128Const { value } => self.constant(ValType::V128, value.i128() as u128),
             Operator::RefNull { hty } => {
-                let ty = val_type(wasmparser::ValType::Ref(
-                    wasmparser::RefType::new(true, hty).ok_or_else(|| unsupported(op))?,
-                ))?;
+                let ty = ref_type(hty).ok_or_else(|| unsupported(op))?;
                 self.constant(ty, 0);
             }
             Operator::RefFunc { function_index } => {
@@ -475,7 +488,7 @@ impl<'c> Lowering<'c> {
 
     fn global_set(&mut self, index: u32) {
         let ty = self.context.globals[index as usize];
-        let value = self.pop_register();
+        let value = self.pop_stored();
         let op = match self.context.stack_pointer {
             Some(pointer) if pointer == index => Op::StackPointerSet,
             _ => by_width(ty, [Op::GlobalSet32, Op::GlobalSet64, Op::GlobalSet128]),
@@ -485,33 +498,52 @@ impl<'c> Lowering<'c> {
 
     // --- Calls -------------------------------------------------------------------------------
 
-    fn call(&mut self, function: u32) -> Result<(), LowerErrorKind> {
+    fn call(&mut self, function: u32, tail: bool) -> Result<(), LowerErrorKind> {
         match &self.context.targets[function as usize] {
             Target::Gpu(op) => self.gpu(*op),
             Target::Import { index, ty } => {
                 let base = self.arguments(ty);
-                self.emitter.emit(Op::CallImport, &[base as i64, *index as i64]);
+                let op = if tail { Op::ReturnCallImport } else { Op::CallImport };
+                self.emitter.emit(op, &[base as i64, *index as i64]);
                 self.results(ty);
             }
             Target::Defined { index, ty } => {
                 let base = self.arguments(ty);
                 self.calls.push((self.emitter.code.len() as u32, *index));
-                self.emitter.emit(Op::Call, &[base as i64, 0]);
+                let op = if tail { Op::ReturnCall } else { Op::Call };
+                self.emitter.emit(op, &[base as i64, 0]);
                 self.results(ty);
             }
         }
         Ok(())
     }
 
-    fn call_indirect(&mut self, type_index: u32, table: u32) {
+    fn call_indirect(&mut self, type_index: u32, table: u32, tail: bool) {
         let context = self.context;
         let ty = &context.types[type_index as usize];
         let index = self.pop_index(self.wide_table(table));
         // The index may lie just above the arguments, in the callee's frame: it is read first.
         let base = self.arguments(ty);
+        let op = if tail { Op::ReturnCallIndirect } else { Op::CallIndirect };
         self.emitter
-            .emit(Op::CallIndirect, &[base as i64, index, table as i64, type_index as i64]);
+            .emit(op, &[base as i64, index, table as i64, type_index as i64]);
         self.results(ty);
+    }
+
+    fn return_call(&mut self, function: u32) -> Result<(), LowerErrorKind> {
+        // The callee runs outside of this function's handlers.
+        self.emitter.suspend_tries();
+        self.call(function, true)?;
+        self.return_();
+        self.emitter.resume_tries();
+        Ok(())
+    }
+
+    fn return_call_indirect(&mut self, type_index: u32, table: u32) {
+        self.emitter.suspend_tries();
+        self.call_indirect(type_index, table, true);
+        self.return_();
+        self.emitter.resume_tries();
     }
 
     /// Brings a call's arguments to their places; gives the unit at which the callee's frame begins.

@@ -69,7 +69,7 @@ impl Lowering<'_> {
                 self.define(Op::TableGet, ty, &[index, table as i64]);
             }
             Operator::TableSet { table } => {
-                let value = self.pop_register();
+                let value = self.pop_stored();
                 let index = self.pop_index(self.wide_table(table));
                 self.effect(Op::TableSet, &[index, value, table as i64]);
             }
@@ -79,7 +79,7 @@ impl Lowering<'_> {
             }
             Operator::TableGrow { table } => {
                 let count = self.pop_index(self.wide_table(table));
-                let value = self.pop_register();
+                let value = self.pop_stored();
                 self.define(Op::TableGrow, ValType::I32, &[count, value, table as i64]);
                 // -1 stays -1.
                 self.widen(table, Op::I64ExtendI32S);
@@ -87,7 +87,7 @@ impl Lowering<'_> {
             Operator::TableFill { table } => {
                 let wide = self.wide_table(table);
                 let n = self.pop_index(wide);
-                let value = self.pop_register();
+                let value = self.pop_stored();
                 let at = self.pop_index(wide);
                 self.effect(Op::TableFill, &[at, value, n, table as i64]);
             }
@@ -126,6 +126,18 @@ impl Lowering<'_> {
             return register;
         }
         self.emitter.emit(Op::I32SaturateI64U, &[entry.unit as i64, register]);
+        self.emitter.seal();
+        entry.unit as i64
+    }
+
+    /// Pops a value that goes to a table or global; an exception is kept for good then.
+    pub(super) fn pop_stored(&mut self) -> i64 {
+        let entry = self.stack.pop();
+        let register = self.register(entry) as i64;
+        if entry.ty != ValType::ExnRef {
+            return register;
+        }
+        self.emitter.emit(Op::ExceptionKeep, &[entry.unit as i64, register]);
         self.emitter.seal();
         entry.unit as i64
     }

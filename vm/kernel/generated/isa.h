@@ -15,7 +15,11 @@ enum Op : unsigned short {
   OP_call_indirect = 0x008,  // call element b of table c, frame at unit a; traps unless its type is type d
   OP_call_import = 0x009,  // call function b of the instance (an import), frame at unit a
   OP_bridge_return = 0x00a,  // return through a bridge: from a frame in another register segment or instance; never in a program
+  OP_return_call = 0x00b,  // call the function whose head is at pc + b in place of this frame, arguments at unit a; a `return` of its results follows for where it needs a frame of its own
   OP_thread_end = 0x00c,  // return from the first frame of a thread; never in a program
+  OP_return_call_indirect = 0x00d,  // as return_call, of element b of table c; traps unless its type is type d
+  OP_return_call_import = 0x00e,  // as return_call, of function b of the instance (an import)
+  OP_throw = 0x00f,  // throw an exception with tag c and the b units at a as its values
   OP_copy32 = 0x010,  // a = b
   OP_copy64 = 0x011,  // a = b
   OP_copy_range = 0x012,  // copy c units from b to a, ascending
@@ -30,6 +34,8 @@ enum Op : unsigned short {
   OP_global_set32 = 0x01b,  // global b = a
   OP_global_set64 = 0x01c,  // global b = a
   OP_stack_pointer_set = 0x01d,  // global b = a; traps if a is below the thread's stack limit
+  OP_throw_ref = 0x01e,  // throw the exception a again; traps if it is null
+  OP_exception_keep = 0x01f,  // a = b, an exception that is kept for good: it goes to a table or global
   OP_memory_size = 0x028,  // a = size of memory b in pages
   OP_memory_grow = 0x029,  // a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot
   OP_memory_copy = 0x02a,  // copy c bytes from b in memory e to a in memory d
@@ -359,6 +365,9 @@ enum TrapKind : unsigned short {
   TRAP_BadOpcode = 13,  // opcode unknown to this kernel
   TRAP_OutOfRegisterMemory = 14,  // no device memory left for call frames
   TRAP_UnalignedAtomic = 15,  // unaligned atomic
+  TRAP_UnhandledException = 17,  // unhandled exception
+  TRAP_NullExceptionReference = 18,  // null exception reference
+  TRAP_TooManyExceptions = 19,  // no device memory left for exceptions
 };
 
 }  // namespace gpu_run

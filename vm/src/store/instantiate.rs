@@ -32,6 +32,7 @@ impl Store {
             tables: Vec::new(),
             memories: Vec::new(),
             globals: Vec::new(),
+            tags: Vec::new(),
         };
         for import in &meta.imports {
             let unknown = || StoreError::UnknownImport {
@@ -50,6 +51,7 @@ impl Store {
                 Extern::Table(index) => info.tables.push(index),
                 Extern::Memory(index) => info.memories.push(index),
                 Extern::Global(index) => info.globals.push(index),
+                Extern::Tag(index) => info.tags.push(index),
             }
         }
 
@@ -69,6 +71,11 @@ impl Store {
             let index = self.add_func(func, meta.types[function.ty as usize].clone())?;
             info.funcs.push(index);
         }
+        for tag in &meta.tags {
+            self.tags.push(meta.types[*tag as usize].clone());
+            info.tags.push(self.tags.len() as u32 - 1);
+        }
+        self.place_handlers(&info)?;
         for memory in &meta.memories {
             let Extern::Memory(index) = self.add_memory(*memory)? else {
                 unreachable!("a memory was added")
@@ -108,6 +115,42 @@ impl Store {
             self.run_start(func, options, sink)?;
         }
         Ok(id)
+    }
+
+    /// Adds the program's exception tables to the store's, in the store's words and tags.
+    fn place_handlers(&mut self, info: &InstanceInfo) -> DeviceResult<()> {
+        let start = info.code_start;
+        let (mut first_try, mut first_clause) = ((self.tries.len / 16) as u32, (self.clauses.len / 16) as u32);
+        let (mut functions, mut tries, mut clauses) = (Vec::new(), Vec::new(), Vec::new());
+        for function in info.program.meta.functions.iter().filter(|f| !f.tries.is_empty()) {
+            functions.push(layout::TryFunction {
+                start: start + function.start,
+                end: start + function.end,
+                first_try,
+                try_count: function.tries.len() as u32,
+            });
+            first_try += function.tries.len() as u32;
+            for range in &function.tries {
+                tries.push(layout::Try {
+                    start: start + range.start,
+                    end: start + range.end,
+                    first_clause,
+                    clause_count: range.clauses.len() as u32,
+                });
+                first_clause += range.clauses.len() as u32;
+                clauses.extend(range.clauses.iter().map(|clause| layout::Clause {
+                    tag: clause.tag.map_or(u32::MAX, |tag| info.tags[tag as usize]),
+                    reference: clause.reference as u32,
+                    unit: clause.unit,
+                    target: start + clause.target,
+                }));
+            }
+        }
+        let device = &mut *self.device;
+        self.try_functions.push(device, bytemuck::cast_slice(&functions))?;
+        self.tries.push(device, bytemuck::cast_slice(&tries))?;
+        self.clauses.push(device, bytemuck::cast_slice(&clauses))?;
+        Ok(())
     }
 
     /// Writes the instance's record and the arrays that it points to.
@@ -162,6 +205,7 @@ impl Store {
             types: self.place_all(types, "an instance")?,
             data: self.place_all(&data, "an instance")?,
             elems: self.place_all(&elems, "an instance")?,
+            tags: self.place_all(&info.tags, "an instance")?,
             memory_count: info.memories.len() as u32,
             pad: 0,
         };
@@ -272,6 +316,14 @@ impl Store {
                     Ok(())
                 } else {
                     Err(format!("expected a memory {wanted:?}, found {found:?}"))
+                }
+            }
+            (ExternType::Tag(ty), Extern::Tag(index)) => {
+                let (wanted, found) = (&program.meta.types[ty as usize], &self.tags[index as usize]);
+                if wanted == found {
+                    Ok(())
+                } else {
+                    Err(format!("expected a tag {wanted}, found {found}"))
                 }
             }
             _ => Err("it is of another kind".into()),

@@ -228,9 +228,9 @@ impl Store {
     fn check_arguments(&self, ty: &FuncType, args: &[Value]) -> Result<(), StoreError> {
         let found: Vec<_> = args.iter().map(|arg| arg.ty()).collect();
         let funcs = self.func_infos.len() as u32;
-        let forged = args
-            .iter()
-            .any(|arg| matches!(arg, Value::FuncRef(Some(index)) if *index >= funcs));
+        let forged = args.iter().any(|arg| {
+            matches!(arg, Value::FuncRef(Some(index)) if *index >= funcs) || matches!(arg, Value::ExnRef(Some(_)))
+        });
         if found != ty.params || forged {
             let found = FuncType {
                 params: found,
@@ -305,6 +305,10 @@ impl Store {
             args: args_at,
             results,
             home,
+            try_functions: self.try_functions.ptr,
+            tries: self.tries.ptr,
+            clauses: self.clauses.ptr,
+            exceptions: self.exceptions,
             wall_start: now.as_nanos() as u64,
             clock_start: 0,
             thread_count: options.threads,
@@ -321,6 +325,8 @@ impl Store {
             stack_size: if options.threads > 1 { options.thread_stack } else { 0 },
             slice: plan.slice,
             claimed: 0,
+            try_function_count: (self.try_functions.len / 16) as u32,
+            max_frame: self.max_frame,
         };
         // SAFETY: the store's buffers, sized above; no kernel runs. The pinned ones are written
         // through the host's pointers, to which the device has no access before the launch.

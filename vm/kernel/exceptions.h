@@ -1,0 +1,259 @@
+// Exceptions: finding a handler, unwinding to it, and the exceptions that references name.
+//
+// A throw first walks the stack for a handler and changes nothing, so that an exception without one
+// leaves the backtrace whole. Then the values are copied to where the handler wants them, and only
+// then are the register segments on the way given back, because another thread may take them.
+//
+// An exception becomes an object when a handler asks for a reference to it. Objects are chunks of the
+// store's pool, and are taken back by their thread: when it has made many, it marks those that a unit
+// of its frames may name (numbers that look like references keep an object too) and frees the rest.
+// A table or global may show a reference to other threads, so an object that one of them was given is
+// kept for good: `exception.keep` comes before each such store, which the verifier sees to.
+#pragma once
+
+#include "frames.h"
+#include "generated/isa.h"
+
+namespace gpu_run {
+namespace exceptions {
+
+constexpr u32 NONE = ~0u;
+
+// The handler in the function around word `pc` that catches `tag`, or null.
+GPU_RUN_INLINE const Clause *handler_at(const Launch &launch, u32 pc, u32 tag) {
+  // The last function that begins at or before pc.
+  u32 low = 0, high = launch.try_function_count;
+  while (low < high) {
+    u32 middle = (low + high) / 2;
+    if (launch.try_functions[middle].start <= pc) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == 0) return nullptr;
+  const TryFunction &function = launch.try_functions[low - 1];
+  if (pc >= function.end) return nullptr;
+  for (u32 i = 0; i < function.try_count; i++) {
+    const Try &range = launch.tries[function.first_try + i];
+    if (pc < range.start || pc >= range.end) continue;
+    for (u32 k = 0; k < range.clause_count; k++) {
+      const Clause &clause = launch.clauses[range.first_clause + k];
+      if (clause.tag == tag || clause.tag == NONE) return &clause;
+    }
+  }
+  return nullptr;
+}
+
+// Leaves the frame at `place` for its caller's; false from the outermost one. With `unwind` the
+// register segment is given back.
+GPU_RUN_INLINE bool leave(const Launch &launch, Thread &thread, Place &place, bool unwind) {
+  u32 pc = place.registers.get32(place.header);
+  u32 back = place.registers.get32(place.header + 1);
+  if (pc == PC_THREAD_END) return false;
+  if (pc == PC_BRIDGE_RETURN) {
+    frames::cross_bridge(launch, thread, place, unwind ? frames::UNWIND : frames::LOOK);
+    // A return address lies behind its call.
+    place.pc -= 1;
+    return true;
+  }
+  place.registers = frames::back_by(place.registers, back & 0xffff);
+  place.room += back & 0xffff;
+  place.header = back >> 16;
+  place.pc = pc - 1;
+  return true;
+}
+
+GPU_RUN_INLINE Chunk &chunk_of(const Exceptions &pool, u32 reference) { return pool.chunks[reference - 1]; }
+
+// Takes a chunk from the pool; 0 if none is left. Chunks are named by index + 1, as references are.
+// The list's tags guard against ABA as in heap.h.
+GPU_RUN_INLINE u32 take_chunk(Exceptions &pool) {
+  u64 head = load_acquire_device(&pool.free);  // pairs with give_chunk: the link is visible
+  while ((u32)head != 0) {
+    u32 next = load_relaxed_device(&chunk_of(pool, (u32)head).next);
+    if (compare_exchange_acq_rel_device(&pool.free, head, ((head >> 32) + 1) << 32 | next)) return (u32)head;
+  }
+  u32 used = load_relaxed_device(&pool.used);
+  do {
+    if (used == pool.capacity) return 0;
+  } while (!compare_exchange_acq_rel_device(&pool.used, used, used + 1));
+  return used + 1;
+}
+
+GPU_RUN_INLINE void give_chunk(Exceptions &pool, u32 chunk) {
+  u64 head = load_relaxed_device(&pool.free);
+  do {
+    store_relaxed_device(&chunk_of(pool, chunk).next, (u32)head);
+    // The release half publishes the link to the acquire in take_chunk.
+  } while (!compare_exchange_acq_rel_device(&pool.free, head, ((head >> 32) + 1) << 32 | chunk));
+}
+
+// Gives back an exception with all its chunks.
+GPU_RUN_INLINE void give_exception(Exceptions &pool, u32 exception) {
+  while (exception) {
+    u32 more = chunk_of(pool, exception).more;
+    give_chunk(pool, exception);
+    exception = more;
+  }
+}
+
+// Marks the exception that a unit's bits may name, if it is this thread's and was not marked yet.
+GPU_RUN_INLINE bool mark(const Launch &launch, u32 id, u32 bits) {
+  Exceptions &pool = *launch.exceptions;
+  if (bits == 0 || bits > pool.capacity) return false;
+  Chunk &chunk = chunk_of(pool, bits);
+  // Chunks of others change while this looks at them; their owner never becomes this thread.
+  if (load_relaxed_device(&chunk.owner) != id + 1 || chunk.marked) return false;
+  chunk.marked = 1;
+  return true;
+}
+
+// Frees the thread's exceptions that are neither marked nor kept nor held by such a one.
+GPU_RUN_INLINE void sweep(const Launch &launch, Thread &thread, u32 id) {
+  Exceptions &pool = *launch.exceptions;
+  for (u32 at = thread.exceptions; at; at = chunk_of(pool, at).sibling) {
+    if (chunk_of(pool, at).kept) chunk_of(pool, at).marked = 1;
+  }
+  for (bool again = true; again;) {
+    again = false;
+    for (u32 at = thread.exceptions; at; at = chunk_of(pool, at).sibling) {
+      if (!chunk_of(pool, at).marked) continue;
+      for (u32 piece = at; piece; piece = chunk_of(pool, piece).more) {
+        for (u32 i = 0; i < CHUNK_UNITS; i++) again |= mark(launch, id, chunk_of(pool, piece).units[i]);
+      }
+    }
+  }
+  u32 kept = 0, count = 0;
+  for (u32 at = thread.exceptions; at;) {
+    Chunk &chunk = chunk_of(pool, at);
+    u32 sibling = chunk.sibling;
+    if (chunk.marked) {
+      chunk.marked = 0;
+      chunk.sibling = kept;
+      kept = at;
+      count++;
+    } else {
+      give_exception(pool, at);
+    }
+    at = sibling;
+  }
+  thread.exceptions = kept;
+  thread.exception_count = count;
+  thread.exception_limit = count * 2 + COLLECT_AFTER;
+}
+
+// Frees the thread's exceptions that no unit of its frames names.
+GPU_RUN_NOINLINE void collect(const Launch &launch, Thread &thread, u32 id, Place place) {
+  // The innermost frame is scanned as far as frames go; the others up to where the next one lies.
+  u32 units = place.room < launch.max_frame ? place.room : launch.max_frame;
+  do {
+    for (u32 i = 0; i < units; i++) mark(launch, id, place.registers.get32(i));
+    units = frames::units_below(place);
+  } while (leave(launch, thread, place, false));
+  sweep(launch, thread, id);
+}
+
+// Frees what a thread that has ended leaves behind, but for what its results may name.
+GPU_RUN_NOINLINE void end_thread(const Launch &launch, Thread &thread, u32 id, const Registers &results) {
+  for (u32 i = 0; i < launch.result_units; i++) {
+    u32 bits = results.get32(i);
+    if (mark(launch, id, bits)) chunk_of(*launch.exceptions, bits).kept = 1;
+  }
+  sweep(launch, thread, id);
+}
+
+// Makes an object of an exception whose values are `count` units; 0 if the pool is empty.
+GPU_RUN_NOINLINE u32 make(const Launch &launch, Thread &thread, u32 id, const Place &place, u32 tag,
+                          const Registers &values, u32 from, u32 count) {
+  Exceptions &pool = *launch.exceptions;
+  if (thread.exception_count >= thread.exception_limit) collect(launch, thread, id, place);
+  for (bool collected = false;; collected = true) {
+    u32 first = 0, last = 0, done = 0;
+    for (;;) {
+      u32 at = take_chunk(pool);
+      if (at == 0) break;
+      Chunk &chunk = chunk_of(pool, at);
+      chunk.tag = tag;
+      chunk.more = 0;
+      chunk.marked = 0;
+      chunk.kept = 0;
+      chunk.count = count;
+      for (u32 i = 0; i < CHUNK_UNITS; i++, done++) chunk.units[i] = done < count ? values.get32(from + done) : 0;
+      store_relaxed_device(&chunk.owner, 0u);
+      if (first) {
+        chunk_of(pool, last).more = at;
+      } else {
+        first = at;
+      }
+      last = at;
+      if (done >= count) {
+        Chunk &head = chunk_of(pool, first);
+        store_relaxed_device(&head.owner, id + 1);
+        head.sibling = thread.exceptions;
+        thread.exceptions = first;
+        thread.exception_count++;
+        return first;
+      }
+    }
+    give_exception(pool, first);
+    if (collected) return 0;
+    collect(launch, thread, id, place);
+  }
+}
+
+// Keeps an exception for good. Another thread's was kept before that thread could show it.
+GPU_RUN_INLINE void keep(const Launch &launch, u32 id, u32 reference) {
+  if (reference == 0) return;
+  Chunk &chunk = chunk_of(*launch.exceptions, reference);
+  if (load_relaxed_device(&chunk.owner) == id + 1) chunk.kept = 1;
+}
+
+// What was thrown: an object, or values in registers that are none yet.
+struct Thrown {
+  u32 tag;
+  u32 reference;  // 0: the values are `count` units from `from`
+  Registers values;
+  u32 from;
+  u32 count;
+};
+
+// Moves `place` from the throwing instruction to its handler and counts the frames left. Gives 0, or
+// the trap that the throw ends in; `place` is then as it was.
+GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, Place &place, u32 &frames_left,
+                                 Thrown thrown) {
+  Place at = place;
+  const Clause *clause;
+  u32 left = 0;
+  while (!(clause = handler_at(launch, at.pc, thrown.tag))) {
+    if (!leave(launch, thread, at, false)) return TRAP_UnhandledException;
+    left++;
+  }
+  if (clause->reference && !thrown.reference) {
+    thrown.reference = make(launch, thread, id, place, thrown.tag, thrown.values, thrown.from, thrown.count);
+    if (!thrown.reference) return TRAP_TooManyExceptions;
+  }
+  u32 to = clause->unit;
+  if (clause->tag != NONE) {
+    // Ascending: within one frame values move down or stay.
+    if (thrown.reference) {
+      const Exceptions &pool = *launch.exceptions;
+      u32 left_units = chunk_of(pool, thrown.reference).count;
+      for (u32 piece = thrown.reference; piece; piece = chunk_of(pool, piece).more) {
+        for (u32 i = 0; i < CHUNK_UNITS && left_units; i++, left_units--) {
+          at.registers.set32(to++, chunk_of(pool, piece).units[i]);
+        }
+      }
+    } else {
+      for (u32 i = 0; i < thrown.count; i++) at.registers.set32(to++, thrown.values.get32(thrown.from + i));
+    }
+  }
+  if (clause->reference) at.registers.set32(to, thrown.reference);
+  for (u32 i = 0; i < left; i++) leave(launch, thread, place, true);
+  frames_left = left;
+  place.pc = clause->target;
+  return TRAP_None;
+}
+
+}  // namespace exceptions
+}  // namespace gpu_run

@@ -79,11 +79,7 @@ GPU_RUN_INLINE T load(const u8 *base, u64 at) {
     for (u32 i = 0; i < sizeof(T); i++) value |= (u64)load_relaxed_device(p + i) << (8 * i);
     return (T)value;
   }
-#if GPU_RUN_GPU
-  return *(const T *)p;
-#else
-  return load_relaxed_device((const T *)p);
-#endif
+  return load_guest((const T *)p);
 }
 
 template <typename T>
@@ -93,37 +89,66 @@ GPU_RUN_INLINE void store(u8 *base, u64 at, T value) {
     for (u32 i = 0; i < sizeof(T); i++) store_relaxed_device(p + i, (u8)((u64)value >> (8 * i)));
     return;
   }
-#if GPU_RUN_GPU
-  *(T *)p = value;
-#else
-  store_relaxed_device((T *)p, value);
-#endif
+  store_guest((T *)p, value);
 }
 
-// Bulk pieces: callers have checked the bounds. Eight bytes at a time where both sides are aligned
-// alike.
+// Bulk pieces: callers have checked the bounds. Destinations are written in aligned words of 8 bytes,
+// several in flight at once, because on a GPU each access waits for memory. A source that is aligned
+// otherwise is read in aligned words too, and each word written is put together from two: so up to 7
+// bytes around the source are read, which lie in the same words and so in the same allocation.
+constexpr u32 IN_FLIGHT = 8;
+
 GPU_RUN_INLINE void copy_up(u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
   u64 i = 0;
-  if (((to ^ from) & 7) == 0) {
-    for (; i < len && ((to + i) & 7); i++) store<u8>(to_base, to + i, load<u8>(from_base, from + i));
+  for (; i < len && ((to + i) & 7); i++) store<u8>(to_base, to + i, load<u8>(from_base, from + i));
+  u32 shift = (u32)((from + i) & 7) * 8;
+  if (shift == 0) {
+    for (u64 words[IN_FLIGHT]; i + 8 * IN_FLIGHT <= len; i += 8 * IN_FLIGHT) {
+      for (u32 k = 0; k < IN_FLIGHT; k++) words[k] = load<u64>(from_base, from + i + 8 * k);
+      for (u32 k = 0; k < IN_FLIGHT; k++) store<u64>(to_base, to + i + 8 * k, words[k]);
+    }
     for (; i + 8 <= len; i += 8) store<u64>(to_base, to + i, load<u64>(from_base, from + i));
+  } else if (i + 8 <= len) {
+    // An overlapping destination lies below the source: no word is overwritten before it is read.
+    u64 at = from + i - shift / 8, low = load<u64>(from_base, at);
+    for (; i + 8 <= len; i += 8) {
+      u64 high = load<u64>(from_base, at += 8);
+      store<u64>(to_base, to + i, low >> shift | high << (64 - shift));
+      low = high;
+    }
   }
   for (; i < len; i++) store<u8>(to_base, to + i, load<u8>(from_base, from + i));
 }
 
+// The same from the end, for a destination that overlaps the source from above.
 GPU_RUN_INLINE void copy_down(u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
   u64 i = len;
-  if (((to ^ from) & 7) == 0) {
-    for (; i > 0 && ((to + i) & 7); i--) store<u8>(to_base, to + i - 1, load<u8>(from_base, from + i - 1));
+  for (; i > 0 && ((to + i) & 7); i--) store<u8>(to_base, to + i - 1, load<u8>(from_base, from + i - 1));
+  u32 shift = (u32)((from + i) & 7) * 8;
+  if (shift == 0) {
+    for (u64 words[IN_FLIGHT]; i >= 8 * IN_FLIGHT; i -= 8 * IN_FLIGHT) {
+      for (u32 k = 0; k < IN_FLIGHT; k++) words[k] = load<u64>(from_base, from + i - 8 * (k + 1));
+      for (u32 k = 0; k < IN_FLIGHT; k++) store<u64>(to_base, to + i - 8 * (k + 1), words[k]);
+    }
     for (; i >= 8; i -= 8) store<u64>(to_base, to + i - 8, load<u64>(from_base, from + i - 8));
+  } else if (i >= 8) {
+    u64 at = from + i - shift / 8, high = load<u64>(from_base, at);
+    for (; i >= 8; i -= 8) {
+      u64 low = load<u64>(from_base, at -= 8);
+      store<u64>(to_base, to + i - 8, low >> shift | high << (64 - shift));
+      high = low;
+    }
   }
   for (; i > 0; i--) store<u8>(to_base, to + i - 1, load<u8>(from_base, from + i - 1));
 }
 
 GPU_RUN_INLINE void fill(u8 *base, u64 at, u8 value, u64 len) {
-  u64 i = 0;
+  u64 word = value * 0x0101010101010101ull, i = 0;
   for (; i < len && ((at + i) & 7); i++) store<u8>(base, at + i, value);
-  for (; i + 8 <= len; i += 8) store<u64>(base, at + i, value * 0x0101010101010101ull);
+  for (; i + 8 * IN_FLIGHT <= len; i += 8 * IN_FLIGHT) {
+    for (u32 k = 0; k < IN_FLIGHT; k++) store<u64>(base, at + i + 8 * k, word);
+  }
+  for (; i + 8 <= len; i += 8) store<u64>(base, at + i, word);
   for (; i < len; i++) store<u8>(base, at + i, value);
 }
 

@@ -1,8 +1,9 @@
 // Exceptions: finding a handler, unwinding to it, and the exceptions that references name.
 //
 // A throw first walks the stack for a handler and changes nothing, so that an exception without one
-// leaves the backtrace whole. Then the values are copied to where the handler wants them, and only
-// then are the register segments on the way given back, because another thread may take them.
+// leaves the backtrace whole. Then it leaves the frames, then copies the values to where the handler
+// wants them, which may be over frames that were left, and only then gives back the register segments
+// on the way, because another thread may take them.
 //
 // An exception becomes an object when a handler asks for a reference to it. Objects are chunks of the
 // store's pool, and are taken back by their thread: when it has made many, it marks those that a unit
@@ -45,14 +46,14 @@ GPU_RUN_INLINE const Clause *handler_at(const Launch &launch, u32 pc, u32 tag) {
   return nullptr;
 }
 
-// Leaves the frame at `place` for its caller's; false from the outermost one. With `unwind` the
-// register segment is given back.
-GPU_RUN_INLINE bool leave(const Launch &launch, Thread &thread, Place &place, bool unwind) {
+// Leaves the frame at `place` for its caller's; false from the outermost one. Segments that are left
+// for good (UNWIND) are added to the list `left`.
+GPU_RUN_INLINE bool leave(const Launch &launch, Thread &thread, Place &place, frames::Crossing crossing, u32 &left) {
   u32 pc = place.registers.get32(place.header);
   u32 back = place.registers.get32(place.header + 1);
   if (pc == PC_THREAD_END) return false;
   if (pc == PC_BRIDGE_RETURN) {
-    frames::cross_bridge(launch, thread, place, unwind ? frames::UNWIND : frames::LOOK);
+    frames::cross_bridge(launch, thread, place, crossing, left);
     // A return address lies behind its call.
     place.pc -= 1;
     return true;
@@ -146,11 +147,11 @@ GPU_RUN_INLINE void sweep(const Launch &launch, Thread &thread, u32 id) {
 // Frees the thread's exceptions that no unit of its frames names.
 GPU_RUN_NOINLINE void collect(const Launch &launch, Thread &thread, u32 id, Place place) {
   // The innermost frame is scanned as far as frames go; the others up to where the next one lies.
-  u32 units = place.room < launch.max_frame ? place.room : launch.max_frame;
+  u32 units = place.room < launch.max_frame ? place.room : launch.max_frame, left = 0;
   do {
     for (u32 i = 0; i < units; i++) mark(launch, id, place.registers.get32(i));
     units = frames::units_below(place);
-  } while (leave(launch, thread, place, false));
+  } while (leave(launch, thread, place, frames::LOOK, left));
   sweep(launch, thread, id);
 }
 
@@ -224,33 +225,39 @@ GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, P
                                  Thrown thrown) {
   Place at = place;
   const Clause *clause;
-  u32 left = 0;
+  u32 count = 0, segments = 0;
   while (!(clause = handler_at(launch, at.pc, thrown.tag))) {
-    if (!leave(launch, thread, at, false)) return TRAP_UnhandledException;
-    left++;
+    if (!leave(launch, thread, at, frames::LOOK, segments)) return TRAP_UnhandledException;
+    count++;
   }
   if (clause->reference && !thrown.reference) {
     thrown.reference = make(launch, thread, id, place, thrown.tag, thrown.values, thrown.from, thrown.count);
     if (!thrown.reference) return TRAP_TooManyExceptions;
   }
+  for (u32 i = 0; i < count; i++) leave(launch, thread, place, frames::UNWIND, segments);
   u32 to = clause->unit;
   if (clause->tag != NONE) {
-    // Ascending: within one frame values move down or stay.
     if (thrown.reference) {
       const Exceptions &pool = *launch.exceptions;
       u32 left_units = chunk_of(pool, thrown.reference).count;
       for (u32 piece = thrown.reference; piece; piece = chunk_of(pool, piece).more) {
         for (u32 i = 0; i < CHUNK_UNITS && left_units; i++, left_units--) {
-          at.registers.set32(to++, chunk_of(pool, piece).units[i]);
+          place.registers.set32(to++, chunk_of(pool, piece).units[i]);
         }
       }
     } else {
-      for (u32 i = 0; i < thrown.count; i++) at.registers.set32(to++, thrown.values.get32(thrown.from + i));
+      // The two may overlap either way.
+      bool down = place.registers.at(to) > thrown.values.at(thrown.from);
+      for (u32 i = 0; i < thrown.count; i++) {
+        u32 k = down ? thrown.count - 1 - i : i;
+        place.registers.set32(to + k, thrown.values.get32(thrown.from + k));
+      }
+      to += thrown.count;
     }
   }
-  if (clause->reference) at.registers.set32(to, thrown.reference);
-  for (u32 i = 0; i < left; i++) leave(launch, thread, place, true);
-  frames_left = left;
+  if (clause->reference) place.registers.set32(to, thrown.reference);
+  frames::give_left(*launch.arena, segments);
+  frames_left = count;
   place.pc = clause->target;
   return TRAP_None;
 }

@@ -147,8 +147,21 @@ GPU_RUN_INLINE u32 units_below(const Place &place) {
 // Why a bridge is crossed: to look at the caller, to leave for it after a throw, or to return to it.
 enum Crossing : u32 { LOOK, UNWIND, RETURN };
 
+// Segments that a throw has left, as a list through the arena's links: index + 1, and above it the
+// size. They are given back once the exception's values, which lie in one of them, are copied.
+constexpr u32 LEFT_SIZE_SHIFT = 28;
+GPU_RUN_INLINE void give_left(Arena &arena, u32 list) {
+  while (list) {
+    u32 segment = (list & ((1u << LEFT_SIZE_SHIFT) - 1)) - 1;
+    u32 next = load_relaxed_device(&arena.next[segment]);
+    give_segment(arena, segment, list >> LEFT_SIZE_SHIFT);
+    list = next;
+  }
+}
+
 // Goes back over a bridge: `place` has unit 0 of the callee's frame, on RETURN with the results in it.
-GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &place, Crossing crossing) {
+GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &place, Crossing crossing,
+                                   u32 &left) {
   Registers callee = place.registers;
   Registers bridge = back_by(callee, BRIDGE);
   u64 frame = bridge.get32(BRIDGE_FrameLow) | (u64)bridge.get32(BRIDGE_FrameHigh) << 32;
@@ -159,10 +172,13 @@ GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &
   if (crossing == RETURN) {
     for (u32 i = 0; i < base >> 16; i++) caller.set32((base & 0xffff) + i, callee.get32(i));
   }
-  if (crossing != LOOK) {
-    u32 segment = bridge.get32(BRIDGE_Segment);
-    if (segment == 1) thread.home_used = 0;
-    if (segment > 1) give_segment(*launch.arena, segment - 2, bridge.get32(BRIDGE_SegmentSize));
+  u32 segment = bridge.get32(BRIDGE_Segment), size = bridge.get32(BRIDGE_SegmentSize);
+  if (crossing != LOOK && segment == 1) thread.home_used = 0;
+  if (crossing == RETURN && segment > 1) give_segment(*launch.arena, segment - 2, size);
+  if (crossing == UNWIND && segment > 1) {
+    // The link is nobody else's while the segment is this thread's.
+    store_relaxed_device(&launch.arena->next[segment - 2], left);
+    left = (segment - 1) | size << LEFT_SIZE_SHIFT;
   }
   place = back;
 }
@@ -185,7 +201,8 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
       u32 back = place.registers.get32(place.header + 1);
       if (pc == PC_THREAD_END) break;
       if (pc == PC_BRIDGE_RETURN) {
-        cross_bridge(launch, thread, place, LOOK);
+        u32 left = 0;
+        cross_bridge(launch, thread, place, LOOK, left);
         end.backtrace[frames++] = place.pc;
         continue;
       }

@@ -220,7 +220,8 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       }
       CASE(bridge_return) {
         Place place = {registers, room, header, index_of(pc), instance_index};
-        frames::cross_bridge(launch, thread, place, frames::RETURN);
+        u32 left = 0;
+        frames::cross_bridge(launch, thread, place, frames::RETURN, left);
         registers = place.registers;
         room = place.room;
         header = place.header;

@@ -126,6 +126,13 @@ GPU_RUN_INLINE T load_relaxed_device(const T *at) { return *(const volatile T *)
 template <typename T>
 GPU_RUN_INLINE void store_relaxed_device(T *at, T value) { *(volatile T *)at = value; }
 
+// Plain accesses of guests, naturally aligned: what wasm asks of a racing access. On the GPU they may
+// use the L1 cache.
+template <typename T>
+GPU_RUN_INLINE T load_guest(const T *at) { return *at; }
+template <typename T>
+GPU_RUN_INLINE void store_guest(T *at, T value) { *at = value; }
+
 GPU_RUN_INLINE u32 fetch_add_acq_rel_device(u32 *at, u32 value) {
   u32 old;
   asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(at), "r"(value) : "memory");
@@ -195,6 +202,11 @@ template <typename T>
 inline void store_relaxed_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
 template <typename T>
 inline void store_release_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+// Guests may race, so their accesses are atomics here.
+template <typename T>
+inline T load_guest(const T *at) { return load_relaxed_device(at); }
+template <typename T>
+inline void store_guest(T *at, T value) { store_relaxed_device(at, value); }
 template <typename T>
 inline bool compare_exchange_acq_rel_device(T *at, T &expected, T desired) {
   return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);

@@ -181,7 +181,8 @@ impl Store {
             // An active segment counts as dropped once it was copied.
             data.push(match segment.mode {
                 SegmentMode::Passive => layout::Segment {
-                    items: self.place_all(&segment.bytes, "a data segment")?,
+                    // Whole words, because the kernel reads it so.
+                    items: self.place_all(&whole_words(&segment.bytes), "a data segment")?,
                     len: segment.bytes.len() as u64,
                 },
                 _ => layout::Segment { items: 0, len: 0 },
@@ -372,4 +373,11 @@ impl Store {
         // SAFETY: a global of the block, and no kernel runs.
         unsafe { self.device.write(at, &value.bits().to_le_bytes()[..bytes]) }
     }
+}
+
+/// Bytes filled up to a multiple of 8.
+fn whole_words(bytes: &[u8]) -> Vec<u8> {
+    let mut words = bytes.to_vec();
+    words.resize(bytes.len().next_multiple_of(8), 0);
+    words
 }

@@ -36,7 +36,10 @@ fn main() {
             refuses("gc.wasm", &["garbage collection (GC) proposal", "offset 0x"])
         }),
         Trial::test("refuses/typed_function_references", || {
-            refuses("typed_function_references.wasm", &["typed function references proposal"])
+            refuses(
+                "typed_function_references.wasm",
+                &["typed function references proposal"],
+            )
         }),
         Trial::test("refuses/stack_switching", || {
             refuses("stack_switching.wasm", &["stack-switching proposal"])

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::isa::{ATOMIC_PAGE, Class, Mem, OpInfo, Operand, SIMD_PAGE, TABLE, TrapKind, Ty};
+use crate::isa::{ATOMIC_PAGE, Class, MAX_NUMBER, Mem, Op, OpInfo, Operand, SIMD_PAGE, TABLE, TrapKind, Ty};
 
 /// The files made from the table: path in the repository and contents.
 pub fn files() -> Vec<(&'static str, String)> {
@@ -107,7 +107,7 @@ fn cases(page: std::ops::Range<u16>, file: &str) -> String {
             ""
         };
         let body = match info.class {
-            Class::Control | Class::Gpu | Class::Access => continue,
+            Class::Control | Class::Rare | Class::Gpu | Class::Access => continue,
             Class::Pure => {
                 let function = name.trim_end_matches("_imm");
                 format!(
@@ -145,7 +145,31 @@ fn cases(page: std::ops::Range<u16>, file: &str) -> String {
         };
         _ = writeln!(out, "CASE({name}) {{ {body}{step} }}");
     }
+    if page.start == 0 {
+        others(&mut out);
+    }
     out
+}
+
+/// The numbers that the interpreter's switch sends elsewhere. With them it has a case for every number,
+/// so that none has to be compared with the last.
+fn others(out: &mut String) {
+    let in_loop = |number: u16| {
+        let op = Op::from_number(number);
+        op.is_some_and(|op| number < SIMD_PAGE && !matches!(op.info().class, Class::Rare | Class::Gpu))
+    };
+    let mut numbers = (0..=MAX_NUMBER as u16).filter(|number| !in_loop(*number)).peekable();
+    while let Some(first) = numbers.next() {
+        let mut last = first;
+        while numbers.next_if_eq(&(last + 1)).is_some() {
+            last += 1;
+        }
+        _ = match first == last {
+            true => writeln!(out, "case {first:#05x}:"),
+            false => writeln!(out, "case {first:#05x} ... {last:#05x}:"),
+        };
+    }
+    *out += "  OTHERS\n";
 }
 
 fn page() -> String {

@@ -148,9 +148,11 @@ impl Operand {
 /// How an opcode's kernel case and its checks come to be.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Class {
-    /// Written by hand.
+    /// Written by hand in the interpreter's loop.
     Control,
-    /// A GPU opcode, importable from module `gpu_run_v1` under its name. Written by hand.
+    /// Written by hand beside the loop, in `rare.h`: seldom run, or long.
+    Rare,
+    /// A GPU opcode, importable from module `gpu_run_v1` under its name. Written by hand in `rare.h`.
     Gpu,
     /// Result depends on operands alone: the case is generated around a function of `semantics.h`.
     Pure,
@@ -260,7 +262,7 @@ table! {
 
     // Control
     0x000 Trap "trap" [TRAP] Control "stop with trap kind a";
-    0x001 Enter "enter" [FRAME, HEADER, NONE] Control "head of a function, read by calls: frame of a units, header at unit b; c is 0";
+    0x001 Enter "enter" [FRAME, HEADER, NONE] Rare "head of a function, read by calls: frame of a units, header at unit b; c is 0";
     0x002 Jump "jump" [R32] Control "pc += a";
     0x003 BrIf "br_if" [I32, R32] Control "if a != 0: pc += b";
     0x004 BrUnless "br_unless" [I32, R32] Control "if a == 0: pc += b";
@@ -268,13 +270,13 @@ table! {
     0x006 Return "return" [HEADER, RANGE, COUNT] Control "copy c units from b to unit 0, drop the frame whose header is a, pc = caller's";
     0x007 Call "call" [BASE, CALLEE] Control "call the function whose head is at pc + b, frame at unit a";
     0x008 CallIndirect "call_indirect" [BASE, I32, TABLE, TYPE] Control "call element b of table c, frame at unit a; traps unless its type is type d";
-    0x009 CallImport "call_import" [BASE, FUNC] Control "call function b of the instance (an import), frame at unit a";
-    0x00a BridgeReturn "bridge_return" [] Control "return through a bridge: from a frame in another register segment or instance; never in a program";
-    0x00b ReturnCall "return_call" [BASE, CALLEE] Control "call the function whose head is at pc + b in place of this frame, arguments at unit a; a `return` of its results follows for where it needs a frame of its own";
-    0x00c ThreadEnd "thread_end" [] Control "return from the first frame of a thread; never in a program";
-    0x00d ReturnCallIndirect "return_call_indirect" [BASE, I32, TABLE, TYPE] Control "as return_call, of element b of table c; traps unless its type is type d";
-    0x00e ReturnCallImport "return_call_import" [BASE, FUNC] Control "as return_call, of function b of the instance (an import)";
-    0x00f Throw "throw" [RANGE, COUNT, TAG] Control "throw an exception with tag c and the b units at a as its values";
+    0x009 CallImport "call_import" [BASE, FUNC] Rare "call function b of the instance (an import), frame at unit a";
+    0x00a BridgeReturn "bridge_return" [] Rare "return through a bridge: from a frame in another register segment or instance; never in a program";
+    0x00b ReturnCall "return_call" [BASE, CALLEE] Rare "call the function whose head is at pc + b in place of this frame, arguments at unit a; a `return` of its results follows for where it needs a frame of its own";
+    0x00c ThreadEnd "thread_end" [] Rare "return from the first frame of a thread; never in a program";
+    0x00d ReturnCallIndirect "return_call_indirect" [BASE, I32, TABLE, TYPE] Rare "as return_call, of element b of table c; traps unless its type is type d";
+    0x00e ReturnCallImport "return_call_import" [BASE, FUNC] Rare "as return_call, of function b of the instance (an import)";
+    0x00f Throw "throw" [RANGE, COUNT, TAG] Rare "throw an exception with tag c and the b units at a as its values";
 
     // Moves
     0x010 Copy32 "copy32" [DB32, B32] Pure "a = b";
@@ -291,31 +293,31 @@ table! {
     0x01b GlobalSet32 "global_set32" [B32, GLOBAL] Control "global b = a";
     0x01c GlobalSet64 "global_set64" [B64, GLOBAL] Control "global b = a";
     0x01d StackPointerSet "stack_pointer_set" [I32, GLOBAL] Control "global b = a; traps if a is below the thread's stack limit";
-    0x01e ThrowRef "throw_ref" [REF] Control "throw the exception a again; traps if it is null";
-    0x01f ExceptionKeep "exception.keep" [DREF, REF] Control "a = b, an exception that is kept for good: it goes to a table or global";
+    0x01e ThrowRef "throw_ref" [REF] Rare "throw the exception a again; traps if it is null";
+    0x01f ExceptionKeep "exception.keep" [DREF, REF] Rare "a = b, an exception that is kept for good: it goes to a table or global";
 
     // Memories, tables, segments
-    0x028 MemorySize "memory.size" [DI32, MEMORY] Control "a = size of memory b in pages";
-    0x029 MemoryGrow "memory.grow" [DI32, I32, MEMORY] Control "a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot";
-    0x02a MemoryCopy "memory.copy" [I32, I32, I32, MEMORY, MEMORY] Control "copy c bytes from b in memory e to a in memory d";
-    0x02b MemoryFill "memory.fill" [I32, I32, I32, MEMORY] Control "set c bytes from a in memory d to b";
-    0x02c MemoryInit "memory.init" [I32, I32, I32, MEMORY, DATA] Control "copy c bytes from b of data segment e to a in memory d";
-    0x02d DataDrop "data.drop" [DATA] Control "forget data segment a";
-    0x02e TableGet "table.get" [DREF, I32, TABLE] Control "a = element b of table c";
-    0x02f TableSet "table.set" [I32, REF, TABLE] Control "element a of table c = b";
-    0x030 TableSize "table.size" [DI32, TABLE] Control "a = size of table b";
-    0x031 TableGrow "table.grow" [DI32, I32, REF, TABLE] Control "a = size of table d, then grow it by b elements c; a = -1 if it cannot";
-    0x032 TableFill "table.fill" [I32, REF, I32, TABLE] Control "set c elements from a of table d to b";
-    0x033 TableCopy "table.copy" [I32, I32, I32, TABLE, TABLE] Control "copy c elements from b of table e to a of table d";
-    0x034 TableInit "table.init" [I32, I32, I32, TABLE, ELEM] Control "copy c elements from b of element segment e to a of table d";
-    0x035 ElemDrop "elem.drop" [ELEM] Control "forget element segment a";
-    0x036 RefFunc "ref.func" [DREF, FUNC] Control "a = reference to function b of the instance";
+    0x028 MemorySize "memory.size" [DI32, MEMORY] Rare "a = size of memory b in pages";
+    0x029 MemoryGrow "memory.grow" [DI32, I32, MEMORY] Rare "a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot";
+    0x02a MemoryCopy "memory.copy" [I32, I32, I32, MEMORY, MEMORY] Rare "copy c bytes from b in memory e to a in memory d";
+    0x02b MemoryFill "memory.fill" [I32, I32, I32, MEMORY] Rare "set c bytes from a in memory d to b";
+    0x02c MemoryInit "memory.init" [I32, I32, I32, MEMORY, DATA] Rare "copy c bytes from b of data segment e to a in memory d";
+    0x02d DataDrop "data.drop" [DATA] Rare "forget data segment a";
+    0x02e TableGet "table.get" [DREF, I32, TABLE] Rare "a = element b of table c";
+    0x02f TableSet "table.set" [I32, REF, TABLE] Rare "element a of table c = b";
+    0x030 TableSize "table.size" [DI32, TABLE] Rare "a = size of table b";
+    0x031 TableGrow "table.grow" [DI32, I32, REF, TABLE] Rare "a = size of table d, then grow it by b elements c; a = -1 if it cannot";
+    0x032 TableFill "table.fill" [I32, REF, I32, TABLE] Rare "set c elements from a of table d to b";
+    0x033 TableCopy "table.copy" [I32, I32, I32, TABLE, TABLE] Rare "copy c elements from b of table e to a of table d";
+    0x034 TableInit "table.init" [I32, I32, I32, TABLE, ELEM] Rare "copy c elements from b of element segment e to a of table d";
+    0x035 ElemDrop "elem.drop" [ELEM] Rare "forget element segment a";
+    0x036 RefFunc "ref.func" [DREF, FUNC] Rare "a = reference to function b of the instance";
     0x037 RefIsNull "ref.is_null" [DI32, REF] Pure "a = b is null";
-    0x038 MemorySize64 "memory.size64" [DI64, MEMORY] Control "a = size of memory b in pages";
-    0x039 MemoryGrow64 "memory.grow64" [DI64, I64, MEMORY] Control "a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot";
-    0x03a MemoryCopy64 "memory.copy64" [I64, I64, I64, MEMORY, MEMORY] Control "copy c bytes from b in memory e to a in memory d";
-    0x03b MemoryFill64 "memory.fill64" [I64, I32, I64, MEMORY] Control "set c bytes from a in memory d to b";
-    0x03c MemoryInit64 "memory.init64" [I64, I32, I32, MEMORY, DATA] Control "copy c bytes from b of data segment e to a in memory d";
+    0x038 MemorySize64 "memory.size64" [DI64, MEMORY] Rare "a = size of memory b in pages";
+    0x039 MemoryGrow64 "memory.grow64" [DI64, I64, MEMORY] Rare "a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot";
+    0x03a MemoryCopy64 "memory.copy64" [I64, I64, I64, MEMORY, MEMORY] Rare "copy c bytes from b in memory e to a in memory d";
+    0x03b MemoryFill64 "memory.fill64" [I64, I32, I64, MEMORY] Rare "set c bytes from a in memory d to b";
+    0x03c MemoryInit64 "memory.init64" [I64, I32, I32, MEMORY, DATA] Rare "copy c bytes from b of data segment e to a in memory d";
     0x03d I32SaturateI64U "i32.saturate_i64_u" [DI32, I64] Pure "a = the lesser of b and 2^32 - 1: an index of a 64-bit table";
 
     // GPU opcodes: numbers are fixed, names are imports of module `gpu_run_v1`
@@ -631,7 +633,7 @@ pub const SIMD_PAGE: u16 = 0x200;
 /// First number of the page of atomics.
 pub const ATOMIC_PAGE: u16 = 0x340;
 /// The numbers are kept close together, because the kernel has jump tables over them.
-const MAX_NUMBER: usize = 0x39f;
+pub const MAX_NUMBER: usize = 0x39f;
 
 /// For each number, 1 + the row that has it, or 0.
 const ROW_OF_NUMBER: [u16; MAX_NUMBER + 1] = {

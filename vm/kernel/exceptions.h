@@ -13,7 +13,6 @@
 #pragma once
 
 #include "frames.h"
-#include "generated/isa.h"
 
 namespace gpu_run {
 namespace exceptions {
@@ -62,6 +61,7 @@ GPU_RUN_INLINE bool leave(const Launch &launch, Thread &thread, Place &place, fr
   place.room += back & 0xffff;
   place.header = back >> 16;
   place.pc = pc - 1;
+  place.depth--;
   return true;
 }
 
@@ -219,10 +219,9 @@ struct Thrown {
   u32 count;
 };
 
-// Moves `place` from the throwing instruction to its handler and counts the frames left. Gives 0, or
-// the trap that the throw ends in; `place` is then as it was.
-GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, Place &place, u32 &frames_left,
-                                 Thrown thrown) {
+// Moves `place` from the throwing instruction to its handler. Gives 0, or the trap that the throw ends
+// in; `place` is then as it was.
+GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, Place &place, Thrown thrown) {
   Place at = place;
   const Clause *clause;
   u32 count = 0, segments = 0;
@@ -257,7 +256,6 @@ GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, P
   }
   if (clause->reference) place.registers.set32(to, thrown.reference);
   frames::give_left(*launch.arena, segments);
-  frames_left = count;
   place.pc = clause->target;
   return TRAP_None;
 }

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "access.h"
+#include "generated/isa.h"
 
 namespace gpu_run {
 
@@ -18,6 +19,21 @@ struct Place {
   u32 header;
   u32 pc;
   u32 instance;
+  u32 depth;  // frames on the stack
+};
+
+// How an instruction outside of the interpreter's loop ended.
+enum DoneKind : u32 {
+  DONE_Step,  // go on `value` words further
+  DONE_Moved,  // go on where the place is now
+  DONE_Wait,  // leave the lane; go on `value` words further when the thread runs again
+  DONE_Trap,  // end the process with trap `value`
+  DONE_Ended,  // the thread is over
+};
+struct Done {
+  u32 kind;
+  u32 value;
+  u32 cost;  // branches that it counts like
 };
 
 namespace frames {
@@ -41,6 +57,17 @@ GPU_RUN_INLINE u32 head_header(u64 head) { return (u32)(head >> 32) & 0xffff; }
 
 GPU_RUN_INLINE Registers back_by(const Registers &registers, u32 units) {
   return {registers.frame - (u64)units * registers.stride, registers.stride};
+}
+
+// The function that element `index` of table `table` refers to; a trap if it has not type `type`.
+GPU_RUN_INLINE u32 indirect(const Launch &launch, const Instance &instance, u32 table, u32 index, u32 type,
+                            const Func *&func) {
+  const Table &in = *instance.tables[table];
+  if (index >= load_relaxed_device(&in.size)) return TRAP_UndefinedElement;
+  u32 ref = load_relaxed_device(&in.elements[index]);
+  if (ref == 0) return TRAP_UninitializedElement;
+  func = &launch.funcs[ref - 1];
+  return func->type == instance.types[type] ? TRAP_None : TRAP_IndirectCallTypeMismatch;
 }
 
 // Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. Tags guard the lists
@@ -132,7 +159,7 @@ GPU_RUN_NOINLINE bool build_bridge(const Launch &launch, Thread &thread, u32 lan
   for (u32 i = 0; i < header; i++) callee.set32(i, caller.get32(base + i));
   callee.set32(header, PC_BRIDGE_RETURN);
   callee.set32(header + 1, 0);
-  place = {callee, segment.room - BRIDGE, header, target + 1, instance};
+  place = {callee, segment.room - BRIDGE, header, target + 1, instance, place.depth + 1};
   return true;
 }
 
@@ -168,7 +195,7 @@ GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &
   Registers caller = {(u8 *)frame, bridge.get32(BRIDGE_Stride)};
   u32 base = bridge.get32(BRIDGE_Base);
   Place back = {caller, bridge.get32(BRIDGE_Room), bridge.get32(BRIDGE_Header), bridge.get32(BRIDGE_ReturnPc),
-                bridge.get32(BRIDGE_Instance)};
+                bridge.get32(BRIDGE_Instance), place.depth - 1};
   if (crossing == RETURN) {
     for (u32 i = 0; i < base >> 16; i++) caller.set32((base & 0xffff) + i, callee.get32(i));
   }
@@ -185,8 +212,7 @@ GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &
 
 // Ends the process unless another thread already did: records how, with a backtrace, and makes
 // every thread of the process stop at its next poll.
-GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, Place place, u32 depth, EndKind kind,
-                                  u32 value) {
+GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, Place place, EndKind kind, u32 value) {
   End &end = launch.control->end;
   u32 unclaimed = 0;
   // Acquire/release: there is nothing to order but the winner's own writes.
@@ -194,7 +220,7 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
     end.value = value;
     end.thread = id;
     end.pc = place.pc;
-    end.depth = depth;
+    end.depth = place.depth;
     u32 frames = 0;
     while (frames < BACKTRACE) {
       u32 pc = place.registers.get32(place.header);
@@ -215,6 +241,7 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
     store_release_system(&end.kind, (u32)kind);
   }
   store_relaxed_system(&launch.control->stop, 1u);
+  thread.state = THREAD_Ended;
 }
 
 }  // namespace frames

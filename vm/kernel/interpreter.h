@@ -5,10 +5,7 @@
 // of it escapes. Instructions that depend on their operands alone are in generated/cases.inc.
 #pragma once
 
-#include "bulk.h"
-#include "exceptions.h"
-#include "heap.h"
-#include "output.h"
+#include "rare.h"
 #include "semantics.h"
 #include "simd.h"
 
@@ -31,9 +28,10 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   u8 *base = memory->base;
   u64 size = load_relaxed_device(&memory->size);
 
-  // Set by whoever goes to the parts behind the loop.
-  EndKind end_kind;
-  u32 end_value;
+  // Set by whoever goes to `ended`.
+  u32 end_trap;
+  // Where slow paths find and leave the thread; it has an address, which the others must not have.
+  Place place;
 
   u64 following = load_code(pc);
 
@@ -44,14 +42,6 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   auto second_word = [&] { return following; };
   auto index_of = [&](const u64 *at) { return (u32)(at - code); };
   auto global = [&](u32 index) { return global_slot(launch, *instance, globals, index); };
-  // The function that element `index` of a table refers to; gives a trap if it has not that type.
-  auto indirect = [&](const Table &table, u32 index, u32 type, const Func *&func) -> u32 {
-    if (index >= load_relaxed_device(&table.size)) return TRAP_UndefinedElement;
-    u32 ref = load_relaxed_device(&table.elements[index]);
-    if (ref == 0) return TRAP_UninitializedElement;
-    func = &launch.funcs[ref - 1];
-    return func->type == instance->types[type] ? TRAP_None : TRAP_IndirectCallTypeMismatch;
-  };
   // The size that was read may be old: another thread may have grown the memory.
   auto fits = [&](u64 at, u64 len) {
     if (in_bounds(at, len, size)) return true;
@@ -60,21 +50,15 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   };
 
 #define CASE(name) case OP_##name:
+#define OTHERS goto others;
 // The word behind the running instruction is fetched while that one runs: it is the next one, or the
 // second word of this one. Whoever goes elsewhere fetches again.
 #define FETCH { following = load_code(pc); continue; }
 #define NEXT { pc += 1; continue; }
 #define NEXT2 { pc += 2; FETCH }
 #define STEP(words) { if (words == 1) NEXT NEXT2 }
-#define TRAP(kind) { end_kind = END_Trap; end_value = (kind); goto ended; }
+#define TRAP(kind) { end_trap = (kind); goto ended; }
 #define YIELD goto waiting
-// Work of many bytes or elements counts like as many branches, so that the stop flag is seen in time.
-#define CHARGE(amount)                                                                             \
-  {                                                                                                \
-    u64 price = 1 + (u64)(amount) / 256;                                                           \
-    budget = price < budget ? budget - (u32)price : 1;                                             \
-  }
-#define DONE2 { pc += 2; if (--budget == 0) YIELD; FETCH }
 #define BRANCH(distance) { pc += (i64)(i32)(distance); if (--budget == 0) YIELD; FETCH }
 #define BRANCH_IF(condition, distance) { if (condition) BRANCH(distance); NEXT; }
 #define LOAD(T, width)                                                                             \
@@ -95,18 +79,10 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 #define STORE_FAR(T, width)                                                                        \
   FAR_ADDRESS(T, slot(w, 1))                                                                       \
   linear::store<T>(m.base, at, (T)get##width(slot(w, 2)));
-#define HEAP(call)                                                                                 \
-  {                                                                                                \
-    heap::Outcome outcome = (call);                                                                \
-    if (outcome == heap::RETRY) YIELD;                                                             \
-    if (outcome == heap::CORRUPTED) TRAP(TRAP_HeapCorrupted);                                      \
-  }
-
   for (;;) {
     // Set by whoever goes to `call` or `bridge`. Not initialized, so that no iteration carries them.
     const u64 *target;
     u32 call_base, return_pc, call_instance;
-    exceptions::Thrown thrown;
     const u64 w = following;
     following = load_code(pc + 1);
     switch ((u16)w) {
@@ -154,91 +130,16 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       CASE(call_indirect) {
         u64 x = second_word();
         const Func *func;
-        u32 trap = indirect(*instance->tables[slot(w, 3)], get32(slot(w, 2)), (u32)x, func);
-        if (trap) TRAP(trap);
-        call_base = slot(w, 1);
-        return_pc = index_of(pc) + 2;
-        if (func->kind == FUNC_Nothing) NEXT2;
-        target = code + func->pc;
-        if (func->instance == instance_index) goto call;
-        call_instance = func->instance;
-        goto bridge;
-      }
-      CASE(call_import) {
-        const Func &func = launch.funcs[instance->funcs[upper(w)]];
-        if (func.kind == FUNC_Nothing) NEXT;
-        call_base = slot(w, 1);
-        return_pc = index_of(pc) + 1;
-        target = code + func.pc;
-        call_instance = func.instance;
-        goto bridge;
-      }
-      CASE(return_call) {
-        call_base = slot(w, 1);
-        target = pc + (i32)upper(w);
-        return_pc = index_of(pc) + 1;
-        call_instance = instance_index;
-        goto tail_call;
-      }
-      CASE(return_call_indirect) {
-        u64 x = second_word();
-        const Func *func;
-        u32 trap = indirect(*instance->tables[slot(w, 3)], get32(slot(w, 2)), (u32)x, func);
-        if (trap) TRAP(trap);
+        u32 found = frames::indirect(launch, *instance, slot(w, 3), get32(slot(w, 2)), (u32)x, func);
+        if (found) TRAP(found);
         call_base = slot(w, 1);
         return_pc = index_of(pc) + 2;
         if (func->kind == FUNC_Nothing) NEXT2;
         target = code + func->pc;
         call_instance = func->instance;
-        goto tail_call;
+        if (call_instance == instance_index) goto call;
+        goto bridge;
       }
-      CASE(return_call_import) {
-        const Func &func = launch.funcs[instance->funcs[upper(w)]];
-        if (func.kind == FUNC_Nothing) NEXT;
-        call_base = slot(w, 1);
-        return_pc = index_of(pc) + 1;
-        target = code + func.pc;
-        call_instance = func.instance;
-        goto tail_call;
-      }
-      CASE(throw) {
-        u64 x = second_word();
-        thrown = {instance->tags[(u32)x], 0, registers, slot(w, 1), slot(w, 2)};
-        goto unwind;
-      }
-      CASE(throw_ref) {
-        u32 reference = get32(slot(w, 1));
-        if (reference == 0) TRAP(TRAP_NullExceptionReference);
-        thrown = {exceptions::chunk_of(*launch.exceptions, reference).tag, reference, registers, 0, 0};
-        goto unwind;
-      }
-      CASE(exception_keep) {
-        u32 reference = get32(slot(w, 2));
-        exceptions::keep(launch, id, reference);
-        set32(slot(w, 1), reference);
-        NEXT;
-      }
-      CASE(bridge_return) {
-        Place place = {registers, room, header, index_of(pc), instance_index};
-        u32 left = 0;
-        frames::cross_bridge(launch, thread, place, frames::RETURN, left);
-        registers = place.registers;
-        room = place.room;
-        header = place.header;
-        pc = code + place.pc;
-        if (place.instance != instance_index) {
-          instance_index = place.instance;
-          goto enter_instance;
-        }
-        FETCH
-      }
-      CASE(thread_end) {
-        if (thread.exceptions) exceptions::end_thread(launch, thread, id, registers);
-        for (u32 i = 0; i < launch.result_units; i++) launch.results[(u64)id * launch.result_units + i] = get32(i);
-        thread.state = THREAD_Ended;
-        return;
-      }
-
       CASE(copy_range) {
         u32 to = slot(w, 1), from = slot(w, 2), count = slot(w, 3);
         for (u32 i = 0; i < count; i++) set32(to + i, get32(from + i));
@@ -265,252 +166,8 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         NEXT;
       }
 
-      CASE(memory_size) {
-        set32(slot(w, 1), (u32)(load_relaxed_device(&instance->memories[slot(w, 2)]->size) / PAGE));
-        NEXT;
-      }
-      CASE(memory_grow) {
-        set32(slot(w, 1), (u32)memory_grow(*instance->memories[slot(w, 3)], get32(slot(w, 2))));
-        NEXT;
-      }
-      CASE(memory_size64) {
-        set64(slot(w, 1), load_relaxed_device(&instance->memories[slot(w, 2)]->size) / PAGE);
-        NEXT;
-      }
-      CASE(memory_grow64) {
-        set64(slot(w, 1), memory_grow(*instance->memories[slot(w, 3)], get64(slot(w, 2))));
-        NEXT;
-      }
-      CASE(memory_copy64) {
-        u64 x = second_word();
-        Memory &to = *instance->memories[slot(x, 0)], &from = *instance->memories[slot(x, 1)];
-        u64 to_at = get64(slot(w, 1)), from_at = get64(slot(w, 2)), len = get64(slot(w, 3));
-        if (!in_bounds64(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
-        if (!in_bounds64(from_at, len, load_relaxed_device(&from.size))) TRAP(TRAP_MemoryOutOfBounds);
-        bulk_copy(launch, to.base, to_at, from.base, from_at, len);
-        CHARGE(len);
-        DONE2;
-      }
-      CASE(memory_fill64) {
-        Memory &m = *instance->memories[slot(second_word(), 0)];
-        u64 at = get64(slot(w, 1)), len = get64(slot(w, 3));
-        if (!in_bounds64(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);
-        bulk_fill(launch, m.base, at, (u8)get32(slot(w, 2)), len);
-        CHARGE(len);
-        DONE2;
-      }
-      CASE(memory_copy) {
-        u64 x = second_word();
-        Memory &to = *instance->memories[slot(x, 0)], &from = *instance->memories[slot(x, 1)];
-        u64 to_at = get32(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
-        if (!in_bounds(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
-        if (!in_bounds(from_at, len, load_relaxed_device(&from.size))) TRAP(TRAP_MemoryOutOfBounds);
-        bulk_copy(launch, to.base, to_at, from.base, from_at, len);
-        CHARGE(len);
-        DONE2;
-      }
-      CASE(memory_fill) {
-        Memory &m = *instance->memories[slot(second_word(), 0)];
-        u64 at = get32(slot(w, 1)), len = get32(slot(w, 3));
-        if (!in_bounds(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);
-        bulk_fill(launch, m.base, at, (u8)get32(slot(w, 2)), len);
-        CHARGE(len);
-        DONE2;
-      }
-      CASE(memory_init64) {
-        u64 x = second_word();
-        Memory &to = *instance->memories[slot(x, 0)];
-        const DataSegment &from = instance->data[upper(x)];
-        u64 to_at = get64(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
-        if (!in_bounds64(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
-        if (!in_bounds(from_at, len, load_relaxed_device(&from.len))) TRAP(TRAP_MemoryOutOfBounds);
-        bulk_copy(launch, to.base, to_at, from.bytes, from_at, len);
-        CHARGE(len);
-        DONE2;
-      }
-      CASE(memory_init) {
-        u64 x = second_word();
-        Memory &to = *instance->memories[slot(x, 0)];
-        const DataSegment &from = instance->data[upper(x)];
-        u64 to_at = get32(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
-        if (!in_bounds(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
-        if (!in_bounds(from_at, len, load_relaxed_device(&from.len))) TRAP(TRAP_MemoryOutOfBounds);
-        bulk_copy(launch, to.base, to_at, from.bytes, from_at, len);
-        CHARGE(len);
-        DONE2;
-      }
-      CASE(data_drop) { store_relaxed_device(&instance->data[upper(w)].len, 0ull); NEXT; }
-
-      CASE(table_get) {
-        const Table &table = *instance->tables[slot(w, 3)];
-        u32 index = get32(slot(w, 2));
-        if (!table_range(table, index, 1)) TRAP(TRAP_TableOutOfBounds);
-        set32(slot(w, 1), load_relaxed_device(&table.elements[index]));
-        NEXT;
-      }
-      CASE(table_set) {
-        Table &table = *instance->tables[slot(w, 3)];
-        u32 index = get32(slot(w, 1));
-        if (!table_range(table, index, 1)) TRAP(TRAP_TableOutOfBounds);
-        store_relaxed_device(&table.elements[index], get32(slot(w, 2)));
-        NEXT;
-      }
-      CASE(table_size) { set32(slot(w, 1), load_relaxed_device(&instance->tables[slot(w, 2)]->size)); NEXT; }
-      CASE(table_grow) {
-        Table &table = *instance->tables[slot(second_word(), 0)];
-        u32 count = get32(slot(w, 2));
-        set32(slot(w, 1), table_grow(launch, table, count, get32(slot(w, 3))));
-        CHARGE(count);
-        DONE2;
-      }
-      CASE(table_fill) {
-        Table &table = *instance->tables[slot(second_word(), 0)];
-        u32 count = get32(slot(w, 3));
-        if (!table_fill(launch, table, get32(slot(w, 1)), get32(slot(w, 2)), count)) TRAP(TRAP_TableOutOfBounds);
-        CHARGE(count);
-        DONE2;
-      }
-      CASE(table_copy) {
-        u64 x = second_word();
-        Table &to = *instance->tables[slot(x, 0)], &from = *instance->tables[slot(x, 1)];
-        u32 count = get32(slot(w, 3));
-        if (!table_copy(launch, to, get32(slot(w, 1)), from, get32(slot(w, 2)), count)) TRAP(TRAP_TableOutOfBounds);
-        CHARGE(count);
-        DONE2;
-      }
-      CASE(table_init) {
-        u64 x = second_word();
-        Table &to = *instance->tables[slot(x, 0)];
-        const ElemSegment &from = instance->elems[upper(x)];
-        u32 count = get32(slot(w, 3));
-        if (!table_init(launch, to, get32(slot(w, 1)), from, get32(slot(w, 2)), count)) TRAP(TRAP_TableOutOfBounds);
-        CHARGE(count);
-        DONE2;
-      }
-      CASE(elem_drop) { store_relaxed_device(&instance->elems[upper(w)].len, 0ull); NEXT; }
-      CASE(ref_func) { set32(slot(w, 1), instance->funcs[upper(w)] + 1); NEXT; }
-
-      CASE(gid) { set32(slot(w, 1), id); NEXT; }
-      CASE(thread_count) { set32(slot(w, 1), launch.thread_count); NEXT; }
-      CASE(time) { set64(slot(w, 1), clock_ns()); NEXT; }
-      CASE(wall_time) { set64(slot(w, 1), launch.wall_start + (clock_ns() - launch.clock_start)); NEXT; }
-      CASE(sleep) {
-        u64 now = clock_ns(), length = get64(slot(w, 1));
-        thread.wake = length < ~0ull - now ? now + length : ~0ull;
-        thread.state = THREAD_Sleeping;
-        pc += 1;
-        goto waiting;
-      }
-      CASE(exit) {
-        end_kind = END_Exit;
-        end_value = get32(slot(w, 1));
-        goto ended;
-      }
-      CASE(panic_exit) {
-        end_kind = END_Panic;
-        end_value = 0;
-        goto ended;
-      }
-      CASE(memcmp) {
-        u64 a = get32(slot(w, 2)), b = get32(slot(w, 3)), len = get32(slot(second_word(), 0));
-        if (!fits(a, len) || !fits(b, len)) TRAP(TRAP_MemoryOutOfBounds);
-        set32(slot(w, 1), bulk_compare(launch, base, a, b, len));
-        CHARGE(len);
-        DONE2;
-      }
-#define ATOMIC_ADDRESS(unit)                                                                       \
-  u64 at = get32(unit);                                                                            \
-  if (!fits(at, 4)) TRAP(TRAP_MemoryOutOfBounds);                                                  \
-  if (at % 4) TRAP(TRAP_UnalignedAtomic);                                                          \
-  u32 *p = (u32 *)(base + at);
-      CASE(atomic_add) {
-        ATOMIC_ADDRESS(slot(w, 2));
-        set32(slot(w, 1), fetch_add_seq_cst_system(p, get32(slot(w, 3))));
-        NEXT;
-      }
-      CASE(atomic_inc) {
-        ATOMIC_ADDRESS(slot(w, 2));
-        set32(slot(w, 1), fetch_add_seq_cst_system(p, 1u));
-        NEXT;
-      }
-      CASE(atomic_dec) {
-        ATOMIC_ADDRESS(slot(w, 2));
-        set32(slot(w, 1), fetch_add_seq_cst_system(p, ~0u));
-        NEXT;
-      }
-      CASE(atomic_cas) {
-        ATOMIC_ADDRESS(slot(w, 2));
-        u32 found = get32(slot(w, 3));
-        compare_exchange_seq_cst_system(p, found, get32(slot(second_word(), 0)));
-        set32(slot(w, 1), found);
-        NEXT2;
-      }
-
-      CASE(alloc) {
-        u32 address;
-        HEAP(heap::allocate(*memory, get32(slot(w, 2)), get32(slot(w, 3)), address));
-        set32(slot(w, 1), address);
-        NEXT;
-      }
-      CASE(alloc_zero) {
-        u32 address, len = get32(slot(w, 2));
-        HEAP(heap::allocate(*memory, len, get32(slot(w, 3)), address));
-        if (address) bulk_fill(launch, base, address, 0, len);
-        set32(slot(w, 1), address);
-        CHARGE(len);
-        NEXT;
-      }
-      CASE(dealloc) {
-        HEAP(heap::release(*memory, get32(slot(w, 1)), get32(slot(w, 2)), get32(slot(w, 3))));
-        NEXT;
-      }
-      CASE(realloc) {
-        u64 x = second_word();
-        u32 old = get32(slot(w, 2)), old_len = get32(slot(w, 3)), align = get32(slot(x, 0)), len = get32(slot(x, 1));
-        heap::Class from = heap::class_of(memory->heap, old_len, align);
-        if (old % heap::GRAIN != 0 || !heap::plausible(*memory, from, old / heap::GRAIN)) TRAP(TRAP_HeapCorrupted);
-        u32 address = old;
-        if (heap::class_of(memory->heap, len > 0xf0000000u ? 0xf0000000u : len, align).list != from.list) {
-          HEAP(heap::allocate(*memory, len, align, address));
-          if (address) {
-            bulk_copy(launch, base, address, base, old, lesser(old_len, len));
-            HEAP(heap::release(*memory, old, old_len, align));
-            CHARGE(old_len);
-          }
-        }
-        set32(slot(w, 1), address);
-        NEXT2;
-      }
-
-      CASE(print) {
-        u32 from = get32(slot(w, 2)), len = get32(slot(w, 3));
-        if (!fits(from, len)) TRAP(TRAP_MemoryOutOfBounds);
-        u64 done = thread.progress;
-        u32 piece = (u32)lesser(len - done, output::PIECE);
-        if (piece) {
-          // A full ring makes the thread wait for the host, so nothing is lost.
-          if (!output::append(*launch.ring, RECORD_Text, id, get32(slot(w, 1)), base + from + done, piece)) YIELD;
-          done += piece;
-        }
-        thread.progress = done < len ? done : 0;
-        if (done < len) BRANCH(0);
-        NEXT;
-      }
-      CASE(print_end) {
-        if (!output::append(*launch.ring, RECORD_Close, id, get32(slot(w, 1)), nullptr, 0)) YIELD;
-        NEXT;
-      }
-
-      // The head of a function is read by calls only.
-      CASE(enter)
-      default: {
-        if ((u16)w < PAGE_SIMD) TRAP(TRAP_BadOpcode);
-        // The other pages have switches of their own.
-        simd::Done done = simd::execute(launch, *instance, registers, globals, pc, w);
-        if (done.trap) TRAP(done.trap);
-        pc += done.words;
-        FETCH
-      }
+      // The program was verified: it holds no other numbers.
+      default: __builtin_unreachable();
     }
 
   call: {
@@ -532,67 +189,42 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     FETCH
   }
 
-  // The callee takes the place of this frame, whose return address and caller it inherits. A callee of
-  // another instance can do so only above a bridge, which leads back to the caller's instance, and any
-  // only if its frame fits; else it is called like any other, once: from then on there is a bridge.
-  tail_call: {
-    u64 head = load_code(target);
-    u32 frame = frames::head_frame(head), callee_header = frames::head_header(head);
-    u32 back_pc = get32(header), back = get32(header + 1);
-    bool here = call_instance == instance_index;
-    if (frame > room || (!here && back_pc != PC_BRIDGE_RETURN)) {
-      if (here) goto call;
-      goto bridge;
-    }
-    for (u32 i = 0; i < callee_header; i++) set32(i, get32(call_base + i));
-    header = callee_header;
-    set32(header, back_pc);
-    set32(header + 1, back);
-    pc = target + 1;
-    bool yields = --budget == 0;
-    if (!here) {
-      instance_index = call_instance;
-      if (yields) YIELD;
-      goto enter_instance;
-    }
-    if (yields) YIELD;
+  // An instruction that is not in this switch.
+  others: {
+    place = {registers, room, header, index_of(pc), instance_index, depth};
+    Done done = (u16)w < PAGE_SIMD ? rare::execute(launch, thread, id, lane, place, w)
+                                   : simd::execute(launch, *instance, registers, globals, pc, w);
+    if (done.kind == DONE_Moved) goto moved;
+    if (done.kind == DONE_Trap) TRAP(done.value);
+    if (done.kind == DONE_Ended) return;
+    pc += done.value;
+    if (done.kind == DONE_Wait) goto waiting;
+    if (done.cost >= budget) YIELD;
+    budget -= done.cost;
     FETCH
   }
 
-  unwind: {
-    Place place = {registers, room, header, index_of(pc), instance_index};
-    u32 left = 0;
-    TrapKind trap = exceptions::unwind(launch, thread, id, place, left, thrown);
-    if (trap) TRAP(trap);
-    registers = place.registers;
-    room = place.room;
-    header = place.header;
-    depth -= left;
-    pc = code + place.pc;
-    bool yields = --budget == 0;
-    bool here = place.instance == instance_index;
-    instance_index = place.instance;
-    if (yields) YIELD;
-    if (here) FETCH
-    goto enter_instance;
-  }
-
-  bridge: {
+  bridge:
     if (depth >= launch.max_depth) TRAP(TRAP_StackOverflow);
-    Place place = {registers, room, header, return_pc, instance_index};
+    place = {registers, room, header, return_pc, instance_index, depth};
     if (!frames::build_bridge(launch, thread, lane, place, index_of(target), call_base, call_instance)) {
       TRAP(TRAP_OutOfRegisterMemory);
     }
+
+  moved:
     registers = place.registers;
     room = place.room;
     header = place.header;
+    depth = place.depth;
     pc = code + place.pc;
-    depth++;
+    if (--budget == 0) {
+      instance_index = place.instance;
+      YIELD;
+    }
     if (place.instance == instance_index) FETCH
     instance_index = place.instance;
-  }
 
-  enter_instance:
+
     instance = &launch.instances[instance_index];
     memory = instance->memories[0];
     base = memory->base;
@@ -601,8 +233,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   }
 
 ended:
-  frames::end_process(launch, thread, id, Place{registers, room, header, index_of(pc), instance_index}, depth, end_kind, end_value);
-  thread.state = THREAD_Ended;
+  frames::end_process(launch, thread, id, Place{registers, room, header, index_of(pc), instance_index, depth}, END_Trap, end_trap);
   return;
 
 waiting:
@@ -615,13 +246,12 @@ waiting:
   thread.instance = instance_index;
 
 #undef CASE
+#undef OTHERS
 #undef STEP
 #undef BRANCH_IF
 #undef FETCH
 #undef NEXT
 #undef NEXT2
-#undef CHARGE
-#undef DONE2
 #undef TRAP
 #undef YIELD
 #undef BRANCH
@@ -630,8 +260,6 @@ waiting:
 #undef FAR_ADDRESS
 #undef LOAD_FAR
 #undef STORE_FAR
-#undef HEAP
-#undef ATOMIC_ADDRESS
 #undef ADD_AND_BRANCH
 }
 

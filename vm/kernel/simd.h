@@ -4,9 +4,8 @@
 // A 128-bit value is four units of registers. Lanes are little-endian, as in memory.
 #pragma once
 
+#include "frames.h"
 #include "semantics.h"
-
-#include "access.h"
 
 namespace gpu_run {
 namespace semantics {
@@ -17,12 +16,6 @@ GPU_RUN_INLINE V128 select128(const V128 &a, const V128 &b, u32 condition) { ret
 }  // namespace semantics
 
 namespace simd {
-
-// How an instruction of a page ended: a trap, or the words that it took.
-struct Done {
-  u32 trap;
-  u32 words;
-};
 
 // Runs the instruction at `pc`, whose first word is `w`.
 GPU_RUN_NOINLINE Done execute(const Launch &launch, const Instance &instance, const Registers &registers, u64 *globals,
@@ -36,8 +29,8 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, const Instance &instance, co
   auto third_word = [&] { return load_code(pc + 2); };
 
 #define CASE(name) case OP_##name:
-#define STEP(words) return Done{TRAP_None, words};
-#define TRAP(kind) return Done{(kind), 0}
+#define STEP(words) return Done{DONE_Step, words, 0};
+#define TRAP(kind) return Done{DONE_Trap, (kind), 0}
 // The address of an access of `len` bytes, from the unit of its index and the unit-sized slot of its
 // memory; the offset is always the second word.
 #define ADDRESS(unit, memory, len)                                                                 \

@@ -4,7 +4,7 @@
 use std::path::{Path, PathBuf};
 
 use gpu_run_bytecode::disassemble;
-use gpu_run_translator::{Options, run_passes, translate};
+use gpu_run_translator::{BrTables, Options, run_passes, translate};
 
 fn tests() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests")
@@ -60,7 +60,8 @@ fn inline() {
             ..Options::full()
         };
         let bytes = assemble(&source);
-        let passed = run_passes(&bytes, &options).expect("it passes");
+        let tables = BrTables::default();
+        let passed = run_passes(&bytes, &tables, &options).expect("it passes");
         let text = wasmprinter::print_bytes(passed.module.encode()).expect("it is a module");
         check("inline", &name, &source, &text);
     }
@@ -75,7 +76,8 @@ fn rewrite() {
         inline: None,
         ..Options::full()
     };
-    let passed = run_passes(&bytes, &options).expect("it passes");
+    let tables = BrTables::default();
+    let passed = run_passes(&bytes, &tables, &options).expect("it passes");
     let text = wasmprinter::print_bytes(passed.module.encode()).expect("it is a module");
     let mut shown = String::new();
     let mut showing = false;

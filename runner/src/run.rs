@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
 use gpu_run_translator::rewrite::Status;
-use gpu_run_translator::{Options, Translation, run_passes, shared_std};
+use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
 use gpu_run_vm::{End, Limits, Outcome as RunOutcome, RunOptions, Sink, Store, StoreError, Stream, Value};
 use serde_json::json;
 
@@ -128,7 +128,8 @@ fn warn_of_shared_state(args: &RunArgs, entry: &Entry) -> Outcome<()> {
         inline: None,
         ..Options::full()
     };
-    let Ok(passed) = run_passes(&bytes, &options) else {
+    let tables = BrTables::default();
+    let Ok(passed) = run_passes(&bytes, &tables, &options) else {
         return Ok(());
     };
     let module = &passed.module;

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use gpu_run_bytecode::{decode, disassemble, encode, verify};
 use gpu_run_translator::inline::InlineReport;
 use gpu_run_translator::rewrite::RewriteReport;
-use gpu_run_translator::{Options, Times, Translation};
+use gpu_run_translator::{BrTables, Options, Times, Translation};
 
 use crate::cli::{Emit, TranslateArgs};
 use crate::report::{self, Outcome, Report};
@@ -68,7 +68,8 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
         Emit::Wasm => {
             let file = read(&args.module)?;
             let wasm = wasm(&args.module, &file)?;
-            let passed = gpu_run_translator::run_passes(&wasm, &options)
+            let tables = BrTables::default();
+            let passed = gpu_run_translator::run_passes(&wasm, &tables, &options)
                 .map_err(|error| report::translation(&args.module, &error))?;
             passed.module.encode()
         }

@@ -1,21 +1,23 @@
 //! Turns WebAssembly modules into gpu-run bytecode.
 //!
 //! ```text
-//! bytes --parse--> Module --rewrite--> Module --inline--> Module --lower--> Program
+//! bytes --parse--> Module --legacy--> Module --rewrite--> Module --inline--> Module --lower--> Program
 //! ```
 //!
-//! [`translate()`] goes the whole way. `rewrite` and `inline` work on one owned form, [`Module`],
+//! [`translate()`] goes the whole way. `legacy`, `rewrite` and `inline` work on one owned form, [`Module`],
 //! whose instructions know where they came from, and which [`Module::encode`] shows as valid wasm
 //! at any stage. [`callgraph`] finds recursion.
 
 pub mod callgraph;
 pub mod inline;
+mod legacy;
 mod lower;
 pub mod module;
 pub mod rewrite;
 mod shared_std;
 mod translate;
 
+pub use legacy::{BrTables, replace_legacy_exceptions};
 pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, gpu_signature, lower};
 pub use module::{Module, ParseError};
 pub use shared_std::shared_std;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use gpu_run_bytecode::{Program, VerifyError, verify};
 
 use crate::inline::{InlineOptions, InlineReport, inline, remove_dead};
+use crate::legacy::{BrTables, replace_legacy_exceptions};
 use crate::lower::{LowerError, lower};
 use crate::module::{Module, ParseError};
 use crate::rewrite::{RewriteError, RewriteOptions, RewriteReport, rewrite};
@@ -31,7 +32,7 @@ impl Options {
 /// Time that each stage took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// Reading and validating the file.
+    /// Reading and validating the file, and replacing legacy exception handling.
     pub parse: Duration,
     /// Rewriting std's patterns.
     pub rewrite: Duration,
@@ -92,11 +93,13 @@ pub enum Error {
     Verify(#[from] VerifyError),
 }
 
-/// Runs the passes that work on wasm.
-pub fn run_passes<'a>(bytes: &'a [u8], options: &Options) -> Result<Passed<'a>, Error> {
+/// Runs the passes that work on wasm. What they make and cannot own stands in `tables`, which must
+/// be fresh.
+pub fn run_passes<'a>(bytes: &'a [u8], tables: &'a BrTables, options: &Options) -> Result<Passed<'a>, Error> {
     let mut times = Times::default();
     let begin = Instant::now();
     let mut module = Module::parse(bytes)?;
+    replace_legacy_exceptions(&mut module, tables);
     times.parse = begin.elapsed();
     let begin = Instant::now();
     let rewrites = match &options.rewrite {
@@ -121,12 +124,13 @@ pub fn run_passes<'a>(bytes: &'a [u8], options: &Options) -> Result<Passed<'a>, 
 
 /// Translates the module in a file's bytes.
 pub fn translate(bytes: &[u8], options: &Options) -> Result<Translation, Error> {
+    let tables = BrTables::default();
     let Passed {
         module,
         rewrites,
         inlines,
         mut times,
-    } = run_passes(bytes, options)?;
+    } = run_passes(bytes, &tables, options)?;
     let begin = Instant::now();
     let program = lower(&module)?;
     times.lower = begin.elapsed();

@@ -5,8 +5,10 @@ use std::path::{Path, PathBuf};
 
 use gpu_run_translator::inline::{InlineOptions, inline, remove_dead};
 use gpu_run_translator::module::Module;
-use gpu_run_translator::rewrite::{RewriteError, RewriteOptions, rewrite};
+use gpu_run_translator::rewrite::{RewriteError, RewriteOptions, Status, rewrite};
+use gpu_run_translator::{BrTables, replace_legacy_exceptions};
 use wasmi::{Caller, Engine, Error, Extern, Linker, Memory, Store};
+use wasmparser::{Validator, WasmFeatures};
 
 /// What a program did.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -198,6 +200,7 @@ fn mask_thread(stderr: &str) -> String {
 const SKIPPED: &[(&str, &str)] = &[
     ("infinite_loop", "never ends"),
     ("spmd", "needs many threads"),
+    ("unwind", "the engine knows no exceptions"),
     ("stack_overflow", "how deep the stack is depends on the engine"),
 ];
 
@@ -284,6 +287,29 @@ fn compare(pass: &str, got: &Outcome, expected: &Outcome) -> Result<(), String> 
         true => Ok(()),
         false => Err(format!("after {pass}: exit {} instead of {}", got.exit, expected.exit)),
     }
+}
+
+/// Std's patterns are found in a program that catches its panics too, and every stage is valid.
+#[test]
+fn unwinding() {
+    let features = WasmFeatures::default() - WasmFeatures::LEGACY_EXCEPTIONS;
+    let validate = |module: &Module<'_>| Validator::new_with_features(features).validate_all(&module.encode());
+    let bytes = std::fs::read(fixtures().join("wasm/release/unwind.wasm")).expect("checked in");
+    let unchanged = Validator::new_with_features(features).validate_all(&bytes);
+    assert!(unchanged.is_err(), "rustc emits the legacy form");
+    let tables = BrTables::default();
+    let mut module = Module::parse(&bytes).expect("a valid module");
+    replace_legacy_exceptions(&mut module, &tables);
+    validate(&module).expect("valid in the standard form");
+    let report = rewrite(&mut module, &RewriteOptions::default()).expect("it is not refused");
+    for pattern in ["print", "panic", "allocator"] {
+        assert_eq!(report.status(pattern), Some(&Status::Found), "{pattern}");
+    }
+    assert_eq!(report.warnings, [] as [String; 0]);
+    validate(&module).expect("valid after rewrite");
+    inline(&mut module, &InlineOptions::default());
+    remove_dead(&mut module);
+    validate(&module).expect("valid after inline");
 }
 
 #[test]

@@ -49,6 +49,7 @@ fn main() {
         Trial::test("refuses/arguments_of_a_program", arguments_of_a_program),
         Trial::test("refuses/damaged_program", damaged_program),
         Trial::test("translate/program_runs_as_its_module", program_runs_as_its_module),
+        Trial::test("translate/program_has_lines", program_has_lines),
         Trial::test("translate/stages_are_fast", translation_times_are_reported),
         Trial::test("inspect/patterns_and_recursion", inspect),
     ];
@@ -90,6 +91,12 @@ fn main() {
         }
         for name in ["print", "open_record", "copy", "compare", "table"] {
             add(format!("stops/{name}"), Box::new(move || stops(device, name)));
+        }
+        for (module, args, code, places) in LINES {
+            add(
+                format!("lines/{}", module.trim_end_matches(".wasm")),
+                Box::new(move || lines(device, module, args, code, places)),
+            );
         }
         add("forged_heap".into(), Box::new(move || forged_heap(device)));
         add("deep_recursion".into(), Box::new(move || deep_recursion(device)));
@@ -512,6 +519,87 @@ fn trap(device: &str, name: &str, kind: &str) -> Tested {
         "the backtrace must name function and offset",
         &output,
     )
+}
+
+/// Modules with DWARF, how they are run, their exit code, and what their backtraces must show, in
+/// this order: functions that the compiler inlined are calls too.
+const LINES: [(&str, &[&str], i32, &[&str]); 3] = [
+    (
+        "dwarf/abort.wasm",
+        &[],
+        134,
+        &[
+            ": check at fixtures/rust/abort/src/main.rs:8:9 (",
+            ": abort::withdraw at fixtures/rust/abort/src/main.rs:15:5 (",
+            ": abort::main at fixtures/rust/abort/src/main.rs:22:19 (",
+        ],
+    ),
+    (
+        "dwarf/panic_bounds.wasm",
+        &[],
+        101,
+        &[
+            ": panic_bounds::lookup at fixtures/rust/panic_bounds/src/main.rs:7:5 (",
+            ": total at fixtures/rust/panic_bounds/src/main.rs:14:31 (",
+            ": panic_bounds::main at fixtures/rust/panic_bounds/src/main.rs:21:20 (",
+        ],
+    ),
+    (
+        "c/lines.wasm",
+        &["--invoke", "run"],
+        134,
+        &[
+            "0: ratio at fixtures/c/lines.c:4:14 (",
+            "1: average at fixtures/c/lines.c:10:12 (",
+            "2: run at fixtures/c/lines.c:15:12 (",
+        ],
+    ),
+];
+
+fn lines(device: &str, module: &str, args: &[&str], code: i32, places: &[&str]) -> Tested {
+    let module = fixture("wasm").join(module).display().to_string();
+    // The argument of the C function; programs take none.
+    let zero = if args.is_empty() { &[][..] } else { &["0"] };
+    let output = common::gpu_run()
+        .env("RUST_BACKTRACE", "1")
+        .args(["--device", device])
+        .args(args)
+        .arg(module)
+        .args(zero)
+        .output()?;
+    expect(
+        output.status.code() == Some(code),
+        &format!("exit code must be {code}"),
+        &output,
+    )?;
+    shows_in_order(&output, places)
+}
+
+/// Lines of stderr have these parts, in this order.
+fn shows_in_order(output: &Output, parts: &[&str]) -> Tested {
+    let stderr = text(&output.stderr);
+    let mut lines = stderr.lines();
+    for part in parts {
+        expect(
+            lines.any(|line| line.contains(part)),
+            &format!("the backtrace must show {part:?}, in order"),
+            output,
+        )?;
+    }
+    Ok(())
+}
+
+/// A translated program knows the lines of its module.
+fn program_has_lines() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("abort.gbc").display().to_string();
+    let (module, args, code, places) = LINES[0];
+    let module = fixture("wasm").join(module).display().to_string();
+    let output = run(["translate", &module, "--emit", "bytecode", "-o", &file]);
+    expect(output.status.success(), "translation must work", &output)?;
+    let output = run(["--device", "cpu", &file].into_iter().chain(args.iter().copied()));
+    expect(output.status.code() == Some(code), "the program must trap", &output)?;
+    shows_in_order(&output, places)
 }
 
 /// Module, export, arguments, result.

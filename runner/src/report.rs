@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::path::Path;
 
 use gpu_run_translator::{Error, LowerErrorKind};
-use gpu_run_vm::{DeviceError, Fault, StoreError};
+use gpu_run_vm::{Backtrace, DeviceError, Fault, StoreError};
 
 /// Exit codes.
 pub mod code {
@@ -155,16 +155,34 @@ pub fn trap(fault: &Fault) -> Report {
         _ = write!(message, " (thread {})", fault.thread);
     }
     let mut report = Report::new(message).code(code::TRAP);
-    const SHOWN: usize = 24;
-    for (i, place) in fault.backtrace.iter().take(SHOWN).enumerate() {
-        let offset = place
-            .offset
-            .map_or_else(String::new, |offset| format!(" (wasm offset {offset:#x})"));
-        report.places.push(format!("{i}: {}{offset}", place.function));
-    }
-    let more = fault.backtrace.len().saturating_sub(SHOWN) as u32 + fault.omitted;
-    if more > 0 {
-        report.places.push(format!("and {more} more calls"));
-    }
+    report.places = calls(&fault.backtrace);
     report
+}
+
+/// The report of a panic, whose message the program has written.
+pub fn panic(thread: u32, backtrace: &Backtrace) -> Report {
+    let mut report = Report::new(format!("panic in thread {thread}")).code(code::PANIC);
+    report.places = calls(backtrace);
+    report
+}
+
+/// A line for each call.
+fn calls(backtrace: &Backtrace) -> Vec<String> {
+    const SHOWN: usize = 24;
+    let mut lines = Vec::new();
+    for (i, place) in backtrace.places.iter().take(SHOWN).enumerate() {
+        let mut text = format!("{i}: {}", place.function);
+        if let Some(line) = &place.line {
+            _ = write!(text, " at {line}");
+        }
+        if let Some(offset) = place.offset {
+            _ = write!(text, " (wasm offset {offset:#x})");
+        }
+        lines.push(text);
+    }
+    let more = backtrace.places.len().saturating_sub(SHOWN) as u32 + backtrace.omitted;
+    if more > 0 {
+        lines.push(format!("and {more} more calls"));
+    }
+    lines
 }

@@ -125,7 +125,11 @@ impl<'a> Script<'a> {
         Ok(Script {
             args,
             store,
-            options: Options { rewrite: None, inline },
+            options: Options {
+                rewrite: None,
+                inline,
+                lines: false,
+            },
             modules: HashMap::new(),
             registered,
         })

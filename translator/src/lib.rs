@@ -9,6 +9,7 @@
 //! at any stage. [`callgraph`] finds recursion.
 
 pub mod callgraph;
+mod dwarf;
 pub mod inline;
 mod lower;
 pub mod module;
@@ -16,6 +17,7 @@ pub mod rewrite;
 mod shared_std;
 mod translate;
 
+pub use dwarf::Dwarf;
 pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, gpu_signature, lower};
 pub use module::{Module, ParseError};
 pub use shared_std::shared_std;

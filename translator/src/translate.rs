@@ -2,8 +2,9 @@
 
 use std::time::{Duration, Instant};
 
-use gpu_run_bytecode::{Program, VerifyError, verify};
+use gpu_run_bytecode::{Lines, Program, VerifyError, verify};
 
+use crate::dwarf::Dwarf;
 use crate::inline::{InlineOptions, InlineReport, inline, remove_dead};
 use crate::lower::{LowerError, lower};
 use crate::module::{Module, ParseError};
@@ -16,14 +17,18 @@ pub struct Options {
     pub rewrite: Option<RewriteOptions>,
     /// How calls are inlined; `None` leaves them.
     pub inline: Option<InlineOptions>,
+    /// Whether the program gets the lines of the module's DWARF. Without them [`Dwarf`] can still
+    /// tell the lines of a fault, from the file's bytes.
+    pub lines: bool,
 }
 
 impl Options {
-    /// Everything on, with defaults.
+    /// All passes, with defaults.
     pub fn full() -> Options {
         Options {
             rewrite: Some(RewriteOptions::default()),
             inline: Some(InlineOptions::default()),
+            lines: false,
         }
     }
 }
@@ -39,6 +44,8 @@ pub struct Times {
     pub inline: Duration,
     /// Lowering to bytecode.
     pub lower: Duration,
+    /// Reading lines of DWARF, if the program is to have them.
+    pub lines: Duration,
     /// Verifying the bytecode.
     pub verify: Duration,
 }
@@ -46,7 +53,7 @@ pub struct Times {
 impl Times {
     /// The sum.
     pub fn total(&self) -> Duration {
-        self.parse + self.rewrite + self.inline + self.lower + self.verify
+        self.parse + self.rewrite + self.inline + self.lower + self.lines + self.verify
     }
 }
 
@@ -128,8 +135,13 @@ pub fn translate(bytes: &[u8], options: &Options) -> Result<Translation, Error> 
         mut times,
     } = run_passes(bytes, options)?;
     let begin = Instant::now();
-    let program = lower(&module)?;
+    let mut program = lower(&module)?;
     times.lower = begin.elapsed();
+    let begin = Instant::now();
+    if let Some(dwarf) = options.lines.then(|| Dwarf::find(bytes)).flatten() {
+        program.lines = Lines::new(&dwarf.table(&program));
+    }
+    times.lines = begin.elapsed();
     let begin = Instant::now();
     verify(&program)?;
     times.verify = begin.elapsed();

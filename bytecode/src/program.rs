@@ -2,6 +2,8 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::code::instructions;
+use crate::isa::Op;
 use crate::lines::{Lines, SourceFrame, SourceLine};
 
 /// A WebAssembly value type.
@@ -425,6 +427,18 @@ impl Place {
 }
 
 impl Program {
+    /// Units of the frame of function `function` (index among the defined ones).
+    pub fn frame_units(&self, function: usize) -> u32 {
+        let head = self.meta.functions.get(function).and_then(|function| {
+            let code = self.code.get(function.start as usize..)?;
+            instructions(code).next()?.1.ok()
+        });
+        match head {
+            Some(head) if head.op == Op::Enter => head.args[0] as u32,
+            _ => 0,
+        }
+    }
+
     /// The function (index among the defined ones) whose code holds word `pc`.
     pub fn function_at(&self, pc: u32) -> Option<usize> {
         let after = self.meta.functions.partition_point(|f| f.start <= pc);

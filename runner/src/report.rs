@@ -3,7 +3,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use gpu_run_translator::{Error, LowerErrorKind};
+use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
 use gpu_run_vm::{Backtrace, DeviceError, Fault, StoreError};
 
 /// Exit codes.
@@ -103,6 +103,7 @@ pub fn translation(path: &Path, error: &Error) -> Report {
     match error {
         Error::Parse(_) => report.at(place(path, None, None)),
         Error::Rewrite(_) => report.at(place(path, None, None)),
+        Error::Recursion(error) => recursion(path, error),
         Error::Lower(lower) => {
             let report = report.at(place(path, lower.offset.map(u64::from), lower.function.as_deref()));
             match lower.kind {
@@ -113,6 +114,16 @@ pub fn translation(path: &Path, error: &Error) -> Report {
             }
         }
         _ => report.at(place(path, None, None)),
+    }
+}
+
+/// The report of a recursion that is denied.
+pub fn recursion(path: &Path, error: &RecursionError) -> Report {
+    let report = Report::new(format!("{error}, which --deny-recursion forbids")).at(place(path, None, None));
+    if error.indirect {
+        report.help("an indirect call counts as a call of every function of its type whose address is taken")
+    } else {
+        report
     }
 }
 

@@ -54,7 +54,7 @@ impl Terminal {
 /// Runs a module.
 pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let begin = Instant::now();
-    let translate::Loaded { translation, module } = translate::load(&args.module, &Options::full())?;
+    let translate::Loaded { translation, module } = translate::load(&args.module, &options(args))?;
     let loaded = begin.elapsed();
     notes(args, &translation);
     let entry = entry::find(&translation.program, args)?;
@@ -129,6 +129,14 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         print_stats(format, &stats);
     }
     Ok(code)
+}
+
+/// How a run translates.
+fn options(args: &RunArgs) -> Options {
+    Options {
+        deny_recursion: args.deny_recursion,
+        ..Options::full()
+    }
 }
 
 /// Warns of parts of std that the kernel reaches and that are not made for several threads.

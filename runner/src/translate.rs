@@ -49,6 +49,13 @@ pub struct Loaded {
 pub fn load(path: &Path, options: &Options) -> Outcome<Loaded> {
     let bytes = read(path)?;
     if bytes.starts_with(b"\0gbc") {
+        if options.deny_recursion {
+            return Err(
+                Report::new("--deny-recursion needs the module, but this is a translated program")
+                    .at(path.display().to_string())
+                    .help("give the option to `gpu-run translate`"),
+            );
+        }
         let place = || path.display().to_string();
         let program = decode(&bytes).map_err(|error| Report::new(error.to_string()).at(place()))?;
         verify(&program).map_err(|error| Report::new(format!("the program is not sound: {error}")).at(place()))?;
@@ -75,6 +82,7 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
     let mut options = Options {
         // Emitted programs are all that is left of the module, so they take its lines along.
         lines: true,
+        deny_recursion: args.deny_recursion,
         ..Options::full()
     };
     if args.no_rewrite {

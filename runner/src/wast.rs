@@ -128,7 +128,7 @@ impl<'a> Script<'a> {
             options: Options {
                 rewrite: None,
                 inline,
-                lines: false,
+                ..Options::default()
             },
             modules: HashMap::new(),
             registered,

@@ -21,4 +21,6 @@ pub use dwarf::Dwarf;
 pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, gpu_signature, lower};
 pub use module::{Module, ParseError};
 pub use shared_std::shared_std;
-pub use translate::{Error, Options, Passed, Times, Translation, run_passes, translate};
+pub use translate::{
+    Error, Options, Passed, RecursionError, Times, Translation, check_recursion, run_passes, translate,
+};

@@ -4,6 +4,7 @@ use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::{Lines, Program, VerifyError, verify};
 
+use crate::callgraph::CallGraph;
 use crate::dwarf::Dwarf;
 use crate::inline::{InlineOptions, InlineReport, inline, remove_dead};
 use crate::lower::{LowerError, lower};
@@ -20,6 +21,8 @@ pub struct Options {
     /// Whether the program gets the lines of the module's DWARF. Without them [`Dwarf`] can still
     /// tell the lines of a fault, from the file's bytes.
     pub lines: bool,
+    /// Whether recursion that the exports or the start function can reach is an error.
+    pub deny_recursion: bool,
 }
 
 impl Options {
@@ -29,6 +32,7 @@ impl Options {
             rewrite: Some(RewriteOptions::default()),
             inline: Some(InlineOptions::default()),
             lines: false,
+            deny_recursion: false,
         }
     }
 }
@@ -81,6 +85,28 @@ pub struct Translation {
     pub times: Times,
 }
 
+/// Recursion where none is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("recursion: `{cycle}`")]
+pub struct RecursionError {
+    /// Calls by which a function may come back to itself: `a -> b -> a`.
+    pub cycle: String,
+    /// Whether one of the calls is indirect. Then all that is known is that the callee's address is
+    /// taken and its type fits.
+    pub indirect: bool,
+}
+
+/// Checks that neither an export nor the start function can reach a recursion.
+pub fn check_recursion(module: &Module<'_>) -> Result<(), RecursionError> {
+    match CallGraph::new(module).reachable_cycle(module) {
+        None => Ok(()),
+        Some(cycle) => Err(RecursionError {
+            cycle: cycle.display(module),
+            indirect: cycle.calls.iter().any(|call| call.indirect),
+        }),
+    }
+}
+
 /// Why a file is not translated.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -91,6 +117,9 @@ pub enum Error {
     /// It calls what cannot be replaced.
     #[error(transparent)]
     Rewrite(#[from] RewriteError),
+    /// It is recursive, and that is denied.
+    #[error(transparent)]
+    Recursion(#[from] RecursionError),
     /// It uses what this version does not run.
     #[error(transparent)]
     Lower(#[from] LowerError),
@@ -111,6 +140,10 @@ pub fn run_passes<'a>(bytes: &'a [u8], options: &Options) -> Result<Passed<'a>, 
         None => RewriteReport::default(),
     };
     times.rewrite = begin.elapsed();
+    if options.deny_recursion {
+        // After rewriting: what std would do is not what runs.
+        check_recursion(&module)?;
+    }
     let begin = Instant::now();
     let mut inlines = InlineReport::default();
     if let Some(options) = &options.inline {

@@ -77,7 +77,10 @@ impl CallGraph {
 
     /// A cycle that calls from outside can reach: through the exports and the start function.
     pub fn reachable_cycle(&self, module: &Module<'_>) -> Option<Cycle> {
-        let entries = module.exports.iter().filter(|export| export.kind == super::ExternalKind::Func);
+        let entries = module
+            .exports
+            .iter()
+            .filter(|export| export.kind == super::ExternalKind::Func);
         let entries = entries.map(|export| export.index).chain(module.start);
         let mut seen = vec![false; self.starts.len() - 1];
         let mut queue: VecDeque<u32> = entries.collect();

@@ -1,5 +1,7 @@
 //! What inlining must know of a function before it copies it.
 
+use std::cell::OnceCell;
+
 use wasmparser::{Catch, Operator, TypeRef};
 
 use crate::module::{Func, Module};
@@ -20,6 +22,8 @@ pub(super) struct Facts {
     pub(super) leaf: bool,
     /// Whether it has tail calls.
     pub(super) tail_calls: bool,
+    /// See [`Facts::zeroed`].
+    zeroed: OnceCell<u32>,
 }
 
 impl Facts {
@@ -34,6 +38,7 @@ impl Facts {
             locals: params + declared,
             leaf: true,
             tail_calls: false,
+            zeroed: OnceCell::new(),
         };
         for instr in func.instrs() {
             facts.instrs += 1;
@@ -51,6 +56,14 @@ impl Facts {
             }
         }
         facts
+    }
+
+    /// Locals that a copy of the body may have to set to zero first.
+    pub(super) fn zeroed(&self, func: &Func<'_>) -> u32 {
+        *self.zeroed.get_or_init(|| {
+            let needed = reads_zero(func, self.params, self.locals);
+            needed.iter().filter(|needed| **needed).count() as u32
+        })
     }
 }
 

@@ -224,7 +224,8 @@ impl Chooser<'_> {
             return false;
         }
         // Parameters are popped, locals get their zero, and the body is wrapped.
-        let set = facts.params + 2 * facts.zeroed(func);
+        let zeroed = facts.reads_zero(func).iter().filter(|zero| **zero).count() as u32;
+        let set = facts.params + 2 * zeroed;
         let added = facts.instrs + set + 2;
         let fits = tiny
             || (self.instrs + added <= options.caller_limit

@@ -60,7 +60,10 @@ fn main() {
         Trial::test("refuses/no_room_for_stacks", no_room_for_stacks),
         Trial::test("refuses/arguments_of_a_program", arguments_of_a_program),
         Trial::test("refuses/damaged_program", damaged_program),
+        Trial::test("refuses/recursion", denied_recursion),
+        Trial::test("inspect/frames", inspect_frames),
         Trial::test("translate/program_runs_as_its_module", program_runs_as_its_module),
+        Trial::test("translate/program_has_lines", program_has_lines),
         Trial::test("translate/stages_are_fast", translation_times_are_reported),
         Trial::test("inspect/patterns_and_recursion", inspect),
     ];
@@ -93,7 +96,7 @@ fn main() {
         }
         for (module, name, args, expected) in CALLS {
             add(
-                format!("invoke/{module}/{name}"),
+                format!("invoke/{module}/{name}({})", args.join(",")),
                 Box::new(move || invoke(device, module, name, args, expected)),
             );
         }
@@ -106,7 +109,14 @@ fn main() {
         for name in ["print", "open_record", "copy", "compare", "table"] {
             add(format!("stops/{name}"), Box::new(move || stops(device, name)));
         }
+        for (module, args, code, places) in LINES {
+            add(
+                format!("lines/{}", module.trim_end_matches(".wasm")),
+                Box::new(move || lines(device, module, args, code, places)),
+            );
+        }
         add("forged_heap".into(), Box::new(move || forged_heap(device)));
+        add("max_call_depth".into(), Box::new(move || max_call_depth(device)));
         add("deep_recursion".into(), Box::new(move || deep_recursion(device)));
     }
     libtest_mimic::run(&args, trials).exit();
@@ -287,6 +297,66 @@ fn main_on_many_threads() -> Tested {
     Ok(())
 }
 
+/// `--deny-recursion` shows a cycle by name, whatever is asked of the module; what does not recurse
+/// runs with it.
+fn denied_recursion() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("out.gbc").display().to_string();
+    for (name, cycle) in [
+        ("fib", "`fib -> fib`"),
+        ("mutual", "`even -> odd -> even`"),
+        ("ackermann", "`ackermann -> ackermann`"),
+        ("indirect_recursion", "`count -> (indirect) by_one -> count`"),
+    ] {
+        let module = wasm("wat", name);
+        for command in [
+            &["run", "--device", "cpu", "--deny-recursion", &module][..],
+            &[
+                "translate",
+                "--deny-recursion",
+                "--emit",
+                "bytecode",
+                "-o",
+                &file,
+                &module,
+            ],
+            &["inspect", "--deny-recursion", &module],
+        ] {
+            let output = run(command);
+            expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+            expect(
+                text(&output.stderr).contains(&format!("recursion: {cycle}")),
+                &format!("the message must show {cycle}"),
+                &output,
+            )?;
+        }
+    }
+    let module = wasm("wat", "indirect");
+    let output = run(["--device", "cpu", "--deny-recursion", "--invoke", "nested", &module]);
+    expect(
+        text(&output.stdout).trim() == "32",
+        "no recursion: it must run",
+        &output,
+    )?;
+    let output = run([
+        "translate",
+        "--deny-recursion",
+        "--emit",
+        "bytecode",
+        "-o",
+        &file,
+        &module,
+    ]);
+    expect(output.status.success(), "no recursion: it must translate", &output)?;
+    let output = run(["--device", "cpu", "--deny-recursion", "--invoke", "nested", &file]);
+    expect(output.status.code() == Some(2), "a program cannot be checked", &output)?;
+    expect(
+        text(&output.stderr).contains("gpu-run translate"),
+        "the message must say what to do",
+        &output,
+    )
+}
+
 /// Each byte of a program that is changed gives an error or the same program, never a crash.
 fn damaged_program() -> Tested {
     let dir = tempfile::tempdir()?;
@@ -354,6 +424,36 @@ fn inspect() -> Tested {
         expect(stdout.contains(part), &format!("must show {part:?}"), &output)?;
     }
     Ok(())
+}
+
+/// Components with their cycles, and the frames of what is bounded.
+fn inspect_frames() -> Tested {
+    let output = run(["inspect", &wasm("wat", "indirect_recursion")]);
+    let stdout = text(&output.stdout);
+    for part in [
+        "recursion: 1 component\n  by_one, by_two, count\n    by_one -> count -> (indirect) by_one\n",
+        "depth of calls from `count`: unbounded",
+        "`count`: unbounded, until --max-call-depth",
+    ] {
+        expect(stdout.contains(part), &format!("must show {part:?}"), &output)?;
+    }
+    let output = run(["inspect", &wasm("wat", "indirect")]);
+    let stdout = text(&output.stdout);
+    expect(stdout.contains("recursion: none"), "nothing recurses", &output)?;
+    // `nested` calls `apply`, which calls through the table.
+    let frames = |name: &str| -> Option<u32> {
+        let line = stdout
+            .lines()
+            .find(|line| line.trim().starts_with(&format!("`{name}`: depth ")))?;
+        line.rsplit_once(" bytes of frames")?.0.rsplit_once(' ')?.1.parse().ok()
+    };
+    let (apply, nested) = (frames("apply"), frames("nested"));
+    expect(
+        apply.is_some() && nested > apply,
+        "the frames of `nested` are those of `apply` and its own",
+        &output,
+    )?;
+    expect(stdout.contains("`nested`: depth 3, "), "three calls deep", &output)
 }
 
 fn spmd(device: &str, threads: u32) -> Tested {
@@ -529,11 +629,98 @@ fn trap(device: &str, name: &str, kind: &str) -> Tested {
     )
 }
 
+/// Modules with DWARF, how they are run, their exit code, and what their backtraces must show, in
+/// this order: functions that the compiler inlined are calls too.
+const LINES: [(&str, &[&str], i32, &[&str]); 3] = [
+    (
+        "dwarf/abort.wasm",
+        &[],
+        134,
+        &[
+            ": check at fixtures/rust/abort/src/main.rs:8:9 (",
+            ": abort::withdraw at fixtures/rust/abort/src/main.rs:15:5 (",
+            ": abort::main at fixtures/rust/abort/src/main.rs:22:19 (",
+        ],
+    ),
+    (
+        "dwarf/panic_bounds.wasm",
+        &[],
+        101,
+        &[
+            ": panic_bounds::lookup at fixtures/rust/panic_bounds/src/main.rs:7:5 (",
+            ": total at fixtures/rust/panic_bounds/src/main.rs:14:31 (",
+            ": panic_bounds::main at fixtures/rust/panic_bounds/src/main.rs:21:20 (",
+        ],
+    ),
+    (
+        "c/lines.wasm",
+        &["--invoke", "run"],
+        134,
+        &[
+            "0: ratio at fixtures/c/lines.c:4:14 (",
+            "1: average at fixtures/c/lines.c:10:12 (",
+            "2: run at fixtures/c/lines.c:15:12 (",
+        ],
+    ),
+];
+
+fn lines(device: &str, module: &str, args: &[&str], code: i32, places: &[&str]) -> Tested {
+    let module = fixture("wasm").join(module).display().to_string();
+    // The argument of the C function; programs take none.
+    let zero = if args.is_empty() { &[][..] } else { &["0"] };
+    let output = common::gpu_run()
+        .env("RUST_BACKTRACE", "1")
+        .args(["--device", device])
+        .args(args)
+        .arg(module)
+        .args(zero)
+        .output()?;
+    expect(
+        output.status.code() == Some(code),
+        &format!("exit code must be {code}"),
+        &output,
+    )?;
+    shows_in_order(&output, places)
+}
+
+/// Lines of stderr have these parts, in this order.
+fn shows_in_order(output: &Output, parts: &[&str]) -> Tested {
+    let stderr = text(&output.stderr);
+    let mut lines = stderr.lines();
+    for part in parts {
+        expect(
+            lines.any(|line| line.contains(part)),
+            &format!("the backtrace must show {part:?}, in order"),
+            output,
+        )?;
+    }
+    Ok(())
+}
+
+/// A translated program knows the lines of its module.
+fn program_has_lines() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("abort.gbc").display().to_string();
+    let (module, args, code, places) = LINES[0];
+    let module = fixture("wasm").join(module).display().to_string();
+    let output = run(["translate", &module, "--emit", "bytecode", "-o", &file]);
+    expect(output.status.success(), "translation must work", &output)?;
+    let output = run(["--device", "cpu", &file].into_iter().chain(args.iter().copied()));
+    expect(output.status.code() == Some(code), "the program must trap", &output)?;
+    shows_in_order(&output, places)
+}
+
 /// Module, export, arguments, result.
-const CALLS: [(&str, &str, &[&str], &str); 4] = [
+const CALLS: [(&str, &str, &[&str], &str); 10] = [
     ("fib", "fib", &["20"], "6765"),
     ("ackermann", "ackermann", &["2", "9"], "21"),
+    ("ackermann", "ackermann", &["3", "5"], "253"),
     ("mutual", "even", &["1001"], "0"),
+    ("mutual", "even", &["1000"], "1"),
+    ("mutual", "odd", &["7"], "1"),
+    ("indirect_recursion", "count", &["0", "500"], "0"),
+    ("indirect_recursion", "count", &["1", "501"], "-1"),
+    ("indirect", "nested", &[], "32"),
     ("heap_stress", "stress", &["10"], "0"),
 ];
 
@@ -600,6 +787,35 @@ fn forged_heap(device: &str) -> Tested {
         "the message must say why",
         &output,
     )
+}
+
+/// As many calls as the limit says may be open, and not one more.
+fn max_call_depth(device: &str) -> Tested {
+    let run = |limit: &str, name: &str, args: &[&str]| {
+        let module = if name == "even" { "mutual" } else { "indirect_recursion" };
+        let (options, module) = (["--device", device, "--max-call-depth", limit], wasm("wat", module));
+        run(options.iter().chain(&["--invoke", name, &module]).chain(args))
+    };
+    // even(n) opens n + 1 calls; count(0, n) opens two for each step, and two for the last.
+    for (limit, name, fits, too_deep) in [
+        ("1", "even", &["0"][..], &["1"][..]),
+        ("1000", "even", &["999"], &["1000"]),
+        ("1000", "count", &["0", "499"], &["0", "500"]),
+    ] {
+        let output = run(limit, name, fits);
+        expect(
+            output.status.success(),
+            &format!("{name} {fits:?} must fit into {limit} calls"),
+            &output,
+        )?;
+        let output = run(limit, name, too_deep);
+        expect(
+            output.status.code() == Some(134) && text(&output.stderr).contains("trap: call stack exhausted"),
+            &format!("{name} {too_deep:?} must not fit into {limit} calls"),
+            &output,
+        )?;
+    }
+    Ok(())
 }
 
 /// Frames beyond the first segments of registers: down to the depth limit, and a trap beyond it.

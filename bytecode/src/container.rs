@@ -5,15 +5,17 @@
 //! table entry: name [u8; 8] | offset u64 | length u64 | CRC-32 u32 | 0 u32
 //! ```
 //!
-//! All numbers are little endian. The sections are `code` (words), `meta`, `source` and `data`, the
-//! latter three in the postcard format. The CRCs find damage, [`crate::verify()`] finds malice.
+//! All numbers are little endian. The sections are `code` (words), `meta`, `source`, `data` and
+//! `lines`, all but the first in the postcard format. `lines` is empty where no lines are known, and
+//! is carried unread. The CRCs find damage, [`crate::verify()`] finds malice.
 
+use crate::lines::Lines;
 use crate::program::{Data, Meta, Program, SourcePlace};
 
 const MAGIC: [u8; 4] = *b"\0gbc";
 /// Version of the format and of the instruction set. A change to either changes it.
-pub const VERSION: u32 = 1;
-const NAMES: [&str; 4] = ["code", "meta", "source", "data"];
+pub const VERSION: u32 = 2;
+const NAMES: [&str; 5] = ["code", "meta", "source", "data", "lines"];
 const HEAD: usize = 12;
 const ENTRY: usize = 32;
 
@@ -73,11 +75,12 @@ pub enum ContainerError {
 /// The file's bytes of a program.
 pub fn encode(program: &Program) -> Vec<u8> {
     let code = program.code.iter().flat_map(|word| word.to_le_bytes()).collect();
-    let sections: [Vec<u8>; 4] = [
+    let sections: [Vec<u8>; NAMES.len()] = [
         code,
         to_bytes(&program.meta),
         to_bytes(&program.source_map),
         to_bytes(&program.data),
+        program.lines.0.clone(),
     ];
     let mut file = Vec::new();
     file.extend(MAGIC);
@@ -122,7 +125,7 @@ pub fn decode(file: &[u8]) -> Result<Program, ContainerError> {
         let what = format!("{} sections, expected {}", u32_at(head, 8), NAMES.len());
         return Err(ContainerError::Table { offset: 8, what });
     }
-    let [code, meta, source, data] = [0, 1, 2, 3].map(|i| section(file, i));
+    let [code, meta, source, data, lines] = [0, 1, 2, 3, 4].map(|i| section(file, i));
     let (code_offset, code) = code?;
     if code.len() % 8 != 0 {
         let what = format!("{} bytes are not a whole number of words", code.len());
@@ -137,6 +140,7 @@ pub fn decode(file: &[u8]) -> Result<Program, ContainerError> {
         meta: from_bytes::<Meta>("meta", meta?)?,
         source_map: from_bytes::<Vec<SourcePlace>>("source", source?)?,
         data: from_bytes::<Vec<Data>>("data", data?)?,
+        lines: Lines(lines?.1.to_vec()),
     })
 }
 

@@ -9,11 +9,13 @@ mod container;
 mod disassemble;
 pub mod generate;
 pub mod isa;
+mod lines;
 mod program;
 mod verify;
 
 pub use container::{ContainerError, decode, encode};
 pub use disassemble::disassemble;
 pub use isa::{Class, Mem, Op, OpInfo, Operand, TrapKind, Ty};
+pub use lines::{LineFrame, LineRange, LineTable, Lines, LinesError, SourceFrame, SourceLine};
 pub use program::*;
 pub use verify::{VerifyError, verify};

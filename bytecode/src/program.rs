@@ -2,6 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::code::instructions;
+use crate::isa::Op;
+use crate::lines::{Lines, SourceFrame, SourceLine};
+
 /// A WebAssembly value type.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[allow(missing_docs)]
@@ -317,7 +321,7 @@ pub struct InlineSite {
 }
 
 /// A translated module: everything that an engine needs.
-#[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Default)]
 pub struct Program {
     /// Code of all functions.
     pub code: Vec<u64>,
@@ -327,6 +331,9 @@ pub struct Program {
     pub source_map: Vec<SourcePlace>,
     /// Data segments.
     pub data: Vec<Data>,
+    /// Lines of the user's sources, where the translator was asked for them. Read only when a
+    /// fault is reported.
+    pub lines: Lines,
 }
 
 /// What a program declares.
@@ -444,9 +451,45 @@ pub struct Place {
     pub function: String,
     /// Offset in the wasm file, if the code stands in it.
     pub offset: Option<u32>,
+    /// Place in the user's sources, where it is known.
+    pub line: Option<SourceLine>,
+}
+
+impl Place {
+    /// This place with what `frames` tells of its offset, innermost first. Several frames are
+    /// calls that the user's compiler inlined: a place for each of them.
+    pub fn with_lines(self, frames: Vec<SourceFrame>) -> Vec<Place> {
+        let own = frames.len().saturating_sub(1);
+        if frames.is_empty() {
+            return vec![self];
+        }
+        let places = frames.into_iter().enumerate().map(|(i, frame)| Place {
+            // The outermost is the wasm function itself: its name there is the better one.
+            function: match frame.function {
+                Some(name) if i < own || self.function.starts_with("func[") => name,
+                None if i < own => "(inlined)".to_owned(),
+                _ => self.function.clone(),
+            },
+            offset: self.offset,
+            line: frame.line,
+        });
+        places.collect()
+    }
 }
 
 impl Program {
+    /// Units of the frame of function `function` (index among the defined ones).
+    pub fn frame_units(&self, function: usize) -> u32 {
+        let head = self.meta.functions.get(function).and_then(|function| {
+            let code = self.code.get(function.start as usize..)?;
+            instructions(code).next()?.1.ok()
+        });
+        match head {
+            Some(head) if head.op == Op::Enter => head.args[0] as u32,
+            _ => 0,
+        }
+    }
+
     /// The function (index among the defined ones) whose code holds word `pc`.
     pub fn function_at(&self, pc: u32) -> Option<usize> {
         let after = self.meta.functions.partition_point(|f| f.start <= pc);
@@ -467,6 +510,7 @@ impl Program {
             return vec![Place {
                 function: holder,
                 offset: None,
+                line: None,
             }];
         };
         let mut places = Vec::new();
@@ -476,12 +520,14 @@ impl Program {
             places.push(Place {
                 function,
                 offset: offset(at),
+                line: None,
             });
             (at, site) = (inlined.call_offset, inlined.parent);
         }
         places.push(Place {
             function: holder,
             offset: offset(at),
+            line: None,
         });
         places
     }

@@ -9,10 +9,13 @@
 
 mod declarations;
 mod flow;
+mod lines;
 
 use crate::code::{CodeError, Inst, br_table_offset, instructions};
 use crate::isa::{Class, Op, Operand, TrapKind};
 use crate::program::{Clause, FuncType, GlobalType, HEADER_UNITS, MemoryType, Program, TableType, ValType};
+
+pub(crate) use lines::lines;
 
 /// Why a program may not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -77,6 +77,9 @@ pub struct RunArgs {
     /// Calls that may be open at once in a thread; one more is a stack overflow.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub max_call_depth: u32,
+    /// Refuse the module if it can recurse, and show how.
+    #[arg(long)]
+    pub deny_recursion: bool,
     /// End the run after this time: 500ms, 2s, 1m 30s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub timeout: Option<Duration>,
@@ -149,6 +152,9 @@ pub struct TranslateArgs {
     /// Leave all calls as they are.
     #[arg(long)]
     pub no_inline: bool,
+    /// Refuse the module if it can recurse, and show how.
+    #[arg(long)]
+    pub deny_recursion: bool,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
@@ -165,6 +171,9 @@ pub enum Emit {
 pub struct InspectArgs {
     /// WebAssembly module (.wasm or .wat).
     pub module: PathBuf,
+    /// Fail if the module can recurse, and show how.
+    #[arg(long)]
+    pub deny_recursion: bool,
 }
 
 #[derive(Args)]

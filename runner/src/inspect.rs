@@ -1,20 +1,17 @@
 //! `gpu-run inspect`.
 
+mod calls;
+
 use std::fmt::Write;
 use std::process::ExitCode;
 
 use gpu_run_bytecode::Op;
-use gpu_run_translator::callgraph::CallGraph;
 use gpu_run_translator::rewrite::{RewriteOptions, Status, rewrite};
-use gpu_run_translator::{Error, GPU_MODULE, Module, shared_std};
-use wasmparser::ExternalKind;
+use gpu_run_translator::{Error, GPU_MODULE, Module, check_recursion, shared_std};
 
 use crate::cli::InspectArgs;
 use crate::report::{self, Outcome};
 use crate::translate;
-
-/// Recursive functions that are listed by name, at most, per component.
-const NAMED: usize = 8;
 
 /// Prints what a module holds.
 pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
@@ -23,7 +20,7 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
     let module = Module::parse(&bytes).map_err(|error| report::translation(&args.module, &Error::from(error)))?;
     let mut text = String::new();
     declarations(&mut text, &module);
-    calls(&mut text, &module);
+    calls::show(&mut text, &bytes, &module);
     let options = RewriteOptions {
         refuse_folded: false,
         ..RewriteOptions::default()
@@ -63,6 +60,9 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
         _ = writeln!(text, "\nwill not run: {error}");
     }
     translate::write_stdout(text.as_bytes())?;
+    if args.deny_recursion {
+        check_recursion(&rewritten).map_err(|error| report::recursion(&args.module, &error))?;
+    }
     Ok(ExitCode::SUCCESS)
 }
 
@@ -114,48 +114,5 @@ fn declarations(out: &mut String, module: &Module<'_>) {
         );
         let shared = if memory.shared { ", shared" } else { "" };
         _ = writeln!(out, "  {} pages of 64 KiB at the start, {most}{shared}", memory.initial);
-    }
-}
-
-fn calls(out: &mut String, module: &Module<'_>) {
-    let graph = CallGraph::new(module);
-    let edges: usize = (0..module.func_count())
-        .map(|func| graph.direct_callees(func).count())
-        .sum();
-    let indirect = (0..module.func_count())
-        .filter(|func| graph.calls_indirectly(*func))
-        .count();
-    _ = writeln!(
-        out,
-        "\ncall graph: {edges} direct edges; {indirect} functions call through tables"
-    );
-    let recursive = graph.recursive_components();
-    _ = writeln!(
-        out,
-        "recursion: {}",
-        if recursive.is_empty() {
-            "none".to_owned()
-        } else {
-            format!("{} components", recursive.len())
-        }
-    );
-    for component in &recursive {
-        let names: Vec<_> = component
-            .iter()
-            .take(NAMED)
-            .map(|func| module.func_display_name(*func))
-            .collect();
-        let more = if component.len() > NAMED {
-            format!(" and {} more", component.len() - NAMED)
-        } else {
-            String::new()
-        };
-        _ = writeln!(out, "  {}{more}", names.join(", "));
-    }
-    for export in module.exports.iter().filter(|export| export.kind == ExternalKind::Func) {
-        let depth = graph
-            .max_depth(export.index)
-            .map_or_else(|| "unbounded".to_owned(), |depth| depth.to_string());
-        _ = writeln!(out, "depth of calls from `{}`: {depth}", export.name);
     }
 }

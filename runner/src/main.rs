@@ -5,6 +5,7 @@ mod cli;
 mod devices;
 mod entry;
 mod inspect;
+mod lines;
 mod report;
 mod run;
 mod translate;

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
-use gpu_run_translator::{Error, LowerErrorKind};
-use gpu_run_vm::{DeviceError, Fault, StoreError};
+use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
+use gpu_run_vm::{Backtrace, DeviceError, Fault, StoreError};
 
 /// Exit codes.
 pub mod code {
@@ -103,6 +103,7 @@ pub fn translation(path: &Path, error: &Error) -> Report {
     match error {
         Error::Parse(_) => report.at(place(path, None, None)),
         Error::Rewrite(_) => report.at(place(path, None, None)),
+        Error::Recursion(error) => recursion(path, error),
         Error::Lower(lower) => {
             let report = report.at(place(path, lower.offset.map(u64::from), lower.function.as_deref()));
             match lower.kind {
@@ -113,6 +114,16 @@ pub fn translation(path: &Path, error: &Error) -> Report {
             }
         }
         _ => report.at(place(path, None, None)),
+    }
+}
+
+/// The report of a recursion that is denied.
+pub fn recursion(path: &Path, error: &RecursionError) -> Report {
+    let report = Report::new(format!("{error}, which --deny-recursion forbids")).at(place(path, None, None));
+    if error.indirect {
+        report.help("an indirect call counts as a call of every function of its type whose address is taken")
+    } else {
+        report
     }
 }
 
@@ -155,16 +166,34 @@ pub fn trap(fault: &Fault) -> Report {
         _ = write!(message, " (thread {})", fault.thread);
     }
     let mut report = Report::new(message).code(code::TRAP);
-    const SHOWN: usize = 24;
-    for (i, place) in fault.backtrace.iter().take(SHOWN).enumerate() {
-        let offset = place
-            .offset
-            .map_or_else(String::new, |offset| format!(" (wasm offset {offset:#x})"));
-        report.places.push(format!("{i}: {}{offset}", place.function));
-    }
-    let more = fault.backtrace.len().saturating_sub(SHOWN) as u32 + fault.omitted;
-    if more > 0 {
-        report.places.push(format!("and {more} more calls"));
-    }
+    report.places = calls(&fault.backtrace);
     report
+}
+
+/// The report of a panic, whose message the program has written.
+pub fn panic(thread: u32, backtrace: &Backtrace) -> Report {
+    let mut report = Report::new(format!("panic in thread {thread}")).code(code::PANIC);
+    report.places = calls(backtrace);
+    report
+}
+
+/// A line for each call.
+fn calls(backtrace: &Backtrace) -> Vec<String> {
+    const SHOWN: usize = 24;
+    let mut lines = Vec::new();
+    for (i, place) in backtrace.places.iter().take(SHOWN).enumerate() {
+        let mut text = format!("{i}: {}", place.function);
+        if let Some(line) = &place.line {
+            _ = write!(text, " at {line}");
+        }
+        if let Some(offset) = place.offset {
+            _ = write!(text, " (wasm offset {offset:#x})");
+        }
+        lines.push(text);
+    }
+    let more = backtrace.places.len().saturating_sub(SHOWN) as u32 + backtrace.omitted;
+    if more > 0 {
+        lines.push(format!("and {more} more calls"));
+    }
+    lines
 }

@@ -8,11 +8,12 @@ use std::time::Instant;
 
 use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
-use gpu_run_vm::{End, Limits, Outcome as RunOutcome, RunOptions, Sink, Store, StoreError, Stream, Value};
+use gpu_run_vm::{End, Limits, RunOptions, Sink, Store, StoreError, Stream, Value};
 use serde_json::json;
 
 use crate::cli::{RunArgs, StatsFormat};
 use crate::entry::{self, Entry, Show};
+use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
 use crate::{devices, translate};
 
@@ -53,7 +54,7 @@ impl Terminal {
 /// Runs a module.
 pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let begin = Instant::now();
-    let translation = translate::load(&args.module, &Options::full())?;
+    let translate::Loaded { translation, module } = translate::load(&args.module, &options(args))?;
     let loaded = begin.elapsed();
     notes(args, &translation);
     let entry = entry::find(&translation.program, args)?;
@@ -82,9 +83,17 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         broken_pipe: false,
     };
     let program = Arc::new(translation.program);
+    let lines = LineSource {
+        module,
+        program: program.clone(),
+    };
     let instance = match store.instantiate(program, |_, _| None, &options, &mut terminal) {
         Ok(instance) => instance,
-        Err(StoreError::Ended(end)) => return show_early_end(args, &end, &terminal),
+        Err(StoreError::Ended(end)) => return show_early_end(args, *end, &terminal, &lines),
+        Err(StoreError::Trap(mut fault)) => {
+            lines.add_to(&mut fault.backtrace);
+            return Err(report::trap(&fault));
+        }
         Err(error) => return Err(report::store(&args.module, &error)),
     };
     let ready = begin.elapsed();
@@ -97,7 +106,10 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
         .map_err(|error| report::store(&args.module, &error))?;
-    let code = show_end(args, &entry, &outcome, &terminal)?;
+    let code = match outcome.end {
+        End::Returned => show_results(&entry, &outcome.results, args.threads)?,
+        end => show_early_end(args, end, &terminal, &lines)?,
+    };
     if let Some(format) = args.stats {
         let heap = store.heap_counts(instance).map_err(|error| report::device(&error))?;
         let t = translation.times;
@@ -117,6 +129,14 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         print_stats(format, &stats);
     }
     Ok(code)
+}
+
+/// How a run translates.
+fn options(args: &RunArgs) -> Options {
+    Options {
+        deny_recursion: args.deny_recursion,
+        ..Options::full()
+    }
 }
 
 /// Warns of parts of std that the kernel reaches and that are not made for several threads.
@@ -190,22 +210,21 @@ fn notes(args: &RunArgs, translation: &Translation) {
     }
 }
 
-/// Shows how the run ended and gives the exit code.
-fn show_end(args: &RunArgs, entry: &Entry, outcome: &RunOutcome, terminal: &Terminal) -> Outcome<ExitCode> {
-    match &outcome.end {
-        End::Returned => show_results(entry, outcome, args.threads),
-        end => show_early_end(args, end, terminal),
-    }
-}
-
 /// Shows why a run ended before its threads returned, and gives the exit code.
-fn show_early_end(args: &RunArgs, end: &End, terminal: &Terminal) -> Outcome<ExitCode> {
+fn show_early_end(args: &RunArgs, end: End, terminal: &Terminal, lines: &LineSource) -> Outcome<ExitCode> {
     match end {
         End::Returned => Ok(ExitCode::SUCCESS),
-        End::Exited(code) => Ok(ExitCode::from(*code as u8)),
-        End::Panicked(_) => Ok(ExitCode::from(code::PANIC)),
-        End::Trapped(fault) => {
-            let report = report::trap(fault);
+        End::Exited(code) => Ok(ExitCode::from(code as u8)),
+        End::Panicked { thread, mut backtrace } => {
+            if wants_backtrace() {
+                lines.add_to(&mut backtrace);
+                report::panic(thread, &backtrace).print();
+            }
+            Ok(ExitCode::from(code::PANIC))
+        }
+        End::Trapped(mut fault) => {
+            lines.add_to(&mut fault.backtrace);
+            let report = report::trap(&fault);
             report.print();
             Ok(ExitCode::from(report.code))
         }
@@ -227,8 +246,13 @@ fn show_early_end(args: &RunArgs, end: &End, terminal: &Terminal) -> Outcome<Exi
     }
 }
 
-fn show_results(entry: &Entry, outcome: &RunOutcome, threads: u32) -> Outcome<ExitCode> {
-    let first = outcome.results.first().map(Vec::as_slice).unwrap_or_default();
+/// Whether a panic's backtrace is wanted: as of native programs, which std asks the same.
+fn wants_backtrace() -> bool {
+    std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0")
+}
+
+fn show_results(entry: &Entry, results: &[Vec<Value>], threads: u32) -> Outcome<ExitCode> {
+    let first = results.first().map(Vec::as_slice).unwrap_or_default();
     match entry.show {
         Show::ExitCode => {
             let code = match first {
@@ -244,11 +268,7 @@ fn show_results(entry: &Entry, outcome: &RunOutcome, threads: u32) -> Outcome<Ex
         Show::KernelResult if first.is_empty() => {}
         Show::KernelResult => {
             let values: Vec<_> = first.iter().map(|value| value.to_string()).collect();
-            let others = outcome
-                .results
-                .iter()
-                .filter(|result| result.as_slice() != first)
-                .count();
+            let others = results.iter().filter(|result| result.as_slice() != first).count();
             let note = if others > 0 {
                 format!(" (thread 0; {others} of {threads} threads returned something else)")
             } else {

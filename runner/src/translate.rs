@@ -37,27 +37,54 @@ pub fn wasm<'b>(path: &Path, bytes: &'b [u8]) -> Outcome<Cow<'b, [u8]>> {
     })
 }
 
+/// A loaded program.
+pub struct Loaded {
+    /// The program, and how it was made.
+    pub translation: Translation,
+    /// The module of which it was made just now.
+    pub module: Option<Vec<u8>>,
+}
+
 /// Loads a program from a file: a module is translated, a program decoded and verified.
-pub fn load(path: &Path, options: &Options) -> Outcome<Translation> {
+pub fn load(path: &Path, options: &Options) -> Outcome<Loaded> {
     let bytes = read(path)?;
     if bytes.starts_with(b"\0gbc") {
+        if options.deny_recursion {
+            return Err(
+                Report::new("--deny-recursion needs the module, but this is a translated program")
+                    .at(path.display().to_string())
+                    .help("give the option to `gpu-run translate`"),
+            );
+        }
         let place = || path.display().to_string();
         let program = decode(&bytes).map_err(|error| Report::new(error.to_string()).at(place()))?;
         verify(&program).map_err(|error| Report::new(format!("the program is not sound: {error}")).at(place()))?;
-        return Ok(Translation {
-            program,
-            rewrites: RewriteReport::default(),
-            inlines: InlineReport::default(),
-            times: Times::default(),
+        return Ok(Loaded {
+            translation: Translation {
+                program,
+                rewrites: RewriteReport::default(),
+                inlines: InlineReport::default(),
+                times: Times::default(),
+            },
+            module: None,
         });
     }
-    let bytes = wasm(path, &bytes)?;
-    gpu_run_translator::translate(&bytes, options).map_err(|error| report::translation(path, &error))
+    let binary = wasm(path, &bytes)?;
+    let translation =
+        gpu_run_translator::translate(&binary, options).map_err(|error| report::translation(path, &error))?;
+    // A module in text form has no lines to tell.
+    let module = matches!(binary, Cow::Borrowed(_)).then_some(bytes);
+    Ok(Loaded { translation, module })
 }
 
 /// Translates and writes.
 pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
-    let mut options = Options::full();
+    let mut options = Options {
+        // Emitted programs are all that is left of the module, so they take its lines along.
+        lines: true,
+        deny_recursion: args.deny_recursion,
+        ..Options::full()
+    };
     if args.no_rewrite {
         options.rewrite = None;
     }
@@ -73,8 +100,8 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
                 .map_err(|error| report::translation(&args.module, &error))?;
             passed.module.encode()
         }
-        Emit::Bytecode => encode(&load(&args.module, &options)?.program),
-        Emit::Disasm => disassemble(&load(&args.module, &options)?.program).into_bytes(),
+        Emit::Bytecode => encode(&load(&args.module, &options)?.translation.program),
+        Emit::Disasm => disassemble(&load(&args.module, &options)?.translation.program).into_bytes(),
     };
     match &args.output {
         Some(path) => {

@@ -129,7 +129,11 @@ impl<'a> Script<'a> {
         Ok(Script {
             args,
             store,
-            options: Options { rewrite: None, inline },
+            options: Options {
+                rewrite: None,
+                inline,
+                ..Options::default()
+            },
             modules: HashMap::new(),
             definitions: HashMap::new(),
             registered,

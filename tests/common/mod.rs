@@ -3,8 +3,13 @@
 use std::process::{Command, Output};
 
 /// The command under test: the one that was built, or `GPU_RUN_BIN`.
+///
+/// It shows no backtrace of a panic, whatever the tests' own environment says.
 pub fn gpu_run() -> Command {
-    Command::new(std::env::var_os("GPU_RUN_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_gpu-run").into()))
+    let program = std::env::var_os("GPU_RUN_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_gpu-run").into());
+    let mut command = Command::new(program);
+    command.env_remove("RUST_BACKTRACE");
+    command
 }
 
 /// Runs the command with arguments.

@@ -5,11 +5,15 @@
 //! one node for the type, so that the graph stays linear in the size of the module. Imported
 //! functions are leaves: what the host calls back is not known here.
 
+mod cycles;
+
 use std::collections::HashMap;
 
 use wasmparser::{ExternalKind, Operator};
 
 use crate::module::{ElementItems, Module};
+
+pub use cycles::{Cycle, CycleCall};
 
 /// The call graph of a module.
 #[derive(Clone, Debug)]
@@ -252,8 +256,15 @@ impl CallGraph {
     /// The most frames that can be open at once in a call of `root`, its own among them;
     /// `None` if it can reach a recursion. Imported functions have no frame.
     pub fn max_depth(&self, root: u32) -> Option<u32> {
+        let depth = self.max_sum(root, |_| 1)?;
+        Some(u32::try_from(depth).unwrap_or(u32::MAX))
+    }
+
+    /// The largest sum of `size` over the frames that can be open at once in a call of `root`, its
+    /// own among them; `None` if it can reach a recursion. Imported functions have no frame.
+    pub fn max_sum(&self, root: u32, size: impl Fn(u32) -> u64) -> Option<u64> {
         let reached = self.reachable_nodes([root]);
-        let mut depth = vec![0u32; reached.len()];
+        let mut sums = vec![0u64; reached.len()];
         for &node in &self.component_nodes {
             if !reached[node as usize] {
                 continue;
@@ -261,11 +272,12 @@ impl CallGraph {
             if node < self.funcs && self.is_recursive(node) {
                 return None;
             }
-            let callees = self.node_edges(node).iter().map(|&t| depth[t as usize]);
-            let own = u32::from(node >= self.imported && node < self.funcs);
-            depth[node as usize] = callees.max().unwrap_or(0) + own;
+            let callees = self.node_edges(node).iter().map(|&t| sums[t as usize]);
+            let has_frame = node >= self.imported && node < self.funcs;
+            let own = if has_frame { size(node) } else { 0 };
+            sums[node as usize] = callees.max().unwrap_or(0) + own;
         }
-        Some(depth[root as usize])
+        Some(sums[root as usize])
     }
 }
 

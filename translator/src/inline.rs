@@ -10,6 +10,18 @@
 //! - with a call inside a loop, either may cost
 //!   [`loop_factor`](InlineOptions::loop_factor) times as much.
 //!
+//! How much code may come of it:
+//!
+//! - The module's reachable instructions grow by at most
+//!   [`growth_percent`](InlineOptions::growth_percent) of what they were, and
+//!   [`growth_base`](InlineOptions::growth_base) besides. Each inlined call is charged before it is
+//!   made; when nothing is left, calls stay calls. A copied body is charged in full, with the
+//!   setting of its parameters and of locals that must be zero; of one that moves only the latter
+//!   two are new.
+//! - A caller grows to at most [`caller_limit`](InlineOptions::caller_limit) instructions and, for
+//!   each value type, [`caller_locals`](InlineOptions::caller_locals) locals. Leaves of cost at most
+//!   [`tiny_cost`](InlineOptions::tiny_cost) are inlined beyond that, within the module's limit.
+//!
 //! The cost of a function is the number of its instructions, without those that cost nothing after
 //! lowering (local access, constants, `block`, `loop`, `end`, `nop`, `drop`).
 //!
@@ -40,11 +52,12 @@ pub struct InlineOptions {
     pub caller_limit: u32,
     /// Cost up to which inlining is never a growth worth speaking of.
     pub tiny_cost: u32,
-    /// Locals that a caller may grow to: they are its frame.
+    /// Locals that a caller may grow to, counting those that are added of one type: they are its
+    /// frame.
     pub caller_locals: u32,
     /// How many percent of its size the module may grow by, ...
     pub growth_percent: u32,
-    /// ... and this many instructions besides. Functions that move are no growth.
+    /// ... and this many instructions besides.
     pub growth_base: u32,
 }
 
@@ -60,6 +73,13 @@ impl Default for InlineOptions {
             growth_percent: 50,
             growth_base: 4_000,
         }
+    }
+}
+
+impl InlineOptions {
+    /// Instructions by which a module of `instrs` reachable ones may grow.
+    pub fn growth_limit(&self, instrs: u64) -> u64 {
+        instrs * u64::from(self.growth_percent) / 100 + u64::from(self.growth_base)
     }
 }
 
@@ -93,7 +113,7 @@ pub fn inline(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
             *facts = Some(read);
         }
     }
-    let mut budget = report.instrs_before * u64::from(options.growth_percent) / 100 + u64::from(options.growth_base);
+    let mut budget = options.growth_limit(report.instrs_before);
     let movable = movable(module, &graph);
     let order: Vec<u32> = graph
         .bottom_up()
@@ -176,7 +196,7 @@ fn choose(module: &Module<'_>, chooser: &mut Chooser<'_>) -> Vec<(usize, u32)> {
             Operator::End | Operator::Delegate { .. } => {
                 loops.pop();
             }
-            Operator::Call { function_index } if chooser.accepts(function_index, loops.contains(&true)) => {
+            Operator::Call { function_index } if chooser.accepts(module, function_index, loops.contains(&true)) => {
                 chosen.push((at, function_index));
             }
             _ => {}
@@ -186,8 +206,8 @@ fn choose(module: &Module<'_>, chooser: &mut Chooser<'_>) -> Vec<(usize, u32)> {
 }
 
 impl Chooser<'_> {
-    fn accepts(&mut self, callee: u32, in_loop: bool) -> bool {
-        let Some(facts) = &self.facts[callee as usize] else {
+    fn accepts(&mut self, module: &Module<'_>, callee: u32, in_loop: bool) -> bool {
+        let (Some(facts), Some(func)) = (&self.facts[callee as usize], module.defined(callee)) else {
             return false;
         };
         if facts.tail_calls || self.graph.is_recursive(callee) || self.graph.same_component(self.caller, callee) {
@@ -200,13 +220,18 @@ impl Chooser<'_> {
         let wanted = tiny
             || (facts.leaf && facts.cost <= options.leaf_cost * factor)
             || (moves && facts.cost <= options.single_call_cost * factor);
-        // Parameters are popped and the body is wrapped.
-        let added = facts.instrs + facts.params + 2;
+        if !wanted {
+            return false;
+        }
+        // Parameters are popped, locals get their zero, and the body is wrapped.
+        let zeroed = facts.reads_zero(func).iter().filter(|zero| **zero).count() as u32;
+        let set = facts.params + 2 * zeroed;
+        let added = facts.instrs + set + 2;
         let fits = tiny
             || (self.instrs + added <= options.caller_limit
                 && self.locals.max(facts.locals) + facts.locals <= options.caller_locals);
-        let growth = if moves { 0 } else { u64::from(added) };
-        if !wanted || !fits || growth > *self.budget {
+        let growth = u64::from(if moves { set } else { added });
+        if !fits || growth > *self.budget {
             return false;
         }
         *self.budget -= growth;

@@ -9,6 +9,7 @@
 //! at any stage. [`callgraph`] finds recursion.
 
 pub mod callgraph;
+mod dwarf;
 pub mod inline;
 mod legacy;
 mod lower;
@@ -17,8 +18,11 @@ pub mod rewrite;
 mod shared_std;
 mod translate;
 
+pub use dwarf::Dwarf;
 pub use legacy::{BrTables, replace_legacy_exceptions};
 pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, gpu_signature, lower};
 pub use module::{Module, ParseError};
 pub use shared_std::shared_std;
-pub use translate::{Error, Options, Passed, Times, Translation, run_passes, translate};
+pub use translate::{
+    Error, Options, Passed, RecursionError, Times, Translation, check_recursion, run_passes, translate,
+};

@@ -2,8 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use gpu_run_bytecode::{Program, VerifyError, verify};
+use gpu_run_bytecode::{Lines, Program, VerifyError, verify};
 
+use crate::callgraph::CallGraph;
+use crate::dwarf::Dwarf;
 use crate::inline::{InlineOptions, InlineReport, inline, remove_dead};
 use crate::legacy::{BrTables, replace_legacy_exceptions};
 use crate::lower::{LowerError, lower};
@@ -17,14 +19,21 @@ pub struct Options {
     pub rewrite: Option<RewriteOptions>,
     /// How calls are inlined; `None` leaves them.
     pub inline: Option<InlineOptions>,
+    /// Whether the program gets the lines of the module's DWARF. Without them [`Dwarf`] can still
+    /// tell the lines of a fault, from the file's bytes.
+    pub lines: bool,
+    /// Whether recursion that the exports or the start function can reach is an error.
+    pub deny_recursion: bool,
 }
 
 impl Options {
-    /// Everything on, with defaults.
+    /// All passes, with defaults.
     pub fn full() -> Options {
         Options {
             rewrite: Some(RewriteOptions::default()),
             inline: Some(InlineOptions::default()),
+            lines: false,
+            deny_recursion: false,
         }
     }
 }
@@ -40,6 +49,8 @@ pub struct Times {
     pub inline: Duration,
     /// Lowering to bytecode.
     pub lower: Duration,
+    /// Reading lines of DWARF, if the program is to have them.
+    pub lines: Duration,
     /// Verifying the bytecode.
     pub verify: Duration,
 }
@@ -47,7 +58,7 @@ pub struct Times {
 impl Times {
     /// The sum.
     pub fn total(&self) -> Duration {
-        self.parse + self.rewrite + self.inline + self.lower + self.verify
+        self.parse + self.rewrite + self.inline + self.lower + self.lines + self.verify
     }
 }
 
@@ -75,6 +86,28 @@ pub struct Translation {
     pub times: Times,
 }
 
+/// Recursion where none is allowed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("recursion: `{cycle}`")]
+pub struct RecursionError {
+    /// Calls by which a function may come back to itself: `a -> b -> a`.
+    pub cycle: String,
+    /// Whether one of the calls is indirect. Then all that is known is that the callee's address is
+    /// taken and its type fits.
+    pub indirect: bool,
+}
+
+/// Checks that neither an export nor the start function can reach a recursion.
+pub fn check_recursion(module: &Module<'_>) -> Result<(), RecursionError> {
+    match CallGraph::new(module).reachable_cycle(module) {
+        None => Ok(()),
+        Some(cycle) => Err(RecursionError {
+            cycle: cycle.display(module),
+            indirect: cycle.calls.iter().any(|call| call.indirect),
+        }),
+    }
+}
+
 /// Why a file is not translated.
 #[derive(Clone, Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -85,6 +118,9 @@ pub enum Error {
     /// It calls what cannot be replaced.
     #[error(transparent)]
     Rewrite(#[from] RewriteError),
+    /// It is recursive, and that is denied.
+    #[error(transparent)]
+    Recursion(#[from] RecursionError),
     /// It uses what this version does not run.
     #[error(transparent)]
     Lower(#[from] LowerError),
@@ -107,6 +143,10 @@ pub fn run_passes<'a>(bytes: &'a [u8], tables: &'a BrTables, options: &Options) 
         None => RewriteReport::default(),
     };
     times.rewrite = begin.elapsed();
+    if options.deny_recursion {
+        // After rewriting: what std would do is not what runs.
+        check_recursion(&module)?;
+    }
     let begin = Instant::now();
     let mut inlines = InlineReport::default();
     if let Some(options) = &options.inline {
@@ -132,8 +172,13 @@ pub fn translate(bytes: &[u8], options: &Options) -> Result<Translation, Error> 
         mut times,
     } = run_passes(bytes, &tables, options)?;
     let begin = Instant::now();
-    let program = lower(&module)?;
+    let mut program = lower(&module)?;
     times.lower = begin.elapsed();
+    let begin = Instant::now();
+    if let Some(dwarf) = options.lines.then(|| Dwarf::find(bytes)).flatten() {
+        program.lines = Lines::new(&dwarf.table(&program));
+    }
+    times.lines = begin.elapsed();
     let begin = Instant::now();
     verify(&program)?;
     times.verify = begin.elapsed();

@@ -1,5 +1,5 @@
 //! Runs the fixtures in another engine after each pass: what they print and how they end must not
-//! change, and must be what the same source does natively.
+//! change, and must be what the same source does natively. Inlining must keep to its rule.
 
 use std::path::{Path, PathBuf};
 
@@ -7,7 +7,7 @@ use gpu_run_translator::inline::{InlineOptions, inline, remove_dead};
 use gpu_run_translator::module::Module;
 use gpu_run_translator::rewrite::{RewriteError, RewriteOptions, Status, rewrite};
 use gpu_run_translator::{BrTables, replace_legacy_exceptions};
-use wasmi::{Caller, Engine, Error, Extern, Linker, Memory, Store};
+use wasmi::{Caller, Engine, Error, Extern, Linker, Memory, Store, Val, ValType};
 use wasmparser::{Validator, WasmFeatures};
 
 /// What a program did.
@@ -330,4 +330,123 @@ fn size() {
 #[test]
 fn debug() {
     check_profile("debug");
+}
+
+#[test]
+fn dwarf() {
+    check_profile("dwarf");
+}
+
+/// Every module of the fixtures, with its path.
+fn modules() -> Vec<(String, Vec<u8>)> {
+    let folders = std::fs::read_dir(fixtures().join("wasm")).expect("fixtures are checked in");
+    let files = folders.flat_map(|folder| std::fs::read_dir(folder.expect("readable").path()).expect("a folder"));
+    let mut paths: Vec<_> = files.map(|file| file.expect("readable").path()).collect();
+    paths.sort();
+    assert!(paths.len() > 90, "{} modules", paths.len());
+    let read = |path: PathBuf| (path.display().to_string(), std::fs::read(&path).expect("readable"));
+    paths.into_iter().map(read).collect()
+}
+
+/// After inlining a module is valid and within the limit of its growth, whatever that is.
+#[test]
+fn inlining_keeps_to_its_rule() {
+    for (path, bytes) in modules() {
+        for growth in [None, Some((0, 0)), Some((0, 100)), Some((5, 0))] {
+            let mut options = InlineOptions::default();
+            if let Some((percent, base)) = growth {
+                (options.growth_percent, options.growth_base) = (percent, base);
+            }
+            let mut module = Module::parse(&bytes).expect("a valid module");
+            let report = inline(&mut module, &options);
+            let limit = report.instrs_before + options.growth_limit(report.instrs_before);
+            assert!(report.instrs_after <= limit, "{path}, {growth:?}: {report:?}");
+            remove_dead(&mut module);
+            let code: usize = module.funcs.iter().map(|func| func.instrs().count()).sum();
+            assert_eq!(
+                code as u64, report.instrs_after,
+                "{path}: the report counts what is left"
+            );
+            wasmparser::Validator::new()
+                .validate_all(&module.encode())
+                .unwrap_or_else(|error| panic!("{path}, {growth:?}: {error}"));
+        }
+    }
+}
+
+/// Arguments that make sense for every function of the fixtures: small numbers.
+fn arguments(ty: &wasmi::FuncType, round: usize) -> Vec<Val> {
+    let number = |i: usize| [[3, 2, 5, 1], [0, 7, 1, 4], [9, 1, 2, 2]][round][i % 4];
+    let value = |(i, ty): (usize, &ValType)| match ty {
+        ValType::I32 => Val::I32(number(i)),
+        ValType::I64 => Val::I64(number(i).into()),
+        ValType::F32 => Val::F32((number(i) as f32).into()),
+        ValType::F64 => Val::F64(f64::from(number(i)).into()),
+        other => panic!("no argument of type {other:?}"),
+    };
+    ty.params().iter().enumerate().map(value).collect()
+}
+
+/// What each export of a module gives, in an instance of its own, and the memory afterwards.
+fn results(wasm: &[u8]) -> Vec<String> {
+    let mut config = wasmi::Config::default();
+    config.consume_fuel(true);
+    let engine = Engine::new(&config);
+    let module = wasmi::Module::new(&engine, wasm).expect("another engine takes the module");
+    let mut all = Vec::new();
+    let exports = module
+        .exports()
+        .filter_map(|export| Some((export.name(), export.ty().func()?.clone())));
+    for (name, ty) in exports {
+        for round in 0..3 {
+            let mut store = Store::new(&engine, Host::default());
+            // Some fixtures recurse or loop without end.
+            store.set_fuel(5_000_000).expect("fuel is on");
+            let instance = linker(&engine)
+                .instantiate_and_start(&mut store, &module)
+                .expect("it instantiates");
+            let func = instance.get_func(&store, name).expect("an export");
+            let mut values: Vec<Val> = ty.results().iter().map(|ty| Val::default_for_ty(*ty)).collect();
+            let result = match func.call(&mut store, &arguments(&ty, round), &mut values) {
+                Ok(()) => format!("{values:?}"),
+                // How far it got before the fuel was used up depends on the calls.
+                Err(error) => match error.as_trap_code() {
+                    Some(wasmi::TrapCode::OutOfFuel | wasmi::TrapCode::StackOverflow) => continue,
+                    code => format!("{code:?}"),
+                },
+            };
+            let memory = instance
+                .get_memory(&store, "memory")
+                .map(|memory| memory.data(&store).to_vec());
+            let memory = memory.map(|bytes| {
+                bytes
+                    .iter()
+                    .fold(0u64, |hash, byte| hash.rotate_left(5) ^ u64::from(*byte))
+            });
+            all.push(format!("{name} {round}: {result} {memory:?}"));
+        }
+    }
+    all
+}
+
+/// Modules that other tests do not run give the same before and after inlining.
+#[test]
+fn inlining_keeps_results() {
+    let mut compared = 0;
+    for (path, bytes) in modules() {
+        if !path.contains("/wat/") && !path.contains("/c/") {
+            continue;
+        }
+        let mut module = Module::parse(&bytes).expect("a valid module");
+        if !module.imports.is_empty() {
+            // They lean on the device's heap in ways that only the device answers.
+            continue;
+        }
+        inline(&mut module, &InlineOptions::default());
+        remove_dead(&mut module);
+        let (before, after) = (results(&bytes), results(&module.encode()));
+        assert_eq!(before, after, "{path}");
+        compared += before.len();
+    }
+    assert!(compared > 100, "{compared} results");
 }

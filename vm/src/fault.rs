@@ -1,6 +1,30 @@
 //! How a process ended before its time.
 
-use gpu_run_bytecode::{Place, TrapKind};
+use gpu_run_bytecode::{Place, SourceFrame, TrapKind};
+
+/// Calls that were open in a thread.
+#[derive(Clone, Debug, Default)]
+pub struct Backtrace {
+    /// Where they stood, innermost first; inlined calls are listed as calls.
+    pub places: Vec<Place>,
+    /// Frames that are left out at the end.
+    pub omitted: u32,
+}
+
+impl Backtrace {
+    /// Adds lines of the user's sources: `frames` tells those of an offset in the wasm file,
+    /// innermost first.
+    pub fn add_lines(&mut self, mut frames: impl FnMut(u32) -> Vec<SourceFrame>) {
+        let places = std::mem::take(&mut self.places);
+        self.places = places
+            .into_iter()
+            .flat_map(|place| {
+                let found = place.offset.map(&mut frames).unwrap_or_default();
+                place.with_lines(found)
+            })
+            .collect();
+    }
+}
 
 /// A trap with all that is known of it.
 #[derive(Clone, Debug)]
@@ -9,10 +33,8 @@ pub struct Fault {
     pub kind: TrapKind,
     /// The thread to which it happened.
     pub thread: u32,
-    /// Calls that were open, innermost first; inlined calls are listed as calls.
-    pub backtrace: Vec<Place>,
-    /// Frames that the backtrace leaves out at its end.
-    pub omitted: u32,
+    /// Where.
+    pub backtrace: Backtrace,
 }
 
 impl Fault {
@@ -21,8 +43,7 @@ impl Fault {
         Fault {
             kind,
             thread: 0,
-            backtrace: Vec::new(),
-            omitted: 0,
+            backtrace: Backtrace::default(),
         }
     }
 }

@@ -15,7 +15,7 @@ mod store;
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
 pub use device::{Device, DeviceError, DeviceResult, Pinned, Plan};
-pub use fault::Fault;
+pub use fault::{Backtrace, Fault};
 pub use store::{
     DEFAULT_MEMORY, End, Extern, InstanceId, Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value,
 };

@@ -58,3 +58,48 @@ fn long_chains_and_wide_tables_are_linear() {
     assert_eq!(g.recursive_components().len(), 1);
     assert_eq!(g.max_depth(0), None);
 }
+
+/// The first cycle that the exports reach, with its functions' names.
+fn cycle(wat: &str) -> Option<String> {
+    let bytes = wat::parse_str(wat).expect("test input");
+    let module = Module::parse(&bytes).expect("a valid module");
+    let cycle = CallGraph::new(&module).reachable_cycle(&module)?;
+    Some(cycle.display(&module))
+}
+
+#[test]
+fn cycles_are_told_by_name() {
+    let direct = r#"(module (func $a (export "a") call $b) (func $b call $c call $d)
+        (func $c call $d) (func $d call $b))"#;
+    assert_eq!(cycle(direct).as_deref(), Some("b -> d -> b"), "a shortest one");
+    let own = r#"(module (func $a (export "a") call $b) (func $b call $b))"#;
+    assert_eq!(cycle(own).as_deref(), Some("b -> b"));
+    let started = "(module (start $a) (func $a call $b) (func $b call $b))";
+    assert_eq!(cycle(started).as_deref(), Some("b -> b"));
+    let indirect = r#"(module (table 1 funcref) (elem (i32.const 0) $b)
+        (func $a (export "a") (call_indirect (i32.const 0))) (func $b (call $c)) (func $c (call $a)))"#;
+    assert_eq!(cycle(indirect).as_deref(), Some("a -> (indirect) b -> c -> a"));
+    let itself = r#"(module (table 1 funcref) (elem (i32.const 0) $a)
+        (func $a (export "a") (call_indirect (i32.const 0))))"#;
+    assert_eq!(cycle(itself).as_deref(), Some("a -> (indirect) a"));
+}
+
+#[test]
+fn recursion_that_nothing_reaches_is_none() {
+    assert_eq!(cycle(r#"(module (func $a (export "a")) (func $b call $b))"#), None);
+    // In a table, but no indirect call is there.
+    let tabled = r#"(module (table 1 funcref) (elem (i32.const 0) $b) (func $a (export "a")) (func $b call $b))"#;
+    assert_eq!(cycle(tabled), None);
+    // Calls whose types no function in the table has.
+    let typed = r#"(module (type $t (func (param i32))) (table 1 funcref) (elem (i32.const 0) $a)
+        (func $a (export "a") (call_indirect (type $t) (i32.const 1) (i32.const 0))))"#;
+    assert_eq!(cycle(typed), None);
+}
+
+#[test]
+fn the_largest_sum_is_of_a_path() {
+    let g = graph("(module (func call 1 call 2) (func) (func call 3) (func))");
+    let sizes = [1, 10, 3, 4];
+    assert_eq!(g.max_sum(0, |func| sizes[func as usize]), Some(11));
+    assert_eq!(g.max_depth(0), Some(3));
+}

@@ -1,5 +1,7 @@
 //! What inlining must know of a function before it copies it.
 
+use std::cell::OnceCell;
+
 use wasmparser::{Catch, Operator, TypeRef};
 
 use crate::module::{Func, Module};
@@ -20,6 +22,8 @@ pub(super) struct Facts {
     pub(super) leaf: bool,
     /// Whether it has tail calls.
     pub(super) tail_calls: bool,
+    /// See [`Facts::reads_zero`].
+    reads_zero: OnceCell<Vec<bool>>,
 }
 
 impl Facts {
@@ -34,6 +38,7 @@ impl Facts {
             locals: params + declared,
             leaf: true,
             tail_calls: false,
+            reads_zero: OnceCell::new(),
         };
         for instr in func.instrs() {
             facts.instrs += 1;
@@ -51,6 +56,13 @@ impl Facts {
             }
         }
         facts
+    }
+
+    /// The locals of `func`, whose facts these are, that a copy of its body may have to set to zero
+    /// first: see [`reads_zero`]. Found out once, and only for what is to be inlined.
+    pub(super) fn reads_zero(&self, func: &Func<'_>) -> &[bool] {
+        self.reads_zero
+            .get_or_init(|| reads_zero(func, self.params, self.locals))
     }
 }
 
@@ -149,7 +161,7 @@ fn merge(into: &mut State, state: &State) {
 
 /// Locals of `func` that may be read before they are set, parameters aside: they count on being
 /// zero. Loops need one round only, since what is set at their head can only become more.
-pub(super) fn reads_zero(func: &Func<'_>, params: u32, locals: u32) -> Vec<bool> {
+fn reads_zero(func: &Func<'_>, params: u32, locals: u32) -> Vec<bool> {
     let mut state: State = Some((0..locals).map(|local| local < params).collect());
     let mut needed = vec![false; locals as usize];
     let mut frames: Vec<Frame> = Vec::new();

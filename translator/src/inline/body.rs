@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use wasmparser::{BlockType, Operator, ValType};
 
-use super::analysis::{Facts, leaves_early, reads_zero};
+use super::analysis::{Facts, leaves_early};
 use super::empty;
 use crate::module::{Body, InlineSite, Instr, Module, Origin};
 
@@ -103,7 +103,7 @@ impl<'m, 'a> Inliner<'m, 'a> {
             );
         }
         let in_loop = self.loops.contains(&true);
-        let zero = reads_zero(&func, params, count);
+        let zero = facts.reads_zero(&func);
         for local in params as usize..count as usize {
             // A local of its own is zero the first time.
             if zero[local] && (in_loop || !fresh[local]) {

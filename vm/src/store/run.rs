@@ -9,7 +9,7 @@ use gpu_run_bytecode::{FuncType, TrapKind};
 
 use super::{Limits, Store, StoreError, Value};
 use crate::device::{Device, DeviceResult, Pinned, Plan};
-use crate::fault::Fault;
+use crate::fault::{Backtrace, Fault};
 use crate::layout::{self, Control, Launch, Ptr, Record, Ring, Thread};
 
 /// A stream that the guest writes to.
@@ -68,8 +68,13 @@ pub enum End {
     Trapped(Box<Fault>),
     /// A thread ended the process with this exit code.
     Exited(i32),
-    /// A Rust panic was reported by this thread, and ended the process.
-    Panicked(u32),
+    /// A Rust panic was reported, and ended the process.
+    Panicked {
+        /// The thread that panicked.
+        thread: u32,
+        /// Where.
+        backtrace: Backtrace,
+    },
     /// The time was over.
     TimedOut,
     /// The run was interrupted.
@@ -398,27 +403,28 @@ impl Store {
         let end = unsafe { self.run.control.host.cast::<Control>().read() }.end;
         Ok(match end.kind {
             layout::END_EXIT => End::Exited(end.value as i32),
-            layout::END_PANIC => End::Panicked(end.thread),
-            layout::END_TRAP => End::Trapped(Box::new(self.fault(&end))),
+            layout::END_PANIC => End::Panicked {
+                thread: end.thread,
+                backtrace: self.backtrace(&end),
+            },
+            layout::END_TRAP => End::Trapped(Box::new(Fault {
+                kind: TrapKind::from_number(end.value as u16).unwrap_or(TrapKind::BadOpcode),
+                thread: end.thread,
+                backtrace: self.backtrace(&end),
+            })),
             _ => stopped.unwrap_or(End::Returned),
         })
     }
 
-    fn fault(&self, end: &layout::End) -> Fault {
-        let kind = TrapKind::from_number(end.value as u16).unwrap_or(TrapKind::BadOpcode);
+    fn backtrace(&self, end: &layout::End) -> Backtrace {
         let frames = (end.frames as usize).min(layout::BACKTRACE);
-        let mut backtrace = self.places(end.pc);
+        let mut places = self.places(end.pc);
         for pc in &end.backtrace[..frames] {
             // A return address lies behind its call.
-            backtrace.extend(self.places(pc - 1));
+            places.extend(self.places(pc - 1));
         }
         let omitted = end.depth.saturating_sub(frames as u32 + 1);
-        Fault {
-            kind,
-            thread: end.thread,
-            backtrace,
-            omitted,
-        }
+        Backtrace { places, omitted }
     }
 
     /// Places in the user's module of a word of the store's code.

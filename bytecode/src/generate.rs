@@ -69,7 +69,8 @@ fn is_64(info: &OpInfo) -> bool {
 
 fn write_back(info: &OpInfo, value: &str) -> String {
     match info.operands[0] {
-        Operand::Def(ty) if ty.units() == 4 => format!("set128(slot(w, 1), {value});"),
+        // Written where all its page's cases meet.
+        Operand::Def(Ty::V128) => format!("result = {value};"),
         Operand::Def(ty) if ty.units() == 2 => format!("set64(slot(w, 1), {value});"),
         _ => format!("set32(slot(w, 1), {value});"),
     }
@@ -138,10 +139,10 @@ fn cases(page: std::ops::Range<u16>, file: &str) -> String {
             Class::LoadFar(mem) => format!("LOAD_FAR({}, {})", mem_type(mem), width(info.operands[0])),
             Class::StoreFar(mem) => format!("STORE_FAR({}, {})", mem_type(mem), width(info.operands[1])),
         };
-        let step = if info.class == Class::Branch {
-            String::new()
-        } else {
-            format!(" STEP({})", info.words())
+        let step = match info.operands.first() {
+            _ if info.class == Class::Branch => String::new(),
+            Some(Operand::Def(Ty::V128)) => format!(" WRITE({})", info.words()),
+            _ => format!(" STEP({})", info.words()),
         };
         _ = writeln!(out, "CASE({name}) {{ {body}{step} }}");
     }
@@ -211,6 +212,7 @@ fn operand_name(operand: Operand) -> String {
         Operand::Rel16 => "branch16".into(),
         Operand::Rel32 => "branch32".into(),
         Operand::Callee => "call32".into(),
+        Operand::Lane(lanes) => format!("lane of {lanes}"),
         Operand::TableLen => "count, then offsets".into(),
         Operand::DefRange => "→range".into(),
         Operand::SrcRange => "range".into(),

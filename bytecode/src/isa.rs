@@ -130,6 +130,8 @@ pub enum Operand {
     ElemSegment,
     /// Number of a [`crate::TrapKind`].
     Trap,
+    /// Index of a lane, below this number of lanes.
+    Lane(u8),
     /// Not used, 0.
     Zero,
 }
@@ -235,6 +237,7 @@ mod spell {
         FRAME = Frame; HEADER = Header; NONE = Zero; TRAP = Trap;
         MEMORY = Memory; TABLE = Table; GLOBAL = Global; FUNC = Func; TYPE = Type; TAG = Tag;
         DATA = DataSegment; ELEM = ElemSegment;
+        LANE16 = Lane(16); LANE8 = Lane(8); LANE4 = Lane(4); LANE2 = Lane(2);
     }
 }
 
@@ -626,6 +629,241 @@ table! {
     0x204 GlobalSet128 "global_set128" [V128, GLOBAL] Control "global b = a";
     0x205 V128Load "v128.load" [DV128, ADDR, MEMORY, FAR] Access "a = 128-bit value at b + d in memory c";
     0x206 V128Store "v128.store" [ADDR, V128, MEMORY, FAR] Access "128-bit value at a + d in memory c = b";
+
+    // SIMD: other loads and stores
+    0x207 V128Load8x8S "v128.load8x8_s" [DV128, ADDR, MEMORY, FAR] Access "a = 8 values of 8 bits at b + d in memory c, sign extended to lanes of 16 bits";
+    0x208 V128Load8x8U "v128.load8x8_u" [DV128, ADDR, MEMORY, FAR] Access "a = 8 values of 8 bits at b + d in memory c, zero extended to lanes of 16 bits";
+    0x209 V128Load16x4S "v128.load16x4_s" [DV128, ADDR, MEMORY, FAR] Access "a = 4 values of 16 bits at b + d in memory c, sign extended to lanes of 32 bits";
+    0x20a V128Load16x4U "v128.load16x4_u" [DV128, ADDR, MEMORY, FAR] Access "a = 4 values of 16 bits at b + d in memory c, zero extended to lanes of 32 bits";
+    0x20b V128Load32x2S "v128.load32x2_s" [DV128, ADDR, MEMORY, FAR] Access "a = 2 values of 32 bits at b + d in memory c, sign extended to lanes of 64 bits";
+    0x20c V128Load32x2U "v128.load32x2_u" [DV128, ADDR, MEMORY, FAR] Access "a = 2 values of 32 bits at b + d in memory c, zero extended to lanes of 64 bits";
+    0x20d V128Load8Splat "v128.load8_splat" [DV128, ADDR, MEMORY, FAR] Access "every lane of a = 8-bit value at b + d in memory c";
+    0x20e V128Load16Splat "v128.load16_splat" [DV128, ADDR, MEMORY, FAR] Access "every lane of a = 16-bit value at b + d in memory c";
+    0x20f V128Load32Splat "v128.load32_splat" [DV128, ADDR, MEMORY, FAR] Access "every lane of a = 32-bit value at b + d in memory c";
+    0x210 V128Load64Splat "v128.load64_splat" [DV128, ADDR, MEMORY, FAR] Access "every lane of a = 64-bit value at b + d in memory c";
+    0x211 V128Load32Zero "v128.load32_zero" [DV128, ADDR, MEMORY, FAR] Access "lane 0 of a = 32-bit value at b + d in memory c, the others are 0";
+    0x212 V128Load64Zero "v128.load64_zero" [DV128, ADDR, MEMORY, FAR] Access "lane 0 of a = 64-bit value at b + d in memory c, the others are 0";
+    0x213 V128Load8Lane "v128.load8_lane" [DV128, ADDR, V128, FAR, MEMORY, LANE16] Access "a = c with lane f = 8-bit value at b + d in memory e";
+    0x214 V128Load16Lane "v128.load16_lane" [DV128, ADDR, V128, FAR, MEMORY, LANE8] Access "a = c with lane f = 16-bit value at b + d in memory e";
+    0x215 V128Load32Lane "v128.load32_lane" [DV128, ADDR, V128, FAR, MEMORY, LANE4] Access "a = c with lane f = 32-bit value at b + d in memory e";
+    0x216 V128Load64Lane "v128.load64_lane" [DV128, ADDR, V128, FAR, MEMORY, LANE2] Access "a = c with lane f = 64-bit value at b + d in memory e";
+    0x217 V128Store8Lane "v128.store8_lane" [ADDR, V128, MEMORY, FAR, LANE16] Access "8-bit value at a + d in memory c = lane e of b";
+    0x218 V128Store16Lane "v128.store16_lane" [ADDR, V128, MEMORY, FAR, LANE8] Access "16-bit value at a + d in memory c = lane e of b";
+    0x219 V128Store32Lane "v128.store32_lane" [ADDR, V128, MEMORY, FAR, LANE4] Access "32-bit value at a + d in memory c = lane e of b";
+    0x21a V128Store64Lane "v128.store64_lane" [ADDR, V128, MEMORY, FAR, LANE2] Access "64-bit value at a + d in memory c = lane e of b";
+
+    // SIMD: lanes. Floats travel as bits, so `f32x4` and `f64x2` share these opcodes with integers
+    0x21b I8x16Shuffle "i8x16.shuffle" [DV128, V128, V128, X64, X64] Control "a = for each byte of e:d, that byte of c:b";
+    0x21c I8x16Swizzle "i8x16.swizzle" [DV128, V128, V128] Pure "a = for each byte of c, that byte of b, or 0 from 16 on; also relaxed_swizzle";
+    0x21d I8x16Splat "i8x16.splat" [DV128, I32] Pure "every lane of a = b";
+    0x21e I16x8Splat "i16x8.splat" [DV128, I32] Pure "every lane of a = b";
+    0x21f I32x4Splat "i32x4.splat" [DV128, B32] Pure "every lane of a = b";
+    0x220 I64x2Splat "i64x2.splat" [DV128, B64] Pure "every lane of a = b";
+    0x221 I8x16ExtractLaneS "i8x16.extract_lane_s" [DI32, V128, LANE16] Pure "a = lane c of b, sign extended";
+    0x222 I8x16ExtractLaneU "i8x16.extract_lane_u" [DI32, V128, LANE16] Pure "a = lane c of b, zero extended";
+    0x223 I16x8ExtractLaneS "i16x8.extract_lane_s" [DI32, V128, LANE8] Pure "a = lane c of b, sign extended";
+    0x224 I16x8ExtractLaneU "i16x8.extract_lane_u" [DI32, V128, LANE8] Pure "a = lane c of b, zero extended";
+    0x225 I32x4ExtractLane "i32x4.extract_lane" [DB32, V128, LANE4] Pure "a = lane c of b";
+    0x226 I64x2ExtractLane "i64x2.extract_lane" [DB64, V128, LANE2] Pure "a = lane c of b";
+    0x227 I8x16ReplaceLane "i8x16.replace_lane" [DV128, V128, I32, LANE16] Pure "a = b with lane d = c";
+    0x228 I16x8ReplaceLane "i16x8.replace_lane" [DV128, V128, I32, LANE8] Pure "a = b with lane d = c";
+    0x229 I32x4ReplaceLane "i32x4.replace_lane" [DV128, V128, B32, LANE4] Pure "a = b with lane d = c";
+    0x22a I64x2ReplaceLane "i64x2.replace_lane" [DV128, V128, B64, LANE2] Pure "a = b with lane d = c";
+
+    // SIMD: bits
+    0x22b V128Not "v128.not" [DV128, V128] Pure "a = ~b";
+    0x22c V128And "v128.and" [DV128, V128, V128] Pure "a = b & c";
+    0x22d V128AndNot "v128.andnot" [DV128, V128, V128] Pure "a = b & ~c";
+    0x22e V128Or "v128.or" [DV128, V128, V128] Pure "a = b | c";
+    0x22f V128Xor "v128.xor" [DV128, V128, V128] Pure "a = b ^ c";
+    0x230 V128Bitselect "v128.bitselect" [DV128, V128, V128, V128] Pure "a = bits of b where d has a 1, of c where it has a 0; also relaxed_laneselect";
+    0x231 V128AnyTrue "v128.any_true" [DI32, V128] Pure "a = b has a bit that is 1";
+
+    // SIMD: i8x16, lane by lane; shift counts are taken modulo 8, and true is a lane of ones
+    0x232 I8x16Eq "i8x16.eq" [DV128, V128, V128] Pure "a = b == c";
+    0x233 I8x16Ne "i8x16.ne" [DV128, V128, V128] Pure "a = b != c";
+    0x234 I8x16LtS "i8x16.lt_s" [DV128, V128, V128] Pure "a = b < c, signed";
+    0x235 I8x16LtU "i8x16.lt_u" [DV128, V128, V128] Pure "a = b < c, unsigned";
+    0x236 I8x16LeS "i8x16.le_s" [DV128, V128, V128] Pure "a = b <= c, signed";
+    0x237 I8x16LeU "i8x16.le_u" [DV128, V128, V128] Pure "a = b <= c, unsigned";
+    0x238 I8x16Abs "i8x16.abs" [DV128, V128] Pure "a = |b|, wrapping";
+    0x239 I8x16Neg "i8x16.neg" [DV128, V128] Pure "a = -b";
+    0x23a I8x16Popcnt "i8x16.popcnt" [DV128, V128] Pure "a = number of ones in b";
+    0x23b I8x16AllTrue "i8x16.all_true" [DI32, V128] Pure "a = no lane of b is 0";
+    0x23c I8x16Bitmask "i8x16.bitmask" [DI32, V128] Pure "a = the sign bits of b's lanes, lane 0 lowest";
+    0x23d I8x16Shl "i8x16.shl" [DV128, V128, I32] Pure "a = b << c";
+    0x23e I8x16ShrS "i8x16.shr_s" [DV128, V128, I32] Pure "a = b >> c, signed";
+    0x23f I8x16ShrU "i8x16.shr_u" [DV128, V128, I32] Pure "a = b >> c, unsigned";
+    0x240 I8x16Add "i8x16.add" [DV128, V128, V128] Pure "a = b + c";
+    0x241 I8x16AddSatS "i8x16.add_sat_s" [DV128, V128, V128] Pure "a = b + c, signed and saturated";
+    0x242 I8x16AddSatU "i8x16.add_sat_u" [DV128, V128, V128] Pure "a = b + c, unsigned and saturated";
+    0x243 I8x16Sub "i8x16.sub" [DV128, V128, V128] Pure "a = b - c";
+    0x244 I8x16SubSatS "i8x16.sub_sat_s" [DV128, V128, V128] Pure "a = b - c, signed and saturated";
+    0x245 I8x16SubSatU "i8x16.sub_sat_u" [DV128, V128, V128] Pure "a = b - c, unsigned and saturated";
+    0x246 I8x16MinS "i8x16.min_s" [DV128, V128, V128] Pure "a = the lesser of b and c, signed";
+    0x247 I8x16MinU "i8x16.min_u" [DV128, V128, V128] Pure "a = the lesser of b and c, unsigned";
+    0x248 I8x16MaxS "i8x16.max_s" [DV128, V128, V128] Pure "a = the greater of b and c, signed";
+    0x249 I8x16MaxU "i8x16.max_u" [DV128, V128, V128] Pure "a = the greater of b and c, unsigned";
+    0x24a I8x16AvgrU "i8x16.avgr_u" [DV128, V128, V128] Pure "a = (b + c + 1) / 2, unsigned";
+    0x24b I8x16NarrowI16x8S "i8x16.narrow_i16x8_s" [DV128, V128, V128] Pure "a = the signed lanes of b, then of c, saturated to 8 bits signed";
+    0x24c I8x16NarrowI16x8U "i8x16.narrow_i16x8_u" [DV128, V128, V128] Pure "a = the signed lanes of b, then of c, saturated to 8 bits unsigned";
+
+    // SIMD: i16x8, lane by lane; shift counts are taken modulo 16, and true is a lane of ones
+    0x24d I16x8Eq "i16x8.eq" [DV128, V128, V128] Pure "a = b == c";
+    0x24e I16x8Ne "i16x8.ne" [DV128, V128, V128] Pure "a = b != c";
+    0x24f I16x8LtS "i16x8.lt_s" [DV128, V128, V128] Pure "a = b < c, signed";
+    0x250 I16x8LtU "i16x8.lt_u" [DV128, V128, V128] Pure "a = b < c, unsigned";
+    0x251 I16x8LeS "i16x8.le_s" [DV128, V128, V128] Pure "a = b <= c, signed";
+    0x252 I16x8LeU "i16x8.le_u" [DV128, V128, V128] Pure "a = b <= c, unsigned";
+    0x253 I16x8Abs "i16x8.abs" [DV128, V128] Pure "a = |b|, wrapping";
+    0x254 I16x8Neg "i16x8.neg" [DV128, V128] Pure "a = -b";
+    0x255 I16x8AllTrue "i16x8.all_true" [DI32, V128] Pure "a = no lane of b is 0";
+    0x256 I16x8Bitmask "i16x8.bitmask" [DI32, V128] Pure "a = the sign bits of b's lanes, lane 0 lowest";
+    0x257 I16x8Shl "i16x8.shl" [DV128, V128, I32] Pure "a = b << c";
+    0x258 I16x8ShrS "i16x8.shr_s" [DV128, V128, I32] Pure "a = b >> c, signed";
+    0x259 I16x8ShrU "i16x8.shr_u" [DV128, V128, I32] Pure "a = b >> c, unsigned";
+    0x25a I16x8Add "i16x8.add" [DV128, V128, V128] Pure "a = b + c";
+    0x25b I16x8AddSatS "i16x8.add_sat_s" [DV128, V128, V128] Pure "a = b + c, signed and saturated";
+    0x25c I16x8AddSatU "i16x8.add_sat_u" [DV128, V128, V128] Pure "a = b + c, unsigned and saturated";
+    0x25d I16x8Sub "i16x8.sub" [DV128, V128, V128] Pure "a = b - c";
+    0x25e I16x8SubSatS "i16x8.sub_sat_s" [DV128, V128, V128] Pure "a = b - c, signed and saturated";
+    0x25f I16x8SubSatU "i16x8.sub_sat_u" [DV128, V128, V128] Pure "a = b - c, unsigned and saturated";
+    0x260 I16x8Mul "i16x8.mul" [DV128, V128, V128] Pure "a = b * c";
+    0x261 I16x8MinS "i16x8.min_s" [DV128, V128, V128] Pure "a = the lesser of b and c, signed";
+    0x262 I16x8MinU "i16x8.min_u" [DV128, V128, V128] Pure "a = the lesser of b and c, unsigned";
+    0x263 I16x8MaxS "i16x8.max_s" [DV128, V128, V128] Pure "a = the greater of b and c, signed";
+    0x264 I16x8MaxU "i16x8.max_u" [DV128, V128, V128] Pure "a = the greater of b and c, unsigned";
+    0x265 I16x8AvgrU "i16x8.avgr_u" [DV128, V128, V128] Pure "a = (b + c + 1) / 2, unsigned";
+    0x266 I16x8Q15MulrSatS "i16x8.q15mulr_sat_s" [DV128, V128, V128] Pure "a = (b * c + 2^14) >> 15, saturated: fractions of 15 bits; also relaxed_q15mulr_s";
+    0x267 I16x8NarrowI32x4S "i16x8.narrow_i32x4_s" [DV128, V128, V128] Pure "a = the signed lanes of b, then of c, saturated to 16 bits signed";
+    0x268 I16x8NarrowI32x4U "i16x8.narrow_i32x4_u" [DV128, V128, V128] Pure "a = the signed lanes of b, then of c, saturated to 16 bits unsigned";
+    0x269 I16x8ExtendLowI8x16S "i16x8.extend_low_i8x16_s" [DV128, V128] Pure "a = the lower half of b's lanes, sign extended";
+    0x26a I16x8ExtendLowI8x16U "i16x8.extend_low_i8x16_u" [DV128, V128] Pure "a = the lower half of b's lanes, zero extended";
+    0x26b I16x8ExtendHighI8x16S "i16x8.extend_high_i8x16_s" [DV128, V128] Pure "a = the upper half of b's lanes, sign extended";
+    0x26c I16x8ExtendHighI8x16U "i16x8.extend_high_i8x16_u" [DV128, V128] Pure "a = the upper half of b's lanes, zero extended";
+    0x26d I16x8ExtMulLowI8x16S "i16x8.extmul_low_i8x16_s" [DV128, V128, V128] Pure "a = products of the lower halves of b's and c's lanes, sign extended first";
+    0x26e I16x8ExtMulLowI8x16U "i16x8.extmul_low_i8x16_u" [DV128, V128, V128] Pure "a = products of the lower halves of b's and c's lanes, zero extended first";
+    0x26f I16x8ExtMulHighI8x16S "i16x8.extmul_high_i8x16_s" [DV128, V128, V128] Pure "a = products of the upper halves of b's and c's lanes, sign extended first";
+    0x270 I16x8ExtMulHighI8x16U "i16x8.extmul_high_i8x16_u" [DV128, V128, V128] Pure "a = products of the upper halves of b's and c's lanes, zero extended first";
+    0x271 I16x8ExtAddPairwiseI8x16S "i16x8.extadd_pairwise_i8x16_s" [DV128, V128] Pure "a = sums of neighbouring lanes of b, sign extended first";
+    0x272 I16x8ExtAddPairwiseI8x16U "i16x8.extadd_pairwise_i8x16_u" [DV128, V128] Pure "a = sums of neighbouring lanes of b, zero extended first";
+    0x273 I16x8RelaxedDotI8x16I7x16S "i16x8.relaxed_dot_i8x16_i7x16_s" [DV128, V128, V128] Pure "a = sums of neighbouring products of the 8-bit lanes of b and c, both signed, saturated";
+
+    // SIMD: i32x4, lane by lane; shift counts are taken modulo 32, and true is a lane of ones
+    0x274 I32x4Eq "i32x4.eq" [DV128, V128, V128] Pure "a = b == c";
+    0x275 I32x4Ne "i32x4.ne" [DV128, V128, V128] Pure "a = b != c";
+    0x276 I32x4LtS "i32x4.lt_s" [DV128, V128, V128] Pure "a = b < c, signed";
+    0x277 I32x4LtU "i32x4.lt_u" [DV128, V128, V128] Pure "a = b < c, unsigned";
+    0x278 I32x4LeS "i32x4.le_s" [DV128, V128, V128] Pure "a = b <= c, signed";
+    0x279 I32x4LeU "i32x4.le_u" [DV128, V128, V128] Pure "a = b <= c, unsigned";
+    0x27a I32x4Abs "i32x4.abs" [DV128, V128] Pure "a = |b|, wrapping";
+    0x27b I32x4Neg "i32x4.neg" [DV128, V128] Pure "a = -b";
+    0x27c I32x4AllTrue "i32x4.all_true" [DI32, V128] Pure "a = no lane of b is 0";
+    0x27d I32x4Bitmask "i32x4.bitmask" [DI32, V128] Pure "a = the sign bits of b's lanes, lane 0 lowest";
+    0x27e I32x4Shl "i32x4.shl" [DV128, V128, I32] Pure "a = b << c";
+    0x27f I32x4ShrS "i32x4.shr_s" [DV128, V128, I32] Pure "a = b >> c, signed";
+    0x280 I32x4ShrU "i32x4.shr_u" [DV128, V128, I32] Pure "a = b >> c, unsigned";
+    0x281 I32x4Add "i32x4.add" [DV128, V128, V128] Pure "a = b + c";
+    0x282 I32x4Sub "i32x4.sub" [DV128, V128, V128] Pure "a = b - c";
+    0x283 I32x4Mul "i32x4.mul" [DV128, V128, V128] Pure "a = b * c";
+    0x284 I32x4MinS "i32x4.min_s" [DV128, V128, V128] Pure "a = the lesser of b and c, signed";
+    0x285 I32x4MinU "i32x4.min_u" [DV128, V128, V128] Pure "a = the lesser of b and c, unsigned";
+    0x286 I32x4MaxS "i32x4.max_s" [DV128, V128, V128] Pure "a = the greater of b and c, signed";
+    0x287 I32x4MaxU "i32x4.max_u" [DV128, V128, V128] Pure "a = the greater of b and c, unsigned";
+    0x288 I32x4ExtendLowI16x8S "i32x4.extend_low_i16x8_s" [DV128, V128] Pure "a = the lower half of b's lanes, sign extended";
+    0x289 I32x4ExtendLowI16x8U "i32x4.extend_low_i16x8_u" [DV128, V128] Pure "a = the lower half of b's lanes, zero extended";
+    0x28a I32x4ExtendHighI16x8S "i32x4.extend_high_i16x8_s" [DV128, V128] Pure "a = the upper half of b's lanes, sign extended";
+    0x28b I32x4ExtendHighI16x8U "i32x4.extend_high_i16x8_u" [DV128, V128] Pure "a = the upper half of b's lanes, zero extended";
+    0x28c I32x4ExtMulLowI16x8S "i32x4.extmul_low_i16x8_s" [DV128, V128, V128] Pure "a = products of the lower halves of b's and c's lanes, sign extended first";
+    0x28d I32x4ExtMulLowI16x8U "i32x4.extmul_low_i16x8_u" [DV128, V128, V128] Pure "a = products of the lower halves of b's and c's lanes, zero extended first";
+    0x28e I32x4ExtMulHighI16x8S "i32x4.extmul_high_i16x8_s" [DV128, V128, V128] Pure "a = products of the upper halves of b's and c's lanes, sign extended first";
+    0x28f I32x4ExtMulHighI16x8U "i32x4.extmul_high_i16x8_u" [DV128, V128, V128] Pure "a = products of the upper halves of b's and c's lanes, zero extended first";
+    0x290 I32x4ExtAddPairwiseI16x8S "i32x4.extadd_pairwise_i16x8_s" [DV128, V128] Pure "a = sums of neighbouring lanes of b, sign extended first";
+    0x291 I32x4ExtAddPairwiseI16x8U "i32x4.extadd_pairwise_i16x8_u" [DV128, V128] Pure "a = sums of neighbouring lanes of b, zero extended first";
+    0x292 I32x4DotI16x8S "i32x4.dot_i16x8_s" [DV128, V128, V128] Pure "a = sums of neighbouring products of the 16-bit lanes of b and c, signed";
+    0x293 I32x4RelaxedDotI8x16I7x16AddS "i32x4.relaxed_dot_i8x16_i7x16_add_s" [DV128, V128, V128, V128] Pure "a = sums of neighbouring lanes of i16x8.relaxed_dot_i8x16_i7x16_s of b and c, plus d";
+
+    // SIMD: i64x2, lane by lane; shift counts are taken modulo 64, and true is a lane of ones
+    0x294 I64x2Eq "i64x2.eq" [DV128, V128, V128] Pure "a = b == c";
+    0x295 I64x2Ne "i64x2.ne" [DV128, V128, V128] Pure "a = b != c";
+    0x296 I64x2LtS "i64x2.lt_s" [DV128, V128, V128] Pure "a = b < c, signed";
+    0x297 I64x2LeS "i64x2.le_s" [DV128, V128, V128] Pure "a = b <= c, signed";
+    0x298 I64x2Abs "i64x2.abs" [DV128, V128] Pure "a = |b|, wrapping";
+    0x299 I64x2Neg "i64x2.neg" [DV128, V128] Pure "a = -b";
+    0x29a I64x2AllTrue "i64x2.all_true" [DI32, V128] Pure "a = no lane of b is 0";
+    0x29b I64x2Bitmask "i64x2.bitmask" [DI32, V128] Pure "a = the sign bits of b's lanes, lane 0 lowest";
+    0x29c I64x2Shl "i64x2.shl" [DV128, V128, I32] Pure "a = b << c";
+    0x29d I64x2ShrS "i64x2.shr_s" [DV128, V128, I32] Pure "a = b >> c, signed";
+    0x29e I64x2ShrU "i64x2.shr_u" [DV128, V128, I32] Pure "a = b >> c, unsigned";
+    0x29f I64x2Add "i64x2.add" [DV128, V128, V128] Pure "a = b + c";
+    0x2a0 I64x2Sub "i64x2.sub" [DV128, V128, V128] Pure "a = b - c";
+    0x2a1 I64x2Mul "i64x2.mul" [DV128, V128, V128] Pure "a = b * c";
+    0x2a2 I64x2ExtendLowI32x4S "i64x2.extend_low_i32x4_s" [DV128, V128] Pure "a = the lower half of b's lanes, sign extended";
+    0x2a3 I64x2ExtendLowI32x4U "i64x2.extend_low_i32x4_u" [DV128, V128] Pure "a = the lower half of b's lanes, zero extended";
+    0x2a4 I64x2ExtendHighI32x4S "i64x2.extend_high_i32x4_s" [DV128, V128] Pure "a = the upper half of b's lanes, sign extended";
+    0x2a5 I64x2ExtendHighI32x4U "i64x2.extend_high_i32x4_u" [DV128, V128] Pure "a = the upper half of b's lanes, zero extended";
+    0x2a6 I64x2ExtMulLowI32x4S "i64x2.extmul_low_i32x4_s" [DV128, V128, V128] Pure "a = products of the lower halves of b's and c's lanes, sign extended first";
+    0x2a7 I64x2ExtMulLowI32x4U "i64x2.extmul_low_i32x4_u" [DV128, V128, V128] Pure "a = products of the lower halves of b's and c's lanes, zero extended first";
+    0x2a8 I64x2ExtMulHighI32x4S "i64x2.extmul_high_i32x4_s" [DV128, V128, V128] Pure "a = products of the upper halves of b's and c's lanes, sign extended first";
+    0x2a9 I64x2ExtMulHighI32x4U "i64x2.extmul_high_i32x4_u" [DV128, V128, V128] Pure "a = products of the upper halves of b's and c's lanes, zero extended first";
+
+    // SIMD: f32x4, lane by lane; a NaN from arithmetic is the canonical one
+    0x2aa F32x4Eq "f32x4.eq" [DV128, V128, V128] Pure "a = b == c";
+    0x2ab F32x4Ne "f32x4.ne" [DV128, V128, V128] Pure "a = b != c";
+    0x2ac F32x4Lt "f32x4.lt" [DV128, V128, V128] Pure "a = b < c";
+    0x2ad F32x4Le "f32x4.le" [DV128, V128, V128] Pure "a = b <= c";
+    0x2ae F32x4Ceil "f32x4.ceil" [DV128, V128] Pure "a = b rounded up";
+    0x2af F32x4Floor "f32x4.floor" [DV128, V128] Pure "a = b rounded down";
+    0x2b0 F32x4Trunc "f32x4.trunc" [DV128, V128] Pure "a = b rounded to zero";
+    0x2b1 F32x4Nearest "f32x4.nearest" [DV128, V128] Pure "a = b rounded to nearest, ties to even";
+    0x2b2 F32x4Abs "f32x4.abs" [DV128, V128] Pure "a = |b|: the sign bit is cleared";
+    0x2b3 F32x4Neg "f32x4.neg" [DV128, V128] Pure "a = -b: the sign bit is flipped";
+    0x2b4 F32x4Sqrt "f32x4.sqrt" [DV128, V128] Pure "a = square root of b";
+    0x2b5 F32x4Add "f32x4.add" [DV128, V128, V128] Pure "a = b + c";
+    0x2b6 F32x4Sub "f32x4.sub" [DV128, V128, V128] Pure "a = b - c";
+    0x2b7 F32x4Mul "f32x4.mul" [DV128, V128, V128] Pure "a = b * c";
+    0x2b8 F32x4Div "f32x4.div" [DV128, V128, V128] Pure "a = b / c";
+    0x2b9 F32x4Min "f32x4.min" [DV128, V128, V128] Pure "a = the lesser of b and c; NaN if one is; also relaxed_min";
+    0x2ba F32x4Max "f32x4.max" [DV128, V128, V128] Pure "a = the greater of b and c; NaN if one is; also relaxed_max";
+    0x2bb F32x4PMin "f32x4.pmin" [DV128, V128, V128] Pure "a = c < b ? c : b, bits unchanged";
+    0x2bc F32x4PMax "f32x4.pmax" [DV128, V128, V128] Pure "a = b < c ? c : b, bits unchanged";
+    0x2bd F32x4RelaxedMadd "f32x4.relaxed_madd" [DV128, V128, V128, V128] Pure "a = b * c + d, rounded twice";
+    0x2be F32x4RelaxedNmadd "f32x4.relaxed_nmadd" [DV128, V128, V128, V128] Pure "a = d - b * c, rounded twice";
+
+    // SIMD: f64x2, lane by lane; a NaN from arithmetic is the canonical one
+    0x2bf F64x2Eq "f64x2.eq" [DV128, V128, V128] Pure "a = b == c";
+    0x2c0 F64x2Ne "f64x2.ne" [DV128, V128, V128] Pure "a = b != c";
+    0x2c1 F64x2Lt "f64x2.lt" [DV128, V128, V128] Pure "a = b < c";
+    0x2c2 F64x2Le "f64x2.le" [DV128, V128, V128] Pure "a = b <= c";
+    0x2c3 F64x2Ceil "f64x2.ceil" [DV128, V128] Pure "a = b rounded up";
+    0x2c4 F64x2Floor "f64x2.floor" [DV128, V128] Pure "a = b rounded down";
+    0x2c5 F64x2Trunc "f64x2.trunc" [DV128, V128] Pure "a = b rounded to zero";
+    0x2c6 F64x2Nearest "f64x2.nearest" [DV128, V128] Pure "a = b rounded to nearest, ties to even";
+    0x2c7 F64x2Abs "f64x2.abs" [DV128, V128] Pure "a = |b|: the sign bit is cleared";
+    0x2c8 F64x2Neg "f64x2.neg" [DV128, V128] Pure "a = -b: the sign bit is flipped";
+    0x2c9 F64x2Sqrt "f64x2.sqrt" [DV128, V128] Pure "a = square root of b";
+    0x2ca F64x2Add "f64x2.add" [DV128, V128, V128] Pure "a = b + c";
+    0x2cb F64x2Sub "f64x2.sub" [DV128, V128, V128] Pure "a = b - c";
+    0x2cc F64x2Mul "f64x2.mul" [DV128, V128, V128] Pure "a = b * c";
+    0x2cd F64x2Div "f64x2.div" [DV128, V128, V128] Pure "a = b / c";
+    0x2ce F64x2Min "f64x2.min" [DV128, V128, V128] Pure "a = the lesser of b and c; NaN if one is; also relaxed_min";
+    0x2cf F64x2Max "f64x2.max" [DV128, V128, V128] Pure "a = the greater of b and c; NaN if one is; also relaxed_max";
+    0x2d0 F64x2PMin "f64x2.pmin" [DV128, V128, V128] Pure "a = c < b ? c : b, bits unchanged";
+    0x2d1 F64x2PMax "f64x2.pmax" [DV128, V128, V128] Pure "a = b < c ? c : b, bits unchanged";
+    0x2d2 F64x2RelaxedMadd "f64x2.relaxed_madd" [DV128, V128, V128, V128] Pure "a = b * c + d, rounded twice";
+    0x2d3 F64x2RelaxedNmadd "f64x2.relaxed_nmadd" [DV128, V128, V128, V128] Pure "a = d - b * c, rounded twice";
+
+    // SIMD: conversions
+    0x2d4 I32x4TruncSatF32x4S "i32x4.trunc_sat_f32x4_s" [DV128, V128] Pure "a = b truncated and saturated, signed; 0 if NaN; also relaxed_trunc_f32x4_s";
+    0x2d5 I32x4TruncSatF32x4U "i32x4.trunc_sat_f32x4_u" [DV128, V128] Pure "a = b truncated and saturated, unsigned; 0 if NaN; also relaxed_trunc_f32x4_u";
+    0x2d6 I32x4TruncSatF64x2SZero "i32x4.trunc_sat_f64x2_s_zero" [DV128, V128] Pure "a = b truncated and saturated, signed, then two lanes of 0; 0 if NaN; also relaxed_trunc_f64x2_s_zero";
+    0x2d7 I32x4TruncSatF64x2UZero "i32x4.trunc_sat_f64x2_u_zero" [DV128, V128] Pure "a = b truncated and saturated, unsigned, then two lanes of 0; 0 if NaN; also relaxed_trunc_f64x2_u_zero";
+    0x2d8 F32x4ConvertI32x4S "f32x4.convert_i32x4_s" [DV128, V128] Pure "a = b converted, signed";
+    0x2d9 F32x4ConvertI32x4U "f32x4.convert_i32x4_u" [DV128, V128] Pure "a = b converted, unsigned";
+    0x2da F64x2ConvertLowI32x4S "f64x2.convert_low_i32x4_s" [DV128, V128] Pure "a = the lower two lanes of b converted, signed";
+    0x2db F64x2ConvertLowI32x4U "f64x2.convert_low_i32x4_u" [DV128, V128] Pure "a = the lower two lanes of b converted, unsigned";
+    0x2dc F32x4DemoteF64x2Zero "f32x4.demote_f64x2_zero" [DV128, V128] Pure "a = b rounded to f32, then two lanes of 0";
+    0x2dd F64x2PromoteLowF32x4 "f64x2.promote_low_f32x4" [DV128, V128] Pure "a = the lower two lanes of b as f64";
 }
 
 /// First number of the SIMD page. What is below is the interpreter's own switch.
@@ -643,7 +881,7 @@ const ROW_OF_NUMBER: [u16; MAX_NUMBER + 1] = {
         let number = TABLE[i].op as usize;
         assert!(rows[number] == 0, "an opcode number is used twice");
         rows[number] = i as u16 + 1;
-        // Evaluated for its assertion: every row fits in two words.
+        // Evaluated for its assertion: every row fits in three words.
         TABLE[i].words();
         i += 1;
     }

@@ -255,6 +255,7 @@ impl<'p> FunctionVerifier<'p> {
                 Operand::ElemSegment => index_ok(meta.elements.len()),
                 Operand::Trap => TrapKind::from_number(arg as u16).is_some(),
                 Operand::TableLen => arg > 0,
+                Operand::Lane(lanes) => index_ok(*lanes as usize),
                 _ => true,
             };
             if !ok {
@@ -303,6 +304,10 @@ impl<'p> FunctionVerifier<'p> {
             Op::TableInit => {
                 self.spaces.tables[args[3] as usize].element == self.spaces.program.meta.elements[args[4] as usize].ty
             }
+            Op::I8x16Shuffle => args[3..5]
+                .iter()
+                .flat_map(|half| half.to_le_bytes())
+                .all(|lane| lane < 32),
             Op::BrTable => (0..args[1] as usize).all(|i| {
                 self.target(pc, br_table_offset(&self.code[pc as usize..], i) as i64)
                     .is_some()

@@ -53,8 +53,22 @@ fn floats_are_exact() {
     }
 }
 
-/// One dispatch: the switch is a single jump table.
+/// One dispatch: each switch is a single jump table, that of the interpreter and those of the pages of
+/// opcodes behind it.
 #[test]
-fn the_switch_is_one_jump_table() {
-    assert_eq!(instructions("brx.idx").len(), 1);
+fn a_switch_is_one_jump_table() {
+    let functions: Vec<_> = PTX.split("// -- Begin function ").skip(1).collect();
+    let tables = |function: &str| function.matches("brx.idx").count();
+    let interpreter = functions.iter().find(|f| f.starts_with("gpu_run_interpret"));
+    assert_eq!(tables(interpreter.expect("the kernel's entry")), 1);
+    for function in functions {
+        assert!(tables(function) <= 1, "{}", function.lines().next().unwrap_or_default());
+    }
+}
+
+/// What the interpreter reads at every instruction stays in hardware registers. It would be in memory
+/// if a function that is not inlined took its address.
+#[test]
+fn the_interpreter_rarely_reads_local_memory() {
+    assert!(instructions("ld.local").len() < 100);
 }

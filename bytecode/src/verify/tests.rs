@@ -126,3 +126,43 @@ fn refuses_numbers_as_references() {
     let forged = with_table(&set(Inst::new(Op::Const32, &[6, 77]))).expect_err("must be refused");
     assert!(forged.what.contains("funcref"), "{forged}");
 }
+
+#[test]
+fn refuses_lanes_that_a_value_does_not_have() {
+    // The frame is one of 16 units, with two values of 128 bits.
+    let with_values = |inst: Inst| {
+        let mut program = program(&[Inst::new(Op::Zero, &[5, 8]), inst, ret()]);
+        program.code[0] = Inst::new(Op::Enter, &[16, 3, 0]).words_encoded()[0];
+        program.meta.max_frame = 16;
+        let limits = crate::program::Limits { min: 1, max: None };
+        let memory = MemoryType {
+            limits,
+            shared: false,
+            wide: false,
+        };
+        program.meta.memories = vec![memory];
+        verify(&program)
+    };
+    let extract = |op: Op, lane: i64| with_values(Inst::new(op, &[13, 5, lane]));
+    for (op, lanes) in [
+        (Op::I8x16ExtractLaneS, 16),
+        (Op::I16x8ExtractLaneU, 8),
+        (Op::I32x4ExtractLane, 4),
+        (Op::I64x2ExtractLane, 2),
+    ] {
+        assert_eq!(extract(op, lanes - 1), Ok(()));
+        assert!(extract(op, lanes).unwrap_err().what.contains("operand 3"), "{op:?}");
+    }
+    let load = |lane| with_values(Inst::new(Op::V128Load16Lane, &[9, 0, 5, 0, 0, lane]));
+    assert_eq!(load(7), Ok(()));
+    assert!(load(8).unwrap_err().what.contains("operand 6"));
+    let store = |lane| with_values(Inst::new(Op::V128Store64Lane, &[0, 5, 0, 0, lane]));
+    assert_eq!(store(1), Ok(()));
+    assert!(store(2).unwrap_err().what.contains("operand 5"));
+    let shuffle = |byte: u8| {
+        let last = (byte as u64) << 56;
+        with_values(Inst::new(Op::I8x16Shuffle, &[9, 5, 9, 0, last as i64]))
+    };
+    assert_eq!(shuffle(31), Ok(()));
+    assert!(shuffle(32).unwrap_err().what.contains("i8x16.shuffle"));
+}

@@ -343,6 +343,221 @@ enum Op : unsigned short {
   OP_global_set128 = 0x204,  // global b = a
   OP_v128_load = 0x205,  // a = 128-bit value at b + d in memory c
   OP_v128_store = 0x206,  // 128-bit value at a + d in memory c = b
+  OP_v128_load8x8_s = 0x207,  // a = 8 values of 8 bits at b + d in memory c, sign extended to lanes of 16 bits
+  OP_v128_load8x8_u = 0x208,  // a = 8 values of 8 bits at b + d in memory c, zero extended to lanes of 16 bits
+  OP_v128_load16x4_s = 0x209,  // a = 4 values of 16 bits at b + d in memory c, sign extended to lanes of 32 bits
+  OP_v128_load16x4_u = 0x20a,  // a = 4 values of 16 bits at b + d in memory c, zero extended to lanes of 32 bits
+  OP_v128_load32x2_s = 0x20b,  // a = 2 values of 32 bits at b + d in memory c, sign extended to lanes of 64 bits
+  OP_v128_load32x2_u = 0x20c,  // a = 2 values of 32 bits at b + d in memory c, zero extended to lanes of 64 bits
+  OP_v128_load8_splat = 0x20d,  // every lane of a = 8-bit value at b + d in memory c
+  OP_v128_load16_splat = 0x20e,  // every lane of a = 16-bit value at b + d in memory c
+  OP_v128_load32_splat = 0x20f,  // every lane of a = 32-bit value at b + d in memory c
+  OP_v128_load64_splat = 0x210,  // every lane of a = 64-bit value at b + d in memory c
+  OP_v128_load32_zero = 0x211,  // lane 0 of a = 32-bit value at b + d in memory c, the others are 0
+  OP_v128_load64_zero = 0x212,  // lane 0 of a = 64-bit value at b + d in memory c, the others are 0
+  OP_v128_load8_lane = 0x213,  // a = c with lane f = 8-bit value at b + d in memory e
+  OP_v128_load16_lane = 0x214,  // a = c with lane f = 16-bit value at b + d in memory e
+  OP_v128_load32_lane = 0x215,  // a = c with lane f = 32-bit value at b + d in memory e
+  OP_v128_load64_lane = 0x216,  // a = c with lane f = 64-bit value at b + d in memory e
+  OP_v128_store8_lane = 0x217,  // 8-bit value at a + d in memory c = lane e of b
+  OP_v128_store16_lane = 0x218,  // 16-bit value at a + d in memory c = lane e of b
+  OP_v128_store32_lane = 0x219,  // 32-bit value at a + d in memory c = lane e of b
+  OP_v128_store64_lane = 0x21a,  // 64-bit value at a + d in memory c = lane e of b
+  OP_i8x16_shuffle = 0x21b,  // a = for each byte of e:d, that byte of c:b
+  OP_i8x16_swizzle = 0x21c,  // a = for each byte of c, that byte of b, or 0 from 16 on; also relaxed_swizzle
+  OP_i8x16_splat = 0x21d,  // every lane of a = b
+  OP_i16x8_splat = 0x21e,  // every lane of a = b
+  OP_i32x4_splat = 0x21f,  // every lane of a = b
+  OP_i64x2_splat = 0x220,  // every lane of a = b
+  OP_i8x16_extract_lane_s = 0x221,  // a = lane c of b, sign extended
+  OP_i8x16_extract_lane_u = 0x222,  // a = lane c of b, zero extended
+  OP_i16x8_extract_lane_s = 0x223,  // a = lane c of b, sign extended
+  OP_i16x8_extract_lane_u = 0x224,  // a = lane c of b, zero extended
+  OP_i32x4_extract_lane = 0x225,  // a = lane c of b
+  OP_i64x2_extract_lane = 0x226,  // a = lane c of b
+  OP_i8x16_replace_lane = 0x227,  // a = b with lane d = c
+  OP_i16x8_replace_lane = 0x228,  // a = b with lane d = c
+  OP_i32x4_replace_lane = 0x229,  // a = b with lane d = c
+  OP_i64x2_replace_lane = 0x22a,  // a = b with lane d = c
+  OP_v128_not = 0x22b,  // a = ~b
+  OP_v128_and = 0x22c,  // a = b & c
+  OP_v128_andnot = 0x22d,  // a = b & ~c
+  OP_v128_or = 0x22e,  // a = b | c
+  OP_v128_xor = 0x22f,  // a = b ^ c
+  OP_v128_bitselect = 0x230,  // a = bits of b where d has a 1, of c where it has a 0; also relaxed_laneselect
+  OP_v128_any_true = 0x231,  // a = b has a bit that is 1
+  OP_i8x16_eq = 0x232,  // a = b == c
+  OP_i8x16_ne = 0x233,  // a = b != c
+  OP_i8x16_lt_s = 0x234,  // a = b < c, signed
+  OP_i8x16_lt_u = 0x235,  // a = b < c, unsigned
+  OP_i8x16_le_s = 0x236,  // a = b <= c, signed
+  OP_i8x16_le_u = 0x237,  // a = b <= c, unsigned
+  OP_i8x16_abs = 0x238,  // a = |b|, wrapping
+  OP_i8x16_neg = 0x239,  // a = -b
+  OP_i8x16_popcnt = 0x23a,  // a = number of ones in b
+  OP_i8x16_all_true = 0x23b,  // a = no lane of b is 0
+  OP_i8x16_bitmask = 0x23c,  // a = the sign bits of b's lanes, lane 0 lowest
+  OP_i8x16_shl = 0x23d,  // a = b << c
+  OP_i8x16_shr_s = 0x23e,  // a = b >> c, signed
+  OP_i8x16_shr_u = 0x23f,  // a = b >> c, unsigned
+  OP_i8x16_add = 0x240,  // a = b + c
+  OP_i8x16_add_sat_s = 0x241,  // a = b + c, signed and saturated
+  OP_i8x16_add_sat_u = 0x242,  // a = b + c, unsigned and saturated
+  OP_i8x16_sub = 0x243,  // a = b - c
+  OP_i8x16_sub_sat_s = 0x244,  // a = b - c, signed and saturated
+  OP_i8x16_sub_sat_u = 0x245,  // a = b - c, unsigned and saturated
+  OP_i8x16_min_s = 0x246,  // a = the lesser of b and c, signed
+  OP_i8x16_min_u = 0x247,  // a = the lesser of b and c, unsigned
+  OP_i8x16_max_s = 0x248,  // a = the greater of b and c, signed
+  OP_i8x16_max_u = 0x249,  // a = the greater of b and c, unsigned
+  OP_i8x16_avgr_u = 0x24a,  // a = (b + c + 1) / 2, unsigned
+  OP_i8x16_narrow_i16x8_s = 0x24b,  // a = the signed lanes of b, then of c, saturated to 8 bits signed
+  OP_i8x16_narrow_i16x8_u = 0x24c,  // a = the signed lanes of b, then of c, saturated to 8 bits unsigned
+  OP_i16x8_eq = 0x24d,  // a = b == c
+  OP_i16x8_ne = 0x24e,  // a = b != c
+  OP_i16x8_lt_s = 0x24f,  // a = b < c, signed
+  OP_i16x8_lt_u = 0x250,  // a = b < c, unsigned
+  OP_i16x8_le_s = 0x251,  // a = b <= c, signed
+  OP_i16x8_le_u = 0x252,  // a = b <= c, unsigned
+  OP_i16x8_abs = 0x253,  // a = |b|, wrapping
+  OP_i16x8_neg = 0x254,  // a = -b
+  OP_i16x8_all_true = 0x255,  // a = no lane of b is 0
+  OP_i16x8_bitmask = 0x256,  // a = the sign bits of b's lanes, lane 0 lowest
+  OP_i16x8_shl = 0x257,  // a = b << c
+  OP_i16x8_shr_s = 0x258,  // a = b >> c, signed
+  OP_i16x8_shr_u = 0x259,  // a = b >> c, unsigned
+  OP_i16x8_add = 0x25a,  // a = b + c
+  OP_i16x8_add_sat_s = 0x25b,  // a = b + c, signed and saturated
+  OP_i16x8_add_sat_u = 0x25c,  // a = b + c, unsigned and saturated
+  OP_i16x8_sub = 0x25d,  // a = b - c
+  OP_i16x8_sub_sat_s = 0x25e,  // a = b - c, signed and saturated
+  OP_i16x8_sub_sat_u = 0x25f,  // a = b - c, unsigned and saturated
+  OP_i16x8_mul = 0x260,  // a = b * c
+  OP_i16x8_min_s = 0x261,  // a = the lesser of b and c, signed
+  OP_i16x8_min_u = 0x262,  // a = the lesser of b and c, unsigned
+  OP_i16x8_max_s = 0x263,  // a = the greater of b and c, signed
+  OP_i16x8_max_u = 0x264,  // a = the greater of b and c, unsigned
+  OP_i16x8_avgr_u = 0x265,  // a = (b + c + 1) / 2, unsigned
+  OP_i16x8_q15mulr_sat_s = 0x266,  // a = (b * c + 2^14) >> 15, saturated: fractions of 15 bits; also relaxed_q15mulr_s
+  OP_i16x8_narrow_i32x4_s = 0x267,  // a = the signed lanes of b, then of c, saturated to 16 bits signed
+  OP_i16x8_narrow_i32x4_u = 0x268,  // a = the signed lanes of b, then of c, saturated to 16 bits unsigned
+  OP_i16x8_extend_low_i8x16_s = 0x269,  // a = the lower half of b's lanes, sign extended
+  OP_i16x8_extend_low_i8x16_u = 0x26a,  // a = the lower half of b's lanes, zero extended
+  OP_i16x8_extend_high_i8x16_s = 0x26b,  // a = the upper half of b's lanes, sign extended
+  OP_i16x8_extend_high_i8x16_u = 0x26c,  // a = the upper half of b's lanes, zero extended
+  OP_i16x8_extmul_low_i8x16_s = 0x26d,  // a = products of the lower halves of b's and c's lanes, sign extended first
+  OP_i16x8_extmul_low_i8x16_u = 0x26e,  // a = products of the lower halves of b's and c's lanes, zero extended first
+  OP_i16x8_extmul_high_i8x16_s = 0x26f,  // a = products of the upper halves of b's and c's lanes, sign extended first
+  OP_i16x8_extmul_high_i8x16_u = 0x270,  // a = products of the upper halves of b's and c's lanes, zero extended first
+  OP_i16x8_extadd_pairwise_i8x16_s = 0x271,  // a = sums of neighbouring lanes of b, sign extended first
+  OP_i16x8_extadd_pairwise_i8x16_u = 0x272,  // a = sums of neighbouring lanes of b, zero extended first
+  OP_i16x8_relaxed_dot_i8x16_i7x16_s = 0x273,  // a = sums of neighbouring products of the 8-bit lanes of b and c, both signed, saturated
+  OP_i32x4_eq = 0x274,  // a = b == c
+  OP_i32x4_ne = 0x275,  // a = b != c
+  OP_i32x4_lt_s = 0x276,  // a = b < c, signed
+  OP_i32x4_lt_u = 0x277,  // a = b < c, unsigned
+  OP_i32x4_le_s = 0x278,  // a = b <= c, signed
+  OP_i32x4_le_u = 0x279,  // a = b <= c, unsigned
+  OP_i32x4_abs = 0x27a,  // a = |b|, wrapping
+  OP_i32x4_neg = 0x27b,  // a = -b
+  OP_i32x4_all_true = 0x27c,  // a = no lane of b is 0
+  OP_i32x4_bitmask = 0x27d,  // a = the sign bits of b's lanes, lane 0 lowest
+  OP_i32x4_shl = 0x27e,  // a = b << c
+  OP_i32x4_shr_s = 0x27f,  // a = b >> c, signed
+  OP_i32x4_shr_u = 0x280,  // a = b >> c, unsigned
+  OP_i32x4_add = 0x281,  // a = b + c
+  OP_i32x4_sub = 0x282,  // a = b - c
+  OP_i32x4_mul = 0x283,  // a = b * c
+  OP_i32x4_min_s = 0x284,  // a = the lesser of b and c, signed
+  OP_i32x4_min_u = 0x285,  // a = the lesser of b and c, unsigned
+  OP_i32x4_max_s = 0x286,  // a = the greater of b and c, signed
+  OP_i32x4_max_u = 0x287,  // a = the greater of b and c, unsigned
+  OP_i32x4_extend_low_i16x8_s = 0x288,  // a = the lower half of b's lanes, sign extended
+  OP_i32x4_extend_low_i16x8_u = 0x289,  // a = the lower half of b's lanes, zero extended
+  OP_i32x4_extend_high_i16x8_s = 0x28a,  // a = the upper half of b's lanes, sign extended
+  OP_i32x4_extend_high_i16x8_u = 0x28b,  // a = the upper half of b's lanes, zero extended
+  OP_i32x4_extmul_low_i16x8_s = 0x28c,  // a = products of the lower halves of b's and c's lanes, sign extended first
+  OP_i32x4_extmul_low_i16x8_u = 0x28d,  // a = products of the lower halves of b's and c's lanes, zero extended first
+  OP_i32x4_extmul_high_i16x8_s = 0x28e,  // a = products of the upper halves of b's and c's lanes, sign extended first
+  OP_i32x4_extmul_high_i16x8_u = 0x28f,  // a = products of the upper halves of b's and c's lanes, zero extended first
+  OP_i32x4_extadd_pairwise_i16x8_s = 0x290,  // a = sums of neighbouring lanes of b, sign extended first
+  OP_i32x4_extadd_pairwise_i16x8_u = 0x291,  // a = sums of neighbouring lanes of b, zero extended first
+  OP_i32x4_dot_i16x8_s = 0x292,  // a = sums of neighbouring products of the 16-bit lanes of b and c, signed
+  OP_i32x4_relaxed_dot_i8x16_i7x16_add_s = 0x293,  // a = sums of neighbouring lanes of i16x8.relaxed_dot_i8x16_i7x16_s of b and c, plus d
+  OP_i64x2_eq = 0x294,  // a = b == c
+  OP_i64x2_ne = 0x295,  // a = b != c
+  OP_i64x2_lt_s = 0x296,  // a = b < c, signed
+  OP_i64x2_le_s = 0x297,  // a = b <= c, signed
+  OP_i64x2_abs = 0x298,  // a = |b|, wrapping
+  OP_i64x2_neg = 0x299,  // a = -b
+  OP_i64x2_all_true = 0x29a,  // a = no lane of b is 0
+  OP_i64x2_bitmask = 0x29b,  // a = the sign bits of b's lanes, lane 0 lowest
+  OP_i64x2_shl = 0x29c,  // a = b << c
+  OP_i64x2_shr_s = 0x29d,  // a = b >> c, signed
+  OP_i64x2_shr_u = 0x29e,  // a = b >> c, unsigned
+  OP_i64x2_add = 0x29f,  // a = b + c
+  OP_i64x2_sub = 0x2a0,  // a = b - c
+  OP_i64x2_mul = 0x2a1,  // a = b * c
+  OP_i64x2_extend_low_i32x4_s = 0x2a2,  // a = the lower half of b's lanes, sign extended
+  OP_i64x2_extend_low_i32x4_u = 0x2a3,  // a = the lower half of b's lanes, zero extended
+  OP_i64x2_extend_high_i32x4_s = 0x2a4,  // a = the upper half of b's lanes, sign extended
+  OP_i64x2_extend_high_i32x4_u = 0x2a5,  // a = the upper half of b's lanes, zero extended
+  OP_i64x2_extmul_low_i32x4_s = 0x2a6,  // a = products of the lower halves of b's and c's lanes, sign extended first
+  OP_i64x2_extmul_low_i32x4_u = 0x2a7,  // a = products of the lower halves of b's and c's lanes, zero extended first
+  OP_i64x2_extmul_high_i32x4_s = 0x2a8,  // a = products of the upper halves of b's and c's lanes, sign extended first
+  OP_i64x2_extmul_high_i32x4_u = 0x2a9,  // a = products of the upper halves of b's and c's lanes, zero extended first
+  OP_f32x4_eq = 0x2aa,  // a = b == c
+  OP_f32x4_ne = 0x2ab,  // a = b != c
+  OP_f32x4_lt = 0x2ac,  // a = b < c
+  OP_f32x4_le = 0x2ad,  // a = b <= c
+  OP_f32x4_ceil = 0x2ae,  // a = b rounded up
+  OP_f32x4_floor = 0x2af,  // a = b rounded down
+  OP_f32x4_trunc = 0x2b0,  // a = b rounded to zero
+  OP_f32x4_nearest = 0x2b1,  // a = b rounded to nearest, ties to even
+  OP_f32x4_abs = 0x2b2,  // a = |b|: the sign bit is cleared
+  OP_f32x4_neg = 0x2b3,  // a = -b: the sign bit is flipped
+  OP_f32x4_sqrt = 0x2b4,  // a = square root of b
+  OP_f32x4_add = 0x2b5,  // a = b + c
+  OP_f32x4_sub = 0x2b6,  // a = b - c
+  OP_f32x4_mul = 0x2b7,  // a = b * c
+  OP_f32x4_div = 0x2b8,  // a = b / c
+  OP_f32x4_min = 0x2b9,  // a = the lesser of b and c; NaN if one is; also relaxed_min
+  OP_f32x4_max = 0x2ba,  // a = the greater of b and c; NaN if one is; also relaxed_max
+  OP_f32x4_pmin = 0x2bb,  // a = c < b ? c : b, bits unchanged
+  OP_f32x4_pmax = 0x2bc,  // a = b < c ? c : b, bits unchanged
+  OP_f32x4_relaxed_madd = 0x2bd,  // a = b * c + d, rounded twice
+  OP_f32x4_relaxed_nmadd = 0x2be,  // a = d - b * c, rounded twice
+  OP_f64x2_eq = 0x2bf,  // a = b == c
+  OP_f64x2_ne = 0x2c0,  // a = b != c
+  OP_f64x2_lt = 0x2c1,  // a = b < c
+  OP_f64x2_le = 0x2c2,  // a = b <= c
+  OP_f64x2_ceil = 0x2c3,  // a = b rounded up
+  OP_f64x2_floor = 0x2c4,  // a = b rounded down
+  OP_f64x2_trunc = 0x2c5,  // a = b rounded to zero
+  OP_f64x2_nearest = 0x2c6,  // a = b rounded to nearest, ties to even
+  OP_f64x2_abs = 0x2c7,  // a = |b|: the sign bit is cleared
+  OP_f64x2_neg = 0x2c8,  // a = -b: the sign bit is flipped
+  OP_f64x2_sqrt = 0x2c9,  // a = square root of b
+  OP_f64x2_add = 0x2ca,  // a = b + c
+  OP_f64x2_sub = 0x2cb,  // a = b - c
+  OP_f64x2_mul = 0x2cc,  // a = b * c
+  OP_f64x2_div = 0x2cd,  // a = b / c
+  OP_f64x2_min = 0x2ce,  // a = the lesser of b and c; NaN if one is; also relaxed_min
+  OP_f64x2_max = 0x2cf,  // a = the greater of b and c; NaN if one is; also relaxed_max
+  OP_f64x2_pmin = 0x2d0,  // a = c < b ? c : b, bits unchanged
+  OP_f64x2_pmax = 0x2d1,  // a = b < c ? c : b, bits unchanged
+  OP_f64x2_relaxed_madd = 0x2d2,  // a = b * c + d, rounded twice
+  OP_f64x2_relaxed_nmadd = 0x2d3,  // a = d - b * c, rounded twice
+  OP_i32x4_trunc_sat_f32x4_s = 0x2d4,  // a = b truncated and saturated, signed; 0 if NaN; also relaxed_trunc_f32x4_s
+  OP_i32x4_trunc_sat_f32x4_u = 0x2d5,  // a = b truncated and saturated, unsigned; 0 if NaN; also relaxed_trunc_f32x4_u
+  OP_i32x4_trunc_sat_f64x2_s_zero = 0x2d6,  // a = b truncated and saturated, signed, then two lanes of 0; 0 if NaN; also relaxed_trunc_f64x2_s_zero
+  OP_i32x4_trunc_sat_f64x2_u_zero = 0x2d7,  // a = b truncated and saturated, unsigned, then two lanes of 0; 0 if NaN; also relaxed_trunc_f64x2_u_zero
+  OP_f32x4_convert_i32x4_s = 0x2d8,  // a = b converted, signed
+  OP_f32x4_convert_i32x4_u = 0x2d9,  // a = b converted, unsigned
+  OP_f64x2_convert_low_i32x4_s = 0x2da,  // a = the lower two lanes of b converted, signed
+  OP_f64x2_convert_low_i32x4_u = 0x2db,  // a = the lower two lanes of b converted, unsigned
+  OP_f32x4_demote_f64x2_zero = 0x2dc,  // a = b rounded to f32, then two lanes of 0
+  OP_f64x2_promote_low_f32x4 = 0x2dd,  // a = the lower two lanes of b as f64
 };
 
 constexpr unsigned short PAGE_SIMD = 0x200;

@@ -34,47 +34,48 @@ pub fn module(config: Config, bytes: &[u8]) -> Result<Vec<u8>, String> {
 /// A kind of modules.
 pub fn config(rng: &mut Rng, proposals: &[Proposal]) -> Config {
     let has = |proposal| proposals.contains(&proposal);
-    let mut config = Config::default();
-    config.max_imports = 0;
-    config.export_everything = true;
-    config.min_funcs = 1;
-    config.max_funcs = rng.usize(1..10);
-    config.max_instructions = rng.usize(20..400);
-    config.max_data_segments = 4;
-    config.max_element_segments = 4;
-    config.max_elements = 10;
-    config.max_globals = rng.usize(..8);
-    config.max_types = 12;
-    config.max_tags = 4;
-    config.disallow_traps = rng.u32(..4) != 0;
-    config.allow_start_export = rng.u32(..8) == 0;
-    // Vectors have NaNs inside, which only wasm-smith knows where to find.
-    config.canonicalize_nans = has(Proposal::Simd);
     let memories = if has(Proposal::MultiMemory) { 3 } else { 1 };
-    config.max_memories = rng.usize(..=memories);
-    config.max_memory32_bytes = 3 << 16;
-    config.max_memory64_bytes = 3 << 16;
-    config.memory_max_size_required = true;
-    config.memory_offset_choices = MemoryOffsetChoices(98, 1, 1);
     let tables = if has(Proposal::ReferenceTypes) { 3 } else { 1 };
-    config.max_tables = rng.usize(..=tables);
-    config.max_table_elements = 24;
-    config.table_max_size_required = true;
-    config.sign_extension_ops_enabled = has(Proposal::SignExtension);
-    config.saturating_float_to_int_enabled = has(Proposal::SaturatingFloatToInt);
-    config.multi_value_enabled = has(Proposal::MultiValue);
-    config.bulk_memory_enabled = has(Proposal::BulkMemory);
-    config.reference_types_enabled = has(Proposal::ReferenceTypes);
-    config.extended_const_enabled = has(Proposal::ExtendedConst);
-    config.simd_enabled = has(Proposal::Simd);
-    config.relaxed_simd_enabled = has(Proposal::RelaxedSimd);
-    config.tail_call_enabled = has(Proposal::TailCall);
-    config.memory64_enabled = has(Proposal::Memory64);
-    config.threads_enabled = has(Proposal::Threads);
-    config.exceptions_enabled = has(Proposal::Exceptions);
-    config.gc_enabled = false;
-    config.custom_page_sizes_enabled = false;
-    config.wide_arithmetic_enabled = false;
-    config.compact_imports_enabled = false;
-    config
+    Config {
+        max_imports: 0,
+        export_everything: true,
+        min_funcs: 1,
+        max_funcs: rng.usize(1..10),
+        max_instructions: rng.usize(20..400),
+        max_data_segments: 4,
+        max_element_segments: 4,
+        max_elements: 10,
+        max_globals: rng.usize(..8),
+        max_types: 12,
+        max_tags: 4,
+        disallow_traps: rng.u32(..4) != 0,
+        allow_start_export: rng.u32(..8) == 0,
+        // Vectors have NaNs inside, which only wasm-smith knows where to find.
+        canonicalize_nans: has(Proposal::Simd),
+        max_memories: rng.usize(..=memories),
+        max_memory32_bytes: 3 << 16,
+        max_memory64_bytes: 3 << 16,
+        memory_max_size_required: true,
+        memory_offset_choices: MemoryOffsetChoices(98, 1, 1),
+        max_tables: rng.usize(..=tables),
+        max_table_elements: 24,
+        table_max_size_required: true,
+        sign_extension_ops_enabled: has(Proposal::SignExtension),
+        saturating_float_to_int_enabled: has(Proposal::SaturatingFloatToInt),
+        multi_value_enabled: has(Proposal::MultiValue),
+        bulk_memory_enabled: has(Proposal::BulkMemory),
+        reference_types_enabled: has(Proposal::ReferenceTypes),
+        extended_const_enabled: has(Proposal::ExtendedConst),
+        simd_enabled: has(Proposal::Simd),
+        relaxed_simd_enabled: has(Proposal::RelaxedSimd),
+        tail_call_enabled: has(Proposal::TailCall),
+        memory64_enabled: has(Proposal::Memory64),
+        threads_enabled: has(Proposal::Threads),
+        exceptions_enabled: has(Proposal::Exceptions),
+        gc_enabled: false,
+        custom_page_sizes_enabled: false,
+        wide_arithmetic_enabled: false,
+        compact_imports_enabled: false,
+        ..Config::default()
+    }
 }

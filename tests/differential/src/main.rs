@@ -130,10 +130,7 @@ fn search(args: &Args) -> Result<bool, String> {
                 progress(&shared, begin);
             }
         }
-        workers
-            .into_iter()
-            .map(|worker| worker.map(drop))
-            .collect::<Result<(), _>>()
+        workers.into_iter().try_for_each(|worker| worker.map(drop))
     })?;
     let counts = shared.counts.lock().unwrap_or_else(|error| error.into_inner());
     progress_of(&counts, &shared, begin);

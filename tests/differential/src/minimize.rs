@@ -19,9 +19,11 @@ use crate::proposals::Proposal;
 pub fn minimize(case: &Case, path: &Path, oracles: &[Oracle], proposals: &[Proposal]) -> Result<(), String> {
     let mut engines = engines(oracles, proposals);
     let calls = fewer_calls(case, &mut engines)?;
-    let shrink = WasmShrink::default().attempts(2_000).run(&case.wasm, |wasm: &[u8]| {
-        Ok(calls_exist(wasm, &calls) && differs(&Case::replay(wasm.to_vec(), calls.clone()), &mut engines))
-    });
+    let shrink = WasmShrink::default()
+        .attempts(2_000)
+        .run(case.wasm.clone(), |wasm: &[u8]| {
+            Ok(calls_exist(wasm, &calls) && differs(&Case::replay(wasm.to_vec(), calls.clone()), &mut engines))
+        });
     let wasm = shrink.map_err(|error| error.to_string())?.output;
     let path = path.with_extension("min.wasm");
     let text: String = calls.iter().map(|call| format!("{call}\n")).collect();

@@ -83,7 +83,7 @@ struct WasmiInstance {
 }
 
 impl WasmiInstance {
-    fn to_val(&mut self, value: Value) -> Val {
+    fn make(&mut self, value: Value) -> Val {
         match value {
             Value::I32(value) => Val::I32(value),
             Value::I64(value) => Val::I64(value),
@@ -117,7 +117,7 @@ impl Instance for WasmiInstance {
         let Some(func) = self.instance.get_func(&self.store, name) else {
             return Err(Failure::Broken(format!("no function `{name}`")));
         };
-        let args: Vec<Val> = args.iter().map(|arg| self.to_val(*arg)).collect();
+        let args: Vec<Val> = args.iter().map(|arg| self.make(*arg)).collect();
         let ty = func.ty(&self.store);
         let mut results: Vec<Val> = ty.results().iter().map(|ty| zero(*ty)).collect();
         func.call(&mut self.store, &args, &mut results).map_err(failure)?;

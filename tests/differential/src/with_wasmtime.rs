@@ -74,7 +74,7 @@ struct WasmtimeInstance {
 }
 
 impl WasmtimeInstance {
-    fn to_val(&mut self, value: Value) -> Result<Val, Failure> {
+    fn make(&mut self, value: Value) -> Result<Val, Failure> {
         Ok(match value {
             Value::I32(value) => Val::I32(value),
             Value::I64(value) => Val::I64(value),
@@ -115,10 +115,7 @@ impl Instance for WasmtimeInstance {
         let Some(func) = self.instance.get_func(&mut self.store, name) else {
             return Err(Failure::Broken(format!("no function `{name}`")));
         };
-        let args = args
-            .iter()
-            .map(|arg| self.to_val(*arg))
-            .collect::<Result<Vec<_>, _>>()?;
+        let args = args.iter().map(|arg| self.make(*arg)).collect::<Result<Vec<_>, _>>()?;
         let mut results = vec![Val::I32(0); func.ty(&self.store).results().len()];
         func.call(&mut self.store, &args, &mut results).map_err(failure)?;
         Ok(results.iter().map(|value| self.to_value(value)).collect())

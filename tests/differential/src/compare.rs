@@ -3,9 +3,10 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use crate::case::{Call, Care, Case, Shape};
+use crate::case::{Call, Care, Case};
 use crate::engine::{Engine, Failure, Instance, Outcome, Trap, Value};
 use crate::instrument::FUEL;
+use crate::shape::Shape;
 
 /// What was done.
 #[derive(Clone, Debug, Default)]
@@ -167,13 +168,18 @@ impl Run<'_> {
 
     /// A verdict if not all outcomes are the same, or if they are none to compare.
     fn differ(&self, what: &str, outcomes: &[Outcome]) -> Option<Verdict> {
+        if outcomes
+            .iter()
+            .any(|outcome| matches!(outcome, Err(Failure::Broken(_))))
+        {
+            return Some(self.different(what, outcomes));
+        }
         for (name, outcome) in self.names.iter().zip(outcomes) {
             match outcome {
                 Err(Failure::Limit(text)) => return Some(Verdict::Dropped(format!("limit of {name}: {text}"))),
                 Err(Failure::Unsupported(text)) => {
                     return Some(Verdict::Dropped(format!("{name} does not take the module: {text}")));
                 }
-                Err(Failure::Broken(_)) => return Some(self.different(what, outcomes)),
                 _ => {}
             }
         }

@@ -28,15 +28,6 @@ pub trait Rewrite {
     fn instruction(&mut self, op: &Operator<'_>, bytes: &[u8], locals: &[wasmparser::ValType], out: &mut Vec<u8>);
 }
 
-/// Changes nothing.
-pub struct Keep;
-
-impl Rewrite for Keep {
-    fn instruction(&mut self, _: &Operator<'_>, bytes: &[u8], _: &[wasmparser::ValType], out: &mut Vec<u8>) {
-        out.extend_from_slice(bytes);
-    }
-}
-
 /// How to instrument.
 pub struct Options<'o> {
     /// Fuel of the start function.

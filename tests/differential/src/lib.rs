@@ -19,7 +19,9 @@ pub mod minimize;
 pub mod mutate;
 mod ours;
 pub mod proposals;
+pub mod shape;
 pub mod targets;
+mod text;
 mod with_wasmi;
 #[cfg(feature = "wasmtime")]
 mod with_wasmtime;

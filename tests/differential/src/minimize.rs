@@ -5,10 +5,11 @@ use std::path::Path;
 
 use wasm_shrink::WasmShrink;
 
-use crate::case::{Call, Case, Shape};
+use crate::case::{Call, Case};
 use crate::compare::{Counts, Verdict, run};
 use crate::engine::{Engine, Oracle, engines};
 use crate::proposals::Proposal;
+use crate::shape::Shape;
 
 /// Makes the calls few and the module small, as long as the engines do not agree, and writes the
 /// module beside `path`, with the extension `min.wasm`.

@@ -17,7 +17,9 @@ pub enum Proposal {
     RelaxedSimd,
     TailCall,
     Memory64,
+    /// wasmi does not have it.
     Threads,
+    /// wasmi does not have it.
     Exceptions,
 }
 

@@ -2,9 +2,10 @@
 
 use std::path::Path;
 
-use gpu_run_differential::case::{Call, Care, Shape};
+use gpu_run_differential::case::{Call, Care};
 use gpu_run_differential::compare::{Verdict, run, run_with_care};
 use gpu_run_differential::engine::{Engine, engines};
+use gpu_run_differential::shape::Shape;
 use gpu_run_differential::{Case, Counts, Oracle, Source, mutate, proposals, targets};
 
 fn folder(name: &str) -> std::path::PathBuf {

@@ -12,6 +12,7 @@ use gpu_run_differential::case::{Call, Care};
 use gpu_run_differential::compare::{Verdict, run, run_with_care};
 use gpu_run_differential::engine::engines;
 use gpu_run_differential::mutate::{Fixture, load};
+use gpu_run_differential::targets::{Target, mutated};
 use gpu_run_differential::{Case, Counts, Difference, Oracle, Proposal, Source, proposals};
 
 /// Differential testing of gpu-run.
@@ -38,6 +39,9 @@ struct Args {
     /// Proposals that modules use [default: what gpu-run runs].
     #[arg(long = "features", value_delimiter = ',')]
     proposals: Vec<Proposal>,
+    /// Instead of a comparison, gives changed bytes to this fuzz target.
+    #[arg(long)]
+    target: Option<Target>,
     /// Folder with programs to change.
     #[arg(long, default_value = concat!(env!("CARGO_MANIFEST_DIR"), "/../../fixtures/wasm"))]
     fixtures: PathBuf,
@@ -134,9 +138,11 @@ fn search(args: &Args) -> Result<bool, String> {
     })?;
     let counts = shared.counts.lock().unwrap_or_else(|error| error.into_inner());
     progress_of(&counts, &shared, begin);
-    print!("{counts}");
+    if args.target.is_none() {
+        print!("{counts}");
+    }
     let differences = shared.differences.load(Ordering::Relaxed);
-    println!("{differences} differences");
+    println!("{differences} differences or panics");
     Ok(differences == 0)
 }
 
@@ -162,6 +168,10 @@ fn work(args: &Args, fixtures: &[Fixture], shared: &Shared) {
         let seed = shared.next.fetch_add(1, Ordering::Relaxed);
         if args.cases.is_some_and(|cases| seed >= args.seed + cases) {
             break;
+        }
+        if let Some(target) = args.target {
+            run_target(args, seed, target, shared);
+            continue;
         }
         let source = args.source[(seed % args.source.len() as u64) as usize];
         let build = |care| Case::from_seed(seed, source, args.proposals(), fixtures, care);
@@ -191,6 +201,27 @@ fn work(args: &Args, fixtures: &[Fixture], shared: &Shared) {
             if !args.keep_going {
                 shared.stop.store(true, Ordering::Relaxed);
             }
+        }
+    }
+}
+
+/// Runs a fuzz target on inputs of a seed. Each counts as an execution.
+fn run_target(args: &Args, seed: u64, target: Target, shared: &Shared) {
+    match mutated(seed, target, args.proposals()) {
+        Ok(ran) => {
+            let mut counts = shared.counts.lock().unwrap_or_else(|error| error.into_inner());
+            counts.modules += 1;
+            counts.calls += ran;
+            counts.returned += ran;
+        }
+        Err(bytes) => {
+            let path = args.out.join(format!("panic-{seed}.bin"));
+            println!("seed {seed}: {target:?} panicked on {}", path.display());
+            if let Err(error) = std::fs::write(&path, bytes) {
+                println!("  cannot write it: {error}");
+            }
+            shared.differences.fetch_add(1, Ordering::Relaxed);
+            shared.stop.fetch_or(!args.keep_going, Ordering::Relaxed);
         }
     }
 }

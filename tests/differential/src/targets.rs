@@ -3,16 +3,17 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use clap::ValueEnum;
 use fastrand::Rng;
-use gpu_run_bytecode::{Program, decode, verify};
+use gpu_run_bytecode::{Program, decode, encode, verify};
 use gpu_run_translator::{Error, Options, translate as translate_module};
 use gpu_run_vm::{Cpu, Extern, Limits, RunOptions, Store, Stream, Value};
 
-use crate::case::{Care, Case};
+use crate::case::{Care, Case, Source};
 use crate::compare::{Counts, Verdict, run};
 use crate::engine::{Oracle, engines, hash};
 use crate::generate;
-use crate::proposals;
+use crate::proposals::{self, Proposal};
 
 /// Translates bytes with all passes, and with none.
 ///
@@ -73,6 +74,69 @@ fn repair(file: &mut [u8]) {
         let sum = crc32fast::hash(section).to_le_bytes();
         if let Some(place) = file.get_mut(entry + 24..entry + 28) {
             place.copy_from_slice(&sum);
+        }
+    }
+}
+
+/// A target for bytes, where there is no cargo-fuzz.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Target {
+    /// [`translate`].
+    Translate,
+    /// [`container_repaired`].
+    Container,
+}
+
+/// Changes of each module in [`mutated`].
+const CHANGES: u64 = 64;
+
+/// Makes a sound input of a seed, changes some bytes of it again and again, and runs the target.
+/// Gives how often it ran.
+///
+/// # Errors
+///
+/// The input with which the target panicked.
+pub fn mutated(seed: u64, target: Target, proposals: &[Proposal]) -> Result<u64, Vec<u8>> {
+    let Ok(case) = Case::from_seed(seed, Source::Smith, proposals, &[], Care::default()) else {
+        return Ok(0);
+    };
+    let sound = match target {
+        Target::Translate => case.wasm,
+        Target::Container => match translate_module(&case.wasm, &Options::default()) {
+            Ok(translation) => encode(&translation.program),
+            Err(_) => return Ok(0),
+        },
+    };
+    let mut rng = Rng::with_seed(seed);
+    for _ in 0..CHANGES {
+        let mut bytes = sound.clone();
+        for _ in 0..rng.usize(1..6) {
+            change(&mut bytes, &mut rng);
+        }
+        let run = || match target {
+            Target::Translate => translate(&bytes),
+            Target::Container => container_repaired(&bytes),
+        };
+        if std::panic::catch_unwind(run).is_err() {
+            return Err(bytes);
+        }
+    }
+    Ok(CHANGES)
+}
+
+fn change(bytes: &mut Vec<u8>, rng: &mut Rng) {
+    if bytes.is_empty() {
+        return;
+    }
+    let at = rng.usize(..bytes.len());
+    match rng.u32(..8) {
+        0 => bytes[at] = rng.u8(..),
+        1..4 => bytes[at] ^= 1 << rng.u32(..8),
+        4 => bytes[at] = bytes[rng.usize(..bytes.len())],
+        5 => bytes[at] = bytes[at].wrapping_add(rng.u8(..3)).wrapping_sub(1),
+        6 => bytes.insert(at, rng.u8(..)),
+        _ => {
+            bytes.remove(at);
         }
     }
 }

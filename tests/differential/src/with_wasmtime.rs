@@ -25,7 +25,7 @@ impl Wasmtime {
             .wasm_threads(has(Proposal::Threads))
             .wasm_exceptions(has(Proposal::Exceptions))
             .wasm_backtrace_max_frames(None)
-            .max_wasm_stack(8 << 20);
+            .max_wasm_stack(1 << 20);
         Wasmtime {
             engine: wasmtime::Engine::new(&config).map_err(|error| error.to_string()),
         }

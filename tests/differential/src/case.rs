@@ -1,0 +1,141 @@
+//! A case: an instrumented module, and calls of its functions. Everything follows from a seed.
+
+use clap::ValueEnum;
+use fastrand::Rng;
+
+use crate::engine::Value;
+use crate::generate;
+use crate::instrument::{Options, instrument};
+use crate::mutate::{Fixture, Mutate};
+use crate::proposals::Proposal;
+use crate::shape::Shape;
+
+/// Where modules come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Source {
+    /// wasm-smith.
+    Smith,
+    /// Parts of real programs, changed.
+    Fixtures,
+}
+
+/// A call of an exported function.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Call {
+    /// The export.
+    pub name: String,
+    /// Arguments.
+    pub args: Vec<Value>,
+}
+
+/// What is done to a module so that only bugs of gpu-run make a difference.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Care {
+    /// NaNs become canonical where instructions make them. Without this half of the cases have it.
+    pub nans: bool,
+    /// What wasmi is known to do wrong is kept out, see [`Options::apart`].
+    pub wasmi: bool,
+}
+
+/// A module and what to do with it.
+#[derive(Clone)]
+pub struct Case {
+    /// The instrumented module.
+    pub wasm: Vec<u8>,
+    /// Calls, in order.
+    pub calls: Vec<Call>,
+    /// Fuel of each call.
+    pub fuel: i32,
+    /// Whether memories are compared after each call, or after the last one only.
+    pub memory_each_call: bool,
+}
+
+/// Fuel of a call of wasm-smith's modules, whose loops rarely do more in more rounds.
+const SMITH_FUEL: i32 = 1_000;
+/// Fuel of a call of a real program's function.
+const FIXTURE_FUEL: i32 = 3_000;
+/// Fuel where nothing else is known.
+pub const REPLAY_FUEL: i32 = 10_000;
+
+impl Case {
+    /// The case of a seed.
+    ///
+    /// # Errors
+    ///
+    /// No valid module came of the seed.
+    pub fn from_seed(
+        seed: u64,
+        source: Source,
+        proposals: &[Proposal],
+        fixtures: &[Fixture],
+        care: Care,
+    ) -> Result<Case, String> {
+        let mut rng = Rng::with_seed(seed);
+        match source {
+            Source::Smith => {
+                let wasm = generate::generate(&mut rng, proposals)?;
+                Case::smith(&wasm, &mut rng, care)
+            }
+            Source::Fixtures => {
+                let fixture = &fixtures[rng.usize(..fixtures.len())];
+                let keep = fixture.choose(&mut rng);
+                let canonicalize_nans = rng.bool() || care.nans;
+                let rarity = [10, 50, 250, u32::MAX][rng.usize(..4)];
+                let options = Options {
+                    fuel: FIXTURE_FUEL,
+                    canonicalize_nans,
+                    apart: care.wasmi,
+                    keep: Some(&keep),
+                    growth: 2,
+                    rewrite: &mut Mutate { rng: &mut rng, rarity },
+                };
+                let wasm = instrument(&fixture.wasm, options)?;
+                let shape = Shape::of(&wasm)?;
+                let calls = shape.calls(&mut rng, 6, true);
+                Ok(Case {
+                    wasm,
+                    calls,
+                    fuel: FIXTURE_FUEL,
+                    memory_each_call: false,
+                })
+            }
+        }
+    }
+
+    /// A case of a module that wasm-smith made.
+    ///
+    /// # Errors
+    ///
+    /// The module cannot be instrumented.
+    pub fn smith(wasm: &[u8], rng: &mut Rng, care: Care) -> Result<Case, String> {
+        let canonicalize_nans = rng.bool() || care.nans;
+        // wasm-smith's constants and locals seldom have to do with each other.
+        let rarity = [20, u32::MAX][rng.usize(..2)];
+        let options = Options {
+            fuel: SMITH_FUEL,
+            canonicalize_nans,
+            apart: care.wasmi,
+            keep: None,
+            growth: 1,
+            rewrite: &mut Mutate { rng, rarity },
+        };
+        let wasm = instrument(wasm, options)?;
+        let calls = Shape::of(&wasm)?.calls(rng, 10, false);
+        Ok(Case {
+            wasm,
+            calls,
+            fuel: SMITH_FUEL,
+            memory_each_call: true,
+        })
+    }
+
+    /// A case of a module as it is, with given calls.
+    pub fn replay(wasm: Vec<u8>, calls: Vec<Call>) -> Case {
+        Case {
+            wasm,
+            calls,
+            fuel: REPLAY_FUEL,
+            memory_each_call: true,
+        }
+    }
+}

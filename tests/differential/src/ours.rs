@@ -1,0 +1,242 @@
+//! gpu-run's CPU engine.
+
+use std::ffi::c_void;
+use std::sync::Arc;
+
+use gpu_run_bytecode::TrapKind;
+use gpu_run_translator::inline::InlineOptions;
+use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError, translate};
+use gpu_run_vm::{
+    Cpu, Device, DeviceResult, End, Extern, InstanceId, Limits, Pinned, Plan, RunOptions, Store, StoreError, Stream,
+    Value as VmValue,
+};
+
+use crate::engine::{Engine, Failure, Instance, Outcome, Trap, Value, hash};
+
+/// The translator without rewriting, and the CPU engine.
+pub(crate) struct Ours {
+    pub(crate) inline: bool,
+}
+
+/// Limits that generated modules rarely reach. The arena is touched only as far as it is used.
+const LIMITS: Limits = Limits {
+    memory: None,
+    table: 100_000,
+    call_depth: 100_000,
+    register_arena: 64 << 20,
+};
+
+impl Engine for Ours {
+    fn name(&self) -> &'static str {
+        match self.inline {
+            true => "gpu-run",
+            false => "gpu-run without inlining",
+        }
+    }
+
+    fn instantiate(&mut self, wasm: &[u8]) -> Result<Box<dyn Instance>, Failure> {
+        let options = Options {
+            rewrite: None,
+            inline: self.inline.then(InlineOptions::default),
+        };
+        let translation = translate(wasm, &options).map_err(translation_failure)?;
+        let device = Box::new(CallingThread(Cpu::new()));
+        let mut store = Store::new(device, LIMITS).map_err(|error| Failure::Broken(error.to_string()))?;
+        let instance = store
+            .instantiate(
+                Arc::new(translation.program),
+                |_, _| None,
+                &RunOptions::default(),
+                &mut no_output,
+            )
+            .map_err(store_failure)?;
+        Ok(Box::new(OurInstance { store, instance }))
+    }
+}
+
+fn no_output(_: Stream, _: u32, _: &[u8]) {}
+
+fn translation_failure(error: Error) -> Failure {
+    match &error {
+        Error::Lower(lower) => match &lower.kind {
+            LowerErrorKind::Unsupported { .. } => Failure::Unsupported(error.to_string()),
+            // Code that needs more of something than the bytecode can say.
+            LowerErrorKind::TooLarge | LowerErrorKind::TooManyRegisters { .. } => Failure::Limit(error.to_string()),
+            _ => Failure::Broken(error.to_string()),
+        },
+        Error::Parse(ParseError::UnsupportedProposal { .. }) => Failure::Unsupported(error.to_string()),
+        _ => Failure::Broken(error.to_string()),
+    }
+}
+
+fn store_failure(error: StoreError) -> Failure {
+    match error {
+        StoreError::Trap(fault) => trap(fault.kind),
+        StoreError::MemoryTooLarge { .. } | StoreError::TableTooLarge { .. } => Failure::Limit(error.to_string()),
+        error => Failure::Broken(error.to_string()),
+    }
+}
+
+fn trap(kind: TrapKind) -> Failure {
+    Failure::Trap(match kind {
+        TrapKind::Unreachable => Trap::Unreachable,
+        TrapKind::MemoryOutOfBounds => Trap::MemoryOutOfBounds,
+        TrapKind::TableOutOfBounds | TrapKind::UndefinedElement => Trap::TableOutOfBounds,
+        TrapKind::UninitializedElement => Trap::IndirectCallToNull,
+        TrapKind::IndirectCallTypeMismatch => Trap::BadSignature,
+        TrapKind::IntegerDivideByZero => Trap::DivisionByZero,
+        TrapKind::IntegerOverflow => Trap::IntegerOverflow,
+        TrapKind::InvalidConversion => Trap::BadConversion,
+        TrapKind::UnalignedAtomic => Trap::UnalignedAtomic,
+        TrapKind::StackOverflow | TrapKind::OutOfRegisterMemory => return Failure::Limit(kind.text().into()),
+        kind => return Failure::Broken(format!("trap: {}", kind.text())),
+    })
+}
+
+struct OurInstance {
+    store: Store,
+    instance: InstanceId,
+}
+
+impl OurInstance {
+    fn global_index(&self, name: &str) -> u32 {
+        match self.store.export(self.instance, name) {
+            Some(Extern::Global(index)) => index,
+            other => panic!("no global `{name}`, but {other:?}"),
+        }
+    }
+}
+
+impl Instance for OurInstance {
+    fn call(&mut self, name: &str, args: &[Value]) -> Outcome {
+        let Some(Extern::Func(func)) = self.store.export(self.instance, name) else {
+            return Err(Failure::Broken(format!("no function `{name}`")));
+        };
+        let args = args.iter().map(|arg| to_vm(*arg)).collect::<Result<Vec<_>, _>>()?;
+        let outcome = self
+            .store
+            .run(func, &args, &RunOptions::default(), &mut no_output)
+            .map_err(store_failure)?;
+        match outcome.end {
+            End::Returned => {
+                let results = outcome.results.into_iter().next().unwrap_or_default();
+                Ok(results.into_iter().map(from_vm).collect())
+            }
+            End::Trapped(fault) => Err(trap(fault.kind)),
+            end => Err(Failure::Broken(format!("ended unexpectedly: {end:?}"))),
+        }
+    }
+
+    fn global(&mut self, name: &str) -> Value {
+        let index = self.global_index(name);
+        from_vm(self.store.global(index).expect("reading memory of this process"))
+    }
+
+    fn set_global(&mut self, name: &str, value: i32) {
+        let index = self.global_index(name);
+        self.store
+            .set_global(index, value as u32 as u64)
+            .expect("writing memory of this process");
+    }
+
+    fn memory_hash(&mut self, name: &str) -> u64 {
+        match self.store.export(self.instance, name) {
+            Some(Extern::Memory(index)) => hash(&self.store.memory(index).expect("reading memory of this process")),
+            other => panic!("no memory `{name}`, but {other:?}"),
+        }
+    }
+}
+
+fn to_vm(value: Value) -> Result<VmValue, Failure> {
+    Ok(match value {
+        Value::I32(value) => VmValue::I32(value),
+        Value::I64(value) => VmValue::I64(value),
+        Value::F32(bits) => VmValue::F32(bits),
+        Value::F64(bits) => VmValue::F64(bits),
+        Value::V128(_) => return Err(Failure::Unsupported("v128 arguments".into())),
+        // Calls pass null only: functions have no name that engines share.
+        Value::FuncRef(_) => VmValue::FuncRef(None),
+        Value::ExternRef(number) => VmValue::ExternRef(number),
+    })
+}
+
+fn from_vm(value: VmValue) -> Value {
+    match value {
+        VmValue::I32(value) => Value::I32(value),
+        VmValue::I64(value) => Value::I64(value),
+        VmValue::F32(bits) => Value::f32(bits),
+        VmValue::F64(bits) => Value::f64(bits),
+        VmValue::FuncRef(index) => Value::FuncRef(index.is_some()),
+        VmValue::ExternRef(number) => Value::ExternRef(number),
+    }
+}
+
+unsafe extern "C" {
+    /// Runs one lane of a launch. Of `vm/kernel/kernel.cpp`.
+    fn gpu_run_interpret(launch: *mut c_void, lane: u32);
+}
+
+/// The CPU, with its one lane on the calling thread. A call of a generated function takes less time
+/// than the start of the OS thread on which [`Cpu`] would run it. Output must be small and programs
+/// must end, as nobody empties the ring or looks at the clock while the lane runs.
+pub(crate) struct CallingThread(pub(crate) Cpu);
+
+impl Device for CallingThread {
+    fn name(&self) -> String {
+        "the calling thread".into()
+    }
+
+    fn free_memory(&self) -> u64 {
+        1 << 30
+    }
+
+    fn allocate(&mut self, bytes: u64, what: &'static str) -> DeviceResult<u64> {
+        self.0.allocate(bytes, what)
+    }
+
+    unsafe fn release(&mut self, ptr: u64) {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.release(ptr) }
+    }
+
+    fn allocate_pinned(&mut self, bytes: u64) -> DeviceResult<Pinned> {
+        self.0.allocate_pinned(bytes)
+    }
+
+    unsafe fn write(&mut self, to: u64, bytes: &[u8]) -> DeviceResult<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.write(to, bytes) }
+    }
+
+    unsafe fn read(&mut self, from: u64, bytes: &mut [u8]) -> DeviceResult<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.read(from, bytes) }
+    }
+
+    unsafe fn clear(&mut self, at: u64, bytes: u64) -> DeviceResult<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.0.clear(at, bytes) }
+    }
+
+    fn plan(&self, _threads: u32, _frame: u32) -> Plan {
+        Plan {
+            lanes: 1,
+            lanes_per_block: 1,
+            shared_units: 0,
+            home_units: 65536,
+            slice: 100_000,
+        }
+    }
+
+    unsafe fn start(&mut self, launch: u64, plan: Plan) -> DeviceResult<()> {
+        for lane in 0..plan.lanes {
+            // SAFETY: the caller promises a complete launch of verified programs.
+            unsafe { gpu_run_interpret(launch as *mut c_void, lane) };
+        }
+        Ok(())
+    }
+
+    fn finished(&mut self) -> DeviceResult<bool> {
+        Ok(true)
+    }
+}

@@ -2,7 +2,7 @@
 
 use wasmparser::{Catch, Operator, TypeRef};
 
-use crate::module::{Func, Module};
+use crate::module::{Instr, Module};
 use crate::rewrite::IMPORT_MODULE;
 
 /// Facts about one function.
@@ -26,51 +26,16 @@ impl Facts {
     pub(super) fn read(module: &Module<'_>, operations: &[bool], index: u32) -> Facts {
         let params = module.func_type(index).params().len() as u32;
         let func = module.defined(index).expect("only defined functions are read");
-        let declared: u32 = func.locals().iter().map(|(count, _)| count).sum();
-        let mut facts = Facts {
-            cost: 0,
-            instrs: 0,
+        let summary = func.summary();
+        Facts {
+            cost: summary.cost,
+            instrs: summary.instrs,
             params,
-            locals: params + declared,
-            leaf: true,
-            tail_calls: false,
-        };
-        for instr in func.instrs() {
-            facts.instrs += 1;
-            facts.cost += u32::from(costs(&instr.op));
-            match instr.op {
-                Operator::Call { function_index } => {
-                    facts.leaf &= operations.get(function_index as usize) == Some(&true);
-                }
-                Operator::CallIndirect { .. } | Operator::CallRef { .. } => facts.leaf = false,
-                Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } | Operator::ReturnCallRef { .. } => {
-                    facts.leaf = false;
-                    facts.tail_calls = true;
-                }
-                _ => {}
-            }
+            locals: params + summary.locals,
+            leaf: summary.is_leaf(|callee| operations.get(callee as usize) == Some(&true)),
+            tail_calls: summary.tail_calls,
         }
-        facts
     }
-}
-
-/// Whether the instruction is still there after lowering.
-fn costs(op: &Operator<'_>) -> bool {
-    !matches!(
-        op,
-        Operator::LocalGet { .. }
-            | Operator::LocalSet { .. }
-            | Operator::LocalTee { .. }
-            | Operator::I32Const { .. }
-            | Operator::I64Const { .. }
-            | Operator::F32Const { .. }
-            | Operator::F64Const { .. }
-            | Operator::Block { .. }
-            | Operator::Loop { .. }
-            | Operator::End
-            | Operator::Nop
-            | Operator::Drop
-    )
 }
 
 /// For each imported function, whether it is one that becomes an instruction.
@@ -80,10 +45,10 @@ pub(super) fn operations(module: &Module<'_>) -> Vec<bool> {
     funcs.map(|import| import.module == IMPORT_MODULE).collect()
 }
 
-/// Whether any instruction of `func` leaves through the label of the function itself.
-pub(super) fn leaves_early(func: &Func<'_>) -> bool {
+/// Whether any instruction of a function leaves through the label of the function itself.
+pub(super) fn leaves_early(instrs: &[Instr<'_>]) -> bool {
     let mut depth = 0u32;
-    for instr in func.instrs() {
+    for instr in instrs {
         let leaves = match &instr.op {
             Operator::Return => true,
             Operator::Br { relative_depth }
@@ -147,9 +112,12 @@ fn merge(into: &mut State, state: &State) {
     }
 }
 
-/// Locals of `func` that may be read before they are set, parameters aside: they count on being
+/// Locals of a function that may be read before they are set, parameters aside: they count on being
 /// zero. Loops need one round only, since what is set at their head can only become more.
-pub(super) fn reads_zero(func: &Func<'_>, params: u32, locals: u32) -> Vec<bool> {
+pub(super) fn reads_zero(instrs: &[Instr<'_>], params: u32, locals: u32) -> Vec<bool> {
+    if params == locals {
+        return vec![false; locals as usize];
+    }
     let mut state: State = Some((0..locals).map(|local| local < params).collect());
     let mut needed = vec![false; locals as usize];
     let mut frames: Vec<Frame> = Vec::new();
@@ -160,7 +128,7 @@ pub(super) fn reads_zero(func: &Func<'_>, params: u32, locals: u32) -> Vec<bool>
             merge(&mut frame.end, state);
         }
     };
-    for instr in func.instrs() {
+    for instr in instrs {
         match &instr.op {
             Operator::LocalGet { local_index } => {
                 let set = state.as_ref().is_none_or(|state| state[*local_index as usize]);

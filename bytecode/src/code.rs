@@ -44,10 +44,14 @@ pub enum CodeError {
 
 impl Inst {
     /// An instruction from operands in the table's order.
+    #[inline]
     pub fn new(op: Op, args: &[i64]) -> Inst {
         debug_assert_eq!(args.len(), op.info().operands.len(), "operands of {op:?}");
         let mut all = [0; 6];
-        all[..args.len()].copy_from_slice(args);
+        // An assignment each, where `args` is an array: a copy of unknown length would be a call.
+        for (to, from) in all.iter_mut().zip(args) {
+            *to = *from;
+        }
         Inst { op, args: all }
     }
 

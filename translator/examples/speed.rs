@@ -52,15 +52,14 @@ fn measure(path: &str, runs: u32) -> Result<(), String> {
         }
         best = fastest(best, translation.times);
     }
-    let stages: [(&str, fn(&Times) -> Duration); 6] = [
-        ("parse", |times| times.parse),
-        ("rewrite", |times| times.rewrite),
-        ("inline", |times| times.inline),
-        ("lower", |times| times.lower),
-        ("verify", |times| times.verify),
-        ("total", Times::total),
+    let stages = [
+        ("parse", best.parse),
+        ("rewrite", best.rewrite),
+        ("inline", best.inline),
+        ("lower", best.lower),
+        ("verify", best.verify),
+        ("total", best.total()),
     ];
-    let stages = stages.map(|(name, time)| (name, time(&best)));
     for (name, time) in stages.into_iter().chain(on_core.map(|time| ("on core", time))) {
         let time = time.as_secs_f64();
         println!("{name:8} {:9.2} ms {:9.1} MB/s", time * 1e3, mega(bytes.len()) / time);

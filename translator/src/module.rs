@@ -340,6 +340,9 @@ impl<'a> Module<'a> {
     }
 }
 
+/// Declared locals (parameters not included), in runs.
+pub type Locals = [(u32, ValType)];
+
 impl<'a> Body<'a> {
     /// A body that a pass made.
     pub fn edited(locals: Vec<(u32, ValType)>, instrs: Vec<Instr<'a>>) -> Body<'a> {
@@ -351,7 +354,7 @@ impl<'a> Body<'a> {
     }
 
     /// Locals and instructions, as those of [`Func`]; decoded only if the body is that of the file.
-    pub fn read(&self) -> (Cow<'_, [(u32, ValType)]>, Cow<'_, [Instr<'a>]>) {
+    pub fn read(&self) -> (Cow<'_, Locals>, Cow<'_, [Instr<'a>]>) {
         match self {
             Body::Edited { locals, instrs, .. } => (Cow::Borrowed(locals), Cow::Borrowed(instrs)),
             Body::Raw(raw) => {

@@ -88,6 +88,7 @@ fn main() {
         for threads in [2, 512] {
             add(format!("heap/{threads}"), Box::new(move || heap(device, threads)));
         }
+        add("guest_race".into(), Box::new(move || guest_race(device)));
         add("timeout".into(), Box::new(move || timeout(device)));
         add("interrupt".into(), Box::new(move || interrupt(device)));
         add("streams_while_running".into(), Box::new(move || streams(device)));
@@ -485,6 +486,26 @@ fn spmd(device: &str, threads: u32) -> Tested {
         &output,
     )?;
     expect(stdout.contains("Result: "), "must print the result", &output)
+}
+
+/// What sanitizers must not take for a race of the interpreter.
+fn guest_race(device: &str) -> Tested {
+    let module = wasm("wat", "guest_race");
+    let output = run([
+        "--device",
+        device,
+        "--threads",
+        "64",
+        "--invoke",
+        "race",
+        &module,
+        "500",
+    ]);
+    expect(
+        text(&output.stdout).trim() == "Result: 0",
+        "no aligned word may be torn",
+        &output,
+    )
 }
 
 fn heap(device: &str, threads: u32) -> Tested {

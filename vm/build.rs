@@ -1,8 +1,13 @@
 //! Compiles the kernel source for the host.
+//!
+//! `GPU_RUN_SANITIZE` names sanitizers to build it with, as `-fsanitize=` takes them. Whoever links
+//! the result with clang must give it `-fsanitize` too: see `tests/sanitize.sh`.
 
 fn main() {
     println!("cargo::rerun-if-changed=kernel");
-    cc::Build::new()
+    println!("cargo::rerun-if-env-changed=GPU_RUN_SANITIZE");
+    let mut build = cc::Build::new();
+    build
         .cpp(true)
         .std("c++17")
         .file("kernel/kernel.cpp")
@@ -16,6 +21,43 @@ fn main() {
         .warnings(true)
         .extra_warnings(true)
         // An interpreter without optimization is of no use, in debug builds too.
-        .opt_level(2)
-        .compile("gpu_run_kernel");
+        .opt_level(2);
+    let sanitizers = std::env::var("GPU_RUN_SANITIZE").unwrap_or_default();
+    if !sanitizers.is_empty() {
+        build
+            .flag(format!("-fsanitize={sanitizers}"))
+            // A finding ends the process, so that no test can pass over it.
+            .flag("-fno-sanitize-recover=all")
+            // Reports name functions and lines.
+            .flag("-fno-omit-frame-pointer")
+            .debug(true);
+    }
+    build.compile("gpu_run_kernel");
+    let compiler = build.get_compiler();
+    if compiler.is_like_gnu() {
+        sanitizers.split(',').for_each(|name| link_runtime(&compiler, name));
+    }
+}
+
+/// Links the runtime library of a sanitizer of gcc's. It must stand right behind the kernel: rustc
+/// calls the linker with `-nodefaultlibs`, with which gcc links none, and AddressSanitizer wants to
+/// come before the C library. clang adds its own when it is the linker and is told `-fsanitize`.
+fn link_runtime(compiler: &cc::Tool, sanitizer: &str) {
+    let library = match sanitizer {
+        "address" => "asan",
+        "undefined" => "ubsan",
+        "thread" => "tsan",
+        _ => return,
+    };
+    let file = format!("-print-file-name=lib{library}.so");
+    let output = compiler.to_command().arg(file).output();
+    let path = output.map(|output| String::from_utf8_lossy(&output.stdout).trim().to_owned());
+    if let Some(folder) = path
+        .ok()
+        .as_deref()
+        .and_then(|path| std::path::Path::new(path).parent())
+    {
+        println!("cargo::rustc-link-search=native={}", folder.display());
+    }
+    println!("cargo::rustc-link-lib=dylib={library}");
 }

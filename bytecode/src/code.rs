@@ -1,6 +1,10 @@
 //! Encoding and decoding of instructions.
 
-use crate::isa::{Op, OpInfo, Operand};
+mod layout;
+
+use crate::isa::{Op, Operand};
+pub(crate) use layout::Layout;
+use layout::MOST_WORDS;
 
 /// An instruction whose operands are spelled out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -40,10 +44,14 @@ pub enum CodeError {
 
 impl Inst {
     /// An instruction from operands in the table's order.
+    #[inline]
     pub fn new(op: Op, args: &[i64]) -> Inst {
         debug_assert_eq!(args.len(), op.info().operands.len(), "operands of {op:?}");
         let mut all = [0; 6];
-        all[..args.len()].copy_from_slice(args);
+        // An assignment each, where `args` is an array: a copy of unknown length would be a call.
+        for (to, from) in all.iter_mut().zip(args) {
+            *to = *from;
+        }
         Inst { op, args: all }
     }
 
@@ -67,18 +75,16 @@ impl Inst {
     }
 
     /// The instruction's words; those that it does not have are 0.
-    pub fn words_encoded(&self) -> [u64; 3] {
-        let info = self.op.info();
-        let mut words = [self.op as u16 as u64, 0, 0];
-        for (i, (operand, arg)) in info.operands.iter().zip(self.args).enumerate() {
-            let slot = info.slot(i);
-            debug_assert!(fits(*operand, arg), "{:?} operand {i} = {arg}", self.op);
-            let bits = match operand.slots() {
-                1 => arg as u16 as u64,
-                2 => arg as u32 as u64,
-                _ => arg as u64,
-            };
-            words[slot / 4] |= bits << (slot % 4 * 16);
+    pub fn words_encoded(&self) -> [u64; MOST_WORDS] {
+        let mut words = [0; MOST_WORDS];
+        words[0] = self.op as u16 as u64;
+        for (i, (field, arg)) in Layout::of(self.op).fields().iter().zip(self.args).enumerate() {
+            debug_assert!(
+                fits(self.op.info().operands[i], arg),
+                "{:?} operand {i} = {arg}",
+                self.op
+            );
+            field.write(&mut words, arg);
         }
         words
     }
@@ -86,46 +92,25 @@ impl Inst {
     /// Reads the instruction that begins at the start of `code`, checking that it is well formed.
     pub fn decode(code: &[u64]) -> Result<Inst, CodeError> {
         let number = code[0] as u16;
-        let op = Op::from_number(number).ok_or(CodeError::UnknownOpcode { number })?;
-        let info = op.info();
+        let layout = Layout::of_number(number).ok_or(CodeError::UnknownOpcode { number })?;
+        let op = layout.op;
         let cut = |needed| CodeError::CutShort {
-            name: info.name,
+            name: op.info().name,
             needed,
             left: code.len(),
         };
-        if op.words() > code.len() {
-            return Err(cut(op.words()));
-        }
+        let words = code.get(..op.words()).ok_or_else(|| cut(op.words()))?;
         let mut inst = Inst { op, args: [0; 6] };
-        for (i, operand) in info.operands.iter().enumerate() {
-            inst.args[i] = extract(code, info, i, *operand);
+        for (arg, field) in inst.args.iter_mut().zip(layout.fields()) {
+            *arg = field.read(words);
         }
         if inst.words() > code.len() {
             return Err(cut(inst.words()));
         }
-        let zero_used = info
-            .operands
-            .iter()
-            .zip(inst.args)
-            .any(|(o, a)| *o == Operand::Zero && a != 0);
-        if zero_used || inst.words_encoded()[..op.words()] != code[..op.words()] {
-            return Err(CodeError::StrayBits { name: info.name });
+        if words.iter().zip(layout.used).any(|(word, used)| word & !used != 0) {
+            return Err(CodeError::StrayBits { name: op.info().name });
         }
         Ok(inst)
-    }
-}
-
-fn extract(code: &[u64], info: &OpInfo, index: usize, operand: Operand) -> i64 {
-    let slot = info.slot(index);
-    let bits = code[slot / 4] >> (slot % 4 * 16);
-    match operand {
-        Operand::Imm16 | Operand::Rel16 => bits as i16 as i64,
-        Operand::ImmS32 | Operand::Rel32 | Operand::Callee => bits as i32 as i64,
-        _ => match operand.slots() {
-            1 => bits as u16 as i64,
-            2 => bits as u32 as i64,
-            _ => bits as i64,
-        },
     }
 }
 

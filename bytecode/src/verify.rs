@@ -11,9 +11,9 @@ mod declarations;
 mod flow;
 mod lines;
 
-use crate::code::{CodeError, Inst, br_table_offset, instructions};
+use crate::code::{CodeError, Inst, Layout, br_table_offset, instructions};
 use crate::isa::{Class, Op, Operand, TrapKind};
-use crate::program::{Clause, FuncType, GlobalType, HEADER_UNITS, MemoryType, Program, TableType, ValType};
+use crate::program::{Clause, FuncType, GlobalType, HEADER_UNITS, MemoryType, Program, TableType, ValType, units};
 
 pub(crate) use lines::lines;
 
@@ -98,6 +98,8 @@ struct FunctionVerifier<'p> {
     insts: Vec<(u32, Inst)>,
     /// For each word, 1 + the instruction that begins there, or 0.
     inst_at: Vec<u32>,
+    /// For each instruction that is a `call`, the function (among the defined ones) that it calls.
+    callees: Vec<u32>,
 }
 
 impl<'p> FunctionVerifier<'p> {
@@ -119,6 +121,7 @@ impl<'p> FunctionVerifier<'p> {
             header: ty.header(),
             insts: Vec::new(),
             inst_at: vec![0; code.len()],
+            callees: Vec::new(),
         };
         for (pc, inst) in instructions(code) {
             let inst = match inst {
@@ -157,9 +160,15 @@ impl<'p> FunctionVerifier<'p> {
                 ),
             );
         }
+        self.callees = vec![u32::MAX; self.insts.len()];
         for i in 1..self.insts.len() {
             let (pc, inst) = self.insts[i];
-            self.check_operands(pc, &inst)?;
+            if matches!(inst.op, Op::Call | Op::ReturnCall)
+                && let Some(callee) = self.called(pc, &inst)
+            {
+                self.callees[i] = callee;
+            }
+            self.check_operands(i, pc, &inst)?;
         }
         let (pc, last) = self.insts[self.insts.len() - 1];
         if !flow::ends_block(last.op) {
@@ -181,7 +190,7 @@ impl<'p> FunctionVerifier<'p> {
                 if clause.tag.is_some_and(|tag| tag as usize >= self.spaces.tags.len()) {
                     return self.error(0, "a handler for a tag that does not exist");
                 }
-                let units = self.clause_values(clause).len() as u32;
+                let units = units(&self.clause_types(clause));
                 if clause.unit.checked_add(units).is_none() || !self.readable(clause.unit, units) {
                     return self.error(0, "a handler's values lie outside of the frame");
                 }
@@ -194,7 +203,7 @@ impl<'p> FunctionVerifier<'p> {
     }
 
     /// What a handler finds in its units.
-    fn clause_values(&self, clause: &Clause) -> Vec<flow::Unit> {
+    fn clause_types(&self, clause: &Clause) -> Vec<ValType> {
         let mut types = match clause.tag {
             Some(tag) => self.spaces.tag_type(tag).params.clone(),
             None => Vec::new(),
@@ -202,7 +211,7 @@ impl<'p> FunctionVerifier<'p> {
         if clause.reference {
             types.push(ValType::ExnRef);
         }
-        flow::values(&types)
+        types
     }
 
     /// The instruction at which a handler begins.
@@ -219,7 +228,7 @@ impl<'p> FunctionVerifier<'p> {
     }
 
     /// Checks what each operand may be, whatever the others are.
-    fn check_operands(&self, pc: u32, inst: &Inst) -> Result<(), VerifyError> {
+    fn check_operands(&self, index: usize, pc: u32, inst: &Inst) -> Result<(), VerifyError> {
         let meta = &self.spaces.program.meta;
         let info = inst.op.info();
         if matches!(inst.op, Op::Enter | Op::BridgeReturn | Op::ThreadEnd) {
@@ -262,11 +271,11 @@ impl<'p> FunctionVerifier<'p> {
                 return self.error(pc, format!("operand {} of `{}` cannot be {arg}", i + 1, info.name));
             }
         }
-        self.check_whole(pc, inst)
+        self.check_whole(index, pc, inst)
     }
 
     /// Checks what operands say together.
-    fn check_whole(&self, pc: u32, inst: &Inst) -> Result<(), VerifyError> {
+    fn check_whole(&self, index: usize, pc: u32, inst: &Inst) -> Result<(), VerifyError> {
         let args = inst.args;
         let global = |index: i64| self.spaces.globals[index as usize];
         let ok = match inst.op {
@@ -292,10 +301,10 @@ impl<'p> FunctionVerifier<'p> {
             Op::CallImport | Op::ReturnCallImport if args[1] as u32 >= self.spaces.program.meta.imported_funcs() => {
                 false
             }
-            Op::Call => self.callee(pc, inst).is_some(),
+            Op::Call => self.callee(index, inst).is_some(),
             // The callee returns to this function's caller.
             Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport => {
-                self.callee(pc, inst).is_some_and(|ty| ty.results == self.ty.results)
+                self.callee(index, inst).is_some_and(|ty| ty.results == self.ty.results)
             }
             Op::Throw => self.spaces.tag_type(args[2] as u32).param_units() == args[1] as u32,
             Op::TableCopy => {
@@ -369,18 +378,42 @@ impl<'p> FunctionVerifier<'p> {
         (inst > 1).then(|| inst - 1)
     }
 
-    /// The type of the function that `call` calls, if the target is one and its values fit.
-    fn callee(&self, pc: u32, inst: &Inst) -> Option<&FuncType> {
+    /// The function (among the defined ones) whose head a `call` leads to.
+    fn called(&self, pc: u32, inst: &Inst) -> Option<u32> {
+        let start = u32::try_from(self.start + pc as i64 + inst.args[1]).ok()?;
+        let functions = &self.spaces.program.meta.functions;
+        let index = functions.binary_search_by_key(&start, |f| f.start).ok()?;
+        Some(index as u32)
+    }
+
+    /// The type of the function that instruction `index` calls, if the target is one.
+    fn callee(&self, index: usize, inst: &Inst) -> Option<&FuncType> {
         let meta = &self.spaces.program.meta;
         match inst.op {
             Op::Call | Op::ReturnCall => {
-                let start = u32::try_from(self.start + pc as i64 + inst.args[1]).ok()?;
-                let index = meta.functions.binary_search_by_key(&start, |f| f.start).ok()?;
-                Some(&meta.types[meta.functions[index].ty as usize])
+                let function = meta.functions.get(self.callees[index] as usize)?;
+                Some(&meta.types[function.ty as usize])
             }
             Op::CallImport | Op::ReturnCallImport => Some(self.spaces.func_type(inst.args[1] as u32)),
             Op::CallIndirect | Op::ReturnCallIndirect => Some(&meta.types[inst.args[3] as usize]),
             _ => None,
+        }
+    }
+
+    /// Calls `each` with the instructions to which `inst`, at `pc`, may branch, each once. Its
+    /// operands must be checked.
+    fn for_each_target(&self, pc: u32, inst: &Inst, mut each: impl FnMut(usize)) {
+        let target = |rel: i64| self.target(pc, rel).expect("checked with the operands");
+        if let Some(distance) = Layout::of(inst.op).distance {
+            each(target(inst.args[distance as usize]));
+        } else if inst.op == Op::BrTable {
+            let table = &self.code[pc as usize..];
+            let mut all: Vec<_> = (0..inst.args[1] as usize)
+                .map(|i| target(br_table_offset(table, i) as i64))
+                .collect();
+            all.sort_unstable();
+            all.dedup();
+            all.into_iter().for_each(each);
         }
     }
 }

@@ -42,7 +42,8 @@ impl CallGraph {
     pub fn new(module: &Module<'_>) -> CallGraph {
         let funcs = module.func_count();
         let canonical = canonical_types(module);
-        let address_taken = address_taken(module);
+        let mut address_taken = vec![false; funcs as usize];
+        mark_sections(module, &mut address_taken);
         let mut graph = CallGraph {
             funcs,
             imported: module.imported_funcs.len() as u32,
@@ -68,17 +69,16 @@ impl CallGraph {
         let mut seen = vec![u32::MAX; self.funcs as usize + module.types.len()];
         for (i, func) in module.funcs.iter().enumerate() {
             let caller = (imported + i) as u32;
-            for instr in func.instrs() {
-                let callee = match instr.op {
-                    Operator::Call { function_index } | Operator::ReturnCall { function_index } => {
-                        self.call_sites[function_index as usize] += 1;
-                        function_index
-                    }
-                    Operator::CallIndirect { type_index, .. } | Operator::ReturnCallIndirect { type_index, .. } => {
-                        self.funcs + canonical[type_index as usize]
-                    }
-                    _ => continue,
-                };
+            let summary = func.summary();
+            for call in &summary.calls {
+                self.call_sites[call.callee as usize] += 1;
+            }
+            for &function in &summary.refs {
+                self.address_taken[function as usize] = true;
+            }
+            let direct = summary.calls.iter().map(|call| call.callee);
+            let through_types = summary.indirect.iter().map(|ty| self.funcs + canonical[*ty as usize]);
+            for callee in direct.chain(through_types) {
                 if std::mem::replace(&mut seen[callee as usize], caller) != caller {
                     self.edges.push(callee);
                 }
@@ -316,17 +316,6 @@ fn mark_sections(module: &Module<'_>, taken: &mut [bool]) {
         .iter()
         .flat_map(|table| &table.init)
         .for_each(|init| mark(&init.ops, taken));
-}
-
-fn address_taken(module: &Module<'_>) -> Vec<bool> {
-    let mut taken = vec![false; module.func_count() as usize];
-    mark_sections(module, &mut taken);
-    for func in &module.funcs {
-        for instr in func.instrs() {
-            mark(std::slice::from_ref(&instr.op), &mut taken);
-        }
-    }
-    taken
 }
 
 fn roots(module: &Module<'_>, address_taken: &[bool]) -> Vec<u32> {

@@ -31,7 +31,7 @@
 mod analysis;
 mod body;
 
-use wasmparser::{ExternalKind, Operator};
+use wasmparser::ExternalKind;
 
 use crate::callgraph::CallGraph;
 use crate::module::{Body, Module};
@@ -149,7 +149,7 @@ fn count_reachable(module: &Module<'_>) -> u64 {
     let reachable = graph.reachable(graph.roots().iter().copied());
     let first = module.imported_funcs.len();
     let live = module.funcs.iter().enumerate().filter(|(i, _)| reachable[first + i]);
-    live.map(|(_, func)| func.instrs().count() as u64).sum()
+    live.map(|(_, func)| u64::from(func.summary().instrs)).sum()
 }
 
 /// Functions that one call alone can reach.
@@ -185,24 +185,12 @@ fn choose(module: &Module<'_>, chooser: &mut Chooser<'_>) -> Vec<(usize, u32)> {
     let Some(func) = module.defined(chooser.caller) else {
         return Vec::new();
     };
-    let mut chosen = Vec::new();
-    let mut loops: Vec<bool> = Vec::new();
-    for (at, instr) in func.instrs().enumerate() {
-        match instr.op {
-            Operator::Loop { .. } => loops.push(true),
-            Operator::Block { .. } | Operator::If { .. } | Operator::Try { .. } | Operator::TryTable { .. } => {
-                loops.push(false)
-            }
-            Operator::End | Operator::Delegate { .. } => {
-                loops.pop();
-            }
-            Operator::Call { function_index } if chooser.accepts(module, function_index, loops.contains(&true)) => {
-                chosen.push((at, function_index));
-            }
-            _ => {}
-        }
-    }
-    chosen
+    let summary = func.summary();
+    let calls = summary.calls.iter().filter(|call| !call.tail);
+    calls
+        .filter(|call| chooser.accepts(module, call.callee, call.in_loop))
+        .map(|call| (call.at as usize, call.callee))
+        .collect()
 }
 
 impl Chooser<'_> {
@@ -254,10 +242,7 @@ pub fn remove_dead(module: &mut Module<'_>) -> u32 {
 
 /// A body for the moment in which a function's own is being rebuilt.
 fn empty<'a>() -> Body<'a> {
-    Body::Edited {
-        locals: Vec::new(),
-        instrs: Vec::new(),
-    }
+    Body::edited(Vec::new(), Vec::new())
 }
 
 #[cfg(test)]

@@ -8,10 +8,12 @@
 mod encode;
 mod parse;
 mod renumber;
+mod summary;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 use wasmparser::{
     Export, FuncType, FunctionBody, GlobalType, Import, MemoryType, Operator, OperatorsReader, TableType, TagType,
@@ -20,6 +22,7 @@ use wasmparser::{
 
 pub use encode::ORIGINS_SECTION;
 pub use parse::{Location, ParseError};
+pub use summary::{Call, Summary};
 
 /// Where an instruction came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -92,6 +95,8 @@ pub struct RawBody<'a> {
     /// What the function indices of the file have become, once functions were added or dropped:
     /// one table for all bodies, applied while reading, so that bodies can stay slices.
     pub renumber: Option<Arc<[u32]>>,
+    /// What it refers to, with the function indices of now.
+    pub summary: Summary,
 }
 
 /// A defined function's locals and code.
@@ -105,6 +110,8 @@ pub enum Body<'a> {
         locals: Vec<(u32, ValType)>,
         /// Instructions, with the closing `end`.
         instrs: Vec<Instr<'a>>,
+        /// What it refers to, once somebody has asked.
+        summary: OnceLock<Summary>,
     },
 }
 
@@ -314,6 +321,11 @@ impl<'a> Module<'a> {
     /// The readable name of function `index`: demangled where the module names it, the export
     /// name next, else `func[index]`.
     pub fn func_display_name(&self, index: u32) -> String {
+        // Demangling takes time, and was done for the functions of the file.
+        let original = self.original_index.get(index as usize).copied().flatten();
+        if let Some(name) = original.and_then(|original| self.original_names.get(original as usize)) {
+            return name.clone();
+        }
         if let Some(name) = self.func_names.get(&index) {
             return format!("{:#}", rustc_demangle::demangle(name));
         }
@@ -328,18 +340,58 @@ impl<'a> Module<'a> {
     }
 }
 
+/// Declared locals (parameters not included), in runs.
+pub type Locals = [(u32, ValType)];
+
+impl<'a> Body<'a> {
+    /// A body that a pass made.
+    pub fn edited(locals: Vec<(u32, ValType)>, instrs: Vec<Instr<'a>>) -> Body<'a> {
+        Body::Edited {
+            locals,
+            instrs,
+            summary: OnceLock::new(),
+        }
+    }
+
+    /// Locals and instructions, as those of [`Func`]; decoded only if the body is that of the file.
+    pub fn read(&self) -> (Cow<'_, Locals>, Cow<'_, [Instr<'a>]>) {
+        match self {
+            Body::Edited { locals, instrs, .. } => (Cow::Borrowed(locals), Cow::Borrowed(instrs)),
+            Body::Raw(raw) => {
+                let mut instrs = Vec::with_capacity(raw.summary.instrs as usize);
+                instrs.extend(raw.instrs());
+                (Cow::Owned(raw.locals()), Cow::Owned(instrs))
+            }
+        }
+    }
+}
+
+impl<'a> RawBody<'a> {
+    /// See [`Func::locals`].
+    pub fn locals(&self) -> Vec<(u32, ValType)> {
+        self.body
+            .get_locals_reader()
+            .expect("the module was validated")
+            .into_iter()
+            .map(|local| local.expect("the module was validated"))
+            .collect()
+    }
+
+    /// See [`Func::instrs`].
+    pub fn instrs(&self) -> Instrs<'_, 'a> {
+        Instrs::Raw(
+            self.body.get_operators_reader().expect("the module was validated"),
+            self.renumber.as_deref(),
+        )
+    }
+}
+
 impl<'a> Func<'a> {
     /// Declared locals (parameters not included), in runs.
     pub fn locals(&self) -> Vec<(u32, ValType)> {
         match &self.body {
             Body::Edited { locals, .. } => locals.clone(),
-            Body::Raw(raw) => raw
-                .body
-                .get_locals_reader()
-                .expect("the module was validated")
-                .into_iter()
-                .map(|local| local.expect("the module was validated"))
-                .collect(),
+            Body::Raw(raw) => raw.locals(),
         }
     }
 
@@ -347,22 +399,38 @@ impl<'a> Func<'a> {
     pub fn instrs(&self) -> Instrs<'_, 'a> {
         match &self.body {
             Body::Edited { instrs, .. } => Instrs::Edited(instrs.iter()),
-            Body::Raw(raw) => Instrs::Raw(
-                raw.body.get_operators_reader().expect("the module was validated"),
-                raw.renumber.as_deref(),
-            ),
+            Body::Raw(raw) => raw.instrs(),
+        }
+    }
+
+    /// What the body refers to, and its size.
+    pub fn summary(&self) -> &Summary {
+        match &self.body {
+            Body::Edited {
+                locals,
+                instrs,
+                summary,
+            } => summary.get_or_init(|| Summary::read(locals, instrs)),
+            Body::Raw(raw) => &raw.summary,
         }
     }
 
     /// Turns the body into its edited form and lends it: locals, then instructions.
     pub fn edit(&mut self) -> (&mut Vec<(u32, ValType)>, &mut Vec<Instr<'a>>) {
-        if let Body::Raw(_) = self.body {
-            let locals = self.locals();
-            let instrs = self.instrs().collect();
-            self.body = Body::Edited { locals, instrs };
+        if let Body::Raw(_) = &self.body {
+            let (locals, instrs) = self.body.read();
+            let (locals, instrs) = (locals.into_owned(), instrs.into_owned());
+            self.body = Body::edited(locals, instrs);
         }
         match &mut self.body {
-            Body::Edited { locals, instrs } => (locals, instrs),
+            Body::Edited {
+                locals,
+                instrs,
+                summary,
+            } => {
+                summary.take();
+                (locals, instrs)
+            }
             Body::Raw(_) => unreachable!("made edited above"),
         }
     }

@@ -357,7 +357,9 @@ fn inlining_keeps_to_its_rule() {
             if let Some((percent, base)) = growth {
                 (options.growth_percent, options.growth_base) = (percent, base);
             }
+            let tables = BrTables::default();
             let mut module = Module::parse(&bytes).expect("a valid module");
+            replace_legacy_exceptions(&mut module, &tables);
             let report = inline(&mut module, &options);
             let limit = report.instrs_before + options.growth_limit(report.instrs_before);
             assert!(report.instrs_after <= limit, "{path}, {growth:?}: {report:?}");
@@ -367,7 +369,7 @@ fn inlining_keeps_to_its_rule() {
                 code as u64, report.instrs_after,
                 "{path}: the report counts what is left"
             );
-            wasmparser::Validator::new()
+            Validator::new_with_features(WasmFeatures::WASM2 | WasmFeatures::EXCEPTIONS)
                 .validate_all(&module.encode())
                 .unwrap_or_else(|error| panic!("{path}, {growth:?}: {error}"));
         }

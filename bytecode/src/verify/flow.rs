@@ -1,13 +1,13 @@
 //! The data flow half of verification: what each unit holds on every path.
 
 use super::{FunctionVerifier, VerifyError};
-use crate::code::{Inst, br_table_offset};
+use crate::code::Inst;
 use crate::isa::{Op, Operand, Ty};
 use crate::program::{Clause, ValType};
 
 /// What a unit holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(super) enum Unit {
+enum Unit {
     /// Nothing that may be read.
     Undefined,
     /// A 32-bit value.
@@ -35,7 +35,7 @@ pub(super) enum Unit {
 
 use Unit::*;
 
-fn join(a: Unit, b: Unit) -> Unit {
+fn join_units(a: Unit, b: Unit) -> Unit {
     match (a, b) {
         _ if a == b => a,
         (Zero, Undefined) | (Undefined, Zero) => Undefined,
@@ -58,6 +58,29 @@ impl State {
             self.0[end] = Undefined;
         }
         self.0[start..end].copy_from_slice(values);
+    }
+
+    /// Forgets what lies in the units from `at` on.
+    fn forget(&mut self, at: u32) {
+        self.write(at, &[Undefined][..usize::from((at as usize) < self.0.len())]);
+        self.0[at as usize..].fill(Undefined);
+    }
+
+    /// Writes values of these types side by side.
+    fn write_values(&mut self, mut at: u32, types: &[ValType]) {
+        for ty in types {
+            self.write(at, value(*ty));
+            at += ty.units();
+        }
+    }
+
+    /// Whether values of these types lie side by side.
+    fn holds_values(&self, mut at: u32, types: &[ValType]) -> bool {
+        types.iter().all(|ty| {
+            let holds = self.holds(at, value(*ty));
+            at += ty.units();
+            holds
+        })
     }
 
     /// Whether a value of the wanted kind lies at a unit.
@@ -93,76 +116,130 @@ fn value(ty: ValType) -> &'static [Unit] {
     }
 }
 
-pub(super) fn values(types: &[ValType]) -> Vec<Unit> {
-    types.iter().flat_map(|ty| value(*ty)).copied().collect()
-}
-
 /// Bytes of states that a function may need: more is refused, not tried.
 const MOST_STATES: usize = 2 << 30;
+
+/// For an instruction that no branch leads to.
+const NO_JOIN: u32 = u32::MAX;
+
+/// The states at the instructions that branches lead to.
+struct Joins {
+    /// The units of all states, one state after the other.
+    units: Vec<Unit>,
+    frame: usize,
+    /// Whether a state has been set.
+    reached: Vec<bool>,
+    /// Whether the code behind has not been walked with the state of now.
+    queued: Vec<bool>,
+}
+
+impl Joins {
+    fn state(&self, join: usize) -> &[Unit] {
+        &self.units[join * self.frame..][..self.frame]
+    }
+
+    /// Joins `state` into that of `join`.
+    fn reach(&mut self, join: usize, state: &State) {
+        let entry = &mut self.units[join * self.frame..][..self.frame];
+        if !std::mem::replace(&mut self.reached[join], true) {
+            entry.copy_from_slice(&state.0);
+            self.queued[join] = true;
+        } else if differ(entry, &state.0) {
+            let mut changed = false;
+            for (old, new) in entry.iter_mut().zip(&state.0) {
+                let joined = join_units(*old, *new);
+                changed |= joined != *old;
+                *old = joined;
+            }
+            self.queued[join] |= changed;
+        }
+    }
+}
+
+/// Whether any unit differs. Most often none does: a loop without an early end is the fastest.
+fn differ(a: &[Unit], b: &[Unit]) -> bool {
+    a.iter().zip(b).fold(false, |differ, (a, b)| differ | (a != b))
+}
 
 /// Verifies the flow of one function whose operands are already checked.
 ///
 /// A state is kept for each instruction that branches lead to; from there the code is walked until
-/// it runs into another such instruction or ends.
+/// it runs into another such instruction or ends. Walks go in the order of the code, again where a
+/// branch back has changed a state.
 pub(super) fn verify(function: &FunctionVerifier<'_>) -> Result<(), VerifyError> {
     let insts = &function.insts;
-    let mut joins = vec![false; insts.len()];
-    joins[1] = true;
+    // The number of each join, in the order of the code.
+    let mut join_at = vec![NO_JOIN; insts.len()];
+    join_at[1] = 0;
     for (pc, inst) in insts.iter().skip(1) {
-        for target in branch_targets(function, *pc, inst) {
-            joins[target] = true;
-        }
+        function.for_each_target(*pc, inst, |target| join_at[target] = 0);
     }
     let tries = &function.spaces.program.meta.functions[function.index].tries;
     for clause in tries.iter().flat_map(|try_| &try_.clauses) {
-        joins[function.handler(clause).expect("checked with the exception table")] = true;
+        join_at[function.handler(clause).expect("checked with the exception table")] = 0;
     }
-    let states = joins.iter().filter(|join| **join).count();
-    if states.saturating_mul(function.frame as usize) > MOST_STATES {
+    let mut starts = Vec::new();
+    for (i, join) in join_at.iter_mut().enumerate().filter(|(_, join)| **join != NO_JOIN) {
+        *join = starts.len() as u32;
+        starts.push(i);
+    }
+    let states = starts.len();
+    let frame = function.frame as usize;
+    if states.saturating_mul(frame) > MOST_STATES {
         return function.error(
             0,
-            format!(
-                "{states} branch targets with {} registers are more than can be verified",
-                function.frame
-            ),
+            format!("{states} branch targets with {frame} registers are more than can be verified"),
         );
     }
-    let mut at_entry: Vec<Option<Box<[Unit]>>> = vec![None; insts.len()];
-    let mut first = vec![Undefined; function.frame as usize];
-    let params = values(&function.ty.params);
-    first[..params.len()].copy_from_slice(&params);
-    at_entry[1] = Some(first.into());
-    let mut work = vec![1];
-    let mut queued = vec![false; insts.len()];
-    while let Some(block) = work.pop() {
-        queued[block] = false;
-        let mut state = State(at_entry[block].clone().expect("set before it was queued").into_vec());
-        let mut reach = |target: usize, state: &State| {
-            if merge(&mut at_entry[target], &state.0) && !std::mem::replace(&mut queued[target], true) {
-                work.push(target);
-            }
-        };
-        for (i, (pc, inst)) in insts.iter().enumerate().skip(block) {
-            if i != block && joins[i] {
-                reach(i, &state);
+    let mut joins = Joins {
+        units: vec![Undefined; states * frame],
+        frame,
+        reached: vec![false; states],
+        queued: vec![false; states],
+    };
+    let mut state = State(vec![Undefined; frame]);
+    state.write_values(0, &function.ty.params);
+    joins.reach(0, &state);
+    let mut next = Some(0);
+    while let Some(join) = next {
+        joins.queued[join] = false;
+        state.0.copy_from_slice(joins.state(join));
+        // The first state that a branch back has changed.
+        let mut back = join;
+        for (i, (pc, inst)) in insts.iter().enumerate().skip(starts[join]) {
+            if join_at[i] != NO_JOIN && i != starts[join] {
+                joins.reach(join_at[i] as usize, &state);
                 break;
             }
             if may_throw(inst.op) {
                 for clause in function.handlers_at(*pc) {
                     let target = function.handler(clause).expect("checked with the exception table");
-                    reach(target, &thrown(function, inst, clause, &state));
+                    let target = join_at[target] as usize;
+                    joins.reach(target, &thrown(function, inst, clause, &state));
+                    back = back.min(target);
                 }
             }
-            step(function, *pc, inst, &mut state)?;
-            for target in branch_targets(function, *pc, inst) {
-                reach(target, &state);
-            }
+            step(function, i, *pc, inst, &mut state)?;
+            function.for_each_target(*pc, inst, |target| {
+                let target = join_at[target] as usize;
+                joins.reach(target, &state);
+                back = back.min(target);
+            });
             if ends_block(inst.op) {
                 break;
             }
         }
+        next = (back..states).find(|join| joins.queued[*join]);
     }
     Ok(())
+}
+
+/// Whether the instruction that follows is reached by branches only.
+pub(super) fn ends_block(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Trap | Op::Jump | Op::Return | Op::BrTable | Op::Throw | Op::ThrowRef
+    )
 }
 
 /// Whether an exception may be thrown where the instruction stands, in the frame of its function.
@@ -178,57 +255,19 @@ fn may_throw(op: Op) -> bool {
 fn thrown(function: &FunctionVerifier<'_>, inst: &Inst, clause: &Clause, before: &State) -> State {
     let mut state = State(before.0.clone());
     if let Some(Operand::Base) = inst.op.info().operands.first() {
-        state.write(
-            inst.args[0] as u32,
-            &vec![Undefined; function.frame as usize - inst.args[0] as usize],
-        );
+        state.forget(inst.args[0] as u32);
     }
-    state.write(clause.unit, &function.clause_values(clause));
+    state.write_values(clause.unit, &function.clause_types(clause));
     state
 }
 
-/// Joins `state` into a block's entry; says whether that changed it.
-fn merge(entry: &mut Option<Box<[Unit]>>, state: &[Unit]) -> bool {
-    let Some(entry) = entry else {
-        *entry = Some(state.into());
-        return true;
-    };
-    let mut changed = false;
-    for (old, new) in entry.iter_mut().zip(state) {
-        let joined = join(*old, *new);
-        changed |= joined != *old;
-        *old = joined;
-    }
-    changed
-}
-
-/// Whether the instruction that follows is reached by branches only.
-pub(super) fn ends_block(op: Op) -> bool {
-    matches!(
-        op,
-        Op::Trap | Op::Jump | Op::Return | Op::BrTable | Op::Throw | Op::ThrowRef
-    )
-}
-
-fn branch_targets(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst) -> Vec<usize> {
-    let target = |rel: i64| function.target(pc, rel).expect("checked with the operands");
-    if inst.op == Op::BrTable {
-        let table = &function.code[pc as usize..];
-        let mut all: Vec<_> = (0..inst.args[1] as usize)
-            .map(|i| target(br_table_offset(table, i) as i64))
-            .collect();
-        all.sort_unstable();
-        all.dedup();
-        return all;
-    }
-    let operands = inst.op.info().operands.iter();
-    let rel = operands
-        .zip(inst.args)
-        .find(|(o, _)| matches!(o, Operand::Rel16 | Operand::Rel32));
-    rel.map(|(_, rel)| target(rel)).into_iter().collect()
-}
-
-fn step(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut State) -> Result<(), VerifyError> {
+fn step(
+    function: &FunctionVerifier<'_>,
+    index: usize,
+    pc: u32,
+    inst: &Inst,
+    state: &mut State,
+) -> Result<(), VerifyError> {
     let name = inst.op.info().name;
     let operands = || inst.op.info().operands.iter().zip(inst.args);
     for (operand, arg) in operands() {
@@ -251,12 +290,17 @@ fn step(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut State
             );
         }
     }
-    effect(function, pc, inst, state)?;
-    Ok(())
+    effect(function, index, pc, inst, state)
 }
 
 /// What an instruction leaves in the frame, and what references it may take.
-fn effect(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut State) -> Result<(), VerifyError> {
+fn effect(
+    function: &FunctionVerifier<'_>,
+    index: usize,
+    pc: u32,
+    inst: &Inst,
+    state: &mut State,
+) -> Result<(), VerifyError> {
     let args = inst.args;
     let unit = |arg: i64| arg as u32;
     let at = |state: &State, arg: i64| state.0[arg as usize];
@@ -283,7 +327,7 @@ fn effect(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut Sta
         ty => wanted(state, arg, ty),
     };
     match inst.op {
-        Op::Return if !state.holds(unit(args[1]), &values(&function.ty.results)) => {
+        Op::Return if !state.holds_values(unit(args[1]), &function.ty.results) => {
             return function.error(pc, "`return` without results of the function's types");
         }
         Op::Call
@@ -292,22 +336,22 @@ fn effect(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut Sta
         | Op::ReturnCall
         | Op::ReturnCallIndirect
         | Op::ReturnCallImport => {
-            let ty = function.callee(pc, inst).expect("checked with the operands");
+            let ty = function.callee(index, inst).expect("checked with the operands");
             let base = unit(args[0]);
             if base + ty.header() > function.frame {
                 return function.error(pc, "the callee's parameters or results lie outside of the frame");
             }
-            if !state.holds(base, &values(&ty.params)) {
+            if !state.holds_values(base, &ty.params) {
                 return function.error(pc, "a call without arguments of the callee's types");
             }
-            state.write(base, &vec![Undefined; (function.frame - base) as usize]);
-            state.write(base, &values(&ty.results));
+            state.forget(base);
+            state.write_values(base, &ty.results);
         }
         Op::Zero => state.write(unit(args[0]), &vec![Zero; args[1] as usize]),
         Op::Const32 if args[1] == 0 => state.write(unit(args[0]), &[Zero]),
         Op::Copy32 => state.write(unit(args[0]), &[at(state, args[1])]),
         Op::Select32 => {
-            let selected = join(at(state, args[1]), at(state, args[2]));
+            let selected = join_units(at(state, args[1]), at(state, args[2]));
             if selected == Undefined {
                 return function.error(pc, "`select32` of values of different types");
             }
@@ -322,15 +366,15 @@ fn effect(function: &FunctionVerifier<'_>, pc: u32, inst: &Inst, state: &mut Sta
             stored(state, args[2], table(args[3]))?;
             state.write(unit(args[0]), &[Whole]);
         }
-        Op::RefFunc => state.write(unit(args[0]), &[FuncRef]),
         Op::ExceptionKeep => {
             wanted(state, args[1], ValType::ExnRef)?;
             state.write(unit(args[0]), &[KeptExnRef]);
         }
         Op::ThrowRef => wanted(state, args[0], ValType::ExnRef)?,
-        Op::Throw if !state.holds(unit(args[0]), &values(&spaces.tag_type(args[2] as u32).params)) => {
+        Op::Throw if !state.holds_values(unit(args[0]), &spaces.tag_type(args[2] as u32).params) => {
             return function.error(pc, "`throw` without values of the tag's types");
         }
+        Op::RefFunc => state.write(unit(args[0]), &[FuncRef]),
         Op::CopyRange => copy_range(function, pc, inst, state)?,
         _ => {
             for (operand, arg) in inst.op.info().operands.iter().zip(args) {

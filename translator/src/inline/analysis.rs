@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use wasmparser::{Catch, Operator, TypeRef};
 
-use crate::module::{Func, Module};
+use crate::module::{Func, Instr, Module};
 use crate::rewrite::IMPORT_MODULE;
 
 /// Facts about one function.
@@ -23,66 +23,31 @@ pub(super) struct Facts {
     /// Whether it has tail calls.
     pub(super) tail_calls: bool,
     /// See [`Facts::reads_zero`].
-    reads_zero: OnceCell<Vec<bool>>,
+    pub(super) reads_zero: OnceCell<Vec<bool>>,
 }
 
 impl Facts {
     pub(super) fn read(module: &Module<'_>, operations: &[bool], index: u32) -> Facts {
         let params = module.func_type(index).params().len() as u32;
         let func = module.defined(index).expect("only defined functions are read");
-        let declared: u32 = func.locals().iter().map(|(count, _)| count).sum();
-        let mut facts = Facts {
-            cost: 0,
-            instrs: 0,
+        let summary = func.summary();
+        Facts {
+            cost: summary.cost,
+            instrs: summary.instrs,
             params,
-            locals: params + declared,
-            leaf: true,
-            tail_calls: false,
+            locals: params + summary.locals,
+            leaf: summary.is_leaf(|callee| operations.get(callee as usize) == Some(&true)),
+            tail_calls: summary.tail_calls,
             reads_zero: OnceCell::new(),
-        };
-        for instr in func.instrs() {
-            facts.instrs += 1;
-            facts.cost += u32::from(costs(&instr.op));
-            match instr.op {
-                Operator::Call { function_index } => {
-                    facts.leaf &= operations.get(function_index as usize) == Some(&true);
-                }
-                Operator::CallIndirect { .. } | Operator::CallRef { .. } => facts.leaf = false,
-                Operator::ReturnCall { .. } | Operator::ReturnCallIndirect { .. } | Operator::ReturnCallRef { .. } => {
-                    facts.leaf = false;
-                    facts.tail_calls = true;
-                }
-                _ => {}
-            }
         }
-        facts
     }
 
     /// The locals of `func`, whose facts these are, that a copy of its body may have to set to zero
     /// first: see [`reads_zero`]. Found out once, and only for what is to be inlined.
     pub(super) fn reads_zero(&self, func: &Func<'_>) -> &[bool] {
         self.reads_zero
-            .get_or_init(|| reads_zero(func, self.params, self.locals))
+            .get_or_init(|| reads_zero(func.instrs(), self.params, self.locals))
     }
-}
-
-/// Whether the instruction is still there after lowering.
-fn costs(op: &Operator<'_>) -> bool {
-    !matches!(
-        op,
-        Operator::LocalGet { .. }
-            | Operator::LocalSet { .. }
-            | Operator::LocalTee { .. }
-            | Operator::I32Const { .. }
-            | Operator::I64Const { .. }
-            | Operator::F32Const { .. }
-            | Operator::F64Const { .. }
-            | Operator::Block { .. }
-            | Operator::Loop { .. }
-            | Operator::End
-            | Operator::Nop
-            | Operator::Drop
-    )
 }
 
 /// For each imported function, whether it is one that becomes an instruction.
@@ -92,10 +57,10 @@ pub(super) fn operations(module: &Module<'_>) -> Vec<bool> {
     funcs.map(|import| import.module == IMPORT_MODULE).collect()
 }
 
-/// Whether any instruction of `func` leaves through the label of the function itself.
-pub(super) fn leaves_early(func: &Func<'_>) -> bool {
+/// Whether any instruction of a function leaves through the label of the function itself.
+pub(super) fn leaves_early(instrs: &[Instr<'_>]) -> bool {
     let mut depth = 0u32;
-    for instr in func.instrs() {
+    for instr in instrs {
         let leaves = match &instr.op {
             Operator::Return => true,
             Operator::Br { relative_depth }
@@ -159,9 +124,12 @@ fn merge(into: &mut State, state: &State) {
     }
 }
 
-/// Locals of `func` that may be read before they are set, parameters aside: they count on being
+/// Locals of a function that may be read before they are set, parameters aside: they count on being
 /// zero. Loops need one round only, since what is set at their head can only become more.
-fn reads_zero(func: &Func<'_>, params: u32, locals: u32) -> Vec<bool> {
+fn reads_zero<'a>(instrs: impl Iterator<Item = Instr<'a>>, params: u32, locals: u32) -> Vec<bool> {
+    if params == locals {
+        return vec![false; locals as usize];
+    }
     let mut state: State = Some((0..locals).map(|local| local < params).collect());
     let mut needed = vec![false; locals as usize];
     let mut frames: Vec<Frame> = Vec::new();
@@ -172,7 +140,7 @@ fn reads_zero(func: &Func<'_>, params: u32, locals: u32) -> Vec<bool> {
             merge(&mut frame.end, state);
         }
     };
-    for instr in func.instrs() {
+    for instr in instrs {
         match &instr.op {
             Operator::LocalGet { local_index } => {
                 let set = state.as_ref().is_none_or(|state| state[*local_index as usize]);

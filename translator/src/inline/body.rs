@@ -40,16 +40,35 @@ impl<'m, 'a> Inliner<'m, 'a> {
     /// Replaces the calls at `chosen` (instruction number, callee) in `caller`.
     pub(super) fn inline_calls(mut self, caller: u32, chosen: &[(usize, u32)]) {
         let position = caller as usize - self.module.imported_funcs.len();
-        let (locals, instrs) = {
-            self.module.funcs[position].edit();
-            match std::mem::replace(&mut self.module.funcs[position].body, empty()) {
-                Body::Edited { locals, instrs } => (locals, instrs),
-                Body::Raw(_) => unreachable!("made edited above"),
-            }
+        let body = std::mem::replace(&mut self.module.funcs[position].body, empty());
+        let (locals, size) = match &body {
+            Body::Edited { locals, instrs, .. } => (locals.clone(), instrs.len()),
+            Body::Raw(raw) => (raw.locals(), raw.summary.instrs as usize),
         };
         let params = self.module.func_type(caller).params().len() as u32;
         self.first_added = params + locals.iter().map(|(count, _)| count).sum::<u32>();
-        self.out.reserve(instrs.len() * 2);
+        let added = chosen.iter().map(|(_, callee)| {
+            let facts = self.facts[*callee as usize].as_ref();
+            facts.map_or(0, |facts| facts.instrs + 2 * facts.locals + 2) as usize
+        });
+        self.out.reserve(size + added.sum::<usize>());
+        match body {
+            Body::Edited { instrs, .. } => self.inline_among(instrs, chosen),
+            Body::Raw(raw) => self.inline_among(raw.instrs(), chosen),
+        }
+        self.out.shrink_to_fit();
+        let mut all = locals;
+        for ty in self.added {
+            match all.last_mut() {
+                Some((count, last)) if *last == ty => *count += 1,
+                _ => all.push((1, ty)),
+            }
+        }
+        self.module.funcs[position].body = Body::edited(all, self.out);
+    }
+
+    /// Writes the caller's instructions, those at `chosen` replaced.
+    fn inline_among(&mut self, instrs: impl IntoIterator<Item = Instr<'a>>, chosen: &[(usize, u32)]) {
         let mut chosen = chosen.iter().peekable();
         for (at, instr) in instrs.into_iter().enumerate() {
             if let Some((_, callee)) = chosen.next_if(|(call, _)| *call == at) {
@@ -68,17 +87,6 @@ impl<'m, 'a> Inliner<'m, 'a> {
             }
             self.out.push(instr);
         }
-        let mut all = locals;
-        for ty in self.added {
-            match all.last_mut() {
-                Some((count, last)) if *last == ty => *count += 1,
-                _ => all.push((1, ty)),
-            }
-        }
-        self.module.funcs[position].body = Body::Edited {
-            locals: all,
-            instrs: self.out,
-        };
     }
 
     fn inline_call(&mut self, callee: u32, call: Origin) {
@@ -87,11 +95,13 @@ impl<'m, 'a> Inliner<'m, 'a> {
         };
         let (params, count) = (facts.params, facts.locals);
         let position = callee as usize - self.module.imported_funcs.len();
-        let func = self.module.funcs[position].clone();
+        // Out of the module while the module is changed.
+        let body = std::mem::replace(&mut self.module.funcs[position].body, empty());
+        let (runs, instrs) = body.read();
         let ty = self.module.func_type(callee).clone();
         let mut types: Vec<ValType> = ty.params().to_vec();
-        for (run, ty) in func.locals() {
-            types.extend(std::iter::repeat_n(ty, run as usize));
+        for (run, ty) in runs.iter() {
+            types.extend(std::iter::repeat_n(*ty, *run as usize));
         }
         let (locals, fresh) = self.take_locals(&types);
         for local in (0..params).rev() {
@@ -103,7 +113,7 @@ impl<'m, 'a> Inliner<'m, 'a> {
             );
         }
         let in_loop = self.loops.contains(&true);
-        let zero = facts.reads_zero(&func);
+        let zero = facts.reads_zero.get().expect("found out when the call was chosen");
         for local in params as usize..count as usize {
             // A local of its own is zero the first time.
             if zero[local] && (in_loop || !fresh[local]) {
@@ -116,7 +126,7 @@ impl<'m, 'a> Inliner<'m, 'a> {
                 );
             }
         }
-        let wrapped = leaves_early(&func);
+        let wrapped = leaves_early(&instrs);
         if wrapped {
             let blockty = match ty.results() {
                 [] => BlockType::Empty,
@@ -125,15 +135,16 @@ impl<'m, 'a> Inliner<'m, 'a> {
             };
             self.emit(Operator::Block { blockty }, call);
         }
-        self.copy(callee, &func, &locals, call, wrapped);
+        self.copy(callee, &instrs, &locals, call, wrapped);
+        self.module.funcs[position].body = body;
     }
 
     /// Copies the instructions, with the last `end` only if they are `wrapped` in a block.
-    fn copy(&mut self, callee: u32, func: &crate::module::Func<'a>, locals: &[u32], call: Origin, wrapped: bool) {
+    fn copy(&mut self, callee: u32, instrs: &[Instr<'a>], locals: &[u32], call: Origin, wrapped: bool) {
         let mut sites = Sites::new(self.module, callee, call);
         let mut depth = 0u32;
-        for instr in func.instrs() {
-            let mut op = instr.op;
+        for instr in instrs {
+            let mut op = instr.op.clone();
             match &mut op {
                 Operator::LocalGet { local_index }
                 | Operator::LocalSet { local_index }

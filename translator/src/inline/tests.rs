@@ -1,5 +1,7 @@
 use wasmparser::{Validator, WasmFeatures};
 
+use wasmparser::Operator;
+
 use super::*;
 use crate::module::Origin;
 

@@ -71,11 +71,13 @@ impl<'c> Lowering<'c> {
             unit += param.units();
         }
         let at_head = |kind| (kind, Origin::synthetic());
-        for (count, ty) in func.locals() {
-            let ty = val_type(ty).map_err(at_head)?;
-            locals.extend((0..count).map(|_| Local { ty, unit: 0 }));
+        // Decoded once, for the analysis and for lowering.
+        let (declared, instrs) = func.body.read();
+        for (count, ty) in declared.iter() {
+            let ty = val_type(*ty).map_err(at_head)?;
+            locals.extend((0..*count).map(|_| Local { ty, unit: 0 }));
         }
-        let uses = locals::analyse(func, locals.len());
+        let uses = locals::analyse(&instrs, locals.len());
         let first = ty.header() + HEADER_UNITS;
         let mut unit = first;
         // Those that must be zeroed lie side by side.
@@ -115,7 +117,7 @@ impl<'c> Lowering<'c> {
         this.emitter.seal();
         let label = this.emitter.new_label();
         this.frames.push(Frame::function(label, this.ty.results.clone()));
-        for instr in func.instrs() {
+        for instr in instrs.iter() {
             this.origin = instr.origin;
             this.emitter.set_origin(instr.origin);
             this.instruction(&instr.op).map_err(|kind| (kind, instr.origin))?;
@@ -146,6 +148,27 @@ impl<'c> Lowering<'c> {
         if self.unreachable.is_some() {
             self.skip(op);
             return Ok(());
+        }
+        // Half of all instructions are of these few.
+        match *op {
+            Operator::LocalGet { local_index } => {
+                self.stack
+                    .push(self.locals[local_index as usize].ty, Value::Local(local_index));
+                return Ok(());
+            }
+            Operator::LocalSet { local_index } => {
+                self.local_set(local_index, false);
+                return Ok(());
+            }
+            Operator::LocalTee { local_index } => {
+                self.local_set(local_index, true);
+                return Ok(());
+            }
+            Operator::I32Const { value } => {
+                self.constant(ValType::I32, value as u32 as u128);
+                return Ok(());
+            }
+            _ => {}
         }
         if let Some(binary) = ops::binary(op) {
             self.binary(binary);
@@ -194,15 +217,8 @@ impl<'c> Lowering<'c> {
             Operator::ThrowRef => self.throw_ref(),
             Operator::Drop => drop(self.stack.pop()),
             Operator::Select | Operator::TypedSelect { .. } => self.select(),
-            Operator::LocalGet { local_index } => {
-                self.stack
-                    .push(self.locals[local_index as usize].ty, Value::Local(local_index));
-            }
-            Operator::LocalSet { local_index } => self.local_set(local_index, false),
-            Operator::LocalTee { local_index } => self.local_set(local_index, true),
             Operator::GlobalGet { global_index } => self.global_get(global_index),
             Operator::GlobalSet { global_index } => self.global_set(global_index),
-            Operator::I32Const { value } => self.constant(ValType::I32, value as u32 as u128),
             Operator::I64Const { value } => self.constant(ValType::I64, value as u64 as u128),
             Operator::F32Const { value } => self.constant(ValType::F32, value.bits() as u128),
             Operator::F64Const { value } => self.constant(ValType::F64, value.bits() as u128),
@@ -302,9 +318,10 @@ impl<'c> Lowering<'c> {
     /// Pushes a result and emits the instruction that defines it; `rest` are its other operands.
     pub(super) fn define(&mut self, op: Op, ty: ValType, rest: &[i64]) {
         let unit = self.stack.push(ty, Value::Temp);
-        let mut args = vec![unit as i64];
-        args.extend(rest);
-        self.emitter.emit(op, &args);
+        let mut args = [0; 6];
+        args[0] = unit as i64;
+        args[1..][..rest.len()].copy_from_slice(rest);
+        self.emitter.emit(op, &args[..1 + rest.len()]);
     }
 
     pub(super) fn effect(&mut self, op: Op, args: &[i64]) {

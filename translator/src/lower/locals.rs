@@ -7,7 +7,7 @@
 
 use wasmparser::Operator;
 
-use crate::module::Func;
+use crate::module::Instr;
 
 /// What is known of a local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,12 +30,12 @@ enum State {
     NeedsZero,
 }
 
-/// Analyses the uses of `count` locals, the parameters included.
-pub(super) fn analyse(func: &Func<'_>, count: usize) -> Vec<Use> {
+/// Analyses the uses of `count` locals, the parameters included, in a function's instructions.
+pub(super) fn analyse(instrs: &[Instr<'_>], count: usize) -> Vec<Use> {
     let mut states = vec![State::Untouched; count];
     // For each open construct, the locals that were set first in it.
     let mut open: Vec<Vec<u32>> = vec![Vec::new()];
-    for instr in func.instrs() {
+    for instr in instrs {
         match instr.op {
             Operator::Block { .. }
             | Operator::Loop { .. }

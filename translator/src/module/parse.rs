@@ -3,13 +3,16 @@
 mod error;
 
 use std::borrow::Cow;
+use std::sync::Arc;
 
 use wasmparser::{
-    DataKind, ElementKind, FuncValidatorAllocations, KnownCustom, Name, Parser, Payload, TableInit, TypeRef,
-    ValidPayload, Validator, WasmFeatures,
+    DataKind, ElementKind, ExternalKind, FuncValidatorAllocations, KnownCustom, Name, Parser, Payload, TableInit,
+    TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
-use super::{Body, Const, Custom, Data, Element, ElementItems, Func, Global, Module, RawBody, SegmentMode, Table};
+use super::{
+    Body, Const, Custom, Data, Element, ElementItems, Func, Global, Module, RawBody, SegmentMode, Summary, Table,
+};
 use error::Context;
 pub use error::{Location, ParseError};
 
@@ -45,10 +48,14 @@ impl<'a> Module<'a> {
             if let ValidPayload::Func(func, body) = valid {
                 let index = func.index;
                 let mut validator = func.into_validator(std::mem::take(&mut allocations));
-                validator.validate(&body).map_err(|e| context.in_function(e, index))?;
+                let summary = Summary::validate(&mut validator, &body).map_err(|e| context.in_function(e, index))?;
                 allocations = validator.into_allocations();
                 let ty = types[module.funcs.len()];
-                let body = Body::Raw(RawBody { body, renumber: None });
+                let body = Body::Raw(RawBody {
+                    body,
+                    renumber: None,
+                    summary,
+                });
                 module.funcs.push(Func { ty, body });
                 continue;
             }
@@ -56,15 +63,32 @@ impl<'a> Module<'a> {
             // errors are passed on all the same.
             read_section(&mut module, &mut types, payload).map_err(|e| context.invalid(e))?;
         }
-        module.original_index = (0..module.func_count()).map(Some).collect();
-        module
-            .func_names
-            .retain(|index, _| (*index as usize) < module.original_index.len());
-        module.original_names = (0..module.func_count())
-            .map(|index| module.func_display_name(index))
-            .collect();
+        let funcs = module.func_count();
+        module.func_names.retain(|index, _| *index < funcs);
+        module.original_names = display_names(&module);
+        module.original_index = (0..funcs).map(Some).collect();
         Ok(module)
     }
+}
+
+/// Readable names of all functions: demangled where the module names them, the first export's name
+/// next.
+fn display_names(module: &Module<'_>) -> Arc<[String]> {
+    let mut names = vec![String::new(); module.func_count() as usize];
+    for export in &module.exports {
+        if export.kind == ExternalKind::Func && names[export.index as usize].is_empty() {
+            export.name.clone_into(&mut names[export.index as usize]);
+        }
+    }
+    for (index, name) in &module.func_names {
+        if let Some(display) = names.get_mut(*index as usize) {
+            *display = format!("{:#}", rustc_demangle::demangle(name));
+        }
+    }
+    for (index, name) in names.iter_mut().enumerate().filter(|(_, name)| name.is_empty()) {
+        *name = format!("func[{index}]");
+    }
+    names.into()
 }
 
 fn read_section<'a>(

@@ -82,6 +82,7 @@ impl<'a> Module<'a> {
         for func in &mut self.funcs {
             match &mut func.body {
                 Body::Raw(raw) => {
+                    raw.summary.renumber(&map);
                     raw.renumber = Some(match &raw.renumber {
                         None => map.clone(),
                         Some(old) => match &composed {
@@ -95,9 +96,12 @@ impl<'a> Module<'a> {
                         },
                     });
                 }
-                Body::Edited { instrs, .. } => {
+                Body::Edited { instrs, summary, .. } => {
                     for index in instrs.iter_mut().filter_map(|i| function_index_mut(&mut i.op)) {
                         *index = map[*index as usize];
+                    }
+                    if let Some(summary) = summary.get_mut() {
+                        summary.renumber(&map);
                     }
                 }
             }

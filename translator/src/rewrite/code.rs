@@ -138,7 +138,7 @@ impl Code {
         let locals = self.locals.clone();
         let mut instrs = self.into_instrs();
         instrs.push(Instr::synthetic(Operator::End));
-        Body::Edited { locals, instrs }
+        Body::edited(locals, instrs)
     }
 }
 

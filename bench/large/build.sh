@@ -1,0 +1,17 @@
+#!/usr/bin/env bash
+# Builds the large module: bench/large/target/wasm32-unknown-unknown/release/large.wasm.
+#
+# Rust: rustup's toolchain where `rustup target add wasm32-unknown-unknown` was done, else
+# Debian's (apt-get install rustc-web cargo-web rust-web-src lld-22), which builds std from source.
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")"
+export CARGO_TARGET_DIR=$PWD/target
+target=wasm32-unknown-unknown
+
+args=(--release --locked --target "$target")
+if [ ! -d "$(rustc --print sysroot)/lib/rustlib/$target/lib" ]; then
+  export PATH=/usr/bin:$PATH RUSTC_BOOTSTRAP=1 CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_LINKER=wasm-ld-22
+  args+=(-Zbuild-std=std,panic_abort)
+fi
+cargo build "${args[@]}"
+ls -l "target/$target/release/large.wasm"

@@ -1,0 +1,136 @@
+//! Where each opcode's operands lie in its words, worked out from the table once: encoding and
+//! decoding ask for it with every instruction.
+
+use crate::isa::{Op, Operand, TABLE};
+
+/// Most words that an instruction takes, without `br_table`'s offsets.
+pub(crate) const MOST_WORDS: usize = 3;
+/// Most operands.
+const MOST_OPERANDS: usize = 6;
+/// Numbers of opcodes are less than this: the table is sorted.
+const NUMBERS: usize = TABLE[TABLE.len() - 1].op as usize + 1;
+
+/// The place of an operand.
+#[derive(Clone, Copy)]
+pub(crate) struct Field {
+    word: u8,
+    shift: u8,
+    bits: u8,
+    signed: bool,
+}
+
+impl Field {
+    /// The operand's value in the words of an instruction.
+    #[inline]
+    pub(crate) fn read(self, words: &[u64]) -> i64 {
+        // To the top of the word, then down again, with the sign or with zeros.
+        let top = words[self.word as usize] >> self.shift << (64 - self.bits);
+        if self.signed {
+            top as i64 >> (64 - self.bits)
+        } else {
+            (top >> (64 - self.bits)) as i64
+        }
+    }
+
+    /// Puts the operand's value, of which all bits but its own are dropped, into words that are 0
+    /// there.
+    #[inline]
+    pub(crate) fn write(self, words: &mut [u64; MOST_WORDS], value: i64) {
+        let bits = (value as u64) << (64 - self.bits) >> (64 - self.bits);
+        words[self.word as usize] |= bits << self.shift;
+    }
+}
+
+/// The form of an opcode's instructions.
+pub(crate) struct Layout {
+    pub(crate) op: Op,
+    operands: u8,
+    fields: [Field; MOST_OPERANDS],
+    /// The bits that operands use, and the opcode.
+    pub(crate) used: [u64; MOST_WORDS],
+    /// Which operand is the distance of a branch; calls are none.
+    pub(crate) distance: Option<u8>,
+}
+
+impl Layout {
+    /// The form of the opcode with this number.
+    #[inline]
+    pub(crate) fn of_number(number: u16) -> Option<&'static Layout> {
+        let row = *LAYOUT_OF_NUMBER.get(number as usize)? as usize;
+        LAYOUTS.get(row.checked_sub(1)?)
+    }
+
+    /// The form of `op`.
+    #[inline]
+    pub(crate) fn of(op: Op) -> &'static Layout {
+        Layout::of_number(op as u16).expect("every opcode is in the table")
+    }
+
+    /// The operands' places in order.
+    #[inline]
+    pub(crate) fn fields(&self) -> &[Field] {
+        &self.fields[..self.operands as usize]
+    }
+}
+
+/// For each number, 1 + its index in [`LAYOUTS`], or 0.
+static LAYOUT_OF_NUMBER: [u16; NUMBERS] = {
+    let mut rows = [0; NUMBERS];
+    let mut i = 0;
+    while i < TABLE.len() {
+        rows[TABLE[i].op as usize] = i as u16 + 1;
+        i += 1;
+    }
+    rows
+};
+
+static LAYOUTS: [Layout; TABLE.len()] = {
+    let mut layouts = [const { layout(0) }; TABLE.len()];
+    let mut i = 0;
+    while i < TABLE.len() {
+        layouts[i] = layout(i);
+        i += 1;
+    }
+    layouts
+};
+
+const fn layout(row: usize) -> Layout {
+    let info = &TABLE[row];
+    let mut layout = Layout {
+        op: info.op,
+        operands: info.operands.len() as u8,
+        fields: [Field {
+            word: 0,
+            shift: 0,
+            bits: 16,
+            signed: false,
+        }; MOST_OPERANDS],
+        used: [0; MOST_WORDS],
+        distance: None,
+    };
+    layout.used[0] = 0xffff;
+    let mut i = 0;
+    while i < info.operands.len() {
+        let operand = info.operands[i];
+        let slot = info.slot(i);
+        let field = Field {
+            word: (slot / 4) as u8,
+            shift: (slot % 4 * 16) as u8,
+            bits: (operand.slots() * 16) as u8,
+            signed: matches!(
+                operand,
+                Operand::Imm16 | Operand::Rel16 | Operand::ImmS32 | Operand::Rel32 | Operand::Callee
+            ),
+        };
+        layout.fields[i] = field;
+        // Operands that are always 0 use no bits.
+        if !matches!(operand, Operand::Zero) {
+            layout.used[slot / 4] |= u64::MAX << (64 - field.bits) >> (64 - field.bits) << field.shift;
+        }
+        if matches!(operand, Operand::Rel16 | Operand::Rel32) {
+            layout.distance = Some(i as u8);
+        }
+        i += 1;
+    }
+    layout
+}

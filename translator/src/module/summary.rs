@@ -1,0 +1,216 @@
+//! What the passes ask of every body. It is read once, with validation, so that they need not decode
+//! the module again each time.
+
+use wasmparser::{BinaryReader, FuncValidator, FunctionBody, Operator, ValType, WasmModuleResources};
+
+use super::Instr;
+
+/// A direct call instruction.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Call {
+    /// Number of the instruction in its body.
+    pub at: u32,
+    /// Index of the function that it calls.
+    pub callee: u32,
+    /// Whether it stands in a loop.
+    pub in_loop: bool,
+    /// Whether it is a tail call.
+    pub tail: bool,
+}
+
+/// What a body refers to, and its size.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Summary {
+    /// Instructions, the closing `end` included.
+    pub instrs: u32,
+    /// Instructions that are still there after lowering, about: all but local access, constants,
+    /// `block`, `loop`, `end`, `nop` and `drop`.
+    pub cost: u32,
+    /// Declared locals, parameters not included.
+    pub locals: u32,
+    /// Direct calls, in order.
+    pub calls: Vec<Call>,
+    /// Type of each indirect call, in order, tail calls among them.
+    pub indirect: Vec<u32>,
+    /// Functions that `ref.func` names, in order.
+    pub refs: Vec<u32>,
+    /// Whether it has tail calls.
+    pub tail_calls: bool,
+}
+
+/// Opcodes of the binary format, those that a summary looks at.
+mod opcode {
+    pub const BLOCK: u8 = 0x02;
+    pub const LOOP: u8 = 0x03;
+    pub const IF: u8 = 0x04;
+    pub const TRY: u8 = 0x06;
+    pub const END: u8 = 0x0b;
+    pub const CALL: u8 = 0x10;
+    pub const CALL_INDIRECT: u8 = 0x11;
+    pub const RETURN_CALL: u8 = 0x12;
+    pub const RETURN_CALL_INDIRECT: u8 = 0x13;
+    pub const DELEGATE: u8 = 0x18;
+    pub const TRY_TABLE: u8 = 0x1f;
+    pub const REF_FUNC: u8 = 0xd2;
+
+    /// Whether an instruction with this first byte is still there after lowering.
+    pub const fn costs(opcode: u8) -> bool {
+        // nop, block, loop, end, drop, local access, constants.
+        !matches!(opcode, 0x01..=0x03 | 0x0b | 0x1a | 0x20..=0x22 | 0x41..=0x44)
+    }
+}
+
+/// Builds a [`Summary`], an instruction at a time.
+#[derive(Default)]
+struct Reader {
+    summary: Summary,
+    /// Open constructs, and how many of the outermost ones lie outside of any loop.
+    depth: u32,
+    outside: Option<u32>,
+}
+
+impl Reader {
+    fn open(&mut self, is_loop: bool) {
+        if is_loop && self.outside.is_none() {
+            self.outside = Some(self.depth);
+        }
+        self.depth += 1;
+    }
+
+    fn close(&mut self) {
+        self.depth = self.depth.saturating_sub(1);
+        if self.outside == Some(self.depth) {
+            self.outside = None;
+        }
+    }
+
+    fn call(&mut self, callee: u32, tail: bool) {
+        self.summary.calls.push(Call {
+            at: self.summary.instrs,
+            callee,
+            in_loop: self.outside.is_some(),
+            tail,
+        });
+        self.summary.tail_calls |= tail;
+    }
+
+    /// The next instruction, from its bytes.
+    #[inline]
+    fn bytes(&mut self, opcode: u8, operands: &mut BinaryReader<'_>) -> Result<(), wasmparser::Error> {
+        use opcode::*;
+        match opcode {
+            BLOCK | IF | TRY | TRY_TABLE => self.open(false),
+            LOOP => self.open(true),
+            END | DELEGATE => self.close(),
+            CALL | RETURN_CALL => self.call(operands.read_var_u32()?, opcode == RETURN_CALL),
+            CALL_INDIRECT | RETURN_CALL_INDIRECT => {
+                self.summary.indirect.push(operands.read_var_u32()?);
+                self.summary.tail_calls |= opcode == RETURN_CALL_INDIRECT;
+            }
+            REF_FUNC => self.summary.refs.push(operands.read_var_u32()?),
+            _ => {}
+        }
+        self.summary.instrs += 1;
+        self.summary.cost += u32::from(costs(opcode));
+        Ok(())
+    }
+
+    /// The next instruction.
+    fn operator(&mut self, op: &Operator<'_>) {
+        match *op {
+            Operator::Block { .. } | Operator::If { .. } | Operator::Try { .. } | Operator::TryTable { .. } => {
+                self.open(false)
+            }
+            Operator::Loop { .. } => self.open(true),
+            Operator::End | Operator::Delegate { .. } => self.close(),
+            Operator::Call { function_index } => self.call(function_index, false),
+            Operator::ReturnCall { function_index } => self.call(function_index, true),
+            Operator::CallIndirect { type_index, .. } => self.summary.indirect.push(type_index),
+            Operator::ReturnCallIndirect { type_index, .. } => {
+                self.summary.indirect.push(type_index);
+                self.summary.tail_calls = true;
+            }
+            Operator::RefFunc { function_index } => self.summary.refs.push(function_index),
+            _ => {}
+        }
+        self.summary.instrs += 1;
+        self.summary.cost += u32::from(costs(op));
+    }
+
+    fn finish(mut self) -> Summary {
+        // They are kept for as long as the module.
+        self.summary.calls.shrink_to_fit();
+        self.summary.indirect.shrink_to_fit();
+        self.summary.refs.shrink_to_fit();
+        self.summary
+    }
+}
+
+/// Whether the instruction is still there after lowering.
+fn costs(op: &Operator<'_>) -> bool {
+    !matches!(
+        op,
+        Operator::LocalGet { .. }
+            | Operator::LocalSet { .. }
+            | Operator::LocalTee { .. }
+            | Operator::I32Const { .. }
+            | Operator::I64Const { .. }
+            | Operator::F32Const { .. }
+            | Operator::F64Const { .. }
+            | Operator::Block { .. }
+            | Operator::Loop { .. }
+            | Operator::End
+            | Operator::Nop
+            | Operator::Drop
+    )
+}
+
+impl Summary {
+    /// Validates a body and reads its summary on the way.
+    pub(super) fn validate(
+        validator: &mut FuncValidator<impl WasmModuleResources>,
+        body: &FunctionBody<'_>,
+    ) -> Result<Summary, wasmparser::Error> {
+        let bytes = body.as_bytes();
+        let start = body.range().start;
+        let mut code = body.get_binary_reader();
+        let params = validator.len_locals();
+        validator.read_locals(&mut code)?;
+        code.set_features(*validator.features());
+        let mut reader = Reader::default();
+        while !code.eof() {
+            let offset = code.original_position();
+            let at = (offset - start) as usize;
+            code.visit_operator(&mut validator.visitor(offset))??;
+            // The opcode and its operands are there: they were just read.
+            let mut operands = BinaryReader::new(&bytes[at + 1..], offset + 1);
+            reader.bytes(bytes[at], &mut operands)?;
+        }
+        code.finish_expression(&validator.visitor(code.original_position()))?;
+        let mut summary = reader.finish();
+        summary.locals = validator.len_locals() - params;
+        Ok(summary)
+    }
+
+    /// Reads the summary of an edited body.
+    pub(super) fn read(locals: &[(u32, ValType)], instrs: &[Instr<'_>]) -> Summary {
+        let mut reader = Reader::default();
+        instrs.iter().for_each(|instr| reader.operator(&instr.op));
+        let mut summary = reader.finish();
+        summary.locals = locals.iter().map(|(count, _)| count).sum();
+        summary
+    }
+
+    /// Whether it calls nothing but functions for which `is_operation` holds.
+    pub fn is_leaf(&self, is_operation: impl Fn(u32) -> bool) -> bool {
+        self.indirect.is_empty() && !self.tail_calls && self.calls.iter().all(|call| is_operation(call.callee))
+    }
+
+    /// Renumbers the functions that it names: `map` has the new index by the old one.
+    pub(super) fn renumber(&mut self, map: &[u32]) {
+        let called = self.calls.iter_mut().map(|call| &mut call.callee);
+        for index in called.chain(&mut self.refs) {
+            *index = map[*index as usize];
+        }
+    }
+}

@@ -614,6 +614,76 @@ table! {
     0x204 GlobalSet128 "global_set128" [V128, GLOBAL] Control "global b = a";
     0x205 V128Load "v128.load" [DV128, ADDR, MEMORY, FAR] Access "a = 128-bit value at b + d in memory c";
     0x206 V128Store "v128.store" [ADDR, V128, MEMORY, FAR] Access "128-bit value at a + d in memory c = b";
+
+    // Page of atomics: sequentially consistent, and an address that is not aligned traps. The kernel takes
+    // kind and width of an access out of its number: eight numbers a kind, widths in this order.
+    0x340 MemoryAtomicNotify "memory.atomic.notify" [DI32, ADDR, I32, FAR, MEMORY] Access "wake at most c threads that wait at b + d in memory e; a = how many";
+    0x341 MemoryAtomicWait32 "memory.atomic.wait32" [DI32, ADDR, I32, FAR, MEMORY, I64] Access "if the u32 at b + d in memory e is c, wait at most f ns (negative: for ever); a = 0 woken, 1 other value, 2 timed out";
+    0x342 MemoryAtomicWait64 "memory.atomic.wait64" [DI32, ADDR, I64, FAR, MEMORY, I64] Access "if the u64 at b + d in memory e is c, wait at most f ns (negative: for ever); a = 0 woken, 1 other value, 2 timed out";
+    0x343 AtomicFence "atomic.fence" [] Control "order all accesses before it before all after it";
+    0x348 I32AtomicLoad "i32.atomic.load" [DI32, ADDR, MEMORY, FAR] Access "a = u32 at b + d in memory c";
+    0x349 I64AtomicLoad "i64.atomic.load" [DI64, ADDR, MEMORY, FAR] Access "a = u64 at b + d in memory c";
+    0x34a I32AtomicLoad8U "i32.atomic.load8_u" [DI32, ADDR, MEMORY, FAR] Access "a = u8 at b + d in memory c";
+    0x34b I32AtomicLoad16U "i32.atomic.load16_u" [DI32, ADDR, MEMORY, FAR] Access "a = u16 at b + d in memory c";
+    0x34c I64AtomicLoad8U "i64.atomic.load8_u" [DI64, ADDR, MEMORY, FAR] Access "a = u8 at b + d in memory c";
+    0x34d I64AtomicLoad16U "i64.atomic.load16_u" [DI64, ADDR, MEMORY, FAR] Access "a = u16 at b + d in memory c";
+    0x34e I64AtomicLoad32U "i64.atomic.load32_u" [DI64, ADDR, MEMORY, FAR] Access "a = u32 at b + d in memory c";
+    0x350 I32AtomicStore "i32.atomic.store" [ADDR, I32, MEMORY, FAR] Access "u32 at a + d in memory c = b";
+    0x351 I64AtomicStore "i64.atomic.store" [ADDR, I64, MEMORY, FAR] Access "u64 at a + d in memory c = b";
+    0x352 I32AtomicStore8 "i32.atomic.store8" [ADDR, I32, MEMORY, FAR] Access "u8 at a + d in memory c = b";
+    0x353 I32AtomicStore16 "i32.atomic.store16" [ADDR, I32, MEMORY, FAR] Access "u16 at a + d in memory c = b";
+    0x354 I64AtomicStore8 "i64.atomic.store8" [ADDR, I64, MEMORY, FAR] Access "u8 at a + d in memory c = b";
+    0x355 I64AtomicStore16 "i64.atomic.store16" [ADDR, I64, MEMORY, FAR] Access "u16 at a + d in memory c = b";
+    0x356 I64AtomicStore32 "i64.atomic.store32" [ADDR, I64, MEMORY, FAR] Access "u32 at a + d in memory c = b";
+    0x358 I32AtomicRmwAdd "i32.atomic.rmw.add" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u32 at b + d in memory e, then add c to it";
+    0x359 I64AtomicRmwAdd "i64.atomic.rmw.add" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u64 at b + d in memory e, then add c to it";
+    0x35a I32AtomicRmw8AddU "i32.atomic.rmw8.add_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u8 at b + d in memory e, then add c to it";
+    0x35b I32AtomicRmw16AddU "i32.atomic.rmw16.add_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u16 at b + d in memory e, then add c to it";
+    0x35c I64AtomicRmw8AddU "i64.atomic.rmw8.add_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u8 at b + d in memory e, then add c to it";
+    0x35d I64AtomicRmw16AddU "i64.atomic.rmw16.add_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u16 at b + d in memory e, then add c to it";
+    0x35e I64AtomicRmw32AddU "i64.atomic.rmw32.add_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u32 at b + d in memory e, then add c to it";
+    0x360 I32AtomicRmwSub "i32.atomic.rmw.sub" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u32 at b + d in memory e, then subtract c from it";
+    0x361 I64AtomicRmwSub "i64.atomic.rmw.sub" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u64 at b + d in memory e, then subtract c from it";
+    0x362 I32AtomicRmw8SubU "i32.atomic.rmw8.sub_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u8 at b + d in memory e, then subtract c from it";
+    0x363 I32AtomicRmw16SubU "i32.atomic.rmw16.sub_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u16 at b + d in memory e, then subtract c from it";
+    0x364 I64AtomicRmw8SubU "i64.atomic.rmw8.sub_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u8 at b + d in memory e, then subtract c from it";
+    0x365 I64AtomicRmw16SubU "i64.atomic.rmw16.sub_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u16 at b + d in memory e, then subtract c from it";
+    0x366 I64AtomicRmw32SubU "i64.atomic.rmw32.sub_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u32 at b + d in memory e, then subtract c from it";
+    0x368 I32AtomicRmwAnd "i32.atomic.rmw.and" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u32 at b + d in memory e, then it &= c";
+    0x369 I64AtomicRmwAnd "i64.atomic.rmw.and" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u64 at b + d in memory e, then it &= c";
+    0x36a I32AtomicRmw8AndU "i32.atomic.rmw8.and_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u8 at b + d in memory e, then it &= c";
+    0x36b I32AtomicRmw16AndU "i32.atomic.rmw16.and_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u16 at b + d in memory e, then it &= c";
+    0x36c I64AtomicRmw8AndU "i64.atomic.rmw8.and_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u8 at b + d in memory e, then it &= c";
+    0x36d I64AtomicRmw16AndU "i64.atomic.rmw16.and_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u16 at b + d in memory e, then it &= c";
+    0x36e I64AtomicRmw32AndU "i64.atomic.rmw32.and_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u32 at b + d in memory e, then it &= c";
+    0x370 I32AtomicRmwOr "i32.atomic.rmw.or" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u32 at b + d in memory e, then it |= c";
+    0x371 I64AtomicRmwOr "i64.atomic.rmw.or" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u64 at b + d in memory e, then it |= c";
+    0x372 I32AtomicRmw8OrU "i32.atomic.rmw8.or_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u8 at b + d in memory e, then it |= c";
+    0x373 I32AtomicRmw16OrU "i32.atomic.rmw16.or_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u16 at b + d in memory e, then it |= c";
+    0x374 I64AtomicRmw8OrU "i64.atomic.rmw8.or_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u8 at b + d in memory e, then it |= c";
+    0x375 I64AtomicRmw16OrU "i64.atomic.rmw16.or_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u16 at b + d in memory e, then it |= c";
+    0x376 I64AtomicRmw32OrU "i64.atomic.rmw32.or_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u32 at b + d in memory e, then it |= c";
+    0x378 I32AtomicRmwXor "i32.atomic.rmw.xor" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u32 at b + d in memory e, then it ^= c";
+    0x379 I64AtomicRmwXor "i64.atomic.rmw.xor" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u64 at b + d in memory e, then it ^= c";
+    0x37a I32AtomicRmw8XorU "i32.atomic.rmw8.xor_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u8 at b + d in memory e, then it ^= c";
+    0x37b I32AtomicRmw16XorU "i32.atomic.rmw16.xor_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u16 at b + d in memory e, then it ^= c";
+    0x37c I64AtomicRmw8XorU "i64.atomic.rmw8.xor_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u8 at b + d in memory e, then it ^= c";
+    0x37d I64AtomicRmw16XorU "i64.atomic.rmw16.xor_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u16 at b + d in memory e, then it ^= c";
+    0x37e I64AtomicRmw32XorU "i64.atomic.rmw32.xor_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u32 at b + d in memory e, then it ^= c";
+    0x380 I32AtomicRmwXchg "i32.atomic.rmw.xchg" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u32 at b + d in memory e, then it becomes c";
+    0x381 I64AtomicRmwXchg "i64.atomic.rmw.xchg" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u64 at b + d in memory e, then it becomes c";
+    0x382 I32AtomicRmw8XchgU "i32.atomic.rmw8.xchg_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u8 at b + d in memory e, then it becomes c";
+    0x383 I32AtomicRmw16XchgU "i32.atomic.rmw16.xchg_u" [DI32, ADDR, I32, FAR, MEMORY] Access "a = u16 at b + d in memory e, then it becomes c";
+    0x384 I64AtomicRmw8XchgU "i64.atomic.rmw8.xchg_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u8 at b + d in memory e, then it becomes c";
+    0x385 I64AtomicRmw16XchgU "i64.atomic.rmw16.xchg_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u16 at b + d in memory e, then it becomes c";
+    0x386 I64AtomicRmw32XchgU "i64.atomic.rmw32.xchg_u" [DI64, ADDR, I64, FAR, MEMORY] Access "a = u32 at b + d in memory e, then it becomes c";
+    0x388 I32AtomicRmwCmpxchg "i32.atomic.rmw.cmpxchg" [DI32, ADDR, I32, FAR, I32, MEMORY] Access "a = u32 at b + d in memory f; if it was c it becomes e";
+    0x389 I64AtomicRmwCmpxchg "i64.atomic.rmw.cmpxchg" [DI64, ADDR, I64, FAR, I64, MEMORY] Access "a = u64 at b + d in memory f; if it was c it becomes e";
+    0x38a I32AtomicRmw8CmpxchgU "i32.atomic.rmw8.cmpxchg_u" [DI32, ADDR, I32, FAR, I32, MEMORY] Access "a = u8 at b + d in memory f; if it was c it becomes e";
+    0x38b I32AtomicRmw16CmpxchgU "i32.atomic.rmw16.cmpxchg_u" [DI32, ADDR, I32, FAR, I32, MEMORY] Access "a = u16 at b + d in memory f; if it was c it becomes e";
+    0x38c I64AtomicRmw8CmpxchgU "i64.atomic.rmw8.cmpxchg_u" [DI64, ADDR, I64, FAR, I64, MEMORY] Access "a = u8 at b + d in memory f; if it was c it becomes e";
+    0x38d I64AtomicRmw16CmpxchgU "i64.atomic.rmw16.cmpxchg_u" [DI64, ADDR, I64, FAR, I64, MEMORY] Access "a = u16 at b + d in memory f; if it was c it becomes e";
+    0x38e I64AtomicRmw32CmpxchgU "i64.atomic.rmw32.cmpxchg_u" [DI64, ADDR, I64, FAR, I64, MEMORY] Access "a = u32 at b + d in memory f; if it was c it becomes e";
 }
 
 /// First number of the SIMD page. What is below is the interpreter's own switch.
@@ -631,7 +701,7 @@ const ROW_OF_NUMBER: [u16; MAX_NUMBER + 1] = {
         let number = TABLE[i].op as usize;
         assert!(rows[number] == 0, "an opcode number is used twice");
         rows[number] = i as u16 + 1;
-        // Evaluated for its assertion: every row fits in two words.
+        // Evaluated for its assertion: every row fits in three words.
         TABLE[i].words();
         i += 1;
     }
@@ -719,6 +789,7 @@ traps! {
     13 BadOpcode "opcode unknown to this kernel";
     14 OutOfRegisterMemory "no device memory left for call frames";
     15 UnalignedAtomic "unaligned atomic";
+    16 NotShared "expected shared memory";
 }
 
 #[cfg(test)]

@@ -225,9 +225,9 @@ impl<'a> Script<'a> {
             WastDirective::AssertException { .. } => {
                 Err(Failure::Skipped("exception handling is not supported yet".into()))
             }
-            WastDirective::Thread(_) | WastDirective::Wait { .. } => {
-                Err(Failure::Skipped("script threads are not supported yet".into()))
-            }
+            WastDirective::Thread(_) | WastDirective::Wait { .. } => Err(Failure::Skipped(
+                "a script's threads may wait for each other, and gpu-run runs a script on one".into(),
+            )),
             WastDirective::ModuleDefinition(_) | WastDirective::ModuleInstance { .. } => Err(Failure::Skipped(
                 "module definitions apart from instances are not supported yet".into(),
             )),

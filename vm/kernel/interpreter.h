@@ -5,6 +5,7 @@
 // of it escapes. Instructions that depend on their operands alone are in generated/cases.inc.
 #pragma once
 
+#include "atomics.h"
 #include "bulk.h"
 #include "frames.h"
 #include "heap.h"
@@ -373,23 +374,23 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   u32 *p = (u32 *)(base + at);
       CASE(atomic_add) {
         ATOMIC_ADDRESS(slot(w, 2));
-        set32(slot(w, 1), fetch_add_seq_cst_system(p, get32(slot(w, 3))));
+        set32(slot(w, 1), fetch_add_seq_cst_device(p, get32(slot(w, 3))));
         NEXT;
       }
       CASE(atomic_inc) {
         ATOMIC_ADDRESS(slot(w, 2));
-        set32(slot(w, 1), fetch_add_seq_cst_system(p, 1u));
+        set32(slot(w, 1), fetch_add_seq_cst_device(p, 1u));
         NEXT;
       }
       CASE(atomic_dec) {
         ATOMIC_ADDRESS(slot(w, 2));
-        set32(slot(w, 1), fetch_add_seq_cst_system(p, ~0u));
+        set32(slot(w, 1), fetch_add_seq_cst_device(p, ~0u));
         NEXT;
       }
       CASE(atomic_cas) {
         ATOMIC_ADDRESS(slot(w, 2));
         u32 found = get32(slot(w, 3));
-        compare_exchange_seq_cst_system(p, found, get32(slot(second_word(), 0)));
+        compare_exchange_seq_cst_device(p, found, get32(slot(second_word(), 0)));
         set32(slot(w, 1), found);
         NEXT2;
       }
@@ -453,7 +454,14 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       CASE(enter)
       default: {
         if ((u16)w < PAGE_SIMD) TRAP(TRAP_BadOpcode);
-        // The other pages have switches of their own.
+        // The other pages have functions of their own.
+        if ((u16)w >= PAGE_ATOMIC) {
+          atomics::Done done = atomics::execute(launch, thread, id, *instance, registers, pc, w);
+          if (done.trap) TRAP(done.trap);
+          if (done.words == 0) YIELD;
+          pc += done.words;
+          FETCH
+        }
         simd::Done done = simd::execute(launch, *instance, registers, globals, pc, w);
         if (done.trap) TRAP(done.trap);
         pc += done.words;

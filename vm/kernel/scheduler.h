@@ -1,4 +1,9 @@
-// The lanes' loop: a lane takes its threads in turn, starts each, and runs it until it ends.
+// The lanes' loop: a lane starts its threads and runs each until it ends, waits or has used its slice.
+//
+// Lane i of L has threads i, i + L, i + 2L, … With `rotate` they take turns: a thread that waits,
+// sleeps or has used its slice is left for the next, so that threads may wait for each other even if
+// a lane has many. Their frames then lie in the arena, each thread's in segments of its own. Without
+// it a lane stays with a thread until it ends, and all use the lane's own registers.
 #pragma once
 
 #include "interpreter.h"
@@ -14,12 +19,14 @@ GPU_RUN_INLINE u8 *shared_segment() { return (u8 *)(shared_registers + lane_in_b
 inline u8 *shared_segment() { return nullptr; }
 #endif
 
-// Gives a new thread its globals, stack and first frame. False if there is no memory for the frame.
+// Gives a new thread its globals, stack, thread-local storage and first frame. False if there is no
+// memory for the frame.
 GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane) {
   const Func &func = launch.funcs[launch.func];
   u64 head = load_code(launch.code + func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
-  thread.home_used = 0;
+  // With `rotate` the lane's own segment is nobody's, because the next thread would overwrite it.
+  thread.home_used = launch.rotate;
   thread.progress = 0;
   if (launch.thread_count > 1) {
     for (u32 i = 0; i < launch.globals_per_thread; i++) thread.globals[i] = launch.initial_globals[i];
@@ -30,8 +37,11 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
     thread.globals[launch.stack_pointer] = top;
     thread.stack_limit = top - launch.stack_size;
   }
+  if (launch.tls_base != ~0u && id != 0) {
+    thread.globals[launch.tls_base] = launch.tls_first + id * launch.tls_stride;
+  }
   frames::Segment segment;
-  if (frame <= launch.shared_units) {
+  if (!launch.rotate && frame <= launch.shared_units) {
     segment = {{shared_segment(), lanes_in_block() * 4}, launch.shared_units, 0, 0};
   } else if (!frames::new_segment(launch, thread, lane, frame, segment)) {
     return false;
@@ -40,6 +50,8 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   for (u32 i = 0; i < launch.arg_units; i++) registers.set32(i, launch.args[i]);
   registers.set32(header, PC_THREAD_END);
   registers.set32(header + 1, 0);
+  thread.segment = segment.give_back > 1 ? segment.give_back - 1 : 0;
+  thread.segment_size = segment.size;
   thread.frame = registers.frame;
   thread.stride = registers.stride;
   thread.room = segment.room;
@@ -51,36 +63,72 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   return true;
 }
 
+// Ends the process because a thread could not be started. Without a frame there is nothing to walk:
+// the record names the function's head alone.
+GPU_RUN_NOINLINE void end_without_frame(const Launch &launch, u32 id) {
+  End &end = launch.control->end;
+  u32 unclaimed = 0;
+  if (compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u)) {
+    end.value = TRAP_OutOfRegisterMemory;
+    end.thread = id;
+    end.pc = launch.funcs[launch.func].pc;
+    store_release_system(&end.kind, (u32)END_Trap);  // pairs with the host's acquire
+  }
+  store_relaxed_system(&launch.control->stop, 1u);
+}
+
+// Whether a thread that has not ended can run now. Starts a new one.
+GPU_RUN_NOINLINE bool ready(const Launch &launch, Thread &thread, u32 id, u32 lane) {
+  switch (thread.state) {
+    case THREAD_New:
+      if (!start(launch, thread, id, lane)) {
+        // Threads that take turns will give memory back.
+        if (!launch.rotate) end_without_frame(launch, id);
+        return false;
+      }
+      break;
+    case THREAD_Sleeping:
+      if (clock_ns() < thread.wake) return false;
+      break;
+    case THREAD_Waiting:
+      if (!atomics::wait_ended(launch, thread)) return false;
+      break;
+    default: break;
+  }
+  thread.state = THREAD_Runnable;
+  return true;
+}
+
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   // The first lane to come says when the launch began; 0 is no time on either clock.
   u64 unset = 0;
   compare_exchange_acq_rel_device(&launch.clock_start, unset, clock_ns());
-  for (u32 id = lane; id < launch.thread_count; id += launch.lanes) {
-    Thread &thread = launch.threads[id];
-    if (!start(launch, thread, id, lane)) {
-      // Without a frame there is nothing to walk: the record names the function's head alone.
-      End &end = launch.control->end;
-      u32 unclaimed = 0;
-      if (compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u)) {
-        end.value = TRAP_OutOfRegisterMemory;
-        end.thread = id;
-        end.pc = launch.funcs[launch.func].pc;
-        store_release_system(&end.kind, (u32)END_Trap);  // pairs with the host's acquire
-      }
-      store_relaxed_system(&launch.control->stop, 1u);
-      return;
-    }
-    while (thread.state != THREAD_Ended) {
+  u32 first = lane;  // all threads before it have ended
+  u32 id = lane;
+  u32 idle = 0;  // rounds without a thread that could run
+  bool ran = false;  // in this round
+  while (first < launch.thread_count) {
+    if (id >= launch.thread_count) {
+      // The round is over.
       if (stopped(launch)) return;
-      if (thread.state == THREAD_Sleeping) {
-        if (clock_ns() < thread.wake) {
-          relax();
-          continue;
-        }
-        thread.state = THREAD_Runnable;
-      }
-      run(launch, thread, id, lane);
+      idle = ran ? 0 : idle + 1;
+      if (idle) relax(idle);
+      ran = false;
+      id = first;
     }
+    Thread &thread = launch.threads[id];
+    if (thread.state != THREAD_Ended && ready(launch, thread, id, lane)) {
+      if (stopped(launch)) return;
+      run(launch, thread, id, lane);
+      ran = true;
+      if (thread.state == THREAD_Ended && thread.segment) {
+        frames::give_segment(*launch.arena, thread.segment - 1, thread.segment_size);
+      }
+    }
+    bool ended = thread.state == THREAD_Ended;
+    if (ended && id == first) first += launch.lanes;
+    // Without `rotate` a round is one thread.
+    id = launch.rotate || ended ? id + launch.lanes : launch.thread_count;
   }
 }
 

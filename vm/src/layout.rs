@@ -12,6 +12,7 @@ pub const PC_FIRST: u32 = 2;
 pub const PAGE: u64 = 65536;
 pub const SEGMENT: u64 = 65536;
 pub const BACKTRACE: usize = 64;
+pub const WAIT_BUCKETS: u64 = 1024;
 const HEAP_CLASSES: usize = 112;
 const HEAP_ALIGNED: usize = 32;
 
@@ -75,7 +76,7 @@ twins! {
         memory_count: u32,
         pad: u32,
     }
-    struct Thread [72] {
+    struct Thread [96] {
         state: u32,
         pc: u32,
         frame: Ptr,
@@ -89,6 +90,17 @@ twins! {
         wake: u64,
         globals: Ptr,
         home_used: u32,
+        segment: u32,
+        segment_size: u32,
+        woken: u32,
+        next: u32,
+        previous: u32,
+        waits_at: Ptr,
+    }
+    struct Bucket [16] {
+        lock: u32,
+        first: u32,
+        last: u32,
         pad: u32,
     }
     struct End [32 + 4 * BACKTRACE] {
@@ -126,7 +138,7 @@ twins! {
         free: [u64; 4],
         next: Ptr,
     }
-    struct Launch [168] {
+    struct Launch [192] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -139,6 +151,7 @@ twins! {
         args: Ptr,
         results: Ptr,
         home: Ptr,
+        buckets: Ptr,
         wall_start: u64,
         clock_start: u64,
         thread_count: u32,
@@ -155,6 +168,10 @@ twins! {
         stack_size: u32,
         slice: u32,
         claimed: u32,
+        rotate: u32,
+        tls_base: u32,
+        tls_first: u32,
+        tls_stride: u32,
     }
 }
 

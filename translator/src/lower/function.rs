@@ -202,7 +202,8 @@ impl<'c> Lowering<'c> {
                 let func = self.context.func(function_index)?;
                 self.define(Op::RefFunc, ValType::FuncRef, &[func as i64]);
             }
-            _ => return self.bulk(op).ok_or_else(|| unsupported(op)),
+            _ if self.bulk(op).is_some() || self.atomic(op)? => {}
+            _ => return Err(unsupported(op)),
         }
         Ok(())
     }

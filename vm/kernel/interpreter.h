@@ -454,15 +454,16 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       CASE(enter)
       default: {
         if ((u16)w < PAGE_SIMD) TRAP(TRAP_BadOpcode);
-        // The other pages have functions of their own.
+        // The other pages have functions of their own, which get a copy of the registers' place: with its
+        // address out, every instruction would read it from memory.
         if ((u16)w >= PAGE_ATOMIC) {
-          atomics::Done done = atomics::execute(launch, thread, id, *instance, registers, pc, w);
+          atomics::Done done = atomics::execute(launch, thread, id, *instance, Registers(registers), pc, w);
           if (done.trap) TRAP(done.trap);
           if (done.words == 0) YIELD;
           pc += done.words;
           FETCH
         }
-        simd::Done done = simd::execute(launch, *instance, registers, globals, pc, w);
+        simd::Done done = simd::execute(launch, *instance, Registers(registers), globals, pc, w);
         if (done.trap) TRAP(done.trap);
         pc += done.words;
         FETCH

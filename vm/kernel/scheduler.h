@@ -99,37 +99,55 @@ GPU_RUN_NOINLINE bool ready(const Launch &launch, Thread &thread, u32 id, u32 la
   return true;
 }
 
+// Where a lane is among its threads.
+struct Round {
+  u32 first;  // all threads before it have ended
+  u32 id;  // the thread that runs or is looked at
+  u32 idle;  // rounds in a row without a thread that could run
+  bool ran;  // whether one did in this round
+};
+
+// Finds the thread that the lane runs next, after `round.id` if that one ran; null if the lane is done
+// or must stop. In a function of its own, so that nothing of it stays in hardware registers while a
+// thread runs.
+GPU_RUN_NOINLINE Thread *next_thread(const Launch &launch, Round &round, u32 lane) {
+  bool back = round.ran;  // from the thread's turn
+  while (round.first < launch.thread_count) {
+    if (round.id >= launch.thread_count) {
+      // The round is over.
+      round.idle = round.ran ? 0 : round.idle + 1;
+      if (round.idle) {
+        if (stopped(launch)) return nullptr;
+        relax(round.idle);
+      }
+      round.ran = false;
+      round.id = round.first;
+    }
+    Thread &thread = launch.threads[round.id];
+    if (back) {
+      back = false;
+      if (thread.state == THREAD_Ended && thread.segment) {
+        frames::give_segment(*launch.arena, thread.segment - 1, thread.segment_size);
+      }
+    } else if (thread.state != THREAD_Ended && ready(launch, thread, round.id, lane)) {
+      if (stopped(launch)) return nullptr;
+      round.ran = true;
+      return &thread;
+    }
+    bool ended = thread.state == THREAD_Ended;
+    if (ended && round.id == round.first) round.first += launch.lanes;
+    // Without `rotate` a round is one thread.
+    round.id = launch.rotate || ended ? round.id + launch.lanes : launch.thread_count;
+  }
+  return nullptr;
+}
+
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   // The first lane to come says when the launch began; 0 is no time on either clock.
   u64 unset = 0;
   compare_exchange_acq_rel_device(&launch.clock_start, unset, clock_ns());
-  u32 first = lane;  // all threads before it have ended
-  u32 id = lane;
-  u32 idle = 0;  // rounds without a thread that could run
-  bool ran = false;  // in this round
-  while (first < launch.thread_count) {
-    if (id >= launch.thread_count) {
-      // The round is over.
-      if (stopped(launch)) return;
-      idle = ran ? 0 : idle + 1;
-      if (idle) relax(idle);
-      ran = false;
-      id = first;
-    }
-    Thread &thread = launch.threads[id];
-    if (thread.state != THREAD_Ended && ready(launch, thread, id, lane)) {
-      if (stopped(launch)) return;
-      run(launch, thread, id, lane);
-      ran = true;
-      if (thread.state == THREAD_Ended && thread.segment) {
-        frames::give_segment(*launch.arena, thread.segment - 1, thread.segment_size);
-      }
-    }
-    bool ended = thread.state == THREAD_Ended;
-    if (ended && id == first) first += launch.lanes;
-    // Without `rotate` a round is one thread.
-    id = launch.rotate || ended ? id + launch.lanes : launch.thread_count;
-  }
+  Round round = {lane, lane, 0, false};
+  while (Thread *thread = next_thread(launch, round, lane)) run(launch, *thread, round.id, lane);
 }
 
 }  // namespace gpu_run

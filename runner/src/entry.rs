@@ -100,9 +100,11 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
             let names: Vec<_> = kernels.iter().map(|kernel| format!("`{}`", &kernel.name[KERNEL.len()..])).collect();
             Err(Report::new("the module has several kernels").at(place).help(format!("choose one with --invoke: {}", names.join(", "))))
         }
+        // Made for threads: what its parts share is guarded by locks and atomics.
+        (Some(main), []) if program.meta.is_threaded() => program_entry(program, main, &place),
         (Some(main), []) => Err(Report::new(format!("`{main}` cannot run on {} threads: it is a program for one", args.threads)).at(place).help(
             "three ways work: mark a function with gpu_std::kernel!, or name an export with --invoke, and every thread calls it; \
-             run independent processes with --instances (not in this version); or build with atomics (-Ctarget-feature=+atomics, not in this version)",
+             run independent processes with --instances (not in this version); or build with atomics and a shared memory (-Ctarget-feature=+atomics)",
         )),
         (None, []) => Err(Report::new("the module has no entry: no `_start`, `main` or kernel is exported")
             .at(place)

@@ -39,16 +39,20 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
                     }
                 };
             }
-            let shared = shared_std(&rewritten, &[]);
-            let shared = if shared.is_empty() {
-                "none".to_owned()
-            } else {
-                shared.join(", ")
-            };
-            _ = writeln!(
-                text,
-                "\nlocks and thread-locals of std, which a kernel's threads would share: {shared}"
-            );
+            // With a shared memory they are made for threads.
+            let mut memories = module.imported_memories.iter().chain(&module.memories);
+            if !memories.any(|memory| memory.shared) {
+                let shared = shared_std(&rewritten, &[]);
+                let shared = if shared.is_empty() {
+                    "none".to_owned()
+                } else {
+                    shared.join(", ")
+                };
+                _ = writeln!(
+                    text,
+                    "\nlocks and thread-locals of std, which a kernel's threads would share: {shared}"
+                );
+            }
             for warning in &rewrites.warnings {
                 _ = writeln!(text, "  warning: {warning}");
             }

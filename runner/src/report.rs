@@ -143,6 +143,9 @@ pub fn store(path: &Path, error: &StoreError) -> Report {
         StoreError::NoRoomForStacks { .. } => Report::new(error.to_string())
             .at(place(path, None, None))
             .help("lower --threads or --thread-stack, or raise --max-memory as far as the module allows"),
+        StoreError::UnknownThreadLocals => Report::new(error.to_string())
+            .at(place(path, None, None))
+            .help("link with --export=__tls_size --export=__tls_align --export=__tls_base"),
         _ => Report::new(error.to_string()).at(place(path, None, None)),
     }
 }

@@ -6,9 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
 
+use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
-use gpu_run_vm::{End, Limits, RunOptions, Sink, Store, StoreError, Stream, Value};
+use gpu_run_vm::{End, Extern, Limits, RunOptions, Sink, Store, StoreError, Stream, Value};
 use serde_json::json;
 
 use crate::cli::{RunArgs, StatsFormat};
@@ -58,7 +59,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let loaded = begin.elapsed();
     notes(args, &translation);
     let entry = entry::find(&translation.program, args)?;
-    if args.threads > 1 {
+    if args.threads > 1 && !translation.program.meta.is_threaded() {
         warn_of_shared_state(args, &entry)?;
     }
     let device = devices::open(&args.device, args.verbose)?;
@@ -87,7 +88,9 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         module,
         program: program.clone(),
     };
-    let instance = match store.instantiate(program, |_, _| None, &options, &mut terminal) {
+    let memory = own_memory(&mut store, &program).map_err(|error| report::store(&args.module, &error))?;
+    let resolve = |module: &str, name: &str| memory.filter(|_| (module, name) == MEMORY_IMPORT);
+    let instance = match store.instantiate(program, resolve, &options, &mut terminal) {
         Ok(instance) => instance,
         Err(StoreError::Ended(end)) => return show_early_end(args, *end, &terminal, &lines),
         Err(StoreError::Trap(mut fault)) => {
@@ -97,7 +100,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         Err(error) => return Err(report::store(&args.module, &error)),
     };
     let ready = begin.elapsed();
-    let Some(gpu_run_vm::Extern::Func(func)) = store.export(instance, &entry.export) else {
+    let Some(Extern::Func(func)) = store.export(instance, &entry.export) else {
         return Err(Report::new(format!("`{}` is no function", entry.export)));
     };
     if entry.show == Show::KernelResult {
@@ -137,6 +140,18 @@ fn options(args: &RunArgs) -> Options {
         deny_recursion: args.deny_recursion,
         ..Options::full()
     }
+}
+
+/// The memory that a module may import instead of defining it, as linkers want it for threads.
+const MEMORY_IMPORT: (&str, &str) = ("env", "memory");
+
+/// A memory of the type with which the program imports one.
+fn own_memory(store: &mut Store, program: &Program) -> Result<Option<Extern>, StoreError> {
+    let import = program.meta.imports.iter().find_map(|import| match import.ty {
+        ExternType::Memory(ty) if (&*import.module, &*import.name) == MEMORY_IMPORT => Some(ty),
+        _ => None,
+    });
+    import.map(|ty| store.add_memory(ty)).transpose()
 }
 
 /// Warns of parts of std that the kernel reaches and that are not made for several threads.

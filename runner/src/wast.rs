@@ -232,9 +232,9 @@ impl<'a> Script<'a> {
                 Ended::Trap(kind) => Err(format!("expected an exception, got \"{}\"", kind.text()).into()),
                 Ended::Values(values) => Err(format!("expected an exception, got {values:?}").into()),
             },
-            WastDirective::Thread(_) | WastDirective::Wait { .. } => {
-                Err(Failure::Skipped("script threads are not supported yet".into()))
-            }
+            WastDirective::Thread(_) | WastDirective::Wait { .. } => Err(Failure::Skipped(
+                "a script's threads may wait for each other, and gpu-run runs a script on one".into(),
+            )),
             WastDirective::ModuleDefinition(mut module) => {
                 let name = module.name().map(|id| id.name().to_owned());
                 let bytes = module.encode().map_err(|error| error.to_string())?;

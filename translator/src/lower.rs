@@ -3,10 +3,12 @@
 //! `function` walks a function's instructions with an emulated operand `stack` whose entries may
 //! still be locals or constants, so that only computing instructions are emitted; `control` does
 //! blocks and branches; `ops` says which opcode an instruction becomes, `pairs` which
-//! two become one; `memory` does what works on memories and tables, `simd` what works on 128-bit
-//! values; `branch` fuses comparisons with branches; `exceptions` makes the exception table; `locals`
-//! finds the locals that must be zeroed; `emit` writes words and fixes branch distances.
+//! two become one; `memory` does what works on memories and tables, `atomics` the atomic
+//! instructions, `simd` what works on 128-bit values; `branch` fuses comparisons with branches;
+//! `exceptions` makes the exception table; `locals` finds the locals that must be zeroed; `emit`
+//! writes words and fixes branch distances.
 
+mod atomics;
 mod branch;
 mod control;
 mod declarations;

@@ -5,9 +5,8 @@
 // of it escapes. Instructions that depend on their operands alone are in generated/cases.inc.
 #pragma once
 
-#include "rare.h"
+#include "pages.h"
 #include "semantics.h"
-#include "simd.h"
 
 namespace gpu_run {
 
@@ -192,8 +191,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   // An instruction that is not in this switch.
   others: {
     place = {registers, room, header, index_of(pc), instance_index, depth};
-    Done done = (u16)w < PAGE_SIMD ? rare::execute(launch, thread, id, lane, place, w)
-                                   : simd::execute(launch, *instance, registers, globals, pc, w);
+    Done done = pages::execute(launch, thread, id, lane, place, w);
     if (done.kind == DONE_Moved) goto moved;
     if (done.kind == DONE_Trap) TRAP(done.value);
     if (done.kind == DONE_Ended) return;

@@ -88,6 +88,7 @@ enum ThreadState : u32 {
   THREAD_Runnable = 1,
   THREAD_Sleeping = 2,
   THREAD_Ended = 3,
+  THREAD_Waiting = 4,  // in the queue of an address; see atomics.h
 };
 
 // A thread at rest. While it runs, the lane holds this in hardware registers.
@@ -104,12 +105,29 @@ struct Thread {
   u64 progress;  // of an instruction that runs in several pieces
   u64 wake;  // when a sleeping thread goes on, on the device's clock
   u64 *globals;  // its block of globals
-  u32 home_used;  // 1 while frames lie in the lane's own segment in memory
+  u32 home_used;  // 1 while frames lie in the lane's own segment in memory, or may not lie there
   u32 exceptions;  // the exceptions that it made: index + 1 of the first
   u32 exception_count;
   u32 exception_limit;  // count at which it looks which are still needed
+  u32 segment;  // of the first frame: 1 + its number in the arena, or 0
+  u32 segment_size;
+  u32 woken;  // 1 once a notify took the thread out of its queue; the others below are the bucket's
+  u32 next;  // 1 + the thread behind it in the queue, or 0
+  u32 previous;
+  u32 pad;
+  u8 *waits_at;  // where the word lies that it waits at
 };
-static_assert(sizeof(Thread) == 80, "twin in layout.rs");
+static_assert(sizeof(Thread) == 112, "twin in layout.rs");
+
+// Threads that wait at addresses with the same hash, in the order in which they came.
+constexpr u32 WAIT_BUCKETS = 1024;
+struct Bucket {
+  u32 lock;  // 1 while a lane works on the queue
+  u32 first;  // 1 + a thread's number, or 0
+  u32 last;
+  u32 pad;
+};
+static_assert(sizeof(Bucket) == 16, "twin in layout.rs");
 
 // The exception tables of the store's functions. All numbers of words are the store's.
 struct TryFunction {
@@ -235,6 +253,7 @@ struct Launch {
   const Try *tries;
   const Clause *clauses;
   Exceptions *exceptions;
+  Bucket *buckets;  // WAIT_BUCKETS of them
   u64 wall_start;  // wall clock at launch, in ns since the Unix epoch
   mutable u64 clock_start;  // the device's clock then; stored by the first lane
   u32 thread_count;
@@ -255,7 +274,11 @@ struct Launch {
   mutable u32 claimed;
   u32 try_function_count;
   u32 max_frame;  // units of the largest frame
+  u32 rotate;  // 1: a lane has several threads, which take turns and have their frames in the arena
+  u32 tls_base;  // slot of the global that points to a thread's thread-local storage, or ~0
+  u32 tls_first;  // address of thread 0's block, which it does not use: it has the module's own
+  u32 tls_stride;  // bytes from block to block
 };
-static_assert(sizeof(Launch) == 18 * 8 + 16 * 4, "twin in layout.rs");
+static_assert(sizeof(Launch) == 19 * 8 + 20 * 4, "twin in layout.rs");
 
 }  // namespace gpu_run

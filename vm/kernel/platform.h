@@ -48,8 +48,8 @@ GPU_RUN_INLINE u64 clock_ns() {
   return now;
 }
 
-// Gives way to other warps while a lane has nothing to run.
-GPU_RUN_INLINE void relax() { asm volatile("nanosleep.u32 2000;"); }
+// Gives way to other warps while a lane has nothing to run, for the `idle`th time in a row.
+GPU_RUN_INLINE void relax(u32) { asm volatile("nanosleep.u32 2000;"); }
 
 // The halves of a 64-bit value. Spelled in PTX, because clang 22 may otherwise store half of an f64
 // register as if it were an integer one, which ptxas then converts to an integer.
@@ -109,9 +109,15 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
   GPU_RUN_STORE(store_release_system, "st.release.sys", T, width, in)                              \
   GPU_RUN_STORE(store_relaxed_device, "st.relaxed.gpu", T, width, in)                              \
   GPU_RUN_STORE(store_release_device, "st.release.gpu", T, width, in)                              \
+  GPU_RUN_LOAD(load_seq_cst_device, "fence.sc.gpu; ld.acquire.gpu", T, width, out)                 \
+  GPU_RUN_STORE(store_seq_cst_device, "fence.sc.gpu; st.release.gpu", T, width, in)                \
   GPU_RUN_EXCHANGE(compare_exchange_acq_rel_device, "", "atom.acq_rel.gpu.cas", T, width, out, in) \
-  GPU_RUN_EXCHANGE(compare_exchange_seq_cst_system, "fence.sc.sys; ", "atom.acq_rel.sys.cas", T, width, out, in)
+  GPU_RUN_EXCHANGE(compare_exchange_seq_cst_device, "fence.sc.gpu; ", "atom.acq_rel.gpu.cas", T, width, out, in)
 
+// Sequentially consistent: the PTX memory model gives this order to operations that are acquire,
+// release or both and have a fence.sc before them, if all such operations are spelled so. They serve
+// guests, and device scope is enough for those: while a kernel runs, nothing but lanes of its GPU
+// touches guest memory. The host reads and writes it before and after.
 GPU_RUN_ATOMICS(u32, "b32", "=r", "r")
 GPU_RUN_ATOMICS(u64, "b64", "=l", "l")
 #undef GPU_RUN_LOAD
@@ -143,13 +149,28 @@ GPU_RUN_INLINE u64 fetch_add_acq_rel_device(u64 *at, u64 value) {
   asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(at), "l"(value) : "memory");
   return old;
 }
-// Sequentially consistent: the PTX memory model gives this order to a fence.sc before an acq_rel
-// operation, when all such operations on the location are spelled so.
-GPU_RUN_INLINE u32 fetch_add_seq_cst_system(u32 *at, u32 value) {
-  u32 old;
-  asm volatile("fence.sc.sys; atom.acq_rel.sys.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(at), "r"(value) : "memory");
-  return old;
-}
+#define GPU_RUN_FETCH(name, operation, T, width, out, in)                                          \
+  GPU_RUN_INLINE T name(T *at, T value) {                                                          \
+    T old;                                                                                         \
+    asm volatile("fence.sc.gpu; atom.acq_rel.gpu." operation "." width " %0, [%1], %2;"            \
+                 : out(old)                                                                        \
+                 : "l"(at), in(value)                                                              \
+                 : "memory");                                                                      \
+    return old;                                                                                    \
+  }
+#define GPU_RUN_FETCHES(T, integer, bits, out, in)                                                 \
+  GPU_RUN_FETCH(fetch_add_seq_cst_device, "add", T, integer, out, in)                              \
+  GPU_RUN_FETCH(fetch_and_seq_cst_device, "and", T, bits, out, in)                                 \
+  GPU_RUN_FETCH(fetch_or_seq_cst_device, "or", T, bits, out, in)                                   \
+  GPU_RUN_FETCH(fetch_xor_seq_cst_device, "xor", T, bits, out, in)                                 \
+  GPU_RUN_FETCH(exchange_seq_cst_device, "exch", T, bits, out, in)
+
+GPU_RUN_FETCHES(u32, "u32", "b32", "=r", "r")
+GPU_RUN_FETCHES(u64, "u64", "b64", "=l", "l")
+#undef GPU_RUN_FETCH
+#undef GPU_RUN_FETCHES
+
+GPU_RUN_INLINE void fence_seq_cst_device() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 
 #else
 
@@ -169,7 +190,9 @@ inline u64 clock_ns() {
   return (u64)now.tv_sec * 1000000000ull + (u64)now.tv_nsec;
 }
 
-inline void relax() {
+// The first times only look again: what a lane waits for often comes at once.
+inline void relax(u32 idle) {
+  if (idle < 100) return;
   timespec pause = {0, 50000};
   nanosleep(&pause, nullptr);
 }
@@ -212,12 +235,26 @@ inline bool compare_exchange_acq_rel_device(T *at, T &expected, T desired) {
   return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
 template <typename T>
-inline bool compare_exchange_seq_cst_system(T *at, T &expected, T desired) {
+inline bool compare_exchange_seq_cst_device(T *at, T &expected, T desired) {
   return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_SEQ_CST, __ATOMIC_SEQ_CST);
 }
 template <typename T>
+inline T load_seq_cst_device(const T *at) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }
+template <typename T>
+inline void store_seq_cst_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_SEQ_CST); }
+template <typename T>
 inline T fetch_add_acq_rel_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL); }
-inline u32 fetch_add_seq_cst_system(u32 *at, u32 value) { return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST); }
+template <typename T>
+inline T fetch_add_seq_cst_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST); }
+template <typename T>
+inline T fetch_and_seq_cst_device(T *at, T value) { return __atomic_fetch_and(at, value, __ATOMIC_SEQ_CST); }
+template <typename T>
+inline T fetch_or_seq_cst_device(T *at, T value) { return __atomic_fetch_or(at, value, __ATOMIC_SEQ_CST); }
+template <typename T>
+inline T fetch_xor_seq_cst_device(T *at, T value) { return __atomic_fetch_xor(at, value, __ATOMIC_SEQ_CST); }
+template <typename T>
+inline T exchange_seq_cst_device(T *at, T value) { return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST); }
+inline void fence_seq_cst_device() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 #endif
 

@@ -292,23 +292,23 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 
   u32 *p = (u32 *)(base + at);
     CASE(atomic_add) {
       ATOMIC_ADDRESS(slot(w, 2));
-      set32(slot(w, 1), fetch_add_seq_cst_system(p, get32(slot(w, 3))));
+      set32(slot(w, 1), fetch_add_seq_cst_device(p, get32(slot(w, 3))));
       NEXT;
     }
     CASE(atomic_inc) {
       ATOMIC_ADDRESS(slot(w, 2));
-      set32(slot(w, 1), fetch_add_seq_cst_system(p, 1u));
+      set32(slot(w, 1), fetch_add_seq_cst_device(p, 1u));
       NEXT;
     }
     CASE(atomic_dec) {
       ATOMIC_ADDRESS(slot(w, 2));
-      set32(slot(w, 1), fetch_add_seq_cst_system(p, ~0u));
+      set32(slot(w, 1), fetch_add_seq_cst_device(p, ~0u));
       NEXT;
     }
     CASE(atomic_cas) {
       ATOMIC_ADDRESS(slot(w, 2));
       u32 found = get32(slot(w, 3));
-      compare_exchange_seq_cst_system(p, found, get32(slot(second_word(), 0)));
+      compare_exchange_seq_cst_device(p, found, get32(slot(second_word(), 0)));
       set32(slot(w, 1), found);
       NEXT2;
     }

@@ -14,6 +14,7 @@ pub const SEGMENT: u64 = 65536;
 pub const BACKTRACE: usize = 64;
 /// Bytes of a piece of an exception.
 pub const CHUNK: u64 = 64;
+pub const WAIT_BUCKETS: u64 = 1024;
 const HEAP_CLASSES: usize = 112;
 const HEAP_ALIGNED: usize = 32;
 
@@ -78,7 +79,7 @@ twins! {
         memory_count: u32,
         pad: u32,
     }
-    struct Thread [80] {
+    struct Thread [112] {
         state: u32,
         pc: u32,
         frame: Ptr,
@@ -95,6 +96,19 @@ twins! {
         exceptions: u32,
         exception_count: u32,
         exception_limit: u32,
+        segment: u32,
+        segment_size: u32,
+        woken: u32,
+        next: u32,
+        previous: u32,
+        pad: u32,
+        waits_at: Ptr,
+    }
+    struct Bucket [16] {
+        lock: u32,
+        first: u32,
+        last: u32,
+        pad: u32,
     }
     struct End [32 + 4 * BACKTRACE] {
         kind: u32,
@@ -155,7 +169,7 @@ twins! {
         used: u32,
         capacity: u32,
     }
-    struct Launch [208] {
+    struct Launch [232] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -172,6 +186,7 @@ twins! {
         tries: Ptr,
         clauses: Ptr,
         exceptions: Ptr,
+        buckets: Ptr,
         wall_start: u64,
         clock_start: u64,
         thread_count: u32,
@@ -190,6 +205,10 @@ twins! {
         claimed: u32,
         try_function_count: u32,
         max_frame: u32,
+        rotate: u32,
+        tls_base: u32,
+        tls_first: u32,
+        tls_stride: u32,
     }
 }
 

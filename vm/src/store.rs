@@ -167,6 +167,9 @@ pub enum StoreError {
         /// The size that it cannot exceed.
         limit: u64,
     },
+    /// Several threads for a module that does not say how large their thread-local storage is.
+    #[error("the module has thread-local storage, but does not tell the size that each thread needs")]
+    UnknownThreadLocals,
     /// Arguments that do not fit the function's type.
     #[error("arguments of types {found} for a function of type {wanted}")]
     Arguments {
@@ -292,6 +295,8 @@ struct InstanceInfo {
     memories: Vec<u32>,
     globals: Vec<u32>,
     tags: Vec<u32>,
+    /// What a new thread's thread-local storage holds.
+    thread_locals: Vec<u8>,
 }
 
 /// See the module's documentation.

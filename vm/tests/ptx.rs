@@ -21,17 +21,49 @@ fn atomics_have_order_and_scope() {
     for wanted in [
         "atom.acq_rel.gpu.cas.b64",
         "atom.acq_rel.gpu.cas.b32",
-        "atom.acq_rel.sys.cas.b32",
-        "atom.acq_rel.sys.add.u32",
         "ld.acquire.sys.b64",
         "ld.relaxed.sys.b32",
         "ld.acquire.gpu.b64",
         "st.release.sys.b32",
         "st.release.gpu.b32",
-        "fence.sc.sys",
+        "fence.sc.gpu",
     ] {
         assert!(!instructions(wanted).is_empty(), "no {wanted}");
     }
+}
+
+/// Guests' atomics are sequentially consistent: a fence before each acquiring or releasing operation.
+#[test]
+fn atomics_of_guests_have_a_fence() {
+    let after_fence: Vec<&str> = PTX
+        .lines()
+        .filter_map(|line| line.trim().strip_prefix("fence.sc.gpu; "))
+        .collect();
+    for wanted in [
+        "ld.acquire.gpu.b32",
+        "ld.acquire.gpu.b64",
+        "st.release.gpu.b32",
+        "st.release.gpu.b64",
+        "atom.acq_rel.gpu.add.u32",
+        "atom.acq_rel.gpu.add.u64",
+        "atom.acq_rel.gpu.and.b32",
+        "atom.acq_rel.gpu.and.b64",
+        "atom.acq_rel.gpu.or.b32",
+        "atom.acq_rel.gpu.or.b64",
+        "atom.acq_rel.gpu.xor.b32",
+        "atom.acq_rel.gpu.xor.b64",
+        "atom.acq_rel.gpu.exch.b32",
+        "atom.acq_rel.gpu.exch.b64",
+        "atom.acq_rel.gpu.cas.b32",
+        "atom.acq_rel.gpu.cas.b64",
+    ] {
+        let found = after_fence.iter().any(|rest| rest.starts_with(wanted));
+        assert!(found, "no {wanted} behind a fence");
+    }
+    // `atomic.fence`, a fence alone.
+    assert!(PTX.lines().any(|line| line.trim() == "fence.sc.gpu;"));
+    // And none at another scope, which would order nothing with the others.
+    assert_eq!(instructions("fence.sc.").len(), instructions("fence.sc.gpu").len());
 }
 
 /// Floats are wasm's: rounded to nearest, never contracted, denormals kept.

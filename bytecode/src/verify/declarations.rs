@@ -44,6 +44,9 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
     for (i, memory) in spaces.memories.iter().enumerate() {
         let most = if memory.wide { 1 << 48 } else { 1 << 16 };
         limits(format!("memory {i}"), memory.limits, most)?;
+        if memory.shared && memory.limits.max.is_none() {
+            return error(format!("memory {i}"), "it is shared and has no maximum");
+        }
     }
     for (i, table) in spaces.tables.iter().enumerate() {
         let most = if table.wide { u64::MAX } else { u32::MAX as u64 };
@@ -116,13 +119,20 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
             constant(spaces, &place, offset, address_type(memory.wide))?;
         }
     }
-    if meta.stack_pointer.is_some_and(|index| {
-        spaces
-            .globals
-            .get(index as usize)
-            .is_none_or(|g| g.ty != ValType::I32 || !g.mutable)
-    }) {
+    let no_pointer = |index: u32| {
+        let global = spaces.globals.get(index as usize);
+        global.is_none_or(|g| g.ty != ValType::I32 || !g.mutable)
+    };
+    if meta.stack_pointer.is_some_and(no_pointer) {
         return error("stack pointer", "no mutable i32 global has its index");
+    }
+    if let Some(locals) = meta.thread_locals {
+        if no_pointer(locals.base) {
+            return error("thread-local storage", "no mutable i32 global has its base's index");
+        }
+        if locals.block.is_some_and(|(_, align)| !align.is_power_of_two()) {
+            return error("thread-local storage", "its alignment is no power of two");
+        }
     }
     if !program.source_map.is_sorted_by_key(|place| place.pc) {
         return error("source map", "not in order of the code");

@@ -2,7 +2,7 @@
 
 use gpu_run_bytecode::{
     Class, ConstOp, Data, Element, Export, ExternKind, ExternType, FuncType, Global, GlobalType, Import, Limits,
-    MemoryType, Meta, Op, Operand, Program, SegmentMode, Table, TableType, ValType,
+    MemoryType, Meta, Op, Operand, Program, SegmentMode, Table, TableType, ThreadLocals, ValType,
 };
 use wasmparser::{ExternalKind, Operator, TypeRef};
 
@@ -92,6 +92,7 @@ pub(super) fn lower(module: &Module<'_>, program: &mut Program) -> Result<Vec<Ta
         });
     }
     meta.stack_pointer = stack_pointer(module, meta);
+    meta.thread_locals = thread_locals(module, meta);
     Ok(targets)
 }
 
@@ -269,17 +270,7 @@ fn stack_pointer(module: &Module<'_>, meta: &Meta) -> Option<u32> {
                 mutable: true,
             })
     };
-    let named = module
-        .global_names
-        .iter()
-        .find(|(_, name)| *name == "__stack_pointer")
-        .map(|(index, _)| *index);
-    let exported = module
-        .exports
-        .iter()
-        .find(|e| e.kind == ExternalKind::Global && e.name == "__stack_pointer")
-        .map(|e| e.index);
-    if let Some(index) = named.or(exported) {
+    if let Some(index) = global_called(module, "__stack_pointer") {
         return fits(index).then_some(index);
     }
     let exports_first = module
@@ -289,4 +280,30 @@ fn stack_pointer(module: &Module<'_>, meta: &Meta) -> Option<u32> {
     let high = meta.globals.len() == globals.len()
         && matches!(meta.globals.first()?.init[..], [ConstOp::I32(start)] if start >= 1024);
     (!module.has_names && fits(0) && high && !exports_first).then_some(0)
+}
+
+/// The global of this name, or exported under it.
+fn global_called(module: &Module<'_>, name: &str) -> Option<u32> {
+    let named = module.global_names.iter().find(|(_, found)| **found == *name);
+    let exported = |e: &&wasmparser::Export<'_>| e.kind == ExternalKind::Global && e.name == name;
+    named
+        .map(|(index, _)| *index)
+        .or_else(|| module.exports.iter().find(exported).map(|e| e.index))
+}
+
+/// The thread-local storage of a module for threads: linkers name its globals.
+fn thread_locals(module: &Module<'_>, meta: &Meta) -> Option<ThreadLocals> {
+    let base = global_called(module, "__tls_base").filter(|_| meta.is_threaded())?;
+    let global = *meta.global_types().get(base as usize)?;
+    // Without thread-locals a linker may leave an immutable 0 there.
+    if global.ty != ValType::I32 || !global.mutable {
+        return None;
+    }
+    let constants = constant_globals(meta);
+    let constant = |name| match constants.get(global_called(module, name)? as usize)? {
+        Some((ValType::I32, bits)) => Some(*bits as u32),
+        _ => None,
+    };
+    let block = constant("__tls_size").zip(constant("__tls_align").filter(|align| align.is_power_of_two()));
+    Some(ThreadLocals { base, block })
 }

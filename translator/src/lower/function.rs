@@ -231,7 +231,7 @@ impl<'c> Lowering<'c> {
                 let func = self.context.func(function_index)?;
                 self.define(Op::RefFunc, ValType::FuncRef, &[func as i64]);
             }
-            _ if self.bulk(op).is_some() => {}
+            _ if self.bulk(op).is_some() || self.atomic(op)? => {}
             _ => return self.simd(op)?.ok_or_else(|| unsupported(op)),
         }
         Ok(())

@@ -558,6 +558,73 @@ enum Op : unsigned short {
   OP_f64x2_convert_low_i32x4_u = 0x2db,  // a = the lower two lanes of b converted, unsigned
   OP_f32x4_demote_f64x2_zero = 0x2dc,  // a = b rounded to f32, then two lanes of 0
   OP_f64x2_promote_low_f32x4 = 0x2dd,  // a = the lower two lanes of b as f64
+  OP_memory_atomic_notify = 0x340,  // wake at most c threads that wait at b + d in memory e; a = how many
+  OP_memory_atomic_wait32 = 0x341,  // if the u32 at b + d in memory e is c, wait at most f ns (negative: for ever); a = 0 woken, 1 other value, 2 timed out
+  OP_memory_atomic_wait64 = 0x342,  // if the u64 at b + d in memory e is c, wait at most f ns (negative: for ever); a = 0 woken, 1 other value, 2 timed out
+  OP_atomic_fence = 0x343,  // order all accesses before it before all after it
+  OP_i32_atomic_load = 0x348,  // a = u32 at b + d in memory c
+  OP_i64_atomic_load = 0x349,  // a = u64 at b + d in memory c
+  OP_i32_atomic_load8_u = 0x34a,  // a = u8 at b + d in memory c
+  OP_i32_atomic_load16_u = 0x34b,  // a = u16 at b + d in memory c
+  OP_i64_atomic_load8_u = 0x34c,  // a = u8 at b + d in memory c
+  OP_i64_atomic_load16_u = 0x34d,  // a = u16 at b + d in memory c
+  OP_i64_atomic_load32_u = 0x34e,  // a = u32 at b + d in memory c
+  OP_i32_atomic_store = 0x350,  // u32 at a + d in memory c = b
+  OP_i64_atomic_store = 0x351,  // u64 at a + d in memory c = b
+  OP_i32_atomic_store8 = 0x352,  // u8 at a + d in memory c = b
+  OP_i32_atomic_store16 = 0x353,  // u16 at a + d in memory c = b
+  OP_i64_atomic_store8 = 0x354,  // u8 at a + d in memory c = b
+  OP_i64_atomic_store16 = 0x355,  // u16 at a + d in memory c = b
+  OP_i64_atomic_store32 = 0x356,  // u32 at a + d in memory c = b
+  OP_i32_atomic_rmw_add = 0x358,  // a = u32 at b + d in memory e, then add c to it
+  OP_i64_atomic_rmw_add = 0x359,  // a = u64 at b + d in memory e, then add c to it
+  OP_i32_atomic_rmw8_add_u = 0x35a,  // a = u8 at b + d in memory e, then add c to it
+  OP_i32_atomic_rmw16_add_u = 0x35b,  // a = u16 at b + d in memory e, then add c to it
+  OP_i64_atomic_rmw8_add_u = 0x35c,  // a = u8 at b + d in memory e, then add c to it
+  OP_i64_atomic_rmw16_add_u = 0x35d,  // a = u16 at b + d in memory e, then add c to it
+  OP_i64_atomic_rmw32_add_u = 0x35e,  // a = u32 at b + d in memory e, then add c to it
+  OP_i32_atomic_rmw_sub = 0x360,  // a = u32 at b + d in memory e, then subtract c from it
+  OP_i64_atomic_rmw_sub = 0x361,  // a = u64 at b + d in memory e, then subtract c from it
+  OP_i32_atomic_rmw8_sub_u = 0x362,  // a = u8 at b + d in memory e, then subtract c from it
+  OP_i32_atomic_rmw16_sub_u = 0x363,  // a = u16 at b + d in memory e, then subtract c from it
+  OP_i64_atomic_rmw8_sub_u = 0x364,  // a = u8 at b + d in memory e, then subtract c from it
+  OP_i64_atomic_rmw16_sub_u = 0x365,  // a = u16 at b + d in memory e, then subtract c from it
+  OP_i64_atomic_rmw32_sub_u = 0x366,  // a = u32 at b + d in memory e, then subtract c from it
+  OP_i32_atomic_rmw_and = 0x368,  // a = u32 at b + d in memory e, then it &= c
+  OP_i64_atomic_rmw_and = 0x369,  // a = u64 at b + d in memory e, then it &= c
+  OP_i32_atomic_rmw8_and_u = 0x36a,  // a = u8 at b + d in memory e, then it &= c
+  OP_i32_atomic_rmw16_and_u = 0x36b,  // a = u16 at b + d in memory e, then it &= c
+  OP_i64_atomic_rmw8_and_u = 0x36c,  // a = u8 at b + d in memory e, then it &= c
+  OP_i64_atomic_rmw16_and_u = 0x36d,  // a = u16 at b + d in memory e, then it &= c
+  OP_i64_atomic_rmw32_and_u = 0x36e,  // a = u32 at b + d in memory e, then it &= c
+  OP_i32_atomic_rmw_or = 0x370,  // a = u32 at b + d in memory e, then it |= c
+  OP_i64_atomic_rmw_or = 0x371,  // a = u64 at b + d in memory e, then it |= c
+  OP_i32_atomic_rmw8_or_u = 0x372,  // a = u8 at b + d in memory e, then it |= c
+  OP_i32_atomic_rmw16_or_u = 0x373,  // a = u16 at b + d in memory e, then it |= c
+  OP_i64_atomic_rmw8_or_u = 0x374,  // a = u8 at b + d in memory e, then it |= c
+  OP_i64_atomic_rmw16_or_u = 0x375,  // a = u16 at b + d in memory e, then it |= c
+  OP_i64_atomic_rmw32_or_u = 0x376,  // a = u32 at b + d in memory e, then it |= c
+  OP_i32_atomic_rmw_xor = 0x378,  // a = u32 at b + d in memory e, then it ^= c
+  OP_i64_atomic_rmw_xor = 0x379,  // a = u64 at b + d in memory e, then it ^= c
+  OP_i32_atomic_rmw8_xor_u = 0x37a,  // a = u8 at b + d in memory e, then it ^= c
+  OP_i32_atomic_rmw16_xor_u = 0x37b,  // a = u16 at b + d in memory e, then it ^= c
+  OP_i64_atomic_rmw8_xor_u = 0x37c,  // a = u8 at b + d in memory e, then it ^= c
+  OP_i64_atomic_rmw16_xor_u = 0x37d,  // a = u16 at b + d in memory e, then it ^= c
+  OP_i64_atomic_rmw32_xor_u = 0x37e,  // a = u32 at b + d in memory e, then it ^= c
+  OP_i32_atomic_rmw_xchg = 0x380,  // a = u32 at b + d in memory e, then it becomes c
+  OP_i64_atomic_rmw_xchg = 0x381,  // a = u64 at b + d in memory e, then it becomes c
+  OP_i32_atomic_rmw8_xchg_u = 0x382,  // a = u8 at b + d in memory e, then it becomes c
+  OP_i32_atomic_rmw16_xchg_u = 0x383,  // a = u16 at b + d in memory e, then it becomes c
+  OP_i64_atomic_rmw8_xchg_u = 0x384,  // a = u8 at b + d in memory e, then it becomes c
+  OP_i64_atomic_rmw16_xchg_u = 0x385,  // a = u16 at b + d in memory e, then it becomes c
+  OP_i64_atomic_rmw32_xchg_u = 0x386,  // a = u32 at b + d in memory e, then it becomes c
+  OP_i32_atomic_rmw_cmpxchg = 0x388,  // a = u32 at b + d in memory f; if it was c it becomes e
+  OP_i64_atomic_rmw_cmpxchg = 0x389,  // a = u64 at b + d in memory f; if it was c it becomes e
+  OP_i32_atomic_rmw8_cmpxchg_u = 0x38a,  // a = u8 at b + d in memory f; if it was c it becomes e
+  OP_i32_atomic_rmw16_cmpxchg_u = 0x38b,  // a = u16 at b + d in memory f; if it was c it becomes e
+  OP_i64_atomic_rmw8_cmpxchg_u = 0x38c,  // a = u8 at b + d in memory f; if it was c it becomes e
+  OP_i64_atomic_rmw16_cmpxchg_u = 0x38d,  // a = u16 at b + d in memory f; if it was c it becomes e
+  OP_i64_atomic_rmw32_cmpxchg_u = 0x38e,  // a = u32 at b + d in memory f; if it was c it becomes e
 };
 
 constexpr unsigned short PAGE_SIMD = 0x200;
@@ -580,6 +647,7 @@ enum TrapKind : unsigned short {
   TRAP_BadOpcode = 13,  // opcode unknown to this kernel
   TRAP_OutOfRegisterMemory = 14,  // no device memory left for call frames
   TRAP_UnalignedAtomic = 15,  // unaligned atomic
+  TRAP_NotShared = 16,  // expected shared memory
   TRAP_UnhandledException = 17,  // unhandled exception
   TRAP_NullExceptionReference = 18,  // null exception reference
   TRAP_TooManyExceptions = 19,  // no device memory left for exceptions

@@ -33,6 +33,7 @@ impl Store {
             memories: Vec::new(),
             globals: Vec::new(),
             tags: Vec::new(),
+            thread_locals: Vec::new(),
         };
         for import in &meta.imports {
             let unknown = || StoreError::UnknownImport {
@@ -114,6 +115,7 @@ impl Store {
             let func = self.instance_infos[number as usize].funcs[start as usize];
             self.run_start(func, options, sink)?;
         }
+        self.instance_infos[number as usize].thread_locals = self.thread_locals(number)?;
         Ok(id)
     }
 
@@ -151,6 +153,25 @@ impl Store {
         self.tries.push(device, bytemuck::cast_slice(&tries))?;
         self.clauses.push(device, bytemuck::cast_slice(&clauses))?;
         Ok(())
+    }
+
+    /// The contents of a new thread's thread-local storage. The start function that linkers make has
+    /// set up the first thread's, which is still as it was made.
+    fn thread_locals(&mut self, instance: u32) -> DeviceResult<Vec<u8>> {
+        let info = &self.instance_infos[instance as usize];
+        let Some((base, (size, _))) = info.program.meta.thread_locals.and_then(|l| Some((l.base, l.block?))) else {
+            return Ok(Vec::new());
+        };
+        let (base, memory) = (info.globals[base as usize], info.memories[0]);
+        let base = self.global(base)?.bits() as u64;
+        let record = self.fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?;
+        if base + size as u64 > record.size {
+            return Ok(Vec::new());
+        }
+        let mut image = vec![0; size as usize];
+        // SAFETY: in bounds, and no kernel runs.
+        unsafe { self.device.read(record.base + base, &mut image)? };
+        Ok(image)
     }
 
     /// Writes the instance's record and the arrays that it points to.

@@ -5,7 +5,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use gpu_run_bytecode::{FuncType, TrapKind};
+use gpu_run_bytecode::code::instructions;
+use gpu_run_bytecode::isa::ATOMIC_PAGE;
+use gpu_run_bytecode::{FuncType, Op, TrapKind};
 
 use super::{Limits, Store, StoreError, Value};
 use crate::device::{Device, DeviceResult, Pinned, Plan};
@@ -95,6 +97,7 @@ pub struct Outcome {
 }
 
 const RING_BYTES: u64 = 1 << 20;
+const BUCKETS_BYTES: u64 = layout::WAIT_BUCKETS * size_of::<layout::Bucket>() as u64;
 /// Bytes that are held back while a thread's record is open.
 const OPEN_BYTES: usize = 1 << 20;
 
@@ -105,14 +108,25 @@ pub(super) struct Buffers {
     /// The ring's tail: its only word that the host writes.
     tail: Pinned,
     ring: Ptr,
-    arena: Ptr,
+    arena_record: Ptr,
     launch: Ptr,
-    arena_record: layout::Arena,
+    segments: Sized,
+    segment_links: Sized,
+    buckets: Ptr,
     threads: Sized,
     globals: Sized,
     args: Sized,
     results: Sized,
     home: Sized,
+}
+
+/// Where threads have what is theirs in linear memory; see [`Launch`].
+struct Places {
+    stack_pointer: u32,
+    stack_top: u32,
+    tls_base: u32,
+    tls_first: u32,
+    tls_stride: u32,
 }
 
 /// A buffer that is replaced by a larger one when it is too small.
@@ -146,28 +160,35 @@ impl Buffers {
         let control = device.allocate_pinned(size_of::<Control>() as u64)?;
         let ring_bytes = device.allocate_pinned(RING_BYTES)?;
         let tail = device.allocate_pinned(64)?;
-        let arena_bytes = limits.register_arena.next_multiple_of(layout::SEGMENT);
-        let base = device.allocate(arena_bytes, "call frames")?;
-        let next = device.allocate(arena_bytes / layout::SEGMENT * 4, "call frames")?;
-        Ok(Buffers {
+        let mut this = Buffers {
             control,
             ring_bytes,
             tail,
             ring: device.allocate(size_of::<Ring>() as u64, "the output ring")?,
-            arena: device.allocate(size_of::<layout::Arena>() as u64, "call frames")?,
+            arena_record: device.allocate(size_of::<layout::Arena>() as u64, "call frames")?,
             launch: device.allocate(size_of::<Launch>() as u64, "the launch record")?,
-            arena_record: layout::Arena {
-                base,
-                size: arena_bytes,
-                used: 0,
-                free: [0; 4],
-                next,
-            },
+            segments: Sized::new("call frames"),
+            segment_links: Sized::new("call frames"),
+            buckets: device.allocate(BUCKETS_BYTES, "wait queues")?,
             threads: Sized::new("threads"),
             globals: Sized::new("globals of threads"),
             args: Sized::new("arguments"),
             results: Sized::new("results"),
             home: Sized::new("registers"),
+        };
+        this.arena(device, limits.register_arena)?;
+        Ok(this)
+    }
+
+    /// The arena's record, for segments of `bytes` bytes together.
+    fn arena(&mut self, device: &mut dyn Device, bytes: u64) -> DeviceResult<layout::Arena> {
+        let size = bytes.next_multiple_of(layout::SEGMENT);
+        Ok(layout::Arena {
+            base: self.segments.at_least(device, size)?,
+            size,
+            used: 0,
+            free: [0; 4],
+            next: self.segment_links.at_least(device, size / layout::SEGMENT * 4)?,
         })
     }
 }
@@ -266,10 +287,19 @@ impl Store {
                 (0..arg.ty().units()).map(move |unit| (bits >> (32 * unit)) as u32)
             })
             .collect();
-        let (stack_pointer, stack_top) = self.thread_stacks(func, options)?;
+        let places = self.thread_places(func, options)?;
+        let rotate = options.threads > plan.lanes && self.threads_may_wait();
+        let mut arena_bytes = self.limits.register_arena;
+        if rotate {
+            // Every thread may be under way at once. If that is more than there is, threads start when
+            // others have ended.
+            arena_bytes += (threads * layout::SEGMENT).min(self.device.free_memory() / 2);
+        }
+        let shared_memory = self.memory_infos.iter().any(|memory| memory.ty.shared);
         let globals = self.globals.len / 8;
         let device = &mut *self.device;
         let run = &mut self.run;
+        let arena = run.arena(device, arena_bytes)?;
         let blocks = plan.lanes.div_ceil(plan.lanes_per_block) as u64;
         let home = run.home.at_least(
             device,
@@ -304,7 +334,7 @@ impl Store {
             threads: thread_records,
             control: run.control.device,
             ring: run.ring,
-            arena: run.arena,
+            arena: run.arena_record,
             initial_globals: self.globals.ptr,
             shared_globals: self.globals.ptr,
             args: args_at,
@@ -314,6 +344,7 @@ impl Store {
             tries: self.tries.ptr,
             clauses: self.clauses.ptr,
             exceptions: self.exceptions,
+            buckets: run.buckets,
             wall_start: now.as_nanos() as u64,
             clock_start: 0,
             thread_count: options.threads,
@@ -325,13 +356,17 @@ impl Store {
             arg_units: args.len() as u32,
             result_units: ty.result_units(),
             globals_per_thread: globals as u32,
-            stack_pointer,
-            stack_top,
+            stack_pointer: places.stack_pointer,
+            stack_top: places.stack_top,
             stack_size: if options.threads > 1 { options.thread_stack } else { 0 },
             slice: plan.slice,
             claimed: 0,
             try_function_count: (self.try_functions.len / 16) as u32,
             max_frame: self.max_frame,
+            rotate: rotate as u32,
+            tls_base: places.tls_base,
+            tls_first: places.tls_first,
+            tls_stride: places.tls_stride,
         };
         // SAFETY: the store's buffers, sized above; no kernel runs. The pinned ones are written
         // through the host's pointers, to which the device has no access before the launch.
@@ -339,7 +374,11 @@ impl Store {
             device.write(thread_records, bytemuck::cast_slice(&records))?;
             device.write(args_at, bytemuck::cast_slice(&args))?;
             device.write(run.ring, bytemuck::bytes_of(&ring))?;
-            device.write(run.arena, bytemuck::bytes_of(&run.arena_record))?;
+            device.write(run.arena_record, bytemuck::bytes_of(&arena))?;
+            // A run that was stopped leaves its queues as they were.
+            if shared_memory {
+                device.clear(run.buckets, BUCKETS_BYTES)?;
+            }
             device.write(run.launch, bytemuck::bytes_of(&launch))?;
             // The ring's own bytes are 0: at first, and after a run because lanes publish all that they
             // reserve and the host clears all that it takes.
@@ -349,34 +388,87 @@ impl Store {
         Ok(())
     }
 
-    /// With several threads: the slot of the stack pointer global, and the end of the memory grown
-    /// for their stacks.
-    fn thread_stacks(&mut self, func: u32, options: &RunOptions) -> Result<(u32, u32), StoreError> {
+    /// Whether a thread may depend on another's progress: a program sleeps, or works with atomics, by
+    /// which threads wait for each other even where they do not wait by an instruction.
+    fn threads_may_wait(&self) -> bool {
+        let waits = |op: Op| {
+            op as u16 >= ATOMIC_PAGE
+                || matches!(
+                    op,
+                    Op::Sleep | Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas
+                )
+        };
+        let mut programs = self.instance_infos.iter().map(|info| &info.program);
+        programs.any(|program| instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| waits(inst.op))))
+    }
+
+    /// With several threads, grows memory 0 for what each thread has there: thread-local storage, then
+    /// the stacks.
+    fn thread_places(&mut self, func: u32, options: &RunOptions) -> Result<Places, StoreError> {
+        let mut places = Places {
+            stack_pointer: u32::MAX,
+            stack_top: 0,
+            tls_base: u32::MAX,
+            tls_first: 0,
+            tls_stride: 0,
+        };
         let instance = self.func_infos[func as usize].func.instance;
         let info = &self.instance_infos[instance as usize];
-        let (Some(global), Some(memory)) = (info.program.meta.stack_pointer, info.memories.first()) else {
-            return Ok((u32::MAX, 0));
+        let Some(memory) = info.memories.first().copied() else {
+            return Ok(places);
         };
-        let slot = info.globals[global as usize];
+        let meta = &info.program.meta;
+        let stack_pointer = meta
+            .stack_pointer
+            .map(|global| self.global_infos[info.globals[global as usize] as usize].slot);
+        places.stack_pointer = stack_pointer.unwrap_or(u32::MAX);
         if options.threads <= 1 {
-            return Ok((slot, 0));
+            return Ok(places);
         }
-        let at = self.memory_infos[*memory as usize].record;
+        let slot = |global: u32| self.global_infos[info.globals[global as usize] as usize].slot;
+        let locals = match meta.thread_locals.map(|locals| (locals.base, locals.block)) {
+            Some((_, None)) => return Err(StoreError::UnknownThreadLocals),
+            Some((base, Some((_, align)))) => Some((slot(base), align)),
+            None => None,
+        };
+        let image = info.thread_locals.clone();
+        let threads = options.threads as u64;
+        let at = self.memory_infos[memory as usize].record;
         let mut record = self.fetch::<layout::Memory>(at)?;
-        let bytes = options.threads as u64 * options.thread_stack as u64;
-        let size = (record.size + bytes).next_multiple_of(layout::PAGE);
+        let mut end = record.size;
+        if let Some((base, align)) = locals {
+            let first = end.next_multiple_of(align as u64);
+            let stride = (image.len() as u64).next_multiple_of(align as u64);
+            places.tls_base = base;
+            (places.tls_first, places.tls_stride) = (first as u32, stride as u32);
+            end = first + stride * threads;
+        }
+        let stacks = match stack_pointer {
+            Some(_) => threads * options.thread_stack as u64,
+            None => 0,
+        };
+        let size = (end + stacks).next_multiple_of(layout::PAGE);
         if size > record.limit {
             return Err(StoreError::NoRoomForStacks {
-                needed: bytes,
+                needed: size - record.size,
                 size: record.size,
                 limit: record.limit,
             });
         }
         record.size = size;
-        // SAFETY: the memory's record; no kernel runs.
-        unsafe { self.device.write(at, bytemuck::bytes_of(&record))? };
         // The top of 4 GiB does not fit 32 bits; stacks are aligned to 16 bytes.
-        Ok((slot, size.min(0xffff_fff0) as u32))
+        places.stack_top = size.min(0xffff_fff0) as u32;
+        let mut blocks = Vec::new();
+        for _ in 0..if image.is_empty() { 0 } else { threads } {
+            blocks.extend(&image);
+            blocks.resize(blocks.len().next_multiple_of(places.tls_stride as usize), 0);
+        }
+        // SAFETY: the memory's record, and bytes below its new size; no kernel runs.
+        unsafe {
+            self.device.write(at, bytemuck::bytes_of(&record))?;
+            self.device.write(record.base + places.tls_first as u64, &blocks)?;
+        }
+        Ok(places)
     }
 
     fn results(&mut self, ty: &FuncType, threads: u32) -> DeviceResult<Vec<Vec<Value>>> {

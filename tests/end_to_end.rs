@@ -119,6 +119,9 @@ fn main() {
                 let test = move || threaded(device, threads, name, args, expected(threads as u64));
                 add(format!("threads/{name}/{threads}"), Box::new(test));
             }
+        }
+        // Its turns wake all who wait, each time: a number of wakes with the square of the threads.
+        for threads in [1, 2, 64, 256] {
             add(
                 format!("threads/locks/{threads}"),
                 Box::new(move || locks(device, threads)),

@@ -195,7 +195,9 @@ GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &
   Registers caller = {(u8 *)frame, bridge.get32(BRIDGE_Stride)};
   u32 base = bridge.get32(BRIDGE_Base);
   Place back = {caller, bridge.get32(BRIDGE_Room), bridge.get32(BRIDGE_Header), bridge.get32(BRIDGE_ReturnPc),
-                bridge.get32(BRIDGE_Instance), place.depth - 1};
+                bridge.get32(BRIDGE_Instance), place.depth};
+  // A `return` has left the frame already.
+  if (crossing != RETURN) back.depth--;
   if (crossing == RETURN) {
     for (u32 i = 0; i < base >> 16; i++) caller.set32((base & 0xffff) + i, callee.get32(i));
   }

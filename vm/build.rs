@@ -23,6 +23,10 @@ fn main() {
         // An interpreter without optimization is of no use, in debug builds too.
         .opt_level(2);
     let sanitizers = std::env::var("GPU_RUN_SANITIZE").unwrap_or_default();
+    println!("cargo::rustc-check-cfg=cfg(gpu_run_tsan)");
+    if sanitizers.split(',').any(|name| name == "thread") {
+        println!("cargo::rustc-cfg=gpu_run_tsan");
+    }
     if !sanitizers.is_empty() {
         build
             .flag(format!("-fsanitize={sanitizers}"))

@@ -616,6 +616,8 @@ impl<'r> Host<'r> {
             if kind == layout::RECORD_EMPTY {
                 break;
             }
+            // SAFETY: as above.
+            tsan::acquired(unsafe { self.ring.host.add(at as usize) });
             let header = size_of::<Record>() as u64;
             // SAFETY: the record is published, so the lane is done with it, and it lies inside.
             let record = unsafe { self.ring.host.add(at as usize).cast::<Record>().read() };
@@ -631,6 +633,7 @@ impl<'r> Host<'r> {
             // SAFETY: as above. The bytes must be 0 before lanes may use them again.
             unsafe { std::ptr::write_bytes(self.ring.host.add(at as usize), 0, (header + padded) as usize) };
             self.taken += header + padded;
+            tsan::released(self.tail.host);
             // SAFETY: the tail's only writer is here; 8 bytes, aligned. Release: a lane that sees
             // this tail (acquire) also sees the cleared bytes.
             unsafe { std::sync::atomic::AtomicU64::from_ptr(self.tail.host.cast()) }
@@ -668,5 +671,35 @@ impl<'r> Host<'r> {
             self.sink.write(stream, thread, &text);
         }
         self.sink.flush();
+    }
+}
+
+/// ThreadSanitizer sees the kernel's atomics, but not those in Rust, which is not instrumented: it is
+/// told of the two that order the output ring.
+mod tsan {
+    #[cfg(gpu_run_tsan)]
+    unsafe extern "C" {
+        fn __tsan_acquire(at: *mut u8);
+        fn __tsan_release(at: *mut u8);
+    }
+
+    /// An acquire load of `at` has seen what a lane stored there.
+    pub(super) fn acquired(at: *mut u8) {
+        // SAFETY: notes an event at an address, which is not accessed.
+        #[cfg(gpu_run_tsan)]
+        unsafe {
+            __tsan_acquire(at)
+        }
+        _ = at;
+    }
+
+    /// A release store to `at` follows.
+    pub(super) fn released(at: *mut u8) {
+        // SAFETY: as above.
+        #[cfg(gpu_run_tsan)]
+        unsafe {
+            __tsan_release(at)
+        }
+        _ = at;
     }
 }

@@ -1,8 +1,12 @@
 //! `gpu-run wast`: runs WebAssembly script tests.
 //!
-//! A script's modules live in one store. A directive passes, fails, or is skipped, with the reason,
+//! A script's modules live in one store. Calls that follow each other are run as one batch, because a
+//! script has thousands and each would wait for the driver. A directive passes, fails, or is skipped, with the reason,
 //! because it needs a feature that gpu-run does not have yet.
 
+mod expected;
+mod spectest;
+mod tally;
 mod values;
 
 use std::collections::HashMap;
@@ -10,13 +14,17 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 
-use gpu_run_bytecode::{GlobalType, Limits as TypeLimits, MemoryType, Program, TableType, TrapKind, ValType};
+use gpu_run_bytecode::{Program, TrapKind};
 use gpu_run_translator::inline::InlineOptions;
 use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError};
-use gpu_run_vm::{End, Extern, InstanceId, Limits, RunOptions, Store, StoreError, Stream, Value};
+use gpu_run_vm::{Call, Extern, InstanceId, Limits, RunOptions, Store, StoreError, Stream, Value};
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
 use wast::{QuoteWat, Wast, WastDirective, WastExecute, WastInvoke};
+
+use expected::{Expected, expectation, trap_matches};
+use spectest::spectest;
+use tally::{Counts, Tally};
 
 use crate::cli::WastArgs;
 use crate::devices;
@@ -41,32 +49,6 @@ pub fn wast(args: &WastArgs) -> Outcome<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
-}
-
-/// Directives by what became of them.
-#[derive(Clone, Copy, Default)]
-struct Counts {
-    passed: u32,
-    failed: u32,
-    skipped: u32,
-}
-
-impl Counts {
-    fn add(&mut self, other: &Counts) {
-        self.passed += other.passed;
-        self.failed += other.failed;
-        self.skipped += other.skipped;
-    }
-}
-
-impl std::fmt::Display for Counts {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(
-            f,
-            "{} passed, {} failed, {} skipped",
-            self.passed, self.failed, self.skipped
-        )
-    }
 }
 
 /// Why a directive did not pass.
@@ -94,8 +76,7 @@ enum Ended {
 /// A module's name as scripts use it, or the last module.
 type Name<'n> = Option<&'n str>;
 
-struct Script<'a> {
-    args: &'a WastArgs,
+struct Script {
     store: Store,
     options: Options,
     /// Modules by name; "" is the last one. A module that was skipped has the reason.
@@ -113,8 +94,8 @@ enum Registered {
     Host(HashMap<&'static str, Extern>),
 }
 
-impl<'a> Script<'a> {
-    fn new(args: &'a WastArgs) -> Outcome<Script<'a>> {
+impl Script {
+    fn new(args: &WastArgs) -> Outcome<Script> {
         let device = devices::open(&args.device, false)?;
         // Scripts make many small modules, so memories without a maximum are kept small.
         let limits = Limits {
@@ -127,7 +108,6 @@ impl<'a> Script<'a> {
         let inline = (!args.no_inline).then(InlineOptions::default);
         let registered = HashMap::from([("spectest".to_owned(), Registered::Host(spectest))]);
         Ok(Script {
-            args,
             store,
             options: Options {
                 rewrite: None,
@@ -150,28 +130,89 @@ impl<'a> Script<'a> {
         lexer.allow_confusing_unicode(true);
         let buffer = ParseBuffer::new_with_lexer(lexer).map_err(explain)?;
         let script: Wast<'_> = parser::parse(&buffer).map_err(explain)?;
-        let mut counts = Counts::default();
-        let mut reasons: HashMap<String, u32> = HashMap::new();
+        let mut tally = Tally::new(path);
+        let mut queue = Vec::new();
         for directive in script.directives {
-            let (line, column) = directive.span().linecol_in(text);
-            match self.directive(directive) {
-                Ok(()) => counts.passed += 1,
-                Err(Failure::Failed(what)) => {
-                    counts.failed += 1;
-                    println!("{}:{}:{}: {what}", path.display(), line + 1, column + 1);
+            let place = directive.span().linecol_in(text);
+            match self.call_of(&directive) {
+                Some(Ok(call)) => {
+                    queue.push((place, call, expectation(directive)));
+                    continue;
                 }
-                Err(Failure::Skipped(why)) => {
-                    counts.skipped += 1;
-                    *reasons.entry(why).or_default() += 1;
+                Some(Err(failure)) => {
+                    self.run_queue(&mut queue, &mut tally)?;
+                    tally.add(place, Err(failure));
+                }
+                None => {
+                    self.run_queue(&mut queue, &mut tally)?;
+                    let result = self.directive(directive);
+                    tally.add(place, result);
                 }
             }
         }
+        self.run_queue(&mut queue, &mut tally)?;
+        let Tally { counts, reasons, .. } = tally;
         let mut reasons: Vec<_> = reasons.into_iter().collect();
         reasons.sort();
         for (why, count) in reasons {
             println!("{}: {count} skipped: {why}", path.display());
         }
         Ok(counts)
+    }
+
+    /// The call that a directive asks for, if it asks for nothing else.
+    fn call_of(&self, directive: &WastDirective<'_>) -> Option<Checked<Call>> {
+        let invoke = match directive {
+            WastDirective::Invoke(invoke) | WastDirective::AssertExhaustion { call: invoke, .. } => invoke,
+            WastDirective::AssertReturn { exec, .. }
+            | WastDirective::AssertTrap { exec, .. }
+            | WastDirective::AssertException { exec, .. } => match exec {
+                WastExecute::Invoke(invoke) => invoke,
+                _ => return None,
+            },
+            _ => return None,
+        };
+        Some(self.call(invoke))
+    }
+
+    fn call(&self, invoke: &WastInvoke<'_>) -> Checked<Call> {
+        let instance = self.module(invoke.module.map(|id| id.name()))?;
+        let Some(Extern::Func(func)) = self.store.export(instance, invoke.name) else {
+            return Err(format!("no function `{}` is exported", invoke.name).into());
+        };
+        let args = invoke.args.iter().map(values::argument);
+        Ok(Call {
+            func,
+            args: args.collect::<Result<_, _>>()?,
+        })
+    }
+
+    /// Runs the calls that wait, in the script's order, and checks what came of them.
+    fn run_queue(&mut self, queue: &mut Vec<Queued<'_>>, tally: &mut Tally<'_>) -> Outcome<()> {
+        let calls: Vec<Call> = queue.iter().map(|(_, call, _)| call.clone()).collect();
+        let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
+        let outcomes = self.store.run_all(&calls, &RunOptions::default(), sink);
+        let outcomes = match outcomes {
+            Ok(outcomes) => outcomes,
+            // One with wrong arguments would spoil the others: each is run alone.
+            Err(StoreError::Arguments { .. }) if queue.len() > 1 => {
+                for queued in std::mem::take(queue) {
+                    self.run_queue(&mut vec![queued], tally)?;
+                }
+                return Ok(());
+            }
+            Err(error @ StoreError::Arguments { .. }) => {
+                for (place, ..) in queue.drain(..) {
+                    tally.add(place, Err(Failure::Failed(error.to_string())));
+                }
+                return Ok(());
+            }
+            Err(error) => return Err(report::store(tally.path, &error)),
+        };
+        for ((place, _, expected), outcome) in queue.drain(..).zip(outcomes) {
+            tally.add(place, expected.check(outcome.end, outcome.results));
+        }
+        Ok(())
     }
 
     fn directive(&mut self, directive: WastDirective<'_>) -> Checked<()> {
@@ -190,10 +231,7 @@ impl<'a> Script<'a> {
                 self.registered.insert(name.to_owned(), registered);
                 instance.map(drop)
             }
-            WastDirective::Invoke(invoke) => match self.invoke(&invoke)? {
-                Ended::Values(_) => Ok(()),
-                Ended::Trap(kind) => Err(format!("trapped: {}", kind.text()).into()),
-            },
+            // What is not a call: a global's value, or a module that is instantiated.
             WastDirective::AssertReturn { exec, results, .. } => match self.execute(exec)? {
                 Ended::Trap(kind) => Err(format!("trapped: {}", kind.text()).into()),
                 Ended::Values(values) => Ok(values::check(&values, &results)?),
@@ -202,11 +240,6 @@ impl<'a> Script<'a> {
                 Ended::Values(values) => Err(format!("expected the trap \"{message}\", got {values:?}").into()),
                 Ended::Trap(kind) if trap_matches(kind, message) => Ok(()),
                 Ended::Trap(kind) => Err(format!("expected the trap \"{message}\", got \"{}\"", kind.text()).into()),
-            },
-            WastDirective::AssertExhaustion { call, message, .. } => match self.invoke(&call)? {
-                Ended::Trap(TrapKind::StackOverflow | TrapKind::OutOfRegisterMemory) => Ok(()),
-                Ended::Trap(kind) => Err(format!("expected \"{message}\", got \"{}\"", kind.text()).into()),
-                Ended::Values(_) => Err(format!("expected \"{message}\", but it returned").into()),
             },
             WastDirective::AssertMalformed {
                 mut module, message, ..
@@ -227,11 +260,6 @@ impl<'a> Script<'a> {
                     Ok(_) => Err(format!("expected \"{message}\", but it was linked").into()),
                 }
             }
-            WastDirective::AssertException { exec, .. } => match self.execute(exec)? {
-                Ended::Trap(TrapKind::UnhandledException) => Ok(()),
-                Ended::Trap(kind) => Err(format!("expected an exception, got \"{}\"", kind.text()).into()),
-                Ended::Values(values) => Err(format!("expected an exception, got {values:?}").into()),
-            },
             WastDirective::Thread(_) | WastDirective::Wait { .. } => Err(Failure::Skipped(
                 "a script's threads may wait for each other, and gpu-run runs a script on one".into(),
             )),
@@ -335,7 +363,7 @@ impl<'a> Script<'a> {
 
     fn execute(&mut self, execute: WastExecute<'_>) -> Checked<Ended> {
         match execute {
-            WastExecute::Invoke(invoke) => self.invoke(&invoke),
+            WastExecute::Invoke(_) => Err(Failure::Failed("calls are queued".into())),
             WastExecute::Wat(mut module) => {
                 let bytes = module.encode().map_err(|error| error.to_string())?;
                 match self.instantiate(&bytes) {
@@ -356,29 +384,10 @@ impl<'a> Script<'a> {
             }
         }
     }
-
-    fn invoke(&mut self, invoke: &WastInvoke<'_>) -> Checked<Ended> {
-        let instance = self.module(invoke.module.map(|id| id.name()))?;
-        let Some(Extern::Func(func)) = self.store.export(instance, invoke.name) else {
-            return Err(format!("no function `{}` is exported", invoke.name).into());
-        };
-        let args = invoke
-            .args
-            .iter()
-            .map(values::argument)
-            .collect::<Result<Vec<_>, _>>()?;
-        let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
-        let outcome = self
-            .store
-            .run(func, &args, &RunOptions::default(), sink)
-            .map_err(|error| error.to_string())?;
-        match outcome.end {
-            End::Returned => Ok(Ended::Values(outcome.results.into_iter().next().unwrap_or_default())),
-            End::Trapped(fault) => Ok(Ended::Trap(fault.kind)),
-            end => Err(format!("ended unexpectedly: {end:?} on {:?}", self.args.device.device).into()),
-        }
-    }
 }
+
+/// A call that waits to be run with those behind it: its place, and what must come of it.
+type Queued<'s> = ((usize, usize), Call, Expected<'s>);
 
 enum Instantiation {
     Failure(Failure),
@@ -404,72 +413,4 @@ fn unsupported(error: &Error) -> Option<String> {
         Error::Parse(ParseError::UnsupportedProposal { proposal, .. }) => Some(format!("{proposal} is not supported")),
         _ => None,
     }
-}
-
-/// Scripts give the beginning of a trap's message; some engines' texts differ in detail.
-fn trap_matches(kind: TrapKind, message: &str) -> bool {
-    let text = kind.text();
-    text.starts_with(message) || message.starts_with(text)
-}
-
-/// The imports that scripts expect of module `spectest`.
-fn spectest(store: &mut Store) -> Result<HashMap<&'static str, Extern>, StoreError> {
-    use ValType::{F32, F64, I32, I64};
-    let mut exports = HashMap::new();
-    let prints: [(&str, &[ValType]); 7] = [
-        ("print", &[]),
-        ("print_i32", &[I32]),
-        ("print_i64", &[I64]),
-        ("print_f32", &[F32]),
-        ("print_f64", &[F64]),
-        ("print_i32_f32", &[I32, F32]),
-        ("print_f64_f64", &[F64, F64]),
-    ];
-    for (name, params) in prints {
-        exports.insert(name, store.add_no_op(params)?);
-    }
-    let globals = [
-        ("global_i32", Value::I32(666)),
-        ("global_i64", Value::I64(666)),
-        ("global_f32", Value::F32(666.6f32.to_bits())),
-        ("global_f64", Value::F64(666.6f64.to_bits())),
-    ];
-    for (name, value) in globals {
-        exports.insert(
-            name,
-            store.add_global(
-                GlobalType {
-                    ty: value.ty(),
-                    mutable: false,
-                },
-                value,
-            )?,
-        );
-    }
-    let limits = |min, max| TypeLimits { min, max: Some(max) };
-    exports.insert(
-        "table",
-        store.add_table(TableType {
-            element: ValType::FuncRef,
-            limits: limits(10, 20),
-            wide: false,
-        })?,
-    );
-    exports.insert(
-        "memory",
-        store.add_memory(MemoryType {
-            limits: limits(1, 2),
-            shared: false,
-            wide: false,
-        })?,
-    );
-    exports.insert(
-        "shared_memory",
-        store.add_memory(MemoryType {
-            limits: limits(1, 2),
-            shared: true,
-            wide: false,
-        })?,
-    );
-    Ok(exports)
 }

@@ -339,6 +339,15 @@ impl Device for Cuda {
         Ok(())
     }
 
+    unsafe fn start_all(&mut self, launches: &[Ptr], plan: Plan) -> DeviceResult<()> {
+        // A stream runs its kernels in order.
+        for launch in launches {
+            // SAFETY: the caller's promise.
+            unsafe { self.start(*launch, plan)? };
+        }
+        Ok(())
+    }
+
     fn finished(&mut self) -> DeviceResult<bool> {
         if !self.running {
             return Ok(true);

@@ -126,6 +126,13 @@ pub trait Device {
     /// until `finished` is true.
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()>;
 
+    /// Starts the kernel on several records, one after another.
+    ///
+    /// # Safety
+    ///
+    /// As for `start`, of each record. They may share what only the running one uses.
+    unsafe fn start_all(&mut self, launches: &[Ptr], plan: Plan) -> DeviceResult<()>;
+
     /// Whether the started kernel has ended; an error of the device shows here.
     fn finished(&mut self) -> DeviceResult<bool>;
 }

@@ -3,6 +3,7 @@
 //! Functions, tables, memories and globals have store-wide numbers; an instance's record on the
 //! device translates its own indices into them, so that modules link by numbers alone.
 
+mod batch;
 mod instantiate;
 mod run;
 
@@ -13,6 +14,7 @@ use crate::device::{Device, DeviceError, DeviceResult};
 use crate::fault::Fault;
 use crate::layout::{self, Ptr};
 
+pub use batch::Call;
 pub use run::{End, Outcome, RunOptions, Sink, Stream};
 
 /// A WebAssembly value.
@@ -257,6 +259,33 @@ impl Array {
     }
 }
 
+/// Memory for records, which live as long as the store: cut from large pieces, because a store has
+/// many small ones and the device takes long for each allocation.
+struct Records {
+    next: Ptr,
+    left: u64,
+}
+
+impl Records {
+    const PIECE: u64 = 1 << 20;
+
+    fn allocate(&mut self, device: &mut dyn Device, bytes: u64, what: &'static str) -> DeviceResult<Ptr> {
+        // Aligned for every record; never empty, so that each has an address of its own.
+        let bytes = bytes.max(1).next_multiple_of(16);
+        if bytes > Records::PIECE / 4 {
+            return device.allocate(bytes, what);
+        }
+        if bytes > self.left {
+            self.next = device.allocate(Records::PIECE, "records")?;
+            self.left = Records::PIECE;
+        }
+        self.left -= bytes;
+        let at = self.next;
+        self.next += bytes;
+        Ok(at)
+    }
+}
+
 struct FuncInfo {
     ty: FuncType,
     /// What stands in the function table on the device.
@@ -321,6 +350,7 @@ pub struct Store {
     tags: Vec<FuncType>,
     instance_infos: Vec<InstanceInfo>,
     max_frame: u32,
+    records: Records,
     /// A memory of no pages, for instances without one.
     no_memory: Ptr,
     run: run::Buffers,
@@ -350,6 +380,7 @@ impl Store {
             tags: Vec::new(),
             instance_infos: Vec::new(),
             max_frame: 0,
+            records: Records { next: 0, left: 0 },
             no_memory,
             run,
         };
@@ -478,7 +509,7 @@ impl Store {
 
     fn place_all<T: bytemuck::Pod>(&mut self, items: &[T], what: &'static str) -> DeviceResult<Ptr> {
         let bytes: &[u8] = bytemuck::cast_slice(items);
-        let ptr = self.device.allocate(bytes.len() as u64, what)?;
+        let ptr = self.records.allocate(&mut *self.device, bytes.len() as u64, what)?;
         // SAFETY: just allocated with this size.
         unsafe { self.device.write(ptr, bytes)? };
         Ok(ptr)

@@ -7,8 +7,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::isa::ATOMIC_PAGE;
-use gpu_run_bytecode::{FuncType, Op, TrapKind};
+use gpu_run_bytecode::{FuncType, Op, TrapKind, ValType};
 
+use super::batch::BATCH;
 use super::{Limits, Store, StoreError, Value};
 use crate::device::{Device, DeviceResult, Pinned, Plan};
 use crate::fault::{Backtrace, Fault};
@@ -96,28 +97,61 @@ pub struct Outcome {
     pub lanes: u32,
 }
 
+impl Outcome {
+    /// Of a host function that does nothing.
+    pub(super) fn nothing(threads: u32) -> Outcome {
+        Outcome {
+            end: End::Returned,
+            results: vec![Vec::new(); threads as usize],
+            time: Duration::ZERO,
+            lanes: 0,
+        }
+    }
+}
+
+/// Units of values side by side, as frames hold them.
+pub(super) fn units_of(values: &[Value]) -> Vec<u32> {
+    let units = |value: &Value| {
+        let bits = value.bits();
+        (0..value.ty().units()).map(move |unit| (bits >> (32 * unit)) as u32)
+    };
+    values.iter().flat_map(units).collect()
+}
+
+/// Values of these types from units side by side.
+pub(super) fn values_of(types: &[ValType], units: &mut impl Iterator<Item = u32>) -> Vec<Value> {
+    let mut value = |ty: &ValType| {
+        let bits = (0..ty.units()).fold(0, |bits, unit| {
+            bits | (units.next().unwrap_or(0) as u128) << (32 * unit)
+        });
+        Value::from_bits(*ty, bits)
+    };
+    types.iter().map(&mut value).collect()
+}
+
 const RING_BYTES: u64 = 1 << 20;
 const BUCKETS_BYTES: u64 = layout::WAIT_BUCKETS * size_of::<layout::Bucket>() as u64;
 /// Bytes that are held back while a thread's record is open.
 const OPEN_BYTES: usize = 1 << 20;
 
-/// Memory that runs use again and again.
+/// Memory that runs use again and again. Controls, launch records and arena records are arrays of
+/// [`super::batch::BATCH`], of which a single run uses the first.
 pub(super) struct Buffers {
-    control: Pinned,
-    ring_bytes: Pinned,
+    pub(super) control: Pinned,
+    pub(super) ring_bytes: Pinned,
     /// The ring's tail: its only word that the host writes.
-    tail: Pinned,
-    ring: Ptr,
-    arena_record: Ptr,
-    launch: Ptr,
-    segments: Sized,
-    segment_links: Sized,
-    buckets: Ptr,
-    threads: Sized,
-    globals: Sized,
-    args: Sized,
-    results: Sized,
-    home: Sized,
+    pub(super) tail: Pinned,
+    pub(super) ring: Ptr,
+    pub(super) arena_record: Ptr,
+    pub(super) launch: Ptr,
+    pub(super) segments: Sized,
+    pub(super) segment_links: Sized,
+    pub(super) buckets: Ptr,
+    pub(super) threads: Sized,
+    pub(super) globals: Sized,
+    pub(super) args: Sized,
+    pub(super) results: Sized,
+    pub(super) home: Sized,
 }
 
 /// Where threads have what is theirs in linear memory; see [`Launch`].
@@ -130,8 +164,8 @@ struct Places {
 }
 
 /// A buffer that is replaced by a larger one when it is too small.
-struct Sized {
-    ptr: Ptr,
+pub(super) struct Sized {
+    pub(super) ptr: Ptr,
     bytes: u64,
     what: &'static str,
 }
@@ -141,7 +175,7 @@ impl Sized {
         Sized { ptr: 0, bytes: 0, what }
     }
 
-    fn at_least(&mut self, device: &mut dyn Device, bytes: u64) -> DeviceResult<Ptr> {
+    pub(super) fn at_least(&mut self, device: &mut dyn Device, bytes: u64) -> DeviceResult<Ptr> {
         if bytes > self.bytes || self.ptr == 0 {
             if self.ptr != 0 {
                 // SAFETY: only runs use it, and none is under way.
@@ -157,7 +191,7 @@ impl Sized {
 
 impl Buffers {
     pub(super) fn new(device: &mut dyn Device, limits: Limits) -> DeviceResult<Buffers> {
-        let control = device.allocate_pinned(size_of::<Control>() as u64)?;
+        let control = device.allocate_pinned(BATCH * size_of::<Control>() as u64)?;
         let ring_bytes = device.allocate_pinned(RING_BYTES)?;
         let tail = device.allocate_pinned(64)?;
         let mut this = Buffers {
@@ -165,8 +199,8 @@ impl Buffers {
             ring_bytes,
             tail,
             ring: device.allocate(size_of::<Ring>() as u64, "the output ring")?,
-            arena_record: device.allocate(size_of::<layout::Arena>() as u64, "call frames")?,
-            launch: device.allocate(size_of::<Launch>() as u64, "the launch record")?,
+            arena_record: device.allocate(BATCH * size_of::<layout::Arena>() as u64, "call frames")?,
+            launch: device.allocate(BATCH * size_of::<Launch>() as u64, "launch records")?,
             segments: Sized::new("call frames"),
             segment_links: Sized::new("call frames"),
             buckets: device.allocate(BUCKETS_BYTES, "wait queues")?,
@@ -181,7 +215,7 @@ impl Buffers {
     }
 
     /// The arena's record, for segments of `bytes` bytes together.
-    fn arena(&mut self, device: &mut dyn Device, bytes: u64) -> DeviceResult<layout::Arena> {
+    pub(super) fn arena(&mut self, device: &mut dyn Device, bytes: u64) -> DeviceResult<layout::Arena> {
         let size = bytes.next_multiple_of(layout::SEGMENT);
         Ok(layout::Arena {
             base: self.segments.at_least(device, size)?,
@@ -205,28 +239,25 @@ impl Store {
     ) -> Result<Outcome, StoreError> {
         let ty = self.func_type(func).clone();
         self.check_arguments(&ty, args)?;
-        if self.func_infos[func as usize].func.kind == layout::FUNC_NOTHING {
-            // A host function that does nothing.
-            let results = vec![Vec::new(); options.threads as usize];
-            return Ok(Outcome {
-                end: End::Returned,
-                results,
-                time: Duration::ZERO,
-                lanes: 0,
-            });
+        if self.does_nothing(func) {
+            return Ok(Outcome::nothing(options.threads));
         }
         let plan = self.device.plan(options.threads, self.max_frame);
         self.prepare(func, &ty, args, options, plan)?;
-        let mut host = Host::new(&self.run, options, sink);
+        let mut host = Host::new(&self.run, 1, options, sink);
         let begin = Instant::now();
         // SAFETY: `prepare` completed the record; what it points to belongs to the store, which is
         // borrowed until the kernel has ended. The programs were verified before instantiation.
         unsafe { self.device.start(self.run.launch, plan)? };
         let stopped = host.serve(&mut *self.device)?;
         let time = begin.elapsed();
-        let end = self.end(stopped)?;
+        let end = self.end(0, stopped);
         let results = match end {
-            End::Returned => self.results(&ty, options.threads)?,
+            End::Returned => {
+                let threads = options.threads as usize;
+                let mut units = self.result_units(threads * ty.result_units() as usize)?.into_iter();
+                (0..threads).map(|_| values_of(&ty.results, &mut units)).collect()
+            }
             _ => Vec::new(),
         };
         Ok(Outcome {
@@ -235,6 +266,11 @@ impl Store {
             time,
             lanes: plan.lanes,
         })
+    }
+
+    /// Whether a function is one of the host's that does nothing.
+    pub(super) fn does_nothing(&self, func: u32) -> bool {
+        self.func_infos[func as usize].func.kind == layout::FUNC_NOTHING
     }
 
     /// Runs an instance's start function.
@@ -251,7 +287,7 @@ impl Store {
     }
 
     /// Checks that arguments are values of a function's parameter types.
-    fn check_arguments(&self, ty: &FuncType, args: &[Value]) -> Result<(), StoreError> {
+    pub(super) fn check_arguments(&self, ty: &FuncType, args: &[Value]) -> Result<(), StoreError> {
         let found: Vec<_> = args.iter().map(|arg| arg.ty()).collect();
         let funcs = self.func_infos.len() as u32;
         let forged = args.iter().any(|arg| {
@@ -280,13 +316,7 @@ impl Store {
         plan: Plan,
     ) -> Result<(), StoreError> {
         let threads = options.threads as u64;
-        let args: Vec<u32> = args
-            .iter()
-            .flat_map(|arg| {
-                let bits = arg.bits();
-                (0..arg.ty().units()).map(move |unit| (bits >> (32 * unit)) as u32)
-            })
-            .collect();
+        let args = units_of(args);
         let places = self.thread_places(func, options)?;
         let rotate = options.threads > plan.lanes && self.threads_may_wait();
         let mut arena_bytes = self.limits.register_arena;
@@ -319,6 +349,77 @@ impl Store {
             .collect();
         let args_at = run.args.at_least(device, args.len() as u64 * 4)?;
         let results = run.results.at_least(device, threads * ty.result_units() as u64 * 4)?;
+        let launch = Launch {
+            threads: thread_records,
+            args: args_at,
+            results,
+            home,
+            func,
+            arg_units: args.len() as u32,
+            result_units: ty.result_units(),
+            stack_pointer: places.stack_pointer,
+            stack_top: places.stack_top,
+            rotate: rotate as u32,
+            tls_base: places.tls_base,
+            tls_first: places.tls_first,
+            tls_stride: places.tls_stride,
+            ..self.launch(options, plan)
+        };
+        let device = &mut *self.device;
+        let run = &mut self.run;
+        // SAFETY: the store's buffers, sized above; no kernel runs. The pinned ones are written
+        // through the host's pointers, to which the device has no access before the launch.
+        unsafe {
+            device.write(thread_records, bytemuck::cast_slice(&records))?;
+            device.write(args_at, bytemuck::cast_slice(&args))?;
+            device.write(run.arena_record, bytemuck::bytes_of(&arena))?;
+            // A run that was stopped leaves its queues as they were.
+            if shared_memory {
+                device.clear(run.buckets, BUCKETS_BYTES)?;
+            }
+            device.write(run.launch, bytemuck::bytes_of(&launch))?;
+        }
+        self.reset(1)
+    }
+
+    /// What all launches of this store have in common, but for a function and its data.
+    pub(super) fn launch(&self, options: &RunOptions, plan: Plan) -> Launch {
+        let run = &self.run;
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Launch {
+            code: self.code.ptr,
+            funcs: self.funcs.ptr,
+            instances: self.instances.ptr,
+            control: run.control.device,
+            ring: run.ring,
+            arena: run.arena_record,
+            initial_globals: self.globals.ptr,
+            shared_globals: self.globals.ptr,
+            try_functions: self.try_functions.ptr,
+            tries: self.tries.ptr,
+            clauses: self.clauses.ptr,
+            exceptions: self.exceptions,
+            buckets: run.buckets,
+            wall_start: now.as_nanos() as u64,
+            thread_count: options.threads,
+            lanes: plan.lanes,
+            home_units: plan.home_units,
+            shared_units: plan.shared_units,
+            max_depth: self.limits.call_depth,
+            globals_per_thread: (self.globals.len / 8) as u32,
+            stack_size: if options.threads > 1 { options.thread_stack } else { 0 },
+            slice: plan.slice,
+            try_function_count: (self.try_functions.len / 16) as u32,
+            max_frame: self.max_frame,
+            stack_pointer: u32::MAX,
+            tls_base: u32::MAX,
+            ..bytemuck::Zeroable::zeroed()
+        }
+    }
+
+    /// Makes the output ring and the first `controls` controls new.
+    pub(super) fn reset(&mut self, controls: usize) -> Result<(), StoreError> {
+        let run = &self.run;
         let ring = Ring {
             bytes: run.ring_bytes.device,
             capacity: RING_BYTES,
@@ -326,63 +427,13 @@ impl Store {
             tail_seen: 0,
             tail: run.tail.device,
         };
-        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let launch = Launch {
-            code: self.code.ptr,
-            funcs: self.funcs.ptr,
-            instances: self.instances.ptr,
-            threads: thread_records,
-            control: run.control.device,
-            ring: run.ring,
-            arena: run.arena_record,
-            initial_globals: self.globals.ptr,
-            shared_globals: self.globals.ptr,
-            args: args_at,
-            results,
-            home,
-            try_functions: self.try_functions.ptr,
-            tries: self.tries.ptr,
-            clauses: self.clauses.ptr,
-            exceptions: self.exceptions,
-            buckets: run.buckets,
-            wall_start: now.as_nanos() as u64,
-            clock_start: 0,
-            thread_count: options.threads,
-            lanes: plan.lanes,
-            home_units: plan.home_units,
-            shared_units: plan.shared_units,
-            max_depth: self.limits.call_depth,
-            func,
-            arg_units: args.len() as u32,
-            result_units: ty.result_units(),
-            globals_per_thread: globals as u32,
-            stack_pointer: places.stack_pointer,
-            stack_top: places.stack_top,
-            stack_size: if options.threads > 1 { options.thread_stack } else { 0 },
-            slice: plan.slice,
-            claimed: 0,
-            try_function_count: (self.try_functions.len / 16) as u32,
-            max_frame: self.max_frame,
-            rotate: rotate as u32,
-            tls_base: places.tls_base,
-            tls_first: places.tls_first,
-            tls_stride: places.tls_stride,
-        };
-        // SAFETY: the store's buffers, sized above; no kernel runs. The pinned ones are written
-        // through the host's pointers, to which the device has no access before the launch.
+        // SAFETY: the store's buffers, and no kernel runs. The pinned ones are written through the
+        // host's pointers, to which the device has no access before the launch. The ring's own bytes
+        // are 0: at first, and after a run because lanes publish all that they reserve and the host
+        // clears all that it takes.
         unsafe {
-            device.write(thread_records, bytemuck::cast_slice(&records))?;
-            device.write(args_at, bytemuck::cast_slice(&args))?;
-            device.write(run.ring, bytemuck::bytes_of(&ring))?;
-            device.write(run.arena_record, bytemuck::bytes_of(&arena))?;
-            // A run that was stopped leaves its queues as they were.
-            if shared_memory {
-                device.clear(run.buckets, BUCKETS_BYTES)?;
-            }
-            device.write(run.launch, bytemuck::bytes_of(&launch))?;
-            // The ring's own bytes are 0: at first, and after a run because lanes publish all that they
-            // reserve and the host clears all that it takes.
-            std::ptr::write_bytes(run.control.host, 0, size_of::<Control>());
+            self.device.write(run.ring, bytemuck::bytes_of(&ring))?;
+            std::ptr::write_bytes(run.control.host, 0, controls * size_of::<Control>());
             std::ptr::write_bytes(run.tail.host, 0, 64);
         }
         Ok(())
@@ -402,6 +453,16 @@ impl Store {
         programs.any(|program| instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| waits(inst.op))))
     }
 
+    /// Slot of the stack pointer of the function's instance, or `u32::MAX`.
+    pub(super) fn stack_pointer_slot(&self, func: u32) -> u32 {
+        let instance = self.func_infos[func as usize].func.instance;
+        let info = &self.instance_infos[instance as usize];
+        let global = info.program.meta.stack_pointer.filter(|_| !info.memories.is_empty());
+        global.map_or(u32::MAX, |global| {
+            self.global_infos[info.globals[global as usize] as usize].slot
+        })
+    }
+
     /// With several threads, grows memory 0 for what each thread has there: thread-local storage, then
     /// the stacks.
     fn thread_places(&mut self, func: u32, options: &RunOptions) -> Result<Places, StoreError> {
@@ -418,10 +479,7 @@ impl Store {
             return Ok(places);
         };
         let meta = &info.program.meta;
-        let stack_pointer = meta
-            .stack_pointer
-            .map(|global| self.global_infos[info.globals[global as usize] as usize].slot);
-        places.stack_pointer = stack_pointer.unwrap_or(u32::MAX);
+        places.stack_pointer = self.stack_pointer_slot(func);
         if options.threads <= 1 {
             return Ok(places);
         }
@@ -443,9 +501,9 @@ impl Store {
             (places.tls_first, places.tls_stride) = (first as u32, stride as u32);
             end = first + stride * threads;
         }
-        let stacks = match stack_pointer {
-            Some(_) => threads * options.thread_stack as u64,
-            None => 0,
+        let stacks = match places.stack_pointer {
+            u32::MAX => 0,
+            _ => threads * options.thread_stack as u64,
         };
         let size = (end + stacks).next_multiple_of(layout::PAGE);
         if size > record.limit {
@@ -471,29 +529,22 @@ impl Store {
         Ok(places)
     }
 
-    fn results(&mut self, ty: &FuncType, threads: u32) -> DeviceResult<Vec<Vec<Value>>> {
-        let mut units = vec![0u32; threads as usize * ty.result_units() as usize];
+    /// The first `units` units of results.
+    pub(super) fn result_units(&mut self, units: usize) -> DeviceResult<Vec<u32>> {
+        let mut found = vec![0u32; units];
         // SAFETY: the kernel has ended and wrote that many units.
         unsafe {
             self.device
-                .read(self.run.results.ptr, bytemuck::cast_slice_mut(&mut units))?
+                .read(self.run.results.ptr, bytemuck::cast_slice_mut(&mut found))?
         };
-        let mut units = units.into_iter();
-        let mut value = |ty: gpu_run_bytecode::ValType| {
-            let bits = (0..ty.units()).fold(0, |bits, unit| {
-                bits | (units.next().unwrap_or(0) as u128) << (32 * unit)
-            });
-            Value::from_bits(ty, bits)
-        };
-        Ok((0..threads)
-            .map(|_| ty.results.iter().map(|ty| value(*ty)).collect())
-            .collect())
+        Ok(found)
     }
 
-    fn end(&mut self, stopped: Option<End>) -> Result<End, StoreError> {
-        // SAFETY: pinned memory of this size; the kernel has ended.
-        let end = unsafe { self.run.control.host.cast::<Control>().read() }.end;
-        Ok(match end.kind {
+    /// How the run ended whose control is number `control`.
+    pub(super) fn end(&self, control: usize, stopped: Option<End>) -> End {
+        // SAFETY: one of the controls in pinned memory; the kernel has ended.
+        let end = unsafe { self.run.control.host.cast::<Control>().add(control).read() }.end;
+        match end.kind {
             layout::END_EXIT => End::Exited(end.value as i32),
             layout::END_PANIC => End::Panicked {
                 thread: end.thread,
@@ -505,7 +556,7 @@ impl Store {
                 backtrace: self.backtrace(&end),
             })),
             _ => stopped.unwrap_or(End::Returned),
-        })
+        }
     }
 
     fn backtrace(&self, end: &layout::End) -> Backtrace {
@@ -533,8 +584,10 @@ impl Store {
 }
 
 /// The host's side while a kernel runs: takes output and watches for reasons to stop.
-struct Host<'r> {
+pub(super) struct Host<'r> {
     control: Pinned,
+    /// Number of controls, each of a launch under way.
+    controls: usize,
     ring: Pinned,
     tail: Pinned,
     taken: u64,
@@ -546,9 +599,10 @@ struct Host<'r> {
 }
 
 impl<'r> Host<'r> {
-    fn new(run: &Buffers, options: &RunOptions, sink: &'r mut dyn Sink) -> Host<'r> {
+    pub(super) fn new(run: &Buffers, controls: usize, options: &RunOptions, sink: &'r mut dyn Sink) -> Host<'r> {
         Host {
             control: run.control,
+            controls,
             ring: run.ring_bytes,
             tail: run.tail,
             taken: 0,
@@ -561,7 +615,7 @@ impl<'r> Host<'r> {
     }
 
     /// Serves the kernel until it ends. Gives why the host stopped it, if it did.
-    fn serve(&mut self, device: &mut dyn Device) -> DeviceResult<Option<End>> {
+    pub(super) fn serve(&mut self, device: &mut dyn Device) -> DeviceResult<Option<End>> {
         let mut stopped = None;
         let mut idle = 0u32;
         loop {
@@ -579,8 +633,11 @@ impl<'r> Host<'r> {
             if stopped.is_none() {
                 stopped = self.reason_to_stop();
                 if stopped.is_some() {
-                    // SAFETY: the control's first word. Relaxed: lanes read nothing else for it.
-                    unsafe { self.control.word(0) }.store(1, Ordering::Relaxed);
+                    for control in 0..self.controls {
+                        // SAFETY: a control's first word. Relaxed: lanes read nothing else for it.
+                        unsafe { self.control.word((control * size_of::<Control>()) as u64) }
+                            .store(1, Ordering::Relaxed);
+                    }
                 }
             }
             idle = if took { 0 } else { idle + 1 };

@@ -281,7 +281,8 @@ pub struct Try {
     pub start: u32,
     /// Word index after its last instruction.
     pub end: u32,
-    /// Its handlers: the first that fits catches.
+    /// Its handlers: the first that fits catches. With none, what is thrown here leaves the function:
+    /// a tail call, which runs outside of the handlers around it.
     pub clauses: Vec<Clause>,
 }
 

@@ -182,9 +182,17 @@ impl<'p> FunctionVerifier<'p> {
     fn check_tries(&self) -> Result<(), VerifyError> {
         let tries = &self.spaces.program.meta.functions[self.index].tries;
         for try_ in tries {
-            let inside = |pc: u32| (pc as i64) >= self.start && (pc as i64) <= self.start + self.code.len() as i64;
-            if !inside(try_.start) || !inside(try_.end) || try_.start > try_.end {
-                return self.error(0, "a protected range lies outside of the function");
+            // The kernel looks up the last word of a call, this verifier the first: a range must have both
+            // or neither.
+            let boundary = |pc: u32| {
+                let at = usize::try_from(pc as i64 - self.start);
+                at.is_ok_and(|at| at == self.code.len() || self.inst_at.get(at).is_some_and(|inst| *inst != 0))
+            };
+            if !boundary(try_.start) || !boundary(try_.end) || try_.start > try_.end {
+                return self.error(
+                    0,
+                    "a protected range that does not begin and end at instructions of the function",
+                );
             }
             for clause in &try_.clauses {
                 if clause.tag.is_some_and(|tag| tag as usize >= self.spaces.tags.len()) {
@@ -219,12 +227,14 @@ impl<'p> FunctionVerifier<'p> {
         self.target(0, clause.target as i64 - self.start)
     }
 
-    /// The handlers that an exception thrown at `pc` may reach.
+    /// The handlers that an exception thrown at `pc` may reach. A range without any hides those around it.
     fn handlers_at(&self, pc: u32) -> impl Iterator<Item = &Clause> {
         let pc = (self.start + pc as i64) as u32;
         let tries = &self.spaces.program.meta.functions[self.index].tries;
         let around = tries.iter().filter(move |try_| (try_.start..try_.end).contains(&pc));
-        around.flat_map(|try_| &try_.clauses)
+        around
+            .take_while(|try_| !try_.clauses.is_empty())
+            .flat_map(|try_| &try_.clauses)
     }
 
     /// Checks what each operand may be, whatever the others are.

@@ -75,6 +75,24 @@
         (throw_ref))
       (unreachable)))
 
+  ;; Each exception holds the one before it.
+  (func (export "chain") (param $n i32) (result i32)
+    (local $last exnref) (local $count i32)
+    (loop $again
+      (local.set $last
+        (block $ref (result exnref)
+          (try_table (catch_all_ref $ref) (throw $holder (local.get $last)))
+          (unreachable)))
+      (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+    (loop $down
+      (local.set $last
+        (block $held (result exnref)
+          (try_table (catch $holder $held) (throw_ref (local.get $last)))
+          (unreachable)))
+      (local.set $count (i32.add (local.get $count) (i32.const 1)))
+      (br_if $down (i32.eqz (ref.is_null (local.get $last)))))
+    (local.get $count))
+
   (func $churn (param $times i32)
     (loop $again
       (block $ref (result exnref)
@@ -157,6 +175,7 @@
 (assert_return (invoke "deep" (i32.const 3000) (i32.const 200)) (i64.const 4400))
 (assert_return (invoke "many references" (i32.const 200000)) (i32.const 200000))
 (assert_return (invoke "held" (i32.const 100000)) (i32.const 1234))
+(assert_return (invoke "chain" (i32.const 20000)) (i32.const 20000))
 (assert_return (invoke "keep" (i32.const 55)))
 (assert_return (invoke "kept" (i32.const 0)) (i32.const 55))
 (assert_return (invoke "kept" (i32.const 1)) (i32.const 55))

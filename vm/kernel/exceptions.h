@@ -19,6 +19,13 @@ namespace exceptions {
 
 constexpr u32 NONE = ~0u;
 
+// Exceptions that a thread makes before it looks which are still needed: half of the pool is enough
+// for what the threads have not looked at.
+GPU_RUN_INLINE u32 collect_after(const Launch &launch) {
+  u32 share = launch.exceptions->capacity / 2 / launch.thread_count;
+  return share < 1 ? 1 : share < COLLECT_AFTER ? share : COLLECT_AFTER;
+}
+
 // The handler in the function around word `pc` that catches `tag`, or null.
 GPU_RUN_INLINE const Clause *handler_at(const Launch &launch, u32 pc, u32 tag) {
   // The last function that begins at or before pc.
@@ -37,6 +44,8 @@ GPU_RUN_INLINE const Clause *handler_at(const Launch &launch, u32 pc, u32 tag) {
   for (u32 i = 0; i < function.try_count; i++) {
     const Try &range = launch.tries[function.first_try + i];
     if (pc < range.start || pc >= range.end) continue;
+    // A tail call: it runs outside of the ranges around it.
+    if (range.clause_count == 0) return nullptr;
     for (u32 k = 0; k < range.clause_count; k++) {
       const Clause &clause = launch.clauses[range.first_clause + k];
       if (clause.tag == tag || clause.tag == NONE) return &clause;
@@ -92,6 +101,7 @@ GPU_RUN_INLINE void give_chunk(Exceptions &pool, u32 chunk) {
 
 // Gives back an exception with all its chunks.
 GPU_RUN_INLINE void give_exception(Exceptions &pool, u32 exception) {
+  if (exception) store_relaxed_device(&chunk_of(pool, exception).owner, 0u);
   while (exception) {
     u32 more = chunk_of(pool, exception).more;
     give_chunk(pool, exception);
@@ -99,30 +109,33 @@ GPU_RUN_INLINE void give_exception(Exceptions &pool, u32 exception) {
   }
 }
 
-// Marks the exception that a unit's bits may name, if it is this thread's and was not marked yet.
-GPU_RUN_INLINE bool mark(const Launch &launch, u32 id, u32 bits) {
+// Marks the exception that a unit's bits may name, if it is this thread's and was not marked yet, and
+// puts it onto the list `work` of those whose values are to be looked at, through the free list's links.
+GPU_RUN_INLINE bool mark(const Launch &launch, u32 id, u32 bits, u32 &work) {
   Exceptions &pool = *launch.exceptions;
   if (bits == 0 || bits > pool.capacity) return false;
   Chunk &chunk = chunk_of(pool, bits);
   // Chunks of others change while this looks at them; their owner never becomes this thread.
   if (load_relaxed_device(&chunk.owner) != id + 1 || chunk.marked) return false;
   chunk.marked = 1;
+  // Another lane may still look at the link of a chunk that was free; its exchange then fails.
+  store_relaxed_device(&chunk.next, work);
+  work = bits;
   return true;
 }
 
 // Frees the thread's exceptions that are neither marked nor kept nor held by such a one.
-GPU_RUN_INLINE void sweep(const Launch &launch, Thread &thread, u32 id) {
+GPU_RUN_INLINE void sweep(const Launch &launch, Thread &thread, u32 id, u32 work) {
   Exceptions &pool = *launch.exceptions;
   for (u32 at = thread.exceptions; at; at = chunk_of(pool, at).sibling) {
-    if (chunk_of(pool, at).kept) chunk_of(pool, at).marked = 1;
+    if (chunk_of(pool, at).kept) mark(launch, id, at, work);
   }
-  for (bool again = true; again;) {
-    again = false;
-    for (u32 at = thread.exceptions; at; at = chunk_of(pool, at).sibling) {
-      if (!chunk_of(pool, at).marked) continue;
-      for (u32 piece = at; piece; piece = chunk_of(pool, piece).more) {
-        for (u32 i = 0; i < CHUNK_UNITS; i++) again |= mark(launch, id, chunk_of(pool, piece).units[i]);
-      }
+  // Each is looked at once.
+  while (work) {
+    u32 at = work;
+    work = load_relaxed_device(&chunk_of(pool, at).next);
+    for (u32 piece = at; piece; piece = chunk_of(pool, piece).more) {
+      for (u32 i = 0; i < CHUNK_UNITS; i++) mark(launch, id, chunk_of(pool, piece).units[i], work);
     }
   }
   u32 kept = 0, count = 0;
@@ -141,27 +154,28 @@ GPU_RUN_INLINE void sweep(const Launch &launch, Thread &thread, u32 id) {
   }
   thread.exceptions = kept;
   thread.exception_count = count;
-  thread.exception_limit = count * 2 + COLLECT_AFTER;
+  thread.exception_limit = count * 2 + collect_after(launch);
 }
 
 // Frees the thread's exceptions that no unit of its frames names.
 GPU_RUN_NOINLINE void collect(const Launch &launch, Thread &thread, u32 id, Place place) {
   // The innermost frame is scanned as far as frames go; the others up to where the next one lies.
-  u32 units = place.room < launch.max_frame ? place.room : launch.max_frame, left = 0;
+  u32 units = place.room < launch.max_frame ? place.room : launch.max_frame, left = 0, work = 0;
   do {
-    for (u32 i = 0; i < units; i++) mark(launch, id, place.registers.get32(i));
+    for (u32 i = 0; i < units; i++) mark(launch, id, place.registers.get32(i), work);
     units = frames::units_below(place);
   } while (leave(launch, thread, place, frames::LOOK, left));
-  sweep(launch, thread, id);
+  sweep(launch, thread, id, work);
 }
 
 // Frees what a thread that has ended leaves behind, but for what its results may name.
 GPU_RUN_NOINLINE void end_thread(const Launch &launch, Thread &thread, u32 id, const Registers &results) {
+  u32 work = 0;
   for (u32 i = 0; i < launch.result_units; i++) {
     u32 bits = results.get32(i);
-    if (mark(launch, id, bits)) chunk_of(*launch.exceptions, bits).kept = 1;
+    if (mark(launch, id, bits, work)) chunk_of(*launch.exceptions, bits).kept = 1;
   }
-  sweep(launch, thread, id);
+  sweep(launch, thread, id, work);
 }
 
 // Makes an object of an exception whose values are `count` units; 0 if the pool is empty.
@@ -208,6 +222,15 @@ GPU_RUN_INLINE void keep(const Launch &launch, u32 id, u32 reference) {
   if (reference == 0) return;
   Chunk &chunk = chunk_of(*launch.exceptions, reference);
   if (load_relaxed_device(&chunk.owner) == id + 1) chunk.kept = 1;
+  // Others may find the reference in a table or global, and read the exception: its values come before
+  // the store that follows. Pairs with the fence in `find`.
+  fence_seq_cst_device();
+}
+
+// The exception of a reference, for reading: it may be another thread's. Pairs with `keep`.
+GPU_RUN_INLINE const Chunk &find(const Launch &launch, u32 reference) {
+  fence_seq_cst_device();
+  return chunk_of(*launch.exceptions, reference);
 }
 
 // What was thrown: an object, or values in registers that are none yet.
@@ -234,11 +257,13 @@ GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, P
     if (!thrown.reference) return TRAP_TooManyExceptions;
   }
   for (u32 i = 0; i < count; i++) leave(launch, thread, place, frames::UNWIND, segments);
-  u32 to = clause->unit;
+  // Never more than the handler has room for, whatever the exception says.
+  u32 to = clause->unit & 0xffff, values = clause->unit >> 16;
   if (clause->tag != NONE) {
     if (thrown.reference) {
       const Exceptions &pool = *launch.exceptions;
       u32 left_units = chunk_of(pool, thrown.reference).count;
+      if (left_units > values) left_units = values;
       for (u32 piece = thrown.reference; piece; piece = chunk_of(pool, piece).more) {
         for (u32 i = 0; i < CHUNK_UNITS && left_units; i++, left_units--) {
           place.registers.set32(to++, chunk_of(pool, piece).units[i]);

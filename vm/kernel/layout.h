@@ -145,7 +145,7 @@ struct Try {
 struct Clause {
   u32 tag;  // store-wide number, or ~0: catches all
   u32 reference;  // 1: a reference to the exception follows its values
-  u32 unit;
+  u32 unit;  // where the values go; in the upper half how many units they take
   u32 target;
 };
 
@@ -170,7 +170,7 @@ struct Exceptions {
   u32 capacity;
 };
 static_assert(sizeof(Exceptions) == 24, "twin in layout.rs");
-// Exceptions that a thread makes before it looks which are still needed.
+// Exceptions that a thread makes at most before it looks which are still needed.
 constexpr u32 COLLECT_AFTER = 64;
 
 // How a process ended. The first thread to end it claims the record.

@@ -116,7 +116,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 
     CASE(throw_ref) {
       u32 reference = get32(slot(w, 1));
       if (reference == 0) TRAP(TRAP_NullExceptionReference);
-      exceptions::Thrown thrown = {exceptions::chunk_of(*launch.exceptions, reference).tag, reference, registers, 0, 0};
+      exceptions::Thrown thrown = {exceptions::find(launch, reference).tag, reference, registers, 0, 0};
       MOVE(exceptions::unwind(launch, thread, id, place, thrown));
     }
     CASE(exception_keep) {

@@ -30,7 +30,7 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   thread.progress = 0;
   thread.exceptions = 0;
   thread.exception_count = 0;
-  thread.exception_limit = COLLECT_AFTER;
+  thread.exception_limit = exceptions::collect_after(launch);
   if (launch.thread_count > 1) {
     for (u32 i = 0; i < launch.globals_per_thread; i++) thread.globals[i] = launch.initial_globals[i];
   }

@@ -133,6 +133,9 @@ pub(super) fn verify(spaces: &Spaces<'_>) -> Result<(), VerifyError> {
         if locals.block.is_some_and(|(_, align)| !align.is_power_of_two()) {
             return error("thread-local storage", "its alignment is no power of two");
         }
+        if spaces.memories.first().is_none_or(|memory| memory.wide) {
+            return error("thread-local storage", "there is no 32-bit memory to hold it");
+        }
     }
     if !program.source_map.is_sorted_by_key(|place| place.pc) {
         return error("source map", "not in order of the code");

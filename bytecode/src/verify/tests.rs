@@ -166,3 +166,75 @@ fn refuses_lanes_that_a_value_does_not_have() {
     assert_eq!(shuffle(31), Ok(()));
     assert!(shuffle(32).unwrap_err().what.contains("i8x16.shuffle"));
 }
+
+/// A handler that the flow analysis did not see would run unchecked.
+#[test]
+fn checks_exception_tables() {
+    use crate::program::{Clause, Table, Try};
+    // Words: 0 enter, 1 const32 r5, 2 and 3 call_indirect at unit 5, 4 copy32, 5 return, 6 the handler.
+    let body = [
+        Inst::new(Op::Const32, &[7, 1]),
+        Inst::new(Op::CallIndirect, &[5, 7, 0, 1]),
+        Inst::new(Op::Copy32, &[5, 0]),
+        ret(),
+        Inst::new(Op::Copy32, &[0, 5]),
+        ret(),
+    ];
+    let with_try = |start: u32, end: u32, tag: Option<u32>, unit: u32, target: u32| {
+        let mut program = program(&body);
+        let meta = &mut program.meta;
+        meta.types.push(FuncType::default());
+        meta.types.push(FuncType {
+            params: vec![ValType::I32],
+            results: vec![],
+        });
+        meta.tags = vec![2];
+        let limits = crate::program::Limits { min: 1, max: None };
+        let ty = TableType {
+            element: ValType::FuncRef,
+            limits,
+            wide: false,
+        };
+        meta.tables = vec![Table { ty, init: vec![] }];
+        let clause = Clause {
+            tag,
+            reference: false,
+            unit,
+            target,
+        };
+        meta.functions[0].tries = vec![Try {
+            start,
+            end,
+            clauses: vec![clause],
+        }];
+        verify(&program).map_err(|error| error.what)
+    };
+    assert_eq!(with_try(2, 4, Some(0), 5, 6), Ok(()));
+    // Half of an instruction.
+    assert!(
+        with_try(3, 4, Some(0), 5, 6)
+            .unwrap_err()
+            .contains("begin and end at instructions")
+    );
+    assert!(
+        with_try(2, 3, Some(0), 5, 6)
+            .unwrap_err()
+            .contains("begin and end at instructions")
+    );
+    assert!(
+        with_try(2, 100, Some(0), 5, 6)
+            .unwrap_err()
+            .contains("begin and end at instructions")
+    );
+    // The handler reads unit 5: it must be the exception's value, at that unit.
+    assert!(with_try(2, 4, None, 5, 6).unwrap_err().contains("unit 5"));
+    assert!(with_try(2, 4, Some(0), 6, 6).unwrap_err().contains("unit 5"));
+    assert!(
+        with_try(2, 4, Some(0), 4, 6)
+            .unwrap_err()
+            .contains("outside of the frame")
+    );
+    assert!(with_try(2, 4, Some(1), 5, 6).unwrap_err().contains("does not exist"));
+    // No instruction begins there.
+    assert!(with_try(2, 4, Some(0), 5, 3).unwrap_err().contains("no instruction"));
+}

@@ -214,28 +214,23 @@ impl Emitter {
 
     /// Ends the innermost such range.
     pub(super) fn end_try(&mut self) {
-        self.suspend(self.open.len() - 1);
-        self.open.pop();
-        self.seal();
-    }
-
-    /// Leaves out what follows of all open ranges, until [`Emitter::resume_tries`].
-    pub(super) fn suspend_tries(&mut self) {
-        self.suspend(0);
-        self.seal();
-    }
-
-    /// See [`Emitter::suspend_tries`].
-    pub(super) fn resume_tries(&mut self) {
-        let start = self.code.len() as u32;
-        self.open.iter_mut().for_each(|range| range.start = start);
-    }
-
-    /// Ends the pieces of the open ranges from number `from` on.
-    fn suspend(&mut self, from: usize) {
+        let range = self.open.pop().expect("a range was begun");
         let end = self.code.len() as u32;
-        let pieces = self.open[from..].iter().rev().filter(|range| range.start < end);
-        self.ranges.extend(pieces.map(|range| Range { end, ..range.clone() }));
+        // A range without handlers would mean what `no_handlers` says.
+        if range.start < end && !range.handlers.is_empty() {
+            self.ranges.push(Range { end, ..range });
+        }
+        self.seal();
+    }
+
+    /// Says that what the code from word `start` on throws is caught by none of the open ranges.
+    pub(super) fn no_handlers(&mut self, start: u32) {
+        if !self.open.is_empty() {
+            let end = self.code.len() as u32;
+            let handlers = Rc::new([]);
+            self.ranges.push(Range { start, end, handlers });
+        }
+        self.seal();
     }
 
     /// Fills in the branch distances; gives the exception table.

@@ -549,19 +549,21 @@ impl<'c> Lowering<'c> {
     }
 
     fn return_call(&mut self, function: u32) -> Result<(), LowerErrorKind> {
-        // The callee runs outside of this function's handlers.
-        self.emitter.suspend_tries();
+        self.emitter.seal();
+        let start = self.emitter.code.len() as u32;
         self.call(function, true)?;
         self.return_();
-        self.emitter.resume_tries();
+        // The callee runs outside of this function's handlers.
+        self.emitter.no_handlers(start);
         Ok(())
     }
 
     fn return_call_indirect(&mut self, type_index: u32, table: u32) {
-        self.emitter.suspend_tries();
+        self.emitter.seal();
+        let start = self.emitter.code.len() as u32;
         self.call_indirect(type_index, table, true);
         self.return_();
-        self.emitter.resume_tries();
+        self.emitter.no_handlers(start);
     }
 
     /// Brings a call's arguments to their places; gives the unit at which the callee's frame begins.

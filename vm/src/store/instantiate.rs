@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_run_bytecode::{ConstOp, ExternType, Limits, Program, SegmentMode, TrapKind};
+use gpu_run_bytecode::{Clause, ConstOp, ExternType, Limits, Program, SegmentMode, TrapKind};
 
 use super::{Extern, InstanceId, InstanceInfo, RunOptions, Sink, Store, StoreError, Value};
 use crate::device::DeviceResult;
@@ -124,6 +124,11 @@ impl Store {
         let start = info.code_start;
         let (mut first_try, mut first_clause) = ((self.tries.len / 16) as u32, (self.clauses.len / 16) as u32);
         let (mut functions, mut tries, mut clauses) = (Vec::new(), Vec::new(), Vec::new());
+        let units = |clause: &Clause| {
+            clause
+                .tag
+                .map_or(0, |tag| self.tags[info.tags[tag as usize] as usize].param_units())
+        };
         for function in info.program.meta.functions.iter().filter(|f| !f.tries.is_empty()) {
             functions.push(layout::TryFunction {
                 start: start + function.start,
@@ -143,7 +148,7 @@ impl Store {
                 clauses.extend(range.clauses.iter().map(|clause| layout::Clause {
                     tag: clause.tag.map_or(u32::MAX, |tag| info.tags[tag as usize]),
                     reference: clause.reference as u32,
-                    unit: clause.unit,
+                    unit: clause.unit | units(clause) << 16,
                     target: start + clause.target,
                 }));
             }

@@ -97,9 +97,9 @@ enum Registered {
 impl Script {
     fn new(args: &WastArgs) -> Outcome<Script> {
         let device = devices::open(&args.device, false)?;
-        // Scripts make many small modules, so memories without a maximum are kept small.
+        // Scripts make thousands of small modules, and a device takes long to reserve much memory.
         let limits = Limits {
-            memory: None,
+            undeclared_memory: 128 << 20,
             table: 1 << 20,
             ..Limits::default()
         };

@@ -194,8 +194,10 @@ const EXCEPTIONS: u32 = 65536;
 /// Limits of a store.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// Bytes that a memory may have; `None` is what it declares, or [`DEFAULT_MEMORY`].
+    /// Bytes that a memory may have; `None` is what it declares.
     pub memory: Option<u64>,
+    /// Bytes that a memory may have that declares no maximum, if `memory` sets none.
+    pub undeclared_memory: u64,
     /// Elements that a table may grow to.
     pub table: u32,
     /// Calls that may be open at once in a thread.
@@ -208,6 +210,7 @@ impl Default for Limits {
     fn default() -> Limits {
         Limits {
             memory: None,
+            undeclared_memory: DEFAULT_MEMORY,
             table: 10_000_000,
             call_depth: 100_000,
             register_arena: 256 << 20,
@@ -461,9 +464,9 @@ impl Store {
         let limit = match (self.limits.memory, declared) {
             (Some(limit), declared) => declared.map_or(limit, |declared| declared.min(limit)),
             // A 64-bit memory may declare more than any machine has: that is no wish to have it.
-            (None, Some(declared)) if ty.wide => declared.min(DEFAULT_MEMORY.max(size)),
+            (None, Some(declared)) if ty.wide => declared.min(self.limits.undeclared_memory.max(size)),
             (None, Some(declared)) => declared,
-            (None, None) => DEFAULT_MEMORY.max(size),
+            (None, None) => self.limits.undeclared_memory.max(size),
         };
         let limit = if ty.wide { limit } else { limit.min(1 << 32) };
         if size > limit {

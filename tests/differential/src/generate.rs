@@ -50,8 +50,6 @@ pub fn config(rng: &mut Rng, proposals: &[Proposal]) -> Config {
         max_tags: 4,
         disallow_traps: rng.u32(..4) != 0,
         allow_start_export: rng.u32(..8) == 0,
-        // Vectors have NaNs inside, which only wasm-smith knows where to find.
-        canonicalize_nans: has(Proposal::Simd),
         max_memories: rng.usize(..=memories),
         max_memory32_bytes: 3 << 16,
         max_memory64_bytes: 3 << 16,

@@ -17,6 +17,7 @@ pub mod instrument;
 #[cfg(feature = "minimize")]
 pub mod minimize;
 pub mod mutate;
+mod nan;
 mod ours;
 pub mod proposals;
 pub mod shape;

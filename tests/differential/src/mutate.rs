@@ -9,6 +9,7 @@ use wasm_encoder::{Encode, Instruction};
 use wasmparser::{Operator, Parser, Payload, ValType};
 
 use crate::instrument::Rewrite;
+use crate::nan::{SIMD, simd_opcode};
 
 /// A real program.
 pub struct Fixture {
@@ -174,6 +175,75 @@ const ACCESSES: &[&[(u8, u8)]] = &[
     &[(0x37, 3), (0x3c, 0), (0x3d, 1), (0x3e, 2)],
 ];
 
+/// SIMD instructions with the same type and no operands, by number.
+const SIMD_ALIKE: &[&[std::ops::RangeInclusive<u32>]] = &[
+    SIMD_UNARY,
+    SIMD_BINARY,
+    // Shifts by an i32.
+    &[0x6b..=0x6d, 0x8b..=0x8d, 0xab..=0xad, 0xcb..=0xcd],
+    // v128 -> i32.
+    &[0x53..=0x53, 0x63..=0x64, 0x83..=0x84, 0xa3..=0xa4, 0xc3..=0xc4],
+];
+const SIMD_UNARY: &[std::ops::RangeInclusive<u32>] = &[
+    0x4d..=0x4d,
+    0x5e..=0x62,
+    0x67..=0x6a,
+    0x74..=0x75,
+    0x7a..=0x7a,
+    0x7c..=0x81,
+    0x87..=0x8a,
+    0x94..=0x94,
+    0xa0..=0xa1,
+    0xa7..=0xaa,
+    0xc0..=0xc1,
+    0xc7..=0xca,
+    0xe0..=0xe1,
+    0xe3..=0xe3,
+    0xec..=0xed,
+    0xef..=0xef,
+    0xf8..=0xff,
+];
+const SIMD_BINARY: &[std::ops::RangeInclusive<u32>] = &[
+    0x0e..=0x0e,
+    0x23..=0x4c,
+    0x4e..=0x51,
+    0x65..=0x66,
+    0x6e..=0x73,
+    0x76..=0x79,
+    0x7b..=0x7b,
+    0x82..=0x82,
+    0x85..=0x86,
+    0x8e..=0x93,
+    0x95..=0x99,
+    0x9b..=0x9f,
+    0xae..=0xae,
+    0xb1..=0xb1,
+    0xb5..=0xba,
+    0xbc..=0xbf,
+    0xce..=0xce,
+    0xd1..=0xd1,
+    0xd5..=0xdf,
+    0xe4..=0xeb,
+    0xf0..=0xf7,
+];
+
+/// SIMD loads of the same type, each with the exponent of its natural alignment.
+const SIMD_LOADS: &[(u8, u8)] = &[
+    (0x00, 4),
+    (0x01, 3),
+    (0x02, 3),
+    (0x03, 3),
+    (0x04, 3),
+    (0x05, 3),
+    (0x06, 3),
+    (0x07, 0),
+    (0x08, 1),
+    (0x09, 2),
+    (0x0a, 3),
+    (0x5c, 2),
+    (0x5d, 3),
+];
+
 impl Rewrite for Mutate<'_> {
     fn instruction(&mut self, op: &Operator<'_>, bytes: &[u8], locals: &[ValType], out: &mut Vec<u8>) {
         if self.rng.u32(..self.rarity) != 0 || !self.changed(op, bytes, locals, out) {
@@ -209,6 +279,14 @@ impl Mutate<'_> {
                 Instruction::I32Eqz.encode(out);
                 out.extend_from_slice(bytes);
             }
+            Operator::V128Const { value } => {
+                let mut value = value.i128();
+                match self.rng.bool() {
+                    true => value ^= 1 << self.rng.u32(..128),
+                    false => value = EDGES[self.rng.usize(..EDGES.len())] as i128 * 0x1_0000_0000_0000_0001,
+                }
+                Instruction::V128Const(value).encode(out);
+            }
             _ => return self.changed_plain(bytes, locals, out),
         }
         true
@@ -216,6 +294,9 @@ impl Mutate<'_> {
 
     fn changed_plain(&mut self, bytes: &[u8], locals: &[ValType], out: &mut Vec<u8>) -> bool {
         let first = bytes[0];
+        if first == SIMD {
+            return self.changed_simd(bytes, locals, out);
+        }
         if let (Some(alike), [_]) = (alike(first), bytes) {
             out.push(alike[self.rng.usize(..alike.len())]);
             self.append(first, locals, out);
@@ -232,6 +313,40 @@ impl Mutate<'_> {
             }
         }
         false
+    }
+
+    fn changed_simd(&mut self, bytes: &[u8], locals: &[ValType], out: &mut Vec<u8>) -> bool {
+        let (opcode, len) = simd_opcode(bytes);
+        if let Some(group) = SIMD_ALIKE.iter().find(|group| contains(group, opcode)) {
+            self.simd(group, out);
+            let with: Vec<u32> = (0..locals.len() as u32)
+                .filter(|i| locals[*i as usize] == ValType::V128)
+                .collect();
+            let vector = contains(SIMD_UNARY, opcode) || contains(SIMD_BINARY, opcode);
+            if vector && !with.is_empty() && self.rng.bool() {
+                if self.rng.bool() {
+                    Instruction::LocalTee(with[self.rng.usize(..with.len())]).encode(out);
+                }
+                Instruction::LocalGet(with[self.rng.usize(..with.len())]).encode(out);
+                self.simd(SIMD_BINARY, out);
+            }
+            return true;
+        }
+        if SIMD_LOADS.iter().any(|(load, _)| *load as u32 == opcode) {
+            let (load, natural) = SIMD_LOADS[self.rng.usize(..SIMD_LOADS.len())];
+            let align = (bytes[len] & 0x3f).min(natural) | bytes[len] & 0x40;
+            out.extend_from_slice(&[SIMD, load, align]);
+            out.extend_from_slice(&bytes[len + 1..]);
+            return true;
+        }
+        false
+    }
+
+    /// Writes an instruction of a group.
+    fn simd(&mut self, group: &[std::ops::RangeInclusive<u32>], out: &mut Vec<u8>) {
+        let opcodes: Vec<u32> = group.iter().cloned().flatten().collect();
+        out.push(SIMD);
+        opcodes[self.rng.usize(..opcodes.len())].encode(out);
     }
 
     /// Sometimes computes on with a local of the type that the instruction gave.
@@ -269,6 +384,10 @@ impl Mutate<'_> {
         let mut around = (begin..locals.len()).chain(0..begin);
         around.find(|i| locals[*i] == ty).map_or(local, |i| i as u32)
     }
+}
+
+fn contains(group: &[std::ops::RangeInclusive<u32>], opcode: u32) -> bool {
+    group.iter().any(|range| range.contains(&opcode))
 }
 
 /// Opcodes of the type of this one.

@@ -24,15 +24,16 @@ fn with_stack(test: impl FnOnce() + Send + 'static) {
 }
 
 fn oracle() -> Vec<Box<dyn Engine>> {
-    engines(&[Oracle::Wasmi], proposals::DEFAULT)
+    engines(&[Oracle::Wasmi], &proposals::of(&[Oracle::Wasmi]))
 }
 
 fn check(source: Source, seeds: std::ops::Range<u64>) -> Counts {
     let fixtures = mutate::load(&folder("../../fixtures/wasm")).expect("fixtures are checked in");
     let mut counts = Counts::default();
     let mut engines = oracle();
+    let proposals = proposals::of(&[Oracle::Wasmi]);
     for seed in seeds {
-        let build = |care| Case::from_seed(seed, source, proposals::DEFAULT, &fixtures, care);
+        let build = |care| Case::from_seed(seed, source, &proposals, &fixtures, care);
         let care = Care {
             nans: true,
             wasmi: true,

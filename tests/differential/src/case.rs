@@ -46,8 +46,8 @@ pub struct Case {
     pub calls: Vec<Call>,
     /// Fuel of each call.
     pub fuel: i32,
-    /// Whether memories are compared after each call, or after the last one only.
-    pub memory_each_call: bool,
+    /// Calls after which memories are compared, besides the last one.
+    pub memory_every: usize,
 }
 
 /// Fuel of a call of wasm-smith's modules, whose loops rarely do more in more rounds.
@@ -96,7 +96,7 @@ impl Case {
                     wasm,
                     calls,
                     fuel: FIXTURE_FUEL,
-                    memory_each_call: false,
+                    memory_every: usize::MAX,
                 })
             }
         }
@@ -125,7 +125,7 @@ impl Case {
             wasm,
             calls,
             fuel: SMITH_FUEL,
-            memory_each_call: true,
+            memory_every: 4,
         })
     }
 
@@ -135,7 +135,7 @@ impl Case {
             wasm,
             calls,
             fuel: REPLAY_FUEL,
-            memory_each_call: true,
+            memory_every: 1,
         }
     }
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use gpu_run_differential::case::{Call, Care};
-use gpu_run_differential::compare::{Verdict, run, run_with_care};
+use gpu_run_differential::compare::{Finding, Verdict, run, run_with_care};
 use gpu_run_differential::engine::engines;
 use gpu_run_differential::mutate::{Fixture, load};
 use gpu_run_differential::targets::{Target, mutated};
@@ -51,6 +51,9 @@ struct Args {
     /// Goes on after a difference.
     #[arg(long)]
     keep_going: bool,
+    /// Tells the seeds of differences that are no bugs of gpu-run.
+    #[arg(long)]
+    show_excused: bool,
     /// Seconds between two lines about the progress.
     #[arg(long, default_value_t = 10)]
     every: u64,
@@ -188,18 +191,22 @@ fn work(args: &Args, fixtures: &[Fixture], shared: &Shared) {
                 call: None,
                 what: "an engine panicked".into(),
             };
-            build(Care::default()).ok().map(|case| (case, difference))
+            let case = build(Care::default());
+            case.map_or(Finding::Nothing, |case| Finding::Bug(Box::new(case), difference))
         });
         shared
             .counts
             .lock()
             .unwrap_or_else(|error| error.into_inner())
             .add(&counts);
-        if let Some((case, difference)) = found {
-            shared.differences.fetch_add(1, Ordering::Relaxed);
-            tell(args, seed, source, &case, &difference);
-            if !args.keep_going {
-                shared.stop.store(true, Ordering::Relaxed);
+        match found {
+            Finding::Nothing => {}
+            Finding::Excused(excuse) if args.show_excused => println!("seed {seed} ({source:?}): {excuse}"),
+            Finding::Excused(_) => {}
+            Finding::Bug(case, difference) => {
+                shared.differences.fetch_add(1, Ordering::Relaxed);
+                tell(args, seed, source, &case, &difference);
+                shared.stop.fetch_or(!args.keep_going, Ordering::Relaxed);
             }
         }
     }

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gpu_run_differential::case::{Call, Care};
-use gpu_run_differential::compare::{Verdict, run, run_with_care};
+use gpu_run_differential::compare::{Finding, Verdict, run, run_with_care};
 use gpu_run_differential::engine::{Engine, engines};
 use gpu_run_differential::shape::Shape;
 use gpu_run_differential::{Case, Counts, Oracle, Source, mutate, proposals, targets};
@@ -38,7 +38,7 @@ fn check(source: Source, seeds: std::ops::Range<u64>) -> Counts {
             nans: true,
             wasmi: true,
         };
-        if let Some((case, difference)) = run_with_care(build, care, &mut engines, &mut counts) {
+        if let Finding::Bug(case, difference) = run_with_care(build, care, &mut engines, &mut counts) {
             let call = difference.call.and_then(|call| case.calls.get(call));
             panic!("seed {seed} of {source:?} differs {difference}\n{call:?}");
         }

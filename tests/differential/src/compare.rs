@@ -183,7 +183,7 @@ impl Run<'_> {
                 _ => {}
             }
         }
-        let same = outcomes.iter().all(|outcome| *outcome == outcomes[0]);
+        let same = outcomes.iter().all(|outcome| alike(outcome, &outcomes[0]));
         (!same).then(|| self.different(what, outcomes))
     }
 
@@ -233,12 +233,20 @@ impl Run<'_> {
     }
 }
 
+/// Whether two engines did the same. Of an atomic access that is both unaligned and out of bounds,
+/// one may say this and the other that.
+fn alike(one: &Outcome, other: &Outcome) -> bool {
+    let atomic = |outcome: &Outcome| *outcome == Err(Failure::Trap(Trap::UnalignedAtomic));
+    let bounds = |outcome: &Outcome| *outcome == Err(Failure::Trap(Trap::MemoryOutOfBounds));
+    one == other || atomic(one) && bounds(other) || bounds(one) && atomic(other)
+}
+
 /// What came of a seed.
 pub enum Finding {
     /// No difference.
     Nothing,
-    /// A difference that goes away with care, so it is no bug of gpu-run.
-    Excused(&'static str),
+    /// A difference that goes away with care, so it is no bug of gpu-run; and why.
+    Excused(Difference, &'static str),
     /// A difference that remains.
     Bug(Box<Case>, Difference),
 }
@@ -267,7 +275,7 @@ pub fn run_with_care(
         }
         Verdict::Different(difference) => difference,
     };
-    let mut found = (case, difference);
+    let mut found = (case, difference.clone());
     let wasmi = Care { nans: false, ..care };
     let cares = [
         (wasmi, "a difference by wasmi's `select`"),
@@ -279,7 +287,7 @@ pub fn run_with_care(
             Verdict::Different(difference) => found = (case, difference),
             _ => {
                 counts.drop(excuse.into());
-                return Finding::Excused(excuse);
+                return Finding::Excused(difference, excuse);
             }
         }
     }

@@ -201,8 +201,10 @@ fn work(args: &Args, fixtures: &[Fixture], shared: &Shared) {
             .add(&counts);
         match found {
             Finding::Nothing => {}
-            Finding::Excused(excuse) if args.show_excused => println!("seed {seed} ({source:?}): {excuse}"),
-            Finding::Excused(_) => {}
+            Finding::Excused(difference, excuse) if args.show_excused => {
+                println!("seed {seed} ({source:?}): {excuse}: {difference}");
+            }
+            Finding::Excused(..) => {}
             Finding::Bug(case, difference) => {
                 shared.differences.fetch_add(1, Ordering::Relaxed);
                 tell(args, seed, source, &case, &difference);

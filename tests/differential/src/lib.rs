@@ -11,6 +11,7 @@
 
 pub mod case;
 pub mod compare;
+pub mod dense;
 pub mod engine;
 pub mod generate;
 pub mod instrument;
@@ -18,6 +19,7 @@ pub mod instrument;
 pub mod minimize;
 pub mod mutate;
 mod nan;
+mod operations;
 mod ours;
 pub mod proposals;
 pub mod shape;

@@ -31,7 +31,7 @@ struct Args {
     #[arg(long)]
     cases: Option<u64>,
     /// Where modules come from; each in turn.
-    #[arg(long, value_delimiter = ',', default_value = "smith,fixtures")]
+    #[arg(long, value_delimiter = ',', default_value = "smith,dense,fixtures")]
     source: Vec<Source>,
     /// Engines to compare with.
     #[arg(long, value_delimiter = ',', default_value = "wasmi")]

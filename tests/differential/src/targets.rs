@@ -190,7 +190,7 @@ pub fn differential(bytes: &[u8]) {
     let Ok(wasm) = generate::module(config, bytes) else {
         return;
     };
-    let Ok(case) = Case::smith(&wasm, &mut rng, CARE) else {
+    let Ok(case) = Case::generated(&wasm, &mut rng, CARE, u32::MAX, 10) else {
         return;
     };
     let mut engines = engines(&[Oracle::Wasmi], &proposals);

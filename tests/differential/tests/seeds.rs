@@ -56,6 +56,15 @@ fn smith() {
 }
 
 #[test]
+fn dense() {
+    with_stack(|| {
+        let counts = check(Source::Dense, 0..200);
+        assert!(counts.modules > 190, "{counts}");
+        assert!(counts.calls > 10_000 && counts.returned > 4_000, "{counts}");
+    });
+}
+
+#[test]
 fn fixtures() {
     with_stack(|| {
         let counts = check(Source::Fixtures, 0..200);

@@ -3,6 +3,7 @@
 use clap::ValueEnum;
 use fastrand::Rng;
 
+use crate::dense;
 use crate::engine::Value;
 use crate::generate;
 use crate::instrument::{Options, instrument};
@@ -15,6 +16,8 @@ use crate::shape::Shape;
 pub enum Source {
     /// wasm-smith.
     Smith,
+    /// [`dense`].
+    Dense,
     /// Parts of real programs, changed.
     Fixtures,
 }
@@ -31,7 +34,7 @@ pub struct Call {
 /// What is done to a module so that only bugs of gpu-run make a difference.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Care {
-    /// NaNs become canonical where instructions make them. Without this half of the cases have it.
+    /// NaNs become canonical where instructions make them. Without this most cases have it.
     pub nans: bool,
     /// What wasmi is known to do wrong is kept out, see [`Options::apart`].
     pub wasmi: bool,
@@ -46,12 +49,12 @@ pub struct Case {
     pub calls: Vec<Call>,
     /// Fuel of each call.
     pub fuel: i32,
-    /// Whether memories are compared after each call, or after the last one only.
-    pub memory_each_call: bool,
+    /// Calls after which memories are compared, besides the last one.
+    pub memory_every: usize,
 }
 
-/// Fuel of a call of wasm-smith's modules, whose loops rarely do more in more rounds.
-const SMITH_FUEL: i32 = 1_000;
+/// Fuel of a call of a generated module's function, whose loops rarely do more in more rounds.
+const GENERATED_FUEL: i32 = 1_000;
 /// Fuel of a call of a real program's function.
 const FIXTURE_FUEL: i32 = 3_000;
 /// Fuel where nothing else is known.
@@ -74,7 +77,14 @@ impl Case {
         match source {
             Source::Smith => {
                 let wasm = generate::generate(&mut rng, proposals)?;
-                Case::smith(&wasm, &mut rng, care)
+                // wasm-smith's constants and locals seldom have to do with each other.
+                let rarity = [20, u32::MAX][rng.usize(..2)];
+                Case::generated(&wasm, &mut rng, care, rarity, 10)
+            }
+            Source::Dense => {
+                let wasm = dense::generate(&mut rng, proposals);
+                let rarity = [1_000, u32::MAX][rng.usize(..2)];
+                Case::generated(&wasm, &mut rng, care, rarity, 20)
             }
             Source::Fixtures => {
                 let fixture = &fixtures[rng.usize(..fixtures.len())];
@@ -96,23 +106,22 @@ impl Case {
                     wasm,
                     calls,
                     fuel: FIXTURE_FUEL,
-                    memory_each_call: false,
+                    memory_every: usize::MAX,
                 })
             }
         }
     }
 
-    /// A case of a module that wasm-smith made.
+    /// A case of a generated module, one of `rarity` of its instructions changed, with `each` calls per
+    /// function.
     ///
     /// # Errors
     ///
     /// The module cannot be instrumented.
-    pub fn smith(wasm: &[u8], rng: &mut Rng, care: Care) -> Result<Case, String> {
-        let canonicalize_nans = rng.bool() || care.nans;
-        // wasm-smith's constants and locals seldom have to do with each other.
-        let rarity = [20, u32::MAX][rng.usize(..2)];
+    pub fn generated(wasm: &[u8], rng: &mut Rng, care: Care, rarity: u32, each: usize) -> Result<Case, String> {
+        let canonicalize_nans = rng.u32(..8) != 0 || care.nans;
         let options = Options {
-            fuel: SMITH_FUEL,
+            fuel: GENERATED_FUEL,
             canonicalize_nans,
             apart: care.wasmi,
             keep: None,
@@ -120,12 +129,12 @@ impl Case {
             rewrite: &mut Mutate { rng, rarity },
         };
         let wasm = instrument(wasm, options)?;
-        let calls = Shape::of(&wasm)?.calls(rng, 10, false);
+        let calls = Shape::of(&wasm)?.calls(rng, each, false);
         Ok(Case {
             wasm,
             calls,
-            fuel: SMITH_FUEL,
-            memory_each_call: true,
+            fuel: GENERATED_FUEL,
+            memory_every: 4,
         })
     }
 
@@ -135,7 +144,7 @@ impl Case {
             wasm,
             calls,
             fuel: REPLAY_FUEL,
-            memory_each_call: true,
+            memory_every: 1,
         }
     }
 }

@@ -21,6 +21,8 @@ pub enum Value {
     FuncRef(bool),
     /// A number of the host's, or null.
     ExternRef(Option<u32>),
+    /// Whether it is an exception.
+    ExnRef(bool),
 }
 
 impl Value {
@@ -51,7 +53,9 @@ pub enum Trap {
     IntegerOverflow,
     BadConversion,
     UnalignedAtomic,
+    NotShared,
     UncaughtException,
+    NullReference,
 }
 
 /// Why a call or an instantiation gave no values.

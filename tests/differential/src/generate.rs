@@ -7,7 +7,7 @@ use wasm_smith::{Config, MemoryOffsetChoices, Module};
 use crate::proposals::Proposal;
 
 /// Bytes of randomness that a module is made of, at most.
-const BYTES: usize = 16 << 10;
+const BYTES: usize = 32 << 10;
 
 /// A random module without imports.
 ///
@@ -16,7 +16,7 @@ const BYTES: usize = 16 << 10;
 /// wasm-smith found no module for this randomness.
 pub fn generate(rng: &mut Rng, proposals: &[Proposal]) -> Result<Vec<u8>, String> {
     let config = config(rng, proposals);
-    let mut bytes = vec![0; rng.usize(256..BYTES)];
+    let mut bytes = vec![0; rng.usize(1024..BYTES)];
     rng.fill(&mut bytes);
     module(config, &bytes)
 }
@@ -39,6 +39,7 @@ pub fn config(rng: &mut Rng, proposals: &[Proposal]) -> Config {
     Config {
         max_imports: 0,
         export_everything: true,
+        min_types: 3,
         min_funcs: 1,
         max_funcs: rng.usize(1..10),
         max_instructions: rng.usize(20..400),
@@ -50,8 +51,6 @@ pub fn config(rng: &mut Rng, proposals: &[Proposal]) -> Config {
         max_tags: 4,
         disallow_traps: rng.u32(..4) != 0,
         allow_start_export: rng.u32(..8) == 0,
-        // Vectors have NaNs inside, which only wasm-smith knows where to find.
-        canonicalize_nans: has(Proposal::Simd),
         max_memories: rng.usize(..=memories),
         max_memory32_bytes: 3 << 16,
         max_memory64_bytes: 3 << 16,

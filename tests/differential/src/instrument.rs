@@ -7,6 +7,7 @@
 //!   an exported function `t:0` that gives a number made of its size and of which elements are null.
 //! - A NaN that an instruction made can be replaced by the canonical one, as engines may choose its
 //!   bits.
+//! - A wait for another thread has no time, as there is no other thread.
 
 use std::collections::HashSet;
 
@@ -17,6 +18,8 @@ use wasm_encoder::{
     TableSection, TagSection, TypeSection, ValType,
 };
 use wasmparser::{FunctionBody, Operator, Parser, Payload};
+
+use crate::nan::{canonical, split};
 
 /// Export of the fuel global.
 pub const FUEL: &str = "fuel";
@@ -173,15 +176,21 @@ impl Sections {
             groups.push((count, RoundtripReencoder.val_type(ty)?));
         }
         let temporary = types.len() as u32;
-        groups.extend([(1, ValType::F32), (1, ValType::F64)]);
         let mut code = snippets.fuel.clone();
         let mut operators = body.get_operators_reader()?;
         let mut compared = false;
+        let mut vectors = false;
         while !operators.eof() {
             let (op, start) = operators.read_with_offset()?;
             let bytes = &wasm[start as usize..operators.original_position() as usize];
             if options.apart && compared && matches!(op, Operator::Select | Operator::TypedSelect { .. }) {
                 code.extend_from_slice(&snippets.as_bool);
+            }
+            if matches!(
+                op,
+                Operator::MemoryAtomicWait32 { .. } | Operator::MemoryAtomicWait64 { .. }
+            ) {
+                code.extend_from_slice(&snippets.no_time);
             }
             compared = matches!(op, Operator::I32Eqz | Operator::I32Eq | Operator::I32Ne);
             let made = code.len();
@@ -190,12 +199,19 @@ impl Sections {
                 code.extend_from_slice(&snippets.fuel);
             }
             if options.canonicalize_nans {
-                match code[made..].first() {
-                    Some(0x8d..=0x97 | 0xb6) => canonicalize(false, temporary, &mut code),
-                    Some(0x9b..=0xa5 | 0xbb) => canonicalize(true, temporary + 1, &mut code),
-                    _ => {}
-                }
+                let unchanged = code[made..] == *bytes;
+                let written = code.split_off(made);
+                vectors |= match unchanged {
+                    true => canonical(&[&written], temporary, &mut code),
+                    false => canonical(&split(&written)?, temporary, &mut code),
+                };
             }
+        }
+        if options.canonicalize_nans {
+            groups.extend([(1, ValType::F32), (1, ValType::F64)]);
+        }
+        if vectors {
+            groups.push((1, ValType::V128));
         }
         let mut function = Function::new(groups);
         function.raw(code);
@@ -261,6 +277,8 @@ struct Snippets {
     fuel: Vec<u8>,
     /// Changes nothing about a 0 or 1.
     as_bool: Vec<u8>,
+    /// Replaces a timeout by 0.
+    no_time: Vec<u8>,
 }
 
 impl Snippets {
@@ -279,6 +297,7 @@ impl Snippets {
         Snippets {
             fuel: encode(&code),
             as_bool: encode(&[Instruction::I32Const(1), Instruction::I32And]),
+            no_time: encode(&[Instruction::Drop, Instruction::I64Const(0)]),
         }
     }
 }
@@ -289,25 +308,6 @@ fn encode(code: &[Instruction<'_>]) -> Vec<u8> {
         instruction.encode(&mut bytes);
     }
     bytes
-}
-
-fn canonicalize(double: bool, temporary: u32, code: &mut Vec<u8>) {
-    let (nan, eq) = match double {
-        false => (
-            Instruction::F32Const(f32::from_bits(0x7fc0_0000).into()),
-            Instruction::F32Eq,
-        ),
-        true => {
-            let nan = f64::from_bits(0x7ff8_0000_0000_0000);
-            (Instruction::F64Const(nan.into()), Instruction::F64Eq)
-        }
-    };
-    Instruction::LocalTee(temporary).encode(code);
-    nan.encode(code);
-    Instruction::LocalGet(temporary).encode(code);
-    Instruction::LocalGet(temporary).encode(code);
-    eq.encode(code);
-    Instruction::Select.encode(code);
 }
 
 /// A function that gives `size`, multiplied by 31 and increased by 1 for each null, along the table.

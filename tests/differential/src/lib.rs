@@ -11,12 +11,15 @@
 
 pub mod case;
 pub mod compare;
+pub mod dense;
 pub mod engine;
 pub mod generate;
 pub mod instrument;
 #[cfg(feature = "minimize")]
 pub mod minimize;
 pub mod mutate;
+mod nan;
+mod operations;
 mod ours;
 pub mod proposals;
 pub mod shape;

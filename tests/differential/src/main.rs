@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use clap::Parser;
 use gpu_run_differential::case::{Call, Care};
-use gpu_run_differential::compare::{Verdict, run, run_with_care};
+use gpu_run_differential::compare::{Finding, Verdict, run, run_with_care};
 use gpu_run_differential::engine::engines;
 use gpu_run_differential::mutate::{Fixture, load};
 use gpu_run_differential::targets::{Target, mutated};
@@ -31,12 +31,12 @@ struct Args {
     #[arg(long)]
     cases: Option<u64>,
     /// Where modules come from; each in turn.
-    #[arg(long, value_delimiter = ',', default_value = "smith,fixtures")]
+    #[arg(long, value_delimiter = ',', default_value = "smith,dense,fixtures")]
     source: Vec<Source>,
     /// Engines to compare with.
     #[arg(long, value_delimiter = ',', default_value = "wasmi")]
     oracle: Vec<Oracle>,
-    /// Proposals that modules use [default: what gpu-run runs].
+    /// Proposals that modules use [default: what gpu-run and the oracles run].
     #[arg(long = "features", value_delimiter = ',')]
     proposals: Vec<Proposal>,
     /// Instead of a comparison, gives changed bytes to this fuzz target.
@@ -51,6 +51,9 @@ struct Args {
     /// Goes on after a difference.
     #[arg(long)]
     keep_going: bool,
+    /// Tells the seeds of differences that are no bugs of gpu-run.
+    #[arg(long)]
+    show_excused: bool,
     /// Seconds between two lines about the progress.
     #[arg(long, default_value_t = 10)]
     every: u64,
@@ -64,16 +67,16 @@ struct Args {
 }
 
 impl Args {
-    fn proposals(&self) -> &[Proposal] {
-        match self.proposals.is_empty() {
-            true => proposals::DEFAULT,
-            false => &self.proposals,
+    fn with_default_proposals(mut self) -> Args {
+        if self.proposals.is_empty() {
+            self.proposals = proposals::of(&self.oracle);
         }
+        self
     }
 }
 
 fn main() -> ExitCode {
-    let args = Args::parse();
+    let args = Args::parse().with_default_proposals();
     let result = match &args.replay {
         Some(path) => replay(&args, path),
         None => search(&args),
@@ -163,7 +166,7 @@ fn progress_of(counts: &Counts, shared: &Shared, begin: Instant) {
 }
 
 fn work(args: &Args, fixtures: &[Fixture], shared: &Shared) {
-    let mut engines = engines(&args.oracle, args.proposals());
+    let mut engines = engines(&args.oracle, &args.proposals);
     while !shared.stop.load(Ordering::Relaxed) {
         let seed = shared.next.fetch_add(1, Ordering::Relaxed);
         if args.cases.is_some_and(|cases| seed >= args.seed + cases) {
@@ -174,7 +177,7 @@ fn work(args: &Args, fixtures: &[Fixture], shared: &Shared) {
             continue;
         }
         let source = args.source[(seed % args.source.len() as u64) as usize];
-        let build = |care| Case::from_seed(seed, source, args.proposals(), fixtures, care);
+        let build = |care| Case::from_seed(seed, source, &args.proposals, fixtures, care);
         let care = Care {
             nans: true,
             wasmi: args.oracle.contains(&Oracle::Wasmi),
@@ -188,18 +191,24 @@ fn work(args: &Args, fixtures: &[Fixture], shared: &Shared) {
                 call: None,
                 what: "an engine panicked".into(),
             };
-            build(Care::default()).ok().map(|case| (case, difference))
+            let case = build(Care::default());
+            case.map_or(Finding::Nothing, |case| Finding::Bug(Box::new(case), difference))
         });
         shared
             .counts
             .lock()
             .unwrap_or_else(|error| error.into_inner())
             .add(&counts);
-        if let Some((case, difference)) = found {
-            shared.differences.fetch_add(1, Ordering::Relaxed);
-            tell(args, seed, source, &case, &difference);
-            if !args.keep_going {
-                shared.stop.store(true, Ordering::Relaxed);
+        match found {
+            Finding::Nothing => {}
+            Finding::Excused(difference, excuse) if args.show_excused => {
+                println!("seed {seed} ({source:?}): {excuse}: {difference}");
+            }
+            Finding::Excused(..) => {}
+            Finding::Bug(case, difference) => {
+                shared.differences.fetch_add(1, Ordering::Relaxed);
+                tell(args, seed, source, &case, &difference);
+                shared.stop.fetch_or(!args.keep_going, Ordering::Relaxed);
             }
         }
     }
@@ -207,7 +216,7 @@ fn work(args: &Args, fixtures: &[Fixture], shared: &Shared) {
 
 /// Runs a fuzz target on inputs of a seed. Each counts as an execution.
 fn run_target(args: &Args, seed: u64, target: Target, shared: &Shared) {
-    match mutated(seed, target, args.proposals()) {
+    match mutated(seed, target, &args.proposals) {
         Ok(ran) => {
             let mut counts = shared.counts.lock().unwrap_or_else(|error| error.into_inner());
             counts.modules += 1;
@@ -255,10 +264,10 @@ fn replay(args: &Args, path: &Path) -> Result<bool, String> {
     let case = read(path)?;
     #[cfg(feature = "minimize")]
     if args.minimize {
-        return gpu_run_differential::minimize::minimize(&case, path, &args.oracle, args.proposals()).map(|()| true);
+        return gpu_run_differential::minimize::minimize(&case, path, &args.oracle, &args.proposals).map(|()| true);
     }
     let mut counts = Counts::default();
-    let mut engines = engines(&args.oracle, args.proposals());
+    let mut engines = engines(&args.oracle, &args.proposals);
     let verdict = run(&case, &mut engines, &mut counts);
     print!("{counts}");
     match verdict {

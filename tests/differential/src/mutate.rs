@@ -9,6 +9,8 @@ use wasm_encoder::{Encode, Instruction};
 use wasmparser::{Operator, Parser, Payload, ValType};
 
 use crate::instrument::Rewrite;
+use crate::nan::{SIMD, simd_opcode};
+use crate::operations::{SIMD_BINARY, SIMD_LOADS, SIMD_SHIFTS, SIMD_TESTS, SIMD_UNARY};
 
 /// A real program.
 pub struct Fixture {
@@ -174,6 +176,9 @@ const ACCESSES: &[&[(u8, u8)]] = &[
     &[(0x37, 3), (0x3c, 0), (0x3d, 1), (0x3e, 2)],
 ];
 
+/// SIMD instructions with the same type and no operands, by number.
+const SIMD_ALIKE: &[&[std::ops::RangeInclusive<u32>]] = &[SIMD_UNARY, SIMD_BINARY, SIMD_SHIFTS, SIMD_TESTS];
+
 impl Rewrite for Mutate<'_> {
     fn instruction(&mut self, op: &Operator<'_>, bytes: &[u8], locals: &[ValType], out: &mut Vec<u8>) {
         if self.rng.u32(..self.rarity) != 0 || !self.changed(op, bytes, locals, out) {
@@ -209,6 +214,14 @@ impl Mutate<'_> {
                 Instruction::I32Eqz.encode(out);
                 out.extend_from_slice(bytes);
             }
+            Operator::V128Const { value } => {
+                let mut value = value.i128();
+                match self.rng.bool() {
+                    true => value ^= 1 << self.rng.u32(..128),
+                    false => value = EDGES[self.rng.usize(..EDGES.len())] as i128 * 0x1_0000_0000_0000_0001,
+                }
+                Instruction::V128Const(value).encode(out);
+            }
             _ => return self.changed_plain(bytes, locals, out),
         }
         true
@@ -216,6 +229,9 @@ impl Mutate<'_> {
 
     fn changed_plain(&mut self, bytes: &[u8], locals: &[ValType], out: &mut Vec<u8>) -> bool {
         let first = bytes[0];
+        if first == SIMD {
+            return self.changed_simd(bytes, locals, out);
+        }
         if let (Some(alike), [_]) = (alike(first), bytes) {
             out.push(alike[self.rng.usize(..alike.len())]);
             self.append(first, locals, out);
@@ -232,6 +248,40 @@ impl Mutate<'_> {
             }
         }
         false
+    }
+
+    fn changed_simd(&mut self, bytes: &[u8], locals: &[ValType], out: &mut Vec<u8>) -> bool {
+        let (opcode, len) = simd_opcode(bytes);
+        if let Some(group) = SIMD_ALIKE.iter().find(|group| contains(group, opcode)) {
+            self.simd(group, out);
+            let with: Vec<u32> = (0..locals.len() as u32)
+                .filter(|i| locals[*i as usize] == ValType::V128)
+                .collect();
+            let vector = contains(SIMD_UNARY, opcode) || contains(SIMD_BINARY, opcode);
+            if vector && !with.is_empty() && self.rng.bool() {
+                if self.rng.bool() {
+                    Instruction::LocalTee(with[self.rng.usize(..with.len())]).encode(out);
+                }
+                Instruction::LocalGet(with[self.rng.usize(..with.len())]).encode(out);
+                self.simd(SIMD_BINARY, out);
+            }
+            return true;
+        }
+        if SIMD_LOADS.iter().any(|(load, _)| *load as u32 == opcode) {
+            let (load, natural) = SIMD_LOADS[self.rng.usize(..SIMD_LOADS.len())];
+            let align = (bytes[len] & 0x3f).min(natural) | bytes[len] & 0x40;
+            out.extend_from_slice(&[SIMD, load, align]);
+            out.extend_from_slice(&bytes[len + 1..]);
+            return true;
+        }
+        false
+    }
+
+    /// Writes an instruction of a group.
+    fn simd(&mut self, group: &[std::ops::RangeInclusive<u32>], out: &mut Vec<u8>) {
+        let opcodes: Vec<u32> = group.iter().cloned().flatten().collect();
+        out.push(SIMD);
+        opcodes[self.rng.usize(..opcodes.len())].encode(out);
     }
 
     /// Sometimes computes on with a local of the type that the instruction gave.
@@ -269,6 +319,10 @@ impl Mutate<'_> {
         let mut around = (begin..locals.len()).chain(0..begin);
         around.find(|i| locals[*i] == ty).map_or(local, |i| i as u32)
     }
+}
+
+fn contains(group: &[std::ops::RangeInclusive<u32>], opcode: u32) -> bool {
+    group.iter().any(|range| range.contains(&opcode))
 }
 
 /// Opcodes of the type of this one.

@@ -36,8 +36,8 @@ impl Engine for Ours {
 
     fn instantiate(&mut self, wasm: &[u8]) -> Result<Box<dyn Instance>, Failure> {
         let options = Options {
-            rewrite: None,
             inline: self.inline.then(InlineOptions::default),
+            ..Options::default()
         };
         let translation = translate(wasm, &options).map_err(translation_failure)?;
         let device = Box::new(CallingThread(Cpu::new()));
@@ -88,7 +88,12 @@ fn trap(kind: TrapKind) -> Failure {
         TrapKind::IntegerOverflow => Trap::IntegerOverflow,
         TrapKind::InvalidConversion => Trap::BadConversion,
         TrapKind::UnalignedAtomic => Trap::UnalignedAtomic,
-        TrapKind::StackOverflow | TrapKind::OutOfRegisterMemory => return Failure::Limit(kind.text().into()),
+        TrapKind::NotShared => Trap::NotShared,
+        TrapKind::UnhandledException => Trap::UncaughtException,
+        TrapKind::NullExceptionReference => Trap::NullReference,
+        TrapKind::StackOverflow | TrapKind::OutOfRegisterMemory | TrapKind::TooManyExceptions => {
+            return Failure::Limit(kind.text().into());
+        }
         kind => return Failure::Broken(format!("trap: {}", kind.text())),
     })
 }
@@ -112,7 +117,7 @@ impl Instance for OurInstance {
         let Some(Extern::Func(func)) = self.store.export(self.instance, name) else {
             return Err(Failure::Broken(format!("no function `{name}`")));
         };
-        let args = args.iter().map(|arg| to_vm(*arg)).collect::<Result<Vec<_>, _>>()?;
+        let args: Vec<VmValue> = args.iter().map(|arg| to_vm(*arg)).collect();
         let outcome = self
             .store
             .run(func, &args, &RunOptions::default(), &mut no_output)
@@ -135,7 +140,7 @@ impl Instance for OurInstance {
     fn set_global(&mut self, name: &str, value: i32) {
         let index = self.global_index(name);
         self.store
-            .set_global(index, value as u32 as u64)
+            .set_global(index, VmValue::I32(value))
             .expect("writing memory of this process");
     }
 
@@ -147,17 +152,18 @@ impl Instance for OurInstance {
     }
 }
 
-fn to_vm(value: Value) -> Result<VmValue, Failure> {
-    Ok(match value {
+fn to_vm(value: Value) -> VmValue {
+    match value {
         Value::I32(value) => VmValue::I32(value),
         Value::I64(value) => VmValue::I64(value),
         Value::F32(bits) => VmValue::F32(bits),
         Value::F64(bits) => VmValue::F64(bits),
-        Value::V128(_) => return Err(Failure::Unsupported("v128 arguments".into())),
-        // Calls pass null only: functions have no name that engines share.
+        Value::V128(bits) => VmValue::V128(bits),
+        // Calls pass null only: functions and exceptions have no name that engines share.
         Value::FuncRef(_) => VmValue::FuncRef(None),
+        Value::ExnRef(_) => VmValue::ExnRef(None),
         Value::ExternRef(number) => VmValue::ExternRef(number),
-    })
+    }
 }
 
 fn from_vm(value: VmValue) -> Value {
@@ -166,7 +172,9 @@ fn from_vm(value: VmValue) -> Value {
         VmValue::I64(value) => Value::I64(value),
         VmValue::F32(bits) => Value::f32(bits),
         VmValue::F64(bits) => Value::f64(bits),
+        VmValue::V128(bits) => Value::V128(bits),
         VmValue::FuncRef(index) => Value::FuncRef(index.is_some()),
+        VmValue::ExnRef(index) => Value::ExnRef(index.is_some()),
         VmValue::ExternRef(number) => Value::ExternRef(number),
     }
 }

@@ -2,6 +2,8 @@
 
 use clap::ValueEnum;
 
+use crate::engine::Oracle;
+
 /// A proposal.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 #[allow(missing_docs)]
@@ -25,13 +27,23 @@ pub enum Proposal {
 
 use Proposal::*;
 
-/// What gpu-run runs; the default.
-pub const DEFAULT: &[Proposal] = &[
-    SignExtension,
-    SaturatingFloatToInt,
-    MultiValue,
-    BulkMemory,
-    ReferenceTypes,
-    MultiMemory,
-    ExtendedConst,
-];
+/// What both gpu-run and all of the oracles run; the default. Not relaxed SIMD, whose results engines
+/// may choose.
+pub fn of(oracles: &[Oracle]) -> Vec<Proposal> {
+    let mut proposals = vec![
+        SignExtension,
+        SaturatingFloatToInt,
+        MultiValue,
+        BulkMemory,
+        ReferenceTypes,
+        MultiMemory,
+        ExtendedConst,
+        Simd,
+        TailCall,
+        Memory64,
+    ];
+    if !oracles.contains(&Oracle::Wasmi) {
+        proposals.extend([Threads, Exceptions]);
+    }
+    proposals
+}

@@ -1,7 +1,7 @@
 //! What a module exports, and random calls of it.
 
 use fastrand::Rng;
-use wasmparser::{CompositeInnerType, ExternalKind, Parser, Payload, ValType};
+use wasmparser::{CompositeInnerType, ExternalKind, Parser, Payload, RefType, ValType};
 
 use crate::case::Call;
 use crate::engine::Value;
@@ -155,6 +155,7 @@ fn argument(ty: ValType, rng: &mut Rng, pointers: bool) -> Value {
         ValType::F64 => Value::f64(rng.u64(..)),
         ValType::V128 => Value::V128((rng.u64(..) as u128) << 64 | integer as u64 as u128),
         ValType::Ref(reference) if reference.is_func_ref() => Value::FuncRef(false),
+        ValType::Ref(reference) if reference == RefType::EXNREF => Value::ExnRef(false),
         ValType::Ref(_) => Value::ExternRef(plain.then(|| rng.u32(..1000))),
     }
 }

@@ -185,14 +185,15 @@ const CARE: Care = Care {
 /// The engines do not agree.
 pub fn differential(bytes: &[u8]) {
     let mut rng = Rng::with_seed(hash(bytes));
-    let config = generate::config(&mut rng, proposals::DEFAULT);
+    let proposals = proposals::of(&[Oracle::Wasmi]);
+    let config = generate::config(&mut rng, &proposals);
     let Ok(wasm) = generate::module(config, bytes) else {
         return;
     };
-    let Ok(case) = Case::smith(&wasm, &mut rng, CARE) else {
+    let Ok(case) = Case::generated(&wasm, &mut rng, CARE, u32::MAX, 10) else {
         return;
     };
-    let mut engines = engines(&[Oracle::Wasmi], proposals::DEFAULT);
+    let mut engines = engines(&[Oracle::Wasmi], &proposals);
     if let Verdict::Different(difference) = run(&case, &mut engines, &mut Counts::default()) {
         panic!("{difference}");
     }

@@ -16,6 +16,8 @@ impl fmt::Display for Value {
             Value::V128(bits) => write!(f, "v128:{bits:#x}"),
             Value::FuncRef(true) => write!(f, "func"),
             Value::FuncRef(false) => write!(f, "func:null"),
+            Value::ExnRef(true) => write!(f, "exn"),
+            Value::ExnRef(false) => write!(f, "exn:null"),
             Value::ExternRef(Some(number)) => write!(f, "extern:{number}"),
             Value::ExternRef(None) => write!(f, "extern:null"),
         }
@@ -43,6 +45,7 @@ impl FromStr for Value {
             ("f64", _) => hex(value).map(|bits| Value::F64(bits as u64)).map_err(|_| wrong()),
             ("v128", _) => hex(value).map(Value::V128).map_err(|_| wrong()),
             ("func", "null") => Ok(Value::FuncRef(false)),
+            ("exn", "null") => Ok(Value::ExnRef(false)),
             ("extern", "null") => Ok(Value::ExternRef(None)),
             ("extern", _) => value.parse().map(|n| Value::ExternRef(Some(n))).map_err(|_| wrong()),
             _ => Err(wrong()),

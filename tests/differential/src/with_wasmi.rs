@@ -91,6 +91,7 @@ impl WasmiInstance {
             Value::F64(bits) => Val::F64(F64::from_bits(bits)),
             Value::V128(bits) => Val::V128(V128::from(bits)),
             Value::FuncRef(_) => Val::FuncRef(Nullable::Null),
+            Value::ExnRef(_) => unreachable!("a module with exceptions, which wasmi does not take"),
             Value::ExternRef(None) => Val::ExternRef(Nullable::Null),
             Value::ExternRef(Some(number)) => Val::ExternRef(ExternRef::new(&mut self.store, number).into()),
         }

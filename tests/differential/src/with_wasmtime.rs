@@ -64,6 +64,8 @@ fn failure(error: wasmtime::Error) -> Failure {
         Code::IntegerOverflow => Trap::IntegerOverflow,
         Code::BadConversionToInteger => Trap::BadConversion,
         Code::HeapMisaligned => Trap::UnalignedAtomic,
+        Code::AtomicWaitNonSharedMemory => Trap::NotShared,
+        Code::NullReference => Trap::NullReference,
         code => return Failure::Limit(code.to_string()),
     })
 }
@@ -82,6 +84,7 @@ impl WasmtimeInstance {
             Value::F64(bits) => Val::F64(bits),
             Value::V128(bits) => Val::V128(V128::from(bits)),
             Value::FuncRef(_) => Val::FuncRef(None),
+            Value::ExnRef(_) => Val::ExnRef(None),
             Value::ExternRef(None) => Val::ExternRef(None),
             Value::ExternRef(Some(number)) => {
                 let reference = ExternRef::new(&mut self.store, number);
@@ -98,6 +101,7 @@ impl WasmtimeInstance {
             Val::F64(bits) => Value::f64(*bits),
             Val::V128(value) => Value::V128(value.as_u128()),
             Val::FuncRef(func) => Value::FuncRef(func.is_some()),
+            Val::ExnRef(exception) => Value::ExnRef(exception.is_some()),
             Val::ExternRef(reference) => {
                 let data = reference
                     .as_ref()

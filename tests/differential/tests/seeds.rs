@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use gpu_run_differential::case::{Call, Care};
-use gpu_run_differential::compare::{Verdict, run, run_with_care};
+use gpu_run_differential::compare::{Finding, Verdict, run, run_with_care};
 use gpu_run_differential::engine::{Engine, engines};
 use gpu_run_differential::shape::Shape;
 use gpu_run_differential::{Case, Counts, Oracle, Source, mutate, proposals, targets};
@@ -24,20 +24,21 @@ fn with_stack(test: impl FnOnce() + Send + 'static) {
 }
 
 fn oracle() -> Vec<Box<dyn Engine>> {
-    engines(&[Oracle::Wasmi], proposals::DEFAULT)
+    engines(&[Oracle::Wasmi], &proposals::of(&[Oracle::Wasmi]))
 }
 
 fn check(source: Source, seeds: std::ops::Range<u64>) -> Counts {
     let fixtures = mutate::load(&folder("../../fixtures/wasm")).expect("fixtures are checked in");
     let mut counts = Counts::default();
     let mut engines = oracle();
+    let proposals = proposals::of(&[Oracle::Wasmi]);
     for seed in seeds {
-        let build = |care| Case::from_seed(seed, source, proposals::DEFAULT, &fixtures, care);
+        let build = |care| Case::from_seed(seed, source, &proposals, &fixtures, care);
         let care = Care {
             nans: true,
             wasmi: true,
         };
-        if let Some((case, difference)) = run_with_care(build, care, &mut engines, &mut counts) {
+        if let Finding::Bug(case, difference) = run_with_care(build, care, &mut engines, &mut counts) {
             let call = difference.call.and_then(|call| case.calls.get(call));
             panic!("seed {seed} of {source:?} differs {difference}\n{call:?}");
         }
@@ -51,6 +52,15 @@ fn smith() {
         let counts = check(Source::Smith, 0..400);
         assert!(counts.modules > 350, "{counts}");
         assert!(counts.calls > 1_000 && counts.returned > 500, "{counts}");
+    });
+}
+
+#[test]
+fn dense() {
+    with_stack(|| {
+        let counts = check(Source::Dense, 0..200);
+        assert!(counts.modules > 190, "{counts}");
+        assert!(counts.calls > 10_000 && counts.returned > 4_000, "{counts}");
     });
 }
 

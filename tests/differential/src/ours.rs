@@ -21,6 +21,7 @@ pub(crate) struct Ours {
 /// Limits that generated modules rarely reach. The arena is touched only as far as it is used.
 const LIMITS: Limits = Limits {
     memory: None,
+    undeclared_memory: gpu_run_vm::DEFAULT_MEMORY,
     table: 100_000,
     call_depth: 100_000,
     register_arena: 64 << 20,
@@ -242,6 +243,13 @@ impl Device for CallingThread {
             unsafe { gpu_run_interpret(launch as *mut c_void, lane) };
         }
         Ok(())
+    }
+
+    unsafe fn start_all(&mut self, launches: &[u64], plan: Plan) -> DeviceResult<()> {
+        // SAFETY: the caller's promise.
+        launches
+            .iter()
+            .try_for_each(|launch| unsafe { self.start(*launch, plan) })
     }
 
     fn finished(&mut self) -> DeviceResult<bool> {

@@ -147,6 +147,7 @@ const MEMORY: u64 = 16 << 20;
 fn run_verified(program: Program) {
     let limits = Limits {
         memory: Some(MEMORY),
+        undeclared_memory: MEMORY,
         table: 10_000,
         call_depth: 1_000,
         register_arena: 4 << 20,

@@ -9,11 +9,11 @@ use super::control::{Frame, Kind};
 use super::emit::{Emitter, Label};
 use super::exceptions::Leaving;
 use super::locals::{self, Use};
-use super::ops::{self, Binary};
+use super::ops::{self, Binary, Numeric};
 use super::pairs;
 use super::stack::{Entry, Stack, Value};
 use super::{Context, LowerErrorKind, Target, ref_type, val_type};
-use crate::module::{Func, Origin};
+use crate::module::{Func, Origin, Step, opcode};
 
 /// A lowered function: its words count from its own head.
 pub(super) struct Lowered {
@@ -49,7 +49,6 @@ pub(super) struct Lowering<'c> {
     pub(super) near: bool,
     calls: Vec<(u32, u32)>,
     pub(super) leaving: Vec<Leaving>,
-    origin: Origin,
 }
 
 /// Lowers one function.
@@ -71,13 +70,12 @@ impl<'c> Lowering<'c> {
             unit += param.units();
         }
         let at_head = |kind| (kind, Origin::synthetic());
-        // Decoded once, for the analysis and for lowering.
-        let (declared, instrs) = func.body.read();
-        for (count, ty) in declared.iter() {
+        let packed = func.body.packed();
+        for (count, ty) in packed.locals() {
             let ty = val_type(*ty).map_err(at_head)?;
             locals.extend((0..*count).map(|_| Local { ty, unit: 0 }));
         }
-        let uses = locals::analyse(&instrs, locals.len());
+        let uses = locals::analyse(packed.code(), locals.len());
         let first = ty.header() + HEADER_UNITS;
         let mut unit = first;
         // Those that must be zeroed lie side by side.
@@ -107,7 +105,6 @@ impl<'c> Lowering<'c> {
             near,
             calls: Vec::new(),
             leaving: Vec::new(),
-            origin: Origin::synthetic(),
             ty,
         };
         this.emitter.emit(Op::Enter, &[0, this.ty.header() as i64, 0]);
@@ -117,14 +114,13 @@ impl<'c> Lowering<'c> {
         this.emitter.seal();
         let label = this.emitter.new_label();
         this.frames.push(Frame::function(label, this.ty.results.clone()));
-        for instr in instrs.iter() {
-            this.origin = instr.origin;
-            this.emitter.set_origin(instr.origin);
-            this.instruction(&instr.op).map_err(|kind| (kind, instr.origin))?;
+        for step in packed.code().steps() {
+            this.emitter.set_origin(step.origin);
+            this.step(&step).map_err(|kind| (kind, step.origin))?;
             if this.stack.most > u16::MAX as u32 {
                 return Err((
                     LowerErrorKind::TooManyRegisters { units: this.stack.most },
-                    instr.origin,
+                    step.origin,
                 ));
             }
         }
@@ -144,47 +140,50 @@ impl<'c> Lowering<'c> {
         }))
     }
 
-    fn instruction(&mut self, op: &Operator<'_>) -> Result<(), LowerErrorKind> {
+    /// Lowers an instruction; those that are frequent by their first byte, undecoded.
+    fn step(&mut self, step: &Step<'_>) -> Result<(), LowerErrorKind> {
         if self.unreachable.is_some() {
-            self.skip(op);
+            self.skip(step.opcode);
             return Ok(());
         }
-        // Half of all instructions are of these few.
-        match *op {
-            Operator::LocalGet { local_index } => {
-                self.stack
-                    .push(self.locals[local_index as usize].ty, Value::Local(local_index));
-                return Ok(());
+        match step.opcode {
+            opcode::LOCAL_GET => {
+                let local = step.index();
+                self.stack.push(self.locals[local as usize].ty, Value::Local(local));
             }
-            Operator::LocalSet { local_index } => {
-                self.local_set(local_index, false);
-                return Ok(());
+            opcode::LOCAL_SET => self.local_set(step.index(), false),
+            opcode::LOCAL_TEE => self.local_set(step.index(), true),
+            opcode::I32_CONST => self.constant(ValType::I32, step.signed() as u32 as u128),
+            opcode::I64_CONST => self.constant(ValType::I64, step.signed() as u64 as u128),
+            opcode::FIRST_NUMERIC..=opcode::LAST_NUMERIC => match ops::numeric(step.opcode) {
+                Numeric::Binary(binary) => self.binary(binary),
+                Numeric::Unary(unary) => self.unary(unary.op, unary.result),
+            },
+            opcode::FIRST_ACCESS..=opcode::LAST_ACCESS => {
+                let access = ops::access(step.opcode);
+                if access.stores {
+                    self.store(access, &step.memarg())?;
+                } else {
+                    self.load(access, &step.memarg())?;
+                }
             }
-            Operator::LocalTee { local_index } => {
-                self.local_set(local_index, true);
-                return Ok(());
-            }
-            Operator::I32Const { value } => {
-                self.constant(ValType::I32, value as u32 as u128);
-                return Ok(());
-            }
-            _ => {}
+            opcode::ELSE => self.else_(),
+            opcode::END => self.end(),
+            opcode::BR => self.br(step.index()),
+            opcode::BR_IF => self.br_if(step.index()),
+            opcode::CALL => self.call(step.function(), false)?,
+            opcode::GLOBAL_GET => self.global_get(step.index()),
+            opcode::GLOBAL_SET => self.global_set(step.index()),
+            _ => self.instruction(&step.operator())?,
         }
-        if let Some(binary) = ops::binary(op) {
-            self.binary(binary);
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// Lowers an instruction that is decoded.
+    fn instruction(&mut self, op: &Operator<'_>) -> Result<(), LowerErrorKind> {
         if let Some(unary) = ops::unary(op) {
-            return {
-                self.unary(unary.op, unary.result);
-                Ok(())
-            };
-        }
-        if let Some(access) = ops::load(op) {
-            return self.load(access);
-        }
-        if let Some(access) = ops::store(op) {
-            return self.store(access);
+            self.unary(unary.op, unary.result);
+            return Ok(());
         }
         match *op {
             Operator::Nop => {}
@@ -196,13 +195,8 @@ impl<'c> Lowering<'c> {
             Operator::Block { blockty } => self.open(Kind::Block, blockty)?,
             Operator::Loop { blockty } => self.open(Kind::Loop, blockty)?,
             Operator::If { blockty } => self.open_if(blockty)?,
-            Operator::Else => self.else_(),
-            Operator::End => self.end(),
-            Operator::Br { relative_depth } => self.br(relative_depth),
-            Operator::BrIf { relative_depth } => self.br_if(relative_depth),
             Operator::BrTable { ref targets } => self.br_table(targets),
             Operator::Return => self.return_(),
-            Operator::Call { function_index } => self.call(function_index, false)?,
             Operator::CallIndirect {
                 type_index,
                 table_index,
@@ -217,9 +211,6 @@ impl<'c> Lowering<'c> {
             Operator::ThrowRef => self.throw_ref(),
             Operator::Drop => drop(self.stack.pop()),
             Operator::Select | Operator::TypedSelect { .. } => self.select(),
-            Operator::GlobalGet { global_index } => self.global_get(global_index),
-            Operator::GlobalSet { global_index } => self.global_set(global_index),
-            Operator::I64Const { value } => self.constant(ValType::I64, value as u64 as u128),
             Operator::F32Const { value } => self.constant(ValType::F32, value.bits() as u128),
             Operator::F64Const { value } => self.constant(ValType::F64, value.bits() as u128),
             Operator::V128Const { value } => self.constant(ValType::V128, value.i128() as u128),

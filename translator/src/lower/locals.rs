@@ -5,9 +5,7 @@
 //! read follows a set inside of the construct that holds the set. The bytecode verifier proves the
 //! outcome again, path by path.
 
-use wasmparser::Operator;
-
-use crate::module::Instr;
+use crate::module::{Code, opcode};
 
 /// What is known of a local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -31,35 +29,30 @@ enum State {
 }
 
 /// Analyses the uses of `count` locals, the parameters included, in a function's instructions.
-pub(super) fn analyse(instrs: &[Instr<'_>], count: usize) -> Vec<Use> {
+pub(super) fn analyse(code: Code<'_>, count: usize) -> Vec<Use> {
     let mut states = vec![State::Untouched; count];
     // For each open construct, the locals that were set first in it.
     let mut open: Vec<Vec<u32>> = vec![Vec::new()];
-    for instr in instrs {
-        match instr.op {
-            Operator::Block { .. }
-            | Operator::Loop { .. }
-            | Operator::If { .. }
-            | Operator::TryTable { .. }
-            | Operator::Try { .. } => {
-                open.push(Vec::new());
-            }
-            Operator::Else | Operator::Catch { .. } | Operator::CatchAll => {
+    for step in code.steps() {
+        match step.opcode {
+            opcode::BLOCK | opcode::LOOP | opcode::IF | opcode::TRY_TABLE | opcode::TRY => open.push(Vec::new()),
+            opcode::ELSE | opcode::CATCH | opcode::CATCH_ALL => {
                 close(&mut states, &mut open);
                 open.push(Vec::new());
             }
-            Operator::End | Operator::Delegate { .. } => close(&mut states, &mut open),
-            Operator::LocalGet { local_index } => {
-                let state = &mut states[local_index as usize];
+            opcode::END | opcode::DELEGATE => close(&mut states, &mut open),
+            opcode::LOCAL_GET => {
+                let state = &mut states[step.index() as usize];
                 if *state != State::Set {
                     *state = State::NeedsZero;
                 }
             }
-            Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
-                let state = &mut states[local_index as usize];
+            opcode::LOCAL_SET | opcode::LOCAL_TEE => {
+                let local = step.index();
+                let state = &mut states[local as usize];
                 if matches!(state, State::Untouched | State::Closed) {
                     *state = State::Set;
-                    open.last_mut().expect("the function itself is open").push(local_index);
+                    open.last_mut().expect("the function itself is open").push(local);
                 }
             }
             _ => {}

@@ -70,8 +70,16 @@ impl Inst {
 
     /// Writes the instruction's words (without `br_table` offsets) to the end of `code`.
     pub fn encode(&self, code: &mut Vec<u64>) {
-        let words = self.words_encoded();
-        code.extend_from_slice(&words[..self.op.words()]);
+        let [first, second, third] = self.words_encoded();
+        let words = self.op.words();
+        // One by one: a copy of unknown length would be a call.
+        code.push(first);
+        if words > 1 {
+            code.push(second);
+        }
+        if words > 2 {
+            code.push(third);
+        }
     }
 
     /// The instruction's words; those that it does not have are 0.

@@ -25,6 +25,7 @@ mod stack;
 use std::collections::HashMap;
 
 pub use declarations::{GPU_MODULE, gpu_signature};
+use function::Lowering;
 use gpu_run_bytecode::{
     FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, SourcePlace, TableType, ValType,
 };
@@ -192,8 +193,9 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
     // Word of each call in the code, and the function (imports first) that it calls.
     let mut calls: Vec<(usize, u32)> = Vec::new();
     let mut max_frame = 0;
+    let mut lowering = Lowering::new(&context);
     for (i, func) in module.funcs.iter().enumerate() {
-        let lowered = function::lower(&context, func).map_err(|(kind, origin)| LowerError {
+        let lowered = lowering.lower(func).map_err(|(kind, origin)| LowerError {
             kind,
             function: Some(module.func_display_name((module.imported_funcs.len() + i) as u32)),
             offset: (origin.offset != Origin::SYNTHETIC).then_some(origin.offset),
@@ -210,7 +212,7 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
             pc: place.pc + start as u32,
             ..*place
         }));
-        code.extend(lowered.code);
+        code.extend_from_slice(lowered.code);
         let mut tries = lowered.tries;
         for try_ in &mut tries {
             try_.start += start as u32;

@@ -91,6 +91,18 @@ impl Emitter {
         }
     }
 
+    /// Begins anew.
+    pub(super) fn clear(&mut self) {
+        self.code.clear();
+        self.labels.clear();
+        self.fixups.clear();
+        self.seal();
+        self.open.clear();
+        self.ranges.clear();
+        self.origin = Origin::synthetic();
+        self.places.clear();
+    }
+
     /// Says where the instructions that follow came from.
     pub(super) fn set_origin(&mut self, origin: Origin) {
         self.origin = origin;

@@ -16,11 +16,11 @@ use super::{Context, LowerErrorKind, Target, ref_type, val_type};
 use crate::module::{Func, Origin, Step, opcode};
 
 /// A lowered function: its words count from its own head.
-pub(super) struct Lowered {
-    pub(super) code: Vec<u64>,
-    pub(super) places: Vec<SourcePlace>,
+pub(super) struct Lowered<'l> {
+    pub(super) code: &'l [u64],
+    pub(super) places: &'l [SourcePlace],
     /// Direct calls: word of the call, program index of the callee.
-    pub(super) calls: Vec<(u32, u32)>,
+    pub(super) calls: &'l [(u32, u32)],
     /// Its exception table, in words from its own head.
     pub(super) tries: Vec<Try>,
     pub(super) frame: u32,
@@ -36,10 +36,12 @@ struct Local {
     unit: u32,
 }
 
+/// Lowers functions, one after the other: what it needs for one is used again for the next.
 pub(super) struct Lowering<'c> {
     pub(super) context: &'c Context<'c>,
     pub(super) ty: FuncType,
     locals: Vec<Local>,
+    uses: locals::Uses,
     pub(super) stack: Stack,
     pub(super) emitter: Emitter,
     pub(super) frames: Vec<Frame>,
@@ -51,19 +53,46 @@ pub(super) struct Lowering<'c> {
     pub(super) leaving: Vec<Leaving>,
 }
 
-/// Lowers one function.
-pub(super) fn lower(context: &Context<'_>, func: &Func<'_>) -> Result<Lowered, Failure> {
-    match Lowering::run(context, func, true)? {
-        Some(lowered) => Ok(lowered),
-        // Some branch was too far for 16 bits.
-        None => Ok(Lowering::run(context, func, false)?.expect("32 bits reach all of a function")),
-    }
-}
-
 impl<'c> Lowering<'c> {
-    fn run(context: &'c Context<'c>, func: &Func<'_>, near: bool) -> Result<Option<Lowered>, Failure> {
-        let ty = context.types[func.ty as usize].clone();
-        let mut locals = Vec::new();
+    pub(super) fn new(context: &'c Context<'c>) -> Lowering<'c> {
+        Lowering {
+            context,
+            ty: FuncType::default(),
+            locals: Vec::new(),
+            uses: locals::Uses::default(),
+            stack: Stack::default(),
+            emitter: Emitter::new(),
+            frames: Vec::new(),
+            unreachable: None,
+            near: true,
+            calls: Vec::new(),
+            leaving: Vec::new(),
+        }
+    }
+
+    /// Lowers one function.
+    pub(super) fn lower(&mut self, func: &Func<'_>) -> Result<Lowered<'_>, Failure> {
+        let tries = match self.run(func, true)? {
+            Some(tries) => tries,
+            // Some branch was too far for 16 bits.
+            None => self.run(func, false)?.expect("32 bits reach all of a function"),
+        };
+        let frame = self.stack.most;
+        self.emitter.code[0] |= (frame as u64) << 16;
+        Ok(Lowered {
+            code: &self.emitter.code,
+            places: &self.emitter.places,
+            calls: &self.calls,
+            tries,
+            frame,
+        })
+    }
+
+    /// Lowers a function and gives its exception table; `None` if some branch is too far.
+    fn run(&mut self, func: &Func<'_>, near: bool) -> Result<Option<Vec<Try>>, Failure> {
+        let ty = self.context.types[func.ty as usize].clone();
+        let mut locals = std::mem::take(&mut self.locals);
+        locals.clear();
         let mut unit = 0;
         for param in &ty.params {
             locals.push(Local { ty: *param, unit });
@@ -75,7 +104,7 @@ impl<'c> Lowering<'c> {
             let ty = val_type(*ty).map_err(at_head)?;
             locals.extend((0..*count).map(|_| Local { ty, unit: 0 }));
         }
-        let uses = locals::analyse(packed.code(), locals.len());
+        self.uses.analyse(packed.code(), locals.len());
         let first = ty.header() + HEADER_UNITS;
         let mut unit = first;
         // Those that must be zeroed lie side by side.
@@ -83,9 +112,9 @@ impl<'c> Lowering<'c> {
         for wanted in [Use::NeedsZero, Use::SetFirst] {
             for (local, _) in locals
                 .iter_mut()
-                .zip(&uses)
+                .zip(self.uses.iter())
                 .skip(ty.params.len())
-                .filter(|(_, u)| **u == wanted)
+                .filter(|(_, u)| *u == wanted)
             {
                 local.unit = unit;
                 unit += local.ty.units();
@@ -94,50 +123,34 @@ impl<'c> Lowering<'c> {
                 zeroed = unit - first;
             }
         }
-        let stack = Stack::new(unit, locals.len());
-        let mut this = Lowering {
-            context,
-            locals,
-            stack,
-            emitter: Emitter::new(),
-            frames: Vec::new(),
-            unreachable: None,
-            near,
-            calls: Vec::new(),
-            leaving: Vec::new(),
-            ty,
-        };
-        this.emitter.emit(Op::Enter, &[0, this.ty.header() as i64, 0]);
+        self.stack.clear(unit, locals.len());
+        self.locals = locals;
+        self.ty = ty;
+        self.near = near;
+        self.emitter.clear();
+        self.frames.clear();
+        self.unreachable = None;
+        self.calls.clear();
+        self.leaving.clear();
+        self.emitter.emit(Op::Enter, &[0, self.ty.header() as i64, 0]);
         if zeroed > 0 && unit <= u16::MAX as u32 {
-            this.emitter.emit(Op::Zero, &[first as i64, zeroed as i64]);
+            self.emitter.emit(Op::Zero, &[first as i64, zeroed as i64]);
         }
-        this.emitter.seal();
-        let label = this.emitter.new_label();
-        this.frames.push(Frame::function(label, this.ty.results.clone()));
+        self.emitter.seal();
+        let label = self.emitter.new_label();
+        self.frames.push(Frame::function(label, self.ty.results.clone()));
         for step in packed.code().steps() {
-            this.emitter.set_origin(step.origin);
-            this.step(&step).map_err(|kind| (kind, step.origin))?;
-            if this.stack.most > u16::MAX as u32 {
+            self.emitter.set_origin(step.origin);
+            self.step(&step).map_err(|kind| (kind, step.origin))?;
+            if self.stack.most > u16::MAX as u32 {
                 return Err((
-                    LowerErrorKind::TooManyRegisters { units: this.stack.most },
+                    LowerErrorKind::TooManyRegisters { units: self.stack.most },
                     step.origin,
                 ));
             }
         }
-        this.emit_leaving();
-        let Ok(tries) = this.emitter.finish() else {
-            return Ok(None);
-        };
-        let frame = this.stack.most;
-        this.emitter.code[0] |= (frame as u64) << 16;
-        let Emitter { code, places, .. } = this.emitter;
-        Ok(Some(Lowered {
-            code,
-            places,
-            calls: this.calls,
-            tries,
-            frame,
-        }))
+        self.emit_leaving();
+        Ok(self.emitter.finish().ok())
     }
 
     /// Lowers an instruction; those that are frequent by their first byte, undecoded.
@@ -167,10 +180,16 @@ impl<'c> Lowering<'c> {
                     self.load(access, &step.memarg())?;
                 }
             }
+            opcode::BLOCK => self.open(Kind::Block, step.block_type())?,
+            opcode::LOOP => self.open(Kind::Loop, step.block_type())?,
+            opcode::IF => self.open_if(step.block_type())?,
             opcode::ELSE => self.else_(),
             opcode::END => self.end(),
             opcode::BR => self.br(step.index()),
             opcode::BR_IF => self.br_if(step.index()),
+            opcode::RETURN => self.return_(),
+            opcode::DROP => drop(self.stack.pop()),
+            opcode::SELECT => self.select(),
             opcode::CALL => self.call(step.function(), false)?,
             opcode::GLOBAL_GET => self.global_get(step.index()),
             opcode::GLOBAL_SET => self.global_set(step.index()),
@@ -192,11 +211,7 @@ impl<'c> Lowering<'c> {
                     .emit(Op::Trap, &[gpu_run_bytecode::TrapKind::Unreachable as i64]);
                 self.set_unreachable();
             }
-            Operator::Block { blockty } => self.open(Kind::Block, blockty)?,
-            Operator::Loop { blockty } => self.open(Kind::Loop, blockty)?,
-            Operator::If { blockty } => self.open_if(blockty)?,
             Operator::BrTable { ref targets } => self.br_table(targets),
-            Operator::Return => self.return_(),
             Operator::CallIndirect {
                 type_index,
                 table_index,
@@ -209,8 +224,7 @@ impl<'c> Lowering<'c> {
             Operator::TryTable { ref try_table } => self.try_table(try_table)?,
             Operator::Throw { tag_index } => self.throw(tag_index),
             Operator::ThrowRef => self.throw_ref(),
-            Operator::Drop => drop(self.stack.pop()),
-            Operator::Select | Operator::TypedSelect { .. } => self.select(),
+            Operator::TypedSelect { .. } => self.select(),
             Operator::F32Const { value } => self.constant(ValType::F32, value.bits() as u128),
             Operator::F64Const { value } => self.constant(ValType::F64, value.bits() as u128),
             Operator::V128Const { value } => self.constant(ValType::V128, value.i128() as u128),

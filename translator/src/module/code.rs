@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use wasm_encoder::Encode;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
-use wasmparser::{BinaryReader, MemArg, MemArgTarget, Operator, OperatorsReader, ValType};
+use wasmparser::{BinaryReader, BlockType, MemArg, MemArgTarget, Operator, OperatorsReader, ValType};
 
 use super::{Instr, Locals, Origin, Summary, function_index_mut};
 
@@ -31,6 +31,8 @@ pub mod opcode {
     pub const BR_IF: u8 = 0x0d;
     pub const BR_TABLE: u8 = 0x0e;
     pub const RETURN: u8 = 0x0f;
+    pub const DROP: u8 = 0x1a;
+    pub const SELECT: u8 = 0x1b;
     pub const CALL: u8 = 0x10;
     pub const CALL_INDIRECT: u8 = 0x11;
     pub const RETURN_CALL: u8 = 0x12;
@@ -59,6 +61,8 @@ enum Operands {
     /// This many LEB128 numbers.
     One,
     Two,
+    /// A block type.
+    Block,
     Access,
     Bytes4,
     Bytes8,
@@ -73,6 +77,7 @@ static OPERANDS: [Operands; 256] = {
         operands[byte] = match byte as u8 {
             0x00 | 0x01 | 0x05 | 0x0a | 0x0b | 0x0f | 0x19..=0x1b | 0x45..=0xc4 | 0xd1 => Operands::None,
             0x07..=0x09 | 0x0c | 0x0d | 0x10 | 0x12 | 0x18 | 0x20..=0x26 | 0x3f..=0x42 | 0xd2 => Operands::One,
+            0x02..=0x04 | 0x06 => Operands::Block,
             0x11 | 0x13 => Operands::Two,
             0x28..=0x3e => Operands::Access,
             0x43 => Operands::Bytes4,
@@ -169,11 +174,6 @@ impl<'f> Code<'f> {
         }
     }
 
-    /// Length in bytes.
-    pub(crate) fn len(&self) -> usize {
-        self.bytes.len()
-    }
-
     /// Reads the instructions in order.
     pub(crate) fn steps(self) -> Steps<'f> {
         Steps { code: self, at: 0 }
@@ -201,7 +201,8 @@ pub struct Step<'f> {
 impl<'f> Iterator for Steps<'f> {
     type Item = Step<'f>;
 
-    #[inline]
+    // Every pass reads all code through it.
+    #[inline(always)]
     fn next(&mut self) -> Option<Step<'f>> {
         let rest = self.code.bytes.get(self.at..)?;
         let opcode = *rest.first()?;
@@ -209,10 +210,11 @@ impl<'f> Iterator for Steps<'f> {
             Operands::None => 1,
             Operands::One => skip(rest, 1),
             Operands::Two => skip(rest, skip(rest, 1)),
+            Operands::Block => skip_block_type(rest),
             Operands::Access => skip_access(rest),
             Operands::Bytes4 => 5,
             Operands::Bytes8 => 9,
-            Operands::Other => decode(rest).1,
+            Operands::Other => length(rest),
         };
         while let Some(run) = self.code.runs.first().filter(|run| run.at as usize <= self.at) {
             self.code.first = *run;
@@ -241,6 +243,18 @@ impl<'f> Step<'f> {
     pub(crate) fn function(&self) -> u32 {
         let index = self.index();
         self.renumber.map_or(index, |table| table[index as usize])
+    }
+
+    /// The operand of a `block`, `loop` or `if`.
+    #[inline]
+    pub(crate) fn block_type(&self) -> BlockType {
+        if self.bytes[1] == EMPTY {
+            return BlockType::Empty;
+        }
+        match self.operator() {
+            Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } => blockty,
+            _ => unreachable!("only asked of these"),
+        }
     }
 
     /// The operand, if it is a signed number: of a constant.
@@ -277,6 +291,8 @@ impl<'f> Step<'f> {
     }
 }
 
+/// The block type without parameters and results.
+const EMPTY: u8 = 0x40;
 /// In a memory access's flags: the memory's index follows.
 const NAMES_MEMORY: u32 = 0x40;
 
@@ -287,6 +303,16 @@ fn skip(bytes: &[u8], mut at: usize) -> usize {
         at += 1;
     }
     at + 1
+}
+
+/// Where the block type that follows the first byte ends.
+#[inline]
+fn skip_block_type(bytes: &[u8]) -> usize {
+    match bytes[1] {
+        // A reference type in its long form: its heap type follows.
+        0x63 | 0x64 => skip(bytes, 2),
+        _ => skip(bytes, 1),
+    }
 }
 
 #[inline]
@@ -337,6 +363,13 @@ fn read_i64(bytes: &[u8], mut at: usize) -> i64 {
     }
 }
 
+/// Length of the instruction at the start of `bytes`.
+#[cold]
+#[inline(never)]
+fn length(bytes: &[u8]) -> usize {
+    decode(bytes).1
+}
+
 /// Decodes the instruction at the start of `bytes`; also tells its length.
 fn decode(bytes: &[u8]) -> (Operator<'_>, usize) {
     // `wasmparser` takes these only within their constructs.
@@ -369,14 +402,6 @@ pub(crate) struct Writer {
 }
 
 impl Writer {
-    /// A writer with room for `bytes`.
-    pub(crate) fn with_capacity(bytes: usize) -> Writer {
-        Writer {
-            bytes: Vec::with_capacity(bytes),
-            runs: Vec::new(),
-        }
-    }
-
     /// Says where the instruction that is written next came from. If `fixed`, the one after that is
     /// expected to have come from the same place.
     #[inline]
@@ -400,7 +425,13 @@ impl Writer {
             }
             _ => {
                 self.mark(origin, false);
-                self.bytes.extend_from_slice(step.bytes);
+                // Most instructions are short: a copy of known length is no call.
+                match *step.bytes {
+                    [a] => self.bytes.push(a),
+                    [a, b] => self.bytes.extend([a, b]),
+                    [a, b, c] => self.bytes.extend([a, b, c]),
+                    ref bytes => self.bytes.extend_from_slice(bytes),
+                }
             }
         }
     }

@@ -38,6 +38,8 @@ pub struct Summary {
     pub refs: Vec<u32>,
     /// Whether it has tail calls.
     pub tail_calls: bool,
+    /// Whether it has a `try` of legacy exception handling.
+    pub legacy_try: bool,
 }
 
 /// Whether an instruction with this first byte is still there after lowering.
@@ -85,7 +87,11 @@ impl Reader {
     fn instruction<E>(&mut self, opcode: u8, operand: impl FnOnce() -> Result<u32, E>) -> Result<(), E> {
         use opcode::*;
         match opcode {
-            BLOCK | IF | TRY | TRY_TABLE => self.open(false),
+            BLOCK | IF | TRY_TABLE => self.open(false),
+            TRY => {
+                self.summary.legacy_try = true;
+                self.open(false);
+            }
             LOOP => self.open(true),
             END | DELEGATE => self.close(),
             CALL | RETURN_CALL => self.call(operand()?, opcode == RETURN_CALL),

@@ -3,7 +3,7 @@
 mod layout;
 
 use crate::isa::{Op, Operand};
-pub(crate) use layout::Layout;
+pub(crate) use layout::{Layout, Reads};
 use layout::MOST_WORDS;
 
 /// An instruction whose operands are spelled out.
@@ -98,6 +98,7 @@ impl Inst {
     }
 
     /// Reads the instruction that begins at the start of `code`, checking that it is well formed.
+    #[inline]
     pub fn decode(code: &[u64]) -> Result<Inst, CodeError> {
         let number = code[0] as u16;
         let layout = Layout::of_number(number).ok_or(CodeError::UnknownOpcode { number })?;
@@ -107,7 +108,8 @@ impl Inst {
             needed,
             left: code.len(),
         };
-        let words = code.get(..op.words()).ok_or_else(|| cut(op.words()))?;
+        let needed = usize::from(layout.words);
+        let words = code.get(..needed).ok_or_else(|| cut(needed))?;
         let mut inst = Inst { op, args: [0; 6] };
         for (arg, field) in inst.args.iter_mut().zip(layout.fields()) {
             *arg = field.read(words);

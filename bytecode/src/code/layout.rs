@@ -1,7 +1,7 @@
-//! Where each opcode's operands lie in its words, worked out from the table once: encoding and
-//! decoding ask for it with every instruction.
+//! What encoding, decoding and verification ask of an opcode with every instruction, worked out from
+//! the table once: above all, where its operands lie in its words.
 
-use crate::isa::{Op, Operand, TABLE};
+use crate::isa::{Class, Op, Operand, TABLE, Ty};
 
 /// Most words that an instruction takes, without `br_table`'s offsets.
 pub(crate) const MOST_WORDS: usize = 3;
@@ -50,6 +50,28 @@ pub(crate) struct Layout {
     pub(crate) used: [u64; MOST_WORDS],
     /// Which operand is the distance of a branch; calls are none.
     pub(crate) distance: Option<u8>,
+    /// Words of an instruction, without `br_table`'s offsets.
+    pub(crate) words: u8,
+    /// For each operand that is a register, the units that it takes; else 0.
+    pub(crate) units: [u8; MOST_OPERANDS],
+    /// What each operand reads.
+    pub(crate) reads: [Reads; MOST_OPERANDS],
+    /// Whether registers, and a distance, are all of its operands that could be wrong.
+    pub(crate) plain: bool,
+    /// Whether it loads from memory 0, or stores to it.
+    pub(crate) memory0: bool,
+}
+
+/// What an operand reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    Nothing,
+    /// A number of this many units.
+    Number(u8),
+    /// A value of one unit, be it a number or a reference.
+    Unit,
+    /// An address, whose width depends on the memory.
+    Address,
 }
 
 impl Layout {
@@ -107,6 +129,14 @@ const fn layout(row: usize) -> Layout {
         }; MOST_OPERANDS],
         used: [0; MOST_WORDS],
         distance: None,
+        words: info.words() as u8,
+        units: [0; MOST_OPERANDS],
+        reads: [Reads::Nothing; MOST_OPERANDS],
+        plain: !matches!(
+            info.op,
+            Op::BridgeReturn | Op::ThreadEnd | Op::I8x16Shuffle | Op::BrTable
+        ) && !matches!(info.class, Class::Gpu),
+        memory0: matches!(info.class, Class::Load(_) | Class::Store(_)),
     };
     layout.used[0] = 0xffff;
     let mut i = 0;
@@ -123,6 +153,30 @@ const fn layout(row: usize) -> Layout {
             ),
         };
         layout.fields[i] = field;
+        match operand {
+            Operand::Def(ty) => layout.units[i] = ty.units() as u8,
+            Operand::Src(ty) => {
+                layout.units[i] = ty.units() as u8;
+                layout.reads[i] = match ty {
+                    Ty::B32 | Ty::Ref => Reads::Unit,
+                    _ => Reads::Number(ty.units() as u8),
+                };
+            }
+            Operand::Address => {
+                layout.reads[i] = Reads::Address;
+                layout.plain = false;
+            }
+            Operand::Imm16
+            | Operand::Offset16
+            | Operand::Imm32
+            | Operand::ImmS32
+            | Operand::Imm64
+            | Operand::Offset64
+            | Operand::Rel16
+            | Operand::Rel32
+            | Operand::Zero => {}
+            _ => layout.plain = false,
+        }
         // Operands that are always 0 use no bits.
         if !matches!(operand, Operand::Zero) {
             layout.used[slot / 4] |= u64::MAX << (64 - field.bits) >> (64 - field.bits) << field.shift;

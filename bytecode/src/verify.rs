@@ -227,7 +227,8 @@ impl<'p> FunctionVerifier<'p> {
     #[inline]
     fn is_plain(&self, decoded: &Decoded) -> bool {
         let layout = Layout::of(decoded.inst.op);
-        let mut registers = layout.units.iter().zip(decoded.inst.args).filter(|(units, _)| **units > 0);
+        let operands = layout.units().iter().zip(decoded.inst.args);
+        let mut registers = operands.filter(|(units, _)| **units > 0);
         layout.plain
             && (!layout.memory0 || self.spaces.narrow_memory0)
             && (layout.distance.is_none() || decoded.target != NOWHERE)

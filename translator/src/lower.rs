@@ -246,11 +246,15 @@ fn inline_sites(module: &Module<'_>, meta: &mut Meta) {
     for (index, name) in meta.names.iter().enumerate() {
         indices.entry(name.clone()).or_insert(index as u32);
     }
+    // Found once for each callee: there are far more calls.
+    let mut callee_names: HashMap<u32, u32> = HashMap::new();
     for site in &module.inline_sites {
-        let name = module.original_name(site.callee);
-        let callee_name = *indices.entry(name).or_insert_with_key(|name| {
-            meta.names.push(name.clone());
-            meta.names.len() as u32 - 1
+        let callee_name = *callee_names.entry(site.callee).or_insert_with(|| {
+            let name = module.original_name(site.callee);
+            *indices.entry(name).or_insert_with_key(|name| {
+                meta.names.push(name.clone());
+                meta.names.len() as u32 - 1
+            })
         });
         meta.inline_sites.push(InlineSite {
             callee_name,

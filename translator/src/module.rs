@@ -113,7 +113,7 @@ pub enum Body<'a> {
         /// What it refers to, once somebody has asked.
         summary: OnceLock<Summary>,
     },
-    /// Made by inlining.
+    /// Made by inlining, or packed for it.
     Packed(PackedBody),
 }
 
@@ -352,6 +352,13 @@ impl<'a> Body<'a> {
             locals,
             instrs,
             summary: OnceLock::new(),
+        }
+    }
+
+    /// Makes an edited body bytes.
+    pub(crate) fn pack(&mut self) {
+        if let Body::Edited { locals, instrs, .. } = self {
+            *self = Body::Packed(PackedBody::new(locals, instrs));
         }
     }
 

@@ -52,10 +52,8 @@ pub(crate) struct Layout {
     pub(crate) distance: Option<u8>,
     /// Words of an instruction, without `br_table`'s offsets.
     pub(crate) words: u8,
-    /// For each operand that is a register, the units that it takes; else 0.
-    pub(crate) units: [u8; MOST_OPERANDS],
-    /// What each operand reads.
-    pub(crate) reads: [Reads; MOST_OPERANDS],
+    units: [u8; MOST_OPERANDS],
+    reads: [Reads; MOST_OPERANDS],
     /// Whether registers, and a distance, are all of its operands that could be wrong.
     pub(crate) plain: bool,
     /// Whether it loads from memory 0, or stores to it.
@@ -92,6 +90,18 @@ impl Layout {
     #[inline]
     pub(crate) fn fields(&self) -> &[Field] {
         &self.fields[..self.operands as usize]
+    }
+
+    /// For each operand that is a register, the units that it takes; else 0.
+    #[inline]
+    pub(crate) fn units(&self) -> &[u8] {
+        &self.units[..self.operands as usize]
+    }
+
+    /// What each operand reads.
+    #[inline]
+    pub(crate) fn reads(&self) -> &[Reads] {
+        &self.reads[..self.operands as usize]
     }
 }
 

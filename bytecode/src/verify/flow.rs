@@ -327,7 +327,7 @@ fn thrown(function: &FunctionVerifier<'_>, inst: &Inst, clause: &Clause, before:
 
 fn step(function: &FunctionVerifier<'_>, decoded: &Decoded, state: &mut State) -> Result<(), VerifyError> {
     let inst = &decoded.inst;
-    for (reads, arg) in Layout::of(inst.op).reads.iter().zip(inst.args) {
+    for (reads, arg) in Layout::of(inst.op).reads().iter().zip(inst.args) {
         // What a reference may be used for, see `effect`.
         let (holds, units) = match *reads {
             Reads::Nothing => continue,
@@ -430,8 +430,8 @@ fn effect(function: &FunctionVerifier<'_>, decoded: &Decoded, state: &mut State)
         _ => {
             let layout = Layout::of(inst.op);
             // What is a register and not read is written.
-            for ((units, reads), arg) in layout.units.iter().zip(layout.reads).zip(args) {
-                if *units > 0 && reads == Reads::Nothing {
+            for ((units, reads), arg) in layout.units().iter().zip(layout.reads()).zip(args) {
+                if *units > 0 && *reads == Reads::Nothing {
                     state.write_number(unit(arg), *units);
                 }
             }

@@ -24,6 +24,7 @@ pub(super) struct Facts {
     pub(super) tail_calls: bool,
     /// See [`Facts::reads_zero`].
     pub(super) reads_zero: OnceCell<Vec<bool>>,
+    leaves_early: OnceCell<bool>,
 }
 
 impl Facts {
@@ -39,7 +40,14 @@ impl Facts {
             leaf: summary.is_leaf(|callee| operations.get(callee as usize) == Some(&true)),
             tail_calls: summary.tail_calls,
             reads_zero: OnceCell::new(),
+            leaves_early: OnceCell::new(),
         }
+    }
+
+    /// Whether any instruction of `code`, whose facts these are, leaves through the label of the
+    /// function itself. Found out once, and only for what is inlined.
+    pub(super) fn leaves_early(&self, code: Code<'_>) -> bool {
+        *self.leaves_early.get_or_init(|| leaves_early(code))
     }
 
     /// The locals of `func`, whose facts these are, that a copy of its body may have to set to zero
@@ -58,7 +66,7 @@ pub(super) fn operations(module: &Module<'_>) -> Vec<bool> {
 }
 
 /// Whether any instruction of a function leaves through the label of the function itself.
-pub(super) fn leaves_early(code: Code<'_>) -> bool {
+fn leaves_early(code: Code<'_>) -> bool {
     let mut depth = 0u32;
     for step in code.steps() {
         let leaves = match step.opcode {

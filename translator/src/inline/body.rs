@@ -4,7 +4,7 @@ use std::collections::HashMap;
 
 use wasmparser::{BlockType, Operator, ValType};
 
-use super::analysis::{Facts, leaves_early};
+use super::analysis::Facts;
 use super::empty;
 use crate::module::{Body, Code, InlineSite, Module, Origin, Writer, opcode};
 
@@ -98,7 +98,7 @@ impl<'m, 'a> Inliner<'m, 'a> {
                 self.out.made(opcode::LOCAL_SET, locals[local], call);
             }
         }
-        let wrapped = leaves_early(packed.code());
+        let wrapped = facts.leaves_early(packed.code());
         if wrapped {
             let blockty = match ty.results() {
                 [] => BlockType::Empty,

@@ -108,6 +108,7 @@ impl Emitter {
         self.origin = origin;
     }
 
+    #[inline(always)]
     pub(super) fn emit(&mut self, op: Op, args: &[i64]) {
         self.push(Inst::new(op, args));
     }

@@ -321,12 +321,15 @@ impl<'c> Lowering<'c> {
     }
 
     /// Pushes a result and emits the instruction that defines it; `rest` are its other operands.
+    // Inlined, so that their number is known and copying them is no call.
+    #[inline(always)]
     pub(super) fn define(&mut self, op: Op, ty: ValType, rest: &[i64]) {
-        let unit = self.stack.push(ty, Value::Temp);
         let mut args = [0; 6];
-        args[0] = unit as i64;
-        args[1..][..rest.len()].copy_from_slice(rest);
-        self.emitter.emit(op, &args[..1 + rest.len()]);
+        args[0] = self.stack.push(ty, Value::Temp) as i64;
+        for (to, from) in args[1..].iter_mut().zip(rest) {
+            *to = *from;
+        }
+        self.emitter.push(Inst { op, args });
     }
 
     pub(super) fn effect(&mut self, op: Op, args: &[i64]) {

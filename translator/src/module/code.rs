@@ -9,7 +9,7 @@ use wasm_encoder::Encode;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasmparser::{BinaryReader, BlockType, MemArg, MemArgTarget, Operator, OperatorsReader, ValType};
 
-use super::{Instr, Locals, Origin, Summary, function_index_mut};
+use super::{Instr, Locals, Origin, Summary, function_index_mut, summary};
 
 const VALID: &str = "the module was validated";
 
@@ -235,7 +235,7 @@ impl<'f> Step<'f> {
     /// The first operand, if it is an unsigned number: an index or a label.
     #[inline]
     pub(crate) fn index(&self) -> u32 {
-        read_u32(self.bytes, 1).0
+        first_index(self.bytes)
     }
 
     /// The function that the instruction (of a direct call, or `ref.func`) names.
@@ -324,6 +324,12 @@ fn skip_access(bytes: &[u8]) -> usize {
     skip(bytes, at)
 }
 
+/// The first operand of an instruction, if it is an unsigned number.
+#[inline]
+pub(super) fn first_index(bytes: &[u8]) -> u32 {
+    read_u32(bytes, 1).0
+}
+
 /// The number at `at`, and where it ends.
 #[inline]
 fn read_u32(bytes: &[u8], at: usize) -> (u32, usize) {
@@ -399,6 +405,7 @@ fn decode(bytes: &[u8]) -> (Operator<'_>, usize) {
 pub(crate) struct Writer {
     bytes: Vec<u8>,
     runs: Vec<Run>,
+    summary: summary::Reader,
 }
 
 impl Writer {
@@ -425,6 +432,7 @@ impl Writer {
             }
             _ => {
                 self.mark(origin, false);
+                self.summary.instruction(step.opcode, || step.index());
                 // Most instructions are short: a copy of known length is no call.
                 match *step.bytes {
                     [a] => self.bytes.push(a),
@@ -441,6 +449,7 @@ impl Writer {
     #[inline]
     pub(crate) fn with_index(&mut self, step: &Step<'_>, index: u32, origin: Origin) {
         self.mark(origin, false);
+        self.summary.instruction(step.opcode, || index);
         self.bytes.push(step.opcode);
         self.number(index, step.bytes.len() - 1);
     }
@@ -448,6 +457,7 @@ impl Writer {
     /// Writes an instruction of one operand that a pass made in place of that with this origin.
     pub(crate) fn made(&mut self, opcode: u8, index: u32, origin: Origin) {
         self.mark(origin, true);
+        self.summary.instruction(opcode, || index);
         self.bytes.push(opcode);
         self.number(index, 1);
     }
@@ -456,7 +466,10 @@ impl Writer {
     pub(crate) fn operator(&mut self, op: &Operator<'_>, origin: Origin) {
         self.mark(origin, true);
         let instruction = RoundtripReencoder.instruction(op.clone()).expect(VALID);
+        let at = self.bytes.len();
         instruction.encode(&mut self.bytes);
+        let bytes = &self.bytes[at..];
+        self.summary.instruction(bytes[0], || first_index(bytes));
     }
 
     /// Writes an unsigned number in at least `bytes` bytes.
@@ -475,14 +488,12 @@ impl Writer {
     pub(crate) fn finish(mut self, locals: Vec<(u32, ValType)>) -> PackedBody {
         self.bytes.shrink_to_fit();
         self.runs.shrink_to_fit();
-        let mut body = PackedBody {
+        PackedBody {
+            summary: self.summary.finish(locals.iter().map(|(count, _)| count).sum()),
             locals,
             bytes: self.bytes,
             runs: self.runs,
             renumber: None,
-            summary: Summary::default(),
-        };
-        body.summary = Summary::read(&body.locals, body.code());
-        body
+        }
     }
 }

@@ -1,11 +1,10 @@
 //! What the passes ask of every body. It is read once, with validation, so that they need not decode
 //! the module again each time.
 
-use std::convert::Infallible;
+use wasmparser::{FuncValidator, FunctionBody, WasmModuleResources};
 
-use wasmparser::{BinaryReader, FuncValidator, FunctionBody, WasmModuleResources};
-
-use super::{Code, Locals, opcode};
+use super::code::first_index;
+use super::opcode;
 
 /// A direct call instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -50,7 +49,7 @@ fn costs(opcode: u8) -> bool {
 
 /// Builds a [`Summary`], an instruction at a time.
 #[derive(Default)]
-struct Reader {
+pub(super) struct Reader {
     summary: Summary,
     /// Open constructs, and how many of the outermost ones lie outside of any loop.
     depth: u32,
@@ -84,7 +83,7 @@ impl Reader {
 
     /// The next instruction: its first byte, and how to read its first operand if that is an index.
     #[inline]
-    fn instruction<E>(&mut self, opcode: u8, operand: impl FnOnce() -> Result<u32, E>) -> Result<(), E> {
+    pub(super) fn instruction(&mut self, opcode: u8, operand: impl FnOnce() -> u32) {
         use opcode::*;
         match opcode {
             BLOCK | IF | TRY_TABLE => self.open(false),
@@ -94,20 +93,21 @@ impl Reader {
             }
             LOOP => self.open(true),
             END | DELEGATE => self.close(),
-            CALL | RETURN_CALL => self.call(operand()?, opcode == RETURN_CALL),
+            CALL | RETURN_CALL => self.call(operand(), opcode == RETURN_CALL),
             CALL_INDIRECT | RETURN_CALL_INDIRECT => {
-                self.summary.indirect.push(operand()?);
+                self.summary.indirect.push(operand());
                 self.summary.tail_calls |= opcode == RETURN_CALL_INDIRECT;
             }
-            REF_FUNC => self.summary.refs.push(operand()?),
+            REF_FUNC => self.summary.refs.push(operand()),
             _ => {}
         }
         self.summary.instrs += 1;
         self.summary.cost += u32::from(costs(opcode));
-        Ok(())
     }
 
-    fn finish(mut self) -> Summary {
+    /// The summary of a body with so many declared locals.
+    pub(super) fn finish(mut self, locals: u32) -> Summary {
+        self.summary.locals = locals;
         // They are kept for as long as the module.
         self.summary.calls.shrink_to_fit();
         self.summary.indirect.shrink_to_fit();
@@ -134,28 +134,10 @@ impl Summary {
             let at = (offset - start) as usize;
             code.visit_operator(&mut validator.visitor(offset))??;
             // The opcode and its operands are there: they were just read.
-            let operand = || BinaryReader::new(&bytes[at + 1..], offset + 1).read_var_u32();
-            reader.instruction(bytes[at], operand)?;
+            reader.instruction(bytes[at], || first_index(&bytes[at..]));
         }
         code.finish_expression(&validator.visitor(code.original_position()))?;
-        let mut summary = reader.finish();
-        summary.locals = validator.len_locals() - params;
-        Ok(summary)
-    }
-
-    /// Reads the summary of code that a pass made.
-    pub(super) fn read(locals: &Locals, code: Code<'_>) -> Summary {
-        let mut reader = Reader::default();
-        for step in code.steps() {
-            let operand = || match step.opcode {
-                opcode::CALL_INDIRECT | opcode::RETURN_CALL_INDIRECT => Ok(step.index()),
-                _ => Ok(step.function()),
-            };
-            let Ok::<(), Infallible>(()) = reader.instruction(step.opcode, operand);
-        }
-        let mut summary = reader.finish();
-        summary.locals = locals.iter().map(|(count, _)| count).sum();
-        summary
+        Ok(reader.finish(validator.len_locals() - params))
     }
 
     /// Whether it calls nothing but functions for which `is_operation` holds.

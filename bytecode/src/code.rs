@@ -98,7 +98,8 @@ impl Inst {
     }
 
     /// Reads the instruction that begins at the start of `code`, checking that it is well formed.
-    #[inline]
+    // Inlined, so that the verifier gets the operands where it wants them.
+    #[inline(always)]
     pub fn decode(code: &[u64]) -> Result<Inst, CodeError> {
         let number = code[0] as u16;
         let layout = Layout::of_number(number).ok_or(CodeError::UnknownOpcode { number })?;

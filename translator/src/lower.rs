@@ -187,8 +187,11 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
         stack_pointer: meta.stack_pointer,
     };
     let imported = meta.imported_funcs();
-    let mut code: Vec<u64> = Vec::new();
-    let mut source_map: Vec<SourcePlace> = Vec::new();
+    // Room for about what comes of it: growing would copy all of it again and again. What is not used
+    // is address space only.
+    let cost: usize = module.funcs.iter().map(|func| func.summary().cost as usize).sum();
+    let mut code: Vec<u64> = Vec::with_capacity(cost * 3 / 2);
+    let mut source_map: Vec<SourcePlace> = Vec::with_capacity(cost);
     let mut functions: Vec<Function> = Vec::with_capacity(module.funcs.len());
     // Word of each call in the code, and the function (imports first) that it calls.
     let mut calls: Vec<(usize, u32)> = Vec::new();

@@ -71,7 +71,7 @@ impl Inst {
     /// Writes the instruction's words (without `br_table` offsets) to the end of `code`.
     pub fn encode(&self, code: &mut Vec<u64>) {
         let [first, second, third] = self.words_encoded();
-        let words = self.op.words();
+        let words = Layout::of(self.op).words;
         // One by one: a copy of unknown length would be a call.
         code.push(first);
         if words > 1 {
@@ -83,6 +83,7 @@ impl Inst {
     }
 
     /// The instruction's words; those that it does not have are 0.
+    #[inline(always)]
     pub fn words_encoded(&self) -> [u64; MOST_WORDS] {
         let mut words = [0; MOST_WORDS];
         words[0] = self.op as u16 as u64;

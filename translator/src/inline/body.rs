@@ -15,7 +15,7 @@ pub(super) struct Inliner<'m, 'a> {
     out: Writer,
     /// Locals for inlined bodies, by type: each body may use all of them again, since no two
     /// bodies are alive at once.
-    pool: Vec<(ValType, Vec<u32>)>,
+    pool: Vec<Pool>,
     /// Locals that were added to the caller, in order.
     added: Vec<ValType>,
     /// Where they begin.
@@ -140,28 +140,46 @@ impl<'m, 'a> Inliner<'m, 'a> {
 
     /// A local of the caller for each of `types`, and whether it has not been used before.
     fn take_locals(&mut self, types: &[ValType]) -> (Vec<u32>, Vec<bool>) {
-        let mut used: HashMap<ValType, usize> = HashMap::new();
         let mut locals = Vec::with_capacity(types.len());
         let mut fresh = Vec::with_capacity(types.len());
+        self.pool.iter_mut().for_each(|pool| pool.taken = 0);
         for ty in types {
-            let at = match self.pool.iter().position(|(pooled, _)| pooled == ty) {
+            let at = match self.pool.iter().position(|pool| pool.ty == *ty) {
                 Some(at) => at,
                 None => {
-                    self.pool.push((*ty, Vec::new()));
+                    self.pool.push(Pool::new(*ty));
                     self.pool.len() - 1
                 }
             };
-            let pool = &mut self.pool[at].1;
-            let taken = used.entry(*ty).or_insert(0);
-            fresh.push(*taken == pool.len());
-            if *taken == pool.len() {
-                pool.push(self.first_added + self.added.len() as u32);
+            let pool = &mut self.pool[at];
+            let new = pool.taken == pool.locals.len();
+            if new {
+                pool.locals.push(self.first_added + self.added.len() as u32);
                 self.added.push(*ty);
             }
-            locals.push(pool[*taken]);
-            *taken += 1;
+            fresh.push(new);
+            locals.push(pool.locals[pool.taken]);
+            pool.taken += 1;
         }
         (locals, fresh)
+    }
+}
+
+/// Locals of one type for inlined bodies.
+struct Pool {
+    ty: ValType,
+    locals: Vec<u32>,
+    /// How many of them the body has taken that is being inlined.
+    taken: usize,
+}
+
+impl Pool {
+    fn new(ty: ValType) -> Pool {
+        Pool {
+            ty,
+            locals: Vec::new(),
+            taken: 0,
+        }
     }
 }
 
@@ -184,6 +202,8 @@ struct Sites {
     callee: Option<u32>,
     /// The callee's own inlined calls, copied.
     copied: HashMap<u32, u32>,
+    /// The last one that was asked for, and its copy: mostly it is asked for again.
+    last: Option<(u32, u32)>,
 }
 
 impl Sites {
@@ -193,6 +213,7 @@ impl Sites {
             call,
             callee,
             copied: HashMap::new(),
+            last: None,
         }
     }
 
@@ -204,9 +225,14 @@ impl Sites {
         if synthetic {
             return self.call;
         }
+        let site = match self.last {
+            Some((asked, copy)) if asked == origin.site => copy,
+            _ => self.site(sites, origin.site),
+        };
+        self.last = Some((origin.site, site));
         Origin {
             offset: origin.offset,
-            site: self.site(sites, origin.site),
+            site,
         }
     }
 

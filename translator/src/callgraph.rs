@@ -245,7 +245,11 @@ impl CallGraph {
 
     /// All functions, callees before their callers (in any order within a recursive component).
     pub fn bottom_up(&self) -> impl Iterator<Item = u32> + '_ {
-        self.components().nodes.iter().copied().filter(|&node| node < self.funcs)
+        self.components()
+            .nodes
+            .iter()
+            .copied()
+            .filter(|&node| node < self.funcs)
     }
 
     /// Whether each function can be reached from `roots`.

@@ -18,8 +18,8 @@ use wasmparser::{
     Export, FuncType, FunctionBody, GlobalType, Import, MemoryType, Operator, TableType, TagType, ValType,
 };
 
-pub use code::{PackedBody, Steps};
 pub(crate) use code::{Code, Step, Writer, opcode};
+pub use code::{PackedBody, Steps};
 pub use encode::ORIGINS_SECTION;
 pub use parse::{Location, ParseError};
 pub use summary::{Call, Summary};
@@ -401,7 +401,10 @@ impl<'a> RawBody<'a> {
 
     /// Its instructions as bytes.
     pub(crate) fn code(&self) -> Code<'_> {
-        let reader = self.body.get_binary_reader_for_operators().expect("the module was validated");
+        let reader = self
+            .body
+            .get_binary_reader_for_operators()
+            .expect("the module was validated");
         let offset = reader.original_position();
         let start = (offset - self.body.range().start) as usize;
         Code::of_file(&self.body.as_bytes()[start..], offset, self.renumber.as_deref())

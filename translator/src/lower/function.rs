@@ -143,10 +143,7 @@ impl<'c> Lowering<'c> {
             self.emitter.set_origin(step.origin);
             self.step(&step).map_err(|kind| (kind, step.origin))?;
             if self.stack.most > u16::MAX as u32 {
-                return Err((
-                    LowerErrorKind::TooManyRegisters { units: self.stack.most },
-                    step.origin,
-                ));
+                return Err((LowerErrorKind::TooManyRegisters { units: self.stack.most }, step.origin));
             }
         }
         self.emit_leaving();
@@ -374,9 +371,8 @@ impl<'c> Lowering<'c> {
     /// The last instruction, if the top entry is its result.
     fn last_result(&self) -> Option<Inst> {
         let inst = self.emitter.last()?;
-        let defines = matches!(inst.op.info().operands.first(), Some(Operand::Def(_)));
         let top = self.stack.peek();
-        (defines && top.value == Value::Temp && inst.args[0] == top.unit as i64).then_some(*inst)
+        (top.value == Value::Temp && inst.result() == Some(top.unit)).then_some(*inst)
     }
 
     fn binary(&mut self, binary: Binary) {
@@ -477,10 +473,10 @@ impl<'c> Lowering<'c> {
                 self.save(local);
             }
             let direct = entry.value == Value::Temp
-                && self.emitter.last().is_some_and(|inst| {
-                    let first = inst.op.info().operands.first();
-                    matches!(first, Some(Operand::Def(_))) && inst.args[0] == entry.unit as i64
-                });
+                && self
+                    .emitter
+                    .last()
+                    .is_some_and(|inst| inst.result() == Some(entry.unit));
             // The local's value must be there whatever later instructions fuse.
             if direct {
                 self.emitter.redirect_last(place.unit);

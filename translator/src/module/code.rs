@@ -391,7 +391,11 @@ fn decode(bytes: &[u8]) -> (Operator<'_>, usize) {
         _ => None,
     };
     if let Some(op) = op {
-        let end = if bytes[0] == opcode::ELSE || bytes[0] == opcode::CATCH_ALL { 1 } else { skip(bytes, 1) };
+        let end = if bytes[0] == opcode::ELSE || bytes[0] == opcode::CATCH_ALL {
+            1
+        } else {
+            skip(bytes, 1)
+        };
         return (op, end);
     }
     let mut reader = OperatorsReader::new(BinaryReader::new(bytes, 0));

@@ -25,10 +25,7 @@ impl Names {
                 Some(display) if !name.contains(LLVM_SUFFIX) => canonical_of(display).into_owned(),
                 _ => canonical(name),
             };
-            by_name
-                .entry(canonical)
-                .or_default()
-                .push((index - imported) as usize);
+            by_name.entry(canonical).or_default().push((index - imported) as usize);
         }
         Names { by_name }
     }

@@ -1,7 +1,8 @@
 //! The owned module form that `rewrite` and `inline` edit and `lower` reads.
 //!
 //! It keeps what the file said, section by section, in wasmparser's own types. A function body
-//! stays a slice of the file until a pass edits it, so that a large module costs little memory.
+//! stays a slice of the file until a pass changes it, and what inlining makes are bytes again, so
+//! that a large module costs little memory.
 //! Every instruction knows its [`Origin`]: the offset in the user's file and the chain of inlined
 //! calls that brought it where it is.
 

@@ -3,8 +3,8 @@
 mod layout;
 
 use crate::isa::{Op, Operand};
-pub(crate) use layout::Layout;
 use layout::MOST_WORDS;
+pub(crate) use layout::{Layout, Reads};
 
 /// An instruction whose operands are spelled out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -61,35 +61,60 @@ impl Inst {
     }
 
     /// Words of the instruction with its `br_table` offsets.
+    #[inline]
     pub fn words(&self) -> usize {
         match self.op {
             Op::BrTable => 1 + (self.args[1] as usize).div_ceil(2),
-            op => op.words(),
+            op => usize::from(Layout::of(op).words),
         }
+    }
+
+    /// First unit of the register that the instruction writes, if it is one that writes a single register.
+    #[inline]
+    pub fn result(&self) -> Option<u32> {
+        Layout::of(self.op).defines.then_some(self.args[0] as u32)
     }
 
     /// Writes the instruction's words (without `br_table` offsets) to the end of `code`.
     pub fn encode(&self, code: &mut Vec<u64>) {
-        let words = self.words_encoded();
-        code.extend_from_slice(&words[..self.op.words()]);
+        let layout = Layout::of(self.op);
+        if layout.short {
+            debug_assert!(self.fits(), "{self:?}");
+            code.push(layout.write_short(self.args));
+            return;
+        }
+        let [first, second, third] = self.words_encoded();
+        let words = layout.words;
+        // One by one: a copy of unknown length would be a call.
+        code.push(first);
+        if words > 1 {
+            code.push(second);
+        }
+        if words > 2 {
+            code.push(third);
+        }
     }
 
     /// The instruction's words; those that it does not have are 0.
     pub fn words_encoded(&self) -> [u64; MOST_WORDS] {
         let mut words = [0; MOST_WORDS];
         words[0] = self.op as u16 as u64;
-        for (i, (field, arg)) in Layout::of(self.op).fields().iter().zip(self.args).enumerate() {
-            debug_assert!(
-                fits(self.op.info().operands[i], arg),
-                "{:?} operand {i} = {arg}",
-                self.op
-            );
+        debug_assert!(self.fits(), "{self:?}");
+        for (field, arg) in Layout::of(self.op).fields().iter().zip(self.args) {
             field.write(&mut words, arg);
         }
         words
     }
 
+    /// Whether every operand can have its value.
+    fn fits(&self) -> bool {
+        let mut operands = self.op.info().operands.iter().zip(self.args);
+        operands.all(|(operand, arg)| fits(*operand, arg))
+    }
+
     /// Reads the instruction that begins at the start of `code`, checking that it is well formed.
+    // Inlined, so that the verifier gets the operands where it wants them.
+    #[inline(always)]
     pub fn decode(code: &[u64]) -> Result<Inst, CodeError> {
         let number = code[0] as u16;
         let layout = Layout::of_number(number).ok_or(CodeError::UnknownOpcode { number })?;
@@ -99,12 +124,17 @@ impl Inst {
             needed,
             left: code.len(),
         };
-        let words = code.get(..op.words()).ok_or_else(|| cut(op.words()))?;
+        let needed = usize::from(layout.words);
+        let words = code.get(..needed).ok_or_else(|| cut(needed))?;
+        if layout.short && words[0] & !layout.used[0] == 0 {
+            let args = layout.read_short(words[0]);
+            return Ok(Inst { op, args });
+        }
         let mut inst = Inst { op, args: [0; 6] };
         for (arg, field) in inst.args.iter_mut().zip(layout.fields()) {
             *arg = field.read(words);
         }
-        if inst.words() > code.len() {
+        if op == Op::BrTable && inst.words() > code.len() {
             return Err(cut(inst.words()));
         }
         if words.iter().zip(layout.used).any(|(word, used)| word & !used != 0) {

@@ -11,10 +11,11 @@ mod declarations;
 mod flow;
 mod lines;
 
-use crate::code::{CodeError, Inst, Layout, br_table_offset, instructions};
+use crate::code::{CodeError, Inst, Layout, br_table_offset};
 use crate::isa::{Class, Op, Operand, TrapKind};
 use crate::program::{Clause, FuncType, GlobalType, HEADER_UNITS, MemoryType, Program, TableType, ValType, units};
 
+use flow::Flow;
 pub(crate) use lines::lines;
 
 /// Why a program may not run.
@@ -46,6 +47,10 @@ struct Spaces<'p> {
     memories: Vec<MemoryType>,
     /// Type index of each tag.
     tags: Vec<u32>,
+    /// Word at which each defined function begins.
+    starts: Vec<u32>,
+    /// Whether memory 0 exists and has 32-bit addresses.
+    narrow_memory0: bool,
 }
 
 impl Spaces<'_> {
@@ -61,15 +66,19 @@ impl Spaces<'_> {
 /// Verifies a program. What it accepts, every engine may run.
 pub fn verify(program: &Program) -> Result<(), VerifyError> {
     let meta = &program.meta;
+    let memories = meta.memory_types();
     let spaces = Spaces {
         program,
         func_types: meta.func_types(),
         globals: meta.global_types(),
         tables: meta.table_types(),
-        memories: meta.memory_types(),
+        narrow_memory0: memories.first().is_some_and(|memory| !memory.wide),
+        memories,
         tags: meta.tag_types(),
+        starts: meta.functions.iter().map(|function| function.start).collect(),
     };
     declarations::verify(&spaces)?;
+    let mut memory = (Insts::default(), Flow::default());
     let mut after = 0;
     for index in 0..meta.functions.len() {
         let function = &meta.functions[index];
@@ -80,7 +89,8 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
             );
         }
         after = function.end;
-        FunctionVerifier::new(&spaces, index)?.verify()?;
+        let (insts, flow) = &mut memory;
+        FunctionVerifier::new(&spaces, index, insts)?.verify(flow)?;
     }
     Ok(())
 }
@@ -95,15 +105,31 @@ struct FunctionVerifier<'p> {
     ty: &'p FuncType,
     frame: u32,
     header: u32,
-    insts: Vec<(u32, Inst)>,
-    /// For each word, 1 + the instruction that begins there, or 0.
-    inst_at: Vec<u32>,
-    /// For each instruction that is a `call`, the function (among the defined ones) that it calls.
-    callees: Vec<u32>,
+    insts: &'p mut Insts,
 }
 
+/// A function's instructions. The memory is used again for the next function.
+#[derive(Default)]
+struct Insts {
+    list: Vec<Decoded>,
+    /// For each word, 1 + the instruction that begins there, or 0.
+    at: Vec<u32>,
+}
+
+/// An instruction of a function.
+struct Decoded {
+    /// Its word, from the function's head.
+    pc: u32,
+    /// Of a branch (but `br_table`): the instruction that it leads to. Of a direct call: the function
+    /// (among the defined ones) that it calls. Else, and where there is none, [`NOWHERE`].
+    target: u32,
+    inst: Inst,
+}
+
+const NOWHERE: u32 = u32::MAX;
+
 impl<'p> FunctionVerifier<'p> {
-    fn new(spaces: &'p Spaces<'p>, index: usize) -> Result<Self, VerifyError> {
+    fn new(spaces: &'p Spaces<'p>, index: usize, insts: &'p mut Insts) -> Result<Self, VerifyError> {
         let program = spaces.program;
         let function = &program.meta.functions[index];
         let place = format!("function {index}");
@@ -111,7 +137,10 @@ impl<'p> FunctionVerifier<'p> {
             return error(place, "its code lies outside of the program's");
         };
         let ty = &program.meta.types[function.ty as usize];
-        let mut this = FunctionVerifier {
+        insts.list.clear();
+        insts.at.clear();
+        insts.at.resize(code.len(), 0);
+        let this = FunctionVerifier {
             spaces,
             index,
             code,
@@ -119,17 +148,22 @@ impl<'p> FunctionVerifier<'p> {
             ty,
             frame: 0,
             header: ty.header(),
-            insts: Vec::new(),
-            inst_at: vec![0; code.len()],
-            callees: Vec::new(),
+            insts,
         };
-        for (pc, inst) in instructions(code) {
-            let inst = match inst {
+        let mut pc = 0;
+        while pc < code.len() {
+            let inst = match Inst::decode(&code[pc..]) {
                 Ok(inst) => inst,
                 Err(cause) => return this.code_error(pc, cause),
             };
-            this.insts.push((pc as u32, inst));
-            this.inst_at[pc] = this.insts.len() as u32;
+            let words = inst.words();
+            this.insts.list.push(Decoded {
+                pc: pc as u32,
+                target: NOWHERE,
+                inst,
+            });
+            this.insts.at[pc] = this.insts.list.len() as u32;
+            pc += words;
         }
         Ok(this)
     }
@@ -144,8 +178,8 @@ impl<'p> FunctionVerifier<'p> {
         error(format!("word {} in function `{name}`", self.start + pc as i64), what)
     }
 
-    fn verify(mut self) -> Result<(), VerifyError> {
-        let (_, head) = self.insts[0];
+    fn verify(mut self, flow: &mut Flow) -> Result<(), VerifyError> {
+        let head = &self.insts.list[0].inst;
         let max_frame = self.spaces.program.meta.max_frame;
         if head.op != Op::Enter || head.args[1] != self.header as i64 {
             return self.error(0, "a function must begin with `enter` and its type's header unit");
@@ -160,22 +194,45 @@ impl<'p> FunctionVerifier<'p> {
                 ),
             );
         }
-        self.callees = vec![u32::MAX; self.insts.len()];
-        for i in 1..self.insts.len() {
-            let (pc, inst) = self.insts[i];
-            if matches!(inst.op, Op::Call | Op::ReturnCall)
-                && let Some(callee) = self.called(pc, &inst)
-            {
-                self.callees[i] = callee;
+        for i in 1..self.insts.list.len() {
+            self.insts.list[i].target = self.find_target(&self.insts.list[i]);
+            let decoded = &self.insts.list[i];
+            if !self.is_plain(decoded) {
+                self.check_operands(decoded)?;
             }
-            self.check_operands(i, pc, &inst)?;
         }
-        let (pc, last) = self.insts[self.insts.len() - 1];
-        if !flow::ends_block(last.op) {
-            return self.error(pc, "execution can run off the function's end");
+        let last = &self.insts.list[self.insts.list.len() - 1];
+        if !flow::ends_block(last.inst.op) {
+            return self.error(last.pc, "execution can run off the function's end");
         }
         self.check_tries()?;
-        flow::verify(&self)
+        flow.verify(&self)
+    }
+
+    /// See [`Decoded::target`].
+    fn find_target(&self, decoded: &Decoded) -> u32 {
+        let inst = &decoded.inst;
+        if let Some(distance) = Layout::of(inst.op).distance {
+            let target = self.target(decoded.pc, inst.args[distance as usize]);
+            target.map_or(NOWHERE, |target| target as u32)
+        } else if matches!(inst.op, Op::Call | Op::ReturnCall) {
+            self.called(decoded.pc, inst).unwrap_or(NOWHERE)
+        } else {
+            NOWHERE
+        }
+    }
+
+    /// Whether the instruction is of the frequent kind whose registers and distance are all that could
+    /// be wrong, and they are not.
+    #[inline]
+    fn is_plain(&self, decoded: &Decoded) -> bool {
+        let layout = Layout::of(decoded.inst.op);
+        let operands = layout.units().iter().zip(decoded.inst.args);
+        let mut registers = operands.filter(|(units, _)| **units > 0);
+        layout.plain
+            && (!layout.memory0 || self.spaces.narrow_memory0)
+            && (layout.distance.is_none() || decoded.target != NOWHERE)
+            && registers.all(|(units, arg)| self.readable(arg as u32, u32::from(*units)))
     }
 
     /// Checks the exception table, whatever its handlers are given; see `flow` for that.
@@ -238,7 +295,8 @@ impl<'p> FunctionVerifier<'p> {
     }
 
     /// Checks what each operand may be, whatever the others are.
-    fn check_operands(&self, index: usize, pc: u32, inst: &Inst) -> Result<(), VerifyError> {
+    fn check_operands(&self, decoded: &Decoded) -> Result<(), VerifyError> {
+        let (pc, inst) = (decoded.pc, &decoded.inst);
         let meta = &self.spaces.program.meta;
         let info = inst.op.info();
         if matches!(inst.op, Op::Enter | Op::BridgeReturn | Op::ThreadEnd) {
@@ -281,11 +339,12 @@ impl<'p> FunctionVerifier<'p> {
                 return self.error(pc, format!("operand {} of `{}` cannot be {arg}", i + 1, info.name));
             }
         }
-        self.check_whole(index, pc, inst)
+        self.check_whole(decoded)
     }
 
     /// Checks what operands say together.
-    fn check_whole(&self, index: usize, pc: u32, inst: &Inst) -> Result<(), VerifyError> {
+    fn check_whole(&self, decoded: &Decoded) -> Result<(), VerifyError> {
+        let (pc, inst) = (decoded.pc, &decoded.inst);
         let args = inst.args;
         let global = |index: i64| self.spaces.globals[index as usize];
         let ok = match inst.op {
@@ -311,10 +370,10 @@ impl<'p> FunctionVerifier<'p> {
             Op::CallImport | Op::ReturnCallImport if args[1] as u32 >= self.spaces.program.meta.imported_funcs() => {
                 false
             }
-            Op::Call => self.callee(index, inst).is_some(),
+            Op::Call => self.callee(decoded).is_some(),
             // The callee returns to this function's caller.
             Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport => {
-                self.callee(index, inst).is_some_and(|ty| ty.results == self.ty.results)
+                self.callee(decoded).is_some_and(|ty| ty.results == self.ty.results)
             }
             Op::Throw => self.spaces.tag_type(args[2] as u32).param_units() == args[1] as u32,
             Op::TableCopy => {
@@ -331,7 +390,7 @@ impl<'p> FunctionVerifier<'p> {
                 self.target(pc, br_table_offset(&self.code[pc as usize..], i) as i64)
                     .is_some()
             }),
-            _ if matches!(inst.op.info().class, Class::Load(_) | Class::Store(_)) => self.narrow_memory(0),
+            _ if matches!(inst.op.info().class, Class::Load(_) | Class::Store(_)) => self.spaces.narrow_memory0,
             _ if inst.op.info().class == Class::Gpu => self.gpu_op_allowed(inst.op),
             _ => self.addresses_readable(inst),
         };
@@ -340,14 +399,6 @@ impl<'p> FunctionVerifier<'p> {
         } else {
             self.error(pc, format!("`{}` does not fit what it refers to", inst.op.info().name))
         }
-    }
-
-    /// Whether the memory exists and has 32-bit addresses.
-    fn narrow_memory(&self, index: i64) -> bool {
-        self.spaces
-            .memories
-            .get(index as usize)
-            .is_some_and(|memory| !memory.wide)
     }
 
     /// Whether an instruction's addresses are i64: those of its first memory operand.
@@ -370,7 +421,7 @@ impl<'p> FunctionVerifier<'p> {
             op,
             Op::Gid | Op::Time | Op::ThreadCount | Op::WallTime | Op::Sleep | Op::Exit | Op::PanicExit | Op::PrintEnd
         );
-        no_memory || self.narrow_memory(0)
+        no_memory || self.spaces.narrow_memory0
     }
 
     fn readable(&self, unit: u32, count: u32) -> bool {
@@ -384,24 +435,24 @@ impl<'p> FunctionVerifier<'p> {
     /// Instruction to which a branch at `pc` over `rel` words leads, if it is one of the body.
     fn target(&self, pc: u32, rel: i64) -> Option<usize> {
         let at = usize::try_from(pc as i64 + rel).ok()?;
-        let inst = *self.inst_at.get(at)? as usize;
+        let inst = *self.insts.at.get(at)? as usize;
         (inst > 1).then(|| inst - 1)
     }
 
     /// The function (among the defined ones) whose head a `call` leads to.
     fn called(&self, pc: u32, inst: &Inst) -> Option<u32> {
         let start = u32::try_from(self.start + pc as i64 + inst.args[1]).ok()?;
-        let functions = &self.spaces.program.meta.functions;
-        let index = functions.binary_search_by_key(&start, |f| f.start).ok()?;
+        let index = self.spaces.starts.binary_search(&start).ok()?;
         Some(index as u32)
     }
 
-    /// The type of the function that instruction `index` calls, if the target is one.
-    fn callee(&self, index: usize, inst: &Inst) -> Option<&FuncType> {
+    /// The type of the function that an instruction calls, if the target is one.
+    fn callee(&self, decoded: &Decoded) -> Option<&FuncType> {
+        let inst = &decoded.inst;
         let meta = &self.spaces.program.meta;
         match inst.op {
             Op::Call | Op::ReturnCall => {
-                let function = meta.functions.get(self.callees[index] as usize)?;
+                let function = meta.functions.get(decoded.target as usize)?;
                 Some(&meta.types[function.ty as usize])
             }
             Op::CallImport | Op::ReturnCallImport => Some(self.spaces.func_type(inst.args[1] as u32)),
@@ -410,12 +461,16 @@ impl<'p> FunctionVerifier<'p> {
         }
     }
 
-    /// Calls `each` with the instructions to which `inst`, at `pc`, may branch, each once. Its
+    /// Calls `each` with the instructions to which an instruction may branch, each once. Its
     /// operands must be checked.
-    fn for_each_target(&self, pc: u32, inst: &Inst, mut each: impl FnMut(usize)) {
+    #[inline]
+    fn for_each_target(&self, decoded: &Decoded, mut each: impl FnMut(usize)) {
+        let (pc, inst) = (decoded.pc, &decoded.inst);
         let target = |rel: i64| self.target(pc, rel).expect("checked with the operands");
-        if let Some(distance) = Layout::of(inst.op).distance {
-            each(target(inst.args[distance as usize]));
+        if decoded.target != NOWHERE {
+            if !matches!(inst.op, Op::Call | Op::ReturnCall) {
+                each(decoded.target as usize);
+            }
         } else if inst.op == Op::BrTable {
             let table = &self.code[pc as usize..];
             let mut all: Vec<_> = (0..inst.args[1] as usize)

@@ -8,6 +8,7 @@
 mod cycles;
 
 use std::collections::HashMap;
+use std::sync::OnceLock;
 
 use wasmparser::{ExternalKind, Operator};
 
@@ -30,11 +31,18 @@ pub struct CallGraph {
     address_taken: Vec<bool>,
     /// Functions that the outside or the start of the module reaches.
     roots: Vec<u32>,
+    /// Found when first asked for: reachability does not need them.
+    components: OnceLock<Components>,
+}
+
+/// The strongly connected components.
+#[derive(Clone, Debug)]
+struct Components {
     /// Component of each node; numbered so that callees have lower numbers than callers.
-    component: Vec<u32>,
+    of: Vec<u32>,
     /// Nodes by component, and where each component starts.
-    component_nodes: Vec<u32>,
-    component_starts: Vec<u32>,
+    nodes: Vec<u32>,
+    starts: Vec<u32>,
 }
 
 impl CallGraph {
@@ -52,12 +60,9 @@ impl CallGraph {
             call_sites: vec![0; funcs as usize],
             address_taken,
             roots: Vec::new(),
-            component: Vec::new(),
-            component_nodes: Vec::new(),
-            component_starts: Vec::new(),
+            components: OnceLock::new(),
         };
         graph.read_edges(module, &canonical);
-        graph.find_components();
         graph.roots = roots(module, &graph.address_taken);
         graph
     }
@@ -103,13 +108,16 @@ impl CallGraph {
     }
 
     /// Tarjan's algorithm with its own stack, so that a deep call chain cannot overflow ours.
-    fn find_components(&mut self) {
+    fn find_components(&self) -> Components {
         const NEW: u32 = u32::MAX;
         let nodes = self.starts.len() - 1;
         let mut order = vec![NEW; nodes];
         let mut low = vec![0u32; nodes];
-        self.component = vec![NEW; nodes];
-        self.component_starts = vec![0];
+        let mut components = Components {
+            of: vec![NEW; nodes],
+            nodes: Vec::with_capacity(nodes),
+            starts: vec![0],
+        };
         let mut open: Vec<u32> = Vec::new();
         let mut work: Vec<(u32, u32)> = Vec::new();
         let mut next = 0;
@@ -131,32 +139,37 @@ impl CallGraph {
                     let t = target as usize;
                     if order[t] == NEW {
                         work.push((target, 0));
-                    } else if self.component[t] == NEW {
+                    } else if components.of[t] == NEW {
                         low[n] = low[n].min(order[t]);
                     }
                     continue;
                 }
                 if low[n] == order[n] {
-                    let number = self.component_starts.len() as u32 - 1;
+                    let number = components.starts.len() as u32 - 1;
                     while let Some(member) = open.pop() {
-                        self.component[member as usize] = number;
-                        self.component_nodes.push(member);
+                        components.of[member as usize] = number;
+                        components.nodes.push(member);
                         if member == node {
                             break;
                         }
                     }
-                    self.component_starts.push(self.component_nodes.len() as u32);
+                    components.starts.push(components.nodes.len() as u32);
                 }
                 if let Some(&(parent, _)) = work.last() {
                     low[parent as usize] = low[parent as usize].min(low[n]);
                 }
             }
         }
+        components
+    }
+
+    fn components(&self) -> &Components {
+        self.components.get_or_init(|| self.find_components())
     }
 
     fn component_members(&self, component: u32) -> &[u32] {
         let c = component as usize;
-        &self.component_nodes[self.component_starts[c] as usize..self.component_starts[c + 1] as usize]
+        &self.components().nodes[self.components().starts[c] as usize..self.components().starts[c + 1] as usize]
     }
 
     /// Functions that `func` calls directly, each once. Indirect calls are not among them.
@@ -205,18 +218,18 @@ impl CallGraph {
 
     /// Whether `func` can, by any path, call itself.
     pub fn is_recursive(&self, func: u32) -> bool {
-        self.component_members(self.component[func as usize]).len() > 1 || self.node_edges(func).contains(&func)
+        self.component_members(self.components().of[func as usize]).len() > 1 || self.node_edges(func).contains(&func)
     }
 
     /// Whether a call from `caller` to `callee` may come back to `caller`.
     pub fn same_component(&self, caller: u32, callee: u32) -> bool {
-        self.component[caller as usize] == self.component[callee as usize]
+        self.components().of[caller as usize] == self.components().of[callee as usize]
     }
 
     /// The sets of functions that can call each other in a circle, callees before callers.
     /// A function that calls itself is a set of one.
     pub fn recursive_components(&self) -> Vec<Vec<u32>> {
-        let components = 0..self.component_starts.len() as u32 - 1;
+        let components = 0..self.components().starts.len() as u32 - 1;
         components
             .map(|component| {
                 let members = self.component_members(component).iter().copied();
@@ -232,7 +245,11 @@ impl CallGraph {
 
     /// All functions, callees before their callers (in any order within a recursive component).
     pub fn bottom_up(&self) -> impl Iterator<Item = u32> + '_ {
-        self.component_nodes.iter().copied().filter(|&node| node < self.funcs)
+        self.components()
+            .nodes
+            .iter()
+            .copied()
+            .filter(|&node| node < self.funcs)
     }
 
     /// Whether each function can be reached from `roots`.
@@ -265,7 +282,7 @@ impl CallGraph {
     pub fn max_sum(&self, root: u32, size: impl Fn(u32) -> u64) -> Option<u64> {
         let reached = self.reachable_nodes([root]);
         let mut sums = vec![0u64; reached.len()];
-        for &node in &self.component_nodes {
+        for &node in &self.components().nodes {
             if !reached[node as usize] {
                 continue;
             }

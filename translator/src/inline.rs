@@ -100,6 +100,7 @@ pub struct InlineReport {
 ///
 /// Functions that are dead afterwards are kept: see [`remove_dead`].
 pub fn inline(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport {
+    module.funcs.iter_mut().for_each(|func| func.body.pack());
     let graph = CallGraph::new(module);
     let reachable = graph.reachable(graph.roots().iter().copied());
     let imported = module.imported_funcs.len() as u32;

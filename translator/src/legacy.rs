@@ -32,9 +32,9 @@ mod emit;
 use std::cell::OnceCell;
 use std::collections::HashMap;
 
-use wasmparser::{BinaryReader, BlockType, FuncType, Operator, OperatorsReader, TagType, ValType};
+use wasmparser::{BinaryReader, BlockType, FuncType, OperatorsReader, TagType, ValType};
 
-use crate::module::{Body, Func, Module};
+use crate::module::Module;
 
 /// Holds the bytes of the branch tables that [`replace_legacy_exceptions`] makes: a
 /// [`wasmparser::BrTable`] borrows its bytes, so they must live as long as the file's.
@@ -55,7 +55,8 @@ struct NewBrTable {
 /// stays as it is. The tables must be fresh: they hold those of one module.
 pub fn replace_legacy_exceptions<'a>(module: &mut Module<'a>, tables: &'a BrTables) {
     let legacy: Vec<usize> = (0..module.funcs.len())
-        .filter(|&func| is_legacy(&module.funcs[func]))
+        // Every other legacy instruction stands within a `try`.
+        .filter(|&func| module.funcs[func].summary().legacy_try)
         .collect();
     if legacy.is_empty() {
         return;
@@ -83,17 +84,6 @@ pub fn replace_legacy_exceptions<'a>(module: &mut Module<'a>, tables: &'a BrTabl
         let op = reader.read().expect("encoded by this pass");
         module.funcs[table.func].edit().1[table.instr].op = op;
     }
-}
-
-/// Whether the body has a `try`; every other legacy instruction stands within one.
-fn is_legacy(func: &Func<'_>) -> bool {
-    const TRY: u8 = 0x06;
-    if let Body::Raw(raw) = &func.body
-        && !raw.body.as_bytes().contains(&TRY)
-    {
-        return false;
-    }
-    func.instrs().any(|instr| matches!(instr.op, Operator::Try { .. }))
 }
 
 /// The module's types while the pass adds to them.

@@ -25,6 +25,7 @@ mod stack;
 use std::collections::HashMap;
 
 pub use declarations::{GPU_MODULE, gpu_signature};
+use function::Lowering;
 use gpu_run_bytecode::{
     FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, SourcePlace, TableType, ValType,
 };
@@ -186,14 +187,18 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
         stack_pointer: meta.stack_pointer,
     };
     let imported = meta.imported_funcs();
-    let mut code: Vec<u64> = Vec::new();
-    let mut source_map: Vec<SourcePlace> = Vec::new();
+    // Room for about what comes of it: growing would copy all of it again and again. What is not used
+    // is address space only.
+    let cost: usize = module.funcs.iter().map(|func| func.summary().cost as usize).sum();
+    let mut code: Vec<u64> = Vec::with_capacity(cost * 3 / 2);
+    let mut source_map: Vec<SourcePlace> = Vec::with_capacity(cost);
     let mut functions: Vec<Function> = Vec::with_capacity(module.funcs.len());
     // Word of each call in the code, and the function (imports first) that it calls.
     let mut calls: Vec<(usize, u32)> = Vec::new();
     let mut max_frame = 0;
+    let mut lowering = Lowering::new(&context);
     for (i, func) in module.funcs.iter().enumerate() {
-        let lowered = function::lower(&context, func).map_err(|(kind, origin)| LowerError {
+        let lowered = lowering.lower(func).map_err(|(kind, origin)| LowerError {
             kind,
             function: Some(module.func_display_name((module.imported_funcs.len() + i) as u32)),
             offset: (origin.offset != Origin::SYNTHETIC).then_some(origin.offset),
@@ -210,7 +215,7 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
             pc: place.pc + start as u32,
             ..*place
         }));
-        code.extend(lowered.code);
+        code.extend_from_slice(lowered.code);
         let mut tries = lowered.tries;
         for try_ in &mut tries {
             try_.start += start as u32;
@@ -244,11 +249,15 @@ fn inline_sites(module: &Module<'_>, meta: &mut Meta) {
     for (index, name) in meta.names.iter().enumerate() {
         indices.entry(name.clone()).or_insert(index as u32);
     }
+    // Found once for each callee: there are far more calls.
+    let mut callee_names: HashMap<u32, u32> = HashMap::new();
     for site in &module.inline_sites {
-        let name = module.original_name(site.callee);
-        let callee_name = *indices.entry(name).or_insert_with_key(|name| {
-            meta.names.push(name.clone());
-            meta.names.len() as u32 - 1
+        let callee_name = *callee_names.entry(site.callee).or_insert_with(|| {
+            let name = module.original_name(site.callee);
+            *indices.entry(name).or_insert_with_key(|name| {
+                meta.names.push(name.clone());
+                meta.names.len() as u32 - 1
+            })
         });
         meta.inline_sites.push(InlineSite {
             callee_name,

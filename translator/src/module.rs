@@ -1,25 +1,26 @@
 //! The owned module form that `rewrite` and `inline` edit and `lower` reads.
 //!
 //! It keeps what the file said, section by section, in wasmparser's own types. A function body
-//! stays a slice of the file until a pass edits it, so that a large module costs little memory.
+//! stays a slice of the file until a pass changes it, and what inlining makes are bytes again, so
+//! that a large module costs little memory.
 //! Every instruction knows its [`Origin`]: the offset in the user's file and the chain of inlined
 //! calls that brought it where it is.
 
+mod code;
 mod encode;
 mod parse;
 mod renumber;
 mod summary;
 
-use std::borrow::Cow;
 use std::collections::BTreeMap;
-
 use std::sync::{Arc, OnceLock};
 
 use wasmparser::{
-    Export, FuncType, FunctionBody, GlobalType, Import, MemoryType, Operator, OperatorsReader, TableType, TagType,
-    ValType,
+    Export, FuncType, FunctionBody, GlobalType, Import, MemoryType, Operator, TableType, TagType, ValType,
 };
 
+pub(crate) use code::{Code, Step, Writer, opcode};
+pub use code::{PackedBody, Steps};
 pub use encode::ORIGINS_SECTION;
 pub use parse::{Location, ParseError};
 pub use summary::{Call, Summary};
@@ -104,7 +105,7 @@ pub struct RawBody<'a> {
 pub enum Body<'a> {
     /// As in the file.
     Raw(RawBody<'a>),
-    /// Changed or made by a pass.
+    /// Changed or made by a pass other than inlining.
     Edited {
         /// Declared locals (parameters not included), in runs.
         locals: Vec<(u32, ValType)>,
@@ -113,6 +114,8 @@ pub enum Body<'a> {
         /// What it refers to, once somebody has asked.
         summary: OnceLock<Summary>,
     },
+    /// Made by inlining, or packed for it.
+    Packed(PackedBody),
 }
 
 /// A defined function.
@@ -353,15 +356,19 @@ impl<'a> Body<'a> {
         }
     }
 
-    /// Locals and instructions, as those of [`Func`]; decoded only if the body is that of the file.
-    pub fn read(&self) -> (Cow<'_, Locals>, Cow<'_, [Instr<'a>]>) {
+    /// Makes an edited body bytes.
+    pub(crate) fn pack(&mut self) {
+        if let Body::Edited { locals, instrs, .. } = self {
+            *self = Body::Packed(PackedBody::new(locals, instrs));
+        }
+    }
+
+    /// Locals and instructions as bytes: borrowed where they are bytes already.
+    pub(crate) fn packed(&self) -> Packed<'_> {
         match self {
-            Body::Edited { locals, instrs, .. } => (Cow::Borrowed(locals), Cow::Borrowed(instrs)),
-            Body::Raw(raw) => {
-                let mut instrs = Vec::with_capacity(raw.summary.instrs as usize);
-                instrs.extend(raw.instrs());
-                (Cow::Owned(raw.locals()), Cow::Owned(instrs))
-            }
+            Body::Raw(raw) => Packed::Borrowed(raw.locals(), raw.code()),
+            Body::Packed(packed) => Packed::Borrowed(packed.locals.clone(), packed.code()),
+            Body::Edited { locals, instrs, .. } => Packed::Made(PackedBody::new(locals, instrs)),
         }
     }
 }
@@ -377,12 +384,55 @@ impl<'a> RawBody<'a> {
             .collect()
     }
 
-    /// See [`Func::instrs`].
-    pub fn instrs(&self) -> Instrs<'_, 'a> {
-        Instrs::Raw(
-            self.body.get_operators_reader().expect("the module was validated"),
-            self.renumber.as_deref(),
-        )
+    /// Its instructions, decoded.
+    fn instrs(&self) -> Vec<Instr<'a>> {
+        let reader = self.body.get_operators_reader().expect("the module was validated");
+        let renumbered = |(mut op, offset): (Operator<'a>, u64)| {
+            if let (Some(table), Some(index)) = (&self.renumber, function_index_mut(&mut op)) {
+                *index = table[*index as usize];
+            }
+            let origin = Origin::at(offset);
+            Instr { op, origin }
+        };
+        reader
+            .into_iter_with_offsets()
+            .map(|read| renumbered(read.expect("the module was validated")))
+            .collect()
+    }
+
+    /// Its instructions as bytes.
+    pub(crate) fn code(&self) -> Code<'_> {
+        let reader = self
+            .body
+            .get_binary_reader_for_operators()
+            .expect("the module was validated");
+        let offset = reader.original_position();
+        let start = (offset - self.body.range().start) as usize;
+        Code::of_file(&self.body.as_bytes()[start..], offset, self.renumber.as_deref())
+    }
+}
+
+/// Locals and code of a body, as bytes.
+pub(crate) enum Packed<'f> {
+    Borrowed(Vec<(u32, ValType)>, Code<'f>),
+    Made(PackedBody),
+}
+
+impl Packed<'_> {
+    /// Declared locals (parameters not included), in runs.
+    pub(crate) fn locals(&self) -> &Locals {
+        match self {
+            Packed::Borrowed(locals, _) => locals,
+            Packed::Made(body) => &body.locals,
+        }
+    }
+
+    /// The instructions.
+    pub(crate) fn code(&self) -> Code<'_> {
+        match self {
+            Packed::Borrowed(_, code) => *code,
+            Packed::Made(body) => body.code(),
+        }
     }
 }
 
@@ -392,14 +442,16 @@ impl<'a> Func<'a> {
         match &self.body {
             Body::Edited { locals, .. } => locals.clone(),
             Body::Raw(raw) => raw.locals(),
+            Body::Packed(packed) => packed.locals.clone(),
         }
     }
 
     /// The instructions in order, with the closing `end`.
-    pub fn instrs(&self) -> Instrs<'_, 'a> {
+    pub fn instrs(&self) -> Instrs<'_> {
         match &self.body {
             Body::Edited { instrs, .. } => Instrs::Edited(instrs.iter()),
-            Body::Raw(raw) => raw.instrs(),
+            Body::Raw(raw) => Instrs::Packed(raw.code().steps()),
+            Body::Packed(packed) => Instrs::Packed(packed.code().steps()),
         }
     }
 
@@ -410,17 +462,17 @@ impl<'a> Func<'a> {
                 locals,
                 instrs,
                 summary,
-            } => summary.get_or_init(|| Summary::read(locals, instrs)),
+            } => summary.get_or_init(|| PackedBody::new(locals, instrs).summary),
             Body::Raw(raw) => &raw.summary,
+            Body::Packed(packed) => &packed.summary,
         }
     }
 
-    /// Turns the body into its edited form and lends it: locals, then instructions.
-    pub fn edit(&mut self) -> (&mut Vec<(u32, ValType)>, &mut Vec<Instr<'a>>) {
-        if let Body::Raw(_) = &self.body {
-            let (locals, instrs) = self.body.read();
-            let (locals, instrs) = (locals.into_owned(), instrs.into_owned());
-            self.body = Body::edited(locals, instrs);
+    /// Turns the body into its edited form and lends it: locals, then instructions. Inlining is the
+    /// last pass: what it made is not edited.
+    pub(crate) fn edit(&mut self) -> (&mut Vec<(u32, ValType)>, &mut Vec<Instr<'a>>) {
+        if let Body::Raw(raw) = &self.body {
+            self.body = Body::edited(raw.locals(), raw.instrs());
         }
         match &mut self.body {
             Body::Edited {
@@ -432,37 +484,29 @@ impl<'a> Func<'a> {
                 (locals, instrs)
             }
             Body::Raw(_) => unreachable!("made edited above"),
+            Body::Packed(_) => unreachable!("no pass edits after inlining"),
         }
     }
 }
 
 /// Iterator over a function's instructions; see [`Func::instrs`].
-pub enum Instrs<'f, 'a> {
-    /// Decodes the file; the table renumbers functions.
-    Raw(OperatorsReader<'a>, Option<&'f [u32]>),
+pub enum Instrs<'f> {
+    /// Decodes bytes.
+    Packed(Steps<'f>),
     /// Walks the edited form.
-    Edited(std::slice::Iter<'f, Instr<'a>>),
+    Edited(std::slice::Iter<'f, Instr<'f>>),
 }
 
-impl<'a> Iterator for Instrs<'_, 'a> {
-    type Item = Instr<'a>;
+impl<'f> Iterator for Instrs<'f> {
+    type Item = Instr<'f>;
 
-    fn next(&mut self) -> Option<Instr<'a>> {
+    fn next(&mut self) -> Option<Instr<'f>> {
         match self {
             Instrs::Edited(iter) => iter.next().cloned(),
-            Instrs::Raw(reader, renumber) => {
-                if reader.eof() {
-                    return None;
-                }
-                let (mut op, offset) = reader.read_with_offset().expect("the module was validated");
-                if let (Some(table), Some(index)) = (renumber, function_index_mut(&mut op)) {
-                    *index = table[*index as usize];
-                }
-                Some(Instr {
-                    op,
-                    origin: Origin::at(offset),
-                })
-            }
+            Instrs::Packed(steps) => steps.next().map(|step| Instr {
+                op: step.operator(),
+                origin: step.origin,
+            }),
         }
     }
 }

@@ -1,7 +1,7 @@
-//! Where each opcode's operands lie in its words, worked out from the table once: encoding and
-//! decoding ask for it with every instruction.
+//! What encoding, decoding and verification ask of an opcode with every instruction, worked out from
+//! the table once: above all, where its operands lie in its words.
 
-use crate::isa::{Op, Operand, TABLE};
+use crate::isa::{Class, Op, Operand, TABLE, Ty};
 
 /// Most words that an instruction takes, without `br_table`'s offsets.
 pub(crate) const MOST_WORDS: usize = 3;
@@ -50,20 +50,43 @@ pub(crate) struct Layout {
     pub(crate) used: [u64; MOST_WORDS],
     /// Which operand is the distance of a branch; calls are none.
     pub(crate) distance: Option<u8>,
+    /// Words of an instruction, without `br_table`'s offsets.
+    pub(crate) words: u8,
+    units: [u8; MOST_OPERANDS],
+    reads: [Reads; MOST_OPERANDS],
+    /// Whether registers, and a distance, are all of its operands that could be wrong.
+    pub(crate) plain: bool,
+    /// Whether it loads from memory 0, or stores to it.
+    pub(crate) memory0: bool,
+    /// Whether its first operand is the register that it writes.
+    pub(crate) defines: bool,
+    /// Whether it is one word, whose three slots are its operands: most are.
+    pub(crate) short: bool,
+}
+
+/// What an operand reads.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Reads {
+    Nothing,
+    /// A number of this many units.
+    Number(u8),
+    /// A value of one unit, be it a number or a reference.
+    Unit,
+    /// An address, whose width depends on the memory.
+    Address,
 }
 
 impl Layout {
     /// The form of the opcode with this number.
     #[inline]
     pub(crate) fn of_number(number: u16) -> Option<&'static Layout> {
-        let row = *LAYOUT_OF_NUMBER.get(number as usize)? as usize;
-        LAYOUTS.get(row.checked_sub(1)?)
+        LAYOUTS.get(number as usize).filter(|layout| layout.words > 0)
     }
 
     /// The form of `op`.
     #[inline]
     pub(crate) fn of(op: Op) -> &'static Layout {
-        Layout::of_number(op as u16).expect("every opcode is in the table")
+        &LAYOUTS[op as usize]
     }
 
     /// The operands' places in order.
@@ -71,25 +94,48 @@ impl Layout {
     pub(crate) fn fields(&self) -> &[Field] {
         &self.fields[..self.operands as usize]
     }
+
+    /// The word of an instruction that is `short`.
+    #[inline]
+    pub(crate) fn write_short(&self, [a, b, c, ..]: [i64; MOST_OPERANDS]) -> u64 {
+        let slot = |arg: i64| u64::from(arg as u16);
+        self.op as u64 | slot(a) << 16 | slot(b) << 32 | slot(c) << 48
+    }
+
+    /// The operands in the word of an instruction that is `short`.
+    #[inline]
+    pub(crate) fn read_short(&self, word: u64) -> [i64; MOST_OPERANDS] {
+        let slot = |i: usize| {
+            let bits = (word >> (16 + 16 * i)) as u16;
+            if self.fields[i].signed {
+                i64::from(bits as i16)
+            } else {
+                i64::from(bits)
+            }
+        };
+        [slot(0), slot(1), slot(2), 0, 0, 0]
+    }
+
+    /// For each operand that is a register, the units that it takes; else 0.
+    #[inline]
+    pub(crate) fn units(&self) -> &[u8] {
+        &self.units[..self.operands as usize]
+    }
+
+    /// What each operand reads.
+    #[inline]
+    pub(crate) fn reads(&self) -> &[Reads] {
+        &self.reads[..self.operands as usize]
+    }
 }
 
-/// For each number, 1 + its index in [`LAYOUTS`], or 0.
-static LAYOUT_OF_NUMBER: [u16; NUMBERS] = {
-    let mut rows = [0; NUMBERS];
-    let mut i = 0;
-    while i < TABLE.len() {
-        rows[TABLE[i].op as usize] = i as u16 + 1;
-        i += 1;
-    }
-    rows
-};
-
-static LAYOUTS: [Layout; TABLE.len()] = {
-    let mut layouts = [const { layout(0) }; TABLE.len()];
-    let mut i = 0;
-    while i < TABLE.len() {
-        layouts[i] = layout(i);
-        i += 1;
+/// By number. Where no opcode has it, the instruction has no words.
+static LAYOUTS: [Layout; NUMBERS] = {
+    let mut layouts = [const { Layout { words: 0, ..layout(0) } }; NUMBERS];
+    let mut row = 0;
+    while row < TABLE.len() {
+        layouts[TABLE[row].op as usize] = layout(row);
+        row += 1;
     }
     layouts
 };
@@ -107,6 +153,16 @@ const fn layout(row: usize) -> Layout {
         }; MOST_OPERANDS],
         used: [0; MOST_WORDS],
         distance: None,
+        words: info.words() as u8,
+        units: [0; MOST_OPERANDS],
+        reads: [Reads::Nothing; MOST_OPERANDS],
+        plain: !matches!(
+            info.op,
+            Op::BridgeReturn | Op::ThreadEnd | Op::I8x16Shuffle | Op::BrTable
+        ) && !matches!(info.class, Class::Gpu),
+        short: info.words() == 1,
+        defines: matches!(info.operands, [Operand::Def(_), ..]),
+        memory0: matches!(info.class, Class::Load(_) | Class::Store(_)),
     };
     layout.used[0] = 0xffff;
     let mut i = 0;
@@ -123,6 +179,31 @@ const fn layout(row: usize) -> Layout {
             ),
         };
         layout.fields[i] = field;
+        layout.short &= operand.slots() == 1;
+        match operand {
+            Operand::Def(ty) => layout.units[i] = ty.units() as u8,
+            Operand::Src(ty) => {
+                layout.units[i] = ty.units() as u8;
+                layout.reads[i] = match ty {
+                    Ty::B32 | Ty::Ref => Reads::Unit,
+                    _ => Reads::Number(ty.units() as u8),
+                };
+            }
+            Operand::Address => {
+                layout.reads[i] = Reads::Address;
+                layout.plain = false;
+            }
+            Operand::Imm16
+            | Operand::Offset16
+            | Operand::Imm32
+            | Operand::ImmS32
+            | Operand::Imm64
+            | Operand::Offset64
+            | Operand::Rel16
+            | Operand::Rel32
+            | Operand::Zero => {}
+            _ => layout.plain = false,
+        }
         // Operands that are always 0 use no bits.
         if !matches!(operand, Operand::Zero) {
             layout.used[slot / 4] |= u64::MAX << (64 - field.bits) >> (64 - field.bits) << field.shift;

@@ -1,8 +1,8 @@
 //! The data flow half of verification: what each unit holds on every path.
 
-use super::{FunctionVerifier, VerifyError};
-use crate::code::Inst;
-use crate::isa::{Op, Operand, Ty};
+use super::{Decoded, FunctionVerifier, VerifyError};
+use crate::code::{Inst, Layout, Reads};
+use crate::isa::{Op, Operand};
 use crate::program::{Clause, ValType};
 
 /// What a unit holds.
@@ -45,9 +45,11 @@ fn join_units(a: Unit, b: Unit) -> Unit {
     }
 }
 
+#[derive(Default)]
 struct State(Vec<Unit>);
 
 impl State {
+    #[inline]
     fn write(&mut self, at: u32, values: &[Unit]) {
         let (start, end) = (at as usize, at as usize + values.len());
         // A half of a 64-bit value that loses its other half is no value any more.
@@ -58,6 +60,17 @@ impl State {
             self.0[end] = Undefined;
         }
         self.0[start..end].copy_from_slice(values);
+    }
+
+    /// Writes a number of so many units.
+    #[inline]
+    fn write_number(&mut self, at: u32, units: u8) {
+        // Each of a known length, so that nothing is called to copy it.
+        match units {
+            1 => self.write(at, &[Whole]),
+            2 => self.write(at, &[Low, High]),
+            _ => self.write(at, wide(u32::from(units))),
+        }
     }
 
     /// Forgets what lies in the units from `at` on.
@@ -84,6 +97,7 @@ impl State {
     }
 
     /// Whether a value of the wanted kind lies at a unit.
+    #[inline]
     fn holds(&self, at: u32, wanted: &[Unit]) -> bool {
         let found = &self.0[at as usize..][..wanted.len()];
         found
@@ -92,10 +106,23 @@ impl State {
             .all(|(found, wanted)| found == wanted || *found == Zero)
     }
 
-    /// Whether a value of a width lies at a unit, be it a number or a reference.
-    fn holds_width(&self, at: u32, units: u32) -> bool {
-        self.holds(at, wide(units))
-            || units == 1 && matches!(self.0[at as usize], FuncRef | ExternRef | ExnRef | KeptExnRef)
+    /// Whether a number of so many units lies at a unit.
+    #[inline]
+    fn holds_number(&self, at: u32, units: u8) -> bool {
+        match units {
+            1 => self.holds(at, &[Whole]),
+            2 => self.holds(at, &[Low, High]),
+            _ => self.holds(at, wide(u32::from(units))),
+        }
+    }
+
+    /// Whether a value of one unit lies at a unit, be it a number or a reference.
+    #[inline]
+    fn holds_unit(&self, at: u32) -> bool {
+        matches!(
+            self.0[at as usize],
+            Whole | Zero | FuncRef | ExternRef | ExnRef | KeptExnRef
+        )
     }
 }
 
@@ -123,8 +150,10 @@ const MOST_STATES: usize = 2 << 30;
 const NO_JOIN: u32 = u32::MAX;
 
 /// The states at the instructions that branches lead to.
+#[derive(Default)]
 struct Joins {
-    /// The units of all states, one state after the other.
+    /// The units of all states, one state after the other; what they are until a state is set does not
+    /// matter.
     units: Vec<Unit>,
     frame: usize,
     /// Whether a state has been set.
@@ -134,6 +163,18 @@ struct Joins {
 }
 
 impl Joins {
+    /// Begins anew, with so many states of `frame` units.
+    fn clear(&mut self, states: usize, frame: usize) {
+        self.frame = frame;
+        if self.units.len() < states * frame {
+            self.units.resize(states * frame, Undefined);
+        }
+        self.reached.clear();
+        self.reached.resize(states, false);
+        self.queued.clear();
+        self.queued.resize(states, false);
+    }
+
     fn state(&self, join: usize) -> &[Unit] {
         &self.units[join * self.frame..][..self.frame]
     }
@@ -161,77 +202,100 @@ fn differ(a: &[Unit], b: &[Unit]) -> bool {
     a.iter().zip(b).fold(false, |differ, (a, b)| differ | (a != b))
 }
 
-/// Verifies the flow of one function whose operands are already checked.
-///
-/// A state is kept for each instruction that branches lead to; from there the code is walked until
-/// it runs into another such instruction or ends. Walks go in the order of the code, again where a
-/// branch back has changed a state.
-pub(super) fn verify(function: &FunctionVerifier<'_>) -> Result<(), VerifyError> {
-    let insts = &function.insts;
-    // The number of each join, in the order of the code.
-    let mut join_at = vec![NO_JOIN; insts.len()];
-    join_at[1] = 0;
-    for (pc, inst) in insts.iter().skip(1) {
-        function.for_each_target(*pc, inst, |target| join_at[target] = 0);
-    }
-    let tries = &function.spaces.program.meta.functions[function.index].tries;
-    for clause in tries.iter().flat_map(|try_| &try_.clauses) {
-        join_at[function.handler(clause).expect("checked with the exception table")] = 0;
-    }
-    let mut starts = Vec::new();
-    for (i, join) in join_at.iter_mut().enumerate().filter(|(_, join)| **join != NO_JOIN) {
-        *join = starts.len() as u32;
-        starts.push(i);
-    }
-    let states = starts.len();
-    let frame = function.frame as usize;
-    if states.saturating_mul(frame) > MOST_STATES {
-        return function.error(
-            0,
-            format!("{states} branch targets with {frame} registers are more than can be verified"),
-        );
-    }
-    let mut joins = Joins {
-        units: vec![Undefined; states * frame],
-        frame,
-        reached: vec![false; states],
-        queued: vec![false; states],
-    };
-    let mut state = State(vec![Undefined; frame]);
-    state.write_values(0, &function.ty.params);
-    joins.reach(0, &state);
-    let mut next = Some(0);
-    while let Some(join) = next {
-        joins.queued[join] = false;
-        state.0.copy_from_slice(joins.state(join));
-        // The first state that a branch back has changed.
-        let mut back = join;
-        for (i, (pc, inst)) in insts.iter().enumerate().skip(starts[join]) {
-            if join_at[i] != NO_JOIN && i != starts[join] {
-                joins.reach(join_at[i] as usize, &state);
-                break;
-            }
-            if may_throw(inst.op) {
-                for clause in function.handlers_at(*pc) {
-                    let target = function.handler(clause).expect("checked with the exception table");
+/// The memory of the analysis, used again for the next function.
+#[derive(Default)]
+pub(super) struct Flow {
+    joins: Joins,
+    /// For each instruction, the number of its join, in the order of the code.
+    join_at: Vec<u32>,
+    /// For each join, its instruction.
+    starts: Vec<usize>,
+    state: State,
+}
+
+impl Flow {
+    /// Verifies the flow of one function whose operands are already checked.
+    ///
+    /// A state is kept for each instruction that branches lead to; from there the code is walked until
+    /// it runs into another such instruction or ends. Walks go in the order of the code, again where a
+    /// branch back has changed a state.
+    pub(super) fn verify(&mut self, function: &FunctionVerifier<'_>) -> Result<(), VerifyError> {
+        self.find_joins(function);
+        let Flow {
+            joins,
+            join_at,
+            starts,
+            state,
+        } = self;
+        let insts = &function.insts.list;
+        let states = starts.len();
+        let frame = function.frame as usize;
+        if states.saturating_mul(frame) > MOST_STATES {
+            return function.error(
+                0,
+                format!("{states} branch targets with {frame} registers are more than can be verified"),
+            );
+        }
+        joins.clear(states, frame);
+        state.0.clear();
+        state.0.resize(frame, Undefined);
+        state.write_values(0, &function.ty.params);
+        joins.reach(0, state);
+        let mut next = Some(0);
+        while let Some(join) = next {
+            joins.queued[join] = false;
+            state.0.copy_from_slice(joins.state(join));
+            // The first state that a branch back has changed.
+            let mut back = join;
+            for (i, decoded) in insts.iter().enumerate().skip(starts[join]) {
+                if join_at[i] != NO_JOIN && i != starts[join] {
+                    joins.reach(join_at[i] as usize, state);
+                    break;
+                }
+                let inst = &decoded.inst;
+                if may_throw(inst.op) {
+                    for clause in function.handlers_at(decoded.pc) {
+                        let target = function.handler(clause).expect("checked with the exception table");
+                        let target = join_at[target] as usize;
+                        joins.reach(target, &thrown(function, inst, clause, state));
+                        back = back.min(target);
+                    }
+                }
+                step(function, decoded, state)?;
+                function.for_each_target(decoded, |target| {
                     let target = join_at[target] as usize;
-                    joins.reach(target, &thrown(function, inst, clause, &state));
+                    joins.reach(target, state);
                     back = back.min(target);
+                });
+                if ends_block(inst.op) {
+                    break;
                 }
             }
-            step(function, i, *pc, inst, &mut state)?;
-            function.for_each_target(*pc, inst, |target| {
-                let target = join_at[target] as usize;
-                joins.reach(target, &state);
-                back = back.min(target);
-            });
-            if ends_block(inst.op) {
-                break;
-            }
+            next = (back..states).find(|join| joins.queued[*join]);
         }
-        next = (back..states).find(|join| joins.queued[*join]);
+        Ok(())
     }
-    Ok(())
+
+    /// Numbers the instructions that branches, the function's start and handlers lead to.
+    fn find_joins(&mut self, function: &FunctionVerifier<'_>) {
+        let insts = &function.insts.list;
+        let join_at = &mut self.join_at;
+        join_at.clear();
+        join_at.resize(insts.len(), NO_JOIN);
+        join_at[1] = 0;
+        for decoded in &insts[1..] {
+            function.for_each_target(decoded, |target| join_at[target] = 0);
+        }
+        let tries = &function.spaces.program.meta.functions[function.index].tries;
+        for clause in tries.iter().flat_map(|try_| &try_.clauses) {
+            join_at[function.handler(clause).expect("checked with the exception table")] = 0;
+        }
+        self.starts.clear();
+        for (i, join) in join_at.iter_mut().enumerate().filter(|(_, join)| **join != NO_JOIN) {
+            *join = self.starts.len() as u32;
+            self.starts.push(i);
+        }
+    }
 }
 
 /// Whether the instruction that follows is reached by branches only.
@@ -261,46 +325,33 @@ fn thrown(function: &FunctionVerifier<'_>, inst: &Inst, clause: &Clause, before:
     state
 }
 
-fn step(
-    function: &FunctionVerifier<'_>,
-    index: usize,
-    pc: u32,
-    inst: &Inst,
-    state: &mut State,
-) -> Result<(), VerifyError> {
-    let name = inst.op.info().name;
-    let operands = || inst.op.info().operands.iter().zip(inst.args);
-    for (operand, arg) in operands() {
-        let ty = match operand {
-            Operand::Src(ty) => *ty,
-            Operand::Address if function.wide_address(inst) => Ty::I64,
-            Operand::Address => Ty::I32,
-            _ => continue,
-        };
-        // `B32` is any value of that width; what a reference may be used for, see `effect`.
-        let holds = match ty {
-            Ty::B32 | Ty::Ref => state.holds_width(arg as u32, 1),
-            ty => state.holds(arg as u32, wide(ty.units())),
+fn step(function: &FunctionVerifier<'_>, decoded: &Decoded, state: &mut State) -> Result<(), VerifyError> {
+    let inst = &decoded.inst;
+    for (reads, arg) in Layout::of(inst.op).reads().iter().zip(inst.args) {
+        // What a reference may be used for, see `effect`.
+        let (holds, units) = match *reads {
+            Reads::Nothing => continue,
+            Reads::Unit => (state.holds_unit(arg as u32), 1),
+            Reads::Number(units) => (state.holds_number(arg as u32, units), units),
+            Reads::Address => {
+                let units = if function.wide_address(inst) { 2 } else { 1 };
+                (state.holds_number(arg as u32, units), units)
+            }
         };
         if !holds {
-            let bits = ty.units() * 32;
+            let (name, bits) = (inst.op.info().name, u32::from(units) * 32);
             return function.error(
-                pc,
+                decoded.pc,
                 format!("`{name}` reads a value of {bits} bits from unit {arg}, which holds none on some path"),
             );
         }
     }
-    effect(function, index, pc, inst, state)
+    effect(function, decoded, state)
 }
 
 /// What an instruction leaves in the frame, and what references it may take.
-fn effect(
-    function: &FunctionVerifier<'_>,
-    index: usize,
-    pc: u32,
-    inst: &Inst,
-    state: &mut State,
-) -> Result<(), VerifyError> {
+fn effect(function: &FunctionVerifier<'_>, decoded: &Decoded, state: &mut State) -> Result<(), VerifyError> {
+    let (pc, inst) = (decoded.pc, &decoded.inst);
     let args = inst.args;
     let unit = |arg: i64| arg as u32;
     let at = |state: &State, arg: i64| state.0[arg as usize];
@@ -336,7 +387,7 @@ fn effect(
         | Op::ReturnCall
         | Op::ReturnCallIndirect
         | Op::ReturnCallImport => {
-            let ty = function.callee(index, inst).expect("checked with the operands");
+            let ty = function.callee(decoded).expect("checked with the operands");
             let base = unit(args[0]);
             if base + ty.header() > function.frame {
                 return function.error(pc, "the callee's parameters or results lie outside of the frame");
@@ -377,9 +428,11 @@ fn effect(
         Op::RefFunc => state.write(unit(args[0]), &[FuncRef]),
         Op::CopyRange => copy_range(function, pc, inst, state)?,
         _ => {
-            for (operand, arg) in inst.op.info().operands.iter().zip(args) {
-                if let Operand::Def(ty) = operand {
-                    state.write(unit(arg), wide(ty.units()));
+            let layout = Layout::of(inst.op);
+            // What is a register and not read is written.
+            for ((units, reads), arg) in layout.units().iter().zip(layout.reads()).zip(args) {
+                if *units > 0 && *reads == Reads::Nothing {
+                    state.write_number(unit(arg), *units);
                 }
             }
         }

@@ -39,13 +39,13 @@ impl Cycle {
 impl CallGraph {
     /// A shortest cycle through function `func`, if it is recursive.
     pub fn cycle_through(&self, func: u32) -> Option<Cycle> {
-        let component = self.component[func as usize];
+        let component = self.components().of[func as usize];
         // Breadth first, so that the first way back is a shortest one.
         let mut came_from: HashMap<u32, u32> = HashMap::new();
         let mut queue = VecDeque::from([func]);
         while let Some(node) = queue.pop_front() {
             for &next in self.node_edges(node) {
-                if self.component[next as usize] != component || came_from.contains_key(&next) {
+                if self.components().of[next as usize] != component || came_from.contains_key(&next) {
                     continue;
                 }
                 came_from.insert(next, node);

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use wasmparser::{Catch, Operator, TypeRef};
 
-use crate::module::{Func, Instr, Module};
+use crate::module::{Code, Func, Module, opcode};
 use crate::rewrite::IMPORT_MODULE;
 
 /// Facts about one function.
@@ -24,6 +24,7 @@ pub(super) struct Facts {
     pub(super) tail_calls: bool,
     /// See [`Facts::reads_zero`].
     pub(super) reads_zero: OnceCell<Vec<bool>>,
+    leaves_early: OnceCell<bool>,
 }
 
 impl Facts {
@@ -39,14 +40,21 @@ impl Facts {
             leaf: summary.is_leaf(|callee| operations.get(callee as usize) == Some(&true)),
             tail_calls: summary.tail_calls,
             reads_zero: OnceCell::new(),
+            leaves_early: OnceCell::new(),
         }
+    }
+
+    /// Whether any instruction of `code`, whose facts these are, leaves through the label of the
+    /// function itself. Found out once, and only for what is inlined.
+    pub(super) fn leaves_early(&self, code: Code<'_>) -> bool {
+        *self.leaves_early.get_or_init(|| leaves_early(code))
     }
 
     /// The locals of `func`, whose facts these are, that a copy of its body may have to set to zero
     /// first: see [`reads_zero`]. Found out once, and only for what is to be inlined.
     pub(super) fn reads_zero(&self, func: &Func<'_>) -> &[bool] {
         self.reads_zero
-            .get_or_init(|| reads_zero(func.instrs(), self.params, self.locals))
+            .get_or_init(|| reads_zero(func.body.packed().code(), self.params, self.locals))
     }
 }
 
@@ -58,40 +66,36 @@ pub(super) fn operations(module: &Module<'_>) -> Vec<bool> {
 }
 
 /// Whether any instruction of a function leaves through the label of the function itself.
-pub(super) fn leaves_early(instrs: &[Instr<'_>]) -> bool {
+fn leaves_early(code: Code<'_>) -> bool {
     let mut depth = 0u32;
-    for instr in instrs {
-        let leaves = match &instr.op {
-            Operator::Return => true,
-            Operator::Br { relative_depth }
-            | Operator::BrIf { relative_depth }
-            | Operator::BrOnNull { relative_depth }
-            | Operator::BrOnNonNull { relative_depth } => *relative_depth == depth,
+    for step in code.steps() {
+        let leaves = match step.opcode {
+            opcode::RETURN => true,
+            opcode::BR | opcode::BR_IF => step.index() == depth,
             // Its own `try` is closed by it.
-            Operator::Delegate { relative_depth } => relative_depth + 1 == depth,
-            Operator::BrTable { targets } => {
-                targets.default() == depth
-                    || targets
-                        .targets()
-                        .any(|target| target.is_ok_and(|target| target == depth))
-            }
-            Operator::TryTable { try_table } => try_table.catches.iter().any(|catch| catch_label(catch) == depth),
+            opcode::DELEGATE => step.index() + 1 == depth,
+            opcode::BR_TABLE | opcode::TRY_TABLE => labels(&step.operator()).contains(&depth),
             _ => false,
         };
         if leaves {
             return true;
         }
-        match instr.op {
-            Operator::Block { .. }
-            | Operator::Loop { .. }
-            | Operator::If { .. }
-            | Operator::Try { .. }
-            | Operator::TryTable { .. } => depth += 1,
-            Operator::End | Operator::Delegate { .. } => depth = depth.saturating_sub(1),
+        match step.opcode {
+            opcode::BLOCK | opcode::LOOP | opcode::IF | opcode::TRY | opcode::TRY_TABLE => depth += 1,
+            opcode::END | opcode::DELEGATE => depth = depth.saturating_sub(1),
             _ => {}
         }
     }
     false
+}
+
+/// The labels of a `br_table` or a `try_table`.
+fn labels(op: &Operator<'_>) -> Vec<u32> {
+    match op {
+        Operator::BrTable { targets } => targets.targets().flatten().chain([targets.default()]).collect(),
+        Operator::TryTable { try_table } => try_table.catches.iter().map(catch_label).collect(),
+        _ => Vec::new(),
+    }
 }
 
 fn catch_label(catch: &Catch) -> u32 {
@@ -126,7 +130,7 @@ fn merge(into: &mut State, state: &State) {
 
 /// Locals of a function that may be read before they are set, parameters aside: they count on being
 /// zero. Loops need one round only, since what is set at their head can only become more.
-fn reads_zero<'a>(instrs: impl Iterator<Item = Instr<'a>>, params: u32, locals: u32) -> Vec<bool> {
+fn reads_zero(code: Code<'_>, params: u32, locals: u32) -> Vec<bool> {
     if params == locals {
         return vec![false; locals as usize];
     }
@@ -140,68 +144,58 @@ fn reads_zero<'a>(instrs: impl Iterator<Item = Instr<'a>>, params: u32, locals: 
             merge(&mut frame.end, state);
         }
     };
-    for instr in instrs {
-        match &instr.op {
-            Operator::LocalGet { local_index } => {
-                let set = state.as_ref().is_none_or(|state| state[*local_index as usize]);
-                needed[*local_index as usize] |= !set;
+    for step in code.steps() {
+        match step.opcode {
+            opcode::LOCAL_GET => {
+                let local = step.index() as usize;
+                needed[local] |= state.as_ref().is_some_and(|state| !state[local]);
             }
-            Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
+            opcode::LOCAL_SET | opcode::LOCAL_TEE => {
                 if let Some(state) = &mut state {
-                    state[*local_index as usize] = true;
+                    state[step.index() as usize] = true;
                 }
             }
-            op @ (Operator::Block { .. }
-            | Operator::Loop { .. }
-            | Operator::If { .. }
-            | Operator::Try { .. }
-            | Operator::TryTable { .. }) => {
-                if let Operator::TryTable { try_table } = op {
-                    for catch in &try_table.catches {
-                        branch(&mut frames, catch_label(catch), &state);
+            opcode::BLOCK | opcode::LOOP | opcode::IF | opcode::TRY | opcode::TRY_TABLE => {
+                if step.opcode == opcode::TRY_TABLE {
+                    for label in labels(&step.operator()) {
+                        branch(&mut frames, label, &state);
                     }
                 }
+                // Where nothing begins but at the frame's own start, its state is not needed again.
+                let entered = matches!(step.opcode, opcode::IF | opcode::TRY);
                 frames.push(Frame {
-                    is_loop: matches!(op, Operator::Loop { .. }),
+                    is_loop: step.opcode == opcode::LOOP,
                     end: None,
-                    entry: state.clone(),
-                    skips: matches!(op, Operator::If { .. }),
+                    entry: if entered { state.clone() } else { None },
+                    skips: step.opcode == opcode::IF,
                 });
             }
-            Operator::Else | Operator::Catch { .. } | Operator::CatchAll => {
+            opcode::ELSE | opcode::CATCH | opcode::CATCH_ALL => {
                 if let Some(frame) = frames.last_mut() {
                     merge(&mut frame.end, &state);
                     state = frame.entry.clone();
                     frame.skips = false;
                 }
             }
-            Operator::End | Operator::Delegate { .. } => {
+            opcode::END | opcode::DELEGATE => {
                 let Some(frame) = frames.pop() else { break };
                 merge(&mut state, &frame.end);
                 if frame.skips {
                     merge(&mut state, &frame.entry);
                 }
             }
-            Operator::BrIf { relative_depth }
-            | Operator::BrOnNull { relative_depth }
-            | Operator::BrOnNonNull { relative_depth } => {
-                branch(&mut frames, *relative_depth, &state);
-            }
-            Operator::Br { relative_depth } => {
-                branch(&mut frames, *relative_depth, &state);
+            opcode::BR_IF => branch(&mut frames, step.index(), &state),
+            opcode::BR => {
+                branch(&mut frames, step.index(), &state);
                 state = None;
             }
-            Operator::BrTable { targets } => {
-                for target in targets.targets().flatten().chain([targets.default()]) {
-                    branch(&mut frames, target, &state);
+            opcode::BR_TABLE => {
+                for label in labels(&step.operator()) {
+                    branch(&mut frames, label, &state);
                 }
                 state = None;
             }
-            Operator::Return
-            | Operator::Unreachable
-            | Operator::Throw { .. }
-            | Operator::ThrowRef
-            | Operator::Rethrow { .. } => state = None,
+            opcode::RETURN | opcode::UNREACHABLE | opcode::THROW | opcode::THROW_REF | opcode::RETHROW => state = None,
             _ => {}
         }
     }

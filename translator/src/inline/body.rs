@@ -4,18 +4,18 @@ use std::collections::HashMap;
 
 use wasmparser::{BlockType, Operator, ValType};
 
-use super::analysis::{Facts, leaves_early};
+use super::analysis::Facts;
 use super::empty;
-use crate::module::{Body, InlineSite, Instr, Module, Origin};
+use crate::module::{Body, Code, InlineSite, Module, Origin, Writer, opcode};
 
 pub(super) struct Inliner<'m, 'a> {
     module: &'m mut Module<'a>,
     facts: &'m [Option<Facts>],
     /// The caller's new instructions.
-    out: Vec<Instr<'a>>,
+    out: Writer,
     /// Locals for inlined bodies, by type: each body may use all of them again, since no two
     /// bodies are alive at once.
-    pool: Vec<(ValType, Vec<u32>)>,
+    pool: Vec<Pool>,
     /// Locals that were added to the caller, in order.
     added: Vec<ValType>,
     /// Where they begin.
@@ -29,7 +29,7 @@ impl<'m, 'a> Inliner<'m, 'a> {
         Inliner {
             module,
             facts,
-            out: Vec::new(),
+            out: Writer::default(),
             pool: Vec::new(),
             added: Vec::new(),
             first_added: 0,
@@ -40,53 +40,35 @@ impl<'m, 'a> Inliner<'m, 'a> {
     /// Replaces the calls at `chosen` (instruction number, callee) in `caller`.
     pub(super) fn inline_calls(mut self, caller: u32, chosen: &[(usize, u32)]) {
         let position = caller as usize - self.module.imported_funcs.len();
+        // Out of the module while the module is changed.
         let body = std::mem::replace(&mut self.module.funcs[position].body, empty());
-        let (locals, size) = match &body {
-            Body::Edited { locals, instrs, .. } => (locals.clone(), instrs.len()),
-            Body::Raw(raw) => (raw.locals(), raw.summary.instrs as usize),
-        };
+        let packed = body.packed();
+        let mut locals = packed.locals().to_vec();
         let params = self.module.func_type(caller).params().len() as u32;
         self.first_added = params + locals.iter().map(|(count, _)| count).sum::<u32>();
-        let added = chosen.iter().map(|(_, callee)| {
-            let facts = self.facts[*callee as usize].as_ref();
-            facts.map_or(0, |facts| facts.instrs + 2 * facts.locals + 2) as usize
-        });
-        self.out.reserve(size + added.sum::<usize>());
-        match body {
-            Body::Edited { instrs, .. } => self.inline_among(instrs, chosen),
-            Body::Raw(raw) => self.inline_among(raw.instrs(), chosen),
-        }
-        self.out.shrink_to_fit();
-        let mut all = locals;
-        for ty in self.added {
-            match all.last_mut() {
-                Some((count, last)) if *last == ty => *count += 1,
-                _ => all.push((1, ty)),
-            }
-        }
-        self.module.funcs[position].body = Body::edited(all, self.out);
-    }
-
-    /// Writes the caller's instructions, those at `chosen` replaced.
-    fn inline_among(&mut self, instrs: impl IntoIterator<Item = Instr<'a>>, chosen: &[(usize, u32)]) {
         let mut chosen = chosen.iter().peekable();
-        for (at, instr) in instrs.into_iter().enumerate() {
+        for (at, step) in packed.code().steps().enumerate() {
             if let Some((_, callee)) = chosen.next_if(|(call, _)| *call == at) {
-                self.inline_call(*callee, instr.origin);
+                self.inline_call(*callee, step.origin);
                 continue;
             }
-            match instr.op {
-                Operator::Loop { .. } => self.loops.push(true),
-                Operator::Block { .. } | Operator::If { .. } | Operator::Try { .. } | Operator::TryTable { .. } => {
-                    self.loops.push(false)
-                }
-                Operator::End | Operator::Delegate { .. } => {
+            match step.opcode {
+                opcode::LOOP => self.loops.push(true),
+                opcode::BLOCK | opcode::IF | opcode::TRY | opcode::TRY_TABLE => self.loops.push(false),
+                opcode::END | opcode::DELEGATE => {
                     self.loops.pop();
                 }
                 _ => {}
             }
-            self.out.push(instr);
+            self.out.copy(&step, step.origin);
         }
+        for ty in self.added {
+            match locals.last_mut() {
+                Some((count, last)) if *last == ty => *count += 1,
+                _ => locals.push((1, ty)),
+            }
+        }
+        self.module.funcs[position].body = Body::Packed(self.out.finish(locals));
     }
 
     fn inline_call(&mut self, callee: u32, call: Origin) {
@@ -97,103 +79,107 @@ impl<'m, 'a> Inliner<'m, 'a> {
         let position = callee as usize - self.module.imported_funcs.len();
         // Out of the module while the module is changed.
         let body = std::mem::replace(&mut self.module.funcs[position].body, empty());
-        let (runs, instrs) = body.read();
+        let packed = body.packed();
         let ty = self.module.func_type(callee).clone();
         let mut types: Vec<ValType> = ty.params().to_vec();
-        for (run, ty) in runs.iter() {
+        for (run, ty) in packed.locals() {
             types.extend(std::iter::repeat_n(*ty, *run as usize));
         }
         let (locals, fresh) = self.take_locals(&types);
         for local in (0..params).rev() {
-            self.emit(
-                Operator::LocalSet {
-                    local_index: locals[local as usize],
-                },
-                call,
-            );
+            self.out.made(opcode::LOCAL_SET, locals[local as usize], call);
         }
         let in_loop = self.loops.contains(&true);
         let zero = facts.reads_zero.get().expect("found out when the call was chosen");
         for local in params as usize..count as usize {
             // A local of its own is zero the first time.
             if zero[local] && (in_loop || !fresh[local]) {
-                self.emit(zero_of(types[local]), call);
-                self.emit(
-                    Operator::LocalSet {
-                        local_index: locals[local],
-                    },
-                    call,
-                );
+                self.out.operator(&zero_of(types[local]), call);
+                self.out.made(opcode::LOCAL_SET, locals[local], call);
             }
         }
-        let wrapped = leaves_early(&instrs);
+        let wrapped = facts.leaves_early(packed.code());
         if wrapped {
             let blockty = match ty.results() {
                 [] => BlockType::Empty,
                 [result] => BlockType::Type(*result),
                 results => BlockType::FuncType(self.module.intern_type(&[], results)),
             };
-            self.emit(Operator::Block { blockty }, call);
+            self.out.operator(&Operator::Block { blockty }, call);
         }
-        self.copy(callee, &instrs, &locals, call, wrapped);
+        self.copy(callee, packed.code(), &locals, call, wrapped);
         self.module.funcs[position].body = body;
     }
 
     /// Copies the instructions, with the last `end` only if they are `wrapped` in a block.
-    fn copy(&mut self, callee: u32, instrs: &[Instr<'a>], locals: &[u32], call: Origin, wrapped: bool) {
+    fn copy(&mut self, callee: u32, code: Code<'_>, locals: &[u32], call: Origin, wrapped: bool) {
         let mut sites = Sites::new(self.module, callee, call);
         let mut depth = 0u32;
-        for instr in instrs {
-            let mut op = instr.op.clone();
-            match &mut op {
-                Operator::LocalGet { local_index }
-                | Operator::LocalSet { local_index }
-                | Operator::LocalTee { local_index } => {
-                    *local_index = locals[*local_index as usize];
+        for step in code.steps() {
+            let opcode = step.opcode;
+            if opcode == opcode::END && depth == 0 && !wrapped {
+                break;
+            }
+            let origin = sites.map(&mut self.module.inline_sites, step.origin);
+            match opcode {
+                opcode::LOCAL_GET | opcode::LOCAL_SET | opcode::LOCAL_TEE => {
+                    self.out.with_index(&step, locals[step.index() as usize], origin);
+                    continue;
                 }
-                Operator::Return => op = Operator::Br { relative_depth: depth },
-                Operator::Block { .. }
-                | Operator::Loop { .. }
-                | Operator::If { .. }
-                | Operator::Try { .. }
-                | Operator::TryTable { .. } => depth += 1,
-                Operator::End if depth == 0 && !wrapped => break,
-                Operator::End | Operator::Delegate { .. } => depth = depth.saturating_sub(1),
+                opcode::RETURN => {
+                    self.out.made(opcode::BR, depth, origin);
+                    continue;
+                }
+                opcode::BLOCK | opcode::LOOP | opcode::IF | opcode::TRY | opcode::TRY_TABLE => depth += 1,
+                opcode::END | opcode::DELEGATE => depth = depth.saturating_sub(1),
                 _ => {}
             }
-            let origin = sites.map(&mut self.module.inline_sites, instr.origin);
-            self.out.push(Instr { op, origin });
+            self.out.copy(&step, origin);
         }
-    }
-
-    fn emit(&mut self, op: Operator<'a>, origin: Origin) {
-        self.out.push(Instr { op, origin });
     }
 
     /// A local of the caller for each of `types`, and whether it has not been used before.
     fn take_locals(&mut self, types: &[ValType]) -> (Vec<u32>, Vec<bool>) {
-        let mut used: HashMap<ValType, usize> = HashMap::new();
         let mut locals = Vec::with_capacity(types.len());
         let mut fresh = Vec::with_capacity(types.len());
+        self.pool.iter_mut().for_each(|pool| pool.taken = 0);
         for ty in types {
-            let at = match self.pool.iter().position(|(pooled, _)| pooled == ty) {
+            let at = match self.pool.iter().position(|pool| pool.ty == *ty) {
                 Some(at) => at,
                 None => {
-                    self.pool.push((*ty, Vec::new()));
+                    self.pool.push(Pool::new(*ty));
                     self.pool.len() - 1
                 }
             };
-            let pool = &mut self.pool[at].1;
-            let taken = used.entry(*ty).or_insert(0);
-            fresh.push(*taken == pool.len());
-            if *taken == pool.len() {
-                pool.push(self.first_added + self.added.len() as u32);
+            let pool = &mut self.pool[at];
+            let new = pool.taken == pool.locals.len();
+            if new {
+                pool.locals.push(self.first_added + self.added.len() as u32);
                 self.added.push(*ty);
             }
-            locals.push(pool[*taken]);
-            *taken += 1;
+            fresh.push(new);
+            locals.push(pool.locals[pool.taken]);
+            pool.taken += 1;
         }
         (locals, fresh)
+    }
+}
+
+/// Locals of one type for inlined bodies.
+struct Pool {
+    ty: ValType,
+    locals: Vec<u32>,
+    /// How many of them the body has taken that is being inlined.
+    taken: usize,
+}
+
+impl Pool {
+    fn new(ty: ValType) -> Pool {
+        Pool {
+            ty,
+            locals: Vec::new(),
+            taken: 0,
+        }
     }
 }
 
@@ -216,6 +202,8 @@ struct Sites {
     callee: Option<u32>,
     /// The callee's own inlined calls, copied.
     copied: HashMap<u32, u32>,
+    /// The last one that was asked for, and its copy: mostly it is asked for again.
+    last: Option<(u32, u32)>,
 }
 
 impl Sites {
@@ -225,6 +213,7 @@ impl Sites {
             call,
             callee,
             copied: HashMap::new(),
+            last: None,
         }
     }
 
@@ -236,9 +225,14 @@ impl Sites {
         if synthetic {
             return self.call;
         }
+        let site = match self.last {
+            Some((asked, copy)) if asked == origin.site => copy,
+            _ => self.site(sites, origin.site),
+        };
+        self.last = Some((origin.site, site));
         Origin {
             offset: origin.offset,
-            site: self.site(sites, origin.site),
+            site,
         }
     }
 

@@ -1,7 +1,7 @@
-use wasmparser::{Validator, WasmFeatures};
+use wasmparser::{Operator, Validator, WasmFeatures};
 
 use super::*;
-use crate::module::{Instr, Origin};
+use crate::module::{Body, Instr, Origin};
 
 const TAGS: &str = "(tag $a (param i32)) (tag $b (param i64 i32)) (tag $c)";
 

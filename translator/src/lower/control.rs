@@ -2,12 +2,13 @@
 
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Op, ValType, units};
-use wasmparser::{BlockType, BrTable, Operator};
+use wasmparser::{BlockType, BrTable};
 
 use super::LowerErrorKind;
 use super::emit::Label;
 use super::function::Lowering;
 use super::stack::Value;
+use crate::module::opcode;
 
 /// Kind of a construct.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -75,17 +76,13 @@ impl Lowering<'_> {
     }
 
     /// Passes over unreachable code, watching for the end of the construct that it is in.
-    pub(super) fn skip(&mut self, op: &Operator<'_>) {
+    pub(super) fn skip(&mut self, opcode: u8) {
         let depth = self.unreachable.as_mut().expect("only called then");
-        match op {
-            Operator::Block { .. }
-            | Operator::Loop { .. }
-            | Operator::If { .. }
-            | Operator::TryTable { .. }
-            | Operator::Try { .. } => *depth += 1,
-            Operator::Else if *depth == 0 => self.else_(),
-            Operator::End | Operator::Delegate { .. } if *depth > 0 => *depth -= 1,
-            Operator::End => self.end(),
+        match opcode {
+            opcode::BLOCK | opcode::LOOP | opcode::IF | opcode::TRY_TABLE | opcode::TRY => *depth += 1,
+            opcode::ELSE if *depth == 0 => self.else_(),
+            opcode::END | opcode::DELEGATE if *depth > 0 => *depth -= 1,
+            opcode::END => self.end(),
             _ => {}
         }
     }

@@ -58,16 +58,29 @@ struct Emitted {
     pinned: bool,
 }
 
+impl Emitted {
+    /// Stands where nothing was emitted yet.
+    const NONE: Emitted = Emitted {
+        at: 0,
+        inst: Inst {
+            op: Op::Trap,
+            args: [0; 6],
+        },
+        pinned: false,
+    };
+}
+
 /// The code of one function under construction.
 pub(super) struct Emitter {
     pub(super) code: Vec<u64>,
     labels: Vec<Option<u32>>,
     fixups: Vec<Fixup>,
-    /// The instruction emitted last, while no label lies behind it: only then may it be changed or
-    /// taken back.
-    last: Option<Emitted>,
-    /// The one before it, under the same condition.
-    before: Option<Emitted>,
+    /// The two instructions emitted last.
+    emitted: [Emitted; 2],
+    /// Which of them is the last.
+    newest: usize,
+    /// How many of them may be changed or taken back: no label lies behind those.
+    known: u8,
     /// Open protected ranges, outer ones first.
     open: Vec<Range>,
     /// Those that ended, inner ones first.
@@ -82,8 +95,9 @@ impl Emitter {
             code: Vec::new(),
             labels: Vec::new(),
             fixups: Vec::new(),
-            last: None,
-            before: None,
+            emitted: [Emitted::NONE; 2],
+            newest: 0,
+            known: 0,
             open: Vec::new(),
             ranges: Vec::new(),
             origin: Origin::synthetic(),
@@ -91,11 +105,24 @@ impl Emitter {
         }
     }
 
+    /// Begins anew.
+    pub(super) fn clear(&mut self) {
+        self.code.clear();
+        self.labels.clear();
+        self.fixups.clear();
+        self.seal();
+        self.open.clear();
+        self.ranges.clear();
+        self.origin = Origin::synthetic();
+        self.places.clear();
+    }
+
     /// Says where the instructions that follow came from.
     pub(super) fn set_origin(&mut self, origin: Origin) {
         self.origin = origin;
     }
 
+    #[inline(always)]
     pub(super) fn emit(&mut self, op: Op, args: &[i64]) {
         self.push(Inst::new(op, args));
     }
@@ -115,37 +142,42 @@ impl Emitter {
             self.places.push(place);
         }
         inst.encode(&mut self.code);
-        self.before = self.last.take();
-        self.last = Some(Emitted {
+        self.newest ^= 1;
+        self.known = (self.known + 1).min(2);
+        self.emitted[self.newest] = Emitted {
             at,
             inst,
             pinned: false,
-        });
+        };
     }
 
     /// The instruction emitted last, if it may be changed or taken back.
     pub(super) fn last(&self) -> Option<&Inst> {
-        self.last.as_ref().filter(|last| !last.pinned).map(|last| &last.inst)
+        let last = &self.emitted[self.newest];
+        (self.known > 0 && !last.pinned).then_some(&last.inst)
     }
 
     /// The instruction emitted last, also if its result has other uses.
     pub(super) fn last_or_pinned(&self) -> Option<&Inst> {
-        self.last.as_ref().map(|last| &last.inst)
+        (self.known > 0).then_some(&self.emitted[self.newest].inst)
     }
 
     /// Takes back the instruction emitted last.
     pub(super) fn unpush(&mut self) {
-        let last = self.last.take().expect("the caller looked at it");
-        self.last = self.before.take();
-        self.code.truncate(last.at);
-        if self.places.last().is_some_and(|place| place.pc as usize >= last.at) {
+        let at = self.emitted[self.newest].at;
+        // The caller has looked at it.
+        self.known -= 1;
+        self.newest ^= 1;
+        self.code.truncate(at);
+        if self.places.last().is_some_and(|place| place.pc as usize >= at) {
             self.places.pop();
         }
     }
 
     /// Lets the instruction emitted last write its result to unit `to` instead, for others to use.
     pub(super) fn redirect_last(&mut self, to: u32) {
-        let last = self.last.as_mut().expect("the caller looked at it");
+        // The caller has looked at it.
+        let last = &mut self.emitted[self.newest];
         last.inst.args[0] = to as i64;
         last.pinned = true;
         self.code.truncate(last.at);
@@ -154,8 +186,7 @@ impl Emitter {
 
     /// Forgets the last instructions: something outside depends on them.
     pub(super) fn seal(&mut self) {
-        self.last = None;
-        self.before = None;
+        self.known = 0;
     }
 
     pub(super) fn new_label(&mut self) -> Label {

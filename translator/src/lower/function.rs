@@ -9,18 +9,18 @@ use super::control::{Frame, Kind};
 use super::emit::{Emitter, Label};
 use super::exceptions::Leaving;
 use super::locals::{self, Use};
-use super::ops::{self, Binary};
+use super::ops::{self, Binary, Numeric};
 use super::pairs;
 use super::stack::{Entry, Stack, Value};
 use super::{Context, LowerErrorKind, Target, ref_type, val_type};
-use crate::module::{Func, Origin};
+use crate::module::{Func, Origin, Step, opcode};
 
 /// A lowered function: its words count from its own head.
-pub(super) struct Lowered {
-    pub(super) code: Vec<u64>,
-    pub(super) places: Vec<SourcePlace>,
+pub(super) struct Lowered<'l> {
+    pub(super) code: &'l [u64],
+    pub(super) places: &'l [SourcePlace],
     /// Direct calls: word of the call, program index of the callee.
-    pub(super) calls: Vec<(u32, u32)>,
+    pub(super) calls: &'l [(u32, u32)],
     /// Its exception table, in words from its own head.
     pub(super) tries: Vec<Try>,
     pub(super) frame: u32,
@@ -36,10 +36,12 @@ struct Local {
     unit: u32,
 }
 
+/// Lowers functions, one after the other: what it needs for one is used again for the next.
 pub(super) struct Lowering<'c> {
     pub(super) context: &'c Context<'c>,
     pub(super) ty: FuncType,
     locals: Vec<Local>,
+    uses: locals::Uses,
     pub(super) stack: Stack,
     pub(super) emitter: Emitter,
     pub(super) frames: Vec<Frame>,
@@ -49,35 +51,60 @@ pub(super) struct Lowering<'c> {
     pub(super) near: bool,
     calls: Vec<(u32, u32)>,
     pub(super) leaving: Vec<Leaving>,
-    origin: Origin,
-}
-
-/// Lowers one function.
-pub(super) fn lower(context: &Context<'_>, func: &Func<'_>) -> Result<Lowered, Failure> {
-    match Lowering::run(context, func, true)? {
-        Some(lowered) => Ok(lowered),
-        // Some branch was too far for 16 bits.
-        None => Ok(Lowering::run(context, func, false)?.expect("32 bits reach all of a function")),
-    }
 }
 
 impl<'c> Lowering<'c> {
-    fn run(context: &'c Context<'c>, func: &Func<'_>, near: bool) -> Result<Option<Lowered>, Failure> {
-        let ty = context.types[func.ty as usize].clone();
-        let mut locals = Vec::new();
+    pub(super) fn new(context: &'c Context<'c>) -> Lowering<'c> {
+        Lowering {
+            context,
+            ty: FuncType::default(),
+            locals: Vec::new(),
+            uses: locals::Uses::default(),
+            stack: Stack::default(),
+            emitter: Emitter::new(),
+            frames: Vec::new(),
+            unreachable: None,
+            near: true,
+            calls: Vec::new(),
+            leaving: Vec::new(),
+        }
+    }
+
+    /// Lowers one function.
+    pub(super) fn lower(&mut self, func: &Func<'_>) -> Result<Lowered<'_>, Failure> {
+        let tries = match self.run(func, true)? {
+            Some(tries) => tries,
+            // Some branch was too far for 16 bits.
+            None => self.run(func, false)?.expect("32 bits reach all of a function"),
+        };
+        let frame = self.stack.most;
+        self.emitter.code[0] |= (frame as u64) << 16;
+        Ok(Lowered {
+            code: &self.emitter.code,
+            places: &self.emitter.places,
+            calls: &self.calls,
+            tries,
+            frame,
+        })
+    }
+
+    /// Lowers a function and gives its exception table; `None` if some branch is too far.
+    fn run(&mut self, func: &Func<'_>, near: bool) -> Result<Option<Vec<Try>>, Failure> {
+        let ty = self.context.types[func.ty as usize].clone();
+        let mut locals = std::mem::take(&mut self.locals);
+        locals.clear();
         let mut unit = 0;
         for param in &ty.params {
             locals.push(Local { ty: *param, unit });
             unit += param.units();
         }
         let at_head = |kind| (kind, Origin::synthetic());
-        // Decoded once, for the analysis and for lowering.
-        let (declared, instrs) = func.body.read();
-        for (count, ty) in declared.iter() {
+        let packed = func.body.packed();
+        for (count, ty) in packed.locals() {
             let ty = val_type(*ty).map_err(at_head)?;
             locals.extend((0..*count).map(|_| Local { ty, unit: 0 }));
         }
-        let uses = locals::analyse(&instrs, locals.len());
+        self.uses.analyse(packed.code(), locals.len());
         let first = ty.header() + HEADER_UNITS;
         let mut unit = first;
         // Those that must be zeroed lie side by side.
@@ -85,9 +112,9 @@ impl<'c> Lowering<'c> {
         for wanted in [Use::NeedsZero, Use::SetFirst] {
             for (local, _) in locals
                 .iter_mut()
-                .zip(&uses)
+                .zip(self.uses.iter())
                 .skip(ty.params.len())
-                .filter(|(_, u)| **u == wanted)
+                .filter(|(_, u)| *u == wanted)
             {
                 local.unit = unit;
                 unit += local.ty.units();
@@ -96,95 +123,83 @@ impl<'c> Lowering<'c> {
                 zeroed = unit - first;
             }
         }
-        let stack = Stack::new(unit, locals.len());
-        let mut this = Lowering {
-            context,
-            locals,
-            stack,
-            emitter: Emitter::new(),
-            frames: Vec::new(),
-            unreachable: None,
-            near,
-            calls: Vec::new(),
-            leaving: Vec::new(),
-            origin: Origin::synthetic(),
-            ty,
-        };
-        this.emitter.emit(Op::Enter, &[0, this.ty.header() as i64, 0]);
+        self.stack.clear(unit, locals.len());
+        self.locals = locals;
+        self.ty = ty;
+        self.near = near;
+        self.emitter.clear();
+        self.frames.clear();
+        self.unreachable = None;
+        self.calls.clear();
+        self.leaving.clear();
+        self.emitter.emit(Op::Enter, &[0, self.ty.header() as i64, 0]);
         if zeroed > 0 && unit <= u16::MAX as u32 {
-            this.emitter.emit(Op::Zero, &[first as i64, zeroed as i64]);
+            self.emitter.emit(Op::Zero, &[first as i64, zeroed as i64]);
         }
-        this.emitter.seal();
-        let label = this.emitter.new_label();
-        this.frames.push(Frame::function(label, this.ty.results.clone()));
-        for instr in instrs.iter() {
-            this.origin = instr.origin;
-            this.emitter.set_origin(instr.origin);
-            this.instruction(&instr.op).map_err(|kind| (kind, instr.origin))?;
-            if this.stack.most > u16::MAX as u32 {
-                return Err((
-                    LowerErrorKind::TooManyRegisters { units: this.stack.most },
-                    instr.origin,
-                ));
+        self.emitter.seal();
+        let label = self.emitter.new_label();
+        self.frames.push(Frame::function(label, self.ty.results.clone()));
+        for step in packed.code().steps() {
+            self.emitter.set_origin(step.origin);
+            self.step(&step).map_err(|kind| (kind, step.origin))?;
+            if self.stack.most > u16::MAX as u32 {
+                return Err((LowerErrorKind::TooManyRegisters { units: self.stack.most }, step.origin));
             }
         }
-        this.emit_leaving();
-        let Ok(tries) = this.emitter.finish() else {
-            return Ok(None);
-        };
-        let frame = this.stack.most;
-        this.emitter.code[0] |= (frame as u64) << 16;
-        let Emitter { code, places, .. } = this.emitter;
-        Ok(Some(Lowered {
-            code,
-            places,
-            calls: this.calls,
-            tries,
-            frame,
-        }))
+        self.emit_leaving();
+        Ok(self.emitter.finish().ok())
     }
 
-    fn instruction(&mut self, op: &Operator<'_>) -> Result<(), LowerErrorKind> {
+    /// Lowers an instruction; those that are frequent by their first byte, undecoded.
+    fn step(&mut self, step: &Step<'_>) -> Result<(), LowerErrorKind> {
         if self.unreachable.is_some() {
-            self.skip(op);
+            self.skip(step.opcode);
             return Ok(());
         }
-        // Half of all instructions are of these few.
-        match *op {
-            Operator::LocalGet { local_index } => {
-                self.stack
-                    .push(self.locals[local_index as usize].ty, Value::Local(local_index));
-                return Ok(());
+        match step.opcode {
+            opcode::LOCAL_GET => {
+                let local = step.index();
+                self.stack.push(self.locals[local as usize].ty, Value::Local(local));
             }
-            Operator::LocalSet { local_index } => {
-                self.local_set(local_index, false);
-                return Ok(());
+            opcode::LOCAL_SET => self.local_set(step.index(), false),
+            opcode::LOCAL_TEE => self.local_set(step.index(), true),
+            opcode::I32_CONST => self.constant(ValType::I32, step.signed() as u32 as u128),
+            opcode::I64_CONST => self.constant(ValType::I64, step.signed() as u64 as u128),
+            opcode::FIRST_NUMERIC..=opcode::LAST_NUMERIC => match ops::numeric(step.opcode) {
+                Numeric::Binary(binary) => self.binary(binary),
+                Numeric::Unary(unary) => self.unary(unary.op, unary.result),
+            },
+            opcode::FIRST_ACCESS..=opcode::LAST_ACCESS => {
+                let access = ops::access(step.opcode);
+                if access.stores {
+                    self.store(access, &step.memarg())?;
+                } else {
+                    self.load(access, &step.memarg())?;
+                }
             }
-            Operator::LocalTee { local_index } => {
-                self.local_set(local_index, true);
-                return Ok(());
-            }
-            Operator::I32Const { value } => {
-                self.constant(ValType::I32, value as u32 as u128);
-                return Ok(());
-            }
-            _ => {}
+            opcode::BLOCK => self.open(Kind::Block, step.block_type())?,
+            opcode::LOOP => self.open(Kind::Loop, step.block_type())?,
+            opcode::IF => self.open_if(step.block_type())?,
+            opcode::ELSE => self.else_(),
+            opcode::END => self.end(),
+            opcode::BR => self.br(step.index()),
+            opcode::BR_IF => self.br_if(step.index()),
+            opcode::RETURN => self.return_(),
+            opcode::DROP => drop(self.stack.pop()),
+            opcode::SELECT => self.select(),
+            opcode::CALL => self.call(step.function(), false)?,
+            opcode::GLOBAL_GET => self.global_get(step.index()),
+            opcode::GLOBAL_SET => self.global_set(step.index()),
+            _ => self.instruction(&step.operator())?,
         }
-        if let Some(binary) = ops::binary(op) {
-            self.binary(binary);
-            return Ok(());
-        }
+        Ok(())
+    }
+
+    /// Lowers an instruction that is decoded.
+    fn instruction(&mut self, op: &Operator<'_>) -> Result<(), LowerErrorKind> {
         if let Some(unary) = ops::unary(op) {
-            return {
-                self.unary(unary.op, unary.result);
-                Ok(())
-            };
-        }
-        if let Some(access) = ops::load(op) {
-            return self.load(access);
-        }
-        if let Some(access) = ops::store(op) {
-            return self.store(access);
+            self.unary(unary.op, unary.result);
+            return Ok(());
         }
         match *op {
             Operator::Nop => {}
@@ -193,16 +208,7 @@ impl<'c> Lowering<'c> {
                     .emit(Op::Trap, &[gpu_run_bytecode::TrapKind::Unreachable as i64]);
                 self.set_unreachable();
             }
-            Operator::Block { blockty } => self.open(Kind::Block, blockty)?,
-            Operator::Loop { blockty } => self.open(Kind::Loop, blockty)?,
-            Operator::If { blockty } => self.open_if(blockty)?,
-            Operator::Else => self.else_(),
-            Operator::End => self.end(),
-            Operator::Br { relative_depth } => self.br(relative_depth),
-            Operator::BrIf { relative_depth } => self.br_if(relative_depth),
             Operator::BrTable { ref targets } => self.br_table(targets),
-            Operator::Return => self.return_(),
-            Operator::Call { function_index } => self.call(function_index, false)?,
             Operator::CallIndirect {
                 type_index,
                 table_index,
@@ -215,11 +221,7 @@ impl<'c> Lowering<'c> {
             Operator::TryTable { ref try_table } => self.try_table(try_table)?,
             Operator::Throw { tag_index } => self.throw(tag_index),
             Operator::ThrowRef => self.throw_ref(),
-            Operator::Drop => drop(self.stack.pop()),
-            Operator::Select | Operator::TypedSelect { .. } => self.select(),
-            Operator::GlobalGet { global_index } => self.global_get(global_index),
-            Operator::GlobalSet { global_index } => self.global_set(global_index),
-            Operator::I64Const { value } => self.constant(ValType::I64, value as u64 as u128),
+            Operator::TypedSelect { .. } => self.select(),
             Operator::F32Const { value } => self.constant(ValType::F32, value.bits() as u128),
             Operator::F64Const { value } => self.constant(ValType::F64, value.bits() as u128),
             Operator::V128Const { value } => self.constant(ValType::V128, value.i128() as u128),
@@ -316,12 +318,15 @@ impl<'c> Lowering<'c> {
     }
 
     /// Pushes a result and emits the instruction that defines it; `rest` are its other operands.
+    // Inlined, so that their number is known and copying them is no call.
+    #[inline(always)]
     pub(super) fn define(&mut self, op: Op, ty: ValType, rest: &[i64]) {
-        let unit = self.stack.push(ty, Value::Temp);
         let mut args = [0; 6];
-        args[0] = unit as i64;
-        args[1..][..rest.len()].copy_from_slice(rest);
-        self.emitter.emit(op, &args[..1 + rest.len()]);
+        args[0] = self.stack.push(ty, Value::Temp) as i64;
+        for (to, from) in args[1..].iter_mut().zip(rest) {
+            *to = *from;
+        }
+        self.emitter.push(Inst { op, args });
     }
 
     pub(super) fn effect(&mut self, op: Op, args: &[i64]) {
@@ -366,9 +371,8 @@ impl<'c> Lowering<'c> {
     /// The last instruction, if the top entry is its result.
     fn last_result(&self) -> Option<Inst> {
         let inst = self.emitter.last()?;
-        let defines = matches!(inst.op.info().operands.first(), Some(Operand::Def(_)));
         let top = self.stack.peek();
-        (defines && top.value == Value::Temp && inst.args[0] == top.unit as i64).then_some(*inst)
+        (top.value == Value::Temp && inst.result() == Some(top.unit)).then_some(*inst)
     }
 
     fn binary(&mut self, binary: Binary) {
@@ -469,10 +473,10 @@ impl<'c> Lowering<'c> {
                 self.save(local);
             }
             let direct = entry.value == Value::Temp
-                && self.emitter.last().is_some_and(|inst| {
-                    let first = inst.op.info().operands.first();
-                    matches!(first, Some(Operand::Def(_))) && inst.args[0] == entry.unit as i64
-                });
+                && self
+                    .emitter
+                    .last()
+                    .is_some_and(|inst| inst.result() == Some(entry.unit));
             // The local's value must be there whatever later instructions fuse.
             if direct {
                 self.emitter.redirect_last(place.unit);

@@ -5,9 +5,7 @@
 //! read follows a set inside of the construct that holds the set. The bytecode verifier proves the
 //! outcome again, path by path.
 
-use wasmparser::Operator;
-
-use crate::module::Instr;
+use crate::module::{Code, opcode};
 
 /// What is known of a local.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -30,54 +28,72 @@ enum State {
     NeedsZero,
 }
 
-/// Analyses the uses of `count` locals, the parameters included, in a function's instructions.
-pub(super) fn analyse(instrs: &[Instr<'_>], count: usize) -> Vec<Use> {
-    let mut states = vec![State::Untouched; count];
-    // For each open construct, the locals that were set first in it.
-    let mut open: Vec<Vec<u32>> = vec![Vec::new()];
-    for instr in instrs {
-        match instr.op {
-            Operator::Block { .. }
-            | Operator::Loop { .. }
-            | Operator::If { .. }
-            | Operator::TryTable { .. }
-            | Operator::Try { .. } => {
-                open.push(Vec::new());
-            }
-            Operator::Else | Operator::Catch { .. } | Operator::CatchAll => {
-                close(&mut states, &mut open);
-                open.push(Vec::new());
-            }
-            Operator::End | Operator::Delegate { .. } => close(&mut states, &mut open),
-            Operator::LocalGet { local_index } => {
-                let state = &mut states[local_index as usize];
-                if *state != State::Set {
-                    *state = State::NeedsZero;
-                }
-            }
-            Operator::LocalSet { local_index } | Operator::LocalTee { local_index } => {
-                let state = &mut states[local_index as usize];
-                if matches!(state, State::Untouched | State::Closed) {
-                    *state = State::Set;
-                    open.last_mut().expect("the function itself is open").push(local_index);
-                }
-            }
-            _ => {}
-        }
-    }
-    let uses = states.into_iter().map(|state| match state {
-        State::Untouched => Use::Unused,
-        State::Set | State::Closed => Use::SetFirst,
-        State::NeedsZero => Use::NeedsZero,
-    });
-    uses.collect()
+/// The analysis of a function's locals.
+#[derive(Default)]
+pub(super) struct Uses {
+    /// By local, parameters included.
+    states: Vec<State>,
+    /// The locals that were set first in an open construct, outer ones first.
+    set: Vec<u32>,
+    /// For each open construct, where its own begin in `set`.
+    open: Vec<usize>,
 }
 
-fn close(states: &mut [State], open: &mut Vec<Vec<u32>>) {
-    for local in open.pop().expect("ends match beginnings in a valid module") {
-        let state = &mut states[local as usize];
-        if *state == State::Set {
-            *state = State::Closed;
+impl Uses {
+    /// Analyses the uses of `count` locals, the parameters included, in a function's code.
+    pub(super) fn analyse(&mut self, code: Code<'_>, count: usize) {
+        self.states.clear();
+        self.states.resize(count, State::Untouched);
+        self.set.clear();
+        self.open.clear();
+        self.open.push(0);
+        for step in code.steps() {
+            match step.opcode {
+                opcode::BLOCK | opcode::LOOP | opcode::IF | opcode::TRY_TABLE | opcode::TRY => self.begin(),
+                opcode::ELSE | opcode::CATCH | opcode::CATCH_ALL => {
+                    self.close();
+                    self.begin();
+                }
+                opcode::END | opcode::DELEGATE => self.close(),
+                opcode::LOCAL_GET => {
+                    let state = &mut self.states[step.index() as usize];
+                    if *state != State::Set {
+                        *state = State::NeedsZero;
+                    }
+                }
+                opcode::LOCAL_SET | opcode::LOCAL_TEE => {
+                    let local = step.index();
+                    let state = &mut self.states[local as usize];
+                    if matches!(state, State::Untouched | State::Closed) {
+                        *state = State::Set;
+                        self.set.push(local);
+                    }
+                }
+                _ => {}
+            }
+        }
+    }
+
+    /// What is known of each local.
+    pub(super) fn iter(&self) -> impl Iterator<Item = Use> + '_ {
+        self.states.iter().map(|state| match state {
+            State::Untouched => Use::Unused,
+            State::Set | State::Closed => Use::SetFirst,
+            State::NeedsZero => Use::NeedsZero,
+        })
+    }
+
+    fn begin(&mut self) {
+        self.open.push(self.set.len());
+    }
+
+    fn close(&mut self) {
+        let first = self.open.pop().expect("ends match beginnings in a valid module");
+        for local in self.set.drain(first..) {
+            let state = &mut self.states[local as usize];
+            if *state == State::Set {
+                *state = State::Closed;
+            }
         }
     }
 }

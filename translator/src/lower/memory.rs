@@ -13,9 +13,9 @@ use super::ops::Access;
 use super::stack::Value;
 
 impl Lowering<'_> {
-    pub(super) fn load(&mut self, access: Access) -> Result<(), LowerErrorKind> {
+    pub(super) fn load(&mut self, access: &Access, memarg: &MemArg) -> Result<(), LowerErrorKind> {
         let address = self.pop_register();
-        let (memory, offset) = place(&access.memarg)?;
+        let (memory, offset) = place(memarg)?;
         match (memory, offset) {
             (0, 0..=0xffff) if !self.wide_memory(0) => {
                 self.define(access.near, access.ty, &[address, offset as i64]);
@@ -25,10 +25,10 @@ impl Lowering<'_> {
         Ok(())
     }
 
-    pub(super) fn store(&mut self, access: Access) -> Result<(), LowerErrorKind> {
+    pub(super) fn store(&mut self, access: &Access, memarg: &MemArg) -> Result<(), LowerErrorKind> {
         let value = self.pop_register();
         let address = self.pop_register();
-        let (memory, offset) = place(&access.memarg)?;
+        let (memory, offset) = place(memarg)?;
         match (memory, offset) {
             (0, 0..=0xffff) if !self.wide_memory(0) => self.effect(access.near, &[address, value, offset as i64]),
             _ => self.effect(access.far, &[address, value, memory as i64, offset as i64]),

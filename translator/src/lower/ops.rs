@@ -1,9 +1,13 @@
 //! Which opcode an instruction without control flow becomes.
 
+use std::sync::LazyLock;
+
 use gpu_run_bytecode::{Op, ValType};
-use wasmparser::{MemArg, Operator};
+use wasmparser::{BinaryReader, Operator, OperatorsReader};
 
 use ValType::*;
+
+use crate::module::opcode;
 
 /// A two-operand instruction.
 #[derive(Clone, Copy)]
@@ -64,7 +68,7 @@ pub(super) struct Unary {
     pub(super) result: ValType,
 }
 
-pub(super) fn binary(operator: &Operator<'_>) -> Option<Binary> {
+fn binary(operator: &Operator<'_>) -> Option<Binary> {
     let plain = |op, ty, result| Binary {
         op,
         ty,
@@ -208,43 +212,61 @@ pub(super) fn unary(operator: &Operator<'_>) -> Option<Unary> {
 }
 
 /// A load or store: opcode for small offsets in memory 0, opcode for all others, value type.
+#[derive(Clone, Copy)]
 pub(super) struct Access {
     pub(super) near: Op,
     pub(super) far: Op,
     pub(super) ty: ValType,
-    pub(super) memarg: MemArg,
+    pub(super) stores: bool,
 }
 
-/// The match of loads or stores: wasm instruction, near opcode, far opcode, value type.
-macro_rules! access {
-    ($operator:ident; $($wasm:ident $near:ident $far:ident $ty:ident;)*) => {
-        match $operator {
-            $(Operator::$wasm { memarg } => Some(Access { near: Op::$near, far: Op::$far, ty: $ty, memarg: *memarg }),)*
-            _ => None,
-        }
-    };
+/// The load or store with this first byte.
+#[inline]
+pub(super) fn access(opcode: u8) -> &'static Access {
+    &ACCESSES[(opcode - opcode::FIRST_ACCESS) as usize]
 }
 
-pub(super) fn load(operator: &Operator<'_>) -> Option<Access> {
-    access! {
-        operator;
-        I32Load Load32 Load32Far I32; F32Load Load32 Load32Far F32;
-        I64Load Load64 Load64Far I64; F64Load Load64 Load64Far F64;
-        I32Load8S I32Load8S I32Load8SFar I32; I32Load8U I32Load8U I32Load8UFar I32;
-        I32Load16S I32Load16S I32Load16SFar I32; I32Load16U I32Load16U I32Load16UFar I32;
-        I64Load8S I64Load8S I64Load8SFar I64; I64Load8U I64Load8U I64Load8UFar I64;
-        I64Load16S I64Load16S I64Load16SFar I64; I64Load16U I64Load16U I64Load16UFar I64;
-        I64Load32S I64Load32S I64Load32SFar I64; I64Load32U I64Load32U I64Load32UFar I64;
+/// Loads and stores in the order of the binary format: near opcode, far opcode, value type.
+static ACCESSES: [Access; 23] = {
+    macro_rules! accesses {
+        ($($stores:literal: $($near:ident $far:ident $ty:ident)*;)*) => {
+            [$($(Access { near: Op::$near, far: Op::$far, ty: $ty, stores: $stores },)*)*]
+        };
     }
+    accesses! {
+        false:
+            Load32 Load32Far I32 Load64 Load64Far I64 Load32 Load32Far F32 Load64 Load64Far F64
+            I32Load8S I32Load8SFar I32 I32Load8U I32Load8UFar I32 I32Load16S I32Load16SFar I32 I32Load16U I32Load16UFar I32
+            I64Load8S I64Load8SFar I64 I64Load8U I64Load8UFar I64 I64Load16S I64Load16SFar I64 I64Load16U I64Load16UFar I64
+            I64Load32S I64Load32SFar I64 I64Load32U I64Load32UFar I64;
+        true:
+            Store32 Store32Far I32 Store64 Store64Far I64 Store32 Store32Far F32 Store64 Store64Far F64
+            I32Store8 I32Store8Far I32 I32Store16 I32Store16Far I32
+            I64Store8 I64Store8Far I64 I64Store16 I64Store16Far I64 I64Store32 I64Store32Far I64;
+    }
+};
+
+/// A numeric instruction.
+#[derive(Clone, Copy)]
+pub(super) enum Numeric {
+    Binary(Binary),
+    Unary(Unary),
 }
 
-pub(super) fn store(operator: &Operator<'_>) -> Option<Access> {
-    access! {
-        operator;
-        I32Store Store32 Store32Far I32; F32Store Store32 Store32Far F32;
-        I64Store Store64 Store64Far I64; F64Store Store64 Store64Far F64;
-        I32Store8 I32Store8 I32Store8Far I32; I32Store16 I32Store16 I32Store16Far I32;
-        I64Store8 I64Store8 I64Store8Far I64; I64Store16 I64Store16 I64Store16Far I64;
-        I64Store32 I64Store32 I64Store32Far I64;
-    }
+/// The numeric instruction with this byte.
+#[inline]
+pub(super) fn numeric(opcode: u8) -> Numeric {
+    NUMERIC[(opcode - opcode::FIRST_NUMERIC) as usize]
 }
+
+/// By first byte, from the first one on.
+static NUMERIC: LazyLock<Vec<Numeric>> = LazyLock::new(|| {
+    let all = opcode::FIRST_NUMERIC..=opcode::LAST_NUMERIC;
+    all.map(|byte| {
+        let mut reader = OperatorsReader::new(BinaryReader::new(std::slice::from_ref(&byte), 0));
+        let operator = reader.read().expect("every byte in between is an instruction");
+        let unary = || Numeric::Unary(unary(&operator).expect("what has not two operands has one"));
+        binary(&operator).map_or_else(unary, Numeric::Binary)
+    })
+    .collect()
+});

@@ -27,6 +27,7 @@ pub(super) struct Entry {
 }
 
 /// The stack.
+#[derive(Default)]
 pub(super) struct Stack {
     entries: Vec<Entry>,
     /// First unit of the first entry's place.
@@ -38,13 +39,13 @@ pub(super) struct Stack {
 }
 
 impl Stack {
-    pub(super) fn new(bottom: u32, locals: usize) -> Stack {
-        Stack {
-            entries: Vec::new(),
-            bottom,
-            most: bottom,
-            local_uses: vec![0; locals],
-        }
+    /// Begins anew, for a function with so many locals below unit `bottom`.
+    pub(super) fn clear(&mut self, bottom: u32, locals: usize) {
+        self.entries.clear();
+        self.bottom = bottom;
+        self.most = bottom;
+        self.local_uses.clear();
+        self.local_uses.resize(locals, 0);
     }
 
     pub(super) fn len(&self) -> usize {

@@ -246,8 +246,8 @@ fn encode_body(func: &Func<'_>) -> enc::Function {
 fn uses_data_segments(func: &Func<'_>) -> bool {
     match &func.body {
         Body::Raw(_) => false,
-        Body::Edited { instrs, .. } => instrs
-            .iter()
+        _ => func
+            .instrs()
             .any(|instr| matches!(instr.op, Operator::MemoryInit { .. } | Operator::DataDrop { .. })),
     }
 }

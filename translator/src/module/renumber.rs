@@ -77,24 +77,31 @@ impl<'a> Module<'a> {
     /// Applies `map` (old index to new) to everything but the function lists themselves.
     fn renumber(&mut self, map: Vec<u32>) {
         let map: Renumbering = map.into();
-        // Raw bodies share one table, so that composing them is done once.
+        // Bodies that are bytes share one table, so that composing them is done once.
         let mut composed: Option<(Renumbering, Renumbering)> = None;
+        let mut compose = |table: &mut Option<Renumbering>| {
+            *table = Some(match table {
+                None => map.clone(),
+                Some(old) => match &composed {
+                    Some((from, to)) if Arc::ptr_eq(from, old) => to.clone(),
+                    _ => {
+                        let then = |&i: &u32| map.get(i as usize).copied();
+                        let to: Renumbering = old.iter().map(|i| then(i).unwrap_or(DROPPED)).collect();
+                        composed = Some((old.clone(), to.clone()));
+                        to
+                    }
+                },
+            });
+        };
         for func in &mut self.funcs {
             match &mut func.body {
                 Body::Raw(raw) => {
                     raw.summary.renumber(&map);
-                    raw.renumber = Some(match &raw.renumber {
-                        None => map.clone(),
-                        Some(old) => match &composed {
-                            Some((from, to)) if Arc::ptr_eq(from, old) => to.clone(),
-                            _ => {
-                                let then = |&i: &u32| map.get(i as usize).copied();
-                                let to: Renumbering = old.iter().map(|i| then(i).unwrap_or(DROPPED)).collect();
-                                composed = Some((old.clone(), to.clone()));
-                                to
-                            }
-                        },
-                    });
+                    compose(&mut raw.renumber);
+                }
+                Body::Packed(packed) => {
+                    packed.summary.renumber(&map);
+                    compose(&mut packed.renumber);
                 }
                 Body::Edited { instrs, summary, .. } => {
                     for index in instrs.iter_mut().filter_map(|i| function_index_mut(&mut i.op)) {

@@ -1,9 +1,10 @@
 //! What the passes ask of every body. It is read once, with validation, so that they need not decode
 //! the module again each time.
 
-use wasmparser::{BinaryReader, FuncValidator, FunctionBody, Operator, ValType, WasmModuleResources};
+use wasmparser::{FuncValidator, FunctionBody, WasmModuleResources};
 
-use super::Instr;
+use super::code::first_index;
+use super::opcode;
 
 /// A direct call instruction.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -36,33 +37,19 @@ pub struct Summary {
     pub refs: Vec<u32>,
     /// Whether it has tail calls.
     pub tail_calls: bool,
+    /// Whether it has a `try` of legacy exception handling.
+    pub legacy_try: bool,
 }
 
-/// Opcodes of the binary format, those that a summary looks at.
-mod opcode {
-    pub const BLOCK: u8 = 0x02;
-    pub const LOOP: u8 = 0x03;
-    pub const IF: u8 = 0x04;
-    pub const TRY: u8 = 0x06;
-    pub const END: u8 = 0x0b;
-    pub const CALL: u8 = 0x10;
-    pub const CALL_INDIRECT: u8 = 0x11;
-    pub const RETURN_CALL: u8 = 0x12;
-    pub const RETURN_CALL_INDIRECT: u8 = 0x13;
-    pub const DELEGATE: u8 = 0x18;
-    pub const TRY_TABLE: u8 = 0x1f;
-    pub const REF_FUNC: u8 = 0xd2;
-
-    /// Whether an instruction with this first byte is still there after lowering.
-    pub const fn costs(opcode: u8) -> bool {
-        // nop, block, loop, end, drop, local access, constants.
-        !matches!(opcode, 0x01..=0x03 | 0x0b | 0x1a | 0x20..=0x22 | 0x41..=0x44)
-    }
+/// Whether an instruction with this first byte is still there after lowering.
+fn costs(opcode: u8) -> bool {
+    // nop, block, loop, end, drop, local access, constants.
+    !matches!(opcode, 0x01..=0x03 | 0x0b | 0x1a | 0x20..=0x22 | 0x41..=0x44)
 }
 
 /// Builds a [`Summary`], an instruction at a time.
 #[derive(Default)]
-struct Reader {
+pub(super) struct Reader {
     summary: Summary,
     /// Open constructs, and how many of the outermost ones lie outside of any loop.
     depth: u32,
@@ -94,75 +81,39 @@ impl Reader {
         self.summary.tail_calls |= tail;
     }
 
-    /// The next instruction, from its bytes.
+    /// The next instruction: its first byte, and how to read its first operand if that is an index.
     #[inline]
-    fn bytes(&mut self, opcode: u8, operands: &mut BinaryReader<'_>) -> Result<(), wasmparser::Error> {
+    pub(super) fn instruction(&mut self, opcode: u8, operand: impl FnOnce() -> u32) {
         use opcode::*;
         match opcode {
-            BLOCK | IF | TRY | TRY_TABLE => self.open(false),
+            BLOCK | IF | TRY_TABLE => self.open(false),
+            TRY => {
+                self.summary.legacy_try = true;
+                self.open(false);
+            }
             LOOP => self.open(true),
             END | DELEGATE => self.close(),
-            CALL | RETURN_CALL => self.call(operands.read_var_u32()?, opcode == RETURN_CALL),
+            CALL | RETURN_CALL => self.call(operand(), opcode == RETURN_CALL),
             CALL_INDIRECT | RETURN_CALL_INDIRECT => {
-                self.summary.indirect.push(operands.read_var_u32()?);
+                self.summary.indirect.push(operand());
                 self.summary.tail_calls |= opcode == RETURN_CALL_INDIRECT;
             }
-            REF_FUNC => self.summary.refs.push(operands.read_var_u32()?),
+            REF_FUNC => self.summary.refs.push(operand()),
             _ => {}
         }
         self.summary.instrs += 1;
         self.summary.cost += u32::from(costs(opcode));
-        Ok(())
     }
 
-    /// The next instruction.
-    fn operator(&mut self, op: &Operator<'_>) {
-        match *op {
-            Operator::Block { .. } | Operator::If { .. } | Operator::Try { .. } | Operator::TryTable { .. } => {
-                self.open(false)
-            }
-            Operator::Loop { .. } => self.open(true),
-            Operator::End | Operator::Delegate { .. } => self.close(),
-            Operator::Call { function_index } => self.call(function_index, false),
-            Operator::ReturnCall { function_index } => self.call(function_index, true),
-            Operator::CallIndirect { type_index, .. } => self.summary.indirect.push(type_index),
-            Operator::ReturnCallIndirect { type_index, .. } => {
-                self.summary.indirect.push(type_index);
-                self.summary.tail_calls = true;
-            }
-            Operator::RefFunc { function_index } => self.summary.refs.push(function_index),
-            _ => {}
-        }
-        self.summary.instrs += 1;
-        self.summary.cost += u32::from(costs(op));
-    }
-
-    fn finish(mut self) -> Summary {
+    /// The summary of a body with so many declared locals.
+    pub(super) fn finish(mut self, locals: u32) -> Summary {
+        self.summary.locals = locals;
         // They are kept for as long as the module.
         self.summary.calls.shrink_to_fit();
         self.summary.indirect.shrink_to_fit();
         self.summary.refs.shrink_to_fit();
         self.summary
     }
-}
-
-/// Whether the instruction is still there after lowering.
-fn costs(op: &Operator<'_>) -> bool {
-    !matches!(
-        op,
-        Operator::LocalGet { .. }
-            | Operator::LocalSet { .. }
-            | Operator::LocalTee { .. }
-            | Operator::I32Const { .. }
-            | Operator::I64Const { .. }
-            | Operator::F32Const { .. }
-            | Operator::F64Const { .. }
-            | Operator::Block { .. }
-            | Operator::Loop { .. }
-            | Operator::End
-            | Operator::Nop
-            | Operator::Drop
-    )
 }
 
 impl Summary {
@@ -183,22 +134,10 @@ impl Summary {
             let at = (offset - start) as usize;
             code.visit_operator(&mut validator.visitor(offset))??;
             // The opcode and its operands are there: they were just read.
-            let mut operands = BinaryReader::new(&bytes[at + 1..], offset + 1);
-            reader.bytes(bytes[at], &mut operands)?;
+            reader.instruction(bytes[at], || first_index(&bytes[at..]));
         }
         code.finish_expression(&validator.visitor(code.original_position()))?;
-        let mut summary = reader.finish();
-        summary.locals = validator.len_locals() - params;
-        Ok(summary)
-    }
-
-    /// Reads the summary of an edited body.
-    pub(super) fn read(locals: &[(u32, ValType)], instrs: &[Instr<'_>]) -> Summary {
-        let mut reader = Reader::default();
-        instrs.iter().for_each(|instr| reader.operator(&instr.op));
-        let mut summary = reader.finish();
-        summary.locals = locals.iter().map(|(count, _)| count).sum();
-        summary
+        Ok(reader.finish(validator.len_locals() - params))
     }
 
     /// Whether it calls nothing but functions for which `is_operation` holds.

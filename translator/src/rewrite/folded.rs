@@ -42,10 +42,12 @@ pub(super) fn check(module: &Module<'_>, names: &Names) -> Result<(), RewriteErr
     if returning.is_empty() && exits.is_empty() {
         return Ok(());
     }
+    let dangerous = |function: u32| returning.contains(&function) || exits.contains(&function);
     let graph = CallGraph::new(module);
     let reachable = graph.reachable(graph.roots().iter().copied());
     for (i, func) in module.funcs.iter().enumerate() {
-        if !reachable[first + i] {
+        let mut callees = func.summary().calls.iter().map(|call| call.callee);
+        if !reachable[first + i] || !callees.any(dangerous) {
             continue;
         }
         let mut last = None;
@@ -60,8 +62,7 @@ pub(super) fn check(module: &Module<'_>, names: &Names) -> Result<(), RewriteErr
             }
             last = match instr.op {
                 Operator::Call { function_index } => {
-                    let dangerous = returning.contains(&function_index) || exits.contains(&function_index);
-                    dangerous.then_some((function_index, instr.origin.offset))
+                    dangerous(function_index).then_some((function_index, instr.origin.offset))
                 }
                 _ => None,
             };

@@ -1,10 +1,14 @@
 //! Function names in one spelling, whatever the compiler's mangling was.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 
 use wasmparser::ValType;
 
 use crate::module::Module;
+
+/// What LLVM adds to the symbol of a function that it has renamed begins so.
+const LLVM_SUFFIX: &str = ".llvm.";
 
 /// Defined functions (positions in [`Module::funcs`], which no import moves) by canonical name.
 pub(super) struct Names {
@@ -16,10 +20,12 @@ impl Names {
         let imported = module.imported_funcs.len() as u32;
         let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
         for (index, name) in module.func_names.range(imported..) {
-            by_name
-                .entry(canonical(name))
-                .or_default()
-                .push((index - imported) as usize);
+            // Demangled already, but for what LLVM has added.
+            let canonical = match module.original_names.get(*index as usize) {
+                Some(display) if !name.contains(LLVM_SUFFIX) => canonical_of(display).into_owned(),
+                _ => canonical(name),
+            };
+            by_name.entry(canonical).or_default().push((index - imported) as usize);
         }
         Names { by_name }
     }
@@ -51,10 +57,14 @@ impl Names {
 /// `<T>::method` (v0) and `T::method` (legacy) become the latter; hashes, crate disambiguators and
 /// LLVM's suffixes go; symbols that the compiler itself defines lose their pseudo crate.
 pub(super) fn canonical(symbol: &str) -> String {
-    let symbol = symbol.split(".llvm.").next().unwrap_or(symbol);
-    let name = format!("{:#}", rustc_demangle::demangle(symbol));
-    let name = name.strip_prefix("__rustc::").unwrap_or(&name);
-    inherent(name).unwrap_or_else(|| name.to_owned())
+    let symbol = symbol.split(LLVM_SUFFIX).next().unwrap_or(symbol);
+    canonical_of(&format!("{:#}", rustc_demangle::demangle(symbol))).into_owned()
+}
+
+/// The same of a name that is demangled.
+fn canonical_of(name: &str) -> Cow<'_, str> {
+    let name = name.strip_prefix("__rustc::").unwrap_or(name);
+    inherent(name).map_or(Cow::Borrowed(name), Cow::Owned)
 }
 
 /// `<T>::rest` as `T::rest`, if that is what `name` is.

@@ -122,9 +122,9 @@ pub(super) fn warn_of_lost_output(module: &Module<'_>, names: &Names) -> Option<
         .find(|&func| {
             let name = module.func_names.get(&func).map_or("", String::as_str);
             // `main` has std's start-up code inlined, which flushes.
-            !canonical(name).contains("std::")
+            graph.direct_callees(func).any(|callee| buffer.contains(&callee))
                 && name != "main"
-                && graph.direct_callees(func).any(|callee| buffer.contains(&callee))
+                && !canonical(name).contains("std::")
         })?;
     Some(format!(
         "link-time optimization has inlined std's standard output into `{}`: what that writes to \

@@ -1,0 +1,503 @@
+//! Code as bytes of the binary format: the compact form of bodies, which passes read an instruction
+//! at a time without decoding what they do not look at.
+//!
+//! Only validated code is read here.
+
+use std::sync::Arc;
+
+use wasm_encoder::Encode;
+use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
+use wasmparser::{BinaryReader, BlockType, MemArg, MemArgTarget, Operator, OperatorsReader, ValType};
+
+use super::{Instr, Locals, Origin, Summary, function_index_mut, summary};
+
+const VALID: &str = "the module was validated";
+
+/// First bytes of instructions.
+#[allow(missing_docs)]
+pub mod opcode {
+    pub const UNREACHABLE: u8 = 0x00;
+    pub const BLOCK: u8 = 0x02;
+    pub const LOOP: u8 = 0x03;
+    pub const IF: u8 = 0x04;
+    pub const ELSE: u8 = 0x05;
+    pub const TRY: u8 = 0x06;
+    pub const CATCH: u8 = 0x07;
+    pub const THROW: u8 = 0x08;
+    pub const RETHROW: u8 = 0x09;
+    pub const THROW_REF: u8 = 0x0a;
+    pub const END: u8 = 0x0b;
+    pub const BR: u8 = 0x0c;
+    pub const BR_IF: u8 = 0x0d;
+    pub const BR_TABLE: u8 = 0x0e;
+    pub const RETURN: u8 = 0x0f;
+    pub const DROP: u8 = 0x1a;
+    pub const SELECT: u8 = 0x1b;
+    pub const CALL: u8 = 0x10;
+    pub const CALL_INDIRECT: u8 = 0x11;
+    pub const RETURN_CALL: u8 = 0x12;
+    pub const RETURN_CALL_INDIRECT: u8 = 0x13;
+    pub const DELEGATE: u8 = 0x18;
+    pub const CATCH_ALL: u8 = 0x19;
+    pub const TRY_TABLE: u8 = 0x1f;
+    pub const LOCAL_GET: u8 = 0x20;
+    pub const LOCAL_SET: u8 = 0x21;
+    pub const LOCAL_TEE: u8 = 0x22;
+    pub const GLOBAL_GET: u8 = 0x23;
+    pub const GLOBAL_SET: u8 = 0x24;
+    pub const FIRST_ACCESS: u8 = 0x28;
+    pub const LAST_ACCESS: u8 = 0x3e;
+    pub const I32_CONST: u8 = 0x41;
+    pub const I64_CONST: u8 = 0x42;
+    pub const FIRST_NUMERIC: u8 = 0x45;
+    pub const LAST_NUMERIC: u8 = 0xc4;
+    pub const REF_FUNC: u8 = 0xd2;
+}
+
+/// What follows an instruction's first byte.
+#[derive(Clone, Copy, PartialEq)]
+enum Operands {
+    None,
+    /// This many LEB128 numbers.
+    One,
+    Two,
+    /// A block type.
+    Block,
+    Access,
+    Bytes4,
+    Bytes8,
+    /// Decoded by `wasmparser`.
+    Other,
+}
+
+static OPERANDS: [Operands; 256] = {
+    let mut operands = [Operands::Other; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        operands[byte] = match byte as u8 {
+            0x00 | 0x01 | 0x05 | 0x0a | 0x0b | 0x0f | 0x19..=0x1b | 0x45..=0xc4 | 0xd1 => Operands::None,
+            0x07..=0x09 | 0x0c | 0x0d | 0x10 | 0x12 | 0x18 | 0x20..=0x26 | 0x3f..=0x42 | 0xd2 => Operands::One,
+            0x02..=0x04 | 0x06 => Operands::Block,
+            0x11 | 0x13 => Operands::Two,
+            0x28..=0x3e => Operands::Access,
+            0x43 => Operands::Bytes4,
+            0x44 => Operands::Bytes8,
+            _ => Operands::Other,
+        };
+        byte += 1;
+    }
+    operands
+};
+
+/// Consecutive instructions whose origins follow from that of the first.
+#[derive(Clone, Copy, Debug)]
+struct Run {
+    /// Where it begins, in bytes of the code.
+    at: u32,
+    origin: Origin,
+    /// Whether all have the same origin. Otherwise their offsets grow as their places do.
+    fixed: bool,
+}
+
+impl Run {
+    /// The origin of an instruction at byte `at`.
+    #[inline]
+    fn origin(&self, at: usize) -> Origin {
+        let distance = if self.fixed { 0 } else { at as u32 - self.at };
+        Origin {
+            offset: self.origin.offset.wrapping_add(distance),
+            site: self.origin.site,
+        }
+    }
+}
+
+/// A body that inlining made.
+#[derive(Clone, Debug, Default)]
+pub struct PackedBody {
+    /// Declared locals (parameters not included), in runs.
+    pub locals: Vec<(u32, ValType)>,
+    /// Instructions with the closing `end`, in the binary format.
+    bytes: Vec<u8>,
+    runs: Vec<Run>,
+    /// As of [`RawBody`](super::RawBody).
+    pub renumber: Option<Arc<[u32]>>,
+    /// What it refers to.
+    pub summary: Summary,
+}
+
+impl PackedBody {
+    /// The compact form of `instrs`.
+    pub(crate) fn new(locals: &Locals, instrs: &[Instr<'_>]) -> PackedBody {
+        let mut writer = Writer::default();
+        for instr in instrs {
+            writer.operator(&instr.op, instr.origin);
+        }
+        writer.finish(locals.to_vec())
+    }
+
+    /// Its instructions.
+    pub(crate) fn code(&self) -> Code<'_> {
+        Code {
+            bytes: &self.bytes,
+            first: Run {
+                at: 0,
+                origin: Origin::synthetic(),
+                fixed: true,
+            },
+            runs: &self.runs,
+            renumber: self.renumber.as_deref(),
+        }
+    }
+}
+
+/// The instructions of a body, as bytes.
+#[derive(Clone, Copy)]
+pub struct Code<'f> {
+    bytes: &'f [u8],
+    first: Run,
+    runs: &'f [Run],
+    renumber: Option<&'f [u32]>,
+}
+
+impl<'f> Code<'f> {
+    /// Code of a file: the byte at `offset` of it and those that follow.
+    pub(super) fn of_file(bytes: &'f [u8], offset: u64, renumber: Option<&'f [u32]>) -> Code<'f> {
+        Code {
+            bytes,
+            first: Run {
+                at: 0,
+                origin: Origin::at(offset),
+                fixed: false,
+            },
+            runs: &[],
+            renumber,
+        }
+    }
+
+    /// Reads the instructions in order.
+    pub(crate) fn steps(self) -> Steps<'f> {
+        Steps { code: self, at: 0 }
+    }
+}
+
+/// Reads code an instruction at a time.
+pub struct Steps<'f> {
+    code: Code<'f>,
+    at: usize,
+}
+
+/// An instruction in its code.
+#[derive(Clone, Copy)]
+pub struct Step<'f> {
+    /// Its first byte.
+    pub opcode: u8,
+    /// All of its bytes.
+    pub bytes: &'f [u8],
+    /// Where it came from.
+    pub origin: Origin,
+    renumber: Option<&'f [u32]>,
+}
+
+impl<'f> Iterator for Steps<'f> {
+    type Item = Step<'f>;
+
+    // Every pass reads all code through it.
+    #[inline(always)]
+    fn next(&mut self) -> Option<Step<'f>> {
+        let rest = self.code.bytes.get(self.at..)?;
+        let opcode = *rest.first()?;
+        let end = match OPERANDS[opcode as usize] {
+            Operands::None => 1,
+            Operands::One => skip(rest, 1),
+            Operands::Two => skip(rest, skip(rest, 1)),
+            Operands::Block => skip_block_type(rest),
+            Operands::Access => skip_access(rest),
+            Operands::Bytes4 => 5,
+            Operands::Bytes8 => 9,
+            Operands::Other => length(rest),
+        };
+        while let Some(run) = self.code.runs.first().filter(|run| run.at as usize <= self.at) {
+            self.code.first = *run;
+            self.code.runs = &self.code.runs[1..];
+        }
+        let origin = self.code.first.origin(self.at);
+        self.at += end;
+        Some(Step {
+            opcode,
+            bytes: &rest[..end],
+            origin,
+            renumber: self.code.renumber,
+        })
+    }
+}
+
+impl<'f> Step<'f> {
+    /// The first operand, if it is an unsigned number: an index or a label.
+    #[inline]
+    pub(crate) fn index(&self) -> u32 {
+        first_index(self.bytes)
+    }
+
+    /// The function that the instruction (of a direct call, or `ref.func`) names.
+    #[inline]
+    pub(crate) fn function(&self) -> u32 {
+        let index = self.index();
+        self.renumber.map_or(index, |table| table[index as usize])
+    }
+
+    /// The operand of a `block`, `loop` or `if`.
+    #[inline]
+    pub(crate) fn block_type(&self) -> BlockType {
+        if self.bytes[1] == EMPTY {
+            return BlockType::Empty;
+        }
+        match self.operator() {
+            Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } => blockty,
+            _ => unreachable!("only asked of these"),
+        }
+    }
+
+    /// The operand, if it is a signed number: of a constant.
+    #[inline]
+    pub(crate) fn signed(&self) -> i64 {
+        read_i64(self.bytes, 1)
+    }
+
+    /// The place of a load or store that is neither atomic nor SIMD; the alignment is left out.
+    #[inline]
+    pub(crate) fn memarg(&self) -> MemArg {
+        let (flags, mut at) = read_u32(self.bytes, 1);
+        let mut memory = 0;
+        if flags & NAMES_MEMORY != 0 {
+            (memory, at) = read_u32(self.bytes, at);
+        }
+        MemArg {
+            align: 0,
+            max_align: 0,
+            // As an unsigned number: bits above the last are 0.
+            offset: read_u64(self.bytes, at),
+            target: MemArgTarget::Memory(memory),
+            ordering: None,
+        }
+    }
+
+    /// The instruction, decoded.
+    pub(crate) fn operator(&self) -> Operator<'f> {
+        let mut op = decode(self.bytes).0;
+        if let (Some(table), Some(index)) = (self.renumber, function_index_mut(&mut op)) {
+            *index = table[*index as usize];
+        }
+        op
+    }
+}
+
+/// The block type without parameters and results.
+const EMPTY: u8 = 0x40;
+/// In a memory access's flags: the memory's index follows.
+const NAMES_MEMORY: u32 = 0x40;
+
+/// Where the LEB128 number at `at` ends.
+#[inline]
+fn skip(bytes: &[u8], mut at: usize) -> usize {
+    while bytes[at] & 0x80 != 0 {
+        at += 1;
+    }
+    at + 1
+}
+
+/// Where the block type that follows the first byte ends.
+#[inline]
+fn skip_block_type(bytes: &[u8]) -> usize {
+    match bytes[1] {
+        // A reference type in its long form: its heap type follows.
+        0x63 | 0x64 => skip(bytes, 2),
+        _ => skip(bytes, 1),
+    }
+}
+
+#[inline]
+fn skip_access(bytes: &[u8]) -> usize {
+    let (flags, mut at) = read_u32(bytes, 1);
+    if flags & NAMES_MEMORY != 0 {
+        at = skip(bytes, at);
+    }
+    skip(bytes, at)
+}
+
+/// The first operand of an instruction, if it is an unsigned number.
+#[inline]
+pub(super) fn first_index(bytes: &[u8]) -> u32 {
+    read_u32(bytes, 1).0
+}
+
+/// The number at `at`, and where it ends.
+#[inline]
+fn read_u32(bytes: &[u8], at: usize) -> (u32, usize) {
+    match bytes[at] {
+        byte @ 0..=0x7f => (u32::from(byte), at + 1),
+        _ => (read_u64(bytes, at) as u32, skip(bytes, at)),
+    }
+}
+
+#[inline]
+fn read_u64(bytes: &[u8], mut at: usize) -> u64 {
+    let (mut value, mut shift) = (0, 0);
+    loop {
+        let byte = bytes[at];
+        value |= u64::from(byte & 0x7f) << shift;
+        if byte & 0x80 == 0 {
+            return value;
+        }
+        shift += 7;
+        at += 1;
+    }
+}
+
+#[inline]
+fn read_i64(bytes: &[u8], mut at: usize) -> i64 {
+    let (mut value, mut shift) = (0i64, 0);
+    loop {
+        let byte = bytes[at];
+        value |= i64::from(byte & 0x7f) << shift;
+        shift += 7;
+        if byte & 0x80 == 0 {
+            // The last byte's bit 6 is the sign.
+            let unused = 64u32.saturating_sub(shift);
+            return value << unused >> unused;
+        }
+        at += 1;
+    }
+}
+
+/// Length of the instruction at the start of `bytes`.
+#[cold]
+#[inline(never)]
+fn length(bytes: &[u8]) -> usize {
+    decode(bytes).1
+}
+
+/// Decodes the instruction at the start of `bytes`; also tells its length.
+fn decode(bytes: &[u8]) -> (Operator<'_>, usize) {
+    // `wasmparser` takes these only within their constructs.
+    let op = match bytes[0] {
+        opcode::ELSE => Some(Operator::Else),
+        opcode::CATCH_ALL => Some(Operator::CatchAll),
+        opcode::CATCH => Some(Operator::Catch {
+            tag_index: read_u32(bytes, 1).0,
+        }),
+        opcode::DELEGATE => Some(Operator::Delegate {
+            relative_depth: read_u32(bytes, 1).0,
+        }),
+        _ => None,
+    };
+    if let Some(op) = op {
+        let end = if bytes[0] == opcode::ELSE || bytes[0] == opcode::CATCH_ALL {
+            1
+        } else {
+            skip(bytes, 1)
+        };
+        return (op, end);
+    }
+    let mut reader = OperatorsReader::new(BinaryReader::new(bytes, 0));
+    let op = reader.read().expect(VALID);
+    let end = reader.original_position() as usize;
+    (op, end)
+}
+
+/// Writes a body in compact form.
+#[derive(Default)]
+pub(crate) struct Writer {
+    bytes: Vec<u8>,
+    runs: Vec<Run>,
+    summary: summary::Reader,
+}
+
+impl Writer {
+    /// Says where the instruction that is written next came from. If `fixed`, the one after that is
+    /// expected to have come from the same place.
+    #[inline]
+    fn mark(&mut self, origin: Origin, fixed: bool) {
+        let at = self.bytes.len();
+        if self.runs.last().is_none_or(|run| run.origin(at) != origin) {
+            self.runs.push(Run {
+                at: at as u32,
+                origin,
+                fixed: fixed || origin.offset == Origin::SYNTHETIC,
+            });
+        }
+    }
+
+    /// Copies an instruction; function indices become those of now.
+    #[inline]
+    pub(crate) fn copy(&mut self, step: &Step<'_>, origin: Origin) {
+        match step.opcode {
+            opcode::CALL | opcode::RETURN_CALL | opcode::REF_FUNC if step.renumber.is_some() => {
+                self.with_index(step, step.function(), origin);
+            }
+            _ => {
+                self.mark(origin, false);
+                self.summary.instruction(step.opcode, || step.index());
+                // Most instructions are short: a copy of known length is no call.
+                match *step.bytes {
+                    [a] => self.bytes.push(a),
+                    [a, b] => self.bytes.extend([a, b]),
+                    [a, b, c] => self.bytes.extend([a, b, c]),
+                    ref bytes => self.bytes.extend_from_slice(bytes),
+                }
+            }
+        }
+    }
+
+    /// Copies an instruction of one operand, an index that becomes `index`; in as many bytes, where
+    /// they suffice, so that the run of origins goes on.
+    #[inline]
+    pub(crate) fn with_index(&mut self, step: &Step<'_>, index: u32, origin: Origin) {
+        self.mark(origin, false);
+        self.summary.instruction(step.opcode, || index);
+        self.bytes.push(step.opcode);
+        self.number(index, step.bytes.len() - 1);
+    }
+
+    /// Writes an instruction of one operand that a pass made in place of that with this origin.
+    pub(crate) fn made(&mut self, opcode: u8, index: u32, origin: Origin) {
+        self.mark(origin, true);
+        self.summary.instruction(opcode, || index);
+        self.bytes.push(opcode);
+        self.number(index, 1);
+    }
+
+    /// Writes any instruction that a pass made.
+    pub(crate) fn operator(&mut self, op: &Operator<'_>, origin: Origin) {
+        self.mark(origin, true);
+        let instruction = RoundtripReencoder.instruction(op.clone()).expect(VALID);
+        let at = self.bytes.len();
+        instruction.encode(&mut self.bytes);
+        let bytes = &self.bytes[at..];
+        self.summary.instruction(bytes[0], || first_index(bytes));
+    }
+
+    /// Writes an unsigned number in at least `bytes` bytes.
+    #[inline]
+    fn number(&mut self, mut value: u32, bytes: usize) {
+        let mut written = 1;
+        while value >= 0x80 || written < bytes {
+            self.bytes.push(value as u8 | 0x80);
+            value >>= 7;
+            written += 1;
+        }
+        self.bytes.push(value as u8);
+    }
+
+    /// The body of what was written.
+    pub(crate) fn finish(mut self, locals: Vec<(u32, ValType)>) -> PackedBody {
+        self.bytes.shrink_to_fit();
+        self.runs.shrink_to_fit();
+        PackedBody {
+            summary: self.summary.finish(locals.iter().map(|(count, _)| count).sum()),
+            locals,
+            bytes: self.bytes,
+            runs: self.runs,
+            renumber: None,
+        }
+    }
+}

@@ -243,7 +243,7 @@ impl<'p> FunctionVerifier<'p> {
             // or neither.
             let boundary = |pc: u32| {
                 let at = usize::try_from(pc as i64 - self.start);
-                at.is_ok_and(|at| at == self.code.len() || self.inst_at.get(at).is_some_and(|inst| *inst != 0))
+                at.is_ok_and(|at| at == self.code.len() || self.insts.at.get(at).is_some_and(|inst| *inst != 0))
             };
             if !boundary(try_.start) || !boundary(try_.end) || try_.start > try_.end {
                 return self.error(

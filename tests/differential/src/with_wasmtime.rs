@@ -23,6 +23,7 @@ impl Wasmtime {
             .wasm_tail_call(has(Proposal::TailCall))
             .wasm_memory64(has(Proposal::Memory64))
             .wasm_threads(has(Proposal::Threads))
+            .shared_memory(has(Proposal::Threads))
             .wasm_exceptions(has(Proposal::Exceptions))
             .wasm_backtrace_max_frames(None)
             .max_wasm_stack(1 << 20);

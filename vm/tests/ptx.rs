@@ -85,22 +85,23 @@ fn floats_are_exact() {
     }
 }
 
-/// One dispatch: each switch is a single jump table, that of the interpreter and those of the pages of
-/// opcodes behind it.
+/// The function that holds the interpreter's loop.
+fn interpreter() -> &'static str {
+    let mut functions = PTX.split("// -- Begin function ");
+    functions
+        .find(|function| function.starts_with("gpu_run_interpret"))
+        .expect("the kernel's entry")
+}
+
+/// One dispatch: the interpreter's switch is a single jump table. The pages behind it have their own.
 #[test]
-fn a_switch_is_one_jump_table() {
-    let functions: Vec<_> = PTX.split("// -- Begin function ").skip(1).collect();
-    let tables = |function: &str| function.matches("brx.idx").count();
-    let interpreter = functions.iter().find(|f| f.starts_with("gpu_run_interpret"));
-    assert_eq!(tables(interpreter.expect("the kernel's entry")), 1);
-    for function in functions {
-        assert!(tables(function) <= 1, "{}", function.lines().next().unwrap_or_default());
-    }
+fn the_switch_is_one_jump_table() {
+    assert_eq!(interpreter().matches("brx.idx").count(), 1);
 }
 
 /// What the interpreter reads at every instruction stays in hardware registers. It would be in memory
 /// if a function that is not inlined took its address.
 #[test]
 fn the_interpreter_rarely_reads_local_memory() {
-    assert!(instructions("ld.local").len() < 100);
+    assert!(interpreter().matches("ld.local").count() < 30);
 }

@@ -153,64 +153,43 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 
       set64(slot(w, 1), memory_grow(*instance.memories[slot(w, 3)], get64(slot(w, 2))));
       NEXT;
     }
-    CASE(memory_copy64) {
-      u64 x = second_word();
-      Memory &to = *instance.memories[slot(x, 0)], &from = *instance.memories[slot(x, 1)];
-      u64 to_at = get64(slot(w, 1)), from_at = get64(slot(w, 2)), len = get64(slot(w, 3));
-      if (!in_bounds64(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
-      if (!in_bounds64(from_at, len, load_relaxed_device(&from.size))) TRAP(TRAP_MemoryOutOfBounds);
-      bulk_copy(launch, to.base, to_at, from.base, from_at, len);
-      CHARGE(len);
-      NEXT2;
-    }
-    CASE(memory_fill64) {
-      Memory &m = *instance.memories[slot(second_word(), 0)];
-      u64 at = get64(slot(w, 1)), len = get64(slot(w, 3));
-      if (!in_bounds64(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);
-      bulk_fill(launch, m.base, at, (u8)get32(slot(w, 2)), len);
-      CHARGE(len);
-      NEXT2;
-    }
-    CASE(memory_copy) {
-      u64 x = second_word();
-      Memory &to = *instance.memories[slot(x, 0)], &from = *instance.memories[slot(x, 1)];
-      u64 to_at = get32(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
-      if (!in_bounds(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
-      if (!in_bounds(from_at, len, load_relaxed_device(&from.size))) TRAP(TRAP_MemoryOutOfBounds);
-      bulk_copy(launch, to.base, to_at, from.base, from_at, len);
-      CHARGE(len);
-      NEXT2;
-    }
-    CASE(memory_fill) {
-      Memory &m = *instance.memories[slot(second_word(), 0)];
-      u64 at = get32(slot(w, 1)), len = get32(slot(w, 3));
-      if (!in_bounds(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);
-      bulk_fill(launch, m.base, at, (u8)get32(slot(w, 2)), len);
-      CHARGE(len);
-      NEXT2;
-    }
-    CASE(memory_init64) {
-      u64 x = second_word();
-      Memory &to = *instance.memories[slot(x, 0)];
-      const DataSegment &from = instance.data[upper(x)];
-      u64 to_at = get64(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
-      if (!in_bounds64(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
-      if (!in_bounds(from_at, len, load_relaxed_device(&from.len))) TRAP(TRAP_MemoryOutOfBounds);
-      bulk_copy(launch, to.base, to_at, from.bytes, from_at, len);
-      CHARGE(len);
-      NEXT2;
-    }
-    CASE(memory_init) {
-      u64 x = second_word();
-      Memory &to = *instance.memories[slot(x, 0)];
-      const DataSegment &from = instance.data[upper(x)];
-      u64 to_at = get32(slot(w, 1)), from_at = get32(slot(w, 2)), len = get32(slot(w, 3));
-      if (!in_bounds(to_at, len, load_relaxed_device(&to.size))) TRAP(TRAP_MemoryOutOfBounds);
-      if (!in_bounds(from_at, len, load_relaxed_device(&from.len))) TRAP(TRAP_MemoryOutOfBounds);
-      bulk_copy(launch, to.base, to_at, from.bytes, from_at, len);
-      CHARGE(len);
-      NEXT2;
-    }
+// The same for both widths of addresses: `get` reads them.
+#define MEMORY_COPY(get)                                                                           \
+  {                                                                                                \
+    u64 x = second_word();                                                                         \
+    Memory &to = *instance.memories[slot(x, 0)], &from = *instance.memories[slot(x, 1)];           \
+    COPY(to, get(slot(w, 1)), from.base, load_relaxed_device(&from.size), get(slot(w, 2)), get(slot(w, 3))) \
+  }
+#define MEMORY_INIT(get)                                                                           \
+  {                                                                                                \
+    u64 x = second_word();                                                                         \
+    const DataSegment &from = instance.data[upper(x)];                                             \
+    COPY(*instance.memories[slot(x, 0)], get(slot(w, 1)), from.bytes, load_relaxed_device(&from.len), \
+         get32(slot(w, 2)), get32(slot(w, 3)))                                                     \
+  }
+#define COPY(memory, to_address, from_bytes, from_size, from_address, length)                      \
+  Memory &into = (memory);                                                                         \
+  u64 to_at = (to_address), from_at = (from_address), len = (length);                              \
+  if (!in_bounds64(to_at, len, load_relaxed_device(&into.size))) TRAP(TRAP_MemoryOutOfBounds);     \
+  if (!in_bounds64(from_at, len, (from_size))) TRAP(TRAP_MemoryOutOfBounds);                       \
+  bulk_copy(launch, into.base, to_at, (from_bytes), from_at, len);                                 \
+  CHARGE(len);                                                                                     \
+  NEXT2;
+#define MEMORY_FILL(get)                                                                           \
+  {                                                                                                \
+    Memory &m = *instance.memories[slot(second_word(), 0)];                                        \
+    u64 at = get(slot(w, 1)), len = get(slot(w, 3));                                               \
+    if (!in_bounds64(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);         \
+    bulk_fill(launch, m.base, at, (u8)get32(slot(w, 2)), len);                                     \
+    CHARGE(len);                                                                                   \
+    NEXT2;                                                                                         \
+  }
+    CASE(memory_copy) MEMORY_COPY(get32)
+    CASE(memory_copy64) MEMORY_COPY(get64)
+    CASE(memory_fill) MEMORY_FILL(get32)
+    CASE(memory_fill64) MEMORY_FILL(get64)
+    CASE(memory_init) MEMORY_INIT(get32)
+    CASE(memory_init64) MEMORY_INIT(get64)
     CASE(data_drop) { store_relaxed_device(&instance.data[upper(w)].len, 0ull); NEXT; }
 
     CASE(table_get) {
@@ -379,6 +358,10 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 
 #undef CHARGE
 #undef HEAP
 #undef ATOMIC_ADDRESS
+#undef MEMORY_COPY
+#undef MEMORY_INIT
+#undef MEMORY_FILL
+#undef COPY
 }
 
 }  // namespace rare

@@ -1,10 +1,15 @@
-//! Compiles the kernel source for the host.
+//! Compiles the kernel source for the host, and hashes the sources of the compiler to PTX: the cache of
+//! compiled programs must not outlive the compiler that made them.
 //!
 //! `GPU_RUN_SANITIZE` names sanitizers to build it with, as `-fsanitize=` takes them. Whoever links
 //! the result with clang must give it `-fsanitize` too: see `tests/sanitize.sh`.
 
+use std::hash::{DefaultHasher, Hasher};
+use std::path::Path;
+
 fn main() {
     println!("cargo::rerun-if-changed=kernel");
+    hash_compiler();
     println!("cargo::rerun-if-env-changed=GPU_RUN_SANITIZE");
     let mut build = cc::Build::new();
     build
@@ -64,4 +69,33 @@ fn link_runtime(compiler: &cc::Tool, sanitizer: &str) {
         println!("cargo::rustc-link-search=native={}", folder.display());
     }
     println!("cargo::rustc-link-lib=dylib={library}");
+}
+
+/// Sets `GPU_RUN_COMPILER`, for `env!`, to a hash of what decides the PTX of a program.
+fn hash_compiler() {
+    let mut hasher = DefaultHasher::new();
+    hasher.write(env!("CARGO_PKG_VERSION").as_bytes());
+    // The instruction set stands beside this crate in the repository; elsewhere the version tells it.
+    for part in ["src/ptx.rs", "src/ptx", "kernel/generated", "../bytecode/src"] {
+        if Path::new(part).exists() {
+            println!("cargo::rerun-if-changed={part}");
+            hash_into(&mut hasher, Path::new(part));
+        }
+    }
+    println!("cargo::rustc-env=GPU_RUN_COMPILER={:016x}", hasher.finish());
+}
+
+/// Adds a file, or the files of a folder in the order of their names.
+fn hash_into(hasher: &mut DefaultHasher, path: &Path) {
+    match std::fs::read_dir(path) {
+        Ok(entries) => {
+            let mut paths: Vec<_> = entries.flatten().map(|entry| entry.path()).collect();
+            paths.sort();
+            paths.iter().for_each(|path| hash_into(hasher, path));
+        }
+        Err(_) => {
+            hasher.write(path.to_string_lossy().as_bytes());
+            hasher.write(&std::fs::read(path).unwrap_or_default());
+        }
+    }
 }

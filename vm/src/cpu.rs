@@ -137,14 +137,14 @@ impl Device for Cpu {
         Ok(())
     }
 
-    fn plan(&self, threads: u32, _frame: u32) -> Plan {
-        Plan {
+    fn plan(&mut self, threads: u32, _frame: u32) -> DeviceResult<Plan> {
+        Ok(Plan {
             lanes: threads.min(Cpu::lanes()).max(1),
             lanes_per_block: 1,
             shared_units: 0,
             home_units: 65536,
             slice: 100_000,
-        }
+        })
     }
 
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()> {

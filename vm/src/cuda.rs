@@ -1,6 +1,8 @@
 //! CUDA devices, through the driver alone: its library is loaded when it is first asked for, so
 //! that the binary starts on machines without one.
 
+mod compiled;
+
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
 
@@ -11,6 +13,9 @@ use cudarc::driver::sys::{
 
 use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
 use crate::layout::Ptr;
+use crate::ptx::code::Target;
+
+pub(crate) use compiled::{CompiledModule, Entry};
 
 /// The interpreter kernel; see `kernel/build-ptx.sh`.
 const KERNEL: &str = include_str!("../kernel/generated/kernel.ptx");
@@ -30,12 +35,13 @@ pub struct DeviceInfo {
     pub multiprocessors: i32,
 }
 
-/// A CUDA device with the kernel loaded.
+/// A CUDA device.
 pub struct Cuda {
     info: DeviceInfo,
     device: sys::CUdevice,
-    module: sys::CUmodule,
-    function: sys::CUfunction,
+    /// The interpreter, once it was needed: the driver takes seconds to compile it for the first time.
+    interpreter: Option<sys::CUfunction>,
+    modules: Vec<sys::CUmodule>,
     kernel_stream: sys::CUstream,
     copy_stream: sys::CUstream,
     allocations: Vec<Ptr>,
@@ -48,7 +54,7 @@ pub struct Cuda {
 /// Lanes in a block when threads fill the device.
 const BLOCK: u32 = 128;
 
-fn driver(call: &'static str, error: DriverError) -> DeviceError {
+pub(crate) fn driver(call: &'static str, error: DriverError) -> DeviceError {
     let name = error
         .error_name()
         .map_or_else(|_| format!("{:?}", error.0), |name| name.to_string_lossy().into_owned());
@@ -61,7 +67,7 @@ fn driver(call: &'static str, error: DriverError) -> DeviceError {
     }
 }
 
-fn check(call: &'static str, result: CUresult) -> DeviceResult<()> {
+pub(crate) fn check(call: &'static str, result: CUresult) -> DeviceResult<()> {
     result.result().map_err(|error| driver(call, error))
 }
 
@@ -107,7 +113,7 @@ fn attribute(device: sys::CUdevice, attribute: Attribute) -> DeviceResult<i32> {
 }
 
 impl Cuda {
-    /// Opens device `ordinal` and loads the kernel.
+    /// Opens device `ordinal`.
     pub fn new(ordinal: i32) -> DeviceResult<Cuda> {
         load_driver()?;
         let count = result::device::get_count().map_err(|error| driver("cuDeviceGetCount", error))?;
@@ -133,14 +139,6 @@ impl Cuda {
                 result::primary_ctx::retain(device).map_err(|error| driver("cuDevicePrimaryCtxRetain", error))?;
             result::ctx::set_current(context).map_err(|error| driver("cuCtxSetCurrent", error))?;
         }
-        let source = CString::new(KERNEL).expect("PTX has no NUL");
-        // SAFETY: the image is NUL-terminated PTX text.
-        let module = unsafe { result::module::load_data(source.as_ptr().cast()) }
-            .map_err(|error| driver("cuModuleLoadData", error))?;
-        let name = CString::new("gpu_run_interpret").expect("no NUL");
-        // SAFETY: the module was just loaded.
-        let function = unsafe { result::module::get_function(module, name) }
-            .map_err(|error| driver("cuModuleGetFunction", error))?;
         let stream = || {
             result::stream::create(result::stream::StreamKind::NonBlocking)
                 .map_err(|error| driver("cuStreamCreate", error))
@@ -150,15 +148,11 @@ impl Cuda {
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
         )?;
         let max_shared_per_block = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
-        let largest = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
-        // SAFETY: the function belongs to the loaded module.
-        unsafe { result::function::set_function_attribute(function, largest, max_shared_per_block) }
-            .map_err(|error| driver("cuFuncSetAttribute", error))?;
         Ok(Cuda {
             info,
             device,
-            module,
-            function,
+            interpreter: None,
+            modules: Vec::new(),
             kernel_stream: stream()?,
             copy_stream: stream()?,
             allocations: Vec::new(),
@@ -175,12 +169,80 @@ impl Cuda {
         unsafe { result::stream::synchronize(self.copy_stream) }.map_err(|error| driver("cuStreamSynchronize", error))
     }
 
-    fn blocks_per_multiprocessor(&self, block: u32, shared: u32) -> u32 {
-        // SAFETY: the function is this module's.
+    /// The interpreter kernel, loaded when this is asked for the first time.
+    fn interpreter(&mut self) -> DeviceResult<sys::CUfunction> {
+        if let Some(function) = self.interpreter {
+            return Ok(function);
+        }
+        let source = CString::new(KERNEL).expect("PTX has no NUL");
+        // SAFETY: the image is NUL-terminated PTX text.
+        let module = unsafe { self.load(source.as_ptr().cast())? };
+        let name = CString::new("gpu_run_interpret").expect("no NUL");
+        // SAFETY: the module was just loaded.
+        let function = unsafe { result::module::get_function(module, name) }
+            .map_err(|error| driver("cuModuleGetFunction", error))?;
+        let largest = FunctionAttribute::CU_FUNC_ATTRIBUTE_MAX_DYNAMIC_SHARED_SIZE_BYTES;
+        // SAFETY: the function belongs to the loaded module.
+        unsafe { result::function::set_function_attribute(function, largest, self.max_shared_per_block as c_int) }
+            .map_err(|error| driver("cuFuncSetAttribute", error))?;
+        self.interpreter = Some(function);
+        Ok(function)
+    }
+
+    /// Loads a module, which stays until the device is dropped.
+    ///
+    /// # Safety
+    ///
+    /// `image` is PTX text that ends with NUL, or a whole cubin.
+    unsafe fn load(&mut self, image: *const c_void) -> DeviceResult<sys::CUmodule> {
+        // SAFETY: the caller's promise.
+        let module = unsafe { result::module::load_data(image) }.map_err(|error| driver("cuModuleLoadData", error))?;
+        self.modules.push(module);
+        Ok(module)
+    }
+
+    fn blocks_per_multiprocessor(function: sys::CUfunction, block: u32, shared: u32) -> u32 {
+        // SAFETY: callers pass functions of loaded modules.
         let blocks = unsafe {
-            result::occupancy::max_active_block_per_multiprocessor(self.function, block as c_int, shared as usize)
+            result::occupancy::max_active_block_per_multiprocessor(function, block as c_int, shared as usize)
         };
         blocks.map_or(0, |blocks| blocks.max(0) as u32)
+    }
+
+    /// Starts a kernel that takes a pointer to a launch record.
+    ///
+    /// # Safety
+    ///
+    /// As [`Device::start`].
+    unsafe fn launch(&mut self, function: sys::CUfunction, launch: Ptr, plan: Plan) -> DeviceResult<()> {
+        let mut argument = launch;
+        let mut arguments = [(&raw mut argument).cast::<c_void>()];
+        let shared: c_uint = plan.shared_units * plan.lanes_per_block * 4;
+        let blocks = plan.lanes.div_ceil(plan.lanes_per_block);
+        // SAFETY: the kernel takes one pointer; the caller keeps what it points to.
+        unsafe {
+            result::launch_kernel(
+                function,
+                (blocks, 1, 1),
+                (plan.lanes_per_block, 1, 1),
+                shared,
+                self.kernel_stream,
+                &mut arguments,
+            )
+        }
+        .map_err(|error| driver("cuLaunchKernel", error))?;
+        self.running = true;
+        Ok(())
+    }
+
+    /// Lanes in a block: the smallest block that spreads the threads over all multiprocessors.
+    fn block(&self, threads: u32) -> u32 {
+        let per_multiprocessor = threads.div_ceil(self.multiprocessors());
+        per_multiprocessor.next_multiple_of(32).clamp(32, BLOCK)
+    }
+
+    fn multiprocessors(&self) -> u32 {
+        self.info.multiprocessors.max(1) as u32
     }
 }
 
@@ -198,7 +260,9 @@ impl Drop for Cuda {
             }
             _ = result::stream::destroy(self.kernel_stream);
             _ = result::stream::destroy(self.copy_stream);
-            _ = result::module::unload(self.module);
+            for module in self.modules.drain(..) {
+                _ = result::module::unload(module);
+            }
             _ = result::primary_ctx::release(self.device);
         }
     }
@@ -292,11 +356,11 @@ impl Device for Cuda {
 
     /// Few threads get a warp's worth of shared memory each; many share what a multiprocessor has.
     /// All threads run at the same time as long as they fit.
-    fn plan(&self, threads: u32, frame: u32) -> Plan {
-        let multiprocessors = self.info.multiprocessors.max(1) as u32;
+    fn plan(&mut self, threads: u32, frame: u32) -> DeviceResult<Plan> {
+        let function = self.interpreter()?;
+        let multiprocessors = self.multiprocessors();
         let per_multiprocessor = threads.div_ceil(multiprocessors);
-        // The smallest block that spreads the threads over all multiprocessors.
-        let block = per_multiprocessor.next_multiple_of(32).clamp(32, BLOCK);
+        let block = self.block(threads);
         // 1 KiB of each block's shared memory is the system's.
         let units = |blocks: u32| {
             let bytes = (self.shared_per_multiprocessor / blocks.max(1))
@@ -304,39 +368,36 @@ impl Device for Cuda {
                 .min(self.max_shared_per_block);
             bytes / (block * 4)
         };
-        let resident = self.blocks_per_multiprocessor(block, 0).max(1);
+        let resident = Cuda::blocks_per_multiprocessor(function, block, 0).max(1);
         let wanted = per_multiprocessor.div_ceil(block).clamp(1, resident);
         // Frames of callees must fit too, so the program's largest frame is only a hint.
         let shared_units = units(wanted).min(frame.saturating_mul(4).max(256));
         let lanes = threads.min(resident * block * multiprocessors);
-        Plan {
+        Ok(Plan {
             lanes,
             lanes_per_block: block,
             shared_units,
             home_units: 1024,
             slice: 20_000,
-        }
+        })
+    }
+
+    fn prepare_interpreter(&mut self) -> DeviceResult<()> {
+        self.interpreter().map(drop)
+    }
+
+    fn target(&self) -> Option<Target> {
+        Some(self.compile_target())
+    }
+
+    fn as_cuda(&mut self) -> Option<&mut Cuda> {
+        Some(self)
     }
 
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()> {
-        let mut argument = launch;
-        let mut arguments = [(&raw mut argument).cast::<c_void>()];
-        let shared: c_uint = plan.shared_units * plan.lanes_per_block * 4;
-        let blocks = plan.lanes.div_ceil(plan.lanes_per_block);
-        // SAFETY: the kernel takes one pointer; the caller keeps what it points to.
-        unsafe {
-            result::launch_kernel(
-                self.function,
-                (blocks, 1, 1),
-                (plan.lanes_per_block, 1, 1),
-                shared,
-                self.kernel_stream,
-                &mut arguments,
-            )
-        }
-        .map_err(|error| driver("cuLaunchKernel", error))?;
-        self.running = true;
-        Ok(())
+        let function = self.interpreter()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(function, launch, plan) }
     }
 
     unsafe fn start_all(&mut self, launches: &[Ptr], plan: Plan) -> DeviceResult<()> {

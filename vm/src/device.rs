@@ -2,7 +2,9 @@
 
 use std::sync::atomic::AtomicU32;
 
+use crate::cuda::Cuda;
 use crate::layout::Ptr;
+use crate::ptx::code::Target;
 
 /// Why a device did not do what was asked.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -115,10 +117,25 @@ pub trait Device {
     /// As for `write`.
     unsafe fn clear(&mut self, at: Ptr, bytes: u64) -> DeviceResult<()>;
 
-    /// Lays out `threads` threads whose largest frame has `frame` units.
-    fn plan(&self, threads: u32, frame: u32) -> Plan;
+    /// Makes the interpreter ready, if it is not yet: what comes first of planning and starting it.
+    fn prepare_interpreter(&mut self) -> DeviceResult<()> {
+        Ok(())
+    }
 
-    /// Starts the kernel on a `Launch` record in device memory.
+    /// What programs are compiled for to run here; `None` where only the interpreter runs.
+    fn target(&self) -> Option<Target> {
+        None
+    }
+
+    /// The device as one that runs compiled code.
+    fn as_cuda(&mut self) -> Option<&mut Cuda> {
+        None
+    }
+
+    /// Lays out `threads` threads of the interpreter whose largest frame has `frame` units.
+    fn plan(&mut self, threads: u32, frame: u32) -> DeviceResult<Plan>;
+
+    /// Starts the interpreter on a `Launch` record in device memory.
     ///
     /// # Safety
     ///
@@ -126,7 +143,7 @@ pub trait Device {
     /// until `finished` is true.
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()>;
 
-    /// Starts the kernel on several records, one after another.
+    /// Starts the interpreter on several records, one after another.
     ///
     /// # Safety
     ///

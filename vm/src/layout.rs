@@ -169,6 +169,14 @@ twins! {
         used: u32,
         capacity: u32,
     }
+    /// What an instance's compiled code has to know of it; the host writes it into the loaded module.
+    struct CompiledInstance [32] {
+        record: Ptr,
+        memory0: Ptr,
+        base0: Ptr,
+        index: u32,
+        code_start: u32,
+    }
     struct Launch [232] {
         code: Ptr,
         funcs: Ptr,

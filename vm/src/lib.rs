@@ -10,6 +10,7 @@ mod device;
 mod fault;
 #[allow(missing_docs)]
 mod layout;
+pub mod ptx;
 mod store;
 
 pub use cpu::Cpu;
@@ -18,4 +19,5 @@ pub use device::{Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
 pub use store::{
     Call, DEFAULT_MEMORY, End, Extern, InstanceId, Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value,
+    threads_may_wait,
 };

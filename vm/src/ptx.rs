@@ -1,5 +1,10 @@
 //! Compilation of programs to PTX, and what is done with it.
 
+pub mod cache;
+pub mod code;
+pub mod link;
+pub mod sass;
+
 use gpu_run_bytecode::Program;
 
 /// What is compiled.

@@ -4,6 +4,7 @@
 //! device translates its own indices into them, so that modules link by numbers alone.
 
 mod batch;
+mod compiled;
 mod instantiate;
 mod run;
 
@@ -13,9 +14,10 @@ use indexmap::IndexSet;
 use crate::device::{Device, DeviceError, DeviceResult};
 use crate::fault::Fault;
 use crate::layout::{self, Ptr};
+use crate::ptx::code::Target;
 
 pub use batch::Call;
-pub use run::{End, Outcome, RunOptions, Sink, Stream};
+pub use run::{End, Outcome, RunOptions, Sink, Stream, threads_may_wait};
 
 /// A WebAssembly value.
 #[derive(Clone, Copy, Debug, PartialEq)]
@@ -329,6 +331,8 @@ struct InstanceInfo {
     tags: Vec<u32>,
     /// What a new thread's thread-local storage holds.
     thread_locals: Vec<u8>,
+    /// Its compiled code, if it has any.
+    code: Option<compiled::CompiledCode>,
 }
 
 /// See the module's documentation.
@@ -356,6 +360,8 @@ pub struct Store {
     records: Records,
     /// A memory of no pages, for instances without one.
     no_memory: Ptr,
+    /// What compiled instances share.
+    pointers: compiled::Pointers,
     run: run::Buffers,
 }
 
@@ -385,6 +391,7 @@ impl Store {
             max_frame: 0,
             records: Records { next: 0, left: 0 },
             no_memory,
+            pointers: compiled::Pointers::default(),
             run,
         };
         // The words to which the outermost frames return.
@@ -400,6 +407,11 @@ impl Store {
         };
         store.exceptions = store.place(&pool)?;
         Ok(store)
+    }
+
+    /// What programs are compiled for to run in this store; `None` where only the interpreter runs.
+    pub fn target(&self) -> Option<Target> {
+        self.device.target()
     }
 
     /// The device's name.

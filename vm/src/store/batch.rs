@@ -73,7 +73,12 @@ impl Store {
         options: &RunOptions,
         sink: &mut dyn Sink,
     ) -> Result<Vec<Outcome>, StoreError> {
-        let plan = self.device.plan(1, self.max_frame);
+        let entries: Option<Vec<_>> = calls.iter().map(|call| self.compiled_entry(call.func)).collect();
+        let compiled = entries.is_some();
+        let plan = self.plan(entries.as_ref().map(|entries| entries[0]), 1)?;
+        if compiled {
+            self.prepare_compiled()?;
+        }
         // Arguments and results lie side by side, in the order of the calls.
         let args: Vec<Vec<u32>> = calls.iter().map(|call| units_of(&call.args)).collect();
         let result_units: Vec<u64> = calls
@@ -136,7 +141,16 @@ impl Store {
         let begin = Instant::now();
         // SAFETY: the records are complete; what they point to belongs to the store, which is borrowed
         // until the last kernel has ended. The programs were verified before instantiation.
-        unsafe { self.device.start_all(&records, plan)? };
+        match (entries, self.device.as_cuda()) {
+            // SAFETY: as above; the entries are of the store's own code.
+            (Some(entries), Some(cuda)) => unsafe {
+                for (entry, record) in entries.into_iter().zip(records) {
+                    cuda.start_compiled(entry, record, plan)?;
+                }
+            },
+            // SAFETY: as above.
+            _ => unsafe { self.device.start_all(&records, plan)? },
+        }
         let stopped = host.serve(&mut *self.device)?;
         let time = begin.elapsed();
         let mut units = self
@@ -151,6 +165,7 @@ impl Store {
                 results: returned.then_some(values).into_iter().collect(),
                 time,
                 lanes: plan.lanes,
+                compiled,
             }
         };
         Ok(calls.iter().enumerate().map(outcome).collect())

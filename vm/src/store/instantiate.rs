@@ -7,6 +7,7 @@ use gpu_run_bytecode::{Clause, ConstOp, ExternType, Limits, Program, SegmentMode
 use super::{Extern, InstanceId, InstanceInfo, RunOptions, Sink, Store, StoreError, Value};
 use crate::device::DeviceResult;
 use crate::layout::{self, Ptr};
+use crate::ptx::code::Code;
 
 impl Store {
     /// Instantiates a verified program: links its imports, which `resolve` looks up by module and
@@ -20,10 +21,31 @@ impl Store {
     pub fn instantiate(
         &mut self,
         program: Arc<Program>,
+        resolve: impl FnMut(&str, &str) -> Option<Extern>,
+        options: &RunOptions,
+        sink: &mut dyn Sink,
+    ) -> Result<InstanceId, StoreError> {
+        self.instantiate_compiled(program, None, resolve, options, sink)
+    }
+
+    /// Instantiates a program as [`Store::instantiate`] does, with the code that was compiled from it for
+    /// [`Store::next_code_start`], if any. A function that is one of its entries, or its start function,
+    /// runs compiled as long as every instance of the store is compiled; else it is interpreted.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::instantiate`].
+    pub fn instantiate_compiled(
+        &mut self,
+        program: Arc<Program>,
+        code: Option<&Code>,
         mut resolve: impl FnMut(&str, &str) -> Option<Extern>,
         options: &RunOptions,
         sink: &mut dyn Sink,
     ) -> Result<InstanceId, StoreError> {
+        if code.is_none() {
+            self.device.prepare_interpreter()?;
+        }
         let meta = &program.meta;
         let mut info = InstanceInfo {
             program: program.clone(),
@@ -34,6 +56,7 @@ impl Store {
             globals: Vec::new(),
             tags: Vec::new(),
             thread_locals: Vec::new(),
+            code: None,
         };
         for import in &meta.imports {
             let unknown = || StoreError::UnknownImport {
@@ -109,6 +132,9 @@ impl Store {
         self.place_instance(&program, &info, &types, &elements)?;
         self.max_frame = self.max_frame.max(meta.max_frame);
         self.instance_infos.push(info);
+        if let Some(code) = code {
+            self.load_code(number, code)?;
+        }
         let id = InstanceId(number);
         self.copy_segments(id, &program, &elements)?;
         if let Some(start) = meta.start {

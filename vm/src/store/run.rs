@@ -7,10 +7,11 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::isa::ATOMIC_PAGE;
-use gpu_run_bytecode::{FuncType, Op, TrapKind, ValType};
+use gpu_run_bytecode::{FuncType, Op, Program, TrapKind, ValType};
 
 use super::batch::BATCH;
 use super::{Limits, Store, StoreError, Value};
+use crate::cuda::Entry;
 use crate::device::{Device, DeviceResult, Pinned, Plan};
 use crate::fault::{Backtrace, Fault};
 use crate::layout::{self, Control, Launch, Ptr, Record, Ring, Thread};
@@ -36,6 +37,19 @@ impl<F: FnMut(Stream, u32, &[u8])> Sink for F {
     fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]) {
         self(stream, thread, bytes);
     }
+}
+
+/// Whether a thread may depend on another's progress: a program sleeps, or works with atomics, by
+/// which threads wait for each other even where they do not wait by an instruction.
+pub fn threads_may_wait(program: &Program) -> bool {
+    let waits = |op: Op| {
+        op as u16 >= ATOMIC_PAGE
+            || matches!(
+                op,
+                Op::Sleep | Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas
+            )
+    };
+    instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| waits(inst.op)))
 }
 
 /// How to run.
@@ -95,6 +109,8 @@ pub struct Outcome {
     pub time: Duration,
     /// Lanes that ran.
     pub lanes: u32,
+    /// Compiled code ran, not the interpreter.
+    pub compiled: bool,
 }
 
 impl Outcome {
@@ -105,6 +121,7 @@ impl Outcome {
             results: vec![Vec::new(); threads as usize],
             time: Duration::ZERO,
             lanes: 0,
+            compiled: false,
         }
     }
 }
@@ -242,13 +259,22 @@ impl Store {
         if self.does_nothing(func) {
             return Ok(Outcome::nothing(options.threads));
         }
-        let plan = self.device.plan(options.threads, self.max_frame);
+        let entry = self.compiled_entry(func);
+        let plan = self.plan(entry, options.threads)?;
+        if entry.is_some() {
+            self.prepare_compiled()?;
+        }
         self.prepare(func, &ty, args, options, plan)?;
         let mut host = Host::new(&self.run, 1, options, sink);
         let begin = Instant::now();
         // SAFETY: `prepare` completed the record; what it points to belongs to the store, which is
         // borrowed until the kernel has ended. The programs were verified before instantiation.
-        unsafe { self.device.start(self.run.launch, plan)? };
+        match (entry, self.device.as_cuda()) {
+            // SAFETY: as above; the entry is of the store's own code.
+            (Some(entry), Some(cuda)) => unsafe { cuda.start_compiled(entry, self.run.launch, plan)? },
+            // SAFETY: as above.
+            _ => unsafe { self.device.start(self.run.launch, plan)? },
+        }
         let stopped = host.serve(&mut *self.device)?;
         let time = begin.elapsed();
         let end = self.end(0, stopped);
@@ -265,7 +291,16 @@ impl Store {
             results,
             time,
             lanes: plan.lanes,
+            compiled: entry.is_some(),
         })
+    }
+
+    /// Lays out threads for a compiled entry, or for the interpreter.
+    pub(super) fn plan(&mut self, entry: Option<Entry>, threads: u32) -> DeviceResult<Plan> {
+        match (entry, self.device.as_cuda()) {
+            (Some(entry), Some(cuda)) => Ok(cuda.plan_compiled(entry, threads)),
+            _ => self.device.plan(threads, self.max_frame),
+        }
     }
 
     /// Whether a function is one of the host's that does nothing.
@@ -386,7 +421,7 @@ impl Store {
     pub(super) fn launch(&self, options: &RunOptions, plan: Plan) -> Launch {
         let run = &self.run;
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Launch {
+        self.compiled_launch(Launch {
             code: self.code.ptr,
             funcs: self.funcs.ptr,
             instances: self.instances.ptr,
@@ -414,7 +449,7 @@ impl Store {
             stack_pointer: u32::MAX,
             tls_base: u32::MAX,
             ..bytemuck::Zeroable::zeroed()
-        }
+        })
     }
 
     /// Makes the output ring and the first `controls` controls new.
@@ -439,18 +474,8 @@ impl Store {
         Ok(())
     }
 
-    /// Whether a thread may depend on another's progress: a program sleeps, or works with atomics, by
-    /// which threads wait for each other even where they do not wait by an instruction.
     fn threads_may_wait(&self) -> bool {
-        let waits = |op: Op| {
-            op as u16 >= ATOMIC_PAGE
-                || matches!(
-                    op,
-                    Op::Sleep | Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas
-                )
-        };
-        let mut programs = self.instance_infos.iter().map(|info| &info.program);
-        programs.any(|program| instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| waits(inst.op))))
+        self.instance_infos.iter().any(|info| threads_may_wait(&info.program))
     }
 
     /// Slot of the stack pointer of the function's instance, or `u32::MAX`.

@@ -1,0 +1,173 @@
+//! Compiled programs on a CUDA device: loading them, and starting their entries.
+
+use std::ffi::CString;
+
+use cudarc::driver::result;
+use cudarc::driver::sys::{
+    self, CUdevice_attribute_enum as Attribute, CUfunction_attribute_enum as FunctionAttribute, CUlimit,
+};
+
+use super::{Cuda, attribute, driver};
+use crate::device::{DeviceError, DeviceResult, Plan};
+use crate::layout::Ptr;
+use crate::ptx::code::Target;
+use crate::ptx::link::{LinkOptions, link};
+use crate::ptx::sass::{FunctionStats, parse};
+
+/// A loaded cubin. It lives as long as the device.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CompiledModule(sys::CUmodule);
+
+/// A kernel of a loaded cubin.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Entry(sys::CUfunction);
+
+/// Bytes of stack of a lane: no more than this, however much memory there is, and no less.
+const STACK: (u64, u64) = (4 << 10, 64 << 10);
+
+/// Bytes of stack for each lane that can be resident. The driver reserves it for all of them, so they
+/// get an eighth of what is free.
+fn stack_bytes(free: u64, resident: u64) -> u64 {
+    // The driver takes multiples of 16.
+    (free / 8 / resident.max(1)).clamp(STACK.0, STACK.1) & !15
+}
+
+/// What the driver's version and build are, as far as it tells.
+fn driver_version() -> String {
+    let mut version = 0;
+    // SAFETY: the driver is loaded, and writes one number.
+    _ = unsafe { sys::cuDriverGetVersion(&mut version) };
+    let build = std::fs::read_to_string("/proc/driver/nvidia/version").unwrap_or_default();
+    format!("{version} {}", build.lines().next().unwrap_or_default())
+}
+
+impl Cuda {
+    pub(super) fn compile_target(&self) -> Target {
+        Target {
+            ordinal: self.info.ordinal,
+            compute_capability: self.info.compute_capability,
+            multiprocessors: self.multiprocessors(),
+            driver: driver_version(),
+        }
+    }
+
+    /// Loads a cubin.
+    pub(crate) fn load_cubin(&mut self, cubin: &[u8]) -> DeviceResult<CompiledModule> {
+        // SAFETY: a whole cubin; the driver copies what it needs.
+        unsafe { self.load(cubin.as_ptr().cast()) }.map(CompiledModule)
+    }
+
+    /// Address and bytes of a variable of a module.
+    pub(crate) fn variable(&self, module: CompiledModule, name: &str) -> DeviceResult<(Ptr, usize)> {
+        // SAFETY: modules live as long as the device.
+        unsafe { result::module::get_global(module.0, symbol(name)?) }.map_err(|error| missing(name, error))
+    }
+
+    /// A kernel of a module.
+    pub(crate) fn entry(&self, module: CompiledModule, name: &str) -> DeviceResult<Entry> {
+        // SAFETY: modules live as long as the device.
+        let function = unsafe { result::module::get_function(module.0, symbol(name)?) };
+        function.map(Entry).map_err(|error| missing(name, error))
+    }
+
+    /// Sets the stack of every lane of later launches, by the memory that is free; gives its bytes.
+    pub(crate) fn set_stack(&mut self) -> DeviceResult<u32> {
+        let lanes = attribute(
+            self.device,
+            Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
+        )?;
+        let resident = lanes.max(1) as u64 * self.multiprocessors() as u64;
+        let (free, _) = result::mem_get_info().map_err(|error| driver("cuMemGetInfo", error))?;
+        let bytes = stack_bytes(free as u64, resident);
+        result::ctx::set_limit(CUlimit::CU_LIMIT_STACK_SIZE, bytes as usize)
+            .map_err(|error| driver("cuCtxSetLimit", error))?;
+        Ok(bytes as u32)
+    }
+
+    /// Lays out the threads of an entry: over all multiprocessors first, as many as are resident at once.
+    pub(crate) fn plan_compiled(&self, entry: Entry, threads: u32) -> Plan {
+        let block = self.block(threads);
+        let resident = Cuda::blocks_per_multiprocessor(entry.0, block, 0).max(1);
+        Plan {
+            lanes: threads.min(resident.saturating_mul(block * self.multiprocessors())),
+            lanes_per_block: block,
+            shared_units: 0,
+            home_units: 0,
+            slice: 20_000,
+        }
+    }
+
+    /// Starts an entry on a launch record.
+    ///
+    /// # Safety
+    ///
+    /// As [`crate::Device::start`]; the record and what it points to are of the entry's module too.
+    pub(crate) unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, plan: Plan) -> DeviceResult<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(entry.0, launch, plan) }
+    }
+
+    /// Compiles and links PTX texts for this device, and gives what the driver tells of the functions;
+    /// of the kernels named `entries` also what it sets aside to launch them.
+    pub fn explain(&mut self, inputs: &[(&str, &str)], entries: &[String]) -> DeviceResult<Vec<FunctionStats>> {
+        let options = LinkOptions {
+            verbose: true,
+            ..LinkOptions::default()
+        };
+        let linked = link(self.info.ordinal, inputs, options)?;
+        let mut functions = parse(&linked.log);
+        let module = self.load_cubin(&linked.cubin)?;
+        for name in entries {
+            let entry = self.entry(module, name)?;
+            let of = |attribute| {
+                // SAFETY: modules live as long as the device.
+                unsafe { result::function::get_function_attribute(entry.0, attribute) }
+                    .map(|value| value.max(0) as u32)
+                    .map_err(|error| driver("cuFuncGetAttribute", error))
+            };
+            let index = functions.iter().position(|function| function.name == *name);
+            let index = index.unwrap_or_else(|| {
+                functions.push(FunctionStats {
+                    name: name.clone(),
+                    ..FunctionStats::default()
+                });
+                functions.len() - 1
+            });
+            functions[index].registers = Some(of(FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?);
+            functions[index].local = Some(of(FunctionAttribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?);
+        }
+        Ok(functions)
+    }
+}
+
+fn symbol(name: &str) -> DeviceResult<CString> {
+    CString::new(name).map_err(|_| DeviceError::Driver {
+        call: "cuModuleGetFunction",
+        what: format!("the name {name:?} holds a NUL character"),
+    })
+}
+
+/// The error of a symbol that a module lacks, with its name.
+fn missing(name: &str, error: result::DriverError) -> DeviceError {
+    match driver("cuModuleGetFunction", error) {
+        DeviceError::Driver { call, what } => DeviceError::Driver {
+            call,
+            what: format!("{what}: {name}"),
+        },
+        error => error,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_take_an_eighth_of_the_memory_within_bounds() {
+        // One H200, a device of 8 GiB with 2 GiB left, and one that is full.
+        assert_eq!(stack_bytes(139 << 30, 132 * 2048), 64 << 10);
+        assert_eq!(stack_bytes(2 << 30, 20 * 1024), 13104);
+        assert_eq!(stack_bytes(1 << 20, 132 * 2048), 4 << 10);
+        assert_eq!(stack_bytes(0, 0), 4 << 10);
+    }
+}

@@ -1,0 +1,154 @@
+//! Compiled instances: their code on the device, and what it has to know of the store.
+//!
+//! The bytecode stays where it is, so what is not an entry of compiled code can be interpreted.
+
+use std::collections::HashMap;
+
+use super::{Store, StoreError};
+use crate::cuda::{CompiledModule, Entry};
+use crate::device::{DeviceError, DeviceResult};
+use crate::layout::{self, Launch, Ptr};
+use crate::ptx::code::Code;
+
+/// An instance's code on the device.
+pub(super) struct CompiledCode {
+    /// Kernels, by store-wide number of the function that they start.
+    entries: HashMap<u32, Entry>,
+    /// Where its constants are: a [`layout::CompiledInstance`].
+    constants: Ptr,
+    /// What was written there last.
+    written: Option<Vec<u8>>,
+    /// Addresses of its defined functions and of their tail thunks, 0 for those without.
+    functions: Vec<u64>,
+    tails: Vec<u64>,
+}
+
+/// What all compiled instances of a store share.
+#[derive(Default)]
+pub(super) struct Pointers {
+    /// Arrays by store-wide number of a function, and how many it has.
+    functions: Ptr,
+    tails: Ptr,
+    len: usize,
+    /// Bytes of a lane's native stack, or 0 where none is set.
+    native_stack: u32,
+}
+
+impl Store {
+    /// Word at which the next instance's code will begin in the store's.
+    pub fn next_code_start(&self) -> u32 {
+        (self.code.len / 8) as u32
+    }
+
+    /// Loads the code of the newest instance.
+    pub(super) fn load_code(&mut self, instance: u32, code: &Code) -> Result<(), StoreError> {
+        let info = &self.instance_infos[instance as usize];
+        let imported = info.program.meta.imported_funcs() as usize;
+        let defined = info.program.meta.functions.len();
+        let prefix = &code.prefix;
+        let cuda = self.device.as_cuda().ok_or_else(|| DeviceError::Unavailable {
+            what: "compiled code runs on CUDA devices only".into(),
+        })?;
+        let module = cuda.load_cubin(&code.cubin)?;
+        let mut entries = HashMap::new();
+        // A function that was imported has its entry in the instance that defines it.
+        for index in code.entries.iter().filter(|index| **index as usize >= imported) {
+            let entry = cuda.entry(module, &format!("{prefix}start_{index}"))?;
+            entries.insert(info.funcs[*index as usize], entry);
+        }
+        let (constants, bytes) = cuda.variable(module, &format!("{prefix}instance"))?;
+        if bytes != size_of::<layout::CompiledInstance>() {
+            let what = format!("{prefix}instance has {bytes} bytes");
+            return Err(DeviceError::Unavailable { what }.into());
+        }
+        if code.needs_stack && self.pointers.native_stack == 0 {
+            self.pointers.native_stack = cuda.set_stack()?;
+        }
+        let functions = self.addresses(module, &format!("{prefix}functions"), defined)?;
+        let tails = self.addresses(module, &format!("{prefix}tails"), defined)?;
+        self.instance_infos[instance as usize].code = Some(CompiledCode {
+            entries,
+            constants,
+            written: None,
+            functions,
+            tails,
+        });
+        Ok(())
+    }
+
+    /// The addresses in an array of a module, of which the first `count` are a program's.
+    fn addresses(&mut self, module: CompiledModule, name: &str, count: usize) -> DeviceResult<Vec<u64>> {
+        let mut addresses = vec![0u64; count];
+        if let Some(cuda) = self.device.as_cuda() {
+            let (at, bytes) = cuda.variable(module, name)?;
+            let read = count.min(bytes / 8);
+            // SAFETY: a variable of at least so many bytes, and no kernel runs.
+            unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut addresses[..read]))? };
+        }
+        Ok(addresses)
+    }
+
+    /// The kernel that starts a function, if it is compiled and all that it might call is too.
+    pub(super) fn compiled_entry(&self, func: u32) -> Option<Entry> {
+        if !self.instance_infos.iter().all(|info| info.code.is_some()) {
+            return None;
+        }
+        let instance = self.func_infos[func as usize].func.instance;
+        let code = self.instance_infos[instance as usize].code.as_ref()?;
+        code.entries.get(&func).copied()
+    }
+
+    /// Brings up to date what compiled code knows of the store, before it is launched.
+    pub(super) fn prepare_compiled(&mut self) -> Result<(), StoreError> {
+        for index in 0..self.instance_infos.len() {
+            let constants = self.constants(index)?;
+            let bytes = bytemuck::bytes_of(&constants);
+            let Some(code) = &mut self.instance_infos[index].code else {
+                continue;
+            };
+            if code.written.as_deref() != Some(bytes) {
+                // SAFETY: a variable of this size, and no kernel runs.
+                unsafe { self.device.write(code.constants, bytes)? };
+                code.written = Some(bytes.to_vec());
+            }
+        }
+        if self.pointers.len != self.func_infos.len() {
+            let (mut functions, mut tails) = (vec![0; self.func_infos.len()], vec![0; self.func_infos.len()]);
+            for info in &self.instance_infos {
+                let Some(code) = &info.code else { continue };
+                let defined = &info.funcs[info.program.meta.imported_funcs() as usize..];
+                for (i, func) in defined.iter().enumerate() {
+                    functions[*func as usize] = code.functions[i];
+                    tails[*func as usize] = code.tails[i];
+                }
+            }
+            self.pointers.functions = self.place_all(&functions, "addresses of functions")?;
+            self.pointers.tails = self.place_all(&tails, "addresses of functions")?;
+            self.pointers.len = self.func_infos.len();
+        }
+        Ok(())
+    }
+
+    /// What an instance's code has to know of it.
+    fn constants(&mut self, index: usize) -> DeviceResult<layout::CompiledInstance> {
+        let info = &self.instance_infos[index];
+        let code_start = info.code_start;
+        let memory0 = info.memories.first();
+        let memory0 = memory0.map_or(self.no_memory, |memory| self.memory_infos[*memory as usize].record);
+        let base0 = self.fetch::<layout::Memory>(memory0)?.base;
+        Ok(layout::CompiledInstance {
+            record: self.instances.ptr + (index * size_of::<layout::Instance>()) as u64,
+            memory0,
+            base0,
+            index: index as u32,
+            code_start,
+        })
+    }
+
+    /// A launch record with what compiled code needs of it besides.
+    pub(super) fn compiled_launch(&self, launch: Launch) -> Launch {
+        // STUB until the launch record has the fields.
+        _ = (self.pointers.functions, self.pointers.tails, self.pointers.native_stack);
+        launch
+    }
+}

@@ -49,6 +49,8 @@ pub enum Command {
     Inspect(InspectArgs),
     /// List what can run programs on this machine.
     Devices,
+    /// Show or clear the cache of compiled programs.
+    Cache(CacheArgs),
     /// Run WebAssembly script tests.
     Wast(WastArgs),
 }
@@ -83,6 +85,9 @@ pub struct RunArgs {
     /// End the run after this time: 500ms, 2s, 1m 30s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub timeout: Option<Duration>,
+    /// How long to wait for the compiler of the PTX engine before the program is interpreted.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
+    pub compile_time: Duration,
     /// Print times and counts to stderr when the program has ended.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub stats: Option<StatsFormat>,
@@ -122,11 +127,11 @@ fn parse_device(text: &str) -> Result<DeviceChoice, String> {
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Engine {
-    /// The fastest that can run the program.
+    /// PTX where its code is cached or compiled within about 2 s, else the interpreter.
     Auto,
     /// The interpreter.
     Interp,
-    /// PTX compiled from the bytecode (not in this version).
+    /// PTX compiled from the bytecode, on a GPU.
     Ptx,
 }
 
@@ -165,6 +170,26 @@ pub enum Emit {
     Bytecode,
     /// The program as text.
     Disasm,
+    /// The program compiled to PTX, without the runtime.
+    Ptx,
+    /// Registers, stack and spills of the machine code of each function, by this machine's GPU.
+    SassStats,
+}
+
+#[derive(Args)]
+pub struct CacheArgs {
+    #[command(subcommand)]
+    pub command: Option<CacheCommand>,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Subcommand)]
+pub enum CacheCommand {
+    /// Show what is in it (the same as `gpu-run cache`).
+    List,
+    /// Remove all of it.
+    Clear,
+    /// Show its folder.
+    Path,
 }
 
 #[derive(Args)]

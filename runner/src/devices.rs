@@ -10,18 +10,15 @@ use crate::report::{self, Outcome, Report};
 
 /// Opens the device that was asked for. Says why `auto` took the CPU if `verbose`.
 pub fn open(args: &DeviceArgs, verbose: bool) -> Outcome<Box<dyn Device>> {
-    if args.engine == Engine::Ptx {
-        return Err(Report::new("the PTX engine is not in this version of gpu-run")
-            .help("`--engine interp` interprets the program"));
-    }
+    let compiled = args.engine == Engine::Ptx;
     match args.device {
+        DeviceChoice::Cpu if compiled => Err(Report::new("the PTX engine needs a GPU, and `--device cpu` is none")
+            .help("`--engine interp` interprets the program; `--device cuda` takes the GPU")),
         DeviceChoice::Cpu => Ok(Box::new(Cpu::new())),
-        DeviceChoice::Cuda(ordinal) => match Cuda::new(ordinal) {
-            Ok(device) => Ok(Box::new(device)),
-            Err(error) => Err(report::device(&error)),
-        },
+        DeviceChoice::Cuda(ordinal) => Ok(Box::new(Cuda::new(ordinal).map_err(|error| report::device(&error))?)),
         DeviceChoice::Auto => match Cuda::new(0) {
             Ok(device) => Ok(Box::new(device)),
+            Err(error) if compiled => Err(report::device(&error)),
             Err(error) => {
                 if verbose {
                     eprintln!("gpu-run: running on the CPU: {error}");

@@ -1,8 +1,10 @@
 //! The `gpu-run` command. What it can do stands in the libraries; here are its words, its messages
 //! and its exit codes.
 
+mod cache;
 mod cli;
 mod devices;
+mod engine;
 mod entry;
 mod inspect;
 mod lines;
@@ -21,6 +23,7 @@ fn main() -> ExitCode {
         Command::Translate(args) => translate::translate(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Devices => devices::devices(),
+        Command::Cache(args) => cache::cache(&args),
         Command::Wast(args) => wast::wast(&args),
     };
     match result {

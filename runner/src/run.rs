@@ -16,7 +16,7 @@ use crate::cli::{RunArgs, StatsFormat};
 use crate::entry::{self, Entry, Show};
 use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
-use crate::{devices, translate};
+use crate::{devices, engine, translate};
 
 /// Writes the guest's output as it comes.
 struct Terminal {
@@ -84,13 +84,14 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         broken_pipe: false,
     };
     let program = Arc::new(translation.program);
+    let choice = engine::choose(args, &store, &program, &entry.export, &terminal.closed)?;
     let lines = LineSource {
         module,
         program: program.clone(),
     };
     let memory = own_memory(&mut store, &program).map_err(|error| report::store(&args.module, &error))?;
     let resolve = |module: &str, name: &str| memory.filter(|_| (module, name) == MEMORY_IMPORT);
-    let instance = match store.instantiate(program, resolve, &options, &mut terminal) {
+    let instance = match store.instantiate_compiled(program, choice.code.as_ref(), resolve, &options, &mut terminal) {
         Ok(instance) => instance,
         Err(StoreError::Ended(end)) => return show_early_end(args, *end, &terminal, &lines),
         Err(StoreError::Trap(mut fault)) => {
@@ -117,7 +118,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         let heap = store.heap_counts(instance).map_err(|error| report::device(&error))?;
         let t = translation.times;
         let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
-        let stats = json!({
+        let mut stats = json!({
             "device": store.device_name(),
             "threads": args.threads,
             "lanes": outcome.lanes,
@@ -129,6 +130,9 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
             "run_ms": ms(outcome.time),
             "heap": { "allocated": heap.0, "freed": heap.1, "failed": heap.2 },
         });
+        if let Some(stats) = stats.as_object_mut() {
+            stats.extend(engine::stats(&choice, outcome.compiled));
+        }
         print_stats(format, &stats);
     }
     Ok(code)

@@ -1,16 +1,19 @@
 //! `gpu-run translate`, and loading modules.
 
 use std::borrow::Cow;
+use std::fmt::Write as _;
 use std::io::Write;
 use std::path::Path;
 use std::process::ExitCode;
 
-use gpu_run_bytecode::{decode, disassemble, encode, verify};
+use gpu_run_bytecode::{Program, decode, disassemble, encode, verify};
 use gpu_run_translator::inline::InlineReport;
 use gpu_run_translator::rewrite::RewriteReport;
 use gpu_run_translator::{BrTables, Options, Times, Translation};
+use gpu_run_vm::{Cuda, ptx};
 
 use crate::cli::{Emit, TranslateArgs};
+use crate::engine;
 use crate::report::{self, Outcome, Report};
 
 /// Reads a file.
@@ -102,16 +105,56 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
         }
         Emit::Bytecode => encode(&load(&args.module, &options)?.translation.program),
         Emit::Disasm => disassemble(&load(&args.module, &options)?.translation.program).into_bytes(),
+        Emit::Ptx => {
+            let program = load(&args.module, &options)?.translation.program;
+            ptx::compile(&engine::whole(&program)).text.into_bytes()
+        }
+        Emit::SassStats => sass_stats(&load(&args.module, &options)?.translation.program)?.into_bytes(),
     };
     match &args.output {
         Some(path) => {
             let error = |error| Report::new(format!("cannot write: {error}")).at(path.display().to_string());
             std::fs::write(path, bytes).map_err(error)?;
         }
-        None if args.emit == Emit::Disasm => write_stdout(&bytes)?,
+        None if matches!(args.emit, Emit::Disasm | Emit::Ptx | Emit::SassStats) => write_stdout(&bytes)?,
         None => return Err(Report::new("binary output needs a file").help("name it with -o FILE")),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// A line for each function of the program's machine code: what the GPU's driver tells of it.
+fn sass_stats(program: &Program) -> Outcome<String> {
+    let mut device = Cuda::new(0).map_err(|error| report::device(&error))?;
+    let unit = engine::whole(program);
+    let prefix = &unit.prefix;
+    let text = ptx::compile(&unit).text;
+    let entries: Vec<String> = unit.entries.iter().map(|i| format!("{prefix}start_{i}")).collect();
+    let inputs = [("program", &*text), ("runtime", ptx::RUNTIME)];
+    let functions = device
+        .explain(&inputs, &entries)
+        .map_err(|error| report::device(&error))?;
+    let mut out = String::from("registers   local   stack  spilled  loaded  function\n");
+    for function in functions {
+        let number = |value: Option<u32>| value.map_or_else(|| "-".into(), |value| value.to_string());
+        // The program's own names, behind the symbols made of their indices.
+        let index = function.name.strip_prefix(prefix.as_str()).and_then(|name| {
+            let index = name.strip_prefix("start_").or_else(|| name.strip_prefix('f'))?;
+            index.parse::<usize>().ok()
+        });
+        let name = index.and_then(|index| program.meta.names.get(index));
+        _ = writeln!(
+            out,
+            "{:>9} {:>7} {:>7} {:>8} {:>7}  {} {}",
+            number(function.registers),
+            number(function.local),
+            function.stack,
+            function.spill_stores,
+            function.spill_loads,
+            function.name,
+            name.map_or("", String::as_str)
+        );
+    }
+    Ok(out)
 }
 
 /// Writes to stdout; that a reader has gone is no error.

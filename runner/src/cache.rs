@@ -1,0 +1,66 @@
+//! `gpu-run cache`, and where the cache of compiled programs is.
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use bytesize::ByteSize;
+use gpu_run_vm::ptx::cache::{Cache, DEFAULT_LIMIT};
+
+use crate::cli::{CacheArgs, CacheCommand};
+use crate::report::{Outcome, Report};
+use crate::translate::write_stdout;
+
+const FOLDER: &str = "GPU_RUN_CACHE_DIR";
+const SIZE: &str = "GPU_RUN_CACHE_SIZE";
+
+/// The cache that the environment says; none if it names no folder, or the system has no place for it.
+pub fn open() -> Outcome<Option<Cache>> {
+    let limit = match std::env::var(SIZE) {
+        Ok(text) => text
+            .parse::<ByteSize>()
+            .map_err(|error| Report::new(format!("{SIZE}={text} is no size: {error}")).help("write 500MiB or 2GiB"))?
+            .as_u64(),
+        Err(_) => DEFAULT_LIMIT,
+    };
+    let folder = match std::env::var_os(FOLDER) {
+        Some(folder) if folder.is_empty() => None,
+        Some(folder) => Some(PathBuf::from(folder)),
+        None => Cache::default_folder(),
+    };
+    Ok(folder.map(|folder| Cache::new(folder, limit)))
+}
+
+/// Shows or clears the cache.
+pub fn cache(args: &CacheArgs) -> Outcome<ExitCode> {
+    let Some(cache) = open()? else {
+        return Err(Report::new("there is no cache: no folder for it is known").help(format!("name one with {FOLDER}")));
+    };
+    let place = || cache.folder().display().to_string();
+    let error = |what: &str, error: io::Error| Report::new(format!("cannot {what} the cache: {error}")).at(place());
+    let text = match args.command {
+        None | Some(CacheCommand::List) => {
+            let entries = cache.list().map_err(|why| error("read", why))?;
+            let total: u64 = entries.iter().map(|entry| entry.bytes).sum();
+            let lines = entries.iter().map(|entry| {
+                let name = entry.path.file_stem().unwrap_or_default().to_string_lossy();
+                let used = humantime::format_rfc3339_seconds(entry.used);
+                format!("{name:.16}  {:>10}  used {used}\n", ByteSize(entry.bytes).to_string())
+            });
+            let lines: String = lines.collect();
+            let (count, limit) = (entries.len(), ByteSize(cache.limit()));
+            format!(
+                "{lines}{count} programs, {} of at most {limit} in {}\n",
+                ByteSize(total),
+                place()
+            )
+        }
+        Some(CacheCommand::Clear) => {
+            let (count, bytes) = cache.clear().map_err(|why| error("clear", why))?;
+            format!("{count} programs removed, {}\n", ByteSize(bytes))
+        }
+        Some(CacheCommand::Path) => place() + "\n",
+    };
+    write_stdout(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}

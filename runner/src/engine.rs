@@ -1,0 +1,253 @@
+//! Which engine runs a program, and its compilation, which may go on behind the run.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use bytesize::ByteSize;
+use gpu_run_bytecode::{ExternKind, Program};
+use gpu_run_vm::ptx::cache::{Cache, Key};
+use gpu_run_vm::ptx::code::{CODE_START, Code, Origin, Request};
+use gpu_run_vm::ptx::{Options, Unit};
+use gpu_run_vm::{DeviceResult, Store, threads_may_wait};
+
+use crate::cache;
+use crate::cli::{Engine, RunArgs};
+use crate::report::{self, Outcome, Report, code, warn};
+
+/// Longest time that `--engine auto` expects the compiler to take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What compiling takes, as measured on a machine with an H200 (CUDA 13.0): the runtime, which is
+/// compiled with every program, and a word of bytecode.
+const RUNTIME_TIME: Duration = Duration::from_millis(600);
+const WORD_TIME: Duration = Duration::from_micros(60);
+
+/// Prefix of the symbols of a program that is alone.
+const PREFIX: &str = "i0_";
+
+/// The choice for a run.
+pub struct Choice {
+    /// The program's code; without it, the program is interpreted.
+    pub code: Option<Code>,
+    /// Time that the run waited for the compiler.
+    pub waited: Duration,
+}
+
+/// The time that compiling a program is expected to take.
+fn estimate(words: usize) -> Duration {
+    RUNTIME_TIME + WORD_TIME * words as u32
+}
+
+/// The functions that a program can be entered by: what it exports, and its start function.
+fn entries(program: &Program) -> Vec<u32> {
+    let exports = program.meta.exports.iter();
+    let functions = exports.filter(|export| export.kind == ExternKind::Func);
+    let mut entries: Vec<u32> = functions.map(|export| export.index).collect();
+    entries.extend(program.meta.start);
+    tidy(program, entries)
+}
+
+/// Function indices in order, each once, imports left out: another instance has their code.
+fn tidy(program: &Program, mut entries: Vec<u32>) -> Vec<u32> {
+    entries.sort_unstable();
+    entries.dedup();
+    entries.retain(|index| *index >= program.meta.imported_funcs());
+    entries
+}
+
+/// What is compiled of a program that is looked at, not run: all that it can be entered by.
+pub fn whole(program: &Program) -> Unit<'_> {
+    Unit {
+        program,
+        prefix: PREFIX.into(),
+        code_start: CODE_START,
+        entries: entries(program),
+        options: Options::of(program, 1),
+    }
+}
+
+/// What a run compiles: the program's start function and the export that is called.
+fn request(args: &RunArgs, store: &Store, program: &Arc<Program>, export: &str) -> Option<Request> {
+    let export = program.meta.export(export)?;
+    let entries = [Some(export.index), program.meta.start];
+    Some(Request {
+        program: program.clone(),
+        prefix: PREFIX.into(),
+        code_start: store.next_code_start(),
+        entries: tidy(program, entries.into_iter().flatten().collect()),
+        options: Options::of(program, args.threads),
+        target: store.target()?,
+    })
+}
+
+/// Chooses how to run `export` of a program, and compiles it if that is how.
+///
+/// # Errors
+///
+/// `--engine ptx` where it cannot be; the interrupt, while the compiler is waited for.
+pub fn choose(
+    args: &RunArgs,
+    store: &Store,
+    program: &Arc<Program>,
+    export: &str,
+    interrupt: &AtomicBool,
+) -> Outcome<Choice> {
+    let say = |what: &str| {
+        if args.verbose {
+            eprintln!("gpu-run: {what}");
+        }
+    };
+    let interpreter = |why: &str| {
+        say(&format!("engine: interpreter ({why})"));
+        Ok(Choice {
+            code: None,
+            waited: Duration::ZERO,
+        })
+    };
+    let forced = match args.device.engine {
+        Engine::Interp => return interpreter("as asked"),
+        Engine::Ptx => true,
+        Engine::Auto => false,
+    };
+    let Some(request) = request(args, store, program, export) else {
+        return interpreter("the device runs nothing else");
+    };
+    if threads_may_wait(program) && args.threads > request.target.lanes_at_least() {
+        if !forced {
+            return interpreter("there are more threads than lanes, and they may wait for each other");
+        }
+        warn("threads that wait for each other may wait forever: there are more than the PTX engine runs at once");
+    }
+    let cache = cache::open()?;
+    let key = request.key();
+    if let Some(code) = cache.as_ref().and_then(|cache| request.cached(cache, key)) {
+        say(&format!(
+            "engine: PTX, from the cache ({})",
+            ByteSize(code.cubin.len() as u64)
+        ));
+        return Ok(Choice {
+            code: Some(code),
+            waited: Duration::ZERO,
+        });
+    }
+    let expected = estimate(request.words());
+    if !forced && expected > PATIENCE {
+        return interpreter(&format!(
+            "{} words of bytecode would take about {:.0} s to compile; --engine ptx does it",
+            request.words(),
+            expected.as_secs_f64()
+        ));
+    }
+    let begin = Instant::now();
+    let built = build(request, cache.map(|cache| (cache, key)), args.compile_time, interrupt)?;
+    let waited = begin.elapsed();
+    let code = match built {
+        None => {
+            let limit = humantime::format_duration(args.compile_time);
+            warn(&format!(
+                "the program is interpreted, because its compiler was not ready after {limit}; wait longer with --compile-time"
+            ));
+            None
+        }
+        Some(Ok(code)) => {
+            say(&format!("engine: PTX, {}", told(&code)));
+            Some(code)
+        }
+        Some(Err(error)) if forced => return Err(report::device(&error)),
+        Some(Err(error)) => {
+            warn(&format!(
+                "the program is interpreted, because it could not be compiled: {error}"
+            ));
+            None
+        }
+    };
+    Ok(Choice { code, waited })
+}
+
+/// How code was made, for people.
+fn told(code: &Code) -> String {
+    let size = ByteSize(code.cubin.len() as u64);
+    match &code.origin {
+        Origin::Cache => format!("from the cache ({size})"),
+        Origin::Compiler {
+            generate,
+            link,
+            ptx,
+            split,
+            unsaved,
+        } => {
+            let threads = if *split { "several threads" } else { "one thread" };
+            let kept = unsaved
+                .as_ref()
+                .map_or_else(String::new, |why| format!("; not kept in the cache: {why}"));
+            format!(
+                "{} made in {:.1} ms and compiled to {size} in {:.1} ms on {threads}{kept}",
+                ByteSize(*ptx as u64),
+                generate.as_secs_f64() * 1e3,
+                link.as_secs_f64() * 1e3,
+            )
+        }
+    }
+}
+
+/// Set while a compiler goes on that nobody waits for.
+static COMPILING: AtomicBool = AtomicBool::new(false);
+
+/// Compiles on a thread of its own. `None` if it is not ready after `limit`: it goes on, and fills the
+/// cache if the process lives so long.
+fn build(
+    request: Request,
+    cache: Option<(Cache, Key)>,
+    limit: Duration,
+    interrupt: &AtomicBool,
+) -> Outcome<Option<DeviceResult<Code>>> {
+    let (sender, receiver) = channel();
+    COMPILING.store(true, Ordering::Relaxed);
+    let work = move || {
+        let built = request.build(cache.as_ref().map(|(cache, key)| (cache, *key)));
+        COMPILING.store(false, Ordering::Relaxed);
+        // Nobody receives it when the limit is over.
+        _ = sender.send(built);
+    };
+    let spawned = std::thread::Builder::new().name("compiler".into()).spawn(work);
+    spawned.map_err(|error| Report::new(format!("cannot start a thread for the compiler: {error}")))?;
+    let begin = Instant::now();
+    loop {
+        let left = limit.saturating_sub(begin.elapsed());
+        match receiver.recv_timeout(left.min(Duration::from_millis(50))) {
+            Ok(built) => return Ok(Some(built)),
+            Err(RecvTimeoutError::Disconnected) => return Err(Report::new("the compiler ended without a result")),
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        if interrupt.load(Ordering::Relaxed) {
+            return Err(Report::new("interrupted").code(code::INTERRUPTED));
+        }
+        if begin.elapsed() >= limit {
+            return Ok(None);
+        }
+    }
+}
+
+/// What a run's statistics tell of the engine.
+pub fn stats(choice: &Choice, compiled: bool) -> serde_json::Map<String, serde_json::Value> {
+    let code = choice.code.as_ref();
+    let ms = |time: Duration| time.as_secs_f64() * 1e3;
+    let (generate, link, ptx) = match code.map(|code| &code.origin) {
+        Some(Origin::Compiler {
+            generate, link, ptx, ..
+        }) => (*generate, *link, *ptx),
+        _ => Default::default(),
+    };
+    let stats = serde_json::json!({
+        "engine": if compiled { "ptx" } else { "interp" },
+        "cached": code.is_some_and(|code| code.origin == Origin::Cache),
+        "compile_ms": ms(choice.waited),
+        "generate_ms": ms(generate),
+        "link_ms": ms(link),
+        "ptx_bytes": ptx,
+        "cubin_bytes": code.map_or(0, |code| code.cubin.len()),
+    });
+    stats.as_object().cloned().unwrap_or_default()
+}

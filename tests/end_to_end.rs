@@ -1,4 +1,4 @@
-//! Runs `gpu-run` as its users do, on every device of this machine. Tests for a GPU are reported as
+//! Runs `gpu-run` as its users do, by every engine on every device of this machine. Tests for a GPU are reported as
 //! ignored where there is none.
 
 mod common;
@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 
-use common::{devices, run, text};
+use common::{engines, run, run_on, text};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 type Tested = Result<(), Failed>;
@@ -64,8 +64,11 @@ fn main() {
         Trial::test("translate/program_has_lines", program_has_lines),
         Trial::test("translate/stages_are_fast", translation_times_are_reported),
         Trial::test("inspect/patterns_and_recursion", inspect),
+        Trial::test("translate/ptx", emits_ptx),
+        Trial::test("refuses/ptx_without_gpu", ptx_without_gpu),
+        Trial::test("cache/commands", cache_commands),
     ];
-    for (device, present) in devices() {
+    for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
             trials.push(Trial::test(format!("{device}/{name}"), test).with_ignored_flag(!present));
         };
@@ -141,6 +144,9 @@ fn main() {
         add("forged_heap".into(), Box::new(move || forged_heap(device)));
         add("max_call_depth".into(), Box::new(move || max_call_depth(device)));
         add("deep_recursion".into(), Box::new(move || deep_recursion(device)));
+        if device == "ptx" {
+            add("cache".into(), Box::new(code_is_cached));
+        }
     }
     libtest_mimic::run(&args, trials).exit();
 }
@@ -202,7 +208,7 @@ fn expect(holds: bool, what: &str, output: &Output) -> Tested {
 /// A fixture prints and exits as the native program does.
 fn program(device: &str, profile: &str, name: &str) -> Tested {
     if name == "infinite_loop" {
-        let output = run(["--device", device, "--timeout", "300ms", &wasm(profile, name)]);
+        let output = run_on(device, ["--timeout", "300ms", &wasm(profile, name)]);
         expect(output.status.code() == Some(124), "it must be stopped", &output)?;
         return expect(
             Some(output.stdout.as_slice()) == expected(name, "stdout").as_deref(),
@@ -210,7 +216,7 @@ fn program(device: &str, profile: &str, name: &str) -> Tested {
             &output,
         );
     }
-    let output = run(["--device", device, &wasm(profile, name)]);
+    let output = run_on(device, [&wasm(profile, name)]);
     if profile == "lto"
         && let Some((_, function)) = FOLDED.iter().find(|(folded, _)| *folded == name)
     {
@@ -401,6 +407,106 @@ fn damaged_program() -> Tested {
     Ok(())
 }
 
+/// The PTX engine is for GPUs: the CPU never stands in for one silently.
+fn ptx_without_gpu() -> Tested {
+    let output = run(["--device", "cpu", "--engine", "ptx", &wasm("release", "hello")]);
+    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+    expect(
+        output.stdout.is_empty() && text(&output.stderr).contains("the PTX engine needs a GPU"),
+        "the message must say why",
+        &output,
+    )
+}
+
+/// PTX is made without a GPU, and all that the program exports can be started.
+fn emits_ptx() -> Tested {
+    let output = run(["translate", "--emit", "ptx", &wasm("wat", "mutual")]);
+    expect(output.status.success(), "it must be compiled", &output)?;
+    let ptx = text(&output.stdout);
+    for part in [
+        ".version ",
+        ".visible .entry i0_start_0(",
+        ".visible .entry i0_start_1(",
+    ] {
+        expect(ptx.contains(part), &format!("the PTX must have {part:?}"), &output)?;
+    }
+    Ok(())
+}
+
+fn cache_commands() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let name = |digit: &str| dir.path().join(format!("{}.cubin", digit.repeat(64)));
+    std::fs::write(name("a"), "some bytes")?;
+    std::fs::write(name("b"), "more")?;
+    std::fs::write(dir.path().join("other.cubin"), "not the cache's")?;
+    let cache = |args: &[&str], size: &str| {
+        let mut command = common::gpu_run();
+        command
+            .env("GPU_RUN_CACHE_DIR", dir.path())
+            .env("GPU_RUN_CACHE_SIZE", size);
+        command.arg("cache").args(args).output()
+    };
+    let output = cache(&["path"], "1GiB")?;
+    let path = dir.path().display().to_string();
+    expect(text(&output.stdout).trim() == path, "it must be the folder", &output)?;
+    for args in [&[][..], &["list"]] {
+        let output = cache(args, "1GiB")?;
+        for part in [
+            "aaaaaaaaaaaaaaaa  ",
+            "bbbbbbbbbbbbbbbb  ",
+            "2 programs, 14 B of at most 1.0 GiB",
+        ] {
+            let shown = text(&output.stdout).contains(part);
+            expect(shown, &format!("it must show {part:?}"), &output)?;
+        }
+    }
+    let output = cache(&["clear"], "1GiB")?;
+    let removed = text(&output.stdout).trim() == "2 programs removed, 14 B";
+    expect(removed, "it must say what was removed", &output)?;
+    let left = std::fs::read_dir(dir.path())?.count();
+    expect(left == 1, "the files of others must stay", &output)?;
+    let output = cache(&[], "much")?;
+    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+    let why = text(&output.stderr).contains("GPU_RUN_CACHE_SIZE=much");
+    expect(why, "the message must name the variable", &output)
+}
+
+/// A program is compiled once; the engine `auto` takes what is there; a damaged entry, or a folder that
+/// cannot be, does no harm.
+fn code_is_cached() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let start = |device: &str, folder: &Path| -> Result<(serde_json::Value, Output), Failed> {
+        let output = common::gpu_run_on(device)
+            .env("GPU_RUN_CACHE_DIR", folder)
+            .args(["--stats=json", "--invoke", "fib", &wasm("wat", "fib"), "20"])
+            .output()?;
+        expect(text(&output.stdout).trim() == "6765", "must print 6765", &output)?;
+        Ok((stats(&output)?, output))
+    };
+    let check = |device: &str, folder: &Path, engine: &str, cached: bool| -> Tested {
+        let (stats, output) = start(device, folder)?;
+        let found = stats["engine"] == engine && stats["cached"] == cached;
+        let sized = (stats["cubin_bytes"].as_u64() > Some(0)) == (engine == "ptx");
+        expect(found && sized, &format!("engine {engine}, cached: {cached}"), &output)
+    };
+    check("ptx", dir.path(), "ptx", false)?;
+    check("ptx", dir.path(), "ptx", true)?;
+    check("auto", dir.path(), "ptx", true)?;
+    check("cuda", dir.path(), "interp", false)?;
+    for entry in std::fs::read_dir(dir.path())? {
+        let path = entry?.path();
+        let mut bytes = std::fs::read(&path)?;
+        let middle = bytes.len() / 2;
+        bytes[middle] ^= 1;
+        std::fs::write(&path, bytes)?;
+    }
+    check("ptx", dir.path(), "ptx", false)?;
+    check("ptx", dir.path(), "ptx", true)?;
+    let file = dir.path().join("file");
+    std::fs::write(&file, "")?;
+    check("ptx", &file, "ptx", false)
+}
+
 fn program_runs_as_its_module() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("wordcount.gbc").display().to_string();
@@ -480,15 +586,16 @@ fn inspect_frames() -> Tested {
 }
 
 fn spmd(device: &str, threads: u32) -> Tested {
-    let output = run([
-        "--device",
+    let output = run_on(
         device,
-        "--threads",
-        &threads.to_string(),
-        "--invoke",
-        "sum",
-        &wasm("release", "spmd"),
-    ]);
+        [
+            "--threads",
+            &threads.to_string(),
+            "--invoke",
+            "sum",
+            &wasm("release", "spmd"),
+        ],
+    );
     expect(output.status.success(), "must succeed", &output)?;
     let stdout = text(&output.stdout);
     let sum = (0..threads).sum::<u32>();
@@ -513,16 +620,7 @@ fn spmd(device: &str, threads: u32) -> Tested {
 /// What sanitizers must not take for a race of the interpreter.
 fn guest_race(device: &str) -> Tested {
     let module = wasm("wat", "guest_race");
-    let output = run([
-        "--device",
-        device,
-        "--threads",
-        "64",
-        "--invoke",
-        "race",
-        &module,
-        "500",
-    ]);
+    let output = run_on(device, ["--threads", "64", "--invoke", "race", &module, "500"]);
     expect(
         text(&output.stdout).trim() == "Result: 0",
         "no aligned word may be torn",
@@ -531,17 +629,18 @@ fn guest_race(device: &str) -> Tested {
 }
 
 fn heap(device: &str, threads: u32) -> Tested {
-    let output = run([
-        "--device",
+    let output = run_on(
         device,
-        "--threads",
-        &threads.to_string(),
-        "--invoke",
-        "stress",
-        "--stats=json",
-        &wasm("wat", "heap_stress"),
-        "50",
-    ]);
+        [
+            "--threads",
+            &threads.to_string(),
+            "--invoke",
+            "stress",
+            "--stats=json",
+            &wasm("wat", "heap_stress"),
+            "50",
+        ],
+    );
     expect(
         text(&output.stdout).trim() == "Result: 0",
         "no thread may find a wrong byte",
@@ -557,14 +656,10 @@ fn heap(device: &str, threads: u32) -> Tested {
 
 fn timeout(device: &str) -> Tested {
     // The kernel's own time: starting up while other tests share the device is not counted.
-    let output = run([
-        "--device",
+    let output = run_on(
         device,
-        "--timeout",
-        "2s",
-        "--stats=json",
-        &wasm("release", "infinite_loop"),
-    ]);
+        ["--timeout", "2s", "--stats=json", &wasm("release", "infinite_loop")],
+    );
     expect(output.status.code() == Some(124), "exit code must be 124", &output)?;
     expect(
         text(&output.stderr).contains("did not end within 2s"),
@@ -583,14 +678,8 @@ fn timeout(device: &str) -> Tested {
 
 /// Starts the infinite loop and waits for the line that it prints first.
 fn start_loop(device: &str) -> Result<(Child, String), Failed> {
-    let mut child = common::gpu_run()
-        .args([
-            "--device",
-            device,
-            "--timeout",
-            "20s",
-            &wasm("release", "infinite_loop"),
-        ])
+    let mut child = common::gpu_run_on(device)
+        .args(["--timeout", "20s", &wasm("release", "infinite_loop")])
         .stdout(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
@@ -666,7 +755,7 @@ const ATOMIC_TRAPS: [(&str, &str, &str); 5] = [
 ];
 
 fn trap(device: &str, module: &str, name: &str, kind: &str) -> Tested {
-    let output = run(["--device", device, "--invoke", name, &wasm("wat", module)]);
+    let output = run_on(device, ["--invoke", name, &wasm("wat", module)]);
     let stderr = text(&output.stderr);
     expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
     expect(
@@ -720,9 +809,8 @@ fn lines(device: &str, module: &str, args: &[&str], code: i32, places: &[&str]) 
     let module = fixture("wasm").join(module).display().to_string();
     // The argument of the C function; programs take none.
     let zero = if args.is_empty() { &[][..] } else { &["0"] };
-    let output = common::gpu_run()
+    let output = common::gpu_run_on(device)
         .env("RUST_BACKTRACE", "1")
-        .args(["--device", device])
         .args(args)
         .arg(module)
         .args(zero)
@@ -782,9 +870,7 @@ const CALLS: &[(&str, &str, &[&str], &str)] = &[
 
 fn invoke(device: &str, module: &str, name: &str, args: &[&str], expected: &str) -> Tested {
     let module = wasm("wat", module);
-    let mut all = vec!["--device", device, "--invoke", name, &module];
-    all.extend(args);
-    let output = run(all);
+    let output = run_on(device, ["--invoke", name, &module].iter().chain(args));
     expect(
         output.status.success() && text(&output.stdout).trim() == expected,
         &format!("must print {expected}"),
@@ -805,18 +891,10 @@ const THREADED: [Threaded; 6] = [
 
 fn run_threads(device: &str, threads: u32, name: &str, args: &[&str]) -> Output {
     let (threads, module) = (threads.to_string(), wasm("wat", "threads"));
-    let mut all = vec![
-        "--device",
-        device,
-        "--timeout",
-        "1m",
-        "--stats=json",
-        "--threads",
-        &threads,
-    ];
+    let mut all = vec!["--timeout", "1m", "--stats=json", "--threads", &threads];
     all.extend(["--invoke", name, &module]);
     all.extend(args);
-    run(all)
+    run_on(device, all)
 }
 
 /// Threads wait for each other: more than there are lanes must be parked.
@@ -844,15 +922,16 @@ fn sleepers(device: &str) -> Tested {
 
 /// std's locks and thread-locals in a Rust program for threads.
 fn locks(device: &str, threads: u32) -> Tested {
-    let output = run([
-        "--device",
+    let output = run_on(
         device,
-        "--timeout",
-        "1m",
-        "--threads",
-        &threads.to_string(),
-        &wasm("threads", "locks"),
-    ]);
+        [
+            "--timeout",
+            "1m",
+            "--threads",
+            &threads.to_string(),
+            &wasm("threads", "locks"),
+        ],
+    );
     let expected = format!(
         "{threads} names, all there: true; sum {}; small {}; turn {threads}; largest 5057\n",
         100 * threads,
@@ -887,16 +966,17 @@ fn unknown_thread_locals() -> Tested {
 
 /// Work that is done by the kernel or the host looks at the clock too.
 fn stops(device: &str, name: &str) -> Tested {
-    let output = run([
-        "--device",
+    let output = run_on(
         device,
-        "--timeout",
-        "300ms",
-        "--stats=json",
-        "--invoke",
-        name,
-        &wasm("wat", "stubborn"),
-    ]);
+        [
+            "--timeout",
+            "300ms",
+            "--stats=json",
+            "--invoke",
+            name,
+            &wasm("wat", "stubborn"),
+        ],
+    );
     expect(output.status.code() == Some(124), "exit code must be 124", &output)?;
     let run_ms = run_ms(&output)?;
     if (300.0..2000.0).contains(&run_ms) {
@@ -908,18 +988,22 @@ fn stops(device: &str, name: &str) -> Tested {
 
 /// The time that the kernel ran, from `--stats=json`.
 fn run_ms(output: &Output) -> Result<f64, Failed> {
+    Ok(stats(output)?["run_ms"].as_f64().ok_or("no run_ms")?)
+}
+
+/// What `--stats=json` printed.
+fn stats(output: &Output) -> Result<serde_json::Value, Failed> {
     let stderr = text(&output.stderr);
     let stats = stderr
         .lines()
         .find(|line| line.starts_with('{'))
         .ok_or("no statistics")?;
-    let stats: serde_json::Value = serde_json::from_str(stats)?;
-    Ok(stats["run_ms"].as_f64().ok_or("no run_ms")?)
+    Ok(serde_json::from_str(stats)?)
 }
 
 /// Whether frames or the stack in linear memory run out first, the message says stack.
 fn stack_overflow(device: &str, profile: &str) -> Tested {
-    let output = run(["--device", device, &wasm(profile, "stack_overflow")]);
+    let output = run_on(device, [&wasm(profile, "stack_overflow")]);
     let stderr = text(&output.stderr);
     expect(
         stderr.contains("stack overflow") || stderr.contains("call stack exhausted"),
@@ -929,7 +1013,7 @@ fn stack_overflow(device: &str, profile: &str) -> Tested {
 }
 
 fn forged_heap(device: &str) -> Tested {
-    let output = run(["--device", device, "--invoke", "forge", &wasm("wat", "forged_heap")]);
+    let output = run_on(device, ["--invoke", "forge", &wasm("wat", "forged_heap")]);
     expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
     expect(
         text(&output.stderr).contains("trap: the heap holds"),
@@ -942,8 +1026,8 @@ fn forged_heap(device: &str) -> Tested {
 fn max_call_depth(device: &str) -> Tested {
     let run = |limit: &str, name: &str, args: &[&str]| {
         let module = if name == "even" { "mutual" } else { "indirect_recursion" };
-        let (options, module) = (["--device", device, "--max-call-depth", limit], wasm("wat", module));
-        run(options.iter().chain(&["--invoke", name, &module]).chain(args))
+        let (options, module) = (["--max-call-depth", limit], wasm("wat", module));
+        run_on(device, options.iter().chain(&["--invoke", name, &module]).chain(args))
     };
     // even(n) opens n + 1 calls; count(0, n) opens two for each step, and two for the last.
     for (limit, name, fits, too_deep) in [
@@ -969,7 +1053,7 @@ fn max_call_depth(device: &str) -> Tested {
 
 /// Frames beyond the first segments of registers: down to the depth limit, and a trap beyond it.
 fn deep_recursion(device: &str) -> Tested {
-    let depth = |n: &str| run(["--device", device, "--invoke", "even", &wasm("wat", "mutual"), n]);
+    let depth = |n: &str| run_on(device, ["--invoke", "even", &wasm("wat", "mutual"), n]);
     let output = depth("90001");
     expect(text(&output.stdout).trim() == "0", "90,001 calls must fit", &output)?;
     let output = depth("100001");

@@ -1,4 +1,7 @@
-//! What the whole-system tests share: the command, the devices.
+//! What the whole-system tests share: the command, the devices, the engines.
+
+// No test uses all of it.
+#![allow(dead_code)]
 
 use std::process::{Command, Output};
 
@@ -15,6 +18,36 @@ pub fn gpu_run() -> Command {
 /// Runs the command with arguments.
 pub fn run<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Output {
     gpu_run().args(args).output().expect("the command starts")
+}
+
+/// The options for a device and engine as tests name them: `cpu` and `cuda` interpret, `ptx` compiles for
+/// the GPU however long it takes, and `auto` is what users get there.
+pub fn options(name: &str) -> &'static [&'static str] {
+    match name {
+        "cpu" => &["--device", "cpu"],
+        "cuda" => &["--device", "cuda", "--engine", "interp"],
+        "ptx" => &["--device", "cuda", "--engine", "ptx", "--compile-time", "10m"],
+        "auto" => &["--device", "cuda"],
+        _ => panic!("no engine {name:?}"),
+    }
+}
+
+/// The command with the options for a device and engine.
+pub fn gpu_run_on(name: &str) -> Command {
+    let mut command = gpu_run();
+    command.args(options(name));
+    command
+}
+
+/// Runs the command on a device and engine, with more arguments.
+pub fn run_on<S: AsRef<std::ffi::OsStr>>(name: &str, args: impl IntoIterator<Item = S>) -> Output {
+    gpu_run_on(name).args(args).output().expect("the command starts")
+}
+
+/// The devices and engines that tests run on, with whether this machine has them: [`devices`] and `ptx`.
+pub fn engines() -> [(&'static str, bool); 3] {
+    let [cpu, cuda] = devices();
+    [cpu, cuda, ("ptx", cuda.1)]
 }
 
 /// The devices that tests run on, with whether this machine has them. Tests for a missing one are

@@ -10,6 +10,8 @@ mod device;
 mod fault;
 #[allow(missing_docs)]
 mod layout;
+#[allow(dead_code)]
+mod ptx;
 mod store;
 
 pub use cpu::Cpu;

@@ -1,0 +1,3 @@
+//! The PTX compiler: bytecode as PTX, for native speed on CUDA.
+
+pub mod template;

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the GPU's part of the kernel to PTX with the pinned clang: generated/kernel.ptx (the
-# interpreter) and pure.ptx (the templates of the PTX compiler). The
+# interpreter), pure.ptx (the templates of the PTX compiler) and runtime.ptx (what compiled code calls). The
 # header of each names the compiler and a hash of the sources. With --check it writes nothing and fails
 # if a file differs from what it would write (without that clang: if a hash is stale).
 set -euo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "$0")"
 # The version that the checked-in files are made with: another one may generate other code.
 CLANG_MAJOR=22
 clang=${CLANG:-clang++-$CLANG_MAJOR}
-files="kernel pure"
+files="kernel pure runtime"
 
 sources=$(find . -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort)
 hash=$(cat $sources | sha256sum | cut -d' ' -f1)
@@ -51,6 +51,7 @@ compile kernel.cpp | sed '/^.visible .entry/,/^{/s/^{/.maxnreg 64\n{/' > "$tmp/k
   compile pure.cpp
   compile pure.cpp -DGPU_RUN_LAZY_NAN | grep -v -E '^\.(version|target|address_size)'
 } | tidy > "$tmp/pure"
+compile runtime.cpp | tidy > "$tmp/runtime"
 
 for name in $files; do
   {

@@ -1,5 +1,7 @@
 //! Text that is made from the opcode table: the kernel's header, its generated cases, the ISA page.
 
+mod pure;
+
 use std::fmt::Write;
 
 use crate::isa::{ATOMIC_PAGE, Class, MAX_NUMBER, Mem, Op, OpInfo, Operand, SIMD_PAGE, TABLE, TrapKind, Ty};
@@ -10,6 +12,7 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("vm/kernel/generated/isa.h", header()),
         ("vm/kernel/generated/cases.inc", cases(0..SIMD_PAGE, "interpreter.h")),
         ("vm/kernel/generated/simd.inc", cases(SIMD_PAGE..ATOMIC_PAGE, "simd.h")),
+        ("vm/kernel/generated/pure.inc", pure::wrappers()),
         ("docs/src/isa.md", page()),
     ]
 }
@@ -107,10 +110,10 @@ fn cases(page: std::ops::Range<u16>, file: &str) -> String {
         } else {
             ""
         };
+        let function = pure::function(info).unwrap_or_default();
         let body = match info.class {
             Class::Control | Class::Rare | Class::Gpu | Class::Access => continue,
             Class::Pure => {
-                let function = name.trim_end_matches("_imm");
                 format!(
                     "{second}{}",
                     write_back(info, &format!("semantics::{function}({})", args(1, n)))
@@ -118,17 +121,13 @@ fn cases(page: std::ops::Range<u16>, file: &str) -> String {
             }
             Class::Traps => {
                 format!(
-                    "TrapKind trap = TRAP_None; auto value = semantics::{name}({}, trap); if (trap) TRAP(trap); {}",
+                    "TrapKind trap = TRAP_None; auto value = semantics::{function}({}, trap); if (trap) TRAP(trap); {}",
                     args(1, n),
                     write_back(info, "value")
                 )
             }
             Class::Branch => {
-                let (negate, function) = match name.strip_prefix("br_not_") {
-                    Some(rest) => ("!", rest),
-                    None => ("", name.trim_start_matches("br_")),
-                };
-                let function = function.trim_end_matches("_imm");
+                let negate = if name.starts_with("br_not_") { "!" } else { "" };
                 format!(
                     "BRANCH_IF({negate}semantics::{function}({}), (i16)slot(w, 3))",
                     args(0, n - 1)

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use gpu_run_bytecode::{ExternKind, Program};
 use gpu_run_vm::ptx::cache::{Cache, Key};
-use gpu_run_vm::ptx::code::{CODE_START, Code, Origin, Request};
+use gpu_run_vm::ptx::code::{CODE_START, Code, Origin, Request, options};
 use gpu_run_vm::ptx::{Options, Unit};
 use gpu_run_vm::{DeviceResult, Store, threads_may_wait};
 
@@ -64,7 +64,10 @@ pub fn whole(program: &Program) -> Unit<'_> {
         prefix: PREFIX.into(),
         code_start: CODE_START,
         entries: entries(program),
-        options: Options::of(program, 1),
+        options: Options {
+            comments: true,
+            ..options(program, 1, u32::MAX)
+        },
     }
 }
 
@@ -77,7 +80,7 @@ fn request(args: &RunArgs, store: &Store, program: &Arc<Program>, export: &str) 
         prefix: PREFIX.into(),
         code_start: store.next_code_start(),
         entries: tidy(program, entries.into_iter().flatten().collect()),
-        options: Options::of(program, args.threads),
+        options: options(program, args.threads, args.max_call_depth),
         target: store.target()?,
     })
 }

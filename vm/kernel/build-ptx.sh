@@ -1,25 +1,29 @@
 #!/usr/bin/env bash
-# Compiles the kernel to PTX with the pinned clang and writes generated/kernel.ptx, whose header
-# names the compiler and a hash of the sources. With --check it writes nothing and fails if the
-# file differs from what it would write (without that clang: if the hash is stale).
+# Compiles the GPU's part of the kernel to PTX with the pinned clang: generated/kernel.ptx (the
+# interpreter), pure.ptx (the templates of the PTX compiler) and runtime.ptx (what compiled code calls). The
+# header of each names the compiler and a hash of the sources. With --check it writes nothing and fails
+# if a file differs from what it would write (without that clang: if a hash is stale).
 set -euo pipefail
 cd "$(dirname "$0")"
 
-# The version that the checked-in file is made with: another one may generate other code.
+# The version that the checked-in files are made with: another one may generate other code.
 CLANG_MAJOR=22
 clang=${CLANG:-clang++-$CLANG_MAJOR}
-out=generated/kernel.ptx
+files="kernel pure runtime"
 
 sources=$(find . -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort)
 hash=$(cat $sources | sha256sum | cut -d' ' -f1)
 
 check=false
 [ "${1:-}" = --check ] && check=true
+stale() { echo "vm/kernel/generated/$1.ptx is stale: run vm/kernel/build-ptx.sh" >&2; exit 1; }
 
 if ! "$clang" --version >/dev/null 2>&1; then
   if $check; then
-    grep -q "^// Sources: sha256 $hash\$" $out || { echo "vm/kernel/$out is stale: run vm/kernel/build-ptx.sh" >&2; exit 1; }
-    echo "kernel.ptx: hash of the sources is fresh ($clang not found, so it was not rebuilt)"
+    for name in $files; do
+      grep -q "^// Sources: sha256 $hash\$" "generated/$name.ptx" || stale $name
+    done
+    echo "PTX: hash of the sources is fresh ($clang not found, so it was not rebuilt)"
     exit 0
   fi
   echo "$clang not found: install clang-$CLANG_MAJOR, or name it in CLANG" >&2
@@ -31,22 +35,35 @@ tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 # sm_75 and PTX 7.5: every driver since CUDA 11.5 and every GPU since Turing take it.
 # With lifetime markers clang sends every way out of a case through a second switch.
-"$clang" --target=nvptx64-nvidia-cuda -march=sm_75 -Xclang -target-feature -Xclang +ptx75 \
-  -Xclang -disable-lifetime-markers -O3 -std=c++20 -nogpulib -ffreestanding -ffp-contract=off -fno-ident \
-  -S kernel.cpp -o "$tmp/kernel.ptx"
+compile() {
+  "$clang" --target=nvptx64-nvidia-cuda -march=sm_75 -Xclang -target-feature -Xclang +ptx75 \
+    -Xclang -disable-lifetime-markers -O3 -std=c++20 -nogpulib -ffreestanding -ffp-contract=off -fno-ident \
+    -S "$@" -o -
+}
+# Without comments and empty lines.
+tidy() { sed -e 's,[[:space:]]*//.*,,' -e '/^[[:space:]]*$/d'; }
+
 # 64 registers a lane let 1,024 lanes share a multiprocessor; what does not fit is spilled in rare
 # instructions.
-sed -i '/^.visible .entry/,/^{/s/^{/.maxnreg 64\n{/' "$tmp/kernel.ptx"
+compile kernel.cpp | sed '/^.visible .entry/,/^{/s/^{/.maxnreg 64\n{/' > "$tmp/kernel"
+# Two modules as one: the second without its directives.
 {
-  echo "// The interpreter kernel. Made by vm/kernel/build-ptx.sh; do not edit."
-  echo "// Compiler: $version"
-  echo "// Sources: sha256 $hash"
-  cat "$tmp/kernel.ptx"
-} > "$tmp/out.ptx"
+  compile pure.cpp
+  compile pure.cpp -DGPU_RUN_LAZY_NAN | grep -v -E '^\.(version|target|address_size)'
+} | tidy > "$tmp/pure"
+compile runtime.cpp | tidy > "$tmp/runtime"
 
-if $check; then
-  cmp "$tmp/out.ptx" $out || { echo "vm/kernel/$out is stale: run vm/kernel/build-ptx.sh" >&2; exit 1; }
-  echo "kernel.ptx is fresh"
-else
-  cp "$tmp/out.ptx" $out
-fi
+for name in $files; do
+  {
+    echo "// vm/kernel/$name.cpp as PTX. Made by vm/kernel/build-ptx.sh; do not edit."
+    echo "// Compiler: $version"
+    echo "// Sources: sha256 $hash"
+    cat "$tmp/$name"
+  } > "$tmp/$name.ptx"
+  if $check; then
+    cmp "$tmp/$name.ptx" "generated/$name.ptx" || stale $name
+  else
+    cp "$tmp/$name.ptx" "generated/$name.ptx"
+  fi
+done
+if $check; then echo "The PTX is fresh"; fi

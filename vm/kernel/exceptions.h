@@ -179,41 +179,48 @@ GPU_RUN_NOINLINE void end_thread(const Launch &launch, Thread &thread, u32 id, c
 }
 
 // Makes an object of an exception whose values are `count` units; 0 if the pool is empty.
-GPU_RUN_NOINLINE u32 make(const Launch &launch, Thread &thread, u32 id, const Place &place, u32 tag,
-                          const Registers &values, u32 from, u32 count) {
+GPU_RUN_NOINLINE u32 make(const Launch &launch, Thread &thread, u32 id, u32 tag, const Registers &values, u32 from,
+                          u32 count) {
   Exceptions &pool = *launch.exceptions;
-  if (thread.exception_count >= thread.exception_limit) collect(launch, thread, id, place);
-  for (bool collected = false;; collected = true) {
-    u32 first = 0, last = 0, done = 0;
-    for (;;) {
-      u32 at = take_chunk(pool);
-      if (at == 0) break;
-      Chunk &chunk = chunk_of(pool, at);
-      chunk.tag = tag;
-      chunk.more = 0;
-      chunk.marked = 0;
-      chunk.kept = 0;
-      chunk.count = count;
-      for (u32 i = 0; i < CHUNK_UNITS; i++, done++) chunk.units[i] = done < count ? values.get32(from + done) : 0;
-      store_relaxed_device(&chunk.owner, 0u);
-      if (first) {
-        chunk_of(pool, last).more = at;
-      } else {
-        first = at;
-      }
-      last = at;
-      if (done >= count) {
-        Chunk &head = chunk_of(pool, first);
-        store_relaxed_device(&head.owner, id + 1);
-        head.sibling = thread.exceptions;
-        thread.exceptions = first;
-        thread.exception_count++;
-        return first;
-      }
+  u32 first = 0, last = 0, done = 0;
+  for (;;) {
+    u32 at = take_chunk(pool);
+    if (at == 0) break;
+    Chunk &chunk = chunk_of(pool, at);
+    chunk.tag = tag;
+    chunk.more = 0;
+    chunk.marked = 0;
+    chunk.kept = 0;
+    chunk.count = count;
+    for (u32 i = 0; i < CHUNK_UNITS; i++, done++) chunk.units[i] = done < count ? values.get32(from + done) : 0;
+    store_relaxed_device(&chunk.owner, 0u);
+    if (first) {
+      chunk_of(pool, last).more = at;
+    } else {
+      first = at;
     }
-    give_exception(pool, first);
-    if (collected) return 0;
-    collect(launch, thread, id, place);
+    last = at;
+    if (done >= count) {
+      Chunk &head = chunk_of(pool, first);
+      store_relaxed_device(&head.owner, id + 1);
+      head.sibling = thread.exceptions;
+      thread.exceptions = first;
+      thread.exception_count++;
+      return first;
+    }
+  }
+  give_exception(pool, first);
+  return 0;
+}
+
+// The same for a thread at `place`, after looking which of its exceptions are still needed if it is time
+// to, or if that is the only way.
+GPU_RUN_INLINE u32 make_or_collect(const Launch &launch, Thread &thread, u32 id, const Place &place, u32 tag,
+                                   const Registers &values, u32 from, u32 count) {
+  for (bool collected = false;; collected = true) {
+    if (collected || thread.exception_count >= thread.exception_limit) collect(launch, thread, id, place);
+    u32 made = make(launch, thread, id, tag, values, from, count);
+    if (made || collected) return made;
   }
 }
 
@@ -253,7 +260,8 @@ GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, P
     count++;
   }
   if (clause->reference && !thrown.reference) {
-    thrown.reference = make(launch, thread, id, place, thrown.tag, thrown.values, thrown.from, thrown.count);
+    thrown.reference =
+        make_or_collect(launch, thread, id, place, thrown.tag, thrown.values, thrown.from, thrown.count);
     if (!thrown.reference) return TRAP_TooManyExceptions;
   }
   for (u32 i = 0; i < count; i++) leave(launch, thread, place, frames::UNWIND, segments);

@@ -212,16 +212,27 @@ GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &
   place = back;
 }
 
-// Ends the process unless another thread already did: records how, with a backtrace, and makes
-// every thread of the process stop at its next poll.
-GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, Place place, EndKind kind, u32 value) {
+// Ends the process unless another thread already did: records how and where, with the backtrace that
+// `trace` gives, and makes every thread of the process stop at its next poll.
+template <typename Trace>
+GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 value, u32 pc, Trace trace) {
   End &end = launch.control->end;
   u32 unclaimed = 0;
   // Acquire/release: there is nothing to order but the winner's own writes.
   if (compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u)) {
     end.value = value;
     end.thread = id;
-    end.pc = place.pc;
+    end.pc = pc;
+    trace(end);
+    // The host reads the record once it sees the kind: release here, acquire there.
+    store_release_system(&end.kind, (u32)kind);
+  }
+  store_relaxed_system(&launch.control->stop, 1u);
+}
+
+// The same for a thread at `place`, which it ends.
+GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, Place place, EndKind kind, u32 value) {
+  record_end(launch, id, kind, value, place.pc, [&](End &end) {
     end.depth = place.depth;
     u32 frames = 0;
     while (frames < BACKTRACE) {
@@ -239,10 +250,7 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
       place.header = back >> 16;
     }
     end.frames = frames;
-    // The host reads the record once it sees the kind: release here, acquire there.
-    store_release_system(&end.kind, (u32)kind);
-  }
-  store_relaxed_system(&launch.control->stop, 1u);
+  });
   thread.state = THREAD_Ended;
 }
 

@@ -278,7 +278,13 @@ struct Launch {
   u32 tls_base;  // slot of the global that points to a thread's thread-local storage, or ~0
   u32 tls_first;  // address of thread 0's block, which it does not use: it has the module's own
   u32 tls_stride;  // bytes from block to block
+  // Of compiled code, by the store's number of a function: its address, and that of what calls it with
+  // arguments from Context::values; 0 for a host function that does nothing.
+  const u64 *functions;
+  const u64 *tails;
+  u32 native_stack;  // bytes of a lane's stack that compiled functions may use
+  u32 pad;
 };
-static_assert(sizeof(Launch) == 19 * 8 + 20 * 4, "twin in layout.rs");
+static_assert(sizeof(Launch) == 21 * 8 + 22 * 4, "twin in layout.rs");
 
 }  // namespace gpu_run

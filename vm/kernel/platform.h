@@ -22,10 +22,11 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "a 64
 #if defined(__NVPTX__)
 #define GPU_RUN_GPU 1
 #define GPU_RUN_INLINE inline __attribute__((always_inline))
-#define GPU_RUN_NOINLINE __attribute__((noinline))
 #else
 #define GPU_RUN_GPU 0
 #define GPU_RUN_INLINE inline
+#endif
+#if !defined(GPU_RUN_NOINLINE)
 #define GPU_RUN_NOINLINE __attribute__((noinline))
 #endif
 
@@ -50,6 +51,16 @@ GPU_RUN_INLINE u64 clock_ns() {
 
 // Gives way to other warps while a lane has nothing to run, for the `idle`th time in a row.
 GPU_RUN_INLINE void relax(u32) { asm volatile("nanosleep.u32 2000;"); }
+
+// Ends the lane, wherever it is. For compiled code, which has no loop to return to.
+GPU_RUN_INLINE void exit_lane() { asm volatile("exit;"); }
+
+// Where the lane's native stack ends, in local memory; it grows downwards.
+GPU_RUN_INLINE u32 native_stack() {
+  u32 at;
+  asm volatile("stacksave.u32 %0;" : "=r"(at));
+  return at;
+}
 
 // The halves of a 64-bit value. Spelled in PTX, because clang 22 may otherwise store half of an f64
 // register as if it were an integer one, which ptxas then converts to an integer.

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "interpreter.h"
+#include "threads.h"
 
 namespace gpu_run {
 
@@ -27,22 +28,7 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
   // With `rotate` the lane's own segment is nobody's, because the next thread would overwrite it.
   thread.home_used = launch.rotate;
-  thread.progress = 0;
-  thread.exceptions = 0;
-  thread.exception_count = 0;
-  thread.exception_limit = exceptions::collect_after(launch);
-  if (launch.thread_count > 1) {
-    for (u32 i = 0; i < launch.globals_per_thread; i++) thread.globals[i] = launch.initial_globals[i];
-  }
-  thread.stack_limit = 0;
-  if (launch.stack_size && launch.stack_pointer != ~0u) {
-    u32 top = launch.stack_top - id * launch.stack_size;
-    thread.globals[launch.stack_pointer] = top;
-    thread.stack_limit = top - launch.stack_size;
-  }
-  if (launch.tls_base != ~0u && id != 0) {
-    thread.globals[launch.tls_base] = launch.tls_first + id * launch.tls_stride;
-  }
+  threads::prepare(launch, thread, id);
   frames::Segment segment;
   if (!launch.rotate && frame <= launch.shared_units) {
     segment = {{shared_segment(), lanes_in_block() * 4}, launch.shared_units, 0, 0};
@@ -69,34 +55,19 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
 // Ends the process because a thread could not be started. Without a frame there is nothing to walk:
 // the record names the function's head alone.
 GPU_RUN_NOINLINE void end_without_frame(const Launch &launch, u32 id) {
-  End &end = launch.control->end;
-  u32 unclaimed = 0;
-  if (compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u)) {
-    end.value = TRAP_OutOfRegisterMemory;
-    end.thread = id;
-    end.pc = launch.funcs[launch.func].pc;
-    store_release_system(&end.kind, (u32)END_Trap);  // pairs with the host's acquire
-  }
-  store_relaxed_system(&launch.control->stop, 1u);
+  frames::record_end(launch, id, END_Trap, TRAP_OutOfRegisterMemory, launch.funcs[launch.func].pc, [](End &) {});
 }
 
 // Whether a thread that has not ended can run now. Starts a new one.
 GPU_RUN_NOINLINE bool ready(const Launch &launch, Thread &thread, u32 id, u32 lane) {
-  switch (thread.state) {
-    case THREAD_New:
-      if (!start(launch, thread, id, lane)) {
-        // Threads that take turns will give memory back.
-        if (!launch.rotate) end_without_frame(launch, id);
-        return false;
-      }
-      break;
-    case THREAD_Sleeping:
-      if (clock_ns() < thread.wake) return false;
-      break;
-    case THREAD_Waiting:
-      if (!atomics::wait_ended(launch, thread)) return false;
-      break;
-    default: break;
+  if (thread.state == THREAD_New) {
+    if (!start(launch, thread, id, lane)) {
+      // Threads that take turns will give memory back.
+      if (!launch.rotate) end_without_frame(launch, id);
+      return false;
+    }
+  } else if (!threads::can_go_on(launch, thread)) {
+    return false;
   }
   thread.state = THREAD_Runnable;
   return true;
@@ -143,9 +114,7 @@ GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) 
 }
 
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
-  // The first lane to come says when the launch began; 0 is no time on either clock.
-  u64 unset = 0;
-  compare_exchange_acq_rel_device(&launch.clock_start, unset, clock_ns());
+  threads::begin_clock(launch);
   Round round = {lane, lane, 0, false, false};
   // Two loops, and the thread by its number: so the compiler keeps the interpreter's loop apart from
   // this one, and nothing of this one in its registers.

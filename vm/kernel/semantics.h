@@ -15,10 +15,16 @@ namespace semantics {
 
 GPU_RUN_INLINE float to_f32(u32 bits) { return __builtin_bit_cast(float, bits); }
 GPU_RUN_INLINE double to_f64(u64 bits) { return __builtin_bit_cast(double, bits); }
+#if defined(GPU_RUN_LAZY_NAN)
+// For the PTX compiler, which makes a NaN canonical where its bits can be seen, and not before.
+GPU_RUN_INLINE u32 from_f32(float value) { return __builtin_bit_cast(u32, value); }
+GPU_RUN_INLINE u64 from_f64(double value) { return __builtin_bit_cast(u64, value); }
+#else
 GPU_RUN_INLINE u32 from_f32(float value) { return value != value ? 0x7fc00000u : __builtin_bit_cast(u32, value); }
 GPU_RUN_INLINE u64 from_f64(double value) {
   return value != value ? 0x7ff8000000000000ull : __builtin_bit_cast(u64, value);
 }
+#endif
 
 PURE u32 copy32(u32 a) { return a; }
 PURE u64 copy64(u64 a) { return a; }

@@ -169,15 +169,7 @@ twins! {
         used: u32,
         capacity: u32,
     }
-    /// What an instance's compiled code has to know of it; the host writes it into the loaded module.
-    struct CompiledInstance [32] {
-        record: Ptr,
-        memory0: Ptr,
-        base0: Ptr,
-        index: u32,
-        code_start: u32,
-    }
-    struct Launch [232] {
+    struct Launch [256] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -217,7 +209,43 @@ twins! {
         tls_base: u32,
         tls_first: u32,
         tls_stride: u32,
+        functions: Ptr,
+        tails: Ptr,
+        native_stack: u32,
+        pad: u32,
     }
+    /// Of a thread of compiled code; see `kernel/compiled.h`.
+    struct Context [712] {
+        launch: Ptr,
+        thread: Ptr,
+        globals: Ptr,
+        id: u32,
+        lane: u32,
+        native_limit: u32,
+        polls: u32,
+        tag: u32,
+        reference: u32,
+        count: u32,
+        throw_pc: u32,
+        throw_depth: u32,
+        stack_limit: u32,
+        tail_target: Ptr,
+        calls: [u32; BACKTRACE],
+        throw_calls: [u32; BACKTRACE],
+        scratch: [u32; 32],
+    }
+}
+
+/// The offsets that `compiled.h` asserts too.
+macro_rules! offsets {
+    ($($field:ident = $offset:literal)*) => {
+        $(const _: () = assert!(std::mem::offset_of!(Context, $field) == $offset);)*
+    };
+}
+offsets! {
+    launch = 0 thread = 8 globals = 16 id = 24 lane = 28 native_limit = 32 polls = 36 tag = 40 reference = 44
+    count = 48 throw_pc = 52 throw_depth = 56 stack_limit = 60 tail_target = 64 calls = 72 throw_calls = 328
+    scratch = 584
 }
 
 pub const FUNC_WASM: u32 = 0;

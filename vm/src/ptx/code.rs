@@ -3,8 +3,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpu_run_bytecode::code::instructions;
-use gpu_run_bytecode::{ExternType, Op, Program, encode};
+use gpu_run_bytecode::{Program, encode};
 
 use super::cache::{Cache, Key};
 use super::link::{LinkOptions, Linked, link};
@@ -92,35 +91,14 @@ pub enum Origin {
     },
 }
 
-impl Options {
-    /// What a program's code needs that is alone in its store and runs on `threads` threads.
-    pub fn of(program: &Program, threads: u32) -> Options {
-        let (mut throws, mut tail_calls) = (false, false);
-        for inst in instructions(&program.code).filter_map(|(_, inst)| inst.ok()) {
-            match inst.op {
-                Op::Throw | Op::ThrowRef => throws = true,
-                Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport => tail_calls = true,
-                _ => {}
-            }
-        }
-        let meta = &program.meta;
-        let imported = meta.imports.iter().filter_map(|import| match import.ty {
-            ExternType::Tag(ty) => Some(ty),
-            _ => None,
-        });
-        let tags = imported.chain(meta.tags.iter().copied());
-        let values = tags.map(|ty| meta.types[ty as usize].param_units()).max();
-        let arguments = meta
-            .types
-            .iter()
-            .map(|ty| ty.param_units())
-            .max()
-            .filter(|_| tail_calls);
-        Options {
-            growth_by_others: threads > 1,
-            values: values.max(arguments).unwrap_or(0),
-            statuses: throws || tail_calls,
-        }
+/// What the code of a program needs that is alone in its store and runs on `threads` threads with at
+/// most `call_depth` open calls.
+pub fn options(program: &Program, threads: u32, call_depth: u32) -> Options {
+    Options {
+        growth_by_others: threads > 1,
+        // Calls that do not recurse are never deeper than there are functions.
+        check_depth: (call_depth as usize) < program.meta.functions.len(),
+        ..Options::default()
     }
 }
 
@@ -159,8 +137,6 @@ impl Request {
 
     fn link(&self, text: &str, options: LinkOptions) -> DeviceResult<Linked> {
         let inputs = [("program", text), ("runtime", RUNTIME)];
-        // The runtime's own text is never empty.
-        let inputs: Vec<_> = inputs.into_iter().filter(|(_, text)| !text.is_empty()).collect();
         link(self.target.ordinal, &inputs, options)
     }
 
@@ -215,7 +191,7 @@ mod tests {
     fn request() -> Request {
         let mut program = Program::default();
         program.code.push(1);
-        let options = Options::of(&program, 1);
+        let options = options(&program, 1, 100);
         Request {
             program: Arc::new(program),
             prefix: "i0_".into(),

@@ -9,15 +9,17 @@ use crate::cuda::{CompiledModule, Entry};
 use crate::device::{DeviceError, DeviceResult};
 use crate::layout::{self, Launch, Ptr};
 use crate::ptx::code::Code;
+use crate::ptx::{Image, ImageLayout};
 
 /// An instance's code on the device.
 pub(super) struct CompiledCode {
     /// Kernels, by store-wide number of the function that they start.
     entries: HashMap<u32, Entry>,
-    /// Where its constants are: a [`layout::CompiledInstance`].
-    constants: Ptr,
+    /// Where its [`Image`] is, and how it is laid out.
+    image: Ptr,
+    layout: ImageLayout,
     /// What was written there last.
-    written: Option<Vec<u8>>,
+    written: Vec<u8>,
     /// Addresses of its defined functions and of their tail thunks, 0 for those without.
     functions: Vec<u64>,
     tails: Vec<u64>,
@@ -56,9 +58,10 @@ impl Store {
             let entry = cuda.entry(module, &format!("{prefix}start_{index}"))?;
             entries.insert(info.funcs[*index as usize], entry);
         }
-        let (constants, bytes) = cuda.variable(module, &format!("{prefix}instance"))?;
-        if bytes != size_of::<layout::CompiledInstance>() {
-            let what = format!("{prefix}instance has {bytes} bytes");
+        let layout = ImageLayout::new(&info.program);
+        let (image, bytes) = cuda.variable(module, &format!("{prefix}instance"))?;
+        if bytes != layout.size as usize {
+            let what = format!("the code is of another program: {prefix}instance has {bytes} bytes");
             return Err(DeviceError::Unavailable { what }.into());
         }
         if code.needs_stack && self.pointers.native_stack == 0 {
@@ -68,8 +71,9 @@ impl Store {
         let tails = self.addresses(module, &format!("{prefix}tails"), defined)?;
         self.instance_infos[instance as usize].code = Some(CompiledCode {
             entries,
-            constants,
-            written: None,
+            image,
+            layout,
+            written: Vec::new(),
             functions,
             tails,
         });
@@ -100,18 +104,6 @@ impl Store {
 
     /// Brings up to date what compiled code knows of the store, before it is launched.
     pub(super) fn prepare_compiled(&mut self) -> Result<(), StoreError> {
-        for index in 0..self.instance_infos.len() {
-            let constants = self.constants(index)?;
-            let bytes = bytemuck::bytes_of(&constants);
-            let Some(code) = &mut self.instance_infos[index].code else {
-                continue;
-            };
-            if code.written.as_deref() != Some(bytes) {
-                // SAFETY: a variable of this size, and no kernel runs.
-                unsafe { self.device.write(code.constants, bytes)? };
-                code.written = Some(bytes.to_vec());
-            }
-        }
         if self.pointers.len != self.func_infos.len() {
             let (mut functions, mut tails) = (vec![0; self.func_infos.len()], vec![0; self.func_infos.len()]);
             for info in &self.instance_infos {
@@ -126,29 +118,61 @@ impl Store {
             self.pointers.tails = self.place_all(&tails, "addresses of functions")?;
             self.pointers.len = self.func_infos.len();
         }
+        for index in 0..self.instance_infos.len() {
+            let bytes = self.image(index)?;
+            let Some(code) = &mut self.instance_infos[index].code else {
+                continue;
+            };
+            if code.written != bytes {
+                // SAFETY: a variable of this size, and no kernel runs.
+                unsafe { self.device.write(code.image, &bytes)? };
+                code.written = bytes;
+            }
+        }
         Ok(())
     }
 
-    /// What an instance's code has to know of it.
-    fn constants(&mut self, index: usize) -> DeviceResult<layout::CompiledInstance> {
+    /// What an instance's code has to know of it; nothing if it has none.
+    fn image(&mut self, index: usize) -> DeviceResult<Vec<u8>> {
         let info = &self.instance_infos[index];
-        let code_start = info.code_start;
-        let memory0 = info.memories.first();
-        let memory0 = memory0.map_or(self.no_memory, |memory| self.memory_infos[*memory as usize].record);
-        let base0 = self.fetch::<layout::Memory>(memory0)?.base;
-        Ok(layout::CompiledInstance {
+        let Some(code) = &info.code else {
+            return Ok(Vec::new());
+        };
+        let (layout, meta) = (code.layout, &info.program.meta);
+        let memory = info.memories.first();
+        let memory = memory.map_or(self.no_memory, |memory| self.memory_infos[*memory as usize].record);
+        let tables = info.tables.iter().map(|table| self.table_infos[*table as usize].record);
+        let globals = info
+            .globals
+            .iter()
+            .map(|global| self.global_infos[*global as usize].slot);
+        let types = meta
+            .types
+            .iter()
+            .map(|ty| self.types.get_index_of(ty).unwrap_or_default() as u32);
+        let (tables, globals, types): (Vec<_>, Vec<_>, Vec<_>) = (tables.collect(), globals.collect(), types.collect());
+        let imports = info.funcs[..meta.imported_funcs() as usize].to_vec();
+        let tags = info.tags.clone();
+        let head = Image {
             record: self.instances.ptr + (index * size_of::<layout::Instance>()) as u64,
-            memory0,
-            base0,
-            index: index as u32,
-            code_start,
-        })
+            memory,
+            base: self.fetch::<layout::Memory>(memory)?.base,
+            funcs: self.funcs.ptr,
+            functions: self.pointers.functions,
+            tails: self.pointers.tails,
+            instance: index as u32,
+            pad: 0,
+        };
+        Ok(layout.bytes(&head, &tables, &globals, &types, &tags, &imports))
     }
 
     /// A launch record with what compiled code needs of it besides.
     pub(super) fn compiled_launch(&self, launch: Launch) -> Launch {
-        // STUB until the launch record has the fields.
-        _ = (self.pointers.functions, self.pointers.tails, self.pointers.native_stack);
-        launch
+        Launch {
+            functions: self.pointers.functions,
+            tails: self.pointers.tails,
+            native_stack: self.pointers.native_stack,
+            ..launch
+        }
     }
 }

@@ -1,0 +1,61 @@
+// What compiled code and runtime.cpp share: a thread's context. The PTX compiler (src/ptx) has the
+// offsets baked in; layout.rs has the twin.
+#pragma once
+
+#include "layout.h"
+
+namespace gpu_run {
+
+// Calls whose return addresses a context keeps: as many as a backtrace shows.
+constexpr u32 OPEN_CALLS = BACKTRACE;
+// Units for an instruction's operands: eight of up to 128 bits.
+constexpr u32 SCRATCH_UNITS = 32;
+
+// One per lane, in the local memory of the entry function. `values` lie behind it, as many units as the
+// entry declares.
+struct Context {
+  const Launch *launch;
+  Thread *thread;
+  u64 *globals;  // the thread's block
+  u32 id;  // of the thread
+  u32 lane;
+  u32 native_limit;  // where the native stack may not go below
+  u32 polls;  // the compiled code's count of branches until it looks at the stop flag
+  // The exception under way.
+  u32 tag;  // store-wide number
+  u32 reference;  // to its object, or 0 if there is none yet
+  u32 count;  // units of its values
+  u32 throw_pc;
+  u32 throw_depth;
+  u32 stack_limit;  // lowest value that the stack pointer global may take
+  u64 tail_target;  // of the tail call under way: what takes its arguments from `values`
+  u32 calls[OPEN_CALLS];  // return address of the open call made at depth d, at d % OPEN_CALLS
+  u32 throw_calls[OPEN_CALLS];  // the same when the exception was thrown
+  u32 scratch[SCRATCH_UNITS];  // operand j of an instruction that gpu_run_op runs is at unit 4 * j
+
+  // Of the exception, or the arguments of the tail call.
+  GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }
+};
+
+#define AT(field, offset) static_assert(__builtin_offsetof(Context, field) == offset, "twin in layout.rs")
+AT(launch, 0);
+AT(thread, 8);
+AT(globals, 16);
+AT(id, 24);
+AT(lane, 28);
+AT(native_limit, 32);
+AT(polls, 36);
+AT(tag, 40);
+AT(reference, 44);
+AT(count, 48);
+AT(throw_pc, 52);
+AT(throw_depth, 56);
+AT(stack_limit, 60);
+AT(tail_target, 64);
+AT(calls, 72);
+AT(throw_calls, 328);
+AT(scratch, 584);
+#undef AT
+static_assert(sizeof(Context) == 712, "values begin here; twin in layout.rs");
+
+}  // namespace gpu_run

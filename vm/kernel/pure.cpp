@@ -1,0 +1,43 @@
+// The pure opcodes as functions of their own, from which the PTX compiler takes the code that it puts
+// in place of an opcode: so what an opcode computes stands in semantics.h and simd_semantics.h alone.
+// Compiled for the GPU only, and a second time with GPU_RUN_LAZY_NAN.
+
+#include "simd_semantics.h"
+
+namespace gpu_run {
+
+// The value of a parameter, read exactly once whatever is done with it: the compiler would else select
+// between the addresses of two parameters, or read one in some branches only.
+template <typename T>
+GPU_RUN_INLINE T plain(T parameter) {
+  if constexpr (sizeof(T) == 8) {
+    asm volatile("" : "+l"(parameter));
+  } else {
+    asm volatile("" : "+r"(parameter));
+  }
+  return parameter;
+}
+
+// The result of an opcode that may trap: `trap` is a TrapKind.
+template <typename T>
+struct OrTrap {
+  T value;
+  u32 trap;
+};
+template struct OrTrap<u32>;
+template struct OrTrap<u64>;
+
+extern "C" {
+#include "generated/pure.inc"
+
+#if !defined(GPU_RUN_LAZY_NAN)
+// Not a row of its class, because its indices are in the instruction.
+V128 i8x16_shuffle(u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, u32 b2, u32 b3, u32 c0, u32 c1, u32 c2, u32 c3) {
+  return semantics::i8x16_shuffle(V128{{plain(a0), plain(a1), plain(a2), plain(a3)}},
+                                  V128{{plain(b0), plain(b1), plain(b2), plain(b3)}},
+                                  V128{{plain(c0), plain(c1), plain(c2), plain(c3)}});
+}
+#endif
+}
+
+}  // namespace gpu_run

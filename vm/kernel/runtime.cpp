@@ -1,0 +1,164 @@
+// What compiled code calls: the start and end of a thread, traps, exceptions, and every instruction that
+// it has no code of its own for. Compiled for the GPU only, to generated/runtime.ptx, and linked with what
+// the PTX compiler (src/ptx) makes. All numbers of words (pc) are the store's; `depth` counts the frames
+// on the stack from 1.
+
+// Internal, so that what is for the interpreter only is left out.
+#define GPU_RUN_NOINLINE [[maybe_unused]] static __attribute__((noinline))
+
+#include "atomics.h"
+#include "compiled.h"
+#include "rare.h"
+#include "threads.h"
+
+namespace gpu_run {
+namespace {
+
+// Bytes of native stack that are left for this file's functions where compiled ones find none.
+constexpr u32 MARGIN = 1024;
+
+// Ends the process unless another thread already did, and this lane. `calls` are the return addresses.
+GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32 depth, const u32 *calls) {
+  frames::record_end(*context.launch, context.id, kind, value, pc, [&](End &end) {
+    end.depth = depth;
+    u32 frames = 0;
+    for (; frames + 1 < depth && frames < BACKTRACE; frames++) {
+      end.backtrace[frames] = calls[(depth - 1 - frames) % OPEN_CALLS];
+    }
+    end.frames = frames;
+  });
+  context.thread->state = THREAD_Ended;
+  exit_lane();
+}
+
+void trap(Context &context, u32 pc, u32 depth, u32 kind) {
+  end(context, END_Trap, kind, pc, depth, context.calls);
+}
+
+void trap_at_throw(Context &context, TrapKind kind) {
+  end(context, END_Trap, kind, context.throw_pc, context.throw_depth, context.throw_calls);
+}
+
+void begin_throw(Context &context, u32 pc, u32 depth, u32 tag, u32 reference) {
+  context.tag = tag;
+  context.reference = reference;
+  context.throw_pc = pc;
+  context.throw_depth = depth;
+  for (u32 i = 1; i < depth && i <= OPEN_CALLS; i++) {
+    u32 at = (depth - i) % OPEN_CALLS;
+    context.throw_calls[at] = context.calls[at];
+  }
+}
+
+}  // namespace
+
+extern "C" {
+
+// Ends the lane if its process was stopped.
+void gpu_run_poll(Context *context) {
+  if (stopped(*context->launch)) exit_lane();
+}
+
+// Prepares the lane's thread number `turn`, counted from 0; 0 if there is none or the process was
+// stopped.
+u32 gpu_run_begin(const Launch *launch, Context *context, u32 turn) {
+  u32 lane = lane_id();
+  u64 id = lane + (u64)turn * launch->lanes;
+  if (lane >= launch->lanes || id >= launch->thread_count || stopped(*launch)) return 0;
+  if (turn == 0) threads::begin_clock(*launch);
+  Thread &thread = launch->threads[id];
+  threads::prepare(*launch, thread, (u32)id);
+  thread.state = THREAD_Runnable;
+  u32 stack = native_stack();
+  context->launch = launch;
+  context->thread = &thread;
+  context->globals = thread.globals;
+  context->id = (u32)id;
+  context->lane = lane;
+  context->native_limit = (stack > launch->native_stack ? stack - launch->native_stack : 0) + MARGIN;
+  context->polls = launch->slice;
+  context->reference = 0;
+  context->stack_limit = thread.stack_limit;
+  return 1;
+}
+
+// The thread ended: its results are stored.
+void gpu_run_finish(Context *context) {
+  const Launch &launch = *context->launch;
+  Thread &thread = *context->thread;
+  if (thread.exceptions) {
+    u64 at = (u64)context->id * launch.result_units;
+    exceptions::end_thread(launch, thread, context->id, {(u8 *)(launch.results + at), 4});
+  }
+  thread.state = THREAD_Ended;
+}
+
+// Ends the process with a trap. Does not return.
+void gpu_run_trap(Context *context, u32 pc, u32 depth, u32 kind) { trap(*context, pc, depth, kind); }
+
+// Ends the process as an EndKind, with a value. Does not return.
+void gpu_run_exit(Context *context, u32 pc, u32 depth, u32 kind, u32 value) {
+  end(*context, (EndKind)kind, value, pc, depth, context->calls);
+}
+
+// Runs the instruction at `words`, which is in global memory: of class Rare or Gpu, but for those of
+// transfers.h, or of the atomics page. Its registers are the units of Context::scratch.
+void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u64 *words) {
+  const Launch &launch = *context->launch;
+  const Instance &instance = launch.instances[instance_index];
+  Thread &thread = *context->thread;
+  Registers scratch = {(u8 *)context->scratch, 4};
+  u64 w = load_code(words);
+  // An instruction that works in pieces or could not be done runs again.
+  for (u32 idle = 0;;) {
+    Done done = (u16)w < PAGE_SIMD ? rare::execute(launch, thread, context->id, instance, scratch, words, w)
+                                   : atomics::execute(launch, thread, context->id, instance, scratch, words, w);
+    if (done.kind == DONE_Trap) trap(*context, pc, depth, done.value);
+    if (done.kind == DONE_Wait) {
+      do {
+        relax(++idle);
+        gpu_run_poll(context);
+      } while (!threads::can_go_on(launch, thread));
+      thread.state = THREAD_Runnable;
+    }
+    if (done.cost) gpu_run_poll(context);
+    if (done.value) return;
+  }
+}
+
+// An exception begins, whose values and their count are in the context. `tag` is the store's number.
+void gpu_run_throw(Context *context, u32 pc, u32 depth, u32 tag) { begin_throw(*context, pc, depth, tag, 0); }
+
+// The exception of a reference is thrown again; a trap if that is null.
+void gpu_run_throw_ref(Context *context, u32 pc, u32 depth, u32 reference) {
+  const Launch &launch = *context->launch;
+  if (reference == 0) trap(*context, pc, depth, TRAP_NullExceptionReference);
+  const Chunk &exception = exceptions::find(launch, reference);
+  begin_throw(*context, pc, depth, exception.tag, reference);
+  u32 count = exception.count, done = 0;
+  context->count = count;
+  for (u32 piece = reference; piece && done < count;) {
+    const Chunk &chunk = exceptions::chunk_of(*launch.exceptions, piece);
+    for (u32 i = 0; i < CHUNK_UNITS && done < count; i++) context->values()[done++] = chunk.units[i];
+    piece = chunk.more;
+  }
+}
+
+// A reference to the exception under way. Compiled threads never look which of their exceptions are
+// still needed, because their frames cannot be read: they are freed when the thread ends.
+u32 gpu_run_reference(Context *context, u32, u32) {
+  if (context->reference == 0) {
+    Registers values = {(u8 *)context->values(), 4};
+    context->reference = exceptions::make(*context->launch, *context->thread, context->id, context->tag, values, 0,
+                                          context->count);
+    // The interpreter makes it before it leaves the frames, so that the trap is at the throw.
+    if (context->reference == 0) trap_at_throw(*context, TRAP_TooManyExceptions);
+  }
+  return context->reference;
+}
+
+// The exception has left the thread's first frame. Does not return.
+void gpu_run_unhandled(Context *context) { trap_at_throw(*context, TRAP_UnhandledException); }
+}
+
+}  // namespace gpu_run

@@ -1,0 +1,47 @@
+// What threads need of their lane whether they are interpreted or compiled: to begin, and to go on after
+// a wait.
+#pragma once
+
+#include "atomics.h"
+#include "exceptions.h"
+
+namespace gpu_run {
+namespace threads {
+
+// The first lane to come says when the launch began; 0 is no time on either clock.
+GPU_RUN_INLINE void begin_clock(const Launch &launch) {
+  u64 unset = 0;
+  compare_exchange_acq_rel_device(&launch.clock_start, unset, clock_ns());
+}
+
+// Gives a new thread its globals, stack and thread-local storage.
+GPU_RUN_INLINE void prepare(const Launch &launch, Thread &thread, u32 id) {
+  thread.progress = 0;
+  thread.exceptions = 0;
+  thread.exception_count = 0;
+  thread.exception_limit = exceptions::collect_after(launch);
+  if (launch.thread_count > 1) {
+    for (u32 i = 0; i < launch.globals_per_thread; i++) thread.globals[i] = launch.initial_globals[i];
+  }
+  thread.stack_limit = 0;
+  if (launch.stack_size && launch.stack_pointer != ~0u) {
+    u32 top = launch.stack_top - id * launch.stack_size;
+    thread.globals[launch.stack_pointer] = top;
+    thread.stack_limit = top - launch.stack_size;
+  }
+  if (launch.tls_base != ~0u && id != 0) {
+    thread.globals[launch.tls_base] = launch.tls_first + id * launch.tls_stride;
+  }
+}
+
+// Whether a thread that has begun can run now: it does not sleep or wait any more.
+GPU_RUN_INLINE bool can_go_on(const Launch &launch, Thread &thread) {
+  switch (thread.state) {
+    case THREAD_Sleeping: return clock_ns() >= thread.wake;
+    case THREAD_Waiting: return atomics::wait_ended(launch, thread);
+    default: return true;
+  }
+}
+
+}  // namespace threads
+}  // namespace gpu_run

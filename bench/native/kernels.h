@@ -126,7 +126,8 @@ BOTH u32 nbody(Thread t, u32 n) {
 }
 
 BOTH u32 sha256(Thread t, u32 n) {
-  constexpr u32 start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  constexpr u32 start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                            0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
   constexpr u32 k[64] = {
       0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
       0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -205,13 +206,16 @@ BOTH u32 lowest_bit(u32 x) {
 }
 
 BOTH u32 puzzle(Thread t, u32 n) {
-  u32 state = seed(t.id), sum = 0, solved = 0, bound = 0, next_bound = 0, looked_at = 0, depth = 0, untried = 0;
+  // Counts up from the id and not from 0: ptxas 13.0.88 for sm_90 keeps a count that starts equal in
+  // all threads in a uniform register, though they come to its increment at different times.
+  u32 solved = t.id;
+  u32 state = seed(t.id), sum = 0, bound = 0, next_bound = 0, looked_at = 0, depth = 0, untried = 0;
   u64 path = 0;
   Board board = {0x876543210, 0, 0};
   for (;;) {
     if (board.distance == 0) {
       sum = sum * 31 + (looked_at ^ depth << 24);
-      if (solved++ == n) break;
+      if (solved++ == t.id + n) break;
       for (int i = 0; i < 60; i++) {
         state = xorshift(state);
         if (board.legal() >> (state >> 30) & 1) board = board.moved(state >> 30);

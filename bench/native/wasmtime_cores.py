@@ -59,10 +59,10 @@ def main():
     name, threads, n = sys.argv[1], int(sys.argv[2]), int(sys.argv[3])
     cores = len(os.sched_getaffinity(0))
     ready, results = multiprocessing.Barrier(cores), multiprocessing.Queue()
-    processes = [multiprocessing.Process(target=share, args=(name, threads, n, p, cores, ready, results)) for p in range(cores)]
-    for process in processes:
-        process.start()
-    found = [results.get(timeout=300) for _ in processes]
+    for first in range(cores):
+        work = (name, threads, n, first, cores, ready, results)
+        multiprocessing.Process(target=share, args=work, daemon=True).start()
+    found = [results.get(timeout=300) for _ in range(cores)]
     ms = (max(end for _, end, _ in found) - min(begin for begin, _, _ in found)) * 1e3
     print(json.dumps({"ms": ms, "total": sum(total for _, _, total in found) % 2**32, "cores": cores}))
 

@@ -10,8 +10,7 @@ mod device;
 mod fault;
 #[allow(missing_docs)]
 mod layout;
-#[allow(dead_code)]
-mod ptx;
+pub mod ptx;
 mod store;
 
 pub use cpu::Cpu;

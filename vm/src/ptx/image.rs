@@ -1,0 +1,111 @@
+//! What compiled code knows of its instance: a block of bytes that the host fills in once the module is
+//! loaded, and that compiled code reads as constants.
+
+use std::fmt::Write;
+
+use bytemuck::{Pod, Zeroable};
+use gpu_run_bytecode::Program;
+
+/// The block's head.
+#[derive(Clone, Copy, Debug, Default, Pod, Zeroable)]
+#[repr(C)]
+pub struct Image {
+    /// The instance's record.
+    pub record: u64,
+    /// Record of memory 0.
+    pub memory: u64,
+    /// First byte of memory 0.
+    pub base: u64,
+    /// The store's function table.
+    pub funcs: u64,
+    /// Addresses of compiled functions, by number in the store.
+    pub functions: u64,
+    /// Addresses of their tail thunks.
+    pub tails: u64,
+    /// Number of the instance.
+    pub instance: u32,
+    /// Not used.
+    pub pad: u32,
+}
+const _: () = assert!(size_of::<Image>() == 56);
+
+/// Constants are the faster place, but all modules of a link share 64 KiB of them.
+const MOST_CONSTANTS: u32 = 4096;
+
+/// Where things stand behind the block's head.
+#[derive(Clone, Copy, Debug)]
+pub struct ImageLayout {
+    /// Addresses of the tables' records, 8 bytes each.
+    pub tables: u32,
+    /// Slot of each global, 4 bytes each.
+    pub globals: u32,
+    /// Number in the store of each type.
+    pub types: u32,
+    /// Number in the store of each tag.
+    pub tags: u32,
+    /// Number in the store of each imported function.
+    pub imports: u32,
+    /// Bytes of the block.
+    pub size: u32,
+}
+
+impl ImageLayout {
+    /// The layout of a program's block.
+    pub fn new(program: &Program) -> ImageLayout {
+        let meta = &program.meta;
+        let tables = size_of::<Image>() as u32;
+        let globals = tables + 8 * meta.table_types().len() as u32;
+        let types = globals + 4 * meta.global_types().len() as u32;
+        let tags = types + 4 * meta.types.len() as u32;
+        let imports = tags + 4 * meta.tag_types().len() as u32;
+        ImageLayout {
+            tables,
+            globals,
+            types,
+            tags,
+            imports,
+            size: (imports + 4 * meta.imported_funcs()).next_multiple_of(8),
+        }
+    }
+
+    /// The block of an instance: its numbers in the store, by index in the program.
+    pub fn bytes(
+        &self,
+        head: &Image,
+        tables: &[u64],
+        globals: &[u32],
+        types: &[u32],
+        tags: &[u32],
+        imports: &[u32],
+    ) -> Vec<u8> {
+        let mut bytes = vec![0; self.size as usize];
+        let mut put = |at: u32, from: &[u8]| bytes[at as usize..][..from.len()].copy_from_slice(from);
+        put(0, bytemuck::bytes_of(head));
+        put(self.tables, bytemuck::cast_slice(tables));
+        put(self.globals, bytemuck::cast_slice(globals));
+        put(self.types, bytemuck::cast_slice(types));
+        put(self.tags, bytemuck::cast_slice(tags));
+        put(self.imports, bytemuck::cast_slice(imports));
+        bytes
+    }
+
+    /// The state space of the block.
+    pub fn space(&self) -> &'static str {
+        match self.size <= MOST_CONSTANTS {
+            true => "const",
+            false => "global",
+        }
+    }
+
+    /// Its declaration in PTX.
+    pub fn declaration(&self, prefix: &str) -> String {
+        let mut out = String::new();
+        _ = writeln!(
+            out,
+            ".visible .{} .align 8 .b8 {prefix}instance[{}];\n",
+            self.space(),
+            self.size
+        );
+        out
+    }
+}

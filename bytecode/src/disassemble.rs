@@ -14,6 +14,15 @@ pub fn disassemble(program: &Program) -> String {
     text
 }
 
+/// The instruction at word `at` as text, without its place; empty if there is none.
+pub fn disassemble_instruction(program: &Program, at: u32) -> String {
+    let code = program.code.get(at as usize..).unwrap_or_default();
+    match instructions(code).next() {
+        Some((_, Ok(inst))) => line(program, &inst, code, at),
+        _ => String::new(),
+    }
+}
+
 fn write_program(out: &mut String, program: &Program) -> fmt::Result {
     let meta = &program.meta;
     let imported = meta.imported_funcs();

@@ -152,9 +152,9 @@ impl Operand {
 pub enum Class {
     /// Written by hand in the interpreter's loop.
     Control,
-    /// Written by hand beside the loop, in `rare.h`: seldom run, or long.
+    /// Written by hand beside the loop, in `rare.h` or `transfers.h`: seldom run, or long.
     Rare,
-    /// A GPU opcode, importable from module `gpu_run_v1` under its name. Written by hand in `rare.h`.
+    /// A GPU opcode, importable from module `gpu_run_v1` under its name. Written by hand, as `Rare`.
     Gpu,
     /// Result depends on operands alone: the case is generated around a function of `semantics.h`.
     Pure,

@@ -14,7 +14,7 @@ mod program;
 mod verify;
 
 pub use container::{ContainerError, decode, encode};
-pub use disassemble::disassemble;
+pub use disassemble::{disassemble, disassemble_instruction};
 pub use isa::{Class, Mem, Op, OpInfo, Operand, TrapKind, Ty};
 pub use lines::{LineFrame, LineRange, LineTable, Lines, LinesError, SourceFrame, SourceLine};
 pub use program::*;

@@ -46,10 +46,12 @@ tidy() { sed -e 's,[[:space:]]*//.*,,' -e '/^[[:space:]]*$/d'; }
 # 64 registers a lane let 1,024 lanes share a multiprocessor; what does not fit is spilled in rare
 # instructions.
 compile kernel.cpp | sed '/^.visible .entry/,/^{/s/^{/.maxnreg 64\n{/' > "$tmp/kernel"
-# Two modules as one: the second without its directives.
+# Two modules as one: the second without its directives. A template is better with both values computed
+# and one selected than with branches, which keep the assembler from moving it among its neighbours.
+select="-mllvm -two-entry-phi-node-folding-threshold=64"
 {
-  compile pure.cpp
-  compile pure.cpp -DGPU_RUN_LAZY_NAN | grep -v -E '^\.(version|target|address_size)'
+  compile pure.cpp $select
+  compile pure.cpp $select -DGPU_RUN_LAZY_NAN | grep -v -E '^\.(version|target|address_size)'
 } | tidy > "$tmp/pure"
 compile runtime.cpp | tidy > "$tmp/runtime"
 

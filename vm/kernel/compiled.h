@@ -32,6 +32,8 @@ struct Context {
   u32 calls[OPEN_CALLS];  // return address of the open call made at depth d, at d % OPEN_CALLS
   u32 throw_calls[OPEN_CALLS];  // the same when the exception was thrown
   u32 scratch[SCRATCH_UNITS];  // operand j of an instruction that gpu_run_op runs is at unit 4 * j
+  u32 max_depth;  // frames that may be on the stack at once
+  u32 pad;
 
   // Of the exception, or the arguments of the tail call.
   GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }
@@ -55,7 +57,8 @@ AT(tail_target, 64);
 AT(calls, 72);
 AT(throw_calls, 328);
 AT(scratch, 584);
+AT(max_depth, 712);
 #undef AT
-static_assert(sizeof(Context) == 712, "values begin here; twin in layout.rs");
+static_assert(sizeof(Context) == 720, "values begin here; twin in layout.rs");
 
 }  // namespace gpu_run

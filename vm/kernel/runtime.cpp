@@ -79,6 +79,7 @@ u32 gpu_run_begin(const Launch *launch, Context *context, u32 turn) {
   context->polls = launch->slice;
   context->reference = 0;
   context->stack_limit = thread.stack_limit;
+  context->max_depth = launch->max_depth;
   return 1;
 }
 

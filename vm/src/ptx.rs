@@ -1,19 +1,44 @@
-//! STUB of the PTX engine's compiler, with its interface.
+//! The PTX engine's compiler: from a verified program to PTX, which the driver's linker joins with the
+//! runtime (`kernel/runtime.cpp`).
+//!
+//! A pipeline of small passes. [`program`] looks at the whole program: what is needed, what may throw,
+//! recurse or grow memory. For each function, [`cfg`] finds the basic blocks, [`flow`] what is known of
+//! each unit's value, and [`function`] writes the PTX, instruction by instruction: [`instructions`] with
+//! [`template`] for the pure ones, [`memory`], [`calls`]. [`entry`] writes the kernels.
+//!
+//! Unit u of a frame is the register `%r<u>` while it holds 32 bits (a 128-bit value has four), and
+//! `%d<u>` while it holds the low half of 64. A verified program never reads a value in another width
+//! than it was written, so nothing has to be kept in both. ptxas renames and colors them.
 
 pub mod cache;
+mod calls;
+mod cfg;
 pub mod code;
+mod entry;
+mod flow;
+mod function;
 mod image;
+mod instructions;
 pub mod link;
+mod memory;
+mod program;
 pub mod sass;
-#[allow(dead_code)]
 pub mod template;
+mod vectors;
+mod writer;
+
+use std::fmt::Write;
 
 use gpu_run_bytecode::Program;
 
 pub use image::{Image, ImageLayout};
+use program::Analysis;
 
 /// The runtime that compiled functions call; see `kernel/runtime.cpp`.
 pub const RUNTIME: &str = include_str!("../kernel/generated/runtime.ptx");
+
+/// Changes with every change of what [`compile`] writes, so that nothing stale is taken from a cache.
+pub const COMPILER_VERSION: u32 = 1;
 
 /// How to compile a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -23,7 +48,7 @@ pub struct Options {
     /// Whether other instances call what this one exports.
     pub exports: bool,
     /// Whether functions that are called through pointers may throw or make tail calls, because one of
-    /// another instance does.
+    /// another instance does: see [`may_have_statuses`].
     pub statuses: bool,
     /// Units of values of an exception or a tail call that the entries make room for, at least.
     pub values: u32,
@@ -56,27 +81,70 @@ pub struct Compiled {
     pub functions: u32,
     /// Words of bytecode that were compiled.
     pub words: u32,
-    /// Whether the depth of its native stack is not known before it runs.
+    /// Whether the depth of its native stack is not known before it runs: it recurses, or calls
+    /// through pointers.
     pub needs_stack: bool,
 }
 
-/// STUB: kernels that do nothing.
+/// What every module of PTX begins with. Every driver since CUDA 11.5 and every GPU since Turing takes it.
+const HEADER: &str = ".version 7.5\n.target sm_75\n.address_size 64\n";
+
+/// Whether functions of a program that other instances may call can throw or make tail calls.
+pub fn may_have_statuses(program: &Program) -> bool {
+    let options = Options {
+        exports: true,
+        ..Options::default()
+    };
+    Analysis::new(program, &[], &options).statuses
+}
+
+/// Units of values that an exception or a tail call of a program takes at most.
+pub fn most_values(program: &Program) -> u32 {
+    let types = program.meta.types.iter().map(|ty| ty.param_units());
+    types.max().unwrap_or(0)
+}
+
+/// Compiles a verified program.
 pub fn compile(unit: &Unit) -> Compiled {
-    let p = &unit.prefix;
-    let entries: String = unit
-        .entries
-        .iter()
-        .map(|i| format!(".visible .entry {p}start_{i}(.param .b64 launch) {{ ret; }}\n"))
-        .collect();
-    let n = unit.program.meta.functions.len().max(1);
-    Compiled {
-        text: format!(
-            ".version 7.5\n.target sm_75\n.address_size 64\n{}\
-             .visible .global .align 8 .b64 {p}functions[{n}];\n.visible .global .align 8 .b64 {p}tails[{n}];\n{entries}",
-            ImageLayout::new(unit.program).declaration(p)
-        ),
-        functions: unit.program.meta.functions.len() as u32,
-        words: unit.program.code.len() as u32,
-        needs_stack: true,
+    let mut analysis = Analysis::new(unit.program, &unit.entries, &unit.options);
+    analysis.aligned_stack = analysis.check_stack_alignment();
+    let layout = ImageLayout::new(unit.program);
+    let mut compiled = Compiled::default();
+    let mut bodies = String::new();
+    let mut words = String::new();
+    for (i, function) in unit.program.meta.functions.iter().enumerate() {
+        let facts = &analysis.facts[i];
+        if !facts.needed || entry::is_inlined(unit, &analysis, i as u32 + analysis.imported) {
+            continue;
+        }
+        function::compile(unit, &analysis, &layout, i, &mut bodies, &mut words);
+        compiled.functions += 1;
+        compiled.words += function.end - function.start;
     }
+    for index in &unit.entries {
+        if let Some(i) = index.checked_sub(analysis.imported) {
+            entry::compile(unit, &analysis, &layout, i as usize, &mut bodies, &mut words);
+            let function = &unit.program.meta.functions[i as usize];
+            compiled.functions += 1;
+            compiled.words += function.end - function.start;
+        }
+    }
+    let facts = || analysis.facts.iter().filter(|facts| facts.needed);
+    compiled.needs_stack = facts().any(|facts| facts.recursive) || analysis.calls_pointers();
+    let mut text = format!("{HEADER}\n{}", layout.declaration(&unit.prefix));
+    text += function::RUNTIME_DECLARATIONS;
+    for (i, _) in unit.program.meta.functions.iter().enumerate() {
+        let index = i as u32 + analysis.imported;
+        if analysis.facts[i].needed && !entry::is_inlined(unit, &analysis, index) {
+            _ = writeln!(text, "{};", calls::head(unit, &analysis, index));
+            if calls::has_tail_thunk(&analysis, index) {
+                _ = writeln!(text, "{};", calls::tail_head(unit, &analysis, index));
+            }
+        }
+    }
+    text += &words;
+    text += &bodies;
+    text += &calls::tables(unit, &analysis);
+    compiled.text = text;
+    compiled
 }

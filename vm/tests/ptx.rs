@@ -1,23 +1,30 @@
 //! What the checked-in PTX must hold whatever the compiler did.
 
 const PTX: &str = include_str!("../kernel/generated/kernel.ptx");
+/// The PTX compiler's: templates, and what compiled code calls.
+const PURE: &str = include_str!("../kernel/generated/pure.ptx");
+const RUNTIME: &str = include_str!("../kernel/generated/runtime.ptx");
 
-fn instructions(name: &str) -> Vec<&str> {
-    let lines = PTX.lines().flat_map(|line| line.split(';')).map(str::trim);
+fn instructions<'a>(ptx: &'a str, name: &str) -> Vec<&'a str> {
+    let lines = ptx.lines().flat_map(|line| line.split(';')).map(str::trim);
     lines.filter(|line| line.starts_with(name)).collect()
 }
 
 /// The compiler may drop order and scope of atomics; see `platform.h`.
 #[test]
 fn atomics_have_order_and_scope() {
-    let atomics = instructions("atom.");
+    [PTX, RUNTIME].into_iter().for_each(check_order_and_scope);
+}
+
+fn check_order_and_scope(ptx: &str) {
+    let atomics = instructions(ptx, "atom.");
     assert!(!atomics.is_empty());
     for atomic in atomics {
         let spelled = atomic.starts_with("atom.acq_rel.gpu.") || atomic.starts_with("atom.acq_rel.sys.");
         assert!(spelled, "{atomic}");
     }
     // A reduction is an atomic whose result the compiler thought unused: it would be relaxed.
-    assert_eq!(instructions("red."), [] as [&str; 0]);
+    assert_eq!(instructions(ptx, "red."), [] as [&str; 0]);
     for wanted in [
         "atom.acq_rel.gpu.cas.b64",
         "atom.acq_rel.gpu.cas.b32",
@@ -28,14 +35,18 @@ fn atomics_have_order_and_scope() {
         "st.release.gpu.b32",
         "fence.sc.gpu",
     ] {
-        assert!(!instructions(wanted).is_empty(), "no {wanted}");
+        assert!(!instructions(ptx, wanted).is_empty(), "no {wanted}");
     }
 }
 
 /// Guests' atomics are sequentially consistent: a fence before each acquiring or releasing operation.
 #[test]
 fn atomics_of_guests_have_a_fence() {
-    let after_fence: Vec<&str> = PTX
+    [PTX, RUNTIME].into_iter().for_each(check_fences);
+}
+
+fn check_fences(ptx: &str) {
+    let after_fence: Vec<&str> = ptx
         .lines()
         .filter_map(|line| line.trim().strip_prefix("fence.sc.gpu; "))
         .collect();
@@ -61,20 +72,27 @@ fn atomics_of_guests_have_a_fence() {
         assert!(found, "no {wanted} behind a fence");
     }
     // `atomic.fence`, a fence alone.
-    assert!(PTX.lines().any(|line| line.trim() == "fence.sc.gpu;"));
+    assert!(ptx.lines().any(|line| line.trim() == "fence.sc.gpu;"));
     // And none at another scope, which would order nothing with the others.
-    assert_eq!(instructions("fence.sc.").len(), instructions("fence.sc.gpu").len());
+    assert_eq!(
+        instructions(ptx, "fence.sc.").len(),
+        instructions(ptx, "fence.sc.gpu").len()
+    );
 }
 
 /// Floats are wasm's: rounded to nearest, never contracted, denormals kept.
 #[test]
 fn floats_are_exact() {
-    assert_eq!(instructions("fma."), [] as [&str; 0]);
+    [PTX, PURE].into_iter().for_each(check_floats);
+}
+
+fn check_floats(ptx: &str) {
+    assert_eq!(instructions(ptx, "fma."), [] as [&str; 0]);
     let arithmetic = ["add", "sub", "mul", "div", "sqrt"].map(|op| [format!("{op}.rn.f32"), format!("{op}.rn.f64")]);
     for name in arithmetic.iter().flatten() {
-        assert!(!instructions(name).is_empty(), "no {name}");
+        assert!(!instructions(ptx, name).is_empty(), "no {name}");
     }
-    for line in PTX
+    for line in ptx
         .lines()
         .filter(|line| line.contains(".f32") || line.contains(".f64"))
     {
@@ -104,4 +122,29 @@ fn the_switch_is_one_jump_table() {
 #[test]
 fn the_interpreter_rarely_reads_local_memory() {
     assert!(interpreter().matches("ld.local").count() < 30);
+}
+
+/// What compiled code declares of the runtime: a result, or none, and the parameters.
+#[test]
+fn the_runtime_has_what_compiled_code_calls() {
+    for (name, result, params) in [
+        ("gpu_run_begin", true, &[64, 64, 32][..]),
+        ("gpu_run_finish", false, &[64]),
+        ("gpu_run_trap", false, &[64, 32, 32, 32]),
+        ("gpu_run_exit", false, &[64, 32, 32, 32, 32]),
+        ("gpu_run_poll", false, &[64]),
+        ("gpu_run_op", false, &[64, 32, 32, 32, 64]),
+        ("gpu_run_throw", false, &[64, 32, 32, 32]),
+        ("gpu_run_throw_ref", false, &[64, 32, 32, 32]),
+        ("gpu_run_reference", true, &[64, 32, 32]),
+        ("gpu_run_unhandled", false, &[64]),
+    ] {
+        let result = if result { " (.param .b32 func_retval0) " } else { "" };
+        let params = params.iter().enumerate();
+        let params: Vec<_> = params
+            .map(|(n, bits)| format!("\t.param .b{bits} {name}_param_{n}"))
+            .collect();
+        let head = format!(".visible .func {result}{name}(\n{}\n)\n", params.join(",\n"));
+        assert!(RUNTIME.contains(&head), "no {head}");
+    }
 }

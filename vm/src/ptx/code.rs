@@ -7,7 +7,7 @@ use gpu_run_bytecode::{Program, encode};
 
 use super::cache::{Cache, Key};
 use super::link::{LinkOptions, Linked, link};
-use super::{Compiled, Options, RUNTIME, Unit, compile};
+use super::{COMPILER_VERSION, Compiled, Options, RUNTIME, Unit, compile};
 use crate::device::DeviceResult;
 use crate::layout::PC_FIRST;
 
@@ -107,7 +107,7 @@ impl Request {
     pub fn key(&self) -> Key {
         let target = &self.target;
         let text = format!(
-            "{:?} {:?} {} {:?} {} {} {:?}",
+            "{COMPILER_VERSION} {:?} {:?} {} {:?} {} {} {:?}",
             self.options,
             self.entries,
             self.code_start,

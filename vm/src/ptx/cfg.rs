@@ -1,0 +1,277 @@
+//! A function's instructions as a graph of basic blocks.
+
+use std::collections::BTreeSet;
+
+use gpu_run_bytecode::code::{Inst, br_table_offset, instructions};
+use gpu_run_bytecode::{Clause, Function, Op, Operand, Program};
+
+/// An instruction and where it stands.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Word index of the instruction in the program.
+    pub pc: u32,
+    /// Word index behind it.
+    pub next: u32,
+    /// The instruction.
+    pub inst: Inst,
+    /// Word indices to which it may jump: of a `br_table` one for each entry.
+    pub targets: Vec<u32>,
+}
+
+/// Instructions that run one after another. A branch, and a call whose exceptions the function
+/// handles, ends a block.
+#[derive(Clone, Debug, Default)]
+pub struct Block {
+    /// Its instructions, as indices of [`Cfg::nodes`].
+    pub nodes: std::ops::Range<usize>,
+    /// Blocks that may follow, the next one in the code first where it can.
+    pub successors: Vec<usize>,
+    /// Whether a path from the function's head leads here.
+    pub reachable: bool,
+    /// Whether a branch from this block or from one behind it leads here.
+    pub loop_head: bool,
+}
+
+/// A function as blocks, in the order of its code.
+#[derive(Clone, Debug, Default)]
+pub struct Cfg {
+    /// All instructions but `enter`.
+    pub nodes: Vec<Node>,
+    /// The blocks.
+    pub blocks: Vec<Block>,
+    /// Reachable blocks in reverse postorder.
+    pub order: Vec<usize>,
+    /// Branches (from, to) that close a cycle in depth-first order.
+    pub back_edges: BTreeSet<(usize, usize)>,
+}
+
+/// Whether control never goes on behind this opcode.
+pub fn ends_path(op: Op) -> bool {
+    use Op::*;
+    matches!(
+        op,
+        Trap | Jump
+            | BrTable
+            | Return
+            | ReturnCall
+            | ReturnCallIndirect
+            | ReturnCallImport
+            | Throw
+            | ThrowRef
+            | Exit
+            | PanicExit
+    )
+}
+
+/// Whether running it may begin an exception in this function or one that it calls.
+pub fn may_throw(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Throw | Op::ThrowRef | Op::Call | Op::CallIndirect | Op::CallImport
+    )
+}
+
+/// Whether an opcode calls a function.
+pub fn is_call(op: Op) -> bool {
+    matches!(
+        op,
+        Op::Call | Op::CallIndirect | Op::CallImport | Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport
+    )
+}
+
+/// The operand that is a jump's distance.
+fn distance(inst: &Inst) -> Option<i64> {
+    let operands = inst.op.info().operands.iter().zip(inst.args);
+    operands
+        .filter(|(operand, _)| matches!(operand, Operand::Rel16 | Operand::Rel32))
+        .map(|(_, arg)| arg)
+        .next()
+}
+
+/// The handlers that may catch what is thrown at word `pc`, in the order in which they are asked.
+pub fn handlers(function: &Function, pc: u32) -> Vec<Clause> {
+    let mut found = Vec::new();
+    for range in function
+        .tries
+        .iter()
+        .filter(|range| range.start <= pc && pc < range.end)
+    {
+        // A tail call: it runs outside of the handlers around it.
+        if range.clauses.is_empty() {
+            break;
+        }
+        found.extend(range.clauses.iter().copied());
+        if range.clauses.iter().any(|clause| clause.tag.is_none()) {
+            break;
+        }
+    }
+    found
+}
+
+impl Cfg {
+    /// The blocks of a function of a verified program.
+    pub fn new(program: &Program, function: &Function) -> Cfg {
+        let code = &program.code[function.start as usize..function.end as usize];
+        let mut nodes = Vec::new();
+        for (at, inst) in instructions(code) {
+            // Verified code decodes.
+            let Ok(inst) = inst else { break };
+            if inst.op == Op::Enter {
+                continue;
+            }
+            let pc = function.start + at as u32;
+            let target = |distance: i64| (i64::from(pc) + distance) as u32;
+            let targets = match inst.op {
+                Op::BrTable => (0..inst.args[1] as usize)
+                    .map(|i| target(i64::from(br_table_offset(&code[at..], i))))
+                    .collect(),
+                _ => distance(&inst).map(target).into_iter().collect(),
+            };
+            let next = pc + inst.words() as u32;
+            nodes.push(Node {
+                pc,
+                next,
+                inst,
+                targets,
+            });
+        }
+        let mut cfg = Cfg {
+            nodes,
+            ..Cfg::default()
+        };
+        cfg.split(function);
+        cfg.walk();
+        cfg
+    }
+
+    fn split(&mut self, function: &Function) {
+        let mut leaders: BTreeSet<u32> = self
+            .nodes
+            .iter()
+            .flat_map(|node| node.targets.iter().copied())
+            .collect();
+        leaders.extend(self.nodes.first().map(|node| node.pc));
+        let ends = |node: &Node| {
+            ends_path(node.inst.op)
+                || !node.targets.is_empty()
+                || (may_throw(node.inst.op) && !handlers(function, node.pc).is_empty())
+        };
+        for node in &self.nodes {
+            if ends(node) {
+                leaders.insert(node.next);
+            }
+            if may_throw(node.inst.op) {
+                leaders.extend(handlers(function, node.pc).iter().map(|clause| clause.target));
+            }
+        }
+        let mut first = 0;
+        for i in 0..self.nodes.len() {
+            let last = i + 1 == self.nodes.len();
+            if last || leaders.contains(&self.nodes[i + 1].pc) {
+                self.blocks.push(Block {
+                    nodes: first..i + 1,
+                    ..Block::default()
+                });
+                first = i + 1;
+            }
+        }
+        for i in 0..self.blocks.len() {
+            let node = &self.nodes[self.blocks[i].nodes.end - 1];
+            let mut successors = Vec::new();
+            if !ends_path(node.inst.op) && i + 1 < self.blocks.len() {
+                successors.push(i + 1);
+            }
+            successors.extend(node.targets.iter().filter_map(|pc| self.block_at(*pc)));
+            if may_throw(node.inst.op) {
+                let clauses = handlers(function, node.pc);
+                successors.extend(clauses.iter().filter_map(|clause| self.block_at(clause.target)));
+            }
+            let mut seen = BTreeSet::new();
+            successors.retain(|block| seen.insert(*block));
+            self.blocks[i].successors = successors;
+        }
+    }
+
+    /// Depth first from the head: what is reachable, in which order, and which edges close cycles.
+    fn walk(&mut self) {
+        if self.blocks.is_empty() {
+            return;
+        }
+        let mut open = vec![false; self.blocks.len()];
+        let mut path = vec![(0, 0)];
+        self.blocks[0].reachable = true;
+        open[0] = true;
+        let mut postorder = Vec::new();
+        while let Some((block, next)) = path.last_mut() {
+            let from = *block;
+            let Some(to) = self.blocks[from].successors.get(*next).copied() else {
+                open[from] = false;
+                postorder.push(from);
+                path.pop();
+                continue;
+            };
+            *next += 1;
+            if open[to] {
+                self.back_edges.insert((from, to));
+                self.blocks[to].loop_head = true;
+            } else if !self.blocks[to].reachable {
+                self.blocks[to].reachable = true;
+                open[to] = true;
+                path.push((to, 0));
+            }
+        }
+        postorder.reverse();
+        self.order = postorder;
+    }
+
+    /// The block that begins at word `pc`.
+    pub fn block_at(&self, pc: u32) -> Option<usize> {
+        self.blocks
+            .binary_search_by_key(&pc, |block| self.nodes[block.nodes.start].pc)
+            .ok()
+    }
+
+    /// Instructions of a block.
+    pub fn block_nodes(&self, block: usize) -> &[Node] {
+        &self.nodes[self.blocks[block].nodes.clone()]
+    }
+
+    /// The innermost loops: each as its head and its blocks, in the order of the code. A cycle that can
+    /// be entered elsewhere than at its head is none.
+    pub fn innermost_loops(&self) -> Vec<(usize, Vec<usize>)> {
+        let mut predecessors = vec![Vec::new(); self.blocks.len()];
+        for from in &self.order {
+            for to in &self.blocks[*from].successors {
+                predecessors[*to].push(*from);
+            }
+        }
+        let heads: BTreeSet<usize> = self.back_edges.iter().map(|(_, head)| *head).collect();
+        let mut loops = Vec::new();
+        'heads: for head in &heads {
+            let mut blocks = BTreeSet::from([*head]);
+            let latches = self
+                .back_edges
+                .iter()
+                .filter(|(_, to)| to == head)
+                .map(|(from, _)| *from);
+            let mut work: Vec<usize> = latches.collect();
+            while let Some(block) = work.pop() {
+                if blocks.insert(block) {
+                    // Going back past the function's head: the loop's head does not dominate it.
+                    if block == 0 {
+                        continue 'heads;
+                    }
+                    work.extend(&predecessors[block]);
+                }
+            }
+            if blocks.iter().filter(|block| heads.contains(block)).count() == 1 {
+                let entered =
+                    |block: &usize| *block == *head || predecessors[*block].iter().all(|from| blocks.contains(from));
+                if blocks.iter().all(entered) {
+                    loops.push((*head, blocks.into_iter().collect()));
+                }
+            }
+        }
+        loops
+    }
+}

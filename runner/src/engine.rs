@@ -1,5 +1,9 @@
 //! Which engine runs a program, and its compilation, which may go on behind the run.
 
+use std::io::Write;
+use std::mem::ManuallyDrop;
+use std::ops::{Deref, DerefMut};
+use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -8,7 +12,7 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use gpu_run_bytecode::{ExternKind, Program};
 use gpu_run_vm::ptx::cache::{Cache, Key};
-use gpu_run_vm::ptx::code::{CODE_START, Code, Origin, Request, options};
+use gpu_run_vm::ptx::code::{CODE_START, Code, Origin, Request, Target, options, options_of_linked};
 use gpu_run_vm::ptx::{Options, Unit};
 use gpu_run_vm::{DeviceResult, Store, threads_may_wait};
 
@@ -19,10 +23,11 @@ use crate::report::{self, Outcome, Report, code, warn};
 /// Longest time that `--engine auto` expects the compiler to take.
 const PATIENCE: Duration = Duration::from_secs(2);
 
-/// What compiling takes, as measured on a machine with an H200 (CUDA 13.0): the runtime, which is
-/// compiled with every program, and a word of bytecode.
-const RUNTIME_TIME: Duration = Duration::from_millis(600);
-const WORD_TIME: Duration = Duration::from_micros(60);
+/// What compiling takes, as measured with driver 580 beside an H200: starting the driver's compiler, and
+/// a word of bytecode on one processor. On 16 processors, a word took a third of it.
+const START_TIME: Duration = Duration::from_millis(400);
+const WORD_TIME: Duration = Duration::from_micros(360);
+const MOST_SPEEDUP: usize = 3;
 
 /// Prefix of the symbols of a program that is alone.
 const PREFIX: &str = "i0_";
@@ -36,8 +41,8 @@ pub struct Choice {
 }
 
 /// The time that compiling a program is expected to take.
-fn estimate(words: usize) -> Duration {
-    RUNTIME_TIME + WORD_TIME * words as u32
+fn estimate(words: usize, processors: usize) -> Duration {
+    START_TIME + WORD_TIME * words as u32 / (processors / 2).clamp(1, MOST_SPEEDUP) as u32
 }
 
 /// The functions that a program can be entered by: what it exports, and its start function.
@@ -83,6 +88,25 @@ fn request(args: &RunArgs, store: &Store, program: &Arc<Program>, export: &str) 
         options: options(program, args.threads, args.max_call_depth),
         target: store.target()?,
     })
+}
+
+/// Code of a program that others link with, which all its exports start, from the cache or compiled now.
+///
+/// # Errors
+///
+/// The driver's.
+pub fn linked(store: &Store, target: Target, program: &Arc<Program>, cache: Option<&Cache>) -> DeviceResult<Code> {
+    let request = Request {
+        program: program.clone(),
+        prefix: PREFIX.into(),
+        code_start: store.next_code_start(),
+        entries: entries(program),
+        options: options_of_linked(),
+        target,
+    };
+    let key = request.key();
+    let cached = cache.and_then(|cache| request.cached(cache, key));
+    cached.map_or_else(|| request.build(cache.map(|cache| (cache, key))), Ok)
 }
 
 /// Chooses how to run `export` of a program, and compiles it if that is how.
@@ -135,10 +159,11 @@ pub fn choose(
             waited: Duration::ZERO,
         });
     }
-    let expected = estimate(request.words());
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let expected = estimate(request.words(), processors);
     if !forced && expected > PATIENCE {
         return interpreter(&format!(
-            "{} words of bytecode would take about {:.0} s to compile; --engine ptx does it",
+            "{} words of bytecode would take about {:.1} s to compile; --engine ptx does it",
             request.words(),
             expected.as_secs_f64()
         ));
@@ -195,8 +220,57 @@ fn told(code: &Code) -> String {
     }
 }
 
-/// Set while a compiler goes on that nobody waits for.
+/// Set while a compiler is at work, which may go on when nobody waits for it any more.
 static COMPILING: AtomicBool = AtomicBool::new(false);
+
+fn compiling() -> bool {
+    // Acquire: pairs with the release when the compiler's thread is done with the driver.
+    COMPILING.load(Ordering::Acquire)
+}
+
+/// A run's store. It is not taken down while the driver still compiles.
+pub struct Held(ManuallyDrop<Store>);
+
+impl Held {
+    pub fn new(store: Store) -> Held {
+        Held(ManuallyDrop::new(store))
+    }
+}
+
+impl Drop for Held {
+    fn drop(&mut self) {
+        if !compiling() {
+            // SAFETY: dropped here only, and not used any more.
+            unsafe { ManuallyDrop::drop(&mut self.0) };
+        }
+    }
+}
+
+impl Deref for Held {
+    type Target = Store;
+    fn deref(&self) -> &Store {
+        &self.0
+    }
+}
+
+impl DerefMut for Held {
+    fn deref_mut(&mut self) -> &mut Store {
+        &mut self.0
+    }
+}
+
+/// The end of the process. While the driver still compiles, it must end without the cleaning up that
+/// libraries do at exit: the driver's takes away what its compiler works on, and crashes.
+pub fn leave(code: ExitCode) -> ExitCode {
+    let number = (0..=u8::MAX).find(|number| ExitCode::from(*number) == code);
+    if let Some(number) = number.filter(|_| compiling()) {
+        _ = std::io::stdout().flush();
+        _ = std::io::stderr().flush();
+        // SAFETY: ends the process at once; what had to be written is.
+        unsafe { libc::_exit(number.into()) }
+    }
+    code
+}
 
 /// Compiles on a thread of its own. `None` if it is not ready after `limit`: it goes on, and fills the
 /// cache if the process lives so long.
@@ -207,12 +281,13 @@ fn build(
     interrupt: &AtomicBool,
 ) -> Outcome<Option<DeviceResult<Code>>> {
     let (sender, receiver) = channel();
-    COMPILING.store(true, Ordering::Relaxed);
+    COMPILING.store(true, Ordering::Release);
     let work = move || {
         let built = request.build(cache.as_ref().map(|(cache, key)| (cache, *key)));
-        COMPILING.store(false, Ordering::Relaxed);
         // Nobody receives it when the limit is over.
         _ = sender.send(built);
+        // Release: pairs with the acquire in `compiling`, as the driver is not used any more.
+        COMPILING.store(false, Ordering::Release);
     };
     let spawned = std::thread::Builder::new().name("compiler".into()).spawn(work);
     spawned.map_err(|error| Report::new(format!("cannot start a thread for the compiler: {error}")))?;

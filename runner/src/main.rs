@@ -26,11 +26,9 @@ fn main() -> ExitCode {
         Command::Cache(args) => cache::cache(&args),
         Command::Wast(args) => wast::wast(&args),
     };
-    match result {
-        Ok(code) => code,
-        Err(report) => {
-            report.print();
-            ExitCode::from(report.code)
-        }
-    }
+    let code = result.unwrap_or_else(|report| {
+        report.print();
+        ExitCode::from(report.code)
+    });
+    engine::leave(code)
 }

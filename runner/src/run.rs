@@ -13,6 +13,7 @@ use gpu_run_vm::{End, Extern, Limits, RunOptions, Sink, Store, StoreError, Strea
 use serde_json::json;
 
 use crate::cli::{RunArgs, StatsFormat};
+use crate::engine::Held;
 use crate::entry::{self, Entry, Show};
 use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
@@ -68,7 +69,8 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         call_depth: args.max_call_depth,
         ..Limits::default()
     };
-    let mut store = Store::new(device, limits).map_err(|error| report::device(&error))?;
+    let store = Store::new(device, limits).map_err(|error| report::device(&error))?;
+    let mut store = Held::new(store);
     let interrupt = Arc::new(AtomicBool::new(false));
     let flag = interrupt.clone();
     // A second Ctrl-C while a run is being stopped changes nothing: stopping takes milliseconds.

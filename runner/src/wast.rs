@@ -17,6 +17,8 @@ use std::sync::Arc;
 use gpu_run_bytecode::{Program, TrapKind};
 use gpu_run_translator::inline::InlineOptions;
 use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError};
+use gpu_run_vm::ptx::cache::Cache;
+use gpu_run_vm::ptx::code::Code;
 use gpu_run_vm::{Call, Extern, InstanceId, Limits, RunOptions, Store, StoreError, Stream, Value};
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
@@ -26,9 +28,9 @@ use expected::{Expected, expectation, trap_matches};
 use spectest::spectest;
 use tally::{Counts, Tally};
 
-use crate::cli::WastArgs;
-use crate::devices;
+use crate::cli::{Engine, WastArgs};
 use crate::report::{self, Outcome, Report};
+use crate::{cache, devices, engine};
 
 /// Runs script files and prints a line for each, and for all.
 pub fn wast(args: &WastArgs) -> Outcome<ExitCode> {
@@ -79,6 +81,9 @@ type Name<'n> = Option<&'n str>;
 struct Script {
     store: Store,
     options: Options,
+    /// Modules are compiled to PTX, not interpreted.
+    compiled: bool,
+    cache: Option<Cache>,
     /// Modules by name; "" is the last one. A module that was skipped has the reason.
     modules: HashMap<String, Result<InstanceId, String>>,
     /// Modules that were defined, not instantiated, by name; "" is the last one.
@@ -114,6 +119,8 @@ impl Script {
                 inline,
                 ..Options::default()
             },
+            compiled: args.device.engine == Engine::Ptx,
+            cache: cache::open()?,
             modules: HashMap::new(),
             definitions: HashMap::new(),
             registered,
@@ -320,7 +327,7 @@ impl Script {
     }
 
     fn instantiate(&mut self, bytes: &[u8]) -> Result<InstanceId, Instantiation> {
-        let program = self.translate(bytes).map_err(Instantiation::Failure)?;
+        let program = Arc::new(self.translate(bytes).map_err(Instantiation::Failure)?);
         for import in &program.meta.imports {
             if let Some(Registered::Skipped(why)) = self.registered.get(&import.module) {
                 return Err(Instantiation::Failure(Failure::Skipped(why.clone())));
@@ -333,14 +340,26 @@ impl Script {
             .map(|import| self.resolve(&import.module, &import.name))
             .collect();
         let mut found = found.into_iter();
+        let code = self.code(&program).map_err(Instantiation::Failure)?;
         self.store
-            .instantiate(
-                Arc::new(program),
+            .instantiate_compiled(
+                program,
+                code.as_ref(),
                 |_, _| found.next().flatten(),
                 &RunOptions::default(),
                 &mut |_: Stream, _: u32, _: &[u8]| {},
             )
             .map_err(Instantiation::Store)
+    }
+
+    /// The program's code, if scripts run compiled.
+    fn code(&self, program: &Arc<Program>) -> Checked<Option<Code>> {
+        let Some(target) = self.store.target().filter(|_| self.compiled) else {
+            return Ok(None);
+        };
+        let code = engine::linked(&self.store, target, program, self.cache.as_ref());
+        code.map(Some)
+            .map_err(|error| Failure::Failed(format!("it was not compiled: {error}")))
     }
 
     fn resolve(&self, module: &str, name: &str) -> Option<Extern> {

@@ -102,6 +102,20 @@ pub fn options(program: &Program, threads: u32, call_depth: u32) -> Options {
     }
 }
 
+/// What the code of a program needs that other programs in its store call, or may call, whatever they are.
+pub fn options_of_linked() -> Options {
+    Options {
+        growth_by_others: true,
+        exports: true,
+        statuses: true,
+        values: LINKED_VALUES,
+        ..Options::default()
+    }
+}
+
+/// Units of an exception's values, or of arguments of a tail call, from a program that is not known yet.
+const LINKED_VALUES: u32 = 512;
+
 impl Request {
     /// Under what its code is kept in a cache. Nothing is compiled for it.
     pub fn key(&self) -> Key {
@@ -160,7 +174,9 @@ impl Request {
     /// The driver's. That the cache cannot be written is none: [`Origin`] tells it.
     pub fn build(&self, cache: Option<(&Cache, Key)>) -> DeviceResult<Code> {
         let begin = Instant::now();
-        let compiled = self.compile();
+        let mut compiled = self.compile();
+        // What it calls in other programs may recurse.
+        compiled.needs_stack |= self.options.exports;
         let generate = begin.elapsed();
         let linked = self.link(&compiled.text, LinkOptions::default())?;
         let unsaved = cache.and_then(|(cache, key)| {

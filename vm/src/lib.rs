@@ -4,18 +4,22 @@
 //! device. Both run the same interpreter source, `kernel/`. The host's part is small: it lays out
 //! memory, starts the kernel, takes its output while it runs, and reports how it ended.
 
+mod arena;
 mod cpu;
 mod cuda;
 mod device;
 mod fault;
 #[allow(missing_docs)]
 mod layout;
+mod server;
 mod store;
+mod tsan;
 
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
 pub use device::{Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
+pub use server::Server;
 pub use store::{
     Call, DEFAULT_MEMORY, End, Extern, InstanceId, Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value,
 };

@@ -17,7 +17,7 @@ mod tsan;
 
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
-pub use device::{Device, DeviceError, DeviceResult, Pinned, Plan};
+pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
 pub use server::Server;
 pub use store::{

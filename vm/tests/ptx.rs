@@ -25,6 +25,7 @@ fn atomics_have_order_and_scope() {
         "ld.relaxed.sys.b32",
         "ld.acquire.gpu.b64",
         "st.release.sys.b32",
+        "st.release.sys.b64",
         "st.release.gpu.b32",
         "fence.sc.gpu",
     ] {

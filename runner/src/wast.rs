@@ -4,6 +4,7 @@
 //! A call is started when it has been read, and waited for only where what follows is no call. A directive
 //! passes, fails, or is skipped, with the reason, because it needs a feature that gpu-run does not have yet.
 
+mod calls;
 mod expected;
 mod spectest;
 mod tally;
@@ -18,11 +19,12 @@ use std::sync::Arc;
 use gpu_run_bytecode::{Program, TrapKind};
 use gpu_run_translator::inline::InlineOptions;
 use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError};
-use gpu_run_vm::{Call, Extern, InstanceId, Limits, RunOptions, Server, Store, StoreError, Stream, Value};
+use gpu_run_vm::{Extern, InstanceId, Limits, RunOptions, Server, Store, StoreError, Stream, Value};
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
-use wast::{QuoteWat, Wast, WastDirective, WastExecute, WastInvoke};
+use wast::{QuoteWat, Wast, WastDirective, WastExecute};
 
+use calls::{Modules, Name, call, invocation, module};
 use expected::{expectation, trap_matches};
 use spectest::spectest;
 use tally::{Counts, Tally};
@@ -76,16 +78,9 @@ enum Ended {
     Trap(TrapKind),
 }
 
-/// A module's name as scripts use it, or the last module.
-type Name<'n> = Option<&'n str>;
-
-/// Instances by name.
-type Modules = HashMap<String, Result<InstanceId, String>>;
-
 struct Script {
     store: Store,
     options: Options,
-    /// Modules by name; "" is the last one. A module that was skipped has the reason.
     modules: Modules,
     /// Modules that were defined, not instantiated, by name; "" is the last one.
     definitions: HashMap<String, Vec<u8>>,
@@ -354,48 +349,6 @@ impl Script {
             }
         }
     }
-}
-
-fn module(modules: &Modules, name: Name<'_>) -> Checked<InstanceId> {
-    match modules.get(name.unwrap_or_default()) {
-        Some(Ok(instance)) => Ok(*instance),
-        Some(Err(why)) => Err(Failure::Skipped(format!("its module was not instantiated: {why}"))),
-        None => Err(format!("no module {name:?}").into()),
-    }
-}
-
-/// The invocation for which a directive asks, if it asks for nothing else.
-fn invocation<'d, 's>(directive: &'d WastDirective<'s>) -> Option<&'d WastInvoke<'s>> {
-    match directive {
-        WastDirective::Invoke(invoke)
-        | WastDirective::AssertExhaustion { call: invoke, .. }
-        | WastDirective::AssertReturn {
-            exec: WastExecute::Invoke(invoke),
-            ..
-        }
-        | WastDirective::AssertTrap {
-            exec: WastExecute::Invoke(invoke),
-            ..
-        }
-        | WastDirective::AssertException {
-            exec: WastExecute::Invoke(invoke),
-            ..
-        } => Some(invoke),
-        _ => None,
-    }
-}
-
-/// The call that an invocation is.
-fn call(modules: &Modules, store: &Store, invoke: &WastInvoke<'_>) -> Checked<Call> {
-    let instance = module(modules, invoke.module.map(|id| id.name()))?;
-    let Some(Extern::Func(func)) = store.export(instance, invoke.name) else {
-        return Err(format!("no function `{}` is exported", invoke.name).into());
-    };
-    let args = invoke.args.iter().map(values::argument);
-    Ok(Call {
-        func,
-        args: args.collect::<Result<_, _>>()?,
-    })
 }
 
 enum Instantiation {

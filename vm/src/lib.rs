@@ -2,7 +2,8 @@
 //!
 //! A [`Store`] holds instances of verified programs on a [`Device`]: the [`Cpu`] or a [`Cuda`]
 //! device. Both run the same interpreter source, `kernel/`. The host's part is small: it lays out
-//! memory, starts the kernel, takes its output while it runs, and reports how it ended.
+//! memory, starts the kernel, takes its output while it runs, and reports how it ended. A [`Server`]
+//! keeps one kernel for many stores.
 
 mod arena;
 mod cpu;

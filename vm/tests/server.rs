@@ -285,3 +285,23 @@ fn what_runs_for_ever_is_stopped_and_the_kernel_stays() {
     assert_eq!(result(outcome), 2);
     assert_eq!(seen.kernels.get(), 1);
 }
+
+#[test]
+fn a_panic_of_the_caller_leaves_nothing_under_way() {
+    let (server, _) = server();
+    let mut store = store(server.client());
+    let instance = instantiate(&mut store, COUNTER);
+    let mut count = 0;
+    let next = |store: &Store| {
+        count += 1;
+        assert!(count < 20, "enough");
+        Some(call(store, instance, "deep", &[2000]))
+    };
+    let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
+    let caught = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| {
+        store.run_all(next, &RunOptions::default(), sink).map(drop)
+    }));
+    assert!(caught.is_err());
+    let calls = vec![call(&store, instance, "add", &[1])];
+    assert_eq!(result(run_all(&mut store, calls, &RunOptions::default()).remove(0)), 1);
+}

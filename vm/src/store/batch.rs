@@ -2,6 +2,7 @@
 //! and they are waited for together. A script of thousands of calls would otherwise spend its time in
 //! waiting for the device.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
 use gpu_run_bytecode::ValType;
@@ -103,21 +104,21 @@ impl Store {
             };
             let mut host = Host::new(&self.run, &options, sink);
             let begin = Instant::now();
-            let mut failed = None;
-            while let Some(here) = &call {
-                match self.publish(&mut round, here, &options) {
-                    Ok(true) => call = next(self),
-                    Ok(false) => break,
-                    Err(error) => {
-                        failed = Some(error);
+            let publish = || -> DeviceResult<()> {
+                while let Some(here) = &call {
+                    if !self.publish(&mut round, here, &options)? {
                         break;
                     }
+                    call = next(self);
                 }
-            }
-            // Also after an error: what was started must have ended.
+                Ok(())
+            };
+            let published = catch_unwind(AssertUnwindSafe(publish));
+            // Whatever happened: what was started must have ended.
             let stopped = host.serve(&mut *self.device, round.pinned, round.slots)?;
-            if let Some(error) = failed {
-                return Err(error.into());
+            match published {
+                Ok(result) => result?,
+                Err(panic) => resume_unwind(panic),
             }
             let time = begin.elapsed();
             let mut slot = 0;

@@ -122,7 +122,8 @@ struct Round {
 //     do not hit what the L1 cache held before it: ptxas invalidates the cache there.
 //   - Code is read by ld.global.nc, of which PTX promises nothing for memory that is written while the
 //     kernel runs. The host therefore writes a line of code (128 bytes) before it publishes the first
-//     command that may read it, and not again while this kernel runs: see `CODE_LINE` in server.rs.
+//     command that may read it, and not again while this kernel runs: see `CODE_LINE` in
+//     device.rs, and server.rs.
 // The other way round, all that the lane wrote comes before its release store to `ended`.
 GPU_RUN_NOINLINE bool next_command(const Launch &launch, Round &round) {
   if (!launch.commands) return false;

@@ -230,6 +230,10 @@ impl Device for Cuda {
         Ok(ptr)
     }
 
+    fn allocates_while_running(&self) -> bool {
+        false
+    }
+
     unsafe fn release(&mut self, ptr: Ptr) {
         if let Some(index) = self.allocations.iter().position(|known| *known == ptr) {
             self.allocations.swap_remove(index);
@@ -318,6 +322,7 @@ impl Device for Cuda {
         }
     }
 
+    // A stream runs its kernels in order.
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()> {
         let mut argument = launch;
         let mut arguments = [(&raw mut argument).cast::<c_void>()];
@@ -336,15 +341,6 @@ impl Device for Cuda {
         }
         .map_err(|error| driver("cuLaunchKernel", error))?;
         self.running = true;
-        Ok(())
-    }
-
-    unsafe fn start_all(&mut self, launches: &[Ptr], plan: Plan) -> DeviceResult<()> {
-        // A stream runs its kernels in order.
-        for launch in launches {
-            // SAFETY: the caller's promise.
-            unsafe { self.start(*launch, plan)? };
-        }
         Ok(())
     }
 

@@ -32,6 +32,7 @@ fn check_order_and_scope(ptx: &str) {
         "ld.relaxed.sys.b32",
         "ld.acquire.gpu.b64",
         "st.release.sys.b32",
+        "st.release.sys.b64",
         "st.release.gpu.b32",
         "fence.sc.gpu",
     ] {

@@ -1,15 +1,17 @@
 //! `gpu-run wast`: runs WebAssembly script tests.
 //!
-//! A script's modules live in one store. Calls that follow each other are run as one batch, because a
-//! script has thousands and each would wait for the driver. A directive passes, fails, or is skipped, with the reason,
-//! because it needs a feature that gpu-run does not have yet.
+//! A script's modules live in one store, and the stores of all scripts on one device, whose kernel stays.
+//! A call is started when it has been read, and waited for only where what follows is no call. A directive
+//! passes, fails, or is skipped, with the reason, because it needs a feature that gpu-run does not have yet.
 
+mod calls;
 mod expected;
 mod spectest;
 mod tally;
 mod values;
 
 use std::collections::HashMap;
+use std::iter::Peekable;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
@@ -19,12 +21,13 @@ use gpu_run_translator::inline::InlineOptions;
 use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError};
 use gpu_run_vm::ptx::cache::Cache;
 use gpu_run_vm::ptx::code::Code;
-use gpu_run_vm::{Call, Extern, InstanceId, Limits, RunOptions, Store, StoreError, Stream, Value};
+use gpu_run_vm::{Extern, InstanceId, Limits, RunOptions, Server, Store, StoreError, Stream, Value};
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
-use wast::{QuoteWat, Wast, WastDirective, WastExecute, WastInvoke};
+use wast::{QuoteWat, Wast, WastDirective, WastExecute};
 
-use expected::{Expected, expectation, trap_matches};
+use calls::{Modules, Name, call, invocation, module};
+use expected::{expectation, trap_matches};
 use spectest::spectest;
 use tally::{Counts, Tally};
 
@@ -35,10 +38,19 @@ use crate::{cache, devices, engine};
 /// Runs script files and prints a line for each, and for all.
 pub fn wast(args: &WastArgs) -> Outcome<ExitCode> {
     let mut all = Counts::default();
+    // Compiled code is not what the server's kernel runs: each script then has the device itself.
+    let server = match args.device.engine {
+        Engine::Ptx => None,
+        _ => Some(devices::open(&args.device, false)?),
+    };
+    let server = server
+        .map(Server::new)
+        .transpose()
+        .map_err(|error| report::device(&error))?;
     for path in &args.files {
         let text = std::fs::read_to_string(path)
             .map_err(|error| Report::new(format!("cannot read the script: {error}")).at(path.display().to_string()))?;
-        let mut script = Script::new(args)?;
+        let mut script = Script::new(args, server.as_ref())?;
         let counts = script.run(path, &text)?;
         println!("{}: {counts}", path.display());
         all.add(&counts);
@@ -75,17 +87,13 @@ enum Ended {
     Trap(TrapKind),
 }
 
-/// A module's name as scripts use it, or the last module.
-type Name<'n> = Option<&'n str>;
-
 struct Script {
     store: Store,
     options: Options,
     /// Modules are compiled to PTX, not interpreted.
     compiled: bool,
     cache: Option<Cache>,
-    /// Modules by name; "" is the last one. A module that was skipped has the reason.
-    modules: HashMap<String, Result<InstanceId, String>>,
+    modules: Modules,
     /// Modules that were defined, not instantiated, by name; "" is the last one.
     definitions: HashMap<String, Vec<u8>>,
     /// Exports of registered modules, and of `spectest`.
@@ -100,13 +108,16 @@ enum Registered {
 }
 
 impl Script {
-    fn new(args: &WastArgs) -> Outcome<Script> {
-        let device = devices::open(&args.device, false)?;
+    fn new(args: &WastArgs, server: Option<&Server>) -> Outcome<Script> {
         // Scripts make thousands of small modules, and a device takes long to reserve much memory.
         let limits = Limits {
             undeclared_memory: 128 << 20,
             table: 1 << 20,
             ..Limits::default()
+        };
+        let device = match server {
+            Some(server) => server.client(),
+            None => devices::open(&args.device, false)?,
         };
         let mut store = Store::new(device, limits).map_err(|error| report::device(&error))?;
         let spectest = spectest(&mut store).map_err(|error| report::store(Path::new("spectest"), &error))?;
@@ -138,26 +149,14 @@ impl Script {
         let buffer = ParseBuffer::new_with_lexer(lexer).map_err(explain)?;
         let script: Wast<'_> = parser::parse(&buffer).map_err(explain)?;
         let mut tally = Tally::new(path);
-        let mut queue = Vec::new();
-        for directive in script.directives {
+        let mut directives = script.directives.into_iter().peekable();
+        loop {
+            self.run_calls(&mut directives, text, &mut tally)?;
+            let Some(directive) = directives.next() else { break };
             let place = directive.span().linecol_in(text);
-            match self.call_of(&directive) {
-                Some(Ok(call)) => {
-                    queue.push((place, call, expectation(directive)));
-                    continue;
-                }
-                Some(Err(failure)) => {
-                    self.run_queue(&mut queue, &mut tally)?;
-                    tally.add(place, Err(failure));
-                }
-                None => {
-                    self.run_queue(&mut queue, &mut tally)?;
-                    let result = self.directive(directive);
-                    tally.add(place, result);
-                }
-            }
+            let result = self.directive(directive);
+            tally.add(place, result);
         }
-        self.run_queue(&mut queue, &mut tally)?;
         let Tally { counts, reasons, .. } = tally;
         let mut reasons: Vec<_> = reasons.into_iter().collect();
         reasons.sort();
@@ -167,57 +166,38 @@ impl Script {
         Ok(counts)
     }
 
-    /// The call that a directive asks for, if it asks for nothing else.
-    fn call_of(&self, directive: &WastDirective<'_>) -> Option<Checked<Call>> {
-        let invoke = match directive {
-            WastDirective::Invoke(invoke) | WastDirective::AssertExhaustion { call: invoke, .. } => invoke,
-            WastDirective::AssertReturn { exec, .. }
-            | WastDirective::AssertTrap { exec, .. }
-            | WastDirective::AssertException { exec, .. } => match exec {
-                WastExecute::Invoke(invoke) => invoke,
-                _ => return None,
-            },
-            _ => return None,
+    /// Runs the calls that come next, in the script's order, and checks what came of them.
+    fn run_calls<'s>(
+        &mut self,
+        directives: &mut Peekable<impl Iterator<Item = WastDirective<'s>>>,
+        text: &str,
+        tally: &mut Tally<'_>,
+    ) -> Outcome<()> {
+        let Script { store, modules, .. } = self;
+        let mut expected = Vec::new();
+        let next = |store: &Store| loop {
+            let directive = directives.next_if(|directive| invocation(directive).is_some())?;
+            let place = directive.span().linecol_in(text);
+            match call(modules, store, invocation(&directive)?) {
+                Ok(call) => {
+                    expected.push((place, Ok(expectation(directive))));
+                    return Some(call);
+                }
+                Err(failure) => expected.push((place, Err(failure))),
+            }
         };
-        Some(self.call(invoke))
-    }
-
-    fn call(&self, invoke: &WastInvoke<'_>) -> Checked<Call> {
-        let instance = self.module(invoke.module.map(|id| id.name()))?;
-        let Some(Extern::Func(func)) = self.store.export(instance, invoke.name) else {
-            return Err(format!("no function `{}` is exported", invoke.name).into());
-        };
-        let args = invoke.args.iter().map(values::argument);
-        Ok(Call {
-            func,
-            args: args.collect::<Result<_, _>>()?,
-        })
-    }
-
-    /// Runs the calls that wait, in the script's order, and checks what came of them.
-    fn run_queue(&mut self, queue: &mut Vec<Queued<'_>>, tally: &mut Tally<'_>) -> Outcome<()> {
-        let calls: Vec<Call> = queue.iter().map(|(_, call, _)| call.clone()).collect();
         let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
-        let outcomes = self.store.run_all(&calls, &RunOptions::default(), sink);
-        let outcomes = match outcomes {
-            Ok(outcomes) => outcomes,
-            // One with wrong arguments would spoil the others: each is run alone.
-            Err(StoreError::Arguments { .. }) if queue.len() > 1 => {
-                for queued in std::mem::take(queue) {
-                    self.run_queue(&mut vec![queued], tally)?;
-                }
-                return Ok(());
-            }
-            Err(error @ StoreError::Arguments { .. }) => {
-                for (place, ..) in queue.drain(..) {
-                    tally.add(place, Err(Failure::Failed(error.to_string())));
-                }
-                return Ok(());
-            }
-            Err(error) => return Err(report::store(tally.path, &error)),
-        };
-        for ((place, _, expected), outcome) in queue.drain(..).zip(outcomes) {
-            tally.add(place, expected.check(outcome.end, outcome.results));
+        let outcomes = store.run_all(next, &RunOptions::default(), sink);
+        let mut outcomes = outcomes.map_err(|error| report::store(tally.path, &error))?.into_iter();
+        for (place, expected) in expected {
+            let result = match expected.map(|expected| (expected, outcomes.next())) {
+                Err(failure) => Err(failure),
+                Ok((expected, Some(Ok(outcome)))) => expected.check(outcome.end, outcome.results),
+                Ok((_, Some(Err(error @ StoreError::Arguments { .. })))) => Err(Failure::Failed(error.to_string())),
+                Ok((_, Some(Err(error)))) => return Err(report::store(tally.path, &error)),
+                Ok((_, None)) => Err(Failure::Failed("the call was not run".into())),
+            };
+            tally.add(place, result);
         }
         Ok(())
     }
@@ -293,11 +273,7 @@ impl Script {
     }
 
     fn module(&self, name: Name<'_>) -> Checked<InstanceId> {
-        match self.modules.get(name.unwrap_or_default()) {
-            Some(Ok(instance)) => Ok(*instance),
-            Some(Err(why)) => Err(Failure::Skipped(format!("its module was not instantiated: {why}"))),
-            None => Err(format!("no module {name:?}").into()),
-        }
+        module(&self.modules, name)
     }
 
     fn define(&mut self, module: &mut QuoteWat<'_>) -> Checked<InstanceId> {
@@ -382,7 +358,7 @@ impl Script {
 
     fn execute(&mut self, execute: WastExecute<'_>) -> Checked<Ended> {
         match execute {
-            WastExecute::Invoke(_) => Err(Failure::Failed("calls are queued".into())),
+            WastExecute::Invoke(_) => Err(Failure::Failed("calls are run elsewhere".into())),
             WastExecute::Wat(mut module) => {
                 let bytes = module.encode().map_err(|error| error.to_string())?;
                 match self.instantiate(&bytes) {
@@ -404,9 +380,6 @@ impl Script {
         }
     }
 }
-
-/// A call that waits to be run with those behind it: its place, and what must come of it.
-type Queued<'s> = ((usize, usize), Call, Expected<'s>);
 
 enum Instantiation {
     Failure(Failure),

@@ -4,7 +4,8 @@
 
 #if GPU_RUN_GPU
 
-// One lane a hardware thread. Returns when every thread has ended or the host says stop.
+// One lane a hardware thread. Returns when every thread has ended or the host says stop; a kernel that
+// stays then goes on to the next run.
 extern "C" [[clang::device_kernel]] void gpu_run_interpret(const gpu_run::Launch *launch) {
   gpu_run::u32 lane = gpu_run::lane_id();
   if (lane < launch->lanes) gpu_run::run_lane(*launch, lane);

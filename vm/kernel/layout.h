@@ -236,6 +236,17 @@ struct Arena {
 };
 static_assert(sizeof(Arena) == 64, "twin in layout.rs");
 
+// Pinned: what a kernel that stays is told to run. Commands are numbered from 0, in the order in which
+// they run; see `next_command`.
+constexpr u32 COMMANDS = 1024;
+struct Launch;
+struct Commands {
+  u64 published;  // how many there are; the host's
+  u64 ended;  // how many have ended; the lane's
+  const Launch *launches[COMMANDS];  // command n is at n % COMMANDS; null: the kernel ends
+};
+static_assert(sizeof(Commands) == 16 + 8 * COMMANDS, "twin in layout.rs");
+
 struct Launch {
   const u64 *code;
   const Func *funcs;
@@ -284,7 +295,10 @@ struct Launch {
   const u64 *tails;
   u32 native_stack;  // bytes of a lane's stack that compiled functions may use
   u32 pad;
+  // The last two belong to the kernel, not to a run: commands do not bring them.
+  Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
+  mutable u64 taken;  // commands that the lane has taken
 };
-static_assert(sizeof(Launch) == 21 * 8 + 22 * 4, "twin in layout.rs");
+static_assert(sizeof(Launch) == 23 * 8 + 22 * 4, "twin in layout.rs");
 
 }  // namespace gpu_run

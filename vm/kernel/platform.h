@@ -80,7 +80,8 @@ GPU_RUN_INLINE u8 *advance(u8 *frame, u32 unit, u32 stride) {
   return at;
 }
 
-// Code is never written while a kernel runs, so it may come through the read-only path.
+// Code that a kernel may have read is not written while it runs, so it may come through the read-only
+// path. `next_command` says how that holds for a kernel that stays.
 GPU_RUN_INLINE u64 load_code(const u64 *at) {
   u64 word;
   asm("ld.global.nc.u64 %0, [%1];" : "=l"(word) : "l"(at));
@@ -127,8 +128,8 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
 
 // Sequentially consistent: the PTX memory model gives this order to operations that are acquire,
 // release or both and have a fence.sc before them, if all such operations are spelled so. They serve
-// guests, and device scope is enough for those: while a kernel runs, nothing but lanes of its GPU
-// touches guest memory. The host reads and writes it before and after.
+// guests, and device scope is enough for those: while threads run, nothing but lanes of their GPU
+// touches guest memory. The host reads and writes it before and after a run.
 GPU_RUN_ATOMICS(u32, "b32", "=r", "r")
 GPU_RUN_ATOMICS(u64, "b64", "=l", "l")
 #undef GPU_RUN_LOAD

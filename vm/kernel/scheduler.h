@@ -4,6 +4,8 @@
 // sleeps or has used its slice is left for the next, so that threads may wait for each other even if
 // a lane has many. Their frames then lie in the arena, each thread's in segments of its own. Without
 // it a lane stays with a thread until it ends, and all use the lane's own registers.
+//
+// A kernel that stays runs one launch after another on one lane: see `next_command`.
 #pragma once
 
 #include "interpreter.h"
@@ -82,11 +84,49 @@ struct Round {
   bool over;  // all threads have ended, or the lane must stop
 };
 
+// After a run: tells the host that it has ended and waits for the next, whose record takes the place of
+// the one that ran. False if there is none: the kernel does not stay, or is told to end.
+//
+// What the host wrote before it published the command is seen by all that the lane reads from here on:
+//   - The host's release store to `published` comes after its writes, and after it has waited for copies
+//     to the device; it synchronizes with the acquire load here, at system scope. Loads behind an acquire
+//     do not hit what the L1 cache held before it: ptxas invalidates the cache there.
+//   - Code is read by ld.global.nc, of which PTX promises nothing for memory that is written while the
+//     kernel runs. The host therefore writes a line of code (128 bytes) before it publishes the first
+//     command that may read it, and not again while this kernel runs: see `CODE_LINE` in
+//     device.rs, and server.rs.
+// The other way round, all that the lane wrote comes before its release store to `ended`.
+GPU_RUN_NOINLINE bool next_command(const Launch &launch, Round &round) {
+  if (!launch.commands) return false;
+  Commands &commands = *launch.commands;
+  u64 number = launch.taken;
+  store_release_system(&commands.ended, number);  // pairs with the host's acquire
+  // The only lane: it may wait, as no other waits for it.
+  for (u32 idle = 1; load_acquire_system(&commands.published) == number; idle++) relax(idle);
+  const Launch *next = commands.launches[number % COMMANDS];
+  launch.taken = number + 1;
+  if (!next) return false;
+  // In place, so that the kernel's parameter stays the constant for which the interpreter was compiled.
+  // Some words at a time, because each load waits for the bus.
+  using Word __attribute__((may_alias)) = u64;
+  constexpr u32 WORDS = __builtin_offsetof(Launch, commands) / 8, TOGETHER = 10;
+  static_assert(__builtin_offsetof(Launch, commands) % 8 == 0, "whole words");
+  for (u32 first = 0; first < WORDS; first += TOGETHER) {
+    u32 count = WORDS - first < TOGETHER ? WORDS - first : TOGETHER;
+    u64 words[TOGETHER];
+    for (u32 i = 0; i < count; i++) words[i] = ((const Word *)next)[first + i];
+    for (u32 i = 0; i < count; i++) ((Word *)&launch)[first + i] = words[i];
+  }
+  launch.clock_start = clock_ns();
+  round = {0, 0, 0, false, false};
+  return true;
+}
+
 // Finds the thread that the lane runs next, after the one that it ran: number `round.id`. False if
-// there is none in the rest of the round. In a function of its own, so that nothing of it stays in hardware registers while
-// a thread runs. It ends in bounded time and leaves repeating to `run_lane`: lanes of a warp may wait
-// for each other at its end, so that none may stay in it until another has done something.
-GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) {
+// there is none in the rest of the round. It ends in bounded time and leaves repeating to `run_lane`:
+// lanes of a warp may wait for each other at its end, so that none may stay in it until another has done
+// something.
+GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
   bool back = round.ran;  // from the thread's turn
   while (round.id < launch.thread_count) {
     Thread &thread = launch.threads[round.id];
@@ -110,6 +150,15 @@ GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) 
   round.over = round.first >= launch.thread_count || (round.idle && stopped(launch));
   round.ran = false;
   round.id = round.first;
+  return false;
+}
+
+// As `find_thread`, in this run or the next. In a function of its own, so that nothing of it stays in
+// hardware registers while a thread runs. Runs follow each other in here, and not in a loop around
+// `run_lane`: that would change how the interpreter's loop is compiled.
+GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) {
+  if (find_thread(launch, round, lane)) return true;
+  if (round.over) round.over = !next_command(launch, round);
   return false;
 }
 

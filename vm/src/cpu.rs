@@ -104,6 +104,10 @@ impl Device for Cpu {
         Ok(ptr as Ptr)
     }
 
+    fn allocates_while_running(&self) -> bool {
+        true
+    }
+
     unsafe fn release(&mut self, ptr: Ptr) {
         if let Some(layout) = self.allocations.remove(&ptr) {
             // SAFETY: allocated with this layout; unused by the caller's promise.
@@ -137,21 +141,29 @@ impl Device for Cpu {
         Ok(())
     }
 
-    fn plan(&mut self, threads: u32, _frame: u32) -> DeviceResult<Plan> {
-        Ok(Plan {
+    fn plan(&self, threads: u32, _frame: u32) -> Plan {
+        Plan {
             lanes: threads.min(Cpu::lanes()).max(1),
             lanes_per_block: 1,
             shared_units: 0,
             home_units: 65536,
             slice: 100_000,
-        })
+        }
     }
 
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()> {
+        let mut before = std::mem::take(&mut self.running);
         for lane in 0..plan.lanes {
             let shared = Shared(launch as *mut Launch);
-            // SAFETY: the caller keeps the launch alive until `finished`.
-            let run = move || unsafe { shared.run(lane) };
+            // Only a launch of one lane may find others under way.
+            let before = std::mem::take(&mut before);
+            let run = move || {
+                for lane in before {
+                    _ = lane.join();
+                }
+                // SAFETY: the caller keeps the launch alive until `finished`.
+                unsafe { shared.run(lane) }
+            };
             let spawned = std::thread::Builder::new().name(format!("lane {lane}")).spawn(run);
             let handle = match spawned {
                 Ok(handle) => handle,
@@ -172,23 +184,6 @@ impl Device for Cpu {
             };
             self.running.push(handle);
         }
-        Ok(())
-    }
-
-    unsafe fn start_all(&mut self, launches: &[Ptr], _plan: Plan) -> DeviceResult<()> {
-        let shared: Vec<_> = launches.iter().map(|launch| Shared(*launch as *mut Launch)).collect();
-        let run = move || {
-            for launch in shared {
-                // SAFETY: the caller keeps the launches alive until `finished`; with one lane each, the
-                // lane is all of the launch.
-                unsafe { launch.run(0) }
-            }
-        };
-        let spawned = std::thread::Builder::new().name("lane 0".into()).spawn(run);
-        let handle = spawned.map_err(|error| DeviceError::Unavailable {
-            what: format!("no OS thread for a lane: {error}"),
-        })?;
-        self.running.push(handle);
         Ok(())
     }
 

@@ -294,6 +294,10 @@ impl Device for Cuda {
         Ok(ptr)
     }
 
+    fn allocates_while_running(&self) -> bool {
+        false
+    }
+
     unsafe fn release(&mut self, ptr: Ptr) {
         if let Some(index) = self.allocations.iter().position(|known| *known == ptr) {
             self.allocations.swap_remove(index);
@@ -356,8 +360,7 @@ impl Device for Cuda {
 
     /// Few threads get a warp's worth of shared memory each; many share what a multiprocessor has.
     /// All threads run at the same time as long as they fit.
-    fn plan(&mut self, threads: u32, frame: u32) -> DeviceResult<Plan> {
-        let function = self.interpreter()?;
+    fn plan(&self, threads: u32, frame: u32) -> Plan {
         let multiprocessors = self.multiprocessors();
         let per_multiprocessor = threads.div_ceil(multiprocessors);
         let block = self.block(threads);
@@ -368,18 +371,21 @@ impl Device for Cuda {
                 .min(self.max_shared_per_block);
             bytes / (block * 4)
         };
-        let resident = Cuda::blocks_per_multiprocessor(function, block, 0).max(1);
+        let resident = self
+            .interpreter
+            .map_or(1, |function| Cuda::blocks_per_multiprocessor(function, block, 0));
+        let resident = resident.max(1);
         let wanted = per_multiprocessor.div_ceil(block).clamp(1, resident);
         // Frames of callees must fit too, so the program's largest frame is only a hint.
         let shared_units = units(wanted).min(frame.saturating_mul(4).max(256));
         let lanes = threads.min(resident * block * multiprocessors);
-        Ok(Plan {
+        Plan {
             lanes,
             lanes_per_block: block,
             shared_units,
             home_units: 1024,
             slice: 20_000,
-        })
+        }
     }
 
     fn prepare_interpreter(&mut self) -> DeviceResult<()> {
@@ -394,19 +400,11 @@ impl Device for Cuda {
         Some(self)
     }
 
+    // A stream runs its kernels in order.
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()> {
         let function = self.interpreter()?;
         // SAFETY: the caller's promise.
         unsafe { self.launch(function, launch, plan) }
-    }
-
-    unsafe fn start_all(&mut self, launches: &[Ptr], plan: Plan) -> DeviceResult<()> {
-        // A stream runs its kernels in order.
-        for launch in launches {
-            // SAFETY: the caller's promise.
-            unsafe { self.start(*launch, plan)? };
-        }
-        Ok(())
     }
 
     fn finished(&mut self) -> DeviceResult<bool> {

@@ -75,6 +75,10 @@ pub struct Plan {
     pub slice: u32,
 }
 
+/// Bytes that a GPU's cache holds together. Programs begin at multiples of it, so that no line of code
+/// that a kernel may have read is written later.
+pub const CODE_LINE: u64 = 128;
+
 /// A machine that runs the kernel. Pointers are the device's; all memory is zeroed when allocated.
 pub trait Device {
     /// Name for people.
@@ -86,11 +90,20 @@ pub trait Device {
     /// Allocates zeroed memory.
     fn allocate(&mut self, bytes: u64, what: &'static str) -> DeviceResult<Ptr>;
 
+    /// Allocates zeroed memory for code, of which whole lines of [`CODE_LINE`] bytes are written, each
+    /// once, before the first run that may read them is started.
+    fn allocate_code(&mut self, bytes: u64) -> DeviceResult<Ptr> {
+        self.allocate(bytes, "code")
+    }
+
+    /// Whether memory can be allocated and released while a kernel runs, without waiting for it.
+    fn allocates_while_running(&self) -> bool;
+
     /// Gives memory back.
     ///
     /// # Safety
     ///
-    /// `ptr` came from `allocate` and nothing uses it any more.
+    /// `ptr` came from `allocate` or `allocate_code` and nothing uses it any more.
     unsafe fn release(&mut self, ptr: Ptr);
 
     /// Allocates zeroed memory that the host reaches too. It lives as long as the device.
@@ -117,7 +130,7 @@ pub trait Device {
     /// As for `write`.
     unsafe fn clear(&mut self, at: Ptr, bytes: u64) -> DeviceResult<()>;
 
-    /// Makes the interpreter ready, if it is not yet: what comes first of planning and starting it.
+    /// Makes the interpreter ready, if it is not yet. Comes before it is planned and started.
     fn prepare_interpreter(&mut self) -> DeviceResult<()> {
         Ok(())
     }
@@ -133,23 +146,19 @@ pub trait Device {
     }
 
     /// Lays out `threads` threads of the interpreter whose largest frame has `frame` units.
-    fn plan(&mut self, threads: u32, frame: u32) -> DeviceResult<Plan>;
+    fn plan(&self, threads: u32, frame: u32) -> Plan;
 
-    /// Starts the interpreter on a `Launch` record in device memory.
+    /// Starts a run: of the interpreter on a `Launch` record, which lies in device memory or, for one lane,
+    /// in pinned memory. A run on one lane may be started while others are under way: it begins when they
+    /// have ended.
     ///
     /// # Safety
     ///
     /// The record and all that it points to are complete and of verified programs, and stay so
-    /// until `finished` is true.
+    /// until `finished` is true. Runs under way at the same time may share what only the running one
+    /// uses.
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()>;
 
-    /// Starts the interpreter on several records, one after another.
-    ///
-    /// # Safety
-    ///
-    /// As for `start`, of each record. They may share what only the running one uses.
-    unsafe fn start_all(&mut self, launches: &[Ptr], plan: Plan) -> DeviceResult<()>;
-
-    /// Whether the started kernel has ended; an error of the device shows here.
+    /// Whether all runs that were started have ended; an error of the device shows here.
     fn finished(&mut self) -> DeviceResult<bool>;
 }

@@ -6,14 +6,14 @@ use bytemuck::{Pod, Zeroable};
 pub const PC_BRIDGE_RETURN: u32 = 0;
 /// See [`PC_BRIDGE_RETURN`].
 pub const PC_THREAD_END: u32 = 1;
-/// First word of the first program's code.
-pub const PC_FIRST: u32 = 2;
 
 pub const PAGE: u64 = 65536;
 pub const SEGMENT: u64 = 65536;
 pub const BACKTRACE: usize = 64;
 /// Bytes of a piece of an exception.
 pub const CHUNK: u64 = 64;
+/// Commands of which a kernel that stays can be told at once.
+pub const COMMANDS: usize = 1024;
 pub const WAIT_BUCKETS: u64 = 1024;
 const HEAP_CLASSES: usize = 112;
 const HEAP_ALIGNED: usize = 32;
@@ -169,7 +169,12 @@ twins! {
         used: u32,
         capacity: u32,
     }
-    struct Launch [256] {
+    struct Commands [16 + 8 * COMMANDS] {
+        published: u64,
+        ended: u64,
+        launches: [Ptr; COMMANDS],
+    }
+    struct Launch [272] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -213,6 +218,8 @@ twins! {
         tails: Ptr,
         native_stack: u32,
         pad: u32,
+        commands: Ptr,
+        taken: u64,
     }
     /// Of a thread of compiled code; see `kernel/compiled.h`.
     struct Context [720] {

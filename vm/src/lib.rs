@@ -2,8 +2,10 @@
 //!
 //! A [`Store`] holds instances of verified programs on a [`Device`]: the [`Cpu`] or a [`Cuda`]
 //! device. Both run the same interpreter source, `kernel/`. The host's part is small: it lays out
-//! memory, starts the kernel, takes its output while it runs, and reports how it ended.
+//! memory, starts the kernel, takes its output while it runs, and reports how it ended. A [`Server`]
+//! keeps one kernel for many stores.
 
+mod arena;
 mod cpu;
 mod cuda;
 mod device;
@@ -11,12 +13,15 @@ mod fault;
 #[allow(missing_docs)]
 mod layout;
 pub mod ptx;
+mod server;
 mod store;
+mod tsan;
 
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
-pub use device::{Device, DeviceError, DeviceResult, Pinned, Plan};
+pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
+pub use server::Server;
 pub use store::{
     Call, DEFAULT_MEMORY, End, Extern, InstanceId, Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value,
     threads_may_wait,

@@ -11,7 +11,7 @@ mod run;
 use gpu_run_bytecode::{FuncType, GlobalType, MemoryType, Program, TableType, TrapKind, ValType};
 use indexmap::IndexSet;
 
-use crate::device::{Device, DeviceError, DeviceResult};
+use crate::device::{CODE_LINE, Device, DeviceError, DeviceResult};
 use crate::fault::Fault;
 use crate::layout::{self, Ptr};
 use crate::ptx::code::Target;
@@ -220,6 +220,9 @@ impl Default for Limits {
     }
 }
 
+/// What the array of code is called.
+const CODE: &str = "code";
+
 /// An array on the device that grows.
 struct Array {
     ptr: Ptr,
@@ -246,7 +249,10 @@ impl Array {
         }
         if end > self.capacity {
             let capacity = (end * 2).max(4096);
-            let ptr = device.allocate(capacity, self.what)?;
+            let ptr = match self.what {
+                CODE => device.allocate_code(capacity)?,
+                what => device.allocate(capacity, what)?,
+            };
             let mut old = vec![0; self.len as usize];
             // SAFETY: both are this array's, and no kernel runs while the store is borrowed.
             unsafe {
@@ -373,7 +379,7 @@ impl Store {
         let mut store = Store {
             device,
             limits,
-            code: Array::new("code"),
+            code: Array::new(CODE),
             funcs: Array::new("the function table"),
             instances: Array::new("instances"),
             globals: Array::new("globals"),
@@ -395,10 +401,10 @@ impl Store {
             run,
         };
         // The words to which the outermost frames return.
-        let mut words = [0u64; layout::PC_FIRST as usize];
+        let mut words = [0u64; 2];
         words[layout::PC_BRIDGE_RETURN as usize] = gpu_run_bytecode::Op::BridgeReturn as u64;
         words[layout::PC_THREAD_END as usize] = gpu_run_bytecode::Op::ThreadEnd as u64;
-        store.code.push(&mut *store.device, bytemuck::cast_slice(&words))?;
+        store.push_code(&words)?;
         let pool = layout::Exceptions {
             chunks: store.device.allocate(EXCEPTIONS as u64 * layout::CHUNK, "exceptions")?,
             free: 0,
@@ -412,6 +418,15 @@ impl Store {
     /// What programs are compiled for to run in this store; `None` where only the interpreter runs.
     pub fn target(&self) -> Option<Target> {
         self.device.target()
+    }
+
+    /// Adds code, in whole lines and with a word behind it that the kernel may fetch; gives its first word.
+    fn push_code(&mut self, code: &[u64]) -> DeviceResult<u32> {
+        let line = CODE_LINE as usize / 8;
+        let mut words = code.to_vec();
+        words.resize((code.len() + 1).next_multiple_of(line), 0);
+        let at = self.code.push(&mut *self.device, bytemuck::cast_slice(&words))?;
+        Ok((at / 8) as u32)
     }
 
     /// The device's name.

@@ -14,6 +14,8 @@ fn instructions<'a>(ptx: &'a str, name: &str) -> Vec<&'a str> {
 #[test]
 fn atomics_have_order_and_scope() {
     [PTX, RUNTIME].into_iter().for_each(check_order_and_scope);
+    // Publishing the end of a run: the kernel's alone.
+    assert!(!instructions(PTX, "st.release.sys.b64").is_empty());
 }
 
 fn check_order_and_scope(ptx: &str) {

@@ -203,6 +203,10 @@ impl Device for CallingThread {
         self.0.allocate(bytes, what)
     }
 
+    fn allocates_while_running(&self) -> bool {
+        self.0.allocates_while_running()
+    }
+
     unsafe fn release(&mut self, ptr: u64) {
         // SAFETY: the caller's promise.
         unsafe { self.0.release(ptr) }
@@ -243,13 +247,6 @@ impl Device for CallingThread {
             unsafe { gpu_run_interpret(launch as *mut c_void, lane) };
         }
         Ok(())
-    }
-
-    unsafe fn start_all(&mut self, launches: &[u64], plan: Plan) -> DeviceResult<()> {
-        // SAFETY: the caller's promise.
-        launches
-            .iter()
-            .try_for_each(|launch| unsafe { self.start(*launch, plan) })
     }
 
     fn finished(&mut self) -> DeviceResult<bool> {

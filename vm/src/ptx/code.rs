@@ -8,14 +8,13 @@ use gpu_run_bytecode::{Program, encode};
 use super::cache::{Cache, Key};
 use super::link::{LinkOptions, Linked, link};
 use super::{COMPILER_VERSION, Compiled, Options, RUNTIME, Unit, compile};
-use crate::device::DeviceResult;
-use crate::layout::PC_FIRST;
+use crate::device::{CODE_LINE, DeviceResult};
 
 /// Hash of the compiler's own sources; see `build.rs`.
 const COMPILER: &str = env!("GPU_RUN_COMPILER");
 
-/// Word at which the code of a store's first instance begins.
-pub const CODE_START: u32 = PC_FIRST;
+/// Word at which the code of a store's first instance begins: behind a line of the store's own.
+pub const CODE_START: u32 = (CODE_LINE / 8) as u32;
 
 /// What machine code is made for and by: a CUDA device and its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -335,6 +335,19 @@ impl Transfer<'_> {
             align: a.align.min(b.align),
             ..Fact::number(a.max.saturating_add(b.max))
         };
+        let product = |a: Fact, b: Fact| Fact {
+            align: (a.align + b.align).min(32),
+            ..Fact::number(a.max.saturating_mul(b.max))
+        };
+        let masked = |a: Fact, b: Fact| Fact {
+            align: a.align.max(b.align),
+            ..Fact::number(a.max.min(b.max))
+        };
+        // Or and exclusive or: no bit above the operands' highest.
+        let bits = |a: Fact, b: Fact| Fact {
+            align: a.align.min(b.align),
+            ..Fact::number(u32::MAX.checked_shr((a.max | b.max).leading_zeros()).unwrap_or(0))
+        };
         match op {
             Const32 => Fact::constant(args[1] as u32),
             Copy32 => a,
@@ -352,37 +365,23 @@ impl Transfer<'_> {
                 align: a.align.min(fact(2).align),
                 ..Fact::number(u32::MAX)
             },
-            I32And | I32AndImm => {
-                let b = match op {
-                    I32And => fact(2),
-                    _ => Fact::constant(imm),
-                };
-                Fact {
-                    align: a.align.max(b.align),
-                    ..Fact::number(a.max.min(b.max))
-                }
-            }
-            I32Or | I32Xor => {
-                let b = fact(2);
-                let bits = a.max | b.max;
-                Fact {
-                    align: a.align.min(b.align),
-                    ..Fact::number(u32::MAX.checked_shr(bits.leading_zeros()).unwrap_or(0))
-                }
-            }
+            I32And => masked(a, fact(2)),
+            I32AndImm => masked(a, Fact::constant(imm)),
+            I32Or | I32Xor => bits(a, fact(2)),
+            I32OrImm | I32XorImm => bits(a, Fact::constant(imm)),
             I32ShlImm => shifted(a, imm & 31),
             I32ShrUImm => Fact {
                 align: a.align.saturating_sub((imm & 31) as u8),
                 ..Fact::number(a.max >> (imm & 31))
             },
-            I32MulImm => Fact {
-                align: (a.align + imm.trailing_zeros() as u8).min(32),
-                ..Fact::number(a.max.saturating_mul(imm))
-            },
-            I32Mul => Fact {
-                align: (a.align + fact(2).align).min(32),
-                ..Fact::number(a.max.saturating_mul(fact(2).max))
-            },
+            I32MulImm => product(a, Fact::constant(imm)),
+            I32Mul => product(a, fact(2)),
+            I32ShlOr | I32ShlXor => bits(shifted(a, imm & 31), fact(3)),
+            I32ShrUXor => bits(Fact::number(a.max >> (imm & 31)), fact(3)),
+            I32AndXor => bits(masked(a, fact(2)), fact(3)),
+            I32ShrUAnd => masked(Fact::number(a.max >> (imm & 31)), Fact::constant(args[3] as u32)),
+            I32MulAdd => sum(product(a, fact(2)), fact(3)),
+            I32AddAdd => sum(sum(a, fact(2)), fact(3)),
             I32Shl1Add => sum(shifted(a, 1), fact(2)),
             I32Shl2Add => sum(shifted(a, 2), fact(2)),
             I32Shl3Add => sum(shifted(a, 3), fact(2)),

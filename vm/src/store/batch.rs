@@ -1,14 +1,21 @@
-//! Many short runs one after another: prepared together, started together, waited for once. A script of
-//! thousands of calls would otherwise spend its time in the driver.
+//! Many short calls one after another: each is started as soon as it is known, behind those before it,
+//! and they are waited for together. A script of thousands of calls would otherwise spend its time in
+//! waiting for the device.
 
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::time::Instant;
 
-use super::run::{Host, units_of, values_of};
-use super::{End, Outcome, RunOptions, Sink, Store, StoreError, Value};
-use crate::layout::{Arena, Control, Launch, Thread};
+use gpu_run_bytecode::ValType;
 
-/// Most runs that are started together.
-pub(super) const BATCH: u64 = 256;
+use super::run::{Host, units_of, values_of};
+use super::{Outcome, RunOptions, Sink, Store, StoreError, Value};
+use crate::device::{Device, DeviceResult, Pinned, Plan};
+use crate::layout::{Arena, Control, Launch, Ptr, Ring, Thread};
+
+/// Calls under way at once.
+const SLOTS: usize = 256;
+/// Units that their arguments and results may take.
+const UNITS: usize = 1 << 15;
 
 /// A call of a function on one thread.
 #[derive(Clone, Debug)]
@@ -19,155 +26,249 @@ pub struct Call {
     pub args: Vec<Value>,
 }
 
+/// Memory of the calls under way. They use the same call frames, home registers and ring, one after the
+/// other; here is what each has for itself.
+pub(super) struct Slots {
+    /// `SLOTS` controls and launch records, then `UNITS` units. Pinned, so that the host writes arguments
+    /// and reads results without the driver.
+    pinned: Pinned,
+    /// A ring, then `SLOTS` threads, and arenas, because a run that traps leaves its own as it was.
+    records: Ptr,
+}
+
+const LAUNCHES_AT: usize = SLOTS * size_of::<Control>();
+const UNITS_AT: usize = LAUNCHES_AT + SLOTS * size_of::<Launch>();
+const PINNED_BYTES: usize = UNITS_AT + UNITS * 4;
+const THREADS_AT: usize = size_of::<Ring>().next_multiple_of(16);
+const ARENAS_AT: usize = THREADS_AT + SLOTS * size_of::<Thread>();
+const RECORD_BYTES: usize = ARENAS_AT + SLOTS * size_of::<Arena>();
+
+impl Slots {
+    fn new(device: &mut dyn Device) -> DeviceResult<Slots> {
+        Ok(Slots {
+            pinned: device.allocate_pinned(PINNED_BYTES as u64)?,
+            records: device.allocate(RECORD_BYTES as u64, "threads")?,
+        })
+    }
+}
+
+/// Calls that are waited for together.
+struct Round {
+    plan: Plan,
+    /// Compiled code runs, not the interpreter.
+    compiled: bool,
+    pinned: Pinned,
+    records: Ptr,
+    /// Slots and units that are taken.
+    slots: usize,
+    units: usize,
+    calls: Vec<Published>,
+}
+
+/// What became of a call in a round.
+enum Published {
+    /// It was not run.
+    Refused(StoreError),
+    /// A function of the host's that does nothing.
+    Nothing,
+    /// It is the next slot's, with results of these types at this unit of the slots' memory.
+    Runs { results: Vec<ValType>, at: usize },
+}
+
 impl Store {
-    /// Runs calls one after another, each as [`Store::run`] would on one thread, and gives an outcome
-    /// for each. What one does to memories, tables and globals the next one finds. A call that traps
-    /// ends alone. Time and interruption in `options` count for all calls together: what they stop ends
-    /// every call of the batch that did not trap.
+    /// Runs the calls that `next` gives, one after another, each as [`Store::run`] would on one thread,
+    /// and gives what came of each. A call is started when `next` has given it, and runs while `next`
+    /// looks for the following ones. What one does to memories, tables and globals the next one finds.
+    /// A call that traps ends alone, and so does one with wrong arguments, which is not run. Time and
+    /// interruption in `options` count for the calls under way together: what they stop ends all of them
+    /// that did not trap.
     ///
     /// # Errors
     ///
-    /// As [`Store::run`]; no call of the batch that holds the wrong one has run then.
+    /// Of the device.
     pub fn run_all(
         &mut self,
-        calls: &[Call],
+        mut next: impl FnMut(&Store) -> Option<Call>,
         options: &RunOptions,
         sink: &mut dyn Sink,
-    ) -> Result<Vec<Outcome>, StoreError> {
-        let mut outcomes = Vec::with_capacity(calls.len());
-        for calls in calls.chunks(BATCH as usize) {
-            outcomes.extend(self.run_batch(calls, options, sink)?);
-        }
-        Ok(outcomes)
-    }
-
-    fn run_batch(
-        &mut self,
-        calls: &[Call],
-        options: &RunOptions,
-        sink: &mut dyn Sink,
-    ) -> Result<Vec<Outcome>, StoreError> {
+    ) -> Result<Vec<Result<Outcome, StoreError>>, StoreError> {
         let options = RunOptions {
             threads: 1,
             ..options.clone()
         };
-        for call in calls {
-            self.check_arguments(self.func_type(call.func), &call.args)?;
+        let mut outcomes = Vec::new();
+        let mut call = next(self);
+        while let Some(first) = &call {
+            let Some(mut round) = self.round(first)? else {
+                outcomes.push(self.run(first.func, &first.args, &options, sink));
+                call = next(self);
+                continue;
+            };
+            let mut host = Host::new(&self.run, &options, sink);
+            let begin = Instant::now();
+            let publish = || -> DeviceResult<()> {
+                while let Some(here) = &call {
+                    if !self.publish(&mut round, here, &options)? {
+                        break;
+                    }
+                    call = next(self);
+                }
+                Ok(())
+            };
+            let published = catch_unwind(AssertUnwindSafe(publish));
+            // Whatever happened: what was started must have ended.
+            let stopped = host.serve(&mut *self.device, round.pinned, round.slots)?;
+            match published {
+                Ok(result) => result?,
+                Err(panic) => resume_unwind(panic),
+            }
+            let time = begin.elapsed();
+            let mut slot = 0;
+            for published in round.calls {
+                outcomes.push(match published {
+                    Published::Refused(error) => Err(error),
+                    Published::Nothing => Ok(Outcome::nothing(1)),
+                    Published::Runs { results, at } => {
+                        let end = self.end(round.pinned, slot, stopped.clone());
+                        slot += 1;
+                        let results = match end {
+                            super::End::Returned => vec![results_at(round.pinned, at, &results)],
+                            _ => Vec::new(),
+                        };
+                        let lanes = round.plan.lanes;
+                        Ok(Outcome {
+                            end,
+                            results,
+                            time,
+                            lanes,
+                            compiled: round.compiled,
+                        })
+                    }
+                });
+            }
         }
-        let real: Vec<&Call> = calls.iter().filter(|call| !self.does_nothing(call.func)).collect();
-        let mut ran = match real.is_empty() {
-            true => Vec::new(),
-            false => self.launch_all(&real, &options, sink)?,
-        }
-        .into_iter();
-        let outcome = |call: &Call| match self.does_nothing(call.func) {
-            true => Outcome::nothing(1),
-            false => ran.next().expect("one for each call that ran"),
-        };
-        Ok(calls.iter().map(outcome).collect())
+        Ok(outcomes)
     }
 
-    fn launch_all(
-        &mut self,
-        calls: &[&Call],
-        options: &RunOptions,
-        sink: &mut dyn Sink,
-    ) -> Result<Vec<Outcome>, StoreError> {
-        let entries: Option<Vec<_>> = calls.iter().map(|call| self.compiled_entry(call.func)).collect();
-        let compiled = entries.is_some();
-        let plan = self.plan(entries.as_ref().map(|entries| entries[0]), 1)?;
-        if compiled {
+    /// Units that a call takes for arguments and results.
+    fn units(&self, call: &Call) -> usize {
+        units_of(&call.args).len() + self.func_type(call.func).result_units() as usize
+    }
+
+    /// Makes ready what the calls of a round use, of which the first is known. None if it is too large.
+    fn round(&mut self, first: &Call) -> Result<Option<Round>, StoreError> {
+        if self.units(first) > UNITS {
+            return Ok(None);
+        }
+        let entry = self.compiled_entry(first.func);
+        let plan = self.plan(entry, 1)?;
+        if entry.is_some() {
             self.prepare_compiled()?;
         }
-        // Arguments and results lie side by side, in the order of the calls.
-        let args: Vec<Vec<u32>> = calls.iter().map(|call| units_of(&call.args)).collect();
-        let result_units: Vec<u64> = calls
-            .iter()
-            .map(|call| self.func_type(call.func).result_units() as u64)
-            .collect();
+        let register_arena = self.limits.register_arena;
+        let device = &mut *self.device;
+        let run = &mut self.run;
+        let arena = run.arena(device, register_arena)?;
+        let home_bytes = plan.lanes_per_block as u64 * plan.home_units as u64 * 4;
+        run.home.at_least(device, home_bytes)?;
+        let slots = match run.slots.take() {
+            Some(slots) => slots,
+            None => Slots::new(device)?,
+        };
+        let (pinned, records) = (slots.pinned, slots.records);
+        run.slots = Some(slots);
         let thread = Thread {
             globals: self.globals.ptr,
             ..bytemuck::Zeroable::zeroed()
         };
-        let register_arena = self.limits.register_arena;
-        let device = &mut *self.device;
-        let run = &mut self.run;
-        // The runs use the same call frames, home registers and ring, one after the other. An arena
-        // record each, because a run that traps leaves its own as it was.
-        let arena: Arena = run.arena(device, register_arena)?;
-        let home_bytes = plan.lanes_per_block as u64 * plan.home_units as u64 * 4;
-        let home = run.home.at_least(device, home_bytes)?;
-        let count = calls.len() as u64;
-        let threads = run.threads.at_least(device, count * size_of::<Thread>() as u64)?;
-        let args_at = run
-            .args
-            .at_least(device, args.iter().map(|args| args.len() as u64 * 4).sum())?;
-        let results = run.results.at_least(device, result_units.iter().sum::<u64>() * 4)?;
-        let mut launches = Vec::with_capacity(calls.len());
-        let (mut arg, mut result) = (args_at, results);
-        for (i, call) in calls.iter().enumerate() {
-            let common = self.launch(options, plan);
-            let number = i as u64;
-            launches.push(Launch {
-                threads: threads + number * size_of::<Thread>() as u64,
-                control: common.control + number * size_of::<Control>() as u64,
-                arena: common.arena + number * size_of::<Arena>() as u64,
-                args: arg,
-                results: result,
-                home,
-                func: call.func,
-                arg_units: args[i].len() as u32,
-                result_units: result_units[i] as u32,
-                stack_pointer: self.stack_pointer_slot(call.func),
-                ..common
-            });
-            arg += args[i].len() as u64 * 4;
-            result += result_units[i] * 4;
-        }
-        let run = &self.run;
-        let device = &mut *self.device;
-        // SAFETY: the store's buffers, sized above or for a whole batch; no kernel runs.
-        unsafe {
-            device.write(threads, bytemuck::cast_slice(&vec![thread; calls.len()]))?;
-            device.write(args_at, bytemuck::cast_slice(&args.concat()))?;
-            device.write(run.arena_record, bytemuck::cast_slice(&vec![arena; calls.len()]))?;
-            device.write(run.launch, bytemuck::cast_slice(&launches))?;
-        }
-        self.reset(calls.len())?;
-        let records: Vec<u64> = (0..count)
-            .map(|i| self.run.launch + i * size_of::<Launch>() as u64)
-            .collect();
-        let mut host = Host::new(&self.run, calls.len(), options, sink);
-        let begin = Instant::now();
-        // SAFETY: the records are complete; what they point to belongs to the store, which is borrowed
-        // until the last kernel has ended. The programs were verified before instantiation.
-        match (entries, self.device.as_cuda()) {
-            // SAFETY: as above; the entries are of the store's own code.
-            (Some(entries), Some(cuda)) => unsafe {
-                for (entry, record) in entries.into_iter().zip(records) {
-                    cuda.start_compiled(entry, record, plan)?;
-                }
-            },
-            // SAFETY: as above.
-            _ => unsafe { self.device.start_all(&records, plan)? },
-        }
-        let stopped = host.serve(&mut *self.device)?;
-        let time = begin.elapsed();
-        let mut units = self
-            .result_units(result_units.iter().sum::<u64>() as usize)?
-            .into_iter();
-        let outcome = |(i, call): (usize, &&Call)| {
-            let values = values_of(&self.func_type(call.func).results, &mut units);
-            let end = self.end(i, stopped.clone());
-            let returned = matches!(end, End::Returned);
-            Outcome {
-                end,
-                results: returned.then_some(values).into_iter().collect(),
-                time,
-                lanes: plan.lanes,
-                compiled,
-            }
-        };
-        Ok(calls.iter().enumerate().map(outcome).collect())
+        let mut bytes = vec![0; RECORD_BYTES];
+        bytes[..size_of::<Ring>()].copy_from_slice(bytemuck::bytes_of(&self.new_ring()));
+        bytes[THREADS_AT..ARENAS_AT].copy_from_slice(bytemuck::cast_slice(&[thread; SLOTS]));
+        bytes[ARENAS_AT..].copy_from_slice(bytemuck::cast_slice(&[arena; SLOTS]));
+        // SAFETY: the slots' own records, and no run is under way.
+        unsafe { self.device.write(records, &bytes)? };
+        Ok(Some(Round {
+            plan,
+            compiled: entry.is_some(),
+            pinned,
+            records,
+            slots: 0,
+            units: 0,
+            calls: Vec::new(),
+        }))
     }
+
+    /// Starts a call behind those of the round. False if there is no room for it.
+    fn publish(&mut self, round: &mut Round, call: &Call, options: &RunOptions) -> DeviceResult<bool> {
+        let ty = self.func_type(call.func);
+        if let Err(error) = self.check_arguments(ty, &call.args) {
+            round.calls.push(Published::Refused(error));
+            return Ok(true);
+        }
+        if self.does_nothing(call.func) {
+            round.calls.push(Published::Nothing);
+            return Ok(true);
+        }
+        let (units, entry) = (self.units(call), self.compiled_entry(call.func));
+        if entry.is_some() != round.compiled {
+            return Ok(false);
+        }
+        if round.slots == SLOTS || round.units + units > UNITS {
+            return Ok(false);
+        }
+        let results = ty.results.clone();
+        let args = units_of(&call.args);
+        let Round { pinned, records, .. } = *round;
+        let (slot, unit_at) = (round.slots, UNITS_AT + round.units * 4);
+        let common = self.launch(options, round.plan);
+        let launch = Launch {
+            control: pinned.device + (slot * size_of::<Control>()) as u64,
+            ring: records,
+            threads: records + (THREADS_AT + slot * size_of::<Thread>()) as u64,
+            arena: records + (ARENAS_AT + slot * size_of::<Arena>()) as u64,
+            args: pinned.device + unit_at as u64,
+            results: pinned.device + (unit_at + args.len() * 4) as u64,
+            home: self.run.home.ptr,
+            func: call.func,
+            arg_units: args.len() as u32,
+            result_units: ty.result_units(),
+            stack_pointer: self.stack_pointer_slot(call.func),
+            ..common
+        };
+        let launch_at = LAUNCHES_AT + slot * size_of::<Launch>();
+        let write = |at: usize, bytes: &[u8]| {
+            // SAFETY: inside of the slots' memory, in the part of a slot with which no run has to do yet.
+            unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), pinned.host.add(at), bytes.len()) };
+        };
+        write(
+            slot * size_of::<Control>(),
+            bytemuck::bytes_of(&<Control as bytemuck::Zeroable>::zeroed()),
+        );
+        write(launch_at, bytemuck::bytes_of(&launch));
+        write(unit_at, bytemuck::cast_slice(&args));
+        // SAFETY: the record is complete; what it points to belongs to the store, which is borrowed until
+        // all calls have ended. The programs were verified before instantiation.
+        unsafe {
+            let launch = pinned.device + launch_at as u64;
+            match (entry, self.device.as_cuda()) {
+                (Some(entry), Some(cuda)) => cuda.start_compiled(entry, launch, round.plan)?,
+                _ => self.device.start(launch, round.plan)?,
+            }
+        }
+        round.slots += 1;
+        round.units += units;
+        let at = unit_at / 4 + args.len();
+        round.calls.push(Published::Runs { results, at });
+        Ok(true)
+    }
+}
+
+/// Values of these types at a unit of the slots' memory. Their run has ended.
+fn results_at(pinned: Pinned, at: usize, types: &[ValType]) -> Vec<Value> {
+    let mut units = (at..).map(|unit| {
+        // SAFETY: inside of the slots' memory, as no more units are asked for than the types have;
+        // aligned, and no run writes it any more.
+        unsafe { pinned.host.cast::<u32>().add(unit).read() }
+    });
+    values_of(types, &mut units)
 }

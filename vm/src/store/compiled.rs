@@ -176,3 +176,16 @@ impl Store {
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::ptx::code::CODE_START;
+    use crate::{Cpu, Limits, Store};
+
+    #[test]
+    fn the_first_instance_begins_where_its_code_is_compiled_for() {
+        let store = Store::new(Box::new(Cpu::new()), Limits::default()).unwrap();
+        assert_eq!(store.next_code_start(), CODE_START);
+        assert!(store.target().is_none());
+    }
+}

@@ -80,10 +80,7 @@ impl Store {
         }
 
         let number = self.instance_infos.len() as u32;
-        let code_start = self.code.push(&mut *self.device, bytemuck::cast_slice(&program.code))?;
-        info.code_start = (code_start / 8) as u32;
-        // The kernel fetches one word ahead.
-        self.code.push(&mut *self.device, &[0; 8])?;
+        info.code_start = self.push_code(&program.code)?;
         let types: Vec<u32> = meta.types.iter().map(|ty| self.intern(ty)).collect();
         for function in &meta.functions {
             let func = layout::Func {

@@ -9,12 +9,13 @@ use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::isa::ATOMIC_PAGE;
 use gpu_run_bytecode::{FuncType, Op, Program, TrapKind, ValType};
 
-use super::batch::BATCH;
+use super::batch::Slots;
 use super::{Limits, Store, StoreError, Value};
 use crate::cuda::Entry;
 use crate::device::{Device, DeviceResult, Pinned, Plan};
 use crate::fault::{Backtrace, Fault};
 use crate::layout::{self, Control, Launch, Ptr, Record, Ring, Thread};
+use crate::tsan;
 
 /// A stream that the guest writes to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -151,8 +152,7 @@ const BUCKETS_BYTES: u64 = layout::WAIT_BUCKETS * size_of::<layout::Bucket>() as
 /// Bytes that are held back while a thread's record is open.
 const OPEN_BYTES: usize = 1 << 20;
 
-/// Memory that runs use again and again. Controls, launch records and arena records are arrays of
-/// [`super::batch::BATCH`], of which a single run uses the first.
+/// Memory that runs use again and again.
 pub(super) struct Buffers {
     pub(super) control: Pinned,
     pub(super) ring_bytes: Pinned,
@@ -169,6 +169,8 @@ pub(super) struct Buffers {
     pub(super) args: Sized,
     pub(super) results: Sized,
     pub(super) home: Sized,
+    /// Of calls under way together; made when there are some.
+    pub(super) slots: Option<Slots>,
 }
 
 /// Where threads have what is theirs in linear memory; see [`Launch`].
@@ -208,7 +210,7 @@ impl Sized {
 
 impl Buffers {
     pub(super) fn new(device: &mut dyn Device, limits: Limits) -> DeviceResult<Buffers> {
-        let control = device.allocate_pinned(BATCH * size_of::<Control>() as u64)?;
+        let control = device.allocate_pinned(size_of::<Control>() as u64)?;
         let ring_bytes = device.allocate_pinned(RING_BYTES)?;
         let tail = device.allocate_pinned(64)?;
         let mut this = Buffers {
@@ -216,8 +218,8 @@ impl Buffers {
             ring_bytes,
             tail,
             ring: device.allocate(size_of::<Ring>() as u64, "the output ring")?,
-            arena_record: device.allocate(BATCH * size_of::<layout::Arena>() as u64, "call frames")?,
-            launch: device.allocate(BATCH * size_of::<Launch>() as u64, "launch records")?,
+            arena_record: device.allocate(size_of::<layout::Arena>() as u64, "call frames")?,
+            launch: device.allocate(size_of::<Launch>() as u64, "launch records")?,
             segments: Sized::new("call frames"),
             segment_links: Sized::new("call frames"),
             buckets: device.allocate(BUCKETS_BYTES, "wait queues")?,
@@ -226,6 +228,7 @@ impl Buffers {
             args: Sized::new("arguments"),
             results: Sized::new("results"),
             home: Sized::new("registers"),
+            slots: None,
         };
         this.arena(device, limits.register_arena)?;
         Ok(this)
@@ -265,7 +268,7 @@ impl Store {
             self.prepare_compiled()?;
         }
         self.prepare(func, &ty, args, options, plan)?;
-        let mut host = Host::new(&self.run, 1, options, sink);
+        let mut host = Host::new(&self.run, options, sink);
         let begin = Instant::now();
         // SAFETY: `prepare` completed the record; what it points to belongs to the store, which is
         // borrowed until the kernel has ended. The programs were verified before instantiation.
@@ -275,9 +278,9 @@ impl Store {
             // SAFETY: as above.
             _ => unsafe { self.device.start(self.run.launch, plan)? },
         }
-        let stopped = host.serve(&mut *self.device)?;
+        let stopped = host.serve(&mut *self.device, self.run.control, 1)?;
         let time = begin.elapsed();
-        let end = self.end(0, stopped);
+        let end = self.end(self.run.control, 0, stopped);
         let results = match end {
             End::Returned => {
                 let threads = options.threads as usize;
@@ -299,7 +302,10 @@ impl Store {
     pub(super) fn plan(&mut self, entry: Option<Entry>, threads: u32) -> DeviceResult<Plan> {
         match (entry, self.device.as_cuda()) {
             (Some(entry), Some(cuda)) => Ok(cuda.plan_compiled(entry, threads)),
-            _ => self.device.plan(threads, self.max_frame),
+            _ => {
+                self.device.prepare_interpreter()?;
+                Ok(self.device.plan(threads, self.max_frame))
+            }
         }
     }
 
@@ -400,10 +406,11 @@ impl Store {
             tls_stride: places.tls_stride,
             ..self.launch(options, plan)
         };
+        let ring = self.new_ring();
         let device = &mut *self.device;
         let run = &mut self.run;
-        // SAFETY: the store's buffers, sized above; no kernel runs. The pinned ones are written
-        // through the host's pointers, to which the device has no access before the launch.
+        // SAFETY: the store's buffers, sized above; no kernel runs. The pinned one is written through the
+        // host's pointer, to which the device has no access before the launch.
         unsafe {
             device.write(thread_records, bytemuck::cast_slice(&records))?;
             device.write(args_at, bytemuck::cast_slice(&args))?;
@@ -412,9 +419,11 @@ impl Store {
             if shared_memory {
                 device.clear(run.buckets, BUCKETS_BYTES)?;
             }
+            device.write(run.ring, bytemuck::bytes_of(&ring))?;
+            std::ptr::write_bytes(run.control.host, 0, size_of::<Control>());
             device.write(run.launch, bytemuck::bytes_of(&launch))?;
         }
-        self.reset(1)
+        Ok(())
     }
 
     /// What all launches of this store have in common, but for a function and its data.
@@ -452,28 +461,22 @@ impl Store {
         })
     }
 
-    /// Makes the output ring and the first `controls` controls new.
-    pub(super) fn reset(&mut self, controls: usize) -> Result<(), StoreError> {
+    /// The output ring's record before a run. Its tail is set back too.
+    pub(super) fn new_ring(&self) -> Ring {
         let run = &self.run;
-        let ring = Ring {
+        // SAFETY: the store's, in pinned memory; no kernel runs. The ring's own bytes are 0: at first, and
+        // after a run because lanes publish all that they reserve and the host clears all that it takes.
+        unsafe { std::ptr::write_bytes(run.tail.host, 0, 64) };
+        Ring {
             bytes: run.ring_bytes.device,
             capacity: RING_BYTES,
             head: 0,
             tail_seen: 0,
             tail: run.tail.device,
-        };
-        // SAFETY: the store's buffers, and no kernel runs. The pinned ones are written through the
-        // host's pointers, to which the device has no access before the launch. The ring's own bytes
-        // are 0: at first, and after a run because lanes publish all that they reserve and the host
-        // clears all that it takes.
-        unsafe {
-            self.device.write(run.ring, bytemuck::bytes_of(&ring))?;
-            std::ptr::write_bytes(run.control.host, 0, controls * size_of::<Control>());
-            std::ptr::write_bytes(run.tail.host, 0, 64);
         }
-        Ok(())
     }
 
+    /// Whether threads of any of the store's programs may wait for each other.
     fn threads_may_wait(&self) -> bool {
         self.instance_infos.iter().any(|info| threads_may_wait(&info.program))
     }
@@ -565,10 +568,10 @@ impl Store {
         Ok(found)
     }
 
-    /// How the run ended whose control is number `control`.
-    pub(super) fn end(&self, control: usize, stopped: Option<End>) -> End {
-        // SAFETY: one of the controls in pinned memory; the kernel has ended.
-        let end = unsafe { self.run.control.host.cast::<Control>().add(control).read() }.end;
+    /// How the run ended whose control is number `index` of `controls`.
+    pub(super) fn end(&self, controls: Pinned, index: usize, stopped: Option<End>) -> End {
+        // SAFETY: one of the controls in pinned memory; the run has ended.
+        let end = unsafe { controls.host.cast::<Control>().add(index).read() }.end;
         match end.kind {
             layout::END_EXIT => End::Exited(end.value as i32),
             layout::END_PANIC => End::Panicked {
@@ -610,9 +613,6 @@ impl Store {
 
 /// The host's side while a kernel runs: takes output and watches for reasons to stop.
 pub(super) struct Host<'r> {
-    control: Pinned,
-    /// Number of controls, each of a launch under way.
-    controls: usize,
     ring: Pinned,
     tail: Pinned,
     taken: u64,
@@ -624,10 +624,8 @@ pub(super) struct Host<'r> {
 }
 
 impl<'r> Host<'r> {
-    pub(super) fn new(run: &Buffers, controls: usize, options: &RunOptions, sink: &'r mut dyn Sink) -> Host<'r> {
+    pub(super) fn new(run: &Buffers, options: &RunOptions, sink: &'r mut dyn Sink) -> Host<'r> {
         Host {
-            control: run.control,
-            controls,
             ring: run.ring_bytes,
             tail: run.tail,
             taken: 0,
@@ -639,8 +637,14 @@ impl<'r> Host<'r> {
         }
     }
 
-    /// Serves the kernel until it ends. Gives why the host stopped it, if it did.
-    pub(super) fn serve(&mut self, device: &mut dyn Device) -> DeviceResult<Option<End>> {
+    /// Serves the runs under way, to each of which belongs one of `count` controls, until they have ended.
+    /// Gives why the host stopped them, if it did.
+    pub(super) fn serve(
+        &mut self,
+        device: &mut dyn Device,
+        controls: Pinned,
+        count: usize,
+    ) -> DeviceResult<Option<End>> {
         let mut stopped = None;
         let mut idle = 0u32;
         loop {
@@ -658,10 +662,9 @@ impl<'r> Host<'r> {
             if stopped.is_none() {
                 stopped = self.reason_to_stop();
                 if stopped.is_some() {
-                    for control in 0..self.controls {
+                    for index in 0..count {
                         // SAFETY: a control's first word. Relaxed: lanes read nothing else for it.
-                        unsafe { self.control.word((control * size_of::<Control>()) as u64) }
-                            .store(1, Ordering::Relaxed);
+                        unsafe { controls.word((index * size_of::<Control>()) as u64) }.store(1, Ordering::Relaxed);
                     }
                 }
             }
@@ -753,35 +756,5 @@ impl<'r> Host<'r> {
             self.sink.write(stream, thread, &text);
         }
         self.sink.flush();
-    }
-}
-
-/// ThreadSanitizer sees the kernel's atomics, but not those in Rust, which is not instrumented: it is
-/// told of the two that order the output ring.
-mod tsan {
-    #[cfg(gpu_run_tsan)]
-    unsafe extern "C" {
-        fn __tsan_acquire(at: *mut u8);
-        fn __tsan_release(at: *mut u8);
-    }
-
-    /// An acquire load of `at` has seen what a lane stored there.
-    pub(super) fn acquired(at: *mut u8) {
-        // SAFETY: notes an event at an address, which is not accessed.
-        #[cfg(gpu_run_tsan)]
-        unsafe {
-            __tsan_acquire(at)
-        }
-        _ = at;
-    }
-
-    /// A release store to `at` follows.
-    pub(super) fn released(at: *mut u8) {
-        // SAFETY: as above.
-        #[cfg(gpu_run_tsan)]
-        unsafe {
-            __tsan_release(at)
-        }
-        _ = at;
     }
 }

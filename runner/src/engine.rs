@@ -25,8 +25,8 @@ const PATIENCE: Duration = Duration::from_secs(2);
 
 /// What compiling takes, as measured with driver 580 beside an H200: starting the driver's compiler, and
 /// a word of bytecode on one processor. On 16 processors, a word took a third of it.
-const START_TIME: Duration = Duration::from_millis(400);
-const WORD_TIME: Duration = Duration::from_micros(360);
+const START_TIME: Duration = Duration::from_millis(200);
+const WORD_TIME: Duration = Duration::from_micros(320);
 const MOST_SPEEDUP: usize = 3;
 
 /// Prefix of the symbols of a program that is alone.
@@ -328,4 +328,24 @@ pub fn stats(choice: &Choice, compiled: bool) -> serde_json::Map<String, serde_j
         "cubin_bytes": code.map_or(0, |code| code.cubin.len()),
     });
     stats.as_object().cloned().unwrap_or_default()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Programs of the fixtures as compiled on 16 processors, and one of them on one.
+    #[test]
+    fn the_estimate_is_near_what_was_measured() {
+        for (words, processors, milliseconds) in [
+            (2853, 16, 313),
+            (5860, 16, 858),
+            (8414, 16, 1157),
+            (17432, 16, 1556),
+            (8414, 1, 3178),
+        ] {
+            let estimate = estimate(words, processors).as_millis() as f64 / milliseconds as f64;
+            assert!((0.8..1.7).contains(&estimate), "{words} words: {estimate}");
+        }
+    }
 }

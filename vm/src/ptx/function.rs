@@ -77,6 +77,11 @@ pub struct Compiler<'a> {
     trap_used: bool,
 }
 
+/// A name for a comment: the assembler takes ASCII only, and a line ends the comment.
+pub fn ascii(name: &str) -> String {
+    name.replace(|c: char| c != ' ' && !c.is_ascii_graphic(), "?")
+}
+
 /// Compiles the defined function `defined` and appends it to `out`, its constants to `words`.
 pub fn compile(
     unit: &Unit,
@@ -114,7 +119,7 @@ pub fn compile(
         unit_at += ty.units();
     }
     let name = unit.program.meta.func_name(compiler.index);
-    _ = write!(out, "\n// {}\n{head}\n{{\n", name.replace(['\n', '\r'], " "));
+    _ = write!(out, "\n// {}\n{head}\n{{\n", ascii(&name));
     compiler.finish(&prologue, out);
     out.push_str("}\n");
     if calls::has_tail_thunk(analysis, compiler.index) {
@@ -244,7 +249,7 @@ impl<'a> Compiler<'a> {
     fn comment(&mut self, node: &Node) {
         if self.unit.options.comments {
             let text = disassemble_instruction(self.unit.program, node.pc);
-            _ = writeln!(self.w.out(), "\t// {text}");
+            _ = writeln!(self.w.out(), "\t// {}", ascii(&text));
         }
     }
 

@@ -35,7 +35,7 @@ pub const RUNTIME_DECLARATIONS: &str = "\
 /// Passes through loops between two looks at the stop flag.
 const PASSES: u32 = 4096;
 /// Instructions that a loop should have for each time that it counts.
-const LOOP_SIZE: usize = 96;
+const LOOP_SIZE: usize = 64;
 /// Copies that a loop gets at most.
 const MOST_COPIES: usize = 16;
 

@@ -50,8 +50,6 @@ pub fn compile(
     let p = compiler.w.predicate();
     ptx!(compiler, "setp.eq.u32 {p}, %more, 0;");
     ptx!(compiler, "@{p} ret;");
-    let text = compiler.load_size();
-    compiler.w.out().push_str(&text);
     compiler.thread_state();
     ptx!(compiler, "ld.global.b64 %args, [%launch+{}];", offset_of!(Launch, args));
     let mut at = 0;

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use gpu_run_bytecode::disassemble;
 use gpu_run_translator::{BrTables, Module, Options, run_passes, translate};
+use gpu_run_vm::ptx;
 use wasmparser::Operator;
 
 fn tests() -> PathBuf {
@@ -50,6 +51,31 @@ fn lower() {
     for (name, source) in sources("lower") {
         let translation = translate(&assemble(&source), &Options::default()).expect("it translates");
         check("lower", &name, &source, &disassemble(&translation.program));
+    }
+}
+
+/// What the PTX compiler makes of the functions that a module exports, without what every module has.
+#[test]
+fn ptx() {
+    for (name, source) in sources("ptx") {
+        let program = translate(&assemble(&source), &Options::default())
+            .expect("it translates")
+            .program;
+        let unit = ptx::Unit {
+            program: &program,
+            prefix: String::new(),
+            code_start: 0,
+            entries: Vec::new(),
+            options: ptx::Options {
+                exports: true,
+                comments: true,
+                ..ptx::Options::default()
+            },
+        };
+        let text = ptx::compile(&unit).text;
+        let body = text.split_once("instance[").expect("the image is declared").1;
+        let body = body.split_once('\n').expect("a line").1.trim();
+        check("ptx", &name, &source, body);
     }
 }
 

@@ -89,6 +89,17 @@ pub struct Compiled {
 /// What every module of PTX begins with. Every driver since CUDA 11.5 and every GPU since Turing takes it.
 const HEADER: &str = ".version 7.5\n.target sm_75\n.address_size 64\n";
 
+fn preamble() -> String {
+    format!("{HEADER}\n{}\n", function::RUNTIME_DECLARATIONS)
+}
+
+/// Several compiled programs as one module of PTX. Their prefixes differ.
+pub fn join<'a>(compiled: impl IntoIterator<Item = &'a Compiled>) -> String {
+    let preamble = preamble();
+    let bodies = compiled.into_iter().map(|compiled| &compiled.text[preamble.len()..]);
+    bodies.fold(preamble.clone(), |text, body| text + body)
+}
+
 /// Whether functions of a program that other instances may call can throw or make tail calls.
 pub fn may_have_statuses(program: &Program) -> bool {
     let options = Options {
@@ -131,8 +142,7 @@ pub fn compile(unit: &Unit) -> Compiled {
     }
     let facts = || analysis.facts.iter().filter(|facts| facts.needed);
     compiled.needs_stack = facts().any(|facts| facts.recursive) || analysis.calls_pointers();
-    let mut text = format!("{HEADER}\n{}", layout.declaration(&unit.prefix));
-    text += function::RUNTIME_DECLARATIONS;
+    let mut text = preamble() + &layout.declaration(&unit.prefix);
     for (i, _) in unit.program.meta.functions.iter().enumerate() {
         let index = i as u32 + analysis.imported;
         if analysis.facts[i].needed && !entry::is_inlined(unit, &analysis, index) {

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use super::Unit;
 use super::calls::VALUES;
-use super::function::{Compiler, Role};
+use super::function::{Compiler, Role, ascii};
 use super::image::ImageLayout;
 use super::program::Analysis;
 use super::writer::ptx;
@@ -34,7 +34,7 @@ pub fn compile(
     let inlined = is_inlined(unit, analysis, index);
     let values = unit.options.values.max(super::most_values(unit.program));
     let bytes = VALUES + 4 * values as usize;
-    let name = unit.program.meta.func_name(index).replace(['\n', '\r'], " ");
+    let name = ascii(&unit.program.meta.func_name(index));
     _ = write!(
         out,
         "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch)\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args;\n\t.reg .b32 %turn, %more;\n",
@@ -50,8 +50,6 @@ pub fn compile(
     let p = compiler.w.predicate();
     ptx!(compiler, "setp.eq.u32 {p}, %more, 0;");
     ptx!(compiler, "@{p} ret;");
-    let text = compiler.load_size();
-    compiler.w.out().push_str(&text);
     compiler.thread_state();
     ptx!(compiler, "ld.global.b64 %args, [%launch+{}];", offset_of!(Launch, args));
     let mut at = 0;

@@ -8,7 +8,7 @@ use std::collections::{BTreeMap, HashSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use gpu_run_bytecode::{FuncType, Function, TrapKind, disassemble_instruction};
+use gpu_run_bytecode::{Class, FuncType, Function, TrapKind, disassemble_instruction};
 
 use super::Unit;
 use super::calls;
@@ -32,10 +32,20 @@ pub const RUNTIME_DECLARATIONS: &str = "\
 .extern .func gpu_run_unhandled(.param .b64 ctx);
 ";
 
+/// About how many machine instructions an instruction becomes.
+fn size(node: &Node) -> usize {
+    match node.inst.op.info().class {
+        Class::Traps => 10,
+        Class::Load(_) | Class::Store(_) | Class::LoadFar(_) | Class::StoreFar(_) => 4,
+        Class::Rare | Class::Gpu | Class::Access => LOOP_SIZE,
+        Class::Control | Class::Pure | Class::Branch => 1,
+    }
+}
+
 /// Passes through loops between two looks at the stop flag.
 const PASSES: u32 = 4096;
 /// Instructions that a loop should have for each time that it counts.
-const LOOP_SIZE: usize = 96;
+const LOOP_SIZE: usize = 64;
 /// Copies that a loop gets at most.
 const MOST_COPIES: usize = 16;
 
@@ -75,6 +85,13 @@ pub struct Compiler<'a> {
     /// The copy that is written.
     copy: usize,
     trap_used: bool,
+    /// Where in the text the thread's state is read.
+    state_at: usize,
+}
+
+/// A name for a comment: the assembler takes ASCII only, and a line ends the comment.
+pub fn ascii(name: &str) -> String {
+    name.replace(|c: char| c != ' ' && !c.is_ascii_graphic(), "?")
 }
 
 /// Compiles the defined function `defined` and appends it to `out`, its constants to `words`.
@@ -88,17 +105,15 @@ pub fn compile(
 ) {
     let mut compiler = Compiler::new(unit, analysis, layout, defined, Role::Function);
     compiler.thread_state();
-    compiler.w.label("BEGIN");
     if compiler.facts.recursive {
+        compiler.w.label("BEGIN");
         compiler.count_call();
     }
     compiler.body();
     let head = calls::head(unit, analysis, compiler.index);
     let mut prologue = String::new();
     prologue += "\tld.param.b64 %ctx, [ctx];\n\tcvta.to.local.u64 %local, %ctx;\n\tld.param.b32 %depth, [depth];\n";
-    if compiler.facts.pointed {
-        prologue += &compiler.load_size();
-    } else {
+    if !compiler.facts.pointed {
         prologue += "\tld.param.b32 %size, [size];\n";
     }
     let mut unit_at = 0;
@@ -114,7 +129,7 @@ pub fn compile(
         unit_at += ty.units();
     }
     let name = unit.program.meta.func_name(compiler.index);
-    _ = write!(out, "\n// {}\n{head}\n{{\n", name.replace(['\n', '\r'], " "));
+    _ = write!(out, "\n// {}\n{head}\n{{\n", ascii(&name));
     compiler.finish(&prologue, out);
     out.push_str("}\n");
     if calls::has_tail_thunk(analysis, compiler.index) {
@@ -168,6 +183,7 @@ impl<'a> Compiler<'a> {
             head_of: BTreeMap::new(),
             copy: 0,
             trap_used: false,
+            state_at: 0,
         };
         this.plan_copies();
         this
@@ -180,7 +196,8 @@ impl<'a> Compiler<'a> {
             if nodes.iter().any(|node| calls::is_call(node.inst.op)) {
                 continue;
             }
-            let copies = (LOOP_SIZE / nodes.len().max(1)).min(MOST_COPIES);
+            let size: usize = nodes.iter().map(|node| size(node)).sum();
+            let copies = (LOOP_SIZE / size.max(1)).min(MOST_COPIES);
             if copies > 1 {
                 self.copies.insert(head, copies);
                 self.head_of.extend(blocks.iter().map(|block| (*block, head)));
@@ -244,7 +261,7 @@ impl<'a> Compiler<'a> {
     fn comment(&mut self, node: &Node) {
         if self.unit.options.comments {
             let text = disassemble_instruction(self.unit.program, node.pc);
-            _ = writeln!(self.w.out(), "\t// {text}");
+            _ = writeln!(self.w.out(), "\t// {}", ascii(&text));
         }
     }
 
@@ -427,23 +444,38 @@ impl<'a> Compiler<'a> {
         value
     }
 
-    /// Reads what the function needs of its thread and instance.
+    /// Marks where the function reads what it needs of its thread and instance: which it is, is known at
+    /// its end.
     pub fn thread_state(&mut self) {
+        self.state_at = self.w.hot.len();
+    }
+
+    /// What the function reads there.
+    fn state_reads(&self) -> String {
         let (space, prefix) = (self.layout.space(), &self.unit.prefix);
-        ptx!(
-            self,
-            "ld.{space}.b64 %base, [{prefix}instance+{}];",
-            offset_of!(super::Image, base)
-        );
-        ptx!(
-            self,
-            "ld.local.b64 %globals, [%local+{}];",
-            offset_of!(Context, globals)
-        );
-        if self.counts {
-            ptx!(self, "ld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
+        let mut out = String::new();
+        let used = |register: &str| self.w.hot.contains(register) || self.w.cold.contains(register);
+        if used("%size") && (self.facts.pointed || matches!(self.role, Role::Kernel)) {
+            out += &self.load_size();
         }
-        ptx!(self, "add.u32 %deeper, %depth, 1;");
+        if used("%base") {
+            let at = offset_of!(super::Image, base);
+            _ = writeln!(out, "\tld.{space}.b64 %base, [{prefix}instance+{at}];");
+        }
+        if used("%globals") {
+            _ = writeln!(
+                out,
+                "\tld.local.b64 %globals, [%local+{}];",
+                offset_of!(Context, globals)
+            );
+        }
+        if self.counts {
+            _ = writeln!(out, "\tld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
+        }
+        if used("%deeper") {
+            out += "\tadd.u32 %deeper, %depth, 1;\n";
+        }
+        out
     }
 
     /// Puts declarations, `prologue` and all that was written together.
@@ -467,7 +499,10 @@ impl<'a> Compiler<'a> {
         }
         out.push_str(&self.w.declarations());
         out.push_str(prologue);
-        out.push_str(&self.w.hot);
+        let reads = self.state_reads();
+        out.push_str(&self.w.hot[..self.state_at]);
+        out.push_str(&reads);
+        out.push_str(&self.w.hot[self.state_at..]);
         out.push_str(&self.w.cold);
     }
 }

@@ -19,6 +19,8 @@ use crate::layout::{Context, Launch};
 
 /// Bytes of [`Context::scratch`] between two operands of an instruction that the runtime runs.
 const OPERAND: i64 = 16;
+/// Targets that a jump table lists one by one.
+const MOST_TARGETS: usize = 128;
 /// The kinds of end that the runtime records; see `EndKind` in `kernel/layout.h`.
 const END_EXIT: u32 = 2;
 const END_PANIC: u32 = 3;
@@ -281,16 +283,47 @@ impl Compiler<'_> {
 
     fn br_table(&mut self, node: &Node, block: usize) {
         let index = self.seen(node.inst.args[0], 1);
+        let clamped = self.w.word();
+        // What brx.idx does beyond its list is not defined.
+        ptx!(self, "min.u32 {clamped}, {index}, {};", node.targets.len() - 1);
+        let mut targets: Vec<u32> = node.targets.clone();
+        if targets.len() > MOST_TARGETS {
+            // A list of different targets, and a table in memory that says which.
+            targets.sort();
+            targets.dedup();
+            let places = node
+                .targets
+                .iter()
+                .map(|pc| targets.partition_point(|target| target < pc).to_string());
+            let (name, places) = (
+                format!("{}targets_{}", self.unit.prefix, node.pc),
+                places.collect::<Vec<_>>(),
+            );
+            let list = places.join(", ");
+            self.constant(format!(
+                ".global .align 4 .b32 {name}[{}] = {{{list}}};\n",
+                places.len()
+            ));
+            let at = self.w.pair();
+            ptx!(self, "mov.u64 {at}, {name};");
+            ptx!(self, "mad.wide.u32 {at}, {clamped}, 4, {at};");
+            ptx!(self, "ld.global.b32 {clamped}, [{at}];");
+        }
         let mut labels = Vec::new();
-        for pc in &node.targets {
+        for pc in &targets {
             let to = self.cfg.block_at(*pc).unwrap_or(block);
             labels.push(self.table_target(block, to));
         }
-        let (clamped, table) = (self.w.word(), self.w.new_label("TABLE"));
-        // What brx.idx does beyond its list is not defined.
-        ptx!(self, "min.u32 {clamped}, {index}, {};", labels.len() - 1);
+        let table = self.w.new_label("TABLE");
         _ = writeln!(self.w.out(), "{table}: .branchtargets {};", labels.join(", "));
         ptx!(self, "brx.idx {clamped}, {table};");
+    }
+
+    /// Declares a constant of the module; copies of a loop use the same.
+    fn constant(&mut self, declaration: String) {
+        if !self.words.contains(&declaration) {
+            self.words.push_str(&declaration);
+        }
     }
 
     /// Copies units as the kinds of value that they hold.

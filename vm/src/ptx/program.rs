@@ -63,6 +63,10 @@ struct Calls {
     tail: Vec<u32>,
     /// Calls through a table or to an import.
     pointers: bool,
+    /// Types of the functions that it calls through tables.
+    indirect: Vec<u32>,
+    /// Calls of imports.
+    imports: bool,
     throws: bool,
     tails: bool,
     grows: bool,
@@ -199,10 +203,15 @@ impl<'a> Analysis<'a> {
                     calls.tails = true;
                     calls.tail.push(callee());
                 }
-                Op::CallIndirect | Op::CallImport => calls.pointers = true,
-                Op::ReturnCallIndirect | Op::ReturnCallImport => {
-                    calls.tails = true;
+                Op::CallIndirect | Op::ReturnCallIndirect => {
+                    calls.tails |= inst.op == Op::ReturnCallIndirect;
                     calls.pointers = true;
+                    calls.indirect.push(inst.args[3] as u32);
+                }
+                Op::CallImport | Op::ReturnCallImport => {
+                    calls.tails |= inst.op == Op::ReturnCallImport;
+                    calls.pointers = true;
+                    calls.imports = true;
                 }
                 Op::Throw | Op::ThrowRef => calls.throws = true,
                 Op::RefFunc => calls.references.push(inst.args[1] as u32),
@@ -306,23 +315,33 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Tarjan's algorithm over the calls. All calls through pointers lead to one node, and from it to
-    /// every function that can be called so.
+    /// Tarjan's algorithm over the calls. Those through tables lead to one node for each type, and from
+    /// there to every function of the type that a table may hold; those of imports to whatever other
+    /// instances can call.
     fn find_cycles(&mut self) {
         let count = self.facts.len();
-        let pointers = count;
-        let edges: Vec<Vec<usize>> = (0..=count)
-            .map(|i| match i == pointers {
-                true => (0..count).filter(|i| self.facts[*i].pointed).collect(),
-                false => {
-                    let calls = &self.calls[i];
-                    let defined = |index: &u32| Some(index.checked_sub(self.imported)? as usize);
-                    let mut edges: Vec<usize> = calls.direct.iter().chain(&calls.tail).filter_map(defined).collect();
-                    edges.extend(calls.pointers.then_some(pointers));
-                    edges
-                }
-            })
-            .collect();
+        let types = &self.program.meta.types;
+        // The first of all types that are equal.
+        let canonical = |ty: u32| types.iter().position(|other| *other == types[ty as usize]).unwrap_or(0);
+        let canonical: Vec<usize> = (0..types.len() as u32).map(canonical).collect();
+        let (tables, imports) = (count, count + types.len());
+        let type_of = |defined: usize| canonical[self.func_types[defined + self.imported as usize] as usize];
+        let pointed = || (0..count).filter(|i| self.facts[*i].pointed);
+        let mut edges: Vec<Vec<usize>> = vec![Vec::new(); imports + 1];
+        for (edges, calls) in edges.iter_mut().zip(&self.calls) {
+            let defined = |index: &u32| Some(index.checked_sub(self.imported)? as usize);
+            edges.extend(calls.direct.iter().chain(&calls.tail).filter_map(defined));
+            edges.extend(calls.indirect.iter().map(|ty| tables + canonical[*ty as usize]));
+            edges.extend(calls.imports.then_some(imports));
+        }
+        for function in pointed() {
+            edges[tables + type_of(function)].push(function);
+        }
+        if self.exports {
+            // A function of another instance may stand in a table, and calls what it likes.
+            edges[imports].extend(pointed());
+            (tables..imports).for_each(|ty| edges[ty].push(imports));
+        }
         for component in components(&edges) {
             let cyclic = component.len() > 1 || edges[component[0]].contains(&component[0]);
             for member in component.into_iter().filter(|member| *member < count) {

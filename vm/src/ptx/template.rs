@@ -139,16 +139,20 @@ impl Template {
         };
         let scope = copies || self.branches || (0..CLASSES.len()).any(used);
         if scope {
-            out.push_str("{\n");
+            out.push_str("\t{\n");
             for (class, (prefix, ty)) in CLASSES.iter().enumerate().filter(|(class, _)| used(*class)) {
-                _ = writeln!(out, ".reg .{ty} %x{prefix}<{}>;", self.locals[class]);
+                _ = writeln!(out, "\t.reg .{ty} %x{prefix}<{}>;", self.locals[class]);
             }
         }
         for (j, width) in self.params.iter().enumerate().filter(|(j, _)| copied(*j)) {
             let ty = width.ptx();
-            _ = writeln!(out, ".reg .{ty} %xa{j}; mov.{ty} %xa{j}, {};", args[j]);
+            _ = writeln!(out, "\t.reg .{ty} %xa{j}; mov.{ty} %xa{j}, {};", args[j]);
         }
         for line in lines {
+            // Labels stand at the margin.
+            if !matches!(line.first(), Some(Token::Label(_) | Token::End)) {
+                out.push('\t');
+            }
             for token in line {
                 _ = match token {
                     Token::Text(text) => write!(out, "{text}"),
@@ -167,7 +171,7 @@ impl Template {
             _ = writeln!(out, "$x{unique}_end:");
         }
         if scope {
-            out.push_str("}\n");
+            out.push_str("\t}\n");
         }
     }
 }

@@ -6,6 +6,7 @@ mod common;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 use common::{engines, run, run_on, text};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -70,6 +71,10 @@ fn main() {
     ];
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
+            let test = move || {
+                let _turn = (device == "ptx").then(Turn::take);
+                test()
+            };
             trials.push(Trial::test(format!("{device}/{name}"), test).with_ignored_flag(!present));
         };
         for profile in ["release", "lto", "size", "debug"] {
@@ -146,9 +151,33 @@ fn main() {
         add("deep_recursion".into(), Box::new(move || deep_recursion(device)));
         if device == "ptx" {
             add("cache".into(), Box::new(code_is_cached));
+            add("interpreted_meanwhile".into(), Box::new(interpreted_meanwhile));
         }
     }
     libtest_mimic::run(&args, trials).exit();
+}
+
+/// Leave to run compiled code. The driver reserves stacks for all lanes of the GPU, an eighth of what is
+/// free, for each process: of many at once the last get little, and all share the GPU's time.
+struct Turn;
+
+const TURNS: u32 = 4;
+static TAKEN: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
+
+impl Turn {
+    fn take() -> Turn {
+        let taken = TAKEN.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = TAKEN.1.wait_while(taken, |taken| *taken == TURNS);
+        *free.unwrap_or_else(PoisonError::into_inner) += 1;
+        Turn
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *TAKEN.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        TAKEN.1.notify_one();
+    }
 }
 
 /// The root of the repository. The tests may run elsewhere than they were built.
@@ -505,6 +534,23 @@ fn code_is_cached() -> Tested {
     let file = dir.path().join("file");
     std::fs::write(&file, "")?;
     check("ptx", &file, "ptx", false)
+}
+
+/// A run that does not wait for its compiler is interpreted, and ends well while the compiler is at work.
+fn interpreted_meanwhile() -> Tested {
+    let output = common::gpu_run()
+        .env("GPU_RUN_CACHE_DIR", "")
+        .args(["--device", "cuda", "--engine", "ptx", "--compile-time", "0s"])
+        .arg(wasm("release", "wordcount"))
+        .output()?;
+    expect(output.status.success(), "the program must end well", &output)?;
+    let told = text(&output.stderr).contains("the program is interpreted");
+    expect(told, "the warning must say so", &output)?;
+    expect(
+        Some(output.stdout.as_slice()) == expected("wordcount", "stdout").as_deref(),
+        "stdout differs",
+        &output,
+    )
 }
 
 fn program_runs_as_its_module() -> Tested {

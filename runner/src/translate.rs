@@ -10,6 +10,7 @@ use gpu_run_bytecode::{Program, decode, disassemble, encode, verify};
 use gpu_run_translator::inline::InlineReport;
 use gpu_run_translator::rewrite::RewriteReport;
 use gpu_run_translator::{BrTables, Options, Times, Translation};
+use gpu_run_vm::ptx::link::Input;
 use gpu_run_vm::{Cuda, ptx};
 
 use crate::cli::{Emit, TranslateArgs};
@@ -129,7 +130,7 @@ fn sass_stats(program: &Program) -> Outcome<String> {
     let prefix = &unit.prefix;
     let text = ptx::compile(&unit).text;
     let entries: Vec<String> = unit.entries.iter().map(|i| format!("{prefix}start_{i}")).collect();
-    let inputs = [("program", &*text), ("runtime", ptx::RUNTIME)];
+    let inputs = [Input::program(&text), Input::runtime()];
     let functions = device
         .explain(&inputs, &entries)
         .map_err(|error| report::device(&error))?;

@@ -228,6 +228,7 @@ GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 v
     store_release_system(&end.kind, (u32)kind);
   }
   store_relaxed_system(&launch.control->stop, 1u);
+  store_relaxed_device(&launch.stop, 1u);
 }
 
 // The same for a thread at `place`, which it ends.

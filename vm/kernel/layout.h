@@ -294,7 +294,9 @@ struct Launch {
   const u64 *functions;
   const u64 *tails;
   u32 native_stack;  // bytes of a lane's stack that compiled functions may use
-  u32 pad;
+  // Set when the process ends, as control->stop is: compiled loops look here, where it costs no trip over
+  // the bus. The host sets it by a copy.
+  mutable u32 stop;
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

@@ -17,6 +17,9 @@ namespace {
 // Bytes of native stack that are left for this file's functions where compiled ones find none.
 constexpr u32 MARGIN = 1024;
 
+// Relaxed: a lane reads nothing that was written before the flag was.
+GPU_RUN_INLINE bool process_ended(const Launch &launch) { return load_relaxed_device(&launch.stop) != 0; }
+
 // Ends the process unless another thread already did, and this lane. `calls` are the return addresses.
 GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32 depth, const u32 *calls) {
   frames::record_end(*context.launch, context.id, kind, value, pc, [&](End &end) {
@@ -56,7 +59,7 @@ extern "C" {
 
 // Ends the lane if its process was stopped.
 void gpu_run_poll(Context *context) {
-  if (stopped(*context->launch)) exit_lane();
+  if (process_ended(*context->launch)) exit_lane();
 }
 
 // Prepares the lane's thread number `turn`, counted from 0; 0 if there is none or the process was
@@ -64,7 +67,7 @@ void gpu_run_poll(Context *context) {
 u32 gpu_run_begin(const Launch *launch, Context *context, u32 turn) {
   u32 lane = lane_id();
   u64 id = lane + (u64)turn * launch->lanes;
-  if (lane >= launch->lanes || id >= launch->thread_count || stopped(*launch)) return 0;
+  if (lane >= launch->lanes || id >= launch->thread_count || process_ended(*launch)) return 0;
   if (turn == 0) threads::begin_clock(*launch);
   Thread &thread = launch->threads[id];
   threads::prepare(*launch, thread, (u32)id);

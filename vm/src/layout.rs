@@ -217,7 +217,7 @@ twins! {
         functions: Ptr,
         tails: Ptr,
         native_stack: u32,
-        pad: u32,
+        stop: u32,
         commands: Ptr,
         taken: u64,
     }

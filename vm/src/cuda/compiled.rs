@@ -11,7 +11,7 @@ use super::{Cuda, attribute, driver};
 use crate::device::{DeviceError, DeviceResult, Plan};
 use crate::layout::Ptr;
 use crate::ptx::code::Target;
-use crate::ptx::link::{LinkOptions, link};
+use crate::ptx::link::{Input, LinkOptions, link};
 use crate::ptx::sass::{FunctionStats, parse};
 
 /// A loaded cubin. It lives as long as the device.
@@ -112,7 +112,7 @@ impl Cuda {
 
     /// Compiles and links PTX texts for this device, and gives what the driver tells of the functions;
     /// of the kernels named `entries` also what it sets aside to launch them.
-    pub fn explain(&mut self, inputs: &[(&str, &str)], entries: &[String]) -> DeviceResult<Vec<FunctionStats>> {
+    pub fn explain(&mut self, inputs: &[Input], entries: &[String]) -> DeviceResult<Vec<FunctionStats>> {
         let options = LinkOptions {
             verbose: true,
             ..LinkOptions::default()

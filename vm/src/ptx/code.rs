@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use gpu_run_bytecode::{Program, encode};
 
 use super::cache::{Cache, Key};
-use super::link::{LinkOptions, Linked, link};
+use super::link::{Input, LinkOptions, Linked, link};
 use super::{COMPILER_VERSION, Compiled, Options, RUNTIME, Unit, compile};
 use crate::device::{CODE_LINE, DeviceResult};
 
@@ -149,7 +149,7 @@ impl Request {
     }
 
     fn link(&self, text: &str, options: LinkOptions) -> DeviceResult<Linked> {
-        let inputs = [("program", text), ("runtime", RUNTIME)];
+        let inputs = [Input::program(text), Input::runtime()];
         link(self.target.ordinal, &inputs, options)
     }
 

@@ -17,7 +17,7 @@ use super::flow::{Fact, Flow, Nan, State, Transfer};
 use super::image::ImageLayout;
 use super::program::{Analysis, Facts, frame_units};
 use super::writer::{Writer, ptx};
-use crate::layout::{Context, Control, Launch};
+use crate::layout::{Context, Launch};
 
 /// What compiled functions may call of the runtime.
 pub const RUNTIME_DECLARATIONS: &str = "\
@@ -339,18 +339,13 @@ impl<'a> Compiler<'a> {
 
     /// Looks at the stop flag, and ends the lane if it is set.
     fn poll(&mut self) {
-        let (launch, control, stop, p) = (self.w.pair(), self.w.pair(), self.w.word(), self.w.predicate());
+        let (launch, stop, p) = (self.w.pair(), self.w.word(), self.w.predicate());
         ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
-        ptx!(
-            self,
-            "ld.global.b64 {control}, [{launch}+{}];",
-            offset_of!(Launch, control)
-        );
         // Relaxed: nothing is read that another thread wrote before it set the flag.
         ptx!(
             self,
-            "ld.relaxed.sys.global.b32 {stop}, [{control}+{}];",
-            offset_of!(Control, stop)
+            "ld.relaxed.gpu.global.b32 {stop}, [{launch}+{}];",
+            offset_of!(Launch, stop)
         );
         ptx!(self, "setp.ne.u32 {p}, {stop}, 0;");
         ptx!(self, "@{p} exit;");

@@ -40,6 +40,39 @@ impl Default for LinkOptions {
     }
 }
 
+/// A text to link.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Its name, for messages.
+    pub name: &'a str,
+    /// PTX.
+    pub text: &'a str,
+    /// Registers that its functions may use at most. A kernel takes as many as any function that it may
+    /// call, so that one with many makes it run on fewer lanes.
+    pub registers: Option<u32>,
+}
+
+impl<'a> Input<'a> {
+    /// What was compiled from a program: as many registers as it needs.
+    pub fn program(text: &'a str) -> Input<'a> {
+        Input {
+            name: "program",
+            text,
+            registers: None,
+        }
+    }
+
+    /// The runtime. With 40 registers 1,536 lanes can share a multiprocessor's 65,536; left alone it takes
+    /// 236, which is room for 256.
+    pub fn runtime() -> Input<'static> {
+        Input {
+            name: "runtime",
+            text: super::RUNTIME,
+            registers: Some(40),
+        }
+    }
+}
+
 /// What came of linking.
 #[derive(Clone, Debug)]
 pub struct Linked {
@@ -82,7 +115,7 @@ impl Drop for Context {
 /// # Errors
 ///
 /// The driver's, with what its compiler and linker say of the texts.
-pub fn link(ordinal: i32, inputs: &[(&str, &str)], options: LinkOptions) -> DeviceResult<Linked> {
+pub fn link(ordinal: i32, inputs: &[Input], options: LinkOptions) -> DeviceResult<Linked> {
     let _context = Context::current(ordinal)?;
     let begin = Instant::now();
     let mut linked = match Link::run(inputs, options) {
@@ -119,10 +152,10 @@ impl Drop for Link {
 }
 
 impl Link {
-    fn run(inputs: &[(&str, &str)], options: LinkOptions) -> DeviceResult<Linked> {
+    fn run(inputs: &[Input], options: LinkOptions) -> DeviceResult<Linked> {
         let mut link = Link::create(options)?;
-        for (name, text) in inputs {
-            link.add(name, text)?;
+        for input in inputs {
+            link.add(input)?;
         }
         let (mut cubin, mut size) = (std::ptr::null_mut(), 0);
         // SAFETY: a link of this process; the driver sets both.
@@ -182,7 +215,8 @@ impl Link {
         self.values.push(value);
     }
 
-    fn add(&mut self, name: &str, text: &str) -> DeviceResult<()> {
+    fn add(&mut self, input: &Input) -> DeviceResult<()> {
+        let Input { name, text, registers } = *input;
         let no_nul = |what| DeviceError::Driver {
             call: "cuLinkAddData",
             what: format!("{what} holds a NUL character"),
@@ -190,6 +224,8 @@ impl Link {
         let file = CString::new(name).map_err(|_| no_nul("a name"))?;
         let text = CString::new(text).map_err(|_| no_nul(name))?;
         let bytes = text.as_bytes_with_nul();
+        let mut option = CUjit_option::CU_JIT_MAX_REGISTERS;
+        let mut value = registers.unwrap_or(0) as usize as *mut c_void;
         // SAFETY: the driver reads the text, which ends with NUL, and the name during the call only.
         let added = unsafe {
             sys::cuLinkAddData_v2(
@@ -198,9 +234,9 @@ impl Link {
                 bytes.as_ptr().cast_mut().cast(),
                 bytes.len(),
                 file.as_ptr(),
-                0,
-                std::ptr::null_mut(),
-                std::ptr::null_mut(),
+                registers.is_some() as u32,
+                &mut option,
+                &mut value,
             )
         };
         self.check("cuLinkAddData", added)

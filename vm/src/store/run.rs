@@ -1,6 +1,7 @@
 //! Running a function of a store: starting the kernel, and what the host does until it ends.
 
 use std::collections::HashMap;
+use std::mem::offset_of;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
@@ -269,6 +270,9 @@ impl Store {
         }
         self.prepare(func, &ty, args, options, plan)?;
         let mut host = Host::new(&self.run, options, sink);
+        if entry.is_some() {
+            host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
+        }
         let begin = Instant::now();
         // SAFETY: `prepare` completed the record; what it points to belongs to the store, which is
         // borrowed until the kernel has ended. The programs were verified before instantiation.
@@ -620,6 +624,8 @@ pub(super) struct Host<'r> {
     open: HashMap<(u32, Stream), Vec<u8>>,
     deadline: Option<Instant>,
     interrupt: Option<Arc<AtomicBool>>,
+    /// A word in the device's memory that is set too when the runs are to stop: compiled code looks there.
+    pub(super) device_flag: Option<Ptr>,
     sink: &'r mut dyn Sink,
 }
 
@@ -633,6 +639,7 @@ impl<'r> Host<'r> {
             // A time beyond what the clock can tell is no limit.
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             interrupt: options.interrupt.clone(),
+            device_flag: None,
             sink,
         }
     }
@@ -665,6 +672,10 @@ impl<'r> Host<'r> {
                     for index in 0..count {
                         // SAFETY: a control's first word. Relaxed: lanes read nothing else for it.
                         unsafe { controls.word((index * size_of::<Control>()) as u64) }.store(1, Ordering::Relaxed);
+                    }
+                    if let Some(flag) = self.device_flag {
+                        // SAFETY: a word of the launch record, which lanes read as an atomic.
+                        unsafe { device.write(flag, &1u32.to_le_bytes())? };
                     }
                 }
             }

@@ -12,7 +12,8 @@ fn of(name: &str) -> &'static Template {
 fn emitted(name: &str, args: &[&str], results: &[&str]) -> String {
     let mut out = String::new();
     of(name).emit(&mut out, 7, args, results);
-    out
+    // Indentation is the reader's.
+    out.replace('\t', "")
 }
 
 /// Registers of an operand.

@@ -1,0 +1,111 @@
+//! Nearly all instructions read some registers and write one. What these do to the frame is told from
+//! their first word alone, without decoding them.
+
+use super::effects::Effect;
+use super::flow::{ends_block, may_throw};
+use super::state::{ANY, HIGH, LOW, State, UNDEFINED, Unit, WHOLE};
+use crate::code::{Layout, NUMBERS, Reads, SLOTS, slots};
+use crate::isa::TABLE;
+
+/// What an opcode's instructions do to the frame: they read registers in the slots of their first
+/// word, of at most two units each, and write the first register or none.
+pub(super) struct Simple {
+    pub(super) words: usize,
+    /// Whether the instruction may branch. The next one follows otherwise.
+    pub(super) branches: bool,
+    writes: Writes,
+    /// For each slot, its bits if it is a register that is read, and what is wanted of its units.
+    masks: [u16; SLOTS],
+    wanted: [[Unit; 2]; SLOTS],
+}
+
+/// What is written to the register in the first slot.
+#[derive(Clone, Copy)]
+enum Writes {
+    Nothing,
+    /// A number of so many units.
+    Number(u8),
+    /// The unit that the second slot names.
+    Copy,
+    /// The constant in the upper half of the word.
+    Constant,
+}
+
+impl Simple {
+    /// Does it, if the registers hold what is wanted; else does nothing.
+    #[inline]
+    pub(super) fn step(&self, word: u64, state: &mut State) -> bool {
+        let slots = slots(word);
+        let holds = |slot: usize| state.holds_pair(slots[slot] & self.masks[slot], self.wanted[slot]);
+        if !(holds(0) & holds(1) & holds(2)) {
+            return false;
+        }
+        let to = u32::from(slots[0]);
+        match self.writes {
+            Writes::Nothing => {}
+            Writes::Number(units) => state.write_number(to, units),
+            Writes::Copy => state.copy_unit(to, u32::from(slots[1])),
+            Writes::Constant => state.write_constant(to, word >> 32 == 0),
+        }
+        true
+    }
+
+    /// That of the opcode with this form, if it is so simple.
+    const fn of(layout: &Layout) -> Option<Simple> {
+        let mut writes = match Effect::of(layout.op) {
+            Effect::Registers => Writes::Nothing,
+            Effect::Copy32 => Writes::Copy,
+            Effect::Const32 => Writes::Constant,
+            _ => return None,
+        };
+        let branches = layout.distance.is_some();
+        if !layout.in_slots || may_throw(layout.op) || ends_block(layout.op) && !branches {
+            return None;
+        }
+        let (mut masks, mut wanted) = ([0; SLOTS], [[UNDEFINED; 2]; SLOTS]);
+        let mut slot = 0;
+        while slot < SLOTS {
+            let units = layout.register_units[slot];
+            if units > 2 {
+                return None;
+            }
+            wanted[slot] = match layout.register_reads[slot] {
+                Reads::Unit => [ANY, UNDEFINED],
+                Reads::Number(1) => [WHOLE, UNDEFINED],
+                Reads::Number(_) => [LOW, HIGH],
+                Reads::Address => return None,
+                Reads::Nothing if units == 0 => [UNDEFINED; 2],
+                // What is a register and not read is written.
+                Reads::Nothing if slot > 0 => return None,
+                Reads::Nothing => {
+                    if let Writes::Nothing = writes {
+                        writes = Writes::Number(units);
+                    }
+                    [UNDEFINED; 2]
+                }
+            };
+            if wanted[slot][0] != UNDEFINED {
+                masks[slot] = layout.registers[slot];
+            }
+            slot += 1;
+        }
+        Some(Simple {
+            words: layout.words as usize,
+            branches,
+            writes,
+            masks,
+            wanted,
+        })
+    }
+}
+
+/// By number; `None` for opcodes that are not so simple.
+pub(super) static SIMPLE: [Option<Simple>; NUMBERS] = {
+    let mut all = [const { None }; NUMBERS];
+    let mut row = 0;
+    while row < TABLE.len() {
+        all[TABLE[row].op as usize] = Simple::of(Layout::of(TABLE[row].op));
+        row += 1;
+    }
+    all
+};

@@ -5,8 +5,7 @@
 //! blocks and branches; `ops` says which opcode an instruction becomes, `pairs` which
 //! two become one; `memory` does what works on memories and tables, `atomics` the atomic
 //! instructions, `simd` what works on 128-bit values; `branch` fuses comparisons with branches;
-//! `exceptions` makes the exception table; `locals` finds the locals that must be zeroed; `emit`
-//! writes words and fixes branch distances.
+//! `exceptions` makes the exception table; `emit` writes words and fixes branch distances.
 
 mod atomics;
 mod branch;
@@ -15,7 +14,6 @@ mod declarations;
 mod emit;
 mod exceptions;
 mod function;
-mod locals;
 mod memory;
 mod ops;
 mod pairs;

@@ -8,6 +8,7 @@
 
 mod code;
 mod encode;
+mod locals;
 mod parse;
 mod renumber;
 mod summary;
@@ -20,6 +21,7 @@ use wasmparser::{
 };
 
 pub(crate) use code::{Code, Step, Writer, opcode};
+pub(crate) use locals::Use;
 pub use code::{PackedBody, Steps};
 pub use encode::ORIGINS_SECTION;
 pub use parse::{Location, ParseError};

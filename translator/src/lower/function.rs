@@ -8,12 +8,11 @@ use super::branch::{self, Condition};
 use super::control::{Frame, Kind};
 use super::emit::{Emitter, Label};
 use super::exceptions::Leaving;
-use super::locals::{self, Use};
 use super::ops::{self, Binary, Numeric};
 use super::pairs;
 use super::stack::{Entry, Stack, Value};
 use super::{Context, LowerErrorKind, Target, ref_type, val_type};
-use crate::module::{Func, Origin, Step, opcode};
+use crate::module::{Func, Origin, Step, Use, opcode};
 
 /// A lowered function: its words count from its own head.
 pub(super) struct Lowered<'l> {
@@ -41,7 +40,6 @@ pub(super) struct Lowering<'c> {
     pub(super) context: &'c Context<'c>,
     pub(super) ty: FuncType,
     locals: Vec<Local>,
-    uses: locals::Uses,
     pub(super) stack: Stack,
     pub(super) emitter: Emitter,
     pub(super) frames: Vec<Frame>,
@@ -59,7 +57,6 @@ impl<'c> Lowering<'c> {
             context,
             ty: FuncType::default(),
             locals: Vec::new(),
-            uses: locals::Uses::default(),
             stack: Stack::default(),
             emitter: Emitter::new(),
             frames: Vec::new(),
@@ -104,7 +101,7 @@ impl<'c> Lowering<'c> {
             let ty = val_type(*ty).map_err(at_head)?;
             locals.extend((0..*count).map(|_| Local { ty, unit: 0 }));
         }
-        self.uses.analyse(packed.code(), locals.len());
+        let uses = &func.summary().uses;
         let first = ty.header() + HEADER_UNITS;
         let mut unit = first;
         // Those that must be zeroed lie side by side.
@@ -112,9 +109,9 @@ impl<'c> Lowering<'c> {
         for wanted in [Use::NeedsZero, Use::SetFirst] {
             for (local, _) in locals
                 .iter_mut()
-                .zip(self.uses.iter())
+                .zip(uses)
                 .skip(ty.params.len())
-                .filter(|(_, u)| *u == wanted)
+                .filter(|(_, u)| **u == wanted)
             {
                 local.unit = unit;
                 unit += local.ty.units();

@@ -10,6 +10,7 @@ use wasmparser::{
     TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
+use super::summary::Reader as SummaryReader;
 use super::{
     Body, Const, Custom, Data, Element, ElementItems, Func, Global, Module, RawBody, SegmentMode, Summary, Table,
 };
@@ -41,6 +42,7 @@ impl<'a> Module<'a> {
         let mut parser = Parser::new(0);
         parser.set_features(FEATURES);
         let mut allocations = FuncValidatorAllocations::default();
+        let mut reader = SummaryReader::default();
         let mut types = Vec::new();
         for payload in parser.parse_all(bytes) {
             let payload = payload.map_err(|e| context.malformed(e))?;
@@ -48,7 +50,8 @@ impl<'a> Module<'a> {
             if let ValidPayload::Func(func, body) = valid {
                 let index = func.index;
                 let mut validator = func.into_validator(std::mem::take(&mut allocations));
-                let summary = Summary::validate(&mut validator, &body).map_err(|e| context.in_function(e, index))?;
+                let summary = Summary::validate(&mut validator, &body, &mut reader);
+                let summary = summary.map_err(|e| context.in_function(e, index))?;
                 allocations = validator.into_allocations();
                 let ty = types[module.funcs.len()];
                 let body = Body::Raw(RawBody {

@@ -4,6 +4,7 @@
 use wasmparser::{FuncValidator, FunctionBody, WasmModuleResources};
 
 use super::code::first_index;
+use super::locals::{Use, Uses};
 use super::opcode;
 
 /// A direct call instruction.
@@ -39,6 +40,8 @@ pub struct Summary {
     pub tail_calls: bool,
     /// Whether it has a `try` of legacy exception handling.
     pub legacy_try: bool,
+    /// What is known of each local, parameters included; those behind the last one are unused.
+    pub(crate) uses: Box<[Use]>,
 }
 
 /// Whether an instruction with this first byte is still there after lowering.
@@ -47,10 +50,11 @@ fn costs(opcode: u8) -> bool {
     !matches!(opcode, 0x01..=0x03 | 0x0b | 0x1a | 0x20..=0x22 | 0x41..=0x44)
 }
 
-/// Builds a [`Summary`], an instruction at a time.
+/// Builds a [`Summary`], an instruction at a time. Its memory is used again for the next one.
 #[derive(Default)]
 pub(super) struct Reader {
     summary: Summary,
+    uses: Uses,
     /// Open constructs, and how many of the outermost ones lie outside of any loop.
     depth: u32,
     outside: Option<u32>,
@@ -58,6 +62,7 @@ pub(super) struct Reader {
 
 impl Reader {
     fn open(&mut self, is_loop: bool) {
+        self.uses.begin();
         if is_loop && self.outside.is_none() {
             self.outside = Some(self.depth);
         }
@@ -65,6 +70,7 @@ impl Reader {
     }
 
     fn close(&mut self) {
+        self.uses.close();
         self.depth = self.depth.saturating_sub(1);
         if self.outside == Some(self.depth) {
             self.outside = None;
@@ -93,6 +99,12 @@ impl Reader {
             }
             LOOP => self.open(true),
             END | DELEGATE => self.close(),
+            ELSE | CATCH | CATCH_ALL => {
+                self.uses.close();
+                self.uses.begin();
+            }
+            LOCAL_GET => self.uses.get(operand()),
+            LOCAL_SET | LOCAL_TEE => self.uses.set(operand()),
             CALL | RETURN_CALL => self.call(operand(), opcode == RETURN_CALL),
             CALL_INDIRECT | RETURN_CALL_INDIRECT => {
                 self.summary.indirect.push(operand());
@@ -105,14 +117,17 @@ impl Reader {
         self.summary.cost += u32::from(costs(opcode));
     }
 
-    /// The summary of a body with so many declared locals.
-    pub(super) fn finish(mut self, locals: u32) -> Summary {
-        self.summary.locals = locals;
+    /// The summary of a body with so many declared locals. Begins anew.
+    pub(super) fn finish(&mut self, locals: u32) -> Summary {
+        let mut summary = std::mem::take(&mut self.summary);
+        (self.depth, self.outside) = (0, None);
+        summary.locals = locals;
+        summary.uses = self.uses.finish();
         // They are kept for as long as the module.
-        self.summary.calls.shrink_to_fit();
-        self.summary.indirect.shrink_to_fit();
-        self.summary.refs.shrink_to_fit();
-        self.summary
+        summary.calls.shrink_to_fit();
+        summary.indirect.shrink_to_fit();
+        summary.refs.shrink_to_fit();
+        summary
     }
 }
 
@@ -121,6 +136,7 @@ impl Summary {
     pub(super) fn validate(
         validator: &mut FuncValidator<impl WasmModuleResources>,
         body: &FunctionBody<'_>,
+        reader: &mut Reader,
     ) -> Result<Summary, wasmparser::Error> {
         let bytes = body.as_bytes();
         let start = body.range().start;
@@ -128,7 +144,6 @@ impl Summary {
         let params = validator.len_locals();
         validator.read_locals(&mut code)?;
         code.set_features(*validator.features());
-        let mut reader = Reader::default();
         while !code.eof() {
             let offset = code.original_position();
             let at = (offset - start) as usize;

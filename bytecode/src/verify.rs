@@ -21,6 +21,7 @@ use crate::isa::Op;
 use crate::program::{Clause, FuncType, HEADER_UNITS, Program, ValType, units};
 
 use flow::Flow;
+use operands::Room;
 use spaces::Spaces;
 pub(crate) use lines::lines;
 
@@ -49,15 +50,14 @@ pub fn verify(program: &Program) -> Result<(), VerifyError> {
     let mut spaces = Spaces::new(program);
     declarations::verify(&spaces)?;
     spaces.find_heads()?;
-    let (mut insts, mut targets, mut flow) = (Words::default(), Words::default(), Flow::default());
+    let (mut memory, mut flow) = (Memory::default(), Flow::default());
     for index in 0..program.meta.functions.len() {
-        FunctionVerifier::new(&spaces, index, &mut insts, &mut targets).verify(&mut flow)?;
+        FunctionVerifier::new(&spaces, index, &mut memory).verify(&mut flow)?;
     }
     Ok(())
 }
 
-/// A set of words of a function, counted from its head. The memory is used again for the next
-/// function.
+/// A set of words of a function, counted from its head.
 #[derive(Default)]
 struct Words(Vec<u64>);
 
@@ -79,6 +79,16 @@ impl Words {
     }
 }
 
+/// What is known of a function's code. It is kept for the next function because it is large.
+#[derive(Default)]
+struct Memory {
+    /// Where instructions begin.
+    insts: Words,
+    /// Those that branches lead to.
+    targets: Words,
+    room: Room,
+}
+
 /// One function under verification.
 struct FunctionVerifier<'p> {
     spaces: &'p Spaces<'p>,
@@ -89,14 +99,13 @@ struct FunctionVerifier<'p> {
     ty: &'p FuncType,
     frame: u32,
     header: u32,
-    /// Where instructions begin.
     insts: &'p mut Words,
-    /// Those that branches lead to.
     targets: &'p mut Words,
+    room: &'p mut Room,
 }
 
 impl<'p> FunctionVerifier<'p> {
-    fn new(spaces: &'p Spaces<'p>, index: usize, insts: &'p mut Words, targets: &'p mut Words) -> Self {
+    fn new(spaces: &'p Spaces<'p>, index: usize, memory: &'p mut Memory) -> Self {
         let program = spaces.program;
         let function = &program.meta.functions[index];
         let ty = &program.meta.types[function.ty as usize];
@@ -108,8 +117,9 @@ impl<'p> FunctionVerifier<'p> {
             ty,
             frame: 0,
             header: ty.header(),
-            insts,
-            targets,
+            insts: &mut memory.insts,
+            targets: &mut memory.targets,
+            room: &mut memory.room,
         }
     }
 
@@ -136,6 +146,7 @@ impl<'p> FunctionVerifier<'p> {
                 ),
             );
         }
+        self.room.set(self.frame, self.header);
         self.targets.clear(self.code.len());
         let (mut last, mut pc) = (0, head.words());
         while pc < self.code.len() {

@@ -1,6 +1,6 @@
 //! What any instruction reads of the frame, and what it leaves there.
 
-use super::state::{FUNC_REF, KEPT_EXN_REF, State, UNDEFINED, WHOLE, value};
+use super::state::{FUNC_REF, KEPT_EXN_REF, State, UNDEFINED, WHOLE, constant, value};
 use super::{FunctionVerifier, VerifyError};
 use crate::code::{Inst, Layout, Reads};
 use crate::isa::Op;
@@ -130,8 +130,8 @@ fn effect(function: &FunctionVerifier<'_>, pc: usize, inst: &Inst, state: &mut S
             state.write_values(base, &ty.results);
         }
         Effect::Zero => state.write_zeros(unit(args[0]), unit(args[1])),
-        Effect::Const32 => state.write_constant(unit(args[0]), args[1] == 0),
-        Effect::Copy32 => state.copy_unit(unit(args[0]), unit(args[1])),
+        Effect::Const32 => state.write(unit(args[0]), &[constant(args[1] as u32)]),
+        Effect::Copy32 => state.write(unit(args[0]), &[state.at(unit(args[1]))]),
         Effect::Select32 => {
             let selected = state.at(unit(args[1])) & state.at(unit(args[2]));
             if selected == UNDEFINED {

@@ -88,6 +88,8 @@ impl Joins {
 pub(super) struct Flow {
     joins: Joins,
     state: State,
+    /// That of a handler.
+    thrown: State,
 }
 
 impl Flow {
@@ -98,7 +100,7 @@ impl Flow {
     /// it runs into another such instruction or ends. Walks go in the order of the code, again where a
     /// branch back has changed a state.
     pub(super) fn verify(&mut self, function: &mut FunctionVerifier<'_>, body: usize) -> Result<(), VerifyError> {
-        let Flow { joins, state } = self;
+        let Flow { joins, state, thrown } = self;
         let tries = &function.spaces.program.meta.functions[function.index].tries;
         function.targets.insert(body);
         for clause in tries.iter().flat_map(|try_| &try_.clauses) {
@@ -116,11 +118,12 @@ impl Flow {
         }
         joins.clear(frame);
         state.clear(frame);
+        thrown.clear(frame);
         state.write_values(0, &function.ty.params);
         joins.reach(0, state);
         let mut next = Some(0);
         while let Some(join) = next {
-            let first = walk(function, joins, join, state)?;
+            let first = walk(function, joins, join, state, thrown)?;
             next = (first..states).find(|join| joins.queued[*join]);
         }
         Ok(())
@@ -133,6 +136,7 @@ fn walk(
     joins: &mut Joins,
     join: usize,
     state: &mut State,
+    thrown: &mut State,
 ) -> Result<usize, VerifyError> {
     joins.queued[join] = false;
     state.set_frame(joins.state(join));
@@ -154,7 +158,9 @@ fn walk(
             for clause in function.handlers_at(pc) {
                 let target = function.handler(clause).expect("checked with the exception table");
                 let target = joins.at(function.targets, target);
-                joins.reach(target, &thrown(function, &inst, clause, state));
+                thrown.set_frame(state.frame());
+                throw(function, &inst, clause, thrown);
+                joins.reach(target, thrown);
                 back = back.min(target);
             }
         }
@@ -192,14 +198,11 @@ pub(super) const fn may_throw(op: Op) -> bool {
     ) || matches!(op, Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport)
 }
 
-/// The frame as a handler finds it after `inst` threw: a callee's frame lay over the units from its
-/// base on.
-fn thrown(function: &FunctionVerifier<'_>, inst: &Inst, clause: &Clause, before: &State) -> State {
-    let mut state = before.clone();
+/// Makes of the frame before `inst` threw what a handler finds: a callee's frame lay over the units
+/// from its base on.
+fn throw(function: &FunctionVerifier<'_>, inst: &Inst, clause: &Clause, state: &mut State) {
     if let Some(Operand::Base) = inst.op.info().operands.first() {
         state.forget(inst.args[0] as u32);
     }
     state.write_values(clause.unit, &function.clause_types(clause));
-    state
 }
-

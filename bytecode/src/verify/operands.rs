@@ -6,6 +6,44 @@ use crate::code::{Inst, Layout, br_table_offset, slots};
 use crate::isa::{Class, Op, Operand, TrapKind};
 use crate::program::{GlobalType, HEADER_UNITS, ValType};
 
+/// For each unit that an operand can name, how many units a value there may take, up to four: none on
+/// the header and behind the frame.
+pub(super) struct Room {
+    units: Box<[u8; 1 << 16]>,
+    /// Those from here on are 0.
+    frame: usize,
+}
+
+impl Default for Room {
+    fn default() -> Room {
+        Room {
+            units: Box::new([0; 1 << 16]),
+            frame: 0,
+        }
+    }
+}
+
+impl Room {
+    /// Begins anew, for a frame of at most 2^16 units, in which the header lies.
+    pub(super) fn set(&mut self, frame: u32, header: u32) {
+        let (frame, header) = (frame as usize, header as usize);
+        self.units[..self.frame].fill(0);
+        self.frame = frame;
+        for part in [0..header, header + HEADER_UNITS as usize..frame] {
+            let part = &mut self.units[part];
+            part.fill(4);
+            for (room, unit) in (1..4).zip(part.iter_mut().rev()) {
+                *unit = room;
+            }
+        }
+    }
+
+    #[inline]
+    fn at(&self, unit: u16) -> u8 {
+        self.units[usize::from(unit)]
+    }
+}
+
 impl FunctionVerifier<'_> {
     /// Checks the operands of the instruction at `pc`, and notes where it branches to. Gives its words.
     #[inline]
@@ -48,11 +86,7 @@ impl FunctionVerifier<'_> {
     #[inline]
     fn registers_fit(&self, layout: &Layout, word: u64) -> bool {
         let slots = slots(word);
-        let fits = |slot: usize| {
-            let unit = u32::from(slots[slot] & layout.registers[slot]);
-            let end = unit + u32::from(layout.register_units[slot]);
-            (end <= self.frame) & ((end <= self.header) | (unit >= self.header + HEADER_UNITS))
-        };
+        let fits = |slot: usize| self.room.at(slots[slot] & layout.registers[slot]) >= layout.register_units[slot];
         fits(0) & fits(1) & fits(2)
     }
 

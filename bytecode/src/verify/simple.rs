@@ -3,7 +3,7 @@
 
 use super::effects::Effect;
 use super::flow::{ends_block, may_throw};
-use super::state::{ANY, HIGH, LOW, State, UNDEFINED, Unit, WHOLE};
+use super::state::{ANY, HIGH, LOW, State, UNDEFINED, Unit, WHOLE, constant};
 use crate::code::{Layout, NUMBERS, Reads, SLOTS, slots};
 use crate::isa::TABLE;
 
@@ -23,8 +23,10 @@ pub(super) struct Simple {
 #[derive(Clone, Copy)]
 enum Writes {
     Nothing,
-    /// A number of so many units.
-    Number(u8),
+    /// A number of one unit.
+    Unit,
+    /// A number of two.
+    Pair,
     /// The unit that the second slot names.
     Copy,
     /// The constant in the upper half of the word.
@@ -40,12 +42,12 @@ impl Simple {
         if !(holds(0) & holds(1) & holds(2)) {
             return false;
         }
-        let to = u32::from(slots[0]);
         match self.writes {
             Writes::Nothing => {}
-            Writes::Number(units) => state.write_number(to, units),
-            Writes::Copy => state.copy_unit(to, u32::from(slots[1])),
-            Writes::Constant => state.write_constant(to, word >> 32 == 0),
+            Writes::Unit => state.write_unit(slots[0], WHOLE),
+            Writes::Pair => state.write_pair(slots[0]),
+            Writes::Copy => state.write_unit(slots[0], state.at(slots[1].into())),
+            Writes::Constant => state.write_unit(slots[0], constant((word >> 32) as u32)),
         }
         true
     }
@@ -79,7 +81,7 @@ impl Simple {
                 Reads::Nothing if slot > 0 => return None,
                 Reads::Nothing => {
                     if let Writes::Nothing = writes {
-                        writes = Writes::Number(units);
+                        writes = if units == 1 { Writes::Unit } else { Writes::Pair };
                     }
                     [UNDEFINED; 2]
                 }

@@ -29,28 +29,41 @@ pub(super) const ZERO: Unit = Unit::MAX;
 /// What a value of one unit may be, be it a number or a reference.
 pub(super) const ANY: Unit = WHOLE | FUNC_REF | EXTERN_REF | EXN_REF | KEPT_EXN_REF;
 
+/// Units that the largest frame has, and as many behind it as the widest value.
+const MOST: usize = (1 << 16) + 4;
+
 /// What the units of a frame hold, one by one.
-#[derive(Clone, Default)]
 pub(super) struct State {
-    /// The frame's, and one behind it that holds nothing.
-    units: Vec<Unit>,
+    /// The frame's, then some that hold nothing. Their number is fixed, so that no 16-bit operand can be
+    /// out of bounds.
+    units: Box<[Unit; MOST]>,
+    frame: usize,
+}
+
+impl Default for State {
+    fn default() -> State {
+        State {
+            units: Box::new([UNDEFINED; MOST]),
+            frame: 0,
+        }
+    }
 }
 
 impl State {
-    /// Begins anew, with a frame of so many units that hold nothing.
+    /// Begins anew, with a frame of so many units, at most 2^16, that hold nothing.
     pub(super) fn clear(&mut self, frame: usize) {
-        self.units.clear();
-        self.units.resize(frame + 1, UNDEFINED);
+        self.units[..self.frame].fill(UNDEFINED);
+        self.frame = frame;
     }
 
     /// The frame's units.
     pub(super) fn frame(&self) -> &[Unit] {
-        &self.units[..self.units.len() - 1]
+        &self.units[..self.frame]
     }
 
     /// Sets all of the frame's units.
     pub(super) fn set_frame(&mut self, units: &[Unit]) {
-        self.units[..units.len()].copy_from_slice(units);
+        self.units[..self.frame].copy_from_slice(units);
     }
 
     /// What unit `at` holds.
@@ -85,16 +98,31 @@ impl State {
         }
     }
 
-    /// Writes a copy of one unit.
+    /// Writes what one unit holds.
     #[inline]
-    pub(super) fn copy_unit(&mut self, to: u32, from: u32) {
-        self.write(to, &[self.at(from)]);
+    pub(super) fn write_unit(&mut self, to: u16, value: Unit) {
+        let to = usize::from(to);
+        if self.units[to] == HIGH && to > 0 {
+            self.units[to - 1] = UNDEFINED;
+        }
+        if self.units[to + 1] == HIGH {
+            self.units[to + 1] = UNDEFINED;
+        }
+        self.units[to] = value;
     }
 
-    /// Writes a constant of one unit.
+    /// Writes a number of two units.
     #[inline]
-    pub(super) fn write_constant(&mut self, to: u32, is_zero: bool) {
-        self.write(to, &[if is_zero { ZERO } else { WHOLE }]);
+    pub(super) fn write_pair(&mut self, to: u16) {
+        let at = usize::from(to);
+        if self.units[at] == HIGH && at > 0 {
+            self.units[at - 1] = UNDEFINED;
+        }
+        if self.units[at + 2] == HIGH {
+            self.units[at + 2] = UNDEFINED;
+        }
+        self.units[at] = LOW;
+        self.units[at + 1] = HIGH;
     }
 
     /// Writes zeros.
@@ -127,10 +155,9 @@ impl State {
 
     /// Forgets what lies in the units from `at` on.
     pub(super) fn forget(&mut self, at: u32) {
-        let frame = self.units.len() - 1;
-        if (at as usize) < frame {
+        if (at as usize) < self.frame {
             self.write(at, &[UNDEFINED]);
-            self.units[at as usize..frame].fill(UNDEFINED);
+            self.units[at as usize..self.frame].fill(UNDEFINED);
         }
     }
 
@@ -194,4 +221,9 @@ pub(super) fn value(ty: ValType) -> &'static [Unit] {
         _ if ty.units() == 1 => &[WHOLE],
         _ => &[LOW, HIGH],
     }
+}
+
+/// What a unit holds after this constant was written to it.
+pub(super) fn constant(bits: u32) -> Unit {
+    if bits == 0 { ZERO } else { WHOLE }
 }

@@ -7,6 +7,7 @@
 //! calls that brought it where it is.
 
 mod code;
+mod cursor;
 mod encode;
 mod locals;
 mod parse;
@@ -20,7 +21,8 @@ use wasmparser::{
     Export, FuncType, FunctionBody, GlobalType, Import, MemoryType, Operator, TableType, TagType, ValType,
 };
 
-pub(crate) use code::{Code, Step, Writer, opcode};
+pub(crate) use code::{Code, Writer, opcode};
+pub(crate) use cursor::Cursor;
 pub(crate) use locals::Use;
 pub use code::{PackedBody, Steps};
 pub use encode::ORIGINS_SECTION;

@@ -70,9 +70,11 @@ impl Emitted {
     };
 }
 
-/// The code of one function under construction.
+/// The code under construction, one function after the other. Words count from the start of it all.
 pub(super) struct Emitter {
     pub(super) code: Vec<u64>,
+    /// Where the function begins in `code` and in `places`.
+    start: (usize, usize),
     labels: Vec<Option<u32>>,
     fixups: Vec<Fixup>,
     /// The two instructions emitted last.
@@ -90,9 +92,12 @@ pub(super) struct Emitter {
 }
 
 impl Emitter {
-    pub(super) fn new() -> Emitter {
+    /// Begins with room for about so many words and places. Growing would copy all again and again;
+    /// what is not used is address space only.
+    pub(super) fn new(words: usize, places: usize) -> Emitter {
         Emitter {
-            code: Vec::new(),
+            code: Vec::with_capacity(words),
+            start: (0, 0),
             labels: Vec::new(),
             fixups: Vec::new(),
             emitted: [Emitted::NONE; 2],
@@ -101,20 +106,26 @@ impl Emitter {
             open: Vec::new(),
             ranges: Vec::new(),
             origin: Origin::synthetic(),
-            places: Vec::new(),
+            places: Vec::with_capacity(places),
         }
     }
 
-    /// Begins anew.
-    pub(super) fn clear(&mut self) {
-        self.code.clear();
+    /// Begins a function.
+    pub(super) fn begin(&mut self) {
+        self.start = (self.code.len(), self.places.len());
+        self.take_back();
+    }
+
+    /// Begins the function anew.
+    pub(super) fn take_back(&mut self) {
+        self.code.truncate(self.start.0);
+        self.places.truncate(self.start.1);
         self.labels.clear();
         self.fixups.clear();
         self.seal();
         self.open.clear();
         self.ranges.clear();
         self.origin = Origin::synthetic();
-        self.places.clear();
     }
 
     /// Says where the instructions that follow came from.
@@ -134,8 +145,7 @@ impl Emitter {
             offset: self.origin.offset,
             site: self.origin.site,
         };
-        let known = self
-            .places
+        let known = self.places[self.start.1..]
             .last()
             .is_some_and(|last| (last.offset, last.site) == (place.offset, place.site));
         if !known {

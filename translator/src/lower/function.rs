@@ -1,7 +1,7 @@
 //! Lowers one function: walks its instructions with the emulated stack.
 
 use gpu_run_bytecode::code::Inst;
-use gpu_run_bytecode::{FuncType, HEADER_UNITS, Op, Operand, SourcePlace, Try, ValType};
+use gpu_run_bytecode::{FuncType, HEADER_UNITS, Op, Operand, Try, ValType};
 use wasmparser::{BlockType, Operator};
 
 use super::branch::{self, Condition};
@@ -12,15 +12,13 @@ use super::ops::{self, Binary, Numeric};
 use super::pairs;
 use super::stack::{Entry, Stack, Value};
 use super::{Context, LowerErrorKind, Target, ref_type, val_type};
-use crate::module::{Func, Origin, Step, Use, opcode};
+use crate::module::{Cursor, Func, Origin, Use, opcode};
 
-/// A lowered function: its words count from its own head.
+/// A lowered function.
 pub(super) struct Lowered<'l> {
-    pub(super) code: &'l [u64],
-    pub(super) places: &'l [SourcePlace],
-    /// Direct calls: word of the call, program index of the callee.
+    /// The functions that it calls directly, by program index; some maybe more than once.
     pub(super) calls: &'l [(u32, u32)],
-    /// Its exception table, in words from its own head.
+    /// Its exception table.
     pub(super) tries: Vec<Try>,
     pub(super) frame: u32,
 }
@@ -35,30 +33,37 @@ struct Local {
     unit: u32,
 }
 
-/// Lowers functions, one after the other: what it needs for one is used again for the next.
+/// The type of a function that takes and gives nothing.
+static NO_TYPE: FuncType = FuncType {
+    params: Vec::new(),
+    results: Vec::new(),
+};
+
+/// Lowers functions, one after the other, to code that is one piece: what it needs for one is used again for the next.
 pub(super) struct Lowering<'c> {
     pub(super) context: &'c Context<'c>,
-    pub(super) ty: FuncType,
+    pub(super) ty: &'c FuncType,
     locals: Vec<Local>,
     pub(super) stack: Stack,
     pub(super) emitter: Emitter,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame<'c>>,
     /// While code cannot be reached: how many constructs were opened since.
     pub(super) unreachable: Option<u32>,
     /// Whether branches with 16-bit distances may be used.
     pub(super) near: bool,
-    calls: Vec<(u32, u32)>,
+    /// Word of each direct call in the code, and the program index of the function that it calls.
+    pub(super) calls: Vec<(u32, u32)>,
     pub(super) leaving: Vec<Leaving>,
 }
 
 impl<'c> Lowering<'c> {
-    pub(super) fn new(context: &'c Context<'c>) -> Lowering<'c> {
+    pub(super) fn new(context: &'c Context<'c>, emitter: Emitter) -> Lowering<'c> {
         Lowering {
             context,
-            ty: FuncType::default(),
+            ty: &NO_TYPE,
             locals: Vec::new(),
             stack: Stack::default(),
-            emitter: Emitter::new(),
+            emitter,
             frames: Vec::new(),
             unreachable: None,
             near: true,
@@ -67,19 +72,23 @@ impl<'c> Lowering<'c> {
         }
     }
 
-    /// Lowers one function.
+    /// Lowers one function to the end of the code.
     pub(super) fn lower(&mut self, func: &Func<'_>) -> Result<Lowered<'_>, Failure> {
+        let (start, calls) = (self.emitter.code.len(), self.calls.len());
+        self.emitter.begin();
         let tries = match self.run(func, true)? {
             Some(tries) => tries,
-            // Some branch was too far for 16 bits.
-            None => self.run(func, false)?.expect("32 bits reach all of a function"),
+            None => {
+                // Some branch was too far for 16 bits.
+                self.emitter.take_back();
+                self.calls.truncate(calls);
+                self.run(func, false)?.expect("32 bits reach all of a function")
+            }
         };
         let frame = self.stack.most;
-        self.emitter.code[0] |= (frame as u64) << 16;
+        self.emitter.code[start] |= (frame as u64) << 16;
         Ok(Lowered {
-            code: &self.emitter.code,
-            places: &self.emitter.places,
-            calls: &self.calls,
+            calls: &self.calls[calls..],
             tries,
             frame,
         })
@@ -87,7 +96,8 @@ impl<'c> Lowering<'c> {
 
     /// Lowers a function and gives its exception table; `None` if some branch is too far.
     fn run(&mut self, func: &Func<'_>, near: bool) -> Result<Option<Vec<Try>>, Failure> {
-        let ty = self.context.types[func.ty as usize].clone();
+        let context = self.context;
+        let ty = &context.types[func.ty as usize];
         let mut locals = std::mem::take(&mut self.locals);
         locals.clear();
         let mut unit = 0;
@@ -124,10 +134,8 @@ impl<'c> Lowering<'c> {
         self.locals = locals;
         self.ty = ty;
         self.near = near;
-        self.emitter.clear();
         self.frames.clear();
         self.unreachable = None;
-        self.calls.clear();
         self.leaving.clear();
         self.emitter.emit(Op::Enter, &[0, self.ty.header() as i64, 0]);
         if zeroed > 0 && unit <= u16::MAX as u32 {
@@ -135,12 +143,14 @@ impl<'c> Lowering<'c> {
         }
         self.emitter.seal();
         let label = self.emitter.new_label();
-        self.frames.push(Frame::function(label, self.ty.results.clone()));
-        for step in packed.code().steps() {
-            self.emitter.set_origin(step.origin);
-            self.step(&step).map_err(|kind| (kind, step.origin))?;
+        self.frames.push(Frame::function(label, &ty.results));
+        let mut code = packed.code().cursor();
+        while let Some(opcode) = code.next() {
+            let origin = code.origin();
+            self.emitter.set_origin(origin);
+            self.step(opcode, &mut code).map_err(|kind| (kind, origin))?;
             if self.stack.most > u16::MAX as u32 {
-                return Err((LowerErrorKind::TooManyRegisters { units: self.stack.most }, step.origin));
+                return Err((LowerErrorKind::TooManyRegisters { units: self.stack.most }, origin));
             }
         }
         self.emit_leaving();
@@ -148,46 +158,48 @@ impl<'c> Lowering<'c> {
     }
 
     /// Lowers an instruction; those that are frequent by their first byte, undecoded.
-    fn step(&mut self, step: &Step<'_>) -> Result<(), LowerErrorKind> {
+    #[inline(always)]
+    fn step(&mut self, opcode: u8, code: &mut Cursor<'_>) -> Result<(), LowerErrorKind> {
         if self.unreachable.is_some() {
-            self.skip(step.opcode);
+            code.skip();
+            self.skip(opcode);
             return Ok(());
         }
-        match step.opcode {
+        match opcode {
             opcode::LOCAL_GET => {
-                let local = step.index();
+                let local = code.index();
                 self.stack.push(self.locals[local as usize].ty, Value::Local(local));
             }
-            opcode::LOCAL_SET => self.local_set(step.index(), false),
-            opcode::LOCAL_TEE => self.local_set(step.index(), true),
-            opcode::I32_CONST => self.constant(ValType::I32, step.signed() as u32 as u128),
-            opcode::I64_CONST => self.constant(ValType::I64, step.signed() as u64 as u128),
-            opcode::FIRST_NUMERIC..=opcode::LAST_NUMERIC => match ops::numeric(step.opcode) {
+            opcode::LOCAL_SET => self.local_set(code.index(), false),
+            opcode::LOCAL_TEE => self.local_set(code.index(), true),
+            opcode::I32_CONST => self.constant(ValType::I32, code.signed() as u32 as u128),
+            opcode::I64_CONST => self.constant(ValType::I64, code.signed() as u64 as u128),
+            opcode::FIRST_NUMERIC..=opcode::LAST_NUMERIC => match ops::numeric(opcode) {
                 Numeric::Binary(binary) => self.binary(binary),
                 Numeric::Unary(unary) => self.unary(unary.op, unary.result),
             },
             opcode::FIRST_ACCESS..=opcode::LAST_ACCESS => {
-                let access = ops::access(step.opcode);
+                let access = ops::access(opcode);
                 if access.stores {
-                    self.store(access, &step.memarg())?;
+                    self.store(access, &code.memarg())?;
                 } else {
-                    self.load(access, &step.memarg())?;
+                    self.load(access, &code.memarg())?;
                 }
             }
-            opcode::BLOCK => self.open(Kind::Block, step.block_type())?,
-            opcode::LOOP => self.open(Kind::Loop, step.block_type())?,
-            opcode::IF => self.open_if(step.block_type())?,
+            opcode::BLOCK => self.open(Kind::Block, code.block_type())?,
+            opcode::LOOP => self.open(Kind::Loop, code.block_type())?,
+            opcode::IF => self.open_if(code.block_type())?,
             opcode::ELSE => self.else_(),
             opcode::END => self.end(),
-            opcode::BR => self.br(step.index()),
-            opcode::BR_IF => self.br_if(step.index()),
+            opcode::BR => self.br(code.index()),
+            opcode::BR_IF => self.br_if(code.index()),
             opcode::RETURN => self.return_(),
             opcode::DROP => drop(self.stack.pop()),
             opcode::SELECT => self.select(),
-            opcode::CALL => self.call(step.function(), false)?,
-            opcode::GLOBAL_GET => self.global_get(step.index()),
-            opcode::GLOBAL_SET => self.global_set(step.index()),
-            _ => self.instruction(&step.operator())?,
+            opcode::CALL => self.call(code.function(), false)?,
+            opcode::GLOBAL_GET => self.global_get(code.index()),
+            opcode::GLOBAL_SET => self.global_set(code.index()),
+            _ => self.instruction(&code.operator())?,
         }
         Ok(())
     }
@@ -518,7 +530,8 @@ impl<'c> Lowering<'c> {
     // --- Calls -------------------------------------------------------------------------------
 
     fn call(&mut self, function: u32, tail: bool) -> Result<(), LowerErrorKind> {
-        match &self.context.targets[function as usize] {
+        let context = self.context;
+        match &context.targets[function as usize] {
             Target::Gpu(op) => self.gpu(*op),
             Target::Import { index, ty } => {
                 let base = self.arguments(ty);
@@ -631,15 +644,31 @@ impl<'c> Lowering<'c> {
         self.emitter.branch(inst, label);
     }
 
-    pub(super) fn block_type(&self, ty: BlockType) -> Result<FuncType, LowerErrorKind> {
+    /// The parameters and results of a block.
+    pub(super) fn block_type(&self, ty: BlockType) -> Result<(&'c [ValType], &'c [ValType]), LowerErrorKind> {
         Ok(match ty {
-            BlockType::Empty => FuncType::default(),
-            BlockType::Type(ty) => FuncType {
-                params: vec![],
-                results: vec![val_type(ty)?],
-            },
-            BlockType::FuncType(index) => self.context.types[index as usize].clone(),
+            BlockType::Empty => (&[], &[]),
+            BlockType::Type(ty) => (&[], alone(val_type(ty)?)),
+            BlockType::FuncType(index) => {
+                let context = self.context;
+                let ty = &context.types[index as usize];
+                (&ty.params, &ty.results)
+            }
         })
+    }
+}
+
+/// A list of one type.
+fn alone(ty: ValType) -> &'static [ValType] {
+    match ty {
+        ValType::I32 => &[ValType::I32],
+        ValType::I64 => &[ValType::I64],
+        ValType::F32 => &[ValType::F32],
+        ValType::F64 => &[ValType::F64],
+        ValType::V128 => &[ValType::V128],
+        ValType::FuncRef => &[ValType::FuncRef],
+        ValType::ExternRef => &[ValType::ExternRef],
+        ValType::ExnRef => &[ValType::ExnRef],
     }
 }
 

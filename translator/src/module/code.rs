@@ -7,8 +7,9 @@ use std::sync::Arc;
 
 use wasm_encoder::Encode;
 use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
-use wasmparser::{BinaryReader, BlockType, MemArg, MemArgTarget, Operator, OperatorsReader, ValType};
+use wasmparser::{BinaryReader, MemArg, MemArgTarget, Operator, OperatorsReader, ValType};
 
+use super::cursor::Cursor;
 use super::{Instr, Locals, Origin, Summary, function_index_mut, summary};
 
 const VALID: &str = "the module was validated";
@@ -91,7 +92,7 @@ static OPERANDS: [Operands; 256] = {
 
 /// Consecutive instructions whose origins follow from that of the first.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+pub(super) struct Run {
     /// Where it begins, in bytes of the code.
     at: u32,
     origin: Origin,
@@ -102,7 +103,7 @@ struct Run {
 impl Run {
     /// The origin of an instruction at byte `at`.
     #[inline]
-    fn origin(&self, at: usize) -> Origin {
+    pub(super) fn origin(&self, at: usize) -> Origin {
         let distance = if self.fixed { 0 } else { at as u32 - self.at };
         Origin {
             offset: self.origin.offset.wrapping_add(distance),
@@ -153,10 +154,10 @@ impl PackedBody {
 /// The instructions of a body, as bytes.
 #[derive(Clone, Copy)]
 pub struct Code<'f> {
-    bytes: &'f [u8],
-    first: Run,
+    pub(super) bytes: &'f [u8],
+    pub(super) first: Run,
     runs: &'f [Run],
-    renumber: Option<&'f [u32]>,
+    pub(super) renumber: Option<&'f [u32]>,
 }
 
 impl<'f> Code<'f> {
@@ -172,6 +173,20 @@ impl<'f> Code<'f> {
             runs: &[],
             renumber,
         }
+    }
+
+    /// Goes on to the run of origins to which byte `at` belongs.
+    #[inline]
+    pub(super) fn forward(&mut self, at: usize) {
+        while let Some(run) = self.runs.first().filter(|run| run.at as usize <= at) {
+            self.first = *run;
+            self.runs = &self.runs[1..];
+        }
+    }
+
+    /// Reads the instructions in order, and of each what is asked for.
+    pub(crate) fn cursor(self) -> Cursor<'f> {
+        Cursor::new(self)
     }
 
     /// Reads the instructions in order.
@@ -206,20 +221,8 @@ impl<'f> Iterator for Steps<'f> {
     fn next(&mut self) -> Option<Step<'f>> {
         let rest = self.code.bytes.get(self.at..)?;
         let opcode = *rest.first()?;
-        let end = match OPERANDS[opcode as usize] {
-            Operands::None => 1,
-            Operands::One => skip(rest, 1),
-            Operands::Two => skip(rest, skip(rest, 1)),
-            Operands::Block => skip_block_type(rest),
-            Operands::Access => skip_access(rest),
-            Operands::Bytes4 => 5,
-            Operands::Bytes8 => 9,
-            Operands::Other => length(rest),
-        };
-        while let Some(run) = self.code.runs.first().filter(|run| run.at as usize <= self.at) {
-            self.code.first = *run;
-            self.code.runs = &self.code.runs[1..];
-        }
+        let end = length(rest);
+        self.code.forward(self.at);
         let origin = self.code.first.origin(self.at);
         self.at += end;
         Some(Step {
@@ -245,54 +248,43 @@ impl<'f> Step<'f> {
         self.renumber.map_or(index, |table| table[index as usize])
     }
 
-    /// The operand of a `block`, `loop` or `if`.
-    #[inline]
-    pub(crate) fn block_type(&self) -> BlockType {
-        if self.bytes[1] == EMPTY {
-            return BlockType::Empty;
-        }
-        match self.operator() {
-            Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } => blockty,
-            _ => unreachable!("only asked of these"),
-        }
-    }
-
-    /// The operand, if it is a signed number: of a constant.
-    #[inline]
-    pub(crate) fn signed(&self) -> i64 {
-        read_i64(self.bytes, 1)
-    }
-
-    /// The place of a load or store that is neither atomic nor SIMD; the alignment is left out.
-    #[inline]
-    pub(crate) fn memarg(&self) -> MemArg {
-        let (flags, mut at) = read_u32(self.bytes, 1);
-        let mut memory = 0;
-        if flags & NAMES_MEMORY != 0 {
-            (memory, at) = read_u32(self.bytes, at);
-        }
-        MemArg {
-            align: 0,
-            max_align: 0,
-            // As an unsigned number: bits above the last are 0.
-            offset: read_u64(self.bytes, at),
-            target: MemArgTarget::Memory(memory),
-            ordering: None,
-        }
-    }
-
     /// The instruction, decoded.
     pub(crate) fn operator(&self) -> Operator<'f> {
-        let mut op = decode(self.bytes).0;
-        if let (Some(table), Some(index)) = (self.renumber, function_index_mut(&mut op)) {
-            *index = table[*index as usize];
-        }
-        op
+        decode_renumbered(self.bytes, self.renumber).0
     }
 }
 
+/// Decodes the instruction at the start of `bytes`, with the function indices of now; also tells its
+/// length.
+pub(super) fn decode_renumbered<'f>(bytes: &'f [u8], renumber: Option<&[u32]>) -> (Operator<'f>, usize) {
+    let (mut op, length) = decode(bytes);
+    if let (Some(table), Some(index)) = (renumber, function_index_mut(&mut op)) {
+        *index = table[*index as usize];
+    }
+    (op, length)
+}
+
+/// The place of a load or store whose flags are at `at`, without its alignment, and where it ends.
+#[inline]
+pub(super) fn read_memarg(bytes: &[u8], at: usize) -> (MemArg, usize) {
+    let (flags, mut at) = read_u32(bytes, at);
+    let mut memory = 0;
+    if flags & NAMES_MEMORY != 0 {
+        (memory, at) = read_u32(bytes, at);
+    }
+    let (offset, end) = read_u64(bytes, at);
+    let memarg = MemArg {
+        align: 0,
+        max_align: 0,
+        offset,
+        target: MemArgTarget::Memory(memory),
+        ordering: None,
+    };
+    (memarg, end)
+}
+
 /// The block type without parameters and results.
-const EMPTY: u8 = 0x40;
+pub(super) const EMPTY: u8 = 0x40;
 /// In a memory access's flags: the memory's index follows.
 const NAMES_MEMORY: u32 = 0x40;
 
@@ -332,48 +324,67 @@ pub(super) fn first_index(bytes: &[u8]) -> u32 {
 
 /// The number at `at`, and where it ends.
 #[inline]
-fn read_u32(bytes: &[u8], at: usize) -> (u32, usize) {
+pub(super) fn read_u32(bytes: &[u8], at: usize) -> (u32, usize) {
     match bytes[at] {
         byte @ 0..=0x7f => (u32::from(byte), at + 1),
-        _ => (read_u64(bytes, at) as u32, skip(bytes, at)),
+        _ => {
+            let (value, end) = read_u64(bytes, at);
+            (value as u32, end)
+        }
     }
 }
 
 #[inline]
-fn read_u64(bytes: &[u8], mut at: usize) -> u64 {
+fn read_u64(bytes: &[u8], mut at: usize) -> (u64, usize) {
     let (mut value, mut shift) = (0, 0);
     loop {
         let byte = bytes[at];
         value |= u64::from(byte & 0x7f) << shift;
+        at += 1;
         if byte & 0x80 == 0 {
-            return value;
+            return (value, at);
         }
         shift += 7;
-        at += 1;
     }
 }
 
+/// The signed number at `at`, and where it ends.
 #[inline]
-fn read_i64(bytes: &[u8], mut at: usize) -> i64 {
+pub(super) fn read_i64(bytes: &[u8], mut at: usize) -> (i64, usize) {
     let (mut value, mut shift) = (0i64, 0);
     loop {
         let byte = bytes[at];
         value |= i64::from(byte & 0x7f) << shift;
         shift += 7;
+        at += 1;
         if byte & 0x80 == 0 {
             // The last byte's bit 6 is the sign.
             let unused = 64u32.saturating_sub(shift);
-            return value << unused >> unused;
+            return (value << unused >> unused, at);
         }
-        at += 1;
     }
 }
 
-/// Length of the instruction at the start of `bytes`.
+/// Length of the instruction at the start of `code`.
+#[inline(always)]
+pub(super) fn length(code: &[u8]) -> usize {
+    match OPERANDS[code[0] as usize] {
+        Operands::None => 1,
+        Operands::One => skip(code, 1),
+        Operands::Two => skip(code, skip(code, 1)),
+        Operands::Block => skip_block_type(code),
+        Operands::Access => skip_access(code),
+        Operands::Bytes4 => 5,
+        Operands::Bytes8 => 9,
+        Operands::Other => decoded_length(code),
+    }
+}
+
+/// That of one that is decoded for it.
 #[cold]
 #[inline(never)]
-fn length(bytes: &[u8]) -> usize {
-    decode(bytes).1
+fn decoded_length(code: &[u8]) -> usize {
+    decode(code).1
 }
 
 /// Decodes the instruction at the start of `bytes`; also tells its length.

@@ -34,7 +34,7 @@ mod body;
 use wasmparser::ExternalKind;
 
 use crate::callgraph::CallGraph;
-use crate::module::{Body, Module};
+use crate::module::{Body, Module, Writer};
 use analysis::Facts;
 use body::Inliner;
 
@@ -120,6 +120,7 @@ pub fn inline(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
         .bottom_up()
         .filter(|&f| f >= imported && reachable[f as usize])
         .collect();
+    let mut out = Writer::default();
     for caller in order {
         let mut chooser = Chooser {
             options,
@@ -137,7 +138,7 @@ pub fn inline(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
         }
         report.inlined_calls += chosen.len() as u32;
         report.moved_functions += chosen.iter().filter(|(_, callee)| movable[*callee as usize]).count() as u32;
-        Inliner::new(module, &facts).inline_calls(caller, &chosen);
+        Inliner::new(module, &facts).inline_calls(caller, &chosen, &mut out);
         facts[caller as usize] = Some(Facts::read(module, &operations, caller));
     }
     report.instrs_after = count_reachable(module);

@@ -13,6 +13,7 @@ mod locals;
 mod parse;
 mod renumber;
 mod summary;
+mod writer;
 
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
@@ -21,9 +22,10 @@ use wasmparser::{
     Export, FuncType, FunctionBody, GlobalType, Import, MemoryType, Operator, TableType, TagType, ValType,
 };
 
-pub(crate) use code::{Code, Writer, opcode};
+pub(crate) use code::{Code, opcode};
 pub(crate) use cursor::Cursor;
 pub(crate) use locals::Use;
+pub(crate) use writer::Writer;
 pub use code::{PackedBody, Steps};
 pub use encode::ORIGINS_SECTION;
 pub use parse::{Location, ParseError};

@@ -5,14 +5,13 @@
 
 use std::sync::Arc;
 
-use wasm_encoder::Encode;
-use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
 use wasmparser::{BinaryReader, MemArg, MemArgTarget, Operator, OperatorsReader, ValType};
 
 use super::cursor::Cursor;
-use super::{Instr, Locals, Origin, Summary, function_index_mut, summary};
+use super::writer::Writer;
+use super::{Instr, Locals, Origin, Summary, function_index_mut};
 
-const VALID: &str = "the module was validated";
+pub(super) const VALID: &str = "the module was validated";
 
 /// First bytes of instructions.
 #[allow(missing_docs)]
@@ -94,10 +93,10 @@ static OPERANDS: [Operands; 256] = {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// Where it begins, in bytes of the code.
-    at: u32,
-    origin: Origin,
+    pub(super) at: u32,
+    pub(super) origin: Origin,
     /// Whether all have the same origin. Otherwise their offsets grow as their places do.
-    fixed: bool,
+    pub(super) fixed: bool,
 }
 
 impl Run {
@@ -118,8 +117,8 @@ pub struct PackedBody {
     /// Declared locals (parameters not included), in runs.
     pub locals: Vec<(u32, ValType)>,
     /// Instructions with the closing `end`, in the binary format.
-    bytes: Vec<u8>,
-    runs: Vec<Run>,
+    pub(super) bytes: Box<[u8]>,
+    pub(super) runs: Box<[Run]>,
     /// As of [`RawBody`](super::RawBody).
     pub renumber: Option<Arc<[u32]>>,
     /// What it refers to.
@@ -239,13 +238,6 @@ impl<'f> Step<'f> {
     #[inline]
     pub(crate) fn index(&self) -> u32 {
         first_index(self.bytes)
-    }
-
-    /// The function that the instruction (of a direct call, or `ref.func`) names.
-    #[inline]
-    pub(crate) fn function(&self) -> u32 {
-        let index = self.index();
-        self.renumber.map_or(index, |table| table[index as usize])
     }
 
     /// The instruction, decoded.
@@ -413,102 +405,4 @@ fn decode(bytes: &[u8]) -> (Operator<'_>, usize) {
     let op = reader.read().expect(VALID);
     let end = reader.original_position() as usize;
     (op, end)
-}
-
-/// Writes a body in compact form.
-#[derive(Default)]
-pub(crate) struct Writer {
-    bytes: Vec<u8>,
-    runs: Vec<Run>,
-    summary: summary::Reader,
-}
-
-impl Writer {
-    /// Says where the instruction that is written next came from. If `fixed`, the one after that is
-    /// expected to have come from the same place.
-    #[inline]
-    fn mark(&mut self, origin: Origin, fixed: bool) {
-        let at = self.bytes.len();
-        if self.runs.last().is_none_or(|run| run.origin(at) != origin) {
-            self.runs.push(Run {
-                at: at as u32,
-                origin,
-                fixed: fixed || origin.offset == Origin::SYNTHETIC,
-            });
-        }
-    }
-
-    /// Copies an instruction; function indices become those of now.
-    #[inline]
-    pub(crate) fn copy(&mut self, step: &Step<'_>, origin: Origin) {
-        match step.opcode {
-            opcode::CALL | opcode::RETURN_CALL | opcode::REF_FUNC if step.renumber.is_some() => {
-                self.with_index(step, step.function(), origin);
-            }
-            _ => {
-                self.mark(origin, false);
-                self.summary.instruction(step.opcode, || step.index());
-                // Most instructions are short: a copy of known length is no call.
-                match *step.bytes {
-                    [a] => self.bytes.push(a),
-                    [a, b] => self.bytes.extend([a, b]),
-                    [a, b, c] => self.bytes.extend([a, b, c]),
-                    ref bytes => self.bytes.extend_from_slice(bytes),
-                }
-            }
-        }
-    }
-
-    /// Copies an instruction of one operand, an index that becomes `index`; in as many bytes, where
-    /// they suffice, so that the run of origins goes on.
-    #[inline]
-    pub(crate) fn with_index(&mut self, step: &Step<'_>, index: u32, origin: Origin) {
-        self.mark(origin, false);
-        self.summary.instruction(step.opcode, || index);
-        self.bytes.push(step.opcode);
-        self.number(index, step.bytes.len() - 1);
-    }
-
-    /// Writes an instruction of one operand that a pass made in place of that with this origin.
-    pub(crate) fn made(&mut self, opcode: u8, index: u32, origin: Origin) {
-        self.mark(origin, true);
-        self.summary.instruction(opcode, || index);
-        self.bytes.push(opcode);
-        self.number(index, 1);
-    }
-
-    /// Writes any instruction that a pass made.
-    pub(crate) fn operator(&mut self, op: &Operator<'_>, origin: Origin) {
-        self.mark(origin, true);
-        let instruction = RoundtripReencoder.instruction(op.clone()).expect(VALID);
-        let at = self.bytes.len();
-        instruction.encode(&mut self.bytes);
-        let bytes = &self.bytes[at..];
-        self.summary.instruction(bytes[0], || first_index(bytes));
-    }
-
-    /// Writes an unsigned number in at least `bytes` bytes.
-    #[inline]
-    fn number(&mut self, mut value: u32, bytes: usize) {
-        let mut written = 1;
-        while value >= 0x80 || written < bytes {
-            self.bytes.push(value as u8 | 0x80);
-            value >>= 7;
-            written += 1;
-        }
-        self.bytes.push(value as u8);
-    }
-
-    /// The body of what was written.
-    pub(crate) fn finish(mut self, locals: Vec<(u32, ValType)>) -> PackedBody {
-        self.bytes.shrink_to_fit();
-        self.runs.shrink_to_fit();
-        PackedBody {
-            summary: self.summary.finish(locals.iter().map(|(count, _)| count).sum()),
-            locals,
-            bytes: self.bytes,
-            runs: self.runs,
-            renumber: None,
-        }
-    }
 }

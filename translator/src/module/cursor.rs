@@ -33,6 +33,26 @@ impl<'f> Cursor<'f> {
         Some(opcode)
     }
 
+    /// Where the instruction begins, in bytes of the code.
+    pub(super) fn at(&self) -> usize {
+        self.at
+    }
+
+    /// Where the operands end that were read.
+    pub(super) fn end(&self) -> usize {
+        self.end
+    }
+
+    /// The instruction's bytes, and all that follow.
+    pub(super) fn rest(&self) -> &'f [u8] {
+        &self.code.bytes[self.at..]
+    }
+
+    /// The bytes of the instruction, as far as it was read.
+    pub(super) fn bytes(&self) -> &'f [u8] {
+        &self.code.bytes[self.at..self.end]
+    }
+
     /// Where the instruction came from.
     #[inline]
     pub(crate) fn origin(&self) -> Origin {
@@ -40,6 +60,7 @@ impl<'f> Cursor<'f> {
     }
 
     /// Passes over the instruction's operands, of which none was read.
+    #[inline]
     pub(crate) fn skip(&mut self) {
         self.end = self.at + length(&self.code.bytes[self.at..]);
     }
@@ -50,6 +71,12 @@ impl<'f> Cursor<'f> {
         let (index, end) = read_u32(self.code.bytes, self.end);
         self.end = end;
         index
+    }
+
+    /// Bytes of the operands that were read.
+    #[inline]
+    pub(crate) fn width(&self) -> usize {
+        self.end - self.at - 1
     }
 
     /// Reads the function that the instruction (of a direct call, or `ref.func`) names.

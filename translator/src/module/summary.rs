@@ -4,6 +4,7 @@
 use wasmparser::{FuncValidator, FunctionBody, WasmModuleResources};
 
 use super::code::first_index;
+use super::cursor::Cursor;
 use super::locals::{Use, Uses};
 use super::opcode;
 
@@ -81,7 +82,7 @@ impl Reader {
         self.summary.calls.push(Call {
             at: self.summary.instrs,
             callee,
-            in_loop: self.outside.is_some(),
+            in_loop: self.in_loop(),
             tail,
         });
         self.summary.tail_calls |= tail;
@@ -115,6 +116,36 @@ impl Reader {
         }
         self.summary.instrs += 1;
         self.summary.cost += u32::from(costs(opcode));
+    }
+
+    /// The next instruction, at which `code` is and that begins with `opcode`; its operands are read.
+    #[inline]
+    pub(super) fn read(&mut self, opcode: u8, code: &mut Cursor<'_>) {
+        use opcode::*;
+        match opcode {
+            LOCAL_GET | LOCAL_SET | LOCAL_TEE => {
+                let local = code.index();
+                self.instruction(opcode, || local);
+            }
+            CALL_INDIRECT | RETURN_CALL_INDIRECT => {
+                let ty = first_index(code.rest());
+                code.skip();
+                self.instruction(opcode, || ty);
+            }
+            CALL | RETURN_CALL | REF_FUNC => {
+                let function = code.function();
+                self.instruction(opcode, || function);
+            }
+            _ => {
+                code.skip();
+                self.instruction(opcode, || unreachable!("only indices are asked for, above"));
+            }
+        }
+    }
+
+    /// Whether the next instruction stands in a loop.
+    pub(super) fn in_loop(&self) -> bool {
+        self.outside.is_some()
     }
 
     /// The summary of a body with so many declared locals. Begins anew.

@@ -76,15 +76,22 @@ impl Inst {
     }
 
     /// Writes the instruction's words (without `br_table` offsets) to the end of `code`.
+    #[inline]
     pub fn encode(&self, code: &mut Vec<u64>) {
+        debug_assert!(self.fits(), "{self:?}");
         let layout = Layout::of(self.op);
         if layout.short {
-            debug_assert!(self.fits(), "{self:?}");
             code.push(layout.write_short(self.args));
-            return;
+        } else if layout.upper {
+            code.push(layout.write_upper(self.args));
+        } else {
+            self.encode_any(code);
         }
+    }
+
+    fn encode_any(&self, code: &mut Vec<u64>) {
         let [first, second, third] = self.words_encoded();
-        let words = layout.words;
+        let words = Layout::of(self.op).words;
         // One by one: a copy of unknown length would be a call.
         code.push(first);
         if words > 1 {

@@ -62,6 +62,8 @@ pub(crate) struct Layout {
     pub(crate) defines: bool,
     /// Whether it is one word, whose three slots are its operands: most are.
     pub(crate) short: bool,
+    /// Whether it is one word with two operands, one in the first slot and one in the upper half.
+    pub(crate) upper: bool,
     /// Whether it is one word, always.
     pub(crate) single: bool,
     /// For each slot of the first word behind the opcode, its bits if it is a register; else 0.
@@ -127,6 +129,12 @@ impl Layout {
         self.op as u64 | slot(a) << 16 | slot(b) << 32 | slot(c) << 48
     }
 
+    /// The word of an instruction that is `upper`.
+    #[inline]
+    pub(crate) fn write_upper(&self, [a, b, ..]: [i64; MOST_OPERANDS]) -> u64 {
+        self.op as u64 | u64::from(a as u16) << 16 | u64::from(b as u32) << 32
+    }
+
     /// The operands in the word of an instruction that is `short`.
     #[inline]
     pub(crate) fn read_short(&self, word: u64) -> [i64; MOST_OPERANDS] {
@@ -186,6 +194,12 @@ const fn layout(row: usize) -> Layout {
             Op::BridgeReturn | Op::ThreadEnd | Op::I8x16Shuffle | Op::BrTable
         ) && !matches!(info.class, Class::Gpu),
         short: info.words() == 1,
+        upper: info.words() == 1
+            && info.operands.len() == 2
+            && info.operands[0].slots() == 1
+            && info.operands[1].slots() == 2
+            && !matches!(info.operands[0], Operand::Zero)
+            && !matches!(info.operands[1], Operand::Zero),
         single: info.words() == 1 && !matches!(info.op, Op::BrTable),
         registers: [0; SLOTS],
         register_units: [0; SLOTS],

@@ -138,7 +138,16 @@ impl Emitter {
         self.push(Inst::new(op, args));
     }
 
+    /// Emits an instruction.
+    // Inlined, so that it is written where it is kept: copying it would wait for its writing.
+    #[inline(always)]
     pub(super) fn push(&mut self, inst: Inst) {
+        self.newest ^= 1;
+        self.emitted[self.newest].inst = inst;
+        self.encode_newest();
+    }
+
+    fn encode_newest(&mut self) {
         let at = self.code.len();
         let place = SourcePlace {
             pc: at as u32,
@@ -151,14 +160,11 @@ impl Emitter {
         if !known {
             self.places.push(place);
         }
-        inst.encode(&mut self.code);
-        self.newest ^= 1;
+        let newest = &mut self.emitted[self.newest];
+        newest.at = at;
+        newest.pinned = false;
+        newest.inst.encode(&mut self.code);
         self.known = (self.known + 1).min(2);
-        self.emitted[self.newest] = Emitted {
-            at,
-            inst,
-            pinned: false,
-        };
     }
 
     /// The instruction emitted last, if it may be changed or taken back.

@@ -180,10 +180,11 @@ impl<'c> Lowering<'c> {
             },
             opcode::FIRST_ACCESS..=opcode::LAST_ACCESS => {
                 let access = ops::access(opcode);
+                let (memory, offset) = code.place();
                 if access.stores {
-                    self.store(access, &code.memarg())?;
+                    self.store(access, memory, offset);
                 } else {
-                    self.load(access, &code.memarg())?;
+                    self.load(access, memory, offset);
                 }
             }
             opcode::BLOCK => self.open(Kind::Block, code.block_type())?,
@@ -384,7 +385,7 @@ impl<'c> Lowering<'c> {
         (top.value == Value::Temp && inst.result() == Some(top.unit)).then_some(*inst)
     }
 
-    fn binary(&mut self, binary: Binary) {
+    fn binary(&mut self, binary: &Binary) {
         let mut right = self.stack.pop();
         let mut left = self.stack.pop();
         if binary.commutes && matches!(left.value, Value::Const(_)) {
@@ -441,7 +442,7 @@ impl<'c> Lowering<'c> {
     }
 
     /// This instruction and the last one, whose result it takes, as one.
-    fn pair(&mut self, binary: Binary, left: Entry, right: Entry) -> bool {
+    fn pair(&mut self, binary: &Binary, left: Entry, right: Entry) -> bool {
         let Some(first) = self.emitter.last().copied() else {
             return false;
         };

@@ -255,8 +255,8 @@ pub(super) enum Numeric {
 
 /// The numeric instruction with this byte.
 #[inline]
-pub(super) fn numeric(opcode: u8) -> Numeric {
-    NUMERIC[(opcode - opcode::FIRST_NUMERIC) as usize]
+pub(super) fn numeric(opcode: u8) -> &'static Numeric {
+    &NUMERIC[(opcode - opcode::FIRST_NUMERIC) as usize]
 }
 
 /// By first byte, from the first one on.

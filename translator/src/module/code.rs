@@ -5,7 +5,7 @@
 
 use std::sync::Arc;
 
-use wasmparser::{BinaryReader, MemArg, MemArgTarget, Operator, OperatorsReader, ValType};
+use wasmparser::{BinaryReader, Operator, OperatorsReader, ValType};
 
 use super::cursor::Cursor;
 use super::writer::Writer;
@@ -256,23 +256,19 @@ pub(super) fn decode_renumbered<'f>(bytes: &'f [u8], renumber: Option<&[u32]>) -
     (op, length)
 }
 
-/// The place of a load or store whose flags are at `at`, without its alignment, and where it ends.
+/// The memory and the offset of a load or store whose flags are at `at`, and where they end.
 #[inline]
-pub(super) fn read_memarg(bytes: &[u8], at: usize) -> (MemArg, usize) {
+pub(super) fn read_place(bytes: &[u8], at: usize) -> (u32, u64, usize) {
     let (flags, mut at) = read_u32(bytes, at);
     let mut memory = 0;
     if flags & NAMES_MEMORY != 0 {
         (memory, at) = read_u32(bytes, at);
     }
+    if bytes[at] < 0x80 {
+        return (memory, u64::from(bytes[at]), at + 1);
+    }
     let (offset, end) = read_u64(bytes, at);
-    let memarg = MemArg {
-        align: 0,
-        max_align: 0,
-        offset,
-        target: MemArgTarget::Memory(memory),
-        ordering: None,
-    };
-    (memarg, end)
+    (memory, offset, end)
 }
 
 /// The block type without parameters and results.

@@ -3,10 +3,10 @@
 //! [`Steps`](super::Steps) finds where an instruction ends before it gives it. Where nearly every
 //! operand is read anyway, that would read them twice.
 
-use wasmparser::{BlockType, MemArg, Operator};
+use wasmparser::{BlockType, Operator};
 
 use super::Origin;
-use super::code::{Code, EMPTY, decode_renumbered, length, read_i64, read_memarg, read_u32};
+use super::code::{Code, EMPTY, decode_renumbered, length, read_i64, read_place, read_u32};
 
 /// Reads code; see the module's documentation.
 pub(crate) struct Cursor<'f> {
@@ -107,12 +107,12 @@ impl<'f> Cursor<'f> {
         value
     }
 
-    /// Reads the place of a load or store that is neither atomic nor SIMD; the alignment is left out.
+    /// Reads the place of a load or store that is neither atomic nor SIMD: memory and offset.
     #[inline]
-    pub(crate) fn memarg(&mut self) -> MemArg {
-        let (memarg, end) = read_memarg(self.code.bytes, self.end);
+    pub(crate) fn place(&mut self) -> (u32, u64) {
+        let (memory, offset, end) = read_place(self.code.bytes, self.end);
         self.end = end;
-        memarg
+        (memory, offset)
     }
 
     /// The whole instruction, decoded.

@@ -82,12 +82,12 @@ impl FunctionVerifier<'_> {
     }
 
     /// Whether the registers in the slots of an instruction's first word lie in the frame, and not on
-    /// its header. All three are looked at without a branch: what is none is unit 0 and takes no units.
+    /// its header. What is none is unit 0 and takes no units, so that no branch depends on the opcode.
     #[inline]
     fn registers_fit(&self, layout: &Layout, word: u64) -> bool {
         let slots = slots(word);
         let fits = |slot: usize| self.room.at(slots[slot] & layout.registers[slot]) >= layout.register_units[slot];
-        fits(0) & fits(1) & fits(2)
+        fits(0) && fits(1) && fits(2)
     }
 
     /// Whether it is the most frequent call, and nothing is wrong with it.

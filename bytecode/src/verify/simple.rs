@@ -14,9 +14,13 @@ pub(super) struct Simple {
     /// Whether the instruction may branch. The next one follows otherwise.
     pub(super) branches: bool,
     writes: Writes,
-    /// For each slot, its bits if it is a register that is read, and what is wanted of its units.
+    /// For each slot, its bits if it is a register that is read, and what is wanted of its units. Else
+    /// [`State::ALWAYS`], from which all may be wanted: so no branch depends on the opcode.
     masks: [u16; SLOTS],
+    others: [u32; SLOTS],
     wanted: [[Unit; 2]; SLOTS],
+    /// Whether a register is read that takes two units.
+    wide: bool,
 }
 
 /// What is written to the register in the first slot.
@@ -38,15 +42,19 @@ impl Simple {
     #[inline]
     pub(super) fn step(&self, word: u64, state: &mut State) -> bool {
         let slots = slots(word);
-        let holds = |slot: usize| state.holds_pair(slots[slot] & self.masks[slot], self.wanted[slot]);
-        if !(holds(0) & holds(1) & holds(2)) {
+        let holds = |slot: usize, part: usize| {
+            let unit = u32::from(slots[slot] & self.masks[slot]) | self.others[slot];
+            state.at(unit + part as u32) & self.wanted[slot][part] != UNDEFINED
+        };
+        let seconds = |slot: usize| self.wanted[slot][1] == UNDEFINED || holds(slot, 1);
+        if !(holds(0, 0) && holds(1, 0) && holds(2, 0)) || self.wide && !(seconds(0) && seconds(1) && seconds(2)) {
             return false;
         }
         match self.writes {
             Writes::Nothing => {}
             Writes::Unit => state.write_unit(slots[0], WHOLE),
             Writes::Pair => state.write_pair(slots[0]),
-            Writes::Copy => state.write_unit(slots[0], state.at(slots[1].into())),
+            Writes::Copy => state.write_unit(slots[0], state.at(u32::from(slots[1]))),
             Writes::Constant => state.write_unit(slots[0], constant((word >> 32) as u32)),
         }
         true
@@ -64,30 +72,37 @@ impl Simple {
         if !layout.in_slots || may_throw(layout.op) || ends_block(layout.op) && !branches {
             return None;
         }
-        let (mut masks, mut wanted) = ([0; SLOTS], [[UNDEFINED; 2]; SLOTS]);
+        let (mut masks, mut others) = ([0; SLOTS], [State::ALWAYS; SLOTS]);
+        let mut wanted = [[ANY, UNDEFINED]; SLOTS];
+        let mut wide = false;
         let mut slot = 0;
         while slot < SLOTS {
             let units = layout.register_units[slot];
             if units > 2 {
                 return None;
             }
-            wanted[slot] = match layout.register_reads[slot] {
-                Reads::Unit => [ANY, UNDEFINED],
-                Reads::Number(1) => [WHOLE, UNDEFINED],
-                Reads::Number(_) => [LOW, HIGH],
-                Reads::Address => return None,
-                Reads::Nothing if units == 0 => [UNDEFINED; 2],
+            match layout.register_reads[slot] {
                 // What is a register and not read is written.
-                Reads::Nothing if slot > 0 => return None,
-                Reads::Nothing => {
+                Reads::Nothing if units > 0 => {
+                    if slot > 0 {
+                        return None;
+                    }
                     if let Writes::Nothing = writes {
                         writes = if units == 1 { Writes::Unit } else { Writes::Pair };
                     }
-                    [UNDEFINED; 2]
                 }
-            };
-            if wanted[slot][0] != UNDEFINED {
-                masks[slot] = layout.registers[slot];
+                Reads::Nothing => {}
+                Reads::Address => return None,
+                reads => {
+                    masks[slot] = layout.registers[slot];
+                    others[slot] = 0;
+                    wanted[slot] = match reads {
+                        Reads::Unit => [ANY, UNDEFINED],
+                        Reads::Number(1) => [WHOLE, UNDEFINED],
+                        _ => [LOW, HIGH],
+                    };
+                    wide |= units > 1;
+                }
             }
             slot += 1;
         }
@@ -96,7 +111,9 @@ impl Simple {
             branches,
             writes,
             masks,
+            others,
             wanted,
+            wide,
         })
     }
 }

@@ -29,8 +29,8 @@ pub(super) const ZERO: Unit = Unit::MAX;
 /// What a value of one unit may be, be it a number or a reference.
 pub(super) const ANY: Unit = WHOLE | FUNC_REF | EXTERN_REF | EXN_REF | KEPT_EXN_REF;
 
-/// Units that the largest frame has, and as many behind it as the widest value.
-const MOST: usize = (1 << 16) + 4;
+/// Units that the largest frame has, as many behind it as the widest value, and [`State::ALWAYS`].
+const MOST: usize = (1 << 16) + 5;
 
 /// What the units of a frame hold, one by one.
 pub(super) struct State {
@@ -42,14 +42,16 @@ pub(super) struct State {
 
 impl Default for State {
     fn default() -> State {
-        State {
-            units: Box::new([UNDEFINED; MOST]),
-            frame: 0,
-        }
+        let mut units = Box::new([UNDEFINED; MOST]);
+        units[State::ALWAYS as usize] = ZERO;
+        State { units, frame: 0 }
     }
 }
 
 impl State {
+    /// A unit that no frame has. It may be read as anything.
+    pub(super) const ALWAYS: u32 = MOST as u32 - 1;
+
     /// Begins anew, with a frame of so many units, at most 2^16, that hold nothing.
     pub(super) fn clear(&mut self, frame: usize) {
         self.units[..self.frame].fill(UNDEFINED);
@@ -67,6 +69,7 @@ impl State {
     }
 
     /// What unit `at` holds.
+    #[inline]
     pub(super) fn at(&self, at: u32) -> Unit {
         self.units[at as usize]
     }
@@ -199,15 +202,6 @@ impl State {
     #[inline]
     pub(super) fn holds_unit(&self, at: u32) -> bool {
         self.holds(at, &[ANY])
-    }
-
-    /// Whether one unit, and the one behind it, may be read as wanted. Nothing is wanted of a unit by
-    /// [`UNDEFINED`]. No branch depends on what is found.
-    #[inline]
-    pub(super) fn holds_pair(&self, at: u16, [first, second]: [Unit; 2]) -> bool {
-        let at = usize::from(at);
-        let missing = |wanted: Unit, found: Unit| (wanted != UNDEFINED) & (wanted & found == 0);
-        !(missing(first, self.units[at]) | missing(second, self.units[at + 1]))
     }
 }
 

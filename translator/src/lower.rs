@@ -20,7 +20,7 @@ mod pairs;
 mod simd;
 mod stack;
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
 pub use declarations::{GPU_MODULE, gpu_signature};
 use emit::Emitter;
@@ -28,7 +28,7 @@ use function::Lowering;
 use gpu_run_bytecode::{
     FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, TableType, ValType,
 };
-
+use rustc_hash::FxHashMap;
 use wasmparser::{AbstractHeapType, HeapType};
 
 use crate::module::{Module, Origin};
@@ -230,19 +230,23 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
 
 /// Carries the chains of inlined calls over; names of functions that are gone are added.
 fn inline_sites(module: &Module<'_>, meta: &mut Meta) {
-    let mut indices: HashMap<String, u32> = HashMap::new();
-    for (index, name) in meta.names.iter().enumerate() {
-        indices.entry(name.clone()).or_insert(index as u32);
+    let mut names = std::mem::take(&mut meta.names);
+    let mut indices: FxHashMap<Cow<'_, str>, u32> = FxHashMap::default();
+    for (index, name) in names.iter().enumerate() {
+        indices.entry(Cow::Borrowed(name)).or_insert(index as u32);
     }
+    let mut added: Vec<String> = Vec::new();
     // Found once for each callee: there are far more calls.
-    let mut callee_names: HashMap<u32, u32> = HashMap::new();
+    let mut callee_names: FxHashMap<u32, u32> = FxHashMap::default();
     for site in &module.inline_sites {
         let callee_name = *callee_names.entry(site.callee).or_insert_with(|| {
-            let name = module.original_name(site.callee);
-            *indices.entry(name).or_insert_with_key(|name| {
-                meta.names.push(name.clone());
-                meta.names.len() as u32 - 1
-            })
+            let next = (names.len() + added.len()) as u32;
+            *indices
+                .entry(module.original_name(site.callee))
+                .or_insert_with_key(|name| {
+                    added.push(name.clone().into_owned());
+                    next
+                })
         });
         meta.inline_sites.push(InlineSite {
             callee_name,
@@ -250,4 +254,7 @@ fn inline_sites(module: &Module<'_>, meta: &mut Meta) {
             parent: site.call.site,
         });
     }
+    drop(indices);
+    names.append(&mut added);
+    meta.names = names;
 }

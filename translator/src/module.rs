@@ -15,6 +15,7 @@ mod renumber;
 mod summary;
 mod writer;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -198,7 +199,7 @@ pub struct Data<'a> {
     /// How it is used.
     pub mode: SegmentMode<'a>,
     /// Its bytes.
-    pub bytes: std::borrow::Cow<'a, [u8]>,
+    pub bytes: Cow<'a, [u8]>,
 }
 
 /// The items of an element segment.
@@ -320,10 +321,10 @@ impl<'a> Module<'a> {
     }
 
     /// The readable name of function `index` of the user's file.
-    pub fn original_name(&self, index: u32) -> String {
+    pub fn original_name(&self, index: u32) -> Cow<'_, str> {
         match self.original_names.get(index as usize) {
-            Some(name) => name.clone(),
-            None => format!("func[{index}]"),
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("func[{index}]")),
         }
     }
 

@@ -1,7 +1,6 @@
 //! Copies callees' bodies into a caller.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use wasmparser::{BlockType, Operator, ValType};
 
 use super::analysis::Facts;
@@ -189,7 +188,7 @@ struct Sites {
     /// The callee's index in the user's file; a function that a pass made is not shown.
     callee: Option<u32>,
     /// The callee's own inlined calls, copied.
-    copied: HashMap<u32, u32>,
+    copied: FxHashMap<u32, u32>,
     /// The last one that was asked for, and its copy: mostly it is asked for again.
     last: Option<(u32, u32)>,
 }
@@ -200,7 +199,7 @@ impl Sites {
         Sites {
             call,
             callee,
-            copied: HashMap::new(),
+            copied: FxHashMap::default(),
             last: None,
         }
     }

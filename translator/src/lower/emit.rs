@@ -88,6 +88,8 @@ pub(super) struct Emitter {
     /// Those that ended, inner ones first.
     ranges: Vec<Range>,
     origin: Origin,
+    /// That of the last place, once the function has one.
+    placed: Option<Origin>,
     pub(super) places: Vec<SourcePlace>,
 }
 
@@ -106,6 +108,7 @@ impl Emitter {
             open: Vec::new(),
             ranges: Vec::new(),
             origin: Origin::synthetic(),
+            placed: None,
             places: Vec::with_capacity(places),
         }
     }
@@ -126,6 +129,7 @@ impl Emitter {
         self.open.clear();
         self.ranges.clear();
         self.origin = Origin::synthetic();
+        self.placed = None;
     }
 
     /// Says where the instructions that follow came from.
@@ -149,16 +153,13 @@ impl Emitter {
 
     fn encode_newest(&mut self) {
         let at = self.code.len();
-        let place = SourcePlace {
-            pc: at as u32,
-            offset: self.origin.offset,
-            site: self.origin.site,
-        };
-        let known = self.places[self.start.1..]
-            .last()
-            .is_some_and(|last| (last.offset, last.site) == (place.offset, place.site));
-        if !known {
-            self.places.push(place);
+        if self.placed != Some(self.origin) {
+            self.placed = Some(self.origin);
+            self.places.push(SourcePlace {
+                pc: at as u32,
+                offset: self.origin.offset,
+                site: self.origin.site,
+            });
         }
         let newest = &mut self.emitted[self.newest];
         newest.at = at;
@@ -187,6 +188,10 @@ impl Emitter {
         self.code.truncate(at);
         if self.places.last().is_some_and(|place| place.pc as usize >= at) {
             self.places.pop();
+            self.placed = self.places[self.start.1..].last().map(|place| Origin {
+                offset: place.offset,
+                site: place.site,
+            });
         }
     }
 

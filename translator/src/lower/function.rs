@@ -146,11 +146,10 @@ impl<'c> Lowering<'c> {
         self.frames.push(Frame::function(label, &ty.results));
         let mut code = packed.code().cursor();
         while let Some(opcode) = code.next() {
-            let origin = code.origin();
-            self.emitter.set_origin(origin);
-            self.step(opcode, &mut code).map_err(|kind| (kind, origin))?;
+            self.step(opcode, &mut code).map_err(|kind| (kind, code.origin()))?;
             if self.stack.most > u16::MAX as u32 {
-                return Err((LowerErrorKind::TooManyRegisters { units: self.stack.most }, origin));
+                let kind = LowerErrorKind::TooManyRegisters { units: self.stack.most };
+                return Err((kind, code.origin()));
             }
         }
         self.emit_leaving();
@@ -162,14 +161,18 @@ impl<'c> Lowering<'c> {
     fn step(&mut self, opcode: u8, code: &mut Cursor<'_>) -> Result<(), LowerErrorKind> {
         if self.unreachable.is_some() {
             code.skip();
+            self.emitter.set_origin(code.origin());
             self.skip(opcode);
             return Ok(());
         }
+        // It emits nothing.
+        if opcode == opcode::LOCAL_GET {
+            let local = code.index();
+            self.stack.push(self.locals[local as usize].ty, Value::Local(local));
+            return Ok(());
+        }
+        self.emitter.set_origin(code.origin());
         match opcode {
-            opcode::LOCAL_GET => {
-                let local = code.index();
-                self.stack.push(self.locals[local as usize].ty, Value::Local(local));
-            }
             opcode::LOCAL_SET => self.local_set(code.index(), false),
             opcode::LOCAL_TEE => self.local_set(code.index(), true),
             opcode::I32_CONST => self.constant(ValType::I32, code.signed() as u32 as u128),

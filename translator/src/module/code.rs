@@ -93,19 +93,26 @@ static OPERANDS: [Operands; 256] = {
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Run {
     /// Where it begins, in bytes of the code.
-    pub(super) at: u32,
-    pub(super) origin: Origin,
-    /// Whether all have the same origin. Otherwise their offsets grow as their places do.
-    pub(super) fixed: bool,
+    at: u32,
+    origin: Origin,
+    /// Whether their offsets grow as their places do: all bits or none. Otherwise all have the same
+    /// origin.
+    grows: u32,
 }
 
 impl Run {
+    /// A run that begins at byte `at`. If `fixed`, all have the same origin.
+    pub(super) const fn new(at: u32, origin: Origin, fixed: bool) -> Run {
+        let grows = if fixed { 0 } else { u32::MAX };
+        Run { at, origin, grows }
+    }
+
     /// The origin of an instruction at byte `at`.
     #[inline]
     pub(super) fn origin(&self, at: usize) -> Origin {
-        let distance = if self.fixed { 0 } else { at as u32 - self.at };
+        let distance = (at as u32).wrapping_sub(self.at);
         Origin {
-            offset: self.origin.offset.wrapping_add(distance),
+            offset: self.origin.offset.wrapping_add(distance & self.grows),
             site: self.origin.site,
         }
     }
@@ -139,11 +146,7 @@ impl PackedBody {
     pub(crate) fn code(&self) -> Code<'_> {
         Code {
             bytes: &self.bytes,
-            first: Run {
-                at: 0,
-                origin: Origin::synthetic(),
-                fixed: true,
-            },
+            first: Run::new(0, Origin::synthetic(), true),
             runs: &self.runs,
             renumber: self.renumber.as_deref(),
         }
@@ -164,11 +167,7 @@ impl<'f> Code<'f> {
     pub(super) fn of_file(bytes: &'f [u8], offset: u64, renumber: Option<&'f [u32]>) -> Code<'f> {
         Code {
             bytes,
-            first: Run {
-                at: 0,
-                origin: Origin::at(offset),
-                fixed: false,
-            },
+            first: Run::new(0, Origin::at(offset), false),
             runs: &[],
             renumber,
         }

@@ -45,11 +45,19 @@ pub struct Summary {
     pub(crate) uses: Box<[Use]>,
 }
 
-/// Whether an instruction with this first byte is still there after lowering.
-fn costs(opcode: u8) -> bool {
-    // nop, block, loop, end, drop, local access, constants.
-    !matches!(opcode, 0x01..=0x03 | 0x0b | 0x1a | 0x20..=0x22 | 0x41..=0x44)
-}
+/// By first byte: 1 for an instruction that is still there after lowering, else 0.
+static COSTS: [u8; 256] = {
+    let mut costs = [1; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        // nop, block, loop, end, drop, local access, constants.
+        if matches!(byte as u8, 0x01..=0x03 | 0x0b | 0x1a | 0x20..=0x22 | 0x41..=0x44) {
+            costs[byte] = 0;
+        }
+        byte += 1;
+    }
+    costs
+};
 
 /// Builds a [`Summary`], an instruction at a time. Its memory is used again for the next one.
 #[derive(Default)]
@@ -115,7 +123,7 @@ impl Reader {
             _ => {}
         }
         self.summary.instrs += 1;
-        self.summary.cost += u32::from(costs(opcode));
+        self.summary.cost += u32::from(COSTS[opcode as usize]);
     }
 
     /// The next instruction, at which `code` is and that begins with `opcode`; its operands are read.

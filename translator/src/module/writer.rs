@@ -22,11 +22,8 @@ impl Writer {
     #[inline]
     fn mark(&mut self, at: usize, origin: Origin, fixed: bool) {
         if self.runs.last().is_none_or(|run| run.origin(at) != origin) {
-            self.runs.push(Run {
-                at: at as u32,
-                origin,
-                fixed: fixed || origin.offset == Origin::SYNTHETIC,
-            });
+            let fixed = fixed || origin.offset == Origin::SYNTHETIC;
+            self.runs.push(Run::new(at as u32, origin, fixed));
         }
     }
 

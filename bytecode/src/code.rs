@@ -4,7 +4,7 @@ mod layout;
 
 use crate::isa::{Op, Operand};
 use layout::MOST_WORDS;
-pub(crate) use layout::{Layout, NUMBERS, Reads, SLOTS, slots};
+pub(crate) use layout::{Field, Layout, NUMBERS, Reads, SLOTS, slots};
 
 /// An instruction whose operands are spelled out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -159,6 +159,10 @@ impl Inst {
         let op = layout.op;
         if layout.short {
             let args = layout.read_short(code[0]);
+            return Inst { op, args };
+        }
+        if layout.upper {
+            let args = layout.read_upper(code[0]);
             return Inst { op, args };
         }
         let mut inst = Inst { op, args: [0; 6] };

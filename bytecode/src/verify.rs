@@ -163,13 +163,19 @@ impl<'p> FunctionVerifier<'p> {
     /// Finds where instructions begin, and checks that they are well formed.
     fn find_instructions(&mut self) -> Result<(), VerifyError> {
         self.insts.clear(self.code.len());
-        let mut pc = 0;
+        // Those among the 64 words around `pc`, until it has left them.
+        let (mut pc, mut found) = (0, 0);
         while pc < self.code.len() {
-            self.insts.insert(pc);
-            pc += match Inst::measure(&self.code[pc..]) {
-                Ok(words) => words,
+            found |= 1 << (pc % 64);
+            let next = match Inst::measure(&self.code[pc..]) {
+                Ok(words) => pc + words,
                 Err(cause) => return self.code_error(pc, cause),
             };
+            if next / 64 != pc / 64 || next == self.code.len() {
+                self.insts.0[pc / 64] = found;
+                found = 0;
+            }
+            pc = next;
         }
         Ok(())
     }

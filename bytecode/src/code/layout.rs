@@ -149,6 +149,24 @@ impl Layout {
         [slot(0), slot(1), slot(2), 0, 0, 0]
     }
 
+    /// The operands in the word of an instruction that is `upper`.
+    #[inline]
+    pub(crate) fn read_upper(&self, word: u64) -> [i64; MOST_OPERANDS] {
+        let (slot, upper) = ((word >> 16) as u16, (word >> 32) as u32);
+        let first = if self.fields[0].signed { i64::from(slot as i16) } else { i64::from(slot) };
+        let second = if self.fields[1].signed { i64::from(upper as i32) } else { i64::from(upper) };
+        [first, second, 0, 0, 0, 0]
+    }
+
+    /// The place of a branch's distance.
+    #[inline]
+    pub(crate) const fn distance_field(&self) -> Option<Field> {
+        match self.distance {
+            Some(distance) => Some(self.fields[distance as usize]),
+            None => None,
+        }
+    }
+
     /// For each operand that is a register, the units that it takes; else 0.
     #[inline]
     pub(crate) fn units(&self) -> &[u8] {

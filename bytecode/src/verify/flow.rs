@@ -147,9 +147,18 @@ fn walk(
     let mut pc = joins.starts[join] as usize;
     while pc < next {
         let word = function.code[pc];
-        let simple = SIMPLE[word as u16 as usize].as_ref();
-        let done = simple.filter(|simple| simple.step(word, state));
-        if let Some(simple) = done.filter(|simple| !simple.branches) {
+        if let Some(simple) = &SIMPLE[word as u16 as usize]
+            && simple.step(word, state)
+        {
+            if let Some(distance) = simple.branch {
+                let target = pc as i64 + distance.read(&function.code[pc..]);
+                let target = joins.at(function.targets, target as usize);
+                joins.reach(target, state);
+                back = back.min(target);
+                if simple.ends_block {
+                    return Ok(back);
+                }
+            }
             pc += simple.words;
             continue;
         }
@@ -164,9 +173,7 @@ fn walk(
                 back = back.min(target);
             }
         }
-        if done.is_none() {
-            step(function, pc, &inst, state)?;
-        }
+        step(function, pc, &inst, state)?;
         function.for_each_target(pc, &inst, |target| {
             let target = joins.at(function.targets, target);
             joins.reach(target, state);

@@ -53,9 +53,10 @@ impl FunctionVerifier<'_> {
             return Ok(usize::from(layout.words));
         }
         let inst = Inst::read(&self.code[pc..]);
-        if !self.is_good_call(pc, &inst) {
-            self.check_each(pc, &inst)?;
+        if inst.op == Op::Call && self.base_fits(inst.args[0] as u32) && self.called(pc, &inst).is_some() {
+            return Ok(usize::from(layout.words));
         }
+        self.check_each(pc, &inst)?;
         let mut targets = std::mem::take(self.targets);
         self.for_each_target(pc, &inst, |target| targets.insert(target));
         *self.targets = targets;
@@ -88,11 +89,6 @@ impl FunctionVerifier<'_> {
         let slots = slots(word);
         let fits = |slot: usize| self.room.at(slots[slot] & layout.registers[slot]) >= layout.register_units[slot];
         fits(0) && fits(1) && fits(2)
-    }
-
-    /// Whether it is the most frequent call, and nothing is wrong with it.
-    fn is_good_call(&self, pc: usize, inst: &Inst) -> bool {
-        inst.op == Op::Call && self.base_fits(inst.args[0] as u32) && self.called(pc, inst).is_some()
     }
 
     /// Whether a callee's frame may begin at a unit.

@@ -4,15 +4,17 @@
 use super::effects::Effect;
 use super::flow::{ends_block, may_throw};
 use super::state::{ANY, HIGH, LOW, State, UNDEFINED, Unit, WHOLE, constant};
-use crate::code::{Layout, NUMBERS, Reads, SLOTS, slots};
+use crate::code::{Field, Layout, NUMBERS, Reads, SLOTS, slots};
 use crate::isa::TABLE;
 
 /// What an opcode's instructions do to the frame: they read registers in the slots of their first
 /// word, of at most two units each, and write the first register or none.
 pub(super) struct Simple {
     pub(super) words: usize,
-    /// Whether the instruction may branch. The next one follows otherwise.
-    pub(super) branches: bool,
+    /// If the instruction may branch, the place of its distance. The next one follows otherwise, ...
+    pub(super) branch: Option<Field>,
+    /// ... unless it always branches.
+    pub(super) ends_block: bool,
     writes: Writes,
     /// For each slot, its bits if it is a register that is read, and what is wanted of its units. Else
     /// [`State::ALWAYS`], from which all may be wanted: so no branch depends on the opcode.
@@ -68,8 +70,8 @@ impl Simple {
             Effect::Const32 => Writes::Constant,
             _ => return None,
         };
-        let branches = layout.distance.is_some();
-        if !layout.in_slots || may_throw(layout.op) || ends_block(layout.op) && !branches {
+        let (branch, ends_block) = (layout.distance_field(), ends_block(layout.op));
+        if !layout.in_slots || may_throw(layout.op) || ends_block && branch.is_none() {
             return None;
         }
         let (mut masks, mut others) = ([0; SLOTS], [State::ALWAYS; SLOTS]);
@@ -108,7 +110,8 @@ impl Simple {
         }
         Some(Simple {
             words: layout.words as usize,
-            branches,
+            branch,
+            ends_block,
             writes,
             masks,
             others,

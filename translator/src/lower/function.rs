@@ -10,7 +10,7 @@ use super::emit::{Emitter, Label};
 use super::exceptions::Leaving;
 use super::ops::{self, Binary, Numeric};
 use super::pairs;
-use super::stack::{Entry, Stack, Value};
+use super::stack::{Bits, Entry, Stack, Value};
 use super::{Context, LowerErrorKind, Target, ref_type, val_type};
 use crate::module::{Cursor, Func, Origin, Use, opcode};
 
@@ -175,8 +175,8 @@ impl<'c> Lowering<'c> {
         match opcode {
             opcode::LOCAL_SET => self.local_set(code.index(), false),
             opcode::LOCAL_TEE => self.local_set(code.index(), true),
-            opcode::I32_CONST => self.constant(ValType::I32, code.signed() as u32 as u128),
-            opcode::I64_CONST => self.constant(ValType::I64, code.signed() as u64 as u128),
+            opcode::I32_CONST => self.constant(ValType::I32, [code.signed() as u32 as u64, 0]),
+            opcode::I64_CONST => self.constant(ValType::I64, [code.signed() as u64, 0]),
             opcode::FIRST_NUMERIC..=opcode::LAST_NUMERIC => match ops::numeric(opcode) {
                 Numeric::Binary(binary) => self.binary(binary),
                 Numeric::Unary(unary) => self.unary(unary.op, unary.result),
@@ -235,12 +235,15 @@ impl<'c> Lowering<'c> {
             Operator::Throw { tag_index } => self.throw(tag_index),
             Operator::ThrowRef => self.throw_ref(),
             Operator::TypedSelect { .. } => self.select(),
-            Operator::F32Const { value } => self.constant(ValType::F32, value.bits() as u128),
-            Operator::F64Const { value } => self.constant(ValType::F64, value.bits() as u128),
-            Operator::V128Const { value } => self.constant(ValType::V128, value.i128() as u128),
+            Operator::F32Const { value } => self.constant(ValType::F32, [value.bits() as u64, 0]),
+            Operator::F64Const { value } => self.constant(ValType::F64, [value.bits(), 0]),
+            Operator::V128Const { value } => {
+                let bits = value.i128();
+                self.constant(ValType::V128, [bits as u64, (bits >> 64) as u64]);
+            }
             Operator::RefNull { hty } => {
                 let ty = ref_type(hty).ok_or_else(|| unsupported(op))?;
-                self.constant(ty, 0);
+                self.constant(ty, [0; 2]);
             }
             Operator::RefFunc { function_index } => {
                 let func = self.context.func(function_index)?;
@@ -271,12 +274,12 @@ impl<'c> Lowering<'c> {
         self.register(entry) as i64
     }
 
-    fn emit_constant(&mut self, unit: u32, ty: ValType, bits: u128) {
-        let (unit, signed) = (unit as i64, bits as i64);
+    fn emit_constant(&mut self, unit: u32, ty: ValType, bits: Bits) {
+        let (unit, signed) = (unit as i64, bits[0] as i64);
         if ty.units() == 1 {
-            self.emitter.emit(Op::Const32, &[unit, bits as u32 as i64]);
+            self.emitter.emit(Op::Const32, &[unit, bits[0] as u32 as i64]);
         } else if ty == ValType::V128 {
-            self.emitter.emit(Op::V128Const, &[unit, signed, (bits >> 64) as i64]);
+            self.emitter.emit(Op::V128Const, &[unit, signed, bits[1] as i64]);
         } else if i32::try_from(signed).is_ok() {
             self.emitter.emit(Op::Const64S, &[unit, signed]);
         } else {
@@ -326,7 +329,7 @@ impl<'c> Lowering<'c> {
         }
     }
 
-    pub(super) fn constant(&mut self, ty: ValType, bits: u128) {
+    pub(super) fn constant(&mut self, ty: ValType, bits: Bits) {
         self.stack.push(ty, Value::Const(bits));
     }
 
@@ -514,7 +517,7 @@ impl<'c> Lowering<'c> {
 
     fn global_get(&mut self, index: u32) {
         if let Some((ty, bits)) = self.context.constant_globals[index as usize] {
-            return self.constant(ty, bits);
+            return self.constant(ty, [bits as u64, (bits >> 64) as u64]);
         }
         let ty = self.context.globals[index as usize];
         let op = by_width(ty, [Op::GlobalGet32, Op::GlobalGet64, Op::GlobalGet128]);

@@ -3,6 +3,7 @@
 mod error;
 
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use wasmparser::{
@@ -83,9 +84,13 @@ fn display_names(module: &Module<'_>) -> Arc<[String]> {
             export.name.clone_into(&mut names[export.index as usize]);
         }
     }
+    // One buffer for all: a string that grows is copied again and again.
+    let mut buffer = String::new();
     for (index, name) in &module.func_names {
         if let Some(display) = names.get_mut(*index as usize) {
-            *display = format!("{:#}", rustc_demangle::demangle(name));
+            buffer.clear();
+            write!(buffer, "{:#}", rustc_demangle::demangle(name)).expect("strings take all");
+            *display = buffer.as_str().to_owned();
         }
     }
     for (index, name) in names.iter_mut().enumerate().filter(|(_, name)| name.is_empty()) {

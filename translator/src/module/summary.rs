@@ -32,11 +32,11 @@ pub struct Summary {
     /// Declared locals, parameters not included.
     pub locals: u32,
     /// Direct calls, in order.
-    pub calls: Vec<Call>,
+    pub calls: Box<[Call]>,
     /// Type of each indirect call, in order, tail calls among them.
-    pub indirect: Vec<u32>,
+    pub indirect: Box<[u32]>,
     /// Functions that `ref.func` names, in order.
-    pub refs: Vec<u32>,
+    pub refs: Box<[u32]>,
     /// Whether it has tail calls.
     pub tail_calls: bool,
     /// Whether it has a `try` of legacy exception handling.
@@ -63,6 +63,9 @@ static COSTS: [u8; 256] = {
 #[derive(Default)]
 pub(super) struct Reader {
     summary: Summary,
+    calls: Vec<Call>,
+    indirect: Vec<u32>,
+    refs: Vec<u32>,
     uses: Uses,
     /// Open constructs, and how many of the outermost ones lie outside of any loop.
     depth: u32,
@@ -87,7 +90,7 @@ impl Reader {
     }
 
     fn call(&mut self, callee: u32, tail: bool) {
-        self.summary.calls.push(Call {
+        self.calls.push(Call {
             at: self.summary.instrs,
             callee,
             in_loop: self.in_loop(),
@@ -116,10 +119,10 @@ impl Reader {
             LOCAL_SET | LOCAL_TEE => self.uses.set(operand()),
             CALL | RETURN_CALL => self.call(operand(), opcode == RETURN_CALL),
             CALL_INDIRECT | RETURN_CALL_INDIRECT => {
-                self.summary.indirect.push(operand());
+                self.indirect.push(operand());
                 self.summary.tail_calls |= opcode == RETURN_CALL_INDIRECT;
             }
-            REF_FUNC => self.summary.refs.push(operand()),
+            REF_FUNC => self.refs.push(operand()),
             _ => {}
         }
         self.summary.instrs += 1;
@@ -162,10 +165,12 @@ impl Reader {
         (self.depth, self.outside) = (0, None);
         summary.locals = locals;
         summary.uses = self.uses.finish();
-        // They are kept for as long as the module.
-        summary.calls.shrink_to_fit();
-        summary.indirect.shrink_to_fit();
-        summary.refs.shrink_to_fit();
+        summary.calls = self.calls.as_slice().into();
+        summary.indirect = self.indirect.as_slice().into();
+        summary.refs = self.refs.as_slice().into();
+        self.calls.clear();
+        self.indirect.clear();
+        self.refs.clear();
         summary
     }
 }

@@ -60,7 +60,7 @@ impl<'f> Cursor<'f> {
     }
 
     /// Passes over the instruction's operands, of which none was read.
-    #[inline]
+    #[inline(always)]
     pub(crate) fn skip(&mut self) {
         self.end = self.at + length(&self.code.bytes[self.at..]);
     }

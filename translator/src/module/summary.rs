@@ -130,7 +130,7 @@ impl Reader {
     }
 
     /// The next instruction, at which `code` is and that begins with `opcode`; its operands are read.
-    #[inline]
+    #[inline(always)]
     pub(super) fn read(&mut self, opcode: u8, code: &mut Cursor<'_>) {
         use opcode::*;
         match opcode {

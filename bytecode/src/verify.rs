@@ -21,9 +21,9 @@ use crate::isa::Op;
 use crate::program::{Clause, FuncType, HEADER_UNITS, Program, ValType, units};
 
 use flow::Flow;
+pub(crate) use lines::lines;
 use operands::Room;
 use spaces::Spaces;
-pub(crate) use lines::lines;
 
 /// Why a program may not run.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -5,7 +5,8 @@
 //! blocks and branches; `ops` says which opcode an instruction becomes, `pairs` which
 //! two become one; `memory` does what works on memories and tables, `atomics` the atomic
 //! instructions, `simd` what works on 128-bit values; `branch` fuses comparisons with branches;
-//! `exceptions` makes the exception table; `emit` writes words and fixes branch distances.
+//! `exceptions` makes the exception table; `emit` writes words and fixes branch distances, to memory from
+//! `pages`.
 
 mod atomics;
 mod branch;
@@ -16,6 +17,7 @@ mod exceptions;
 mod function;
 mod memory;
 mod ops;
+mod pages;
 mod pairs;
 mod simd;
 mod stack;
@@ -25,9 +27,7 @@ use std::borrow::Cow;
 pub use declarations::{GPU_MODULE, gpu_signature};
 use emit::Emitter;
 use function::Lowering;
-use gpu_run_bytecode::{
-    FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, TableType, ValType,
-};
+use gpu_run_bytecode::{FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, TableType, ValType};
 use rustc_hash::FxHashMap;
 use wasmparser::{AbstractHeapType, HeapType};
 

@@ -24,13 +24,13 @@ use wasmparser::{
 };
 
 pub(crate) use code::{Code, opcode};
-pub(crate) use cursor::Cursor;
-pub(crate) use locals::Use;
-pub(crate) use writer::Writer;
 pub use code::{PackedBody, Steps};
+pub(crate) use cursor::Cursor;
 pub use encode::ORIGINS_SECTION;
+pub(crate) use locals::Use;
 pub use parse::{Location, ParseError};
 pub use summary::{Call, Summary};
+pub(crate) use writer::Writer;
 
 /// Where an instruction came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]

@@ -153,8 +153,16 @@ impl Layout {
     #[inline]
     pub(crate) fn read_upper(&self, word: u64) -> [i64; MOST_OPERANDS] {
         let (slot, upper) = ((word >> 16) as u16, (word >> 32) as u32);
-        let first = if self.fields[0].signed { i64::from(slot as i16) } else { i64::from(slot) };
-        let second = if self.fields[1].signed { i64::from(upper as i32) } else { i64::from(upper) };
+        let first = if self.fields[0].signed {
+            i64::from(slot as i16)
+        } else {
+            i64::from(slot)
+        };
+        let second = if self.fields[1].signed {
+            i64::from(upper as i32)
+        } else {
+            i64::from(upper)
+        };
         [first, second, 0, 0, 0, 0]
     }
 

@@ -141,7 +141,10 @@ fn walk(
     joins.queued[join] = false;
     state.set_frame(joins.state(join));
     let catches = !function.spaces.program.meta.functions[function.index].tries.is_empty();
-    let next = joins.starts.get(join + 1).map_or(function.code.len(), |next| *next as usize);
+    let next = joins
+        .starts
+        .get(join + 1)
+        .map_or(function.code.len(), |next| *next as usize);
     // The first state that a branch back has changed.
     let mut back = join;
     let mut pc = joins.starts[join] as usize;

@@ -186,10 +186,9 @@ impl FunctionVerifier<'_> {
                 .iter()
                 .flat_map(|half| half.to_le_bytes())
                 .all(|lane| lane < 32),
-            Op::BrTable => (0..args[1] as usize).all(|i| {
-                self.target(pc, br_table_offset(&self.code[pc..], i) as i64)
-                    .is_some()
-            }),
+            Op::BrTable => {
+                (0..args[1] as usize).all(|i| self.target(pc, br_table_offset(&self.code[pc..], i) as i64).is_some())
+            }
             _ if matches!(inst.op.info().class, Class::Load(_) | Class::Store(_)) => self.spaces.narrow_memory0,
             _ if inst.op.info().class == Class::Gpu => self.gpu_op_allowed(inst.op),
             _ => self.addresses_readable(inst),

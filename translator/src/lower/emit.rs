@@ -5,6 +5,7 @@ use std::rc::Rc;
 use gpu_run_bytecode::code::{Inst, fits};
 use gpu_run_bytecode::{Clause, Op, Operand, SourcePlace, Try};
 
+use super::pages;
 use crate::module::Origin;
 
 /// A place in the code that branches lead to.
@@ -98,7 +99,7 @@ impl Emitter {
     /// what is not used is address space only.
     pub(super) fn new(words: usize, places: usize) -> Emitter {
         Emitter {
-            code: Vec::with_capacity(words),
+            code: pages::with_capacity(words),
             start: (0, 0),
             labels: Vec::new(),
             fixups: Vec::new(),
@@ -109,7 +110,7 @@ impl Emitter {
             ranges: Vec::new(),
             origin: Origin::synthetic(),
             placed: None,
-            places: Vec::with_capacity(places),
+            places: pages::with_capacity(places),
         }
     }
 

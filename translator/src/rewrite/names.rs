@@ -1,7 +1,7 @@
 //! Function names in one spelling, whatever the compiler's mangling was.
 
-use std::borrow::Cow;
 use rustc_hash::FxHashMap;
+use std::borrow::Cow;
 use wasmparser::ValType;
 
 use crate::module::Module;

@@ -4,7 +4,7 @@ mod layout;
 
 use crate::isa::{Op, Operand};
 use layout::MOST_WORDS;
-pub(crate) use layout::{Layout, Reads};
+pub(crate) use layout::{Field, Layout, NUMBERS, Reads, SLOTS, slots};
 
 /// An instruction whose operands are spelled out.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -76,15 +76,22 @@ impl Inst {
     }
 
     /// Writes the instruction's words (without `br_table` offsets) to the end of `code`.
+    #[inline]
     pub fn encode(&self, code: &mut Vec<u64>) {
+        debug_assert!(self.fits(), "{self:?}");
         let layout = Layout::of(self.op);
         if layout.short {
-            debug_assert!(self.fits(), "{self:?}");
             code.push(layout.write_short(self.args));
-            return;
+        } else if layout.upper {
+            code.push(layout.write_upper(self.args));
+        } else {
+            self.encode_any(code);
         }
+    }
+
+    fn encode_any(&self, code: &mut Vec<u64>) {
         let [first, second, third] = self.words_encoded();
-        let words = layout.words;
+        let words = Layout::of(self.op).words;
         // One by one: a copy of unknown length would be a call.
         code.push(first);
         if words > 1 {
@@ -113,34 +120,56 @@ impl Inst {
     }
 
     /// Reads the instruction that begins at the start of `code`, checking that it is well formed.
-    // Inlined, so that the verifier gets the operands where it wants them.
-    #[inline(always)]
+    #[inline]
     pub fn decode(code: &[u64]) -> Result<Inst, CodeError> {
+        Inst::measure(code)?;
+        Ok(Inst::read(code))
+    }
+
+    /// Checks that an instruction which is well formed begins at the start of `code`; gives its words.
+    #[inline]
+    pub(crate) fn measure(code: &[u64]) -> Result<usize, CodeError> {
         let number = code[0] as u16;
         let layout = Layout::of_number(number).ok_or(CodeError::UnknownOpcode { number })?;
+        if layout.single && code[0] & !layout.used[0] == 0 {
+            return Ok(1);
+        }
         let op = layout.op;
-        let cut = |needed| CodeError::CutShort {
-            name: op.info().name,
-            needed,
-            left: code.len(),
-        };
-        let needed = usize::from(layout.words);
+        let name = op.info().name;
+        let left = code.len();
+        let mut needed = usize::from(layout.words);
+        let cut = |needed| CodeError::CutShort { name, needed, left };
         let words = code.get(..needed).ok_or_else(|| cut(needed))?;
-        if layout.short && words[0] & !layout.used[0] == 0 {
-            let args = layout.read_short(words[0]);
-            return Ok(Inst { op, args });
+        if op == Op::BrTable {
+            needed = Inst::read(code).words();
+        }
+        if needed > left {
+            return Err(cut(needed));
+        }
+        if words.iter().zip(layout.used).any(|(word, used)| word & !used != 0) {
+            return Err(CodeError::StrayBits { name });
+        }
+        Ok(needed)
+    }
+
+    /// Reads the instruction at the start of `code`, which [`Inst::measure`] has accepted.
+    #[inline]
+    pub(crate) fn read(code: &[u64]) -> Inst {
+        let layout = Layout::of_word(code[0]);
+        let op = layout.op;
+        if layout.short {
+            let args = layout.read_short(code[0]);
+            return Inst { op, args };
+        }
+        if layout.upper {
+            let args = layout.read_upper(code[0]);
+            return Inst { op, args };
         }
         let mut inst = Inst { op, args: [0; 6] };
         for (arg, field) in inst.args.iter_mut().zip(layout.fields()) {
-            *arg = field.read(words);
+            *arg = field.read(code);
         }
-        if op == Op::BrTable && inst.words() > code.len() {
-            return Err(cut(inst.words()));
-        }
-        if words.iter().zip(layout.used).any(|(word, used)| word & !used != 0) {
-            return Err(CodeError::StrayBits { name: op.info().name });
-        }
-        Ok(inst)
+        inst
     }
 }
 

@@ -34,7 +34,7 @@ mod body;
 use wasmparser::ExternalKind;
 
 use crate::callgraph::CallGraph;
-use crate::module::{Body, Module};
+use crate::module::{Body, Module, Writer};
 use analysis::Facts;
 use body::Inliner;
 
@@ -100,6 +100,22 @@ pub struct InlineReport {
 ///
 /// Functions that are dead afterwards are kept: see [`remove_dead`].
 pub fn inline(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport {
+    let mut report = inline_all(module, options);
+    report.instrs_after = count(module, &reachable(module));
+    report
+}
+
+/// As [`inline`], then [`remove_dead`].
+pub fn inline_and_remove_dead(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport {
+    let mut report = inline_all(module, options);
+    let reachable = reachable(module);
+    report.instrs_after = count(module, &reachable);
+    module.retain_funcs(&reachable);
+    report
+}
+
+/// Leaves out of the report how many instructions there are afterwards.
+fn inline_all(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport {
     module.funcs.iter_mut().for_each(|func| func.body.pack());
     let graph = CallGraph::new(module);
     let reachable = graph.reachable(graph.roots().iter().copied());
@@ -120,6 +136,7 @@ pub fn inline(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
         .bottom_up()
         .filter(|&f| f >= imported && reachable[f as usize])
         .collect();
+    let mut out = Writer::default();
     for caller in order {
         let mut chooser = Chooser {
             options,
@@ -137,17 +154,20 @@ pub fn inline(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
         }
         report.inlined_calls += chosen.len() as u32;
         report.moved_functions += chosen.iter().filter(|(_, callee)| movable[*callee as usize]).count() as u32;
-        Inliner::new(module, &facts).inline_calls(caller, &chosen);
+        Inliner::new(module, &facts).inline_calls(caller, &chosen, &mut out);
         facts[caller as usize] = Some(Facts::read(module, &operations, caller));
     }
-    report.instrs_after = count_reachable(module);
     report
 }
 
-/// Instructions of all functions that can still be reached.
-fn count_reachable(module: &Module<'_>) -> u64 {
+/// Whether each function can be reached.
+fn reachable(module: &Module<'_>) -> Vec<bool> {
     let graph = CallGraph::new(module);
-    let reachable = graph.reachable(graph.roots().iter().copied());
+    graph.reachable(graph.roots().iter().copied())
+}
+
+/// Instructions of all functions that can be reached.
+fn count(module: &Module<'_>, reachable: &[bool]) -> u64 {
     let first = module.imported_funcs.len();
     let live = module.funcs.iter().enumerate().filter(|(i, _)| reachable[first + i]);
     live.map(|(_, func)| u64::from(func.summary().instrs)).sum()
@@ -234,8 +254,7 @@ impl Chooser<'_> {
 ///
 /// Indices stay consistent; [`Module::original_index`] says what each function was.
 pub fn remove_dead(module: &mut Module<'_>) -> u32 {
-    let graph = CallGraph::new(module);
-    let reachable = graph.reachable(graph.roots().iter().copied());
+    let reachable = reachable(module);
     let before = module.func_count();
     module.retain_funcs(&reachable);
     before - module.func_count()

@@ -5,8 +5,8 @@
 //! blocks and branches; `ops` says which opcode an instruction becomes, `pairs` which
 //! two become one; `memory` does what works on memories and tables, `atomics` the atomic
 //! instructions, `simd` what works on 128-bit values; `branch` fuses comparisons with branches;
-//! `exceptions` makes the exception table; `locals` finds the locals that must be zeroed; `emit`
-//! writes words and fixes branch distances.
+//! `exceptions` makes the exception table; `emit` writes words and fixes branch distances, to memory from
+//! `pages`.
 
 mod atomics;
 mod branch;
@@ -15,21 +15,20 @@ mod declarations;
 mod emit;
 mod exceptions;
 mod function;
-mod locals;
 mod memory;
 mod ops;
+mod pages;
 mod pairs;
 mod simd;
 mod stack;
 
-use std::collections::HashMap;
+use std::borrow::Cow;
 
 pub use declarations::{GPU_MODULE, gpu_signature};
+use emit::Emitter;
 use function::Lowering;
-use gpu_run_bytecode::{
-    FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, SourcePlace, TableType, ValType,
-};
-
+use gpu_run_bytecode::{FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, TableType, ValType};
+use rustc_hash::FxHashMap;
 use wasmparser::{AbstractHeapType, HeapType};
 
 use crate::module::{Module, Origin};
@@ -187,77 +186,67 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
         stack_pointer: meta.stack_pointer,
     };
     let imported = meta.imported_funcs();
-    // Room for about what comes of it: growing would copy all of it again and again. What is not used
-    // is address space only.
     let cost: usize = module.funcs.iter().map(|func| func.summary().cost as usize).sum();
-    let mut code: Vec<u64> = Vec::with_capacity(cost * 3 / 2);
-    let mut source_map: Vec<SourcePlace> = Vec::with_capacity(cost);
     let mut functions: Vec<Function> = Vec::with_capacity(module.funcs.len());
-    // Word of each call in the code, and the function (imports first) that it calls.
-    let mut calls: Vec<(usize, u32)> = Vec::new();
     let mut max_frame = 0;
-    let mut lowering = Lowering::new(&context);
+    let mut lowering = Lowering::new(&context, Emitter::new(cost * 3 / 2, cost));
     for (i, func) in module.funcs.iter().enumerate() {
+        let start = lowering.emitter.code.len() as u32;
         let lowered = lowering.lower(func).map_err(|(kind, origin)| LowerError {
             kind,
             function: Some(module.func_display_name((module.imported_funcs.len() + i) as u32)),
             offset: (origin.offset != Origin::SYNTHETIC).then_some(origin.offset),
         })?;
-        let start = code.len();
-        if start + lowered.code.len() > i32::MAX as usize {
-            return Err(LowerError::new(LowerErrorKind::TooLarge));
-        }
         let mut callees: Vec<u32> = lowered.calls.iter().map(|(_, callee)| *callee).collect();
         callees.sort_unstable();
         callees.dedup();
-        calls.extend(lowered.calls.iter().map(|(at, callee)| (start + *at as usize, *callee)));
-        source_map.extend(lowered.places.iter().map(|place| SourcePlace {
-            pc: place.pc + start as u32,
-            ..*place
-        }));
-        code.extend_from_slice(lowered.code);
-        let mut tries = lowered.tries;
-        for try_ in &mut tries {
-            try_.start += start as u32;
-            try_.end += start as u32;
-            try_.clauses.iter_mut().for_each(|clause| clause.target += start as u32);
+        max_frame = max_frame.max(lowered.frame);
+        let tries = lowered.tries;
+        let end = lowering.emitter.code.len();
+        if end > i32::MAX as usize {
+            return Err(LowerError::new(LowerErrorKind::TooLarge));
         }
         functions.push(Function {
             ty: func.ty,
-            start: start as u32,
-            end: code.len() as u32,
+            start,
+            end: end as u32,
             calls: callees,
             tries,
         });
-        max_frame = max_frame.max(lowered.frame);
     }
+    let Lowering { emitter, calls, .. } = lowering;
+    let Emitter { mut code, places, .. } = emitter;
     for (at, callee) in calls {
         let distance = functions[(callee - imported) as usize].start as i64 - at as i64;
-        code[at] |= (distance as u32 as u64) << 32;
+        code[at as usize] |= (distance as u32 as u64) << 32;
     }
     program.meta.functions = functions;
     program.meta.max_frame = max_frame;
     program.code = code;
-    program.source_map = source_map;
+    program.source_map = places;
     inline_sites(module, &mut program.meta);
     Ok(program)
 }
 
 /// Carries the chains of inlined calls over; names of functions that are gone are added.
 fn inline_sites(module: &Module<'_>, meta: &mut Meta) {
-    let mut indices: HashMap<String, u32> = HashMap::new();
-    for (index, name) in meta.names.iter().enumerate() {
-        indices.entry(name.clone()).or_insert(index as u32);
+    let mut names = std::mem::take(&mut meta.names);
+    let mut indices: FxHashMap<Cow<'_, str>, u32> = FxHashMap::default();
+    for (index, name) in names.iter().enumerate() {
+        indices.entry(Cow::Borrowed(name)).or_insert(index as u32);
     }
+    let mut added: Vec<String> = Vec::new();
     // Found once for each callee: there are far more calls.
-    let mut callee_names: HashMap<u32, u32> = HashMap::new();
+    let mut callee_names: FxHashMap<u32, u32> = FxHashMap::default();
     for site in &module.inline_sites {
         let callee_name = *callee_names.entry(site.callee).or_insert_with(|| {
-            let name = module.original_name(site.callee);
-            *indices.entry(name).or_insert_with_key(|name| {
-                meta.names.push(name.clone());
-                meta.names.len() as u32 - 1
-            })
+            let next = (names.len() + added.len()) as u32;
+            *indices
+                .entry(module.original_name(site.callee))
+                .or_insert_with_key(|name| {
+                    added.push(name.clone().into_owned());
+                    next
+                })
         });
         meta.inline_sites.push(InlineSite {
             callee_name,
@@ -265,4 +254,7 @@ fn inline_sites(module: &Module<'_>, meta: &mut Meta) {
             parent: site.call.site,
         });
     }
+    drop(indices);
+    names.append(&mut added);
+    meta.names = names;
 }

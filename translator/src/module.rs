@@ -7,11 +7,15 @@
 //! calls that brought it where it is.
 
 mod code;
+mod cursor;
 mod encode;
+mod locals;
 mod parse;
 mod renumber;
 mod summary;
+mod writer;
 
+use std::borrow::Cow;
 use std::collections::BTreeMap;
 use std::sync::{Arc, OnceLock};
 
@@ -19,11 +23,14 @@ use wasmparser::{
     Export, FuncType, FunctionBody, GlobalType, Import, MemoryType, Operator, TableType, TagType, ValType,
 };
 
-pub(crate) use code::{Code, Step, Writer, opcode};
+pub(crate) use code::{Code, opcode};
 pub use code::{PackedBody, Steps};
+pub(crate) use cursor::Cursor;
 pub use encode::ORIGINS_SECTION;
+pub(crate) use locals::Use;
 pub use parse::{Location, ParseError};
 pub use summary::{Call, Summary};
+pub(crate) use writer::Writer;
 
 /// Where an instruction came from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
@@ -192,7 +199,7 @@ pub struct Data<'a> {
     /// How it is used.
     pub mode: SegmentMode<'a>,
     /// Its bytes.
-    pub bytes: std::borrow::Cow<'a, [u8]>,
+    pub bytes: Cow<'a, [u8]>,
 }
 
 /// The items of an element segment.
@@ -314,10 +321,10 @@ impl<'a> Module<'a> {
     }
 
     /// The readable name of function `index` of the user's file.
-    pub fn original_name(&self, index: u32) -> String {
+    pub fn original_name(&self, index: u32) -> Cow<'_, str> {
         match self.original_names.get(index as usize) {
-            Some(name) => name.clone(),
-            None => format!("func[{index}]"),
+            Some(name) => Cow::Borrowed(name),
+            None => Cow::Owned(format!("func[{index}]")),
         }
     }
 

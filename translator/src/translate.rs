@@ -6,7 +6,7 @@ use gpu_run_bytecode::{Lines, Program, VerifyError, verify};
 
 use crate::callgraph::CallGraph;
 use crate::dwarf::Dwarf;
-use crate::inline::{InlineOptions, InlineReport, inline, remove_dead};
+use crate::inline::{InlineOptions, InlineReport, inline_and_remove_dead};
 use crate::legacy::{BrTables, replace_legacy_exceptions};
 use crate::lower::{LowerError, lower};
 use crate::module::{Module, ParseError};
@@ -150,8 +150,7 @@ pub fn run_passes<'a>(bytes: &'a [u8], tables: &'a BrTables, options: &Options) 
     let begin = Instant::now();
     let mut inlines = InlineReport::default();
     if let Some(options) = &options.inline {
-        inlines = inline(&mut module, options);
-        remove_dead(&mut module);
+        inlines = inline_and_remove_dead(&mut module, options);
     }
     times.inline = begin.elapsed();
     Ok(Passed {

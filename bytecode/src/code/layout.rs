@@ -8,7 +8,7 @@ pub(crate) const MOST_WORDS: usize = 3;
 /// Most operands.
 const MOST_OPERANDS: usize = 6;
 /// Numbers of opcodes are less than this: the table is sorted.
-const NUMBERS: usize = TABLE[TABLE.len() - 1].op as usize + 1;
+pub(crate) const NUMBERS: usize = TABLE[TABLE.len() - 1].op as usize + 1;
 
 /// The place of an operand.
 #[derive(Clone, Copy)]
@@ -62,6 +62,27 @@ pub(crate) struct Layout {
     pub(crate) defines: bool,
     /// Whether it is one word, whose three slots are its operands: most are.
     pub(crate) short: bool,
+    /// Whether it is one word with two operands, one in the first slot and one in the upper half.
+    pub(crate) upper: bool,
+    /// Whether it is one word, always.
+    pub(crate) single: bool,
+    /// For each slot of the first word behind the opcode, its bits if it is a register; else 0.
+    pub(crate) registers: [u16; SLOTS],
+    /// The units of each such register.
+    pub(crate) register_units: [u8; SLOTS],
+    /// What is read of it.
+    pub(crate) register_reads: [Reads; SLOTS],
+    /// Whether those are all of its registers.
+    pub(crate) in_slots: bool,
+}
+
+/// Slots of an instruction's first word behind the opcode.
+pub(crate) const SLOTS: usize = 3;
+
+/// What lies in these slots.
+#[inline]
+pub(crate) fn slots(word: u64) -> [u16; SLOTS] {
+    [(word >> 16) as u16, (word >> 32) as u16, (word >> 48) as u16]
 }
 
 /// What an operand reads.
@@ -83,9 +104,15 @@ impl Layout {
         LAYOUTS.get(number as usize).filter(|layout| layout.words > 0)
     }
 
+    /// The form of the instruction whose first word this is; its opcode must exist.
+    #[inline]
+    pub(crate) fn of_word(word: u64) -> &'static Layout {
+        &LAYOUTS[word as u16 as usize]
+    }
+
     /// The form of `op`.
     #[inline]
-    pub(crate) fn of(op: Op) -> &'static Layout {
+    pub(crate) const fn of(op: Op) -> &'static Layout {
         &LAYOUTS[op as usize]
     }
 
@@ -102,6 +129,12 @@ impl Layout {
         self.op as u64 | slot(a) << 16 | slot(b) << 32 | slot(c) << 48
     }
 
+    /// The word of an instruction that is `upper`.
+    #[inline]
+    pub(crate) fn write_upper(&self, [a, b, ..]: [i64; MOST_OPERANDS]) -> u64 {
+        self.op as u64 | u64::from(a as u16) << 16 | u64::from(b as u32) << 32
+    }
+
     /// The operands in the word of an instruction that is `short`.
     #[inline]
     pub(crate) fn read_short(&self, word: u64) -> [i64; MOST_OPERANDS] {
@@ -114,6 +147,32 @@ impl Layout {
             }
         };
         [slot(0), slot(1), slot(2), 0, 0, 0]
+    }
+
+    /// The operands in the word of an instruction that is `upper`.
+    #[inline]
+    pub(crate) fn read_upper(&self, word: u64) -> [i64; MOST_OPERANDS] {
+        let (slot, upper) = ((word >> 16) as u16, (word >> 32) as u32);
+        let first = if self.fields[0].signed {
+            i64::from(slot as i16)
+        } else {
+            i64::from(slot)
+        };
+        let second = if self.fields[1].signed {
+            i64::from(upper as i32)
+        } else {
+            i64::from(upper)
+        };
+        [first, second, 0, 0, 0, 0]
+    }
+
+    /// The place of a branch's distance.
+    #[inline]
+    pub(crate) const fn distance_field(&self) -> Option<Field> {
+        match self.distance {
+            Some(distance) => Some(self.fields[distance as usize]),
+            None => None,
+        }
     }
 
     /// For each operand that is a register, the units that it takes; else 0.
@@ -161,6 +220,17 @@ const fn layout(row: usize) -> Layout {
             Op::BridgeReturn | Op::ThreadEnd | Op::I8x16Shuffle | Op::BrTable
         ) && !matches!(info.class, Class::Gpu),
         short: info.words() == 1,
+        upper: info.words() == 1
+            && info.operands.len() == 2
+            && info.operands[0].slots() == 1
+            && info.operands[1].slots() == 2
+            && !matches!(info.operands[0], Operand::Zero)
+            && !matches!(info.operands[1], Operand::Zero),
+        single: info.words() == 1 && !matches!(info.op, Op::BrTable),
+        registers: [0; SLOTS],
+        register_units: [0; SLOTS],
+        register_reads: [Reads::Nothing; SLOTS],
+        in_slots: true,
         defines: matches!(info.operands, [Operand::Def(_), ..]),
         memory0: matches!(info.class, Class::Load(_) | Class::Store(_)),
     };
@@ -192,6 +262,7 @@ const fn layout(row: usize) -> Layout {
             Operand::Address => {
                 layout.reads[i] = Reads::Address;
                 layout.plain = false;
+                layout.in_slots = false;
             }
             Operand::Imm16
             | Operand::Offset16
@@ -203,6 +274,13 @@ const fn layout(row: usize) -> Layout {
             | Operand::Rel32
             | Operand::Zero => {}
             _ => layout.plain = false,
+        }
+        if layout.units[i] > 0 && slot <= SLOTS {
+            layout.registers[slot - 1] = u16::MAX;
+            layout.register_units[slot - 1] = layout.units[i];
+            layout.register_reads[slot - 1] = layout.reads[i];
+        } else if layout.units[i] > 0 {
+            layout.in_slots = false;
         }
         // Operands that are always 0 use no bits.
         if !matches!(operand, Operand::Zero) {

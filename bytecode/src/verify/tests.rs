@@ -1,5 +1,5 @@
 use super::*;
-use crate::program::{Function, Meta};
+use crate::program::{Function, MemoryType, Meta, TableType};
 
 /// A program of one function `(i32, i64) -> (i32)` with the given body; its frame has 8 units,
 /// parameters in 0 and 1..3, header in 3..5.

@@ -1,7 +1,6 @@
 //! Copies callees' bodies into a caller.
 
-use std::collections::HashMap;
-
+use rustc_hash::FxHashMap;
 use wasmparser::{BlockType, Operator, ValType};
 
 use super::analysis::Facts;
@@ -11,8 +10,6 @@ use crate::module::{Body, Code, InlineSite, Module, Origin, Writer, opcode};
 pub(super) struct Inliner<'m, 'a> {
     module: &'m mut Module<'a>,
     facts: &'m [Option<Facts>],
-    /// The caller's new instructions.
-    out: Writer,
     /// Locals for inlined bodies, by type: each body may use all of them again, since no two
     /// bodies are alive at once.
     pool: Vec<Pool>,
@@ -20,8 +17,6 @@ pub(super) struct Inliner<'m, 'a> {
     added: Vec<ValType>,
     /// Where they begin.
     first_added: u32,
-    /// Whether each open frame of the caller is a loop.
-    loops: Vec<bool>,
 }
 
 impl<'m, 'a> Inliner<'m, 'a> {
@@ -29,16 +24,15 @@ impl<'m, 'a> Inliner<'m, 'a> {
         Inliner {
             module,
             facts,
-            out: Writer::default(),
             pool: Vec::new(),
             added: Vec::new(),
             first_added: 0,
-            loops: Vec::new(),
         }
     }
 
-    /// Replaces the calls at `chosen` (instruction number, callee) in `caller`.
-    pub(super) fn inline_calls(mut self, caller: u32, chosen: &[(usize, u32)]) {
+    /// Replaces the calls at `chosen` (instruction number, callee) in `caller`, whose new instructions
+    /// are written with `out`.
+    pub(super) fn inline_calls(mut self, caller: u32, chosen: &[(usize, u32)], out: &mut Writer) {
         let position = caller as usize - self.module.imported_funcs.len();
         // Out of the module while the module is changed.
         let body = std::mem::replace(&mut self.module.funcs[position].body, empty());
@@ -47,31 +41,23 @@ impl<'m, 'a> Inliner<'m, 'a> {
         let params = self.module.func_type(caller).params().len() as u32;
         self.first_added = params + locals.iter().map(|(count, _)| count).sum::<u32>();
         let mut chosen = chosen.iter().peekable();
-        for (at, step) in packed.code().steps().enumerate() {
-            if let Some((_, callee)) = chosen.next_if(|(call, _)| *call == at) {
-                self.inline_call(*callee, step.origin);
-                continue;
+        out.copy_body(packed.code(), |out, at, origin| {
+            let call = chosen.next_if(|(call, _)| *call == at);
+            if let Some((_, callee)) = call {
+                self.inline_call(*callee, origin, out);
             }
-            match step.opcode {
-                opcode::LOOP => self.loops.push(true),
-                opcode::BLOCK | opcode::IF | opcode::TRY | opcode::TRY_TABLE => self.loops.push(false),
-                opcode::END | opcode::DELEGATE => {
-                    self.loops.pop();
-                }
-                _ => {}
-            }
-            self.out.copy(&step, step.origin);
-        }
+            call.is_some()
+        });
         for ty in self.added {
             match locals.last_mut() {
                 Some((count, last)) if *last == ty => *count += 1,
                 _ => locals.push((1, ty)),
             }
         }
-        self.module.funcs[position].body = Body::Packed(self.out.finish(locals));
+        self.module.funcs[position].body = Body::Packed(out.finish(locals));
     }
 
-    fn inline_call(&mut self, callee: u32, call: Origin) {
+    fn inline_call(&mut self, callee: u32, call: Origin, out: &mut Writer) {
         let Some(facts) = &self.facts[callee as usize] else {
             unreachable!("only functions with facts are chosen")
         };
@@ -87,15 +73,15 @@ impl<'m, 'a> Inliner<'m, 'a> {
         }
         let (locals, fresh) = self.take_locals(&types);
         for local in (0..params).rev() {
-            self.out.made(opcode::LOCAL_SET, locals[local as usize], call);
+            out.made(opcode::LOCAL_SET, locals[local as usize], call);
         }
-        let in_loop = self.loops.contains(&true);
+        let in_loop = out.in_loop();
         let zero = facts.reads_zero.get().expect("found out when the call was chosen");
         for local in params as usize..count as usize {
             // A local of its own is zero the first time.
             if zero[local] && (in_loop || !fresh[local]) {
-                self.out.operator(&zero_of(types[local]), call);
-                self.out.made(opcode::LOCAL_SET, locals[local], call);
+                out.operator(&zero_of(types[local]), call);
+                out.made(opcode::LOCAL_SET, locals[local], call);
             }
         }
         let wrapped = facts.leaves_early(packed.code());
@@ -105,36 +91,37 @@ impl<'m, 'a> Inliner<'m, 'a> {
                 [result] => BlockType::Type(*result),
                 results => BlockType::FuncType(self.module.intern_type(&[], results)),
             };
-            self.out.operator(&Operator::Block { blockty }, call);
+            out.operator(&Operator::Block { blockty }, call);
         }
-        self.copy(callee, packed.code(), &locals, call, wrapped);
+        self.copy(callee, packed.code(), &locals, call, wrapped, out);
         self.module.funcs[position].body = body;
     }
 
     /// Copies the instructions, with the last `end` only if they are `wrapped` in a block.
-    fn copy(&mut self, callee: u32, code: Code<'_>, locals: &[u32], call: Origin, wrapped: bool) {
+    fn copy(&mut self, callee: u32, code: Code<'_>, locals: &[u32], call: Origin, wrapped: bool, out: &mut Writer) {
         let mut sites = Sites::new(self.module, callee, call);
         let mut depth = 0u32;
-        for step in code.steps() {
-            let opcode = step.opcode;
+        let mut code = code.cursor();
+        while let Some(opcode) = code.next() {
             if opcode == opcode::END && depth == 0 && !wrapped {
                 break;
             }
-            let origin = sites.map(&mut self.module.inline_sites, step.origin);
+            let origin = sites.map(&mut self.module.inline_sites, code.origin());
             match opcode {
                 opcode::LOCAL_GET | opcode::LOCAL_SET | opcode::LOCAL_TEE => {
-                    self.out.with_index(&step, locals[step.index() as usize], origin);
+                    let local = locals[code.index() as usize];
+                    out.with_index(opcode, local, code.width(), origin);
                     continue;
                 }
                 opcode::RETURN => {
-                    self.out.made(opcode::BR, depth, origin);
+                    out.made(opcode::BR, depth, origin);
                     continue;
                 }
                 opcode::BLOCK | opcode::LOOP | opcode::IF | opcode::TRY | opcode::TRY_TABLE => depth += 1,
                 opcode::END | opcode::DELEGATE => depth = depth.saturating_sub(1),
                 _ => {}
             }
-            self.out.copy(&step, origin);
+            out.copy(opcode, &mut code, origin);
         }
     }
 
@@ -201,7 +188,7 @@ struct Sites {
     /// The callee's index in the user's file; a function that a pass made is not shown.
     callee: Option<u32>,
     /// The callee's own inlined calls, copied.
-    copied: HashMap<u32, u32>,
+    copied: FxHashMap<u32, u32>,
     /// The last one that was asked for, and its copy: mostly it is asked for again.
     last: Option<(u32, u32)>,
 }
@@ -212,7 +199,7 @@ impl Sites {
         Sites {
             call,
             callee,
-            copied: HashMap::new(),
+            copied: FxHashMap::default(),
             last: None,
         }
     }

@@ -23,7 +23,7 @@ pub(super) enum Kind {
 }
 
 /// An open construct.
-pub(super) struct Frame {
+pub(super) struct Frame<'c> {
     kind: Kind,
     /// Where branches to it lead: a loop's start, any other's end.
     label: Label,
@@ -33,21 +33,21 @@ pub(super) struct Frame {
     height: usize,
     /// Unit at which its parameters' and results' places begin.
     unit: u32,
-    params: Vec<ValType>,
-    results: Vec<ValType>,
+    params: &'c [ValType],
+    results: &'c [ValType],
     /// Whether a branch leads to its end.
     end_used: bool,
 }
 
-impl Frame {
-    pub(super) fn function(label: Label, results: Vec<ValType>) -> Frame {
+impl<'c> Frame<'c> {
+    pub(super) fn function(label: Label, results: &'c [ValType]) -> Frame<'c> {
         Frame {
             kind: Kind::Function,
             label,
             else_label: None,
             height: 0,
             unit: 0,
-            params: vec![],
+            params: &[],
             results,
             end_used: false,
         }
@@ -60,11 +60,11 @@ impl Frame {
     }
 
     /// Types of the values that a branch to it carries.
-    fn branch_types(&self) -> &[ValType] {
+    fn branch_types(&self) -> &'c [ValType] {
         if self.kind == Kind::Loop {
-            &self.params
+            self.params
         } else {
-            &self.results
+            self.results
         }
     }
 }
@@ -88,13 +88,13 @@ impl Lowering<'_> {
     }
 
     pub(super) fn open(&mut self, kind: Kind, ty: BlockType) -> Result<(), LowerErrorKind> {
-        let ty = self.block_type(ty)?;
+        let (params, results) = self.block_type(ty)?;
         // The loop's parameters come from its start and from branches: both use their places.
-        self.settle_top(ty.params.len());
+        self.settle_top(params.len());
         self.settle_locals();
-        let height = self.stack.len() - ty.params.len();
-        let unit = self.stack.top_unit() - units(&ty.params);
-        self.stack.reserve(unit + units(&ty.results));
+        let height = self.stack.len() - params.len();
+        let unit = self.stack.top_unit() - units(params);
+        self.stack.reserve(unit + units(results));
         let label = self.emitter.new_label();
         if kind == Kind::Loop {
             self.emitter.bind(label);
@@ -105,8 +105,8 @@ impl Lowering<'_> {
             else_label: None,
             height,
             unit,
-            params: ty.params,
-            results: ty.results,
+            params,
+            results,
             end_used: false,
         });
         Ok(())
@@ -133,12 +133,12 @@ impl Lowering<'_> {
         self.unreachable = None;
         let frame = self.frames.last_mut().expect("a valid module");
         let else_label = frame.else_label.take().expect("`else` follows `if`");
-        let (height, params) = (frame.height, frame.params.clone());
+        let (height, params) = (frame.height, frame.params);
         frame.kind = Kind::Block;
         self.emitter.bind(else_label);
         self.stack.truncate(height);
         for ty in params {
-            self.stack.push(ty, Value::Temp);
+            self.stack.push(*ty, Value::Temp);
         }
     }
 
@@ -180,7 +180,7 @@ impl Lowering<'_> {
         }
         self.stack.truncate(frame.height);
         for ty in frame.results {
-            self.stack.push(ty, Value::Temp);
+            self.stack.push(*ty, Value::Temp);
         }
         self.unreachable = if reachable || joined { None } else { Some(0) };
     }

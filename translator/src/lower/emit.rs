@@ -5,6 +5,7 @@ use std::rc::Rc;
 use gpu_run_bytecode::code::{Inst, fits};
 use gpu_run_bytecode::{Clause, Op, Operand, SourcePlace, Try};
 
+use super::pages;
 use crate::module::Origin;
 
 /// A place in the code that branches lead to.
@@ -70,9 +71,11 @@ impl Emitted {
     };
 }
 
-/// The code of one function under construction.
+/// The code under construction, one function after the other. Words count from the start of it all.
 pub(super) struct Emitter {
     pub(super) code: Vec<u64>,
+    /// Where the function begins in `code` and in `places`.
+    start: (usize, usize),
     labels: Vec<Option<u32>>,
     fixups: Vec<Fixup>,
     /// The two instructions emitted last.
@@ -86,13 +89,18 @@ pub(super) struct Emitter {
     /// Those that ended, inner ones first.
     ranges: Vec<Range>,
     origin: Origin,
+    /// That of the last place, once the function has one.
+    placed: Option<Origin>,
     pub(super) places: Vec<SourcePlace>,
 }
 
 impl Emitter {
-    pub(super) fn new() -> Emitter {
+    /// Begins with room for about so many words and places. Growing would copy all again and again;
+    /// what is not used is address space only.
+    pub(super) fn new(words: usize, places: usize) -> Emitter {
         Emitter {
-            code: Vec::new(),
+            code: pages::with_capacity(words),
+            start: (0, 0),
             labels: Vec::new(),
             fixups: Vec::new(),
             emitted: [Emitted::NONE; 2],
@@ -101,20 +109,28 @@ impl Emitter {
             open: Vec::new(),
             ranges: Vec::new(),
             origin: Origin::synthetic(),
-            places: Vec::new(),
+            placed: None,
+            places: pages::with_capacity(places),
         }
     }
 
-    /// Begins anew.
-    pub(super) fn clear(&mut self) {
-        self.code.clear();
+    /// Begins a function.
+    pub(super) fn begin(&mut self) {
+        self.start = (self.code.len(), self.places.len());
+        self.take_back();
+    }
+
+    /// Begins the function anew.
+    pub(super) fn take_back(&mut self) {
+        self.code.truncate(self.start.0);
+        self.places.truncate(self.start.1);
         self.labels.clear();
         self.fixups.clear();
         self.seal();
         self.open.clear();
         self.ranges.clear();
         self.origin = Origin::synthetic();
-        self.places.clear();
+        self.placed = None;
     }
 
     /// Says where the instructions that follow came from.
@@ -127,28 +143,30 @@ impl Emitter {
         self.push(Inst::new(op, args));
     }
 
+    /// Emits an instruction.
+    // Inlined, so that it is written where it is kept: copying it would wait for its writing.
+    #[inline(always)]
     pub(super) fn push(&mut self, inst: Inst) {
-        let at = self.code.len();
-        let place = SourcePlace {
-            pc: at as u32,
-            offset: self.origin.offset,
-            site: self.origin.site,
-        };
-        let known = self
-            .places
-            .last()
-            .is_some_and(|last| (last.offset, last.site) == (place.offset, place.site));
-        if !known {
-            self.places.push(place);
-        }
-        inst.encode(&mut self.code);
         self.newest ^= 1;
+        self.emitted[self.newest].inst = inst;
+        self.encode_newest();
+    }
+
+    fn encode_newest(&mut self) {
+        let at = self.code.len();
+        if self.placed != Some(self.origin) {
+            self.placed = Some(self.origin);
+            self.places.push(SourcePlace {
+                pc: at as u32,
+                offset: self.origin.offset,
+                site: self.origin.site,
+            });
+        }
+        let newest = &mut self.emitted[self.newest];
+        newest.at = at;
+        newest.pinned = false;
+        newest.inst.encode(&mut self.code);
         self.known = (self.known + 1).min(2);
-        self.emitted[self.newest] = Emitted {
-            at,
-            inst,
-            pinned: false,
-        };
     }
 
     /// The instruction emitted last, if it may be changed or taken back.
@@ -171,6 +189,10 @@ impl Emitter {
         self.code.truncate(at);
         if self.places.last().is_some_and(|place| place.pc as usize >= at) {
             self.places.pop();
+            self.placed = self.places[self.start.1..].last().map(|place| Origin {
+                offset: place.offset,
+                site: place.site,
+            });
         }
     }
 

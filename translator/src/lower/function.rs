@@ -1,27 +1,24 @@
 //! Lowers one function: walks its instructions with the emulated stack.
 
 use gpu_run_bytecode::code::Inst;
-use gpu_run_bytecode::{FuncType, HEADER_UNITS, Op, Operand, SourcePlace, Try, ValType};
+use gpu_run_bytecode::{FuncType, HEADER_UNITS, Op, Operand, Try, ValType};
 use wasmparser::{BlockType, Operator};
 
 use super::branch::{self, Condition};
 use super::control::{Frame, Kind};
 use super::emit::{Emitter, Label};
 use super::exceptions::Leaving;
-use super::locals::{self, Use};
 use super::ops::{self, Binary, Numeric};
 use super::pairs;
-use super::stack::{Entry, Stack, Value};
+use super::stack::{Bits, Entry, Stack, Value};
 use super::{Context, LowerErrorKind, Target, ref_type, val_type};
-use crate::module::{Func, Origin, Step, opcode};
+use crate::module::{Cursor, Func, Origin, Use, opcode};
 
-/// A lowered function: its words count from its own head.
+/// A lowered function.
 pub(super) struct Lowered<'l> {
-    pub(super) code: &'l [u64],
-    pub(super) places: &'l [SourcePlace],
-    /// Direct calls: word of the call, program index of the callee.
+    /// The functions that it calls directly, by program index; some maybe more than once.
     pub(super) calls: &'l [(u32, u32)],
-    /// Its exception table, in words from its own head.
+    /// Its exception table.
     pub(super) tries: Vec<Try>,
     pub(super) frame: u32,
 }
@@ -36,32 +33,37 @@ struct Local {
     unit: u32,
 }
 
-/// Lowers functions, one after the other: what it needs for one is used again for the next.
+/// The type of a function that takes and gives nothing.
+static NO_TYPE: FuncType = FuncType {
+    params: Vec::new(),
+    results: Vec::new(),
+};
+
+/// Lowers functions, one after the other, to code that is one piece: what it needs for one is used again for the next.
 pub(super) struct Lowering<'c> {
     pub(super) context: &'c Context<'c>,
-    pub(super) ty: FuncType,
+    pub(super) ty: &'c FuncType,
     locals: Vec<Local>,
-    uses: locals::Uses,
     pub(super) stack: Stack,
     pub(super) emitter: Emitter,
-    pub(super) frames: Vec<Frame>,
+    pub(super) frames: Vec<Frame<'c>>,
     /// While code cannot be reached: how many constructs were opened since.
     pub(super) unreachable: Option<u32>,
     /// Whether branches with 16-bit distances may be used.
     pub(super) near: bool,
-    calls: Vec<(u32, u32)>,
+    /// Word of each direct call in the code, and the program index of the function that it calls.
+    pub(super) calls: Vec<(u32, u32)>,
     pub(super) leaving: Vec<Leaving>,
 }
 
 impl<'c> Lowering<'c> {
-    pub(super) fn new(context: &'c Context<'c>) -> Lowering<'c> {
+    pub(super) fn new(context: &'c Context<'c>, emitter: Emitter) -> Lowering<'c> {
         Lowering {
             context,
-            ty: FuncType::default(),
+            ty: &NO_TYPE,
             locals: Vec::new(),
-            uses: locals::Uses::default(),
             stack: Stack::default(),
-            emitter: Emitter::new(),
+            emitter,
             frames: Vec::new(),
             unreachable: None,
             near: true,
@@ -70,19 +72,23 @@ impl<'c> Lowering<'c> {
         }
     }
 
-    /// Lowers one function.
+    /// Lowers one function to the end of the code.
     pub(super) fn lower(&mut self, func: &Func<'_>) -> Result<Lowered<'_>, Failure> {
+        let (start, calls) = (self.emitter.code.len(), self.calls.len());
+        self.emitter.begin();
         let tries = match self.run(func, true)? {
             Some(tries) => tries,
-            // Some branch was too far for 16 bits.
-            None => self.run(func, false)?.expect("32 bits reach all of a function"),
+            None => {
+                // Some branch was too far for 16 bits.
+                self.emitter.take_back();
+                self.calls.truncate(calls);
+                self.run(func, false)?.expect("32 bits reach all of a function")
+            }
         };
         let frame = self.stack.most;
-        self.emitter.code[0] |= (frame as u64) << 16;
+        self.emitter.code[start] |= (frame as u64) << 16;
         Ok(Lowered {
-            code: &self.emitter.code,
-            places: &self.emitter.places,
-            calls: &self.calls,
+            calls: &self.calls[calls..],
             tries,
             frame,
         })
@@ -90,7 +96,8 @@ impl<'c> Lowering<'c> {
 
     /// Lowers a function and gives its exception table; `None` if some branch is too far.
     fn run(&mut self, func: &Func<'_>, near: bool) -> Result<Option<Vec<Try>>, Failure> {
-        let ty = self.context.types[func.ty as usize].clone();
+        let context = self.context;
+        let ty = &context.types[func.ty as usize];
         let mut locals = std::mem::take(&mut self.locals);
         locals.clear();
         let mut unit = 0;
@@ -104,7 +111,7 @@ impl<'c> Lowering<'c> {
             let ty = val_type(*ty).map_err(at_head)?;
             locals.extend((0..*count).map(|_| Local { ty, unit: 0 }));
         }
-        self.uses.analyse(packed.code(), locals.len());
+        let uses = &func.summary().uses;
         let first = ty.header() + HEADER_UNITS;
         let mut unit = first;
         // Those that must be zeroed lie side by side.
@@ -112,9 +119,9 @@ impl<'c> Lowering<'c> {
         for wanted in [Use::NeedsZero, Use::SetFirst] {
             for (local, _) in locals
                 .iter_mut()
-                .zip(self.uses.iter())
+                .zip(uses)
                 .skip(ty.params.len())
-                .filter(|(_, u)| *u == wanted)
+                .filter(|(_, u)| **u == wanted)
             {
                 local.unit = unit;
                 unit += local.ty.units();
@@ -127,10 +134,8 @@ impl<'c> Lowering<'c> {
         self.locals = locals;
         self.ty = ty;
         self.near = near;
-        self.emitter.clear();
         self.frames.clear();
         self.unreachable = None;
-        self.calls.clear();
         self.leaving.clear();
         self.emitter.emit(Op::Enter, &[0, self.ty.header() as i64, 0]);
         if zeroed > 0 && unit <= u16::MAX as u32 {
@@ -138,12 +143,13 @@ impl<'c> Lowering<'c> {
         }
         self.emitter.seal();
         let label = self.emitter.new_label();
-        self.frames.push(Frame::function(label, self.ty.results.clone()));
-        for step in packed.code().steps() {
-            self.emitter.set_origin(step.origin);
-            self.step(&step).map_err(|kind| (kind, step.origin))?;
+        self.frames.push(Frame::function(label, &ty.results));
+        let mut code = packed.code().cursor();
+        while let Some(opcode) = code.next() {
+            self.step(opcode, &mut code).map_err(|kind| (kind, code.origin()))?;
             if self.stack.most > u16::MAX as u32 {
-                return Err((LowerErrorKind::TooManyRegisters { units: self.stack.most }, step.origin));
+                let kind = LowerErrorKind::TooManyRegisters { units: self.stack.most };
+                return Err((kind, code.origin()));
             }
         }
         self.emit_leaving();
@@ -151,46 +157,53 @@ impl<'c> Lowering<'c> {
     }
 
     /// Lowers an instruction; those that are frequent by their first byte, undecoded.
-    fn step(&mut self, step: &Step<'_>) -> Result<(), LowerErrorKind> {
+    #[inline(always)]
+    fn step(&mut self, opcode: u8, code: &mut Cursor<'_>) -> Result<(), LowerErrorKind> {
         if self.unreachable.is_some() {
-            self.skip(step.opcode);
+            code.skip();
+            self.emitter.set_origin(code.origin());
+            self.skip(opcode);
             return Ok(());
         }
-        match step.opcode {
-            opcode::LOCAL_GET => {
-                let local = step.index();
-                self.stack.push(self.locals[local as usize].ty, Value::Local(local));
-            }
-            opcode::LOCAL_SET => self.local_set(step.index(), false),
-            opcode::LOCAL_TEE => self.local_set(step.index(), true),
-            opcode::I32_CONST => self.constant(ValType::I32, step.signed() as u32 as u128),
-            opcode::I64_CONST => self.constant(ValType::I64, step.signed() as u64 as u128),
-            opcode::FIRST_NUMERIC..=opcode::LAST_NUMERIC => match ops::numeric(step.opcode) {
+        // It emits nothing.
+        if opcode == opcode::LOCAL_GET {
+            let local = code.index();
+            self.stack.push(self.locals[local as usize].ty, Value::Local(local));
+            return Ok(());
+        }
+        self.emitter.set_origin(code.origin());
+        match opcode {
+            opcode::LOCAL_SET => self.local_set(code.index(), false),
+            opcode::LOCAL_TEE => self.local_set(code.index(), true),
+            opcode::I32_CONST => self.constant(ValType::I32, [code.signed() as u32 as u64, 0]),
+            opcode::I64_CONST => self.constant(ValType::I64, [code.signed() as u64, 0]),
+            opcode::FIRST_NUMERIC..=opcode::LAST_NUMERIC => match ops::numeric(opcode) {
                 Numeric::Binary(binary) => self.binary(binary),
                 Numeric::Unary(unary) => self.unary(unary.op, unary.result),
             },
             opcode::FIRST_ACCESS..=opcode::LAST_ACCESS => {
-                let access = ops::access(step.opcode);
+                let access = ops::access(opcode);
+                let (memory, offset) = code.place();
                 if access.stores {
-                    self.store(access, &step.memarg())?;
+                    self.store(access, memory, offset);
                 } else {
-                    self.load(access, &step.memarg())?;
+                    self.load(access, memory, offset);
                 }
             }
-            opcode::BLOCK => self.open(Kind::Block, step.block_type())?,
-            opcode::LOOP => self.open(Kind::Loop, step.block_type())?,
-            opcode::IF => self.open_if(step.block_type())?,
+            opcode::BLOCK => self.open(Kind::Block, code.block_type())?,
+            opcode::LOOP => self.open(Kind::Loop, code.block_type())?,
+            opcode::IF => self.open_if(code.block_type())?,
             opcode::ELSE => self.else_(),
             opcode::END => self.end(),
-            opcode::BR => self.br(step.index()),
-            opcode::BR_IF => self.br_if(step.index()),
+            opcode::BR => self.br(code.index()),
+            opcode::BR_IF => self.br_if(code.index()),
             opcode::RETURN => self.return_(),
             opcode::DROP => drop(self.stack.pop()),
             opcode::SELECT => self.select(),
-            opcode::CALL => self.call(step.function(), false)?,
-            opcode::GLOBAL_GET => self.global_get(step.index()),
-            opcode::GLOBAL_SET => self.global_set(step.index()),
-            _ => self.instruction(&step.operator())?,
+            opcode::CALL => self.call(code.function(), false)?,
+            opcode::GLOBAL_GET => self.global_get(code.index()),
+            opcode::GLOBAL_SET => self.global_set(code.index()),
+            _ => self.instruction(&code.operator())?,
         }
         Ok(())
     }
@@ -222,12 +235,15 @@ impl<'c> Lowering<'c> {
             Operator::Throw { tag_index } => self.throw(tag_index),
             Operator::ThrowRef => self.throw_ref(),
             Operator::TypedSelect { .. } => self.select(),
-            Operator::F32Const { value } => self.constant(ValType::F32, value.bits() as u128),
-            Operator::F64Const { value } => self.constant(ValType::F64, value.bits() as u128),
-            Operator::V128Const { value } => self.constant(ValType::V128, value.i128() as u128),
+            Operator::F32Const { value } => self.constant(ValType::F32, [value.bits() as u64, 0]),
+            Operator::F64Const { value } => self.constant(ValType::F64, [value.bits(), 0]),
+            Operator::V128Const { value } => {
+                let bits = value.i128();
+                self.constant(ValType::V128, [bits as u64, (bits >> 64) as u64]);
+            }
             Operator::RefNull { hty } => {
                 let ty = ref_type(hty).ok_or_else(|| unsupported(op))?;
-                self.constant(ty, 0);
+                self.constant(ty, [0; 2]);
             }
             Operator::RefFunc { function_index } => {
                 let func = self.context.func(function_index)?;
@@ -258,12 +274,12 @@ impl<'c> Lowering<'c> {
         self.register(entry) as i64
     }
 
-    fn emit_constant(&mut self, unit: u32, ty: ValType, bits: u128) {
-        let (unit, signed) = (unit as i64, bits as i64);
+    fn emit_constant(&mut self, unit: u32, ty: ValType, bits: Bits) {
+        let (unit, signed) = (unit as i64, bits[0] as i64);
         if ty.units() == 1 {
-            self.emitter.emit(Op::Const32, &[unit, bits as u32 as i64]);
+            self.emitter.emit(Op::Const32, &[unit, bits[0] as u32 as i64]);
         } else if ty == ValType::V128 {
-            self.emitter.emit(Op::V128Const, &[unit, signed, (bits >> 64) as i64]);
+            self.emitter.emit(Op::V128Const, &[unit, signed, bits[1] as i64]);
         } else if i32::try_from(signed).is_ok() {
             self.emitter.emit(Op::Const64S, &[unit, signed]);
         } else {
@@ -313,7 +329,7 @@ impl<'c> Lowering<'c> {
         }
     }
 
-    pub(super) fn constant(&mut self, ty: ValType, bits: u128) {
+    pub(super) fn constant(&mut self, ty: ValType, bits: Bits) {
         self.stack.push(ty, Value::Const(bits));
     }
 
@@ -375,7 +391,7 @@ impl<'c> Lowering<'c> {
         (top.value == Value::Temp && inst.result() == Some(top.unit)).then_some(*inst)
     }
 
-    fn binary(&mut self, binary: Binary) {
+    fn binary(&mut self, binary: &Binary) {
         let mut right = self.stack.pop();
         let mut left = self.stack.pop();
         if binary.commutes && matches!(left.value, Value::Const(_)) {
@@ -432,7 +448,7 @@ impl<'c> Lowering<'c> {
     }
 
     /// This instruction and the last one, whose result it takes, as one.
-    fn pair(&mut self, binary: Binary, left: Entry, right: Entry) -> bool {
+    fn pair(&mut self, binary: &Binary, left: Entry, right: Entry) -> bool {
         let Some(first) = self.emitter.last().copied() else {
             return false;
         };
@@ -501,7 +517,7 @@ impl<'c> Lowering<'c> {
 
     fn global_get(&mut self, index: u32) {
         if let Some((ty, bits)) = self.context.constant_globals[index as usize] {
-            return self.constant(ty, bits);
+            return self.constant(ty, [bits as u64, (bits >> 64) as u64]);
         }
         let ty = self.context.globals[index as usize];
         let op = by_width(ty, [Op::GlobalGet32, Op::GlobalGet64, Op::GlobalGet128]);
@@ -521,7 +537,8 @@ impl<'c> Lowering<'c> {
     // --- Calls -------------------------------------------------------------------------------
 
     fn call(&mut self, function: u32, tail: bool) -> Result<(), LowerErrorKind> {
-        match &self.context.targets[function as usize] {
+        let context = self.context;
+        match &context.targets[function as usize] {
             Target::Gpu(op) => self.gpu(*op),
             Target::Import { index, ty } => {
                 let base = self.arguments(ty);
@@ -634,15 +651,31 @@ impl<'c> Lowering<'c> {
         self.emitter.branch(inst, label);
     }
 
-    pub(super) fn block_type(&self, ty: BlockType) -> Result<FuncType, LowerErrorKind> {
+    /// The parameters and results of a block.
+    pub(super) fn block_type(&self, ty: BlockType) -> Result<(&'c [ValType], &'c [ValType]), LowerErrorKind> {
         Ok(match ty {
-            BlockType::Empty => FuncType::default(),
-            BlockType::Type(ty) => FuncType {
-                params: vec![],
-                results: vec![val_type(ty)?],
-            },
-            BlockType::FuncType(index) => self.context.types[index as usize].clone(),
+            BlockType::Empty => (&[], &[]),
+            BlockType::Type(ty) => (&[], alone(val_type(ty)?)),
+            BlockType::FuncType(index) => {
+                let context = self.context;
+                let ty = &context.types[index as usize];
+                (&ty.params, &ty.results)
+            }
         })
+    }
+}
+
+/// A list of one type.
+fn alone(ty: ValType) -> &'static [ValType] {
+    match ty {
+        ValType::I32 => &[ValType::I32],
+        ValType::I64 => &[ValType::I64],
+        ValType::F32 => &[ValType::F32],
+        ValType::F64 => &[ValType::F64],
+        ValType::V128 => &[ValType::V128],
+        ValType::FuncRef => &[ValType::FuncRef],
+        ValType::ExternRef => &[ValType::ExternRef],
+        ValType::ExnRef => &[ValType::ExnRef],
     }
 }
 

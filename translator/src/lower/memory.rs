@@ -13,27 +13,23 @@ use super::ops::Access;
 use super::stack::Value;
 
 impl Lowering<'_> {
-    pub(super) fn load(&mut self, access: &Access, memarg: &MemArg) -> Result<(), LowerErrorKind> {
+    pub(super) fn load(&mut self, access: &Access, memory: u32, offset: u64) {
         let address = self.pop_register();
-        let (memory, offset) = place(memarg)?;
         match (memory, offset) {
             (0, 0..=0xffff) if !self.wide_memory(0) => {
                 self.define(access.near, access.ty, &[address, offset as i64]);
             }
             _ => self.define(access.far, access.ty, &[address, memory as i64, offset as i64]),
         }
-        Ok(())
     }
 
-    pub(super) fn store(&mut self, access: &Access, memarg: &MemArg) -> Result<(), LowerErrorKind> {
+    pub(super) fn store(&mut self, access: &Access, memory: u32, offset: u64) {
         let value = self.pop_register();
         let address = self.pop_register();
-        let (memory, offset) = place(memarg)?;
         match (memory, offset) {
             (0, 0..=0xffff) if !self.wide_memory(0) => self.effect(access.near, &[address, value, offset as i64]),
             _ => self.effect(access.far, &[address, value, memory as i64, offset as i64]),
         }
-        Ok(())
     }
 
     /// Lowers an instruction on a memory or table as a whole; `None` if it is none.

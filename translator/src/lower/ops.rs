@@ -7,6 +7,7 @@ use wasmparser::{BinaryReader, Operator, OperatorsReader};
 
 use ValType::*;
 
+use super::stack::Bits;
 use crate::module::opcode;
 
 /// A two-operand instruction.
@@ -41,11 +42,11 @@ pub(super) enum Imm {
 
 impl Imm {
     /// Opcode and constant operand for the constant `bits`, if it fits.
-    pub(super) fn apply(self, bits: u128, ty: ValType) -> Option<(Op, i64)> {
+    pub(super) fn apply(self, bits: Bits, ty: ValType) -> Option<(Op, i64)> {
         let value = if ty == I32 {
-            bits as u32 as i32 as i64
+            bits[0] as u32 as i32 as i64
         } else {
-            bits as i64
+            bits[0] as i64
         };
         let (op, value) = match self {
             Imm::Same(op) => (op, value),
@@ -255,8 +256,8 @@ pub(super) enum Numeric {
 
 /// The numeric instruction with this byte.
 #[inline]
-pub(super) fn numeric(opcode: u8) -> Numeric {
-    NUMERIC[(opcode - opcode::FIRST_NUMERIC) as usize]
+pub(super) fn numeric(opcode: u8) -> &'static Numeric {
+    &NUMERIC[(opcode - opcode::FIRST_NUMERIC) as usize]
 }
 
 /// By first byte, from the first one on.

@@ -6,6 +6,9 @@
 
 use gpu_run_bytecode::ValType;
 
+/// A constant's bits, the lower half first.
+pub(super) type Bits = [u64; 2];
+
 /// What an entry is.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) enum Value {
@@ -13,8 +16,8 @@ pub(super) enum Value {
     Temp,
     /// The present value of a local.
     Local(u32),
-    /// A constant's bits.
-    Const(u128),
+    /// A constant.
+    Const(Bits),
 }
 
 /// An entry.
@@ -30,8 +33,8 @@ pub(super) struct Entry {
 #[derive(Default)]
 pub(super) struct Stack {
     entries: Vec<Entry>,
-    /// First unit of the first entry's place.
-    bottom: u32,
+    /// First unit above all entries.
+    top: u32,
     /// Units needed so far, frame start included.
     pub(super) most: u32,
     /// For each local, how many entries are its value.
@@ -42,7 +45,7 @@ impl Stack {
     /// Begins anew, for a function with so many locals below unit `bottom`.
     pub(super) fn clear(&mut self, bottom: u32, locals: usize) {
         self.entries.clear();
-        self.bottom = bottom;
+        self.top = bottom;
         self.most = bottom;
         self.local_uses.clear();
         self.local_uses.resize(locals, 0);
@@ -54,15 +57,14 @@ impl Stack {
 
     /// First unit above all entries.
     pub(super) fn top_unit(&self) -> u32 {
-        self.entries
-            .last()
-            .map_or(self.bottom, |entry| entry.unit + entry.ty.units())
+        self.top
     }
 
     /// Pushes an entry and gives its place.
     pub(super) fn push(&mut self, ty: ValType, value: Value) -> u32 {
-        let unit = self.top_unit();
-        self.reserve(unit + ty.units());
+        let unit = self.top;
+        self.top += ty.units();
+        self.reserve(self.top);
         if let Value::Local(local) = value {
             self.local_uses[local as usize] += 1;
         }
@@ -77,6 +79,7 @@ impl Stack {
 
     pub(super) fn pop(&mut self) -> Entry {
         let entry = self.entries.pop().expect("the module was validated");
+        self.top = entry.unit;
         self.forget(entry.value);
         entry
     }

@@ -5,13 +5,13 @@
 
 use std::sync::Arc;
 
-use wasm_encoder::Encode;
-use wasm_encoder::reencode::{Reencode, RoundtripReencoder};
-use wasmparser::{BinaryReader, BlockType, MemArg, MemArgTarget, Operator, OperatorsReader, ValType};
+use wasmparser::{BinaryReader, Operator, OperatorsReader, ValType};
 
-use super::{Instr, Locals, Origin, Summary, function_index_mut, summary};
+use super::cursor::Cursor;
+use super::writer::Writer;
+use super::{Instr, Locals, Origin, Summary, function_index_mut};
 
-const VALID: &str = "the module was validated";
+pub(super) const VALID: &str = "the module was validated";
 
 /// First bytes of instructions.
 #[allow(missing_docs)]
@@ -91,21 +91,28 @@ static OPERANDS: [Operands; 256] = {
 
 /// Consecutive instructions whose origins follow from that of the first.
 #[derive(Clone, Copy, Debug)]
-struct Run {
+pub(super) struct Run {
     /// Where it begins, in bytes of the code.
     at: u32,
     origin: Origin,
-    /// Whether all have the same origin. Otherwise their offsets grow as their places do.
-    fixed: bool,
+    /// Whether their offsets grow as their places do: all bits or none. Otherwise all have the same
+    /// origin.
+    grows: u32,
 }
 
 impl Run {
+    /// A run that begins at byte `at`. If `fixed`, all have the same origin.
+    pub(super) const fn new(at: u32, origin: Origin, fixed: bool) -> Run {
+        let grows = if fixed { 0 } else { u32::MAX };
+        Run { at, origin, grows }
+    }
+
     /// The origin of an instruction at byte `at`.
     #[inline]
-    fn origin(&self, at: usize) -> Origin {
-        let distance = if self.fixed { 0 } else { at as u32 - self.at };
+    pub(super) fn origin(&self, at: usize) -> Origin {
+        let distance = (at as u32).wrapping_sub(self.at);
         Origin {
-            offset: self.origin.offset.wrapping_add(distance),
+            offset: self.origin.offset.wrapping_add(distance & self.grows),
             site: self.origin.site,
         }
     }
@@ -117,8 +124,8 @@ pub struct PackedBody {
     /// Declared locals (parameters not included), in runs.
     pub locals: Vec<(u32, ValType)>,
     /// Instructions with the closing `end`, in the binary format.
-    bytes: Vec<u8>,
-    runs: Vec<Run>,
+    pub(super) bytes: Box<[u8]>,
+    pub(super) runs: Box<[Run]>,
     /// As of [`RawBody`](super::RawBody).
     pub renumber: Option<Arc<[u32]>>,
     /// What it refers to.
@@ -139,11 +146,7 @@ impl PackedBody {
     pub(crate) fn code(&self) -> Code<'_> {
         Code {
             bytes: &self.bytes,
-            first: Run {
-                at: 0,
-                origin: Origin::synthetic(),
-                fixed: true,
-            },
+            first: Run::new(0, Origin::synthetic(), true),
             runs: &self.runs,
             renumber: self.renumber.as_deref(),
         }
@@ -153,10 +156,10 @@ impl PackedBody {
 /// The instructions of a body, as bytes.
 #[derive(Clone, Copy)]
 pub struct Code<'f> {
-    bytes: &'f [u8],
-    first: Run,
+    pub(super) bytes: &'f [u8],
+    pub(super) first: Run,
     runs: &'f [Run],
-    renumber: Option<&'f [u32]>,
+    pub(super) renumber: Option<&'f [u32]>,
 }
 
 impl<'f> Code<'f> {
@@ -164,14 +167,24 @@ impl<'f> Code<'f> {
     pub(super) fn of_file(bytes: &'f [u8], offset: u64, renumber: Option<&'f [u32]>) -> Code<'f> {
         Code {
             bytes,
-            first: Run {
-                at: 0,
-                origin: Origin::at(offset),
-                fixed: false,
-            },
+            first: Run::new(0, Origin::at(offset), false),
             runs: &[],
             renumber,
         }
+    }
+
+    /// Goes on to the run of origins to which byte `at` belongs.
+    #[inline]
+    pub(super) fn forward(&mut self, at: usize) {
+        while let Some(run) = self.runs.first().filter(|run| run.at as usize <= at) {
+            self.first = *run;
+            self.runs = &self.runs[1..];
+        }
+    }
+
+    /// Reads the instructions in order, and of each what is asked for.
+    pub(crate) fn cursor(self) -> Cursor<'f> {
+        Cursor::new(self)
     }
 
     /// Reads the instructions in order.
@@ -206,20 +219,8 @@ impl<'f> Iterator for Steps<'f> {
     fn next(&mut self) -> Option<Step<'f>> {
         let rest = self.code.bytes.get(self.at..)?;
         let opcode = *rest.first()?;
-        let end = match OPERANDS[opcode as usize] {
-            Operands::None => 1,
-            Operands::One => skip(rest, 1),
-            Operands::Two => skip(rest, skip(rest, 1)),
-            Operands::Block => skip_block_type(rest),
-            Operands::Access => skip_access(rest),
-            Operands::Bytes4 => 5,
-            Operands::Bytes8 => 9,
-            Operands::Other => length(rest),
-        };
-        while let Some(run) = self.code.runs.first().filter(|run| run.at as usize <= self.at) {
-            self.code.first = *run;
-            self.code.runs = &self.code.runs[1..];
-        }
+        let end = length(rest);
+        self.code.forward(self.at);
         let origin = self.code.first.origin(self.at);
         self.at += end;
         Some(Step {
@@ -238,61 +239,39 @@ impl<'f> Step<'f> {
         first_index(self.bytes)
     }
 
-    /// The function that the instruction (of a direct call, or `ref.func`) names.
-    #[inline]
-    pub(crate) fn function(&self) -> u32 {
-        let index = self.index();
-        self.renumber.map_or(index, |table| table[index as usize])
-    }
-
-    /// The operand of a `block`, `loop` or `if`.
-    #[inline]
-    pub(crate) fn block_type(&self) -> BlockType {
-        if self.bytes[1] == EMPTY {
-            return BlockType::Empty;
-        }
-        match self.operator() {
-            Operator::Block { blockty } | Operator::Loop { blockty } | Operator::If { blockty } => blockty,
-            _ => unreachable!("only asked of these"),
-        }
-    }
-
-    /// The operand, if it is a signed number: of a constant.
-    #[inline]
-    pub(crate) fn signed(&self) -> i64 {
-        read_i64(self.bytes, 1)
-    }
-
-    /// The place of a load or store that is neither atomic nor SIMD; the alignment is left out.
-    #[inline]
-    pub(crate) fn memarg(&self) -> MemArg {
-        let (flags, mut at) = read_u32(self.bytes, 1);
-        let mut memory = 0;
-        if flags & NAMES_MEMORY != 0 {
-            (memory, at) = read_u32(self.bytes, at);
-        }
-        MemArg {
-            align: 0,
-            max_align: 0,
-            // As an unsigned number: bits above the last are 0.
-            offset: read_u64(self.bytes, at),
-            target: MemArgTarget::Memory(memory),
-            ordering: None,
-        }
-    }
-
     /// The instruction, decoded.
     pub(crate) fn operator(&self) -> Operator<'f> {
-        let mut op = decode(self.bytes).0;
-        if let (Some(table), Some(index)) = (self.renumber, function_index_mut(&mut op)) {
-            *index = table[*index as usize];
-        }
-        op
+        decode_renumbered(self.bytes, self.renumber).0
     }
 }
 
+/// Decodes the instruction at the start of `bytes`, with the function indices of now; also tells its
+/// length.
+pub(super) fn decode_renumbered<'f>(bytes: &'f [u8], renumber: Option<&[u32]>) -> (Operator<'f>, usize) {
+    let (mut op, length) = decode(bytes);
+    if let (Some(table), Some(index)) = (renumber, function_index_mut(&mut op)) {
+        *index = table[*index as usize];
+    }
+    (op, length)
+}
+
+/// The memory and the offset of a load or store whose flags are at `at`, and where they end.
+#[inline]
+pub(super) fn read_place(bytes: &[u8], at: usize) -> (u32, u64, usize) {
+    let (flags, mut at) = read_u32(bytes, at);
+    let mut memory = 0;
+    if flags & NAMES_MEMORY != 0 {
+        (memory, at) = read_u32(bytes, at);
+    }
+    if bytes[at] < 0x80 {
+        return (memory, u64::from(bytes[at]), at + 1);
+    }
+    let (offset, end) = read_u64(bytes, at);
+    (memory, offset, end)
+}
+
 /// The block type without parameters and results.
-const EMPTY: u8 = 0x40;
+pub(super) const EMPTY: u8 = 0x40;
 /// In a memory access's flags: the memory's index follows.
 const NAMES_MEMORY: u32 = 0x40;
 
@@ -332,48 +311,67 @@ pub(super) fn first_index(bytes: &[u8]) -> u32 {
 
 /// The number at `at`, and where it ends.
 #[inline]
-fn read_u32(bytes: &[u8], at: usize) -> (u32, usize) {
+pub(super) fn read_u32(bytes: &[u8], at: usize) -> (u32, usize) {
     match bytes[at] {
         byte @ 0..=0x7f => (u32::from(byte), at + 1),
-        _ => (read_u64(bytes, at) as u32, skip(bytes, at)),
+        _ => {
+            let (value, end) = read_u64(bytes, at);
+            (value as u32, end)
+        }
     }
 }
 
 #[inline]
-fn read_u64(bytes: &[u8], mut at: usize) -> u64 {
+fn read_u64(bytes: &[u8], mut at: usize) -> (u64, usize) {
     let (mut value, mut shift) = (0, 0);
     loop {
         let byte = bytes[at];
         value |= u64::from(byte & 0x7f) << shift;
+        at += 1;
         if byte & 0x80 == 0 {
-            return value;
+            return (value, at);
         }
         shift += 7;
-        at += 1;
     }
 }
 
+/// The signed number at `at`, and where it ends.
 #[inline]
-fn read_i64(bytes: &[u8], mut at: usize) -> i64 {
+pub(super) fn read_i64(bytes: &[u8], mut at: usize) -> (i64, usize) {
     let (mut value, mut shift) = (0i64, 0);
     loop {
         let byte = bytes[at];
         value |= i64::from(byte & 0x7f) << shift;
         shift += 7;
+        at += 1;
         if byte & 0x80 == 0 {
             // The last byte's bit 6 is the sign.
             let unused = 64u32.saturating_sub(shift);
-            return value << unused >> unused;
+            return (value << unused >> unused, at);
         }
-        at += 1;
     }
 }
 
-/// Length of the instruction at the start of `bytes`.
+/// Length of the instruction at the start of `code`.
+#[inline(always)]
+pub(super) fn length(code: &[u8]) -> usize {
+    match OPERANDS[code[0] as usize] {
+        Operands::None => 1,
+        Operands::One => skip(code, 1),
+        Operands::Two => skip(code, skip(code, 1)),
+        Operands::Block => skip_block_type(code),
+        Operands::Access => skip_access(code),
+        Operands::Bytes4 => 5,
+        Operands::Bytes8 => 9,
+        Operands::Other => decoded_length(code),
+    }
+}
+
+/// That of one that is decoded for it.
 #[cold]
 #[inline(never)]
-fn length(bytes: &[u8]) -> usize {
-    decode(bytes).1
+fn decoded_length(code: &[u8]) -> usize {
+    decode(code).1
 }
 
 /// Decodes the instruction at the start of `bytes`; also tells its length.
@@ -402,102 +400,4 @@ fn decode(bytes: &[u8]) -> (Operator<'_>, usize) {
     let op = reader.read().expect(VALID);
     let end = reader.original_position() as usize;
     (op, end)
-}
-
-/// Writes a body in compact form.
-#[derive(Default)]
-pub(crate) struct Writer {
-    bytes: Vec<u8>,
-    runs: Vec<Run>,
-    summary: summary::Reader,
-}
-
-impl Writer {
-    /// Says where the instruction that is written next came from. If `fixed`, the one after that is
-    /// expected to have come from the same place.
-    #[inline]
-    fn mark(&mut self, origin: Origin, fixed: bool) {
-        let at = self.bytes.len();
-        if self.runs.last().is_none_or(|run| run.origin(at) != origin) {
-            self.runs.push(Run {
-                at: at as u32,
-                origin,
-                fixed: fixed || origin.offset == Origin::SYNTHETIC,
-            });
-        }
-    }
-
-    /// Copies an instruction; function indices become those of now.
-    #[inline]
-    pub(crate) fn copy(&mut self, step: &Step<'_>, origin: Origin) {
-        match step.opcode {
-            opcode::CALL | opcode::RETURN_CALL | opcode::REF_FUNC if step.renumber.is_some() => {
-                self.with_index(step, step.function(), origin);
-            }
-            _ => {
-                self.mark(origin, false);
-                self.summary.instruction(step.opcode, || step.index());
-                // Most instructions are short: a copy of known length is no call.
-                match *step.bytes {
-                    [a] => self.bytes.push(a),
-                    [a, b] => self.bytes.extend([a, b]),
-                    [a, b, c] => self.bytes.extend([a, b, c]),
-                    ref bytes => self.bytes.extend_from_slice(bytes),
-                }
-            }
-        }
-    }
-
-    /// Copies an instruction of one operand, an index that becomes `index`; in as many bytes, where
-    /// they suffice, so that the run of origins goes on.
-    #[inline]
-    pub(crate) fn with_index(&mut self, step: &Step<'_>, index: u32, origin: Origin) {
-        self.mark(origin, false);
-        self.summary.instruction(step.opcode, || index);
-        self.bytes.push(step.opcode);
-        self.number(index, step.bytes.len() - 1);
-    }
-
-    /// Writes an instruction of one operand that a pass made in place of that with this origin.
-    pub(crate) fn made(&mut self, opcode: u8, index: u32, origin: Origin) {
-        self.mark(origin, true);
-        self.summary.instruction(opcode, || index);
-        self.bytes.push(opcode);
-        self.number(index, 1);
-    }
-
-    /// Writes any instruction that a pass made.
-    pub(crate) fn operator(&mut self, op: &Operator<'_>, origin: Origin) {
-        self.mark(origin, true);
-        let instruction = RoundtripReencoder.instruction(op.clone()).expect(VALID);
-        let at = self.bytes.len();
-        instruction.encode(&mut self.bytes);
-        let bytes = &self.bytes[at..];
-        self.summary.instruction(bytes[0], || first_index(bytes));
-    }
-
-    /// Writes an unsigned number in at least `bytes` bytes.
-    #[inline]
-    fn number(&mut self, mut value: u32, bytes: usize) {
-        let mut written = 1;
-        while value >= 0x80 || written < bytes {
-            self.bytes.push(value as u8 | 0x80);
-            value >>= 7;
-            written += 1;
-        }
-        self.bytes.push(value as u8);
-    }
-
-    /// The body of what was written.
-    pub(crate) fn finish(mut self, locals: Vec<(u32, ValType)>) -> PackedBody {
-        self.bytes.shrink_to_fit();
-        self.runs.shrink_to_fit();
-        PackedBody {
-            summary: self.summary.finish(locals.iter().map(|(count, _)| count).sum()),
-            locals,
-            bytes: self.bytes,
-            runs: self.runs,
-            renumber: None,
-        }
-    }
 }

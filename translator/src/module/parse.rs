@@ -3,6 +3,7 @@
 mod error;
 
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::sync::Arc;
 
 use wasmparser::{
@@ -10,6 +11,7 @@ use wasmparser::{
     TypeRef, ValidPayload, Validator, WasmFeatures,
 };
 
+use super::summary::Reader as SummaryReader;
 use super::{
     Body, Const, Custom, Data, Element, ElementItems, Func, Global, Module, RawBody, SegmentMode, Summary, Table,
 };
@@ -41,6 +43,7 @@ impl<'a> Module<'a> {
         let mut parser = Parser::new(0);
         parser.set_features(FEATURES);
         let mut allocations = FuncValidatorAllocations::default();
+        let mut reader = SummaryReader::default();
         let mut types = Vec::new();
         for payload in parser.parse_all(bytes) {
             let payload = payload.map_err(|e| context.malformed(e))?;
@@ -48,7 +51,8 @@ impl<'a> Module<'a> {
             if let ValidPayload::Func(func, body) = valid {
                 let index = func.index;
                 let mut validator = func.into_validator(std::mem::take(&mut allocations));
-                let summary = Summary::validate(&mut validator, &body).map_err(|e| context.in_function(e, index))?;
+                let summary = Summary::validate(&mut validator, &body, &mut reader);
+                let summary = summary.map_err(|e| context.in_function(e, index))?;
                 allocations = validator.into_allocations();
                 let ty = types[module.funcs.len()];
                 let body = Body::Raw(RawBody {
@@ -80,9 +84,13 @@ fn display_names(module: &Module<'_>) -> Arc<[String]> {
             export.name.clone_into(&mut names[export.index as usize]);
         }
     }
+    // One buffer for all: a string that grows is copied again and again.
+    let mut buffer = String::new();
     for (index, name) in &module.func_names {
         if let Some(display) = names.get_mut(*index as usize) {
-            *display = format!("{:#}", rustc_demangle::demangle(name));
+            buffer.clear();
+            write!(buffer, "{:#}", rustc_demangle::demangle(name)).expect("strings take all");
+            *display = buffer.as_str().to_owned();
         }
     }
     for (index, name) in names.iter_mut().enumerate().filter(|(_, name)| name.is_empty()) {

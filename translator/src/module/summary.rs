@@ -4,6 +4,8 @@
 use wasmparser::{FuncValidator, FunctionBody, WasmModuleResources};
 
 use super::code::first_index;
+use super::cursor::Cursor;
+use super::locals::{Use, Uses};
 use super::opcode;
 
 /// A direct call instruction.
@@ -30,27 +32,41 @@ pub struct Summary {
     /// Declared locals, parameters not included.
     pub locals: u32,
     /// Direct calls, in order.
-    pub calls: Vec<Call>,
+    pub calls: Box<[Call]>,
     /// Type of each indirect call, in order, tail calls among them.
-    pub indirect: Vec<u32>,
+    pub indirect: Box<[u32]>,
     /// Functions that `ref.func` names, in order.
-    pub refs: Vec<u32>,
+    pub refs: Box<[u32]>,
     /// Whether it has tail calls.
     pub tail_calls: bool,
     /// Whether it has a `try` of legacy exception handling.
     pub legacy_try: bool,
+    /// What is known of each local, parameters included; those behind the last one are unused.
+    pub(crate) uses: Box<[Use]>,
 }
 
-/// Whether an instruction with this first byte is still there after lowering.
-fn costs(opcode: u8) -> bool {
-    // nop, block, loop, end, drop, local access, constants.
-    !matches!(opcode, 0x01..=0x03 | 0x0b | 0x1a | 0x20..=0x22 | 0x41..=0x44)
-}
+/// By first byte: 1 for an instruction that is still there after lowering, else 0.
+static COSTS: [u8; 256] = {
+    let mut costs = [1; 256];
+    let mut byte = 0;
+    while byte < 256 {
+        // nop, block, loop, end, drop, local access, constants.
+        if matches!(byte as u8, 0x01..=0x03 | 0x0b | 0x1a | 0x20..=0x22 | 0x41..=0x44) {
+            costs[byte] = 0;
+        }
+        byte += 1;
+    }
+    costs
+};
 
-/// Builds a [`Summary`], an instruction at a time.
+/// Builds a [`Summary`], an instruction at a time. Its memory is used again for the next one.
 #[derive(Default)]
 pub(super) struct Reader {
     summary: Summary,
+    calls: Vec<Call>,
+    indirect: Vec<u32>,
+    refs: Vec<u32>,
+    uses: Uses,
     /// Open constructs, and how many of the outermost ones lie outside of any loop.
     depth: u32,
     outside: Option<u32>,
@@ -58,6 +74,7 @@ pub(super) struct Reader {
 
 impl Reader {
     fn open(&mut self, is_loop: bool) {
+        self.uses.begin();
         if is_loop && self.outside.is_none() {
             self.outside = Some(self.depth);
         }
@@ -65,6 +82,7 @@ impl Reader {
     }
 
     fn close(&mut self) {
+        self.uses.close();
         self.depth = self.depth.saturating_sub(1);
         if self.outside == Some(self.depth) {
             self.outside = None;
@@ -72,10 +90,10 @@ impl Reader {
     }
 
     fn call(&mut self, callee: u32, tail: bool) {
-        self.summary.calls.push(Call {
+        self.calls.push(Call {
             at: self.summary.instrs,
             callee,
-            in_loop: self.outside.is_some(),
+            in_loop: self.in_loop(),
             tail,
         });
         self.summary.tail_calls |= tail;
@@ -93,26 +111,67 @@ impl Reader {
             }
             LOOP => self.open(true),
             END | DELEGATE => self.close(),
+            ELSE | CATCH | CATCH_ALL => {
+                self.uses.close();
+                self.uses.begin();
+            }
+            LOCAL_GET => self.uses.get(operand()),
+            LOCAL_SET | LOCAL_TEE => self.uses.set(operand()),
             CALL | RETURN_CALL => self.call(operand(), opcode == RETURN_CALL),
             CALL_INDIRECT | RETURN_CALL_INDIRECT => {
-                self.summary.indirect.push(operand());
+                self.indirect.push(operand());
                 self.summary.tail_calls |= opcode == RETURN_CALL_INDIRECT;
             }
-            REF_FUNC => self.summary.refs.push(operand()),
+            REF_FUNC => self.refs.push(operand()),
             _ => {}
         }
         self.summary.instrs += 1;
-        self.summary.cost += u32::from(costs(opcode));
+        self.summary.cost += u32::from(COSTS[opcode as usize]);
     }
 
-    /// The summary of a body with so many declared locals.
-    pub(super) fn finish(mut self, locals: u32) -> Summary {
-        self.summary.locals = locals;
-        // They are kept for as long as the module.
-        self.summary.calls.shrink_to_fit();
-        self.summary.indirect.shrink_to_fit();
-        self.summary.refs.shrink_to_fit();
-        self.summary
+    /// The next instruction, at which `code` is and that begins with `opcode`; its operands are read.
+    #[inline(always)]
+    pub(super) fn read(&mut self, opcode: u8, code: &mut Cursor<'_>) {
+        use opcode::*;
+        match opcode {
+            LOCAL_GET | LOCAL_SET | LOCAL_TEE => {
+                let local = code.index();
+                self.instruction(opcode, || local);
+            }
+            CALL_INDIRECT | RETURN_CALL_INDIRECT => {
+                let ty = first_index(code.rest());
+                code.skip();
+                self.instruction(opcode, || ty);
+            }
+            CALL | RETURN_CALL | REF_FUNC => {
+                let function = code.function();
+                self.instruction(opcode, || function);
+            }
+            _ => {
+                code.skip();
+                self.instruction(opcode, || unreachable!("only indices are asked for, above"));
+            }
+        }
+    }
+
+    /// Whether the next instruction stands in a loop.
+    pub(super) fn in_loop(&self) -> bool {
+        self.outside.is_some()
+    }
+
+    /// The summary of a body with so many declared locals. Begins anew.
+    pub(super) fn finish(&mut self, locals: u32) -> Summary {
+        let mut summary = std::mem::take(&mut self.summary);
+        (self.depth, self.outside) = (0, None);
+        summary.locals = locals;
+        summary.uses = self.uses.finish();
+        summary.calls = self.calls.as_slice().into();
+        summary.indirect = self.indirect.as_slice().into();
+        summary.refs = self.refs.as_slice().into();
+        self.calls.clear();
+        self.indirect.clear();
+        self.refs.clear();
+        summary
     }
 }
 
@@ -121,6 +180,7 @@ impl Summary {
     pub(super) fn validate(
         validator: &mut FuncValidator<impl WasmModuleResources>,
         body: &FunctionBody<'_>,
+        reader: &mut Reader,
     ) -> Result<Summary, wasmparser::Error> {
         let bytes = body.as_bytes();
         let start = body.range().start;
@@ -128,7 +188,6 @@ impl Summary {
         let params = validator.len_locals();
         validator.read_locals(&mut code)?;
         code.set_features(*validator.features());
-        let mut reader = Reader::default();
         while !code.eof() {
             let offset = code.original_position();
             let at = (offset - start) as usize;

@@ -1,8 +1,7 @@
 //! Function names in one spelling, whatever the compiler's mangling was.
 
+use rustc_hash::FxHashMap;
 use std::borrow::Cow;
-use std::collections::HashMap;
-
 use wasmparser::ValType;
 
 use crate::module::Module;
@@ -12,13 +11,13 @@ const LLVM_SUFFIX: &str = ".llvm.";
 
 /// Defined functions (positions in [`Module::funcs`], which no import moves) by canonical name.
 pub(super) struct Names {
-    by_name: HashMap<String, Vec<usize>>,
+    by_name: FxHashMap<String, Vec<usize>>,
 }
 
 impl Names {
     pub(super) fn new(module: &Module<'_>) -> Names {
         let imported = module.imported_funcs.len() as u32;
-        let mut by_name: HashMap<String, Vec<usize>> = HashMap::new();
+        let mut by_name: FxHashMap<String, Vec<usize>> = FxHashMap::default();
         for (index, name) in module.func_names.range(imported..) {
             // Demangled already, but for what LLVM has added.
             let canonical = match module.original_names.get(*index as usize) {

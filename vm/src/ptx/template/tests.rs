@@ -85,7 +85,7 @@ fn simple_opcodes_are_one_instruction() {
     );
     let mut out = String::new();
     assert!(of("i32.lt_s").emit_predicate(&mut out, 7, &["%a", "10"], "%p"));
-    assert_eq!(out, "setp.lt.s32 %p, %a, 10;\n");
+    assert_eq!(out, "\tsetp.lt.s32 %p, %a, 10;\n");
 }
 
 #[test]

@@ -10,6 +10,8 @@ namespace threads {
 
 // The first lane to come says when the launch began; 0 is no time on either clock.
 GPU_RUN_INLINE void begin_clock(const Launch &launch) {
+  // Looked at first, because exchanges of all lanes would come one after another.
+  if (load_relaxed_device(&launch.clock_start) != 0) return;
   u64 unset = 0;
   compare_exchange_acq_rel_device(&launch.clock_start, unset, clock_ns());
 }

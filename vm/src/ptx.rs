@@ -4,7 +4,7 @@
 //! A pipeline of small passes. [`program`] looks at the whole program: what is needed, what may throw,
 //! recurse or grow memory. For each function, [`cfg`] finds the basic blocks, [`flow`] what is known of
 //! each unit's value, and [`function`] writes the PTX, instruction by instruction: [`instructions`] with
-//! [`template`] for the pure ones, [`memory`], [`calls`]. [`entry`] writes the kernels.
+//! [`template`] for the pure ones, [`memory`], [`calls`], [`jumps`]. [`entry`] writes the kernels.
 //!
 //! Unit u of a frame is the register `%r<u>` while it holds 32 bits (a 128-bit value has four), and
 //! `%d<u>` while it holds the low half of 64. A verified program never reads a value in another width
@@ -19,6 +19,7 @@ mod flow;
 mod function;
 mod image;
 mod instructions;
+mod jumps;
 pub mod link;
 mod memory;
 mod program;

@@ -87,12 +87,12 @@ impl Cuda {
         Ok(usable as u32)
     }
 
-    /// Lays out the threads of an entry: over all multiprocessors first, as many as are resident at once.
-    pub(crate) fn plan_compiled(&self, entry: Entry, threads: u32) -> Plan {
+    /// Lays out the threads of an entry: over all multiprocessors first. Each has a lane: where not all fit
+    /// at once, the hardware starts a block when another has ended, which spreads uneven work best.
+    pub(crate) fn plan_compiled(&self, threads: u32) -> Plan {
         let block = self.block(threads);
-        let resident = Cuda::blocks_per_multiprocessor(entry.0, block, 0).max(1);
         Plan {
-            lanes: threads.min(resident.saturating_mul(block * self.multiprocessors())),
+            lanes: threads,
             lanes_per_block: block,
             shared_units: 0,
             home_units: 0,

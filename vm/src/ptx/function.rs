@@ -1,20 +1,17 @@
 //! Compiles one function: its head, its blocks in the order of the code, what stands behind them.
-//!
-//! A branch that closes a cycle counts down a budget of passes that the thread has until it must look at
-//! the stop flag. Small innermost loops are written out several times in a row, and only the last copy
-//! counts: so looking costs little, and the flag is still seen in time.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use gpu_run_bytecode::{Class, FuncType, Function, TrapKind, disassemble_instruction};
+use gpu_run_bytecode::{FuncType, Function, TrapKind, disassemble_instruction};
 
 use super::Unit;
 use super::calls;
 use super::cfg::{Cfg, Node};
 use super::flow::{Fact, Flow, Nan, State, Transfer};
 use super::image::ImageLayout;
+use super::jumps::Loop;
 use super::program::{Analysis, Facts, frame_units};
 use super::writer::{Writer, ptx};
 use crate::layout::{Context, Launch};
@@ -32,23 +29,8 @@ pub const RUNTIME_DECLARATIONS: &str = "\
 .extern .func gpu_run_unhandled(.param .b64 ctx);
 ";
 
-/// About how many machine instructions an instruction becomes.
-fn size(node: &Node) -> usize {
-    match node.inst.op.info().class {
-        Class::Traps => 10,
-        Class::Load(_) | Class::Store(_) | Class::LoadFar(_) | Class::StoreFar(_) => 4,
-        Class::Rare | Class::Gpu | Class::Access => LOOP_SIZE,
-        Class::Control | Class::Pure | Class::Branch => 1,
-    }
-}
-
 /// Passes through loops between two looks at the stop flag.
 const PASSES: u32 = 4096;
-/// Instructions that a loop should have for each time that it counts.
-const LOOP_SIZE: usize = 64;
-/// Copies that a loop gets at most.
-const MOST_COPIES: usize = 16;
-
 /// What a return, or an exception that nothing catches here, leads to.
 pub enum Role {
     /// A function that others call.
@@ -79,11 +61,13 @@ pub struct Compiler<'a> {
     pub units: u32,
     /// Whether the function counts its passes through loops.
     pub counts: bool,
-    /// Copies of each loop's blocks, by its head; and the head of each block in such a loop.
-    copies: BTreeMap<usize, usize>,
-    head_of: BTreeMap<usize, usize>,
+    /// The loops that are written out several times, by their heads; and the head of each block in one.
+    pub loops: BTreeMap<usize, Loop>,
+    pub head_of: BTreeMap<usize, usize>,
     /// The copy that is written.
-    copy: usize,
+    pub copy: usize,
+    /// Whether the block that is written was left by a jump of its last instruction.
+    pub left: bool,
     trap_used: bool,
     /// Where in the text the thread's state is read.
     state_at: usize,
@@ -179,64 +163,30 @@ impl<'a> Compiler<'a> {
             words: String::new(),
             index: analysis.imported + defined as u32,
             units,
-            copies: BTreeMap::new(),
+            loops: BTreeMap::new(),
             head_of: BTreeMap::new(),
             copy: 0,
+            left: false,
             trap_used: false,
             state_at: 0,
         };
-        this.plan_copies();
+        this.plan_loops();
         this
-    }
-
-    /// Decides which loops are written out several times.
-    fn plan_copies(&mut self) {
-        for (head, blocks) in self.cfg.innermost_loops() {
-            let nodes: Vec<&Node> = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block)).collect();
-            if nodes.iter().any(|node| calls::is_call(node.inst.op)) {
-                continue;
-            }
-            let size: usize = nodes.iter().map(|node| size(node)).sum();
-            let copies = (LOOP_SIZE / size.max(1)).min(MOST_COPIES);
-            if copies > 1 {
-                self.copies.insert(head, copies);
-                self.head_of.extend(blocks.iter().map(|block| (*block, head)));
-            }
-        }
     }
 
     /// Writes all blocks.
     pub fn body(&mut self) {
-        let mut order = Vec::new();
-        let mut done = HashSet::new();
-        for block in 0..self.cfg.blocks.len() {
-            if !self.cfg.blocks[block].reachable || done.contains(&block) {
-                continue;
-            }
-            let Some(head) = self.head_of.get(&block).copied() else {
-                order.push((block, 0));
-                continue;
-            };
-            let blocks: Vec<usize> = self
-                .head_of
-                .iter()
-                .filter(|(_, of)| **of == head)
-                .map(|(block, _)| *block)
-                .collect();
-            for copy in 0..self.copies[&head] {
-                order.extend(blocks.iter().map(|block| (*block, copy)));
-            }
-            done.extend(blocks);
-        }
-        let entry = (0, 0);
-        if order.first().is_some_and(|first| *first != entry) {
-            ptx!(self, "bra {};", self.label(0, 0));
+        let order = self.emission_order();
+        if order.first().is_some_and(|first| *first != (0, 0)) || self.loops.contains_key(&0) {
+            ptx!(self, "bra {};", self.entry_label(0));
         }
         for (i, (block, copy)) in order.iter().enumerate() {
             self.copy = *copy;
+            self.guard(*block, *copy);
             let label = self.label(*block, *copy);
             self.w.label(&label);
             self.state = self.flow.at[*block].clone();
+            self.left = false;
             let nodes = self.cfg.block_nodes(*block).to_vec();
             for node in &nodes {
                 self.comment(node);
@@ -247,7 +197,7 @@ impl<'a> Compiler<'a> {
             }
             let goes_on = self.cfg.blocks[*block].successors.first() == Some(&(block + 1));
             let last = &nodes[nodes.len() - 1];
-            if goes_on && !calls::ends_path(last.inst.op) {
+            if goes_on && !self.left && !calls::ends_path(last.inst.op) {
                 let next = order.get(i + 1).map(|(block, copy)| self.label(*block, *copy));
                 self.go(*block, *block + 1, next.as_deref());
             }
@@ -265,80 +215,8 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    fn label(&self, block: usize, copy: usize) -> String {
-        match copy {
-            0 => format!("B{block}"),
-            _ => format!("B{block}_{copy}"),
-        }
-    }
-
-    /// Where a branch from `from`, in the copy that is written, to `to` leads. `None`: it must count.
-    fn target(&self, from: usize, to: usize) -> Option<String> {
-        let (head, same) = (self.head_of.get(&to), self.head_of.get(&to) == self.head_of.get(&from));
-        let back = self.cfg.back_edges.contains(&(from, to));
-        match head {
-            Some(head) if same && back && to == *head => {
-                let next = self.copy + 1;
-                (next < self.copies[head]).then(|| self.label(to, next))
-            }
-            Some(_) if same => Some(self.label(to, self.copy)),
-            _ if back => None,
-            _ => Some(self.label(to, 0)),
-        }
-    }
-
-    /// A jump. `next` is the label that follows.
-    pub fn go(&mut self, from: usize, to: usize, next: Option<&str>) {
-        match self.target(from, to) {
-            Some(label) if Some(label.as_str()) == next => {}
-            Some(label) => ptx!(self, "bra {label};"),
-            None => {
-                let again = self.label(to, 0);
-                let p = self.w.predicate();
-                ptx!(self, "sub.u32 %budget, %budget, 1;");
-                ptx!(self, "setp.ne.u32 {p}, %budget, 0;");
-                ptx!(self, "@{p} bra {again};");
-                self.poll();
-                ptx!(self, "bra {again};");
-            }
-        }
-    }
-
-    /// A jump to `to` if `predicate` holds (or does not); else control goes on behind it.
-    pub fn go_if(&mut self, from: usize, to: usize, predicate: &str, negated: bool) {
-        let not = if negated { "!" } else { "" };
-        if let Some(label) = self.target(from, to) {
-            ptx!(self, "@{not}{predicate} bra {label};");
-            return;
-        }
-        let again = self.label(to, 0);
-        let (p, poll) = (self.w.predicate(), self.w.new_label("POLL"));
-        ptx!(self, "sub.u32 %budget, %budget, 1;");
-        ptx!(self, "setp.ne.and.u32 {p}, %budget, 0, {not}{predicate};");
-        ptx!(self, "@{p} bra {again};");
-        ptx!(self, "@{not}{predicate} bra {poll};");
-        let before = self.w.set_aside(true);
-        self.w.label(&poll);
-        self.poll();
-        ptx!(self, "bra {again};");
-        self.w.set_aside(before);
-    }
-
-    /// The label to which a jump table may lead for this jump: a stub that counts where it must.
-    pub fn table_target(&mut self, from: usize, to: usize) -> String {
-        if let Some(label) = self.target(from, to) {
-            return label;
-        }
-        let stub = self.w.new_label("BACK");
-        let before = self.w.set_aside(true);
-        self.w.label(&stub);
-        self.go(from, to, None);
-        self.w.set_aside(before);
-        stub
-    }
-
     /// Looks at the stop flag, and ends the lane if it is set.
-    fn poll(&mut self) {
+    pub fn poll(&mut self) {
         let (launch, stop, p) = (self.w.pair(), self.w.word(), self.w.predicate());
         ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
         // Relaxed: nothing is read that another thread wrote before it set the flag.

@@ -58,6 +58,9 @@ impl Compiler<'_> {
             Op::BrTable => self.br_table(node, block),
             Op::BrI32AddNe | Op::BrI32AddLtS | Op::BrI32AddLtU | Op::BrI32AddNeImm => {
                 let to = to(0);
+                if self.count_pass(block) {
+                    return;
+                }
                 let left = self.seen(args[1], 1);
                 let right = match op {
                     Op::BrI32AddNeImm => args[3].to_string(),

@@ -62,13 +62,13 @@ impl<'a> Input<'a> {
         }
     }
 
-    /// The runtime. With 40 registers 1,536 lanes can share a multiprocessor's 65,536; left alone it takes
-    /// 236, which is room for 256.
+    /// The runtime. With 32 registers 2,048 lanes, as many as there can be, share a
+    /// multiprocessor; left alone it takes 236, which is room for 256.
     pub fn runtime() -> Input<'static> {
         Input {
             name: "runtime",
             text: super::RUNTIME,
-            registers: Some(40),
+            registers: Some(32),
         }
     }
 }

@@ -305,7 +305,7 @@ impl Store {
     /// Lays out threads for a compiled entry, or for the interpreter.
     pub(super) fn plan(&mut self, entry: Option<Entry>, threads: u32) -> DeviceResult<Plan> {
         match (entry, self.device.as_cuda()) {
-            (Some(entry), Some(cuda)) => Ok(cuda.plan_compiled(entry, threads)),
+            (Some(_), Some(cuda)) => Ok(cuda.plan_compiled(threads)),
             _ => {
                 self.device.prepare_interpreter()?;
                 Ok(self.device.plan(threads, self.max_frame))

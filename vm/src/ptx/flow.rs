@@ -57,6 +57,12 @@ pub struct Fact {
     pub max: u32,
     /// Memory 0 reaches at least this many bytes beyond the value, as an address.
     pub reach: u32,
+    /// The value is that of unit `base - 1` plus `delta`, and the sum did not wrap; 0: of none.
+    pub base: u32,
+    /// See `base`.
+    pub delta: u32,
+    /// Whether another unit's `base` is this one.
+    is_base: bool,
 }
 
 impl Fact {
@@ -67,6 +73,9 @@ impl Fact {
             align: 0,
             max: u32::MAX,
             reach: 0,
+            base: 0,
+            delta: 0,
+            is_base: false,
         }
     }
 
@@ -114,6 +123,12 @@ impl Fact {
                 false => self.max.max(other.max),
             },
             reach: self.reach.min(other.reach),
+            base: match (self.base, self.delta) == (other.base, other.delta) {
+                true => self.base,
+                false => 0,
+            },
+            delta: self.delta,
+            is_base: self.is_base || other.is_base,
         }
     }
 }
@@ -153,10 +168,35 @@ fn tag_types(analysis: &Analysis, tag: u32) -> Vec<ValType> {
 fn write(state: &mut State, at: u32, facts: &[Fact]) {
     let at = at as usize;
     for (i, fact) in facts.iter().enumerate() {
-        if let Some(unit) = state.get_mut(at + i) {
-            *unit = *fact;
+        let Some(unit) = state.get_mut(at + i) else { break };
+        let was_base = std::mem::replace(unit, *fact).is_base;
+        if was_base {
+            let base = (at + i) as u32 + 1;
+            state
+                .iter_mut()
+                .filter(|fact| fact.base == base)
+                .for_each(|fact| fact.base = 0);
         }
     }
+}
+
+/// Notes that memory 0 reaches `bytes` beyond the address in a unit, and beyond what that is a sum of.
+pub fn note_reach(state: &mut State, unit: u32, bytes: u32) {
+    let Some(fact) = state.get_mut(unit as usize) else {
+        return;
+    };
+    fact.reach = fact.reach.max(bytes);
+    let (base, from_base) = (fact.base, fact.delta.checked_add(bytes));
+    if let (Some(base), Some(bytes)) = (base.checked_sub(1), from_base) {
+        state[base as usize].reach = state[base as usize].reach.max(bytes);
+    }
+}
+
+/// How far memory 0 is known to reach beyond the address in a unit.
+pub fn reach(state: &State, unit: u32) -> u32 {
+    let fact = state[unit as usize];
+    let of_base = fact.base.checked_sub(1).map(|base| state[base as usize].reach);
+    fact.reach.max(of_base.unwrap_or(0).saturating_sub(fact.delta))
 }
 
 fn write_values(state: &mut State, mut at: u32, types: &[ValType]) {
@@ -241,8 +281,7 @@ impl Transfer<'_> {
             _ => {}
         }
         if let Some((address, offset, width)) = self.checked(node) {
-            let reach = (offset + width) as u32;
-            state[address as usize].reach = state[address as usize].reach.max(reach);
+            note_reach(state, address, (offset + width) as u32);
         }
         let Some(Operand::Def(ty)) = info.operands.first() else {
             return;
@@ -254,12 +293,20 @@ impl Transfer<'_> {
             _ => Fact::unit(),
         };
         value.nan = self.nan_of(node, state);
+        if value.base == unit(0) + 1 {
+            value.base = 0;
+        }
         match ty.units() {
             2 => {
                 value.kind = Kind::Low;
                 write(state, unit(0), &[value, Fact::of_kind(Kind::High)]);
             }
             units => write(state, unit(0), &[value; 4][..units as usize]),
+        }
+        // Its own write may have ended what it was a sum of.
+        let base = state[unit(0) as usize].base;
+        if let Some(base) = base.checked_sub(1) {
+            state[base as usize].is_base = true;
         }
     }
 
@@ -355,9 +402,14 @@ impl Transfer<'_> {
             I32Add => sum(a, fact(2)),
             I32AddImm => {
                 let mut sum = sum(a, Fact::constant(imm));
-                let forward = args[2] >= 0 && (args[2] as u32) < a.reach;
+                let reach = reach(state, args[1] as u32);
+                let forward = args[2] >= 0 && (imm < reach || a.max.checked_add(imm).is_some());
                 if forward {
-                    sum.reach = a.reach - imm;
+                    sum.reach = reach.saturating_sub(imm);
+                    (sum.base, sum.delta) = match (a.base, a.delta.checked_add(imm)) {
+                        (1.., Some(delta)) => (a.base, delta),
+                        _ => (args[1] as u32 + 1, imm),
+                    };
                 }
                 sum
             }

@@ -17,6 +17,7 @@ use std::mem::offset_of;
 use gpu_run_bytecode::{Class, Mem, TrapKind};
 
 use super::cfg::Node;
+use super::flow::{note_reach, reach};
 use super::function::Compiler;
 use super::writer::ptx;
 use crate::layout::{Instance, Memory};
@@ -72,8 +73,9 @@ impl Compiler<'_> {
 
     fn near_place(&mut self, node: &Node, address: i64, offset: u64, end: u64, least: u64) -> Place {
         let fact = self.fact(address);
+        let align = fact.align.min(offset.trailing_zeros().min(32) as u8);
         let index = self.seen(address, 1);
-        let inside = u64::from(fact.max) + end <= least || u64::from(fact.reach) >= end;
+        let inside = u64::from(fact.max) + end <= least || u64::from(reach(&self.state, address as u32)) >= end;
         if !inside {
             let again = self.w.new_label("CHECK");
             let grows = self.unit.options.growth_by_others;
@@ -90,16 +92,20 @@ impl Compiler<'_> {
             };
             ptx!(self, "@{p} bra {label};");
             // The accesses that follow know it, also in the same instruction.
-            let fact = &mut self.state[address as usize];
-            fact.reach = fact.reach.max(end as u32);
+            note_reach(&mut self.state, address as u32, end as u32);
         }
+        // From the value of which the address is a sum, so that one register serves many addresses.
+        let (index, offset) = match fact.base.checked_sub(1) {
+            Some(base) => (format!("%r{base}"), offset + u64::from(fact.delta)),
+            None => (index, offset),
+        };
         let register = self.w.pair();
         ptx!(self, "cvt.u64.u32 {register}, {index};");
         ptx!(self, "add.s64 {register}, %base, {register};");
         Place {
             register,
             offset,
-            align: fact.align.min(offset.trailing_zeros().min(32) as u8),
+            align,
         }
     }
 

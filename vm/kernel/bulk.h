@@ -1,5 +1,6 @@
 // Instructions that work on ranges of memories and tables: in chunks, with a look at the stop flag
-// between them. Callers have checked the bounds of memory ranges; table ranges are checked here.
+// between them. Callers of `bulk_` functions have checked the bounds; the others give false for a range
+// that does not fit.
 #pragma once
 
 #include "access.h"
@@ -42,6 +43,28 @@ GPU_RUN_NOINLINE u32 bulk_compare(const Launch &launch, const u8 *base, u64 a, u
     if (i % CHUNK == CHUNK - 1 && stopped(launch)) return 0;
   }
   return 0;
+}
+
+// Copies between memories, or from a data segment.
+GPU_RUN_INLINE bool memory_copy(const Launch &launch, const Memory &to, u64 to_at, const u8 *from_bytes, u64 from_size,
+                                u64 from_at, u64 len) {
+  if (!in_bounds64(to_at, len, load_relaxed_device(&to.size))) return false;
+  if (!in_bounds64(from_at, len, from_size)) return false;
+  bulk_copy(launch, to.base, to_at, from_bytes, from_at, len);
+  return true;
+}
+
+GPU_RUN_INLINE bool memory_fill(const Launch &launch, const Memory &memory, u64 at, u8 value, u64 len) {
+  if (!in_bounds64(at, len, load_relaxed_device(&memory.size))) return false;
+  bulk_fill(launch, memory.base, at, value, len);
+  return true;
+}
+
+GPU_RUN_INLINE bool memory_compare(const Launch &launch, const Memory &memory, u32 a, u32 b, u32 len, u32 &result) {
+  u64 size = load_relaxed_device(&memory.size);
+  if (!in_bounds(a, len, size) || !in_bounds(b, len, size)) return false;
+  result = bulk_compare(launch, memory.base, a, b, len);
+  return true;
 }
 
 // The table instructions that work on ranges. Sizes only grow, so a range that fits goes on fitting.

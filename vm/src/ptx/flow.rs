@@ -55,6 +55,8 @@ pub struct Fact {
     pub align: u8,
     /// Largest value, unsigned.
     pub max: u32,
+    /// It is that value.
+    pub exact: bool,
     /// Memory 0 reaches at least this many bytes beyond the value, as an address.
     pub reach: u32,
 }
@@ -66,6 +68,7 @@ impl Fact {
             nan: Nan::Kept,
             align: 0,
             max: u32::MAX,
+            exact: false,
             reach: 0,
         }
     }
@@ -79,6 +82,7 @@ impl Fact {
             nan: Nan::Never,
             align: value.trailing_zeros() as u8,
             max: value,
+            exact: true,
             ..Fact::unit()
         }
     }
@@ -113,6 +117,7 @@ impl Fact {
                 true => u32::MAX,
                 false => self.max.max(other.max),
             },
+            exact: self.exact && other.exact && self.max == other.max,
             reach: self.reach.min(other.reach),
         }
     }

@@ -168,7 +168,7 @@ GPU_RUN_NOINLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &addr
   Heap &heap = memory.heap;
   address = 0;
   if (size > 0xf0000000u || align > 0x80000000u) {
-    fetch_add_acq_rel_device(&heap.failed, 1u);
+    count_device(&heap.failed);
     return DONE;
   }
   Class c = class_of(heap, size, align);
@@ -177,9 +177,9 @@ GPU_RUN_NOINLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &addr
   if (outcome == DONE && block == 0) outcome = cut(memory, c, block);
   if (outcome != DONE) return outcome;
   if (block == 0) {
-    fetch_add_acq_rel_device(&heap.failed, 1u);
+    count_device(&heap.failed);
   } else {
-    fetch_add_acq_rel_device(&heap.allocated, 1ull);
+    count_device(&heap.allocated);
   }
   address = block * GRAIN;
   return DONE;
@@ -189,7 +189,7 @@ GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size, u32 alig
   Class c = class_of(memory.heap, size, align);
   if (address % GRAIN != 0 || !plausible(memory, c, address / GRAIN)) return CORRUPTED;
   push(memory, c.list, address / GRAIN);
-  fetch_add_acq_rel_device(&memory.heap.freed, 1ull);
+  count_device(&memory.heap.freed);
   return DONE;
 }
 

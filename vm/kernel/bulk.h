@@ -17,7 +17,11 @@ GPU_RUN_INLINE bool poll(const Launch &launch, u32 i) { return i % 65536 == 6553
 
 GPU_RUN_INLINE u64 lesser(u64 a, u64 b) { return a < b ? a : b; }
 
-GPU_RUN_NOINLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
+GPU_RUN_NOINLINE void copy_short(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
+  linear::copy_short(to_base, to, from_base, from, len);
+}
+
+GPU_RUN_NOINLINE void copy_chunks(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
   bool down = to_base == from_base && to > from;
   for (u64 done = 0; done < len && !(done && stopped(launch)); done += CHUNK) {
     u64 n = lesser(CHUNK, len - done);
@@ -28,6 +32,12 @@ GPU_RUN_NOINLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const
       linear::copy_up(to_base, to + at, from_base, from + at, n);
     }
   }
+}
+
+// The short way is a function of its own, which needs few registers and so saves few.
+GPU_RUN_INLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
+  if (len <= linear::SHORT) return copy_short(to_base, to, from_base, from, (u32)len);
+  copy_chunks(launch, to_base, to, from_base, from, len);
 }
 
 GPU_RUN_NOINLINE void bulk_fill(const Launch &launch, u8 *base, u64 at, u8 value, u64 len) {

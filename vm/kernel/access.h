@@ -142,6 +142,26 @@ GPU_RUN_INLINE void copy_down(u8 *to_base, u64 to, const u8 *from_base, u64 from
   for (; i > 0; i--) store<u8>(to_base, to + i - 1, load<u8>(from_base, from + i - 1));
 }
 
+// The same for few bytes, overlapping or not: every load is under way before the first store.
+constexpr u32 SHORT = 32;
+
+GPU_RUN_INLINE void copy_short(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
+  const u32 shift = (u32)(from & 7) * 8;
+  const u64 first = from & ~7ull, end = from + len;
+  u64 words[SHORT / 8 + 1];
+  for (u32 k = 0; k <= SHORT / 8; k++) words[k] = first + 8 * k < end ? load<u64>(from_base, first + 8 * k) : 0;
+  for (u32 k = 0; k < SHORT / 8; k++) {
+    if (8 * k >= len) return;
+    u64 value = shift ? words[k] >> shift | words[k + 1] << (64 - shift) : words[k];
+    u64 at = to + 8 * k;
+    if (len - 8 * k >= 8 && (at & 7) == 0) {
+      store<u64>(to_base, at, value);
+    } else {
+      for (u32 i = 0; i < 8 && 8 * k + i < len; i++) store<u8>(to_base, at + i, (u8)(value >> (8 * i)));
+    }
+  }
+}
+
 GPU_RUN_INLINE void fill(u8 *base, u64 at, u8 value, u64 len) {
   u64 word = value * 0x0101010101010101ull, i = 0;
   for (; i < len && ((at + i) & 7); i++) store<u8>(base, at + i, value);

@@ -1,5 +1,6 @@
 // Instructions that work on ranges of memories and tables: in chunks, with a look at the stop flag
-// between them. Callers have checked the bounds of memory ranges; table ranges are checked here.
+// between them. Callers of `bulk_` functions have checked the bounds; the others give false for a range
+// that does not fit.
 #pragma once
 
 #include "access.h"
@@ -16,7 +17,11 @@ GPU_RUN_INLINE bool poll(const Launch &launch, u32 i) { return i % 65536 == 6553
 
 GPU_RUN_INLINE u64 lesser(u64 a, u64 b) { return a < b ? a : b; }
 
-GPU_RUN_NOINLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
+GPU_RUN_NOINLINE void copy_short(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
+  linear::copy_short(to_base, to, from_base, from, len);
+}
+
+GPU_RUN_NOINLINE void copy_chunks(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
   bool down = to_base == from_base && to > from;
   for (u64 done = 0; done < len && !(done && stopped(launch)); done += CHUNK) {
     u64 n = lesser(CHUNK, len - done);
@@ -27,6 +32,12 @@ GPU_RUN_NOINLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const
       linear::copy_up(to_base, to + at, from_base, from + at, n);
     }
   }
+}
+
+// The short way is a function of its own, which needs few registers and so saves few.
+GPU_RUN_INLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
+  if (len <= linear::SHORT) return copy_short(to_base, to, from_base, from, (u32)len);
+  copy_chunks(launch, to_base, to, from_base, from, len);
 }
 
 GPU_RUN_NOINLINE void bulk_fill(const Launch &launch, u8 *base, u64 at, u8 value, u64 len) {
@@ -42,6 +53,28 @@ GPU_RUN_NOINLINE u32 bulk_compare(const Launch &launch, const u8 *base, u64 a, u
     if (i % CHUNK == CHUNK - 1 && stopped(launch)) return 0;
   }
   return 0;
+}
+
+// Copies between memories, or from a data segment.
+GPU_RUN_INLINE bool memory_copy(const Launch &launch, const Memory &to, u64 to_at, const u8 *from_bytes, u64 from_size,
+                                u64 from_at, u64 len) {
+  if (!in_bounds64(to_at, len, load_relaxed_device(&to.size))) return false;
+  if (!in_bounds64(from_at, len, from_size)) return false;
+  bulk_copy(launch, to.base, to_at, from_bytes, from_at, len);
+  return true;
+}
+
+GPU_RUN_INLINE bool memory_fill(const Launch &launch, const Memory &memory, u64 at, u8 value, u64 len) {
+  if (!in_bounds64(at, len, load_relaxed_device(&memory.size))) return false;
+  bulk_fill(launch, memory.base, at, value, len);
+  return true;
+}
+
+GPU_RUN_INLINE bool memory_compare(const Launch &launch, const Memory &memory, u32 a, u32 b, u32 len, u32 &result) {
+  u64 size = load_relaxed_device(&memory.size);
+  if (!in_bounds(a, len, size) || !in_bounds(b, len, size)) return false;
+  result = bulk_compare(launch, memory.base, a, b, len);
+  return true;
 }
 
 // The table instructions that work on ranges. Sizes only grow, so a range that fits goes on fitting.

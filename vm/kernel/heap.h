@@ -11,7 +11,7 @@
 // but reach nothing else.
 #pragma once
 
-#include "access.h"
+#include "bulk.h"
 
 namespace gpu_run {
 namespace heap {
@@ -164,11 +164,11 @@ GPU_RUN_INLINE Outcome cut(Memory &memory, const Class &c, u32 &block) {
 }
 
 // A new block, or address 0 if there is no memory.
-GPU_RUN_INLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
+GPU_RUN_NOINLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
   Heap &heap = memory.heap;
   address = 0;
   if (size > 0xf0000000u || align > 0x80000000u) {
-    fetch_add_acq_rel_device(&heap.failed, 1u);
+    count_device(&heap.failed);
     return DONE;
   }
   Class c = class_of(heap, size, align);
@@ -177,20 +177,43 @@ GPU_RUN_INLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &addres
   if (outcome == DONE && block == 0) outcome = cut(memory, c, block);
   if (outcome != DONE) return outcome;
   if (block == 0) {
-    fetch_add_acq_rel_device(&heap.failed, 1u);
+    count_device(&heap.failed);
   } else {
-    fetch_add_acq_rel_device(&heap.allocated, 1ull);
+    count_device(&heap.allocated);
   }
   address = block * GRAIN;
   return DONE;
 }
 
-GPU_RUN_INLINE Outcome release(Memory &memory, u32 address, u32 size, u32 align) {
+GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size, u32 align) {
   Class c = class_of(memory.heap, size, align);
   if (address % GRAIN != 0 || !plausible(memory, c, address / GRAIN)) return CORRUPTED;
   push(memory, c.list, address / GRAIN);
-  fetch_add_acq_rel_device(&memory.heap.freed, 1ull);
+  count_device(&memory.heap.freed);
   return DONE;
+}
+
+// The same with its `size` bytes 0.
+GPU_RUN_INLINE Outcome allocate_zeroed(const Launch &launch, Memory &memory, u32 size, u32 align, u32 &address) {
+  Outcome outcome = allocate(memory, size, align, address);
+  if (outcome == DONE && address) bulk_fill(launch, memory.base, address, 0, size);
+  return outcome;
+}
+
+// The block `old` with another size: where it was if that has the same class, else moved. Address 0 if
+// there is no memory; then the block is as it was. `copied` is how many bytes that took.
+GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old, u32 old_size, u32 align, u32 size,
+                                  u32 &address, u32 &copied) {
+  copied = 0;
+  Class from = class_of(memory.heap, old_size, align);
+  if (old % GRAIN != 0 || !plausible(memory, from, old / GRAIN)) return CORRUPTED;
+  address = old;
+  if (class_of(memory.heap, size > 0xf0000000u ? 0xf0000000u : size, align).list == from.list) return DONE;
+  Outcome outcome = allocate(memory, size, align, address);
+  if (outcome != DONE || address == 0) return outcome;
+  copied = (u32)lesser(old_size, size);
+  bulk_copy(launch, memory.base, address, memory.base, old, copied);
+  return release(memory, old, old_size, align);
 }
 
 }  // namespace heap

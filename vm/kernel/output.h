@@ -6,7 +6,7 @@
 // A record never wraps: what is left over at the end is skipped.
 #pragma once
 
-#include "access.h"
+#include "bulk.h"
 
 namespace gpu_run {
 namespace output {
@@ -47,6 +47,14 @@ GPU_RUN_INLINE bool append(Ring &ring, RecordKind kind, u32 thread, u32 stream, 
   // Guest memory, which other threads may write meanwhile.
   for (u32 i = 0; i < len; i++) to[i] = linear::load<u8>(text, i);
   store_release_system(&record->kind, (u32)kind);
+  return true;
+}
+
+// Appends the next piece of a text of which `done` bytes are in records; false if the ring is full.
+GPU_RUN_INLINE bool append_piece(Ring &ring, u32 thread, u32 stream, const u8 *text, u32 len, u64 &done) {
+  u32 piece = (u32)lesser(len - done, PIECE);
+  if (piece && !append(ring, RECORD_Text, thread, stream, text + done, piece)) return false;
+  done += piece;
   return true;
 }
 

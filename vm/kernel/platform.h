@@ -151,16 +151,9 @@ GPU_RUN_INLINE T load_guest(const T *at) { return *at; }
 template <typename T>
 GPU_RUN_INLINE void store_guest(T *at, T value) { *at = value; }
 
-GPU_RUN_INLINE u32 fetch_add_acq_rel_device(u32 *at, u32 value) {
-  u32 old;
-  asm volatile("atom.acq_rel.gpu.add.u32 %0, [%1], %2;" : "=r"(old) : "l"(at), "r"(value) : "memory");
-  return old;
-}
-GPU_RUN_INLINE u64 fetch_add_acq_rel_device(u64 *at, u64 value) {
-  u64 old;
-  asm volatile("atom.acq_rel.gpu.add.u64 %0, [%1], %2;" : "=l"(old) : "l"(at), "l"(value) : "memory");
-  return old;
-}
+// Counts an event, for statistics: orders nothing, and nobody waits for the sum.
+GPU_RUN_INLINE void count_device(u32 *at) { asm volatile("red.relaxed.gpu.add.u32 [%0], 1;" ::"l"(at) : "memory"); }
+GPU_RUN_INLINE void count_device(u64 *at) { asm volatile("red.relaxed.gpu.add.u64 [%0], 1;" ::"l"(at) : "memory"); }
 #define GPU_RUN_FETCH(name, operation, T, width, out, in)                                          \
   GPU_RUN_INLINE T name(T *at, T value) {                                                          \
     T old;                                                                                         \
@@ -255,7 +248,7 @@ inline T load_seq_cst_device(const T *at) { return __atomic_load_n(at, __ATOMIC_
 template <typename T>
 inline void store_seq_cst_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_SEQ_CST); }
 template <typename T>
-inline T fetch_add_acq_rel_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL); }
+inline void count_device(T *at) { __atomic_fetch_add(at, (T)1, __ATOMIC_RELAXED); }
 template <typename T>
 inline T fetch_add_seq_cst_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST); }
 template <typename T>

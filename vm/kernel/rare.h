@@ -78,19 +78,17 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
          get32(slot(w, 2)), get32(slot(w, 3)))                                                     \
   }
 #define COPY(memory, to_address, from_bytes, from_size, from_address, length)                      \
-  Memory &into = (memory);                                                                         \
   u64 to_at = (to_address), from_at = (from_address), len = (length);                              \
-  if (!in_bounds64(to_at, len, load_relaxed_device(&into.size))) TRAP(TRAP_MemoryOutOfBounds);     \
-  if (!in_bounds64(from_at, len, (from_size))) TRAP(TRAP_MemoryOutOfBounds);                       \
-  bulk_copy(launch, into.base, to_at, (from_bytes), from_at, len);                                 \
+  if (!memory_copy(launch, (memory), to_at, (from_bytes), (from_size), from_at, len)) {            \
+    TRAP(TRAP_MemoryOutOfBounds);                                                                  \
+  }                                                                                                \
   CHARGE(len);                                                                                     \
   NEXT2;
 #define MEMORY_FILL(get)                                                                           \
   {                                                                                                \
     Memory &m = *instance.memories[slot(second_word(), 0)];                                        \
     u64 at = get(slot(w, 1)), len = get(slot(w, 3));                                               \
-    if (!in_bounds64(at, len, load_relaxed_device(&m.size))) TRAP(TRAP_MemoryOutOfBounds);         \
-    bulk_fill(launch, m.base, at, (u8)get32(slot(w, 2)), len);                                     \
+    if (!memory_fill(launch, m, at, (u8)get32(slot(w, 2)), len)) TRAP(TRAP_MemoryOutOfBounds);     \
     CHARGE(len);                                                                                   \
     NEXT2;                                                                                         \
   }
@@ -162,9 +160,11 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       return Done{DONE_Wait, 1, 0};
     }
     CASE(memcmp) {
-      u64 a = get32(slot(w, 2)), b = get32(slot(w, 3)), len = get32(slot(second_word(), 0));
-      if (!fits(a, len) || !fits(b, len)) TRAP(TRAP_MemoryOutOfBounds);
-      set32(slot(w, 1), bulk_compare(launch, base, a, b, len));
+      u32 len = get32(slot(second_word(), 0)), result;
+      if (!memory_compare(launch, *memory, get32(slot(w, 2)), get32(slot(w, 3)), len, result)) {
+        TRAP(TRAP_MemoryOutOfBounds);
+      }
+      set32(slot(w, 1), result);
       CHARGE(len);
       NEXT2;
     }
@@ -204,8 +204,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
     }
     CASE(alloc_zero) {
       u32 address, len = get32(slot(w, 2));
-      HEAP(heap::allocate(*memory, len, get32(slot(w, 3)), address));
-      if (address) bulk_fill(launch, base, address, 0, len);
+      HEAP(heap::allocate_zeroed(launch, *memory, len, get32(slot(w, 3)), address));
       set32(slot(w, 1), address);
       CHARGE(len);
       NEXT;
@@ -217,17 +216,9 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
     CASE(realloc) {
       u64 x = second_word();
       u32 old = get32(slot(w, 2)), old_len = get32(slot(w, 3)), align = get32(slot(x, 0)), len = get32(slot(x, 1));
-      heap::Class from = heap::class_of(memory->heap, old_len, align);
-      if (old % heap::GRAIN != 0 || !heap::plausible(*memory, from, old / heap::GRAIN)) TRAP(TRAP_HeapCorrupted);
-      u32 address = old;
-      if (heap::class_of(memory->heap, len > 0xf0000000u ? 0xf0000000u : len, align).list != from.list) {
-        HEAP(heap::allocate(*memory, len, align, address));
-        if (address) {
-          bulk_copy(launch, base, address, base, old, lesser(old_len, len));
-          HEAP(heap::release(*memory, old, old_len, align));
-          CHARGE(old_len);
-        }
-      }
+      u32 address, copied;
+      HEAP(heap::reallocate(launch, *memory, old, old_len, align, len, address, copied));
+      if (copied) CHARGE(copied);
       set32(slot(w, 1), address);
       NEXT2;
     }
@@ -236,12 +227,8 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       u32 from = get32(slot(w, 2)), len = get32(slot(w, 3));
       if (!fits(from, len)) TRAP(TRAP_MemoryOutOfBounds);
       u64 done = thread.progress;
-      u32 piece = (u32)lesser(len - done, output::PIECE);
-      if (piece) {
-        // A full ring makes the thread wait for the host, so nothing is lost.
-        if (!output::append(*launch.ring, RECORD_Text, id, get32(slot(w, 1)), base + from + done, piece)) YIELD;
-        done += piece;
-      }
+      // A full ring makes the thread wait for the host, so nothing is lost.
+      if (!output::append_piece(*launch.ring, id, get32(slot(w, 1)), base + from, len, done)) YIELD;
       thread.progress = done < len ? done : 0;
       if (done < len) return Done{DONE_Step, 0, 1};
       NEXT;

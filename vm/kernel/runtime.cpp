@@ -53,6 +53,27 @@ void begin_throw(Context &context, u32 pc, u32 depth, u32 tag, u32 reference) {
   }
 }
 
+// Bytes of which a bulk operation looks at the stop flag. Loops look too, so short ones need not.
+constexpr u32 POLL_BYTES = 4096;
+
+GPU_RUN_INLINE void poll_after(Context &context, u64 bytes) {
+  if (bytes >= POLL_BYTES && process_ended(*context.launch)) exit_lane();
+}
+
+// What another lane or the host must do first: a while later it is tried again.
+GPU_RUN_NOINLINE void wait(Context &context, u32 &idle) {
+  relax(++idle);
+  if (process_ended(*context.launch)) exit_lane();
+}
+
+// Runs a request to the heap until no other thread is in its way.
+template <typename Request>
+GPU_RUN_INLINE void heap_request(Context &context, u32 pc, u32 depth, Request request) {
+  heap::Outcome outcome;
+  for (u32 idle = 0; (outcome = request()) == heap::RETRY;) wait(context, idle);
+  if (outcome == heap::CORRUPTED) trap(context, pc, depth, TRAP_HeapCorrupted);
+}
+
 }  // namespace
 
 extern "C" {
@@ -128,6 +149,70 @@ void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u
     if (done.cost) gpu_run_poll(context);
     if (done.value) return;
   }
+}
+
+// memory.copy, with the records of the memories.
+void gpu_run_copy(Context *context, u32 pc, u32 depth, const Memory *to, const Memory *from, u64 to_at, u64 from_at,
+                  u64 len) {
+  u64 from_size = load_relaxed_device(&from->size);
+  if (!memory_copy(*context->launch, *to, to_at, from->base, from_size, from_at, len)) {
+    trap(*context, pc, depth, TRAP_MemoryOutOfBounds);
+  }
+  poll_after(*context, len);
+}
+
+void gpu_run_fill(Context *context, u32 pc, u32 depth, const Memory *memory, u64 at, u32 value, u64 len) {
+  if (!memory_fill(*context->launch, *memory, at, (u8)value, len)) trap(*context, pc, depth, TRAP_MemoryOutOfBounds);
+  poll_after(*context, len);
+}
+
+// memcmp: the difference of the first two bytes that differ.
+u32 gpu_run_compare(Context *context, u32 pc, u32 depth, const Memory *memory, u32 a, u32 b, u32 len) {
+  u32 result = 0;
+  if (!memory_compare(*context->launch, *memory, a, b, len, result)) trap(*context, pc, depth, TRAP_MemoryOutOfBounds);
+  poll_after(*context, len);
+  return result;
+}
+
+// A new block of the heap, or 0; its bytes are 0 if `zeroed` is not.
+u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 size, u32 align, u32 zeroed) {
+  u32 address = 0;
+  heap_request(*context, pc, depth, [&] {
+    return zeroed ? heap::allocate_zeroed(*context->launch, *memory, size, align, address)
+                  : heap::allocate(*memory, size, align, address);
+  });
+  if (zeroed) poll_after(*context, size);
+  return address;
+}
+
+void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32 align) {
+  heap_request(*context, pc, depth, [&] { return heap::release(*memory, address, size, align); });
+}
+
+u32 gpu_run_reallocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 old, u32 old_size, u32 align, u32 size) {
+  u32 address = 0, copied = 0;
+  heap_request(*context, pc, depth, [&] {
+    return heap::reallocate(*context->launch, *memory, old, old_size, align, size, address, copied);
+  });
+  poll_after(*context, copied);
+  return address;
+}
+
+void gpu_run_print(Context *context, u32 pc, u32 depth, const Memory *memory, u32 stream, u32 from, u32 len) {
+  if (!in_bounds(from, len, load_relaxed_device(&memory->size))) trap(*context, pc, depth, TRAP_MemoryOutOfBounds);
+  const u8 *text = memory->base + from;
+  Ring &ring = *context->launch->ring;
+  u32 idle = 0;
+  // A full ring makes the thread wait for the host, so nothing is lost.
+  for (u64 done = 0; done < len;) {
+    if (!output::append_piece(ring, context->id, stream, text, len, done)) wait(*context, idle);
+  }
+  poll_after(*context, len);
+}
+
+void gpu_run_print_end(Context *context, u32 stream) {
+  u32 idle = 0;
+  while (!output::append(*context->launch->ring, RECORD_Close, context->id, stream, nullptr, 0)) wait(*context, idle);
 }
 
 // An exception begins, whose values and their count are in the context. `tag` is the store's number.

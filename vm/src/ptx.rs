@@ -4,12 +4,14 @@
 //! A pipeline of small passes. [`program`] looks at the whole program: what is needed, what may throw,
 //! recurse or grow memory. For each function, [`cfg`] finds the basic blocks, [`flow`] what is known of
 //! each unit's value, and [`function`] writes the PTX, instruction by instruction: [`instructions`] with
-//! [`template`] for the pure ones, [`memory`], [`calls`], [`jumps`]. [`entry`] writes the kernels.
+//! [`template`] for the pure ones, [`memory`], [`atomics`], [`resources`], [`calls`], [`jumps`]. [`entry`]
+//! writes the kernels.
 //!
 //! Unit u of a frame is the register `%r<u>` while it holds 32 bits (a 128-bit value has four), and
 //! `%d<u>` while it holds the low half of 64. A verified program never reads a value in another width
 //! than it was written, so nothing has to be kept in both. ptxas renames and colors them.
 
+mod atomics;
 pub mod cache;
 mod calls;
 mod cfg;
@@ -22,7 +24,9 @@ mod instructions;
 mod jumps;
 pub mod link;
 mod memory;
+mod own;
 mod program;
+mod resources;
 pub mod sass;
 pub mod template;
 mod vectors;

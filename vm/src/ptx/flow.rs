@@ -55,6 +55,8 @@ pub struct Fact {
     pub align: u8,
     /// Largest value, unsigned.
     pub max: u32,
+    /// It is that value.
+    pub exact: bool,
     /// Memory 0 reaches at least this many bytes beyond the value, as an address.
     pub reach: u32,
     /// The value is that of unit `base - 1` plus `delta`, and the sum did not wrap; 0: of none.
@@ -72,6 +74,7 @@ impl Fact {
             nan: Nan::Kept,
             align: 0,
             max: u32::MAX,
+            exact: false,
             reach: 0,
             base: 0,
             delta: 0,
@@ -88,6 +91,7 @@ impl Fact {
             nan: Nan::Never,
             align: value.trailing_zeros() as u8,
             max: value,
+            exact: true,
             ..Fact::unit()
         }
     }
@@ -122,6 +126,7 @@ impl Fact {
                 true => u32::MAX,
                 false => self.max.max(other.max),
             },
+            exact: self.exact && other.exact && self.max == other.max,
             reach: self.reach.min(other.reach),
             base: match (self.base, self.delta) == (other.base, other.delta) {
                 true => self.base,

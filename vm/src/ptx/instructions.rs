@@ -1,7 +1,7 @@
 //! One instruction to PTX.
 //!
-//! The match names every opcode that is not pure, so that a new one cannot be forgotten: an opcode of a
-//! class that has templates is found there, and every other must stand here.
+//! An opcode of a class that has templates is found there. Every other has code here, or the runtime runs
+//! it: see [`super::own`], where the compiler finds out if a new one was forgotten.
 
 use std::fmt::Write;
 use std::mem::offset_of;
@@ -9,9 +9,11 @@ use std::mem::offset_of;
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Class, Op, Operand, Ty};
 
+use super::atomics::AtomicAccess;
 use super::cfg::Node;
 use super::flow::{Kind, Nan, hides_nan, is_arithmetic, passes_nan};
 use super::function::Compiler;
+use super::own::Own;
 use super::program::grows;
 use super::template::{Template, Width, template};
 use super::writer::ptx;
@@ -42,21 +44,28 @@ impl Compiler<'_> {
             Class::Control | Class::Rare | Class::Gpu | Class::Access => {}
         }
         let to = |i: usize| self.cfg.block_at(node.targets[i]).unwrap_or(block);
-        match op {
-            Op::Trap => self.trap(node, &args[0].to_string()),
-            Op::Jump => {
+        if let Some(access) = AtomicAccess::of(op) {
+            return self.atomic(node, access);
+        }
+        // The rest runs seldom, or takes long: the interpreter's own code runs it.
+        let Some(own) = Own::of(op) else {
+            return self.runtime_op(node);
+        };
+        match own {
+            Own::Trap => self.trap(node, &args[0].to_string()),
+            Own::Jump => {
                 let to = to(0);
                 self.go(block, to, None);
             }
-            Op::BrIf | Op::BrUnless => {
+            Own::BrIf | Own::BrUnless => {
                 let to = to(0);
                 let condition = self.seen(args[0], 1);
                 let p = self.w.predicate();
                 ptx!(self, "setp.ne.u32 {p}, {condition}, 0;");
                 self.go_if(block, to, &p, op == Op::BrUnless);
             }
-            Op::BrTable => self.br_table(node, block),
-            Op::BrI32AddNe | Op::BrI32AddLtS | Op::BrI32AddLtU | Op::BrI32AddNeImm => {
+            Own::BrTable => self.br_table(node, block),
+            Own::BrI32AddNe | Own::BrI32AddLtS | Own::BrI32AddLtU | Own::BrI32AddNeImm => {
                 let to = to(0);
                 if self.count_pass(block) {
                     return;
@@ -85,21 +94,21 @@ impl Compiler<'_> {
                 ptx!(self, "setp.{compare} {p}, %r{}, {right};", args[0]);
                 self.go_if(block, to, &p, false);
             }
-            Op::Return => self.return_values(args[1]),
-            Op::Call | Op::CallIndirect | Op::CallImport => self.call(node),
-            Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport => self.tail_call(node),
-            Op::Throw | Op::ThrowRef => self.throw(node),
+            Own::Return => self.return_values(args[1]),
+            Own::Call | Own::CallIndirect | Own::CallImport => self.call(node),
+            Own::ReturnCall | Own::ReturnCallIndirect | Own::ReturnCallImport => self.tail_call(node),
+            Own::Throw | Own::ThrowRef => self.throw(node),
 
-            Op::CopyRange => self.copy_range(args[0], args[1], args[2]),
-            Op::Zero => {
+            Own::CopyRange => self.copy_range(args[0], args[1], args[2]),
+            Own::Zero => {
                 for unit in args[0]..args[0] + args[1] {
                     ptx!(self, "mov.b32 %r{unit}, 0;");
                     ptx!(self, "mov.b64 %d{unit}, 0;");
                 }
             }
-            Op::Const32 => ptx!(self, "mov.b32 %r{}, {:#x};", args[0], args[1] as u32),
-            Op::Const64S | Op::Const64 => ptx!(self, "mov.b64 %d{}, {:#x};", args[0], args[1] as u64),
-            Op::GlobalGet32 | Op::GlobalGet64 | Op::GlobalGet128 => {
+            Own::Const32 => ptx!(self, "mov.b32 %r{}, {:#x};", args[0], args[1] as u32),
+            Own::Const64S | Own::Const64 => ptx!(self, "mov.b64 %d{}, {:#x};", args[0], args[1] as u64),
+            Own::GlobalGet32 | Own::GlobalGet64 | Own::GlobalGet128 => {
                 let at = self.global_address(args[1]);
                 match op {
                     Op::GlobalGet32 => ptx!(self, "ld.global.b32 %r{}, [{at}];", args[0]),
@@ -108,29 +117,29 @@ impl Compiler<'_> {
                 }
             }
             // The slot of a 32-bit global has 64 bits, of which nobody reads the upper ones.
-            Op::GlobalSet32 => {
+            Own::GlobalSet32 => {
                 let value = self.seen(args[0], 1);
                 let at = self.global_address(args[1]);
                 ptx!(self, "st.global.b32 [{at}], {value};");
             }
-            Op::GlobalSet64 => {
+            Own::GlobalSet64 => {
                 let value = self.seen(args[0], 2);
                 let at = self.global_address(args[1]);
                 ptx!(self, "st.global.b64 [{at}], {value};");
             }
-            Op::GlobalSet128 => {
+            Own::GlobalSet128 => {
                 let at = self.global_address(args[1]);
                 (0..4).for_each(|i| ptx!(self, "st.global.b32 [{at}+{}], %r{};", 4 * i, args[0] + i));
             }
-            Op::StackPointerSet => self.stack_pointer_set(node),
+            Own::StackPointerSet => self.stack_pointer_set(node),
 
-            Op::Gid => ptx!(
+            Own::Gid => ptx!(
                 self,
                 "ld.local.b32 %r{}, [%local+{}];",
                 args[0],
                 offset_of!(Context, id)
             ),
-            Op::ThreadCount => {
+            Own::ThreadCount => {
                 let launch = self.w.pair();
                 ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
                 ptx!(
@@ -140,44 +149,60 @@ impl Compiler<'_> {
                     offset_of!(Launch, thread_count)
                 );
             }
-            Op::Time => ptx!(self, "mov.u64 %d{}, %globaltimer;", args[0]),
-            Op::Exit => {
+            Own::Time => ptx!(self, "mov.u64 %d{}, %globaltimer;", args[0]),
+            Own::Exit => {
                 let value = self.seen(args[0], 1);
                 self.end(node, END_EXIT, &value);
             }
-            Op::PanicExit => self.end(node, END_PANIC, "0"),
-            Op::AtomicFence => ptx!(self, "fence.sc.gpu;"),
+            Own::PanicExit => self.end(node, END_PANIC, "0"),
+            Own::AtomicFence => ptx!(self, "fence.sc.gpu;"),
 
-            Op::V128Const => self.vector(args[0], args[1] as u64, args[2] as u64),
-            Op::I8x16Shuffle => self.shuffle(node),
-            Op::V128Load
-            | Op::V128Store
-            | Op::V128Load8x8S
-            | Op::V128Load8x8U
-            | Op::V128Load16x4S
-            | Op::V128Load16x4U
-            | Op::V128Load32x2S
-            | Op::V128Load32x2U
-            | Op::V128Load8Splat
-            | Op::V128Load16Splat
-            | Op::V128Load32Splat
-            | Op::V128Load64Splat
-            | Op::V128Load32Zero
-            | Op::V128Load64Zero
-            | Op::V128Load8Lane
-            | Op::V128Load16Lane
-            | Op::V128Load32Lane
-            | Op::V128Load64Lane
-            | Op::V128Store8Lane
-            | Op::V128Store16Lane
-            | Op::V128Store32Lane
-            | Op::V128Store64Lane => self.vector_access(node),
+            // These address memory 0 with an i32, whatever its own addresses are.
+            Own::AtomicAdd | Own::AtomicInc | Own::AtomicDec | Own::AtomicCas => match self.analysis.wide.first() {
+                Some(true) => self.runtime_op(node),
+                _ => self.atomic_op(node),
+            },
+
+            Own::MemorySize | Own::MemorySize64 => self.memory_size(node),
+            Own::MemoryCopy | Own::MemoryCopy64 => self.memory_copy(node),
+            Own::MemoryFill | Own::MemoryFill64 => self.memory_fill(node),
+            Own::Memcmp => self.memory_compare(node),
+            Own::TableGet | Own::TableSet => self.table_element(node),
+            Own::TableSize => self.table_size(node),
+            Own::RefFunc => self.ref_func(node),
+            Own::Alloc | Own::AllocZero => self.allocate(node),
+            Own::Dealloc => self.release(node),
+            Own::Realloc => self.reallocate(node),
+            Own::Print => self.print(node),
+            Own::PrintEnd => self.print_end(node),
+
+            Own::V128Const => self.vector(args[0], args[1] as u64, args[2] as u64),
+            Own::I8x16Shuffle => self.shuffle(node),
+            Own::V128Load
+            | Own::V128Store
+            | Own::V128Load8x8S
+            | Own::V128Load8x8U
+            | Own::V128Load16x4S
+            | Own::V128Load16x4U
+            | Own::V128Load32x2S
+            | Own::V128Load32x2U
+            | Own::V128Load8Splat
+            | Own::V128Load16Splat
+            | Own::V128Load32Splat
+            | Own::V128Load64Splat
+            | Own::V128Load32Zero
+            | Own::V128Load64Zero
+            | Own::V128Load8Lane
+            | Own::V128Load16Lane
+            | Own::V128Load32Lane
+            | Own::V128Load64Lane
+            | Own::V128Store8Lane
+            | Own::V128Store16Lane
+            | Own::V128Store32Lane
+            | Own::V128Store64Lane => self.vector_access(node),
 
             // What the interpreter never finds in a program, or only at a function's head.
-            Op::Enter | Op::BridgeReturn | Op::ThreadEnd => {}
-
-            // The rest runs seldom, or takes long: the interpreter's own code runs it.
-            _ => self.runtime_op(node),
+            Own::Enter | Own::BridgeReturn | Own::ThreadEnd => {}
         }
     }
 

@@ -99,7 +99,7 @@ pub fn compile(
     compiler.thread_state();
     if compiler.facts.recursive {
         compiler.w.label("BEGIN");
-        compiler.count_call();
+        compiler.count();
     }
     compiler.body();
     let head = calls::head(unit, analysis, compiler.index);
@@ -236,20 +236,6 @@ impl<'a> Compiler<'a> {
         ptx!(self, "setp.ne.u32 {p}, {stop}, 0;");
         ptx!(self, "@{p} exit;");
         ptx!(self, "mov.b32 %budget, {PASSES};");
-    }
-
-    /// Counts a call of a function that recurses like a pass through a loop.
-    fn count_call(&mut self) {
-        let (p, poll, go_on) = (self.w.predicate(), self.w.new_label("POLL"), self.w.new_label("HEAD"));
-        ptx!(self, "sub.u32 %budget, %budget, 1;");
-        ptx!(self, "setp.eq.u32 {p}, %budget, 0;");
-        ptx!(self, "@{p} bra {poll};");
-        self.w.label(&go_on);
-        let before = self.w.set_aside(true);
-        self.w.label(&poll);
-        self.poll();
-        ptx!(self, "bra {go_on};");
-        self.w.set_aside(before);
     }
 
     /// The label of code that traps at `node`. Nothing comes back from there.

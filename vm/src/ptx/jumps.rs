@@ -17,9 +17,9 @@ use super::function::Compiler;
 use super::writer::ptx;
 
 /// Instructions that a loop should have for each time that it counts.
-const LOOP_SIZE: usize = 64;
+const LOOP_SIZE: usize = 96;
 /// The same of a loop that knows its passes: more copies spare more comparisons.
-const COUNTED_SIZE: usize = 128;
+const COUNTED_SIZE: usize = 160;
 /// Copies that a loop gets at most.
 const MOST_COPIES: usize = 16;
 
@@ -250,27 +250,49 @@ impl Compiler<'_> {
             return true;
         }
         let enough = self.enough(&counted, copies);
-        let (again, more) = (self.w.predicate(), self.w.predicate());
-        let rest = self.w.new_label("REST");
-        ptx!(self, "sub.u32 %budget, %budget, 1;");
-        ptx!(self, "setp.ne.and.u32 {again}, %budget, 0, {enough};");
-        ptx!(self, "@{again} bra {};", self.label(head, 1));
+        let more = self.w.predicate();
+        self.count();
+        ptx!(self, "@{enough} bra {};", self.label(head, 1));
         ptx!(
             self,
             "setp.{} {more}, %r{unit}, {};",
             counted.compare.ptx(),
             counted.limit
         );
-        ptx!(self, "@{more} bra {rest};");
-        let before = self.w.set_aside(true);
-        self.w.label(&rest);
-        let (spent, guard) = (self.w.predicate(), self.entry_label(head));
-        ptx!(self, "setp.ne.u32 {spent}, %budget, 0;");
-        ptx!(self, "@{spent} bra {guard};");
-        self.poll();
-        ptx!(self, "bra {guard};");
-        self.w.set_aside(before);
+        ptx!(self, "@{more} bra {};", self.entry_label(head));
         true
+    }
+
+    /// Counts a pass, and looks at the stop flag when the budget is spent. Lanes of a warp may have
+    /// different budgets: one that looks comes back to the others here, before they branch. If it went on by
+    /// another way, they would not meet again before the loop's end.
+    pub fn count(&mut self) {
+        let (spent, poll, counted) = (
+            self.w.predicate(),
+            self.w.new_label("POLL"),
+            self.w.new_label("COUNTED"),
+        );
+        ptx!(self, "sub.u32 %budget, %budget, 1;");
+        ptx!(self, "setp.eq.u32 {spent}, %budget, 0;");
+        ptx!(self, "@{spent} bra {poll};");
+        self.w.label(&counted);
+        let before = self.w.set_aside(true);
+        if before {
+            // Among what seldom runs already, where it does not matter that it stands in the way.
+            let over = self.w.new_label("OVER");
+            ptx!(self, "bra {over};");
+            self.poll_and_go(&poll, &counted);
+            self.w.label(&over);
+        } else {
+            self.poll_and_go(&poll, &counted);
+        }
+        self.w.set_aside(before);
+    }
+
+    fn poll_and_go(&mut self, label: &str, to: &str) {
+        self.w.label(label);
+        self.poll();
+        ptx!(self, "bra {to};");
     }
 
     /// Where a branch from `from`, in the copy that is written, to `to` leads. `None`: it must count.
@@ -304,11 +326,7 @@ impl Compiler<'_> {
             Some(label) => ptx!(self, "bra {label};"),
             None => {
                 let again = self.again(from, to);
-                let p = self.w.predicate();
-                ptx!(self, "sub.u32 %budget, %budget, 1;");
-                ptx!(self, "setp.ne.u32 {p}, %budget, 0;");
-                ptx!(self, "@{p} bra {again};");
-                self.poll();
+                self.count();
                 ptx!(self, "bra {again};");
             }
         }
@@ -322,16 +340,8 @@ impl Compiler<'_> {
             return;
         }
         let again = self.again(from, to);
-        let (p, poll) = (self.w.predicate(), self.w.new_label("POLL"));
-        ptx!(self, "sub.u32 %budget, %budget, 1;");
-        ptx!(self, "setp.ne.and.u32 {p}, %budget, 0, {not}{predicate};");
-        ptx!(self, "@{p} bra {again};");
-        ptx!(self, "@{not}{predicate} bra {poll};");
-        let before = self.w.set_aside(true);
-        self.w.label(&poll);
-        self.poll();
-        ptx!(self, "bra {again};");
-        self.w.set_aside(before);
+        self.count();
+        ptx!(self, "@{not}{predicate} bra {again};");
     }
 
     /// The label to which a jump table may lead for this jump: a stub that counts where it must.

@@ -22,6 +22,7 @@ mod instructions;
 pub mod link;
 mod memory;
 mod program;
+mod roots;
 pub mod sass;
 pub mod template;
 mod vectors;
@@ -54,6 +55,9 @@ pub struct Options {
     pub values: u32,
     /// Whether every call compares the number of frames with the limit, not only calls that may recurse.
     pub check_depth: bool,
+    /// Whether what the program knows of its instance lies in memory, because there are too many programs
+    /// in a link for the room that it has for constants.
+    pub far_images: bool,
     /// Whether each instruction gets a comment that tells the bytecode it came from.
     pub comments: bool,
 }
@@ -119,7 +123,8 @@ pub fn most_values(program: &Program) -> u32 {
 pub fn compile(unit: &Unit) -> Compiled {
     let mut analysis = Analysis::new(unit.program, &unit.entries, &unit.options);
     analysis.aligned_stack = analysis.check_stack_alignment();
-    let layout = ImageLayout::new(unit.program);
+    let mut layout = ImageLayout::new(unit.program);
+    layout.constant &= !unit.options.far_images;
     let mut compiled = Compiled::default();
     let mut bodies = String::new();
     let mut words = String::new();

@@ -254,6 +254,7 @@ impl Compiler<'_> {
             return ptx!(self, "bra DONE;");
         }
         self.keep_budget();
+        self.hide_roots();
         if self.facts.status {
             ptx!(self, "st.param.b32 [ret], {RETURNED};");
         }
@@ -426,6 +427,7 @@ impl Compiler<'_> {
         if polls {
             self.keep_budget();
         }
+        self.show_roots();
         let arguments = self.arguments(ty, base);
         self.w.out().push_str("\t{\n");
         let list = self.pass(ty, &arguments, "%deeper");
@@ -556,6 +558,7 @@ impl Compiler<'_> {
             }
             Role::Function => {
                 self.keep_budget();
+                self.hide_roots();
                 ptx!(self, "st.param.b32 [ret], {THROWN};");
                 ptx!(self, "ret;");
             }
@@ -574,6 +577,7 @@ impl Compiler<'_> {
         let reference = clause.reference.then(|| {
             let (register, pc) = (self.w.word(), (self.unit.code_start + node.pc).to_string());
             let arguments = [("b64", "%ctx"), ("b32", pc.as_str()), ("b32", "%depth")];
+            self.show_roots();
             self.call_runtime("gpu_run_reference", &arguments, Some(("b32", &register)));
             register
         });
@@ -719,6 +723,7 @@ impl Compiler<'_> {
         match self.role {
             Role::Function => {
                 self.keep_budget();
+                self.hide_roots();
                 ptx!(self, "st.param.b32 [ret], {TAIL_CALL};");
                 ptx!(self, "ret;");
             }

@@ -16,6 +16,7 @@ use super::cfg::{Cfg, Node};
 use super::flow::{Fact, Flow, Nan, State, Transfer};
 use super::image::ImageLayout;
 use super::program::{Analysis, Facts, frame_units};
+use super::roots;
 use super::writer::{Writer, ptx};
 use crate::layout::{Context, Launch};
 
@@ -79,6 +80,8 @@ pub struct Compiler<'a> {
     pub units: u32,
     /// Whether the function counts its passes through loops.
     pub counts: bool,
+    /// Whether it may hold references to exceptions.
+    pub roots: bool,
     /// Copies of each loop's blocks, by its head; and the head of each block in such a loop.
     copies: BTreeMap<usize, usize>,
     head_of: BTreeMap<usize, usize>,
@@ -162,6 +165,7 @@ impl<'a> Compiler<'a> {
             eager: flow.eager.clone(),
             ..transfer()
         };
+        let roots = roots::are_held(&transfer, function, &cfg, ty);
         let mut this = Compiler {
             unit,
             analysis,
@@ -170,6 +174,7 @@ impl<'a> Compiler<'a> {
             ty,
             facts,
             counts: !cfg.back_edges.is_empty() || facts.recursive,
+            roots,
             cfg,
             transfer,
             flow,
@@ -467,6 +472,7 @@ impl<'a> Compiler<'a> {
         if self.counts {
             _ = writeln!(out, "\tld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
         }
+        out += &self.begin_roots();
         if used("%deeper") {
             out += "\tadd.u32 %deeper, %depth, 1;\n";
         }
@@ -493,6 +499,7 @@ impl<'a> Compiler<'a> {
             self.w.set_aside(before);
         }
         out.push_str(&self.w.declarations());
+        self.declare_roots(out);
         out.push_str(prologue);
         let reads = self.state_reads();
         out.push_str(&self.w.hot[..self.state_at]);

@@ -53,6 +53,9 @@ pub struct Options {
     pub statuses: bool,
     /// Units of values of an exception or a tail call that the entries make room for, at least.
     pub values: u32,
+    /// Bytes of native stack that functions of other instances may take, which are called through pointers:
+    /// see [`most_stack`].
+    pub stack: u32,
     /// Whether every call compares the number of frames with the limit, not only calls that may recurse.
     pub check_depth: bool,
     /// Whether what the program knows of its instance lies in memory, because there are too many programs
@@ -117,6 +120,16 @@ pub fn may_have_statuses(program: &Program) -> bool {
 pub fn most_values(program: &Program) -> u32 {
     let types = program.meta.types.iter().map(|ty| ty.param_units());
     types.max().unwrap_or(0)
+}
+
+/// Bytes of native stack that a function of a program takes at most that other instances may call, up to
+/// the next call that looks how much is left.
+pub fn most_stack(program: &Program) -> u32 {
+    let options = Options {
+        exports: true,
+        ..Options::default()
+    };
+    Analysis::new(program, &[], &options).pointed_stack
 }
 
 /// Compiles a verified program.

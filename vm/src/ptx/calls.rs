@@ -24,6 +24,8 @@ use crate::layout::{Context, Func, Launch, Table};
 const RETURNED: u32 = 0;
 const THROWN: u32 = 1;
 const TAIL_CALL: u32 = 2;
+/// Bytes of native stack that are left beyond the limit for calls.
+const SPARE_STACK: u32 = 512;
 /// Where results begin behind a status.
 const BEHIND_STATUS: u32 = 16;
 /// Offset of [`Context`]'s values.
@@ -376,8 +378,8 @@ impl Compiler<'_> {
         reference
     }
 
-    /// Traps if a call would make the stack too deep.
-    fn check_depth(&mut self, node: &Node) {
+    /// Traps if a call that takes so many bytes of native stack would make it too deep.
+    fn check_depth(&mut self, node: &Node, bytes: u32) {
         let (at, limit, most) = (self.w.word(), self.w.word(), self.w.word());
         let (p, q) = (self.w.predicate(), self.w.predicate());
         ptx!(self, "stacksave.u32 {at};");
@@ -391,6 +393,9 @@ impl Compiler<'_> {
             "ld.local.b32 {most}, [%local+{}];",
             offset_of!(Context, max_depth)
         );
+        if bytes > SPARE_STACK {
+            ptx!(self, "add.u32 {limit}, {limit}, {bytes};");
+        }
         ptx!(self, "setp.lt.u32 {p}, {at}, {limit};");
         ptx!(self, "setp.ge.or.u32 {q}, %depth, {most}, {p};");
         let label = self.trap_label(node, TrapKind::StackOverflow);
@@ -404,12 +409,9 @@ impl Compiler<'_> {
             Callee::Direct(index) => self.analysis.of(*index).copied(),
             Callee::Pointer(_) => None,
         };
-        let may_cycle = match facts {
-            Some(facts) => facts.recursive && self.facts.recursive,
-            None => self.unit.options.exports || (self.analysis.pointer_cycles() && self.facts.recursive),
-        };
-        if may_cycle || self.unit.options.check_depth {
-            self.check_depth(node);
+        if self.analysis.checks_stack(&self.facts, facts.as_ref()) || self.unit.options.check_depth {
+            let stack = facts.map_or(self.analysis.pointed_stack, |facts| facts.stack);
+            self.check_depth(node, stack);
         }
         let status = facts.map_or(self.analysis.statuses, |facts| facts.status);
         // Where a trap of the callee finds this call.

@@ -8,7 +8,7 @@ use gpu_run_bytecode::{Program, encode};
 use super::cache::{Cache, Key};
 use super::link::{Input, LinkOptions, link};
 use super::{COMPILER_VERSION, Compiled, ImageLayout, Options, RUNTIME, Unit, compile, join};
-use super::{may_have_statuses, most_values};
+use super::{may_have_statuses, most_stack, most_values};
 use crate::device::{CODE_LINE, DeviceResult};
 
 /// Hash of the compiler's own sources; see `build.rs`.
@@ -113,7 +113,8 @@ pub fn options_of_linked<'a>(programs: impl Iterator<Item = &'a Program> + Clone
         growth_by_others: true,
         exports: true,
         statuses: programs.clone().any(may_have_statuses),
-        values: programs.map(most_values).max().unwrap_or(0),
+        values: programs.clone().map(most_values).max().unwrap_or(0),
+        stack: programs.map(most_stack).max().unwrap_or(0),
         far_images: images.sum::<u32>() > MOST_CONSTANTS,
         ..Options::default()
     }

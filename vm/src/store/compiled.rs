@@ -145,7 +145,8 @@ impl Store {
     /// The addresses in an array of a module, of which the first `count` are a program's.
     fn addresses(&mut self, module: CompiledModule, name: &str, count: usize) -> DeviceResult<Vec<u64>> {
         let mut addresses = vec![0u64; count];
-        if let Some(cuda) = self.device.as_cuda() {
+        // A program without functions has no array of them.
+        if let Some(cuda) = self.device.as_cuda().filter(|_| count > 0) {
             let (at, bytes) = cuda.variable(module, name)?;
             let read = count.min(bytes / 8);
             // SAFETY: a variable of at least so many bytes, and no kernel runs.

@@ -176,6 +176,7 @@ impl Script {
         text: &str,
         tally: &mut Tally<'_>,
     ) -> Outcome<()> {
+        let compiled = self.library.is_some();
         let Script {
             store, modules, called, ..
         } = self;
@@ -198,6 +199,10 @@ impl Script {
         for (place, expected) in expected {
             let result = match expected.map(|expected| (expected, outcomes.next())) {
                 Err(failure) => Err(failure),
+                // A function of the host's takes no lane.
+                Ok((_, Some(Ok(outcome)))) if compiled && !outcome.compiled && outcome.lanes > 0 => {
+                    Err(Failure::Failed("it was interpreted, not compiled".into()))
+                }
                 Ok((expected, Some(Ok(outcome)))) => expected.check(outcome.end, outcome.results),
                 Ok((_, Some(Err(error @ StoreError::Arguments { .. })))) => Err(Failure::Failed(error.to_string())),
                 Ok((_, Some(Err(error)))) => return Err(report::store(tally.path, &error)),

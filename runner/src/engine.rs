@@ -12,13 +12,13 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use gpu_run_bytecode::{ExternKind, Program};
 use gpu_run_vm::ptx::cache::{Cache, Key};
-use gpu_run_vm::ptx::code::{CODE_START, Code, Origin, Request, Target, options, options_of_linked};
+use gpu_run_vm::ptx::code::{self, CODE_START, Code, Origin, Request, Target, options, options_of_linked};
 use gpu_run_vm::ptx::{Options, Unit};
-use gpu_run_vm::{DeviceResult, Store, threads_may_wait};
+use gpu_run_vm::{DeviceResult, Instantiated, Store, threads_may_wait};
 
 use crate::cache;
 use crate::cli::{Engine, RunArgs};
-use crate::report::{self, Outcome, Report, code, warn};
+use crate::report::{self, Outcome, Report, code as exit_code, warn};
 
 /// Longest time that `--engine auto` expects the compiler to take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -90,23 +90,37 @@ fn request(args: &RunArgs, store: &Store, program: &Arc<Program>, export: &str) 
     })
 }
 
-/// Code of a program that others link with, which all its exports start, from the cache or compiled now.
+/// Code of all the instances that a store will have, in their order and linked together, from the cache or
+/// compiled now. Each is entered by its start function and those that it was asked for.
 ///
 /// # Errors
 ///
 /// The driver's.
-pub fn linked(store: &Store, target: Target, program: &Arc<Program>, cache: Option<&Cache>) -> DeviceResult<Code> {
-    let request = Request {
-        program: program.clone(),
-        prefix: PREFIX.into(),
-        code_start: store.next_code_start(),
-        entries: entries(program),
-        options: options_of_linked(),
-        target,
+pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>) -> DeviceResult<Vec<Code>> {
+    let options = options_of_linked(instances.iter().map(|instance| &*instance.program));
+    let request = |(i, instance): (usize, &Instantiated)| Request {
+        program: instance.program.clone(),
+        prefix: format!("i{i}_"),
+        code_start: instance.code_start,
+        entries: {
+            let start = instance.program.meta.start.into_iter();
+            tidy(
+                &instance.program,
+                start.chain(instance.functions.iter().copied()).collect(),
+            )
+        },
+        options,
+        target: target.clone(),
     };
-    let key = request.key();
-    let cached = cache.and_then(|cache| request.cached(cache, key));
-    cached.map_or_else(|| request.build(cache.map(|cache| (cache, key))), Ok)
+    let requests: Vec<Request> = instances.iter().enumerate().map(request).collect();
+    let Some(cache) = cache else {
+        return code::build(&requests, None);
+    };
+    let key = code::key_of(&requests);
+    match code::cached(&requests, cache, key) {
+        Some(codes) => Ok(codes),
+        None => code::build(&requests, Some((cache, key))),
+    }
 }
 
 /// Chooses how to run `export` of a program, and compiles it if that is how.
@@ -300,7 +314,7 @@ fn build(
             Err(RecvTimeoutError::Timeout) => {}
         }
         if interrupt.load(Ordering::Relaxed) {
-            return Err(Report::new("interrupted").code(code::INTERRUPTED));
+            return Err(Report::new("interrupted").code(exit_code::INTERRUPTED));
         }
         if begin.elapsed() >= limit {
             return Ok(None);

@@ -1,16 +1,18 @@
 //! `gpu-run wast`: runs WebAssembly script tests.
 //!
-//! A script's modules live in one store, and the stores of all scripts on one device, whose kernel stays.
+//! A script's modules live in one store, and the stores of all scripts on one device, whose kernel stays. A
+//! script that is to run compiled is interpreted first, which shows what has to be compiled: see [`compiled`].
 //! A call is started when it has been read, and waited for only where what follows is no call. A directive
 //! passes, fails, or is skipped, with the reason, because it needs a feature that gpu-run does not have yet.
 
 mod calls;
+mod compiled;
 mod expected;
 mod spectest;
 mod tally;
 mod values;
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
 use std::iter::Peekable;
 use std::path::Path;
 use std::process::ExitCode;
@@ -19,41 +21,38 @@ use std::sync::Arc;
 use gpu_run_bytecode::{Program, TrapKind};
 use gpu_run_translator::inline::InlineOptions;
 use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError};
-use gpu_run_vm::ptx::cache::Cache;
-use gpu_run_vm::ptx::code::Code;
-use gpu_run_vm::{Extern, InstanceId, Limits, RunOptions, Server, Store, StoreError, Stream, Value};
+use gpu_run_vm::{Device, Extern, InstanceId, Limits, RunOptions, Server, Store, StoreError, Stream, Value};
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
 use wast::{QuoteWat, Wast, WastDirective, WastExecute};
 
 use calls::{Modules, Name, call, invocation, module};
+use compiled::Library;
 use expected::{expectation, trap_matches};
 use spectest::spectest;
 use tally::{Counts, Tally};
 
 use crate::cli::{Engine, WastArgs};
+use crate::devices;
 use crate::report::{self, Outcome, Report};
-use crate::{cache, devices, engine};
 
 /// Runs script files and prints a line for each, and for all.
 pub fn wast(args: &WastArgs) -> Outcome<ExitCode> {
     let mut all = Counts::default();
-    // Compiled code is not what the server's kernel runs: each script then has the device itself.
-    let server = match args.device.engine {
-        Engine::Ptx => None,
-        _ => Some(devices::open(&args.device, false)?),
-    };
-    let server = server
-        .map(Server::new)
-        .transpose()
-        .map_err(|error| report::device(&error))?;
-    for path in &args.files {
-        let text = std::fs::read_to_string(path)
-            .map_err(|error| Report::new(format!("cannot read the script: {error}")).at(path.display().to_string()))?;
-        let mut script = Script::new(args, server.as_ref())?;
-        let counts = script.run(path, &text)?;
+    let mut run = |path: &Path, script: &mut Script, text: &str| -> Outcome<()> {
+        let counts = script.run(path, text, true)?;
         println!("{}: {counts}", path.display());
         all.add(&counts);
+        Ok(())
+    };
+    match args.device.engine {
+        Engine::Ptx => compiled::each(args, run)?,
+        _ => {
+            let server = Server::new(devices::open(&args.device, false)?).map_err(|error| report::device(&error))?;
+            for path in &args.files {
+                run(path, &mut Script::new(args, server.client())?, &read(path)?)?;
+            }
+        }
     }
     if args.files.len() > 1 {
         println!("all: {all}");
@@ -63,6 +62,12 @@ pub fn wast(args: &WastArgs) -> Outcome<ExitCode> {
     } else {
         ExitCode::FAILURE
     })
+}
+
+/// The text of a script.
+fn read(path: &Path) -> Outcome<String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| Report::new(format!("cannot read the script: {error}")).at(path.display().to_string()))
 }
 
 /// Why a directive did not pass.
@@ -90,9 +95,10 @@ enum Ended {
 struct Script {
     store: Store,
     options: Options,
-    /// Modules are compiled to PTX, not interpreted.
-    compiled: bool,
-    cache: Option<Cache>,
+    /// Functions that the script called, by number in the store.
+    called: BTreeSet<u32>,
+    /// The code of the instances that the script makes, if it runs compiled.
+    library: Option<Library>,
     modules: Modules,
     /// Modules that were defined, not instantiated, by name; "" is the last one.
     definitions: HashMap<String, Vec<u8>>,
@@ -108,16 +114,12 @@ enum Registered {
 }
 
 impl Script {
-    fn new(args: &WastArgs, server: Option<&Server>) -> Outcome<Script> {
+    fn new(args: &WastArgs, device: Box<dyn Device>) -> Outcome<Script> {
         // Scripts make thousands of small modules, and a device takes long to reserve much memory.
         let limits = Limits {
             undeclared_memory: 128 << 20,
             table: 1 << 20,
             ..Limits::default()
-        };
-        let device = match server {
-            Some(server) => server.client(),
-            None => devices::open(&args.device, false)?,
         };
         let mut store = Store::new(device, limits).map_err(|error| report::device(&error))?;
         let spectest = spectest(&mut store).map_err(|error| report::store(Path::new("spectest"), &error))?;
@@ -130,15 +132,16 @@ impl Script {
                 inline,
                 ..Options::default()
             },
-            compiled: args.device.engine == Engine::Ptx,
-            cache: cache::open()?,
+            called: BTreeSet::new(),
+            library: None,
             modules: HashMap::new(),
             definitions: HashMap::new(),
             registered,
         })
     }
 
-    fn run(&mut self, path: &Path, text: &str) -> Outcome<Counts> {
+    /// Runs a script. What fails or is skipped is printed if `told`.
+    fn run(&mut self, path: &Path, text: &str, told: bool) -> Outcome<Counts> {
         let explain = |mut error: wast::Error| {
             error.set_path(path);
             error.set_text(text);
@@ -148,7 +151,7 @@ impl Script {
         lexer.allow_confusing_unicode(true);
         let buffer = ParseBuffer::new_with_lexer(lexer).map_err(explain)?;
         let script: Wast<'_> = parser::parse(&buffer).map_err(explain)?;
-        let mut tally = Tally::new(path);
+        let mut tally = Tally::new(path, told);
         let mut directives = script.directives.into_iter().peekable();
         loop {
             self.run_calls(&mut directives, text, &mut tally)?;
@@ -160,7 +163,7 @@ impl Script {
         let Tally { counts, reasons, .. } = tally;
         let mut reasons: Vec<_> = reasons.into_iter().collect();
         reasons.sort();
-        for (why, count) in reasons {
+        for (why, count) in reasons.iter().filter(|_| told) {
             println!("{}: {count} skipped: {why}", path.display());
         }
         Ok(counts)
@@ -173,13 +176,17 @@ impl Script {
         text: &str,
         tally: &mut Tally<'_>,
     ) -> Outcome<()> {
-        let Script { store, modules, .. } = self;
+        let compiled = self.library.is_some();
+        let Script {
+            store, modules, called, ..
+        } = self;
         let mut expected = Vec::new();
         let next = |store: &Store| loop {
             let directive = directives.next_if(|directive| invocation(directive).is_some())?;
             let place = directive.span().linecol_in(text);
             match call(modules, store, invocation(&directive)?) {
                 Ok(call) => {
+                    called.insert(call.func);
                     expected.push((place, Ok(expectation(directive))));
                     return Some(call);
                 }
@@ -192,6 +199,10 @@ impl Script {
         for (place, expected) in expected {
             let result = match expected.map(|expected| (expected, outcomes.next())) {
                 Err(failure) => Err(failure),
+                // A function of the host's takes no lane.
+                Ok((_, Some(Ok(outcome)))) if compiled && !outcome.compiled && outcome.lanes > 0 => {
+                    Err(Failure::Failed("it was interpreted, not compiled".into()))
+                }
                 Ok((expected, Some(Ok(outcome)))) => expected.check(outcome.end, outcome.results),
                 Ok((_, Some(Err(error @ StoreError::Arguments { .. })))) => Err(Failure::Failed(error.to_string())),
                 Ok((_, Some(Err(error)))) => return Err(report::store(tally.path, &error)),
@@ -316,26 +327,19 @@ impl Script {
             .map(|import| self.resolve(&import.module, &import.name))
             .collect();
         let mut found = found.into_iter();
-        let code = self.code(&program).map_err(Instantiation::Failure)?;
+        let code = match &self.library {
+            Some(library) => library.code(&self.store, &program).map_err(Instantiation::Failure)?,
+            None => None,
+        };
         self.store
             .instantiate_compiled(
                 program,
-                code.as_ref(),
+                code,
                 |_, _| found.next().flatten(),
                 &RunOptions::default(),
                 &mut |_: Stream, _: u32, _: &[u8]| {},
             )
             .map_err(Instantiation::Store)
-    }
-
-    /// The program's code, if scripts run compiled.
-    fn code(&self, program: &Arc<Program>) -> Checked<Option<Code>> {
-        let Some(target) = self.store.target().filter(|_| self.compiled) else {
-            return Ok(None);
-        };
-        let code = engine::linked(&self.store, target, program, self.cache.as_ref());
-        code.map(Some)
-            .map_err(|error| Failure::Failed(format!("it was not compiled: {error}")))
     }
 
     fn resolve(&self, module: &str, name: &str) -> Option<Extern> {

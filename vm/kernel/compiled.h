@@ -33,11 +33,22 @@ struct Context {
   u32 throw_calls[OPEN_CALLS];  // the same when the exception was thrown
   u32 scratch[SCRATCH_UNITS];  // operand j of an instruction that gpu_run_op runs is at unit 4 * j
   u32 max_depth;  // frames that may be on the stack at once
-  u32 pad;
+  // Where the innermost frame of roots lies: bytes below the context, or 0 if there is none.
+  u32 roots;
 
   // Of the exception, or the arguments of the tail call.
   GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }
 };
+
+// What a compiled function writes before it calls another while it may hold references to exceptions: any
+// of its units may be one. In its own local memory.
+struct Roots {
+  u32 next;  // the frame of an outer function, as in Context::roots
+  u32 count;
+
+  GPU_RUN_INLINE const u32 *units() const { return (const u32 *)(this + 1); }
+};
+static_assert(sizeof(Roots) == 8, "src/ptx/roots.rs");
 
 #define AT(field, offset) static_assert(__builtin_offsetof(Context, field) == offset, "twin in layout.rs")
 AT(launch, 0);
@@ -58,6 +69,7 @@ AT(calls, 72);
 AT(throw_calls, 328);
 AT(scratch, 584);
 AT(max_depth, 712);
+AT(roots, 716);
 #undef AT
 static_assert(sizeof(Context) == 720, "values begin here; twin in layout.rs");
 

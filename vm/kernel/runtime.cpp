@@ -20,6 +20,16 @@ constexpr u32 MARGIN = 1024;
 // Relaxed: a lane reads nothing that was written before the flag was.
 GPU_RUN_INLINE bool process_ended(const Launch &launch) { return load_relaxed_device(&launch.stop) != 0; }
 
+GPU_RUN_NOINLINE void sweep(Context &context, u32 marked) {
+  exceptions::sweep(*context.launch, *context.thread, context.id, marked);
+}
+
+// Ends the lane. What nobody can name any more of the thread's exceptions is given back.
+GPU_RUN_NOINLINE void leave(Context &context) {
+  if (context.thread->exceptions) sweep(context, 0);
+  exit_lane();
+}
+
 // Ends the process unless another thread already did, and this lane. `calls` are the return addresses.
 GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32 depth, const u32 *calls) {
   frames::record_end(*context.launch, context.id, kind, value, pc, [&](End &end) {
@@ -31,7 +41,7 @@ GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32
     end.frames = frames;
   });
   context.thread->state = THREAD_Ended;
-  exit_lane();
+  leave(context);
 }
 
 void trap(Context &context, u32 pc, u32 depth, u32 kind) {
@@ -57,13 +67,13 @@ void begin_throw(Context &context, u32 pc, u32 depth, u32 tag, u32 reference) {
 constexpr u32 POLL_BYTES = 4096;
 
 GPU_RUN_INLINE void poll_after(Context &context, u64 bytes) {
-  if (bytes >= POLL_BYTES && process_ended(*context.launch)) exit_lane();
+  if (bytes >= POLL_BYTES && process_ended(*context.launch)) leave(context);
 }
 
 // What another lane or the host must do first: a while later it is tried again.
 GPU_RUN_NOINLINE void wait(Context &context, u32 &idle) {
   relax(++idle);
-  if (process_ended(*context.launch)) exit_lane();
+  if (process_ended(*context.launch)) leave(context);
 }
 
 // Runs a request to the heap until no other thread is in its way.
@@ -74,13 +84,26 @@ GPU_RUN_INLINE void heap_request(Context &context, u32 pc, u32 depth, Request re
   if (outcome == heap::CORRUPTED) trap(context, pc, depth, TRAP_HeapCorrupted);
 }
 
+// Frees the thread's exceptions that neither its functions nor the exception under way can name.
+GPU_RUN_NOINLINE void collect(Context &context) {
+  const Launch &launch = *context.launch;
+  u32 work = 0;
+  for (u32 i = 0; i < context.count; i++) exceptions::mark(launch, context.id, context.values()[i], work);
+  for (u32 at = context.roots; at;) {
+    const Roots &roots = *(const Roots *)((const u8 *)&context - at);
+    for (u32 i = 0; i < roots.count; i++) exceptions::mark(launch, context.id, roots.units()[i], work);
+    at = roots.next;
+  }
+  sweep(context, work);
+}
+
 }  // namespace
 
 extern "C" {
 
 // Ends the lane if its process was stopped.
 void gpu_run_poll(Context *context) {
-  if (process_ended(*context->launch)) exit_lane();
+  if (process_ended(*context->launch)) leave(*context);
 }
 
 // Prepares the lane's thread number `turn`, counted from 0; 0 if there is none or the process was
@@ -102,6 +125,7 @@ u32 gpu_run_begin(const Launch *launch, Context *context, u32 turn) {
   context->native_limit = (stack > launch->native_stack ? stack - launch->native_stack : 0) + MARGIN;
   context->polls = launch->slice;
   context->reference = 0;
+  context->roots = 0;
   context->stack_limit = thread.stack_limit;
   context->max_depth = launch->max_depth;
   return 1;
@@ -233,15 +257,18 @@ void gpu_run_throw_ref(Context *context, u32 pc, u32 depth, u32 reference) {
   }
 }
 
-// A reference to the exception under way. Compiled threads never look which of their exceptions are
-// still needed, because their frames cannot be read: they are freed when the thread ends.
+// A reference to the exception under way. Compiled functions show what they may hold in `roots`.
 u32 gpu_run_reference(Context *context, u32, u32) {
-  if (context->reference == 0) {
-    Registers values = {(u8 *)context->values(), 4};
-    context->reference = exceptions::make(*context->launch, *context->thread, context->id, context->tag, values, 0,
-                                          context->count);
+  Thread &thread = *context->thread;
+  Registers values = {(u8 *)context->values(), 4};
+  bool due = thread.exception_count >= thread.exception_limit;
+  while (context->reference == 0) {
+    if (due) collect(*context);
+    context->reference =
+        exceptions::make(*context->launch, thread, context->id, context->tag, values, 0, context->count);
     // The interpreter makes it before it leaves the frames, so that the trap is at the throw.
-    if (context->reference == 0) trap_at_throw(*context, TRAP_TooManyExceptions);
+    if (context->reference == 0 && due) trap_at_throw(*context, TRAP_TooManyExceptions);
+    due = true;
   }
   return context->reference;
 }

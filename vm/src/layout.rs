@@ -241,7 +241,7 @@ twins! {
         throw_calls: [u32; BACKTRACE],
         scratch: [u32; 32],
         max_depth: u32,
-        pad: u32,
+        roots: u32,
     }
 }
 
@@ -254,7 +254,7 @@ macro_rules! offsets {
 offsets! {
     launch = 0 thread = 8 globals = 16 id = 24 lane = 28 native_limit = 32 polls = 36 tag = 40 reference = 44
     count = 48 throw_pc = 52 throw_depth = 56 stack_limit = 60 tail_target = 64 calls = 72 throw_calls = 328
-    scratch = 584 max_depth = 712
+    scratch = 584 max_depth = 712 roots = 716
 }
 
 pub const FUNC_WASM: u32 = 0;

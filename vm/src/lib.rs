@@ -23,6 +23,6 @@ pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
 pub use server::Server;
 pub use store::{
-    Call, DEFAULT_MEMORY, End, Extern, InstanceId, Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value,
-    threads_may_wait,
+    Call, DEFAULT_MEMORY, End, Extern, InstanceId, Instantiated, Limits, Outcome, RunOptions, Sink, Store, StoreError,
+    Stream, Value, threads_may_wait,
 };

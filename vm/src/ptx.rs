@@ -27,6 +27,7 @@ mod memory;
 mod own;
 mod program;
 mod resources;
+mod roots;
 pub mod sass;
 pub mod template;
 mod vectors;
@@ -57,8 +58,14 @@ pub struct Options {
     pub statuses: bool,
     /// Units of values of an exception or a tail call that the entries make room for, at least.
     pub values: u32,
+    /// Bytes of native stack that functions of other instances may take, which are called through pointers:
+    /// see [`most_stack`].
+    pub stack: u32,
     /// Whether every call compares the number of frames with the limit, not only calls that may recurse.
     pub check_depth: bool,
+    /// Whether what the program knows of its instance lies in memory, because there are too many programs
+    /// in a link for the room that it has for constants.
+    pub far_images: bool,
     /// Whether each instruction gets a comment that tells the bytecode it came from.
     pub comments: bool,
 }
@@ -120,11 +127,22 @@ pub fn most_values(program: &Program) -> u32 {
     types.max().unwrap_or(0)
 }
 
+/// Bytes of native stack that a function of a program takes at most that other instances may call, up to
+/// the next call that looks how much is left.
+pub fn most_stack(program: &Program) -> u32 {
+    let options = Options {
+        exports: true,
+        ..Options::default()
+    };
+    Analysis::new(program, &[], &options).pointed_stack
+}
+
 /// Compiles a verified program.
 pub fn compile(unit: &Unit) -> Compiled {
     let mut analysis = Analysis::new(unit.program, &unit.entries, &unit.options);
     analysis.aligned_stack = analysis.check_stack_alignment();
-    let layout = ImageLayout::new(unit.program);
+    let mut layout = ImageLayout::new(unit.program);
+    layout.constant &= !unit.options.far_images;
     let mut compiled = Compiled::default();
     let mut bodies = String::new();
     let mut words = String::new();

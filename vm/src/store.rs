@@ -17,6 +17,7 @@ use crate::layout::{self, Ptr};
 use crate::ptx::code::Target;
 
 pub use batch::Call;
+pub use compiled::Instantiated;
 pub use run::{End, Outcome, RunOptions, Sink, Stream, threads_may_wait};
 
 /// A WebAssembly value.

@@ -38,15 +38,18 @@ pub struct Tally<'p> {
     pub counts: Counts,
     /// Why directives were skipped, and how many for each reason.
     pub reasons: HashMap<String, u32>,
+    /// What failed is printed.
+    told: bool,
 }
 
 impl<'p> Tally<'p> {
     /// Nothing yet, of a script.
-    pub fn new(path: &'p Path) -> Tally<'p> {
+    pub fn new(path: &'p Path, told: bool) -> Tally<'p> {
         Tally {
             path,
             counts: Counts::default(),
             reasons: HashMap::new(),
+            told,
         }
     }
 
@@ -56,7 +59,9 @@ impl<'p> Tally<'p> {
             Ok(()) => self.counts.passed += 1,
             Err(Failure::Failed(what)) => {
                 self.counts.failed += 1;
-                println!("{}:{}:{}: {what}", self.path.display(), line + 1, column + 1);
+                if self.told {
+                    println!("{}:{}:{}: {what}", self.path.display(), line + 1, column + 1);
+                }
             }
             Err(Failure::Skipped(why)) => {
                 self.counts.skipped += 1;

@@ -15,7 +15,7 @@ use crate::ptx::link::{Input, LinkOptions, link};
 use crate::ptx::sass::{FunctionStats, parse};
 
 /// A loaded cubin. It lives as long as the device.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, PartialEq)]
 pub(crate) struct CompiledModule(sys::CUmodule);
 
 /// A kernel of a loaded cubin.
@@ -25,13 +25,17 @@ pub(crate) struct Entry(sys::CUfunction);
 /// Bytes of stack of a lane: no more than this, however much memory there is, and no less.
 const STACK: (u64, u64) = (4 << 10, 64 << 10);
 
-/// Bytes of stack for each lane that can be resident, and how many of them calls may take. The driver
-/// reserves it for all lanes, so they get an eighth of what is free. An eighth of that is left for the
-/// entry's own frame and for functions behind the last call that looks at the limit.
-fn stack_bytes(free: u64, resident: u64) -> (u64, u64) {
+/// Bytes of stack for each lane that can be resident. The driver reserves it for all lanes, so they get an
+/// eighth of what is free.
+fn stack_bytes(free: u64, resident: u64) -> u64 {
     // The driver takes multiples of 16.
-    let bytes = (free / 8 / resident.max(1)).clamp(STACK.0, STACK.1) & !15;
-    (bytes, bytes - bytes / 8)
+    (free / 8 / resident.max(1)).clamp(STACK.0, STACK.1) & !15
+}
+
+/// How many bytes of a stack calls may take. An eighth is left for the entry's own frame and for functions
+/// behind the last call that looks at the limit.
+fn usable_stack(bytes: u64) -> u64 {
+    bytes - bytes / 8
 }
 
 /// What the driver's version and build are, as far as it tells.
@@ -81,10 +85,17 @@ impl Cuda {
         )?;
         let resident = lanes.max(1) as u64 * self.multiprocessors() as u64;
         let (free, _) = result::mem_get_info().map_err(|error| driver("cuMemGetInfo", error))?;
-        let (bytes, usable) = stack_bytes(free as u64, resident);
+        // Stores on one device share its context: what another has set stays, or the driver would reserve
+        // anew.
+        let set =
+            result::ctx::get_limit(CUlimit::CU_LIMIT_STACK_SIZE).map_err(|error| driver("cuCtxGetLimit", error))?;
+        if set as u64 >= STACK.0 {
+            return Ok(usable_stack(set as u64) as u32);
+        }
+        let bytes = stack_bytes(free as u64, resident);
         result::ctx::set_limit(CUlimit::CU_LIMIT_STACK_SIZE, bytes as usize)
             .map_err(|error| driver("cuCtxSetLimit", error))?;
-        Ok(usable as u32)
+        Ok(usable_stack(bytes) as u32)
     }
 
     /// Lays out the threads of an entry: over all multiprocessors first. Each has a lane: where not all fit
@@ -168,9 +179,10 @@ mod tests {
     #[test]
     fn stacks_take_an_eighth_of_the_memory_within_bounds() {
         // One H200, a device of 8 GiB with 2 GiB left, and one that is full.
-        assert_eq!(stack_bytes(139 << 30, 132 * 2048), (65536, 57344));
-        assert_eq!(stack_bytes(2 << 30, 20 * 1024), (13104, 11466));
-        assert_eq!(stack_bytes(1 << 20, 132 * 2048), (4096, 3584));
-        assert_eq!(stack_bytes(0, 0), (4096, 3584));
+        assert_eq!(stack_bytes(139 << 30, 132 * 2048), 65536);
+        assert_eq!(usable_stack(65536), 57344);
+        assert_eq!(stack_bytes(2 << 30, 20 * 1024), 13104);
+        assert_eq!(stack_bytes(1 << 20, 132 * 2048), 4096);
+        assert_eq!(stack_bytes(0, 0), 4096);
     }
 }

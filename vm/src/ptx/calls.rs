@@ -24,6 +24,8 @@ use crate::layout::{Context, Func, Launch, Table};
 const RETURNED: u32 = 0;
 const THROWN: u32 = 1;
 const TAIL_CALL: u32 = 2;
+/// Bytes of native stack that are left beyond the limit for calls.
+const SPARE_STACK: u32 = 512;
 /// Where results begin behind a status.
 const BEHIND_STATUS: u32 = 16;
 /// Offset of [`Context`]'s values.
@@ -254,6 +256,7 @@ impl Compiler<'_> {
             return ptx!(self, "bra DONE;");
         }
         self.keep_budget();
+        self.hide_roots();
         if self.facts.status {
             ptx!(self, "st.param.b32 [ret], {RETURNED};");
         }
@@ -375,8 +378,8 @@ impl Compiler<'_> {
         reference
     }
 
-    /// Traps if a call would make the stack too deep.
-    fn check_depth(&mut self, node: &Node) {
+    /// Traps if a call that takes so many bytes of native stack would make it too deep.
+    fn check_depth(&mut self, node: &Node, bytes: u32) {
         let (at, limit, most) = (self.w.word(), self.w.word(), self.w.word());
         let (p, q) = (self.w.predicate(), self.w.predicate());
         ptx!(self, "stacksave.u32 {at};");
@@ -390,6 +393,9 @@ impl Compiler<'_> {
             "ld.local.b32 {most}, [%local+{}];",
             offset_of!(Context, max_depth)
         );
+        if bytes > SPARE_STACK {
+            ptx!(self, "add.u32 {limit}, {limit}, {bytes};");
+        }
         ptx!(self, "setp.lt.u32 {p}, {at}, {limit};");
         ptx!(self, "setp.ge.or.u32 {q}, %depth, {most}, {p};");
         let label = self.trap_label(node, TrapKind::StackOverflow);
@@ -403,12 +409,9 @@ impl Compiler<'_> {
             Callee::Direct(index) => self.analysis.of(*index).copied(),
             Callee::Pointer(_) => None,
         };
-        let may_cycle = match facts {
-            Some(facts) => facts.recursive && self.facts.recursive,
-            None => self.unit.options.exports || (self.analysis.pointer_cycles() && self.facts.recursive),
-        };
-        if may_cycle || self.unit.options.check_depth {
-            self.check_depth(node);
+        if self.analysis.checks_stack(&self.facts, facts.as_ref()) || self.unit.options.check_depth {
+            let stack = facts.map_or(self.analysis.pointed_stack, |facts| facts.stack);
+            self.check_depth(node, stack);
         }
         let status = facts.map_or(self.analysis.statuses, |facts| facts.status);
         // Where a trap of the callee finds this call.
@@ -426,6 +429,7 @@ impl Compiler<'_> {
         if polls {
             self.keep_budget();
         }
+        self.show_roots();
         let arguments = self.arguments(ty, base);
         self.w.out().push_str("\t{\n");
         let list = self.pass(ty, &arguments, "%deeper");
@@ -556,6 +560,7 @@ impl Compiler<'_> {
             }
             Role::Function => {
                 self.keep_budget();
+                self.hide_roots();
                 ptx!(self, "st.param.b32 [ret], {THROWN};");
                 ptx!(self, "ret;");
             }
@@ -574,6 +579,7 @@ impl Compiler<'_> {
         let reference = clause.reference.then(|| {
             let (register, pc) = (self.w.word(), (self.unit.code_start + node.pc).to_string());
             let arguments = [("b64", "%ctx"), ("b32", pc.as_str()), ("b32", "%depth")];
+            self.show_roots();
             self.call_runtime("gpu_run_reference", &arguments, Some(("b32", &register)));
             register
         });
@@ -719,6 +725,7 @@ impl Compiler<'_> {
         match self.role {
             Role::Function => {
                 self.keep_budget();
+                self.hide_roots();
                 ptx!(self, "st.param.b32 [ret], {TAIL_CALL};");
                 ptx!(self, "ret;");
             }

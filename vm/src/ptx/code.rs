@@ -6,8 +6,9 @@ use std::time::{Duration, Instant};
 use gpu_run_bytecode::{Program, encode};
 
 use super::cache::{Cache, Key};
-use super::link::{Input, LinkOptions, Linked, link};
-use super::{COMPILER_VERSION, Compiled, Options, RUNTIME, Unit, compile};
+use super::link::{Input, LinkOptions, link};
+use super::{COMPILER_VERSION, Compiled, ImageLayout, Options, RUNTIME, Unit, compile, join};
+use super::{may_have_statuses, most_stack, most_values};
 use crate::device::{CODE_LINE, DeviceResult};
 
 /// Hash of the compiler's own sources; see `build.rs`.
@@ -57,8 +58,8 @@ pub struct Request {
 /// Machine code of a program.
 #[derive(Clone, Debug)]
 pub struct Code {
-    /// The cubin, in which the runtime is.
-    pub cubin: Vec<u8>,
+    /// The cubin, in which the runtime is. Programs that were linked together share it.
+    pub cubin: Arc<Vec<u8>>,
     /// Prefix of its symbols.
     pub prefix: String,
     /// Functions that can be started.
@@ -101,36 +102,102 @@ pub fn options(program: &Program, threads: u32, call_depth: u32) -> Options {
     }
 }
 
-/// What the code of a program needs that other programs in its store call, or may call, whatever they are.
-pub fn options_of_linked() -> Options {
+/// Bytes of constants that the images of a link may take. A link has room for 64 KiB.
+const MOST_CONSTANTS: u32 = 60 << 10;
+
+/// What the code of programs needs that are instantiated in one store, may call each other and are linked
+/// together.
+pub fn options_of_linked<'a>(programs: impl Iterator<Item = &'a Program> + Clone) -> Options {
+    let images = programs.clone().map(|program| ImageLayout::new(program).size);
     Options {
         growth_by_others: true,
         exports: true,
-        statuses: true,
-        values: LINKED_VALUES,
+        statuses: programs.clone().any(may_have_statuses),
+        values: programs.clone().map(most_values).max().unwrap_or(0),
+        stack: programs.map(most_stack).max().unwrap_or(0),
+        far_images: images.sum::<u32>() > MOST_CONSTANTS,
         ..Options::default()
     }
 }
 
-/// Units of an exception's values, or of arguments of a tail call, from a program that is not known yet.
-const LINKED_VALUES: u32 = 512;
-
-impl Request {
-    /// Under what its code is kept in a cache. Nothing is compiled for it.
-    pub fn key(&self) -> Key {
-        let target = &self.target;
+/// Under what the code of programs that are linked together is kept in a cache. Nothing is compiled for it.
+pub fn key_of(requests: &[Request]) -> Key {
+    let parts = requests.iter().flat_map(|request| {
+        let target = &request.target;
         let text = format!(
             "{COMPILER_VERSION} {:?} {:?} {} {:?} {} {} {:?}",
-            self.options,
-            self.entries,
-            self.code_start,
+            request.options,
+            request.entries,
+            request.code_start,
             target.compute_capability,
             target.driver,
-            self.prefix,
+            request.prefix,
             LinkOptions::default(),
         );
-        let program = encode(&self.program);
-        Key::of(&[COMPILER.as_bytes(), RUNTIME.as_bytes(), text.as_bytes(), &program])
+        [text.into_bytes(), encode(&request.program)]
+    });
+    let parts: Vec<Vec<u8>> = parts.collect();
+    let sources = [COMPILER.as_bytes(), RUNTIME.as_bytes()].into_iter();
+    Key::of(&sources.chain(parts.iter().map(|part| &part[..])).collect::<Vec<_>>())
+}
+
+/// The code of programs that are linked together, if it is in the cache under `key`.
+pub fn cached(requests: &[Request], cache: &Cache, key: Key) -> Option<Vec<Code>> {
+    let mut contents = cache.load(key)?;
+    let needs_stack = contents.pop()? != 0;
+    Some(codes(requests, contents, needs_stack, &Origin::Cache))
+}
+
+/// Compiles programs whose prefixes differ, links them together, and adds the code to the cache if there
+/// is one. Gives the code of each.
+///
+/// # Errors
+///
+/// The driver's. That the cache cannot be written is none: [`Origin`] tells it.
+pub fn build(requests: &[Request], cache: Option<(&Cache, Key)>) -> DeviceResult<Vec<Code>> {
+    let Some(first) = requests.first() else {
+        return Ok(Vec::new());
+    };
+    let begin = Instant::now();
+    let compiled: Vec<Compiled> = requests.iter().map(Request::compile).collect();
+    // What a program calls in others may recurse.
+    let needs_stack = requests.iter().any(|request| request.options.exports) || compiled.iter().any(|c| c.needs_stack);
+    let text = join(&compiled);
+    let generate = begin.elapsed();
+    let inputs = [Input::program(&text), Input::runtime()];
+    let linked = link(first.target.ordinal, &inputs, LinkOptions::default())?;
+    let unsaved = cache.and_then(|(cache, key)| {
+        let mut contents = linked.cubin.clone();
+        contents.push(needs_stack as u8);
+        cache.save(key, &contents).err()
+    });
+    let origin = Origin::Compiler {
+        generate,
+        link: linked.time,
+        ptx: text.len(),
+        split: linked.split,
+        unsaved: unsaved.map(|error| error.to_string()),
+    };
+    Ok(codes(requests, linked.cubin, needs_stack, &origin))
+}
+
+/// The code of each program of a link.
+fn codes(requests: &[Request], cubin: Vec<u8>, needs_stack: bool, origin: &Origin) -> Vec<Code> {
+    let cubin = Arc::new(cubin);
+    let code = |request: &Request| Code {
+        cubin: cubin.clone(),
+        prefix: request.prefix.clone(),
+        entries: request.entries.clone(),
+        needs_stack,
+        origin: origin.clone(),
+    };
+    requests.iter().map(code).collect()
+}
+
+impl Request {
+    /// Under what its code is kept in a cache, if it is linked alone.
+    pub fn key(&self) -> Key {
+        key_of(std::slice::from_ref(self))
     }
 
     /// Words of bytecode, by which the time for compiling can be guessed.
@@ -148,54 +215,18 @@ impl Request {
         })
     }
 
-    fn link(&self, text: &str, options: LinkOptions) -> DeviceResult<Linked> {
-        let inputs = [Input::program(text), Input::runtime()];
-        link(self.target.ordinal, &inputs, options)
-    }
-
-    /// The code, if it is in the cache under `key`.
+    /// The code of this program alone, if it is in the cache under `key`.
     pub fn cached(&self, cache: &Cache, key: Key) -> Option<Code> {
-        let mut contents = cache.load(key)?;
-        let needs_stack = contents.pop()? != 0;
-        Some(Code {
-            cubin: contents,
-            prefix: self.prefix.clone(),
-            entries: self.entries.clone(),
-            needs_stack,
-            origin: Origin::Cache,
-        })
+        cached(std::slice::from_ref(self), cache, key)?.pop()
     }
 
-    /// Compiles and links, and adds the code to the cache if there is one.
+    /// Compiles and links this program alone; see [`build`].
     ///
     /// # Errors
     ///
-    /// The driver's. That the cache cannot be written is none: [`Origin`] tells it.
+    /// As [`build`].
     pub fn build(&self, cache: Option<(&Cache, Key)>) -> DeviceResult<Code> {
-        let begin = Instant::now();
-        let mut compiled = self.compile();
-        // What it calls in other programs may recurse.
-        compiled.needs_stack |= self.options.exports;
-        let generate = begin.elapsed();
-        let linked = self.link(&compiled.text, LinkOptions::default())?;
-        let unsaved = cache.and_then(|(cache, key)| {
-            let mut contents = linked.cubin.clone();
-            contents.push(compiled.needs_stack as u8);
-            cache.save(key, &contents).err()
-        });
-        Ok(Code {
-            cubin: linked.cubin,
-            prefix: self.prefix.clone(),
-            entries: self.entries.clone(),
-            needs_stack: compiled.needs_stack,
-            origin: Origin::Compiler {
-                generate,
-                link: linked.time,
-                ptx: compiled.text.len(),
-                split: linked.split,
-                unsaved: unsaved.map(|error| error.to_string()),
-            },
-        })
+        Ok(build(std::slice::from_ref(self), cache)?.remove(0))
     }
 }
 
@@ -253,6 +284,24 @@ mod tests {
     }
 
     #[test]
+    fn the_key_of_programs_that_are_linked_depends_on_all() {
+        let (one, mut other) = (request(), request());
+        other.prefix = "i1_".into();
+        let both = key_of(&[one.clone(), other.clone()]);
+        assert_ne!(both, one.key());
+        assert_ne!(both, key_of(&[other, one]));
+    }
+
+    #[test]
+    fn linked_programs_have_their_images_in_memory_when_constants_have_no_room() {
+        let program = Program::default();
+        let size = ImageLayout::new(&program).size as usize;
+        let most = MOST_CONSTANTS as usize / size;
+        assert!(!options_of_linked(std::iter::repeat_n(&program, most)).far_images);
+        assert!(options_of_linked(std::iter::repeat_n(&program, most + 1)).far_images);
+    }
+
+    #[test]
     fn cached_code_is_what_was_saved() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path(), 1 << 20);
@@ -262,7 +311,7 @@ mod tests {
         for needs_stack in [true, false] {
             cache.save(key, &[1, 2, 3, needs_stack as u8]).unwrap();
             let code = request.cached(&cache, key).unwrap();
-            assert_eq!((code.cubin, code.needs_stack), (vec![1, 2, 3], needs_stack));
+            assert_eq!((&code.cubin[..], code.needs_stack), (&[1, 2, 3][..], needs_stack));
             assert_eq!(code.origin, Origin::Cache);
         }
     }

@@ -13,6 +13,7 @@ use super::flow::{Fact, Flow, Nan, State, Transfer};
 use super::image::ImageLayout;
 use super::jumps::Loop;
 use super::program::{Analysis, Facts, frame_units};
+use super::roots;
 use super::writer::{Writer, ptx};
 use crate::layout::{Context, Launch};
 
@@ -72,6 +73,8 @@ pub struct Compiler<'a> {
     /// The loops that are written out several times, by their heads; and the head of each block in one.
     pub loops: BTreeMap<usize, Loop>,
     pub head_of: BTreeMap<usize, usize>,
+    /// Whether it may hold references to exceptions.
+    pub roots: bool,
     /// The copy that is written.
     pub copy: usize,
     /// Whether the block that is written was left by a jump of its last instruction.
@@ -154,6 +157,7 @@ impl<'a> Compiler<'a> {
             eager: flow.eager.clone(),
             ..transfer()
         };
+        let roots = roots::are_held(&transfer, function, &cfg, ty);
         let mut this = Compiler {
             unit,
             analysis,
@@ -162,6 +166,7 @@ impl<'a> Compiler<'a> {
             ty,
             facts,
             counts: !cfg.back_edges.is_empty() || facts.recursive,
+            roots,
             cfg,
             transfer,
             flow,
@@ -339,6 +344,7 @@ impl<'a> Compiler<'a> {
         if self.counts {
             _ = writeln!(out, "\tld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
         }
+        out += &self.begin_roots();
         if used("%deeper") {
             out += "\tadd.u32 %deeper, %depth, 1;\n";
         }
@@ -365,6 +371,7 @@ impl<'a> Compiler<'a> {
             self.w.set_aside(before);
         }
         out.push_str(&self.w.declarations());
+        self.declare_roots(out);
         out.push_str(prologue);
         let reads = self.state_reads();
         out.push_str(&self.w.hot[..self.state_at]);

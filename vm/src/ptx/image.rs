@@ -47,6 +47,8 @@ pub struct ImageLayout {
     pub imports: u32,
     /// Bytes of the block.
     pub size: u32,
+    /// Whether it lies among the constants.
+    pub constant: bool,
 }
 
 impl ImageLayout {
@@ -58,13 +60,15 @@ impl ImageLayout {
         let types = globals + 4 * meta.global_types().len() as u32;
         let tags = types + 4 * meta.types.len() as u32;
         let imports = tags + 4 * meta.tag_types().len() as u32;
+        let size = (imports + 4 * meta.imported_funcs()).next_multiple_of(8);
         ImageLayout {
             tables,
             globals,
             types,
             tags,
             imports,
-            size: (imports + 4 * meta.imported_funcs()).next_multiple_of(8),
+            size,
+            constant: size <= MOST_CONSTANTS,
         }
     }
 
@@ -91,7 +95,7 @@ impl ImageLayout {
 
     /// The state space of the block.
     pub fn space(&self) -> &'static str {
-        match self.size <= MOST_CONSTANTS {
+        match self.constant {
             true => "const",
             false => "global",
         }

@@ -30,6 +30,9 @@ pub struct Facts {
     pub tail_called: bool,
     /// It or a callee looks at the stop flag now and then, because it loops or recurses.
     pub polls: bool,
+    /// Bytes of native stack that it may take, with its callees up to the next call that looks how much is
+    /// left. An estimate: ptxas decides.
+    pub stack: u32,
 }
 
 /// See the module's documentation.
@@ -50,6 +53,8 @@ pub struct Analysis<'a> {
     pub least_memory: Option<u64>,
     /// Whether each memory has i64 addresses.
     pub wide: Vec<bool>,
+    /// The same for what is called through pointers.
+    pub pointed_stack: u32,
     /// Whether other instances may call what this one exports.
     exports: bool,
     starts: HashMap<u32, u32>,
@@ -88,6 +93,12 @@ pub fn frame_units(program: &Program, function: &Function) -> u32 {
     head.map_or(0, |(_, head)| head.args[0] as u32)
 }
 
+/// Bytes of native stack that a frame of so many units may take: all of them, some twice, and what the
+/// compiled code needs besides.
+fn frame_bytes(units: u32) -> u32 {
+    units.saturating_mul(8).saturating_add(256)
+}
+
 /// Whether an opcode may make a memory larger.
 pub fn grows(op: Op) -> bool {
     matches!(
@@ -115,6 +126,7 @@ impl<'a> Analysis<'a> {
                 .filter(|memory| !memory.wide)
                 .map(|memory| memory.limits.min.saturating_mul(65536)),
             wide: memories.iter().map(|memory| memory.wide).collect(),
+            pointed_stack: options.stack,
             exports: options.exports,
             starts: starts.collect(),
             calls: Vec::new(),
@@ -124,6 +136,7 @@ impl<'a> Analysis<'a> {
         this.find_statuses();
         this.spread(|facts| &mut facts.grows, |calls| calls.grows, |_| true);
         this.find_cycles();
+        this.find_stacks();
         for i in 0..this.facts.len() {
             this.calls[i].loops |= this.facts[i].recursive;
         }
@@ -312,6 +325,43 @@ impl<'a> Analysis<'a> {
         self.statuses |= self.facts.iter().any(|facts| facts.pointed && facts.status);
         for facts in self.facts.iter_mut().filter(|facts| facts.pointed) {
             facts.status = self.statuses;
+        }
+    }
+
+    /// Whether a call looks how much stack is left, because what it calls may lead back to it. `callee`:
+    /// none if the call goes through a pointer.
+    pub fn checks_stack(&self, caller: &Facts, callee: Option<&Facts>) -> bool {
+        match callee {
+            Some(callee) => callee.recursive && caller.recursive,
+            None => self.exports || (caller.recursive && self.pointer_cycles()),
+        }
+    }
+
+    fn find_stacks(&mut self) {
+        let functions = self.program.meta.functions.iter();
+        let own: Vec<u32> = functions
+            .map(|function| frame_bytes(frame_units(self.program, function)))
+            .collect();
+        // Calls that are not looked at make no cycles, so this comes to an end.
+        for _ in 0..=own.len() {
+            let mut changed = false;
+            for (i, own) in own.iter().enumerate() {
+                let caller = self.facts[i];
+                let calls = &self.calls[i];
+                let callees = calls.direct.iter().filter_map(|callee| self.of(*callee));
+                let callees = callees.filter(|callee| !self.checks_stack(&caller, Some(callee)));
+                let pointed = (calls.pointers && !self.checks_stack(&caller, None)).then_some(self.pointed_stack);
+                let deepest = callees.map(|callee| callee.stack).chain(pointed).max().unwrap_or(0);
+                let stack = own.saturating_add(deepest);
+                changed |= stack != caller.stack;
+                self.facts[i].stack = stack;
+                if caller.pointed {
+                    self.pointed_stack = self.pointed_stack.max(stack);
+                }
+            }
+            if !changed {
+                break;
+            }
         }
     }
 

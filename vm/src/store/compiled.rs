@@ -2,9 +2,12 @@
 //!
 //! The bytecode stays where it is, so what is not an entry of compiled code can be interpreted.
 
-use std::collections::HashMap;
+use std::collections::{BTreeSet, HashMap};
+use std::sync::Arc;
 
-use super::{Store, StoreError};
+use gpu_run_bytecode::Program;
+
+use super::{Array, Store, StoreError};
 use crate::cuda::{CompiledModule, Entry};
 use crate::device::{DeviceError, DeviceResult};
 use crate::layout::{self, Launch, Ptr};
@@ -13,11 +16,15 @@ use crate::ptx::{Image, ImageLayout};
 
 /// An instance's code on the device.
 pub(super) struct CompiledCode {
+    /// The module in which it is.
+    module: CompiledModule,
     /// Kernels, by store-wide number of the function that they start.
     entries: HashMap<u32, Entry>,
     /// Where its [`Image`] is, and how it is laid out.
     image: Ptr,
     layout: ImageLayout,
+    /// First byte of its memory 0, which never moves.
+    base: u64,
     /// What was written there last.
     written: Vec<u8>,
     /// Addresses of its defined functions and of their tail thunks, 0 for those without.
@@ -26,14 +33,38 @@ pub(super) struct CompiledCode {
 }
 
 /// What all compiled instances of a store share.
-#[derive(Default)]
 pub(super) struct Pointers {
-    /// Arrays by store-wide number of a function, and how many it has.
-    functions: Ptr,
-    tails: Ptr,
+    /// Addresses by store-wide number of a function, and how many there are.
+    functions: Array,
+    tails: Array,
     len: usize,
     /// Bytes of a lane's native stack, or 0 where none is set.
     native_stack: u32,
+    /// What was loaded last.
+    loaded: Option<(Arc<Vec<u8>>, CompiledModule)>,
+}
+
+impl Default for Pointers {
+    fn default() -> Pointers {
+        Pointers {
+            functions: Array::new("addresses of functions"),
+            tails: Array::new("addresses of functions"),
+            len: 0,
+            native_stack: 0,
+            loaded: None,
+        }
+    }
+}
+
+/// An instance as a store has it, from which it can be compiled.
+#[derive(Clone, Debug)]
+pub struct Instantiated {
+    /// Its program.
+    pub program: Arc<Program>,
+    /// Word of its first instruction in the store's code.
+    pub code_start: u32,
+    /// Functions that it defines among those that were asked for, by index with imports first.
+    pub functions: Vec<u32>,
 }
 
 impl Store {
@@ -42,7 +73,30 @@ impl Store {
         (self.code.len / 8) as u32
     }
 
-    /// Loads the code of the newest instance.
+    /// Instances that the store has.
+    pub fn instance_count(&self) -> usize {
+        self.instance_infos.len()
+    }
+
+    /// The instances in their order, each with those of its functions whose store-wide number is among
+    /// `functions`.
+    pub fn instances(&self, functions: &BTreeSet<u32>) -> Vec<Instantiated> {
+        let instance = |info: &super::InstanceInfo| {
+            let imported = info.program.meta.imported_funcs();
+            let defined = (imported..).zip(&info.funcs[imported as usize..]);
+            Instantiated {
+                program: info.program.clone(),
+                code_start: info.code_start,
+                functions: defined
+                    .filter(|(_, number)| functions.contains(number))
+                    .map(|(index, _)| index)
+                    .collect(),
+            }
+        };
+        self.instance_infos.iter().map(instance).collect()
+    }
+
+    /// Loads the code of the newest instance, unless that of the one before came with it.
     pub(super) fn load_code(&mut self, instance: u32, code: &Code) -> Result<(), StoreError> {
         let info = &self.instance_infos[instance as usize];
         let imported = info.program.meta.imported_funcs() as usize;
@@ -51,14 +105,18 @@ impl Store {
         let cuda = self.device.as_cuda().ok_or_else(|| DeviceError::Unavailable {
             what: "compiled code runs on CUDA devices only".into(),
         })?;
-        let module = cuda.load_cubin(&code.cubin)?;
+        let module = match &self.pointers.loaded {
+            Some((cubin, module)) if Arc::ptr_eq(cubin, &code.cubin) => *module,
+            _ => cuda.load_cubin(&code.cubin)?,
+        };
+        self.pointers.loaded = Some((code.cubin.clone(), module));
         let mut entries = HashMap::new();
         // A function that was imported has its entry in the instance that defines it.
         for index in code.entries.iter().filter(|index| **index as usize >= imported) {
             let entry = cuda.entry(module, &format!("{prefix}start_{index}"))?;
             entries.insert(info.funcs[*index as usize], entry);
         }
-        let layout = ImageLayout::new(&info.program);
+        let (layout, memory) = (ImageLayout::new(&info.program), info.memories.first().copied());
         let (image, bytes) = cuda.variable(module, &format!("{prefix}instance"))?;
         if bytes != layout.size as usize {
             let what = format!("the code is of another program: {prefix}instance has {bytes} bytes");
@@ -69,10 +127,14 @@ impl Store {
         }
         let functions = self.addresses(module, &format!("{prefix}functions"), defined)?;
         let tails = self.addresses(module, &format!("{prefix}tails"), defined)?;
+        let memory = memory.map_or(self.no_memory, |memory| self.memory_infos[memory as usize].record);
+        let base = self.fetch::<layout::Memory>(memory)?.base;
         self.instance_infos[instance as usize].code = Some(CompiledCode {
+            module,
             entries,
             image,
             layout,
+            base,
             written: Vec::new(),
             functions,
             tails,
@@ -83,7 +145,8 @@ impl Store {
     /// The addresses in an array of a module, of which the first `count` are a program's.
     fn addresses(&mut self, module: CompiledModule, name: &str, count: usize) -> DeviceResult<Vec<u64>> {
         let mut addresses = vec![0u64; count];
-        if let Some(cuda) = self.device.as_cuda() {
+        // A program without functions has no array of them.
+        if let Some(cuda) = self.device.as_cuda().filter(|_| count > 0) {
             let (at, bytes) = cuda.variable(module, name)?;
             let read = count.min(bytes / 8);
             // SAFETY: a variable of at least so many bytes, and no kernel runs.
@@ -92,20 +155,21 @@ impl Store {
         Ok(addresses)
     }
 
-    /// The kernel that starts a function, if it is compiled and all that it might call is too.
+    /// The kernel that starts a function, if it is compiled and all that it might call is too. A kernel has
+    /// the constants of its own module, and registers for what is in there: so all must have been linked
+    /// together.
     pub(super) fn compiled_entry(&self, func: u32) -> Option<Entry> {
-        if !self.instance_infos.iter().all(|info| info.code.is_some()) {
-            return None;
-        }
         let instance = self.func_infos[func as usize].func.instance;
         let code = self.instance_infos[instance as usize].code.as_ref()?;
-        code.entries.get(&func).copied()
+        let entry = code.entries.get(&func).copied()?;
+        let together = |info: &super::InstanceInfo| info.code.as_ref().is_some_and(|other| other.module == code.module);
+        self.instance_infos.iter().all(together).then_some(entry)
     }
 
     /// Brings up to date what compiled code knows of the store, before it is launched.
     pub(super) fn prepare_compiled(&mut self) -> Result<(), StoreError> {
         if self.pointers.len != self.func_infos.len() {
-            let (mut functions, mut tails) = (vec![0; self.func_infos.len()], vec![0; self.func_infos.len()]);
+            let (mut functions, mut tails) = (vec![0u64; self.func_infos.len()], vec![0u64; self.func_infos.len()]);
             for info in &self.instance_infos {
                 let Some(code) = &info.code else { continue };
                 let defined = &info.funcs[info.program.meta.imported_funcs() as usize..];
@@ -114,12 +178,16 @@ impl Store {
                     tails[*func as usize] = code.tails[i];
                 }
             }
-            self.pointers.functions = self.place_all(&functions, "addresses of functions")?;
-            self.pointers.tails = self.place_all(&tails, "addresses of functions")?;
-            self.pointers.len = self.func_infos.len();
+            let (device, from) = (&mut *self.device, self.pointers.len);
+            let pointers = &mut self.pointers;
+            pointers
+                .functions
+                .push(device, bytemuck::cast_slice(&functions[from..]))?;
+            pointers.tails.push(device, bytemuck::cast_slice(&tails[from..]))?;
+            pointers.len = functions.len();
         }
         for index in 0..self.instance_infos.len() {
-            let bytes = self.image(index)?;
+            let bytes = self.image(index);
             let Some(code) = &mut self.instance_infos[index].code else {
                 continue;
             };
@@ -133,10 +201,10 @@ impl Store {
     }
 
     /// What an instance's code has to know of it; nothing if it has none.
-    fn image(&mut self, index: usize) -> DeviceResult<Vec<u8>> {
+    fn image(&self, index: usize) -> Vec<u8> {
         let info = &self.instance_infos[index];
         let Some(code) = &info.code else {
-            return Ok(Vec::new());
+            return Vec::new();
         };
         let (layout, meta) = (code.layout, &info.program.meta);
         let memory = info.memories.first();
@@ -156,21 +224,21 @@ impl Store {
         let head = Image {
             record: self.instances.ptr + (index * size_of::<layout::Instance>()) as u64,
             memory,
-            base: self.fetch::<layout::Memory>(memory)?.base,
+            base: code.base,
             funcs: self.funcs.ptr,
-            functions: self.pointers.functions,
-            tails: self.pointers.tails,
+            functions: self.pointers.functions.ptr,
+            tails: self.pointers.tails.ptr,
             instance: index as u32,
             pad: 0,
         };
-        Ok(layout.bytes(&head, &tables, &globals, &types, &tags, &imports))
+        layout.bytes(&head, &tables, &globals, &types, &tags, &imports)
     }
 
     /// A launch record with what compiled code needs of it besides.
     pub(super) fn compiled_launch(&self, launch: Launch) -> Launch {
         Launch {
-            functions: self.pointers.functions,
-            tails: self.pointers.tails,
+            functions: self.pointers.functions.ptr,
+            tails: self.pointers.tails.ptr,
             native_stack: self.pointers.native_stack,
             ..launch
         }

@@ -30,7 +30,8 @@ impl Store {
 
     /// Instantiates a program as [`Store::instantiate`] does, with the code that was compiled from it for
     /// [`Store::next_code_start`], if any. A function that is one of its entries, or its start function,
-    /// runs compiled as long as every instance of the store is compiled; else it is interpreted.
+    /// runs compiled as long as every instance of the store is compiled and was linked together with it; else
+    /// it is interpreted.
     ///
     /// # Errors
     ///
@@ -43,9 +44,6 @@ impl Store {
         options: &RunOptions,
         sink: &mut dyn Sink,
     ) -> Result<InstanceId, StoreError> {
-        if code.is_none() {
-            self.device.prepare_interpreter()?;
-        }
         let meta = &program.meta;
         let mut info = InstanceInfo {
             program: program.clone(),
@@ -79,6 +77,9 @@ impl Store {
             }
         }
 
+        if code.is_none() {
+            self.device.prepare_interpreter()?;
+        }
         let number = self.instance_infos.len() as u32;
         info.code_start = self.push_code(&program.code)?;
         let types: Vec<u32> = meta.types.iter().map(|ty| self.intern(ty)).collect();

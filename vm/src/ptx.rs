@@ -134,7 +134,7 @@ pub fn most_stack(program: &Program) -> u32 {
         exports: true,
         ..Options::default()
     };
-    Analysis::new(program, &[], &options).pointed_stack
+    Analysis::new(program, &[], &options).most_pointed_stack()
 }
 
 /// Compiles a verified program.

@@ -410,7 +410,11 @@ impl Compiler<'_> {
             Callee::Pointer(_) => None,
         };
         if self.analysis.checks_stack(&self.facts, facts.as_ref()) || self.unit.options.check_depth {
-            let stack = facts.map_or(self.analysis.pointed_stack, |facts| facts.stack);
+            let stack = match (facts, node.inst.op) {
+                (Some(facts), _) => facts.stack,
+                (None, Op::CallIndirect) => self.analysis.stack_through_table(node.inst.args[3] as u32),
+                (None, _) => self.analysis.stack_of_imports(),
+            };
             self.check_depth(node, stack);
         }
         let status = facts.map_or(self.analysis.statuses, |facts| facts.status);

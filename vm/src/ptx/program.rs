@@ -53,8 +53,13 @@ pub struct Analysis<'a> {
     pub least_memory: Option<u64>,
     /// Whether each memory has i64 addresses.
     pub wide: Vec<bool>,
-    /// The same for what is called through pointers.
-    pub pointed_stack: u32,
+    /// By type: bytes of native stack that a function which is called through a pointer may take, as
+    /// [`Facts::stack`].
+    pointed_stacks: Vec<u32>,
+    /// The same of functions of other instances.
+    foreign_stack: u32,
+    /// For each type the first one that is equal.
+    canonical: Vec<usize>,
     /// Whether other instances may call what this one exports.
     exports: bool,
     starts: HashMap<u32, u32>,
@@ -126,7 +131,11 @@ impl<'a> Analysis<'a> {
                 .filter(|memory| !memory.wide)
                 .map(|memory| memory.limits.min.saturating_mul(65536)),
             wide: memories.iter().map(|memory| memory.wide).collect(),
-            pointed_stack: options.stack,
+            pointed_stacks: vec![0; meta.types.len()],
+            foreign_stack: options.stack,
+            canonical: (meta.types.iter())
+                .map(|ty| meta.types.iter().position(|other| other == ty).unwrap_or(0))
+                .collect(),
             exports: options.exports,
             starts: starts.collect(),
             calls: Vec::new(),
@@ -337,12 +346,33 @@ impl<'a> Analysis<'a> {
         }
     }
 
+    /// The type of a defined function, as [`Self::canonical`] has it.
+    fn type_of(&self, defined: usize) -> usize {
+        self.canonical[self.func_types[defined + self.imported as usize] as usize]
+    }
+
+    /// Bytes of native stack that a call of a type through a table may take.
+    pub fn stack_through_table(&self, ty: u32) -> u32 {
+        self.pointed_stacks[self.canonical[ty as usize]].max(self.foreign_stack)
+    }
+
+    /// Bytes of native stack that a call of an import may take.
+    pub fn stack_of_imports(&self) -> u32 {
+        self.foreign_stack
+    }
+
+    /// The most that a call from another instance may take.
+    pub fn most_pointed_stack(&self) -> u32 {
+        self.pointed_stacks.iter().copied().max().unwrap_or(0)
+    }
+
     fn find_stacks(&mut self) {
         let functions = self.program.meta.functions.iter();
         let own: Vec<u32> = functions
             .map(|function| frame_bytes(frame_units(self.program, function)))
             .collect();
-        // Calls that are not looked at make no cycles, so this comes to an end.
+        // Calls that are not looked at make no cycles: through tables they are told apart by type, as in
+        // `find_cycles`. So this comes to an end.
         for _ in 0..=own.len() {
             let mut changed = false;
             for (i, own) in own.iter().enumerate() {
@@ -350,13 +380,17 @@ impl<'a> Analysis<'a> {
                 let calls = &self.calls[i];
                 let callees = calls.direct.iter().filter_map(|callee| self.of(*callee));
                 let callees = callees.filter(|callee| !self.checks_stack(&caller, Some(callee)));
-                let pointed = (calls.pointers && !self.checks_stack(&caller, None)).then_some(self.pointed_stack);
+                let through_tables = calls.indirect.iter().map(|ty| self.stack_through_table(*ty));
+                let imported = calls.imports.then_some(self.foreign_stack);
+                let unchecked = !self.checks_stack(&caller, None);
+                let pointed = through_tables.chain(imported).filter(|_| unchecked);
                 let deepest = callees.map(|callee| callee.stack).chain(pointed).max().unwrap_or(0);
                 let stack = own.saturating_add(deepest);
                 changed |= stack != caller.stack;
                 self.facts[i].stack = stack;
                 if caller.pointed {
-                    self.pointed_stack = self.pointed_stack.max(stack);
+                    let ty = self.type_of(i);
+                    self.pointed_stacks[ty] = self.pointed_stacks[ty].max(stack);
                 }
             }
             if !changed {
@@ -370,12 +404,9 @@ impl<'a> Analysis<'a> {
     /// instances can call.
     fn find_cycles(&mut self) {
         let count = self.facts.len();
-        let types = &self.program.meta.types;
-        // The first of all types that are equal.
-        let canonical = |ty: u32| types.iter().position(|other| *other == types[ty as usize]).unwrap_or(0);
-        let canonical: Vec<usize> = (0..types.len() as u32).map(canonical).collect();
-        let (tables, imports) = (count, count + types.len());
-        let type_of = |defined: usize| canonical[self.func_types[defined + self.imported as usize] as usize];
+        let canonical = &self.canonical;
+        let (tables, imports) = (count, count + canonical.len());
+        let type_of = |defined: usize| self.type_of(defined);
         let pointed = || (0..count).filter(|i| self.facts[*i].pointed);
         let mut edges: Vec<Vec<usize>> = vec![Vec::new(); imports + 1];
         for (edges, calls) in edges.iter_mut().zip(&self.calls) {

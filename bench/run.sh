@@ -7,7 +7,7 @@ cd "$(dirname "$0")/.."
 bin=${1:-target/release/gpu-run}
 
 # Milliseconds that the kernel ran, from --stats=json.
-once() { "$bin" "$@" 2>&1 >/dev/null | grep -o '"run_ms":[0-9.]*' | cut -d: -f2; }
+once() { "$bin" --engine interp "$@" 2>&1 >/dev/null | grep -o '"run_ms":[0-9.]*' | cut -d: -f2; }
 median() { for _ in 1 2 3 4 5; do once "$@"; done | sort -n | sed -n 3p; }
 
 report() { # name, device, threads, operations a thread, arguments

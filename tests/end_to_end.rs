@@ -68,6 +68,7 @@ fn main() {
         Trial::test("translate/ptx", emits_ptx),
         Trial::test("refuses/ptx_without_gpu", ptx_without_gpu),
         Trial::test("cache/commands", cache_commands),
+        Trial::test("output/nobody_reads", nobody_reads),
     ];
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
@@ -458,6 +459,34 @@ fn emits_ptx() -> Tested {
         ".visible .entry i0_start_1(",
     ] {
         expect(ptx.contains(part), &format!("the PTX must have {part:?}"), &output)?;
+    }
+    Ok(())
+}
+
+/// Streams that are closed at the other end do not change how the command ends.
+fn nobody_reads() -> Tested {
+    let module = wasm("release", "hello");
+    for args in [
+        &["run", "--device", "cpu", "--stats", "-v", &module][..],
+        &[
+            "wast",
+            "--device",
+            "cpu",
+            concat!(env!("CARGO_MANIFEST_DIR"), "/../tests/wast/edges.wast"),
+        ],
+        &["devices"],
+    ] {
+        let mut command = common::gpu_run();
+        let mut child = command
+            .args(args)
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()?;
+        drop((child.stdout.take(), child.stderr.take()));
+        let status = child.wait()?;
+        if !status.success() {
+            return Err(format!("{args:?} ended with {status}").into());
+        }
     }
     Ok(())
 }

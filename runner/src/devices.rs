@@ -21,7 +21,7 @@ pub fn open(args: &DeviceArgs, verbose: bool) -> Outcome<Box<dyn Device>> {
             Err(error) if compiled => Err(report::device(&error)),
             Err(error) => {
                 if verbose {
-                    eprintln!("gpu-run: running on the CPU: {error}");
+                    note!("gpu-run: running on the CPU: {error}");
                 }
                 Ok(Box::new(Cpu::new()))
             }
@@ -32,17 +32,17 @@ pub fn open(args: &DeviceArgs, verbose: bool) -> Outcome<Box<dyn Device>> {
 /// Prints what can run programs here.
 pub fn devices() -> Outcome<ExitCode> {
     let cpu = Cpu::new();
-    println!(
+    say!(
         "cpu     {}, {} of memory available",
         cpu.name(),
         ByteSize(cpu.free_memory())
     );
     match gpu_run_vm::devices() {
-        Ok(devices) if devices.is_empty() => println!("cuda    none: the driver found no device"),
+        Ok(devices) if devices.is_empty() => say!("cuda    none: the driver found no device"),
         Ok(devices) => {
             for device in devices {
                 let (major, minor) = device.compute_capability;
-                println!(
+                say!(
                     "cuda:{}  {}, {} of memory, compute capability {major}.{minor}, {} multiprocessors",
                     device.ordinal,
                     device.name,
@@ -51,7 +51,7 @@ pub fn devices() -> Outcome<ExitCode> {
                 );
             }
         }
-        Err(error) => println!("cuda    none: {error}"),
+        Err(error) => say!("cuda    none: {error}"),
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -137,7 +137,7 @@ pub fn choose(
 ) -> Outcome<Choice> {
     let say = |what: &str| {
         if args.verbose {
-            eprintln!("gpu-run: {what}");
+            note!("gpu-run: {what}");
         }
     };
     let interpreter = |why: &str| {

@@ -1,6 +1,9 @@
 //! The `gpu-run` command. What it can do stands in the libraries; here are its words, its messages
 //! and its exit codes.
 
+#[macro_use]
+mod output;
+
 mod cache;
 mod cli;
 mod devices;

@@ -1,6 +1,7 @@
 //! Errors as users see them: what, where, and what to do about it.
 
 use std::fmt::Write;
+use std::io::Write as _;
 use std::path::Path;
 
 use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
@@ -63,7 +64,7 @@ impl Report {
 
     /// Prints it to stderr.
     pub fn print(&self) {
-        anstream::eprint!("{self}");
+        _ = write!(anstream::stderr(), "{self}");
     }
 }
 
@@ -82,7 +83,7 @@ impl std::fmt::Display for Report {
 
 /// Prints a warning to stderr.
 pub fn warn(text: &str) {
-    anstream::eprintln!("\x1b[1;33mwarning\x1b[0m\x1b[1m: {text}\x1b[0m");
+    _ = writeln!(anstream::stderr(), "\x1b[1;33mwarning\x1b[0m\x1b[1m: {text}\x1b[0m");
 }
 
 /// A place in a module.

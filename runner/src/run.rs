@@ -107,7 +107,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         return Err(Report::new(format!("`{}` is no function", entry.export)));
     };
     if entry.show == Show::KernelResult {
-        eprintln!("Running on {} with {} threads...", store.device_name(), args.threads);
+        note!("Running on {} with {} threads...", store.device_name(), args.threads);
     }
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
@@ -219,11 +219,11 @@ fn notes(args: &RunArgs, translation: &Translation) {
             .iter()
             .filter(|pattern| pattern.status == Status::Found)
         {
-            eprintln!("gpu-run: {}: {}", pattern.pattern, pattern.found.join(", "));
+            note!("gpu-run: {}: {}", pattern.pattern, pattern.found.join(", "));
         }
         let inlines = &translation.inlines;
-        eprintln!("gpu-run: {} calls inlined", inlines.inlined_calls);
-        eprintln!(
+        note!("gpu-run: {} calls inlined", inlines.inlined_calls);
+        note!(
             "gpu-run: {} words of bytecode in {:.1} ms",
             translation.program.code.len(),
             translation.times.total().as_secs_f64() * 1e3
@@ -303,7 +303,7 @@ fn show_results(entry: &Entry, results: &[Vec<Value>], threads: u32) -> Outcome<
 
 fn print_stats(format: StatsFormat, stats: &serde_json::Value) {
     match format {
-        StatsFormat::Json => eprintln!("{stats}"),
+        StatsFormat::Json => note!("{stats}"),
         StatsFormat::Text => print_tree(stats, 0),
     }
 }
@@ -313,14 +313,14 @@ fn print_tree(value: &serde_json::Value, indent: usize) {
     for (key, value) in map {
         match value {
             serde_json::Value::Object(_) => {
-                eprintln!("{:indent$}{key}:", "");
+                note!("{:indent$}{key}:", "");
                 print_tree(value, indent + 2);
             }
             serde_json::Value::Number(n) if n.is_f64() => {
-                eprintln!("{:indent$}{key}: {:.2}", "", n.as_f64().unwrap_or_default())
+                note!("{:indent$}{key}: {:.2}", "", n.as_f64().unwrap_or_default())
             }
-            serde_json::Value::String(text) => eprintln!("{:indent$}{key}: {text}", ""),
-            other => eprintln!("{:indent$}{key}: {other}", ""),
+            serde_json::Value::String(text) => note!("{:indent$}{key}: {text}", ""),
+            other => note!("{:indent$}{key}: {other}", ""),
         }
     }
 }

@@ -41,7 +41,7 @@ pub fn wast(args: &WastArgs) -> Outcome<ExitCode> {
     let mut all = Counts::default();
     let mut run = |path: &Path, script: &mut Script, text: &str| -> Outcome<()> {
         let counts = script.run(path, text, true)?;
-        println!("{}: {counts}", path.display());
+        say!("{}: {counts}", path.display());
         all.add(&counts);
         Ok(())
     };
@@ -55,7 +55,7 @@ pub fn wast(args: &WastArgs) -> Outcome<ExitCode> {
         }
     }
     if args.files.len() > 1 {
-        println!("all: {all}");
+        say!("all: {all}");
     }
     Ok(if all.failed == 0 {
         ExitCode::SUCCESS
@@ -164,7 +164,7 @@ impl Script {
         let mut reasons: Vec<_> = reasons.into_iter().collect();
         reasons.sort();
         for (why, count) in reasons.iter().filter(|_| told) {
-            println!("{}: {count} skipped: {why}", path.display());
+            say!("{}: {count} skipped: {why}", path.display());
         }
         Ok(counts)
     }

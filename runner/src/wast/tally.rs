@@ -60,7 +60,7 @@ impl<'p> Tally<'p> {
             Err(Failure::Failed(what)) => {
                 self.counts.failed += 1;
                 if self.told {
-                    println!("{}:{}:{}: {what}", self.path.display(), line + 1, column + 1);
+                    say!("{}:{}:{}: {what}", self.path.display(), line + 1, column + 1);
                 }
             }
             Err(Failure::Skipped(why)) => {

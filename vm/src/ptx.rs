@@ -164,7 +164,8 @@ pub fn compile(unit: &Unit) -> Compiled {
         }
     }
     let facts = || analysis.facts.iter().filter(|facts| facts.needed);
-    compiled.needs_stack = facts().any(|facts| facts.recursive) || analysis.calls_pointers();
+    compiled.needs_stack =
+        facts().any(|facts| facts.recursive) || analysis.calls_pointers() || unit.options.check_depth;
     let mut text = preamble() + &layout.declaration(&unit.prefix);
     for (i, _) in unit.program.meta.functions.iter().enumerate() {
         let index = i as u32 + analysis.imported;

@@ -430,7 +430,8 @@ impl Compiler<'_> {
             offset_of!(Context, calls)
         );
         let polls = facts.is_none_or(|facts| facts.polls);
-        if polls {
+        // Where an exception is caught the budget is read from there.
+        if polls || status {
             self.keep_budget();
         }
         self.show_roots();
@@ -449,7 +450,7 @@ impl Compiler<'_> {
             self.unusual(Some(node), ty, base, &code, &unusual, &format!("{done}_AFTER"));
             self.w.label(&format!("{done}_AFTER"));
         }
-        if polls && self.counts {
+        if (polls || status) && self.counts {
             ptx!(self, "ld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
         }
         if facts.is_none_or(|facts| facts.grows) {
@@ -562,6 +563,8 @@ impl Compiler<'_> {
                 self.call_runtime("gpu_run_unhandled", &[("b64", "%ctx")], None);
                 ptx!(self, "exit;");
             }
+            // What has no status calls nothing that throws, though its callee may have one.
+            Role::Function if !self.facts.status => ptx!(self, "exit;"),
             Role::Function => {
                 self.keep_budget();
                 self.hide_roots();
@@ -642,10 +645,10 @@ impl Compiler<'_> {
         self.w.out().push_str("\t}\n");
         if status {
             let (p, unusual) = (self.w.predicate(), self.w.new_label("STATUS"));
-            ptx!(self, "setp.ne.u32 {p}, {code}, {RETURNED};");
-            ptx!(self, "@{p} bra {unusual};");
             // A function that is called by a tail call has this one's depth.
             ptx!(self, "mov.b32 %deeper, %depth;");
+            ptx!(self, "setp.ne.u32 {p}, {code}, {RETURNED};");
+            ptx!(self, "@{p} bra {unusual};");
             self.unusual(None, &ty, 0, &code, &unusual, "RETURNED");
             self.w.label("RETURNED");
         }

@@ -9,7 +9,10 @@ use super::function::{Compiler, Role, ascii};
 use super::image::ImageLayout;
 use super::program::Analysis;
 use super::writer::ptx;
-use crate::layout::Launch;
+use crate::layout::{Context, Launch};
+
+/// Bytes of a kernel's frame that the native stack has to spare anyway.
+const LARGE_FRAME: usize = 2048;
 
 /// Whether a function has no code but its kernel's: nothing calls it, and it can be the kernel's body.
 /// There the compiler keeps more in uniform registers than in a function.
@@ -50,6 +53,14 @@ pub fn compile(
     let p = compiler.w.predicate();
     ptx!(compiler, "setp.eq.u32 {p}, %more, 0;");
     ptx!(compiler, "@{p} ret;");
+    if bytes > LARGE_FRAME {
+        // The limit was measured from below this frame.
+        let limit = compiler.w.word();
+        let at = offset_of!(Context, native_limit);
+        ptx!(compiler, "ld.local.b32 {limit}, [%local+{at}];");
+        ptx!(compiler, "add.u32 {limit}, {limit}, {bytes};");
+        ptx!(compiler, "st.local.b32 [%local+{at}], {limit};");
+    }
     compiler.thread_state();
     ptx!(compiler, "ld.global.b64 %args, [%launch+{}];", offset_of!(Launch, args));
     let mut at = 0;

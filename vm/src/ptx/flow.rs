@@ -116,6 +116,7 @@ impl Fact {
             (a, b) if a == b => a,
             (Nan::Never, nan) | (nan, Nan::Never) => nan,
             (Nan::Mixed(_), _) => self.nan,
+            (_, Nan::Mixed(_)) => other.nan,
             _ => Nan::Mixed(at),
         };
         Fact {
@@ -127,7 +128,10 @@ impl Fact {
                 false => self.max.max(other.max),
             },
             exact: self.exact && other.exact && self.max == other.max,
-            reach: self.reach.min(other.reach),
+            reach: match widen && other.reach < self.reach {
+                true => 0,
+                false => self.reach.min(other.reach),
+            },
             base: match (self.base, self.delta) == (other.base, other.delta) {
                 true => self.base,
                 false => 0,
@@ -413,7 +417,9 @@ impl Transfer<'_> {
                     sum.reach = reach.saturating_sub(imm);
                     (sum.base, sum.delta) = match (a.base, a.delta.checked_add(imm)) {
                         (1.., Some(delta)) => (a.base, delta),
-                        _ => (args[1] as u32 + 1, imm),
+                        // Not of a register whose NaN is still the GPU's: the check saw other bits.
+                        _ if matches!(a.nan, Nan::Never | Nan::Kept) => (args[1] as u32 + 1, imm),
+                        _ => (0, 0),
                     };
                 }
                 sum

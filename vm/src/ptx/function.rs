@@ -100,7 +100,7 @@ pub fn compile(
 ) {
     let mut compiler = Compiler::new(unit, analysis, layout, defined, Role::Function);
     compiler.thread_state();
-    if compiler.facts.recursive {
+    if compiler.facts.counted {
         compiler.w.label("BEGIN");
         compiler.count();
     }
@@ -165,7 +165,7 @@ impl<'a> Compiler<'a> {
             function,
             ty,
             facts,
-            counts: !cfg.back_edges.is_empty() || facts.recursive,
+            counts: !cfg.back_edges.is_empty() || facts.counted,
             roots,
             cfg,
             transfer,

@@ -13,6 +13,7 @@ use gpu_run_bytecode::{Class, Op, Operand};
 
 use super::calls;
 use super::cfg::Node;
+use super::flow::Nan;
 use super::function::Compiler;
 use super::writer::ptx;
 
@@ -135,6 +136,8 @@ impl Compiler<'_> {
         let limit = match node.inst.op {
             Op::BrI32AddNeImm => args[3].to_string(),
             _ if args[3] == args[0] || others().any(|other| writes(&other.inst, args[3])) => return None,
+            // Its register must be what the comparison sees.
+            _ if !matches!(self.flow.at[head][args[3] as usize].nan, Nan::Never | Nan::Kept) => return None,
             _ => format!("%r{}", args[3]),
         };
         Some(Counted {

@@ -26,6 +26,8 @@ pub struct Facts {
     pub grows: bool,
     /// It can be called again while it runs.
     pub recursive: bool,
+    /// Its calls count as passes through loops do: it recurses, or stands for very many calls.
+    pub counted: bool,
     /// Something makes a tail call to it.
     pub tail_called: bool,
     /// It or a callee looks at the stop flag now and then, because it loops or recurses.
@@ -75,6 +77,8 @@ struct Calls {
     pointers: bool,
     /// Types of the functions that it calls through tables.
     indirect: Vec<u32>,
+    /// Those of them that it calls by tail calls.
+    tail_types: Vec<u32>,
     /// Calls of imports.
     imports: bool,
     throws: bool,
@@ -92,6 +96,9 @@ pub fn code<'a>(program: &'a Program, function: &Function) -> impl Iterator<Item
     instructions(code).filter_map(move |(at, inst)| Some((start + at as u32, inst.ok()?)))
 }
 
+/// Calls that a function may lead to without counting them.
+const MOST_UNCOUNTED: u64 = 1 << 16;
+
 /// Units of a function's frame.
 pub fn frame_units(program: &Program, function: &Function) -> u32 {
     let head = code(program, function).next();
@@ -101,7 +108,7 @@ pub fn frame_units(program: &Program, function: &Function) -> u32 {
 /// Bytes of native stack that a frame of so many units may take: all of them, some twice, and what the
 /// compiled code needs besides.
 fn frame_bytes(units: u32) -> u32 {
-    units.saturating_mul(8).saturating_add(256)
+    units.saturating_mul(8).saturating_add(320)
 }
 
 /// Whether an opcode may make a memory larger.
@@ -147,7 +154,7 @@ impl<'a> Analysis<'a> {
         this.find_cycles();
         this.find_stacks();
         for i in 0..this.facts.len() {
-            this.calls[i].loops |= this.facts[i].recursive;
+            this.calls[i].loops |= this.facts[i].counted;
         }
         this.spread(|facts| &mut facts.polls, |calls| calls.loops, |_| true);
         this
@@ -229,6 +236,9 @@ impl<'a> Analysis<'a> {
                     calls.tails |= inst.op == Op::ReturnCallIndirect;
                     calls.pointers = true;
                     calls.indirect.push(inst.args[3] as u32);
+                    if inst.op == Op::ReturnCallIndirect {
+                        calls.tail_types.push(inst.args[3] as u32);
+                    }
                 }
                 Op::CallImport | Op::ReturnCallImport => {
                     calls.tails |= inst.op == Op::ReturnCallImport;
@@ -332,6 +342,9 @@ impl<'a> Analysis<'a> {
             facts.status = facts.throws || calls.tails;
         }
         self.statuses |= self.facts.iter().any(|facts| facts.pointed && facts.status);
+        // A tail call through a pointer is made by the caller, which asks the callee for a status too. Also
+        // in functions that are not needed: other programs of the store decide as this one does.
+        self.statuses |= self.calls.iter().any(|calls| calls.tails && calls.pointers);
         for facts in self.facts.iter_mut().filter(|facts| facts.pointed) {
             facts.status = self.statuses;
         }
@@ -385,7 +398,10 @@ impl<'a> Analysis<'a> {
                 let unchecked = !self.checks_stack(&caller, None);
                 let pointed = through_tables.chain(imported).filter(|_| unchecked);
                 let deepest = callees.map(|callee| callee.stack).chain(pointed).max().unwrap_or(0);
-                let stack = own.saturating_add(deepest);
+                // A tail call takes this frame's place, with its callee's.
+                let tails = calls.tail.iter().filter_map(|callee| Some(self.of(*callee)?.stack));
+                let tails = tails.chain(calls.tail_types.iter().map(|ty| self.stack_through_table(*ty)));
+                let stack = tails.fold(own.saturating_add(deepest), u32::max);
                 changed |= stack != caller.stack;
                 self.facts[i].stack = stack;
                 if caller.pointed {
@@ -423,10 +439,24 @@ impl<'a> Analysis<'a> {
             edges[imports].extend(pointed());
             (tables..imports).for_each(|ty| edges[ty].push(imports));
         }
+        // Calls that a call leads to, as long as nothing counts them. Components come after those that
+        // they lead to.
+        let mut work = vec![1u64; edges.len()];
         for component in components(&edges) {
             let cyclic = component.len() > 1 || edges[component[0]].contains(&component[0]);
-            for member in component.into_iter().filter(|member| *member < count) {
-                self.facts[member].recursive = cyclic;
+            for member in component {
+                let callees = edges[member].iter().map(|callee| work[*callee]);
+                let all = match cyclic {
+                    true => 1,
+                    false => callees.fold(1, u64::saturating_add),
+                };
+                let counted = cyclic || all > MOST_UNCOUNTED;
+                if !counted || member >= count {
+                    work[member] = all;
+                }
+                if let Some(facts) = self.facts.get_mut(member) {
+                    (facts.recursive, facts.counted) = (cyclic, counted);
+                }
             }
         }
     }

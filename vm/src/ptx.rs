@@ -1,10 +1,10 @@
 //! The PTX engine's compiler: from a verified program to PTX, which the driver's linker joins with the
 //! runtime (`kernel/runtime.cpp`).
 //!
-//! A pipeline of small passes. [`program`] looks at the whole program: what is needed, what may throw,
-//! recurse or grow memory. For each function, [`cfg`] finds the basic blocks, [`flow`] what is known of
-//! each unit's value, and [`function`] writes the PTX, instruction by instruction: [`instructions`] with
-//! [`template`] for the pure ones, [`memory`], [`atomics`], [`resources`], [`calls`], [`jumps`]. [`entry`]
+//! A pipeline of small passes. `program` looks at the whole program: what is needed, what may throw,
+//! recurse or grow memory. For each function, `cfg` finds the basic blocks, `flow` what is known of
+//! each unit's value, and `function` writes the PTX, instruction by instruction: `instructions` with
+//! `template` for the pure ones, `memory`, `atomics`, `resources`, `calls`, `jumps`. `entry`
 //! writes the kernels.
 //!
 //! Unit u of a frame is the register `%r<u>` while it holds 32 bits (a 128-bit value has four), and

@@ -12,6 +12,7 @@ pub mod isa;
 mod lines;
 mod program;
 mod verify;
+pub mod wasi;
 
 pub use container::{ContainerError, decode, encode};
 pub use disassemble::{disassemble, disassemble_instruction};

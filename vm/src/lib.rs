@@ -14,6 +14,7 @@ mod fault;
 mod layout;
 pub mod ptx;
 mod server;
+mod services;
 mod store;
 mod tsan;
 
@@ -22,6 +23,7 @@ pub use cuda::{Cuda, DeviceInfo, devices};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
 pub use server::Server;
+pub use services::{Reply, Request, Services};
 pub use store::{
     Call, DEFAULT_MEMORY, End, Extern, InstanceId, Instantiated, Limits, Outcome, RunOptions, Sink, Store, StoreError,
     Stream, Value, threads_may_wait,

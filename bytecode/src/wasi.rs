@@ -1,0 +1,225 @@
+//! The functions of WASI preview 1 (`wasi_snapshot_preview1`): one table, from which imports are checked and
+//! calls are marshalled.
+//!
+//! A row is `number Name "name" [parameters] place "what it does";`. The number is that of requests: host
+//! and kernel know a function by it. Parameters say what pointers point to, so that the kernel can gather
+//! the bytes that the host needs and scatter those that it answers, and the host never sees linear memory.
+//! Every function but `proc_exit` gives an errno, an i32; see [`Function::has_result`].
+//!
+//! Source: `wasi_snapshot_preview1.witx`, <https://github.com/WebAssembly/WASI/tree/main/legacy/preview1>.
+
+use crate::ValType;
+
+/// Module name of the imports.
+pub const MODULE: &str = "wasi_snapshot_preview1";
+
+/// Bytes of a `subscription` and of an `event` of `poll_oneoff`.
+pub const SUBSCRIPTION: u32 = 48;
+#[allow(missing_docs)]
+pub const EVENT: u32 = 32;
+
+/// What a function's parameter is. All but `Value*` take pointers: i32 values that name bytes of memory 0.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Param {
+    /// An i32.
+    Value32,
+    /// An i64.
+    Value64,
+    /// A pointer that only the device uses.
+    Pointer,
+    /// Bytes that the function reads: pointer and length, two i32.
+    In,
+    /// Bytes that the function may fill: pointer and length, two i32.
+    Out,
+    /// Bytes that the function reads, by a list of `ciovec`: its pointer and count, two i32.
+    InVec,
+    /// Bytes that the function may fill, by a list of `iovec`: its pointer and count, two i32.
+    OutVec,
+    /// A result of fixed size, written only if the errno is 0: a pointer.
+    Result {
+        /// Its bytes.
+        size: u32,
+        /// Its alignment; another one traps.
+        align: u32,
+    },
+    /// The subscriptions of `poll_oneoff`: a pointer; their count is the parameter behind the events.
+    Subscriptions,
+    /// The events of `poll_oneoff`: a pointer; the count of subscriptions bounds theirs.
+    Events,
+}
+
+impl Param {
+    /// Wasm parameters that it stands for.
+    pub const fn types(self) -> &'static [ValType] {
+        match self {
+            Param::Value64 => &[ValType::I64],
+            Param::In | Param::Out | Param::InVec | Param::OutVec => &[ValType::I32, ValType::I32],
+            _ => &[ValType::I32],
+        }
+    }
+}
+
+/// Who serves a function.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Place {
+    /// The device alone.
+    Device,
+    /// The host, by a request. The device may serve some calls of it, such as writes to stdout.
+    Host,
+}
+
+/// A row of the table.
+#[derive(Clone, Copy, Debug)]
+pub struct FunctionInfo {
+    /// The function.
+    pub function: Function,
+    /// Its import name.
+    pub name: &'static str,
+    /// Its parameters.
+    pub params: &'static [Param],
+    /// Who serves it.
+    pub place: Place,
+    /// What it does.
+    pub doc: &'static str,
+}
+
+/// Short spellings for the rows.
+mod spell {
+    use super::Param::{self, *};
+    macro_rules! spell {
+        ($($name:ident = $value:expr;)*) => { $(pub const $name: Param = $value;)* };
+    }
+    spell! {
+        V32 = Value32; V64 = Value64; PTR = Pointer; IN = In; OUT = Out; INVEC = InVec; OUTVEC = OutVec;
+        R2 = Result { size: 2, align: 2 }; R4 = Result { size: 4, align: 4 }; R8 = Result { size: 8, align: 8 };
+        PRESTAT = Result { size: 8, align: 4 }; FDSTAT = Result { size: 24, align: 8 };
+        FILESTAT = Result { size: 64, align: 8 };
+        SUBS = Subscriptions; EVENTS = Events;
+    }
+}
+
+macro_rules! table {
+    ($($number:literal $function:ident $name:literal [$($param:ident),*] $place:ident $doc:literal;)*) => {
+        /// A function of WASI. Its number is its value.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        #[repr(u16)]
+        pub enum Function {
+            $(#[doc = $doc] $function = $number,)*
+        }
+
+        /// Every row; a function's row is at its number.
+        pub const TABLE: &[FunctionInfo] = &[$(FunctionInfo {
+            function: Function::$function,
+            name: $name,
+            params: &[$(spell::$param),*],
+            place: Place::$place,
+            doc: $doc,
+        }),*];
+    };
+}
+
+table! {
+    0 ArgsGet "args_get" [PTR, PTR] Device "pointers to the arguments, and their bytes";
+    1 ArgsSizesGet "args_sizes_get" [PTR, PTR] Device "number of arguments, and of their bytes";
+    2 EnvironGet "environ_get" [PTR, PTR] Device "pointers to the environment's entries, and their bytes";
+    3 EnvironSizesGet "environ_sizes_get" [PTR, PTR] Device "number of the environment's entries, and of their bytes";
+    4 ClockResGet "clock_res_get" [V32, PTR] Device "a clock's resolution in nanoseconds";
+    5 ClockTimeGet "clock_time_get" [V32, V64, PTR] Device "a clock's time in nanoseconds";
+    6 FdAdvise "fd_advise" [V32, V64, V64, V32] Host "advice on how a range of a file will be used";
+    7 FdAllocate "fd_allocate" [V32, V64, V64] Host "space for a range of a file";
+    8 FdClose "fd_close" [V32] Host "closes a descriptor";
+    9 FdDatasync "fd_datasync" [V32] Host "a file's data to the disk";
+    10 FdFdstatGet "fd_fdstat_get" [V32, FDSTAT] Host "a descriptor's type, flags and rights";
+    11 FdFdstatSetFlags "fd_fdstat_set_flags" [V32, V32] Host "sets a descriptor's flags";
+    12 FdFdstatSetRights "fd_fdstat_set_rights" [V32, V64, V64] Host "drops rights of a descriptor";
+    13 FdFilestatGet "fd_filestat_get" [V32, FILESTAT] Host "an open file's attributes";
+    14 FdFilestatSetSize "fd_filestat_set_size" [V32, V64] Host "cuts or extends a file";
+    15 FdFilestatSetTimes "fd_filestat_set_times" [V32, V64, V64, V32] Host "sets an open file's times";
+    16 FdPread "fd_pread" [V32, OUTVEC, V64, R4] Host "reads at an offset";
+    17 FdPrestatGet "fd_prestat_get" [V32, PRESTAT] Host "what a preopened descriptor is";
+    18 FdPrestatDirName "fd_prestat_dir_name" [V32, OUT] Host "a preopened directory's name";
+    19 FdPwrite "fd_pwrite" [V32, INVEC, V64, R4] Host "writes at an offset";
+    20 FdRead "fd_read" [V32, OUTVEC, R4] Host "reads";
+    21 FdReaddir "fd_readdir" [V32, OUT, V64, R4] Host "reads a directory's entries from a cookie on";
+    22 FdRenumber "fd_renumber" [V32, V32] Host "moves a descriptor to the place of another";
+    23 FdSeek "fd_seek" [V32, V64, V32, R8] Host "moves a file's offset";
+    24 FdSync "fd_sync" [V32] Host "a file's data and attributes to the disk";
+    25 FdTell "fd_tell" [V32, R8] Host "a file's offset";
+    26 FdWrite "fd_write" [V32, INVEC, R4] Host "writes";
+    27 PathCreateDirectory "path_create_directory" [V32, IN] Host "makes a directory";
+    28 PathFilestatGet "path_filestat_get" [V32, V32, IN, FILESTAT] Host "a file's attributes";
+    29 PathFilestatSetTimes "path_filestat_set_times" [V32, V32, IN, V64, V64, V32] Host "sets a file's times";
+    30 PathLink "path_link" [V32, V32, IN, V32, IN] Host "makes a hard link";
+    31 PathOpen "path_open" [V32, V32, IN, V32, V64, V64, V32, R4] Host "opens a file or directory";
+    32 PathReadlink "path_readlink" [V32, IN, OUT, R4] Host "what a symbolic link holds";
+    33 PathRemoveDirectory "path_remove_directory" [V32, IN] Host "removes an empty directory";
+    34 PathRename "path_rename" [V32, IN, V32, IN] Host "renames a file or directory";
+    35 PathSymlink "path_symlink" [IN, V32, IN] Host "makes a symbolic link";
+    36 PathUnlinkFile "path_unlink_file" [V32, IN] Host "removes a file";
+    37 PollOneoff "poll_oneoff" [SUBS, EVENTS, V32, R4] Host "waits for the first of several events";
+    38 ProcExit "proc_exit" [V32] Device "ends the process with an exit code";
+    39 ProcRaise "proc_raise" [V32] Host "sends a signal to the process";
+    40 SchedYield "sched_yield" [] Device "lets other threads run";
+    41 RandomGet "random_get" [PTR, V32] Device "fills bytes at random";
+    42 SockAccept "sock_accept" [V32, V32, R4] Host "accepts a connection";
+    43 SockRecv "sock_recv" [V32, OUTVEC, V32, R4, R2] Host "receives from a socket";
+    44 SockSend "sock_send" [V32, INVEC, V32, R4] Host "sends to a socket";
+    45 SockShutdown "sock_shutdown" [V32, V32] Host "shuts a socket down";
+}
+
+impl Function {
+    /// Its row.
+    pub const fn info(self) -> &'static FunctionInfo {
+        &TABLE[self as usize]
+    }
+
+    /// The function of an import name.
+    pub fn by_name(name: &str) -> Option<Function> {
+        TABLE.iter().find(|info| info.name == name).map(|info| info.function)
+    }
+
+    /// The function of a number.
+    pub fn from_number(number: u16) -> Option<Function> {
+        TABLE.get(number as usize).map(|info| info.function)
+    }
+
+    /// Its parameters' wasm types.
+    pub fn param_types(self) -> Vec<ValType> {
+        self.info()
+            .params
+            .iter()
+            .flat_map(|param| param.types())
+            .copied()
+            .collect()
+    }
+
+    /// Whether it returns, with an errno.
+    pub const fn has_result(self) -> bool {
+        !matches!(self, Function::ProcExit)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_at_their_numbers_and_names_are_unique() {
+        assert_eq!(TABLE.len(), 46);
+        for (number, info) in TABLE.iter().enumerate() {
+            assert_eq!(info.function as usize, number);
+            assert_eq!(Function::by_name(info.name), Some(info.function));
+        }
+    }
+
+    #[test]
+    fn results_fit_a_reply() {
+        for info in TABLE {
+            let sizes = info.params.iter().map(|param| match param {
+                Param::Result { size, .. } => *size,
+                _ => 0,
+            });
+            assert!(sizes.sum::<u32>() <= 64, "{}", info.name);
+        }
+    }
+}

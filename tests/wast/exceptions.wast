@@ -190,3 +190,14 @@
 (assert_return (invoke "order" (i32.const 2)) (i32.const 3))
 (assert_exception (invoke $thrower "throw pair" (i32.const 1) (i64.const 2)))
 (assert_exception (invoke $thrower "deep" (i32.const 10000)))
+
+;; A handler's values lie where a sum lies when nothing is thrown: the sum's NaN is canonical all the same.
+(module
+  (tag $e (param f32))
+  (func $may_throw (param i32) (if (local.get 0) (then (throw $e (f32.const nan:0x123456)))))
+  (func (export "sum") (param f32 f32 i32) (result f32)
+    (block $caught (result f32)
+      (f32.add (local.get 0) (local.get 1))
+      (try_table (param f32) (result f32) (catch $e $caught) (call $may_throw (local.get 2))))))
+(assert_return (invoke "sum" (f32.const inf) (f32.const -inf) (i32.const 0)) (f32.const nan:canonical))
+(assert_return (invoke "sum" (f32.const inf) (f32.const -inf) (i32.const 1)) (f32.const nan:0x123456))

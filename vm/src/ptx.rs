@@ -182,3 +182,6 @@ pub fn compile(unit: &Unit) -> Compiled {
     compiled.text = text;
     compiled
 }
+
+#[cfg(test)]
+mod tests;

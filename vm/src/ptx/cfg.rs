@@ -176,12 +176,8 @@ impl Cfg {
             }
         }
         for i in 0..self.blocks.len() {
-            let node = &self.nodes[self.blocks[i].nodes.end - 1];
-            let mut successors = Vec::new();
-            if !ends_path(node.inst.op) && i + 1 < self.blocks.len() {
-                successors.push(i + 1);
-            }
-            successors.extend(node.targets.iter().filter_map(|pc| self.block_at(*pc)));
+            let node = self.last(i);
+            let mut successors = self.plain_successors(i);
             if may_throw(node.inst.op) {
                 let clauses = handlers(function, node.pc);
                 successors.extend(clauses.iter().filter_map(|clause| self.block_at(clause.target)));
@@ -190,6 +186,20 @@ impl Cfg {
             successors.retain(|block| seen.insert(*block));
             self.blocks[i].successors = successors;
         }
+    }
+
+    /// The last instruction of a block.
+    pub fn last(&self, block: usize) -> &Node {
+        &self.nodes[self.blocks[block].nodes.end - 1]
+    }
+
+    /// Blocks that may follow when the last instruction of this one does not throw: the next one first where
+    /// it can, and each as often as it is named.
+    pub fn plain_successors(&self, block: usize) -> Vec<usize> {
+        let node = self.last(block);
+        let next = Some(block + 1).filter(|next| !ends_path(node.inst.op) && *next < self.blocks.len());
+        let targets = node.targets.iter().filter_map(|pc| self.block_at(*pc));
+        next.into_iter().chain(targets).collect()
     }
 
     /// Depth first from the head: what is reachable, in which order, and which edges close cycles.

@@ -7,6 +7,7 @@
 //! - As an address: its alignment, its largest value, and how far behind it memory is known to reach.
 //!   These remove bounds checks that another one dominates, and tests of alignment.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 
 use gpu_run_bytecode::{Class, FuncType, Function, Mem, Op, Operand, Ty, ValType};
@@ -570,35 +571,38 @@ impl Transfer<'_> {
             for node in cfg.block_nodes(block) {
                 self.apply(node, &mut state);
             }
-            let last = &cfg.nodes[cfg.blocks[block].nodes.end - 1];
+            // An exception puts its values where the handler wants them, on the handler's edge alone.
+            let last = cfg.last(block);
             let clauses = match may_throw(last.inst.op) {
                 true => handlers(self.function, last.pc),
                 false => Vec::new(),
             };
-            for to in &cfg.blocks[block].successors {
-                let mut state = std::borrow::Cow::Borrowed(&state);
-                for clause in &clauses {
-                    if cfg.block_at(clause.target) == Some(*to) {
-                        let mut types = clause.tag.map_or_else(Vec::new, |tag| tag_types(self.analysis, tag));
-                        types.extend(clause.reference.then_some(ValType::ExnRef));
-                        write_values(state.to_mut(), clause.unit, &types);
-                    }
-                }
-                if at[*to].is_empty() {
-                    at[*to] = state.into_owned();
-                    work.insert(place[*to]);
+            let thrown = clauses.iter().filter_map(|clause| {
+                let mut state = state.clone();
+                let mut types = clause.tag.map_or_else(Vec::new, |tag| tag_types(self.analysis, tag));
+                types.extend(clause.reference.then_some(ValType::ExnRef));
+                write_values(&mut state, clause.unit, &types);
+                Some((cfg.block_at(clause.target)?, Cow::Owned(state)))
+            });
+            // Entries of a jump table that lead to one place are one edge.
+            let plain: BTreeSet<usize> = cfg.plain_successors(block).into_iter().collect();
+            let plain = plain.into_iter().map(|to| (to, Cow::Borrowed(&state)));
+            for (to, state) in plain.chain(thrown) {
+                if at[to].is_empty() {
+                    at[to] = state.into_owned();
+                    work.insert(place[to]);
                     continue;
                 }
-                let widen = visits[*to] > 1;
+                let widen = visits[to] > 1;
                 let mut changed = false;
-                for (unit, (old, new)) in at[*to].iter_mut().zip(state.iter()).enumerate() {
+                for (unit, (old, new)) in at[to].iter_mut().zip(state.iter()).enumerate() {
                     let joined = old.join(*new, unit as u32, widen);
                     changed |= joined != *old;
                     *old = joined;
                 }
                 if changed {
-                    visits[*to] += 1;
-                    work.insert(place[*to]);
+                    visits[to] += 1;
+                    work.insert(place[to]);
                 }
             }
         }

@@ -1,0 +1,53 @@
+//! What the compiler must write in places where it was wrong once, or nearly: looked for in its text, because
+//! there may be no GPU to run it.
+
+mod exceptions;
+
+use gpu_run_bytecode::Program;
+use gpu_run_translator::translate;
+
+use super::{Compiled, Options, Unit, compile};
+
+/// The program of a module in text form, nothing inlined.
+fn program(wat: &str) -> Program {
+    let bytes = wat::parse_str(wat).expect("it is a module");
+    translate(&bytes, &Default::default()).expect("it translates").program
+}
+
+/// Compiles a program whose exports other instances may call.
+fn compiled(program: &Program, options: Options) -> Compiled {
+    compile(&Unit {
+        program,
+        prefix: String::new(),
+        code_start: 0,
+        entries: Vec::new(),
+        options,
+    })
+}
+
+/// The PTX of a module with what each instruction stands for, and its exports for all.
+fn text(wat: &str) -> String {
+    let options = Options {
+        exports: true,
+        comments: true,
+        ..Options::default()
+    };
+    compiled(&program(wat), options).text
+}
+
+/// The body of a function, by its index.
+fn body(text: &str, index: u32) -> &str {
+    part(text, &format!("f{index}("))
+}
+
+/// What stands between the braces of the function whose head has `name`.
+fn part<'a>(text: &'a str, name: &str) -> &'a str {
+    let head = |rest: &&str| {
+        rest.lines()
+            .next()
+            .is_some_and(|line| line.contains(name) && !line.ends_with(';'))
+    };
+    let mut functions = text.split("\n.func ").chain(text.split("\n.visible .entry "));
+    let function = functions.find(head).expect("the function is there");
+    function.split("\n}\n").next().unwrap_or(function)
+}

@@ -340,25 +340,17 @@ impl Compiler<'_> {
         use crate::layout::Context;
         let args = node.inst.args;
         let value = self.seen(args[0], 1);
-        let (limit, p, q) = (self.w.word(), self.w.predicate(), self.w.predicate());
+        let (limit, p) = (self.w.word(), self.w.predicate());
         ptx!(
             self,
             "ld.local.b32 {limit}, [%local+{}];",
             offset_of!(Context, stack_limit)
         );
         ptx!(self, "setp.lt.u32 {p}, {value}, {limit};");
-        if let Some(1..) = self.analysis.least_memory {
-            // Compiled code subtracts from the pointer without a test: below 0 it comes out beyond the
-            // memory's end. A memory that is full holds every address.
-            let last = self.w.word();
-            ptx!(self, "sub.u32 {last}, %size, 1;");
-            let one_more = self.w.word();
-            ptx!(self, "sub.u32 {one_more}, {value}, 1;");
-            // value <= size as value - 1 <= size - 1; 0 was compared with the limit.
-            let zero = self.w.predicate();
-            ptx!(self, "setp.ne.u32 {zero}, {value}, 0;");
-            ptx!(self, "setp.gt.and.u32 {q}, {one_more}, {last}, {zero};");
-            ptx!(self, "or.pred {p}, {p}, {q};");
+        let near = matches!(self.analysis.least_memory, Some(1..));
+        if near {
+            let beyond = self.beyond_size(&value);
+            ptx!(self, "or.pred {p}, {p}, {beyond};");
         } else {
             let record = self.memory_record(0);
             let (size, wide) = (self.w.pair(), self.w.pair());
@@ -370,9 +362,40 @@ impl Compiler<'_> {
             ptx!(self, "cvt.u64.u32 {wide}, {value};");
             ptx!(self, "setp.gt.or.u64 {p}, {wide}, {size}, {p};");
         }
-        let label = self.trap_label(node, TrapKind::ThreadStackOverflow);
-        ptx!(self, "@{p} bra {label};");
+        let kind = TrapKind::ThreadStackOverflow;
+        if near && self.unit.options.growth_by_others {
+            // Another thread may have made memory larger: with its size of now, it is looked at again.
+            let (stale, fits) = (self.w.new_label("STALE"), self.w.new_label("FITS"));
+            ptx!(self, "@{p} bra {stale};");
+            self.w.label(&fits);
+            let before = self.w.set_aside(true);
+            self.w.label(&stale);
+            self.reload_size();
+            ptx!(self, "setp.lt.u32 {p}, {value}, {limit};");
+            let beyond = self.beyond_size(&value);
+            ptx!(self, "or.pred {p}, {p}, {beyond};");
+            ptx!(self, "@!{p} bra {fits};");
+            self.trap(node, &(kind as u32).to_string());
+            self.w.set_aside(before);
+        } else {
+            let label = self.trap_label(node, kind);
+            ptx!(self, "@{p} bra {label};");
+        }
         let at = self.global_address(args[1]);
         ptx!(self, "st.global.b32 [{at}], {value};");
+    }
+
+    /// A predicate: a stack pointer is beyond the end of memory 0, which has a byte at least.
+    fn beyond_size(&mut self, value: &str) -> String {
+        // Compiled code subtracts from the pointer without a test: below 0 it comes out beyond the memory's
+        // end. A memory that is full holds every address.
+        let (last, one_less) = (self.w.word(), self.w.word());
+        let (zero, beyond) = (self.w.predicate(), self.w.predicate());
+        ptx!(self, "sub.u32 {last}, %size, 1;");
+        ptx!(self, "sub.u32 {one_less}, {value}, 1;");
+        // value <= size as value - 1 <= size - 1; 0 was compared with the limit.
+        ptx!(self, "setp.ne.u32 {zero}, {value}, 0;");
+        ptx!(self, "setp.gt.and.u32 {beyond}, {one_less}, {last}, {zero};");
+        beyond
     }
 }

@@ -2,6 +2,7 @@
 //! there may be no GPU to run it.
 
 mod exceptions;
+mod memory;
 
 use gpu_run_bytecode::Program;
 use gpu_run_translator::translate;

@@ -1,6 +1,6 @@
 //! What any instruction reads of the frame, and what it leaves there.
 
-use super::state::{FUNC_REF, KEPT_EXN_REF, State, UNDEFINED, WHOLE, constant, value};
+use super::state::{ANY, FUNC_REF, KEPT_EXN_REF, State, UNDEFINED, WHOLE, constant, value};
 use super::{FunctionVerifier, VerifyError};
 use crate::code::{Inst, Layout, Reads};
 use crate::isa::Op;
@@ -131,9 +131,9 @@ fn effect(function: &FunctionVerifier<'_>, pc: usize, inst: &Inst, state: &mut S
         }
         Effect::Zero => state.write_zeros(unit(args[0]), unit(args[1])),
         Effect::Const32 => state.write(unit(args[0]), &[constant(args[1] as u32)]),
-        Effect::Copy32 => state.write(unit(args[0]), &[state.at(unit(args[1]))]),
+        Effect::Copy32 => state.write(unit(args[0]), &[state.at(unit(args[1])) & ANY]),
         Effect::Select32 => {
-            let selected = state.at(unit(args[1])) & state.at(unit(args[2]));
+            let selected = state.at(unit(args[1])) & state.at(unit(args[2])) & ANY;
             if selected == UNDEFINED {
                 return function.error(pc, "`select32` of values of different types");
             }

@@ -56,7 +56,7 @@ impl Simple {
             Writes::Nothing => {}
             Writes::Unit => state.write_unit(slots[0], WHOLE),
             Writes::Pair => state.write_pair(slots[0]),
-            Writes::Copy => state.write_unit(slots[0], state.at(u32::from(slots[1]))),
+            Writes::Copy => state.write_unit(slots[0], state.at(u32::from(slots[1])) & ANY),
             Writes::Constant => state.write_unit(slots[0], constant((word >> 32) as u32)),
         }
         true

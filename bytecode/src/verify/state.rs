@@ -24,9 +24,10 @@ const EXTERN_REF: Unit = 1 << 8;
 const EXN_REF: Unit = 1 << 9;
 /// The same, of one that is kept for good: what tables and globals take.
 pub(super) const KEPT_EXN_REF: Unit = 1 << 10;
-/// Zero, which may be read as a value of any width, and as null.
+/// Zero in all widths, as `zero` writes it: it may be read as any value or a part of one, and as null.
 pub(super) const ZERO: Unit = Unit::MAX;
-/// What a value of one unit may be, be it a number or a reference.
+/// What a value of one unit may be, be it a number or a reference. A zero that was written as such a value is
+/// all of them, but no half of a 64-bit value: the PTX compiler keeps those in other registers.
 pub(super) const ANY: Unit = WHOLE | FUNC_REF | EXTERN_REF | EXN_REF | KEPT_EXN_REF;
 
 /// Units that the largest frame has, as many behind it as the widest value, and [`State::ALWAYS`].
@@ -219,5 +220,5 @@ pub(super) fn value(ty: ValType) -> &'static [Unit] {
 
 /// What a unit holds after this constant was written to it.
 pub(super) fn constant(bits: u32) -> Unit {
-    if bits == 0 { ZERO } else { WHOLE }
+    if bits == 0 { ANY } else { WHOLE }
 }

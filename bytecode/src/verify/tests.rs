@@ -99,6 +99,29 @@ fn a_zeroed_range_may_be_read_at_any_width() {
     assert_eq!(verify(&program(&body)), Ok(()));
 }
 
+/// Compiled code has 32-bit values in other registers than 64-bit ones, so a zero that was written as the one
+/// is no half of the other.
+#[test]
+fn refuses_zeros_of_32_bits_as_halves() {
+    let zero = |unit: i64| Inst::new(Op::Const32, &[unit, 0]);
+    let twice = |write: fn(i64) -> Inst| [Inst::new(Op::Zero, &[5, 1]), write(6), write(7)];
+    let read_pair = |before: &[Inst]| refusal(&[before, &[Inst::new(Op::Copy64, &[1, 6]), ret()]].concat());
+    assert!(read_pair(&twice(|unit| Inst::new(Op::Const32, &[unit, 0]))).contains("unit 6"));
+    assert!(read_pair(&twice(|unit| Inst::new(Op::Copy32, &[unit, 5]))).contains("unit 6"));
+    assert!(read_pair(&twice(|unit| Inst::new(Op::Select32, &[unit, 5, 5, 0]))).contains("unit 6"));
+    // One of the halves.
+    assert!(read_pair(&[Inst::new(Op::Zero, &[6, 1]), zero(7)]).contains("unit 6"));
+    assert!(read_pair(&[Inst::new(Op::Zero, &[6, 2]), zero(6)]).contains("unit 6"));
+    // As what they were written they may be read.
+    let body = [
+        zero(6),
+        Inst::new(Op::Copy32, &[7, 6]),
+        Inst::new(Op::I32Add, &[0, 6, 7]),
+        ret(),
+    ];
+    assert_eq!(verify(&program(&body)), Ok(()));
+}
+
 /// A number used as a reference would let a program jump anywhere.
 #[test]
 fn refuses_numbers_as_references() {

@@ -298,7 +298,11 @@ impl Transfer<'_> {
         };
         let ty = *ty;
         let mut value = match ty.units() {
-            1 => self.address_fact(node, state),
+            // Also what is copied of a zero of any width is written in 32 bits.
+            1 => Fact {
+                kind: Kind::Unit,
+                ..self.address_fact(node, state)
+            },
             2 => Fact::of_kind(Kind::Low),
             _ => Fact::unit(),
         };

@@ -73,16 +73,9 @@ impl Compiler<'_> {
                 let left = self.seen(args[1], 1);
                 let right = match op {
                     Op::BrI32AddNeImm => args[3].to_string(),
+                    // The limit is read behind the sum, which it may be itself.
+                    _ if args[3] == args[0] => format!("%r{}", args[0]),
                     _ => self.seen(args[3], 1),
-                };
-                let right = match right == format!("%r{}", args[0]) {
-                    // The limit is read before the sum overwrites it.
-                    true => {
-                        let limit = self.w.word();
-                        ptx!(self, "mov.b32 {limit}, {right};");
-                        limit
-                    }
-                    false => right,
                 };
                 let compare = match op {
                     Op::BrI32AddLtS => "lt.s32",

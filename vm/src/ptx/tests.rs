@@ -2,9 +2,11 @@
 //! there may be no GPU to run it.
 
 mod exceptions;
+mod jumps;
 mod memory;
 
-use gpu_run_bytecode::Program;
+use gpu_run_bytecode::code::Inst;
+use gpu_run_bytecode::{Op, Program, verify};
 use gpu_run_translator::translate;
 
 use super::{Compiled, Options, Unit, compile};
@@ -13,6 +15,22 @@ use super::{Compiled, Options, Unit, compile};
 fn program(wat: &str) -> Program {
     let bytes = wat::parse_str(wat).expect("it is a module");
     translate(&bytes, &Default::default()).expect("it translates").program
+}
+
+/// A program of one exported function `(i32, i32) -> (i32)` with this body; its frame has 8 units, parameters
+/// in 0 and 1, its header in 2 and 3.
+fn handmade(body: &[Inst]) -> Program {
+    let mut code = Vec::new();
+    let enter = Inst::new(Op::Enter, &[8, 2, 0]);
+    for inst in [enter].iter().chain(body) {
+        inst.encode(&mut code);
+    }
+    let mut program = program("(module (func (export \"f\") (param i32 i32) (result i32) unreachable))");
+    (program.meta.functions[0].end, program.meta.max_frame) = (code.len() as u32, 8);
+    program.code = code;
+    program.lines = Default::default();
+    verify(&program).expect("it is correct");
+    program
 }
 
 /// Compiles a program whose exports other instances may call.

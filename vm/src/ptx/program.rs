@@ -179,7 +179,12 @@ impl<'a> Analysis<'a> {
             .exports
             .iter()
             .any(|export| export.kind == ExternKind::Global && export.index == global);
-        if exported || !matches!(init.map(|init| &init.init[..]), Some([ConstOp::I32(value)]) if value % 16 == 0) {
+        // A thread's block of thread-local storage has an alignment of its own.
+        let written_by_host = meta.thread_locals.is_some_and(|locals| locals.base == global);
+        if exported
+            || written_by_host
+            || !matches!(init.map(|init| &init.init[..]), Some([ConstOp::I32(value)]) if value % 16 == 0)
+        {
             return false;
         }
         self.aligned_stack = true;

@@ -59,7 +59,8 @@ pub fn threads_may_wait(program: &Program) -> bool {
 pub struct RunOptions {
     /// Threads that enter the function.
     pub threads: u32,
-    /// Bytes of linear memory that each thread gets as its stack, with more than one thread.
+    /// Bytes of linear memory that each thread gets as its stack, with more than one thread. Rounded down to a
+    /// multiple of 16, to which compiled code expects stacks to be aligned.
     pub thread_stack: u32,
     /// Ends the run after this time.
     pub timeout: Option<Duration>,
@@ -74,6 +75,16 @@ impl Default for RunOptions {
             thread_stack: 65536,
             timeout: None,
             interrupt: None,
+        }
+    }
+}
+
+impl RunOptions {
+    /// Bytes of each thread's stack; 0: threads keep the module's.
+    fn stack_bytes(&self) -> u32 {
+        match (self.threads, self.thread_stack) {
+            (0..=1, _) | (_, 0) => 0,
+            (_, bytes) => (bytes & !15).max(16),
         }
     }
 }
@@ -455,7 +466,7 @@ impl Store {
             shared_units: plan.shared_units,
             max_depth: self.limits.call_depth,
             globals_per_thread: (self.globals.len / 8) as u32,
-            stack_size: if options.threads > 1 { options.thread_stack } else { 0 },
+            stack_size: options.stack_bytes(),
             slice: plan.slice,
             try_function_count: (self.try_functions.len / 16) as u32,
             max_frame: self.max_frame,
@@ -535,7 +546,7 @@ impl Store {
         }
         let stacks = match places.stack_pointer {
             u32::MAX => 0,
-            _ => threads * options.thread_stack as u64,
+            _ => threads * options.stack_bytes() as u64,
         };
         let size = (end + stacks).next_multiple_of(layout::PAGE);
         if size > record.limit {

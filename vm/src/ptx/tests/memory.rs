@@ -1,6 +1,16 @@
 //! Addresses, bounds and the stack pointer.
 
+use std::sync::Arc;
+
+use gpu_run_bytecode::{Program, ThreadLocals};
+
 use super::{Options, body, compiled, program};
+use crate::ptx::Analysis;
+use crate::{Cpu, Extern, Limits, RunOptions, Store, Value};
+
+const STACK: &str = "(module (memory 1 10)
+    (global $__stack_pointer (mut i32) (i32.const 65536))
+    (func (export \"pointer\") (result i32) (global.get 0)))";
 
 /// Another thread may have made the memory in which a stack lies: a pointer beyond the size that is known is
 /// looked at again with the size of now.
@@ -22,5 +32,48 @@ fn a_stack_pointer_beyond_a_stale_size_has_it_read_again() {
         let text = compiled(&program, options(growth_by_others)).text;
         let body = body(&text, 0);
         assert_eq!(body.matches("%size, [%size_at").count(), reads, "{body}");
+    }
+}
+
+/// The host puts the address of a thread's block into that global, with the block's alignment.
+#[test]
+fn the_stack_is_not_known_to_be_aligned_where_its_pointer_is_a_block_of_thread_locals() {
+    let mut program = program(STACK);
+    let aligned = |program: &Program| Analysis::new(program, &[], &Options::default()).check_stack_alignment();
+    assert!(aligned(&program));
+    program.meta.thread_locals = Some(ThreadLocals {
+        base: 0,
+        block: Some((4, 4)),
+    });
+    assert!(!aligned(&program));
+}
+
+#[test]
+fn stacks_of_threads_are_aligned_whatever_size_is_asked_for() {
+    for thread_stack in [1, 1001, 4096] {
+        let mut store = Store::new(Box::new(Cpu::new()), Limits::default()).unwrap();
+        let options = RunOptions {
+            threads: 3,
+            thread_stack,
+            ..RunOptions::default()
+        };
+        let mut silent = |_, _, _: &[u8]| {};
+        let instance = store
+            .instantiate(Arc::new(program(STACK)), |_, _| None, &options, &mut silent)
+            .unwrap();
+        let Some(Extern::Func(function)) = store.export(instance, "pointer") else {
+            panic!("it is exported");
+        };
+        let results = store.run(function, &[], &options, &mut silent).unwrap().results;
+        let pointers: Vec<i32> = results
+            .iter()
+            .flatten()
+            .map(|value| match value {
+                Value::I32(pointer) => *pointer,
+                other => panic!("{other}"),
+            })
+            .collect();
+        assert!(pointers.iter().all(|pointer| pointer % 16 == 0), "{pointers:?}");
+        assert!(pointers[0] > pointers[1] && pointers[1] > pointers[2], "{pointers:?}");
     }
 }

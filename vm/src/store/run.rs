@@ -607,7 +607,7 @@ impl Store {
         let mut places = self.places(end.pc);
         for pc in &end.backtrace[..frames] {
             // A return address lies behind its call.
-            places.extend(self.places(pc - 1));
+            places.extend(self.places(pc.saturating_sub(1)));
         }
         let omitted = end.depth.saturating_sub(frames as u32 + 1);
         Backtrace { places, omitted }
@@ -778,5 +778,33 @@ impl<'r> Host<'r> {
             self.sink.write(stream, thread, &text);
         }
         self.sink.flush();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Cpu;
+
+    /// What has no call before it, as a record that was damaged might say, has no place.
+    #[test]
+    fn a_return_address_of_zero_has_no_place() {
+        let mut store = Store::new(Box::new(Cpu::new()), Limits::default()).unwrap();
+        let wasm = wat::parse_str("(module (func (export \"f\") unreachable))").unwrap();
+        let program = gpu_run_translator::translate(&wasm, &Default::default())
+            .unwrap()
+            .program;
+        let code_start = store.next_code_start();
+        let options = RunOptions::default();
+        store
+            .instantiate(Arc::new(program), |_, _| None, &options, &mut |_, _, _: &[u8]| {})
+            .unwrap();
+        let end = layout::End {
+            pc: code_start + 1,
+            depth: 2,
+            frames: 1,
+            ..bytemuck::Zeroable::zeroed()
+        };
+        assert_eq!(store.backtrace(&end).places.len(), 1);
     }
 }

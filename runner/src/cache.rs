@@ -1,8 +1,10 @@
 //! `gpu-run cache`, and where the cache of compiled programs is.
 
+use std::fmt::Display;
 use std::io;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
 use gpu_run_vm::ptx::cache::{Cache, DEFAULT_LIMIT};
@@ -31,6 +33,13 @@ pub fn open() -> Outcome<Option<Cache>> {
     Ok(folder.map(|folder| Cache::new(folder, limit)))
 }
 
+/// A time for people. File systems hold times that a date of four digits cannot say: they are as near as can be.
+fn time(time: SystemTime) -> impl Display {
+    // The last second of the year 9999.
+    let last = SystemTime::UNIX_EPOCH + Duration::from_secs(253_402_300_799);
+    humantime::format_rfc3339_seconds(time.clamp(SystemTime::UNIX_EPOCH, last))
+}
+
 /// Shows or clears the cache.
 pub fn cache(args: &CacheArgs) -> Outcome<ExitCode> {
     let Some(cache) = open()? else {
@@ -44,7 +53,7 @@ pub fn cache(args: &CacheArgs) -> Outcome<ExitCode> {
             let total: u64 = entries.iter().map(|entry| entry.bytes).sum();
             let lines = entries.iter().map(|entry| {
                 let name = entry.path.file_stem().unwrap_or_default().to_string_lossy();
-                let used = humantime::format_rfc3339_seconds(entry.used);
+                let used = time(entry.used);
                 format!("{name:.16}  {:>10}  used {used}\n", ByteSize(entry.bytes).to_string())
             });
             let lines: String = lines.collect();
@@ -63,4 +72,21 @@ pub fn cache(args: &CacheArgs) -> Outcome<ExitCode> {
     };
     write_stdout(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_time_of_a_file_is_shown() {
+        let (year, epoch) = (Duration::from_secs(365 * 24 * 3600), SystemTime::UNIX_EPOCH);
+        for (used, shown) in [
+            (epoch + year, "1971-01-01T00:00:00Z"),
+            (epoch - year, "1970-01-01T00:00:00Z"),
+            (epoch + 9000 * year, "9999-12-31T23:59:59Z"),
+        ] {
+            assert_eq!(time(used).to_string(), shown);
+        }
+    }
 }

@@ -111,11 +111,12 @@ impl Cache {
         Some(bytes)
     }
 
-    /// Adds an entry or replaces it, and removes others if there is too much.
+    /// Adds an entry or replaces it, and removes others if there is too much. One that cannot be removed
+    /// stays: the new entry is kept, and the next one tries again.
     ///
     /// # Errors
     ///
-    /// What the file system reports, and that the entry alone is larger than the limit.
+    /// What the file system reports of the entry, and that it alone is larger than the limit.
     pub fn save(&self, key: Key, contents: &[u8]) -> io::Result<()> {
         let size = (HEADER + contents.len()) as u64;
         if size > self.limit {
@@ -130,7 +131,8 @@ impl Cache {
         file.write_all(contents)?;
         let path = self.path(key);
         file.persist(&path).map_err(|error| error.error)?;
-        self.shrink(&path)
+        self.shrink(&path);
+        Ok(())
     }
 
     /// Removes an entry.
@@ -172,18 +174,16 @@ impl Cache {
     }
 
     /// Removes what was used least recently until the rest fits, but not `newest`.
-    fn shrink(&self, newest: &Path) -> io::Result<()> {
-        let mut entries = self.list()?;
+    fn shrink(&self, newest: &Path) {
+        let mut entries = self.list().unwrap_or_default();
         let mut total: u64 = entries.iter().map(|entry| entry.bytes).sum();
         while total > self.limit
             && let Some(entry) = entries.pop()
         {
-            if entry.path != newest {
-                remove(&entry.path)?;
+            if entry.path != newest && remove(&entry.path).is_ok() {
                 total -= entry.bytes;
             }
         }
-        Ok(())
     }
 }
 
@@ -286,6 +286,24 @@ mod tests {
         assert_eq!(left, [true, false, true, true]);
         let total: u64 = cache.list().unwrap().iter().map(|entry| entry.bytes).sum();
         assert_eq!(total, 3 * size);
+    }
+
+    #[test]
+    fn an_entry_is_kept_though_another_cannot_be_removed() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(folder.path(), 2 * (HEADER + 100) as u64);
+        cache.save(key(1), &[1; 100]).unwrap();
+        // The oldest, and no file.
+        let stuck = cache.path(key(2));
+        fs::create_dir_all(stuck.join("folder")).unwrap();
+        age(&cache, key(1), 10);
+        File::open(&stuck)
+            .unwrap()
+            .set_modified(SystemTime::UNIX_EPOCH)
+            .unwrap();
+        cache.save(key(3), &[3; 100]).unwrap();
+        assert_eq!(cache.load(key(3)), Some(vec![3; 100]));
+        assert!(stuck.exists() && !cache.contains(key(1)), "what can be removed is");
     }
 
     #[test]

@@ -150,6 +150,12 @@ fn main() {
         add("forged_heap".into(), Box::new(move || forged_heap(device)));
         add("max_call_depth".into(), Box::new(move || max_call_depth(device)));
         add("deep_recursion".into(), Box::new(move || deep_recursion(device)));
+        for depth in ["1", "200"] {
+            add(
+                format!("backtrace_behind_recursion/{depth}"),
+                Box::new(move || backtrace_behind_recursion(device, depth)),
+            );
+        }
         if device == "ptx" {
             add("cache".into(), Box::new(code_is_cached));
             add("interpreted_meanwhile".into(), Box::new(interpreted_meanwhile));
@@ -1124,6 +1130,32 @@ fn max_call_depth(device: &str) -> Tested {
         )?;
     }
     Ok(())
+}
+
+/// A recursion that is deeper than a backtrace has returned: the calls around it are still known.
+fn backtrace_behind_recursion(device: &str, depth: &str) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let module = folder.path().join("module.wat");
+    // None of them is inlined, because each may come back to itself.
+    let source = "(module
+        (func $recurse (param $n i32)
+          (if (local.get $n) (then (call $recurse (i32.sub (local.get $n) (i32.const 1))))))
+        (func $inner (param $n i32)
+          (if (i32.eq (local.get $n) (i32.const -1)) (then (call $outer (local.get $n))))
+          (call $recurse (local.get $n))
+          unreachable)
+        (func $outer (export \"outer\") (param $n i32)
+          (call $inner (local.get $n))))";
+    std::fs::write(&module, source)?;
+    let output = run_on(device, ["--invoke", "outer", &module.display().to_string(), depth]);
+    let stderr = text(&output.stderr);
+    let frames: Vec<&str> = stderr.lines().filter(|line| line.contains("wasm offset")).collect();
+    let named = |(frame, name): (&&str, &str)| frame.contains(name);
+    expect(
+        frames.len() == 2 && frames.iter().zip([": inner ", ": outer "]).all(named),
+        "the backtrace must be `inner`, `outer`",
+        &output,
+    )
 }
 
 /// Frames beyond the first segments of registers: down to the depth limit, and a trap beyond it. Compiled

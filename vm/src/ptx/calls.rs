@@ -18,7 +18,9 @@ use super::function::{Compiler, Role};
 use super::image::Image;
 use super::program::Analysis;
 use super::writer::ptx;
-use crate::layout::{Context, Func, Launch, Table};
+use crate::layout::{BACKTRACE, Context, Func, Launch, Table};
+
+const _: () = assert!(BACKTRACE.is_power_of_two(), "the depth's low bits are a place");
 
 /// What a function with a status gives.
 const RETURNED: u32 = 0;
@@ -187,6 +189,14 @@ enum Callee {
     Direct(u32),
     /// A register with the function's address.
     Pointer(String),
+}
+
+/// A call further out, whose return address had the place that a call's has now.
+struct OuterCall {
+    /// As an operand of PTX.
+    place: String,
+    /// The register that holds its return address meanwhile.
+    pc: String,
 }
 
 impl Compiler<'_> {
@@ -420,8 +430,14 @@ impl Compiler<'_> {
         let status = facts.map_or(self.analysis.statuses, |facts| facts.status);
         // Where a trap of the callee finds this call.
         let (slot, back) = (self.w.word(), self.w.pair());
-        ptx!(self, "and.b32 {slot}, %depth, 63;");
+        ptx!(self, "and.b32 {slot}, %depth, {};", BACKTRACE - 1);
         ptx!(self, "mad.wide.u32 {back}, {slot}, 4, %local;");
+        // Whose place that is where there are more frames than places: its call goes on behind this one.
+        let outer = self.facts.deep.then(|| {
+            let (place, pc) = (format!("[{back}+{}]", offset_of!(Context, calls)), self.w.word());
+            ptx!(self, "ld.local.b32 {pc}, {place};");
+            OuterCall { place, pc }
+        });
         let return_pc = self.w.word();
         ptx!(self, "mov.b32 {return_pc}, {};", self.unit.code_start + node.next);
         ptx!(
@@ -447,9 +463,11 @@ impl Compiler<'_> {
             let (p, unusual) = (self.w.predicate(), self.w.new_label("STATUS"));
             ptx!(self, "setp.ne.u32 {p}, {code}, {RETURNED};");
             ptx!(self, "@{p} bra {unusual};");
-            self.unusual(Some(node), ty, base, &code, &unusual, &format!("{done}_AFTER"));
+            let call = Some((node, outer.as_ref()));
+            self.unusual(call, ty, base, &code, &unusual, &format!("{done}_AFTER"));
             self.w.label(&format!("{done}_AFTER"));
         }
+        self.put_back(outer.as_ref());
         if (polls || status) && self.counts {
             ptx!(self, "ld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
         }
@@ -498,7 +516,15 @@ impl Compiler<'_> {
 
     /// Code for a call that did not just return: makes the tail calls that the callee asks for, until one
     /// returns or throws.
-    fn unusual(&mut self, node: Option<&Node>, ty: &FuncType, base: i64, code: &str, label: &str, done: &str) {
+    fn unusual(
+        &mut self,
+        call: Option<(&Node, Option<&OuterCall>)>,
+        ty: &FuncType,
+        base: i64,
+        code: &str,
+        label: &str,
+        done: &str,
+    ) {
         let before = self.w.set_aside(true);
         self.w.label(label);
         let (p, thrown) = (self.w.predicate(), self.w.new_label("THROWN"));
@@ -519,8 +545,16 @@ impl Compiler<'_> {
         ptx!(self, "@{p} bra {label};");
         ptx!(self, "bra {done};");
         self.w.label(&thrown);
-        self.dispatch(node);
+        self.put_back(call.and_then(|(_, outer)| outer));
+        self.dispatch(call.map(|(node, _)| node));
         self.w.set_aside(before);
+    }
+
+    /// Puts the return address of an outer call back where a trap looks for it.
+    fn put_back(&mut self, outer: Option<&OuterCall>) {
+        if let Some(OuterCall { place, pc }) = outer {
+            ptx!(self, "st.local.b32 {place}, {pc};");
+        }
     }
 
     /// Goes to the handler of the exception under way, or leaves the function with it.

@@ -8,6 +8,7 @@ use gpu_run_bytecode::{ConstOp, ExternKind, Function, Op, Operand, Program};
 use super::Options;
 use super::cfg::Cfg;
 use super::flow::Transfer;
+use crate::layout::BACKTRACE;
 
 /// Facts about a defined function.
 #[derive(Clone, Copy, Debug, Default)]
@@ -28,6 +29,8 @@ pub struct Facts {
     pub recursive: bool,
     /// Its calls count as passes through loops do: it recurses, or stands for very many calls.
     pub counted: bool,
+    /// It may run with more frames on the stack than a context has places for return addresses.
+    pub deep: bool,
     /// Something makes a tail call to it.
     pub tail_called: bool,
     /// It or a callee looks at the stop flag now and then, because it loops or recurses.
@@ -444,11 +447,13 @@ impl<'a> Analysis<'a> {
             edges[imports].extend(pointed());
             (tables..imports).for_each(|ty| edges[ty].push(imports));
         }
+        let components = components(&edges);
+        self.find_deep(&edges, &components);
         // Calls that a call leads to, as long as nothing counts them. Components come after those that
         // they lead to.
         let mut work = vec![1u64; edges.len()];
-        for component in components(&edges) {
-            let cyclic = component.len() > 1 || edges[component[0]].contains(&component[0]);
+        for component in components {
+            let cyclic = is_cycle(&edges, &component);
             for member in component {
                 let callees = edges[member].iter().map(|callee| work[*callee]);
                 let all = match cyclic {
@@ -465,6 +470,40 @@ impl<'a> Analysis<'a> {
             }
         }
     }
+
+    /// Finds how many frames there may be when each function runs, from the callers to what they call.
+    fn find_deep(&mut self, edges: &[Vec<usize>], components: &[Vec<usize>]) {
+        let count = self.facts.len();
+        let mut depths = vec![1usize; edges.len()];
+        if self.exports {
+            // Other instances may call as deep in the stack as they like.
+            depths[edges.len() - 1] = usize::MAX;
+        }
+        for component in components.iter().rev() {
+            if is_cycle(edges, component) {
+                component.iter().for_each(|member| depths[*member] = usize::MAX);
+            }
+            for member in component {
+                // The nodes of tables and imports are no frames.
+                let frame = usize::from(*member < count);
+                if frame == 1 && !self.facts[*member].needed {
+                    continue;
+                }
+                let depth = depths[*member].saturating_add(frame);
+                edges[*member]
+                    .iter()
+                    .for_each(|to| depths[*to] = depths[*to].max(depth));
+            }
+        }
+        for (facts, depth) in self.facts.iter_mut().zip(depths) {
+            facts.deep = depth > BACKTRACE;
+        }
+    }
+}
+
+/// Whether a component of a graph is a cycle.
+fn is_cycle(edges: &[Vec<usize>], component: &[usize]) -> bool {
+    component.len() > 1 || edges[component[0]].contains(&component[0])
 }
 
 /// Strongly connected components of a graph (Tarjan, 1972), without recursion.

@@ -1,6 +1,7 @@
 //! What the compiler must write in places where it was wrong once, or nearly: looked for in its text, because
 //! there may be no GPU to run it.
 
+mod calls;
 mod exceptions;
 mod jumps;
 mod memory;

@@ -74,6 +74,7 @@ impl Compiler<'_> {
     fn near_place(&mut self, node: &Node, address: i64, offset: u64, end: u64, least: u64) -> Place {
         let fact = self.fact(address);
         let align = fact.align.min(offset.trailing_zeros().min(32) as u8);
+        let width = end - offset;
         let index = self.seen(address, 1);
         let inside = u64::from(fact.max) + end <= least || u64::from(reach(&self.state, address as u32)) >= end;
         if !inside {
@@ -102,9 +103,14 @@ impl Compiler<'_> {
         let register = self.w.pair();
         ptx!(self, "cvt.u64.u32 {register}, {index};");
         ptx!(self, "add.s64 {register}, %base, {register};");
+        // What an instruction adds is a signed number of 32 bits.
+        let fits = i32::try_from(offset + width).is_ok();
+        if !fits {
+            ptx!(self, "add.s64 {register}, {register}, {offset};");
+        }
         Place {
             register,
-            offset,
+            offset: if fits { offset } else { 0 },
             align,
         }
     }

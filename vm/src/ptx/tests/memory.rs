@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gpu_run_bytecode::{Program, ThreadLocals};
 
-use super::{Options, body, compiled, program};
+use super::{Options, body, compiled, program, text};
 use crate::ptx::Analysis;
 use crate::{Cpu, Extern, Limits, RunOptions, Store, Value};
 
@@ -33,6 +33,28 @@ fn a_stack_pointer_beyond_a_stale_size_has_it_read_again() {
         let body = body(&text, 0);
         assert_eq!(body.matches("%size, [%size_at").count(), reads, "{body}");
     }
+}
+
+/// An instruction of PTX takes what it adds to an address for a signed number of 32 bits.
+#[test]
+fn offsets_of_2_gib_and_more_are_added_before() {
+    let text = text(
+        "(module (memory 65536)
+           (func (export \"f\") (param i32) (result i32)
+             (i32.add
+               (i32.load8_u offset=0x7fffff00 (local.get 0))
+               (i32.load8_u offset=0xc0000000 (local.get 0))))
+           (func (export \"g\") (param i32)
+             (i32.store offset=0x7ffffffc align=1 (local.get 0) (i32.const 1))
+             (memory.copy (i32.add (i32.and (local.get 0) (i32.const 255)) (i32.const 0x7ffffff0)) (local.get 0) (i32.const 32))))",
+    );
+    let offsets = text
+        .split("[%l")
+        .skip(1)
+        .filter_map(|rest| rest.split_once(']')?.0.split_once('+'));
+    let largest = offsets.map(|(_, offset)| offset.parse::<u64>().unwrap()).max();
+    assert!(largest.is_some_and(|largest| largest <= i32::MAX as u64), "{text}");
+    assert!(text.contains(&format!(", {};", 0xc000_0000u32)), "{text}");
 }
 
 /// The host puts the address of a thread's block into that global, with the block's alignment.

@@ -123,6 +123,26 @@ pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>
     }
 }
 
+/// The program's code from the cache. What `load` does not take is removed, as damaged code is.
+fn from_cache(
+    request: &Request,
+    cache: &Cache,
+    key: Key,
+    load: impl FnOnce(&Code) -> DeviceResult<()>,
+) -> Option<Code> {
+    let code = request.cached(cache, key)?;
+    match load(&code) {
+        Ok(()) => Some(code),
+        Err(error) => {
+            warn(&format!(
+                "the program's code in the cache could not be loaded, and was removed: {error}"
+            ));
+            cache.remove(key);
+            None
+        }
+    }
+}
+
 /// Chooses how to run `export` of a program, and compiles it if that is how.
 ///
 /// # Errors
@@ -130,7 +150,7 @@ pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>
 /// `--engine ptx` where it cannot be; the interrupt, while the compiler is waited for.
 pub fn choose(
     args: &RunArgs,
-    store: &Store,
+    store: &mut Store,
     program: &Arc<Program>,
     export: &str,
     interrupt: &AtomicBool,
@@ -163,7 +183,8 @@ pub fn choose(
     }
     let cache = cache::open()?;
     let key = request.key();
-    if let Some(code) = cache.as_ref().and_then(|cache| request.cached(cache, key)) {
+    let load = |code: &Code| store.preload(code);
+    if let Some(code) = cache.as_ref().and_then(|cache| from_cache(&request, cache, key, load)) {
         say(&format!(
             "engine: PTX, from the cache ({})",
             ByteSize(code.cubin.len() as u64)
@@ -185,7 +206,8 @@ pub fn choose(
     let begin = Instant::now();
     let built = build(request, cache.map(|cache| (cache, key)), args.compile_time, interrupt)?;
     let waited = begin.elapsed();
-    let code = match built {
+    let loaded = built.map(|built| built.and_then(|code| store.preload(&code).map(|()| code)));
+    let code = match loaded {
         None => {
             let limit = humantime::format_duration(args.compile_time);
             warn(&format!(
@@ -200,7 +222,7 @@ pub fn choose(
         Some(Err(error)) if forced => return Err(report::device(&error)),
         Some(Err(error)) => {
             warn(&format!(
-                "the program is interpreted, because it could not be compiled: {error}"
+                "the program is interpreted, because it could not be compiled or loaded: {error}"
             ));
             None
         }
@@ -346,7 +368,39 @@ pub fn stats(choice: &Choice, compiled: bool) -> serde_json::Map<String, serde_j
 
 #[cfg(test)]
 mod tests {
+    use gpu_run_vm::DeviceError;
+
     use super::*;
+
+    #[test]
+    fn code_that_cannot_be_loaded_leaves_the_cache() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(folder.path(), 1 << 20);
+        let request = Request {
+            program: Arc::default(),
+            prefix: PREFIX.into(),
+            code_start: CODE_START,
+            entries: Vec::new(),
+            options: Options::default(),
+            target: Target {
+                ordinal: 0,
+                compute_capability: (9, 0),
+                multiprocessors: 132,
+                driver: "13000".into(),
+            },
+        };
+        let key = request.key();
+        let unavailable = |_: &Code| {
+            Err(DeviceError::Unavailable {
+                what: "no image".into(),
+            })
+        };
+        assert!(from_cache(&request, &cache, key, |_| Ok(())).is_none());
+        cache.save(key, &[1, 2, 0]).unwrap();
+        assert!(from_cache(&request, &cache, key, |_| Ok(())).is_some());
+        assert!(from_cache(&request, &cache, key, unavailable).is_none());
+        assert!(!cache.contains(key));
+    }
 
     /// Programs of the fixtures as compiled on 16 processors, and one of them on one.
     #[test]

@@ -86,7 +86,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         broken_pipe: false,
     };
     let program = Arc::new(translation.program);
-    let choice = engine::choose(args, &store, &program, &entry.export, &terminal.closed)?;
+    let choice = engine::choose(args, &mut store, &program, &entry.export, &terminal.closed)?;
     let lines = LineSource {
         module,
         program: program.clone(),

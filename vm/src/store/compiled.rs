@@ -67,6 +67,12 @@ pub struct Instantiated {
     pub functions: Vec<u32>,
 }
 
+fn no_cuda() -> DeviceError {
+    DeviceError::Unavailable {
+        what: "compiled code runs on CUDA devices only".into(),
+    }
+}
+
 impl Store {
     /// Word at which the next instance's code will begin in the store's.
     pub fn next_code_start(&self) -> u32 {
@@ -96,15 +102,30 @@ impl Store {
         self.instance_infos.iter().map(instance).collect()
     }
 
-    /// Loads the code of the newest instance, unless that of the one before came with it.
+    /// Loads code onto the device before it is given to an instance: so it is known in time whether the driver
+    /// takes it.
+    ///
+    /// # Errors
+    ///
+    /// The driver's, and that the device is none of CUDA's.
+    pub fn preload(&mut self, code: &Code) -> DeviceResult<()> {
+        let cuda = self.device.as_cuda().ok_or_else(no_cuda)?;
+        let module = cuda.load_cubin(&code.cubin)?;
+        for index in &code.entries {
+            cuda.entry(module, &format!("{}start_{index}", code.prefix))?;
+        }
+        cuda.variable(module, &format!("{}instance", code.prefix))?;
+        self.pointers.loaded = Some((code.cubin.clone(), module));
+        Ok(())
+    }
+
+    /// Loads the code of the newest instance, unless it was loaded before.
     pub(super) fn load_code(&mut self, instance: u32, code: &Code) -> Result<(), StoreError> {
         let info = &self.instance_infos[instance as usize];
         let imported = info.program.meta.imported_funcs() as usize;
         let defined = info.program.meta.functions.len();
         let prefix = &code.prefix;
-        let cuda = self.device.as_cuda().ok_or_else(|| DeviceError::Unavailable {
-            what: "compiled code runs on CUDA devices only".into(),
-        })?;
+        let cuda = self.device.as_cuda().ok_or_else(no_cuda)?;
         let module = match &self.pointers.loaded {
             Some((cubin, module)) if Arc::ptr_eq(cubin, &code.cubin) => *module,
             _ => cuda.load_cubin(&code.cubin)?,

@@ -13,6 +13,7 @@ mod fault;
 #[allow(missing_docs)]
 mod layout;
 pub mod ptx;
+mod requests;
 mod server;
 mod services;
 mod store;
@@ -23,8 +24,8 @@ pub use cuda::{Cuda, DeviceInfo, devices};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
 pub use server::Server;
-pub use services::{Reply, Request, Services};
+pub use services::{Environment, Reply, Request, Services};
 pub use store::{
     Call, DEFAULT_MEMORY, End, Extern, InstanceId, Instantiated, Limits, Outcome, RunOptions, Sink, Store, StoreError,
-    Stream, Value, threads_may_wait,
+    Stream, Value, makes_requests, threads_may_wait,
 };

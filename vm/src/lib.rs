@@ -17,6 +17,7 @@ mod server;
 mod services;
 mod store;
 mod tsan;
+mod wasi;
 
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
@@ -28,3 +29,4 @@ pub use store::{
     Call, DEFAULT_MEMORY, End, Extern, InstanceId, Instantiated, Limits, Outcome, RunOptions, Sink, Store, StoreError,
     Stream, Value, threads_may_wait,
 };
+pub use wasi::{Errno, Input, Wasi, WasiBuilder};

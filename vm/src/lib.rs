@@ -18,6 +18,7 @@ mod server;
 mod services;
 mod store;
 mod tsan;
+mod wasi;
 
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
@@ -29,3 +30,4 @@ pub use store::{
     Call, DEFAULT_MEMORY, End, Extern, InstanceId, Instantiated, Limits, Outcome, RunOptions, Sink, Store, StoreError,
     Stream, Value, makes_requests, threads_may_wait,
 };
+pub use wasi::{Errno, Input, Wasi, WasiBuilder};

@@ -73,7 +73,7 @@ GPU_RUN_INLINE Done wait_for_answer(Thread &thread) {
 }
 
 // Writes the call to the slot, but for its input.
-GPU_RUN_INLINE void describe(const Call &call, RequestSlot &slot, u32 id, u32 total, u32 capacity) {
+GPU_RUN_INLINE void describe(const Launch &launch, const Call &call, RequestSlot &slot, u32 id, u32 total, u32 capacity) {
   slot.function = call.function;
   slot.thread = id;
   slot.total = total;
@@ -87,6 +87,11 @@ GPU_RUN_INLINE void describe(const Call &call, RequestSlot &slot, u32 id, u32 to
     }
     return true;
   });
+  // The host's clocks are others: it needs to know what these show.
+  if (call.function == wasi::FN_poll_oneoff) {
+    slot.args[count] = clock_time(launch, CLOCK_Realtime);
+    slot.args[count + 1] = clock_time(launch, CLOCK_Monotonic);
+  }
 }
 
 // Moves a piece of a message, as `bulk_copy` does: of its own, because that one needs more registers, which the
@@ -187,7 +192,7 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
     }
     leave_streams(requests, thread, call);
     thread.moved = 0;
-    describe(call, requests.slots[thread.request - 1], id, total, capacity);
+    describe(launch, call, requests.slots[thread.request - 1], id, total, capacity);
   } else {
     // A piece of its input is sent.
     if (!answered(requests, thread)) return wait_for_answer(thread);

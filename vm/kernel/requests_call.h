@@ -9,7 +9,7 @@
 namespace gpu_run {
 namespace requests {
 
-static_assert(wasi::MOST_ARGUMENTS <= REQUEST_ARGUMENTS, "a slot has room for all arguments");
+static_assert(wasi::MOST_ARGUMENTS <= REQUEST_ARGUMENTS - 1, "a slot has room for all arguments");
 
 enum Errno : u32 {
   ERRNO_Success = 0,

@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
 use std::time::Duration;
 
-use gpu_run_bytecode::wasi::Function;
+use gpu_run_bytecode::wasi::{Function, SUBSCRIPTION};
 
 use crate::device::Pinned;
 use crate::layout::{REQUEST_BYTES, REQUEST_CALL, REQUEST_MORE, REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS};
@@ -98,6 +98,8 @@ struct Call {
     /// Bytes of its input in all messages.
     total: usize,
     input: Vec<u8>,
+    /// Of `poll_oneoff`: the device's clocks, realtime and monotonic.
+    now: [u64; 2],
 }
 
 struct Shared {
@@ -249,14 +251,16 @@ impl Shared {
             REQUEST_CALL => {
                 let function = Function::from_number(message.function as u16);
                 let args = function.map_or(0, |function| function.param_types().len());
+                let args = args.min(message.args.len() - 2);
                 state.data.clear();
                 state.call = Some(Call {
                     number: message.function,
                     thread: message.thread,
-                    args: message.args[..args.min(message.args.len())].to_vec(),
+                    args: message.args[..args].to_vec(),
                     capacity: message.capacity as usize,
                     total: message.total as usize,
                     input: piece.to_vec(),
+                    now: [message.args[args], message.args[args + 1]],
                 });
             }
             REQUEST_MORE => {
@@ -280,7 +284,7 @@ impl Shared {
                 self.publish(slot);
                 None
             }
-            _ => state.call.take(),
+            _ => state.call.take().map(Call::with_durations),
         }
     }
 
@@ -331,6 +335,24 @@ fn put_data(message: &mut RequestSlot, data: &mut VecDeque<u8>) {
 }
 
 impl Call {
+    /// Times of the device's clocks for which it polls become durations: the host's clocks are others.
+    fn with_durations(mut self) -> Call {
+        if self.number != Function::PollOneoff as u32 {
+            return self;
+        }
+        let number = |bytes: &[u8]| bytes.iter().rev().fold(0u64, |number, byte| number << 8 | u64::from(*byte));
+        for subscription in self.input.chunks_exact_mut(SUBSCRIPTION as usize) {
+            let clock = number(&subscription[16..20]) as usize;
+            let is_time = subscription[8] == 0 && number(&subscription[40..42]) == 1;
+            if let Some(now) = self.now.get(clock).filter(|_| is_time) {
+                let timeout = number(&subscription[24..32]).saturating_sub(*now);
+                subscription[24..32].copy_from_slice(&timeout.to_le_bytes());
+                subscription[40..42].fill(0);
+            }
+        }
+        self
+    }
+
     fn request(&self, function: Function) -> Request<'_> {
         Request {
             function,

@@ -113,10 +113,12 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         }
         print_stats(format, &stats);
     }
-    Ok(terminal.report().map_or(code, |report| {
-        report.print();
-        ExitCode::from(report.code)
-    }))
+    let Some(lost) = terminal.report() else {
+        return Ok(code);
+    };
+    lost.print();
+    // A program that has noticed has said so by its own code.
+    Ok(if code == ExitCode::SUCCESS { ExitCode::from(lost.code) } else { code })
 }
 
 /// How a run translates.

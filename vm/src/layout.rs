@@ -174,7 +174,19 @@ twins! {
         ended: u64,
         launches: [Ptr; COMMANDS],
     }
-    struct Launch [272] {
+    struct Io [72] {
+        input: Ptr,
+        input_size: u64,
+        output: Ptr,
+        output_size: u64,
+        output_end: u64,
+        frame: Ptr,
+        width: u32,
+        height: u32,
+        pixels: u64,
+        progress: Ptr,
+    }
+    struct Launch [280] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -216,6 +228,7 @@ twins! {
         tls_stride: u32,
         functions: Ptr,
         tails: Ptr,
+        io: Ptr,
         native_stack: u32,
         stop: u32,
         commands: Ptr,

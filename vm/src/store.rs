@@ -6,6 +6,7 @@
 mod batch;
 mod compiled;
 mod instantiate;
+mod io;
 mod run;
 
 use gpu_run_bytecode::{FuncType, GlobalType, MemoryType, Program, TableType, TrapKind, ValType};
@@ -18,6 +19,7 @@ use crate::ptx::code::Target;
 
 pub use batch::Call;
 pub use compiled::Instantiated;
+pub use io::FrameSize;
 pub use run::{End, Outcome, RunOptions, Sink, Stream, threads_may_wait};
 
 /// A WebAssembly value.
@@ -370,12 +372,14 @@ pub struct Store {
     /// What compiled instances share.
     pointers: compiled::Pointers,
     run: run::Buffers,
+    io: io::Bound,
 }
 
 impl Store {
     /// An empty store on a device.
     pub fn new(mut device: Box<dyn Device>, limits: Limits) -> DeviceResult<Store> {
         let run = run::Buffers::new(&mut *device, limits)?;
+        let io = io::Bound::new(&mut *device)?;
         let no_memory = device.allocate(size_of::<layout::Memory>() as u64, "an empty memory")?;
         let mut store = Store {
             device,
@@ -400,6 +404,7 @@ impl Store {
             no_memory,
             pointers: compiled::Pointers::default(),
             run,
+            io,
         };
         // The words to which the outermost frames return.
         let mut words = [0u64; 2];

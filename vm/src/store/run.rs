@@ -33,6 +33,10 @@ pub trait Sink {
 
     /// Called when nothing is left to take for now.
     fn flush(&mut self) {}
+
+    /// Called now and then while a run with a frame goes on that was [bound](super::FrameSize) to tell it:
+    /// how many pixels were set so far, those that were set again counted again.
+    fn progress(&mut self, _pixels: u64) {}
 }
 
 impl<F: FnMut(Stream, u32, &[u8])> Sink for F {
@@ -270,6 +274,7 @@ impl Store {
         }
         self.prepare(func, &ty, args, options, plan)?;
         let mut host = Host::new(&self.run, options, sink);
+        host.pixels = self.io.progress;
         if entry.is_some() {
             host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
         }
@@ -441,6 +446,7 @@ impl Store {
             control: run.control.device,
             ring: run.ring,
             arena: run.arena_record,
+            io: self.io.record,
             initial_globals: self.globals.ptr,
             shared_globals: self.globals.ptr,
             try_functions: self.try_functions.ptr,
@@ -626,6 +632,8 @@ pub(super) struct Host<'r> {
     interrupt: Option<Arc<AtomicBool>>,
     /// A word in the device's memory that is set too when the runs are to stop: compiled code looks there.
     pub(super) device_flag: Option<Ptr>,
+    /// Where lanes tell how many pixels they have set.
+    pub(super) pixels: Option<Pinned>,
     sink: &'r mut dyn Sink,
 }
 
@@ -640,6 +648,7 @@ impl<'r> Host<'r> {
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             interrupt: options.interrupt.clone(),
             device_flag: None,
+            pixels: None,
             sink,
         }
     }
@@ -678,6 +687,11 @@ impl<'r> Host<'r> {
                         unsafe { device.write(flag, &1u32.to_le_bytes())? };
                     }
                 }
+            }
+            if let Some(pixels) = self.pixels {
+                // SAFETY: 8 aligned bytes that lanes write as atomics. Relaxed: it is only shown to a user.
+                let pixels = unsafe { std::sync::atomic::AtomicU64::from_ptr(pixels.host.cast()) };
+                self.sink.progress(pixels.load(Ordering::Relaxed));
             }
             idle = if took { 0 } else { idle + 1 };
             match idle {

@@ -9,6 +9,7 @@ mod cli;
 mod devices;
 mod engine;
 mod entry;
+mod files;
 mod inspect;
 mod lines;
 mod report;

@@ -10,6 +10,7 @@ use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
 use gpu_run_vm::{End, Extern, Limits, RunOptions, Sink, Store, StoreError, Stream, Value};
+use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::cli::{RunArgs, StatsFormat};
@@ -17,13 +18,15 @@ use crate::engine::Held;
 use crate::entry::{self, Entry, Show};
 use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
-use crate::{devices, engine, translate};
+use crate::{devices, engine, files, translate};
 
 /// Writes the guest's output as it comes.
 struct Terminal {
     /// Set once nobody reads stdout any more: the run is interrupted.
     closed: Arc<AtomicBool>,
     broken_pipe: bool,
+    /// How much of the frame is done, on a line below all other output.
+    progress: Option<ProgressBar>,
 }
 
 impl Sink for Terminal {
@@ -31,11 +34,21 @@ impl Sink for Terminal {
         if self.broken_pipe {
             return;
         }
-        let result = match stream {
+        let write = || match stream {
             Stream::Stdout => std::io::stdout().lock().write_all(bytes),
             Stream::Stderr => std::io::stderr().lock().write_all(bytes),
         };
+        let result = match &self.progress {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        };
         self.note(result);
+    }
+
+    fn progress(&mut self, pixels: u64) {
+        if let Some(bar) = &self.progress {
+            bar.set_position(pixels.min(bar.length().unwrap_or(pixels)));
+        }
     }
 
     fn flush(&mut self) {
@@ -84,7 +97,9 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let mut terminal = Terminal {
         closed: interrupt,
         broken_pipe: false,
+        progress: files::progress(&args.files),
     };
+    let files = files::bind(&args.files, &mut store)?;
     let program = Arc::new(translation.program);
     let choice = engine::choose(args, &store, &program, &entry.export, &terminal.closed)?;
     let lines = LineSource {
@@ -95,7 +110,10 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let resolve = |module: &str, name: &str| memory.filter(|_| (module, name) == MEMORY_IMPORT);
     let instance = match store.instantiate_compiled(program, choice.code.as_ref(), resolve, &options, &mut terminal) {
         Ok(instance) => instance,
-        Err(StoreError::Ended(end)) => return show_early_end(args, *end, &terminal, &lines),
+        Err(StoreError::Ended(end)) => {
+            files.write(&args.files, &mut store)?;
+            return show_early_end(args, *end, &terminal, &lines);
+        }
         Err(StoreError::Trap(mut fault)) => {
             lines.add_to(&mut fault.backtrace);
             return Err(report::trap(&fault));
@@ -112,6 +130,10 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
         .map_err(|error| report::store(&args.module, &error))?;
+    if let Some(bar) = &terminal.progress {
+        bar.finish_and_clear();
+    }
+    files.write(&args.files, &mut store)?;
     let code = match outcome.end {
         End::Returned => show_results(&entry, &outcome.results, args.threads)?,
         end => show_early_end(args, end, &terminal, &lines)?,

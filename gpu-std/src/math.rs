@@ -46,6 +46,26 @@ mod sealed {
     }
 }
 
+/// Replaces what is not a number by the canonical one.
+///
+/// By its bits, not by a comparison: an optimizer takes one NaN to be as good as another.
+pub(crate) mod canonical {
+    pub fn f32(x: f32) -> f32 {
+        let bits = x.to_bits();
+        f32::from_bits(if bits & !(1 << 31) > 0x7f80_0000 {
+            0x7fc0_0000
+        } else {
+            bits
+        })
+    }
+
+    pub fn f64(x: f64) -> f64 {
+        let bits = x.to_bits();
+        let nan = bits & !(1 << 63) > 0x7ff0_0000_0000_0000;
+        f64::from_bits(if nan { 0x7ff8_0000_0000_0000 } else { bits })
+    }
+}
+
 /// A number that the functions of this module take: [`f32`] or [`f64`]. The trait is sealed.
 ///
 /// ```
@@ -65,8 +85,7 @@ macro_rules! real {
             }
             #[inline]
             fn narrow(value: f64) -> $ty {
-                // Not by a conversion, whose bits are open.
-                if value.is_nan() { $ty::NAN } else { value as $ty }
+                canonical::$ty(value as $ty)
             }
             #[inline]
             fn sqrt(self) -> $ty {

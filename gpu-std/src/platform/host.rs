@@ -123,9 +123,7 @@ macro_rules! floats {
     ($($name:ident $float:ident $method:ident;)*) => {
         $(
             pub fn $name(x: $float) -> $float {
-                let y = x.$method();
-                // A host's NaN may have other bits.
-                if y.is_nan() { $float::NAN } else { y }
+                crate::math::canonical::$float(x.$method())
             }
         )*
     };

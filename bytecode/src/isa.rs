@@ -328,6 +328,8 @@ table! {
     // GPU opcodes: numbers are fixed, names are imports of module `gpu_run_v1`
     0x050 Gid "gid" [DI32] Gpu "a = id of this thread, from 0";
     0x051 Time "time" [DI64] Gpu "a = monotonic clock in nanoseconds";
+    0x052 StOut "st_out" [DI32, I64, I32, I32] Gpu "a = how many of the d bytes at c went to the run's output from its byte b on: fewer where that ends";
+    0x053 LdIn "ld_in" [DI32, I64, I32, I32] Gpu "a = how many of d bytes from byte b of the run's input on were copied to c: fewer where that ends";
     0x054 AtomicAdd "atomic_add" [DI32, I32, I32] Gpu "a = u32 at b, then add c to it; sequentially consistent";
     0x055 ThreadCount "thread_count" [DI32] Gpu "a = number of threads of the process";
     0x056 WallTime "wall_time" [DI64] Gpu "a = nanoseconds since the Unix epoch";
@@ -335,6 +337,10 @@ table! {
     0x058 Exit "exit" [I32] Gpu "end the process with exit code a";
     0x059 PanicExit "panic_exit" [] Gpu "end the process after a panic was reported: exit code 101";
     0x05a Memcmp "memcmp" [DI32, I32, I32, I32] Gpu "a = difference of the first unequal byte pair of the d bytes at b and c, else 0";
+    0x05b InSize "in_size" [DI64] Gpu "a = bytes of the run's input";
+    0x05c OutSize "out_size" [DI64] Gpu "a = bytes that the run's output may have";
+    0x05d FrameSize "frame_size" [DI64] Gpu "a = width of the run's frame in pixels, in the upper half its height; 0 if there is none";
+    0x05e SetPixel "set_pixel" [I32, I32, I32] Gpu "pixel in column a and row b of the frame = c, red in the lowest byte, then green, blue, alpha; nothing outside of it";
     0x060 Alloc "alloc" [DI32, I32, I32] Gpu "a = new block of b bytes aligned to c, or 0";
     0x061 Dealloc "dealloc" [I32, I32, I32] Gpu "free the block a of b bytes aligned to c";
     0x062 Realloc "realloc" [DI32, I32, I32, I32, I32] Gpu "a = block b of c bytes aligned to d, moved to e bytes, or 0 and b unchanged";
@@ -995,9 +1001,31 @@ impl Op {
         WORDS[self.row()] as usize
     }
 
-    /// The GPU opcode that modules import under this name.
+    /// The opcode that modules import from `gpu_run_v1` under this name.
     pub fn gpu_op(name: &str) -> Option<&'static OpInfo> {
-        TABLE.iter().find(|info| info.class == Class::Gpu && info.name == name)
+        TABLE.iter().find(|info| info.name == name && info.op.is_importable())
+    }
+
+    /// Whether modules may import the opcode: those of class [`Class::Gpu`], and of WebAssembly's own
+    /// instructions those that a compiler may have no way to ask for. Atomics, in builds without the
+    /// feature, on memory 0 without an offset; and the float functions that Rust's `core` lacks.
+    pub fn is_importable(self) -> bool {
+        let number = self as u16;
+        let atomic = (Op::I32AtomicLoad as u16..=Op::I64AtomicRmw32CmpxchgU as u16).contains(&number);
+        let float = matches!(
+            self,
+            Op::F32Sqrt
+                | Op::F32Ceil
+                | Op::F32Floor
+                | Op::F32Trunc
+                | Op::F32Nearest
+                | Op::F64Sqrt
+                | Op::F64Ceil
+                | Op::F64Floor
+                | Op::F64Trunc
+                | Op::F64Nearest
+        );
+        self.info().class == Class::Gpu || atomic || float
     }
 }
 

@@ -1,8 +1,19 @@
-//! What a guest program may ask of `gpu-run`: thread ids, atomics, a clock, printing and kernels.
+//! What a guest program may ask of `gpu-run`.
 //!
-//! On `wasm32` each function is an import from the module `gpu_run_v1`, which the translator
-//! turns into one instruction. On any other target it is plain `core` or `std` code for a program
-//! of one thread, so that the same source is tested with `cargo test`.
+//! | item | what for |
+//! |---|---|
+//! | [`kernel!`], [`thread_id`], [`thread_count`] | functions that many threads run |
+//! | [`par`] | ranges of indices, shared by the threads |
+//! | [`atomic`], [`atomic_add`] and its kin | atomics that are atomic in every build |
+//! | [`state_in`], [`state_out`], [`set_pixel`] | the run's input, output and frame |
+//! | [`gpu_println!`], [`gpu_dbg!`], [`gpu_warn!`] and its kin | output as whole records |
+//! | [`GpuAllocator`], [`Arena`] | memory |
+//! | [`math`] | functions that give the same bits everywhere |
+//! | [`time`] | a clock |
+//!
+//! On `wasm32` each operation is an import from the module `gpu_run_v1`, which the translator turns into one
+//! instruction. On any other target it is plain `core` or `std` code for a program of one thread, so that the
+//! same source is tested with `cargo test`. There, `host` stands in for `gpu-run`'s options.
 //!
 //! ```
 //! use core::sync::atomic::AtomicU32;
@@ -26,18 +37,37 @@
 #[cfg(not(target_arch = "wasm32"))]
 extern crate std;
 
+mod arena;
+pub mod atomic;
+mod frame;
+mod heap;
+#[cfg(not(target_arch = "wasm32"))]
+pub mod host;
 mod kernel;
+mod log;
+pub mod math;
+pub mod par;
+mod plain;
 mod print;
+pub mod state_in;
+pub mod state_out;
 
-#[cfg_attr(target_arch = "wasm32", path = "wasm.rs")]
-#[cfg_attr(not(target_arch = "wasm32"), path = "host.rs")]
+#[cfg_attr(target_arch = "wasm32", path = "platform/wasm.rs")]
+#[cfg_attr(not(target_arch = "wasm32"), path = "platform/host.rs")]
 mod platform;
 
 use core::sync::atomic::AtomicU32;
 
+pub use arena::{Arena, ArenaFull, ArenaScope};
+pub use frame::{frame_size, set_pixel};
+pub use heap::GpuAllocator;
 pub use kernel::KernelReturn;
 #[doc(hidden)]
 pub use kernel::check_return_type as __check_return_type;
+pub use log::Level;
+#[doc(hidden)]
+pub use log::{debug as __debug, log as __log};
+pub use plain::Plain;
 #[doc(hidden)]
 pub use print::print as __print;
 
@@ -90,7 +120,8 @@ pub fn time() -> u64 {
 ///
 /// Why not [`AtomicU32::fetch_add`]: a plain wasm build, one without the `atomics` target
 /// feature, turns the atomics of `core` into ordinary loads and stores, and then two threads of a
-/// kernel lose each other's updates. The functions of this crate are atomic in every build.
+/// kernel lose each other's updates. The functions of this crate are atomic in every build; those in
+/// [`atomic`] do more operations, on more types.
 ///
 /// ```
 /// use core::sync::atomic::AtomicU32;

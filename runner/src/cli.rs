@@ -6,6 +6,9 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use gpu_run_vm::FrameSize;
+
+use crate::files::parse_size;
 
 /// Runs ordinary WebAssembly programs on NVIDIA GPUs, and on the CPU with the same results.
 #[derive(Parser)]
@@ -88,6 +91,8 @@ pub struct RunArgs {
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
     pub compile_time: Duration,
+    #[command(flatten)]
+    pub files: FileArgs,
     /// Print times and counts to stderr when the program has ended.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub stats: Option<StatsFormat>,
@@ -114,6 +119,26 @@ pub struct EnvironmentArgs {
     /// Make the program's random bytes the same each time [default: they are this machine's].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
+}
+
+/// Files that a run reads and writes beside its memory.
+#[derive(Args)]
+pub struct FileArgs {
+    /// File that the program reads by gpu-std's state_in.
+    #[arg(long, value_name = "FILE")]
+    pub input: Option<PathBuf>,
+    /// File that is written with what the program wrote by gpu-std's state_out.
+    #[arg(long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Size of that file [default: up to the highest byte written, at most 256 MiB].
+    #[arg(long, value_name = "SIZE", requires = "output")]
+    pub output_size: Option<ByteSize>,
+    /// PNG file that is written with the pixels that the program set by gpu-std's set_pixel.
+    #[arg(long, value_name = "FILE")]
+    pub frame: Option<PathBuf>,
+    /// Size of the frame in pixels.
+    #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "800x600", value_parser = parse_size)]
+    pub size: FrameSize,
 }
 
 #[derive(Args, Clone)]

@@ -10,6 +10,7 @@ mod devices;
 mod engine;
 mod entry;
 mod environment;
+mod files;
 mod inspect;
 mod lines;
 mod report;

@@ -18,7 +18,7 @@ use crate::environment;
 use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
 use crate::terminal::Terminal;
-use crate::{devices, engine, translate};
+use crate::{devices, engine, files, translate};
 
 /// Runs a module.
 pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
@@ -49,7 +49,12 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         interrupt: Some(interrupt.clone()),
         environment: environment::of(&translation.program, args)?,
     };
-    let mut terminal = Terminal::new(interrupt.clone(), options.environment.is_some());
+    let mut terminal = Terminal::new(
+        interrupt.clone(),
+        options.environment.is_some(),
+        files::progress(&args.files),
+    );
+    let files = files::bind(&args.files, &mut store)?;
     let program = Arc::new(translation.program);
     let choice = engine::choose(args, &mut store, &program, &entry.export, &interrupt)?;
     let lines = LineSource {
@@ -60,7 +65,10 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let resolve = |module: &str, name: &str| memory.filter(|_| (module, name) == MEMORY_IMPORT);
     let instance = match store.instantiate_compiled(program, choice.code.as_ref(), resolve, &options, &mut terminal) {
         Ok(instance) => instance,
-        Err(StoreError::Ended(end)) => return show_early_end(args, *end, &terminal, &lines),
+        Err(StoreError::Ended(end)) => {
+            files.write(&args.files, &mut store)?;
+            return show_early_end(args, *end, &terminal, &lines);
+        }
         Err(StoreError::Trap(mut fault)) => {
             lines.add_to(&mut fault.backtrace);
             return Err(report::trap(&fault));
@@ -88,6 +96,8 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
         .map_err(|error| report::store(&args.module, &error))?;
+    terminal.end_progress();
+    files.write(&args.files, &mut store)?;
     let code = match outcome.end {
         End::Returned => show_results(&entry, &outcome.results, args.threads)?,
         end => show_early_end(args, end, &terminal, &lines)?,

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use gpu_run_vm::{Errno, Sink, Stream};
+use indicatif::ProgressBar;
 
 use crate::report::Report;
 
@@ -19,15 +20,18 @@ pub struct Terminal {
     tells: bool,
     /// Why stdout and stderr cannot be written any more.
     errors: [Option<std::io::Error>; 2],
+    /// How much of the frame is done, on a line below all other output.
+    progress: Option<ProgressBar>,
 }
 
 impl Terminal {
     /// `interrupt` ends the run; with `tells` the guest finds errors itself.
-    pub fn new(interrupt: Arc<AtomicBool>, tells: bool) -> Terminal {
+    pub fn new(interrupt: Arc<AtomicBool>, tells: bool, progress: Option<ProgressBar>) -> Terminal {
         Terminal {
             interrupt,
             tells,
             errors: [None, None],
+            progress,
         }
     }
 
@@ -43,6 +47,13 @@ impl Terminal {
             Some(Report::new(format!("cannot write to {name}: {error}")).code(LOST))
         };
         self.errors.iter().zip(["stdout", "stderr"]).find_map(lost)
+    }
+
+    /// Takes the line that shows the progress away.
+    pub fn end_progress(&self) {
+        if let Some(bar) = &self.progress {
+            bar.finish_and_clear();
+        }
     }
 
     fn note(&mut self, stream: Stream, result: std::io::Result<()>) {
@@ -67,11 +78,21 @@ impl Sink for Terminal {
         if !self.is_open(stream) {
             return;
         }
-        let result = match stream {
+        let write = || match stream {
             Stream::Stdout => std::io::stdout().lock().write_all(bytes),
             Stream::Stderr => std::io::stderr().lock().write_all(bytes),
         };
+        let result = match &self.progress {
+            Some(bar) => bar.suspend(write),
+            None => write(),
+        };
         self.note(stream, result);
+    }
+
+    fn progress(&mut self, pixels: u64) {
+        if let Some(bar) = &self.progress {
+            bar.set_position(pixels.min(bar.length().unwrap_or(pixels)));
+        }
     }
 
     fn flush(&mut self) {

@@ -305,6 +305,21 @@ struct Commands {
 };
 static_assert(sizeof(Commands) == 16 + 8 * COMMANDS, "twin in layout.rs");
 
+// What a run reads and writes beside its memory: the buffers of ld_in, st_out and set_pixel.
+struct Io {
+  const u8 *input;
+  u64 input_size;
+  u8 *output;
+  u64 output_size;  // bytes that it may have
+  u64 output_end;  // behind the highest byte written
+  u32 *frame;  // rows of pixels, each red, green, blue, alpha
+  u32 width;
+  u32 height;
+  u64 pixels;  // set so far; counted only for `progress`
+  u64 *progress;  // pinned: where `pixels` is told now and then, or null
+};
+static_assert(sizeof(Io) == 72, "twin in layout.rs");
+
 struct Launch {
   const u64 *code;
   const Func *funcs;
@@ -352,6 +367,7 @@ struct Launch {
   const u64 *functions;
   const u64 *tails;
   Requests *requests;  // null: there is no host to ask
+  Io *io;
   u32 native_stack;  // bytes of a lane's stack that compiled functions may use
   // Set when the process ends, as control->stop is: compiled loops look here, where it costs no trip over
   // the bus. The host sets it by a copy.
@@ -360,6 +376,6 @@ struct Launch {
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken
 };
-static_assert(sizeof(Launch) == 24 * 8 + 22 * 4, "twin in layout.rs");
+static_assert(sizeof(Launch) == 25 * 8 + 22 * 4, "twin in layout.rs");
 
 }  // namespace gpu_run

@@ -161,6 +161,10 @@ GPU_RUN_INLINE void store_guest(T *at, T value) { *at = value; }
 // Counts an event, for statistics: orders nothing, and nobody waits for the sum.
 GPU_RUN_INLINE void count_device(u32 *at) { asm volatile("red.relaxed.gpu.add.u32 [%0], 1;" ::"l"(at) : "memory"); }
 GPU_RUN_INLINE void count_device(u64 *at) { asm volatile("red.relaxed.gpu.add.u64 [%0], 1;" ::"l"(at) : "memory"); }
+// Raises a word to a value that nobody orders anything by; the host reads it after the run.
+GPU_RUN_INLINE void raise_device(u64 *at, u64 value) {
+  asm volatile("red.relaxed.gpu.max.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
+}
 #define GPU_RUN_FETCH(name, operation, T, width, out, in)                                          \
   GPU_RUN_INLINE T name(T *at, T value) {                                                          \
     T old;                                                                                         \
@@ -259,6 +263,11 @@ template <typename T>
 inline T load_seq_cst_device(const T *at) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }
 template <typename T>
 inline void store_seq_cst_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_SEQ_CST); }
+inline void raise_device(u64 *at, u64 value) {
+  u64 found = load_relaxed_device(at);
+  while (found < value && !__atomic_compare_exchange_n(at, &found, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+  }
+}
 template <typename T>
 inline void count_device(T *at) { __atomic_fetch_add(at, (T)1, __ATOMIC_RELAXED); }
 template <typename T>

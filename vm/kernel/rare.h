@@ -7,6 +7,7 @@
 #include "bulk.h"
 #include "exceptions.h"
 #include "heap.h"
+#include "io.h"
 #include "output.h"
 
 namespace gpu_run {
@@ -168,6 +169,9 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       CHARGE(len);
       NEXT2;
     }
+    // A function of its own, for its calls would have this one save more registers.
+    CASE(st_out) CASE(ld_in) CASE(in_size) CASE(out_size) CASE(frame_size) CASE(set_pixel)
+      return io::execute(*launch.io, launch, *memory, registers, pc, w);
 #define ATOMIC_ADDRESS(unit)                                                                       \
   u64 at = get32(unit);                                                                            \
   if (!fits(at, 4)) TRAP(TRAP_MemoryOutOfBounds);                                                  \

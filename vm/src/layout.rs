@@ -219,7 +219,19 @@ twins! {
         ended: u64,
         launches: [Ptr; COMMANDS],
     }
-    struct Launch [280] {
+    struct Io [72] {
+        input: Ptr,
+        input_size: u64,
+        output: Ptr,
+        output_size: u64,
+        output_end: u64,
+        frame: Ptr,
+        width: u32,
+        height: u32,
+        pixels: u64,
+        progress: Ptr,
+    }
+    struct Launch [288] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -262,6 +274,7 @@ twins! {
         functions: Ptr,
         tails: Ptr,
         requests: Ptr,
+        io: Ptr,
         native_stack: u32,
         stop: u32,
         commands: Ptr,

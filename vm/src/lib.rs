@@ -27,7 +27,7 @@ pub use fault::{Backtrace, Fault};
 pub use server::Server;
 pub use services::{Environment, Reply, Request, Services};
 pub use store::{
-    Call, DEFAULT_MEMORY, End, Extern, InstanceId, Instantiated, Limits, Outcome, RunOptions, Sink, Store, StoreError,
-    Stream, Value, makes_requests, threads_may_wait,
+    Call, DEFAULT_MEMORY, End, Extern, FrameSize, InstanceId, Instantiated, Limits, Outcome, RunOptions, Sink, Store,
+    StoreError, Stream, Value, makes_requests, threads_may_wait,
 };
 pub use wasi::{Errno, Input, Wasi, WasiBuilder};

@@ -6,6 +6,7 @@
 mod batch;
 mod compiled;
 mod instantiate;
+mod io;
 mod requests;
 mod run;
 
@@ -19,6 +20,7 @@ use crate::ptx::code::Target;
 
 pub use batch::Call;
 pub use compiled::Instantiated;
+pub use io::FrameSize;
 pub use requests::makes_requests;
 pub use run::{End, Outcome, RunOptions, Sink, Stream, threads_may_wait};
 
@@ -372,12 +374,14 @@ pub struct Store {
     /// What compiled instances share.
     pointers: compiled::Pointers,
     run: run::Buffers,
+    io: io::Bound,
 }
 
 impl Store {
     /// An empty store on a device.
     pub fn new(mut device: Box<dyn Device>, limits: Limits) -> DeviceResult<Store> {
         let run = run::Buffers::new(&mut *device, limits)?;
+        let io = io::Bound::new(&mut *device)?;
         let no_memory = device.allocate(size_of::<layout::Memory>() as u64, "an empty memory")?;
         let mut store = Store {
             device,
@@ -402,6 +406,7 @@ impl Store {
             no_memory,
             pointers: compiled::Pointers::default(),
             run,
+            io,
         };
         // The words to which the outermost frames return.
         let mut words = [0u64; 2];

@@ -228,7 +228,18 @@ impl FunctionVerifier<'_> {
     fn gpu_op_allowed(&self, op: Op) -> bool {
         let no_memory = matches!(
             op,
-            Op::Gid | Op::Time | Op::ThreadCount | Op::WallTime | Op::Sleep | Op::Exit | Op::PanicExit | Op::PrintEnd
+            Op::Gid
+                | Op::Time
+                | Op::ThreadCount
+                | Op::WallTime
+                | Op::Sleep
+                | Op::Exit
+                | Op::PanicExit
+                | Op::PrintEnd
+                | Op::InSize
+                | Op::OutSize
+                | Op::FrameSize
+                | Op::SetPixel
         );
         no_memory || self.spaces.narrow_memory0
     }

@@ -1,8 +1,8 @@
 //! Everything but code: types, imports, tables, memories, globals, segments, names.
 
 use gpu_run_bytecode::{
-    Class, ConstOp, Data, Element, Export, ExternKind, ExternType, FuncType, Global, GlobalType, Import, Limits,
-    MemoryType, Meta, Op, Operand, Program, SegmentMode, Table, TableType, ThreadLocals, ValType, wasi,
+    ConstOp, Data, Element, Export, ExternKind, ExternType, FuncType, Global, GlobalType, Import, Limits, MemoryType,
+    Meta, Op, Operand, Program, SegmentMode, Table, TableType, ThreadLocals, ValType, wasi,
 };
 use wasmparser::{ExternalKind, Operator, TypeRef};
 
@@ -201,19 +201,30 @@ fn gpu_op(name: &str, found: &FuncType) -> Result<Op, LowerErrorKind> {
     Ok(info.op)
 }
 
-/// The type with which modules import a GPU opcode.
+/// The type with which modules import an opcode. A memory is memory 0 and an offset 0, so neither is there.
 pub fn gpu_signature(info: &gpu_run_bytecode::OpInfo) -> FuncType {
-    debug_assert_eq!(info.class, Class::Gpu);
-    let value = |ty: gpu_run_bytecode::Ty| if ty.units() == 1 { ValType::I32 } else { ValType::I64 };
+    debug_assert!(info.op.is_importable());
     let mut ty = FuncType::default();
     for operand in info.operands {
         match operand {
-            Operand::Def(result) => ty.results.push(value(*result)),
-            Operand::Src(param) => ty.params.push(value(*param)),
+            Operand::Def(result) => ty.results.push(gpu_value(*result)),
+            Operand::Src(param) => ty.params.push(gpu_value(*param)),
+            Operand::Address => ty.params.push(ValType::I32),
             _ => {}
         }
     }
     ty
+}
+
+/// The type of a value of an opcode that modules import.
+pub fn gpu_value(ty: gpu_run_bytecode::Ty) -> ValType {
+    use gpu_run_bytecode::Ty;
+    match ty {
+        Ty::F32 => ValType::F32,
+        Ty::F64 => ValType::F64,
+        _ if ty.units() == 1 => ValType::I32,
+        _ => ValType::I64,
+    }
 }
 
 fn limits(initial: u64, maximum: Option<u64>) -> Limits {

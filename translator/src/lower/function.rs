@@ -6,6 +6,7 @@ use wasmparser::{BlockType, Operator};
 
 use super::branch::{self, Condition};
 use super::control::{Frame, Kind};
+use super::declarations::gpu_value;
 use super::emit::{Emitter, Label};
 use super::exceptions::Leaving;
 use super::ops::{self, Binary, Numeric};
@@ -607,16 +608,19 @@ impl<'c> Lowering<'c> {
     /// A GPU opcode: its operands in the table's order are result, then parameters.
     pub(super) fn gpu(&mut self, op: Op) {
         let operands = op.info().operands;
-        let params = operands
-            .iter()
-            .filter(|operand| matches!(operand, Operand::Src(_)))
-            .count();
-        let mut args: Vec<i64> = (0..params).map(|_| self.pop_register()).collect();
+        let arguments = operands.iter().filter(|operand| !matches!(operand, Operand::Def(_)));
+        let mut args: Vec<i64> = Vec::new();
+        for operand in arguments.rev() {
+            args.push(match operand {
+                Operand::Src(_) | Operand::Address => self.pop_register(),
+                // Memory 0, and no offset.
+                _ => 0,
+            });
+        }
         args.reverse();
         match operands.first() {
             Some(Operand::Def(ty)) => {
-                let ty = if ty.units() == 1 { ValType::I32 } else { ValType::I64 };
-                self.define(op, ty, &args);
+                self.define(op, gpu_value(*ty), &args);
                 self.emitter.seal();
             }
             _ => self.effect(op, &args),

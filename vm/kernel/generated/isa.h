@@ -60,6 +60,8 @@ enum Op : unsigned short {
   OP_i32_saturate_i64_u = 0x03d,  // a = the lesser of b and 2^32 - 1: an index of a 64-bit table
   OP_gid = 0x050,  // a = id of this thread, from 0
   OP_time = 0x051,  // a = monotonic clock in nanoseconds
+  OP_st_out = 0x052,  // a = how many of the d bytes at c went to the run's output from its byte b on: fewer where that ends
+  OP_ld_in = 0x053,  // a = how many of d bytes from byte b of the run's input on were copied to c: fewer where that ends
   OP_atomic_add = 0x054,  // a = u32 at b, then add c to it; sequentially consistent
   OP_thread_count = 0x055,  // a = number of threads of the process
   OP_wall_time = 0x056,  // a = nanoseconds since the Unix epoch
@@ -67,6 +69,10 @@ enum Op : unsigned short {
   OP_exit = 0x058,  // end the process with exit code a
   OP_panic_exit = 0x059,  // end the process after a panic was reported: exit code 101
   OP_memcmp = 0x05a,  // a = difference of the first unequal byte pair of the d bytes at b and c, else 0
+  OP_in_size = 0x05b,  // a = bytes of the run's input
+  OP_out_size = 0x05c,  // a = bytes that the run's output may have
+  OP_frame_size = 0x05d,  // a = width of the run's frame in pixels, in the upper half its height; 0 if there is none
+  OP_set_pixel = 0x05e,  // pixel in column a and row b of the frame = c, red in the lowest byte, then green, blue, alpha; nothing outside of it
   OP_alloc = 0x060,  // a = new block of b bytes aligned to c, or 0
   OP_dealloc = 0x061,  // free the block a of b bytes aligned to c
   OP_realloc = 0x062,  // a = block b of c bytes aligned to d, moved to e bytes, or 0 and b unchanged

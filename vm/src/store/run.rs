@@ -40,6 +40,10 @@ pub trait Sink {
     fn error(&self, _stream: Stream) -> Option<u16> {
         None
     }
+
+    /// Called now and then while a run with a frame goes on that was [bound](super::FrameSize) to tell it:
+    /// how many pixels were set so far, those that were set again counted again.
+    fn progress(&mut self, _pixels: u64) {}
 }
 
 impl<F: FnMut(Stream, u32, &[u8])> Sink for F {
@@ -301,6 +305,7 @@ impl Store {
         let serving = self.serve_requests(options)?;
         let mut host = Host::new(&self.run, options, sink);
         host.errors = serving.as_ref().map(|serving| serving.errors);
+        host.pixels = self.io.progress;
         if entry.is_some() {
             host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
         }
@@ -474,6 +479,7 @@ impl Store {
             control: run.control.device,
             ring: run.ring,
             arena: run.arena_record,
+            io: self.io.record,
             initial_globals: self.globals.ptr,
             shared_globals: self.globals.ptr,
             try_functions: self.try_functions.ptr,
@@ -661,6 +667,8 @@ pub(super) struct Host<'r> {
     pub(super) device_flag: Option<Ptr>,
     /// Where the guest finds the errno of a stream that cannot be written.
     pub(super) errors: Option<Pinned>,
+    /// Where lanes tell how many pixels they have set.
+    pub(super) pixels: Option<Pinned>,
     sink: &'r mut dyn Sink,
 }
 
@@ -676,6 +684,7 @@ impl<'r> Host<'r> {
             interrupt: options.interrupt.clone(),
             device_flag: None,
             errors: None,
+            pixels: None,
             sink,
         }
     }
@@ -714,6 +723,11 @@ impl<'r> Host<'r> {
                         unsafe { device.write(flag, &1u32.to_le_bytes())? };
                     }
                 }
+            }
+            if let Some(pixels) = self.pixels {
+                // SAFETY: 8 aligned bytes that lanes write as atomics. Relaxed: it is only shown to a user.
+                let pixels = unsafe { std::sync::atomic::AtomicU64::from_ptr(pixels.host.cast()) };
+                self.sink.progress(pixels.load(Ordering::Relaxed));
             }
             idle = if took { 0 } else { idle + 1 };
             match idle {

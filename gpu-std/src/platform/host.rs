@@ -1,0 +1,134 @@
+//! The platform of a host target: one thread, real atomics, the standard library's clock.
+
+use core::alloc::{GlobalAlloc, Layout};
+use core::fmt;
+use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::alloc::System;
+use std::sync::OnceLock;
+use std::time::Instant;
+
+pub fn thread_id() -> u32 {
+    0
+}
+
+pub fn thread_count() -> u32 {
+    1
+}
+
+pub fn time() -> u64 {
+    static START: OnceLock<Instant> = OnceLock::new();
+    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
+}
+
+pub fn atomic_add(target: &AtomicU32, value: u32) -> u32 {
+    target.fetch_add(value, SeqCst)
+}
+
+pub fn atomic_inc(target: &AtomicU32) -> u32 {
+    target.fetch_add(1, SeqCst)
+}
+
+pub fn atomic_dec(target: &AtomicU32) -> u32 {
+    target.fetch_sub(1, SeqCst)
+}
+
+pub fn atomic_cas(target: &AtomicU32, expected: u32, new: u32) -> u32 {
+    match target.compare_exchange(expected, new, SeqCst, SeqCst) {
+        Ok(old) | Err(old) => old,
+    }
+}
+
+pub fn print(args: fmt::Arguments) {
+    std::print!("{args}");
+}
+
+pub fn eprint(args: fmt::Arguments) {
+    std::eprint!("{args}");
+}
+
+/// # Safety
+///
+/// As of [`GlobalAlloc`]; so it is of the next three.
+pub unsafe fn alloc(layout: Layout) -> *mut u8 {
+    // SAFETY: the caller's promise is passed on, here and below.
+    unsafe { System.alloc(layout) }
+}
+
+pub unsafe fn alloc_zeroed(layout: Layout) -> *mut u8 {
+    // SAFETY: as above.
+    unsafe { System.alloc_zeroed(layout) }
+}
+
+pub unsafe fn dealloc(block: *mut u8, layout: Layout) {
+    // SAFETY: as above.
+    unsafe { System.dealloc(block, layout) }
+}
+
+pub unsafe fn realloc(block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+    // SAFETY: as above.
+    unsafe { System.realloc(block, layout, size) }
+}
+
+pub(crate) use crate::host::{in_size, out_size, read as ld_in, write as st_out};
+
+pub fn frame_size() -> u64 {
+    let (width, height) = crate::host::size();
+    width as u64 | (height as u64) << 32
+}
+
+pub fn set_pixel(x: u32, y: u32, rgba: u32) {
+    crate::host::set_pixel(x, y, rgba.to_le_bytes());
+}
+
+macro_rules! atomics {
+    ($name:ident $atomic:ident $value:ident) => {
+        /// Atomic operations on a word.
+        ///
+        /// Each needs a pointer to an aligned word that lives as long as the call, and all other accesses at
+        /// the same time to be atomic.
+        #[allow(clippy::missing_safety_doc)] // Above.
+        pub mod $name {
+            use core::sync::atomic::{$atomic, Ordering::SeqCst};
+
+            pub unsafe fn load(at: *mut $value) -> $value {
+                // SAFETY: as the module asks for, in all of these.
+                unsafe { $atomic::from_ptr(at) }.load(SeqCst)
+            }
+            pub unsafe fn store(at: *mut $value, value: $value) {
+                // SAFETY: as in `load`.
+                unsafe { $atomic::from_ptr(at) }.store(value, SeqCst)
+            }
+            pub unsafe fn cas(at: *mut $value, expected: $value, new: $value) -> $value {
+                // SAFETY: as in `load`.
+                match unsafe { $atomic::from_ptr(at) }.compare_exchange(expected, new, SeqCst, SeqCst) {
+                    Ok(old) | Err(old) => old,
+                }
+            }
+            atomics!(@rmw $atomic $value: swap=swap add=fetch_add sub=fetch_sub and=fetch_and or=fetch_or xor=fetch_xor);
+        }
+    };
+    (@rmw $atomic:ident $value:ident: $($name:ident=$method:ident)*) => {
+        $(
+            pub unsafe fn $name(at: *mut $value, value: $value) -> $value {
+                // SAFETY: as in `load`.
+                unsafe { $atomic::from_ptr(at) }.$method(value, SeqCst)
+            }
+        )*
+    };
+}
+atomics!(atomic32 AtomicU32 u32);
+atomics!(atomic64 AtomicU64 u64);
+
+macro_rules! floats {
+    ($($name:ident $float:ident $method:ident;)*) => {
+        $(
+            pub fn $name(x: $float) -> $float {
+                crate::math::canonical::$float(x.$method())
+            }
+        )*
+    };
+}
+floats! {
+    sqrt32 f32 sqrt; floor32 f32 floor; ceil32 f32 ceil; trunc32 f32 trunc; nearest32 f32 round_ties_even;
+    sqrt64 f64 sqrt; floor64 f64 floor; ceil64 f64 ceil; trunc64 f64 trunc; nearest64 f64 round_ties_even;
+}

@@ -1,0 +1,207 @@
+//! The platform of a `wasm32` guest: each function is an import that becomes one instruction.
+
+use core::alloc::Layout;
+use core::fmt;
+use core::sync::atomic::AtomicU32;
+
+mod import {
+    #[link(wasm_import_module = "gpu_run_v1")]
+    unsafe extern "C" {
+        pub safe fn gid() -> i32;
+        pub safe fn thread_count() -> i32;
+        pub safe fn time() -> i64;
+        pub fn atomic_add(ptr: *mut u32, value: i32) -> i32;
+        pub fn atomic_inc(ptr: *mut u32) -> i32;
+        pub fn atomic_dec(ptr: *mut u32) -> i32;
+        pub fn atomic_cas(ptr: *mut u32, expected: i32, new: i32) -> i32;
+        pub fn alloc(size: usize, align: usize) -> *mut u8;
+        pub fn alloc_zero(size: usize, align: usize) -> *mut u8;
+        pub fn dealloc(block: *mut u8, size: usize, align: usize);
+        pub fn realloc(block: *mut u8, size: usize, align: usize, new: usize) -> *mut u8;
+        pub fn st_out(at: i64, ptr: *const u8, len: usize) -> usize;
+        pub fn ld_in(at: i64, ptr: *mut u8, len: usize) -> usize;
+        pub safe fn in_size() -> i64;
+        pub safe fn out_size() -> i64;
+        pub safe fn frame_size() -> i64;
+        pub safe fn set_pixel(x: i32, y: i32, rgba: i32);
+        #[link_name = "f32.sqrt"]
+        pub safe fn sqrt32(x: f32) -> f32;
+        #[link_name = "f32.floor"]
+        pub safe fn floor32(x: f32) -> f32;
+        #[link_name = "f32.ceil"]
+        pub safe fn ceil32(x: f32) -> f32;
+        #[link_name = "f32.trunc"]
+        pub safe fn trunc32(x: f32) -> f32;
+        #[link_name = "f32.nearest"]
+        pub safe fn nearest32(x: f32) -> f32;
+        #[link_name = "f64.sqrt"]
+        pub safe fn sqrt64(x: f64) -> f64;
+        #[link_name = "f64.floor"]
+        pub safe fn floor64(x: f64) -> f64;
+        #[link_name = "f64.ceil"]
+        pub safe fn ceil64(x: f64) -> f64;
+        #[link_name = "f64.trunc"]
+        pub safe fn trunc64(x: f64) -> f64;
+        #[link_name = "f64.nearest"]
+        pub safe fn nearest64(x: f64) -> f64;
+        pub fn print(stream: i32, ptr: *const u8, len: usize);
+        pub safe fn print_end(stream: i32);
+    }
+}
+
+#[inline]
+pub fn thread_id() -> u32 {
+    import::gid() as u32
+}
+
+#[inline]
+pub fn thread_count() -> u32 {
+    import::thread_count() as u32
+}
+
+#[inline]
+pub fn time() -> u64 {
+    import::time() as u64
+}
+
+#[inline]
+pub fn atomic_add(target: &AtomicU32, value: u32) -> u32 {
+    // SAFETY: an AtomicU32 is four aligned bytes that may be changed through a shared reference.
+    unsafe { import::atomic_add(target.as_ptr(), value as i32) as u32 }
+}
+
+#[inline]
+pub fn atomic_inc(target: &AtomicU32) -> u32 {
+    // SAFETY: as in `atomic_add`.
+    unsafe { import::atomic_inc(target.as_ptr()) as u32 }
+}
+
+#[inline]
+pub fn atomic_dec(target: &AtomicU32) -> u32 {
+    // SAFETY: as in `atomic_add`.
+    unsafe { import::atomic_dec(target.as_ptr()) as u32 }
+}
+
+#[inline]
+pub fn atomic_cas(target: &AtomicU32, expected: u32, new: u32) -> u32 {
+    // SAFETY: as in `atomic_add`.
+    unsafe { import::atomic_cas(target.as_ptr(), expected as i32, new as i32) as u32 }
+}
+
+const STDOUT: i32 = 1;
+const STDERR: i32 = 2;
+
+/// The thread's pending record on a stream. Pieces gather in it until `print_end`.
+struct Record(i32);
+
+impl fmt::Write for Record {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        // SAFETY: `piece` is `len` readable bytes, and the import only reads them.
+        unsafe { import::print(self.0, piece.as_ptr(), piece.len()) };
+        Ok(())
+    }
+}
+
+fn record(stream: i32, args: fmt::Arguments) {
+    // Only a user's own `Display` can fail. What it wrote before that is still printed.
+    let _ = fmt::write(&mut Record(stream), args);
+    import::print_end(stream);
+}
+
+pub fn print(args: fmt::Arguments) {
+    record(STDOUT, args);
+}
+
+pub fn eprint(args: fmt::Arguments) {
+    record(STDERR, args);
+}
+
+/// # Safety
+///
+/// As of [`core::alloc::GlobalAlloc`]; so it is of the next three.
+#[inline]
+pub unsafe fn alloc(layout: Layout) -> *mut u8 {
+    // SAFETY: the import takes any size and any power of two.
+    unsafe { import::alloc(layout.size(), layout.align()) }
+}
+
+#[inline]
+pub unsafe fn alloc_zeroed(layout: Layout) -> *mut u8 {
+    // SAFETY: as in `alloc`.
+    unsafe { import::alloc_zero(layout.size(), layout.align()) }
+}
+
+#[inline]
+pub unsafe fn dealloc(block: *mut u8, layout: Layout) {
+    // SAFETY: the block came from the heap with this layout, by the caller's promise; so it did below.
+    unsafe { import::dealloc(block, layout.size(), layout.align()) }
+}
+
+#[inline]
+pub unsafe fn realloc(block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
+    // SAFETY: as above.
+    unsafe { import::realloc(block, layout.size(), layout.align(), size) }
+}
+
+#[inline]
+pub fn in_size() -> u64 {
+    import::in_size() as u64
+}
+
+#[inline]
+pub fn out_size() -> u64 {
+    import::out_size() as u64
+}
+
+#[inline]
+pub fn ld_in(at: u64, bytes: &mut [u8]) {
+    // SAFETY: the import writes at most `len` bytes there.
+    unsafe { import::ld_in(at as i64, bytes.as_mut_ptr(), bytes.len()) };
+}
+
+#[inline]
+pub fn st_out(at: u64, bytes: &[u8]) {
+    // SAFETY: the import only reads the bytes.
+    unsafe { import::st_out(at as i64, bytes.as_ptr(), bytes.len()) };
+}
+
+#[inline]
+pub fn frame_size() -> u64 {
+    import::frame_size() as u64
+}
+
+#[inline]
+pub fn set_pixel(x: u32, y: u32, rgba: u32) {
+    import::set_pixel(x as i32, y as i32, rgba as i32);
+}
+
+pub use import::{ceil32, ceil64, floor32, floor64, nearest32, nearest64, sqrt32, sqrt64, trunc32, trunc64};
+
+macro_rules! atomics {
+    ($module:ident $value:ident: load $load:literal store $store:literal cas $cas:literal $($name:ident $import:literal)*) => {
+        /// Atomic operations on a word. Each needs a pointer to an aligned word.
+        pub mod $module {
+            #[link(wasm_import_module = "gpu_run_v1")]
+            unsafe extern "C" {
+                #[link_name = $load]
+                pub fn load(at: *mut $value) -> $value;
+                #[link_name = $store]
+                pub fn store(at: *mut $value, value: $value);
+                #[link_name = $cas]
+                pub fn cas(at: *mut $value, expected: $value, new: $value) -> $value;
+                $(
+                    #[link_name = $import]
+                    pub fn $name(at: *mut $value, value: $value) -> $value;
+                )*
+            }
+        }
+    };
+}
+atomics!(atomic32 u32:
+    load "i32.atomic.load" store "i32.atomic.store" cas "i32.atomic.rmw.cmpxchg"
+    swap "i32.atomic.rmw.xchg" add "i32.atomic.rmw.add" sub "i32.atomic.rmw.sub"
+    and "i32.atomic.rmw.and" or "i32.atomic.rmw.or" xor "i32.atomic.rmw.xor");
+atomics!(atomic64 u64:
+    load "i64.atomic.load" store "i64.atomic.store" cas "i64.atomic.rmw.cmpxchg"
+    swap "i64.atomic.rmw.xchg" add "i64.atomic.rmw.add" sub "i64.atomic.rmw.sub"
+    and "i64.atomic.rmw.and" or "i64.atomic.rmw.or" xor "i64.atomic.rmw.xor");

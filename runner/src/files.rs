@@ -1,0 +1,124 @@
+//! The files that a run is bound to: `--input`, `--output` and `--frame`.
+
+use std::fs::File;
+use std::io::{BufWriter, IsTerminal, Write};
+use std::path::Path;
+
+use gpu_run_vm::{FrameSize, Store};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::cli::FileArgs;
+use crate::report::{self, Outcome, Report};
+
+/// Bytes that an output may have whose size is not given.
+const OUTPUT: u64 = 256 << 20;
+/// Pixels that a frame may have in each direction.
+const SIDE: u32 = 32768;
+
+/// The files that the run writes when it has ended.
+pub struct Files {
+    output: Option<File>,
+    frame: Option<File>,
+}
+
+/// Gives the store's runs what the options name. Files to be written are made now, so that a run does not end
+/// with the news that they cannot be.
+pub fn bind(args: &FileArgs, store: &mut Store) -> Outcome<Files> {
+    if let Some(path) = &args.input {
+        let bytes = std::fs::read(path).map_err(|error| failed("cannot read the input", path, &error))?;
+        store.bind_input(&bytes).map_err(|error| report::device(&error))?;
+    }
+    let create = |path: &Option<_>, what: &str| {
+        let path: Option<&Path> = path.as_deref();
+        path.map(|path| File::create(path).map_err(|error| failed(what, path, &error)))
+            .transpose()
+    };
+    let output = create(&args.output, "cannot write the output")?;
+    if output.is_some() {
+        let size = args.output_size.map_or(OUTPUT, |size| size.as_u64());
+        store.bind_output(size).map_err(|error| report::device(&error))?;
+    }
+    let frame = create(&args.frame, "cannot write the frame")?;
+    if frame.is_some() {
+        let told = shows_progress();
+        store
+            .bind_frame(args.size, told)
+            .map_err(|error| report::device(&error))?;
+    }
+    Ok(Files { output, frame })
+}
+
+impl Files {
+    /// Writes what the run has written, however it ended.
+    pub fn write(self, args: &FileArgs, store: &mut Store) -> Outcome<()> {
+        if let (Some(mut file), Some(path)) = (self.output, &args.output) {
+            let bytes = store.output().map_err(|error| report::device(&error))?;
+            let size = args.output_size.map_or(bytes.len() as u64, |size| size.as_u64());
+            file.write_all(&bytes)
+                .and_then(|()| file.set_len(size))
+                .map_err(|error| failed("cannot write the output", path, &error))?;
+        }
+        if let (Some(file), Some(path)) = (self.frame, &args.frame) {
+            let pixels = store.frame().map_err(|error| report::device(&error))?;
+            write_png(file, args.size, &pixels).map_err(|error| failed("cannot write the frame", path, &error))?;
+        }
+        Ok(())
+    }
+}
+
+fn write_png(file: File, size: FrameSize, pixels: &[u8]) -> Result<(), png::EncodingError> {
+    let mut encoder = png::Encoder::new(BufWriter::new(file), size.width, size.height);
+    encoder.set_color(png::ColorType::Rgba);
+    encoder.set_depth(png::BitDepth::Eight);
+    encoder.set_source_srgb(png::SrgbRenderingIntent::Perceptual);
+    let mut writer = encoder.write_header()?;
+    writer.write_image_data(pixels)?;
+    writer.finish()
+}
+
+fn failed(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Report {
+    Report::new(format!("{what}: {error}")).at(path.display().to_string())
+}
+
+/// Whether a line on stderr tells how much of the frame is done.
+fn shows_progress() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// The line that tells how much of the frame is done; `None` where nobody would see it.
+pub fn progress(args: &FileArgs) -> Option<ProgressBar> {
+    if args.frame.is_none() || !shows_progress() {
+        return None;
+    }
+    let pixels = args.size.width as u64 * args.size.height as u64;
+    let bar = ProgressBar::with_draw_target(Some(pixels), ProgressDrawTarget::stderr());
+    let template = "{bar:40} {percent:>3} % of {len} pixels, {elapsed}";
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    bar.set_style(style);
+    Some(bar)
+}
+
+/// A frame's size as it is written in options: `1920x1080`.
+pub fn parse_size(text: &str) -> Result<FrameSize, String> {
+    let side = |text: &str| text.parse().ok().filter(|side| (1..=SIDE).contains(side));
+    let (width, height) = text.split_once('x').unwrap_or((text, ""));
+    match (side(width), side(height)) {
+        (Some(width), Some(height)) => Ok(FrameSize { width, height }),
+        _ => Err(format!("expected WIDTHxHEIGHT, each from 1 to {SIDE}: 1920x1080")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_two_sides() {
+        let size = |width, height| Ok(FrameSize { width, height });
+        assert_eq!(parse_size("1920x1080"), size(1920, 1080));
+        assert_eq!(parse_size("1x32768"), size(1, 32768));
+        for bad in ["", "x", "10", "10x", "x10", "0x5", "5x32769", "5x5x5", "-1x5", "5 x 5"] {
+            assert!(parse_size(bad).is_err(), "{bad:?}");
+        }
+    }
+}

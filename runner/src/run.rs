@@ -1,6 +1,5 @@
 //! `gpu-run run`.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,61 +8,38 @@ use std::time::Instant;
 use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
-use gpu_run_vm::{End, Extern, Limits, RunOptions, Sink, Store, StoreError, Stream, Value};
+use gpu_run_vm::{DebugOptions, End, Extern, Level, Limits, RunOptions, Store, StoreError, Value};
 use serde_json::json;
 
-use crate::cli::{RunArgs, StatsFormat};
+use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs, StatsFormat};
 use crate::engine::Held;
 use crate::entry::{self, Entry, Show};
 use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
-use crate::{devices, engine, translate};
-
-/// Writes the guest's output as it comes.
-struct Terminal {
-    /// Set once nobody reads stdout any more: the run is interrupted.
-    closed: Arc<AtomicBool>,
-    broken_pipe: bool,
-}
-
-impl Sink for Terminal {
-    fn write(&mut self, stream: Stream, _thread: u32, bytes: &[u8]) {
-        if self.broken_pipe {
-            return;
-        }
-        let result = match stream {
-            Stream::Stdout => std::io::stdout().lock().write_all(bytes),
-            Stream::Stderr => std::io::stderr().lock().write_all(bytes),
-        };
-        self.note(result);
-    }
-
-    fn flush(&mut self) {
-        let result = std::io::stdout().lock().flush();
-        self.note(result);
-    }
-}
-
-impl Terminal {
-    fn note(&mut self, result: std::io::Result<()>) {
-        if result.is_err() {
-            self.broken_pipe = true;
-            self.closed.store(true, Ordering::Relaxed);
-        }
-    }
-}
+use crate::terminal::Terminal;
+use crate::{devices, engine, fault, translate};
 
 /// Runs a module.
 pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
+    run_module(args).or_else(|report| match args.report {
+        ReportFormat::Text => Err(report),
+        ReportFormat::Json => {
+            note!("{}", fault::refused(&report));
+            Ok(ExitCode::from(report.code))
+        }
+    })
+}
+
+fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let begin = Instant::now();
     let translate::Loaded { translation, module } = translate::load(&args.module, &options(args))?;
     let loaded = begin.elapsed();
-    notes(args, &translation);
+    notes(&translation);
     let entry = entry::find(&translation.program, args)?;
     if args.threads > 1 && !translation.program.meta.is_threaded() {
         warn_of_shared_state(args, &entry)?;
     }
-    let device = devices::open(&args.device, args.verbose)?;
+    let device = devices::open(&args.device)?;
     let limits = Limits {
         memory: args.max_memory.map(|size| size.as_u64()),
         call_depth: args.max_call_depth,
@@ -80,11 +56,9 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         thread_stack: thread_stack(args)?,
         timeout: args.timeout,
         interrupt: Some(interrupt.clone()),
+        debug: debug_options(&args.debug),
     };
-    let mut terminal = Terminal {
-        closed: interrupt,
-        broken_pipe: false,
-    };
+    let mut terminal = Terminal::new(interrupt, &args.debug, args.report == ReportFormat::Json);
     let program = Arc::new(translation.program);
     let choice = engine::choose(args, &store, &program, &entry.export, &terminal.closed)?;
     let lines = LineSource {
@@ -95,7 +69,17 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let resolve = |module: &str, name: &str| memory.filter(|_| (module, name) == MEMORY_IMPORT);
     let instance = match store.instantiate_compiled(program, choice.code.as_ref(), resolve, &options, &mut terminal) {
         Ok(instance) => instance,
-        Err(StoreError::Ended(end)) => return show_early_end(args, *end, &terminal, &lines),
+        Err(StoreError::Ended(end)) => {
+            terminal.finish();
+            let context = fault::Context {
+                terminal: &terminal,
+                faults: 0,
+                thread: None,
+                heap: None,
+                compiled: choice.code.is_some(),
+            };
+            return show_early_end(args, *end, &context, &lines);
+        }
         Err(StoreError::Trap(mut fault)) => {
             lines.add_to(&mut fault.backtrace);
             return Err(report::trap(&fault));
@@ -112,9 +96,29 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
         .map_err(|error| report::store(&args.module, &error))?;
+    terminal.finish();
+    if outcome.debug.dropped > 0 {
+        warn(&format!(
+            "{} debug messages were dropped, because they came faster than they were written",
+            outcome.debug.dropped
+        ));
+    }
+    let context = fault::Context {
+        terminal: &terminal,
+        faults: outcome.faults,
+        thread: outcome.ended_by,
+        heap: fault::heap(&mut store, instance),
+        compiled: outcome.compiled,
+    };
     let code = match outcome.end {
-        End::Returned => show_results(&entry, &outcome.results, args.threads)?,
-        end => show_early_end(args, end, &terminal, &lines)?,
+        End::Returned => {
+            let code = show_results(&entry, &outcome.results, args.threads)?;
+            if args.report == ReportFormat::Json {
+                show_json(&End::Returned, None, engine::number(code), &context);
+            }
+            code
+        }
+        end => show_early_end(args, end, &context, &lines)?,
     };
     if let Some(format) = args.stats {
         let heap = store.heap_counts(instance).map_err(|error| report::device(&error))?;
@@ -130,6 +134,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
             },
             "ready_ms": ms(ready),
             "run_ms": ms(outcome.time),
+            "debug": { "messages": outcome.debug.messages, "dropped": outcome.debug.dropped },
             "heap": { "allocated": heap.0, "freed": heap.1, "failed": heap.2 },
         });
         if let Some(stats) = stats.as_object_mut() {
@@ -144,7 +149,22 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
 fn options(args: &RunArgs) -> Options {
     Options {
         deny_recursion: args.deny_recursion,
+        no_debug: args.debug.no_debug,
         ..Options::full()
+    }
+}
+
+/// Which debug messages are shown.
+fn debug_options(args: &DebugArgs) -> DebugOptions {
+    DebugOptions {
+        drop: args.debug_drop,
+        least: match args.debug_level {
+            DebugLevel::Debug => Level::Debug,
+            DebugLevel::Info => Level::Info,
+            DebugLevel::Warn => Level::Warn,
+            DebugLevel::Error => Level::Error,
+        },
+        threads: args.debug_only.clone().unwrap_or_default(),
     }
 }
 
@@ -208,62 +228,77 @@ fn thread_stack(args: &RunArgs) -> Outcome<u32> {
 }
 
 /// Warnings, and with -v what was done.
-fn notes(args: &RunArgs, translation: &Translation) {
+fn notes(translation: &Translation) {
     for warning in &translation.rewrites.warnings {
         warn(warning);
     }
-    if args.verbose {
-        for pattern in translation
-            .rewrites
-            .patterns
-            .iter()
-            .filter(|pattern| pattern.status == Status::Found)
-        {
-            note!("gpu-run: {}: {}", pattern.pattern, pattern.found.join(", "));
-        }
-        let inlines = &translation.inlines;
-        note!("gpu-run: {} calls inlined", inlines.inlined_calls);
-        note!(
-            "gpu-run: {} words of bytecode in {:.1} ms",
-            translation.program.code.len(),
-            translation.times.total().as_secs_f64() * 1e3
-        );
+    let patterns = translation.rewrites.patterns.iter();
+    for pattern in patterns.filter(|pattern| pattern.status == Status::Found) {
+        tracing::info!("{}: {}", pattern.pattern, pattern.found.join(", "));
     }
+    tracing::info!("{} calls inlined", translation.inlines.inlined_calls);
+    tracing::info!(
+        "{} words of bytecode in {:.1} ms",
+        translation.program.code.len(),
+        translation.times.total().as_secs_f64() * 1e3
+    );
 }
 
 /// Shows why a run ended before its threads returned, and gives the exit code.
-fn show_early_end(args: &RunArgs, end: End, terminal: &Terminal, lines: &LineSource) -> Outcome<ExitCode> {
-    match end {
-        End::Returned => Ok(ExitCode::SUCCESS),
-        End::Exited(code) => Ok(ExitCode::from(code as u8)),
-        End::Panicked { thread, mut backtrace } => {
-            if wants_backtrace() {
-                lines.add_to(&mut backtrace);
-                report::panic(thread, &backtrace).print();
+fn show_early_end(args: &RunArgs, mut end: End, context: &fault::Context<'_>, lines: &LineSource) -> Outcome<ExitCode> {
+    let json = args.report == ReportFormat::Json;
+    let mut quiet = false;
+    match &mut end {
+        End::Panicked { backtrace, .. } => {
+            quiet = !wants_backtrace();
+            if json || !quiet {
+                lines.add_to(backtrace);
             }
-            Ok(ExitCode::from(code::PANIC))
         }
-        End::Trapped(mut fault) => {
-            lines.add_to(&mut fault.backtrace);
-            let report = report::trap(&fault);
-            report.print();
-            Ok(ExitCode::from(report.code))
-        }
+        End::Trapped(fault) => lines.add_to(&mut fault.backtrace),
+        _ => {}
+    }
+    let report = match &end {
+        End::Returned | End::Exited(_) => None,
+        End::Panicked { thread, backtrace } => Some(report::panic(*thread, backtrace)),
+        End::Trapped(fault) => Some(report::trap(fault)),
         End::TimedOut => {
             let timeout = args
                 .timeout
                 .map_or_else(String::new, |t| humantime::format_duration(t).to_string());
-            let report = Report::new(format!("the program did not end within {timeout}"))
-                .help("raise --timeout, or leave it out to run without limit");
-            report.print();
-            Ok(ExitCode::from(code::TIMEOUT))
+            let report = Report::new(format!("the program did not end within {timeout}"));
+            Some(
+                report
+                    .code(code::TIMEOUT)
+                    .help("raise --timeout, or leave it out to run without limit"),
+            )
         }
         // Like other programs, end quietly when nobody reads the output.
-        End::Interrupted if terminal.broken_pipe => Ok(ExitCode::SUCCESS),
-        End::Interrupted => {
-            Report::new("interrupted").print();
-            Ok(ExitCode::from(code::INTERRUPTED))
+        End::Interrupted if context.terminal.broken_pipe => None,
+        End::Interrupted => Some(Report::new("interrupted").code(code::INTERRUPTED)),
+    };
+    let exit_code = match (&end, &report) {
+        (End::Exited(code), _) => *code as u8,
+        (_, Some(report)) => report.code,
+        (_, None) => 0,
+    };
+    if json {
+        show_json(&end, report.as_ref(), exit_code, context);
+    } else if let Some(mut report) = report.filter(|_| !quiet) {
+        if context.faults > 1 {
+            report
+                .places
+                .push(format!("and {} more threads faulted", context.faults - 1));
         }
+        report.print();
+    }
+    Ok(ExitCode::from(exit_code))
+}
+
+/// Shows how a run ended as JSON, if it did not end well.
+fn show_json(end: &End, report: Option<&Report>, exit_code: u8, context: &fault::Context<'_>) {
+    if let Some(object) = fault::object(end, report, exit_code, context) {
+        note!("{object}");
     }
 }
 

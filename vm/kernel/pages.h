@@ -3,6 +3,7 @@
 #pragma once
 
 #include "atomics.h"
+#include "debug.h"
 #include "rare.h"
 #include "simd.h"
 #include "transfers.h"
@@ -15,6 +16,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 
   if (transfers::has((u16)w)) return transfers::execute(launch, thread, id, lane, place, w);
   const Instance &instance = launch.instances[place.instance];
   const u64 *pc = launch.code + place.pc;
+  if (debug::has((u16)w)) return debug::execute(launch, thread, id, instance, place.registers, pc, w);
   if ((u16)w < PAGE_SIMD) return rare::execute(launch, thread, id, instance, place.registers, pc, w);
   if ((u16)w < PAGE_ATOMIC) return simd::execute(launch, instance, place.registers, thread.globals, pc, w);
   return atomics::execute(launch, thread, id, instance, place.registers, pc, w);

@@ -8,6 +8,7 @@
 mod arena;
 mod cpu;
 mod cuda;
+mod debug;
 mod device;
 mod fault;
 #[allow(missing_docs)]
@@ -20,6 +21,7 @@ mod tsan;
 
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
+pub use debug::{DebugCounts, DebugMessage, DebugOptions, Level, ThreadSet};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
 pub use server::Server;

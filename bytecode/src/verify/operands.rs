@@ -219,7 +219,7 @@ impl FunctionVerifier<'_> {
         let no_memory = matches!(
             op,
             Op::Gid | Op::Time | Op::ThreadCount | Op::WallTime | Op::Sleep | Op::Exit | Op::PanicExit | Op::PrintEnd
-        );
+        ) || op.is_debug() && !matches!(op, Op::DbgStr | Op::DbgLevel);
         no_memory || self.spaces.narrow_memory0
     }
 }

@@ -161,7 +161,13 @@ fn gpu_op(name: &str, found: &FuncType) -> Result<Op, LowerErrorKind> {
 /// The type with which modules import a GPU opcode.
 pub fn gpu_signature(info: &gpu_run_bytecode::OpInfo) -> FuncType {
     debug_assert_eq!(info.class, Class::Gpu);
-    let value = |ty: gpu_run_bytecode::Ty| if ty.units() == 1 { ValType::I32 } else { ValType::I64 };
+    use gpu_run_bytecode::Ty;
+    let value = |ty: Ty| match ty {
+        Ty::F32 => ValType::F32,
+        Ty::F64 => ValType::F64,
+        _ if ty.units() == 1 => ValType::I32,
+        _ => ValType::I64,
+    };
     let mut ty = FuncType::default();
     for operand in info.operands {
         match operand {

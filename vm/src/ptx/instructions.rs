@@ -175,6 +175,9 @@ impl Compiler<'_> {
             Own::Realloc => self.reallocate(node),
             Own::Print => self.print(node),
             Own::PrintEnd => self.print_end(node),
+            Own::DbgI32 | Own::DbgF32 | Own::DbgBool | Own::DbgChar | Own::DbgU32 => self.debug(node, 1),
+            Own::DbgI64 | Own::DbgF64 | Own::DbgU64 => self.debug(node, 2),
+            Own::DbgNl | Own::DbgFlush => self.debug(node, 0),
 
             Own::V128Const => self.vector(args[0], args[1] as u64, args[2] as u64),
             Own::I8x16Shuffle => self.shuffle(node),

@@ -43,7 +43,7 @@ impl Messages {
     fn piece(&mut self, thread: u32, flags: u32, words: &[u32], sink: &mut dyn Sink) {
         let (first, last) = (flags & layout::DEBUG_FIRST != 0, flags & layout::DEBUG_LAST != 0);
         let mut opened = None;
-        if !(first && last) || !self.open.is_empty() {
+        if !(first && last && self.open.is_empty()) {
             opened = self.open.remove(&thread);
         }
         // What is still open when a message begins lost a piece.

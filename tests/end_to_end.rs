@@ -2,6 +2,7 @@
 //! ignored where there is none.
 
 mod common;
+mod debug;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -92,6 +93,9 @@ fn main() {
         for threads in [2, 512] {
             add(format!("heap/{threads}"), Box::new(move || heap(device, threads)));
         }
+        debug::tests(device)
+            .into_iter()
+            .for_each(|(name, test)| add(name, test));
         add("guest_race".into(), Box::new(move || guest_race(device)));
         add("timeout".into(), Box::new(move || timeout(device)));
         add("interrupt".into(), Box::new(move || interrupt(device)));

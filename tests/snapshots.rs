@@ -54,6 +54,21 @@ fn lower() {
     }
 }
 
+#[test]
+fn no_debug() {
+    for (name, source) in sources("debug") {
+        let options = Options {
+            no_debug: true,
+            ..Options::default()
+        };
+        let program = translate(&assemble(&source), &options).expect("it translates").program;
+        let left = gpu_run_bytecode::code::instructions(&program.code);
+        let left = left.filter(|(_, inst)| inst.as_ref().is_ok_and(|inst| inst.op.is_debug()));
+        assert_eq!(left.count(), 0, "debug instructions in {name}");
+        check("debug", &name, &source, &disassemble(&program));
+    }
+}
+
 /// What the PTX compiler makes of the functions that a module exports, without what every module has.
 #[test]
 fn ptx() {

@@ -345,8 +345,20 @@ table! {
     0x061 Dealloc "dealloc" [I32, I32, I32] Gpu "free the block a of b bytes aligned to c";
     0x062 Realloc "realloc" [DI32, I32, I32, I32, I32] Gpu "a = block b of c bytes aligned to d, moved to e bytes, or 0 and b unchanged";
     0x063 AllocZero "alloc_zero" [DI32, I32, I32] Gpu "a = new zeroed block of b bytes aligned to c, or 0";
+    0x070 DbgI32 "dbg_i32" [I32] Gpu "add a, signed, to the thread's debug message";
+    0x071 DbgF32 "dbg_f32" [F32] Gpu "add a to the thread's debug message";
+    0x072 DbgStr "dbg_str" [I32, I32] Gpu "add the b bytes of text at a to the thread's debug message";
+    0x073 DbgBool "dbg_bool" [I32] Gpu "add a to the thread's debug message: `false` if it is 0, else `true`";
+    0x074 DbgNl "dbg_nl" [] Gpu "end the thread's debug message, and its line";
+    0x075 DbgFlush "dbg_flush" [] Gpu "end the thread's debug message without a line's end";
+    0x076 DbgI64 "dbg_i64" [I64] Gpu "add a, signed, to the thread's debug message";
+    0x077 DbgF64 "dbg_f64" [F64] Gpu "add a to the thread's debug message";
     0x078 Print "print" [I32, I32, I32] Gpu "append c bytes at b to the thread's open record of stream a (1 stdout, 2 stderr)";
     0x079 PrintEnd "print_end" [I32] Gpu "close the thread's record of stream a: it is written as one piece";
+    0x07a DbgChar "dbg_char" [I32] Gpu "add a, a Unicode scalar value, to the thread's debug message";
+    0x07b DbgU32 "dbg_u32" [I32] Gpu "add a, unsigned, to the thread's debug message";
+    0x07c DbgU64 "dbg_u64" [I64] Gpu "add a, unsigned, to the thread's debug message";
+    0x07d DbgLevel "dbg_level" [I32, I32, I32, I32] Gpu "begin a debug message of severity a (0 debug, 1 info, 2 warn, 3 error) from line d of the file that the c bytes at b name";
     0x083 AtomicInc "atomic_inc" [DI32, I32] Gpu "a = u32 at b, then add 1 to it; sequentially consistent";
     0x084 AtomicDec "atomic_dec" [DI32, I32] Gpu "a = u32 at b, then subtract 1 from it; sequentially consistent";
     0x085 AtomicCas "atomic_cas" [DI32, I32, I32, I32] Gpu "a = u32 at b; if it was c it becomes d; sequentially consistent";
@@ -1001,6 +1013,12 @@ impl Op {
         WORDS[self.row()] as usize
     }
 
+    /// Whether it is one of the debug opcodes, which `--no-debug` leaves out.
+    pub const fn is_debug(self) -> bool {
+        let number = self as u16;
+        number >= Op::DbgI32 as u16 && number <= Op::DbgLevel as u16 && !matches!(self, Op::Print | Op::PrintEnd)
+    }
+
     /// The opcode that modules import from `gpu_run_v1` under this name.
     pub fn gpu_op(name: &str) -> Option<&'static OpInfo> {
         TABLE.iter().find(|info| info.name == name && info.op.is_importable())
@@ -1118,6 +1136,13 @@ mod tests {
             let by_number = fixed.iter().find(|(number, _)| *number == info.op as u16);
             let by_name = fixed.iter().find(|(_, name)| *name == info.name);
             assert_eq!(by_number.map(|f| f.1), by_name.map(|f| f.1), "{info:?}");
+        }
+    }
+
+    #[test]
+    fn debug_opcodes_are_those_with_the_name() {
+        for info in TABLE {
+            assert_eq!(info.op.is_debug(), info.name.starts_with("dbg_"), "{}", info.name);
         }
     }
 

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
-use gpu_run_vm::FrameSize;
+use gpu_run_vm::{FrameSize, ThreadSet};
 
 use crate::files::parse_size;
 
@@ -98,6 +98,11 @@ pub struct RunArgs {
     pub stats: Option<StatsFormat>,
     #[command(flatten)]
     pub environment: EnvironmentArgs,
+    #[command(flatten)]
+    pub debug: DebugArgs,
+    /// How a run that failed is reported on stderr.
+    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Text)]
+    pub report: ReportFormat,
     /// Say what is done on the way.
     #[arg(short, long)]
     pub verbose: bool,
@@ -139,6 +144,52 @@ pub struct FileArgs {
     /// Size of the frame in pixels.
     #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "800x600", value_parser = parse_size)]
     pub size: FrameSize,
+}
+
+/// Debug messages of guests: what gpu-std's macros and the imports `dbg_*` send to stderr.
+#[derive(Args)]
+pub struct DebugArgs {
+    /// Leave out all debug messages when translating: none of their instructions is run.
+    #[arg(long)]
+    pub no_debug: bool,
+    /// Drop debug messages for which there is no room, and count them, instead of letting their threads wait.
+    #[arg(long)]
+    pub debug_drop: bool,
+    /// Put the thread's number in front of each debug message.
+    #[arg(long)]
+    pub debug_prefix: bool,
+    /// Show debug messages of these threads only: thread=3, thread=0-31, thread=1,8-15.
+    #[arg(long, value_name = "FILTER", value_parser = parse_threads)]
+    pub debug_only: Option<ThreadSet>,
+    /// Show debug messages of this severity and above. One that names none is of severity debug.
+    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = DebugLevel::Debug)]
+    pub debug_level: DebugLevel,
+    /// Write debug messages as JSON, an object on each line.
+    #[arg(long)]
+    pub debug_json: bool,
+}
+
+fn parse_threads(text: &str) -> Result<ThreadSet, String> {
+    match text.strip_prefix("thread=") {
+        Some(set) => set.parse(),
+        None => Err("expected thread=N, thread=N-M or several of these with commas".into()),
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum DebugLevel {
+    Debug,
+    Info,
+    Warn,
+    Error,
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum ReportFormat {
+    /// For people.
+    Text,
+    /// An object on a line, for programs.
+    Json,
 }
 
 #[derive(Args, Clone)]
@@ -202,6 +253,9 @@ pub struct TranslateArgs {
     /// Leave all calls as they are.
     #[arg(long)]
     pub no_inline: bool,
+    /// Leave out all debug messages.
+    #[arg(long)]
+    pub no_debug: bool,
     /// Refuse the module if it can recurse, and show how.
     #[arg(long)]
     pub deny_recursion: bool,

@@ -8,8 +8,8 @@ use gpu_run_vm::{Cpu, Cuda, Device};
 use crate::cli::{DeviceArgs, DeviceChoice, Engine};
 use crate::report::{self, Outcome, Report};
 
-/// Opens the device that was asked for. Says why `auto` took the CPU if `verbose`.
-pub fn open(args: &DeviceArgs, verbose: bool) -> Outcome<Box<dyn Device>> {
+/// Opens the device that was asked for.
+pub fn open(args: &DeviceArgs) -> Outcome<Box<dyn Device>> {
     let compiled = args.engine == Engine::Ptx;
     match args.device {
         DeviceChoice::Cpu if compiled => Err(Report::new("the PTX engine needs a GPU, and `--device cpu` is none")
@@ -20,9 +20,7 @@ pub fn open(args: &DeviceArgs, verbose: bool) -> Outcome<Box<dyn Device>> {
             Ok(device) => Ok(Box::new(device)),
             Err(error) if compiled => Err(report::device(&error)),
             Err(error) => {
-                if verbose {
-                    note!("gpu-run: running on the CPU: {error}");
-                }
+                tracing::info!("running on the CPU: {error}");
                 Ok(Box::new(Cpu::new()))
             }
         },

@@ -155,11 +155,7 @@ pub fn choose(
     export: &str,
     interrupt: &AtomicBool,
 ) -> Outcome<Choice> {
-    let say = |what: &str| {
-        if args.verbose {
-            note!("gpu-run: {what}");
-        }
-    };
+    let say = |what: &str| tracing::info!("{what}");
     let interpreter = |why: &str| {
         say(&format!("engine: interpreter ({why})"));
         Ok(Choice {
@@ -298,14 +294,20 @@ impl DerefMut for Held {
 /// The end of the process. While the driver still compiles, it must end without the cleaning up that
 /// libraries do at exit: the driver's takes away what its compiler works on, and crashes.
 pub fn leave(code: ExitCode) -> ExitCode {
-    let number = (0..=u8::MAX).find(|number| ExitCode::from(*number) == code);
-    if let Some(number) = number.filter(|_| compiling()) {
+    if compiling() {
         _ = std::io::stdout().flush();
         _ = std::io::stderr().flush();
         // SAFETY: ends the process at once; what had to be written is.
-        unsafe { libc::_exit(number.into()) }
+        unsafe { libc::_exit(number(code).into()) }
     }
     code
+}
+
+/// The number of an exit code.
+pub fn number(code: ExitCode) -> u8 {
+    let found = (0..=u8::MAX).find(|number| ExitCode::from(*number) == code);
+    // An exit code is one of these.
+    found.unwrap_or(u8::MAX)
 }
 
 /// Compiles on a thread of its own. `None` if it is not ready after `limit`: it goes on, and fills the

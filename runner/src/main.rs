@@ -10,9 +10,11 @@ mod devices;
 mod engine;
 mod entry;
 mod environment;
+mod fault;
 mod files;
 mod inspect;
 mod lines;
+mod log;
 mod report;
 mod run;
 mod terminal;
@@ -24,14 +26,16 @@ use std::process::ExitCode;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let result = match Cli::from_env().command {
+    let command = Cli::from_env().command;
+    let verbose = matches!(&command, Command::Run(args) if args.verbose);
+    let result = log::start(verbose).and_then(|()| match command {
         Command::Run(args) => run::run(&args),
         Command::Translate(args) => translate::translate(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Devices => devices::devices(),
         Command::Cache(args) => cache::cache(&args),
         Command::Wast(args) => wast::wast(&args),
-    };
+    });
     let code = result.unwrap_or_else(|report| {
         report.print();
         ExitCode::from(report.code)

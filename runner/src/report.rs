@@ -81,9 +81,9 @@ impl std::fmt::Display for Report {
     }
 }
 
-/// Prints a warning to stderr.
+/// Warns the user.
 pub fn warn(text: &str) {
-    _ = writeln!(anstream::stderr(), "\x1b[1;33mwarning\x1b[0m\x1b[1m: {text}\x1b[0m");
+    tracing::warn!("{text}");
 }
 
 /// A place in a module.

@@ -8,29 +8,39 @@ use std::time::Instant;
 use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
-use gpu_run_vm::{End, Extern, Limits, RunOptions, Store, StoreError, Value};
+use gpu_run_vm::{DebugOptions, End, Extern, Level, Limits, RunOptions, Store, StoreError, Value};
 use serde_json::json;
 
-use crate::cli::{RunArgs, StatsFormat};
+use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs, StatsFormat};
 use crate::engine::Held;
 use crate::entry::{self, Entry, Show};
 use crate::environment;
 use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
 use crate::terminal::Terminal;
-use crate::{devices, engine, files, translate};
+use crate::{devices, engine, fault, files, translate};
 
 /// Runs a module.
 pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
+    run_module(args).or_else(|report| match args.report {
+        ReportFormat::Text => Err(report),
+        ReportFormat::Json => {
+            note!("{}", fault::refused(&report));
+            Ok(ExitCode::from(report.code))
+        }
+    })
+}
+
+fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let begin = Instant::now();
     let translate::Loaded { translation, module } = translate::load(&args.module, &options(args))?;
     let loaded = begin.elapsed();
-    notes(args, &translation);
+    notes(&translation);
     let entry = entry::find(&translation.program, args)?;
     if args.threads > 1 && !translation.program.meta.is_threaded() {
         warn_of_shared_state(args, &entry)?;
     }
-    let device = devices::open(&args.device, args.verbose)?;
+    let device = devices::open(&args.device)?;
     let limits = Limits {
         memory: args.max_memory.map(|size| size.as_u64()),
         call_depth: args.max_call_depth,
@@ -48,11 +58,13 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         timeout: args.timeout,
         interrupt: Some(interrupt.clone()),
         environment: environment::of(&translation.program, args)?,
+        debug: debug_options(&args.debug),
     };
     let mut terminal = Terminal::new(
         interrupt.clone(),
         options.environment.is_some(),
         files::progress(&args.files),
+        args,
     );
     let files = files::bind(&args.files, &mut store)?;
     let program = Arc::new(translation.program);
@@ -67,7 +79,15 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         Ok(instance) => instance,
         Err(StoreError::Ended(end)) => {
             files.write(&args.files, &mut store)?;
-            return show_early_end(args, *end, &terminal, &lines);
+            terminal.finish();
+            let context = fault::Context {
+                terminal: &terminal,
+                faults: 0,
+                thread: None,
+                heap: None,
+                compiled: choice.code.is_some(),
+            };
+            return show_early_end(args, *end, &context, &lines);
         }
         Err(StoreError::Trap(mut fault)) => {
             lines.add_to(&mut fault.backtrace);
@@ -82,9 +102,17 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
             ..options.clone()
         };
         let outcome = store.run(func, &[], &once, &mut terminal);
-        match outcome.map_err(|error| report::store(&args.module, &error))?.end {
-            End::Returned => {}
-            end => return show_early_end(args, end, &terminal, &lines),
+        let outcome = outcome.map_err(|error| report::store(&args.module, &error))?;
+        if !matches!(outcome.end, End::Returned) {
+            terminal.finish();
+            let context = fault::Context {
+                terminal: &terminal,
+                faults: outcome.faults,
+                thread: outcome.ended_by,
+                heap: fault::heap(&mut store, instance),
+                compiled: outcome.compiled,
+            };
+            return show_early_end(args, outcome.end, &context, &lines);
         }
     }
     let Some(Extern::Func(func)) = store.export(instance, &entry.export) else {
@@ -96,11 +124,30 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
         .map_err(|error| report::store(&args.module, &error))?;
-    terminal.end_progress();
     files.write(&args.files, &mut store)?;
+    terminal.finish();
+    if outcome.debug.dropped > 0 {
+        warn(&format!(
+            "{} debug messages were dropped, because they came faster than they were written",
+            outcome.debug.dropped
+        ));
+    }
+    let context = fault::Context {
+        terminal: &terminal,
+        faults: outcome.faults,
+        thread: outcome.ended_by,
+        heap: fault::heap(&mut store, instance),
+        compiled: outcome.compiled,
+    };
     let code = match outcome.end {
-        End::Returned => show_results(&entry, &outcome.results, args.threads)?,
-        end => show_early_end(args, end, &terminal, &lines)?,
+        End::Returned => {
+            let code = show_results(&entry, &outcome.results, args.threads)?;
+            if args.report == ReportFormat::Json {
+                show_json(&End::Returned, None, engine::number(code), &context);
+            }
+            code
+        }
+        end => show_early_end(args, end, &context, &lines)?,
     };
     if let Some(format) = args.stats {
         let heap = store.heap_counts(instance).map_err(|error| report::device(&error))?;
@@ -116,6 +163,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
             },
             "ready_ms": ms(ready),
             "run_ms": ms(outcome.time),
+            "debug": { "messages": outcome.debug.messages, "dropped": outcome.debug.dropped },
             "heap": { "allocated": heap.0, "freed": heap.1, "failed": heap.2 },
         });
         if let Some(stats) = stats.as_object_mut() {
@@ -139,7 +187,22 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
 fn options(args: &RunArgs) -> Options {
     Options {
         deny_recursion: args.deny_recursion,
+        no_debug: args.debug.no_debug,
         ..Options::full()
+    }
+}
+
+/// Which debug messages are shown.
+fn debug_options(args: &DebugArgs) -> DebugOptions {
+    DebugOptions {
+        drop: args.debug_drop,
+        least: match args.debug_level {
+            DebugLevel::Debug => Level::Debug,
+            DebugLevel::Info => Level::Info,
+            DebugLevel::Warn => Level::Warn,
+            DebugLevel::Error => Level::Error,
+        },
+        threads: args.debug_only.clone().unwrap_or_default(),
     }
 }
 
@@ -203,62 +266,77 @@ fn thread_stack(args: &RunArgs) -> Outcome<u32> {
 }
 
 /// Warnings, and with -v what was done.
-fn notes(args: &RunArgs, translation: &Translation) {
+fn notes(translation: &Translation) {
     for warning in &translation.rewrites.warnings {
         warn(warning);
     }
-    if args.verbose {
-        for pattern in translation
-            .rewrites
-            .patterns
-            .iter()
-            .filter(|pattern| pattern.status == Status::Found)
-        {
-            note!("gpu-run: {}: {}", pattern.pattern, pattern.found.join(", "));
-        }
-        let inlines = &translation.inlines;
-        note!("gpu-run: {} calls inlined", inlines.inlined_calls);
-        note!(
-            "gpu-run: {} words of bytecode in {:.1} ms",
-            translation.program.code.len(),
-            translation.times.total().as_secs_f64() * 1e3
-        );
+    let patterns = translation.rewrites.patterns.iter();
+    for pattern in patterns.filter(|pattern| pattern.status == Status::Found) {
+        tracing::info!("{}: {}", pattern.pattern, pattern.found.join(", "));
     }
+    tracing::info!("{} calls inlined", translation.inlines.inlined_calls);
+    tracing::info!(
+        "{} words of bytecode in {:.1} ms",
+        translation.program.code.len(),
+        translation.times.total().as_secs_f64() * 1e3
+    );
 }
 
 /// Shows why a run ended before its threads returned, and gives the exit code.
-fn show_early_end(args: &RunArgs, end: End, terminal: &Terminal, lines: &LineSource) -> Outcome<ExitCode> {
-    match end {
-        End::Returned => Ok(ExitCode::SUCCESS),
-        End::Exited(code) => Ok(ExitCode::from(code as u8)),
-        End::Panicked { thread, mut backtrace } => {
-            if wants_backtrace() {
-                lines.add_to(&mut backtrace);
-                report::panic(thread, &backtrace).print();
+fn show_early_end(args: &RunArgs, mut end: End, context: &fault::Context<'_>, lines: &LineSource) -> Outcome<ExitCode> {
+    let json = args.report == ReportFormat::Json;
+    let mut quiet = false;
+    match &mut end {
+        End::Panicked { backtrace, .. } => {
+            quiet = !wants_backtrace();
+            if json || !quiet {
+                lines.add_to(backtrace);
             }
-            Ok(ExitCode::from(code::PANIC))
         }
-        End::Trapped(mut fault) => {
-            lines.add_to(&mut fault.backtrace);
-            let report = report::trap(&fault);
-            report.print();
-            Ok(ExitCode::from(report.code))
-        }
+        End::Trapped(fault) => lines.add_to(&mut fault.backtrace),
+        _ => {}
+    }
+    let report = match &end {
+        End::Returned | End::Exited(_) => None,
+        End::Panicked { thread, backtrace } => Some(report::panic(*thread, backtrace)),
+        End::Trapped(fault) => Some(report::trap(fault)),
         End::TimedOut => {
             let timeout = args
                 .timeout
                 .map_or_else(String::new, |t| humantime::format_duration(t).to_string());
-            let report = Report::new(format!("the program did not end within {timeout}"))
-                .help("raise --timeout, or leave it out to run without limit");
-            report.print();
-            Ok(ExitCode::from(code::TIMEOUT))
+            let report = Report::new(format!("the program did not end within {timeout}"));
+            Some(
+                report
+                    .code(code::TIMEOUT)
+                    .help("raise --timeout, or leave it out to run without limit"),
+            )
         }
         // Like other programs, end quietly when nobody reads the output.
-        End::Interrupted if terminal.nobody_reads() => Ok(ExitCode::SUCCESS),
-        End::Interrupted => {
-            Report::new("interrupted").print();
-            Ok(ExitCode::from(code::INTERRUPTED))
+        End::Interrupted if context.terminal.nobody_reads() => None,
+        End::Interrupted => Some(Report::new("interrupted").code(code::INTERRUPTED)),
+    };
+    let exit_code = match (&end, &report) {
+        (End::Exited(code), _) => *code as u8,
+        (_, Some(report)) => report.code,
+        (_, None) => 0,
+    };
+    if json {
+        show_json(&end, report.as_ref(), exit_code, context);
+    } else if let Some(mut report) = report.filter(|_| !quiet) {
+        if context.faults > 1 {
+            report
+                .places
+                .push(format!("and {} more threads faulted", context.faults - 1));
         }
+        report.print();
+    }
+    Ok(ExitCode::from(exit_code))
+}
+
+/// Shows how a run ended as JSON, if it did not end well.
+fn show_json(end: &End, report: Option<&Report>, exit_code: u8, context: &fault::Context<'_>) {
+    if let Some(object) = fault::object(end, report, exit_code, context) {
+        note!("{object}");
     }
 }
 

@@ -1,16 +1,22 @@
-//! Where the guest's output goes: the streams of this process.
+//! Where the guest's output goes: stdout, stderr, and debug messages to stderr.
 
+use std::collections::HashMap;
 use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gpu_run_vm::{Errno, Sink, Stream};
+use gpu_run_vm::{DebugMessage, Errno, Level, Sink, Stream};
 use indicatif::ProgressBar;
+use serde_json::json;
 
+use crate::cli::{ReportFormat, RunArgs};
 use crate::report::Report;
 
 /// Exit code of a run whose output could not be written.
 const LOST: u8 = 1;
+
+/// Bytes of debug messages that are gathered for a write.
+const TOGETHER: usize = 64 << 10;
 
 /// Writes the guest's output as it comes.
 pub struct Terminal {
@@ -22,17 +28,36 @@ pub struct Terminal {
     errors: [Option<std::io::Error>; 2],
     /// How much of the frame is done, on a line below all other output.
     progress: Option<ProgressBar>,
+    prefix: bool,
+    json: bool,
+    /// Debug messages to be written.
+    gathered: Vec<u8>,
+    /// The last debug message is no whole line.
+    line_open: bool,
+    /// What each thread wrote to stderr last, if somebody will ask.
+    last_stderr: Option<HashMap<u32, Vec<u8>>>,
 }
 
 impl Terminal {
-    /// `interrupt` ends the run; with `tells` the guest finds errors itself.
-    pub fn new(interrupt: Arc<AtomicBool>, tells: bool, progress: Option<ProgressBar>) -> Terminal {
+    /// Output as the options want it. `interrupt` ends the run; with `tells` the guest finds errors itself.
+    pub fn new(interrupt: Arc<AtomicBool>, tells: bool, progress: Option<ProgressBar>, args: &RunArgs) -> Terminal {
         Terminal {
             interrupt,
             tells,
             errors: [None, None],
             progress,
+            prefix: args.debug.debug_prefix,
+            json: args.debug.debug_json,
+            gathered: Vec::new(),
+            line_open: false,
+            last_stderr: (args.report == ReportFormat::Json).then(HashMap::new),
         }
+    }
+
+    /// What a thread wrote to stderr last, if the report will be JSON: its panic's message, if it panicked.
+    pub fn said_last(&self, thread: u32) -> Option<String> {
+        let text = self.last_stderr.as_ref()?.get(&thread)?;
+        Some(String::from_utf8_lossy(text).into_owned())
     }
 
     /// Whether the run was interrupted because nobody reads its output.
@@ -49,19 +74,15 @@ impl Terminal {
         self.errors.iter().zip(["stdout", "stderr"]).find_map(lost)
     }
 
-    /// Takes the line that shows the progress away.
-    pub fn end_progress(&self) {
+    /// The run has ended: what follows on stderr begins a line.
+    pub fn finish(&mut self) {
         if let Some(bar) = &self.progress {
             bar.finish_and_clear();
         }
-    }
-
-    fn note(&mut self, stream: Stream, result: std::io::Result<()>) {
-        let Err(error) = result else { return };
-        self.errors[stream as usize].get_or_insert(error);
-        if !self.tells {
-            self.interrupt.store(true, Ordering::Relaxed);
+        if std::mem::take(&mut self.line_open) {
+            self.gathered.push(b'\n');
         }
+        self.flush();
     }
 
     fn is_open(&self, stream: Stream) -> bool {
@@ -71,10 +92,9 @@ impl Terminal {
             false => self.errors.iter().all(Option::is_none),
         }
     }
-}
 
-impl Sink for Terminal {
-    fn write(&mut self, stream: Stream, _thread: u32, bytes: &[u8]) {
+    /// Writes, above the line of the progress.
+    fn put(&mut self, stream: Stream, bytes: &[u8]) {
         if !self.is_open(stream) {
             return;
         }
@@ -89,6 +109,43 @@ impl Sink for Terminal {
         self.note(stream, result);
     }
 
+    fn note(&mut self, stream: Stream, result: std::io::Result<()>) {
+        let Err(error) = result else { return };
+        self.errors[stream as usize].get_or_insert(error);
+        if !self.tells {
+            self.interrupt.store(true, Ordering::Relaxed);
+        }
+    }
+
+    fn write_gathered(&mut self) {
+        if !self.gathered.is_empty() {
+            let gathered = std::mem::take(&mut self.gathered);
+            self.put(Stream::Stderr, &gathered);
+        }
+    }
+}
+
+impl Sink for Terminal {
+    fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]) {
+        // What a thread said first comes first.
+        self.write_gathered();
+        if let Some(last) = self.last_stderr.as_mut().filter(|_| stream == Stream::Stderr) {
+            last.insert(thread, bytes.to_vec());
+        }
+        self.put(stream, bytes);
+    }
+
+    fn debug(&mut self, message: &DebugMessage<'_>) {
+        match self.json {
+            true => json_line(&mut self.gathered, message),
+            false => plain(&mut self.gathered, message, self.prefix),
+        }
+        self.line_open = self.gathered.last().is_some_and(|byte| *byte != b'\n');
+        if self.gathered.len() >= TOGETHER {
+            self.write_gathered();
+        }
+    }
+
     fn progress(&mut self, pixels: u64) {
         if let Some(bar) = &self.progress {
             bar.set_position(pixels.min(bar.length().unwrap_or(pixels)));
@@ -96,6 +153,7 @@ impl Sink for Terminal {
     }
 
     fn flush(&mut self) {
+        self.write_gathered();
         if self.is_open(Stream::Stdout) {
             let result = std::io::stdout().lock().flush();
             self.note(Stream::Stdout, result);
@@ -110,4 +168,34 @@ impl Sink for Terminal {
             _ => Errno::Io.code(),
         })
     }
+}
+/// A message for people.
+fn plain(out: &mut Vec<u8>, message: &DebugMessage<'_>, prefix: bool) {
+    if prefix {
+        // Writing to memory does not fail.
+        _ = write!(out, "[thread {}] ", message.thread);
+    }
+    if let Some(level) = message.level {
+        let name = level.name().to_ascii_uppercase();
+        _ = match message.file.filter(|file| !file.is_empty()) {
+            Some(file) => write!(out, "[{name} {file}:{}] ", message.line),
+            None => write!(out, "[{name}] "),
+        };
+    }
+    out.extend(message.text);
+    out.extend(message.ends_line.then_some(b'\n'));
+}
+
+/// A message for programs: an object on a line.
+fn json_line(out: &mut Vec<u8>, message: &DebugMessage<'_>) {
+    let mut object = json!({
+        "thread": message.thread,
+        "level": message.level.unwrap_or(Level::Debug).name(),
+        "text": String::from_utf8_lossy(message.text),
+    });
+    if let Some(file) = message.file.filter(|file| !file.is_empty()) {
+        object["file"] = file.into();
+        object["line"] = message.line.into();
+    }
+    _ = writeln!(out, "{object}");
 }

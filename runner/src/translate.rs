@@ -87,6 +87,7 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
         // Emitted programs are all that is left of the module, so they take its lines along.
         lines: true,
         deny_recursion: args.deny_recursion,
+        no_debug: args.no_debug,
         ..Options::full()
     };
     if args.no_rewrite {

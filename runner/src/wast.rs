@@ -48,7 +48,7 @@ pub fn wast(args: &WastArgs) -> Outcome<ExitCode> {
     match args.device.engine {
         Engine::Ptx => compiled::each(args, run)?,
         _ => {
-            let server = Server::new(devices::open(&args.device, false)?).map_err(|error| report::device(&error))?;
+            let server = Server::new(devices::open(&args.device)?).map_err(|error| report::device(&error))?;
             for path in &args.files {
                 run(path, &mut Script::new(args, server.client())?, &read(path)?)?;
             }

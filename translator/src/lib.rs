@@ -9,6 +9,7 @@
 //! at any stage. [`callgraph`] finds recursion.
 
 pub mod callgraph;
+mod debug;
 mod dwarf;
 pub mod inline;
 mod legacy;
@@ -18,6 +19,7 @@ pub mod rewrite;
 mod shared_std;
 mod translate;
 
+pub use debug::remove_debug;
 pub use dwarf::Dwarf;
 pub use legacy::{BrTables, replace_legacy_exceptions};
 pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, OLD_WASI, gpu_signature, lower};

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use gpu_run_bytecode::{Lines, Program, VerifyError, verify};
 
 use crate::callgraph::CallGraph;
+use crate::debug::remove_debug;
 use crate::dwarf::Dwarf;
 use crate::inline::{InlineOptions, InlineReport, inline_and_remove_dead};
 use crate::legacy::{BrTables, replace_legacy_exceptions};
@@ -24,6 +25,8 @@ pub struct Options {
     pub lines: bool,
     /// Whether recursion that the exports or the start function can reach is an error.
     pub deny_recursion: bool,
+    /// Whether debug messages are left out: calls of the imports `dbg_*`.
+    pub no_debug: bool,
 }
 
 impl Options {
@@ -34,6 +37,7 @@ impl Options {
             inline: Some(InlineOptions::default()),
             lines: false,
             deny_recursion: false,
+            no_debug: false,
         }
     }
 }
@@ -142,6 +146,9 @@ pub fn run_passes<'a>(bytes: &'a [u8], tables: &'a BrTables, options: &Options) 
         Some(options) => rewrite(&mut module, options)?,
         None => RewriteReport::default(),
     };
+    if options.no_debug {
+        remove_debug(&mut module);
+    }
     times.rewrite = begin.elapsed();
     if options.deny_recursion {
         // After rewriting: what std would do is not what runs.
@@ -181,6 +188,7 @@ pub fn translate(bytes: &[u8], options: &Options) -> Result<Translation, Error> 
     let begin = Instant::now();
     verify(&program)?;
     times.verify = begin.elapsed();
+    tracing::debug!(bytes = bytes.len(), words = program.code.len(), time = ?times.total(), "a module is translated");
     Ok(Translation {
         program,
         rewrites,

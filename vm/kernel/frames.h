@@ -218,6 +218,7 @@ template <typename Trace>
 GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 value, u32 pc, Trace trace) {
   End &end = launch.control->end;
   u32 unclaimed = 0;
+  if (kind != END_Exit) count_device(&launch.diagnostics->faults);
   // Acquire/release: there is nothing to order but the winner's own writes.
   if (compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u)) {
     end.value = value;
@@ -235,6 +236,9 @@ GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 v
 GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, Place place, EndKind kind, u32 value) {
   record_end(launch, id, kind, value, place.pc, [&](End &end) {
     end.depth = place.depth;
+    u32 units = place.room < END_UNITS ? place.room : END_UNITS;
+    for (u32 i = 0; i < units; i++) end.units[i] = place.registers.get32(i);
+    end.unit_count = units;
     u32 frames = 0;
     while (frames < BACKTRACE) {
       u32 pc = place.registers.get32(place.header);

@@ -186,6 +186,7 @@ enum EndKind : u32 {
   END_Panic = 3,
 };
 constexpr u32 BACKTRACE = 64;
+constexpr u32 END_UNITS = 32;
 struct End {
   u32 kind;  // EndKind, written last
   u32 value;  // trap kind or exit code
@@ -193,10 +194,12 @@ struct End {
   u32 pc;
   u32 depth;  // frames on the stack
   u32 frames;  // entries in backtrace
-  u32 pad[2];
+  u32 unit_count;  // entries in units; 0 of compiled code, which has no frames to show
+  u32 pad;
   u32 backtrace[BACKTRACE];  // return addresses, innermost first
+  u32 units[END_UNITS];  // the first units of the innermost frame, or what lies behind it
 };
-static_assert(sizeof(End) == 32 + 4 * BACKTRACE, "twin in layout.rs");
+static_assert(sizeof(End) == 32 + 4 * (BACKTRACE + END_UNITS), "twin in layout.rs");
 
 // Output from lanes to the host: records in a ring of bytes in pinned memory.
 struct Ring {
@@ -213,6 +216,7 @@ enum RecordKind : u32 {
   RECORD_Skip = 1,  // room left over at the ring's end
   RECORD_Text = 2,  // piece of a thread's open record
   RECORD_Close = 3,  // the thread's open record is complete
+  RECORD_Debug = 4,  // piece of a thread's debug message: items, and in `stream` a DebugFlag or several
 };
 struct Record {
   u32 kind;  // written last
@@ -221,6 +225,36 @@ struct Record {
   u32 stream;
 };
 static_assert(sizeof(Record) == 16, "twin in layout.rs");
+
+// Debug messages: see debug.h. Sizes in words of 4 bytes.
+enum DebugFlag : u32 {
+  DEBUG_First = 1,  // the message begins: what an earlier one left open is given up
+  DEBUG_Last = 2,  // the message is complete
+  DEBUG_Line = 4,  // and its line
+};
+constexpr u32 DEBUG_WORDS = 24;
+// A thread's debug message, as far as it is not in the ring.
+struct DebugThread {
+  u32 used;  // words of items
+  u32 begun;  // 1: pieces of the message are in the ring
+  u32 lost;  // 1: a piece of the message was dropped, and so will be the rest
+  u32 level;  // severity + 1, or 0 if the message names none
+  u32 words[DEBUG_WORDS];
+};
+static_assert(sizeof(DebugThread) == 16 + 4 * DEBUG_WORDS, "twin in layout.rs");
+
+// What is told of a run besides its output and its end.
+struct Diagnostics {
+  DebugThread *threads;  // null if the programs send no debug messages
+  u32 first_thread;  // messages of threads outside of these, both included, are not wanted
+  u32 last_thread;
+  u32 least_level;  // nor those of a lesser severity
+  u32 drop;  // 1: a message for which the ring has no room is dropped; 0: its thread waits
+  u64 dropped;  // messages
+  u32 faults;  // threads that trapped or panicked
+  u32 pad;
+};
+static_assert(sizeof(Diagnostics) == 40, "twin in layout.rs");
 
 // Pinned: what host and lanes tell each other while a kernel runs.
 struct Control {
@@ -372,10 +406,11 @@ struct Launch {
   // Set when the process ends, as control->stop is: compiled loops look here, where it costs no trip over
   // the bus. The host sets it by a copy.
   mutable u32 stop;
+  Diagnostics *diagnostics;
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken
 };
-static_assert(sizeof(Launch) == 25 * 8 + 22 * 4, "twin in layout.rs");
+static_assert(sizeof(Launch) == 26 * 8 + 22 * 4, "twin in layout.rs");
 
 }  // namespace gpu_run

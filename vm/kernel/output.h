@@ -14,9 +14,10 @@ namespace output {
 // Bytes of text in one record.
 constexpr u32 PIECE = 1024;
 
-// Appends a record; false if the ring is full.
-GPU_RUN_INLINE bool append(Ring &ring, RecordKind kind, u32 thread, u32 stream, const u8 *text, u32 len) {
-  u64 need = sizeof(Record) + ((u64)len + 15) / 16 * 16;
+constexpr u64 FULL = ~0ull;
+
+// Reserves room for records of `need` bytes together: where in the ring it begins, or FULL.
+GPU_RUN_INLINE u64 reserve(Ring &ring, u64 need) {
   u64 head = load_relaxed_device(&ring.head);
   u64 at, skip;
   do {
@@ -30,15 +31,20 @@ GPU_RUN_INLINE bool append(Ring &ring, RecordKind kind, u32 thread, u32 stream, 
     if (end - load_acquire_device(&ring.tail_seen) > ring.capacity) {
       u64 tail = load_acquire_system(ring.tail);
       store_release_device(&ring.tail_seen, tail);
-      if (end - tail > ring.capacity) return false;
+      if (end - tail > ring.capacity) return FULL;
     }
   } while (!compare_exchange_acq_rel_device(&ring.head, head, head + skip + need));
-  if (skip) {
-    Record *record = (Record *)(ring.bytes + at);
-    record->len = (u32)(skip - sizeof(Record));
-    store_release_system(&record->kind, (u32)RECORD_Skip);
-    at = 0;
-  }
+  if (!skip) return at;
+  Record *record = (Record *)(ring.bytes + at);
+  record->len = (u32)(skip - sizeof(Record));
+  store_release_system(&record->kind, (u32)RECORD_Skip);
+  return 0;
+}
+
+// Appends a record; false if the ring is full.
+GPU_RUN_INLINE bool append(Ring &ring, RecordKind kind, u32 thread, u32 stream, const u8 *text, u32 len) {
+  u64 at = reserve(ring, sizeof(Record) + ((u64)len + 15) / 16 * 16);
+  if (at == FULL) return false;
   Record *record = (Record *)(ring.bytes + at);
   record->len = len;
   record->thread = thread;

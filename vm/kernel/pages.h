@@ -3,6 +3,7 @@
 #pragma once
 
 #include "atomics.h"
+#include "debug.h"
 #include "rare.h"
 #include "requests.h"
 #include "simd.h"
@@ -17,6 +18,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 
   const Instance &instance = launch.instances[place.instance];
   const u64 *pc = launch.code + place.pc;
   if (requests::has((u16)w)) return requests::execute(launch, thread, id, instance, place.registers, w);
+  if (debug::has((u16)w)) return debug::execute(launch, thread, id, instance, place.registers, pc, w);
   if ((u16)w < PAGE_SIMD) return rare::execute(launch, thread, id, instance, place.registers, pc, w);
   if ((u16)w < PAGE_ATOMIC) return simd::execute(launch, instance, place.registers, thread.globals, pc, w);
   return atomics::execute(launch, thread, id, instance, place.registers, pc, w);

@@ -188,6 +188,34 @@ GPU_RUN_FETCHES(u64, "u64", "b64", "=l", "l")
 
 GPU_RUN_INLINE void fence_seq_cst_device() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 
+// Amounts of the lanes of a warp that come here together.
+struct Together {
+  u32 lanes;  // a bit for each
+  u32 first;  // the lowest of them
+  u32 before;  // sum of the amounts of those below this one
+  u32 all;  // sum of all
+};
+
+// Adds up an amount below 8. Whoever runs side by side here calls the builtins with the same lanes.
+GPU_RUN_INLINE Together together(u32 amount) {
+  u32 lanes = __nvvm_activemask();
+  u32 below = __nvvm_read_ptx_sreg_lanemask_lt();
+  Together sum = {lanes, (u32)__builtin_ctz(lanes), 0, 0};
+  for (u32 bit = 0; bit < 3; bit++) {
+    u32 votes = __nvvm_vote_ballot_sync(lanes, (amount >> bit) & 1);
+    sum.before += (u32)__builtin_popcount(votes & below) << bit;
+    sum.all += (u32)__builtin_popcount(votes) << bit;
+  }
+  return sum;
+}
+GPU_RUN_INLINE bool is_first(const Together &sum) { return (lane_in_block() & 31) == sum.first; }
+// The first lane's value.
+GPU_RUN_INLINE u64 value_of_first(const Together &sum, u64 value) {
+  u32 low = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(u32)value, (i32)sum.first, 31);
+  u32 high = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(value >> 32), (i32)sum.first, 31);
+  return low | (u64)high << 32;
+}
+
 #else
 
 // --- Host -------------------------------------------------------------------------------------
@@ -281,6 +309,14 @@ inline T fetch_xor_seq_cst_device(T *at, T value) { return __atomic_fetch_xor(at
 template <typename T>
 inline T exchange_seq_cst_device(T *at, T value) { return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST); }
 inline void fence_seq_cst_device() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+// A lane has no others beside it.
+struct Together {
+  u32 before, all;
+};
+inline Together together(u32 amount) { return {0, amount}; }
+inline bool is_first(const Together &) { return true; }
+inline u64 value_of_first(const Together &, u64 value) { return value; }
 
 #endif
 

@@ -8,6 +8,7 @@
 
 #include "atomics.h"
 #include "compiled.h"
+#include "debug.h"
 #include "rare.h"
 #include "requests.h"
 #include "threads.h"
@@ -83,6 +84,16 @@ GPU_RUN_INLINE void heap_request(Context &context, u32 pc, u32 depth, Request re
   heap::Outcome outcome;
   for (u32 idle = 0; (outcome = request()) == heap::RETRY;) wait(context, idle);
   if (outcome == heap::CORRUPTED) trap(context, pc, depth, TRAP_HeapCorrupted);
+}
+
+// An instruction of one of the pages.
+GPU_RUN_INLINE Done execute_aside(Context &context, const Instance &instance, Registers scratch, const u64 *words,
+                                  u64 w) {
+  const Launch &launch = *context.launch;
+  Thread &thread = *context.thread;
+  if (debug::has((u16)w)) return debug::execute(launch, thread, context.id, instance, scratch, words, w);
+  if ((u16)w < PAGE_SIMD) return rare::execute(launch, thread, context.id, instance, scratch, words, w);
+  return atomics::execute(launch, thread, context.id, instance, scratch, words, w);
 }
 
 // Frees the thread's exceptions that neither its functions nor the exception under way can name.
@@ -161,8 +172,7 @@ void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u
   u64 w = load_code(words);
   // An instruction that works in pieces or could not be done runs again.
   for (u32 idle = 0;;) {
-    Done done = (u16)w < PAGE_SIMD ? rare::execute(launch, thread, context->id, instance, scratch, words, w)
-                                   : atomics::execute(launch, thread, context->id, instance, scratch, words, w);
+    Done done = execute_aside(*context, instance, scratch, words, w);
     if (done.kind == DONE_Trap) trap(*context, pc, depth, done.value);
     if (done.kind == DONE_Wait) {
       do {
@@ -261,6 +271,12 @@ void gpu_run_print(Context *context, u32 pc, u32 depth, const Memory *memory, u3
 void gpu_run_print_end(Context *context, u32 stream) {
   u32 idle = 0;
   while (!output::append(*context->launch->ring, RECORD_Close, context->id, stream, nullptr, 0)) wait(*context, idle);
+}
+
+// A debug instruction whose operands are all in `value`, by its opcode.
+void gpu_run_debug(Context *context, u32 op, u64 value) {
+  u32 idle = 0;
+  while (!debug::step(*context->launch, context->id, op, value)) wait(*context, idle);
 }
 
 // An exception begins, whose values and their count are in the context. `tag` is the store's number.

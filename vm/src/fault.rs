@@ -9,6 +9,8 @@ pub struct Backtrace {
     pub places: Vec<Place>,
     /// Frames that are left out at the end.
     pub omitted: u32,
+    /// The first registers of the innermost frame, units of 4 bytes; none of compiled code.
+    pub registers: Vec<u32>,
 }
 
 impl Backtrace {

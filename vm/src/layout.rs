@@ -10,6 +10,10 @@ pub const PC_THREAD_END: u32 = 1;
 pub const PAGE: u64 = 65536;
 pub const SEGMENT: u64 = 65536;
 pub const BACKTRACE: usize = 64;
+/// Units of the innermost frame that the record of an end keeps.
+pub const END_UNITS: usize = 32;
+/// Words of items that a thread gathers of a debug message.
+pub const DEBUG_WORDS: usize = 24;
 /// Bytes of a piece of an exception.
 pub const CHUNK: u64 = 64;
 /// Commands of which a kernel that stays can be told at once.
@@ -121,15 +125,34 @@ twins! {
         last: u32,
         pad: u32,
     }
-    struct End [32 + 4 * BACKTRACE] {
+    struct End [32 + 4 * (BACKTRACE + END_UNITS)] {
         kind: u32,
         value: u32,
         thread: u32,
         pc: u32,
         depth: u32,
         frames: u32,
-        pad: [u32; 2],
+        unit_count: u32,
+        pad: u32,
         backtrace: [u32; BACKTRACE],
+        units: [u32; END_UNITS],
+    }
+    struct DebugThread [16 + 4 * DEBUG_WORDS] {
+        used: u32,
+        begun: u32,
+        lost: u32,
+        level: u32,
+        words: [u32; DEBUG_WORDS],
+    }
+    struct Diagnostics [40] {
+        threads: Ptr,
+        first_thread: u32,
+        last_thread: u32,
+        least_level: u32,
+        drop: u32,
+        dropped: u64,
+        faults: u32,
+        pad: u32,
     }
     struct Ring [40] {
         bytes: Ptr,
@@ -231,7 +254,7 @@ twins! {
         pixels: u64,
         progress: Ptr,
     }
-    struct Launch [288] {
+    struct Launch [296] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -277,6 +300,7 @@ twins! {
         io: Ptr,
         native_stack: u32,
         stop: u32,
+        diagnostics: Ptr,
         commands: Ptr,
         taken: u64,
     }
@@ -330,3 +354,8 @@ pub const REQUEST_NEXT: u32 = 3;
 pub const RECORD_EMPTY: u32 = 0;
 pub const RECORD_TEXT: u32 = 2;
 pub const RECORD_CLOSE: u32 = 3;
+pub const RECORD_DEBUG: u32 = 4;
+
+pub const DEBUG_FIRST: u32 = 1;
+pub const DEBUG_LAST: u32 = 2;
+pub const DEBUG_LINE: u32 = 4;

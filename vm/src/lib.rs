@@ -8,6 +8,7 @@
 mod arena;
 mod cpu;
 mod cuda;
+mod debug;
 mod device;
 mod fault;
 #[allow(missing_docs)]
@@ -22,6 +23,7 @@ mod wasi;
 
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
+pub use debug::{DebugCounts, DebugMessage, DebugOptions, Level, ThreadSet};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
 pub use server::Server;

@@ -5,6 +5,7 @@
 
 mod batch;
 mod compiled;
+mod debug;
 mod instantiate;
 mod io;
 mod requests;
@@ -368,6 +369,8 @@ pub struct Store {
     tags: Vec<FuncType>,
     instance_infos: Vec<InstanceInfo>,
     max_frame: u32,
+    /// Whether a program sends debug messages.
+    sends_debug: bool,
     records: Records,
     /// A memory of no pages, for instances without one.
     no_memory: Ptr,
@@ -402,6 +405,7 @@ impl Store {
             tags: Vec::new(),
             instance_infos: Vec::new(),
             max_frame: 0,
+            sends_debug: false,
             records: Records { next: 0, left: 0 },
             no_memory,
             pointers: compiled::Pointers::default(),

@@ -145,6 +145,7 @@ fn the_runtime_has_what_compiled_code_calls() {
         ("gpu_run_reallocate", true, &[64, 32, 32, 64, 32, 32, 32, 32]),
         ("gpu_run_print", false, &[64, 32, 32, 64, 32, 32, 32]),
         ("gpu_run_print_end", false, &[64, 32]),
+        ("gpu_run_debug", false, &[64, 32, 64]),
         ("gpu_run_throw", false, &[64, 32, 32, 32]),
         ("gpu_run_throw_ref", false, &[64, 32, 32, 32]),
         ("gpu_run_reference", true, &[64, 32, 32]),

@@ -240,7 +240,7 @@ impl FunctionVerifier<'_> {
                 | Op::OutSize
                 | Op::FrameSize
                 | Op::SetPixel
-        );
+        ) || op.is_debug() && !matches!(op, Op::DbgStr | Op::DbgLevel);
         no_memory || self.spaces.narrow_memory0
     }
 }

@@ -64,7 +64,7 @@ impl Library {
 /// Makes the scripts ready, on as many threads as there are processors, and runs each in its turn.
 pub fn each(args: &WastArgs, mut run: impl FnMut(&Path, &mut Script, &str) -> Outcome<()>) -> Outcome<()> {
     // Open until all have run: opening a device takes long while nobody else has it open.
-    let device = devices::open(&args.device, false)?;
+    let device = devices::open(&args.device)?;
     let target = device
         .target()
         .ok_or_else(|| Report::new("the PTX engine needs a GPU"))?;
@@ -97,7 +97,7 @@ pub fn each(args: &WastArgs, mut run: impl FnMut(&Path, &mut Script, &str) -> Ou
         drop(sender);
         for (path, made) in receiver {
             let (text, library) = made?;
-            let mut script = Script::new(args, devices::open(&args.device, false)?)?;
+            let mut script = Script::new(args, devices::open(&args.device)?)?;
             script.library = Some(library);
             run(path, &mut script, &text)?;
         }

@@ -77,8 +77,20 @@ enum Op : unsigned short {
   OP_dealloc = 0x061,  // free the block a of b bytes aligned to c
   OP_realloc = 0x062,  // a = block b of c bytes aligned to d, moved to e bytes, or 0 and b unchanged
   OP_alloc_zero = 0x063,  // a = new zeroed block of b bytes aligned to c, or 0
+  OP_dbg_i32 = 0x070,  // add a, signed, to the thread's debug message
+  OP_dbg_f32 = 0x071,  // add a to the thread's debug message
+  OP_dbg_str = 0x072,  // add the b bytes of text at a to the thread's debug message
+  OP_dbg_bool = 0x073,  // add a to the thread's debug message: `false` if it is 0, else `true`
+  OP_dbg_nl = 0x074,  // end the thread's debug message, and its line
+  OP_dbg_flush = 0x075,  // end the thread's debug message without a line's end
+  OP_dbg_i64 = 0x076,  // add a, signed, to the thread's debug message
+  OP_dbg_f64 = 0x077,  // add a to the thread's debug message
   OP_print = 0x078,  // append c bytes at b to the thread's open record of stream a (1 stdout, 2 stderr)
   OP_print_end = 0x079,  // close the thread's record of stream a: it is written as one piece
+  OP_dbg_char = 0x07a,  // add a, a Unicode scalar value, to the thread's debug message
+  OP_dbg_u32 = 0x07b,  // add a, unsigned, to the thread's debug message
+  OP_dbg_u64 = 0x07c,  // add a, unsigned, to the thread's debug message
+  OP_dbg_level = 0x07d,  // begin a debug message of severity a (0 debug, 1 info, 2 warn, 3 error) from line d of the file that the c bytes at b name
   OP_atomic_inc = 0x083,  // a = u32 at b, then add 1 to it; sequentially consistent
   OP_atomic_dec = 0x084,  // a = u32 at b, then subtract 1 from it; sequentially consistent
   OP_atomic_cas = 0x085,  // a = u32 at b; if it was c it becomes d; sequentially consistent

@@ -33,6 +33,7 @@ pub const RUNTIME_DECLARATIONS: &str = "\
 .extern .func (.param .b32 result) gpu_run_reallocate(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 old, .param .b32 old_size, .param .b32 align, .param .b32 size);
 .extern .func gpu_run_print(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 stream, .param .b32 from, .param .b32 len);
 .extern .func gpu_run_print_end(.param .b64 ctx, .param .b32 stream);
+.extern .func gpu_run_debug(.param .b64 ctx, .param .b32 op, .param .b64 value);
 .extern .func gpu_run_throw(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 tag);
 .extern .func gpu_run_throw_ref(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 reference);
 .extern .func (.param .b32 reference) gpu_run_reference(.param .b64 ctx, .param .b32 pc, .param .b32 depth);

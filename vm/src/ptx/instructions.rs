@@ -172,6 +172,9 @@ impl Compiler<'_> {
             Own::PrintEnd => self.print_end(node),
             Own::RequestQueue => self.request(node, args[0], args[1], None),
             Own::RequestPoll => self.request(node, args[1], args[2], Some(args[0])),
+            Own::DbgI32 | Own::DbgF32 | Own::DbgBool | Own::DbgChar | Own::DbgU32 => self.debug(node, 1),
+            Own::DbgI64 | Own::DbgF64 | Own::DbgU64 => self.debug(node, 2),
+            Own::DbgNl | Own::DbgFlush => self.debug(node, 0),
 
             Own::V128Const => self.vector(args[0], args[1] as u64, args[2] as u64),
             Own::I8x16Shuffle => self.shuffle(node),

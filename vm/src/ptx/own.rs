@@ -35,6 +35,7 @@ own! {
     MemorySize MemorySize64 MemoryCopy MemoryCopy64 MemoryFill MemoryFill64 Memcmp
     TableGet TableSet TableSize RefFunc
     Gid ThreadCount Time Exit PanicExit Print PrintEnd
+    DbgI32 DbgF32 DbgBool DbgChar DbgU32 DbgI64 DbgF64 DbgU64 DbgNl DbgFlush
     Alloc AllocZero Dealloc Realloc
     RequestQueue RequestPoll
     AtomicFence AtomicAdd AtomicInc AtomicDec AtomicCas

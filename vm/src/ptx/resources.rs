@@ -201,6 +201,17 @@ impl Compiler<'_> {
         self.call_runtime("gpu_run_print_end", &[("b64", "%ctx"), ("b32", &stream)], None);
     }
 
+    /// A debug opcode with a value of `units` units, or none.
+    pub fn debug(&mut self, node: &Node, units: u32) {
+        let value = match units {
+            0 => "0".to_owned(),
+            units => self.extended(node.inst.args[0], units),
+        };
+        let op = (node.inst.op as u16).to_string();
+        let arguments = [("b64", "%ctx"), ("b32", &op[..]), ("b64", &value)];
+        self.call_runtime("gpu_run_debug", &arguments, None);
+    }
+
     /// The record of a table, and its size.
     fn table(&mut self, index: i64) -> (String, String) {
         let table = self.image_pair(self.layout.tables as usize + 8 * index as usize);

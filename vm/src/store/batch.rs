@@ -99,7 +99,7 @@ impl Store {
         let mut outcomes = Vec::new();
         let mut call = next(self);
         while let Some(first) = &call {
-            let Some(mut round) = self.round(first)? else {
+            let Some(mut round) = self.round(first, &options)? else {
                 outcomes.push(self.run(first.func, &first.args, &options, sink));
                 call = next(self);
                 continue;
@@ -123,6 +123,7 @@ impl Store {
                 Err(panic) => resume_unwind(panic),
             }
             let time = begin.elapsed();
+            let (debug, faults) = host.told(&mut *self.device)?;
             let mut slot = 0;
             for published in round.calls {
                 outcomes.push(match published {
@@ -130,6 +131,7 @@ impl Store {
                     Published::Nothing => Ok(Outcome::nothing(1)),
                     Published::Runs { results, at } => {
                         let end = self.end(round.pinned, slot, stopped.clone());
+                        let ended_by = self.ended_by(round.pinned, slot);
                         slot += 1;
                         let results = match end {
                             super::End::Returned => vec![results_at(round.pinned, at, &results)],
@@ -142,6 +144,10 @@ impl Store {
                             time,
                             lanes,
                             compiled: round.compiled,
+                            // Those of the round.
+                            debug,
+                            ended_by,
+                            faults,
                         })
                     }
                 });
@@ -156,7 +162,7 @@ impl Store {
     }
 
     /// Makes ready what the calls of a round use, of which the first is known. None if it is too large.
-    fn round(&mut self, first: &Call) -> Result<Option<Round>, StoreError> {
+    fn round(&mut self, first: &Call, options: &RunOptions) -> Result<Option<Round>, StoreError> {
         if self.units(first) > UNITS {
             return Ok(None);
         }
@@ -165,6 +171,7 @@ impl Store {
         if entry.is_some() {
             self.prepare_compiled()?;
         }
+        self.prepare_diagnostics(options)?;
         let register_arena = self.limits.register_arena;
         let device = &mut *self.device;
         let run = &mut self.run;

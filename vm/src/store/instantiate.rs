@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Clause, ConstOp, ExternType, Limits, Program, SegmentMode, TrapKind};
 
 use super::{Extern, InstanceId, InstanceInfo, RunOptions, Sink, Store, StoreError, Value};
@@ -129,6 +130,7 @@ impl Store {
 
         self.place_instance(&program, &info, &types, &elements)?;
         self.max_frame = self.max_frame.max(meta.max_frame);
+        self.sends_debug |= instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| inst.op.is_debug()));
         self.instance_infos.push(info);
         if let Some(code) = code {
             self.load_code(number, code)?;

@@ -6,17 +6,20 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use bytemuck::Zeroable;
 use gpu_run_bytecode::code::{Inst, instructions};
 use gpu_run_bytecode::isa::ATOMIC_PAGE;
 use gpu_run_bytecode::{FuncType, Op, Program, TrapKind, ValType, wasi};
 
 use super::batch::Slots;
+use super::debug::{Messages, diagnostics};
 use super::requests::Requests;
 use super::{Limits, Store, StoreError, Value};
 use crate::cuda::Entry;
+use crate::debug::{DebugCounts, DebugMessage, DebugOptions};
 use crate::device::{Device, DeviceResult, Pinned, Plan};
 use crate::fault::{Backtrace, Fault};
-use crate::layout::{self, Control, Launch, Ptr, Record, Ring, Thread};
+use crate::layout::{self, Control, DebugThread, Diagnostics, Launch, Ptr, Record, Ring, Thread};
 use crate::services::Environment;
 use crate::tsan;
 
@@ -32,6 +35,13 @@ pub enum Stream {
 pub trait Sink {
     /// Takes a record: what one call of the guest wrote, never mixed with another thread's.
     fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]);
+
+    /// Takes a debug message. Without an own way it becomes text of stderr.
+    fn debug(&mut self, message: &DebugMessage<'_>) {
+        let mut text = message.text.to_vec();
+        text.extend(message.ends_line.then_some(b'\n'));
+        self.write(Stream::Stderr, message.thread, &text);
+    }
 
     /// Called when nothing is left to take for now.
     fn flush(&mut self) {}
@@ -84,6 +94,8 @@ pub struct RunOptions {
     pub interrupt: Option<Arc<AtomicBool>>,
     /// What WASI's functions tell the program; without it they give errno 52, `nosys`.
     pub environment: Option<Environment>,
+    /// Which debug messages are given.
+    pub debug: DebugOptions,
 }
 
 impl Default for RunOptions {
@@ -94,6 +106,7 @@ impl Default for RunOptions {
             timeout: None,
             interrupt: None,
             environment: None,
+            debug: DebugOptions::default(),
         }
     }
 }
@@ -143,6 +156,12 @@ pub struct Outcome {
     pub lanes: u32,
     /// Compiled code ran, not the interpreter.
     pub compiled: bool,
+    /// Debug messages.
+    pub debug: DebugCounts,
+    /// The thread that ended the process, if one did.
+    pub ended_by: Option<u32>,
+    /// Threads that trapped or panicked. The first of them, or one of the first, is the one of `end`.
+    pub faults: u32,
 }
 
 impl Outcome {
@@ -154,6 +173,9 @@ impl Outcome {
             time: Duration::ZERO,
             lanes: 0,
             compiled: false,
+            debug: DebugCounts::default(),
+            ended_by: None,
+            faults: 0,
         }
     }
 }
@@ -191,6 +213,10 @@ pub(super) struct Buffers {
     pub(super) tail: Pinned,
     pub(super) ring: Ptr,
     pub(super) arena_record: Ptr,
+    /// [`Diagnostics`].
+    pub(super) diagnostics: Ptr,
+    /// A [`DebugThread`] for each thread, if there are debug messages.
+    pub(super) debug_threads: Sized,
     pub(super) launch: Ptr,
     pub(super) segments: Sized,
     pub(super) segment_links: Sized,
@@ -252,6 +278,8 @@ impl Buffers {
             tail,
             ring: device.allocate(size_of::<Ring>() as u64, "the output ring")?,
             arena_record: device.allocate(size_of::<layout::Arena>() as u64, "call frames")?,
+            diagnostics: device.allocate(size_of::<Diagnostics>() as u64, "diagnostics")?,
+            debug_threads: Sized::new("debug messages"),
             launch: device.allocate(size_of::<Launch>() as u64, "launch records")?,
             segments: Sized::new("call frames"),
             segment_links: Sized::new("call frames"),
@@ -303,6 +331,13 @@ impl Store {
         }
         self.prepare(func, &ty, args, options, plan)?;
         let serving = self.serve_requests(options)?;
+        tracing::debug!(
+            device = self.device.name(),
+            threads = options.threads,
+            lanes = plan.lanes,
+            compiled = entry.is_some(),
+            "a run begins"
+        );
         let mut host = Host::new(&self.run, options, sink);
         host.errors = serving.as_ref().map(|serving| serving.errors);
         host.pixels = self.io.progress;
@@ -321,6 +356,7 @@ impl Store {
         let stopped = host.serve(&mut *self.device, self.run.control, 1)?;
         drop(serving);
         let time = begin.elapsed();
+        let (debug, faults) = host.told(&mut *self.device)?;
         let end = self.end(self.run.control, 0, stopped);
         let results = match end {
             End::Returned => {
@@ -336,6 +372,9 @@ impl Store {
             time,
             lanes: plan.lanes,
             compiled: entry.is_some(),
+            debug,
+            ended_by: self.ended_by(self.run.control, 0),
+            faults,
         })
     }
 
@@ -408,6 +447,7 @@ impl Store {
             // others have ended.
             arena_bytes += (threads * layout::SEGMENT).min(self.device.free_memory() / 2);
         }
+        self.prepare_diagnostics(options)?;
         let shared_memory = self.memory_infos.iter().any(|memory| memory.ty.shared);
         let globals = self.globals.len / 8;
         let device = &mut *self.device;
@@ -468,6 +508,21 @@ impl Store {
         Ok(())
     }
 
+    /// Makes ready what the threads tell of themselves.
+    pub(super) fn prepare_diagnostics(&mut self, options: &RunOptions) -> DeviceResult<()> {
+        let (device, run) = (&mut *self.device, &mut self.run);
+        let mut threads = 0;
+        if self.sends_debug {
+            let bytes = u64::from(options.threads) * size_of::<DebugThread>() as u64;
+            threads = run.debug_threads.at_least(device, bytes)?;
+            // SAFETY: as large as it was asked for; no kernel runs.
+            unsafe { device.clear(threads, bytes)? };
+        }
+        let record = diagnostics(&options.debug, threads);
+        // SAFETY: the store's own record; no kernel runs.
+        unsafe { device.write(run.diagnostics, bytemuck::bytes_of(&record)) }
+    }
+
     /// What all launches of this store have in common, but for a function and its data.
     pub(super) fn launch(&self, options: &RunOptions, plan: Plan) -> Launch {
         let run = &self.run;
@@ -487,6 +542,7 @@ impl Store {
             clauses: self.clauses.ptr,
             exceptions: self.exceptions,
             buckets: run.buckets,
+            diagnostics: run.diagnostics,
             wall_start: now.as_nanos() as u64,
             thread_count: options.threads,
             lanes: plan.lanes,
@@ -630,6 +686,13 @@ impl Store {
         }
     }
 
+    /// The thread that ended the run whose control is number `index` of `controls`, if one did.
+    pub(super) fn ended_by(&self, controls: Pinned, index: usize) -> Option<u32> {
+        // SAFETY: as in `end`.
+        let end = unsafe { controls.host.cast::<Control>().add(index).read() }.end;
+        (end.kind != 0).then_some(end.thread)
+    }
+
     fn backtrace(&self, end: &layout::End) -> Backtrace {
         let frames = (end.frames as usize).min(layout::BACKTRACE);
         let mut places = self.places(end.pc);
@@ -638,7 +701,27 @@ impl Store {
             places.extend(self.places(pc.saturating_sub(1)));
         }
         let omitted = end.depth.saturating_sub(frames as u32 + 1);
-        Backtrace { places, omitted }
+        let units = (end.unit_count as usize)
+            .min(layout::END_UNITS)
+            .min(self.frame_units(end.pc));
+        Backtrace {
+            places,
+            omitted,
+            registers: end.units[..units].to_vec(),
+        }
+    }
+
+    /// Units of the frame of the function that a word of the store's code belongs to.
+    fn frame_units(&self, pc: u32) -> usize {
+        let after = self.instance_infos.partition_point(|info| info.code_start <= pc);
+        let units = after.checked_sub(1).and_then(|index| {
+            let info = &self.instance_infos[index];
+            let word = pc - info.code_start;
+            let mut functions = info.program.meta.functions.iter();
+            let function = functions.position(|f| (f.start..f.end).contains(&word))?;
+            Some(info.program.frame_units(function) as usize)
+        });
+        units.unwrap_or(0)
     }
 
     /// Places in the user's module of a word of the store's code.
@@ -669,6 +752,9 @@ pub(super) struct Host<'r> {
     pub(super) errors: Option<Pinned>,
     /// Where lanes tell how many pixels they have set.
     pub(super) pixels: Option<Pinned>,
+    messages: Messages,
+    diagnostics: Ptr,
+    threads: u32,
     sink: &'r mut dyn Sink,
 }
 
@@ -685,6 +771,9 @@ impl<'r> Host<'r> {
             device_flag: None,
             errors: None,
             pixels: None,
+            messages: Messages::new(options.debug.clone()),
+            diagnostics: run.diagnostics,
+            threads: options.threads,
             sink,
         }
     }
@@ -741,6 +830,22 @@ impl<'r> Host<'r> {
         Ok(stopped)
     }
 
+    /// After the runs have ended: takes what is left of debug messages, and gives their counts and the number of
+    /// threads that trapped or panicked.
+    pub(super) fn told(&mut self, device: &mut dyn Device) -> DeviceResult<(DebugCounts, u32)> {
+        let mut record = Diagnostics::zeroed();
+        // SAFETY: the store's record and what it points to, as large as `prepare_diagnostics` made it.
+        unsafe { device.read(self.diagnostics, bytemuck::bytes_of_mut(&mut record))? };
+        if record.threads != 0 {
+            let mut threads = vec![DebugThread::zeroed(); self.threads as usize];
+            // SAFETY: as above.
+            unsafe { device.read(record.threads, bytemuck::cast_slice_mut(&mut threads))? };
+            self.messages.close(&threads, record.dropped, self.sink);
+            self.sink.flush();
+        }
+        Ok((self.messages.counts, record.faults))
+    }
+
     fn reason_to_stop(&self) -> Option<End> {
         if self.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed)) {
             return Some(End::Interrupted);
@@ -775,6 +880,13 @@ impl<'r> Host<'r> {
                     std::slice::from_raw_parts(self.ring.host.add((at + header) as usize), record.len as usize)
                 };
                 self.take(record, kind == layout::RECORD_CLOSE, text);
+            }
+            if kind == layout::RECORD_DEBUG {
+                // SAFETY: as above; the items lie behind its header.
+                let items = unsafe {
+                    std::slice::from_raw_parts(self.ring.host.add((at + header) as usize), record.len as usize)
+                };
+                self.messages.take(record, items, self.sink);
             }
             // SAFETY: as above. The bytes must be 0 before lanes may use them again.
             unsafe { std::ptr::write_bytes(self.ring.host.add(at as usize), 0, (header + padded) as usize) };

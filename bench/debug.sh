@@ -1,0 +1,61 @@
+#!/usr/bin/env bash
+# Debug messages: small records a second into the ring, and what a record for each row costs a Mandelbrot set.
+# Medians of five runs of the kernel, without start-up.
+# Usage: bench/debug.sh [path of gpu-run]
+set -euo pipefail
+cd "$(dirname "$0")/.."
+bin=${1:-target/release/gpu-run}
+small=fixtures/wasm/wat/debug.wasm
+rows=bench/guests/rows.wat
+
+# A number that --stats=json tells of a run.
+once() {
+  local key=$1
+  shift
+  "$bin" --stats=json "$@" 2>&1 >/dev/null | grep -a '"run_ms"' | grep -o "\"$key\":[0-9.]*" | cut -d: -f2
+}
+median() { for _ in 1 2 3 4 5; do once "$@"; done | sort -n | sed -n 3p; }
+
+# Records that got into the ring and to a file a second: all of them, since threads wait for room.
+throughput() { # threads, messages a thread, options
+  local threads=$1 each=$2 ms
+  shift 2
+  ms=$(median run_ms "$@" --threads "$threads" --invoke small "$small" "$each")
+  awk -v t="$threads" -v n="$each" -v ms="$ms" -v o="$*" \
+    'BEGIN { printf "small records %-40s %7d threads %10.1f ms %10.2f M/s\n", o, t, ms, t * n / ms / 1e3 }'
+}
+
+# With --debug-drop: what got into the ring, and what was sent at all.
+dropping() {
+  local threads=$1 each=$2 stats
+  shift 2
+  stats=$("$bin" --stats=json --debug-drop "$@" --threads "$threads" --invoke small "$small" "$each" 2>&1 >/dev/null |
+    grep -a '"run_ms"')
+  local ms messages
+  ms=$(grep -o '"run_ms":[0-9.]*' <<<"$stats" | cut -d: -f2)
+  messages=$(grep -o '"messages":[0-9]*' <<<"$stats" | cut -d: -f2)
+  awk -v t="$threads" -v n="$each" -v ms="$ms" -v m="$messages" -v o="$*" 'BEGIN {
+    printf "with --debug-drop %-36s %7d threads %10.1f ms %10.2f M/s sent, %.2f M/s taken\n", o, t, ms,
+      t * n / ms / 1e3, m / ms / 1e3 }'
+}
+
+mandelbrot() { # threads, rows, options
+  local threads=$1 count=$2 with without
+  shift 2
+  with=$(median run_ms "$@" --threads "$threads" --invoke rows "$rows" "$count")
+  without=$(median run_ms --no-debug "$@" --threads "$threads" --invoke rows "$rows" "$count")
+  awk -v t="$threads" -v w="$with" -v o="$without" -v p="$*" 'BEGIN {
+    printf "mandelbrot %-43s %7d threads %10.1f ms, %.1f ms without messages: %+.1f %%\n", p, t, w, o, (w / o - 1) * 100 }'
+}
+
+throughput 2 200000 --device cpu
+dropping 2 2000000 --device cpu
+mandelbrot 2 256 --device cpu
+if "$bin" devices | grep -q '^cuda:0'; then
+  for engine in interp ptx; do
+    options=(--device cuda --engine "$engine" --compile-time 10m)
+    for threads in 1 1024 33792 135168; do throughput "$threads" $((8000000 / threads + 1)) "${options[@]}"; done
+    dropping 135168 1000 "${options[@]}"
+    mandelbrot 16384 16384 "${options[@]}"
+  done
+fi

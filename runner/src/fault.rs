@@ -1,0 +1,172 @@
+//! `--report json`: how a run ended, as an object for programs.
+
+use gpu_run_vm::{Backtrace, End, InstanceId, Store};
+use serde_json::{Map, Value, json};
+
+use crate::report::{Report, code};
+use crate::terminal::Terminal;
+
+/// What a report tells besides the end itself.
+pub struct Context<'c> {
+    /// What the threads wrote.
+    pub terminal: &'c Terminal,
+    /// Threads that trapped or panicked.
+    pub faults: u32,
+    /// The thread that ended the process, if one did.
+    pub thread: Option<u32>,
+    /// Counts of the heap: blocks handed out, taken back, not to be had.
+    pub heap: Option<(u64, u64, u32)>,
+    /// Compiled code ran, which keeps no registers for a report.
+    pub compiled: bool,
+}
+
+/// Counts of an instance's heap; none if the device does not answer any more.
+pub fn heap(store: &mut Store, instance: InstanceId) -> Option<(u64, u64, u32)> {
+    store.heap_counts(instance).ok()
+}
+
+/// The object for an end, and nothing if it needs none: the program ended well, or nobody reads.
+pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Context<'_>) -> Option<Value> {
+    let mut object = Map::new();
+    let mut message = report.map(|report| report.message.clone());
+    let mut backtrace = None;
+    let kind = match end {
+        End::Returned | End::Exited(_) if exit_code == 0 => return None,
+        End::Interrupted if context.terminal.nobody_reads() => return None,
+        End::Returned => {
+            message = Some(format!("main returned {exit_code}"));
+            "exit"
+        }
+        End::Exited(code) => {
+            message = Some(format!("the program ended itself with exit code {code}"));
+            "exit"
+        }
+        End::Trapped(fault) => {
+            message = Some(fault.kind.text().to_owned());
+            object.insert("trap".into(), format!("{:?}", fault.kind).into());
+            backtrace = Some(&fault.backtrace);
+            "trap"
+        }
+        End::Panicked {
+            thread,
+            backtrace: calls,
+        } => {
+            let said = context.terminal.said_last(*thread);
+            let panic = said.as_deref().and_then(panic_message);
+            if let Some((file, line, column)) = panic.as_ref().and_then(|panic| panic.place.as_ref()) {
+                object.insert("file".into(), file.as_str().into());
+                object.insert("line".into(), (*line).into());
+                object.insert("column".into(), (*column).into());
+            }
+            message = panic.map(|panic| panic.message).or(said).or(Some("panic".into()));
+            backtrace = Some(calls);
+            "panic"
+        }
+        End::TimedOut => "timeout",
+        End::Interrupted => "interrupted",
+    };
+    object.insert("kind".into(), kind.into());
+    object.insert("message".into(), message.into());
+    object.insert("exit_code".into(), exit_code.into());
+    object.insert("thread".into(), context.thread.into());
+    object.insert("faults".into(), context.faults.into());
+    if let Some((allocated, freed, failed)) = context.heap {
+        let live = allocated.saturating_sub(freed);
+        let counts = json!({ "allocated": allocated, "freed": freed, "live": live, "failed": failed });
+        object.insert("heap".into(), counts);
+    }
+    if let Some(backtrace) = backtrace {
+        add_backtrace(&mut object, backtrace, context.compiled);
+    }
+    Some(object.into())
+}
+
+/// The object for a run that did not begin.
+pub fn refused(report: &Report) -> Value {
+    let kind = match report.code {
+        code::TRAP => "trap",
+        code::INTERRUPTED => "interrupted",
+        _ => "error",
+    };
+    json!({
+        "kind": kind,
+        "message": report.message,
+        "exit_code": report.code,
+        "places": report.places,
+        "help": report.help,
+    })
+}
+
+fn add_backtrace(object: &mut Map<String, Value>, backtrace: &Backtrace, compiled: bool) {
+    let frames = backtrace.places.iter().map(|place| {
+        let mut frame = json!({ "function": place.function, "wasm_offset": place.offset });
+        if let Some(line) = &place.line {
+            frame["file"] = line.file.as_str().into();
+            frame["line"] = line.line.into();
+            frame["column"] = line.column.into();
+        }
+        frame
+    });
+    let frames: Vec<Value> = frames.collect();
+    if let Some(first) = frames.first() {
+        object.insert("function".into(), first["function"].clone());
+        object.insert("wasm_offset".into(), first["wasm_offset"].clone());
+    }
+    // The innermost line that is known, unless the panic named one.
+    if !object.contains_key("file")
+        && let Some(line) = backtrace.places.iter().find_map(|place| place.line.as_ref())
+    {
+        object.insert("file".into(), line.file.as_str().into());
+        object.insert("line".into(), line.line.into());
+        object.insert("column".into(), line.column.into());
+    }
+    object.insert("backtrace".into(), frames.into());
+    object.insert("omitted_frames".into(), backtrace.omitted.into());
+    let registers = match compiled {
+        true => Value::Null,
+        false => backtrace.registers.as_slice().into(),
+    };
+    object.insert("registers".into(), registers);
+}
+
+/// What a panic printed, taken apart.
+#[derive(Debug, PartialEq, Eq)]
+struct Panic {
+    message: String,
+    place: Option<(String, u32, u32)>,
+}
+
+/// Reads `… panicked at FILE:LINE:COLUMN:`, the message behind it, and leaves out the note on backtraces.
+fn panic_message(text: &str) -> Option<Panic> {
+    const AT: &str = "panicked at ";
+    let (head, message) = text.split_at(text.rfind(AT)? + AT.len()).1.split_once('\n')?;
+    let message = match message.rfind("note: run with `RUST_BACKTRACE=1`") {
+        Some(note) => &message[..note],
+        None => message,
+    };
+    let place = || {
+        let mut parts = head.strip_suffix(':')?.rsplitn(3, ':');
+        let (column, line) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
+        Some((parts.next()?.to_owned(), line, column))
+    };
+    Some(Panic {
+        message: message.trim_end_matches('\n').to_owned(),
+        place: place(),
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn panics_are_taken_apart() {
+        let text = "\nthread 'main' (1) panicked at C:/src/main.rs:5:9:\nno: such\nthing\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+        let panic = panic_message(text).expect("a panic");
+        assert_eq!(panic.message, "no: such\nthing");
+        assert_eq!(panic.place, Some(("C:/src/main.rs".to_owned(), 5, 9)));
+        let panic = panic_message("panicked at <unknown location>:\nx\n").expect("a panic");
+        assert_eq!((panic.message.as_str(), panic.place), ("x", None));
+        assert_eq!(panic_message("my own hook\n"), None);
+    }
+}

@@ -50,22 +50,38 @@ impl<'r> Args<'r> {
 
     pub fn flags8(&mut self, all: u8) -> Result<u8> {
         let value = self.u8()?;
-        if value & !all == 0 { Ok(value) } else { Err(Errno::Inval) }
+        if value & !all == 0 {
+            Ok(value)
+        } else {
+            Err(Errno::Inval)
+        }
     }
 
     pub fn flags16(&mut self, all: u16) -> Result<u16> {
         let value = self.u16()?;
-        if value & !all == 0 { Ok(value) } else { Err(Errno::Inval) }
+        if value & !all == 0 {
+            Ok(value)
+        } else {
+            Err(Errno::Inval)
+        }
     }
 
     pub fn flags32(&mut self, all: u32) -> Result<u32> {
         let value = u32::try_from(self.u32()? as i32).map_err(|_| Errno::Overflow)?;
-        if value & !all == 0 { Ok(value) } else { Err(Errno::Inval) }
+        if value & !all == 0 {
+            Ok(value)
+        } else {
+            Err(Errno::Inval)
+        }
     }
 
     pub fn flags64(&mut self, all: u64) -> Result<u64> {
         let value = u64::try_from(self.u64()? as i64).map_err(|_| Errno::Overflow)?;
-        if value & !all == 0 { Ok(value) } else { Err(Errno::Inval) }
+        if value & !all == 0 {
+            Ok(value)
+        } else {
+            Err(Errno::Inval)
+        }
     }
 
     /// The bytes of an `In` parameter: pointer, length, and that much of the input.

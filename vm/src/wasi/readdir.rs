@@ -95,4 +95,3 @@ fn dirent(index: usize, entry: &Entry) -> [u8; DIRENT] {
     bytes[20] = entry.filetype;
     bytes
 }
-

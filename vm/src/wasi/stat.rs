@@ -150,12 +150,9 @@ impl Wasi {
         Ok(match &*self.table.get(args.u32()?)? {
             Descriptor::Stdin(stdin) => stream(stdin.is_terminal(), rights::FD_READ),
             Descriptor::Output(output) => stream(output.terminal, rights::FD_WRITE),
-            Descriptor::Directory(directory) if directory.preopen.is_some() => fdstat(
-                filetype::DIRECTORY,
-                0,
-                rights::PREOPEN,
-                rights::PREOPEN_INHERITING,
-            ),
+            Descriptor::Directory(directory) if directory.preopen.is_some() => {
+                fdstat(filetype::DIRECTORY, 0, rights::PREOPEN, rights::PREOPEN_INHERITING)
+            }
             Descriptor::Directory(directory) => {
                 let without =
                     rights::FD_SEEK | rights::FD_FILESTAT_SET_SIZE | rights::PATH_FILESTAT_SET_SIZE | rights::FD_WRITE;
@@ -236,7 +233,7 @@ impl Wasi {
         let descriptor = self.table.get(fd)?;
         let dir = &descriptor.directory()?.dir;
         let path = text(path)?;
-        let metadata = match follow {
+        let metadata = match follow || asks_for_directory(path) {
             true => dir.metadata(path)?,
             false => dir.symlink_metadata(path)?,
         };
@@ -252,12 +249,18 @@ impl Wasi {
         let directory = descriptor.directory()?;
         let path = text(path)?;
         let dir = directory.writable()?;
-        match follow {
+        match follow || asks_for_directory(path) {
             true => dir.set_times(path, times.accessed, times.modified)?,
             false => dir.set_symlink_times(path, times.accessed, times.modified)?,
         }
         Ok(done())
     }
+}
+
+/// Whether a path's end asks for a directory. A symbolic link there is followed even if links at the end
+/// of a path are not: it is not the end.
+fn asks_for_directory(path: &str) -> bool {
+    path.ends_with('/') || path.ends_with("/.")
 }
 
 /// Flags that a directory keeps of those it was opened with.

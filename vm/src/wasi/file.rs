@@ -18,12 +18,8 @@ use crate::Reply;
 const MAX_READ: usize = 64 << 20;
 
 /// A zeroed buffer for a read.
-pub fn buffer(capacity: usize) -> Result<Vec<u8>> {
-    let length = capacity.min(MAX_READ);
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(length).map_err(|_| Errno::Nomem)?;
-    bytes.resize(length, 0);
-    Ok(bytes)
+pub fn buffer(capacity: usize) -> Vec<u8> {
+    vec![0; capacity.min(MAX_READ)]
 }
 
 /// How a file was opened.
@@ -81,14 +77,14 @@ impl File {
     }
 
     fn read(&self, capacity: usize) -> Result<Vec<u8>> {
-        let mut bytes = buffer(capacity)?;
+        let mut bytes = buffer(capacity);
         let count = retry(|| (&self.file).read(&mut bytes))?;
         bytes.truncate(count);
         Ok(bytes)
     }
 
     fn read_at(&self, capacity: usize, offset: u64) -> Result<Vec<u8>> {
-        let mut bytes = buffer(capacity)?;
+        let mut bytes = buffer(capacity);
         let count = retry(|| read_at(&self.file, &mut bytes, offset))?;
         bytes.truncate(count);
         Ok(bytes)

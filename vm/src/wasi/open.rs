@@ -14,6 +14,7 @@ use super::{Wasi, results};
 use crate::Reply;
 
 impl Wasi {
+    /// Opening a named pipe waits for its other end, as on the host, unless `NONBLOCK` is set.
     pub(super) fn path_open(&self, args: &mut Args<'_>) -> Result<Reply> {
         let fd = args.u32()?;
         let lookup = args.flags32(lookup::ALL)?;

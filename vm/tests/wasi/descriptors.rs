@@ -233,3 +233,54 @@ fn calls_that_may_wait() {
     assert!(!waits(Function::FdRead, 99));
     assert!(!waits(Function::PathOpen, 3));
 }
+
+/// Reads its own standard input as a guest would; [`inherited_input`] runs it.
+#[test]
+#[ignore = "run by inherited_input, with a pipe as standard input"]
+fn child_with_inherited_input() {
+    let guest = Guest(WasiBuilder::new().stdin(Input::Inherit).build());
+    let mut subscriptions = [0u8; 96];
+    // Reading, or 50 ms.
+    subscriptions[8] = 1;
+    subscriptions[48 + 16] = 1;
+    subscriptions[48 + 24..][..4].copy_from_slice(&50_000_000u32.to_le_bytes());
+    let ready = || call!(guest, PollOneoff, &subscriptions[..], 2u32).unwrap().data[10];
+    assert_eq!(guest.fdstat(0), Ok((0, 0, READ, READ)));
+    assert_eq!(ready(), 0, "nothing is there yet");
+    assert_eq!(guest.read(0, 0), Ok(vec![]));
+    eprintln!("go on");
+    assert_eq!(guest.read(0, 5).unwrap(), b"first");
+    assert_eq!(ready(), 1);
+    assert_eq!(guest.read(0, 100).unwrap(), b" line\n");
+    assert_eq!(ready(), 0);
+    eprintln!("go on");
+    assert_eq!(guest.read(0, 100).unwrap(), b"");
+    assert_eq!(ready(), 1, "the end can be read");
+    assert_eq!(guest.read(0, 100).unwrap(), b"");
+}
+
+#[test]
+fn inherited_input() {
+    use std::io::{BufRead, BufReader, Write};
+    use std::process::{Command, Stdio};
+    let mut child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "descriptors::child_with_inherited_input",
+            "--ignored",
+            "--nocapture",
+        ])
+        .stdin(Stdio::piped())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    let mut input = child.stdin.take().unwrap();
+    let mut lines = BufReader::new(child.stderr.take().unwrap()).lines();
+    assert_eq!(lines.next().unwrap().unwrap(), "go on");
+    input.write_all(b"first line\n").unwrap();
+    assert_eq!(lines.next().unwrap().unwrap(), "go on");
+    drop(input);
+    assert!(lines.next().is_none());
+    assert!(child.wait().unwrap().success());
+}

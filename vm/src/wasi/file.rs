@@ -7,6 +7,9 @@ use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Mutex;
 
+use cap_fs_ext::FileTypeExt;
+use cap_std::fs::FileType;
+
 use super::abi::{self, fdflags};
 use super::args::{Args, Result};
 use super::errno::Errno;
@@ -43,20 +46,15 @@ pub struct File {
 }
 
 impl File {
-    /// Takes a file that was opened with `mode`, all but its append flag.
-    pub fn new(file: fs::File, mode: Mode) -> io::Result<Self> {
-        let kind = file.metadata()?.file_type();
-        #[cfg(unix)]
-        let block = std::os::unix::fs::FileTypeExt::is_block_device(&kind);
-        #[cfg(not(unix))]
-        let block = false;
+    /// Takes a file of a type that was opened with `mode`, all but its append flag.
+    pub fn new(file: fs::File, kind: FileType, mode: Mode) -> io::Result<Self> {
         if mode.flags & fdflags::APPEND != 0 {
             set_host_flags(&file, mode.flags)?;
         }
         Ok(File {
             file,
             mode,
-            waits: !kind.is_file() && !block,
+            waits: !kind.is_file() && !kind.is_block_device(),
             flags: Mutex::new(mode.flags),
         })
     }

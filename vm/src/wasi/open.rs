@@ -68,7 +68,8 @@ impl Wasi {
             .nonblock(fdflags & fdflags::NONBLOCK != 0);
 
         let file = directory.dir.open_with(path, &options)?;
-        let opened = if file.metadata()?.is_dir() {
+        let kind = file.metadata()?.file_type();
+        let opened = if kind.is_dir() {
             let dir = Dir::from_std_file(file.into_std());
             Descriptor::Directory(Directory::new(
                 dir,
@@ -79,7 +80,7 @@ impl Wasi {
         } else if oflags & oflags::DIRECTORY != 0 {
             return Err(Errno::Notdir);
         } else {
-            Descriptor::File(File::new(file.into_std(), mode)?)
+            Descriptor::File(File::new(file.into_std(), kind, mode)?)
         };
         let fd = self.table.insert(opened)?;
         Ok(results(&fd.to_le_bytes()))

@@ -1,7 +1,7 @@
 //! Functions that take paths, errno by errno.
 
 use std::fs;
-use std::os::unix::fs::symlink;
+use std::os::unix::fs::{PermissionsExt, symlink};
 
 use gpu_run_vm::{Errno, WasiBuilder};
 
@@ -330,4 +330,43 @@ fn odd_names() {
     assert!(guest.open(&longest, CREAT, READ).is_ok());
     assert!(guest.open("ünïcödé 名", CREAT, READ).is_ok());
     assert!(dir.path().join("ünïcödé 名").exists());
+}
+
+/// What the host denies is EACCES, not the EPERM of what leads outside.
+#[test]
+fn permission_denied() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = |name: &str| dir.path().join(name);
+    let allow = |name: &str, mode| fs::set_permissions(path(name), fs::Permissions::from_mode(mode)).unwrap();
+    fs::write(path("closed"), b"text").unwrap();
+    fs::write(path("fixed"), b"text").unwrap();
+    fs::create_dir(path("locked")).unwrap();
+    fs::write(path("locked/file"), b"").unwrap();
+    for (name, mode) in [(".", 0o755), ("closed", 0), ("fixed", 0o444), ("locked", 0o555)] {
+        allow(name, mode);
+    }
+    let guest = &Guest::with_dir(dir.path());
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            // To root nothing is denied. This is a setting of the thread alone.
+            if rustix::process::geteuid().is_root() {
+                rustix::thread::set_thread_uid(rustix::process::Uid::from_raw(65534)).unwrap();
+            }
+            assert_eq!(guest.open("closed", 0, READ), Err(Errno::Acces));
+            assert_eq!(guest.open("fixed", 0, WRITE), Err(Errno::Acces));
+            assert_eq!(guest.open("fixed", TRUNC, READ), Err(Errno::Acces));
+            assert_eq!(guest.open("locked/new", CREAT, READ), Err(Errno::Acces));
+            assert_eq!(call!(guest, PathCreateDirectory, 3u32, "locked/new"), Err(Errno::Acces));
+            assert_eq!(call!(guest, PathUnlinkFile, 3u32, "locked/file"), Err(Errno::Acces));
+            assert_eq!(
+                call!(guest, PathRename, 3u32, "locked/file", 3u32, "locked/new"),
+                Err(Errno::Acces)
+            );
+            assert_eq!(guest.stat("closed").unwrap().size, 4);
+            let fd = guest.open("fixed", 0, READ).unwrap();
+            assert_eq!(guest.read(fd, 9).unwrap(), b"text");
+        });
+    });
+    allow("locked", 0o755);
+    assert_eq!(fs::read(path("fixed")).unwrap(), b"text");
 }

@@ -7,7 +7,9 @@
 //!   of the host that wasmtime reports as EIO keeps its own number (EXDEV, EROFS, EMFILE and others).
 //! - Reads and writes take all buffers of a call, not the first.
 //! - Numbers of descriptors that were closed are given again lowest first.
-//! - A listing of a directory stays as it was when it began; see `readdir.rs`.
+//! - A listing of a directory stays as it was when it began: who removes files meanwhile misses none.
+//! - A slash behind the name of a directory does not keep it from being removed.
+//! - Flags and numbers that stand for nothing are EINVAL or, if too wide, EOVERFLOW; wasmtime traps.
 //! - Listeners work; there wasmtime has no sockets.
 //!
 //! Read-only directories refuse with EPERM, and what leads out of a directory is EPERM as well.
@@ -61,6 +63,18 @@ pub enum Input {
 /// What a guest is to have; gives a [`Wasi`].
 ///
 /// Left alone, standard input is at its end, and what is written to standard output and error is dropped.
+///
+/// ```
+/// use gpu_run_vm::{Input, WasiBuilder};
+///
+/// let wasi = WasiBuilder::new()
+///     .stdin(Input::Inherit)
+///     .stdout(Box::new(std::io::stdout()), false)
+///     .dir(".", "/data", true)?
+///     .build();
+/// # let _: gpu_run_vm::Wasi = wasi;
+/// # Ok::<(), std::io::Error>(())
+/// ```
 pub struct WasiBuilder {
     stdin: Input,
     stdout: Output,

@@ -90,7 +90,11 @@ impl Wasi {
         let (fd, path) = (args.u32()?, args.bytes()?);
         let descriptor = self.table.get(fd)?;
         let directory = descriptor.directory()?;
-        let path = text(path)?;
+        // `cap-std` takes a slash at the end for `/.`, which cannot be removed.
+        let path = match text(path)? {
+            path if path.trim_end_matches('/').is_empty() => path,
+            path => path.trim_end_matches('/'),
+        };
         directory.writable()?.remove_dir(path)?;
         Ok(done())
     }

@@ -7,6 +7,9 @@ use std::fs;
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::sync::Mutex;
 
+use cap_fs_ext::FileTypeExt;
+use cap_std::fs::FileType;
+
 use super::abi::{self, fdflags};
 use super::args::{Args, Result};
 use super::errno::Errno;
@@ -18,12 +21,8 @@ use crate::Reply;
 const MAX_READ: usize = 64 << 20;
 
 /// A zeroed buffer for a read.
-pub fn buffer(capacity: usize) -> Result<Vec<u8>> {
-    let length = capacity.min(MAX_READ);
-    let mut bytes = Vec::new();
-    bytes.try_reserve_exact(length).map_err(|_| Errno::Nomem)?;
-    bytes.resize(length, 0);
-    Ok(bytes)
+pub fn buffer(capacity: usize) -> Vec<u8> {
+    vec![0; capacity.min(MAX_READ)]
 }
 
 /// How a file was opened.
@@ -47,20 +46,15 @@ pub struct File {
 }
 
 impl File {
-    /// Takes a file that was opened with `mode`, all but its append flag.
-    pub fn new(file: fs::File, mode: Mode) -> io::Result<Self> {
-        let kind = file.metadata()?.file_type();
-        #[cfg(unix)]
-        let block = std::os::unix::fs::FileTypeExt::is_block_device(&kind);
-        #[cfg(not(unix))]
-        let block = false;
+    /// Takes a file of a type that was opened with `mode`, all but its append flag.
+    pub fn new(file: fs::File, kind: FileType, mode: Mode) -> io::Result<Self> {
         if mode.flags & fdflags::APPEND != 0 {
             set_host_flags(&file, mode.flags)?;
         }
         Ok(File {
             file,
             mode,
-            waits: !kind.is_file() && !block,
+            waits: !kind.is_file() && !kind.is_block_device(),
             flags: Mutex::new(mode.flags),
         })
     }
@@ -81,14 +75,14 @@ impl File {
     }
 
     fn read(&self, capacity: usize) -> Result<Vec<u8>> {
-        let mut bytes = buffer(capacity)?;
+        let mut bytes = buffer(capacity);
         let count = retry(|| (&self.file).read(&mut bytes))?;
         bytes.truncate(count);
         Ok(bytes)
     }
 
     fn read_at(&self, capacity: usize, offset: u64) -> Result<Vec<u8>> {
-        let mut bytes = buffer(capacity)?;
+        let mut bytes = buffer(capacity);
         let count = retry(|| read_at(&self.file, &mut bytes, offset))?;
         bytes.truncate(count);
         Ok(bytes)

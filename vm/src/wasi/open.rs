@@ -14,6 +14,7 @@ use super::{Wasi, results};
 use crate::Reply;
 
 impl Wasi {
+    /// Opening a named pipe waits for its other end, as on the host, unless `NONBLOCK` is set.
     pub(super) fn path_open(&self, args: &mut Args<'_>) -> Result<Reply> {
         let fd = args.u32()?;
         let lookup = args.flags32(lookup::ALL)?;
@@ -67,7 +68,8 @@ impl Wasi {
             .nonblock(fdflags & fdflags::NONBLOCK != 0);
 
         let file = directory.dir.open_with(path, &options)?;
-        let opened = if file.metadata()?.is_dir() {
+        let kind = file.metadata()?.file_type();
+        let opened = if kind.is_dir() {
             let dir = Dir::from_std_file(file.into_std());
             Descriptor::Directory(Directory::new(
                 dir,
@@ -78,7 +80,7 @@ impl Wasi {
         } else if oflags & oflags::DIRECTORY != 0 {
             return Err(Errno::Notdir);
         } else {
-            Descriptor::File(File::new(file.into_std(), mode)?)
+            Descriptor::File(File::new(file.into_std(), kind, mode)?)
         };
         let fd = self.table.insert(opened)?;
         Ok(results(&fd.to_le_bytes()))

@@ -103,6 +103,7 @@ impl Wasi {
     fn awaited(&self, fd: u32, direction: Direction) -> Result<Awaited> {
         let descriptor = self.table.get(fd)?;
         let fits = match (&*descriptor, direction) {
+            (Descriptor::File(file), Direction::Write) if file.mode.read_only => return Err(Errno::Perm),
             (Descriptor::File(_) | Descriptor::Connection(_), _) => true,
             (Descriptor::Stdin(_) | Descriptor::Listener(_), Direction::Read) => true,
             (Descriptor::Output(_), Direction::Write) => true,

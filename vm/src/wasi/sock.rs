@@ -83,7 +83,7 @@ impl Connection {
 
     /// Receives at most `capacity` bytes, as the `riflags` say; none if the peer sends no more.
     pub fn receive(&self, capacity: usize, flags: u16) -> Result<Vec<u8>> {
-        let mut bytes = buffer(capacity)?;
+        let mut bytes = buffer(capacity);
         let mut filled = 0;
         while filled < bytes.len() {
             let more = match flags & sock::PEEK != 0 {
@@ -133,6 +133,9 @@ impl Wasi {
             Descriptor::Connection(_) => return Err(Errno::Inval),
             _ => return Err(Errno::Notsock),
         };
+        if flags & !fdflags::NONBLOCK != 0 {
+            return Err(Errno::Inval);
+        }
         let (socket, _) = retry(|| listener.socket.accept())?;
         let connection = Connection::new(socket);
         connection.set_flags(flags)?;

@@ -63,28 +63,26 @@ fn changed(metadata: &Metadata) -> u64 {
 /// A `filestat`.
 fn filestat(metadata: &Metadata) -> Reply {
     let time = |time: std::io::Result<cap_std::time::SystemTime>| time.map_or(0, |time| nanoseconds(time.into_std()));
-    encode_filestat(
-        [metadata.dev(), metadata.ino()],
-        filetype_of(metadata.file_type()),
-        [
-            metadata.nlink(),
-            metadata.len(),
-            time(metadata.accessed()),
-            time(metadata.modified()),
-            changed(metadata),
-        ],
-    )
+    words([
+        metadata.dev(),
+        metadata.ino(),
+        u64::from(filetype_of(metadata.file_type())),
+        metadata.nlink(),
+        metadata.len(),
+        time(metadata.accessed()),
+        time(metadata.modified()),
+        changed(metadata),
+    ])
 }
 
-fn encode_filestat(identity: [u64; 2], filetype: u8, rest: [u64; 5]) -> Reply {
-    let mut bytes = Vec::with_capacity(64);
-    identity
-        .iter()
-        .for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
-    bytes.extend_from_slice(&u64::from(filetype).to_le_bytes());
-    rest.iter()
-        .for_each(|word| bytes.extend_from_slice(&word.to_le_bytes()));
-    results(&bytes)
+/// The `filestat` of what is no file.
+fn unnamed(filetype: u8) -> Reply {
+    words([0, 0, u64::from(filetype), 0, 0, 0, 0, 0])
+}
+
+/// The fields of a `filestat`; the type's is one byte, and padding.
+fn words(fields: [u64; 8]) -> Reply {
+    results(fields.map(u64::to_le_bytes).as_flattened())
 }
 
 /// An `fdstat`.
@@ -115,9 +113,8 @@ impl Times {
             (true, true) => Err(Errno::Inval),
             (true, false) => {
                 let time = UNIX_EPOCH + Duration::from_nanos(nanoseconds);
-                Ok(Some(SystemTimeSpec::Absolute(cap_std::time::SystemTime::from_std(
-                    time,
-                ))))
+                let time = cap_std::time::SystemTime::from_std(time);
+                Ok(Some(SystemTimeSpec::Absolute(time)))
             }
             (false, true) => Ok(Some(SystemTimeSpec::SymbolicNow)),
             (false, false) => Ok(None),
@@ -203,7 +200,6 @@ impl Wasi {
     }
 
     pub(super) fn fd_filestat_get(&self, args: &mut Args<'_>) -> Result<Reply> {
-        let unnamed = |filetype| encode_filestat([0; 2], filetype, [0; 5]);
         Ok(match &*self.table.get(args.u32()?)? {
             Descriptor::Stdin(stdin) => unnamed(stream_type(stdin.is_terminal())),
             Descriptor::Output(output) => unnamed(stream_type(output.terminal)),
@@ -233,7 +229,7 @@ impl Wasi {
         let descriptor = self.table.get(fd)?;
         let dir = &descriptor.directory()?.dir;
         let path = text(path)?;
-        let metadata = match follow {
+        let metadata = match follow || asks_for_directory(path) {
             true => dir.metadata(path)?,
             false => dir.symlink_metadata(path)?,
         };
@@ -249,12 +245,18 @@ impl Wasi {
         let directory = descriptor.directory()?;
         let path = text(path)?;
         let dir = directory.writable()?;
-        match follow {
+        match follow || asks_for_directory(path) {
             true => dir.set_times(path, times.accessed, times.modified)?,
             false => dir.set_symlink_times(path, times.accessed, times.modified)?,
         }
         Ok(done())
     }
+}
+
+/// Whether a path's end asks for a directory. A symbolic link there is followed even if links at the end
+/// of a path are not: it is not the end.
+fn asks_for_directory(path: &str) -> bool {
+    path.ends_with('/') || path.ends_with("/.")
 }
 
 /// Flags that a directory keeps of those it was opened with.

@@ -34,7 +34,7 @@ impl Stdin {
 
     /// Reads at most `capacity` bytes; none at the end.
     pub fn read(&self, capacity: usize) -> Result<Vec<u8>> {
-        let mut bytes = buffer(capacity)?;
+        let mut bytes = buffer(capacity);
         if bytes.is_empty() {
             return Ok(bytes);
         }

@@ -2,6 +2,7 @@
 //! ignored where there is none.
 
 mod common;
+mod gpu_std;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -69,6 +70,7 @@ fn main() {
         Trial::test("refuses/ptx_without_gpu", ptx_without_gpu),
         Trial::test("cache/commands", cache_commands),
         Trial::test("output/nobody_reads", nobody_reads),
+        Trial::test("refuses/files", gpu_std::refused),
     ];
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
@@ -91,6 +93,9 @@ fn main() {
         }
         for threads in [2, 512] {
             add(format!("heap/{threads}"), Box::new(move || heap(device, threads)));
+        }
+        for (name, test) in gpu_std::tests(device) {
+            add(name, test);
         }
         add("guest_race".into(), Box::new(move || guest_race(device)));
         add("timeout".into(), Box::new(move || timeout(device)));
@@ -246,7 +251,9 @@ fn program(device: &str, profile: &str, name: &str) -> Tested {
             &output,
         );
     }
-    let output = run_on(device, [&wasm(profile, name)]);
+    let mut args = gpu_std::arguments(name);
+    args.push(wasm(profile, name));
+    let output = run_on(device, args);
     if profile == "lto"
         && let Some((_, function)) = FOLDED.iter().find(|(folded, _)| *folded == name)
     {

@@ -3,6 +3,7 @@
 
 mod common;
 mod debug;
+mod gpu_std;
 
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
@@ -70,6 +71,7 @@ fn main() {
         Trial::test("refuses/ptx_without_gpu", ptx_without_gpu),
         Trial::test("cache/commands", cache_commands),
         Trial::test("output/nobody_reads", nobody_reads),
+        Trial::test("refuses/files", gpu_std::refused),
     ];
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
@@ -96,6 +98,9 @@ fn main() {
         debug::tests(device)
             .into_iter()
             .for_each(|(name, test)| add(name, test));
+        for (name, test) in gpu_std::tests(device) {
+            add(name, test);
+        }
         add("guest_race".into(), Box::new(move || guest_race(device)));
         add("timeout".into(), Box::new(move || timeout(device)));
         add("interrupt".into(), Box::new(move || interrupt(device)));
@@ -256,7 +261,9 @@ fn program(device: &str, profile: &str, name: &str) -> Tested {
             &output,
         );
     }
-    let output = run_on(device, [&wasm(profile, name)]);
+    let mut args = gpu_std::arguments(name);
+    args.push(wasm(profile, name));
+    let output = run_on(device, args);
     if profile == "lto"
         && let Some((_, function)) = FOLDED.iter().find(|(folded, _)| *folded == name)
     {

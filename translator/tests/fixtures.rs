@@ -26,6 +26,8 @@ struct Host {
     heap: u32,
     heap_end: u32,
     live: i64,
+    /// What `ld_in` reads.
+    input: Vec<u8>,
 }
 
 fn memory(caller: &mut Caller<'_, Host>) -> Memory {
@@ -59,7 +61,6 @@ fn alloc(caller: &mut Caller<'_, Host>, size: i32, align: i32) -> i32 {
 }
 
 fn linker(engine: &Engine) -> Linker<Host> {
-    const M: &str = "gpu_run_v1";
     let mut l = Linker::new(engine);
     let ok = "each name is defined once";
     l.func_wrap(
@@ -139,9 +140,96 @@ fn linker(engine: &Engine) -> Linker<Host> {
         .expect(ok);
     l.func_wrap(M, "exit", |code: i32| Err::<(), _>(Error::i32_exit(code)))
         .expect(ok);
+    link_buffers(&mut l);
+    link_instructions(&mut l);
     l.func_wrap(M, "gid", || 0i32).expect(ok);
     l.func_wrap(M, "thread_count", || 1i32).expect(ok);
     l
+}
+
+const M: &str = "gpu_run_v1";
+
+/// An input, and neither output nor frame.
+fn link_buffers(l: &mut Linker<Host>) {
+    let ok = "each name is defined once";
+    l.func_wrap(M, "in_size", |c: Caller<'_, Host>| c.data().input.len() as i64)
+        .expect(ok);
+    l.func_wrap(M, "ld_in", |mut c: Caller<'_, Host>, at: i64, to: i32, len: i32| {
+        let start = (at as u64).min(c.data().input.len() as u64) as usize;
+        let end = (start + len as u32 as usize).min(c.data().input.len());
+        let bytes = c.data().input[start..end].to_vec();
+        let memory = memory(&mut c);
+        memory.data_mut(&mut c)[to as u32 as usize..][..bytes.len()].copy_from_slice(&bytes);
+        bytes.len() as i32
+    })
+    .expect(ok);
+    l.func_wrap(M, "out_size", || 0i64).expect(ok);
+    l.func_wrap(M, "st_out", |_: i64, _: i32, _: i32| 0i32).expect(ok);
+    l.func_wrap(M, "frame_size", || 0i64).expect(ok);
+    l.func_wrap(M, "set_pixel", |_: i32, _: i32, _: i32| {}).expect(ok);
+}
+
+/// WebAssembly's own instructions that modules import: one thread needs no atomics for them.
+fn link_instructions(l: &mut Linker<Host>) {
+    let ok = "each name is defined once";
+    macro_rules! floats {
+        ($($name:literal $ty:ident $method:ident)*) => {
+            // The canonical NaN, which the optimizer must not take for any other.
+            $(l.func_wrap(M, $name, |x: $ty| match x.$method() {
+                y if y.is_nan() => std::hint::black_box($ty::NAN),
+                y => y,
+            }).expect(ok);)*
+        };
+    }
+    floats! {
+        "f32.sqrt" f32 sqrt "f32.floor" f32 floor "f32.ceil" f32 ceil "f32.trunc" f32 trunc
+        "f32.nearest" f32 round_ties_even
+        "f64.sqrt" f64 sqrt "f64.floor" f64 floor "f64.ceil" f64 ceil "f64.trunc" f64 trunc
+        "f64.nearest" f64 round_ties_even
+    }
+    macro_rules! atomics {
+        ($prefix:literal $ty:ident $bytes:literal: $($name:literal $change:expr;)*) => {
+            // Each gives what was there, and leaves what the function makes of it and the operand.
+            $(l.func_wrap(M, concat!($prefix, ".atomic.", $name), |mut c: Caller<'_, Host>, at: i32, value: $ty| {
+                let change: fn($ty, $ty) -> $ty = $change;
+                exchange(&mut c, at, |old: [u8; $bytes]| change($ty::from_le_bytes(old), value).to_le_bytes(), $ty::from_le_bytes)
+            }).expect(ok);)*
+            l.func_wrap(M, concat!($prefix, ".atomic.load"), |mut c: Caller<'_, Host>, at: i32| {
+                exchange(&mut c, at, |old: [u8; $bytes]| old, $ty::from_le_bytes)
+            }).expect(ok);
+            l.func_wrap(M, concat!($prefix, ".atomic.store"), |mut c: Caller<'_, Host>, at: i32, value: $ty| {
+                exchange(&mut c, at, |_: [u8; $bytes]| value.to_le_bytes(), |_| ());
+            }).expect(ok);
+            l.func_wrap(M, concat!($prefix, ".atomic.rmw.cmpxchg"), |mut c: Caller<'_, Host>, at: i32, expected: $ty, new: $ty| {
+                let change = |old: [u8; $bytes]| if $ty::from_le_bytes(old) == expected { new.to_le_bytes() } else { old };
+                exchange(&mut c, at, change, $ty::from_le_bytes)
+            }).expect(ok);
+        };
+    }
+    atomics! { "i32" i32 4:
+        "rmw.add" |old, value| old.wrapping_add(value); "rmw.sub" |old, value| old.wrapping_sub(value);
+        "rmw.and" |old, value| old & value; "rmw.or" |old, value| old | value;
+        "rmw.xor" |old, value| old ^ value; "rmw.xchg" |_, value| value;
+    }
+    atomics! { "i64" i64 8:
+        "rmw.add" |old, value| old.wrapping_add(value); "rmw.sub" |old, value| old.wrapping_sub(value);
+        "rmw.and" |old, value| old & value; "rmw.or" |old, value| old | value;
+        "rmw.xor" |old, value| old ^ value; "rmw.xchg" |_, value| value;
+    }
+}
+
+/// Changes bytes of memory, and gives what was there.
+fn exchange<const N: usize, T>(
+    caller: &mut Caller<'_, Host>,
+    at: i32,
+    change: impl Fn([u8; N]) -> [u8; N],
+    value: impl Fn([u8; N]) -> T,
+) -> T {
+    let memory = memory(caller);
+    let place = &mut memory.data_mut(caller)[at as u32 as usize..][..N];
+    let old = <[u8; N]>::try_from(&*place).expect("N bytes");
+    place.copy_from_slice(&change(old));
+    value(old)
 }
 
 /// Runs `main`; a trap is exit code 134. The engine keeps its own state on the stack.
@@ -156,7 +244,13 @@ fn run(wasm: &[u8]) -> Outcome {
 fn run_here(wasm: &[u8]) -> Outcome {
     let engine = Engine::default();
     let module = wasmi::Module::new(&engine, wasm).expect("another engine takes the module");
-    let mut store = Store::new(&engine, Host::default());
+    // Only one of the fixtures reads an input.
+    let input = std::fs::read(fixtures().join("rust/saxpy/input.bin")).expect("an input");
+    let host = Host {
+        input,
+        ..Host::default()
+    };
+    let mut store = Store::new(&engine, host);
     let instance = linker(&engine)
         .instantiate_and_start(&mut store, &module)
         .expect("it instantiates");

@@ -5,6 +5,7 @@ use std::fmt::{self, Write};
 use crate::code::{Inst, br_table_offset, instructions};
 use crate::isa::{Op, Operand, TrapKind};
 use crate::program::{Clause, Program, Try};
+use crate::wasi;
 
 /// The program's functions as text, one instruction a line:
 /// `word index: opcode operands ; offset in the wasm file`.
@@ -90,6 +91,10 @@ fn line(program: &Program, inst: &Inst, code: &[u64], at: u32) -> String {
             Operand::Tag => format!("tag{arg}"),
             Operand::DataSegment => format!("data{arg}"),
             Operand::ElemSegment => format!("elem{arg}"),
+            Operand::Wasi => match wasi::Function::from_number(arg as u16) {
+                Some(function) => function.info().name.to_owned(),
+                None => format!("function {arg}"),
+            },
             Operand::Trap => match TrapKind::from_number(arg as u16) {
                 Some(kind) => format!("\"{}\"", kind.text()),
                 None => format!("kind {arg}"),

@@ -1,6 +1,7 @@
 //! Text that is made from the opcode table: the kernel's header, its generated cases, the ISA page.
 
 mod pure;
+mod wasi;
 
 use std::fmt::Write;
 
@@ -13,6 +14,7 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("vm/kernel/generated/cases.inc", cases(0..SIMD_PAGE, "interpreter.h")),
         ("vm/kernel/generated/simd.inc", cases(SIMD_PAGE..ATOMIC_PAGE, "simd.h")),
         ("vm/kernel/generated/pure.inc", pure::wrappers()),
+        ("vm/kernel/generated/wasi.h", wasi::header()),
         ("docs/src/isa.md", page()),
     ]
 }

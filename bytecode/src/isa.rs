@@ -130,6 +130,8 @@ pub enum Operand {
     ElemSegment,
     /// Number of a [`crate::TrapKind`].
     Trap,
+    /// Number of a [`crate::wasi::Function`] that gives an errno.
+    Wasi,
     /// Index of a lane, below this number of lanes.
     Lane(u8),
     /// Not used, 0.
@@ -234,7 +236,7 @@ mod spell {
         S16 = Imm16; U16 = Offset16; U32 = Imm32; S32 = ImmS32; X64 = Imm64; FAR = Offset64;
         R16 = Rel16; R32 = Rel32; CALLEE = Callee; LEN = TableLen;
         BASE = Base; DRANGE = DefRange; RANGE = SrcRange; COUNT = Count;
-        FRAME = Frame; HEADER = Header; NONE = Zero; TRAP = Trap;
+        FRAME = Frame; HEADER = Header; NONE = Zero; TRAP = Trap; WASI = Wasi;
         MEMORY = Memory; TABLE = Table; GLOBAL = Global; FUNC = Func; TYPE = Type; TAG = Tag;
         DATA = DataSegment; ELEM = ElemSegment;
         LANE16 = Lane(16); LANE8 = Lane(8); LANE4 = Lane(4); LANE2 = Lane(2);
@@ -342,6 +344,10 @@ table! {
     0x083 AtomicInc "atomic_inc" [DI32, I32] Gpu "a = u32 at b, then add 1 to it; sequentially consistent";
     0x084 AtomicDec "atomic_dec" [DI32, I32] Gpu "a = u32 at b, then subtract 1 from it; sequentially consistent";
     0x085 AtomicCas "atomic_cas" [DI32, I32, I32, I32] Gpu "a = u32 at b; if it was c it becomes d; sequentially consistent";
+
+    // Host calls: an import of module `wasi_snapshot_preview1` is called by these two, one behind the other
+    0x086 RequestQueue "request_queue" [WASI, RANGE, COUNT] Rare "begin a call of WASI function a with the c units at b as its arguments: served here, or sent to the host";
+    0x087 RequestPoll "request_poll" [DI32, WASI, RANGE, COUNT] Rare "a = errno of the call of WASI function b that was begun with the d units at c, once it is answered; if 0, its results are in memory";
 
     // i32 arithmetic
     0x090 I32Add "i32.add" [DI32, I32, I32] Pure "a = b + c";
@@ -1042,6 +1048,7 @@ traps! {
     17 UnhandledException "unhandled exception";
     18 NullExceptionReference "null exception reference";
     19 TooManyExceptions "no device memory left for exceptions";
+    20 UnalignedPointer "unaligned pointer";
 }
 
 #[cfg(test)]

@@ -91,9 +91,29 @@ pub struct RunArgs {
     /// Print times and counts to stderr when the program has ended.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub stats: Option<StatsFormat>,
+    #[command(flatten)]
+    pub environment: EnvironmentArgs,
     /// Say what is done on the way.
     #[arg(short, long)]
     pub verbose: bool,
+}
+
+/// What a program for WASI finds around it.
+#[derive(Args)]
+pub struct EnvironmentArgs {
+    /// Give the program a directory, by its own name or another, and with `:ro` for reading only. As a
+    /// cargo runner, gpu-run gives it the current directory if this option is not there.
+    #[arg(long = "dir", value_name = "HOST[::GUEST][:ro]")]
+    pub dirs: Vec<String>,
+    /// Set a variable of the program's environment; a name alone takes its value over.
+    #[arg(long = "env", value_name = "NAME[=VALUE]")]
+    pub variables: Vec<String>,
+    /// The program's name as it sees it, its first argument [default: the module's file name].
+    #[arg(long, value_name = "NAME")]
+    pub argv0: Option<String>,
+    /// Make the program's random bytes the same each time [default: they are this machine's].
+    #[arg(long, value_name = "N")]
+    pub seed: Option<u64>,
 }
 
 #[derive(Args, Clone)]

@@ -1,13 +1,22 @@
 //! Which function of a program a run calls, and with what.
 
 use gpu_run_bytecode::{ExternKind, FuncType, Program, ValType};
-use gpu_run_vm::Value;
+use gpu_run_vm::{Value, makes_requests};
 
 use crate::cli::RunArgs;
 use crate::report::{Outcome, Report};
 
 /// Prefix of the exports that gpu-std's `kernel!` makes.
 const KERNEL: &str = "gpu_run_v1.kernel.";
+
+/// The export by which a WASI library ("reactor") is prepared.
+const INITIALIZE: &str = "_initialize";
+
+/// The name of a library's initializer, if the program has one.
+fn initializer(program: &Program) -> Option<&'static str> {
+    let ty = func_type(program, INITIALIZE)?;
+    (ty.params.is_empty() && ty.results.is_empty()).then_some(INITIALIZE)
+}
 
 /// How a run's results are shown.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -28,6 +37,8 @@ pub struct Entry {
     pub args: Vec<Value>,
     /// How results are shown.
     pub show: Show,
+    /// An export without parameters that one thread calls first: it prepares a library for calls.
+    pub before: Option<&'static str>,
 }
 
 fn func_type<'p>(program: &'p Program, name: &str) -> Option<&'p FuncType> {
@@ -74,15 +85,16 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         };
         return Ok(Entry {
             args: parse_args(ty, &args.args, &name)?,
+            before: (name != INITIALIZE).then(|| initializer(program)).flatten(),
             export: name,
             show,
         });
     }
-    if let Some(arg) = args.args.first() {
-        let message = format!("unexpected argument `{arg}`: programs get no arguments in this version");
-        return Err(Report::new(message)
-            .at(place)
-            .help("options of gpu-run come before the first argument: see `gpu-run run --help`"));
+    if let Some(arg) = args.args.first().filter(|_| !makes_requests(program)) {
+        let message = format!("unexpected argument `{arg}`: the module imports no WASI, by which it could read arguments");
+        return Err(Report::new(message).at(place).help(
+            "build it for wasm32-wasip1; options of gpu-run come before the first argument: see `gpu-run run --help`",
+        ));
     }
     let kernels: Vec<_> = program
         .meta
@@ -95,7 +107,7 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         .find(|name| func_type(program, name).is_some());
     match (main, &kernels[..]) {
         (Some(main), _) if args.threads == 1 => program_entry(program, main, &place),
-        (_, [kernel]) => Ok(Entry { export: kernel.name.clone(), args: Vec::new(), show: Show::KernelResult }),
+        (_, [kernel]) => Ok(Entry { export: kernel.name.clone(), args: Vec::new(), show: Show::KernelResult, before: initializer(program) }),
         (_, [_, _, ..]) => {
             let names: Vec<_> = kernels.iter().map(|kernel| format!("`{}`", &kernel.name[KERNEL.len()..])).collect();
             Err(Report::new("the module has several kernels").at(place).help(format!("choose one with --invoke: {}", names.join(", "))))
@@ -128,6 +140,7 @@ fn program_entry(program: &Program, name: &str, place: &str) -> Outcome<Entry> {
         export: name.to_owned(),
         args,
         show: Show::ExitCode,
+        before: None,
     })
 }
 

@@ -5,7 +5,7 @@ mod calls;
 use std::fmt::Write;
 use std::process::ExitCode;
 
-use gpu_run_bytecode::Op;
+use gpu_run_bytecode::{Op, wasi};
 use gpu_run_translator::rewrite::{RewriteOptions, Status, rewrite};
 use gpu_run_translator::{Error, GPU_MODULE, Module, check_recursion, shared_std};
 
@@ -97,13 +97,20 @@ fn declarations(out: &mut String, module: &Module<'_>) {
         _ = writeln!(out, "  none");
     }
     for import in &module.imports {
-        let known = import.module == GPU_MODULE && Op::gpu_op(import.name).is_some();
+        let served = match import.module {
+            GPU_MODULE => Op::gpu_op(import.name).map(|_| "GPU opcode"),
+            wasi::MODULE => wasi::Function::by_name(import.name).map(|function| match function.info().place {
+                wasi::Place::Device => "WASI, served on the device",
+                wasi::Place::Host => "WASI, served by the host",
+            }),
+            _ => None,
+        };
         _ = writeln!(
             out,
             "  {}.{}{}",
             import.module,
             import.name,
-            if known { " (GPU opcode)" } else { "" }
+            served.map_or_else(String::new, |by| format!(" ({by})"))
         );
     }
     _ = writeln!(out, "\nexports:");

@@ -9,10 +9,12 @@ mod cli;
 mod devices;
 mod engine;
 mod entry;
+mod environment;
 mod inspect;
 mod lines;
 mod report;
 mod run;
+mod terminal;
 mod translate;
 mod wast;
 

@@ -108,6 +108,9 @@ pub fn translation(path: &Path, error: &Error) -> Report {
         Error::Lower(lower) => {
             let report = report.at(place(path, lower.offset.map(u64::from), lower.function.as_deref()));
             match lower.kind {
+                LowerErrorKind::OldWasi { .. } => {
+                    report.help("build the module for WASI preview 1: with Rust for wasm32-wasip1, with a wasi-sdk of 2020 or later")
+                }
                 LowerErrorKind::Unsupported { .. } => {
                     report.help("the page \"Limits\" of the documentation lists what gpu-run runs")
                 }
@@ -136,9 +139,8 @@ pub fn store(path: &Path, error: &StoreError) -> Report {
         StoreError::UnknownImport { module, .. } => {
             let report = Report::new(error.to_string()).at(place(path, None, None));
             match module.as_str() {
-                "wasi_snapshot_preview1" => report.help("this version runs modules for wasm32-unknown-unknown; WASI is not supported yet"),
-                "env" => report.help("nothing provides this function: link it into the module, or build for wasm32-unknown-unknown without it"),
-                _ => report.help("gpu-run provides the imports of module `gpu_run_v1`, which the crate gpu-std declares"),
+                "env" => report.help("nothing provides this function: link it into the module, or build for wasm32-unknown-unknown or wasm32-wasip1 without it"),
+                _ => report.help("gpu-run provides the imports of `wasi_snapshot_preview1`, and of `gpu_run_v1`, which the crate gpu-std declares"),
             }
         }
         StoreError::NoRoomForStacks { .. } => Report::new(error.to_string())

@@ -1,6 +1,5 @@
 //! `gpu-run run`.
 
-use std::io::Write;
 use std::process::ExitCode;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -9,49 +8,17 @@ use std::time::Instant;
 use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
-use gpu_run_vm::{End, Extern, Limits, RunOptions, Sink, Store, StoreError, Stream, Value};
+use gpu_run_vm::{End, Extern, Limits, RunOptions, Store, StoreError, Value};
 use serde_json::json;
 
 use crate::cli::{RunArgs, StatsFormat};
 use crate::engine::Held;
 use crate::entry::{self, Entry, Show};
+use crate::environment;
 use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
+use crate::terminal::Terminal;
 use crate::{devices, engine, translate};
-
-/// Writes the guest's output as it comes.
-struct Terminal {
-    /// Set once nobody reads stdout any more: the run is interrupted.
-    closed: Arc<AtomicBool>,
-    broken_pipe: bool,
-}
-
-impl Sink for Terminal {
-    fn write(&mut self, stream: Stream, _thread: u32, bytes: &[u8]) {
-        if self.broken_pipe {
-            return;
-        }
-        let result = match stream {
-            Stream::Stdout => std::io::stdout().lock().write_all(bytes),
-            Stream::Stderr => std::io::stderr().lock().write_all(bytes),
-        };
-        self.note(result);
-    }
-
-    fn flush(&mut self) {
-        let result = std::io::stdout().lock().flush();
-        self.note(result);
-    }
-}
-
-impl Terminal {
-    fn note(&mut self, result: std::io::Result<()>) {
-        if result.is_err() {
-            self.broken_pipe = true;
-            self.closed.store(true, Ordering::Relaxed);
-        }
-    }
-}
 
 /// Runs a module.
 pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
@@ -80,13 +47,11 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         thread_stack: thread_stack(args)?,
         timeout: args.timeout,
         interrupt: Some(interrupt.clone()),
+        environment: environment::of(&translation.program, args)?,
     };
-    let mut terminal = Terminal {
-        closed: interrupt,
-        broken_pipe: false,
-    };
+    let mut terminal = Terminal::new(interrupt.clone(), options.environment.is_some());
     let program = Arc::new(translation.program);
-    let choice = engine::choose(args, &store, &program, &entry.export, &terminal.closed)?;
+    let choice = engine::choose(args, &store, &program, &entry.export, &interrupt)?;
     let lines = LineSource {
         module,
         program: program.clone(),
@@ -103,6 +68,17 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         Err(error) => return Err(report::store(&args.module, &error)),
     };
     let ready = begin.elapsed();
+    if let Some(Extern::Func(func)) = entry.before.and_then(|name| store.export(instance, name)) {
+        let once = RunOptions {
+            threads: 1,
+            ..options.clone()
+        };
+        let outcome = store.run(func, &[], &once, &mut terminal);
+        match outcome.map_err(|error| report::store(&args.module, &error))?.end {
+            End::Returned => {}
+            end => return show_early_end(args, end, &terminal, &lines),
+        }
+    }
     let Some(Extern::Func(func)) = store.export(instance, &entry.export) else {
         return Err(Report::new(format!("`{}` is no function", entry.export)));
     };
@@ -137,7 +113,12 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         }
         print_stats(format, &stats);
     }
-    Ok(code)
+    let Some(lost) = terminal.report() else {
+        return Ok(code);
+    };
+    lost.print();
+    // A program that has noticed has said so by its own code.
+    Ok(if code == ExitCode::SUCCESS { ExitCode::from(lost.code) } else { code })
 }
 
 /// How a run translates.
@@ -259,7 +240,7 @@ fn show_early_end(args: &RunArgs, end: End, terminal: &Terminal, lines: &LineSou
             Ok(ExitCode::from(code::TIMEOUT))
         }
         // Like other programs, end quietly when nobody reads the output.
-        End::Interrupted if terminal.broken_pipe => Ok(ExitCode::SUCCESS),
+        End::Interrupted if terminal.nobody_reads() => Ok(ExitCode::SUCCESS),
         End::Interrupted => {
             Report::new("interrupted").print();
             Ok(ExitCode::from(code::INTERRUPTED))

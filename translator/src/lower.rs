@@ -5,7 +5,7 @@
 //! blocks and branches; `ops` says which opcode an instruction becomes, `pairs` which
 //! two become one; `memory` does what works on memories and tables, `atomics` the atomic
 //! instructions, `simd` what works on 128-bit values; `branch` fuses comparisons with branches;
-//! `exceptions` makes the exception table; `emit` writes words and fixes branch distances, to memory from
+//! `exceptions` makes the exception table; `wasi_calls` does calls of the host; `emit` writes words and fixes branch distances, to memory from
 //! `pages`.
 
 mod atomics;
@@ -21,13 +21,14 @@ mod pages;
 mod pairs;
 mod simd;
 mod stack;
+mod wasi_calls;
 
 use std::borrow::Cow;
 
-pub use declarations::{GPU_MODULE, gpu_signature};
+pub use declarations::{GPU_MODULE, OLD_WASI, gpu_signature};
 use emit::Emitter;
 use function::Lowering;
-use gpu_run_bytecode::{FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, TableType, ValType};
+use gpu_run_bytecode::{FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, TableType, ValType, wasi};
 use rustc_hash::FxHashMap;
 use wasmparser::{AbstractHeapType, HeapType};
 
@@ -58,6 +59,22 @@ pub enum LowerErrorKind {
         found: String,
         /// What is wrong.
         what: String,
+    },
+    /// An import of WASI that is no function of it, or has another type.
+    #[error("import `{}.{name}` with type {found}: {what}", wasi::MODULE)]
+    WasiImport {
+        /// Import name.
+        name: String,
+        /// Its type in the module.
+        found: String,
+        /// What is wrong.
+        what: String,
+    },
+    /// An import of a WASI before preview 1.
+    #[error("import `{OLD_WASI}.{name}`: this WASI is older than the one that gpu-run provides")]
+    OldWasi {
+        /// Import name.
+        name: String,
     },
     /// A GPU opcode used as a value or export.
     #[error("`gpu_run_v1.{name}` is an instruction: it can be called, but not exported or referred to")]
@@ -96,6 +113,12 @@ impl LowerError {
 enum Target {
     /// A GPU opcode.
     Gpu(Op),
+    /// A function of WASI: two instructions. Where it is used as a value, function `wrapper` (imports first)
+    /// of the program has them.
+    Wasi {
+        function: wasi::Function,
+        wrapper: Option<u32>,
+    },
     /// Import number `index` of the program.
     Import { index: u32, ty: FuncType },
     /// Function `index` (imports first) of the program.
@@ -129,6 +152,7 @@ fn func_index(targets: &[Target], index: u32) -> Result<u32, LowerErrorKind> {
         Target::Gpu(op) => Err(LowerErrorKind::GpuReference {
             name: op.info().name.to_owned(),
         }),
+        Target::Wasi { wrapper, .. } => Ok(wrapper.expect("declared as a value, as validation wants it")),
         Target::Import { index, .. } | Target::Defined { index, .. } => Ok(*index),
     }
 }
@@ -214,6 +238,7 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
             tries,
         });
     }
+    wasi_calls::wrappers(&targets, &context, &mut lowering.emitter, &mut functions, &mut max_frame);
     let Lowering { emitter, calls, .. } = lowering;
     let Emitter { mut code, places, .. } = emitter;
     for (at, callee) in calls {

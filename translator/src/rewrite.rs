@@ -5,6 +5,8 @@
 //! are replaced by ones that call imports from [`IMPORT_MODULE`]. A pattern is a set of functions,
 //! matched by demangled path and type. What a module does not have is left as it is: a function
 //! that was inlined away, or a module that rustc did not make.
+//!
+//! In a program for WASI std's platform layer works, so only the allocator and memory functions are replaced.
 
 mod alloc;
 mod code;
@@ -18,6 +20,7 @@ mod simple;
 
 use std::collections::BTreeSet;
 
+use gpu_run_bytecode::wasi;
 use wasmparser::ValType;
 
 use crate::module::{Body, Module};
@@ -171,6 +174,20 @@ const PATTERNS: &[&str] = &[
     "memory",
 ];
 
+/// Those that are replaced in a program for WASI too: for speed. All else std does there by itself, as its
+/// users know it.
+const WASI_PATTERNS: &[&str] = &["allocator", "memory"];
+
+/// Prefix of the exports that are kernels: entries for many threads.
+const KERNEL_PREFIX: &str = "gpu_run_v1.kernel.";
+
+/// Whether a module reaches everything by WASI. Kernels do not: several threads cannot share what std's own
+/// printing keeps for a program's only one.
+fn is_wasi_program(module: &Module<'_>) -> bool {
+    let imports = module.imports.iter().any(|import| import.module == wasi::MODULE);
+    imports && !module.exports.iter().any(|export| export.name.starts_with(KERNEL_PREFIX))
+}
+
 /// Replaces the std functions that `module` has; see the module's documentation.
 pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<RewriteReport, RewriteError> {
     let mut report = RewriteReport {
@@ -189,7 +206,8 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
         return Ok(report);
     }
     let names = Names::new(module);
-    let fmt = FmtWrite::find(module, &names).filter(|_| env::can_format(module));
+    let wasi = is_wasi_program(module);
+    let fmt = FmtWrite::find(module, &names).filter(|_| env::can_format(module) && !wasi);
     let mut plan = Plan::default();
     if let Some(fmt) = fmt {
         print::detect(module, &names, fmt, &mut plan);
@@ -198,6 +216,9 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
     }
     alloc::detect(module, &names, options, &mut plan);
     simple::detect(module, &names, options, &mut plan);
+    if wasi {
+        plan.jobs.retain(|job| WASI_PATTERNS.contains(&job.pattern));
+    }
 
     let display = |module: &Module<'_>, funcs: &[usize]| -> Vec<String> {
         let first = module.imported_funcs.len();
@@ -240,8 +261,10 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
         }
         env.finish(module);
     }
-    report.warnings.extend(print::warn_of_lost_output(module, &names));
-    if options.refuse_folded {
+    if !wasi {
+        report.warnings.extend(print::warn_of_lost_output(module, &names));
+    }
+    if options.refuse_folded && !wasi {
         folded::check(module, &names)?;
     }
     Ok(report)

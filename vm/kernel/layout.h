@@ -89,6 +89,7 @@ enum ThreadState : u32 {
   THREAD_Sleeping = 2,
   THREAD_Ended = 3,
   THREAD_Waiting = 4,  // in the queue of an address; see atomics.h
+  THREAD_Requesting = 5,  // for the host's answer; see requests.h
 };
 
 // A thread at rest. While it runs, the lane holds this in hardware registers.
@@ -114,10 +115,14 @@ struct Thread {
   u32 woken;  // 1 once a notify took the thread out of its queue; the others below are the bucket's
   u32 next;  // 1 + the thread behind it in the queue, or 0
   u32 previous;
-  u32 pad;
+  u32 request;  // 1 + the slot of the request that it makes of the host, or 0
   u8 *waits_at;  // where the word lies that it waits at
+  u32 mail;  // number of the last message that it sent in that slot
+  u32 moved;  // bytes of the request's input, or of the answer's data, that are over
+  u32 answer;  // errno of a request that was served without the host
+  u32 random;  // blocks of random bytes that it has taken
 };
-static_assert(sizeof(Thread) == 112, "twin in layout.rs");
+static_assert(sizeof(Thread) == 128, "twin in layout.rs");
 
 // Threads that wait at addresses with the same hash, in the order in which they came.
 constexpr u32 WAIT_BUCKETS = 1024;
@@ -224,6 +229,59 @@ struct Control {
   End end;
 };
 
+// Requests to the host: see requests.h. A message is at most REQUEST_BYTES of data with what says what it is.
+constexpr u32 REQUEST_SLOTS = 512;
+constexpr u32 REQUEST_BYTES = 4096;
+constexpr u32 REQUEST_ARGUMENTS = 10;
+constexpr u32 REQUEST_RESULTS = 64;
+enum RequestKind : u32 {
+  REQUEST_Call = 1,  // a call, with the first piece of its input
+  REQUEST_More = 2,  // the next piece of its input
+  REQUEST_Next = 3,  // asks for the next piece of the answer's data
+};
+// Pinned. Whose it is, the mailboxes say; a field is written by the side that sends.
+struct RequestSlot {
+  u32 kind;  // RequestKind; the device's
+  u32 function;  // wasi::Function; the device's, as what follows
+  u32 thread;
+  u32 capacity;  // bytes that the answer's data may have
+  u64 args[REQUEST_ARGUMENTS];  // the wasm arguments
+  u32 len;  // bytes of `data` in this message
+  u32 total;  // bytes of the input, and then of the answer's data, in all messages
+  u32 error;  // the answer's errno; the host's, as the results
+  u32 pad[21];
+  u8 results[REQUEST_RESULTS];  // one behind the other, the first not aligned to its own size
+  u8 data[REQUEST_BYTES];
+};
+static_assert(sizeof(RequestSlot) == 256 + REQUEST_BYTES, "twin in layout.rs");
+
+// Strings that end with 0, one behind the other.
+struct Strings {
+  const u8 *bytes;
+  u32 len;
+  u32 count;
+};
+
+// Descriptors that may be streams.
+constexpr u32 STREAM_DESCRIPTORS = 32;
+struct Requests {
+  u32 *sent;  // pinned, the device's mailboxes: number of the last message in each slot
+  u32 *answered;  // pinned, the host's: number of the last message that it has answered
+  RequestSlot *slots;  // pinned
+  u32 *output_errors;  // pinned: errno of stdout and stderr, once the host could not write them
+  Strings args;
+  Strings environment;
+  u64 bell;  // on the CPU, a function of the host to be called with `bell_context` after a message; or 0
+  u64 bell_context;
+  u32 seed[8];  // of the random bytes
+  u32 run;  // number of this run of the store
+  u32 pad;
+  u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
+  u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
+  u32 mails[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
+};
+static_assert(sizeof(Requests) == 120 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS), "twin in layout.rs");
+
 // Register segments beyond a lane's own: blocks of 2^k times SEGMENT bytes.
 constexpr u32 SEGMENT = 65536;
 constexpr u32 SEGMENT_SIZES = 4;
@@ -293,6 +351,7 @@ struct Launch {
   // arguments from Context::values; 0 for a host function that does nothing.
   const u64 *functions;
   const u64 *tails;
+  Requests *requests;  // null: there is no host to ask
   u32 native_stack;  // bytes of a lane's stack that compiled functions may use
   // Set when the process ends, as control->stop is: compiled loops look here, where it costs no trip over
   // the bus. The host sets it by a copy.
@@ -301,6 +360,6 @@ struct Launch {
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken
 };
-static_assert(sizeof(Launch) == 23 * 8 + 22 * 4, "twin in layout.rs");
+static_assert(sizeof(Launch) == 24 * 8 + 22 * 4, "twin in layout.rs");
 
 }  // namespace gpu_run

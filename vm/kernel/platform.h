@@ -49,8 +49,15 @@ GPU_RUN_INLINE u64 clock_ns() {
   return now;
 }
 
-// Gives way to other warps while a lane has nothing to run, for the `idle`th time in a row.
-GPU_RUN_INLINE void relax(u32) { asm volatile("nanosleep.u32 2000;"); }
+// Gives way to other warps while a lane has nothing to run, for the `idle`th time in a row. Short at first:
+// the host answers within microseconds.
+GPU_RUN_INLINE void relax(u32 idle) {
+  u32 pause = idle < 32 ? 100 : 2000;
+  asm volatile("nanosleep.u32 %0;" ::"r"(pause));
+}
+
+// Tells the host of a message. It looks by itself.
+GPU_RUN_INLINE void ring_bell(u64, u64) {}
 
 // Ends the lane, wherever it is. For compiled code, which has no loop to return to.
 GPU_RUN_INLINE void exit_lane() { asm volatile("exit;"); }
@@ -200,6 +207,11 @@ inline void relax(u32 idle) {
   if (idle < 100) return;
   timespec pause = {0, 50000};
   nanosleep(&pause, nullptr);
+}
+
+// Tells the host of a message, by the function that it left for that.
+inline void ring_bell(u64 bell, u64 context) {
+  if (bell) ((void (*)(u64))bell)(context);
 }
 
 inline void split(u64 value, u32 &low, u32 &high) {

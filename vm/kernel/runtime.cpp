@@ -9,6 +9,7 @@
 #include "atomics.h"
 #include "compiled.h"
 #include "rare.h"
+#include "requests.h"
 #include "threads.h"
 
 namespace gpu_run {
@@ -162,6 +163,29 @@ void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u
   for (u32 idle = 0;;) {
     Done done = (u16)w < PAGE_SIMD ? rare::execute(launch, thread, context->id, instance, scratch, words, w)
                                    : atomics::execute(launch, thread, context->id, instance, scratch, words, w);
+    if (done.kind == DONE_Trap) trap(*context, pc, depth, done.value);
+    if (done.kind == DONE_Wait) {
+      do {
+        relax(++idle);
+        gpu_run_poll(context);
+      } while (!threads::can_go_on(launch, thread));
+      thread.state = THREAD_Runnable;
+    }
+    if (done.cost) gpu_run_poll(context);
+    if (done.value) return;
+  }
+}
+
+// Runs `request_queue` or `request_poll` at `words`, whose registers are the units of Context::scratch. The lane
+// waits in here for its turn and for the host.
+void gpu_run_request(Context *context, u32 pc, u32 depth, u32 instance_index, const u64 *words) {
+  const Launch &launch = *context->launch;
+  const Instance &instance = launch.instances[instance_index];
+  Thread &thread = *context->thread;
+  Registers scratch = {(u8 *)context->scratch, 4};
+  u64 w = load_code(words);
+  for (u32 idle = 0;;) {
+    Done done = requests::execute(launch, thread, context->id, instance, scratch, w);
     if (done.kind == DONE_Trap) trap(*context, pc, depth, done.value);
     if (done.kind == DONE_Wait) {
       do {

@@ -4,6 +4,7 @@
 
 #include "atomics.h"
 #include "exceptions.h"
+#include "requests.h"
 
 namespace gpu_run {
 namespace threads {
@@ -19,6 +20,7 @@ GPU_RUN_INLINE void begin_clock(const Launch &launch) {
 // Gives a new thread its globals, stack and thread-local storage.
 GPU_RUN_INLINE void prepare(const Launch &launch, Thread &thread, u32 id) {
   thread.progress = 0;
+  thread.request = 0;
   thread.exceptions = 0;
   thread.exception_count = 0;
   thread.exception_limit = exceptions::collect_after(launch);
@@ -41,6 +43,7 @@ GPU_RUN_INLINE bool can_go_on(const Launch &launch, Thread &thread) {
   switch (thread.state) {
     case THREAD_Sleeping: return clock_ns() >= thread.wake;
     case THREAD_Waiting: return atomics::wait_ended(launch, thread);
+    case THREAD_Requesting: return requests::answered(*launch.requests, thread);
     default: return true;
   }
 }

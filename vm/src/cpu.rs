@@ -104,6 +104,10 @@ impl Device for Cpu {
         Ok(ptr as Ptr)
     }
 
+    fn rings(&self) -> bool {
+        true
+    }
+
     fn allocates_while_running(&self) -> bool {
         true
     }

@@ -96,6 +96,11 @@ pub trait Device {
         self.allocate(bytes, "code")
     }
 
+    /// Whether lanes can call functions of the host.
+    fn rings(&self) -> bool {
+        false
+    }
+
     /// Whether memory can be allocated and released while a kernel runs, without waiting for it.
     fn allocates_while_running(&self) -> bool;
 

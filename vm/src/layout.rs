@@ -15,6 +15,13 @@ pub const CHUNK: u64 = 64;
 /// Commands of which a kernel that stays can be told at once.
 pub const COMMANDS: usize = 1024;
 pub const WAIT_BUCKETS: u64 = 1024;
+/// Requests that may be under way at once; see `kernel/requests.h`.
+pub const REQUEST_SLOTS: usize = 512;
+/// Bytes of data in a message.
+pub const REQUEST_BYTES: usize = 4096;
+pub const REQUEST_ARGUMENTS: usize = 10;
+pub const REQUEST_RESULTS: usize = 64;
+pub const STREAM_DESCRIPTORS: usize = 32;
 const HEAP_CLASSES: usize = 112;
 const HEAP_ALIGNED: usize = 32;
 
@@ -79,7 +86,7 @@ twins! {
         memory_count: u32,
         pad: u32,
     }
-    struct Thread [112] {
+    struct Thread [128] {
         state: u32,
         pc: u32,
         frame: Ptr,
@@ -101,8 +108,12 @@ twins! {
         woken: u32,
         next: u32,
         previous: u32,
-        pad: u32,
+        request: u32,
         waits_at: Ptr,
+        mail: u32,
+        moved: u32,
+        answer: u32,
+        random: u32,
     }
     struct Bucket [16] {
         lock: u32,
@@ -137,6 +148,40 @@ twins! {
         stop: u32,
         pad: [u32; 15],
         end: End,
+    }
+    struct RequestSlot [256 + REQUEST_BYTES] {
+        kind: u32,
+        function: u32,
+        thread: u32,
+        capacity: u32,
+        args: [u64; REQUEST_ARGUMENTS],
+        len: u32,
+        total: u32,
+        error: u32,
+        pad: [u32; 21],
+        results: [u8; REQUEST_RESULTS],
+        data: [u8; REQUEST_BYTES],
+    }
+    struct Strings [16] {
+        bytes: Ptr,
+        len: u32,
+        count: u32,
+    }
+    struct Requests [120 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS)] {
+        sent: Ptr,
+        answered: Ptr,
+        slots: Ptr,
+        output_errors: Ptr,
+        args: Strings,
+        environment: Strings,
+        bell: u64,
+        bell_context: u64,
+        seed: [u32; 8],
+        run: u32,
+        pad: u32,
+        streams: [u32; STREAM_DESCRIPTORS],
+        taken: [u32; REQUEST_SLOTS / 32],
+        mails: [u32; REQUEST_SLOTS],
     }
     struct Arena [64] {
         base: Ptr,
@@ -174,7 +219,7 @@ twins! {
         ended: u64,
         launches: [Ptr; COMMANDS],
     }
-    struct Launch [272] {
+    struct Launch [280] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -216,6 +261,7 @@ twins! {
         tls_stride: u32,
         functions: Ptr,
         tails: Ptr,
+        requests: Ptr,
         native_stack: u32,
         stop: u32,
         commands: Ptr,
@@ -263,6 +309,10 @@ pub const FUNC_NOTHING: u32 = 1;
 pub const END_TRAP: u32 = 1;
 pub const END_EXIT: u32 = 2;
 pub const END_PANIC: u32 = 3;
+
+pub const REQUEST_CALL: u32 = 1;
+pub const REQUEST_MORE: u32 = 2;
+pub const REQUEST_NEXT: u32 = 3;
 
 pub const RECORD_EMPTY: u32 = 0;
 pub const RECORD_TEXT: u32 = 2;

@@ -13,18 +13,21 @@ mod fault;
 #[allow(missing_docs)]
 mod layout;
 pub mod ptx;
+mod requests;
 mod server;
 mod services;
 mod store;
 mod tsan;
+mod wasi;
 
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
 pub use server::Server;
-pub use services::{Reply, Request, Services};
+pub use services::{Environment, Reply, Request, Services};
 pub use store::{
     Call, DEFAULT_MEMORY, End, Extern, InstanceId, Instantiated, Limits, Outcome, RunOptions, Sink, Store, StoreError,
-    Stream, Value, threads_may_wait,
+    Stream, Value, makes_requests, threads_may_wait,
 };
+pub use wasi::{Errno, Input, Wasi, WasiBuilder};

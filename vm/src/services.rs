@@ -1,5 +1,7 @@
 //! What guests ask of the host: requests, and who answers them.
 
+use std::sync::Arc;
+
 use gpu_run_bytecode::wasi::Function;
 
 /// A call of a WASI function by a guest's thread.
@@ -40,4 +42,40 @@ pub trait Services: Send + Sync {
     /// Whether the answer may take long because something else must come first: input, a connection, a
     /// time. Such calls get a host thread of their own.
     fn may_wait(&self, request: &Request<'_>) -> bool;
+}
+
+impl Reply {
+    /// An answer that is no more than an errno.
+    pub fn error(errno: u16) -> Reply {
+        Reply {
+            errno,
+            ..Reply::default()
+        }
+    }
+}
+
+/// What a program finds around it: what WASI's functions tell it, and who answers those that the device
+/// cannot.
+#[derive(Clone)]
+pub struct Environment {
+    /// Answers requests.
+    pub services: Arc<dyn Services>,
+    /// The arguments; the first is the program's name. Without bytes that are 0.
+    pub args: Vec<Vec<u8>>,
+    /// The environment's entries, `NAME=value` each. Without bytes that are 0.
+    pub variables: Vec<Vec<u8>>,
+    /// Makes `random_get` give the same bytes each time; without it they are the host's.
+    pub seed: Option<u64>,
+}
+
+impl Environment {
+    /// Without arguments and variables, and with random bytes of the host's.
+    pub fn new(services: Arc<dyn Services>) -> Environment {
+        Environment {
+            services,
+            args: Vec::new(),
+            variables: Vec::new(),
+            seed: None,
+        }
+    }
 }

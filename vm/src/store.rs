@@ -6,6 +6,7 @@
 mod batch;
 mod compiled;
 mod instantiate;
+mod requests;
 mod run;
 
 use gpu_run_bytecode::{FuncType, GlobalType, MemoryType, Program, TableType, TrapKind, ValType};
@@ -18,6 +19,7 @@ use crate::ptx::code::Target;
 
 pub use batch::Call;
 pub use compiled::Instantiated;
+pub use requests::makes_requests;
 pub use run::{End, Outcome, RunOptions, Sink, Stream, threads_may_wait};
 
 /// A WebAssembly value.

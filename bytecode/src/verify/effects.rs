@@ -5,6 +5,7 @@ use super::{FunctionVerifier, VerifyError};
 use crate::code::{Inst, Layout, Reads};
 use crate::isa::Op;
 use crate::program::ValType;
+use crate::wasi;
 
 /// What an opcode's instructions do besides reading the registers that the table names.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -28,6 +29,8 @@ pub(super) enum Effect {
     Throw,
     RefFunc,
     CopyRange,
+    RequestQueue,
+    RequestPoll,
 }
 
 impl Effect {
@@ -51,6 +54,8 @@ impl Effect {
             Op::Throw => Effect::Throw,
             Op::RefFunc => Effect::RefFunc,
             Op::CopyRange => Effect::CopyRange,
+            Op::RequestQueue => Effect::RequestQueue,
+            Op::RequestPoll => Effect::RequestPoll,
             _ => Effect::Registers,
         }
     }
@@ -83,6 +88,21 @@ pub(super) fn step(
         }
     }
     effect(function, pc, inst, state)
+}
+
+/// Checks that the units from `first` on hold arguments of the WASI function with this number.
+fn wasi_arguments(
+    function: &FunctionVerifier<'_>,
+    pc: usize,
+    state: &State,
+    number: i64,
+    first: i64,
+) -> Result<(), VerifyError> {
+    let wasi = wasi::Function::from_number(number as u16).expect("checked with the operands");
+    match state.holds_values(first as u32, &wasi.param_types()) {
+        true => Ok(()),
+        false => function.error(pc, format!("a call of `{}` without arguments of its types", wasi.info().name)),
+    }
 }
 
 /// What an instruction leaves in the frame, and what references it may take.
@@ -165,6 +185,11 @@ fn effect(function: &FunctionVerifier<'_>, pc: usize, inst: &Inst, state: &mut S
                 return function.error(pc, "`copy_range` would read what it has overwritten");
             }
             state.copy_range(to, from, count);
+        }
+        Effect::RequestQueue => wasi_arguments(function, pc, state, args[0], args[1])?,
+        Effect::RequestPoll => {
+            wasi_arguments(function, pc, state, args[1], args[2])?;
+            state.write_number(unit(args[0]), 1);
         }
         Effect::Registers => {
             let layout = Layout::of(inst.op);

@@ -5,6 +5,13 @@ use super::VerifyError;
 use crate::code::{Inst, Layout, br_table_offset, slots};
 use crate::isa::{Class, Op, Operand, TrapKind};
 use crate::program::{GlobalType, HEADER_UNITS, ValType};
+use crate::wasi;
+
+/// Units of the arguments of the WASI function with this number.
+fn wasi_units(number: i64) -> u32 {
+    let types = wasi::Function::from_number(number as u16).map_or_else(Vec::new, wasi::Function::param_types);
+    types.iter().map(|ty| ty.units()).sum()
+}
 
 /// For each unit that an operand can name, how many units a value there may take, up to four: none on
 /// the header and behind the frame.
@@ -131,6 +138,7 @@ impl FunctionVerifier<'_> {
                 Operand::Tag => index_ok(self.spaces.tags.len()),
                 Operand::DataSegment => index_ok(self.spaces.program.data.len()),
                 Operand::ElemSegment => index_ok(meta.elements.len()),
+                Operand::Wasi => wasi::Function::from_number(arg as u16).is_some_and(wasi::Function::has_result),
                 Operand::Trap => TrapKind::from_number(arg as u16).is_some(),
                 Operand::TableLen => arg > 0,
                 Operand::Lane(lanes) => index_ok(*lanes as usize),
@@ -176,6 +184,8 @@ impl FunctionVerifier<'_> {
                 self.callee(pc, inst).is_some_and(|ty| ty.results == self.ty.results)
             }
             Op::Throw => self.spaces.tag_type(args[2] as u32).param_units() == args[1] as u32,
+            Op::RequestQueue => args[2] as u32 == wasi_units(args[0]),
+            Op::RequestPoll => args[3] as u32 == wasi_units(args[1]),
             Op::TableCopy => {
                 self.spaces.tables[args[3] as usize].element == self.spaces.tables[args[4] as usize].element
             }

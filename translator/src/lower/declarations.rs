@@ -2,15 +2,18 @@
 
 use gpu_run_bytecode::{
     Class, ConstOp, Data, Element, Export, ExternKind, ExternType, FuncType, Global, GlobalType, Import, Limits,
-    MemoryType, Meta, Op, Operand, Program, SegmentMode, Table, TableType, ThreadLocals, ValType,
+    MemoryType, Meta, Op, Operand, Program, SegmentMode, Table, TableType, ThreadLocals, ValType, wasi,
 };
 use wasmparser::{ExternalKind, Operator, TypeRef};
 
+use super::wasi_calls::{signature as wasi_signature, used_as_value};
 use super::{LowerErrorKind, Target, func_index, val_type};
 use crate::module::{self, Const, ElementItems, Module};
 
 /// Module name of the imports that are GPU opcodes.
 pub const GPU_MODULE: &str = "gpu_run_v1";
+/// Module name of the imports of the WASI before preview 1.
+pub const OLD_WASI: &str = "wasi_unstable";
 
 /// Fills in `program` but for its code; gives what each function index of the module means.
 pub(super) fn lower(module: &Module<'_>, program: &mut Program) -> Result<Vec<Target>, LowerErrorKind> {
@@ -104,12 +107,27 @@ fn unsupported(what: &str) -> LowerErrorKind {
 fn functions(module: &Module<'_>, meta: &mut Meta) -> Result<Vec<Target>, LowerErrorKind> {
     let mut targets = Vec::with_capacity(module.func_count() as usize);
     let mut imported = 0;
+    // The functions of WASI that are used as values.
+    let mut wrapped = Vec::new();
     for import in &module.imports {
         let ty = match import.ty {
             TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
                 let func_type = meta.types[ty as usize].clone();
                 if import.module == GPU_MODULE {
                     targets.push(Target::Gpu(gpu_op(import.name, &func_type)?));
+                    continue;
+                }
+                if import.module == OLD_WASI {
+                    let name = import.name.to_owned();
+                    return Err(LowerErrorKind::OldWasi { name });
+                }
+                if import.module == wasi::MODULE {
+                    let index = targets.len() as u32;
+                    let function = wasi_function(import.name, &func_type)?;
+                    if used_as_value(module, index) {
+                        wrapped.push(index);
+                    }
+                    targets.push(Target::Wasi { function, wrapper: None });
                     continue;
                 }
                 meta.names.push(format!("{}.{}", import.module, import.name));
@@ -140,7 +158,29 @@ fn functions(module: &Module<'_>, meta: &mut Meta) -> Result<Vec<Target>, LowerE
             ty,
         });
     }
+    for index in wrapped {
+        let next = meta.names.len() as u32;
+        if let Target::Wasi { function, wrapper } = &mut targets[index as usize] {
+            meta.names.push(format!("{}.{}", wasi::MODULE, function.info().name));
+            *wrapper = Some(next);
+        }
+    }
     Ok(targets)
+}
+
+/// The function of WASI that an import means.
+fn wasi_function(name: &str, found: &FuncType) -> Result<wasi::Function, LowerErrorKind> {
+    let error = |what: String| LowerErrorKind::WasiImport {
+        name: name.to_owned(),
+        found: found.to_string(),
+        what,
+    };
+    let function = wasi::Function::by_name(name).ok_or_else(|| error("WASI preview 1 has no such function".into()))?;
+    let wanted = wasi_signature(function);
+    if *found != wanted {
+        return Err(error(format!("its type must be {wanted}")));
+    }
+    Ok(function)
 }
 
 /// The opcode that an import from `gpu_run_v1` means.

@@ -540,6 +540,7 @@ impl<'c> Lowering<'c> {
         let context = self.context;
         match &context.targets[function as usize] {
             Target::Gpu(op) => self.gpu(*op),
+            Target::Wasi { function, .. } => self.wasi(*function),
             Target::Import { index, ty } => {
                 let base = self.arguments(ty);
                 let op = if tail { Op::ReturnCallImport } else { Op::CallImport };
@@ -588,7 +589,7 @@ impl<'c> Lowering<'c> {
     }
 
     /// Brings a call's arguments to their places; gives the unit at which the callee's frame begins.
-    fn arguments(&mut self, ty: &FuncType) -> u32 {
+    pub(super) fn arguments(&mut self, ty: &FuncType) -> u32 {
         self.settle_top(ty.params.len());
         self.stack.truncate(self.stack.len() - ty.params.len());
         let base = self.stack.top_unit();
@@ -604,7 +605,7 @@ impl<'c> Lowering<'c> {
     }
 
     /// A GPU opcode: its operands in the table's order are result, then parameters.
-    fn gpu(&mut self, op: Op) {
+    pub(super) fn gpu(&mut self, op: Op) {
         let operands = op.info().operands;
         let params = operands
             .iter()

@@ -76,6 +76,8 @@ enum Op : unsigned short {
   OP_atomic_inc = 0x083,  // a = u32 at b, then add 1 to it; sequentially consistent
   OP_atomic_dec = 0x084,  // a = u32 at b, then subtract 1 from it; sequentially consistent
   OP_atomic_cas = 0x085,  // a = u32 at b; if it was c it becomes d; sequentially consistent
+  OP_request_queue = 0x086,  // begin a call of WASI function a with the c units at b as its arguments: served here, or sent to the host
+  OP_request_poll = 0x087,  // a = errno of the call of WASI function b that was begun with the d units at c, once it is answered; if 0, its results are in memory
   OP_i32_add = 0x090,  // a = b + c
   OP_i32_sub = 0x091,  // a = b - c
   OP_i32_mul = 0x092,  // a = b * c
@@ -651,6 +653,7 @@ enum TrapKind : unsigned short {
   TRAP_UnhandledException = 17,  // unhandled exception
   TRAP_NullExceptionReference = 18,  // null exception reference
   TRAP_TooManyExceptions = 19,  // no device memory left for exceptions
+  TRAP_UnalignedPointer = 20,  // unaligned pointer
 };
 
 }  // namespace gpu_run

@@ -23,6 +23,7 @@ pub const RUNTIME_DECLARATIONS: &str = "\
 .extern .func gpu_run_finish(.param .b64 ctx);
 .extern .func gpu_run_trap(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind);
 .extern .func gpu_run_exit(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind, .param .b32 value);
+.extern .func gpu_run_request(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
 .extern .func gpu_run_op(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
 .extern .func gpu_run_copy(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 to, .param .b64 from, .param .b64 to_at, .param .b64 from_at, .param .b64 len);
 .extern .func gpu_run_fill(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b64 at, .param .b32 value, .param .b64 len);

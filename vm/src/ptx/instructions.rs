@@ -7,7 +7,7 @@ use std::fmt::Write;
 use std::mem::offset_of;
 
 use gpu_run_bytecode::code::Inst;
-use gpu_run_bytecode::{Class, Op, Operand, Ty};
+use gpu_run_bytecode::{Class, Op, Operand, Ty, wasi};
 
 use super::atomics::AtomicAccess;
 use super::cfg::Node;
@@ -21,6 +21,8 @@ use crate::layout::{Context, Launch};
 
 /// Bytes of [`Context::scratch`] between two operands of an instruction that the runtime runs.
 const OPERAND: i64 = 16;
+/// Unit of [`Context::scratch`] that the errno of a request goes to: behind all arguments.
+const REQUEST_RESULT: i64 = 31;
 /// Targets that a jump table lists one by one.
 const MOST_TARGETS: usize = 128;
 /// The kinds of end that the runtime records; see `EndKind` in `kernel/layout.h`.
@@ -175,6 +177,8 @@ impl Compiler<'_> {
             Own::Realloc => self.reallocate(node),
             Own::Print => self.print(node),
             Own::PrintEnd => self.print_end(node),
+            Own::RequestQueue => self.request(node, args[0], args[1], None),
+            Own::RequestPoll => self.request(node, args[1], args[2], Some(args[0])),
 
             Own::V128Const => self.vector(args[0], args[1] as u64, args[2] as u64),
             Own::I8x16Shuffle => self.shuffle(node),
@@ -456,8 +460,55 @@ impl Compiler<'_> {
                 }
             }
         }
+        self.call_with_words(node, "gpu_run_op", &args[..info.operands.len()]);
+        if let Some(Operand::Def(ty)) = info.operands.first() {
+            let to = node.inst.args[0];
+            match ty.units() {
+                1 => ptx!(self, "ld.local.b32 %r{to}, [%local+{scratch}];"),
+                2 => ptx!(self, "ld.local.b64 %d{to}, [%local+{scratch}];"),
+                _ => (0..4).for_each(|k| ptx!(self, "ld.local.b32 %r{}, [%local+{}];", to + k, scratch + 4 * k)),
+            }
+        }
+        if grows(op) {
+            self.reload_size();
+        }
+    }
+
+    /// A half of a call of a WASI function, whose arguments lie from unit `first` on: they become units 0, 1, …
+    /// of a small frame. `result` is where the errno goes.
+    fn request(&mut self, node: &Node, function: i64, first: i64, result: Option<i64>) {
+        let scratch = offset_of!(Context, scratch) as i64;
+        let types = wasi::Function::from_number(function as u16).map_or_else(Vec::new, wasi::Function::param_types);
+        let mut count = 0;
+        for ty in types {
+            let value = self.seen(first + count, ty.units());
+            let (bits, at) = (32 * ty.units(), scratch + 4 * count);
+            match count % 2 {
+                0 => ptx!(self, "st.local.b{bits} [%local+{at}], {value};"),
+                _ if bits == 32 => ptx!(self, "st.local.b32 [%local+{at}], {value};"),
+                // Not aligned for 64 bits.
+                _ => {
+                    let (low, high) = (self.w.word(), self.w.word());
+                    ptx!(self, "mov.b64 {{{low}, {high}}}, {value};");
+                    ptx!(self, "st.local.b32 [%local+{at}], {low};");
+                    ptx!(self, "st.local.b32 [%local+{}], {high};", at + 4);
+                }
+            }
+            count += i64::from(ty.units());
+        }
+        match result {
+            None => self.call_with_words(node, "gpu_run_request", &[function, 0, count]),
+            Some(to) => {
+                self.call_with_words(node, "gpu_run_request", &[REQUEST_RESULT, function, 0, count]);
+                ptx!(self, "ld.local.b32 %r{to}, [%local+{}];", scratch + 4 * REQUEST_RESULT);
+            }
+        }
+    }
+
+    /// Calls a function of the runtime that runs an instruction of its own opcode, with these operands.
+    fn call_with_words(&mut self, node: &Node, runtime: &str, args: &[i64]) {
         let mut words = Vec::new();
-        Inst::new(op, &args[..info.operands.len()]).encode(&mut words);
+        Inst::new(node.inst.op, args).encode(&mut words);
         let name = format!("{}words_{}", self.unit.prefix, node.pc);
         let list: Vec<String> = words.iter().map(|word| format!("{word:#x}")).collect();
         // Copies of a loop use the same words.
@@ -479,17 +530,6 @@ impl Compiler<'_> {
             ("b32", &instance),
             ("b64", &at),
         ];
-        self.call_runtime("gpu_run_op", &arguments, None);
-        if let Some(Operand::Def(ty)) = info.operands.first() {
-            let to = node.inst.args[0];
-            match ty.units() {
-                1 => ptx!(self, "ld.local.b32 %r{to}, [%local+{scratch}];"),
-                2 => ptx!(self, "ld.local.b64 %d{to}, [%local+{scratch}];"),
-                _ => (0..4).for_each(|k| ptx!(self, "ld.local.b32 %r{}, [%local+{}];", to + k, scratch + 4 * k)),
-            }
-        }
-        if grows(op) {
-            self.reload_size();
-        }
+        self.call_runtime(runtime, &arguments, None);
     }
 }

@@ -36,6 +36,7 @@ own! {
     TableGet TableSet TableSize RefFunc
     Gid ThreadCount Time Exit PanicExit Print PrintEnd
     Alloc AllocZero Dealloc Realloc
+    RequestQueue RequestPoll
     AtomicFence AtomicAdd AtomicInc AtomicDec AtomicCas
     V128Load V128Store V128Load8x8S V128Load8x8U V128Load16x4S V128Load16x4U V128Load32x2S V128Load32x2U
     V128Load8Splat V128Load16Splat V128Load32Splat V128Load64Splat V128Load32Zero V128Load64Zero

@@ -6,16 +6,18 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use gpu_run_bytecode::code::instructions;
+use gpu_run_bytecode::code::{Inst, instructions};
 use gpu_run_bytecode::isa::ATOMIC_PAGE;
-use gpu_run_bytecode::{FuncType, Op, Program, TrapKind, ValType};
+use gpu_run_bytecode::{FuncType, Op, Program, TrapKind, ValType, wasi};
 
 use super::batch::Slots;
+use super::requests::Requests;
 use super::{Limits, Store, StoreError, Value};
 use crate::cuda::Entry;
 use crate::device::{Device, DeviceResult, Pinned, Plan};
 use crate::fault::{Backtrace, Fault};
 use crate::layout::{self, Control, Launch, Ptr, Record, Ring, Thread};
+use crate::services::Environment;
 use crate::tsan;
 
 /// A stream that the guest writes to.
@@ -33,6 +35,11 @@ pub trait Sink {
 
     /// Called when nothing is left to take for now.
     fn flush(&mut self) {}
+
+    /// The WASI errno with which a stream cannot be written any more. The guest's next writes give it.
+    fn error(&self, _stream: Stream) -> Option<u16> {
+        None
+    }
 }
 
 impl<F: FnMut(Stream, u32, &[u8])> Sink for F {
@@ -51,7 +58,12 @@ pub fn threads_may_wait(program: &Program) -> bool {
                 Op::Sleep | Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas
             )
     };
-    instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| waits(inst.op)))
+    // Who yields or sleeps may wait for what another thread writes.
+    let yields = |inst: &Inst| {
+        let functions = [wasi::Function::SchedYield, wasi::Function::PollOneoff];
+        inst.op == Op::RequestQueue && functions.iter().any(|function| *function as i64 == inst.args[0])
+    };
+    instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| waits(inst.op) || yields(&inst)))
 }
 
 /// How to run.
@@ -65,6 +77,8 @@ pub struct RunOptions {
     pub timeout: Option<Duration>,
     /// Ends the run when it becomes true.
     pub interrupt: Option<Arc<AtomicBool>>,
+    /// What WASI's functions tell the program; without it they give errno 52, `nosys`.
+    pub environment: Option<Environment>,
 }
 
 impl Default for RunOptions {
@@ -74,6 +88,7 @@ impl Default for RunOptions {
             thread_stack: 65536,
             timeout: None,
             interrupt: None,
+            environment: None,
         }
     }
 }
@@ -172,6 +187,8 @@ pub(super) struct Buffers {
     pub(super) home: Sized,
     /// Of calls under way together; made when there are some.
     pub(super) slots: Option<Slots>,
+    /// Of requests to the host; made when there are some.
+    pub(super) requests: Option<Requests>,
 }
 
 /// Where threads have what is theirs in linear memory; see [`Launch`].
@@ -191,7 +208,7 @@ pub(super) struct Sized {
 }
 
 impl Sized {
-    fn new(what: &'static str) -> Sized {
+    pub(super) fn new(what: &'static str) -> Sized {
         Sized { ptr: 0, bytes: 0, what }
     }
 
@@ -230,6 +247,7 @@ impl Buffers {
             results: Sized::new("results"),
             home: Sized::new("registers"),
             slots: None,
+            requests: None,
         };
         this.arena(device, limits.register_arena)?;
         Ok(this)
@@ -269,7 +287,9 @@ impl Store {
             self.prepare_compiled()?;
         }
         self.prepare(func, &ty, args, options, plan)?;
+        let serving = self.serve_requests(options)?;
         let mut host = Host::new(&self.run, options, sink);
+        host.errors = serving.as_ref().map(|serving| serving.errors);
         if entry.is_some() {
             host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
         }
@@ -283,6 +303,7 @@ impl Store {
             _ => unsafe { self.device.start(self.run.launch, plan)? },
         }
         let stopped = host.serve(&mut *self.device, self.run.control, 1)?;
+        drop(serving);
         let time = begin.elapsed();
         let end = self.end(self.run.control, 0, stopped);
         let results = match end {
@@ -363,7 +384,8 @@ impl Store {
         let threads = options.threads as u64;
         let args = units_of(args);
         let places = self.thread_places(func, options)?;
-        let rotate = options.threads > plan.lanes && self.threads_may_wait();
+        // A thread that waits for the host leaves its lane to others.
+        let rotate = options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests());
         let mut arena_bytes = self.limits.register_arena;
         if rotate {
             // Every thread may be under way at once. If that is more than there is, threads start when
@@ -626,6 +648,8 @@ pub(super) struct Host<'r> {
     interrupt: Option<Arc<AtomicBool>>,
     /// A word in the device's memory that is set too when the runs are to stop: compiled code looks there.
     pub(super) device_flag: Option<Ptr>,
+    /// Where the guest finds the errno of a stream that cannot be written.
+    pub(super) errors: Option<Pinned>,
     sink: &'r mut dyn Sink,
 }
 
@@ -640,6 +664,7 @@ impl<'r> Host<'r> {
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             interrupt: options.interrupt.clone(),
             device_flag: None,
+            errors: None,
             sink,
         }
     }
@@ -738,8 +763,20 @@ impl<'r> Host<'r> {
         let took = self.taken != before;
         if took {
             self.sink.flush();
+            self.tell_errors();
         }
         took
+    }
+
+    /// Tells the guest which streams cannot be written any more.
+    fn tell_errors(&self) {
+        let Some(errors) = self.errors else { return };
+        for (at, stream) in [(0, Stream::Stdout), (4, Stream::Stderr)] {
+            if let Some(errno) = self.sink.error(stream) {
+                // SAFETY: one of two words. Relaxed: lanes read nothing else for it.
+                unsafe { errors.word(at) }.store(errno.into(), Ordering::Relaxed);
+            }
+        }
     }
 
     /// Adds text to a thread's open record, and writes the record when it is complete.

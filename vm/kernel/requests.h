@@ -1,0 +1,247 @@
+// Calls of WASI's functions: what needs the host goes to it in messages.
+//
+// A slot in pinned memory carries one request at a time. Two mailbox words belong to it, each written by one
+// side only: the device counts the messages that it sent, the host the last one that it has answered. Equal,
+// the slot is the device's; else it is the host's. So no read-modify-write crosses the bus. The mailboxes lie
+// packed, apart from the slots, so that the host looks at all of them in few cache lines.
+//
+//   device: writes the slot, stores n + 1 to `sent` (release)   -> host: sees it (acquire), reads the slot
+//   host: writes the slot, stores n + 1 to `answered` (release) -> device: sees it (acquire), reads the slot
+//
+// Input longer than a slot goes in pieces: the host answers each but the last with nothing. Data of an answer
+// longer than a slot comes in pieces: the device asks for each but the first. The lengths of the whole are in
+// the first message of each.
+//
+// Slots are handed out in device memory, by a bit for each. A thread that finds none sleeps, and one that
+// waits for an answer is left by its lane until `answered`: nothing ever waits inside.
+//
+// What pointers of the guest point to is checked at each access, because other threads may change lists of
+// buffers meanwhile. Results and output buffers are looked at only if the errno is 0.
+#pragma once
+
+#include "requests_local.h"
+
+namespace gpu_run {
+namespace requests {
+
+// Time after which a thread that found no slot looks again, in nanoseconds.
+constexpr u64 NO_SLOT_PAUSE = 20000;
+
+// Takes a free slot for thread `id`; 0 if there is none, else 1 + its number. Acquire: what its last owner
+// did in it is over; pairs with `give_slot`.
+GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
+  constexpr u32 WORDS = REQUEST_SLOTS / 32;
+  for (u32 i = 0; i < WORDS; i++) {
+    // Neighbours begin at different words.
+    u32 at = (id + i) % WORDS, found = load_relaxed_device(&requests.taken[at]);
+    while (~found) {
+      u32 bit = (u32)__builtin_ctz(~found);
+      if (compare_exchange_acq_rel_device(&requests.taken[at], found, found | 1u << bit)) return 1 + at * 32 + bit;
+    }
+  }
+  return 0;
+}
+
+// Release: pairs with the acquire in `take_slot`.
+GPU_RUN_INLINE void give_slot(Requests &requests, Thread &thread) {
+  u32 slot = thread.request - 1;
+  u32 *word = &requests.taken[slot / 32], found = load_relaxed_device(word);
+  while (!compare_exchange_acq_rel_device(word, found, found & ~(1u << slot % 32))) {
+  }
+  thread.request = 0;
+}
+
+// Whether the host has answered the thread's last message. Acquire: the slot is as the host left it; pairs
+// with the release store of `publish` in src/requests.rs.
+GPU_RUN_INLINE bool answered(const Requests &requests, const Thread &thread) {
+  return load_acquire_system(&requests.answered[thread.request - 1]) == thread.mail;
+}
+
+// Gives the thread's slot to the host as a message. Release: pairs with the acquire load of `pending` in
+// src/requests.rs.
+GPU_RUN_INLINE void send(Requests &requests, Thread &thread, RequestKind kind) {
+  u32 slot = thread.request - 1;
+  requests.slots[slot].kind = kind;
+  thread.mail = ++requests.mails[slot];
+  store_release_system(&requests.sent[slot], thread.mail);
+  ring_bell(requests.bell, requests.bell_context);
+}
+
+GPU_RUN_INLINE Done wait_for_answer(Thread &thread) {
+  thread.state = THREAD_Requesting;
+  return {DONE_Wait, 0, 0};
+}
+
+// Writes the call to the slot, but for its input.
+GPU_RUN_INLINE void describe(const Launch &launch, const Call &call, RequestSlot &slot, u32 id, u32 total, u32 capacity) {
+  slot.function = call.function;
+  slot.thread = id;
+  slot.total = total;
+  slot.capacity = capacity;
+  u32 count = 0;
+  call.each_param([&](u32 kind, u32 unit) {
+    if (kind == wasi::PARAM_Value64) {
+      slot.args[count++] = call.registers.get64(unit);
+    } else {
+      for (u32 i = 0; i < units_of(kind); i++) slot.args[count++] = call.registers.get32(unit + i);
+    }
+    return true;
+  });
+  // The host's clocks are others: it needs to know what these show.
+  if (call.function == wasi::FN_poll_oneoff) {
+    slot.args[count] = clock_time(launch, CLOCK_Realtime);
+    slot.args[count + 1] = clock_time(launch, CLOCK_Monotonic);
+  }
+}
+
+// Moves a piece of a message, as `bulk_copy` does: of its own, because that one needs more registers, which the
+// interpreter's loop would spill.
+GPU_RUN_NOINLINE void move_piece(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
+  u32 i = 0;
+  for (; i < len && ((to + i) & 7); i++) linear::store<u8>(to_base, to + i, linear::load<u8>(from_base, from + i));
+  if (((from + i) & 7) == 0) {
+    for (; i + 8 <= len; i += 8) linear::store<u64>(to_base, to + i, linear::load<u64>(from_base, from + i));
+  }
+  for (; i < len; i++) linear::store<u8>(to_base, to + i, linear::load<u8>(from_base, from + i));
+}
+
+// Puts the input from byte `thread.moved` on into the slot, as much as goes there and `total` has.
+GPU_RUN_INLINE u32 gather(const Call &call, Thread &thread, RequestSlot &slot, u32 total) {
+  u32 len = (u32)lesser(total - thread.moved, REQUEST_BYTES), filled = 0;
+  u64 before = thread.moved;
+  u32 trap = call.each_buffer(INPUT, [&](u64 at, u64 bytes) {
+    if (before >= bytes) {
+      before -= bytes;
+      return (u32)TRAP_None;
+    }
+    u32 count = (u32)lesser(bytes - before, len - filled);
+    if (!call.fits(at + before, count)) return (u32)TRAP_MemoryOutOfBounds;
+    move_piece(slot.data, filled, call.memory.base, at + before, count);
+    filled += count;
+    before = 0;
+    return filled == len ? STOP : (u32)TRAP_None;
+  });
+  // Another thread may have made the buffers shorter: the rest is what the slot held.
+  slot.len = len;
+  thread.moved += len;
+  return trap;
+}
+
+// Puts the answer's data in the slot, which begins at byte `thread.moved` of it, where the buffers are.
+GPU_RUN_INLINE u32 scatter(const Call &call, Thread &thread, RequestSlot &slot) {
+  u32 len = (u32)lesser(slot.len, REQUEST_BYTES), done = 0;
+  u64 before = thread.moved;
+  thread.moved += len;
+  if (len == 0) return TRAP_None;
+  return call.each_buffer(OUTPUT, [&](u64 at, u64 bytes) {
+    if (before >= bytes) {
+      before -= bytes;
+      return (u32)TRAP_None;
+    }
+    u32 count = (u32)lesser(bytes - before, len - done);
+    if (!call.fits(at + before, count)) return (u32)TRAP_MemoryOutOfBounds;
+    move_piece(call.memory.base, at + before, slot.data, done, count);
+    done += count;
+    before = 0;
+    return done == len ? STOP : (u32)TRAP_None;
+  });
+}
+
+// Writes the results where their pointers say.
+GPU_RUN_INLINE u32 store_results(const Call &call, const RequestSlot &slot) {
+  u32 trap = TRAP_None, from = 0;
+  call.each_param([&](u32 kind, u32 unit) {
+    u32 bytes = wasi::RESULT_BYTES[kind];
+    if (bytes == 0) return true;
+    u64 at = call.registers.get32(unit);
+    trap = call.check(at, bytes, wasi::RESULT_ALIGN[kind]);
+    if (trap) return false;
+    for (u32 i = 0; i < bytes; i++) linear::store<u8>(call.memory.base, at + i, slot.results[from + i]);
+    from += bytes;
+    return true;
+  });
+  return trap;
+}
+
+// Runs `request_queue`: does what the device can do by itself, else sends the call to the host.
+GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const Memory &memory, Registers registers,
+                            u64 w) {
+  const Call call = {memory, registers, slot(w, 1), slot(w, 2)};
+  if (!launch.requests) {
+    thread.answer = ERRNO_Nosys;
+    return {DONE_Step, 1, 0};
+  }
+  Requests &requests = *launch.requests;
+  u32 total, capacity;
+  if (thread.request == 0) {
+    Local local = serve(launch, thread, id, call);
+    if (local.kind == LOCAL_Trap) return {DONE_Trap, local.value, 0};
+    if (local.kind == LOCAL_Again) return {local.value, 0, 1};
+    u32 error = 0, trap = TRAP_None;
+    if (local.kind == LOCAL_Host) trap = measure(call, total, capacity, error);
+    if (trap) return {DONE_Trap, trap, 0};
+    if (local.kind == LOCAL_Served || error) {
+      thread.answer = error ? error : local.value;
+      return {call.function == wasi::FN_sched_yield ? (u32)DONE_Wait : (u32)DONE_Step, 1, 1};
+    }
+    thread.request = take_slot(requests, id);
+    if (thread.request == 0) {
+      thread.wake = clock_ns() + NO_SLOT_PAUSE;
+      thread.state = THREAD_Sleeping;
+      return {DONE_Wait, 0, 0};
+    }
+    leave_streams(requests, thread, call);
+    thread.moved = 0;
+    describe(launch, call, requests.slots[thread.request - 1], id, total, capacity);
+  } else {
+    // A piece of its input is sent.
+    if (!answered(requests, thread)) return wait_for_answer(thread);
+    total = requests.slots[thread.request - 1].total;
+  }
+  RequestSlot &slot = requests.slots[thread.request - 1];
+  RequestKind kind = thread.moved ? REQUEST_More : REQUEST_Call;
+  if (u32 trap = gather(call, thread, slot, total)) return {DONE_Trap, trap, 0};
+  send(requests, thread, kind);
+  if (thread.moved < total) return wait_for_answer(thread);
+  thread.moved = 0;
+  return {DONE_Step, 1, 1 + slot.len / 256};
+}
+
+// Runs `request_poll`: takes the answer once it is there.
+GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, const Memory &memory, Registers registers,
+                           u64 w) {
+  const Call call = {memory, registers, slot(w, 2), slot(w, 3)};
+  u32 error = thread.answer;
+  if (thread.request) {
+    Requests &requests = *launch.requests;
+    if (!answered(requests, thread)) return wait_for_answer(thread);
+    RequestSlot &slot = requests.slots[thread.request - 1];
+    error = slot.error;
+    if (error == 0) {
+      if (u32 trap = scatter(call, thread, slot)) return {DONE_Trap, trap, 0};
+      if (thread.moved < slot.total && slot.len) {
+        send(requests, thread, REQUEST_Next);
+        return wait_for_answer(thread);
+      }
+      if (u32 trap = store_results(call, slot)) return {DONE_Trap, trap, 0};
+    }
+    give_slot(requests, thread);
+    come_back_to_streams(requests, thread, call, error);
+  }
+  registers.set32(slot(w, 1), error);
+  return {DONE_Step, 2, 1};
+}
+
+// Whether an opcode is run here.
+GPU_RUN_INLINE bool has(u16 op) { return op == OP_request_queue || op == OP_request_poll; }
+
+// Runs one of the two instructions, whose first word is `w`, for thread number `id`.
+GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
+                              Registers registers, u64 w) {
+  const Memory &memory = *instance.memories[0];
+  if ((u16)w == OP_request_queue) return queue(launch, thread, id, memory, registers, w);
+  return poll(launch, thread, memory, registers, w);
+}
+
+}  // namespace requests
+}  // namespace gpu_run

@@ -1,0 +1,138 @@
+// A call of a WASI function as its parameters tell it: what they point to, by the generated table of their
+// kinds.
+#pragma once
+
+#include "bulk.h"
+#include "frames.h"
+#include "generated/wasi.h"
+
+namespace gpu_run {
+namespace requests {
+
+static_assert(wasi::MOST_ARGUMENTS <= REQUEST_ARGUMENTS - 1, "a slot has room for all arguments");
+
+enum Errno : u32 {
+  ERRNO_Success = 0,
+  ERRNO_Badf = 8,
+  ERRNO_Inval = 28,
+  ERRNO_Nametoolong = 37,
+  ERRNO_Nomem = 48,
+  ERRNO_Nosys = 52,
+};
+
+// Bytes that a call reads or writes at most: more buffers than that are used in part, as WASI allows.
+constexpr u64 MOST_BYTES = 1 << 20;
+// Bytes of a path; longer ones exist nowhere.
+constexpr u64 MOST_PATH = 65536;
+
+enum Direction : u32 { INPUT, OUTPUT };
+
+// What a visit of a buffer gives to end the visits: no kind of trap.
+constexpr u32 STOP = 0xffff;
+
+// Units of a parameter's wasm arguments.
+GPU_RUN_INLINE u32 units_of(u32 kind) {
+  switch (kind) {
+    case wasi::PARAM_Value64:
+    case wasi::PARAM_In:
+    case wasi::PARAM_Out:
+    case wasi::PARAM_InVec:
+    case wasi::PARAM_OutVec: return 2;
+    default: return 1;
+  }
+}
+
+struct Call {
+  const Memory &memory;
+  Registers registers;
+  u32 function;
+  u32 first;  // unit of its first argument
+
+  // Argument of one unit, that many units behind the first.
+  GPU_RUN_INLINE u32 arg(u32 unit) const { return registers.get32(first + unit); }
+
+  GPU_RUN_INLINE bool fits(u64 at, u64 len) const { return in_bounds(at, len, load_relaxed_device(&memory.size)); }
+
+  // The trap of a pointer that is used, if it is wrong.
+  GPU_RUN_INLINE u32 check(u64 at, u64 len, u32 align) const {
+    if (!fits(at, len)) return TRAP_MemoryOutOfBounds;
+    return at & (align - 1) ? TRAP_UnalignedPointer : TRAP_None;
+  }
+
+  // Calls `visit` with the kind and the first unit of each parameter, until it gives false.
+  template <typename Visit>
+  GPU_RUN_INLINE void each_param(Visit visit) const {
+    u32 unit = first;
+    for (u64 left = wasi::PARAMS[function]; left; left >>= wasi::PARAM_BITS) {
+      u32 kind = (u32)left & ((1u << wasi::PARAM_BITS) - 1);
+      if (!visit(kind, unit)) return;
+      unit += units_of(kind);
+    }
+  }
+
+  // Calls `visit` with the address and the length of each buffer that the function reads or fills, until it
+  // gives a trap or STOP. Gives the trap.
+  template <typename Visit>
+  GPU_RUN_INLINE u32 each_buffer(Direction direction, Visit visit) const {
+    const u32 single = direction == INPUT ? wasi::PARAM_In : wasi::PARAM_Out;
+    const u32 list = direction == INPUT ? wasi::PARAM_InVec : wasi::PARAM_OutVec;
+    const u32 events = direction == INPUT ? wasi::PARAM_Subscriptions : wasi::PARAM_Events;
+    u32 trap = TRAP_None;
+    each_param([&](u32 kind, u32 unit) {
+      u64 at = registers.get32(unit);
+      if (kind == single) {
+        trap = visit(at, (u64)registers.get32(unit + 1));
+      } else if (kind == events) {
+        // Their count is the argument behind the events.
+        u64 bytes = (u64)registers.get32(unit + (direction == INPUT ? 2 : 1)) *
+                    (direction == INPUT ? wasi::SUBSCRIPTION_BYTES : wasi::EVENT_BYTES);
+        if (at & 7) {
+          trap = TRAP_UnalignedPointer;
+        } else {
+          trap = visit(at, bytes);
+        }
+      } else if (kind == list) {
+        u64 count = registers.get32(unit + 1);
+        // Its entries are a pointer and a length, 4 bytes each.
+        if (count) trap = check(at, 8 * count, 4);
+        for (u64 i = 0; i < count && trap == TRAP_None; i++) {
+          u64 buffer = linear::load<u32>(memory.base, at + 8 * i);
+          trap = visit(buffer, (u64)linear::load<u32>(memory.base, at + 8 * i + 4));
+        }
+      }
+      return trap == TRAP_None;
+    });
+    return trap == STOP ? (u32)TRAP_None : trap;
+  }
+};
+
+// Adds up the buffers of a call; those of its input must lie in memory. Sets `error` if it asks for more than
+// is served.
+GPU_RUN_NOINLINE u32 measure(const Call &call, u32 &input, u32 &capacity, u32 &error) {
+  u64 total = 0;
+  u32 trap = call.each_buffer(INPUT, [&](u64 at, u64 len) {
+    if (!call.fits(at, len)) return (u32)TRAP_MemoryOutOfBounds;
+    total += len;
+    // A list of many buffers is as good as used up.
+    return total > MOST_BYTES ? STOP : (u32)TRAP_None;
+  });
+  input = (u32)lesser(total, MOST_BYTES);
+  if (trap) return trap;
+  bool paths = false;
+  call.each_param([&](u32 kind, u32) {
+    paths |= kind == wasi::PARAM_In;
+    return true;
+  });
+  if (paths && total > MOST_PATH) error = ERRNO_Nametoolong;
+  if (call.function == wasi::FN_poll_oneoff && total > MOST_BYTES) error = ERRNO_Nomem;
+  u64 room = 0;
+  trap = call.each_buffer(OUTPUT, [&](u64, u64 len) {
+    room += len;
+    return room > MOST_BYTES ? STOP : (u32)TRAP_None;
+  });
+  capacity = (u32)lesser(room, MOST_BYTES);
+  return trap;
+}
+
+}  // namespace requests
+}  // namespace gpu_run

@@ -1,0 +1,165 @@
+//! What a run needs for requests to the host: its memory, its record, and the threads that answer.
+
+use std::mem::offset_of;
+use std::sync::Arc;
+
+use gpu_run_bytecode::code::instructions;
+use gpu_run_bytecode::{Op, Program};
+
+use super::run::Sized;
+use super::{RunOptions, Store, StoreError};
+use crate::device::{Device, DeviceError, DeviceResult, Pinned};
+use crate::layout::{self, Ptr, REQUEST_SLOTS, RequestSlot};
+use crate::requests::{Bell, Mailboxes, Service};
+use crate::services::Environment;
+
+/// Bytes of the mailboxes of one side.
+const MAIL_BYTES: u64 = 4 * REQUEST_SLOTS as u64;
+const SLOT_BYTES: u64 = (REQUEST_SLOTS * size_of::<RequestSlot>()) as u64;
+
+/// Whether a program calls functions of WASI, but for `proc_exit`.
+pub fn makes_requests(program: &Program) -> bool {
+    instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| inst.op == Op::RequestQueue))
+}
+
+/// Memory of requests.
+pub(super) struct Requests {
+    mailboxes: Mailboxes,
+    /// An errno for each stream.
+    errors: Pinned,
+    record: Ptr,
+    strings: Sized,
+    bell: Arc<Bell>,
+    /// Runs of the store so far.
+    runs: u32,
+}
+
+/// What is served while a run is under way.
+pub(super) struct Serving {
+    /// See [`layout::Launch::requests`].
+    pub(super) record: Ptr,
+    /// Where the errno of an output stream goes that cannot be written.
+    pub(super) errors: Pinned,
+    pub(super) _service: Service,
+}
+
+impl Requests {
+    fn new(device: &mut dyn Device) -> DeviceResult<Requests> {
+        Ok(Requests {
+            mailboxes: Mailboxes {
+                sent: device.allocate_pinned(MAIL_BYTES)?,
+                answered: device.allocate_pinned(MAIL_BYTES)?,
+                slots: device.allocate_pinned(SLOT_BYTES)?,
+            },
+            errors: device.allocate_pinned(64)?,
+            record: device.allocate(size_of::<layout::Requests>() as u64, "requests")?,
+            strings: Sized::new("arguments"),
+            bell: Arc::default(),
+            runs: 0,
+        })
+    }
+
+    /// Writes the record of a run; nobody has to do with requests yet.
+    fn prepare(&mut self, device: &mut dyn Device, environment: &Environment) -> DeviceResult<()> {
+        let Mailboxes { sent, answered, .. } = self.mailboxes;
+        for (pinned, bytes) in [(sent, MAIL_BYTES), (answered, MAIL_BYTES), (self.errors, 64)] {
+            // SAFETY: allocated with that size; no kernel runs, and no service is alive.
+            unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
+        }
+        let (mut args, variables) = (joined(&environment.args), joined(&environment.variables));
+        let args_len = args.len() as u32;
+        args.extend(&variables);
+        let strings = self.strings.at_least(device, args.len() as u64)?;
+        let mut streams = [0; layout::STREAM_DESCRIPTORS];
+        streams[1] = 1;
+        streams[2] = 2;
+        self.runs += 1;
+        let rings = device.rings();
+        let ring: extern "C" fn(u64) = Bell::ring;
+        let record = layout::Requests {
+            sent: sent.device,
+            answered: answered.device,
+            slots: self.mailboxes.slots.device,
+            output_errors: self.errors.device,
+            args: layout::Strings {
+                bytes: strings,
+                len: args_len,
+                count: environment.args.len() as u32,
+            },
+            environment: layout::Strings {
+                bytes: strings + u64::from(args_len),
+                len: variables.len() as u32,
+                count: environment.variables.len() as u32,
+            },
+            bell: if rings { ring as usize as u64 } else { 0 },
+            bell_context: if rings { Arc::as_ptr(&self.bell) as u64 } else { 0 },
+            seed: seed(environment.seed)?,
+            run: self.runs,
+            streams,
+            ..bytemuck::Zeroable::zeroed()
+        };
+        // SAFETY: both were allocated above with these sizes, and no kernel runs.
+        unsafe {
+            device.write(strings, &args)?;
+            device.write(self.record, bytemuck::bytes_of(&record))
+        }
+    }
+}
+
+/// Strings as the kernel wants them: each with a 0 behind it.
+fn joined(strings: &[Vec<u8>]) -> Vec<u8> {
+    let mut all = Vec::new();
+    for string in strings {
+        all.extend(string);
+        all.push(0);
+    }
+    all
+}
+
+/// The key of the random bytes.
+fn seed(seed: Option<u64>) -> DeviceResult<[u32; 8]> {
+    let mut key = [0u32; 8];
+    match seed {
+        Some(seed) => (key[0], key[1]) = (seed as u32, (seed >> 32) as u32),
+        None => getrandom::fill(bytemuck::cast_slice_mut(&mut key)).map_err(|error| DeviceError::Unavailable {
+            what: format!("this machine gives no random numbers: {error}"),
+        })?,
+    }
+    Ok(key)
+}
+
+impl Store {
+    /// Makes requests ready and begins to answer them, if the options say by whom and a program makes any.
+    pub(super) fn serve_requests(&mut self, options: &RunOptions) -> Result<Option<Serving>, StoreError> {
+        let Some(environment) = &options.environment else {
+            return Ok(None);
+        };
+        if !self.makes_requests() {
+            return Ok(None);
+        }
+        let device = &mut *self.device;
+        let mut requests = match self.run.requests.take() {
+            Some(requests) => requests,
+            None => Requests::new(device)?,
+        };
+        requests.prepare(device, environment)?;
+        let bell = device.rings().then(|| requests.bell.clone());
+        let serving = Serving {
+            record: requests.record,
+            errors: requests.errors,
+            _service: Service::start(environment.services.clone(), requests.mailboxes, bell),
+        };
+        self.run.requests = Some(requests);
+        // SAFETY: the launch record, which no kernel reads yet.
+        unsafe {
+            let at = self.run.launch + offset_of!(layout::Launch, requests) as u64;
+            self.device.write(at, &serving.record.to_le_bytes())?;
+        }
+        Ok(Some(serving))
+    }
+
+    /// Whether any of the store's programs makes requests.
+    pub(super) fn makes_requests(&self) -> bool {
+        self.instance_infos.iter().any(|info| makes_requests(&info.program))
+    }
+}

@@ -1,0 +1,306 @@
+//! WASI preview 1: the part of it that the host serves.
+//!
+//! [`Wasi`] answers requests of guests: files, directories, standard input and output, waiting, sockets.
+//! Errors are those of wasmtime's preview 1, errno by errno; where this differs, the function says so:
+//!
+//! - Files can be opened with `SYNC`, `DSYNC` and `RSYNC`; `dev`, `ino` and `ctim` are the host's; an error
+//!   of the host that wasmtime reports as EIO keeps its own number (EXDEV, EROFS, EMFILE and others).
+//! - Reads and writes take all buffers of a call, not the first.
+//! - Numbers of descriptors that were closed are given again lowest first.
+//! - A listing of a directory stays as it was when it began; see `readdir.rs`.
+//! - Listeners work; there wasmtime has no sockets.
+//!
+//! Read-only directories refuse with EPERM, and what leads out of a directory is EPERM as well.
+
+mod abi;
+mod args;
+mod dir;
+mod errno;
+mod file;
+mod open;
+mod poll;
+mod readdir;
+mod sock;
+mod stat;
+mod stdio;
+mod table;
+
+use std::io::{self, Write};
+use std::net::TcpListener;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use cap_std::ambient_authority;
+use cap_std::fs::Dir;
+use gpu_run_bytecode::wasi::Function;
+
+use self::args::{Args, Result};
+use self::dir::Directory;
+pub use self::errno::Errno;
+use self::sock::Listener;
+use self::stdio::{Output, Stdin};
+use self::table::{Descriptor, Table};
+use crate::{Reply, Request, Services, Stream};
+
+/// A clock: nanoseconds since whatever it counts from.
+type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
+
+/// What a guest reads as standard input.
+#[derive(Clone, Debug, Default)]
+pub enum Input {
+    /// That of this process.
+    Inherit,
+    /// Nothing: it is at its end.
+    #[default]
+    Empty,
+    /// These bytes, then the end.
+    Bytes(Vec<u8>),
+}
+
+/// What a guest is to have; gives a [`Wasi`].
+///
+/// Left alone, standard input is at its end, and what is written to standard output and error is dropped.
+pub struct WasiBuilder {
+    stdin: Input,
+    stdout: Output,
+    stderr: Output,
+    directories: Vec<Directory>,
+    listeners: Vec<TcpListener>,
+    monotonic: Clock,
+    realtime: Clock,
+}
+
+impl Default for WasiBuilder {
+    fn default() -> Self {
+        let start = Instant::now();
+        WasiBuilder {
+            stdin: Input::Empty,
+            stdout: Output::new(Stream::Stdout, Box::new(io::sink()), false),
+            stderr: Output::new(Stream::Stderr, Box::new(io::sink()), false),
+            directories: Vec::new(),
+            listeners: Vec::new(),
+            monotonic: Box::new(move || start.elapsed().as_nanos() as u64),
+            realtime: Box::new(|| {
+                let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+                since.as_nanos() as u64
+            }),
+        }
+    }
+}
+
+impl WasiBuilder {
+    /// A guest that has nothing.
+    pub fn new() -> Self {
+        WasiBuilder::default()
+    }
+
+    /// Sets standard input.
+    pub fn stdin(mut self, input: Input) -> Self {
+        self.stdin = input;
+        self
+    }
+
+    /// Sets standard output. `terminal` is what the guest is told: whether somebody looks on.
+    pub fn stdout(mut self, writer: Box<dyn Write + Send>, terminal: bool) -> Self {
+        self.stdout = Output::new(Stream::Stdout, writer, terminal);
+        self
+    }
+
+    /// Sets standard error, as [`WasiBuilder::stdout`] does standard output.
+    pub fn stderr(mut self, writer: Box<dyn Write + Send>, terminal: bool) -> Self {
+        self.stderr = Output::new(Stream::Stderr, writer, terminal);
+        self
+    }
+
+    /// Gives the guest a directory of the host, and all below it, by the name `guest`. It gets the next
+    /// descriptor, from 3 on. In a `read_only` one nothing can be made, changed or removed.
+    ///
+    /// # Errors
+    /// If the directory cannot be opened; the message names it.
+    pub fn dir(mut self, host: impl AsRef<Path>, guest: impl Into<String>, read_only: bool) -> io::Result<Self> {
+        let host = host.as_ref();
+        let dir = Dir::open_ambient_dir(host, ambient_authority()).map_err(|error| {
+            let message = format!("cannot open the directory {}: {error}", host.display());
+            io::Error::new(error.kind(), message)
+        })?;
+        self.directories
+            .push(Directory::new(dir, Some(guest.into()), read_only, 0));
+        Ok(self)
+    }
+
+    /// Gives the guest a socket from which it can accept connections. Its descriptor comes behind those of
+    /// all directories: C libraries look for these until the first number that is none.
+    pub fn listener(mut self, listener: TcpListener) -> Self {
+        self.listeners.push(listener);
+        self
+    }
+
+    /// Sets the guest's monotonic clock, in nanoseconds. Only waiting until a time looks at it: it must go
+    /// as the one that answers the guest's `clock_time_get` goes. Left alone, it counts from now.
+    pub fn monotonic_clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.monotonic = Box::new(clock);
+        self
+    }
+
+    /// Sets the guest's realtime clock, in nanoseconds since 1970, as [`WasiBuilder::monotonic_clock`]
+    /// does the other one. Left alone, it is the host's.
+    pub fn realtime_clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
+        self.realtime = Box::new(clock);
+        self
+    }
+
+    /// Opens the guest's descriptors.
+    pub fn build(self) -> Wasi {
+        let stdio = [
+            Descriptor::Stdin(Stdin::new(self.stdin)),
+            Descriptor::Output(self.stdout),
+            Descriptor::Output(self.stderr),
+        ];
+        let directories = self.directories.into_iter().map(Descriptor::Directory);
+        let listeners = self.listeners.into_iter().map(Listener::new);
+        let listeners = listeners.map(Descriptor::Listener);
+        Wasi {
+            table: Table::new(stdio.into_iter().chain(directories).chain(listeners)),
+            monotonic: self.monotonic,
+            realtime: self.realtime,
+        }
+    }
+}
+
+/// The host's services for one guest process. See the module's head for what they do.
+pub struct Wasi {
+    table: Table,
+    monotonic: Clock,
+    realtime: Clock,
+}
+
+impl Wasi {
+    /// The stream that a descriptor writes to, if it is standard output or error; the guest can close
+    /// descriptors and move them to other numbers. A device that gathers what is written asks here.
+    pub fn is_stream(&self, fd: u32) -> Option<Stream> {
+        match &*self.table.get(fd).ok()? {
+            Descriptor::Output(output) => Some(output.stream),
+            _ => None,
+        }
+    }
+
+    fn answer(&self, request: &Request<'_>) -> Result<Reply> {
+        let args = &mut Args::new(request);
+        match request.function {
+            Function::FdAdvise => self.fd_advise(args),
+            Function::FdAllocate => self.fd_allocate(args),
+            Function::FdClose => self.table.close(args.u32()?).map(|()| done()),
+            Function::FdDatasync => self.fd_datasync(args),
+            Function::FdFdstatGet => self.fd_fdstat_get(args),
+            Function::FdFdstatSetFlags => self.fd_fdstat_set_flags(args),
+            Function::FdFdstatSetRights => self.fd_fdstat_set_rights(args),
+            Function::FdFilestatGet => self.fd_filestat_get(args),
+            Function::FdFilestatSetSize => self.fd_filestat_set_size(args),
+            Function::FdFilestatSetTimes => self.fd_filestat_set_times(args),
+            Function::FdPread => self.fd_pread(args),
+            Function::FdPrestatGet => self.fd_prestat_get(args),
+            Function::FdPrestatDirName => self.fd_prestat_dir_name(args),
+            Function::FdPwrite => self.fd_pwrite(args),
+            Function::FdRead => self.fd_read(args),
+            Function::FdReaddir => self.fd_readdir(args),
+            Function::FdRenumber => self.table.renumber(args.u32()?, args.u32()?).map(|()| done()),
+            Function::FdSeek => self.fd_seek(args),
+            Function::FdSync => self.fd_sync(args),
+            Function::FdTell => self.fd_tell(args),
+            Function::FdWrite => self.fd_write(args),
+            Function::PathCreateDirectory => self.path_create_directory(args),
+            Function::PathFilestatGet => self.path_filestat_get(args),
+            Function::PathFilestatSetTimes => self.path_filestat_set_times(args),
+            Function::PathLink => self.path_link(args),
+            Function::PathOpen => self.path_open(args),
+            Function::PathReadlink => self.path_readlink(args),
+            Function::PathRemoveDirectory => self.path_remove_directory(args),
+            Function::PathRename => self.path_rename(args),
+            Function::PathSymlink => self.path_symlink(args),
+            Function::PathUnlinkFile => self.path_unlink_file(args),
+            Function::PollOneoff => self.poll_oneoff(args),
+            // No process can be signalled but this one, as in wasmtime.
+            Function::ProcRaise => args.choice(abi::SIGNALS).and(Err(Errno::Notsup)),
+            Function::SockAccept => self.sock_accept(args),
+            Function::SockRecv => self.sock_recv(args),
+            Function::SockSend => self.sock_send(args),
+            Function::SockShutdown => self.sock_shutdown(args),
+            // The device serves these.
+            Function::ArgsGet
+            | Function::ArgsSizesGet
+            | Function::EnvironGet
+            | Function::EnvironSizesGet
+            | Function::ClockResGet
+            | Function::ClockTimeGet
+            | Function::ProcExit
+            | Function::SchedYield
+            | Function::RandomGet => Err(Errno::Nosys),
+        }
+    }
+}
+
+impl Services for Wasi {
+    fn call(&self, request: &Request<'_>) -> Reply {
+        self.answer(request).unwrap_or_else(|errno| Reply {
+            errno: errno.code(),
+            ..Reply::default()
+        })
+    }
+
+    fn may_wait(&self, request: &Request<'_>) -> bool {
+        use Function::*;
+        match request.function {
+            PollOneoff | SockAccept | SockRecv | SockSend => true,
+            FdRead | FdWrite => {
+                let fd = request.args.first().map_or(u32::MAX, |fd| *fd as u32);
+                match self.table.get(fd).as_deref() {
+                    Ok(Descriptor::Stdin(Stdin::Inherited { .. })) => true,
+                    Ok(Descriptor::Connection(_)) => true,
+                    Ok(Descriptor::File(file)) => file.waits,
+                    _ => false,
+                }
+            }
+            _ => false,
+        }
+    }
+}
+
+/// The answer of a function that gives nothing but success.
+fn done() -> Reply {
+    Reply::default()
+}
+
+/// The answer of a function that gives results.
+fn results(bytes: &[u8]) -> Reply {
+    Reply {
+        results: bytes.to_vec(),
+        ..done()
+    }
+}
+
+/// The answer of a function that gives a count of bytes.
+fn count(bytes: usize) -> Reply {
+    results(&(bytes as u32).to_le_bytes())
+}
+
+/// The answer of a function that gives bytes, and their count as its result.
+fn with_data(data: Vec<u8>) -> Reply {
+    let count = count(data.len());
+    Reply { data, ..count }
+}
+
+/// Does what was interrupted by a signal again.
+fn retry<T>(mut action: impl FnMut() -> io::Result<T>) -> io::Result<T> {
+    loop {
+        match action() {
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            result => return result,
+        }
+    }
+}
+
+/// Locks; a thread that panicked left nothing half done behind these locks.
+fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}

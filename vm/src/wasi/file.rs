@@ -1,0 +1,294 @@
+//! Open files: reading, writing, offsets, flags.
+//!
+//! The host keeps a file's offset, so that threads that read or write through one descriptor at once do
+//! not get, or overwrite, the same bytes.
+
+use std::fs;
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::sync::Mutex;
+
+use super::abi::{self, fdflags};
+use super::args::{Args, Result};
+use super::errno::Errno;
+use super::table::Descriptor;
+use super::{Wasi, count, done, lock, retry, with_data};
+use crate::Reply;
+
+/// Most bytes of one read. A guest that asks for more reads again.
+const MAX_READ: usize = 64 << 20;
+
+/// A zeroed buffer for a read.
+pub fn buffer(capacity: usize) -> Result<Vec<u8>> {
+    let length = capacity.min(MAX_READ);
+    let mut bytes = Vec::new();
+    bytes.try_reserve_exact(length).map_err(|_| Errno::Nomem)?;
+    bytes.resize(length, 0);
+    Ok(bytes)
+}
+
+/// How a file was opened.
+#[derive(Clone, Copy)]
+pub struct Mode {
+    pub read: bool,
+    pub write: bool,
+    /// By a preopened directory that is read-only.
+    pub read_only: bool,
+    /// Of `fdflags`.
+    pub flags: u16,
+}
+
+/// An open file: regular, device or named pipe.
+pub struct File {
+    pub file: fs::File,
+    pub mode: Mode,
+    /// Neither a regular file nor a block device: reads and writes may wait.
+    pub waits: bool,
+    flags: Mutex<u16>,
+}
+
+impl File {
+    /// Takes a file that was opened with `mode`, all but its append flag.
+    pub fn new(file: fs::File, mode: Mode) -> io::Result<Self> {
+        let kind = file.metadata()?.file_type();
+        #[cfg(unix)]
+        let block = std::os::unix::fs::FileTypeExt::is_block_device(&kind);
+        #[cfg(not(unix))]
+        let block = false;
+        if mode.flags & fdflags::APPEND != 0 {
+            set_host_flags(&file, mode.flags)?;
+        }
+        Ok(File {
+            file,
+            mode,
+            waits: !kind.is_file() && !block,
+            flags: Mutex::new(mode.flags),
+        })
+    }
+
+    /// The `fdflags`.
+    pub fn flags(&self) -> u16 {
+        *lock(&self.flags)
+    }
+
+    fn set_flags(&self, new: u16) -> Result<()> {
+        let mut flags = lock(&self.flags);
+        let new = new | *flags & fdflags::AT_OPEN;
+        if new != *flags {
+            set_host_flags(&self.file, new)?;
+            *flags = new;
+        }
+        Ok(())
+    }
+
+    fn read(&self, capacity: usize) -> Result<Vec<u8>> {
+        let mut bytes = buffer(capacity)?;
+        let count = retry(|| (&self.file).read(&mut bytes))?;
+        bytes.truncate(count);
+        Ok(bytes)
+    }
+
+    fn read_at(&self, capacity: usize, offset: u64) -> Result<Vec<u8>> {
+        let mut bytes = buffer(capacity)?;
+        let count = retry(|| read_at(&self.file, &mut bytes, offset))?;
+        bytes.truncate(count);
+        Ok(bytes)
+    }
+
+    /// The offset, which stays as it is.
+    pub fn offset(&self) -> io::Result<u64> {
+        (&self.file).stream_position()
+    }
+}
+
+/// Has the host append, and answer at once, as `flags` say. The host then makes each append one step,
+/// so that those of several threads or processes never mix.
+#[cfg(unix)]
+fn set_host_flags(file: &fs::File, flags: u16) -> io::Result<()> {
+    use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
+    let mut host = fcntl_getfl(file)?;
+    host.set(OFlags::APPEND, flags & fdflags::APPEND != 0);
+    host.set(OFlags::NONBLOCK, flags & fdflags::NONBLOCK != 0);
+    Ok(fcntl_setfl(file, host)?)
+}
+
+#[cfg(not(unix))]
+fn set_host_flags(_file: &fs::File, flags: u16) -> io::Result<()> {
+    match flags & fdflags::APPEND {
+        0 => Ok(()),
+        _ => Err(io::ErrorKind::Unsupported.into()),
+    }
+}
+
+#[cfg(unix)]
+use std::os::unix::fs::FileExt;
+
+#[cfg(unix)]
+fn read_at(file: &fs::File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    file.read_at(bytes, offset)
+}
+
+#[cfg(unix)]
+fn write_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    file.write_at(bytes, offset)
+}
+
+#[cfg(windows)]
+fn read_at(file: &fs::File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_read(file, bytes, offset)
+}
+
+#[cfg(windows)]
+fn write_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+    std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
+}
+
+impl Wasi {
+    pub(super) fn fd_read(&self, args: &mut Args<'_>) -> Result<Reply> {
+        let bytes = match &*self.table.get(args.u32()?)? {
+            Descriptor::File(file) => file.read(args.capacity)?,
+            Descriptor::Stdin(stdin) => stdin.read(args.capacity)?,
+            Descriptor::Connection(connection) => connection.receive(args.capacity, 0)?,
+            _ => return Err(Errno::Badf),
+        };
+        Ok(with_data(bytes))
+    }
+
+    pub(super) fn fd_pread(&self, args: &mut Args<'_>) -> Result<Reply> {
+        let descriptor = self.table.get(args.u32()?)?;
+        args.skip()?;
+        args.skip()?;
+        let offset = args.u64()?;
+        match &*descriptor {
+            Descriptor::File(file) => Ok(with_data(file.read_at(args.capacity, offset)?)),
+            Descriptor::Stdin(_) | Descriptor::Connection(_) => Err(Errno::Spipe),
+            _ => Err(Errno::Badf),
+        }
+    }
+
+    pub(super) fn fd_write(&self, args: &mut Args<'_>) -> Result<Reply> {
+        let descriptor = self.table.get(args.u32()?)?;
+        let bytes = args.rest();
+        let written = match &*descriptor {
+            // One write, so that an append is one step.
+            Descriptor::File(file) => retry(|| (&file.file).write(bytes))?,
+            Descriptor::Output(output) => output.write(bytes)?,
+            Descriptor::Connection(connection) => connection.send(bytes)?,
+            _ => return Err(Errno::Badf),
+        };
+        Ok(count(written))
+    }
+
+    pub(super) fn fd_pwrite(&self, args: &mut Args<'_>) -> Result<Reply> {
+        let descriptor = self.table.get(args.u32()?)?;
+        args.skip()?;
+        args.skip()?;
+        let offset = args.u64()?;
+        let bytes = args.rest();
+        match &*descriptor {
+            // A file that is appended to is so whatever the offset says, as on Linux.
+            Descriptor::File(file) => Ok(count(retry(|| write_at(&file.file, bytes, offset))?)),
+            Descriptor::Output(_) | Descriptor::Connection(_) => Err(Errno::Spipe),
+            _ => Err(Errno::Badf),
+        }
+    }
+
+    pub(super) fn fd_seek(&self, args: &mut Args<'_>) -> Result<Reply> {
+        let fd = args.u32()?;
+        let offset = args.u64()? as i64;
+        let whence = args.choice(abi::WHENCES)?;
+        let descriptor = self.table.get(fd)?;
+        let file = descriptor.seekable()?;
+        let to = match whence {
+            0 => SeekFrom::Start(u64::try_from(offset).map_err(|_| Errno::Inval)?),
+            1 => SeekFrom::Current(offset),
+            _ => SeekFrom::End(offset),
+        };
+        let offset = (&file.file).seek(to)?;
+        Ok(super::results(&offset.to_le_bytes()))
+    }
+
+    pub(super) fn fd_tell(&self, args: &mut Args<'_>) -> Result<Reply> {
+        let descriptor = self.table.get(args.u32()?)?;
+        let offset = descriptor.seekable()?.offset()?;
+        Ok(super::results(&offset.to_le_bytes()))
+    }
+
+    pub(super) fn fd_sync(&self, args: &mut Args<'_>) -> Result<Reply> {
+        self.table.get(args.u32()?)?.file()?.file.sync_all()?;
+        Ok(done())
+    }
+
+    pub(super) fn fd_datasync(&self, args: &mut Args<'_>) -> Result<Reply> {
+        self.table.get(args.u32()?)?.file()?.file.sync_data()?;
+        Ok(done())
+    }
+
+    pub(super) fn fd_advise(&self, args: &mut Args<'_>) -> Result<Reply> {
+        let (fd, offset, length) = (args.u32()?, args.u64()?, args.u64()?);
+        let advice = args.choice(abi::ADVICES)?;
+        let descriptor = self.table.get(fd)?;
+        advise(&descriptor.file()?.file, offset, length, advice)?;
+        Ok(done())
+    }
+
+    /// Not supported, as in wasmtime: few hosts can do it as the specification asks.
+    pub(super) fn fd_allocate(&self, args: &mut Args<'_>) -> Result<Reply> {
+        self.table.get(args.u32()?)?.file()?;
+        Err(Errno::Notsup)
+    }
+
+    pub(super) fn fd_fdstat_set_flags(&self, args: &mut Args<'_>) -> Result<Reply> {
+        let fd = args.u32()?;
+        let flags = args.flags16(fdflags::ALL)?;
+        let descriptor = self.table.get(fd)?;
+        match &*descriptor {
+            Descriptor::File(_) | Descriptor::Listener(_) | Descriptor::Connection(_) => {}
+            _ => return Err(Errno::Badf),
+        }
+        if flags & fdflags::AT_OPEN != 0 {
+            return Err(Errno::Inval);
+        }
+        match &*descriptor {
+            Descriptor::Listener(listener) => listener.set_flags(flags)?,
+            Descriptor::Connection(connection) => connection.set_flags(flags)?,
+            other => other.file()?.set_flags(flags)?,
+        }
+        Ok(done())
+    }
+
+    pub(super) fn fd_filestat_set_size(&self, args: &mut Args<'_>) -> Result<Reply> {
+        let (fd, size) = (args.u32()?, args.u64()?);
+        let descriptor = self.table.get(fd)?;
+        let file = descriptor.file()?;
+        if file.mode.read_only {
+            return Err(Errno::Perm);
+        }
+        file.file.set_len(size)?;
+        Ok(done())
+    }
+}
+
+#[cfg(target_os = "linux")]
+fn advise(file: &fs::File, offset: u64, length: u64, advice: u8) -> Result<()> {
+    use rustix::fs::Advice;
+    // In the order of WASI's numbers.
+    let advice = [
+        Advice::Normal,
+        Advice::Sequential,
+        Advice::Random,
+        Advice::WillNeed,
+        Advice::DontNeed,
+        Advice::NoReuse,
+    ][advice as usize];
+    Ok(rustix::fs::fadvise(
+        file,
+        offset,
+        std::num::NonZeroU64::new(length),
+        advice,
+    )?)
+}
+
+#[cfg(not(target_os = "linux"))]
+fn advise(_file: &fs::File, _offset: u64, _length: u64, _advice: u8) -> Result<()> {
+    Ok(())
+}

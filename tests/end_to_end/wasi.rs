@@ -173,7 +173,10 @@ fn stops(device: &str) -> Tested {
         .stdin(Stdio::piped())
         .stderr(Stdio::piped())
         .spawn()?;
+    // `wait` would close it.
+    let stdin = child.stdin.take();
     let status = child.wait()?;
+    drop(stdin);
     let time = begin.elapsed();
     if status.code() != Some(124) || time > Duration::from_secs(60) {
         return Err(format!("ended with {status} after {time:?}").into());

@@ -2,6 +2,8 @@
 //! ignored where there is none.
 
 mod common;
+#[path = "end_to_end/wasi.rs"]
+mod wasi;
 
 use std::io::{BufRead, BufReader};
 use std::path::Path;
@@ -69,6 +71,7 @@ fn main() {
         Trial::test("cache/commands", cache_commands),
         Trial::test("output/nobody_reads", nobody_reads),
     ];
+    trials.extend(wasi::general().into_iter().map(|(name, test)| Trial::test(name, test)));
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
             let test = move || {
@@ -90,6 +93,9 @@ fn main() {
         }
         for threads in [2, 512] {
             add(format!("heap/{threads}"), Box::new(move || heap(device, threads)));
+        }
+        for (name, test) in wasi::of_engine() {
+            add(name.into(), Box::new(move || test(device)));
         }
         add("guest_race".into(), Box::new(move || guest_race(device)));
         add("timeout".into(), Box::new(move || timeout(device)));

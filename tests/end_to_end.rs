@@ -4,13 +4,14 @@
 mod common;
 mod debug;
 mod gpu_std;
+#[path = "end_to_end/wasi.rs"]
+mod wasi;
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
-use std::sync::{Condvar, Mutex, PoisonError};
 
-use common::{engines, run, run_on, text};
+use common::{Turn, engines, fixture, run, run_on, text};
 use libtest_mimic::{Arguments, Failed, Trial};
 
 type Tested = Result<(), Failed>;
@@ -73,6 +74,7 @@ fn main() {
         Trial::test("output/nobody_reads", nobody_reads),
         Trial::test("refuses/files", gpu_std::refused),
     ];
+    trials.extend(wasi::general().into_iter().map(|(name, test)| Trial::test(name, test)));
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
             let test = move || {
@@ -100,6 +102,9 @@ fn main() {
             .for_each(|(name, test)| add(name, test));
         for (name, test) in gpu_std::tests(device) {
             add(name, test);
+        }
+        for (name, test) in wasi::of_engine() {
+            add(name.into(), Box::new(move || test(device)));
         }
         add("guest_race".into(), Box::new(move || guest_race(device)));
         add("timeout".into(), Box::new(move || timeout(device)));
@@ -171,44 +176,6 @@ fn main() {
         }
     }
     libtest_mimic::run(&args, trials).exit();
-}
-
-/// Leave to run compiled code. The driver reserves stacks for all lanes of the GPU, an eighth of what is
-/// free, for each process: of many at once the last get little, and all share the GPU's time.
-struct Turn;
-
-const TURNS: u32 = 4;
-static TAKEN: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
-
-impl Turn {
-    fn take() -> Turn {
-        let taken = TAKEN.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let free = TAKEN.1.wait_while(taken, |taken| *taken == TURNS);
-        *free.unwrap_or_else(PoisonError::into_inner) += 1;
-        Turn
-    }
-}
-
-impl Drop for Turn {
-    fn drop(&mut self) {
-        *TAKEN.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
-        TAKEN.1.notify_one();
-    }
-}
-
-/// The root of the repository. The tests may run elsewhere than they were built.
-fn root() -> PathBuf {
-    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
-    if built.join("fixtures").exists() {
-        built
-    } else {
-        PathBuf::from(".")
-    }
-}
-
-/// A file of the fixtures.
-fn fixture(path: &str) -> PathBuf {
-    root().join("fixtures").join(path)
 }
 
 /// The fixtures built with a profile.

@@ -3,7 +3,9 @@
 // No test uses all of it.
 #![allow(dead_code)]
 
+use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
+use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The command under test: the one that was built, or `GPU_RUN_BIN`.
 ///
@@ -62,4 +64,43 @@ pub fn devices() -> [(&'static str, bool); 2] {
 /// Both streams of an output, for messages.
 pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
+}
+
+/// Leave to run compiled code. The driver reserves stacks for all lanes of the GPU, an eighth of what is
+/// free, for each process: of many at once the last get little, and all share the GPU's time.
+pub struct Turn;
+
+const TURNS: u32 = 4;
+static TAKEN: (Mutex<u32>, Condvar) = (Mutex::new(0), Condvar::new());
+
+impl Turn {
+    /// Waits for one of the turns.
+    pub fn take() -> Turn {
+        let taken = TAKEN.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let free = TAKEN.1.wait_while(taken, |taken| *taken == TURNS);
+        *free.unwrap_or_else(PoisonError::into_inner) += 1;
+        Turn
+    }
+}
+
+impl Drop for Turn {
+    fn drop(&mut self) {
+        *TAKEN.0.lock().unwrap_or_else(PoisonError::into_inner) -= 1;
+        TAKEN.1.notify_one();
+    }
+}
+
+/// The root of the repository. The tests may run elsewhere than they were built.
+pub fn root() -> PathBuf {
+    let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("..");
+    if built.join("fixtures").exists() {
+        built
+    } else {
+        PathBuf::from(".")
+    }
+}
+
+/// A file of the fixtures.
+pub fn fixture(path: &str) -> PathBuf {
+    root().join("fixtures").join(path)
 }

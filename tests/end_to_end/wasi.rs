@@ -1,0 +1,350 @@
+//! Programs for WASI, by every engine: what they find around them, and what becomes of their output.
+
+use std::fs::{self, File};
+use std::io::{Read, Write};
+use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::{Tested, common, expect, refuses, run, text, wasm};
+
+/// Tests that need no engine: each a name and what it does.
+pub fn general() -> Vec<(&'static str, fn() -> Tested)> {
+    vec![
+        ("refuses/wasi_function", || {
+            refuses(
+                "wasi_function.wasm",
+                &["wasi_snapshot_preview1.fd_dup", "no such function"],
+            )
+        }),
+        ("refuses/wasi_type", || {
+            refuses("wasi_type.wasm", &["fd_close", "its type must be (i32) -> (i32)"])
+        }),
+        ("refuses/wasi_unstable", || {
+            refuses("wasi_unstable.wasm", &["wasi_unstable.fd_close", "preview 1", "help"])
+        }),
+        ("refuses/options_without_wasi", options_without_wasi),
+        ("refuses/missing_folder", missing_folder),
+        ("inspect/wasi", inspect),
+        ("wasi/as_cargo_runner", as_cargo_runner),
+    ]
+}
+
+/// Tests of an engine.
+pub fn of_engine() -> Vec<(&'static str, fn(&str) -> Tested)> {
+    vec![
+        ("wasi/arguments_environment_file_stdin", program),
+        ("wasi/names", names),
+        ("wasi/prompt", prompt),
+        ("wasi/seed", seed),
+        ("wasi/append/1024", append),
+        ("wasi/stops_while_it_reads", stops),
+        ("wasi/full_disk", full_disk),
+        ("wasi/nobody_reads", nobody_reads),
+        ("wasi/trap/unaligned_result", |device| {
+            trap(device, "unaligned_result", "unaligned pointer")
+        }),
+        ("wasi/trap/unaligned_list", |device| {
+            trap(device, "unaligned_list", "unaligned pointer")
+        }),
+        ("wasi/trap/result_out_of_bounds", |device| {
+            trap(device, "result_out_of_bounds", "out of bounds memory access")
+        }),
+        ("wasi/trap/buffer_out_of_bounds", |device| {
+            trap(device, "buffer_out_of_bounds", "out of bounds memory access")
+        }),
+    ]
+}
+
+/// The command, which has not been started by cargo as far as it can tell.
+fn gpu_run_on(device: &str) -> Command {
+    let mut command = common::gpu_run_on(device);
+    command.env_remove("CARGO_MANIFEST_DIR");
+    command
+}
+
+fn module() -> String {
+    wasm("wat", "wasi")
+}
+
+/// A folder with input.txt, which has more bytes than the queue carries at once.
+fn folder() -> Result<(TempDir, String), std::io::Error> {
+    let folder = tempfile::tempdir()?;
+    let input: String = (0..3000).map(|number| format!("{number}\n")).collect();
+    fs::write(folder.path().join("input.txt"), &input)?;
+    Ok((folder, input))
+}
+
+/// Runs a command to its end with these bytes as its standard input.
+fn run_with(command: &mut Command, input: &[u8]) -> Result<Output, std::io::Error> {
+    let mut child = command
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    let mut stdin = child.stdin.take().expect("piped");
+    stdin.write_all(input)?;
+    drop(stdin);
+    child.wait_with_output()
+}
+
+fn program(device: &str) -> Tested {
+    let (folder, input) = folder()?;
+    let mut command = gpu_run_on(device);
+    command.current_dir(&folder).env("TAKEN", "over").args(["--dir", "."]);
+    command.args(["--env", "A=b=c", "--env", "TAKEN", "--env", "GPU_RUN_NOT_SET"]);
+    command.args([&module(), "one", "", "--dir", "two words"]);
+    let output = run_with(&mut command, b"typed\nin")?;
+    let wanted = format!("wasi.wasm\none\n\n--dir\ntwo words\nA=b=c\nTAKEN=over\n{input}? typed\nin");
+    expect(text(&output.stdout) == wanted, "everything must be printed", &output)?;
+    expect(
+        output.status.code() == Some(5),
+        "the exit code must be the number of arguments",
+        &output,
+    )
+}
+
+fn names(device: &str) -> Tested {
+    let (folder, _) = folder()?;
+    let host = folder.path().to_str().expect("a path of text");
+    let mut command = gpu_run_on(device);
+    command.args([
+        "--dir",
+        &format!("{host}::/data:ro"),
+        "--argv0",
+        "another/name",
+        &module(),
+    ]);
+    let output = run_with(&mut command, b"")?;
+    let stdout = text(&output.stdout);
+    expect(
+        stdout.starts_with("another/name\n0\n1\n"),
+        "the program's name, then the file",
+        &output,
+    )?;
+    expect(output.status.code() == Some(1), "one argument", &output)?;
+    // Without a folder there is no file.
+    let output = run_with(gpu_run_on(device).arg(module()), b"")?;
+    expect(text(&output.stdout) == "wasi.wasm\n? ", "no file", &output)
+}
+
+/// A prompt is there before the program waits for what is typed.
+fn prompt(device: &str) -> Tested {
+    let mut child = start(device, Stdio::piped())?;
+    let mut stdout = child.stdout.take().expect("piped");
+    let mut stdin = child.stdin.take().expect("piped");
+    let mut read = |wanted: &str| -> Tested {
+        let mut found = vec![0; wanted.len()];
+        stdout.read_exact(&mut found)?;
+        if found == wanted.as_bytes() {
+            Ok(())
+        } else {
+            Err(format!("found {:?}", text(&found)).into())
+        }
+    };
+    read("wasi.wasm\n? ")?;
+    for line in ["first\n", "second\n"] {
+        stdin.write_all(line.as_bytes())?;
+        read(line)?;
+    }
+    drop(stdin);
+    let status = child.wait()?;
+    if status.code() == Some(1) {
+        Ok(())
+    } else {
+        Err(format!("ended with {status}").into())
+    }
+}
+
+fn start(device: &str, stdout: Stdio) -> Result<Child, std::io::Error> {
+    gpu_run_on(device)
+        .arg(module())
+        .stdin(Stdio::piped())
+        .stdout(stdout)
+        .stderr(Stdio::piped())
+        .spawn()
+}
+
+fn seed(device: &str) -> Tested {
+    let number = |seed: &[&str]| {
+        let output = gpu_run_on(device)
+            .args(seed)
+            .args(["--invoke", "random", &module()])
+            .output();
+        output.map(|output| text(&output.stdout))
+    };
+    let (first, again, other) = (
+        number(&["--seed", "1"])?,
+        number(&["--seed", "1"])?,
+        number(&["--seed", "2"])?,
+    );
+    let (none, none_again) = (number(&[])?, number(&[])?);
+    if first.is_empty() || first != again || first == other || none == none_again || none == first {
+        return Err(format!("{first}{again}{other}{none}{none_again}").into());
+    }
+    Ok(())
+}
+
+fn append(device: &str) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let threads = 1024;
+    let output = gpu_run_on(device)
+        .current_dir(&folder)
+        .args([
+            "--dir",
+            ".",
+            "--threads",
+            &threads.to_string(),
+            "--invoke",
+            "append",
+            &module(),
+        ])
+        .output()?;
+    expect(
+        text(&output.stdout) == "Result: 0\n",
+        "every thread must have written",
+        &output,
+    )?;
+    let lines = fs::read_to_string(folder.path().join("lines.txt"))?;
+    let mut lines: Vec<_> = lines.lines().collect();
+    lines.sort_unstable();
+    let wanted = (0..threads).map(|id| format!("thread {id:04} of many, who all write to one file"));
+    expect(lines == wanted.collect::<Vec<_>>(), "all lines, and none torn", &output)
+}
+
+/// Nothing is typed, and the time is over.
+fn stops(device: &str) -> Tested {
+    let begin = Instant::now();
+    let mut child = gpu_run_on(device)
+        .args(["--timeout", "300ms", "--invoke", "stubborn", &module(), "0"])
+        .stdin(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()?;
+    // `wait` would close it.
+    let stdin = child.stdin.take();
+    let status = child.wait()?;
+    drop(stdin);
+    let time = begin.elapsed();
+    if status.code() != Some(124) || time > Duration::from_secs(60) {
+        return Err(format!("ended with {status} after {time:?}").into());
+    }
+    Ok(())
+}
+
+/// What cannot be written is told to the program, and to the user.
+fn full_disk(device: &str) -> Tested {
+    let Ok(full) = File::options().write(true).open("/dev/full") else {
+        return Ok(());
+    };
+    let mut child = start(device, full.into())?;
+    drop(child.stdin.take());
+    let output = child.wait_with_output()?;
+    let said = text(&output.stderr);
+    expect(
+        said.contains("cannot write to stdout"),
+        "the loss must be reported",
+        &output,
+    )?;
+    expect(output.status.code() == Some(1), "exit code must be 1", &output)
+}
+
+/// The program goes on, and that nobody reads is no error.
+fn nobody_reads(device: &str) -> Tested {
+    let mut child = start(device, Stdio::piped())?;
+    drop(child.stdout.take());
+    let mut stdin = child.stdin.take().expect("piped");
+    // It stops to read once its writes fail.
+    _ = stdin.write_all(&[b'x'; 100_000]);
+    drop(stdin);
+    let output = child.wait_with_output()?;
+    expect(output.stderr.is_empty(), "nothing must be reported", &output)?;
+    expect(output.status.code() == Some(1), "the program's own exit code", &output)
+}
+
+fn trap(device: &str, name: &str, kind: &str) -> Tested {
+    let output = gpu_run_on(device).args(["--invoke", name, &module()]).output()?;
+    let said = text(&output.stderr);
+    expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
+    expect(
+        said.contains(&format!("trap: {kind}\n")),
+        "the trap must be named",
+        &output,
+    )?;
+    expect(said.contains(name), "the backtrace must name the function", &output)
+}
+
+fn options_without_wasi() -> Tested {
+    for option in [
+        &["--dir", "."][..],
+        &["--env", "A=b"],
+        &["--argv0", "a"],
+        &["--seed", "1"],
+    ] {
+        let output = run(option
+            .iter()
+            .copied()
+            .chain(["--device", "cpu", &wasm("release", "hello")]));
+        expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+        let said = text(&output.stderr);
+        expect(
+            said.contains(option[0]) && said.contains("imports no WASI"),
+            "the message must say why",
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
+fn missing_folder() -> Tested {
+    let output = run(["--device", "cpu", "--dir", "no-such-folder", &module()]);
+    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+    expect(
+        text(&output.stderr).contains("no-such-folder"),
+        "the message must name it",
+        &output,
+    )
+}
+
+fn inspect() -> Tested {
+    let output = run(["inspect", &module()]);
+    let shown = text(&output.stdout);
+    for line in [
+        "wasi_snapshot_preview1.args_get (WASI, served on the device)",
+        "wasi_snapshot_preview1.path_open (WASI, served by the host)",
+        "gpu_run_v1.gid (GPU opcode)",
+    ] {
+        expect(shown.contains(line), &format!("it must show {line:?}"), &output)?;
+    }
+    let output = run([
+        "inspect",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/bad/wasi_function.wasm"),
+    ]);
+    expect(
+        text(&output.stdout).contains("fd_dup\n"),
+        "an unknown function is nobody's",
+        &output,
+    )
+}
+
+/// As a cargo runner it gives the program the current folder, unless it is told which.
+fn as_cargo_runner() -> Tested {
+    let (folder, input) = folder()?;
+    let runner = |args: &[&str]| {
+        let mut command = gpu_run_on("cpu");
+        command
+            .current_dir(&folder)
+            .env("CARGO", "cargo")
+            .env("CARGO_MANIFEST_DIR", folder.path());
+        run_with(command.args(args).arg(module()), b"")
+    };
+    let output = runner(&[])?;
+    expect(text(&output.stdout).contains(&input), "it finds the file", &output)?;
+    let empty = tempfile::tempdir()?;
+    let output = runner(&["--dir", empty.path().to_str().expect("a path of text")])?;
+    expect(
+        text(&output.stdout) == "wasi.wasm\n? ",
+        "it has another folder",
+        &output,
+    )
+}

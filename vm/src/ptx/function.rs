@@ -24,6 +24,7 @@ pub const RUNTIME_DECLARATIONS: &str = "\
 .extern .func gpu_run_trap(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind);
 .extern .func gpu_run_exit(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind, .param .b32 value);
 .extern .func gpu_run_request(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
+.extern .func gpu_run_poll(.param .b64 ctx);
 .extern .func gpu_run_op(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
 .extern .func gpu_run_copy(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 to, .param .b64 from, .param .b64 to_at, .param .b64 from_at, .param .b64 len);
 .extern .func gpu_run_fill(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b64 at, .param .b32 value, .param .b64 len);
@@ -232,6 +233,11 @@ impl<'a> Compiler<'a> {
 
     /// Looks at the stop flag, and ends the lane if it is set.
     pub fn poll(&mut self) {
+        if self.analysis.makes_references {
+            // The lane gives back the exceptions that its thread has.
+            self.call_runtime("gpu_run_poll", &[("b64", "%ctx")], None);
+            return ptx!(self, "mov.b32 %budget, {PASSES};");
+        }
         let (launch, stop, p) = (self.w.pair(), self.w.word(), self.w.predicate());
         ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
         // Relaxed: nothing is read that another thread wrote before it set the flag.

@@ -12,7 +12,7 @@ use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Class, Op, Operand};
 
 use super::calls;
-use super::cfg::Node;
+use super::cfg::{Node, may_throw};
 use super::flow::Nan;
 use super::function::Compiler;
 use super::writer::ptx;
@@ -128,6 +128,10 @@ impl Compiler<'_> {
             let nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
             nodes.filter(|other| other.pc != node.pc)
         };
+        // A handler's values may lie in the unit that is counted, or in the limit's.
+        if others().any(|other| may_throw(other.inst.op)) {
+            return None;
+        }
         let step_fits = args[2] > 0 || (args[2] < 0 && compare == Compare::Unequal);
         let alone = latches.next().is_none() && self.cfg.block_at(node.targets[0]) == Some(head);
         if !alone || !step_fits || args[0] != args[1] || others().any(|other| writes(&other.inst, args[0])) {

@@ -52,6 +52,8 @@ pub struct Analysis<'a> {
     pub facts: Vec<Facts>,
     /// Whether functions that are called through pointers return a status.
     pub statuses: bool,
+    /// Whether a thread may have references to exceptions: this program makes some, or another instance may.
+    pub makes_references: bool,
     /// Whether the stack pointer is a multiple of 16 wherever a function reads it.
     pub aligned_stack: bool,
     /// Bytes that memory 0 has at least, if its addresses are i32.
@@ -135,6 +137,9 @@ impl<'a> Analysis<'a> {
             func_types: meta.func_types(),
             facts: vec![Facts::default(); meta.functions.len()],
             statuses: options.statuses,
+            makes_references: options.exports
+                || (meta.functions.iter().flat_map(|function| &function.tries))
+                    .any(|range| range.clauses.iter().any(|clause| clause.reference)),
             aligned_stack: false,
             least_memory: memories
                 .first()

@@ -5,9 +5,10 @@ mod calls;
 mod exceptions;
 mod jumps;
 mod memory;
+mod values;
 
 use gpu_run_bytecode::code::Inst;
-use gpu_run_bytecode::{Op, Program, verify};
+use gpu_run_bytecode::{Op, Program, Try, verify};
 use gpu_run_translator::translate;
 
 use super::{Compiled, Options, Unit, compile};
@@ -21,13 +22,23 @@ fn program(wat: &str) -> Program {
 /// A program of one exported function `(i32, i32) -> (i32)` with this body; its frame has 8 units, parameters
 /// in 0 and 1, its header in 2 and 3.
 fn handmade(body: &[Inst]) -> Program {
+    handmade_in(
+        body,
+        "(module (func (export \"f\") (param i32 i32) (result i32) unreachable))",
+        &[],
+    )
+}
+
+/// The same in place of the first function of a module, with these handlers.
+fn handmade_in(body: &[Inst], module: &str, tries: &[Try]) -> Program {
     let mut code = Vec::new();
     let enter = Inst::new(Op::Enter, &[8, 2, 0]);
     for inst in [enter].iter().chain(body) {
         inst.encode(&mut code);
     }
-    let mut program = program("(module (func (export \"f\") (param i32 i32) (result i32) unreachable))");
+    let mut program = program(module);
     (program.meta.functions[0].end, program.meta.max_frame) = (code.len() as u32, 8);
+    program.meta.functions[0].tries = tries.to_vec();
     program.code = code;
     program.lines = Default::default();
     verify(&program).expect("it is correct");
@@ -43,6 +54,20 @@ fn compiled(program: &Program, options: Options) -> Compiled {
         entries: Vec::new(),
         options,
     })
+}
+
+/// The PTX of a module that is alone, with all its exports as entries.
+fn text_alone(wat: &str) -> String {
+    let program = program(wat);
+    let entries = program.meta.exports.iter().map(|export| export.index).collect();
+    let unit = Unit {
+        program: &program,
+        prefix: String::new(),
+        code_start: 0,
+        entries,
+        options: Options::default(),
+    };
+    compile(&unit).text
 }
 
 /// The PTX of a module with what each instruction stands for, and its exports for all.

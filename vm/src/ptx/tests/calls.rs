@@ -1,6 +1,10 @@
 //! Calls, and what is known of the whole program.
 
-use super::{Options, body, compiled, program};
+use std::mem::offset_of;
+
+use super::{Options, body, compiled, part, program, text_alone};
+use crate::layout::Context;
+use crate::ptx::Analysis;
 
 /// More frames than there are places for return addresses: a call puts back what had its place, also when what
 /// it called has thrown.
@@ -46,4 +50,93 @@ fn return_addresses_of_outer_calls_are_put_back_behind_a_recursion() {
     )
     .text;
     assert!(body(&text, 2).contains("ld.local.b32"), "{text}");
+}
+
+/// A tail call through a table takes the address of a thunk, also where nothing in the table has a status.
+#[test]
+fn what_tail_calls_through_a_table_may_call_has_a_thunk() {
+    let text = text_alone(
+        "(module (type $t (func (param i32) (result i32))) (table funcref (elem $leaf))
+           (func $leaf (type $t) (local.get 0))
+           (func (export \"f\") (type $t) (return_call_indirect (type $t) (local.get 0) (i32.const 0))))",
+    );
+    assert!(text.contains("tails[2] = {t0, 0};"), "{text}");
+    assert!(part(&text, "t0(").contains("call (q), f0"), "{text}");
+}
+
+/// A function that a kernel calls and that ends in a tail call: what it calls has the same depth.
+#[test]
+fn a_tail_call_that_a_kernel_makes_has_a_depth() {
+    let text = text_alone(
+        "(module
+           (func $leaf (param i32) (result i32) (i32.div_u (i32.const 1) (local.get 0)))
+           (func (export \"f\") (param i32) (result i32) (return_call $leaf (local.get 0))))",
+    );
+    let kernel = part(&text, "start_1(");
+    let (depth, branch) = (kernel.find("mov.b32 %deeper, %depth;"), kernel.find("bra STATUS_"));
+    assert!(depth.is_some() && branch.is_some() && depth < branch, "{kernel}");
+}
+
+/// Each of these functions calls the next one twice: without loops or recursion, and yet for long.
+#[test]
+fn a_tree_of_calls_looks_at_the_stop_flag() {
+    let tree = |height: u32| {
+        let function = |i: u32| format!("(func $f{i} (call $f{0}) (call $f{0}))", i + 1);
+        let functions: String = (0..height).map(function).collect();
+        text_alone(&format!(
+            "(module (memory 1) {functions}
+               (func $f{height} (i32.store8 (i32.const 0) (i32.const 1)))
+               (func (export \"f\") (call $f0)))"
+        ))
+    };
+    assert!(tree(20).contains("BEGIN:"));
+    assert!(!tree(10).contains("BEGIN:"));
+}
+
+/// Every call compares the native stack with its limit, so there must be one.
+#[test]
+fn code_that_looks_at_the_depth_of_every_call_needs_the_stack() {
+    let program = program("(module (func $leaf) (func (export \"f\") (call $leaf)))");
+    for check_depth in [false, true] {
+        let options = Options {
+            check_depth,
+            ..Options::default()
+        };
+        assert_eq!(compiled(&program, options).needs_stack, check_depth);
+    }
+}
+
+/// The frame of a kernel that has room for many values lies above what the limit was measured from.
+#[test]
+fn a_large_frame_of_a_kernel_moves_the_limit_of_the_stack() {
+    let kernel = |values: usize| {
+        let parameters = "i32 ".repeat(values);
+        text_alone(&format!(
+            "(module (tag (param {parameters})) (func (export \"f\") (param i32) (call 0 (local.get 0))))"
+        ))
+    };
+    let at = offset_of!(Context, native_limit);
+    let moves = |text: &str| part(text, "start_0(").contains(&format!("st.local.b32 [%local+{at}]"));
+    assert!(!moves(&kernel(1)));
+    assert!(moves(&kernel(1000)));
+}
+
+/// What a function calls last may need more of the stack than the function itself.
+#[test]
+fn a_tail_call_counts_for_the_stack() {
+    let (wide, values) = ("i64 ".repeat(200), "(i64.const 1) ".repeat(200));
+    let program = program(&format!(
+        "(module (type $t (func (param i32))) (table funcref (elem $large))
+           (func $large (type $t) (call $wide {values}))
+           (func $direct (param i32) (return_call $large (local.get 0)))
+           (func $indirect (param i32) (return_call_indirect (type $t) (local.get 0) (i32.const 0)))
+           (func (export \"f\") (call $direct (i32.const 0)) (call $indirect (i32.const 0)))
+           (func $wide (param {wide})))"
+    ));
+    let analysis = Analysis::new(&program, &[3], &Options::default());
+    let stack = |index: u32| analysis.of(index).map_or(0, |facts| facts.stack);
+    assert!(stack(0) >= 8 * 400, "{}", stack(0));
+    assert_eq!(stack(1), stack(0));
+    assert!(stack(2) >= stack(0));
+    assert!(stack(3) > stack(0));
 }

@@ -1,11 +1,12 @@
 //! Branches and loops.
 
 use std::sync::Arc;
+use std::time::Duration;
 
-use gpu_run_bytecode::Op;
 use gpu_run_bytecode::code::Inst;
+use gpu_run_bytecode::{Clause, Op, Try};
 
-use super::{Options, body, compiled, handmade};
+use super::{Options, body, compiled, handmade, handmade_in, text};
 use crate::{Cpu, End, Extern, Limits, RunOptions, Store, Value};
 
 /// The sum is its own limit: as in the interpreter, which reads the limit behind the sum.
@@ -39,4 +40,78 @@ fn a_sum_that_is_its_own_limit_does_not_branch() {
         .unwrap();
     assert!(matches!(outcome.end, End::Returned), "{outcome:?}");
     assert_eq!(outcome.results, [[Value::I32(6)]]);
+}
+
+/// What is thrown in a loop may be put into the unit that the loop counts: then it does not know its passes.
+#[test]
+fn a_loop_that_throws_does_not_know_its_passes() {
+    let module = "(module (tag (param i32)) (func (export \"f\") (param i32 i32) (result i32) unreachable))";
+    let code = [
+        Inst::new(Op::Const32, &[4, 1]),
+        // The loop begins at word 2. What is thrown at word 3 is put into unit 0, and counted at word 5.
+        Inst::new(Op::BrUnless, &[1, 3]),
+        Inst::new(Op::Throw, &[4, 1, 0]),
+        Inst::new(Op::BrI32AddNeImm, &[0, 0, -1, 0, -3]),
+        Inst::new(Op::Return, &[2, 0, 1]),
+    ];
+    let handler = Try {
+        start: 3,
+        end: 5,
+        clauses: vec![Clause {
+            tag: Some(0),
+            reference: false,
+            unit: 0,
+            target: 5,
+        }],
+    };
+    let options = Options {
+        exports: true,
+        ..Options::default()
+    };
+    let text = compiled(&handmade_in(&code, module, &[handler]), options).text;
+    assert!(body(&text, 0).contains("gpu_run_throw"), "{text}");
+    assert!(!body(&text, 0).contains("LOOP"), "{text}");
+}
+
+/// A limit that arithmetic left the GPU's NaN in is not what the comparison sees.
+#[test]
+fn a_loop_whose_limit_may_be_the_gpus_nan_does_not_know_its_passes() {
+    let text = |limit: &str| {
+        text(&format!(
+            "(module (func (export \"f\") (param f32 i32) (result i32) (local $limit i32) (local $i i32)
+               (local.set $limit {limit})
+               (loop $again
+                 (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $limit))))
+               (local.get $i)))"
+        ))
+    };
+    let known = text("(local.get 1)");
+    assert!(body(&known, 0).contains("LOOP"), "{known}");
+    let raw = text("(i32.reinterpret_f32 (f32.add (local.get 0) (local.get 0)))");
+    assert!(raw.contains("// br_i32.add_lt_u"), "{raw}");
+    assert!(!body(&raw, 0).contains("LOOP"), "{raw}");
+}
+
+/// How far memory reaches beyond a pointer that moves on is not found out step by step.
+#[test]
+fn a_pointer_that_moves_on_is_analysed_soon() {
+    let (sender, receiver) = std::sync::mpsc::channel();
+    // A thread, so that the test ends if the analysis does not.
+    std::thread::spawn(move || {
+        let text = text(
+            "(module (memory 65536)
+               (func (export \"f\") (param $p i32) (param $n i32) (result i32) (local $sum i32)
+                 (local.set $sum (i32.load8_u offset=0xfffffff0 (local.get $p)))
+                 (loop $again
+                   (local.set $sum (i32.add (local.get $sum) (i32.load8_u (local.get $p))))
+                   (local.set $p (i32.add (local.get $p) (i32.const 1)))
+                   (br_if $again (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+                 (local.get $sum)))",
+        );
+        _ = sender.send(text);
+    });
+    let text = receiver
+        .recv_timeout(Duration::from_secs(20))
+        .expect("it takes no 20 s");
+    assert!(text.contains("// i32.load8_u"), "{text}");
 }

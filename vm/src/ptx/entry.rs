@@ -1,4 +1,7 @@
-//! Kernels: a lane takes its threads one after another and calls the function for each.
+//! Kernels: each lane calls the function for its thread.
+//!
+//! There is no loop around the call. In one, ptxas would take each jump to a trap for one that leaves the loop,
+//! and put a `BREAK` before it into the code that does not trap.
 
 use std::fmt::Write;
 use std::mem::offset_of;
@@ -40,18 +43,17 @@ pub fn compile(
     let name = ascii(&unit.program.meta.func_name(index));
     _ = write!(
         out,
-        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch)\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args;\n\t.reg .b32 %turn, %more;\n",
+        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch)\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args;\n\t.reg .b32 %begun;\n",
         unit.prefix
     );
     let mut prologue = String::new();
-    prologue += "\tld.param.b64 %launch, [launch];\n\tmov.u64 %local, context;\n\tcvta.local.u64 %ctx, %local;\n\tmov.b32 %turn, 0;\n";
+    prologue += "\tld.param.b64 %launch, [launch];\n\tmov.u64 %local, context;\n\tcvta.local.u64 %ctx, %local;\n";
     prologue += "\tmov.b32 %depth, 1;\n";
     // Written to a compiler of its own, which hands out the registers.
-    compiler.w.label("AGAIN");
-    let arguments = [("b64", "%launch"), ("b64", "%ctx"), ("b32", "%turn")];
-    compiler.call_runtime("gpu_run_begin", &arguments, Some(("b32", "%more")));
+    let arguments = [("b64", "%launch"), ("b64", "%ctx")];
+    compiler.call_runtime("gpu_run_begin", &arguments, Some(("b32", "%begun")));
     let p = compiler.w.predicate();
-    ptx!(compiler, "setp.eq.u32 {p}, %more, 0;");
+    ptx!(compiler, "setp.eq.u32 {p}, %begun, 0;");
     ptx!(compiler, "@{p} ret;");
     if bytes > LARGE_FRAME {
         // The limit was measured from below this frame.
@@ -86,8 +88,7 @@ pub fn compile(
     }
     compiler.w.label("DONE");
     compiler.call_runtime("gpu_run_finish", &[("b64", "%ctx")], None);
-    ptx!(compiler, "add.u32 %turn, %turn, 1;");
-    ptx!(compiler, "bra AGAIN;");
+    ptx!(compiler, "ret;");
     compiler.finish(&prologue, out);
     out.push_str("}\n");
     words.push_str(&compiler.words);

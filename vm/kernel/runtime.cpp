@@ -106,10 +106,11 @@ void gpu_run_poll(Context *context) {
   if (process_ended(*context->launch)) leave(*context);
 }
 
-// Prepares the lane's thread, which has the lane's number; 0 if there is none or the process was stopped.
-u32 gpu_run_begin(const Launch *launch, Context *context) {
+// Prepares the lane's thread, which has the lane's number. Ends the lane if there is none or the process was
+// stopped.
+void gpu_run_begin(const Launch *launch, Context *context) {
   u32 id = lane_id();
-  if (id >= launch->thread_count || process_ended(*launch)) return 0;
+  if (id >= launch->thread_count || process_ended(*launch)) exit_lane();
   threads::begin_clock(*launch);
   Thread &thread = launch->threads[id];
   threads::prepare(*launch, thread, id);
@@ -126,7 +127,6 @@ u32 gpu_run_begin(const Launch *launch, Context *context) {
   context->roots = 0;
   context->stack_limit = thread.stack_limit;
   context->max_depth = launch->max_depth;
-  return 1;
 }
 
 // The thread ended: its results are stored.

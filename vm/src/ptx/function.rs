@@ -19,7 +19,7 @@ use crate::layout::{Context, Launch};
 
 /// What compiled functions may call of the runtime.
 pub const RUNTIME_DECLARATIONS: &str = "\
-.extern .func (.param .b32 begun) gpu_run_begin(.param .b64 launch, .param .b64 ctx);
+.extern .func gpu_run_begin(.param .b64 launch, .param .b64 ctx);
 .extern .func gpu_run_finish(.param .b64 ctx);
 .extern .func gpu_run_trap(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind);
 .extern .func gpu_run_exit(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind, .param .b32 value);

@@ -11,7 +11,7 @@ use super::calls;
 use super::cfg::{Cfg, Node};
 use super::flow::{Fact, Flow, Nan, State, Transfer};
 use super::image::ImageLayout;
-use super::jumps::Loop;
+use super::loops::Loop;
 use super::program::{Analysis, Facts, frame_units};
 use super::roots;
 use super::writer::{Writer, ptx};

@@ -117,6 +117,7 @@ void gpu_run_begin(const Launch *launch, Context *context) {
   thread.state = THREAD_Runnable;
   u32 stack = native_stack();
   context->launch = launch;
+  context->self = context;
   context->thread = &thread;
   context->globals = thread.globals;
   context->id = id;

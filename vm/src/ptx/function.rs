@@ -228,10 +228,19 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// The register of the launch record's address.
+    pub fn launch(&mut self) -> String {
+        if matches!(self.role, Role::Kernel) {
+            return "%launch".to_owned();
+        }
+        let launch = self.w.pair();
+        ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
+        launch
+    }
+
     /// Looks at the stop flag, and ends the lane if it is set.
     pub fn poll(&mut self) {
-        let (launch, stop, p) = (self.w.pair(), self.w.word(), self.w.predicate());
-        ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
+        let (launch, stop, p) = (self.launch(), self.w.word(), self.w.predicate());
         // Relaxed: nothing is read that another thread wrote before it set the flag.
         ptx!(
             self,

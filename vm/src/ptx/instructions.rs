@@ -12,7 +12,7 @@ use gpu_run_bytecode::{Class, Op, Operand, Ty};
 use super::atomics::AtomicAccess;
 use super::cfg::Node;
 use super::flow::{Kind, Nan, hides_nan, is_arithmetic, passes_nan};
-use super::function::Compiler;
+use super::function::{Compiler, Role};
 use super::own::Own;
 use super::program::grows;
 use super::template::{Template, Width, template};
@@ -140,8 +140,7 @@ impl Compiler<'_> {
                 offset_of!(Context, id)
             ),
             Own::ThreadCount => {
-                let launch = self.w.pair();
-                ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
+                let launch = self.launch();
                 ptx!(
                     self,
                     "ld.global.b32 %r{}, [{launch}+{}];",
@@ -412,9 +411,18 @@ impl Compiler<'_> {
 
     /// A call of the runtime. Arguments are types and operands; a result is a type and a register.
     pub fn call_runtime(&mut self, name: &str, arguments: &[(&str, &str)], result: Option<(&str, &str)>) {
+        let context = match self.role {
+            Role::Kernel => {
+                let context = self.w.pair();
+                ptx!(self, "ld.local.b64 {context}, [%local+{}];", offset_of!(Context, this));
+                context
+            }
+            Role::Function => "%ctx".to_owned(),
+        };
         self.w.out().push_str("\t{\n");
         let mut list = Vec::new();
         for (i, (ty, value)) in arguments.iter().enumerate() {
+            let value = if *value == "%ctx" { &context } else { *value };
             ptx!(self, ".param .{ty} q{i};");
             ptx!(self, "st.param.{ty} [q{i}], {value};");
             list.push(format!("q{i}"));

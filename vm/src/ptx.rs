@@ -16,6 +16,7 @@ pub mod cache;
 mod calls;
 mod cfg;
 pub mod code;
+mod disjoint;
 mod entry;
 mod flow;
 mod function;

@@ -9,6 +9,7 @@ use gpu_run_bytecode::{FuncType, Function, TrapKind, disassemble_instruction};
 use super::Unit;
 use super::calls;
 use super::cfg::{Cfg, Node};
+use super::disjoint::{self, Part};
 use super::flow::{Fact, Flow, Nan, State, Transfer};
 use super::image::ImageLayout;
 use super::loops::Loop;
@@ -79,6 +80,9 @@ pub struct Compiler<'a> {
     pub copy: usize,
     /// Whether the block that is written was left by a jump of its last instruction.
     pub left: bool,
+    /// The sums that are written in another way in this block, and what they have kept.
+    pub parts: BTreeMap<u32, Part>,
+    pub kept: BTreeMap<u32, (String, String)>,
     trap_used: bool,
     /// Where in the text the thread's state is read.
     state_at: usize,
@@ -180,6 +184,8 @@ impl<'a> Compiler<'a> {
             head_of: BTreeMap::new(),
             copy: 0,
             left: false,
+            parts: BTreeMap::new(),
+            kept: BTreeMap::new(),
             trap_used: false,
             state_at: 0,
         };
@@ -201,6 +207,7 @@ impl<'a> Compiler<'a> {
             self.state = self.flow.at[*block].clone();
             self.left = false;
             let nodes = self.cfg.block_nodes(*block).to_vec();
+            self.parts = disjoint::find(&nodes);
             for node in &nodes {
                 self.comment(node);
                 self.instruction(node, *block);

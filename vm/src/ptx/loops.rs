@@ -145,11 +145,11 @@ fn odd_bits(copies: usize, step: i64) -> u32 {
 /// How many copies a counted loop gets, of which `most` are about the right size. Forgets the number of its
 /// passes where they do not come out even.
 fn copies_of(counted: &mut Counted, most: usize) -> usize {
+    if most < 2 {
+        return 1;
+    }
     // A power of two, so that odd passes are told by a mask.
-    let usual = match most {
-        0 => 0,
-        _ => 1 << (most * 5 / 4).min(MOST_COPIES).ilog2(),
-    };
+    let usual = 1 << (most * 5 / 4).min(MOST_COPIES).ilog2();
     if let Some(passes) = &counted.passes {
         let divides = |copies: &usize| passes.iter().all(|passes| passes % *copies as u64 == 0);
         if let Some(even) = (most.div_ceil(2)..=most.max(usual)).rev().find(divides) {
@@ -432,7 +432,9 @@ mod tests {
         assert_eq!(copies(None, 6), (4, false));
         assert_eq!(copies(None, 16), (16, false));
         assert_eq!(copies(None, 1), (1, false));
-        assert_eq!(copies(None, 0), (0, false));
+        assert_eq!(copies(None, 0), (1, false));
+        assert_eq!(copies(Some(vec![512]), 0), (1, true));
+        assert_eq!(copies(Some(vec![3]), 2), (2, false));
         assert_eq!(copies(Some(vec![512]), 7), (8, true));
         assert_eq!(copies(Some(vec![9, 18]), 12), (9, true));
         assert_eq!(copies(Some(vec![9, 10]), 12), (8, false));

@@ -35,6 +35,8 @@ struct Context {
   u32 max_depth;  // frames that may be on the stack at once
   // Where the innermost frame of roots lies: bytes below the context, or 0 if there is none.
   u32 roots;
+  // The context itself. A kernel reads it where it calls the runtime, so that it need not keep it in a register.
+  Context *self;
 
   // Of the exception, or the arguments of the tail call.
   GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }
@@ -70,7 +72,8 @@ AT(throw_calls, 328);
 AT(scratch, 584);
 AT(max_depth, 712);
 AT(roots, 716);
+AT(self, 720);
 #undef AT
-static_assert(sizeof(Context) == 720, "values begin here; twin in layout.rs");
+static_assert(sizeof(Context) == 728, "values begin here; twin in layout.rs");
 
 }  // namespace gpu_run

@@ -118,29 +118,28 @@ void gpu_run_poll(Context *context) {
   if (process_ended(*context->launch)) leave(*context);
 }
 
-// Prepares the lane's thread number `turn`, counted from 0; 0 if there is none or the process was
+// Prepares the lane's thread, which has the lane's number. Ends the lane if there is none or the process was
 // stopped.
-u32 gpu_run_begin(const Launch *launch, Context *context, u32 turn) {
-  u32 lane = lane_id();
-  u64 id = lane + (u64)turn * launch->lanes;
-  if (lane >= launch->lanes || id >= launch->thread_count || process_ended(*launch)) return 0;
-  if (turn == 0) threads::begin_clock(*launch);
+void gpu_run_begin(const Launch *launch, Context *context) {
+  u32 id = lane_id();
+  if (id >= launch->thread_count || process_ended(*launch)) exit_lane();
+  threads::begin_clock(*launch);
   Thread &thread = launch->threads[id];
-  threads::prepare(*launch, thread, (u32)id);
+  threads::prepare(*launch, thread, id);
   thread.state = THREAD_Runnable;
   u32 stack = native_stack();
   context->launch = launch;
+  context->self = context;
   context->thread = &thread;
   context->globals = thread.globals;
-  context->id = (u32)id;
-  context->lane = lane;
+  context->id = id;
+  context->lane = id;
   context->native_limit = (stack > launch->native_stack ? stack - launch->native_stack : 0) + MARGIN;
   context->polls = launch->slice;
   context->reference = 0;
   context->roots = 0;
   context->stack_limit = thread.stack_limit;
   context->max_depth = launch->max_depth;
-  return 1;
 }
 
 // The thread ended: its results are stored.

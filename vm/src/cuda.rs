@@ -209,17 +209,21 @@ impl Cuda {
         blocks.map_or(0, |blocks| blocks.max(0) as u32)
     }
 
-    /// Starts a kernel that takes a pointer to a launch record.
+    /// Starts a kernel that takes a pointer to a launch record, and `args` if it has a second parameter.
     ///
     /// # Safety
     ///
-    /// As [`Device::start`].
-    unsafe fn launch(&mut self, function: sys::CUfunction, launch: Ptr, plan: Plan) -> DeviceResult<()> {
+    /// As [`Device::start`]; a second parameter is as long as `args`.
+    unsafe fn launch(&mut self, function: sys::CUfunction, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {
         let mut argument = launch;
-        let mut arguments = [(&raw mut argument).cast::<c_void>()];
+        // The driver copies as many as the kernel has, and writes none.
+        let mut arguments = [
+            (&raw mut argument).cast::<c_void>(),
+            args.as_ptr().cast_mut().cast::<c_void>(),
+        ];
         let shared: c_uint = plan.shared_units * plan.lanes_per_block * 4;
         let blocks = plan.lanes.div_ceil(plan.lanes_per_block);
-        // SAFETY: the kernel takes one pointer; the caller keeps what it points to.
+        // SAFETY: the kernel takes a pointer, and `args` if it takes more; the caller keeps what is pointed to.
         unsafe {
             result::launch_kernel(
                 function,
@@ -404,7 +408,7 @@ impl Device for Cuda {
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()> {
         let function = self.interpreter()?;
         // SAFETY: the caller's promise.
-        unsafe { self.launch(function, launch, plan) }
+        unsafe { self.launch(function, launch, &[], plan) }
     }
 
     fn finished(&mut self) -> DeviceResult<bool> {

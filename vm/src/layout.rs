@@ -305,7 +305,7 @@ twins! {
         taken: u64,
     }
     /// Of a thread of compiled code; see `kernel/compiled.h`.
-    struct Context [720] {
+    struct Context [728] {
         launch: Ptr,
         thread: Ptr,
         globals: Ptr,
@@ -325,6 +325,7 @@ twins! {
         scratch: [u32; 32],
         max_depth: u32,
         roots: u32,
+        this: Ptr,
     }
 }
 
@@ -337,7 +338,7 @@ macro_rules! offsets {
 offsets! {
     launch = 0 thread = 8 globals = 16 id = 24 lane = 28 native_limit = 32 polls = 36 tag = 40 reference = 44
     count = 48 throw_pc = 52 throw_depth = 56 stack_limit = 60 tail_target = 64 calls = 72 throw_calls = 328
-    scratch = 584 max_depth = 712 roots = 716
+    scratch = 584 max_depth = 712 roots = 716 this = 720
 }
 
 pub const FUNC_WASM: u32 = 0;

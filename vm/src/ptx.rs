@@ -4,7 +4,7 @@
 //! A pipeline of small passes. `program` looks at the whole program: what is needed, what may throw,
 //! recurse or grow memory. For each function, `cfg` finds the basic blocks, `flow` what is known of
 //! each unit's value, and `function` writes the PTX, instruction by instruction: `instructions` with
-//! `template` for the pure ones, `memory`, `atomics`, `resources`, `calls`, `jumps`. `entry`
+//! `template` for the pure ones, `memory`, `atomics`, `resources`, `calls`, `jumps`, `loops`. `entry`
 //! writes the kernels.
 //!
 //! Unit u of a frame is the register `%r<u>` while it holds 32 bits (a 128-bit value has four), and
@@ -16,6 +16,7 @@ pub mod cache;
 mod calls;
 mod cfg;
 pub mod code;
+mod disjoint;
 mod entry;
 mod flow;
 mod function;
@@ -23,6 +24,7 @@ mod image;
 mod instructions;
 mod jumps;
 pub mod link;
+mod loops;
 mod memory;
 mod own;
 mod program;

@@ -131,7 +131,7 @@ fn the_interpreter_rarely_reads_local_memory() {
 #[test]
 fn the_runtime_has_what_compiled_code_calls() {
     for (name, result, params) in [
-        ("gpu_run_begin", true, &[64, 64, 32][..]),
+        ("gpu_run_begin", false, &[64, 64][..]),
         ("gpu_run_finish", false, &[64]),
         ("gpu_run_trap", false, &[64, 32, 32, 32]),
         ("gpu_run_exit", false, &[64, 32, 32, 32, 32]),

@@ -111,14 +111,22 @@ impl Cuda {
         }
     }
 
-    /// Starts an entry on a launch record.
+    /// Starts an entry on a launch record. `args` are the arguments that are at the record, too: the kernel
+    /// takes them as parameters if there is room, so that they are in constant memory.
     ///
     /// # Safety
     ///
-    /// As [`crate::Device::start`]; the record and what it points to are of the entry's module too.
-    pub(crate) unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, plan: Plan) -> DeviceResult<()> {
+    /// As [`crate::Device::start`]; the record and what it points to are of the entry's module too, and the
+    /// arguments of its function's type.
+    pub(crate) unsafe fn start_compiled(
+        &mut self,
+        entry: Entry,
+        launch: Ptr,
+        args: &[u32],
+        plan: Plan,
+    ) -> DeviceResult<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.launch(entry.0, launch, plan) }
+        unsafe { self.launch(entry.0, launch, args, plan) }
     }
 
     /// Compiles and links PTX texts for this device, and gives what the driver tells of the functions;

@@ -285,9 +285,8 @@ impl Compiler<'_> {
 
     /// Stores a kernel's results where the host reads them.
     pub fn store_results(&mut self, from: i64) {
-        let (launch, to, id) = (self.w.pair(), self.w.pair(), self.w.word());
+        let (launch, to, id) = (self.launch(), self.w.pair(), self.w.word());
         let bytes = 4 * self.ty.result_units();
-        ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
         ptx!(self, "ld.global.b64 {to}, [{launch}+{}];", offset_of!(Launch, results));
         ptx!(self, "ld.local.b32 {id}, [%local+{}];", offset_of!(Context, id));
         ptx!(self, "mad.wide.u32 {to}, {id}, {bytes}, {to};");

@@ -1,4 +1,8 @@
-//! Kernels: a lane takes its threads one after another and calls the function for each.
+//! Kernels: each lane calls the function for its thread.
+//!
+//! There is no loop around the call. In one, ptxas would take each jump to a trap for one that leaves the loop,
+//! and put a `BREAK` before it into the code that does not trap. A lane without a thread ends in `gpu_run_begin`:
+//! behind a test of its result ptxas would no longer keep what is the same for all lanes in uniform registers.
 
 use std::fmt::Write;
 use std::mem::offset_of;
@@ -14,6 +18,9 @@ use crate::layout::{Context, Launch};
 /// Bytes of a kernel's frame that the native stack has to spare anyway.
 const LARGE_FRAME: usize = 2048;
 
+/// Bytes of arguments that a kernel takes as parameters at most; drivers have room for 4 KiB.
+const MOST_ARGUMENTS: u32 = 2048;
+
 /// Whether a function has no code but its kernel's: nothing calls it, and it can be the kernel's body.
 /// There the compiler keeps more in uniform registers than in a function.
 pub fn is_inlined(unit: &Unit, analysis: &Analysis, index: u32) -> bool {
@@ -21,6 +28,12 @@ pub fn is_inlined(unit: &Unit, analysis: &Analysis, index: u32) -> bool {
     unit.entries.contains(&index)
         && !unit.options.exports
         && facts.is_some_and(|facts| !facts.recursive && !facts.status && !facts.called && !facts.pointed)
+}
+
+/// Bytes of the function's arguments that a kernel takes as parameters, if there are some and not too many.
+fn argument_bytes(compiler: &Compiler) -> Option<u32> {
+    let units: u32 = compiler.ty.params.iter().map(|ty| ty.units()).sum();
+    (1..=MOST_ARGUMENTS / 4).contains(&units).then_some(4 * units)
 }
 
 /// Writes the kernel that starts the defined function `defined`.
@@ -38,21 +51,21 @@ pub fn compile(
     let values = unit.options.values.max(super::most_values(unit.program));
     let bytes = VALUES + 4 * values as usize;
     let name = ascii(&unit.program.meta.func_name(index));
+    let parameters =
+        argument_bytes(&compiler).map_or_else(String::new, |bytes| format!(", .param .align 4 .b8 args[{bytes}]"));
     _ = write!(
         out,
-        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch)\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args;\n\t.reg .b32 %turn, %more;\n",
+        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch{parameters})\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args, %context;\n",
         unit.prefix
     );
     let mut prologue = String::new();
-    prologue += "\tld.param.b64 %launch, [launch];\n\tmov.u64 %local, context;\n\tcvta.local.u64 %ctx, %local;\n\tmov.b32 %turn, 0;\n";
+    prologue += "\tld.param.b64 %launch, [launch];\n\tmov.u64 %local, context;\n\tcvta.local.u64 %context, %local;\n";
     prologue += "\tmov.b32 %depth, 1;\n";
     // Written to a compiler of its own, which hands out the registers.
-    compiler.w.label("AGAIN");
-    let arguments = [("b64", "%launch"), ("b64", "%ctx"), ("b32", "%turn")];
-    compiler.call_runtime("gpu_run_begin", &arguments, Some(("b32", "%more")));
-    let p = compiler.w.predicate();
-    ptx!(compiler, "setp.eq.u32 {p}, %more, 0;");
-    ptx!(compiler, "@{p} ret;");
+    let arguments = [("b64", "%launch"), ("b64", "%context")];
+    compiler.call_runtime("gpu_run_begin", &arguments, None);
+    // For calls of functions.
+    ptx!(compiler, "ld.local.b64 %ctx, [%local+{}];", offset_of!(Context, this));
     if bytes > LARGE_FRAME {
         // The limit was measured from below this frame.
         let limit = compiler.w.word();
@@ -62,19 +75,27 @@ pub fn compile(
         ptx!(compiler, "st.local.b32 [%local+{at}], {limit};");
     }
     compiler.thread_state();
-    ptx!(compiler, "ld.global.b64 %args, [%launch+{}];", offset_of!(Launch, args));
+    let arguments = argument_bytes(&compiler);
+    if arguments.is_none() {
+        ptx!(compiler, "ld.global.b64 %args, [%launch+{}];", offset_of!(Launch, args));
+    }
+    // Of the kernel's own parameters, which are in constant memory, or at the launch record's arguments.
+    let load = match arguments {
+        Some(_) => |to: &str, at: u32| format!("ld.param.b32 {to}, [args+{}];", 4 * at),
+        None => |to: &str, at: u32| format!("ld.global.b32 {to}, [%args+{}];", 4 * at),
+    };
     let mut at = 0;
     for ty in &compiler.ty.params {
         match ty.units() {
             2 => {
                 let (low, high) = (compiler.w.word(), compiler.w.word());
-                ptx!(compiler, "ld.global.b32 {low}, [%args+{}];", 4 * at);
-                ptx!(compiler, "ld.global.b32 {high}, [%args+{}];", 4 * at + 4);
+                ptx!(compiler, "{}", load(&low, at));
+                ptx!(compiler, "{}", load(&high, at + 1));
                 ptx!(compiler, "mov.b64 %d{at}, {{{low}, {high}}};");
             }
             units => {
                 for k in 0..units {
-                    ptx!(compiler, "ld.global.b32 %r{}, [%args+{}];", at + k, 4 * (at + k));
+                    ptx!(compiler, "{}", load(&format!("%r{}", at + k), at + k));
                 }
             }
         }
@@ -86,8 +107,7 @@ pub fn compile(
     }
     compiler.w.label("DONE");
     compiler.call_runtime("gpu_run_finish", &[("b64", "%ctx")], None);
-    ptx!(compiler, "add.u32 %turn, %turn, 1;");
-    ptx!(compiler, "bra AGAIN;");
+    ptx!(compiler, "ret;");
     compiler.finish(&prologue, out);
     out.push_str("}\n");
     words.push_str(&compiler.words);

@@ -83,6 +83,11 @@ impl Fact {
         }
     }
 
+    /// The value, if it is known.
+    pub fn constant_value(&self) -> Option<u32> {
+        self.exact.then_some(self.max)
+    }
+
     fn of_kind(kind: Kind) -> Fact {
         Fact { kind, ..Fact::unit() }
     }

@@ -9,9 +9,10 @@ use gpu_run_bytecode::{FuncType, Function, TrapKind, disassemble_instruction};
 use super::Unit;
 use super::calls;
 use super::cfg::{Cfg, Node};
+use super::disjoint::{self, Part};
 use super::flow::{Fact, Flow, Nan, State, Transfer};
 use super::image::ImageLayout;
-use super::jumps::Loop;
+use super::loops::Loop;
 use super::program::{Analysis, Facts, frame_units};
 use super::roots;
 use super::writer::{Writer, ptx};
@@ -19,7 +20,7 @@ use crate::layout::{Context, Launch};
 
 /// What compiled functions may call of the runtime.
 pub const RUNTIME_DECLARATIONS: &str = "\
-.extern .func (.param .b32 more) gpu_run_begin(.param .b64 launch, .param .b64 ctx, .param .b32 turn);
+.extern .func gpu_run_begin(.param .b64 launch, .param .b64 ctx);
 .extern .func gpu_run_finish(.param .b64 ctx);
 .extern .func gpu_run_trap(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind);
 .extern .func gpu_run_exit(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind, .param .b32 value);
@@ -82,6 +83,9 @@ pub struct Compiler<'a> {
     pub copy: usize,
     /// Whether the block that is written was left by a jump of its last instruction.
     pub left: bool,
+    /// The sums that are written in another way in this block, and what they have kept.
+    pub parts: BTreeMap<u32, Part>,
+    pub kept: BTreeMap<u32, (String, String)>,
     trap_used: bool,
     /// Where in the text the thread's state is read.
     state_at: usize,
@@ -183,6 +187,8 @@ impl<'a> Compiler<'a> {
             head_of: BTreeMap::new(),
             copy: 0,
             left: false,
+            parts: BTreeMap::new(),
+            kept: BTreeMap::new(),
             trap_used: false,
             state_at: 0,
         };
@@ -204,6 +210,7 @@ impl<'a> Compiler<'a> {
             self.state = self.flow.at[*block].clone();
             self.left = false;
             let nodes = self.cfg.block_nodes(*block).to_vec();
+            self.parts = disjoint::find(&nodes);
             for node in &nodes {
                 self.comment(node);
                 self.instruction(node, *block);
@@ -231,6 +238,16 @@ impl<'a> Compiler<'a> {
         }
     }
 
+    /// The register of the launch record's address.
+    pub fn launch(&mut self) -> String {
+        if matches!(self.role, Role::Kernel) {
+            return "%launch".to_owned();
+        }
+        let launch = self.w.pair();
+        ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
+        launch
+    }
+
     /// Looks at the stop flag, and ends the lane if it is set.
     pub fn poll(&mut self) {
         if self.analysis.makes_references {
@@ -238,8 +255,7 @@ impl<'a> Compiler<'a> {
             self.call_runtime("gpu_run_poll", &[("b64", "%ctx")], None);
             return ptx!(self, "mov.b32 %budget, {PASSES};");
         }
-        let (launch, stop, p) = (self.w.pair(), self.w.word(), self.w.predicate());
-        ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
+        let (launch, stop, p) = (self.launch(), self.w.word(), self.w.predicate());
         // Relaxed: nothing is read that another thread wrote before it set the flag.
         ptx!(
             self,

@@ -11,8 +11,9 @@ use gpu_run_bytecode::{Class, Op, Operand, Ty, wasi};
 
 use super::atomics::AtomicAccess;
 use super::cfg::Node;
+use super::disjoint::Part;
 use super::flow::{Kind, Nan, hides_nan, is_arithmetic, passes_nan};
-use super::function::Compiler;
+use super::function::{Compiler, Role};
 use super::own::Own;
 use super::program::grows;
 use super::template::{Template, Width, template};
@@ -135,8 +136,7 @@ impl Compiler<'_> {
                 offset_of!(Context, id)
             ),
             Own::ThreadCount => {
-                let launch = self.w.pair();
-                ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
+                let launch = self.launch();
                 ptx!(
                     self,
                     "ld.global.b32 %r{}, [{launch}+{}];",
@@ -265,12 +265,57 @@ impl Compiler<'_> {
             Op::Copy64 => return ptx!(self, "mov.b64 {}, {};", result[0], args[0]),
             _ => {}
         }
+        if let Some(part) = self.parts.get(&node.pc).copied() {
+            if self.sum(node.pc, part, &args, &result[0]) {
+                return;
+            }
+        }
         let lazy = is_arithmetic(op) && !self.transfer.eager.contains(&(node.inst.args[0] as u32));
         let lazy = match lazy {
             true => template(&format!("lazy_{}", info.name.replace('.', "_"))),
             false => None,
         };
         self.instantiate(lazy.unwrap_or_else(|| must(info.name)), &mut args, &result);
+    }
+
+    /// A sum that has a part in another one. False if the sum itself is still to be written.
+    fn sum(&mut self, pc: u32, part: Part, args: &[String], result: &str) -> bool {
+        // The sum of all operands but some; there are two or three.
+        let (skipped, first) = match part {
+            Part::Inner { term } => ([term, term], None),
+            Part::Outer { inner, term, sum } => ([term, sum], self.kept.get(&inner).cloned()),
+        };
+        let others = (1..)
+            .zip(args)
+            .filter(|(i, _)| !skipped.contains(i))
+            .map(|(_, arg)| arg);
+        let mut others: Vec<&String> = others.collect();
+        others.extend(first.as_ref().map(|(rest, _)| rest));
+        let rest = match others[..] {
+            [a, b] => {
+                let rest = self.w.word();
+                ptx!(self, "add.u32 {rest}, {a}, {b};");
+                rest
+            }
+            _ => {
+                let rest = self.w.word();
+                ptx!(self, "mov.b32 {rest}, {};", others[0]);
+                rest
+            }
+        };
+        let kept = self.w.word();
+        match (part, first) {
+            (Part::Outer { term, .. }, Some((_, kept_one))) => {
+                ptx!(self, "or.b32 {kept}, {kept_one}, {};", args[term - 1]);
+                ptx!(self, "add.u32 {result}, {rest}, {kept};");
+                true
+            }
+            (Part::Inner { term }, _) | (Part::Outer { term, .. }, None) => {
+                ptx!(self, "mov.b32 {kept}, {};", args[term - 1]);
+                self.kept.insert(pc, (rest, kept));
+                false
+            }
+        }
     }
 
     fn pure_with_trap(&mut self, node: &Node) {
@@ -412,9 +457,18 @@ impl Compiler<'_> {
 
     /// A call of the runtime. Arguments are types and operands; a result is a type and a register.
     pub fn call_runtime(&mut self, name: &str, arguments: &[(&str, &str)], result: Option<(&str, &str)>) {
+        let context = match self.role {
+            Role::Kernel => {
+                let context = self.w.pair();
+                ptx!(self, "ld.local.b64 {context}, [%local+{}];", offset_of!(Context, this));
+                context
+            }
+            Role::Function => "%ctx".to_owned(),
+        };
         self.w.out().push_str("\t{\n");
         let mut list = Vec::new();
         for (i, (ty, value)) in arguments.iter().enumerate() {
+            let value = if *value == "%ctx" { &context } else { *value };
             ptx!(self, ".param .{ty} q{i};");
             ptx!(self, "st.param.{ty} [q{i}], {value};");
             list.push(format!("q{i}"));

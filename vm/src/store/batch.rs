@@ -258,7 +258,7 @@ impl Store {
         unsafe {
             let launch = pinned.device + launch_at as u64;
             match (entry, self.device.as_cuda()) {
-                (Some(entry), Some(cuda)) => cuda.start_compiled(entry, launch, round.plan)?,
+                (Some(entry), Some(cuda)) => cuda.start_compiled(entry, launch, &args, round.plan)?,
                 _ => self.device.start(launch, round.plan)?,
             }
         }

@@ -349,7 +349,7 @@ impl Store {
         // borrowed until the kernel has ended. The programs were verified before instantiation.
         match (entry, self.device.as_cuda()) {
             // SAFETY: as above; the entry is of the store's own code.
-            (Some(entry), Some(cuda)) => unsafe { cuda.start_compiled(entry, self.run.launch, plan)? },
+            (Some(entry), Some(cuda)) => unsafe { cuda.start_compiled(entry, self.run.launch, &units_of(args), plan)? },
             // SAFETY: as above.
             _ => unsafe { self.device.start(self.run.launch, plan)? },
         }

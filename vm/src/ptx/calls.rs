@@ -18,7 +18,7 @@ use super::function::{Compiler, Role};
 use super::image::Image;
 use super::program::Analysis;
 use super::writer::ptx;
-use crate::layout::{BACKTRACE, Context, Func, Launch, Table};
+use crate::layout::{BACKTRACE, Context, Func, Launch};
 
 const _: () = assert!(BACKTRACE.is_power_of_two(), "the depth's low bits are a place");
 
@@ -200,31 +200,35 @@ struct OuterCall {
 }
 
 impl Compiler<'_> {
-    /// Writes units as they lie in a frame behind the context, from the values of `types` at `unit`.
-    fn put_values(&mut self, mut unit: i64, types: &[ValType]) -> u32 {
-        let mut at = VALUES;
+    /// Writes units as they lie in a frame behind the context, from the values of `types` at `unit`; gives their
+    /// number.
+    fn put_values(&mut self, unit: i64, types: &[ValType]) -> u32 {
+        self.store_units("local", "%local", VALUES, unit, types)
+    }
+
+    /// Stores values that lie at `unit` side by side, where a pair may not be aligned; gives the number of units.
+    fn store_units(&mut self, space: &str, to: &str, first: usize, mut unit: i64, types: &[ValType]) -> u32 {
+        let mut at = first;
         for ty in types {
             match ty.units() {
                 2 => {
                     let (value, low, high) = (self.seen(unit, 2), self.w.word(), self.w.word());
                     ptx!(self, "mov.b64 {{{low}, {high}}}, {value};");
-                    ptx!(self, "st.local.b32 [%local+{at}], {low};");
-                    ptx!(self, "st.local.b32 [%local+{}], {high};", at + 4);
+                    ptx!(self, "st.{space}.b32 [{to}+{at}], {low};");
+                    ptx!(self, "st.{space}.b32 [{to}+{}], {high};", at + 4);
                 }
                 1 => {
                     let value = self.seen(unit, 1);
-                    ptx!(self, "st.local.b32 [%local+{at}], {value};");
+                    ptx!(self, "st.{space}.b32 [{to}+{at}], {value};");
                 }
-                units => {
-                    for k in 0..i64::from(units) {
-                        ptx!(self, "st.local.b32 [%local+{}], %r{};", at as i64 + 4 * k, unit + k);
-                    }
-                }
+                units => (0..i64::from(units)).for_each(|k| {
+                    ptx!(self, "st.{space}.b32 [{to}+{}], %r{};", at as i64 + 4 * k, unit + k);
+                }),
             }
             at += 4 * ty.units() as usize;
             unit += i64::from(ty.units());
         }
-        ((at - VALUES) / 4) as u32
+        ((at - first) / 4) as u32
     }
 
     /// Reads what [`Self::put_values`] wrote.
@@ -290,27 +294,8 @@ impl Compiler<'_> {
         ptx!(self, "ld.global.b64 {to}, [{launch}+{}];", offset_of!(Launch, results));
         ptx!(self, "ld.local.b32 {id}, [%local+{}];", offset_of!(Context, id));
         ptx!(self, "mad.wide.u32 {to}, {id}, {bytes}, {to};");
-        let (mut unit, mut at) = (from, 0);
-        for ty in self.ty.results.clone() {
-            match ty.units() {
-                // Results lie in units, so a pair may not be aligned.
-                2 => {
-                    let (value, low, high) = (self.seen(unit, 2), self.w.word(), self.w.word());
-                    ptx!(self, "mov.b64 {{{low}, {high}}}, {value};");
-                    ptx!(self, "st.global.b32 [{to}+{at}], {low};");
-                    ptx!(self, "st.global.b32 [{to}+{}], {high};", at + 4);
-                }
-                1 => {
-                    let value = self.seen(unit, 1);
-                    ptx!(self, "st.global.b32 [{to}+{at}], {value};");
-                }
-                units => (0..i64::from(units)).for_each(|k| {
-                    ptx!(self, "st.global.b32 [{to}+{}], %r{};", i64::from(at) + 4 * k, unit + k);
-                }),
-            }
-            unit += i64::from(ty.units());
-            at += 4 * ty.units();
-        }
+        let ty = self.ty;
+        self.store_units("global", &to, 0, from, &ty.results);
     }
 
     /// Any call that comes back.
@@ -350,23 +335,8 @@ impl Compiler<'_> {
     fn checked_reference(&mut self, node: &Node) -> String {
         let args = node.inst.args;
         let index = self.seen(args[1], 1);
-        let table = self.image_pair(self.layout.tables as usize + 8 * args[2] as usize);
-        let (size, elements, at, reference) = (self.w.word(), self.w.pair(), self.w.pair(), self.w.word());
-        let p = self.w.predicate();
-        ptx!(
-            self,
-            "ld.relaxed.gpu.global.b32 {size}, [{table}+{}];",
-            offset_of!(Table, size)
-        );
-        ptx!(self, "setp.ge.u32 {p}, {index}, {size};");
-        let label = self.trap_label(node, TrapKind::UndefinedElement);
-        ptx!(self, "@{p} bra {label};");
-        ptx!(
-            self,
-            "ld.global.b64 {elements}, [{table}+{}];",
-            offset_of!(Table, elements)
-        );
-        ptx!(self, "mad.wide.u32 {at}, {index}, 4, {elements};");
+        let at = self.element(node, args[2], &index, TrapKind::UndefinedElement);
+        let (reference, p) = (self.w.word(), self.w.predicate());
         ptx!(self, "ld.relaxed.gpu.global.b32 {reference}, [{at}];");
         ptx!(self, "setp.eq.u32 {p}, {reference}, 0;");
         let label = self.trap_label(node, TrapKind::UninitializedElement);

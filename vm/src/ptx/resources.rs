@@ -231,15 +231,12 @@ impl Compiler<'_> {
         ptx!(self, "mov.b32 %r{}, {size};", args[0]);
     }
 
-    /// `table.get` and `table.set`.
-    pub fn table_element(&mut self, node: &Node) {
-        let args = node.inst.args;
-        let get = node.inst.op == Op::TableGet;
-        let index = self.seen(if get { args[1] } else { args[0] }, 1);
-        let (table, size) = self.table(args[2]);
+    /// The address of a table's element; traps with `kind` if there is none of this index.
+    pub fn element(&mut self, node: &Node, table: i64, index: &str, kind: TrapKind) -> String {
+        let (table, size) = self.table(table);
         let (elements, at, p) = (self.w.pair(), self.w.pair(), self.w.predicate());
         ptx!(self, "setp.ge.u32 {p}, {index}, {size};");
-        let label = self.trap_label(node, TrapKind::TableOutOfBounds);
+        let label = self.trap_label(node, kind);
         ptx!(self, "@{p} bra {label};");
         ptx!(
             self,
@@ -247,6 +244,15 @@ impl Compiler<'_> {
             offset_of!(Table, elements)
         );
         ptx!(self, "mad.wide.u32 {at}, {index}, 4, {elements};");
+        at
+    }
+
+    /// `table.get` and `table.set`.
+    pub fn table_element(&mut self, node: &Node) {
+        let args = node.inst.args;
+        let get = node.inst.op == Op::TableGet;
+        let index = self.seen(if get { args[1] } else { args[0] }, 1);
+        let at = self.element(node, args[2], &index, TrapKind::TableOutOfBounds);
         // Relaxed: lanes may race on an element, and a reference has no memory behind it.
         match get {
             true => ptx!(self, "ld.relaxed.gpu.global.b32 %r{}, [{at}];", args[0]),

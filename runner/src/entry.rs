@@ -91,7 +91,8 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         });
     }
     if let Some(arg) = args.args.first().filter(|_| !makes_requests(program)) {
-        let message = format!("unexpected argument `{arg}`: the module imports no WASI, by which it could read arguments");
+        let message =
+            format!("unexpected argument `{arg}`: the module imports no WASI, by which it could read arguments");
         return Err(Report::new(message).at(place).help(
             "build it for wasm32-wasip1; options of gpu-run come before the first argument: see `gpu-run run --help`",
         ));

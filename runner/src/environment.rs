@@ -18,9 +18,11 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
     let options = &args.environment;
     if !makes_requests(program) {
         return match option_given(options) {
-            Some(option) => Err(Report::new(format!("{option} has no meaning: the module imports no WASI"))
-                .at(args.module.display().to_string())
-                .help("build it for wasm32-wasip1")),
+            Some(option) => Err(
+                Report::new(format!("{option} has no meaning: the module imports no WASI"))
+                    .at(args.module.display().to_string())
+                    .help("build it for wasm32-wasip1"),
+            ),
             None => Ok(None),
         };
     }
@@ -45,8 +47,14 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
     // With --invoke they are the function's.
     let rest = if args.invoke.is_some() { &[][..] } else { &args.args[..] };
     Ok(Some(Environment {
-        args: std::iter::once(name).chain(rest.iter().map(|arg| arg.clone().into_bytes())).collect(),
-        variables: options.variables.iter().filter_map(|variable| entry(variable)).collect(),
+        args: std::iter::once(name)
+            .chain(rest.iter().map(|arg| arg.clone().into_bytes()))
+            .collect(),
+        variables: options
+            .variables
+            .iter()
+            .filter_map(|variable| entry(variable))
+            .collect(),
         seed: options.seed,
         ..Environment::new(Arc::new(wasi.build()))
     }))
@@ -65,7 +73,9 @@ fn option_given(options: &EnvironmentArgs) -> Option<&'static str> {
 
 /// Whether cargo has started this process: `cargo run` and `cargo test` tell their runner of the package.
 fn is_cargo_runner() -> bool {
-    ["CARGO", "CARGO_MANIFEST_DIR"].iter().all(|name| std::env::var_os(name).is_some())
+    ["CARGO", "CARGO_MANIFEST_DIR"]
+        .iter()
+        .all(|name| std::env::var_os(name).is_some())
 }
 
 /// An entry of the environment. A name alone takes its value over, if it has one here.

@@ -118,7 +118,11 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     };
     lost.print();
     // A program that has noticed has said so by its own code.
-    Ok(if code == ExitCode::SUCCESS { ExitCode::from(lost.code) } else { code })
+    Ok(if code == ExitCode::SUCCESS {
+        ExitCode::from(lost.code)
+    } else {
+        code
+    })
 }
 
 /// How a run translates.

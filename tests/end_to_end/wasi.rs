@@ -13,7 +13,10 @@ use crate::{Tested, common, expect, refuses, run, text, wasm};
 pub fn general() -> Vec<(&'static str, fn() -> Tested)> {
     vec![
         ("refuses/wasi_function", || {
-            refuses("wasi_function.wasm", &["wasi_snapshot_preview1.fd_dup", "no such function"])
+            refuses(
+                "wasi_function.wasm",
+                &["wasi_snapshot_preview1.fd_dup", "no such function"],
+            )
         }),
         ("refuses/wasi_type", || {
             refuses("wasi_type.wasm", &["fd_close", "its type must be (i32) -> (i32)"])
@@ -39,8 +42,12 @@ pub fn of_engine() -> Vec<(&'static str, fn(&str) -> Tested)> {
         ("wasi/stops_while_it_reads", stops),
         ("wasi/full_disk", full_disk),
         ("wasi/nobody_reads", nobody_reads),
-        ("wasi/trap/unaligned_result", |device| trap(device, "unaligned_result", "unaligned pointer")),
-        ("wasi/trap/unaligned_list", |device| trap(device, "unaligned_list", "unaligned pointer")),
+        ("wasi/trap/unaligned_result", |device| {
+            trap(device, "unaligned_result", "unaligned pointer")
+        }),
+        ("wasi/trap/unaligned_list", |device| {
+            trap(device, "unaligned_list", "unaligned pointer")
+        }),
         ("wasi/trap/result_out_of_bounds", |device| {
             trap(device, "result_out_of_bounds", "out of bounds memory access")
         }),
@@ -91,17 +98,31 @@ fn program(device: &str) -> Tested {
     let output = run_with(&mut command, b"typed\nin")?;
     let wanted = format!("wasi.wasm\none\n\n--dir\ntwo words\nA=b=c\nTAKEN=over\n{input}? typed\nin");
     expect(text(&output.stdout) == wanted, "everything must be printed", &output)?;
-    expect(output.status.code() == Some(5), "the exit code must be the number of arguments", &output)
+    expect(
+        output.status.code() == Some(5),
+        "the exit code must be the number of arguments",
+        &output,
+    )
 }
 
 fn names(device: &str) -> Tested {
     let (folder, _) = folder()?;
     let host = folder.path().to_str().expect("a path of text");
     let mut command = gpu_run_on(device);
-    command.args(["--dir", &format!("{host}::/data:ro"), "--argv0", "another/name", &module()]);
+    command.args([
+        "--dir",
+        &format!("{host}::/data:ro"),
+        "--argv0",
+        "another/name",
+        &module(),
+    ]);
     let output = run_with(&mut command, b"")?;
     let stdout = text(&output.stdout);
-    expect(stdout.starts_with("another/name\n0\n1\n"), "the program's name, then the file", &output)?;
+    expect(
+        stdout.starts_with("another/name\n0\n1\n"),
+        "the program's name, then the file",
+        &output,
+    )?;
     expect(output.status.code() == Some(1), "one argument", &output)?;
     // Without a folder there is no file.
     let output = run_with(gpu_run_on(device).arg(module()), b"")?;
@@ -116,7 +137,11 @@ fn prompt(device: &str) -> Tested {
     let mut read = |wanted: &str| -> Tested {
         let mut found = vec![0; wanted.len()];
         stdout.read_exact(&mut found)?;
-        if found == wanted.as_bytes() { Ok(()) } else { Err(format!("found {:?}", text(&found)).into()) }
+        if found == wanted.as_bytes() {
+            Ok(())
+        } else {
+            Err(format!("found {:?}", text(&found)).into())
+        }
     };
     read("wasi.wasm\n? ")?;
     for line in ["first\n", "second\n"] {
@@ -125,7 +150,11 @@ fn prompt(device: &str) -> Tested {
     }
     drop(stdin);
     let status = child.wait()?;
-    if status.code() == Some(1) { Ok(()) } else { Err(format!("ended with {status}").into()) }
+    if status.code() == Some(1) {
+        Ok(())
+    } else {
+        Err(format!("ended with {status}").into())
+    }
 }
 
 fn start(device: &str, stdout: Stdio) -> Result<Child, std::io::Error> {
@@ -139,10 +168,17 @@ fn start(device: &str, stdout: Stdio) -> Result<Child, std::io::Error> {
 
 fn seed(device: &str) -> Tested {
     let number = |seed: &[&str]| {
-        let output = gpu_run_on(device).args(seed).args(["--invoke", "random", &module()]).output();
+        let output = gpu_run_on(device)
+            .args(seed)
+            .args(["--invoke", "random", &module()])
+            .output();
         output.map(|output| text(&output.stdout))
     };
-    let (first, again, other) = (number(&["--seed", "1"])?, number(&["--seed", "1"])?, number(&["--seed", "2"])?);
+    let (first, again, other) = (
+        number(&["--seed", "1"])?,
+        number(&["--seed", "1"])?,
+        number(&["--seed", "2"])?,
+    );
     let (none, none_again) = (number(&[])?, number(&[])?);
     if first.is_empty() || first != again || first == other || none == none_again || none == first {
         return Err(format!("{first}{again}{other}{none}{none_again}").into());
@@ -155,9 +191,21 @@ fn append(device: &str) -> Tested {
     let threads = 1024;
     let output = gpu_run_on(device)
         .current_dir(&folder)
-        .args(["--dir", ".", "--threads", &threads.to_string(), "--invoke", "append", &module()])
+        .args([
+            "--dir",
+            ".",
+            "--threads",
+            &threads.to_string(),
+            "--invoke",
+            "append",
+            &module(),
+        ])
         .output()?;
-    expect(text(&output.stdout) == "Result: 0\n", "every thread must have written", &output)?;
+    expect(
+        text(&output.stdout) == "Result: 0\n",
+        "every thread must have written",
+        &output,
+    )?;
     let lines = fs::read_to_string(folder.path().join("lines.txt"))?;
     let mut lines: Vec<_> = lines.lines().collect();
     lines.sort_unstable();
@@ -193,7 +241,11 @@ fn full_disk(device: &str) -> Tested {
     drop(child.stdin.take());
     let output = child.wait_with_output()?;
     let said = text(&output.stderr);
-    expect(said.contains("cannot write to stdout"), "the loss must be reported", &output)?;
+    expect(
+        said.contains("cannot write to stdout"),
+        "the loss must be reported",
+        &output,
+    )?;
     expect(output.status.code() == Some(1), "exit code must be 1", &output)
 }
 
@@ -214,16 +266,32 @@ fn trap(device: &str, name: &str, kind: &str) -> Tested {
     let output = gpu_run_on(device).args(["--invoke", name, &module()]).output()?;
     let said = text(&output.stderr);
     expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
-    expect(said.contains(&format!("trap: {kind}\n")), "the trap must be named", &output)?;
+    expect(
+        said.contains(&format!("trap: {kind}\n")),
+        "the trap must be named",
+        &output,
+    )?;
     expect(said.contains(name), "the backtrace must name the function", &output)
 }
 
 fn options_without_wasi() -> Tested {
-    for option in [&["--dir", "."][..], &["--env", "A=b"], &["--argv0", "a"], &["--seed", "1"]] {
-        let output = run(option.iter().copied().chain(["--device", "cpu", &wasm("release", "hello")]));
+    for option in [
+        &["--dir", "."][..],
+        &["--env", "A=b"],
+        &["--argv0", "a"],
+        &["--seed", "1"],
+    ] {
+        let output = run(option
+            .iter()
+            .copied()
+            .chain(["--device", "cpu", &wasm("release", "hello")]));
         expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
         let said = text(&output.stderr);
-        expect(said.contains(option[0]) && said.contains("imports no WASI"), "the message must say why", &output)?;
+        expect(
+            said.contains(option[0]) && said.contains("imports no WASI"),
+            "the message must say why",
+            &output,
+        )?;
     }
     Ok(())
 }
@@ -231,7 +299,11 @@ fn options_without_wasi() -> Tested {
 fn missing_folder() -> Tested {
     let output = run(["--device", "cpu", "--dir", "no-such-folder", &module()]);
     expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
-    expect(text(&output.stderr).contains("no-such-folder"), "the message must name it", &output)
+    expect(
+        text(&output.stderr).contains("no-such-folder"),
+        "the message must name it",
+        &output,
+    )
 }
 
 fn inspect() -> Tested {
@@ -244,8 +316,15 @@ fn inspect() -> Tested {
     ] {
         expect(shown.contains(line), &format!("it must show {line:?}"), &output)?;
     }
-    let output = run(["inspect", concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/bad/wasi_function.wasm")]);
-    expect(text(&output.stdout).contains("fd_dup\n"), "an unknown function is nobody's", &output)
+    let output = run([
+        "inspect",
+        concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/bad/wasi_function.wasm"),
+    ]);
+    expect(
+        text(&output.stdout).contains("fd_dup\n"),
+        "an unknown function is nobody's",
+        &output,
+    )
 }
 
 /// As a cargo runner it gives the program the current folder, unless it is told which.
@@ -253,12 +332,19 @@ fn as_cargo_runner() -> Tested {
     let (folder, input) = folder()?;
     let runner = |args: &[&str]| {
         let mut command = gpu_run_on("cpu");
-        command.current_dir(&folder).env("CARGO", "cargo").env("CARGO_MANIFEST_DIR", folder.path());
+        command
+            .current_dir(&folder)
+            .env("CARGO", "cargo")
+            .env("CARGO_MANIFEST_DIR", folder.path());
         run_with(command.args(args).arg(module()), b"")
     };
     let output = runner(&[])?;
     expect(text(&output.stdout).contains(&input), "it finds the file", &output)?;
     let empty = tempfile::tempdir()?;
     let output = runner(&["--dir", empty.path().to_str().expect("a path of text")])?;
-    expect(text(&output.stdout) == "wasi.wasm\n? ", "it has another folder", &output)
+    expect(
+        text(&output.stdout) == "wasi.wasm\n? ",
+        "it has another folder",
+        &output,
+    )
 }

@@ -20,7 +20,7 @@ mod translate;
 
 pub use dwarf::Dwarf;
 pub use legacy::{BrTables, replace_legacy_exceptions};
-pub use lower::{GPU_MODULE, OLD_WASI, LowerError, LowerErrorKind, gpu_signature, lower};
+pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, OLD_WASI, gpu_signature, lower};
 pub use module::{Module, ParseError};
 pub use shared_std::shared_std;
 pub use translate::{

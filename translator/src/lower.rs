@@ -238,7 +238,13 @@ pub fn lower(module: &Module<'_>) -> Result<Program, LowerError> {
             tries,
         });
     }
-    wasi_calls::wrappers(&targets, &context, &mut lowering.emitter, &mut functions, &mut max_frame);
+    wasi_calls::wrappers(
+        &targets,
+        &context,
+        &mut lowering.emitter,
+        &mut functions,
+        &mut max_frame,
+    );
     let Lowering { emitter, calls, .. } = lowering;
     let Emitter { mut code, places, .. } = emitter;
     for (at, callee) in calls {

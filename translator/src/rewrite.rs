@@ -185,7 +185,11 @@ const KERNEL_PREFIX: &str = "gpu_run_v1.kernel.";
 /// printing keeps for a program's only one.
 fn is_wasi_program(module: &Module<'_>) -> bool {
     let imports = module.imports.iter().any(|import| import.module == wasi::MODULE);
-    imports && !module.exports.iter().any(|export| export.name.starts_with(KERNEL_PREFIX))
+    imports
+        && !module
+            .exports
+            .iter()
+            .any(|export| export.name.starts_with(KERNEL_PREFIX))
 }
 
 /// Replaces the std functions that `module` has; see the module's documentation.

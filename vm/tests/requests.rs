@@ -176,7 +176,10 @@ fn input_of_any_size_arrives() {
         for size in SIZES {
             // The guest fills 1 MiB from 65536 on with the pattern, and writes it in two pieces.
             let split = split.min(size);
-            assert_eq!(guest.call("write_two", &values![3, split as i32, (size - split) as i32]), 0);
+            assert_eq!(
+                guest.call("write_two", &values![3, split as i32, (size - split) as i32]),
+                0
+            );
             assert_eq!(guest.word(16), size as u32);
             let asked = services.asked.lock().unwrap().pop().expect("one request");
             assert_eq!(asked.function, Function::FdPwrite);
@@ -199,12 +202,18 @@ fn data_of_any_size_comes_back() {
         for size in SIZES {
             let split = split.min(size);
             // The second buffer lies in front of the first, and bytes around both must stay as they are.
-            assert_eq!(guest.call("read_two", &values![3, split as i32, (size - split) as i32]), 0);
+            assert_eq!(
+                guest.call("read_two", &values![3, split as i32, (size - split) as i32]),
+                0
+            );
             let (memory, expected) = (guest.memory(), pattern(size));
             assert_eq!(guest.word(16), size as u32);
             let (first, second) = (2 << 20, 65536);
             assert!(memory[first..first + split] == expected[..split], "{size} bytes");
-            assert!(memory[second..second + size - split] == expected[split..], "{size} bytes");
+            assert!(
+                memory[second..second + size - split] == expected[split..],
+                "{size} bytes"
+            );
             assert_eq!(memory[first + split], 0xee);
             assert_eq!(memory[second - 1], 0xee);
             assert_eq!(memory[second + size - split], 0xee);
@@ -270,18 +279,48 @@ fn wrong_pointers_trap_where_they_are_used() {
         ..Reply::default()
     });
     let mut guest = Guest::new(services);
-    assert_eq!(guest.trap("fd_filestat_get", &values![9, 1028]), TrapKind::UnalignedPointer);
-    assert_eq!(guest.trap("fd_filestat_get", &values![9, -8]), TrapKind::MemoryOutOfBounds);
-    assert_eq!(guest.trap("fd_prestat_dir_name", &values![9, -100, 50]), TrapKind::MemoryOutOfBounds);
+    assert_eq!(
+        guest.trap("fd_filestat_get", &values![9, 1028]),
+        TrapKind::UnalignedPointer
+    );
+    assert_eq!(
+        guest.trap("fd_filestat_get", &values![9, -8]),
+        TrapKind::MemoryOutOfBounds
+    );
+    assert_eq!(
+        guest.trap("fd_prestat_dir_name", &values![9, -100, 50]),
+        TrapKind::MemoryOutOfBounds
+    );
     // The buffers' list.
-    assert_eq!(guest.trap("fd_read", &values![9, 1026, 1, 0]), TrapKind::UnalignedPointer);
-    assert_eq!(guest.trap("fd_read", &values![9, -4, 1, 0]), TrapKind::MemoryOutOfBounds);
-    assert_eq!(guest.trap("fd_write", &values![9, 1024, -1, 0]), TrapKind::MemoryOutOfBounds);
+    assert_eq!(
+        guest.trap("fd_read", &values![9, 1026, 1, 0]),
+        TrapKind::UnalignedPointer
+    );
+    assert_eq!(
+        guest.trap("fd_read", &values![9, -4, 1, 0]),
+        TrapKind::MemoryOutOfBounds
+    );
+    assert_eq!(
+        guest.trap("fd_write", &values![9, 1024, -1, 0]),
+        TrapKind::MemoryOutOfBounds
+    );
     // Its buffers lie at 0xeeeeeeee.
-    assert_eq!(guest.trap("fd_write", &values![9, 1024, 1, 0]), TrapKind::MemoryOutOfBounds);
-    assert_eq!(guest.trap("path_rename", &values![3, -1, 4, 5, 200, 6]), TrapKind::MemoryOutOfBounds);
-    assert_eq!(guest.trap("poll_oneoff", &values![1028, 2048, 2, 0]), TrapKind::UnalignedPointer);
-    assert_eq!(guest.trap("clock_time_get", &values![0, 0i64, 1028]), TrapKind::UnalignedPointer);
+    assert_eq!(
+        guest.trap("fd_write", &values![9, 1024, 1, 0]),
+        TrapKind::MemoryOutOfBounds
+    );
+    assert_eq!(
+        guest.trap("path_rename", &values![3, -1, 4, 5, 200, 6]),
+        TrapKind::MemoryOutOfBounds
+    );
+    assert_eq!(
+        guest.trap("poll_oneoff", &values![1028, 2048, 2, 0]),
+        TrapKind::UnalignedPointer
+    );
+    assert_eq!(
+        guest.trap("clock_time_get", &values![0, 0i64, 1028]),
+        TrapKind::UnalignedPointer
+    );
     assert_eq!(guest.trap("random_get", &values![-10, 11]), TrapKind::MemoryOutOfBounds);
     // A list of no buffers may lie anywhere.
     assert_eq!(guest.call("fd_write", &values![9, -1, 0, 0]), 0);
@@ -315,7 +354,11 @@ fn more_threads_than_slots_and_each_in_its_own_order() {
 fn directions_are_mixed_among_threads() {
     let services = services(|request| match request.function {
         Function::FdPwrite => Reply {
-            errno: if request.input == pattern(request.input.len()) { 0 } else { 29 },
+            errno: if request.input == pattern(request.input.len()) {
+                0
+            } else {
+                29
+            },
             results: word(request.input.len()),
             ..Reply::default()
         },
@@ -329,7 +372,11 @@ fn directions_are_mixed_among_threads() {
     guest.options.threads = 64;
     let outcome = guest.run("mixed", &[]);
     assert!(matches!(outcome.end, End::Returned), "{:?}", outcome.end);
-    assert!(outcome.results.iter().all(|results| results[..] == [Value::I32(0)]), "{:?}", outcome.results);
+    assert!(
+        outcome.results.iter().all(|results| results[..] == [Value::I32(0)]),
+        "{:?}",
+        outcome.results
+    );
 }
 
 #[test]
@@ -385,7 +432,10 @@ fn a_run_ends_while_a_call_is_blocked_and_its_answer_goes_nowhere() {
     let mut guest = Guest::new(services);
     guest.options.timeout = Some(Duration::from_millis(100));
     let begin = Instant::now();
-    assert!(matches!(guest.run("fd_seek", &values![7, 0i64, 0, 1024]).end, End::TimedOut));
+    assert!(matches!(
+        guest.run("fd_seek", &values![7, 0i64, 0, 1024]).end,
+        End::TimedOut
+    ));
     assert!(begin.elapsed() < Duration::from_secs(20));
     guest.options.timeout = Some(Duration::from_secs(60));
     blocked.store(false, Ordering::SeqCst);
@@ -435,7 +485,10 @@ fn the_device_serves_clocks_arguments_and_random_bytes() {
     assert_eq!((guest.word(1024), guest.word(1028)), (3, 12));
     assert_eq!(guest.call("args_get", &values![1024, 2049]), 0);
     assert_eq!(guest.memory()[2049..2062], *b"name\0\0three\0\0");
-    assert_eq!([guest.word(1024), guest.word(1028), guest.word(1032)], [2049, 2054, 2055]);
+    assert_eq!(
+        [guest.word(1024), guest.word(1028), guest.word(1032)],
+        [2049, 2054, 2055]
+    );
     assert_eq!(guest.call("environ_sizes_get", &values![1024, 1028]), 0);
     assert_eq!((guest.word(1024), guest.word(1028)), (1, 4));
     for (clock, errno) in [(0, 0), (1, 0), (2, 8), (3, 8), (4, 28), (-1, 28)] {
@@ -479,15 +532,40 @@ fn writes_to_streams_go_to_the_ring_until_the_descriptor_is_closed() {
     let mut guest = Guest::new(services.clone());
     assert_eq!(guest.call("say", &values![1]), 0);
     assert_eq!(guest.word(16), 12);
-    assert_eq!(guest.output, [(Stream::Stdout, 0, b"hello\nwithou".to_vec())], "at once, if there is one thread");
+    assert_eq!(
+        guest.output,
+        [(Stream::Stdout, 0, b"hello\nwithou".to_vec())],
+        "at once, if there is one thread"
+    );
     assert!(services.asked.lock().unwrap().is_empty());
     guest.output.clear();
     assert_eq!(guest.call("say_moved", &[]), 0);
-    assert_eq!(guest.output, [(Stream::Stderr, 0, b"hello\nwithou".to_vec())], "stderr has stdout's number now");
+    assert_eq!(
+        guest.output,
+        [(Stream::Stderr, 0, b"hello\nwithou".to_vec())],
+        "stderr has stdout's number now"
+    );
     let asked = services.asked.lock().unwrap();
     let functions: Vec<_> = asked.iter().map(|asked| (asked.function, asked.args[0])).collect();
-    let expected = [(Function::FdRenumber, 2), (Function::FdWrite, 2), (Function::FdClose, 1), (Function::FdWrite, 1)];
+    let expected = [
+        (Function::FdRenumber, 2),
+        (Function::FdWrite, 2),
+        (Function::FdClose, 1),
+        (Function::FdWrite, 1),
+    ];
     assert_eq!(functions, expected);
+}
+
+#[test]
+fn a_stream_that_was_closed_stays_closed_in_the_next_run() {
+    let services = services(|request| match request.function {
+        Function::FdClose => Reply::default(),
+        _ => Reply::error(8),
+    });
+    let mut guest = Guest::new(services);
+    assert_eq!(guest.call("fd_close", &values![1]), 0);
+    assert_eq!(guest.call("say", &values![1]), 8);
+    assert_eq!(guest.call("say", &values![2]), 0);
 }
 
 #[test]
@@ -498,7 +576,11 @@ fn lines_of_many_threads_are_not_torn() {
     assert!(matches!(outcome.end, End::Returned), "{:?}", outcome.end);
     let whole: Vec<_> = guest.output.iter().filter(|(_, _, text)| text == b"hello\n").collect();
     let rests: Vec<_> = guest.output.iter().filter(|(_, _, text)| text == b"withou").collect();
-    let joined = guest.output.iter().filter(|(_, _, text)| text == b"withouhello\n").count();
+    let joined = guest
+        .output
+        .iter()
+        .filter(|(_, _, text)| text == b"withouhello\n")
+        .count();
     assert_eq!((whole.len(), joined, rests.len()), (100, 200, 100));
 }
 
@@ -512,7 +594,13 @@ fn functions_can_be_values() {
     assert_eq!(guest.call("fd_close", &values![99]), 33, "exported as it is imported");
     assert_eq!(guest.call("by_table", &values![98]), 33);
     assert_eq!(guest.call("by_reference", &values![97]), 33);
-    let args: Vec<_> = services.asked.lock().unwrap().iter().map(|asked| asked.args[0]).collect();
+    let args: Vec<_> = services
+        .asked
+        .lock()
+        .unwrap()
+        .iter()
+        .map(|asked| asked.args[0])
+        .collect();
     assert_eq!(args, [99, 98, 97]);
     assert!(matches!(guest.run("exit_by_table", &values![5]).end, End::Exited(5)));
 }

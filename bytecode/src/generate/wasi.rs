@@ -30,7 +30,12 @@ fn kinds() -> Vec<Param> {
 
 pub(super) fn header() -> String {
     let kinds = kinds();
-    let number = |param: &Param| 1 + kinds.iter().position(|kind| kind == param).expect("a kind of the table");
+    let number = |param: &Param| {
+        1 + kinds
+            .iter()
+            .position(|kind| kind == param)
+            .expect("a kind of the table")
+    };
     let mut out = format!(
         "// Made from bytecode/src/wasi.rs by `cargo run -p gpu-run-bytecode --bin isa-gen`.\n#pragma once\n\n\
          namespace gpu_run {{\nnamespace wasi {{\n\n// Functions of {MODULE}.\nenum Function : u32 {{\n"
@@ -49,11 +54,9 @@ pub(super) fn header() -> String {
     out += "// The parameters of each function, the first one lowest.\nconstexpr u64 PARAMS[] = {\n";
     for info in TABLE {
         assert!(info.params.len() * KIND_BITS < 64, "there is a none behind the last");
-        let packed = info
-            .params
-            .iter()
-            .enumerate()
-            .fold(0u64, |packed, (i, param)| packed | (number(param) as u64) << (KIND_BITS * i));
+        let packed = info.params.iter().enumerate().fold(0u64, |packed, (i, param)| {
+            packed | (number(param) as u64) << (KIND_BITS * i)
+        });
         _ = writeln!(out, "  {packed:#x},  // {}", info.name);
     }
     out += "};\n\n// Bytes and alignment of a result; 0 for other kinds.\nconstexpr u8 RESULT_BYTES[] = {0";
@@ -68,7 +71,11 @@ pub(super) fn header() -> String {
     for param in &kinds {
         _ = write!(out, ", {}", of_result(param).1);
     }
-    let most = TABLE.iter().map(|info| info.function.param_types().len()).max().unwrap_or(0);
+    let most = TABLE
+        .iter()
+        .map(|info| info.function.param_types().len())
+        .max()
+        .unwrap_or(0);
     _ = write!(
         out,
         "}};\n\n// Most wasm arguments of a function.\nconstexpr u32 MOST_ARGUMENTS = {most};\n\n}}  // namespace wasi\n}}  // namespace gpu_run\n"

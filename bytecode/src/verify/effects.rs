@@ -101,7 +101,10 @@ fn wasi_arguments(
     let wasi = wasi::Function::from_number(number as u16).expect("checked with the operands");
     match state.holds_values(first as u32, &wasi.param_types()) {
         true => Ok(()),
-        false => function.error(pc, format!("a call of `{}` without arguments of its types", wasi.info().name)),
+        false => function.error(
+            pc,
+            format!("a call of `{}` without arguments of its types", wasi.info().name),
+        ),
     }
 }
 

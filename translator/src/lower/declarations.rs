@@ -127,7 +127,10 @@ fn functions(module: &Module<'_>, meta: &mut Meta) -> Result<Vec<Target>, LowerE
                     if used_as_value(module, index) {
                         wrapped.push(index);
                     }
-                    targets.push(Target::Wasi { function, wrapper: None });
+                    targets.push(Target::Wasi {
+                        function,
+                        wrapper: None,
+                    });
                     continue;
                 }
                 meta.names.push(format!("{}.{}", import.module, import.name));

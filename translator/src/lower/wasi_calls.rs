@@ -12,7 +12,11 @@ use crate::module::{Const, ElementItems, Module};
 
 /// The type with which modules import a function of WASI.
 pub fn signature(function: wasi::Function) -> FuncType {
-    let results = if function.has_result() { vec![ValType::I32] } else { Vec::new() };
+    let results = if function.has_result() {
+        vec![ValType::I32]
+    } else {
+        Vec::new()
+    };
     FuncType {
         params: function.param_types(),
         results,
@@ -45,7 +49,10 @@ pub(super) fn used_as_value(module: &Module<'_>, func: u32) -> bool {
     };
     let exports = |kind| matches!(kind, ExternalKind::Func | ExternalKind::FuncExact);
     module.start == Some(func)
-        || module.exports.iter().any(|export| exports(export.kind) && export.index == func)
+        || module
+            .exports
+            .iter()
+            .any(|export| exports(export.kind) && export.index == func)
         || module.globals.iter().any(|global| refers(&global.init))
         || module.tables.iter().filter_map(|table| table.init.as_ref()).any(refers)
         || module.elements.iter().any(|element| match &element.items {
@@ -63,7 +70,11 @@ pub(super) fn wrappers(
     max_frame: &mut u32,
 ) {
     for target in targets {
-        let Target::Wasi { function, wrapper: Some(_) } = target else {
+        let Target::Wasi {
+            function,
+            wrapper: Some(_),
+        } = target
+        else {
             continue;
         };
         let signature = signature(*function);

@@ -225,6 +225,7 @@ inline u32 lane_in_block() { return 0; }
 inline u32 lanes_in_block() { return 1; }
 
 }  // namespace gpu_run
+#include <sched.h>
 #include <time.h>
 namespace gpu_run {
 
@@ -234,9 +235,14 @@ inline u64 clock_ns() {
   return (u64)now.tv_sec * 1000000000ull + (u64)now.tv_nsec;
 }
 
-// The first times only look again: what a lane waits for often comes at once.
+// The first times only look again: what a lane waits for often comes at once. Then, for about a millisecond,
+// the processor goes to who has something to do, such as answering a request.
 inline void relax(u32 idle) {
   if (idle < 100) return;
+  if (idle < 1000) {
+    sched_yield();
+    return;
+  }
   timespec pause = {0, 50000};
   nanosleep(&pause, nullptr);
 }

@@ -5,7 +5,6 @@
 //! run ends: the slots are touched only under [`Shared::alive`], which the end takes away, so a thread that
 //! is blocked by an input finds nothing to do when it comes back.
 
-use std::collections::VecDeque;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -22,6 +21,9 @@ use crate::tsan;
 /// Errnos that are the queue's own.
 const EIO: u16 = 29;
 const ENOSYS: u16 = 52;
+
+/// Messages that a thread claims at once: the others are for others.
+const MOST_CLAIMS: usize = 8;
 
 /// The pinned memory of requests.
 #[derive(Clone, Copy, Debug)]
@@ -85,8 +87,7 @@ fn unpoisoned<T>(result: Result<T, PoisonError<T>>) -> T {
 #[derive(Default)]
 struct Slot {
     call: Option<Call>,
-    /// The answer's data that is still to be sent.
-    data: VecDeque<u8>,
+    answer: Outgoing,
 }
 
 /// A call as it came.
@@ -162,26 +163,25 @@ impl Shared {
         alive.then(work)
     }
 
-    /// Answers messages until the run ends, beginning each round with slot `first`.
-    fn look(self: Arc<Shared>, first: usize) {
-        let mut idle = 0u32;
+    /// Answers messages until the run ends; begins with slot `first`.
+    fn look(self: Arc<Shared>, mut first: usize) {
+        let (mut idle, mut found) = (0u32, Vec::new());
         loop {
             let seen = self.bell.as_ref().map_or(0, |bell| bell.rings.load(Ordering::SeqCst));
-            let mut found = false;
-            for i in 0..REQUEST_SLOTS {
-                let slot = (first + i) % REQUEST_SLOTS;
-                match self.while_alive(|| self.claim(slot)) {
-                    Some(true) => {
-                        self.message(slot);
-                        found = true;
-                    }
-                    Some(false) => {}
-                    None => return,
-                }
+            let slots = (first..REQUEST_SLOTS).chain(0..first).filter(|slot| self.claim(*slot));
+            if self.while_alive(|| found.extend(slots.take(MOST_CLAIMS))).is_none() {
+                return;
             }
-            idle = if found { 0 } else { idle.saturating_add(1) };
+            // The next round begins behind, so that each slot has its turn.
+            first = found.last().map_or(first, |last| (last + 1) % REQUEST_SLOTS);
+            idle = if found.is_empty() { idle.saturating_add(1) } else { 0 };
+            for slot in found.drain(..) {
+                self.message(slot);
+            }
             match (&self.bell, idle) {
                 (_, 0) => {}
+                // The next message of a lane comes soon after an answer.
+                (Some(_), 1..100) => std::thread::yield_now(),
                 (Some(bell), _) => bell.wait(seen),
                 // About a millisecond of looking before it sleeps.
                 (None, 1..500) => std::hint::spin_loop(),
@@ -258,7 +258,6 @@ impl Shared {
                 let function = Function::from_number(message.function as u16);
                 let args = function.map_or(0, |function| function.param_types().len());
                 let args = args.min(message.args.len() - 2);
-                state.data.clear();
                 state.call = Some(Call {
                     number: message.function,
                     thread: message.thread,
@@ -275,7 +274,7 @@ impl Shared {
                 }
             }
             REQUEST_NEXT => {
-                put_data(message, &mut state.data);
+                state.answer.put(message);
                 self.publish(slot);
                 return None;
             }
@@ -315,8 +314,8 @@ impl Shared {
             let mut data = reply.data;
             data.truncate(if reply.errno == 0 { call.capacity } else { 0 });
             message.total = data.len() as u32;
-            state.data = data.into();
-            put_data(message, &mut state.data);
+            state.answer = Outgoing { data, sent: 0 };
+            state.answer.put(message);
             self.publish(slot);
         });
     }
@@ -331,13 +330,22 @@ impl Shared {
     }
 }
 
-/// Puts the next piece of an answer's data into its slot.
-fn put_data(message: &mut RequestSlot, data: &mut VecDeque<u8>) {
-    let count = data.len().min(REQUEST_BYTES);
-    for (to, from) in message.data.iter_mut().zip(data.drain(..count)) {
-        *to = from;
+/// An answer's data, and how much of it was sent.
+#[derive(Default)]
+struct Outgoing {
+    data: Vec<u8>,
+    sent: usize,
+}
+
+impl Outgoing {
+    /// Puts the next piece into the slot.
+    fn put(&mut self, message: &mut RequestSlot) {
+        let rest = &self.data[self.sent..];
+        let piece = &rest[..rest.len().min(REQUEST_BYTES)];
+        message.data[..piece.len()].copy_from_slice(piece);
+        message.len = piece.len() as u32;
+        self.sent += piece.len();
     }
-    message.len = count as u32;
 }
 
 impl Call {

@@ -557,6 +557,18 @@ fn writes_to_streams_go_to_the_ring_until_the_descriptor_is_closed() {
 }
 
 #[test]
+fn a_stream_that_was_closed_stays_closed_in_the_next_run() {
+    let services = services(|request| match request.function {
+        Function::FdClose => Reply::default(),
+        _ => Reply::error(8),
+    });
+    let mut guest = Guest::new(services);
+    assert_eq!(guest.call("fd_close", &values![1]), 0);
+    assert_eq!(guest.call("say", &values![1]), 8);
+    assert_eq!(guest.call("say", &values![2]), 0);
+}
+
+#[test]
 fn lines_of_many_threads_are_not_torn() {
     let mut guest = Guest::new(services(|_| Reply::error(76)));
     guest.options.threads = 100;

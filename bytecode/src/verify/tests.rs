@@ -150,6 +150,31 @@ fn refuses_numbers_as_references() {
     assert!(forged.what.contains("funcref"), "{forged}");
 }
 
+/// What the kernel gathers by the table of WASI's functions must be there.
+#[test]
+fn checks_the_arguments_of_requests() {
+    // It takes an i32 and an i64, as the function does.
+    let size = crate::wasi::Function::FdFilestatSetSize as i64;
+    let (renumber, exit) = (
+        crate::wasi::Function::FdRenumber as i64,
+        crate::wasi::Function::ProcExit as i64,
+    );
+    let queue = |number, first, count| Inst::new(Op::RequestQueue, &[number, first, count]);
+    let poll = |result, number, first, count| Inst::new(Op::RequestPoll, &[result, number, first, count]);
+    assert_eq!(
+        verify(&program(&[queue(size, 0, 3), poll(0, size, 0, 3), ret()])),
+        Ok(())
+    );
+    assert!(refusal(&[queue(size, 0, 2), ret()]).contains("does not fit"));
+    assert!(refusal(&[poll(0, size, 0, 2), ret()]).contains("does not fit"));
+    assert!(refusal(&[queue(size, 2, 3), ret()]).contains("operand 2"), "on the header");
+    assert!(refusal(&[poll(4, size, 0, 3), ret()]).contains("operand 1"), "on the header");
+    assert!(refusal(&[queue(46, 0, 3), ret()]).contains("operand 1"), "no such function");
+    assert!(refusal(&[queue(exit, 0, 1), ret()]).contains("operand 1"), "it gives no errno");
+    assert!(refusal(&[queue(renumber, 0, 2), ret()]).contains("fd_renumber"), "half of an i64");
+    assert!(refusal(&[queue(size, 5, 3), ret()]).contains("arguments"), "nothing was written there");
+}
+
 #[test]
 fn refuses_lanes_that_a_value_does_not_have() {
     // The frame is one of 16 units, with two values of 128 bits.

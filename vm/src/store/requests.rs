@@ -11,7 +11,7 @@ use super::{RunOptions, Store, StoreError};
 use crate::device::{Device, DeviceError, DeviceResult, Pinned};
 use crate::layout::{self, Ptr, REQUEST_SLOTS, RequestSlot};
 use crate::requests::{Bell, Mailboxes, Service};
-use crate::services::Environment;
+use crate::services::{Environment, Services};
 
 /// Bytes of the mailboxes of one side.
 const MAIL_BYTES: u64 = 4 * REQUEST_SLOTS as u64;
@@ -32,6 +32,8 @@ pub(super) struct Requests {
     bell: Arc<Bell>,
     /// Runs of the store so far.
     runs: u32,
+    /// Who served the last of them.
+    served: Option<Arc<dyn Services>>,
 }
 
 /// What is served while a run is under way.
@@ -56,7 +58,21 @@ impl Requests {
             strings: Sized::new("arguments"),
             bell: Arc::default(),
             runs: 0,
+            served: None,
         })
+    }
+
+    /// Which descriptors are streams: as the last run left them, if it had the same services.
+    fn streams(&mut self, device: &mut dyn Device, environment: &Environment) -> DeviceResult<[u32; STREAMS.len()]> {
+        let mut streams = STREAMS;
+        let services = &environment.services;
+        if self.served.as_ref().is_some_and(|last| Arc::ptr_eq(last, services)) {
+            let at = self.record + offset_of!(layout::Requests, streams) as u64;
+            // SAFETY: inside of the record, which the last run has written; no kernel runs.
+            unsafe { device.read(at, bytemuck::cast_slice_mut(&mut streams))? };
+        }
+        self.served = Some(services.clone());
+        Ok(streams)
     }
 
     /// Writes the record of a run; nobody has to do with requests yet.
@@ -70,9 +86,7 @@ impl Requests {
         let args_len = args.len() as u32;
         args.extend(&variables);
         let strings = self.strings.at_least(device, args.len() as u64)?;
-        let mut streams = [0; layout::STREAM_DESCRIPTORS];
-        streams[1] = 1;
-        streams[2] = 2;
+        let streams = self.streams(device, environment)?;
         self.runs += 1;
         let rings = device.rings();
         let ring: extern "C" fn(u64) = Bell::ring;
@@ -105,6 +119,14 @@ impl Requests {
         }
     }
 }
+
+/// Which descriptors are streams before anything was closed or moved.
+const STREAMS: [u32; layout::STREAM_DESCRIPTORS] = {
+    let mut streams = [0; layout::STREAM_DESCRIPTORS];
+    streams[1] = 1;
+    streams[2] = 2;
+    streams
+};
 
 /// Strings as the kernel wants them: each with a 0 behind it.
 fn joined(strings: &[Vec<u8>]) -> Vec<u8> {

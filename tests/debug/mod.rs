@@ -30,6 +30,7 @@ pub fn tests(device: &'static str) -> Vec<(String, Box<dyn FnOnce() -> Tested + 
     add("outside_of_memory", outside);
     add("report/trap", report_trap);
     add("report/panic", report_panic);
+    add("report/panic_aborts", panic_aborts);
     add("report/exit_and_timeout", report_others);
     add("report/one_of_10240", one_of_many);
     add("report/all_fault", all_fault);
@@ -369,6 +370,38 @@ fn report_panic(device: &str) -> Tested {
             .iter()
             .any(|frame| frame["function"] == function && frame["line"].is_u64());
         expect(found, &format!("a frame of {function} with its line"), &output)?;
+    }
+    Ok(())
+}
+
+/// A panic in a panic hook, or while a panic's message is formatted, says so and aborts.
+fn panic_aborts(device: &str) -> Tested {
+    const SAID: &str = "\nthread panicked while processing panic. aborting.\n";
+    for (name, line) in [("panic_in_hook", 9), ("panic_in_panic", 10)] {
+        let module = wasm("release", name);
+        let output = run_on(device, [&module]);
+        let place = format!("panicked at rust/{name}/src/main.rs:{line}:36:\n");
+        let stderr = text(&output.stderr);
+        expect(output.status.code() == Some(134), "exit code 134", &output)?;
+        expect(
+            stderr.starts_with(&place) && stderr.contains(SAID),
+            &format!("{place:?}, and that it aborts"),
+            &output,
+        )?;
+        let output = run_on(device, ["--report", "json", &module]);
+        let object = report(&output)?;
+        expect(
+            object["kind"] == "trap" && object["exit_code"] == 134 && object["line"] == line,
+            "the trap, and the line of the panic",
+            &output,
+        )?;
+        expect(
+            object["panic"]
+                .as_str()
+                .is_some_and(|text| text.contains("panicked while processing panic")),
+            "what the panic said",
+            &output,
+        )?;
     }
     Ok(())
 }

@@ -32,6 +32,7 @@ pub fn tests(device: &'static str) -> Vec<(String, Box<dyn FnOnce() -> Tested + 
     add("report/panic", report_panic);
     add("report/panic_aborts", panic_aborts);
     add("report/exit_and_timeout", report_others);
+    add("log_filter", log_filter);
     add("report/one_of_10240", one_of_many);
     add("report/all_fault", all_fault);
     for threads in [1, 32, 1024] {
@@ -425,6 +426,42 @@ fn report_others(device: &str) -> Tested {
     expect(
         object["kind"] == "error" && object["exit_code"] == 2,
         "an error",
+        &output,
+    )
+}
+
+/// What the runtime says of itself is chosen by `-v` and the environment.
+fn log_filter(device: &str) -> Tested {
+    let module = wasm("wat", "fib");
+    let run = |options: &[&str], filter: Option<&str>| {
+        let mut command = gpu_run_on(device);
+        command
+            .env_remove("GPU_RUN_LOG")
+            .envs(filter.map(|filter| ("GPU_RUN_LOG", filter)));
+        command.args(options).args(["--invoke", "fib", &module, "5"]).output()
+    };
+    let silent = run(&[], None)?;
+    expect(silent.stderr.is_empty(), "nothing to say", &silent)?;
+    for (options, filter) in [(&["-v"][..], None), (&[], Some("info"))] {
+        let output = run(options, filter)?;
+        let stderr = text(&output.stderr);
+        expect(
+            stderr.contains("gpu-run: engine: ") && stderr.lines().all(|line| line.starts_with("gpu-run: ")),
+            "what is done",
+            &output,
+        )?;
+    }
+    let output = run(&[], Some("gpu_run_vm=debug"))?;
+    let stderr = text(&output.stderr);
+    expect(
+        stderr.contains("a run begins") && !stderr.contains("engine: "),
+        "only what the crate says",
+        &output,
+    )?;
+    let output = run(&[], Some("gpu_run=loud"))?;
+    expect(
+        output.status.code() == Some(2) && text(&output.stderr).contains("GPU_RUN_LOG=gpu_run=loud is no filter"),
+        "a filter that makes no sense must be refused",
         &output,
     )
 }

@@ -45,6 +45,16 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
             message = Some(fault.kind.text().to_owned());
             object.insert("trap".into(), format!("{:?}", fault.kind).into());
             backtrace = Some(&fault.backtrace);
+            // A panic that aborts ends by a trap.
+            let said = context.terminal.said_last(fault.thread);
+            if let Some(panic) = said
+                .as_deref()
+                .filter(|said| said.ends_with(ABORTS))
+                .and_then(panic_message)
+            {
+                object.insert("panic".into(), panic.message.as_str().into());
+                add_place(&mut object, &panic);
+            }
             "trap"
         }
         End::Panicked {
@@ -53,10 +63,8 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
         } => {
             let said = context.terminal.said_last(*thread);
             let panic = said.as_deref().and_then(panic_message);
-            if let Some((file, line, column)) = panic.as_ref().and_then(|panic| panic.place.as_ref()) {
-                object.insert("file".into(), file.as_str().into());
-                object.insert("line".into(), (*line).into());
-                object.insert("column".into(), (*column).into());
+            if let Some(panic) = &panic {
+                add_place(&mut object, panic);
             }
             message = panic.map(|panic| panic.message).or(said).or(Some("panic".into()));
             backtrace = Some(calls);
@@ -79,6 +87,18 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
         add_backtrace(&mut object, backtrace, context.compiled);
     }
     Some(object.into())
+}
+
+/// How what a panic printed ends, if the process aborts.
+const ABORTS: &str = "panic. aborting.\n";
+
+/// Where a panic was, as it printed.
+fn add_place(object: &mut Map<String, Value>, panic: &Panic) {
+    if let Some((file, line, column)) = &panic.place {
+        object.insert("file".into(), file.as_str().into());
+        object.insert("line".into(), (*line).into());
+        object.insert("column".into(), (*column).into());
+    }
 }
 
 /// The object for a run that did not begin.

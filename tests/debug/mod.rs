@@ -30,7 +30,9 @@ pub fn tests(device: &'static str) -> Vec<(String, Box<dyn FnOnce() -> Tested + 
     add("outside_of_memory", outside);
     add("report/trap", report_trap);
     add("report/panic", report_panic);
+    add("report/panic_aborts", panic_aborts);
     add("report/exit_and_timeout", report_others);
+    add("log_filter", log_filter);
     add("report/one_of_10240", one_of_many);
     add("report/all_fault", all_fault);
     for threads in [1, 32, 1024] {
@@ -373,6 +375,38 @@ fn report_panic(device: &str) -> Tested {
     Ok(())
 }
 
+/// A panic in a panic hook, or while a panic's message is formatted, says so and aborts.
+fn panic_aborts(device: &str) -> Tested {
+    const SAID: &str = "\nthread panicked while processing panic. aborting.\n";
+    for (name, line) in [("panic_in_hook", 9), ("panic_in_panic", 10)] {
+        let module = wasm("release", name);
+        let output = run_on(device, [&module]);
+        let place = format!("panicked at rust/{name}/src/main.rs:{line}:36:\n");
+        let stderr = text(&output.stderr);
+        expect(output.status.code() == Some(134), "exit code 134", &output)?;
+        expect(
+            stderr.starts_with(&place) && stderr.contains(SAID),
+            &format!("{place:?}, and that it aborts"),
+            &output,
+        )?;
+        let output = run_on(device, ["--report", "json", &module]);
+        let object = report(&output)?;
+        expect(
+            object["kind"] == "trap" && object["exit_code"] == 134 && object["line"] == line,
+            "the trap, and the line of the panic",
+            &output,
+        )?;
+        expect(
+            object["panic"]
+                .as_str()
+                .is_some_and(|text| text.contains("panicked while processing panic")),
+            "what the panic said",
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
 fn report_others(device: &str) -> Tested {
     for (how, kind, code) in [("1", "exit", 7), ("3", "timeout", 124)] {
         let options = ["--report", "json", "--timeout", "500ms"];
@@ -392,6 +426,42 @@ fn report_others(device: &str) -> Tested {
     expect(
         object["kind"] == "error" && object["exit_code"] == 2,
         "an error",
+        &output,
+    )
+}
+
+/// What the runtime says of itself is chosen by `-v` and the environment.
+fn log_filter(device: &str) -> Tested {
+    let module = wasm("wat", "fib");
+    let run = |options: &[&str], filter: Option<&str>| {
+        let mut command = gpu_run_on(device);
+        command
+            .env_remove("GPU_RUN_LOG")
+            .envs(filter.map(|filter| ("GPU_RUN_LOG", filter)));
+        command.args(options).args(["--invoke", "fib", &module, "5"]).output()
+    };
+    let silent = run(&[], None)?;
+    expect(silent.stderr.is_empty(), "nothing to say", &silent)?;
+    for (options, filter) in [(&["-v"][..], None), (&[], Some("info"))] {
+        let output = run(options, filter)?;
+        let stderr = text(&output.stderr);
+        expect(
+            stderr.contains("gpu-run: engine: ") && stderr.lines().all(|line| line.starts_with("gpu-run: ")),
+            "what is done",
+            &output,
+        )?;
+    }
+    let output = run(&[], Some("gpu_run_vm=debug"))?;
+    let stderr = text(&output.stderr);
+    expect(
+        stderr.contains("a run begins") && !stderr.contains("engine: "),
+        "only what the crate says",
+        &output,
+    )?;
+    let output = run(&[], Some("gpu_run=loud"))?;
+    expect(
+        output.status.code() == Some(2) && text(&output.stderr).contains("GPU_RUN_LOG=gpu_run=loud is no filter"),
+        "a filter that makes no sense must be refused",
         &output,
     )
 }

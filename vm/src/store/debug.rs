@@ -42,28 +42,31 @@ impl Messages {
 
     fn piece(&mut self, thread: u32, flags: u32, words: &[u32], sink: &mut dyn Sink) {
         let (first, last) = (flags & layout::DEBUG_FIRST != 0, flags & layout::DEBUG_LAST != 0);
-        let mut opened = None;
-        if !(first && last && self.open.is_empty()) {
-            opened = self.open.remove(&thread);
-        }
+        let ends_line = last && flags & layout::DEBUG_LINE != 0;
         // What is still open when a message begins lost a piece.
-        let mut formatted = match opened {
-            Some(formatted) if !first => formatted,
-            _ => std::mem::take(&mut self.whole),
+        let opened = match first && self.open.is_empty() {
+            true => None,
+            false => self.open.remove(&thread).filter(|_| !first),
         };
-        formatted.add(words);
-        let large = formatted.len() > OPEN_BYTES;
-        if last || large {
+        if let (None, true) = (&opened, last) {
+            self.whole.clear();
+            self.whole.add(words);
             if self.options.threads.contains(thread) {
-                let ends_line = last && flags & layout::DEBUG_LINE != 0;
+                sink.debug(&self.whole.message(thread, ends_line));
+                self.counts.messages += 1;
+            }
+            return;
+        }
+        let mut formatted = opened.unwrap_or_default();
+        formatted.add(words);
+        if last || formatted.len() > OPEN_BYTES {
+            if self.options.threads.contains(thread) {
                 sink.debug(&formatted.message(thread, ends_line));
                 self.counts.messages += u64::from(last);
             }
             formatted.clear();
         }
-        if last {
-            self.whole = formatted;
-        } else {
+        if !last {
             self.open.insert(thread, formatted);
         }
     }

@@ -170,7 +170,8 @@ fn reduce(device: &str, threads: u32) -> Tested {
         .collect();
     let stdout = text(&output.stdout);
     let mut found: Vec<&str> = stdout.lines().collect();
-    (wanted.sort(), found.sort());
+    wanted.sort();
+    found.sort();
     expect(found == wanted, &format!("must print {wanted:?}"), &output)
 }
 

@@ -51,8 +51,8 @@ pub trait Sink {
         None
     }
 
-    /// Called now and then while a run with a frame goes on that was [bound](super::FrameSize) to tell it:
-    /// how many pixels were set so far, those that were set again counted again.
+    /// Called now and then while a run goes on, if [`Store::bind_frame`] was asked for it: how many pixels
+    /// were set so far, those that were set again counted again.
     fn progress(&mut self, _pixels: u64) {}
 }
 

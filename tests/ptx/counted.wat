@@ -8,7 +8,7 @@
       (br_if $next (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
     (local.get $sum))
 
-  ;; 12 passes are 4 times 3 copies. Nothing reads the count in the loop, so it is added up where that is left.
+  ;; 12 passes are 6 times 2 copies. Nothing reads the count in the loop, so it is added up where that is left.
   (func (export "steps") (param $x i32) (result i32) (local $i i32)
     (block $found
       (loop $next

@@ -265,10 +265,10 @@ impl Compiler<'_> {
             Op::Copy64 => return ptx!(self, "mov.b64 {}, {};", result[0], args[0]),
             _ => {}
         }
-        if let Some(part) = self.parts.get(&node.pc).copied() {
-            if self.sum(node.pc, part, &args, &result[0]) {
-                return;
-            }
+        if let Some(part) = self.parts.get(&node.pc).copied()
+            && self.sum(node.pc, part, &args, &result[0])
+        {
+            return;
         }
         let lazy = is_arithmetic(op) && !self.transfer.eager.contains(&(node.inst.args[0] as u32));
         let lazy = match lazy {

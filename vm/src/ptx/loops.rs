@@ -152,7 +152,7 @@ fn copies_of(counted: &mut Counted, most: usize) -> usize {
     let usual = 1 << (most * 5 / 4).min(MOST_COPIES).ilog2();
     if let Some(passes) = &counted.passes {
         let divides = |copies: &usize| passes.iter().all(|passes| passes % *copies as u64 == 0);
-        if let Some(even) = (most.div_ceil(2)..=most.max(usual)).rev().find(divides) {
+        if let Some(even) = (most.div_ceil(2).max(2)..=most.max(usual)).rev().find(divides) {
             return even;
         }
     }

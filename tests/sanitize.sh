@@ -84,7 +84,7 @@ for sanitizer in "${sanitizers[@]}"; do
     tsan)
       # ThreadSanitizer needs the address space as it was before kernels randomized 32 bits of it.
       run=(setarch "$(uname -m)" -R)
-      export TSAN_OPTIONS="halt_on_error=1 exitcode=66"
+      export TSAN_OPTIONS="halt_on_error=1 exitcode=66 suppressions=$PWD/tests/tsan.supp"
       sanitize tsan thread "${@:2}"
       ;;
   esac

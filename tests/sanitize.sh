@@ -87,9 +87,7 @@ for sanitizer in "${sanitizers[@]}"; do
       # Rust's std is not instrumented, so what its test harness and tests that run at once hand to each
       # other looks like a race. Lanes have threads of their own, in which the harness has no part.
       unit=(--test-threads=1)
-      mkdir -p "$dir"
-      echo 'race:_4test' >"$dir/suppressions"
-      export TSAN_OPTIONS="halt_on_error=1 exitcode=66 suppressions=$PWD/$dir/suppressions"
+      export TSAN_OPTIONS="halt_on_error=1 exitcode=66 suppressions=$PWD/tests/tsan.supp"
       sanitize tsan thread "${@:2}"
       ;;
   esac

@@ -9,8 +9,13 @@ use tempfile::TempDir;
 
 use crate::{Tested, common, expect, refuses, run, text, wasm};
 
-/// Tests that need no engine: each a name and what it does.
-pub fn general() -> Vec<(&'static str, fn() -> Tested)> {
+/// A test's name and what it does.
+type Test = (&'static str, fn() -> Tested);
+/// The same for a test that is given an engine.
+type EngineTest = (&'static str, fn(&str) -> Tested);
+
+/// Tests that need no engine.
+pub fn general() -> Vec<Test> {
     vec![
         ("refuses/wasi_function", || {
             refuses(
@@ -32,7 +37,7 @@ pub fn general() -> Vec<(&'static str, fn() -> Tested)> {
 }
 
 /// Tests of an engine.
-pub fn of_engine() -> Vec<(&'static str, fn(&str) -> Tested)> {
+pub fn of_engine() -> Vec<EngineTest> {
     vec![
         ("wasi/arguments_environment_file_stdin", program),
         ("wasi/names", names),

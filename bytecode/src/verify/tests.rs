@@ -167,12 +167,30 @@ fn checks_the_arguments_of_requests() {
     );
     assert!(refusal(&[queue(size, 0, 2), ret()]).contains("does not fit"));
     assert!(refusal(&[poll(0, size, 0, 2), ret()]).contains("does not fit"));
-    assert!(refusal(&[queue(size, 2, 3), ret()]).contains("operand 2"), "on the header");
-    assert!(refusal(&[poll(4, size, 0, 3), ret()]).contains("operand 1"), "on the header");
-    assert!(refusal(&[queue(46, 0, 3), ret()]).contains("operand 1"), "no such function");
-    assert!(refusal(&[queue(exit, 0, 1), ret()]).contains("operand 1"), "it gives no errno");
-    assert!(refusal(&[queue(renumber, 0, 2), ret()]).contains("fd_renumber"), "half of an i64");
-    assert!(refusal(&[queue(size, 5, 3), ret()]).contains("arguments"), "nothing was written there");
+    assert!(
+        refusal(&[queue(size, 2, 3), ret()]).contains("operand 2"),
+        "on the header"
+    );
+    assert!(
+        refusal(&[poll(4, size, 0, 3), ret()]).contains("operand 1"),
+        "on the header"
+    );
+    assert!(
+        refusal(&[queue(46, 0, 3), ret()]).contains("operand 1"),
+        "no such function"
+    );
+    assert!(
+        refusal(&[queue(exit, 0, 1), ret()]).contains("operand 1"),
+        "it gives no errno"
+    );
+    assert!(
+        refusal(&[queue(renumber, 0, 2), ret()]).contains("fd_renumber"),
+        "half of an i64"
+    );
+    assert!(
+        refusal(&[queue(size, 5, 3), ret()]).contains("arguments"),
+        "nothing was written there"
+    );
 }
 
 #[test]

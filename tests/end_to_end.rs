@@ -89,7 +89,7 @@ fn main() {
         for threads in [1, 32, 10240] {
             add(format!("spmd/{threads}"), Box::new(move || spmd(device, threads)));
         }
-        for threads in [2, 512] {
+        for threads in [2, 512, 10240] {
             add(format!("heap/{threads}"), Box::new(move || heap(device, threads)));
         }
         add("guest_race".into(), Box::new(move || guest_race(device)));
@@ -147,7 +147,7 @@ fn main() {
                 Box::new(move || trap(device, module, name, kind)),
             );
         }
-        add("forged_heap".into(), Box::new(move || forged_heap(device)));
+        add("bad_frees".into(), Box::new(move || bad_frees(device)));
         add("max_call_depth".into(), Box::new(move || max_call_depth(device)));
         add("deep_recursion".into(), Box::new(move || deep_recursion(device)));
         if device == "ptx" {
@@ -1087,14 +1087,32 @@ fn stack_overflow(device: &str, profile: &str) -> Tested {
     )
 }
 
-fn forged_heap(device: &str) -> Tested {
-    let output = run_on(device, ["--invoke", "forge", &wasm("wat", "forged_heap")]);
-    expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
-    expect(
-        text(&output.stderr).contains("trap: the heap holds"),
-        "the message must say why",
-        &output,
-    )
+/// What the heap finds without --heap-check, and that it comes to no harm by the rest.
+fn bad_frees(device: &str) -> Tested {
+    for name in [
+        "twice",
+        "twice_large",
+        "inside",
+        "inside_large",
+        "foreign",
+        "beyond",
+        "too_large",
+        "realloc_freed",
+    ] {
+        let output = run_on(device, ["--invoke", name, &wasm("wat", "bad_frees")]);
+        expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
+        let stderr = text(&output.stderr);
+        expect(
+            stderr.contains("trap: the heap") && stderr.contains(&format!("0: {name} ")),
+            "the message must say why and where",
+            &output,
+        )?;
+    }
+    for name in ["write_after_free", "overflow", "leak"] {
+        let output = run_on(device, ["--invoke", name, &wasm("wat", "bad_frees")]);
+        expect(output.status.success(), "nothing may be hurt", &output)?;
+    }
+    Ok(())
 }
 
 /// As many calls as the limit says may be open, and not one more.

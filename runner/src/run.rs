@@ -9,7 +9,7 @@ use std::time::Instant;
 use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
-use gpu_run_vm::{End, Extern, Limits, RunOptions, Sink, Store, StoreError, Stream, Value};
+use gpu_run_vm::{ClassStats, End, Extern, HeapStats, Limits, RunOptions, Sink, Store, StoreError, Stream, Value};
 use serde_json::json;
 
 use crate::cli::{RunArgs, StatsFormat};
@@ -117,7 +117,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         end => show_early_end(args, end, &terminal, &lines)?,
     };
     if let Some(format) = args.stats {
-        let heap = store.heap_counts(instance).map_err(|error| report::device(&error))?;
+        let heap = store.heap_stats(instance).map_err(|error| report::device(&error))?;
         let t = translation.times;
         let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
         let mut stats = json!({
@@ -130,7 +130,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
             },
             "ready_ms": ms(ready),
             "run_ms": ms(outcome.time),
-            "heap": { "allocated": heap.0, "freed": heap.1, "failed": heap.2 },
+            "heap": heap_stats(&heap),
         });
         if let Some(stats) = stats.as_object_mut() {
             stats.extend(engine::stats(&choice, outcome.compiled));
@@ -138,6 +138,28 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
         print_stats(format, &stats);
     }
     Ok(code)
+}
+
+/// The heap's part of the statistics. Blocks of more than 64 KiB are the class `larger`.
+fn heap_stats(heap: &HeapStats) -> serde_json::Value {
+    let class = |class: &ClassStats| {
+        let name = match class.size {
+            0 => "larger".into(),
+            size => size.to_string(),
+        };
+        let counts = json!({ "allocated": class.allocated, "live": class.live, "held_bytes": class.held_bytes });
+        (name, counts)
+    };
+    json!({
+        "allocated": heap.allocated,
+        "freed": heap.freed,
+        "failed": heap.failed,
+        "live": heap.live,
+        "live_bytes": heap.live_bytes,
+        "held_bytes": heap.held_bytes,
+        "peak_bytes": heap.peak_bytes,
+        "classes": heap.classes.iter().map(class).collect::<serde_json::Map<_, _>>(),
+    })
 }
 
 /// How a run translates.

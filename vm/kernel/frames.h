@@ -71,7 +71,7 @@ GPU_RUN_INLINE u32 indirect(const Launch &launch, const Instance &instance, u32 
 }
 
 // Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. Tags guard the lists
-// against ABA as in heap.h; their links stand apart from the segments, whose next owner writes there
+// against ABA; their links stand apart from the segments, whose next owner writes there
 // plainly.
 GPU_RUN_INLINE u32 take_segment(Arena &arena, u32 size) {
   u64 *list = &arena.free[size];

@@ -6,10 +6,14 @@
 
 #include "bulk.h"
 #include "exceptions.h"
-#include "heap.h"
+#include "heap/heap.h"
 #include "output.h"
 
 namespace gpu_run {
+
+// The trap of a request that the heap refuses.
+GPU_RUN_INLINE TrapKind heap_trap(heap::Outcome) { return TRAP_HeapCorrupted; }
+
 namespace rare {
 
 // Runs the instruction at `pc`, whose first word is `w`, for thread number `id`.
@@ -36,7 +40,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
   {                                                                                                \
     heap::Outcome outcome = (call);                                                                \
     if (outcome == heap::RETRY) YIELD;                                                             \
-    if (outcome == heap::CORRUPTED) TRAP(TRAP_HeapCorrupted);                                      \
+    if (outcome != heap::DONE) TRAP(heap_trap(outcome));                                           \
   }
 
   switch ((u16)w) {
@@ -210,7 +214,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       NEXT;
     }
     CASE(dealloc) {
-      HEAP(heap::release(*memory, get32(slot(w, 1)), get32(slot(w, 2)), get32(slot(w, 3))));
+      HEAP(heap::release(*memory, get32(slot(w, 1)), get32(slot(w, 2))));
       NEXT;
     }
     CASE(realloc) {

@@ -81,7 +81,7 @@ template <typename Request>
 GPU_RUN_INLINE void heap_request(Context &context, u32 pc, u32 depth, Request request) {
   heap::Outcome outcome;
   for (u32 idle = 0; (outcome = request()) == heap::RETRY;) wait(context, idle);
-  if (outcome == heap::CORRUPTED) trap(context, pc, depth, TRAP_HeapCorrupted);
+  if (outcome != heap::DONE) trap(context, pc, depth, heap_trap(outcome));
 }
 
 // Frees the thread's exceptions that neither its functions nor the exception under way can name.
@@ -209,8 +209,8 @@ u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 si
   return address;
 }
 
-void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32 align) {
-  heap_request(*context, pc, depth, [&] { return heap::release(*memory, address, size, align); });
+void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32) {
+  heap_request(*context, pc, depth, [&] { return heap::release(*memory, address, size); });
 }
 
 u32 gpu_run_reallocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 old, u32 old_size, u32 align, u32 size) {

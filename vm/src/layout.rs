@@ -15,8 +15,10 @@ pub const CHUNK: u64 = 64;
 /// Commands of which a kernel that stays can be told at once.
 pub const COMMANDS: usize = 1024;
 pub const WAIT_BUCKETS: u64 = 1024;
-const HEAP_CLASSES: usize = 112;
-const HEAP_ALIGNED: usize = 32;
+pub const HEAP_CLASSES: usize = 44;
+pub const HEAP_GROUPS: u64 = 128;
+const HEAP_STRIPES: usize = 16;
+pub const HEAP_WORDS: usize = 64;
 
 /// A pointer on the device.
 pub type Ptr = u64;
@@ -34,14 +36,26 @@ macro_rules! twins {
 }
 
 twins! {
-    struct Heap [32 + 8 * (HEAP_CLASSES + HEAP_ALIGNED)] {
-        bump: u64,
-        growing: u32,
+    struct HeapPage [16 + 8 * HEAP_WORDS] {
+        state: u64,
+        first: u32,
+        pad: u32,
+        bits: [u64; HEAP_WORDS],
+    }
+    struct Heap [56 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1)] {
+        pages: Ptr,
+        sets: Ptr,
+        slots: Ptr,
+        page_limit: u32,
+        lock: u32,
+        held: u32,
+        used: u32,
+        used_peak: u32,
         failed: u32,
-        allocated: u64,
-        freed: u64,
-        free: [u64; HEAP_CLASSES],
-        free_aligned: [u64; HEAP_ALIGNED],
+        transit: u64,
+        slabs: [u32; HEAP_CLASSES],
+        width: [u32; HEAP_CLASSES],
+        allocated: [[u64; HEAP_CLASSES + 1]; HEAP_STRIPES],
     }
     struct Memory [32 + size_of::<Heap>()] {
         base: Ptr,

@@ -25,6 +25,6 @@ pub use fault::{Backtrace, Fault};
 pub use server::Server;
 pub use services::{Reply, Request, Services};
 pub use store::{
-    Call, DEFAULT_MEMORY, End, Extern, InstanceId, Instantiated, Limits, Outcome, RunOptions, Sink, Store, StoreError,
-    Stream, Value, threads_may_wait,
+    Call, ClassStats, DEFAULT_MEMORY, End, Extern, HeapStats, InstanceId, Instantiated, Limits, Outcome, RunOptions,
+    Sink, Store, StoreError, Stream, Value, threads_may_wait,
 };

@@ -5,6 +5,7 @@
 
 mod batch;
 mod compiled;
+mod heap;
 mod instantiate;
 mod run;
 
@@ -18,6 +19,7 @@ use crate::ptx::code::Target;
 
 pub use batch::Call;
 pub use compiled::Instantiated;
+pub use heap::{ClassStats, HeapStats};
 pub use run::{End, Outcome, RunOptions, Sink, Stream, threads_may_wait};
 
 /// A WebAssembly value.
@@ -587,17 +589,6 @@ impl Store {
         // SAFETY: the size never exceeds what was allocated.
         unsafe { self.device.read(record.base, &mut bytes)? };
         Ok(bytes)
-    }
-
-    /// Blocks that the heap of an instance's memory 0 handed out, took back, and could not give.
-    pub fn heap_counts(&mut self, instance: InstanceId) -> DeviceResult<(u64, u64, u32)> {
-        let Some(memory) = self.instance_infos[instance.0 as usize].memories.first().copied() else {
-            return Ok((0, 0, 0));
-        };
-        let heap = self
-            .fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?
-            .heap;
-        Ok((heap.allocated, heap.freed, heap.failed))
     }
 
     fn trap(kind: TrapKind) -> StoreError {

@@ -9,7 +9,9 @@ use std::time::Instant;
 use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
-use gpu_run_vm::{ClassStats, End, Extern, HeapStats, Limits, RunOptions, Sink, Store, StoreError, Stream, Value};
+use gpu_run_vm::{
+    ClassStats, End, Extern, HeapChecks, HeapStats, Limits, RunOptions, Sink, Store, StoreError, Stream, Value,
+};
 use serde_json::json;
 
 use crate::cli::{RunArgs, StatsFormat};
@@ -67,6 +69,10 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let limits = Limits {
         memory: args.max_memory.map(|size| size.as_u64()),
         call_depth: args.max_call_depth,
+        heap: HeapChecks {
+            guards: args.heap_check,
+            leaks: args.leak_check,
+        },
         ..Limits::default()
     };
     let store = Store::new(device, limits).map_err(|error| report::device(&error))?;
@@ -112,10 +118,23 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
         .map_err(|error| report::store(&args.module, &error))?;
-    let code = match outcome.end {
+    let returned = matches!(outcome.end, End::Returned);
+    let mut code = match outcome.end {
         End::Returned => show_results(&entry, &outcome.results, args.threads)?,
         end => show_early_end(args, end, &terminal, &lines)?,
     };
+    // A process that ended early had no time to free.
+    if args.leak_check && returned {
+        let mut leaks = store
+            .leaks(instance)
+            .map_err(|error| report::store(&args.module, &error))?;
+        leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
+        if !leaks.is_empty() {
+            let report = report::leaks(&leaks);
+            report.print();
+            code = ExitCode::from(report.code);
+        }
+    }
     if let Some(format) = args.stats {
         let heap = store.heap_stats(instance).map_err(|error| report::device(&error))?;
         let t = translation.times;
@@ -267,6 +286,9 @@ fn show_early_end(args: &RunArgs, end: End, terminal: &Terminal, lines: &LineSou
         }
         End::Trapped(mut fault) => {
             lines.add_to(&mut fault.backtrace);
+            if let Some((_, allocated)) = fault.heap.as_mut().and_then(|heap| heap.block.as_mut()) {
+                lines.add_to(allocated);
+            }
             let report = report::trap(&fault);
             report.print();
             Ok(ExitCode::from(report.code))

@@ -235,6 +235,7 @@ GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 v
 GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, Place place, EndKind kind, u32 value) {
   record_end(launch, id, kind, value, place.pc, [&](End &end) {
     end.depth = place.depth;
+    end.detail = (u32)thread.progress;
     u32 frames = 0;
     while (frames < BACKTRACE) {
       u32 pc = place.registers.get32(place.header);

@@ -28,6 +28,21 @@ struct HeapPage {
 };
 static_assert(sizeof(HeapPage) == 16 + 8 * HEAP_WORDS, "twin in layout.rs");
 
+// Of a block of a checked heap; see heap/check.h.
+constexpr u32 SITE_CALLS = 5;
+enum SiteState : u32 {
+  SITE_None = 0,  // nothing is known of the block
+  SITE_Live = 1,
+  SITE_Freed = 2,
+};
+struct HeapSite {
+  u32 size;  // bytes that were asked for
+  u32 state;  // SiteState
+  u32 pc;  // of the instruction that allocated it
+  u32 calls[SITE_CALLS];  // return addresses, innermost first; 0 behind the last
+};
+static_assert(sizeof(HeapSite) == 32, "twin in layout.rs");
+
 struct Heap {
   HeapPage *pages;  // null: no program allocates in this memory
   u64 *sets;  // of pages: the free ones, then for each class those that begin a slab with room
@@ -38,12 +53,17 @@ struct Heap {
   u32 used;  // of these, pages of slabs and regions
   u32 used_peak;
   u32 failed;  // requests that found no memory
+  HeapSite *sites;  // of a checked heap, one for each 64 bytes; else null
+  u64 live_bytes;  // of a checked heap: that were asked for
+  u64 live_peak;
+  u32 guards;  // 1: of a checked heap whose blocks have guard bytes
+  u32 pad;
   u64 transit;  // takers of slabs and pages that are under way; above 32 bits how many there were
   u32 slabs[HEAP_CLASSES];  // that there are
   u32 width[HEAP_CLASSES];  // log2 of how many groups have a slot
   u64 allocated[HEAP_STRIPES][HEAP_CLASSES + 1];  // blocks handed out so far; the last are regions
 };
-static_assert(sizeof(Heap) == 56 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1), "twin in layout.rs");
+static_assert(sizeof(Heap) == 88 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1), "twin in layout.rs");
 
 struct Memory {
   u8 *base;  // aligned to 16 bytes at least
@@ -205,7 +225,8 @@ struct End {
   u32 pc;
   u32 depth;  // frames on the stack
   u32 frames;  // entries in backtrace
-  u32 pad[2];
+  u32 detail;  // of a trap of the heap: the address that it was about
+  u32 pad;
   u32 backtrace[BACKTRACE];  // return addresses, innermost first
 };
 static_assert(sizeof(End) == 32 + 4 * BACKTRACE, "twin in layout.rs");

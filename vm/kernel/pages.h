@@ -10,12 +10,32 @@
 namespace gpu_run {
 namespace pages {
 
+GPU_RUN_INLINE bool allocates(u16 op) { return op == OP_alloc || op == OP_alloc_zero || op == OP_realloc; }
+
+// A checked heap knows who allocated a block. The walk ends where a bridge begins.
+GPU_RUN_NOINLINE void note_calls(const Place &place, Memory &memory, u64 w) {
+  if (!memory.heap.sites) return;
+  Registers frame = place.registers;
+  u32 header = place.header, calls[SITE_CALLS], count = 0;
+  while (count < SITE_CALLS && frame.get32(header) > PC_THREAD_END) {
+    calls[count++] = frame.get32(header);
+    u32 back = frame.get32(header + 1);
+    frame = frames::back_by(frame, back & 0xffff);
+    header = back >> 16;
+  }
+  heap::note_calls(memory, place.registers.get32(slot(w, 1)), place.pc, count, [&](u32 i) { return calls[i]; });
+}
+
 // Runs the instruction at `place`, whose first word is `w`.
 GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 lane, Place &place, u64 w) {
   if (transfers::has((u16)w)) return transfers::execute(launch, thread, id, lane, place, w);
   const Instance &instance = launch.instances[place.instance];
   const u64 *pc = launch.code + place.pc;
-  if ((u16)w < PAGE_SIMD) return rare::execute(launch, thread, id, instance, place.registers, pc, w);
+  if ((u16)w < PAGE_SIMD) {
+    Done done = rare::execute(launch, thread, id, instance, place.registers, pc, w);
+    if (done.kind == DONE_Step && allocates((u16)w)) note_calls(place, *instance.memories[0], w);
+    return done;
+  }
   if ((u16)w < PAGE_ATOMIC) return simd::execute(launch, instance, place.registers, thread.globals, pc, w);
   return atomics::execute(launch, thread, id, instance, place.registers, pc, w);
 }

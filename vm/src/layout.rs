@@ -19,6 +19,10 @@ pub const HEAP_CLASSES: usize = 44;
 pub const HEAP_GROUPS: u64 = 128;
 const HEAP_STRIPES: usize = 16;
 pub const HEAP_WORDS: usize = 64;
+/// Bytes of linear memory for each of which a checked heap has a record.
+pub const SITE_GRAIN: u64 = 64;
+pub const SITE_CALLS: usize = 5;
+pub const SITE_LIVE: u32 = 1;
 
 /// A pointer on the device.
 pub type Ptr = u64;
@@ -42,7 +46,13 @@ twins! {
         pad: u32,
         bits: [u64; HEAP_WORDS],
     }
-    struct Heap [56 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1)] {
+    struct HeapSite [32] {
+        size: u32,
+        state: u32,
+        pc: u32,
+        calls: [u32; SITE_CALLS],
+    }
+    struct Heap [88 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1)] {
         pages: Ptr,
         sets: Ptr,
         slots: Ptr,
@@ -52,6 +62,11 @@ twins! {
         used: u32,
         used_peak: u32,
         failed: u32,
+        sites: Ptr,
+        live_bytes: u64,
+        live_peak: u64,
+        guards: u32,
+        pad: u32,
         transit: u64,
         slabs: [u32; HEAP_CLASSES],
         width: [u32; HEAP_CLASSES],
@@ -131,7 +146,8 @@ twins! {
         pc: u32,
         depth: u32,
         frames: u32,
-        pad: [u32; 2],
+        detail: u32,
+        pad: u32,
         backtrace: [u32; BACKTRACE],
     }
     struct Ring [40] {

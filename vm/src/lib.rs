@@ -21,10 +21,10 @@ mod tsan;
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
-pub use fault::{Backtrace, Fault};
+pub use fault::{Backtrace, Fault, HeapFault};
 pub use server::Server;
 pub use services::{Reply, Request, Services};
 pub use store::{
-    Call, ClassStats, DEFAULT_MEMORY, End, Extern, HeapStats, InstanceId, Instantiated, Limits, Outcome, RunOptions,
-    Sink, Store, StoreError, Stream, Value, threads_may_wait,
+    Call, ClassStats, DEFAULT_MEMORY, End, Extern, HeapChecks, HeapStats, InstanceId, Instantiated, Leak, Limits,
+    Outcome, RunOptions, Sink, Store, StoreError, Stream, Value, threads_may_wait,
 };

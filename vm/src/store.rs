@@ -7,6 +7,7 @@ mod batch;
 mod compiled;
 mod heap;
 mod instantiate;
+mod leaks;
 mod run;
 
 use gpu_run_bytecode::{FuncType, GlobalType, MemoryType, Program, TableType, TrapKind, ValType};
@@ -19,7 +20,8 @@ use crate::ptx::code::Target;
 
 pub use batch::Call;
 pub use compiled::Instantiated;
-pub use heap::{ClassStats, HeapStats};
+pub use heap::{ClassStats, HeapChecks, HeapStats};
+pub use leaks::Leak;
 pub use run::{End, Outcome, RunOptions, Sink, Stream, threads_may_wait};
 
 /// A WebAssembly value.
@@ -209,6 +211,8 @@ pub struct Limits {
     pub call_depth: u32,
     /// Bytes of register segments beyond the lanes' own.
     pub register_arena: u64,
+    /// What heaps look at.
+    pub heap: HeapChecks,
 }
 
 impl Default for Limits {
@@ -219,6 +223,7 @@ impl Default for Limits {
             table: 10_000_000,
             call_depth: 100_000,
             register_arena: 256 << 20,
+            heap: HeapChecks::NONE,
         }
     }
 }

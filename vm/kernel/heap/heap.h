@@ -8,12 +8,13 @@
 //   slab.h     runs of pages that are cut into blocks of one size
 //   search.h   which slab a lane takes a block from
 //   large.h    blocks of more than 64 KiB
+//   check.h    what --heap-check and --leak-check add
 //
 // Lanes of a warp that allocate at the same time make one request together: one of them asks for blocks for
 // all that want the same class.
 #pragma once
 
-#include "large.h"
+#include "check.h"
 
 namespace gpu_run {
 namespace heap {
@@ -80,20 +81,6 @@ GPU_RUN_INLINE Outcome allocate_block(Memory &memory, u32 c, u32 align, u32 &add
   return RETRY;
 }
 
-// A new block, or address 0 if there is no memory.
-GPU_RUN_NOINLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
-  Heap &heap = memory.heap;
-  address = 0;
-  Outcome outcome = DONE;
-  if (align == 0 || align & (align - 1)) align = 1;
-  if (heap.pages) {
-    outcome = size > LARGEST || align > LARGEST ? allocate_region(memory, size ? size : 1, align, address)
-                                                : allocate_block(memory, class_of(size, align), align, address);
-  }
-  if (outcome == DONE && address == 0) count_device(&heap.failed, 1u);
-  return outcome;
-}
-
 // A block that is handed out.
 struct Block {
   u32 first;  // page
@@ -124,10 +111,44 @@ GPU_RUN_INLINE Outcome find(Heap &heap, u32 address, u32 size, Block &block) {
   return size <= block.bytes ? DONE : WRONG_SIZE;
 }
 
+// A block of a checked heap was handed out.
+GPU_RUN_NOINLINE Outcome check_new(Memory &memory, u32 address, u32 size) {
+  Block block;
+  if (find(memory.heap, address, size, block) != DONE) return BROKEN;
+  if (kind(block.state) == KIND_Region) forget_sites(memory.heap, block.first + 1, (u32)block.state - 1);
+  return check_allocated(memory, address, size, block.bytes);
+}
+
+// A new block, or address 0 if there is no memory.
+GPU_RUN_NOINLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
+  Heap &heap = memory.heap;
+  address = 0;
+  Outcome outcome = DONE;
+  if (align == 0 || align & (align - 1)) align = 1;
+  // What a block of it takes; 0: too much.
+  u32 bytes = UNLIKELY(heap.sites != nullptr) ? checked_size(heap, size ? size : 1) : size ? size : 1;
+  if (heap.pages && bytes) {
+    bool large = bytes > LARGEST || align > LARGEST;
+    outcome = large ? allocate_region(memory, bytes, align, address)
+                    : allocate_block(memory, class_of(bytes, align), align, address);
+  }
+  if (outcome != DONE) return outcome;
+  if (address == 0) {
+    count_device(&heap.failed, 1u);
+  } else if (UNLIKELY(heap.sites != nullptr)) {
+    return check_new(memory, address, size);
+  }
+  return DONE;
+}
+
 GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size) {
   Heap &heap = memory.heap;
   Block block;
   Outcome outcome = find(heap, address, size, block);
+  if (UNLIKELY(heap.sites != nullptr)) {
+    if (outcome == DONE) outcome = check_freed(memory, address, size, block.bytes);
+    if (outcome == FOREIGN && was_freed(heap, address)) outcome = FREED;
+  }
   if (outcome != DONE) return outcome;
   if (kind(block.state) == KIND_Region) return release_region(heap, block.first, block.state);
   HeapPage &head = heap.pages[block.first];
@@ -160,6 +181,8 @@ GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 old_size, u32 align
   Block block;
   Outcome outcome = find(heap, address, old_size, block);
   if (outcome != DONE) return outcome;
+  // A checked block moves: so whoever goes on to use the old one is found.
+  if (heap.sites) return DONE;
   if (kind(block.state) == KIND_Region) {
     done = resize_region(heap, block.first, block.state, size);
     return DONE;
@@ -184,7 +207,7 @@ GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old,
   if (outcome != DONE) return outcome;
   if (address == 0) {
     // A block that is to be smaller is so already.
-    if (size <= old_size) address = old;
+    if (size <= old_size && !memory.heap.sites) address = old;
     return DONE;
   }
   copied = (u32)lesser(old_size, size);

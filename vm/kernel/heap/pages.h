@@ -16,6 +16,8 @@ enum Outcome : u32 {
   FOREIGN,  // no block of the heap begins at the address
   FREED,  // the block at the address is not handed out
   WRONG_SIZE,  // the block at the address is smaller than what it is said to hold
+  OVERRUN,  // bytes behind the block at the address were written
+  LATE_WRITE,  // the block at the address was written after it was freed
   BROKEN,  // the records of the heap contradict each other
 };
 
@@ -50,6 +52,17 @@ GPU_RUN_INLINE void add_run(const Set &set, u32 first, u32 pages) {
     add(set, first / 64, span(from, len));
     first += len;
     pages -= len;
+  }
+}
+
+// In a checked heap (check.h) a block is no smaller, so that there is one record for each SITE_GRAIN bytes.
+constexpr u32 SITE_GRAIN = 64;
+
+// Pages that are used for something else: what is known of their blocks is forgotten.
+GPU_RUN_NOINLINE void forget_sites(Heap &heap, u32 page, u32 pages) {
+  constexpr u32 PER_PAGE = PAGE / SITE_GRAIN;
+  for (u64 i = 0; i < (u64)pages * PER_PAGE; i++) {
+    store_relaxed_device(&heap.sites[(u64)page * PER_PAGE + i].state, (u32)SITE_None);
   }
 }
 

@@ -91,6 +91,7 @@ GPU_RUN_INLINE void make_slab(Heap &heap, u32 page, u32 pages, u32 c, u32 count,
     store_relaxed_device(&head.bits[i], left < 64 ? ~0ull << left : 0);
   }
   for (u32 i = 0; i < pages; i++) store_relaxed_device(&heap.pages[page + i].first, page);
+  if (UNLIKELY(heap.sites != nullptr)) forget_sites(heap, page, pages);
   count_device(&heap.slabs[c], 1u);
   count_used(heap, pages);
   // Release: pairs with the acquire in `reserve`, or in `take` by which another gets it from the set.

@@ -5,11 +5,28 @@ use gpu_run_bytecode::{Op, Program};
 
 use super::{InstanceId, Store};
 use crate::device::DeviceResult;
-use crate::layout::{self, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage};
+use crate::layout::{self, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage, HeapSite};
 
 /// Kinds of pages, as in `kernel/heap/pages.h`.
-const KIND_NONE: u64 = 0;
-const KIND_REGION: u64 = 1;
+pub(super) const KIND_NONE: u64 = 0;
+pub(super) const KIND_REGION: u64 = 1;
+
+/// What a store's heaps look at besides their work. Either costs half of a memory's limit in records.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct HeapChecks {
+    /// Guard bytes behind blocks and poison in freed ones; sizes are compared.
+    pub guards: bool,
+    /// Who allocated each block, for [`Store::leaks`].
+    pub leaks: bool,
+}
+
+impl HeapChecks {
+    /// None of it.
+    pub const NONE: HeapChecks = HeapChecks {
+        guards: false,
+        leaks: false,
+    };
+}
 
 /// Blocks of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,11 +52,12 @@ pub struct HeapStats {
     pub failed: u64,
     /// Blocks that are still handed out.
     pub live: u64,
-    /// Bytes of these blocks, as large as the heap made them.
+    /// Bytes of these blocks: as large as the heap made them, or in a checked heap as they were asked for.
     pub live_bytes: u64,
     /// Bytes that memory was grown by.
     pub held_bytes: u64,
-    /// Most bytes of pages of 64 KiB that blocks lay in at once.
+    /// Most bytes that there were at once: of pages of 64 KiB with blocks in them, or in a checked heap of the
+    /// blocks themselves, as they were asked for.
     pub peak_bytes: u64,
     /// By size, those of which there were blocks.
     pub classes: Vec<ClassStats>,
@@ -55,23 +73,36 @@ fn class_size(class: usize) -> u32 {
 }
 
 /// A page's state, taken apart.
-struct Head {
-    kind: u64,
+pub(super) struct Head {
+    pub(super) kind: u64,
     class: usize,
     used: u64,
-    capacity: u64,
-    /// Pages of a region.
-    pages: u64,
+    pub(super) capacity: u64,
+    region_pages: u64,
 }
 
 impl Head {
-    fn new(page: &HeapPage) -> Head {
+    /// Bytes of a slab's blocks.
+    pub(super) fn size(&self) -> u64 {
+        class_size(self.class) as u64
+    }
+
+    /// Pages of the slab or region that begins here.
+    pub(super) fn pages(&self) -> u64 {
+        match self.kind {
+            KIND_NONE => 0,
+            KIND_REGION => self.region_pages,
+            _ => (self.capacity * self.size()).div_ceil(layout::PAGE),
+        }
+    }
+
+    pub(super) fn new(page: &HeapPage) -> Head {
         Head {
             kind: page.state >> 40 & 0xff,
             class: (page.state >> 32 & 0xff) as usize % HEAP_CLASSES,
             used: page.state & 0xffff,
             capacity: page.state >> 16 & 0xffff,
-            pages: page.state & 0xffff_ffff,
+            region_pages: page.state & 0xffff_ffff,
         }
     }
 }
@@ -101,7 +132,17 @@ impl Store {
         let slots_at = sets_at + set_bytes * (1 + HEAP_CLASSES as u64);
         let bytes = slots_at + HEAP_CLASSES as u64 * HEAP_GROUPS * 4;
         let base = self.device.allocate(bytes, "the heap's records")?;
+        let checks = self.limits.heap;
+        let sites = match checks.guards || checks.leaks {
+            true => {
+                let bytes = pages * (layout::PAGE / layout::SITE_GRAIN) * size_of::<HeapSite>() as u64;
+                self.device.allocate(bytes, "the records of a checked heap")?
+            }
+            false => 0,
+        };
         record.heap = Heap {
+            sites,
+            guards: checks.guards as u32,
             pages: base + pages_at,
             sets: base + sets_at,
             slots: base + slots_at,
@@ -139,13 +180,13 @@ impl Store {
                 KIND_REGION => {
                     let regions = &mut classes[HEAP_CLASSES];
                     regions.live += 1;
-                    regions.held_bytes += head.pages * layout::PAGE;
-                    stats.live_bytes += head.pages * layout::PAGE;
+                    regions.held_bytes += head.pages() * layout::PAGE;
+                    stats.live_bytes += head.pages() * layout::PAGE;
                 }
                 _ => {
                     let class = &mut classes[head.class];
                     class.live += head.used;
-                    class.held_bytes += (head.capacity * class.size as u64).next_multiple_of(layout::PAGE);
+                    class.held_bytes += head.pages() * layout::PAGE;
                     stats.live_bytes += head.used * class.size as u64;
                 }
             }
@@ -155,11 +196,14 @@ impl Store {
         stats.freed = stats.allocated.saturating_sub(stats.live);
         classes.retain(|class| class.allocated != 0);
         stats.classes = classes;
+        if heap.sites != 0 {
+            (stats.live_bytes, stats.peak_bytes) = (heap.live_bytes, heap.live_peak);
+        }
         Ok(stats)
     }
 
     /// The records of the heap's pages, as far as its memory was grown.
-    fn heap_pages(&mut self, memory: &layout::Memory) -> DeviceResult<Vec<HeapPage>> {
+    pub(super) fn heap_pages(&mut self, memory: &layout::Memory) -> DeviceResult<Vec<HeapPage>> {
         let pages = (memory.size / layout::PAGE).min(memory.heap.page_limit as u64);
         if memory.heap.pages == 0 || memory.heap.held == 0 {
             return Ok(Vec::new());

@@ -28,7 +28,7 @@ struct TestMemory {
   Memory memory{};
   std::vector<void *> owned;
 
-  TestMemory(u64 size, u64 limit) {
+  TestMemory(u64 size, u64 limit, bool checked = false) {
     memory.base = (u8 *)zeroed(limit);
     memory.size = size;
     memory.limit = limit;
@@ -37,6 +37,8 @@ struct TestMemory {
     memory.heap.sets = (u64 *)zeroed((words + (words + 63) / 64) * 8ull * (1 + HEAP_CLASSES));
     memory.heap.slots = (u32 *)zeroed(HEAP_CLASSES * HEAP_GROUPS * 4);
     memory.heap.page_limit = pages;
+    if (checked) memory.heap.sites = (HeapSite *)zeroed(pages * (PAGE / heap::SITE_GRAIN) * sizeof(HeapSite));
+    memory.heap.guards = checked;
   }
   ~TestMemory() {
     for (void *block : owned) free(block);
@@ -116,8 +118,8 @@ static void verify(TestMemory &test, const Owned &block) {
 }
 
 // Random sizes and lifetimes; half of the blocks are freed by another thread than the one that made them.
-static void churn(u32 threads, u32 operations) {
-  TestMemory test(3 * PAGE, 256 << 20);
+static void churn(u32 threads, u32 operations, bool checked) {
+  TestMemory test(3 * PAGE, 256 << 20, checked);
   constexpr u32 SHELF = 1024;
   static Owned *shelf[SHELF];
   std::vector<std::thread> workers;
@@ -162,8 +164,9 @@ static void churn(u32 threads, u32 operations) {
     block = nullptr;
   }
   CHECK(test.live() == 0, "%llu blocks are left", test.live());
-  printf("churn: %u threads, %llu operations, %u MiB at most\n", threads, (u64)threads * operations,
-         test.memory.heap.used_peak / 16);
+  CHECK(test.memory.heap.live_bytes == 0, "%llu bytes are left", test.memory.heap.live_bytes);
+  printf("churn%s: %u threads, %llu operations, %u MiB at most\n", checked ? " with checks" : "", threads,
+         (u64)threads * operations, test.memory.heap.used_peak / 16);
 }
 
 // Many live blocks that are replaced at random: how much of the pages they do not fill.
@@ -297,6 +300,28 @@ static void mistakes() {
   printf("mistakes: ok\n");
 }
 
+// What a checked heap finds besides.
+static void checks() {
+  TestMemory test(2 * PAGE, 4 << 20, true);
+  u8 *base = test.memory.base;
+  for (u32 size : {0u, 1u, 40u, 64u, 5000u, 65536u, 200000u}) {
+    u32 block = test.allocate(size);
+    CHECK(test.release(block, size + 1) == heap::WRONG_SIZE, "one byte more than %u", size);
+    u8 guard = base[block + size];
+    base[block + size] = 1;
+    CHECK(test.release(block, size) == heap::OVERRUN, "the byte behind %u was written", size);
+    base[block + size] = guard;
+    test.free_block(block, size);
+    CHECK(test.release(block, size) == heap::FREED, "%u twice", size);
+    if (size == 0) continue;
+    base[block + size / 2 % 1000] ^= 1;
+    u32 again;
+    CHECK(heap::allocate(test.memory, size, 1, again) == heap::LATE_WRITE && again == block, "written after free");
+    base[block + size / 2 % 1000] ^= 1;
+  }
+  printf("checks: ok\n");
+}
+
 // Every class can hold what it is for.
 static void classes() {
   u32 worst = 0;
@@ -330,6 +355,8 @@ int main(int count, char **args) {
   exhaustion();
   fragmentation();
   contention(threads);
-  churn(threads, operations);
+  churn(threads, operations, false);
+  checks();
+  churn(threads, operations / 2, true);
   return 0;
 }

@@ -148,6 +148,12 @@ fn main() {
             );
         }
         add("bad_frees".into(), Box::new(move || bad_frees(device)));
+        for threads in [1, 64] {
+            add(
+                format!("heap_full/{threads}"),
+                Box::new(move || heap_full(device, threads)),
+            );
+        }
         add("heap_check".into(), Box::new(move || heap_check(device)));
         add("max_call_depth".into(), Box::new(move || max_call_depth(device)));
         add("deep_recursion".into(), Box::new(move || deep_recursion(device)));
@@ -1112,6 +1118,29 @@ fn bad_frees(device: &str) -> Tested {
     for name in ["write_after_free", "overflow", "leak"] {
         let output = run_on(device, ["--invoke", name, &wasm("wat", "bad_frees")]);
         expect(output.status.success(), "nothing may be hurt", &output)?;
+    }
+    Ok(())
+}
+
+/// Memory is exhausted for every thread once, and all of it comes back.
+fn heap_full(device: &str, threads: u32) -> Tested {
+    let module = wasm("wat", "heap_full");
+    let count = threads.to_string();
+    for size in ["5000", "100000"] {
+        let options = ["--threads", &count, "--thread-stack", "4KiB", "--stats=json"];
+        let output = run_on(device, options.iter().chain(&["--invoke", "fill", &module, size]));
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        expect(
+            ["0", "Result: 0"].contains(&stdout.trim()),
+            "no block may have two owners",
+            &output,
+        )?;
+        let failed = format!("\"failed\":{threads},");
+        expect(
+            stderr.contains(&failed) && stderr.contains("\"live\":0,\"live_bytes\":0"),
+            "each thread must be told once, and nothing may be left",
+            &output,
+        )?;
     }
     Ok(())
 }

@@ -4,6 +4,7 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::Path;
 
+use gpu_run_bytecode::Place;
 use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
 use gpu_run_vm::{Backtrace, DeviceError, Fault, Leak, StoreError};
 
@@ -193,17 +194,24 @@ pub fn leaks(leaks: &[Leak]) -> Report {
     let (blocks, bytes) = leaks.iter().fold((0, 0), |(blocks, bytes), leak| {
         (blocks + leak.blocks, bytes + leak.bytes)
     });
+    // Different calls may show the same function.
+    let mut sites: Vec<(String, u64, u64)> = Vec::new();
+    for leak in leaks {
+        let by = allocator(&leak.allocated);
+        match sites.iter_mut().find(|site| site.0 == by) {
+            Some(site) => (site.1, site.2) = (site.1 + leak.blocks, site.2 + leak.bytes),
+            None => sites.push((by, leak.blocks, leak.bytes)),
+        }
+    }
+    sites.sort_by_key(|site| std::cmp::Reverse(site.2));
     let mut report = Report::new(format!("{bytes} bytes in {blocks} blocks of the heap were leaked")).code(code::LEAK);
-    report.places = (leaks.iter().take(LEAKS))
-        .map(|leak| {
-            let by = allocator(&leak.allocated);
-            format!("{} bytes in {} blocks, allocated by {by}", leak.bytes, leak.blocks)
-        })
+    report.places = (sites.iter().take(LEAKS))
+        .map(|(by, blocks, bytes)| format!("{bytes} bytes in {blocks} blocks, allocated by {by}"))
         .collect();
-    if leaks.len() > LEAKS {
+    if sites.len() > LEAKS {
         report
             .places
-            .push(format!("and from {} more places", leaks.len() - LEAKS));
+            .push(format!("and from {} more places", sites.len() - LEAKS));
     }
     report
 }
@@ -230,7 +238,19 @@ fn allocator(backtrace: &Backtrace) -> String {
             .any(|inner| name.trim_start_matches(['<', '&']).starts_with(inner))
     };
     let places = &backtrace.places;
-    let place = places.iter().find(|place| !inner(&place.function)).or(places.last());
+    // Functions that were inlined have no path in their names, but lines in the sources of std.
+    let of_std = |place: &&Place| {
+        let line = place.line.as_ref().map(|line| line.to_string());
+        line.is_some_and(|line| {
+            ["alloc", "core", "std"]
+                .iter()
+                .any(|part| line.contains(&format!("/library/{part}/src/")))
+        })
+    };
+    let place = places
+        .iter()
+        .find(|place| !inner(&place.function) && !of_std(place))
+        .or(places.last());
     let Some(place) = place else {
         return "an unknown function".into();
     };

@@ -94,7 +94,7 @@ fn main() {
         for threads in [1, 32, 10240] {
             add(format!("spmd/{threads}"), Box::new(move || spmd(device, threads)));
         }
-        for threads in [2, 512] {
+        for threads in [2, 512, 10240] {
             add(format!("heap/{threads}"), Box::new(move || heap(device, threads)));
         }
         debug::tests(device)
@@ -161,7 +161,14 @@ fn main() {
                 Box::new(move || trap(device, module, name, kind)),
             );
         }
-        add("forged_heap".into(), Box::new(move || forged_heap(device)));
+        add("bad_frees".into(), Box::new(move || bad_frees(device)));
+        for threads in [1, 64] {
+            add(
+                format!("heap_full/{threads}"),
+                Box::new(move || heap_full(device, threads)),
+            );
+        }
+        add("heap_check".into(), Box::new(move || heap_check(device)));
         add("max_call_depth".into(), Box::new(move || max_call_depth(device)));
         add("deep_recursion".into(), Box::new(move || deep_recursion(device)));
         for depth in ["1", "200"] {
@@ -1071,14 +1078,135 @@ fn stack_overflow(device: &str, profile: &str) -> Tested {
     )
 }
 
-fn forged_heap(device: &str) -> Tested {
-    let output = run_on(device, ["--invoke", "forge", &wasm("wat", "forged_heap")]);
-    expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
+/// What the heap finds without --heap-check, and that it comes to no harm by the rest.
+fn bad_frees(device: &str) -> Tested {
+    for name in [
+        "twice",
+        "twice_large",
+        "inside",
+        "inside_large",
+        "foreign",
+        "beyond",
+        "too_large",
+        "realloc_freed",
+    ] {
+        let output = run_on(device, ["--invoke", name, &wasm("wat", "bad_frees")]);
+        expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
+        let stderr = text(&output.stderr);
+        expect(
+            stderr.contains("trap: the heap") && stderr.contains(&format!("0: {name} ")),
+            "the message must say why and where",
+            &output,
+        )?;
+    }
+    for name in ["write_after_free", "overflow", "leak"] {
+        let output = run_on(device, ["--invoke", name, &wasm("wat", "bad_frees")]);
+        expect(output.status.success(), "nothing may be hurt", &output)?;
+    }
+    Ok(())
+}
+
+/// Memory is exhausted for every thread once, and all of it comes back.
+fn heap_full(device: &str, threads: u32) -> Tested {
+    let module = wasm("wat", "heap_full");
+    let count = threads.to_string();
+    for size in ["5000", "100000"] {
+        let options = ["--threads", &count, "--thread-stack", "4KiB", "--stats=json"];
+        let output = run_on(device, options.iter().chain(&["--invoke", "fill", &module, size]));
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        expect(
+            ["0", "Result: 0"].contains(&stdout.trim()),
+            "no block may have two owners",
+            &output,
+        )?;
+        let failed = format!("\"failed\":{threads},");
+        expect(
+            stderr.contains(&failed) && stderr.contains("\"live\":0,\"live_bytes\":0"),
+            "each thread must be told once, and nothing may be left",
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
+/// What the heap finds with --heap-check and --leak-check, and what it says.
+fn heap_check(device: &str) -> Tested {
+    let foreign = "the heap was given an address at which it has no block";
+    let twice = "the heap was given a block that had been freed";
+    let size = "the heap was given a block with another size than it has";
+    let cases = [
+        ("twice", twice, "block of 40 bytes was allocated by twice"),
+        (
+            "twice_large",
+            twice,
+            "block of 500000 bytes was allocated by twice_large",
+        ),
+        ("inside_large", foreign, "inside_large"),
+        ("foreign", foreign, ": 0x400"),
+        ("too_large", size, "block of 40 bytes was allocated by too_large"),
+        ("realloc_freed", twice, "allocated by realloc_freed"),
+        (
+            "write_after_free",
+            "a block of the heap was written after it had been freed",
+            "block of 500 bytes was allocated by write_after_free",
+        ),
+        (
+            "overflow",
+            "bytes behind a block of the heap were written",
+            "block of 40 bytes was allocated by overflow",
+        ),
+    ];
+    for (name, message, detail) in cases {
+        let output = run_on(device, ["--heap-check", "--invoke", name, &wasm("wat", "bad_frees")]);
+        expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
+        let stderr = text(&output.stderr);
+        expect(
+            stderr.contains(message) && stderr.contains(detail),
+            "the message must say what and whose",
+            &output,
+        )?;
+    }
+    let output = run_on(device, ["--leak-check", "--invoke", "leak", &wasm("wat", "bad_frees")]);
+    expect(output.status.code() == Some(23), "exit code must be 23", &output)?;
     expect(
-        text(&output.stderr).contains("trap: the heap holds"),
-        "the message must say why",
+        text(&output.stderr).contains("100 bytes in 1 blocks, allocated by leak"),
+        "the message must name the function",
         &output,
-    )
+    )?;
+    for threads in ["1", "32", "1024"] {
+        let module = wasm("wat", "heap_stress");
+        let options = [
+            "--heap-check",
+            "--leak-check",
+            "--threads",
+            threads,
+            "--invoke",
+            "stress",
+            &module,
+            "20",
+        ];
+        let output = run_on(device, options);
+        expect(output.status.success(), "nothing may be found", &output)?;
+        let module = wasm("release", "spmd");
+        let output = run_on(
+            device,
+            [
+                "--heap-check",
+                "--leak-check",
+                "--threads",
+                threads,
+                "--invoke",
+                "sum",
+                &module,
+            ],
+        );
+        expect(output.status.success(), "nothing may be found", &output)?;
+    }
+    for name in ["collections", "sort", "wordcount"] {
+        let output = run_on(device, ["--heap-check", "--leak-check", &wasm("release", name)]);
+        expect(output.status.success(), "nothing may be found", &output)?;
+    }
+    Ok(())
 }
 
 /// As many calls as the limit says may be open, and not one more.

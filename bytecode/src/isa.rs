@@ -1066,6 +1066,18 @@ macro_rules! traps {
                 match number { $($number => Some(TrapKind::$kind),)* _ => None }
             }
 
+            /// Whether it is about a block of the heap.
+            pub fn is_of_heap(self) -> bool {
+                matches!(
+                    self,
+                    TrapKind::HeapForeignAddress
+                        | TrapKind::HeapFreedTwice
+                        | TrapKind::HeapWrongSize
+                        | TrapKind::HeapOverrun
+                        | TrapKind::HeapWrittenAfterFree
+                )
+            }
+
             /// Message for the user.
             pub fn text(self) -> &'static str {
                 match self { $(TrapKind::$kind => $text,)* }
@@ -1086,7 +1098,7 @@ traps! {
     9 InvalidConversion "invalid conversion to integer";
     10 StackOverflow "call stack exhausted";
     11 ThreadStackOverflow "stack overflow: the thread's stack in linear memory is exhausted";
-    12 HeapCorrupted "the heap holds or was given an impossible address: a block was used after it was freed, or freed with another size or address than its own";
+    12 HeapCorrupted "the heap's records contradict each other: threads freed what they do not own at the same time";
     13 BadOpcode "opcode unknown to this kernel";
     14 OutOfRegisterMemory "no device memory left for call frames";
     15 UnalignedAtomic "unaligned atomic";
@@ -1095,6 +1107,11 @@ traps! {
     18 NullExceptionReference "null exception reference";
     19 TooManyExceptions "no device memory left for exceptions";
     20 UnalignedPointer "unaligned pointer";
+    30 HeapForeignAddress "the heap was given an address at which it has no block";
+    31 HeapFreedTwice "the heap was given a block that had been freed";
+    32 HeapWrongSize "the heap was given a block with another size than it has";
+    33 HeapOverrun "bytes behind a block of the heap were written";
+    34 HeapWrittenAfterFree "a block of the heap was written after it had been freed";
 }
 
 #[cfg(test)]

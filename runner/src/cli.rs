@@ -93,6 +93,13 @@ pub struct RunArgs {
     pub compile_time: Duration,
     #[command(flatten)]
     pub files: FileArgs,
+    /// Look for wrong uses of the heap: blocks freed twice or with another size, bytes written behind a block
+    /// or after it was freed.
+    #[arg(long)]
+    pub heap_check: bool,
+    /// Fail with exit code 23 if the program returns and leaves blocks of the heap that nothing points to.
+    #[arg(long)]
+    pub leak_check: bool,
     /// Print times and counts to stderr when the program has ended.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
     pub stats: Option<StatsFormat>,

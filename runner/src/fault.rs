@@ -1,6 +1,6 @@
 //! `--report json`: how a run ended, as an object for programs.
 
-use gpu_run_vm::{Backtrace, End, InstanceId, Store};
+use gpu_run_vm::{Backtrace, End, HeapStats, InstanceId, Store};
 use serde_json::{Map, Value, json};
 
 use crate::report::{Report, code};
@@ -14,15 +14,15 @@ pub struct Context<'c> {
     pub faults: u32,
     /// The thread that ended the process, if one did.
     pub thread: Option<u32>,
-    /// Counts of the heap: blocks handed out, taken back, not to be had.
-    pub heap: Option<(u64, u64, u32)>,
+    /// Counts of the heap.
+    pub heap: Option<HeapStats>,
     /// Compiled code ran, which keeps no registers for a report.
     pub compiled: bool,
 }
 
 /// Counts of an instance's heap; none if the device does not answer any more.
-pub fn heap(store: &mut Store, instance: InstanceId) -> Option<(u64, u64, u32)> {
-    store.heap_counts(instance).ok()
+pub fn heap(store: &mut Store, instance: InstanceId) -> Option<HeapStats> {
+    store.heap_stats(instance).ok()
 }
 
 /// The object for an end, and nothing if it needs none: the program ended well, or nobody reads.
@@ -78,9 +78,10 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
     object.insert("exit_code".into(), exit_code.into());
     object.insert("thread".into(), context.thread.into());
     object.insert("faults".into(), context.faults.into());
-    if let Some((allocated, freed, failed)) = context.heap {
-        let live = allocated.saturating_sub(freed);
-        let counts = json!({ "allocated": allocated, "freed": freed, "live": live, "failed": failed });
+    if let Some(heap) = &context.heap {
+        let counts = json!({
+            "allocated": heap.allocated, "freed": heap.freed, "live": heap.live, "failed": heap.failed,
+        });
         object.insert("heap".into(), counts);
     }
     if let Some(backtrace) = backtrace {

@@ -4,13 +4,16 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::Path;
 
+use gpu_run_bytecode::Place;
 use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
-use gpu_run_vm::{Backtrace, DeviceError, Fault, StoreError};
+use gpu_run_vm::{Backtrace, DeviceError, Fault, Leak, StoreError};
 
 /// Exit codes.
 pub mod code {
     /// The command line, the module or the machine does not allow to run.
     pub const USAGE: u8 = 2;
+    /// Leaks, as LeakSanitizer reports them.
+    pub const LEAK: u8 = 23;
     /// A Rust panic, as of native programs.
     pub const PANIC: u8 = 101;
     /// Out of time, as of timeout(1).
@@ -171,9 +174,96 @@ pub fn trap(fault: &Fault) -> Report {
     if fault.thread != 0 {
         _ = write!(message, " (thread {})", fault.thread);
     }
+    if let Some(heap) = &fault.heap {
+        _ = write!(message, ": {:#x}", heap.address);
+    }
     let mut report = Report::new(message).code(code::TRAP);
     report.places = calls(&fault.backtrace);
+    if let Some((size, allocated)) = fault.heap.as_ref().and_then(|heap| heap.block.as_ref()) {
+        report.places.push(format!(
+            "its block of {size} bytes was allocated by {}",
+            allocator(allocated)
+        ));
+    }
     report
+}
+
+/// Leaks that are shown.
+const LEAKS: usize = 10;
+
+/// The report of blocks that were never freed.
+pub fn leaks(leaks: &[Leak]) -> Report {
+    let (blocks, bytes) = leaks.iter().fold((0, 0), |(blocks, bytes), leak| {
+        (blocks + leak.blocks, bytes + leak.bytes)
+    });
+    // Different calls may show the same function.
+    let mut sites: Vec<(String, u64, u64)> = Vec::new();
+    for leak in leaks {
+        let by = allocator(&leak.allocated);
+        match sites.iter_mut().find(|site| site.0 == by) {
+            Some(site) => (site.1, site.2) = (site.1 + leak.blocks, site.2 + leak.bytes),
+            None => sites.push((by, leak.blocks, leak.bytes)),
+        }
+    }
+    sites.sort_by_key(|site| std::cmp::Reverse(site.2));
+    let mut report = Report::new(format!("{bytes} bytes in {blocks} blocks of the heap were leaked")).code(code::LEAK);
+    report.places = (sites.iter().take(LEAKS))
+        .map(|(by, blocks, bytes)| format!("{bytes} bytes in {blocks} blocks, allocated by {by}"))
+        .collect();
+    if sites.len() > LEAKS {
+        report
+            .places
+            .push(format!("and from {} more places", sites.len() - LEAKS));
+    }
+    report
+}
+
+/// The function that asked for a block: the innermost that is not a part of an allocator or of std.
+fn allocator(backtrace: &Backtrace) -> String {
+    const INNER: [&str; 12] = [
+        "__r",
+        "alloc::",
+        "core::",
+        "std::",
+        "hashbrown::",
+        "malloc",
+        "calloc",
+        "realloc",
+        "aligned_alloc",
+        "posix_memalign",
+        "dlmalloc",
+        "operator new",
+    ];
+    let inner = |name: &str| {
+        INNER
+            .iter()
+            .any(|inner| name.trim_start_matches(['<', '&']).starts_with(inner))
+    };
+    let places = &backtrace.places;
+    // Functions that were inlined have no path in their names, but lines in the sources of std.
+    let of_std = |place: &&Place| {
+        let line = place.line.as_ref().map(|line| line.to_string());
+        line.is_some_and(|line| {
+            ["alloc", "core", "std"]
+                .iter()
+                .any(|part| line.contains(&format!("/library/{part}/src/")))
+        })
+    };
+    let place = places
+        .iter()
+        .find(|place| !inner(&place.function) && !of_std(place))
+        .or(places.last());
+    let Some(place) = place else {
+        return "an unknown function".into();
+    };
+    let mut text = place.function.clone();
+    if let Some(line) = &place.line {
+        _ = write!(text, " at {line}");
+    }
+    if let Some(offset) = place.offset {
+        _ = write!(text, " (wasm offset {offset:#x})");
+    }
+    text
 }
 
 /// The report of a panic, whose message the program has written.

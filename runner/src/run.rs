@@ -8,7 +8,9 @@ use std::time::Instant;
 use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
-use gpu_run_vm::{DebugOptions, End, Extern, Level, Limits, RunOptions, Store, StoreError, Value};
+use gpu_run_vm::{
+    ClassStats, DebugOptions, End, Extern, HeapChecks, HeapStats, Level, Limits, RunOptions, Store, StoreError, Value,
+};
 use serde_json::json;
 
 use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs, StatsFormat};
@@ -44,6 +46,10 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let limits = Limits {
         memory: args.max_memory.map(|size| size.as_u64()),
         call_depth: args.max_call_depth,
+        heap: HeapChecks {
+            guards: args.heap_check,
+            leaks: args.leak_check,
+        },
         ..Limits::default()
     };
     let store = Store::new(device, limits).map_err(|error| report::device(&error))?;
@@ -139,7 +145,8 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         heap: fault::heap(&mut store, instance),
         compiled: outcome.compiled,
     };
-    let code = match outcome.end {
+    let returned = matches!(outcome.end, End::Returned);
+    let mut code = match outcome.end {
         End::Returned => {
             let code = show_results(&entry, &outcome.results, args.threads)?;
             if args.report == ReportFormat::Json {
@@ -149,8 +156,20 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         }
         end => show_early_end(args, end, &context, &lines)?,
     };
+    // A process that ended early had no time to free.
+    if args.leak_check && returned {
+        let mut leaks = store
+            .leaks(instance)
+            .map_err(|error| report::store(&args.module, &error))?;
+        leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
+        if !leaks.is_empty() {
+            let report = report::leaks(&leaks);
+            report.print();
+            code = ExitCode::from(report.code);
+        }
+    }
     if let Some(format) = args.stats {
-        let heap = store.heap_counts(instance).map_err(|error| report::device(&error))?;
+        let heap = store.heap_stats(instance).map_err(|error| report::device(&error))?;
         let t = translation.times;
         let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
         let mut stats = json!({
@@ -164,7 +183,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
             "ready_ms": ms(ready),
             "run_ms": ms(outcome.time),
             "debug": { "messages": outcome.debug.messages, "dropped": outcome.debug.dropped },
-            "heap": { "allocated": heap.0, "freed": heap.1, "failed": heap.2 },
+            "heap": heap_stats(&heap),
         });
         if let Some(stats) = stats.as_object_mut() {
             stats.extend(engine::stats(&choice, outcome.compiled));
@@ -180,6 +199,28 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         ExitCode::from(lost.code)
     } else {
         code
+    })
+}
+
+/// The heap's part of the statistics. Blocks of more than 64 KiB are the class `larger`.
+fn heap_stats(heap: &HeapStats) -> serde_json::Value {
+    let class = |class: &ClassStats| {
+        let name = match class.size {
+            0 => "larger".into(),
+            size => size.to_string(),
+        };
+        let counts = json!({ "allocated": class.allocated, "live": class.live, "held_bytes": class.held_bytes });
+        (name, counts)
+    };
+    json!({
+        "allocated": heap.allocated,
+        "freed": heap.freed,
+        "failed": heap.failed,
+        "live": heap.live,
+        "live_bytes": heap.live_bytes,
+        "held_bytes": heap.held_bytes,
+        "peak_bytes": heap.peak_bytes,
+        "classes": heap.classes.iter().map(class).collect::<serde_json::Map<_, _>>(),
     })
 }
 
@@ -293,7 +334,12 @@ fn show_early_end(args: &RunArgs, mut end: End, context: &fault::Context<'_>, li
                 lines.add_to(backtrace);
             }
         }
-        End::Trapped(fault) => lines.add_to(&mut fault.backtrace),
+        End::Trapped(fault) => {
+            lines.add_to(&mut fault.backtrace);
+            if let Some((_, allocated)) = fault.heap.as_mut().and_then(|heap| heap.block.as_mut()) {
+                lines.add_to(allocated);
+            }
+        }
         _ => {}
     }
     let report = match &end {

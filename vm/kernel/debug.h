@@ -108,7 +108,7 @@ GPU_RUN_INLINE bool finish(const Launch &launch, DebugThread &message, u32 id, u
   if (message.begun || wanted(*launch.diagnostics, message, id)) {
     if (!send(launch, message, id, DEBUG_Last | flags)) return false;
   }
-  if (message.lost) count_device(&launch.diagnostics->dropped);
+  if (message.lost) count_device(&launch.diagnostics->dropped, (u64)1);
   message.begun = 0;
   message.lost = 0;
   message.level = 0;

@@ -77,7 +77,8 @@ GPU_RUN_INLINE bool leave(const Launch &launch, Thread &thread, Place &place, fr
 GPU_RUN_INLINE Chunk &chunk_of(const Exceptions &pool, u32 reference) { return pool.chunks[reference - 1]; }
 
 // Takes a chunk from the pool; 0 if none is left. Chunks are named by index + 1, as references are.
-// The list's tags guard against ABA as in heap.h.
+// The list's tags guard against ABA: a head that was taken and put back between a load and its exchange is
+// noticed.
 GPU_RUN_INLINE u32 take_chunk(Exceptions &pool) {
   u64 head = load_acquire_device(&pool.free);  // pairs with give_chunk: the link is visible
   while ((u32)head != 0) {

@@ -71,7 +71,7 @@ GPU_RUN_INLINE u32 indirect(const Launch &launch, const Instance &instance, u32 
 }
 
 // Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. Tags guard the lists
-// against ABA as in heap.h; their links stand apart from the segments, whose next owner writes there
+// against ABA; their links stand apart from the segments, whose next owner writes there
 // plainly.
 GPU_RUN_INLINE u32 take_segment(Arena &arena, u32 size) {
   u64 *list = &arena.free[size];
@@ -218,7 +218,7 @@ template <typename Trace>
 GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 value, u32 pc, Trace trace) {
   End &end = launch.control->end;
   u32 unclaimed = 0;
-  if (kind != END_Exit) count_device(&launch.diagnostics->faults);
+  if (kind != END_Exit) count_device(&launch.diagnostics->faults, 1u);
   // Acquire/release: there is nothing to order but the winner's own writes.
   if (compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u)) {
     end.value = value;
@@ -239,6 +239,7 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
     u32 units = place.room < END_UNITS ? place.room : END_UNITS;
     for (u32 i = 0; i < units; i++) end.units[i] = place.registers.get32(i);
     end.unit_count = units;
+    end.detail = (u32)thread.progress;
     u32 frames = 0;
     while (frames < BACKTRACE) {
       u32 pc = place.registers.get32(place.header);

@@ -13,7 +13,7 @@ GPU_RUN_INLINE void set_pixel(Io &io, u32 x, u32 y, u32 rgba) {
   if (x >= io.width || y >= io.height) return;
   store_guest(&io.frame[(u64)y * io.width + x], rgba);
   if (!io.progress) return;
-  count_device(&io.pixels);
+  count_device(&io.pixels, (u64)1);
   // Once in a row, as it goes over the bus. Relaxed: it is only shown to a user.
   if (x == io.width - 1) store_relaxed_system(io.progress, load_relaxed_device(&io.pixels));
 }

@@ -12,21 +12,58 @@ constexpr u32 PAGE = 65536;
 constexpr u32 PC_BRIDGE_RETURN = 0;
 constexpr u32 PC_THREAD_END = 1;
 
-// A free list's head: tag in the upper half, so that a block that was taken and given back between
-// a load and its compare-exchange is noticed (ABA); the block, in 16-byte grains from the memory's
-// start, in the lower. 0 is empty: address 0 is never a block.
-constexpr u32 HEAP_CLASSES = 112;
-constexpr u32 HEAP_ALIGNED = 32;
-struct Heap {
-  u64 bump;  // region that new blocks are cut from: end in the upper half, next in the lower
-  u32 growing;  // 1 while a thread fetches pages
-  u32 failed;  // requests that found no memory
-  u64 allocated;  // blocks handed out
-  u64 freed;  // blocks taken back
-  u64 free[HEAP_CLASSES];
-  u64 free_aligned[HEAP_ALIGNED];  // by log2 of size and alignment
+// The heap of a memory; see heap/heap.h. What it points to lies beside linear memory, where no guest
+// reaches it. Host code of its own (src/store/heap.rs) reads it after a run.
+constexpr u32 HEAP_CLASSES = 44;  // sizes of blocks in slabs
+constexpr u32 HEAP_GROUPS = 128;  // of lanes that have a slab of a class in common
+constexpr u32 HEAP_STRIPES = 16;  // of counters
+constexpr u32 HEAP_WORDS = 64;  // of a slab's bitmap
+
+// A page of 64 KiB of linear memory; the first one of a slab or a region speaks for all of it.
+struct HeapPage {
+  u64 state;  // see heap/pages.h and heap/slab.h
+  u32 first;  // first page of the slab or region that it belongs to
+  u32 pad;
+  u64 bits[HEAP_WORDS];  // a slab's blocks: 1 is handed out
 };
-static_assert(sizeof(Heap) == 32 + 8 * (HEAP_CLASSES + HEAP_ALIGNED), "twin in layout.rs");
+static_assert(sizeof(HeapPage) == 16 + 8 * HEAP_WORDS, "twin in layout.rs");
+
+// Of a block of a checked heap; see heap/check.h.
+constexpr u32 SITE_CALLS = 5;
+enum SiteState : u32 {
+  SITE_None = 0,  // nothing is known of the block
+  SITE_Live = 1,
+  SITE_Freed = 2,
+};
+struct HeapSite {
+  u32 size;  // bytes that were asked for
+  u32 state;  // SiteState
+  u32 pc;  // of the instruction that allocated it
+  u32 calls[SITE_CALLS];  // return addresses, innermost first; 0 behind the last
+};
+static_assert(sizeof(HeapSite) == 32, "twin in layout.rs");
+
+struct Heap {
+  HeapPage *pages;  // null: no program allocates in this memory
+  u64 *sets;  // of pages: the free ones, then for each class those that begin a slab with room
+  u32 *slots;  // by class, then group: 1 + first page of the slab that the group takes blocks from
+  u32 page_limit;  // pages that all this has room for
+  u32 lock;  // 1 while a lane fetches pages, or looks for a run of many
+  u32 held;  // pages that memory was grown by
+  u32 used;  // of these, pages of slabs and regions
+  u32 used_peak;
+  u32 failed;  // requests that found no memory
+  HeapSite *sites;  // of a checked heap, one for each 64 bytes; else null
+  u64 live_bytes;  // of a checked heap: that were asked for
+  u64 live_peak;
+  u32 guards;  // 1: of a checked heap whose blocks have guard bytes
+  u32 pad;
+  u64 transit;  // takers of slabs and pages that are under way; above 32 bits how many there were
+  u32 slabs[HEAP_CLASSES];  // that there are
+  u32 width[HEAP_CLASSES];  // log2 of how many groups have a slot
+  u64 allocated[HEAP_STRIPES][HEAP_CLASSES + 1];  // blocks handed out so far; the last are regions
+};
+static_assert(sizeof(Heap) == 88 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1), "twin in layout.rs");
 
 struct Memory {
   u8 *base;  // aligned to 16 bytes at least
@@ -170,7 +207,7 @@ struct Chunk {
 static_assert(sizeof(Chunk) == 64, "twin in layout.rs");
 struct Exceptions {
   Chunk *chunks;
-  u64 free;  // tagged head as in Heap: index + 1
+  u64 free;  // head: index + 1, and in the upper half a tag against ABA
   u32 used;
   u32 capacity;
 };
@@ -195,7 +232,7 @@ struct End {
   u32 depth;  // frames on the stack
   u32 frames;  // entries in backtrace
   u32 unit_count;  // entries in units; 0 of compiled code, which has no frames to show
-  u32 pad;
+  u32 detail;  // of a trap of the heap: the address that it was about
   u32 backtrace[BACKTRACE];  // return addresses, innermost first
   u32 units[END_UNITS];  // the first units of the innermost frame, or what lies behind it
 };
@@ -323,7 +360,7 @@ struct Arena {
   u8 *base;
   u64 size;
   u64 used;
-  u64 free[SEGMENT_SIZES];  // tagged heads as in Heap: 1 + offset in segments
+  u64 free[SEGMENT_SIZES];  // heads, with a tag against ABA in the upper half: 1 + offset in segments
   u32 *next;  // links of the free lists, by offset in segments
 };
 static_assert(sizeof(Arena) == 64, "twin in layout.rs");

@@ -12,6 +12,26 @@
 namespace gpu_run {
 namespace pages {
 
+GPU_RUN_INLINE bool allocates(u16 op) { return op == OP_alloc || op == OP_alloc_zero || op == OP_realloc; }
+
+// An instruction that allocates. A checked heap knows who did it; the walk ends where a bridge begins.
+GPU_RUN_NOINLINE Done allocate(const Launch &launch, Thread &thread, u32 id, const Instance &instance, Place &place,
+                               u64 w) {
+  Done done = rare::execute(launch, thread, id, instance, place.registers, launch.code + place.pc, w);
+  Memory &memory = *instance.memories[0];
+  if (!memory.heap.sites || done.kind != DONE_Step) return done;
+  Registers frame = place.registers;
+  u32 header = place.header, calls[SITE_CALLS], count = 0;
+  while (count < SITE_CALLS && frame.get32(header) > PC_THREAD_END) {
+    calls[count++] = frame.get32(header);
+    u32 back = frame.get32(header + 1);
+    frame = frames::back_by(frame, back & 0xffff);
+    header = back >> 16;
+  }
+  heap::note_calls(memory, place.registers.get32(slot(w, 1)), place.pc, count, [&](u32 i) { return calls[i]; });
+  return done;
+}
+
 // Runs the instruction at `place`, whose first word is `w`.
 GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 lane, Place &place, u64 w) {
   if (transfers::has((u16)w)) return transfers::execute(launch, thread, id, lane, place, w);
@@ -19,6 +39,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 
   const u64 *pc = launch.code + place.pc;
   if (requests::has((u16)w)) return requests::execute(launch, thread, id, instance, place.registers, w);
   if (debug::has((u16)w)) return debug::execute(launch, thread, id, instance, place.registers, pc, w);
+  if (allocates((u16)w)) return allocate(launch, thread, id, instance, place, w);
   if ((u16)w < PAGE_SIMD) return rare::execute(launch, thread, id, instance, place.registers, pc, w);
   if ((u16)w < PAGE_ATOMIC) return simd::execute(launch, instance, place.registers, thread.globals, pc, w);
   return atomics::execute(launch, thread, id, instance, place.registers, pc, w);

@@ -130,6 +130,7 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
   GPU_RUN_STORE(store_release_device, "st.release.gpu", T, width, in)                              \
   GPU_RUN_LOAD(load_seq_cst_device, "fence.sc.gpu; ld.acquire.gpu", T, width, out)                 \
   GPU_RUN_STORE(store_seq_cst_device, "fence.sc.gpu; st.release.gpu", T, width, in)                \
+  GPU_RUN_EXCHANGE(compare_exchange_acquire_device, "", "atom.acquire.gpu.cas", T, width, out, in) \
   GPU_RUN_EXCHANGE(compare_exchange_acq_rel_device, "", "atom.acq_rel.gpu.cas", T, width, out, in) \
   GPU_RUN_EXCHANGE(compare_exchange_seq_cst_device, "fence.sc.gpu; ", "atom.acq_rel.gpu.cas", T, width, out, in)
 
@@ -158,28 +159,37 @@ GPU_RUN_INLINE T load_guest(const T *at) { return *at; }
 template <typename T>
 GPU_RUN_INLINE void store_guest(T *at, T value) { *at = value; }
 
-// Counts an event, for statistics: orders nothing, and nobody waits for the sum.
-GPU_RUN_INLINE void count_device(u32 *at) { asm volatile("red.relaxed.gpu.add.u32 [%0], 1;" ::"l"(at) : "memory"); }
-GPU_RUN_INLINE void count_device(u64 *at) { asm volatile("red.relaxed.gpu.add.u64 [%0], 1;" ::"l"(at) : "memory"); }
-// Raises a word to a value that nobody orders anything by; the host reads it after the run.
-GPU_RUN_INLINE void raise_device(u64 *at, u64 value) {
-  asm volatile("red.relaxed.gpu.max.u64 [%0], %1;" ::"l"(at), "l"(value) : "memory");
-}
-#define GPU_RUN_FETCH(name, operation, T, width, out, in)                                          \
+// Statistics: these order nothing, and nobody waits for what they make of the word.
+#define GPU_RUN_REDUCE(name, operation, T, width, in)                                              \
+  GPU_RUN_INLINE void name(T *at, T value) {                                                       \
+    asm volatile("red.relaxed.gpu." operation "." width " [%0], %1;" ::"l"(at), in(value) : "memory"); \
+  }
+GPU_RUN_REDUCE(count_device, "add", u32, "u32", "r")
+GPU_RUN_REDUCE(count_device, "add", u64, "u64", "l")
+GPU_RUN_REDUCE(raise_device, "max", u32, "u32", "r")
+GPU_RUN_REDUCE(raise_device, "max", u64, "u64", "l")
+#undef GPU_RUN_REDUCE
+
+#define GPU_RUN_FETCH(name, instruction, T, width, out, in)                                        \
   GPU_RUN_INLINE T name(T *at, T value) {                                                          \
     T old;                                                                                         \
-    asm volatile("fence.sc.gpu; atom.acq_rel.gpu." operation "." width " %0, [%1], %2;"            \
+    asm volatile(instruction "." width " %0, [%1], %2;"                                            \
                  : out(old)                                                                        \
                  : "l"(at), in(value)                                                              \
                  : "memory");                                                                      \
     return old;                                                                                    \
   }
 #define GPU_RUN_FETCHES(T, integer, bits, out, in)                                                 \
-  GPU_RUN_FETCH(fetch_add_seq_cst_device, "add", T, integer, out, in)                              \
-  GPU_RUN_FETCH(fetch_and_seq_cst_device, "and", T, bits, out, in)                                 \
-  GPU_RUN_FETCH(fetch_or_seq_cst_device, "or", T, bits, out, in)                                   \
-  GPU_RUN_FETCH(fetch_xor_seq_cst_device, "xor", T, bits, out, in)                                 \
-  GPU_RUN_FETCH(exchange_seq_cst_device, "exch", T, bits, out, in)
+  GPU_RUN_FETCH(fetch_add_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.add", T, integer, out, in) \
+  GPU_RUN_FETCH(fetch_and_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.and", T, bits, out, in)  \
+  GPU_RUN_FETCH(fetch_or_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.or", T, bits, out, in)    \
+  GPU_RUN_FETCH(fetch_xor_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.xor", T, bits, out, in)  \
+  GPU_RUN_FETCH(exchange_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.exch", T, bits, out, in)  \
+  GPU_RUN_FETCH(fetch_add_acq_rel_device, "atom.acq_rel.gpu.add", T, integer, out, in)             \
+  GPU_RUN_FETCH(fetch_and_acq_rel_device, "atom.acq_rel.gpu.and", T, bits, out, in)                \
+  GPU_RUN_FETCH(fetch_and_release_device, "atom.release.gpu.and", T, bits, out, in)                \
+  GPU_RUN_FETCH(fetch_or_acq_rel_device, "atom.acq_rel.gpu.or", T, bits, out, in)                  \
+  GPU_RUN_FETCH(fetch_or_acquire_device, "atom.acquire.gpu.or", T, bits, out, in)
 
 GPU_RUN_FETCHES(u32, "u32", "b32", "=r", "r")
 GPU_RUN_FETCHES(u64, "u64", "b64", "=l", "l")
@@ -215,6 +225,32 @@ GPU_RUN_INLINE u64 value_of_first(const Together &sum, u64 value) {
   u32 high = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(value >> 32), (i32)sum.first, 31);
   return low | (u64)high << 32;
 }
+// A number that lanes far from each other seldom share: of the multiprocessor.
+GPU_RUN_INLINE u32 lane_group() { return __nvvm_read_ptx_sreg_smid(); }
+
+// The lanes of a warp that are here together with the same key. Any lane may be alone: nothing is asked of
+// the others. What follows must not part the lanes of a team until its last `broadcast` or `meet`.
+struct Team {
+  u32 mask;
+  u32 rank;  // of this lane among them
+  u32 size;
+  GPU_RUN_INLINE bool leads() const { return rank == 0; }
+};
+GPU_RUN_INLINE Team team_of(u64 key) {
+  u32 mask = __nvvm_match_any_sync_i64(__nvvm_activemask(), (long long)key);
+  return {mask, (u32)__builtin_popcount(mask & __nvvm_read_ptx_sreg_lanemask_lt()), (u32)__builtin_popcount(mask)};
+}
+// The leader's value.
+GPU_RUN_INLINE u32 broadcast(const Team &team, u32 value) {
+  return (u32)__nvvm_shfl_sync_idx_i32(team.mask, (int)value, __builtin_ctz(team.mask), 31);
+}
+GPU_RUN_INLINE u64 broadcast(const Team &team, u64 value) {
+  u32 low, high;
+  split(value, low, high);
+  return join(broadcast(team, low), broadcast(team, high));
+}
+// Orders what the lanes did before it ahead of what any of them does behind it.
+GPU_RUN_INLINE void meet(const Team &team) { __nvvm_bar_warp_sync(team.mask); }
 
 #else
 
@@ -297,13 +333,28 @@ template <typename T>
 inline T load_seq_cst_device(const T *at) { return __atomic_load_n(at, __ATOMIC_SEQ_CST); }
 template <typename T>
 inline void store_seq_cst_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_SEQ_CST); }
-inline void raise_device(u64 *at, u64 value) {
-  u64 found = load_relaxed_device(at);
-  while (found < value && !__atomic_compare_exchange_n(at, &found, value, true, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
+template <typename T>
+inline bool compare_exchange_acquire_device(T *at, T &expected, T desired) {
+  return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
+}
+template <typename T>
+inline void count_device(T *at, T value) { __atomic_fetch_add(at, value, __ATOMIC_RELAXED); }
+template <typename T>
+inline void raise_device(T *at, T value) {
+  T seen = load_relaxed_device(at);
+  while (seen < value && !__atomic_compare_exchange_n(at, &seen, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
 }
 template <typename T>
-inline void count_device(T *at) { __atomic_fetch_add(at, (T)1, __ATOMIC_RELAXED); }
+inline T fetch_add_acq_rel_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL); }
+template <typename T>
+inline T fetch_and_acq_rel_device(T *at, T value) { return __atomic_fetch_and(at, value, __ATOMIC_ACQ_REL); }
+template <typename T>
+inline T fetch_and_release_device(T *at, T value) { return __atomic_fetch_and(at, value, __ATOMIC_RELEASE); }
+template <typename T>
+inline T fetch_or_acq_rel_device(T *at, T value) { return __atomic_fetch_or(at, value, __ATOMIC_ACQ_REL); }
+template <typename T>
+inline T fetch_or_acquire_device(T *at, T value) { return __atomic_fetch_or(at, value, __ATOMIC_ACQUIRE); }
 template <typename T>
 inline T fetch_add_seq_cst_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_SEQ_CST); }
 template <typename T>
@@ -323,6 +374,22 @@ struct Together {
 inline Together together(u32 amount) { return {0, amount}; }
 inline bool is_first(const Together &) { return true; }
 inline u64 value_of_first(const Together &, u64 value) { return value; }
+// Of the OS thread: from where it has its thread-local variables.
+inline u32 lane_group() {
+  static thread_local char here;
+  return (u32)((u64)&here >> 12);
+}
+
+// A host has no warps: a lane is alone.
+struct Team {
+  u32 rank;
+  u32 size;
+  bool leads() const { return true; }
+};
+inline Team team_of(u64) { return {0, 1}; }
+template <typename T>
+inline T broadcast(const Team &, T value) { return value; }
+inline void meet(const Team &) {}
 
 #endif
 

@@ -6,11 +6,24 @@
 
 #include "bulk.h"
 #include "exceptions.h"
-#include "heap.h"
+#include "heap/heap.h"
 #include "io.h"
 #include "output.h"
 
 namespace gpu_run {
+
+// The trap of a request that the heap refuses.
+GPU_RUN_INLINE TrapKind heap_trap(heap::Outcome outcome) {
+  switch (outcome) {
+    case heap::FOREIGN: return TRAP_HeapForeignAddress;
+    case heap::FREED: return TRAP_HeapFreedTwice;
+    case heap::WRONG_SIZE: return TRAP_HeapWrongSize;
+    case heap::OVERRUN: return TRAP_HeapOverrun;
+    case heap::LATE_WRITE: return TRAP_HeapWrittenAfterFree;
+    default: return TRAP_HeapCorrupted;
+  }
+}
+
 namespace rare {
 
 // Runs the instruction at `pc`, whose first word is `w`, for thread number `id`.
@@ -33,11 +46,15 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
 #define YIELD return Done{DONE_Wait, 0, 0}
 // Work of many bytes or elements counts like as many branches, so that the stop flag is seen in time.
 #define CHARGE(amount) cost = 1 + (u32)lesser((u64)(amount) / 256, 1u << 30)
-#define HEAP(call)                                                                                 \
+// The trap's record takes the address from the thread.
+#define HEAP(call, at)                                                                             \
   {                                                                                                \
     heap::Outcome outcome = (call);                                                                \
     if (outcome == heap::RETRY) YIELD;                                                             \
-    if (outcome == heap::CORRUPTED) TRAP(TRAP_HeapCorrupted);                                      \
+    if (outcome != heap::DONE) {                                                                   \
+      thread.progress = (at);                                                                      \
+      TRAP(heap_trap(outcome));                                                                    \
+    }                                                                                              \
   }
 
   switch ((u16)w) {
@@ -202,26 +219,27 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
 
     CASE(alloc) {
       u32 address;
-      HEAP(heap::allocate(*memory, get32(slot(w, 2)), get32(slot(w, 3)), address));
+      HEAP(heap::allocate(*memory, get32(slot(w, 2)), get32(slot(w, 3)), address), address);
       set32(slot(w, 1), address);
       NEXT;
     }
     CASE(alloc_zero) {
       u32 address, len = get32(slot(w, 2));
-      HEAP(heap::allocate_zeroed(launch, *memory, len, get32(slot(w, 3)), address));
+      HEAP(heap::allocate_zeroed(launch, *memory, len, get32(slot(w, 3)), address), address);
       set32(slot(w, 1), address);
       CHARGE(len);
       NEXT;
     }
     CASE(dealloc) {
-      HEAP(heap::release(*memory, get32(slot(w, 1)), get32(slot(w, 2)), get32(slot(w, 3))));
+      u32 block = get32(slot(w, 1));
+      HEAP(heap::release(*memory, block, get32(slot(w, 2))), block);
       NEXT;
     }
     CASE(realloc) {
       u64 x = second_word();
       u32 old = get32(slot(w, 2)), old_len = get32(slot(w, 3)), align = get32(slot(x, 0)), len = get32(slot(x, 1));
       u32 address, copied;
-      HEAP(heap::reallocate(launch, *memory, old, old_len, align, len, address, copied));
+      HEAP(heap::reallocate(launch, *memory, old, old_len, align, len, address, copied), old);
       if (copied) CHARGE(copied);
       set32(slot(w, 1), address);
       NEXT2;

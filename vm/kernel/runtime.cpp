@@ -36,6 +36,7 @@ GPU_RUN_NOINLINE void leave(Context &context) {
 GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32 depth, const u32 *calls) {
   frames::record_end(*context.launch, context.id, kind, value, pc, [&](End &end) {
     end.depth = depth;
+    end.detail = (u32)context.thread->progress;
     u32 frames = 0;
     for (; frames + 1 < depth && frames < BACKTRACE; frames++) {
       end.backtrace[frames] = calls[(depth - 1 - frames) % OPEN_CALLS];
@@ -78,12 +79,20 @@ GPU_RUN_NOINLINE void wait(Context &context, u32 &idle) {
   if (process_ended(*context.launch)) leave(context);
 }
 
-// Runs a request to the heap until no other thread is in its way.
+// Runs a request to the heap until no other thread is in its way. `at` is the block's address.
 template <typename Request>
-GPU_RUN_INLINE void heap_request(Context &context, u32 pc, u32 depth, Request request) {
+GPU_RUN_INLINE void heap_request(Context &context, u32 pc, u32 depth, const u32 &at, Request request) {
   heap::Outcome outcome;
   for (u32 idle = 0; (outcome = request()) == heap::RETRY;) wait(context, idle);
-  if (outcome == heap::CORRUPTED) trap(context, pc, depth, TRAP_HeapCorrupted);
+  if (outcome != heap::DONE) {
+    context.thread->progress = at;
+    trap(context, pc, depth, heap_trap(outcome));
+  }
+}
+
+// A checked heap knows who allocated a block.
+GPU_RUN_NOINLINE void note_calls(const Context &context, Memory &memory, u32 address, u32 pc, u32 depth) {
+  heap::note_calls(memory, address, pc, depth - 1, [&](u32 i) { return context.calls[(depth - 1 - i) % OPEN_CALLS]; });
 }
 
 // An instruction of one of the pages.
@@ -234,24 +243,26 @@ u32 gpu_run_compare(Context *context, u32 pc, u32 depth, const Memory *memory, u
 // A new block of the heap, or 0; its bytes are 0 if `zeroed` is not.
 u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 size, u32 align, u32 zeroed) {
   u32 address = 0;
-  heap_request(*context, pc, depth, [&] {
+  heap_request(*context, pc, depth, address, [&] {
     return zeroed ? heap::allocate_zeroed(*context->launch, *memory, size, align, address)
                   : heap::allocate(*memory, size, align, address);
   });
   if (zeroed) poll_after(*context, size);
+  if (UNLIKELY(memory->heap.sites != nullptr)) note_calls(*context, *memory, address, pc, depth);
   return address;
 }
 
-void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32 align) {
-  heap_request(*context, pc, depth, [&] { return heap::release(*memory, address, size, align); });
+void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32) {
+  heap_request(*context, pc, depth, address, [&] { return heap::release(*memory, address, size); });
 }
 
 u32 gpu_run_reallocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 old, u32 old_size, u32 align, u32 size) {
   u32 address = 0, copied = 0;
-  heap_request(*context, pc, depth, [&] {
+  heap_request(*context, pc, depth, old, [&] {
     return heap::reallocate(*context->launch, *memory, old, old_size, align, size, address, copied);
   });
   poll_after(*context, copied);
+  if (UNLIKELY(memory->heap.sites != nullptr)) note_calls(*context, *memory, address, pc, depth);
   return address;
 }
 

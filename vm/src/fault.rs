@@ -28,6 +28,15 @@ impl Backtrace {
     }
 }
 
+/// What a trap of the heap was about.
+#[derive(Clone, Debug)]
+pub struct HeapFault {
+    /// The address that the heap was given, or of the block that it found damaged.
+    pub address: u32,
+    /// Of a checked heap: bytes of the block that is or was there, and the calls that allocated it.
+    pub block: Option<(u32, Backtrace)>,
+}
+
 /// A trap with all that is known of it.
 #[derive(Clone, Debug)]
 pub struct Fault {
@@ -37,6 +46,8 @@ pub struct Fault {
     pub thread: u32,
     /// Where.
     pub backtrace: Backtrace,
+    /// Of a trap of the heap: what it was about.
+    pub heap: Option<HeapFault>,
 }
 
 impl Fault {
@@ -46,6 +57,7 @@ impl Fault {
             kind,
             thread: 0,
             backtrace: Backtrace::default(),
+            heap: None,
         }
     }
 }

@@ -26,8 +26,14 @@ pub const REQUEST_BYTES: usize = 4096;
 pub const REQUEST_ARGUMENTS: usize = 10;
 pub const REQUEST_RESULTS: usize = 64;
 pub const STREAM_DESCRIPTORS: usize = 32;
-const HEAP_CLASSES: usize = 112;
-const HEAP_ALIGNED: usize = 32;
+pub const HEAP_CLASSES: usize = 44;
+pub const HEAP_GROUPS: u64 = 128;
+const HEAP_STRIPES: usize = 16;
+pub const HEAP_WORDS: usize = 64;
+/// Bytes of linear memory for each of which a checked heap has a record.
+pub const SITE_GRAIN: u64 = 64;
+pub const SITE_CALLS: usize = 5;
+pub const SITE_LIVE: u32 = 1;
 
 /// A pointer on the device.
 pub type Ptr = u64;
@@ -45,14 +51,37 @@ macro_rules! twins {
 }
 
 twins! {
-    struct Heap [32 + 8 * (HEAP_CLASSES + HEAP_ALIGNED)] {
-        bump: u64,
-        growing: u32,
+    struct HeapPage [16 + 8 * HEAP_WORDS] {
+        state: u64,
+        first: u32,
+        pad: u32,
+        bits: [u64; HEAP_WORDS],
+    }
+    struct HeapSite [32] {
+        size: u32,
+        state: u32,
+        pc: u32,
+        calls: [u32; SITE_CALLS],
+    }
+    struct Heap [88 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1)] {
+        pages: Ptr,
+        sets: Ptr,
+        slots: Ptr,
+        page_limit: u32,
+        lock: u32,
+        held: u32,
+        used: u32,
+        used_peak: u32,
         failed: u32,
-        allocated: u64,
-        freed: u64,
-        free: [u64; HEAP_CLASSES],
-        free_aligned: [u64; HEAP_ALIGNED],
+        sites: Ptr,
+        live_bytes: u64,
+        live_peak: u64,
+        guards: u32,
+        pad: u32,
+        transit: u64,
+        slabs: [u32; HEAP_CLASSES],
+        width: [u32; HEAP_CLASSES],
+        allocated: [[u64; HEAP_CLASSES + 1]; HEAP_STRIPES],
     }
     struct Memory [32 + size_of::<Heap>()] {
         base: Ptr,
@@ -133,7 +162,7 @@ twins! {
         depth: u32,
         frames: u32,
         unit_count: u32,
-        pad: u32,
+        detail: u32,
         backtrace: [u32; BACKTRACE],
         units: [u32; END_UNITS],
     }

@@ -25,11 +25,11 @@ pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
 pub use debug::{DebugCounts, DebugMessage, DebugOptions, Level, ThreadSet};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
-pub use fault::{Backtrace, Fault};
+pub use fault::{Backtrace, Fault, HeapFault};
 pub use server::Server;
 pub use services::{Environment, Reply, Request, Services};
 pub use store::{
-    Call, DEFAULT_MEMORY, End, Extern, FrameSize, InstanceId, Instantiated, Limits, Outcome, RunOptions, Sink, Store,
-    StoreError, Stream, Value, makes_requests, threads_may_wait,
+    Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,
+    Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value, makes_requests, threads_may_wait,
 };
 pub use wasi::{Errno, Input, Wasi, WasiBuilder};

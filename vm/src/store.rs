@@ -6,8 +6,10 @@
 mod batch;
 mod compiled;
 mod debug;
+mod heap;
 mod instantiate;
 mod io;
+mod leaks;
 mod requests;
 mod run;
 
@@ -21,7 +23,9 @@ use crate::ptx::code::Target;
 
 pub use batch::Call;
 pub use compiled::Instantiated;
+pub use heap::{ClassStats, HeapChecks, HeapStats};
 pub use io::FrameSize;
+pub use leaks::Leak;
 pub use requests::makes_requests;
 pub use run::{End, Outcome, RunOptions, Sink, Stream, threads_may_wait};
 
@@ -212,6 +216,8 @@ pub struct Limits {
     pub call_depth: u32,
     /// Bytes of register segments beyond the lanes' own.
     pub register_arena: u64,
+    /// What heaps look at.
+    pub heap: HeapChecks,
 }
 
 impl Default for Limits {
@@ -222,6 +228,7 @@ impl Default for Limits {
             table: 10_000_000,
             call_depth: 100_000,
             register_arena: 256 << 20,
+            heap: HeapChecks::NONE,
         }
     }
 }
@@ -598,17 +605,6 @@ impl Store {
         // SAFETY: the size never exceeds what was allocated.
         unsafe { self.device.read(record.base, &mut bytes)? };
         Ok(bytes)
-    }
-
-    /// Blocks that the heap of an instance's memory 0 handed out, took back, and could not give.
-    pub fn heap_counts(&mut self, instance: InstanceId) -> DeviceResult<(u64, u64, u32)> {
-        let Some(memory) = self.instance_infos[instance.0 as usize].memories.first().copied() else {
-            return Ok((0, 0, 0));
-        };
-        let heap = self
-            .fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?
-            .heap;
-        Ok((heap.allocated, heap.freed, heap.failed))
     }
 
     fn trap(kind: TrapKind) -> StoreError {

@@ -25,6 +25,7 @@ const LIMITS: Limits = Limits {
     table: 100_000,
     call_depth: 100_000,
     register_arena: 64 << 20,
+    heap: gpu_run_vm::HeapChecks::NONE,
 };
 
 impl Engine for Ours {

@@ -663,7 +663,7 @@ enum TrapKind : unsigned short {
   TRAP_InvalidConversion = 9,  // invalid conversion to integer
   TRAP_StackOverflow = 10,  // call stack exhausted
   TRAP_ThreadStackOverflow = 11,  // stack overflow: the thread's stack in linear memory is exhausted
-  TRAP_HeapCorrupted = 12,  // the heap holds or was given an impossible address: a block was used after it was freed, or freed with another size or address than its own
+  TRAP_HeapCorrupted = 12,  // the heap's records contradict each other: threads freed what they do not own at the same time
   TRAP_BadOpcode = 13,  // opcode unknown to this kernel
   TRAP_OutOfRegisterMemory = 14,  // no device memory left for call frames
   TRAP_UnalignedAtomic = 15,  // unaligned atomic
@@ -672,6 +672,11 @@ enum TrapKind : unsigned short {
   TRAP_NullExceptionReference = 18,  // null exception reference
   TRAP_TooManyExceptions = 19,  // no device memory left for exceptions
   TRAP_UnalignedPointer = 20,  // unaligned pointer
+  TRAP_HeapForeignAddress = 30,  // the heap was given an address at which it has no block
+  TRAP_HeapFreedTwice = 31,  // the heap was given a block that had been freed
+  TRAP_HeapWrongSize = 32,  // the heap was given a block with another size than it has
+  TRAP_HeapOverrun = 33,  // bytes behind a block of the heap were written
+  TRAP_HeapWrittenAfterFree = 34,  // a block of the heap was written after it had been freed
 };
 
 }  // namespace gpu_run

@@ -105,6 +105,7 @@ impl Store {
             };
             info.memories.push(index);
         }
+        self.prepare_heap(&program, &info.memories)?;
         for global in &meta.globals {
             let bits = self.evaluate(&info, &global.init)?;
             info.globals.push(self.push_global(global.ty, bits)?);

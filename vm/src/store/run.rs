@@ -221,6 +221,8 @@ pub(super) struct Buffers {
     pub(super) segments: Sized,
     pub(super) segment_links: Sized,
     pub(super) buckets: Ptr,
+    /// Where the stacks of the last run's threads were in memory 0, if there were several.
+    pub(super) stacks: std::ops::Range<usize>,
     pub(super) threads: Sized,
     pub(super) globals: Sized,
     pub(super) args: Sized,
@@ -284,6 +286,7 @@ impl Buffers {
             segments: Sized::new("call frames"),
             segment_links: Sized::new("call frames"),
             buckets: device.allocate(BUCKETS_BYTES, "wait queues")?,
+            stacks: 0..0,
             threads: Sized::new("threads"),
             globals: Sized::new("globals of threads"),
             args: Sized::new("arguments"),
@@ -643,6 +646,7 @@ impl Store {
         record.size = size;
         // The top of 4 GiB does not fit 32 bits; stacks are aligned to 16 bytes.
         places.stack_top = size.min(0xffff_fff0) as u32;
+        self.run.stacks = (size - stacks) as usize..size as usize;
         let mut blocks = Vec::new();
         for _ in 0..if image.is_empty() { 0 } else { threads } {
             blocks.extend(&image);
@@ -668,7 +672,7 @@ impl Store {
     }
 
     /// How the run ended whose control is number `index` of `controls`.
-    pub(super) fn end(&self, controls: Pinned, index: usize, stopped: Option<End>) -> End {
+    pub(super) fn end(&mut self, controls: Pinned, index: usize, stopped: Option<End>) -> End {
         // SAFETY: one of the controls in pinned memory; the run has ended.
         let end = unsafe { controls.host.cast::<Control>().add(index).read() }.end;
         match end.kind {
@@ -677,11 +681,15 @@ impl Store {
                 thread: end.thread,
                 backtrace: self.backtrace(&end),
             },
-            layout::END_TRAP => End::Trapped(Box::new(Fault {
-                kind: TrapKind::from_number(end.value as u16).unwrap_or(TrapKind::BadOpcode),
-                thread: end.thread,
-                backtrace: self.backtrace(&end),
-            })),
+            layout::END_TRAP => {
+                let kind = TrapKind::from_number(end.value as u16).unwrap_or(TrapKind::BadOpcode);
+                End::Trapped(Box::new(Fault {
+                    kind,
+                    thread: end.thread,
+                    backtrace: self.backtrace(&end),
+                    heap: kind.is_of_heap().then(|| self.heap_fault(end.detail)),
+                }))
+            }
             _ => stopped.unwrap_or(End::Returned),
         }
     }
@@ -725,7 +733,7 @@ impl Store {
     }
 
     /// Places in the user's module of a word of the store's code.
-    fn places(&self, pc: u32) -> Vec<gpu_run_bytecode::Place> {
+    pub(super) fn places(&self, pc: u32) -> Vec<gpu_run_bytecode::Place> {
         let after = self.instance_infos.partition_point(|info| info.code_start <= pc);
         match after.checked_sub(1) {
             Some(index) => {

@@ -1,0 +1,45 @@
+// The benchmark's kernels. build.sh compiles them to target/heap.ptx, as the kernel itself is compiled.
+
+#include "work.h"
+
+using namespace gpu_run;
+
+extern "C" {
+
+[[clang::device_kernel]] void heap_take(Memory *memory, u32 size, u32 *blocks, u32 *retries, u32 count) {
+  u32 id = lane_id();
+  if (id < count) bench::take(*memory, size, blocks, retries, id);
+}
+
+[[clang::device_kernel]] void heap_mark(Memory *memory, const u32 *blocks, u32 count) {
+  u32 id = lane_id();
+  if (id < count) bench::mark(*memory, blocks, id);
+}
+
+[[clang::device_kernel]] void heap_verify(Memory *memory, const u32 *blocks, u32 *wrong, u32 count) {
+  u32 id = lane_id();
+  if (id < count) bench::verify(*memory, blocks, wrong, id);
+}
+
+[[clang::device_kernel]] void heap_give(Memory *memory, u32 size, const u32 *blocks, u32 *wrong, u32 count) {
+  u32 id = lane_id();
+  if (id < count) bench::give(*memory, size, blocks, wrong, id);
+}
+
+// One lane after another of one warp, or all of it together: cycles of each allocation and each free.
+[[clang::device_kernel]] void heap_latency(Memory *memory, u32 size, u32 lanes, u32 *cycles, u32 count) {
+  u32 lane = lane_id(), retries = 0;
+  if (lane >= lanes) return;
+  for (u32 i = 0; i < count; i++) {
+    u64 begin = __nvvm_read_ptx_sreg_clock64();
+    u32 block = bench::allocate(*memory, size, retries);
+    u64 middle = __nvvm_read_ptx_sreg_clock64();
+    heap::release(*memory, block, size);
+    u64 end = __nvvm_read_ptx_sreg_clock64();
+    if (lane == 0) {
+      cycles[2 * i] = (u32)(middle - begin);
+      cycles[2 * i + 1] = (u32)(end - middle);
+    }
+  }
+}
+}

@@ -1,0 +1,59 @@
+// Size classes: multiples of 16 bytes up to 64, then four steps for each power of two, up to 64 KiB. A
+// block is at most a quarter larger than what was asked for (from 64 bytes on).
+#pragma once
+
+#include "../bulk.h"
+
+namespace gpu_run {
+namespace heap {
+
+constexpr u32 GRAIN = 16;
+constexpr u32 LARGEST = 65536;  // larger blocks are regions: whole pages
+
+GPU_RUN_INLINE u32 log2_floor(u32 n) { return 31 - (u32)__builtin_clz(n); }
+
+// Bytes of a class's blocks.
+GPU_RUN_INLINE u32 class_size(u32 c) {
+  if (c < 4) return (c + 1) * GRAIN;
+  return (4 + c % 4 + 1) << (c / 4 - 1) << 4;
+}
+
+// The smallest class for 1 to LARGEST bytes.
+GPU_RUN_INLINE u32 class_of(u32 size) {
+  u32 grains = (size + GRAIN - 1) / GRAIN;
+  if (grains <= 4) return grains ? grains - 1 : 0;
+  u32 log = log2_floor(grains - 1);  // 2^log < grains <= 2^(log+1)
+  return log * 4 - 4 + ((grains - 1) >> (log - 2)) % 4;
+}
+
+// A class whose blocks are aligned as asked: slabs begin at pages, so blocks are aligned as their size is.
+GPU_RUN_INLINE bool aligns(u32 c, u32 align) { return (class_size(c) & (align - 1)) == 0; }
+
+// The smallest class for a size and an alignment, both at most LARGEST. It ends at a power of two.
+GPU_RUN_INLINE u32 class_of(u32 size, u32 align) {
+  u32 c = class_of(size > align ? size : align);
+  while (!aligns(c, align)) c++;
+  return c;
+}
+
+// Pages of a slab of a class that has many: at least 16 blocks, and little is left over at the end.
+GPU_RUN_INLINE u32 large_slab(u32 c) {
+  u32 size = class_size(c);
+  return size <= 4096 ? 1 : (size + 4095) / 4096;
+}
+
+// The same of a class that has few: as small as can be if a 31st may be left over, so that slabs without
+// blocks are soon there to be given back.
+GPU_RUN_INLINE u32 small_slab(u32 c) {
+  u32 size = class_size(c);
+  for (u32 pages = 1; pages <= 7; pages++) {
+    if (pages * PAGE % size * 31 <= pages * PAGE) return pages;
+  }
+  return 1;
+}
+
+// From here on a class has many slabs.
+constexpr u32 MANY_SLABS = 512;
+
+}  // namespace heap
+}  // namespace gpu_run

@@ -1,0 +1,219 @@
+// The heap behind ALLOC, DEALLOC, REALLOC and ALLOC_ZERO. Its blocks lie inside linear memory and its pages
+// come through the same atomic grow as the guest's, so both may grow the memory in turn. All that it knows
+// of them lies beside linear memory: a guest can write over its blocks, but not mislead it.
+//
+//   classes.h  sizes of blocks
+//   sets.h     sets of pages
+//   pages.h    runs of pages, growing
+//   slab.h     runs of pages that are cut into blocks of one size
+//   search.h   which slab a lane takes a block from
+//   large.h    blocks of more than 64 KiB
+//   check.h    what --heap-check and --leak-check add
+//
+// Lanes of a warp that allocate at the same time make one request together: one of them asks for blocks for
+// all that want the same class.
+#pragma once
+
+#include "check.h"
+
+namespace gpu_run {
+namespace heap {
+
+// Teams that a lane is in until it has a block, or executes its instruction again.
+constexpr u32 TEAMS = 8;
+
+// Where block `index` of a slab is; false if that is not in the memory, as where records were broken.
+GPU_RUN_INLINE bool place(Memory &memory, u32 page, u32 index, u32 &address) {
+  u64 size = class_size(class_in(load_relaxed_device(&memory.heap.pages[page].state)));
+  u64 at = (u64)page * PAGE + index * size;
+  address = (u32)at;
+  return in_bounds(at, size, load_relaxed_device(&memory.size));
+}
+
+// The number of a lane's block among those that are promised to its team; ~0 if the records are broken.
+GPU_RUN_INLINE u32 share(Heap &heap, const Team &team, Grant grant) {
+  u32 index = ~0u;
+  for (u32 done = 0; done < grant.count;) {
+    u32 word = 0;
+    u64 bits = 0;
+    if (team.leads()) bits = claim(heap, grant.page, grant.used + done, grant.count - done, word);
+    bits = broadcast(team, bits);
+    word = broadcast(team, word);
+    if (!bits) return ~0u;
+    u32 found = (u32)__builtin_popcountll(bits);
+    if (team.rank >= done && team.rank < done + found) {
+      for (u32 i = done; i < team.rank; i++) bits &= bits - 1;
+      index = word * 64 + low_bit(bits);
+    }
+    done += found;
+  }
+  // What the leader acquired counts for all.
+  meet(team);
+  return index;
+}
+
+// A block of a slab, alone and from wherever there is one. Address 0: there is no memory.
+GPU_RUN_NOINLINE Outcome scrape(Memory &memory, u32 c, u32 align, u32 &address) {
+  u64 found = shortage(memory, c, align);
+  Grant grant = unpack(found);
+  if (grant.count == 0) return (Outcome)found;
+  u32 word;
+  u64 bits = claim(memory.heap, grant.page, grant.used, 1, word);
+  if (!bits || !place(memory, grant.page, word * 64 + low_bit(bits), address)) return BROKEN;
+  count_device(&memory.heap.allocated[0][c], 1ull);
+  return DONE;
+}
+
+GPU_RUN_INLINE Outcome allocate_block(Memory &memory, u32 c, u32 align, u32 &address) {
+  Heap &heap = memory.heap;
+  for (u32 i = 0; i < TEAMS; i++) {
+    // The memory's address and the class, as one number.
+    Team team = team_of((u64)&memory + c);
+    u64 found = 0;
+    if (team.leads()) found = promise(memory, c, team.size);
+    found = broadcast(team, found);
+    Grant grant = unpack(found);
+    if (grant.count == 0) return found == no_grant(DONE) ? scrape(memory, c, align, address) : (Outcome)found;
+    u32 index = share(heap, team, grant);
+    if (team.leads()) count_device(&heap.allocated[lane_group() % HEAP_STRIPES][c], (u64)grant.count);
+    if (team.rank < grant.count) return place(memory, grant.page, index, address) ? DONE : BROKEN;
+  }
+  return RETRY;
+}
+
+// A block that is handed out.
+struct Block {
+  u32 first;  // page
+  u32 index;  // in its slab
+  u32 bytes;
+  u64 state;
+};
+
+// Finds the block at an address, which is said to hold `size` bytes.
+GPU_RUN_INLINE Outcome find(Heap &heap, u32 address, u32 size, Block &block) {
+  u32 page = address / PAGE;
+  if (!heap.pages || page >= heap.page_limit) return FOREIGN;
+  block.first = load_relaxed_device(&heap.pages[page].first);
+  block.state = load_relaxed_device(&heap.pages[block.first].state);
+  u32 offset = address - block.first * PAGE;
+  block.index = 0;
+  if (kind(block.state) == KIND_None) return FOREIGN;
+  if (kind(block.state) == KIND_Region) {
+    if (offset != 0) return FOREIGN;
+    // Below 4 GiB, so that it does not become 0.
+    block.bytes = (u32)lesser((u64)(u32)block.state * PAGE, ~0u);
+  } else {
+    block.bytes = class_size(class_in(block.state));
+    block.index = offset / block.bytes;
+    if (block.index * block.bytes != offset) return FOREIGN;
+    if (block.index >= lesser(capacity(block.state), HEAP_WORDS * 64)) return FOREIGN;
+  }
+  return size <= block.bytes ? DONE : WRONG_SIZE;
+}
+
+// A block of a checked heap was handed out.
+GPU_RUN_NOINLINE Outcome check_new(Memory &memory, u32 address, u32 size) {
+  Block block;
+  if (find(memory.heap, address, size, block) != DONE) return BROKEN;
+  if (kind(block.state) == KIND_Region) forget_sites(memory.heap, block.first + 1, (u32)block.state - 1);
+  return check_allocated(memory, address, size, block.bytes);
+}
+
+// A new block, or address 0 if there is no memory.
+GPU_RUN_NOINLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
+  Heap &heap = memory.heap;
+  address = 0;
+  Outcome outcome = DONE;
+  if (align == 0 || align & (align - 1)) align = 1;
+  // What a block of it takes; 0: too much.
+  u32 bytes = UNLIKELY(heap.sites != nullptr) ? checked_size(heap, size ? size : 1) : size ? size : 1;
+  if (heap.pages && bytes) {
+    bool large = bytes > LARGEST || align > LARGEST;
+    outcome = large ? allocate_region(memory, bytes, align, address)
+                    : allocate_block(memory, class_of(bytes, align), align, address);
+  }
+  if (outcome != DONE) return outcome;
+  if (address == 0) {
+    count_device(&heap.failed, 1u);
+  } else if (UNLIKELY(heap.sites != nullptr)) {
+    return check_new(memory, address, size);
+  }
+  return DONE;
+}
+
+GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size) {
+  Heap &heap = memory.heap;
+  Block block;
+  Outcome outcome = find(heap, address, size, block);
+  if (UNLIKELY(heap.sites != nullptr)) {
+    if (outcome == DONE) outcome = check_freed(memory, address, size, block.bytes);
+    if (outcome == FOREIGN && was_freed(heap, address)) outcome = FREED;
+  }
+  if (outcome != DONE) return outcome;
+  if (kind(block.state) == KIND_Region) return release_region(heap, block.first, block.state);
+  HeapPage &head = heap.pages[block.first];
+  u64 bit = 1ull << block.index % 64;
+  // Release: pairs with the acquire of whoever gets the block next.
+  if (!(fetch_and_release_device(&head.bits[block.index / 64], ~bit) & bit)) return FREED;
+  Team team = team_of((u64)&head);
+  meet(team);
+  if (team.leads()) {
+    // Release, for all the team: pairs with the acquire in `retire`.
+    u64 state = fetch_add_acq_rel_device(&head.state, 0 - (u64)team.size);
+    if (kind(state) == KIND_Full) {
+      list(heap, block.first, KIND_Full);
+    } else if (kind(state) == KIND_Listed && used(state) == team.size) {
+      retire(heap, block.first);
+    }
+  }
+  return DONE;
+}
+
+// The same with its `size` bytes 0.
+GPU_RUN_INLINE Outcome allocate_zeroed(const Launch &launch, Memory &memory, u32 size, u32 align, u32 &address) {
+  Outcome outcome = allocate(memory, size, align, address);
+  if (outcome == DONE && address) bulk_fill(launch, memory.base, address, 0, size);
+  return outcome;
+}
+
+// Whether the block can hold `size` bytes where it is: its class is the same, or its region can be resized.
+GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 old_size, u32 align, u32 size, bool &done) {
+  Block block;
+  Outcome outcome = find(heap, address, old_size, block);
+  if (outcome != DONE) return outcome;
+  // A checked block moves: so whoever goes on to use the old one is found.
+  if (heap.sites) return DONE;
+  if (kind(block.state) == KIND_Region) {
+    done = resize_region(heap, block.first, block.state, size);
+    return DONE;
+  }
+  u64 bits = load_relaxed_device(&heap.pages[block.first].bits[block.index / 64]);
+  if (!(bits >> block.index % 64 & 1)) return FREED;
+  done = size <= LARGEST && align <= LARGEST && class_of(size, align) == class_in(block.state);
+  return DONE;
+}
+
+// The block `old` with another size: where it was if it can be, else moved. Address 0 if there is no memory;
+// then the block is as it was. `copied` is how many bytes that took.
+GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old, u32 old_size, u32 align, u32 size,
+                                  u32 &address, u32 &copied) {
+  copied = 0;
+  address = old;
+  if (align == 0 || align & (align - 1)) align = 1;
+  bool done = false;
+  Outcome outcome = resize(memory.heap, old, old_size, align, size, done);
+  if (outcome != DONE || done) return outcome;
+  outcome = allocate(memory, size, align, address);
+  if (outcome != DONE) return outcome;
+  if (address == 0) {
+    // A block that is to be smaller is so already.
+    if (size <= old_size && !memory.heap.sites) address = old;
+    return DONE;
+  }
+  copied = (u32)lesser(old_size, size);
+  bulk_copy(launch, memory.base, address, memory.base, old, copied);
+  return release(memory, old, old_size);
+}
+
+}  // namespace heap
+}  // namespace gpu_run

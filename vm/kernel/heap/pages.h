@@ -1,0 +1,150 @@
+// The heap's pages: fetched by growing the memory, given to slabs and regions in runs, taken back.
+//
+// Free pages are a set, so free runs that touch are one run. A run of up to 64 pages in a row that lie in
+// one word is taken without a lock. Longer ones, and growing, need the heap's lock: whoever does not get it
+// executes its instruction again, and nobody waits for it here.
+#pragma once
+
+#include "sets.h"
+
+namespace gpu_run {
+namespace heap {
+
+enum Outcome : u32 {
+  DONE,
+  RETRY,  // another thread is at work: execute the instruction again
+  FOREIGN,  // no block of the heap begins at the address
+  FREED,  // the block at the address is not handed out
+  WRONG_SIZE,  // the block at the address is smaller than what it is said to hold
+  OVERRUN,  // bytes behind the block at the address were written
+  LATE_WRITE,  // the block at the address was written after it was freed
+  BROKEN,  // the records of the heap contradict each other
+};
+
+// What a page is, in bits 40 to 47 of its state.
+enum Kind : u32 {
+  KIND_None = 0,  // free, or the guest's, or not the first of its slab or region
+  KIND_Region = 1,  // its pages are in the lower half of the state
+  KIND_Held = 2,  // slabs: see slab.h
+  KIND_Listed = 3,
+  KIND_Full = 4,
+};
+GPU_RUN_INLINE u32 kind(u64 state) { return (u32)(state >> 40) & 0xff; }
+GPU_RUN_INLINE u64 region_state(u32 pages) { return (u64)KIND_Region << 40 | pages; }
+
+// Pages that memory grows by at least, while it has them.
+constexpr u32 GROW_PAGES = 16;
+
+GPU_RUN_INLINE bool try_lock(Heap &heap) {
+  u32 unlocked = 0;
+  return compare_exchange_acq_rel_device(&heap.lock, unlocked, 1u);
+}
+// Release: pairs with the acquire of the next to lock.
+GPU_RUN_INLINE void unlock(Heap &heap) { store_release_device(&heap.lock, 0u); }
+
+GPU_RUN_INLINE void count_used(Heap &heap, u32 pages) {
+  raise_device(&heap.used_peak, fetch_add_acq_rel_device(&heap.used, pages) + pages);
+}
+
+GPU_RUN_INLINE void add_run(const Set &set, u32 first, u32 pages) {
+  while (pages) {
+    u32 from = first % 64, len = (u32)lesser(64 - from, pages);
+    add(set, first / 64, span(from, len));
+    first += len;
+    pages -= len;
+  }
+}
+
+// In a checked heap (check.h) a block is no smaller, so that there is one record for each SITE_GRAIN bytes.
+constexpr u32 SITE_GRAIN = 64;
+
+// Pages that are used for something else: what is known of their blocks is forgotten.
+GPU_RUN_NOINLINE void forget_sites(Heap &heap, u32 page, u32 pages) {
+  constexpr u32 PER_PAGE = PAGE / SITE_GRAIN;
+  for (u64 i = 0; i < (u64)pages * PER_PAGE; i++) {
+    store_relaxed_device(&heap.sites[(u64)page * PER_PAGE + i].state, (u32)SITE_None);
+  }
+}
+
+// Gives a run back, to which no state says anything any more.
+GPU_RUN_NOINLINE void give_run(Heap &heap, u32 first, u32 pages) {
+  fetch_add_acq_rel_device(&heap.used, 0u - pages);
+  add_run(set(heap, FREE_PAGES), first, pages);
+}
+
+// Takes exactly these pages: all of them or none.
+GPU_RUN_INLINE bool take_exactly(const Set &set, u32 first, u32 pages) {
+  for (u32 done = 0; done < pages;) {
+    u32 from = (first + done) % 64, len = (u32)lesser(64 - from, pages - done);
+    if (!remove(set, (first + done) / 64, span(from, len))) {
+      add_run(set, first, done);
+      return false;
+    }
+    done += len;
+  }
+  return true;
+}
+
+// Takes the first run of `pages` pages that begins at a multiple of `align` pages, wherever it lies. With
+// the lock, so that no two of these keep pages from each other that neither of them gets in the end.
+GPU_RUN_NOINLINE u32 find_run(Heap &heap, u32 pages, u32 align) {
+  Set free = set(heap, FREE_PAGES);
+  u32 first = 0;  // of the run that is being looked at
+  for (u32 page = 0; page < heap.page_limit;) {
+    u32 in_word = page % 64;
+    u64 word = load_relaxed_device(&free.words[page / 64]) >> in_word;
+    if (!(word & 1)) {
+      page += word ? low_bit(word) : 64 - in_word;
+      first = page;
+      continue;
+    }
+    // Bits that were shifted in are no pages: the word ends there.
+    page += (u32)lesser(~word ? low_bit(~word) : 64, 64 - in_word);
+    u64 start = ((u64)first + align - 1) / align * align;
+    if (start + pages > page) continue;
+    if (take_exactly(free, (u32)start, pages)) return (u32)start;
+    // Others took some of it.
+    first = page;
+  }
+  return NO_PAGE;
+}
+
+// Makes the memory larger by `pages` if it can, and adds them to the free ones.
+GPU_RUN_INLINE bool grow(Memory &memory, u64 pages) {
+  Heap &heap = memory.heap;
+  u64 size = load_relaxed_device(&memory.size) / PAGE;
+  // What lies above 4 GiB has no address that fits ALLOC.
+  if (pages == 0 || size + pages > heap.page_limit) return false;
+  u64 first = memory_grow(memory, pages);
+  if (first == ~0ull) return false;
+  if (first == 0) {
+    // Address 0 is no block.
+    first++;
+    pages--;
+  }
+  // The guest may have grown it too since the size was read.
+  if (first + pages > heap.page_limit) pages = first < heap.page_limit ? heap.page_limit - first : 0;
+  store_relaxed_device(&heap.held, load_relaxed_device(&heap.held) + (u32)pages);  // others only read it
+  add_run(set(heap, FREE_PAGES), (u32)first, (u32)pages);
+  return true;
+}
+
+// The same, with the lock, until a run of `pages` pages can be taken.
+GPU_RUN_NOINLINE u32 find_or_grow(Memory &memory, u32 pages, u32 align) {
+  Heap &heap = memory.heap;
+  u32 page = find_run(heap, pages, align);
+  if (page != NO_PAGE) return page;
+  // A heap grows by a part of itself, so that it seldom grows. Where that is too much, what is missing at
+  // most; and then all that there is, which may complete a run at memory's end.
+  u64 least = (u64)pages + align - 1, part = load_relaxed_device(&heap.held) / 4;
+  u64 ask = part > GROW_PAGES ? part : GROW_PAGES;
+  u64 size = load_relaxed_device(&memory.size), rest = (memory.limit - size) / PAGE;
+  if (grow(memory, ask > least ? ask : least) || grow(memory, least) ||
+      grow(memory, lesser(rest, heap.page_limit > size / PAGE ? heap.page_limit - size / PAGE : 0))) {
+    return find_run(heap, pages, align);
+  }
+  return NO_PAGE;
+}
+
+}  // namespace heap
+}  // namespace gpu_run

@@ -1,0 +1,99 @@
+// Sets of pages as bitmaps of two levels: a word for 64 pages, and a summary with a bit for each word that
+// may hold some. The bit of a page is a token: it belongs to whoever clears it.
+//
+// Against ABA: there are no links. A bit says all there is to say of its page, so an exchange that succeeds
+// on a word that changed and changed back is as good as one on a word that never did.
+#pragma once
+
+#include "classes.h"
+
+namespace gpu_run {
+namespace heap {
+
+struct Set {
+  u64 *summary;
+  u64 *words;
+  u32 count;  // of words
+
+  GPU_RUN_INLINE u32 summaries() const { return (count + 63) / 64; }
+};
+
+// The set of free pages, or with 1 + c that of slabs of class c that have room.
+constexpr u32 FREE_PAGES = 0;
+GPU_RUN_INLINE Set set(const Heap &heap, u32 index) {
+  u32 count = (heap.page_limit + 63) / 64, summaries = (count + 63) / 64;
+  u64 *at = heap.sets + (u64)index * (count + summaries);
+  return {at, at + summaries, count};
+}
+
+// Bits of `len` pages from the word's bit `from` on.
+GPU_RUN_INLINE u64 span(u32 from, u32 len) { return (~0ull >> (64 - len)) << from; }
+
+// Adds pages of one word.
+GPU_RUN_INLINE void add(const Set &set, u32 word, u64 bits) {
+  // Release: who clears a bit sees the page as it was left.
+  if (fetch_or_acq_rel_device(&set.words[word], bits) != 0) return;
+  fetch_or_acq_rel_device(&set.summary[word / 64], 1ull << word % 64);
+}
+
+// A word was found empty. Whoever fills it meanwhile sets the summary's bit before or after it is cleared
+// here: if before, this sees what he put into the word, because his change of the summary comes behind it.
+GPU_RUN_INLINE void note_empty(const Set &set, u32 word) {
+  u64 bit = 1ull << word % 64;
+  fetch_and_acq_rel_device(&set.summary[word / 64], ~bit);
+  if (load_relaxed_device(&set.words[word]) != 0) fetch_or_acq_rel_device(&set.summary[word / 64], bit);
+}
+
+// Clears bits of one word if all of them are set.
+GPU_RUN_INLINE bool remove(const Set &set, u32 word, u64 bits) {
+  u64 seen = load_relaxed_device(&set.words[word]);
+  do {
+    if ((seen & bits) != bits) return false;
+    // Acquire/release: pairs with `add`, and hands on what came before.
+  } while (!compare_exchange_acq_rel_device(&set.words[word], seen, seen & ~bits));
+  if (seen == bits) note_empty(set, word);
+  return true;
+}
+
+GPU_RUN_INLINE u32 low_bit(u64 bits) { return (u32)__builtin_ctzll(bits); }
+
+// The lowest bit at which `len` (1 to 64) bits in a row are set, as a bit of the result.
+GPU_RUN_INLINE u64 runs(u64 word, u32 len) {
+  while (len > 1) {
+    u32 half = len / 2;
+    word &= word >> half;
+    len -= half;
+  }
+  return word;
+}
+
+constexpr u32 NO_PAGE = ~0u;
+
+// Takes `len` pages in a row that lie in one word; NO_PAGE if there are none. Low pages come first, so that
+// high ones become free; those who get in each other's way are parted by their `hash`.
+GPU_RUN_INLINE u32 take(const Set &set, u32 len, u32 hash) {
+  u32 turn = 0;
+  for (u32 i = 0; i < set.summaries(); i++) {
+    u64 left = load_relaxed_device(&set.summary[i]);
+    while (left) {
+      u64 above = left >> turn << turn;
+      u32 bit = low_bit(above ? above : left), word = i * 64 + bit;
+      u64 seen = load_relaxed_device(&set.words[word]), found = runs(seen, len);
+      if (!found) {
+        left &= ~(1ull << bit);
+        continue;
+      }
+      u32 from = low_bit(found);
+      u64 bits = span(from, len);
+      if (compare_exchange_acq_rel_device(&set.words[word], seen, seen & ~bits)) {
+        if (seen == bits) note_empty(set, word);
+        return word * 64 + from;
+      }
+      turn = hash % 64;
+    }
+  }
+  return NO_PAGE;
+}
+
+}  // namespace heap
+}  // namespace gpu_run

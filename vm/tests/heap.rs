@@ -1,0 +1,97 @@
+//! Builds the heap's stress test from the kernel's source and runs it on many OS threads: as it is, and with
+//! sanitizers where the compiler has them.
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The compiler, as `cc` picks it.
+fn compiler() -> String {
+    std::env::var("CXX").unwrap_or_else(|_| "c++".into())
+}
+
+/// Builds a C++ program with these flags; `None` if the compiler cannot.
+fn build(source: &Path, folder: &Path, name: &str, flags: &[&str]) -> Option<PathBuf> {
+    let program = folder.join(name);
+    let output = Command::new(compiler())
+        .args([
+            "-std=c++17",
+            "-g",
+            "-Wall",
+            "-Wextra",
+            "-fno-strict-aliasing",
+            "-pthread",
+        ])
+        .args(flags)
+        .arg(source)
+        .arg("-o")
+        .arg(&program)
+        .output()
+        .expect("the compiler that built the kernel runs");
+    if !output.status.success() {
+        eprintln!("{name}: {}", String::from_utf8_lossy(&output.stderr));
+    }
+    output.status.success().then_some(program)
+}
+
+fn run(mut command: Command) {
+    let output = command.output().expect("the stress test runs");
+    let (stdout, stderr) = (
+        String::from_utf8_lossy(&output.stdout),
+        String::from_utf8_lossy(&output.stderr),
+    );
+    println!("{stdout}");
+    assert!(output.status.success(), "{}\n{stdout}\n{stderr}", output.status);
+}
+
+fn stress() -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/heap/stress.cpp")
+}
+
+#[test]
+fn every_byte_has_one_owner() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(&stress(), folder.path(), "stress", &["-O2"]).expect("the kernel's source compiles");
+    let mut command = Command::new(program);
+    command.args(["16", "20000"]);
+    run(command);
+}
+
+/// Builds and runs the test with sanitizers, unless their runtime is not there.
+fn sanitized(name: &str, sanitizers: &str, through: &[&str], args: [&str; 2]) {
+    let folder = tempfile::tempdir().unwrap();
+    let flags = [&*format!("-fsanitize={sanitizers}"), "-fno-sanitize-recover=all", "-O1"];
+    let probe = folder.path().join("probe.cpp");
+    std::fs::write(&probe, "int main() { return 0; }").unwrap();
+    let start = |program: &Path| {
+        let mut parts = through.iter().map(Path::new).chain([program]);
+        let mut command = Command::new(parts.next().unwrap());
+        command.args(parts);
+        command
+    };
+    let works = build(&probe, folder.path(), "probe", &flags)
+        .is_some_and(|probe| start(&probe).status().is_ok_and(|status| status.success()));
+    if !works {
+        eprintln!("skipped: {sanitizers} does not work here; tests/sanitize.sh says what to install");
+        return;
+    }
+    let program = build(&stress(), folder.path(), name, &flags).expect("the kernel's source compiles");
+    let mut command = start(&program);
+    command.args(args);
+    run(command);
+}
+
+#[test]
+fn address_sanitizer_finds_nothing() {
+    sanitized("asan", "address,undefined", &[], ["16", "10000"]);
+}
+
+#[test]
+fn thread_sanitizer_finds_nothing() {
+    // It needs the address space as it was before kernels randomized 32 bits of it.
+    sanitized(
+        "tsan",
+        "thread",
+        &["setarch", std::env::consts::ARCH, "-R"],
+        ["8", "2000"],
+    );
+}

@@ -2,7 +2,9 @@
 //! ignored where there is none.
 
 mod common;
+#[path = "end_to_end/debug.rs"]
 mod debug;
+#[path = "end_to_end/gpu_std.rs"]
 mod gpu_std;
 #[path = "end_to_end/wasi.rs"]
 mod wasi;

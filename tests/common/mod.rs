@@ -9,11 +9,12 @@ use std::sync::{Condvar, Mutex, PoisonError};
 
 /// The command under test: the one that was built, or `GPU_RUN_BIN`.
 ///
-/// It shows no backtrace of a panic, whatever the tests' own environment says.
+/// It shows no backtrace of a panic, whatever the tests' own environment says, and does not know that cargo
+/// started it.
 pub fn gpu_run() -> Command {
     let program = std::env::var_os("GPU_RUN_BIN").unwrap_or_else(|| env!("CARGO_BIN_EXE_gpu-run").into());
     let mut command = Command::new(program);
-    command.env_remove("RUST_BACKTRACE");
+    command.env_remove("RUST_BACKTRACE").env_remove("CARGO_MANIFEST_DIR");
     command
 }
 

@@ -7,7 +7,8 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::{Tested, common, expect, refuses, run, text, wasm};
+use crate::common::gpu_run_on;
+use crate::{Tested, expect, refuses, run, text, wasm};
 
 /// A test's name and what it does.
 type Test = (&'static str, fn() -> Tested);
@@ -60,13 +61,6 @@ pub fn of_engine() -> Vec<EngineTest> {
             trap(device, "buffer_out_of_bounds", "out of bounds memory access")
         }),
     ]
-}
-
-/// The command, which has not been started by cargo as far as it can tell.
-fn gpu_run_on(device: &str) -> Command {
-    let mut command = common::gpu_run_on(device);
-    command.env_remove("CARGO_MANIFEST_DIR");
-    command
 }
 
 fn module() -> String {

@@ -151,6 +151,7 @@ fn run_verified(program: Program) {
         table: 10_000,
         call_depth: 1_000,
         register_arena: 4 << 20,
+        ..Limits::default()
     };
     let options = RunOptions {
         timeout: Some(Duration::from_millis(20)),

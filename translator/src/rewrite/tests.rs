@@ -52,6 +52,29 @@ fn imports_that_are_there_are_used() {
 }
 
 #[test]
+fn printing_is_left_to_a_std_that_has_wasi() {
+    let import = r#"(import "wasi_snapshot_preview1" "fd_write" (func $w (param i32 i32 i32 i32) (result i32)))"#;
+    let print = |more: &str| {
+        let (_, report) = rewritten(&format!("(module {import} {PRINTING} {more})")).expect("fine");
+        report.status("print").cloned().expect("known")
+    };
+    // The import alone is gpu_std's.
+    assert_eq!(print(""), Status::Found);
+    let generic = "(func $\"std::sys::sync::once::Once::call::<gpu_std::wasi::stdin::Raw>\")";
+    assert_eq!(print(generic), Status::Found);
+    for of_wasi in [
+        r#"(func (export "_start"))"#,
+        r#"(func (export "_initialize"))"#,
+        "(func $std::sys::pal::wasi::abort_internal)",
+        "(func $__wasilibc_find_abspath)",
+    ] {
+        assert_eq!(print(of_wasi), Status::Absent, "{of_wasi}");
+        let kernel = r#"(func (export "gpu_run_v1.kernel.sum"))"#;
+        assert_eq!(print(&format!("{of_wasi} {kernel}")), Status::Found, "{of_wasi}");
+    }
+}
+
+#[test]
 fn types_must_match() {
     let wat = "(module (memory 1) (func $std::process::exit (param i64) unreachable)
                        (func $memcpy (param i32 i32) (result i32) i32.const 0))";

@@ -12,6 +12,7 @@ mod alloc;
 mod code;
 mod env;
 mod folded;
+mod lacking;
 mod names;
 mod oom;
 mod panic;
@@ -278,6 +279,7 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
     }
     if !wasi {
         report.warnings.extend(print::warn_of_lost_output(module, &names));
+        report.warnings.extend(lacking::warnings(module, &names));
     }
     if options.refuse_folded && !wasi {
         folded::check(module, &names)?;

@@ -107,6 +107,38 @@ fn calls_that_were_cut_off_are_refused() {
     assert!(rewritten(&wat("")).is_ok(), "code that nothing reaches is no reason");
 }
 
+#[test]
+fn what_std_lacks_is_named_with_a_remedy() {
+    let warnings = |called: &str| {
+        let wat = format!(
+            r#"(module (memory 1) (func ${called}) (func $std::net::tcp::TcpStream::connect)
+                (func (export "main") (call ${called})))"#
+        );
+        rewritten(&wat).expect("rewritten").1.warnings
+    };
+    for (called, remedy) in [
+        (r#""std::fs::read_to_string::<&str>""#, "gpu_std::fs"),
+        ("std::env::args", "gpu_std::env"),
+        ("std::io::stdio::Stdin::read_line", "gpu_std::io"),
+    ] {
+        let [warning] = &warnings(called)[..] else {
+            panic!("one warning, of what is reachable")
+        };
+        assert!(
+            warning.contains(called.trim_matches('"')) && warning.contains(remedy),
+            "{warning}"
+        );
+        assert!(warning.contains("wasm32-wasip1"), "{warning}");
+    }
+    for harmless in [
+        "std::env::_var_os",
+        "std::process::exit",
+        r#""core::ptr::drop_in_place::<std::fs::File>""#,
+    ] {
+        assert_eq!(warnings(harmless), [""; 0], "{harmless}");
+    }
+}
+
 const MALLOC: &str = "$dlmalloc::dlmalloc::Dlmalloc::malloc";
 
 #[test]

@@ -26,7 +26,7 @@ fn relative(mut path: &str) -> &str {
 
 /// The position, in `folders`, of the folder with the longest name that `path` begins with, and the path from there
 /// on. The last of those with equal names.
-pub fn resolve<'p>(folders: impl IntoIterator<Item = impl AsRef<str>>, path: &'p str) -> Option<(usize, &'p str)> {
+pub fn resolve(folders: impl IntoIterator<Item = impl AsRef<str>>, path: &str) -> Option<(usize, &str)> {
     let path = relative(path);
     let mut best: Option<(usize, usize, &str)> = None;
     for (position, folder) in folders.into_iter().enumerate() {

@@ -6,6 +6,8 @@ mod common;
 mod debug;
 #[path = "end_to_end/gpu_std.rs"]
 mod gpu_std;
+#[path = "end_to_end/std_files.rs"]
+mod std_files;
 #[path = "end_to_end/wasi.rs"]
 mod wasi;
 
@@ -105,7 +107,7 @@ fn main() {
         for (name, test) in gpu_std::tests(device) {
             add(name, test);
         }
-        for (name, test) in wasi::of_engine() {
+        for (name, test) in wasi::of_engine().into_iter().chain(std_files::of_engine()) {
             add(name.into(), Box::new(move || test(device)));
         }
         add("guest_race".into(), Box::new(move || guest_race(device)));

@@ -112,6 +112,8 @@ impl Case {
 
     fn run(&self, engine: &str, given: &Path, folder: &Path) -> Result<Output, Failed> {
         let mut command = gpu_run_on(engine);
+        // Not as a cargo runner, which would be given the folder.
+        command.env_remove("CARGO_MANIFEST_DIR");
         command.current_dir(folder).args(["--timeout", "5m"]);
         for dir in &self.dirs {
             command.args(["--dir", dir]);

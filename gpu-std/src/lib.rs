@@ -10,6 +10,7 @@
 //! | [`GpuAllocator`], [`Arena`] | memory |
 //! | [`math`] | functions that give the same bits everywhere |
 //! | [`time`] | a clock |
+//! | [`fs`], [`env`], [`io`], [`process`], [`net`] | what std lacks on `wasm32-unknown-unknown` |
 //!
 //! On `wasm32` each operation is an import from the module `gpu_run_v1`, which the translator turns into one
 //! instruction. On any other target it is plain `core` or `std` code for a program of one thread, so that the
@@ -31,26 +32,41 @@
 //! ```
 //!
 //! `gpu-run --threads 1024 app.wasm` then runs `sum` on 1024 threads that share one memory.
+//!
+//! The feature `std`, which is on by default, brings the modules of the table's last row. Without it the crate
+//! is for programs without std: `default-features = false`.
 
 #![no_std]
 
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(any(feature = "std", not(target_arch = "wasm32")))]
 extern crate std;
 
 mod arena;
 pub mod atomic;
+#[cfg(feature = "std")]
+pub mod env;
 mod frame;
+#[cfg(feature = "std")]
+pub mod fs;
 mod heap;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod host;
+#[cfg(feature = "std")]
+pub mod io;
 mod kernel;
 mod log;
 pub mod math;
+#[cfg(feature = "std")]
+pub mod net;
 pub mod par;
 mod plain;
 mod print;
+#[cfg(feature = "std")]
+pub mod process;
 pub mod state_in;
 pub mod state_out;
+#[cfg(all(feature = "std", any(test, all(target_arch = "wasm32", target_os = "unknown"))))]
+mod wasi;
 
 #[cfg_attr(target_arch = "wasm32", path = "platform/wasm.rs")]
 #[cfg_attr(not(target_arch = "wasm32"), path = "platform/host.rs")]

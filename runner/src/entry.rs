@@ -94,7 +94,7 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         let message =
             format!("unexpected argument `{arg}`: the module imports no WASI, by which it could read arguments");
         return Err(Report::new(message).at(place).help(
-            "build it for wasm32-wasip1; options of gpu-run come before the first argument: see `gpu-run run --help`",
+            "use `gpu_std::env`, or build it for wasm32-wasip1; options of gpu-run come before the first argument: see `gpu-run run --help`",
         ));
     }
     let kernels: Vec<_> = program

@@ -21,7 +21,7 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
             Some(option) => Err(
                 Report::new(format!("{option} has no meaning: the module imports no WASI"))
                     .at(args.module.display().to_string())
-                    .help("build it for wasm32-wasip1"),
+                    .help("use gpu-std's `fs`, `env` and `io`, or build it for wasm32-wasip1"),
             ),
             None => Ok(None),
         };

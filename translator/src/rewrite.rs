@@ -12,6 +12,7 @@ mod alloc;
 mod code;
 mod env;
 mod folded;
+mod lacking;
 mod names;
 mod oom;
 mod panic;
@@ -181,15 +182,26 @@ const WASI_PATTERNS: &[&str] = &["allocator", "memory"];
 /// Prefix of the exports that are kernels: entries for many threads.
 const KERNEL_PREFIX: &str = "gpu_run_v1.kernel.";
 
-/// Whether a module reaches everything by WASI. Kernels do not: several threads cannot share what std's own
-/// printing keeps for a program's only one.
-fn is_wasi_program(module: &Module<'_>) -> bool {
+/// Whether std reaches everything by WASI in a module. That it imports WASI is not enough: on
+/// `wasm32-unknown-unknown` `gpu_std` does so, beside a std that does nothing. Kernels do not: several threads
+/// cannot share what std's own printing keeps for a program's only one.
+fn is_wasi_program(module: &Module<'_>, names: &Names) -> bool {
     let imports = module.imports.iter().any(|import| import.module == wasi::MODULE);
-    imports
-        && !module
-            .exports
-            .iter()
-            .any(|export| export.name.starts_with(KERNEL_PREFIX))
+    let exports = |wanted: fn(&str) -> bool| module.exports.iter().any(|export| wanted(export.name));
+    // The entries that WASI prescribes for commands and libraries, else functions of std's or of C's library.
+    let entry = exports(|name| matches!(name, "_start" | "_initialize"));
+    let below_std = |name: &str| {
+        // Without type arguments, which may be anybody's.
+        let path = name.split('<').next().unwrap_or_default();
+        path.starts_with("std::sys::") && path.contains("::wasi::")
+    };
+    let library = || {
+        names
+            .matching(|name| below_std(name) || name.starts_with("__wasi"))
+            .next()
+            .is_some()
+    };
+    imports && !exports(|name| name.starts_with(KERNEL_PREFIX)) && (entry || library())
 }
 
 /// Replaces the std functions that `module` has; see the module's documentation.
@@ -210,7 +222,7 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
         return Ok(report);
     }
     let names = Names::new(module);
-    let wasi = is_wasi_program(module);
+    let wasi = is_wasi_program(module, &names);
     let fmt = FmtWrite::find(module, &names).filter(|_| env::can_format(module) && !wasi);
     let mut plan = Plan::default();
     if let Some(fmt) = fmt {
@@ -267,6 +279,7 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
     }
     if !wasi {
         report.warnings.extend(print::warn_of_lost_output(module, &names));
+        report.warnings.extend(lacking::warnings(module, &names));
     }
     if options.refuse_folded && !wasi {
         folded::check(module, &names)?;

@@ -10,6 +10,8 @@ mod import {
         pub safe fn gid() -> i32;
         pub safe fn thread_count() -> i32;
         pub safe fn time() -> i64;
+        #[cfg(all(feature = "std", target_os = "unknown"))]
+        pub safe fn exit(code: i32);
         pub fn atomic_add(ptr: *mut u32, value: i32) -> i32;
         pub fn atomic_inc(ptr: *mut u32) -> i32;
         pub fn atomic_dec(ptr: *mut u32) -> i32;
@@ -62,6 +64,12 @@ pub fn thread_count() -> u32 {
 #[inline]
 pub fn time() -> u64 {
     import::time() as u64
+}
+
+#[cfg(all(feature = "std", target_os = "unknown"))]
+pub fn exit(code: i32) -> ! {
+    import::exit(code);
+    core::arch::wasm32::unreachable()
 }
 
 #[inline]

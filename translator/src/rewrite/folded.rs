@@ -12,8 +12,10 @@ use super::{I32, RewriteError};
 use crate::callgraph::CallGraph;
 use crate::module::Module;
 
-const REMEDY: &str = "build without `lto = \"fat\"` and with more than one codegen unit; \
-                      `gpu_std::time()` tells the time in any build";
+const CLOCK_REMEDY: &str = "build without `lto = \"fat\"` and with more than one codegen unit, or for wasm32-wasip1; \
+                            `gpu_std::time()` tells the time in any build";
+const EXIT_REMEDY: &str = "build without `lto = \"fat\"` and with more than one codegen unit, or for wasm32-wasip1; \
+                           `gpu_std::process::exit` ends the process in any build";
 
 /// Functions that return, but that std's platform layer makes panic.
 const RETURNING: &[&str] = &[
@@ -57,7 +59,11 @@ pub(super) fn check(module: &Module<'_>, names: &Names) -> Result<(), RewriteErr
                     function: module.func_display_name(callee),
                     caller: module.func_display_name((first + i) as u32),
                     offset,
-                    remedy: REMEDY,
+                    remedy: if exits.contains(&callee) {
+                        EXIT_REMEDY
+                    } else {
+                        CLOCK_REMEDY
+                    },
                 });
             }
             last = match instr.op {

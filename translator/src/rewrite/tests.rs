@@ -52,6 +52,29 @@ fn imports_that_are_there_are_used() {
 }
 
 #[test]
+fn printing_is_left_to_a_std_that_has_wasi() {
+    let import = r#"(import "wasi_snapshot_preview1" "fd_write" (func $w (param i32 i32 i32 i32) (result i32)))"#;
+    let print = |more: &str| {
+        let (_, report) = rewritten(&format!("(module {import} {PRINTING} {more})")).expect("fine");
+        report.status("print").cloned().expect("known")
+    };
+    // The import alone is gpu_std's.
+    assert_eq!(print(""), Status::Found);
+    let generic = "(func $\"std::sys::sync::once::Once::call::<gpu_std::wasi::stdin::Raw>\")";
+    assert_eq!(print(generic), Status::Found);
+    for of_wasi in [
+        r#"(func (export "_start"))"#,
+        r#"(func (export "_initialize"))"#,
+        "(func $std::sys::pal::wasi::abort_internal)",
+        "(func $__wasilibc_find_abspath)",
+    ] {
+        assert_eq!(print(of_wasi), Status::Absent, "{of_wasi}");
+        let kernel = r#"(func (export "gpu_run_v1.kernel.sum"))"#;
+        assert_eq!(print(&format!("{of_wasi} {kernel}")), Status::Found, "{of_wasi}");
+    }
+}
+
+#[test]
 fn types_must_match() {
     let wat = "(module (memory 1) (func $std::process::exit (param i64) unreachable)
                        (func $memcpy (param i32 i32) (result i32) i32.const 0))";
@@ -82,6 +105,38 @@ fn calls_that_were_cut_off_are_refused() {
     assert!(*offset > 8);
     assert!(error.to_string().contains("gpu_std::time()"), "{error}");
     assert!(rewritten(&wat("")).is_ok(), "code that nothing reaches is no reason");
+}
+
+#[test]
+fn what_std_lacks_is_named_with_a_remedy() {
+    let warnings = |called: &str| {
+        let wat = format!(
+            r#"(module (memory 1) (func ${called}) (func $std::net::tcp::TcpStream::connect)
+                (func (export "main") (call ${called})))"#
+        );
+        rewritten(&wat).expect("rewritten").1.warnings
+    };
+    for (called, remedy) in [
+        (r#""std::fs::read_to_string::<&str>""#, "gpu_std::fs"),
+        ("std::env::args", "gpu_std::env"),
+        ("std::io::stdio::Stdin::read_line", "gpu_std::io"),
+    ] {
+        let [warning] = &warnings(called)[..] else {
+            panic!("one warning, of what is reachable")
+        };
+        assert!(
+            warning.contains(called.trim_matches('"')) && warning.contains(remedy),
+            "{warning}"
+        );
+        assert!(warning.contains("wasm32-wasip1"), "{warning}");
+    }
+    for harmless in [
+        "std::env::_var_os",
+        "std::process::exit",
+        r#""core::ptr::drop_in_place::<std::fs::File>""#,
+    ] {
+        assert_eq!(warnings(harmless), [""; 0], "{harmless}");
+    }
 }
 
 const MALLOC: &str = "$dlmalloc::dlmalloc::Dlmalloc::malloc";

@@ -1,0 +1,22 @@
+//! The end of the process, as in `std::process`.
+//!
+//! On `wasm32-unknown-unknown` a program built with `lto = "fat"` has lost `std::process::exit`. [`exit`] works in
+//! any build. Everything else is `std::process`, in which `Command` fails on that target: a guest starts no
+//! processes. On any other target this module is `std::process`.
+//!
+//! ```no_run
+//! if gpu_std::env::args().len() < 2 {
+//!     eprintln!("which file?");
+//!     gpu_std::process::exit(2);
+//! }
+//! ```
+
+pub use std::process::*;
+
+/// Ends the process, with all its threads, and gives `code` to who started it.
+///
+/// No destructors run. What was printed is kept.
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+pub fn exit(code: i32) -> ! {
+    crate::platform::exit(code)
+}

@@ -1,0 +1,79 @@
+//! Names what a program asks of std that std on `wasm32-unknown-unknown` does not have.
+//!
+//! Such calls fail as std has them fail, and the optimizer leaves only some of their names in a module: what is
+//! found is there, what is not found may be there too.
+
+use super::names::Names;
+use crate::callgraph::CallGraph;
+use crate::module::Module;
+
+/// A part of std: how names of its functions begin, what that is, and what to do.
+struct Part {
+    paths: &'static [&'static str],
+    what: &'static str,
+    remedy: &'static str,
+}
+
+const PARTS: &[Part] = &[
+    Part {
+        paths: &["std::fs::"],
+        what: "files",
+        remedy: "use `gpu_std::fs`, or build for wasm32-wasip1",
+    },
+    Part {
+        // Not what begins with `_`, as the call by which std itself looks for RUST_BACKTRACE.
+        paths: &["std::env::args", "std::env::vars", "std::env::var::"],
+        what: "arguments and no environment",
+        remedy: "use `gpu_std::env`, or build for wasm32-wasip1",
+    },
+    Part {
+        paths: &["std::io::stdio::stdin", "std::io::stdio::Stdin::"],
+        what: "standard input",
+        remedy: "use `gpu_std::io`, or build for wasm32-wasip1",
+    },
+    Part {
+        paths: &["std::net::tcp::", "std::net::udp::"],
+        what: "network, and neither has gpu-run",
+        remedy: "see Limits in gpu-run's documentation",
+    },
+    Part {
+        paths: &["std::sys::process::unsupported::Command::", "std::process::Command::"],
+        what: "processes that it could start, and neither has gpu-run",
+        remedy: "do the work in the program",
+    },
+    Part {
+        paths: &["std::sys::thread::unsupported::Thread::new"],
+        what: "threads that it could start",
+        remedy: "mark a function with `gpu_std::kernel!` and run it by --threads N",
+    },
+];
+
+/// A warning for each part of which reachable code has a function.
+pub(super) fn warnings(module: &Module<'_>, names: &Names) -> Vec<String> {
+    let first = module.imported_funcs.len();
+    let found = |part: &Part| -> Vec<u32> {
+        let of_part = |name: &str| {
+            // `read::<&str>` is `read::`; what begins with a type, such as a destructor, is no call.
+            let path = name.split('<').next().unwrap_or_default();
+            part.paths.iter().any(|start| path.starts_with(start))
+        };
+        let mut funcs: Vec<u32> = names.matching(of_part).map(|(_, func)| (first + func) as u32).collect();
+        funcs.sort_unstable();
+        funcs
+    };
+    let parts: Vec<(&Part, Vec<u32>)> = PARTS.iter().map(|part| (part, found(part))).collect();
+    if parts.iter().all(|(_, funcs)| funcs.is_empty()) {
+        return Vec::new();
+    }
+    let graph = CallGraph::new(module);
+    let reachable = graph.reachable(graph.roots().iter().copied());
+    let warning = |(part, funcs): &(&Part, Vec<u32>)| {
+        let func = funcs.iter().find(|func| reachable[**func as usize])?;
+        let name = module.func_display_name(*func);
+        let Part { what, remedy, .. } = part;
+        Some(format!(
+            "the program uses `{name}`: std on wasm32-unknown-unknown has no {what}; {remedy}"
+        ))
+    };
+    parts.iter().filter_map(warning).collect()
+}

@@ -76,6 +76,9 @@ fn main() {
         Trial::test("refuses/ptx_without_gpu", ptx_without_gpu),
         Trial::test("cache/commands", cache_commands),
         Trial::test("output/nobody_reads", nobody_reads),
+        Trial::test("output/nobody_takes", nobody_takes),
+        Trial::test("report/json_of_leaks_and_lost_output", json_of_other_failures),
+        Trial::test("inspect/what_will_not_run", inspect_refusals),
         Trial::test("refuses/files", gpu_std::refused),
     ];
     trials.extend(wasi::general().into_iter().map(|(name, test)| Trial::test(name, test)));
@@ -1054,6 +1057,68 @@ fn stops(device: &str, name: &str) -> Tested {
     } else {
         Err(format!("stopped after {run_ms} ms").into())
     }
+}
+
+/// Whoever does not take the output cannot keep a run from its end.
+fn nobody_takes() -> Tested {
+    let mut command = common::gpu_run();
+    let module = wasm("wat", "stubborn");
+    command.args(["--device", "cpu", "--timeout", "300ms", "--invoke", "print", &module]);
+    let mut child = command.stdout(Stdio::piped()).stderr(Stdio::null()).spawn()?;
+    let taker = child.stdout.take();
+    let status = child.wait()?;
+    drop(taker);
+    match status.code() {
+        Some(124) => Ok(()),
+        _ => Err(format!("it ended with {status}").into()),
+    }
+}
+
+fn json_of_other_failures() -> Tested {
+    let module = wasm("wat", "bad_frees");
+    let leaks = run([
+        "--device",
+        "cpu",
+        "--report",
+        "json",
+        "--leak-check",
+        "--invoke",
+        "leak",
+        &module,
+    ]);
+    let heap = run([
+        "--device",
+        "cpu",
+        "--report",
+        "json",
+        "--heap-check",
+        "--invoke",
+        "overflow",
+        &module,
+    ]);
+    let picture = wasm("release", "frame");
+    let lost = run(["--device", "cpu", "--report", "json", "--frame", "/dev/full", &picture]);
+    for (output, kind, code) in [(&leaks, "leaks", 23), (&heap, "trap", 134), (&lost, "output", 1)] {
+        let object: serde_json::Value = serde_json::from_slice(&output.stderr)?;
+        expect(object["kind"] == kind && object["exit_code"] == code, kind, output)?;
+        expect(output.status.code() == Some(code), "its code is the process's", output)?;
+    }
+    let object: serde_json::Value = serde_json::from_slice(&heap.stderr)?;
+    expect(
+        object["address"].is_u64() && object["block"]["size"] == 40,
+        "it names the block",
+        &heap,
+    )
+}
+
+fn inspect_refusals() -> Tested {
+    for name in ["unknown_import", "wasi_type", "wasi_function", "wasi_unstable"] {
+        let module = format!("{}/../fixtures/bad/{name}.wasm", env!("CARGO_MANIFEST_DIR"));
+        let output = run(["inspect", &module]);
+        expect(text(&output.stdout).contains("\nwill not run: "), name, &output)?;
+    }
+    let output = run(["inspect", &wasm("release", "hello")]);
+    expect(!text(&output.stdout).contains("will not run"), "hello runs", &output)
 }
 
 /// The time that the kernel ran, from `--stats=json`.

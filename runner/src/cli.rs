@@ -1,13 +1,14 @@
 //! The command line.
 
 use std::ffi::OsString;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gpu_run_vm::{FrameSize, ThreadSet};
 
+use crate::environment::is_cargo_runner;
 use crate::files::parse_size;
 
 /// Runs ordinary WebAssembly programs on NVIDIA GPUs, and on the CPU with the same results.
@@ -37,6 +38,16 @@ impl Cli {
         };
         if args.get(1).is_some_and(|first| !known(first)) {
             args.insert(1, "run".into());
+        }
+        // Cargo puts the module and all that is for the program behind the runner's own words.
+        let is_module = |arg: &OsString| {
+            let path = Path::new(arg);
+            path.extension().is_some_and(|end| end == "wasm") && is_cargo_runner(path)
+        };
+        if let Some(module) = args.iter().position(is_module)
+            && !args[..module].iter().any(|arg| *arg == *"--")
+        {
+            args.insert(module, "--".into());
         }
         Cli::parse_from(args)
     }
@@ -79,7 +90,7 @@ pub struct RunArgs {
     /// Bytes that a memory may have [default: what the module declares, else 1 GiB].
     #[arg(long, value_name = "SIZE")]
     pub max_memory: Option<ByteSize>,
-    /// Calls that may be open at once in a thread; one more is a stack overflow.
+    /// Calls that may be open at once in a thread; one more is a trap.
     #[arg(long, value_name = "N", default_value_t = 100_000)]
     pub max_call_depth: u32,
     /// Refuse the module if it can recurse, and show how.

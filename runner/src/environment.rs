@@ -1,6 +1,8 @@
 //! What a program for WASI finds around it, from the command line.
 
+use std::ffi::OsStr;
 use std::io::IsTerminal;
+use std::path::Path;
 use std::sync::Arc;
 
 use gpu_run_bytecode::Program;
@@ -32,7 +34,7 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
         .stdin(Input::Inherit)
         .stdout(Box::new(stdout), to_terminal)
         .stderr(Box::new(stderr), errors_to_terminal);
-    let runner = (options.dirs.is_empty() && is_cargo_runner()).then(|| ".".to_owned());
+    let runner = (options.dirs.is_empty() && is_cargo_runner(&args.module)).then(|| ".".to_owned());
     for dir in options.dirs.iter().chain(&runner) {
         let Dir { host, guest, read_only } = Dir::parse(dir);
         wasi = wasi
@@ -71,11 +73,12 @@ fn option_given(options: &EnvironmentArgs) -> Option<&'static str> {
     given.into_iter().find_map(|(given, name)| given.then_some(name))
 }
 
-/// Whether cargo has started this process: `cargo run` and `cargo test` tell their runner of the package.
-fn is_cargo_runner() -> bool {
-    ["CARGO", "CARGO_MANIFEST_DIR"]
-        .iter()
-        .all(|name| std::env::var_os(name).is_some())
+/// Whether cargo has started this process to run a module: `cargo run` and `cargo test` tell their runner of
+/// the package, and have built the module in a folder named after its target.
+pub fn is_cargo_runner(module: &Path) -> bool {
+    let told = ["CARGO", "CARGO_MANIFEST_DIR"];
+    let built = |folder: &OsStr| folder.to_str().is_some_and(|name| name.starts_with("wasm32-"));
+    told.iter().all(|name| std::env::var_os(name).is_some()) && module.iter().any(built)
 }
 
 /// An entry of the environment. A name alone takes its value over, if it has one here.

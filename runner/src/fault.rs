@@ -45,6 +45,13 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
             message = Some(fault.kind.text().to_owned());
             object.insert("trap".into(), format!("{:?}", fault.kind).into());
             backtrace = Some(&fault.backtrace);
+            if let Some(heap) = &fault.heap {
+                object.insert("address".into(), heap.address.into());
+                if let Some((size, allocated)) = &heap.block {
+                    let block = json!({ "size": size, "allocated": frames(allocated) });
+                    object.insert("block".into(), block);
+                }
+            }
             // A panic that aborts ends by a trap.
             let said = context.terminal.said_last(fault.thread);
             if let Some(panic) = said
@@ -105,6 +112,8 @@ fn add_place(object: &mut Map<String, Value>, panic: &Panic) {
 /// The object for a run that did not begin.
 pub fn refused(report: &Report) -> Value {
     let kind = match report.code {
+        code::LOST => "output",
+        code::LEAK => "leaks",
         code::TRAP => "trap",
         code::INTERRUPTED => "interrupted",
         _ => "error",
@@ -118,7 +127,8 @@ pub fn refused(report: &Report) -> Value {
     })
 }
 
-fn add_backtrace(object: &mut Map<String, Value>, backtrace: &Backtrace, compiled: bool) {
+/// The calls of a backtrace, the innermost first.
+fn frames(backtrace: &Backtrace) -> Vec<Value> {
     let frames = backtrace.places.iter().map(|place| {
         let mut frame = json!({ "function": place.function, "wasm_offset": place.offset });
         if let Some(line) = &place.line {
@@ -128,7 +138,11 @@ fn add_backtrace(object: &mut Map<String, Value>, backtrace: &Backtrace, compile
         }
         frame
     });
-    let frames: Vec<Value> = frames.collect();
+    frames.collect()
+}
+
+fn add_backtrace(object: &mut Map<String, Value>, backtrace: &Backtrace, compiled: bool) {
+    let frames = frames(backtrace);
     if let Some(first) = frames.first() {
         object.insert("function".into(), first["function"].clone());
         object.insert("wasm_offset".into(), first["wasm_offset"].clone());

@@ -8,7 +8,7 @@ use gpu_run_vm::{FrameSize, Store};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::cli::FileArgs;
-use crate::report::{self, Outcome, Report};
+use crate::report::{self, Outcome, Report, code};
 
 /// Bytes that an output may have whose size is not given.
 const OUTPUT: u64 = 256 << 20;
@@ -55,14 +55,23 @@ impl Files {
             let bytes = store.output().map_err(|error| report::device(&error))?;
             let size = args.output_size.map_or(bytes.len() as u64, |size| size.as_u64());
             file.write_all(&bytes)
-                .and_then(|()| file.set_len(size))
-                .map_err(|error| failed("cannot write the output", path, &error))?;
+                .and_then(|()| extend(&file, size))
+                .map_err(|error| failed("cannot write the output", path, &error).code(code::LOST))?;
         }
         if let (Some(file), Some(path)) = (self.frame, &args.frame) {
             let pixels = store.frame().map_err(|error| report::device(&error))?;
-            write_png(file, args.size, &pixels).map_err(|error| failed("cannot write the frame", path, &error))?;
+            write_png(file, args.size, &pixels)
+                .map_err(|error| failed("cannot write the frame", path, &error).code(code::LOST))?;
         }
         Ok(())
+    }
+}
+
+/// Gives a file its size. Pipes and devices have none.
+fn extend(file: &File, size: u64) -> std::io::Result<()> {
+    match file.metadata()?.is_file() {
+        true => file.set_len(size),
+        false => Ok(()),
     }
 }
 

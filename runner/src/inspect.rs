@@ -7,7 +7,8 @@ use std::process::ExitCode;
 
 use gpu_run_bytecode::{Op, wasi};
 use gpu_run_translator::rewrite::{RewriteOptions, Status, rewrite};
-use gpu_run_translator::{Error, GPU_MODULE, Module, check_recursion, shared_std};
+use gpu_run_translator::{Error, GPU_MODULE, Module, Options, check_recursion, shared_std};
+use wasmparser::TypeRef;
 
 use crate::cli::InspectArgs;
 use crate::report::{self, Outcome};
@@ -60,14 +61,36 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
         Err(error) => _ = writeln!(text, "\nstd patterns: {error}"),
     }
     // What a run would refuse.
-    if let Err(error) = rewrite(&mut module.clone(), &RewriteOptions::default()) {
+    let unknown = module
+        .imports
+        .iter()
+        .find(|import| matches!(import.ty, TypeRef::Func(_)) && served(import.module, import.name).is_none());
+    if let Err(error) = gpu_run_translator::translate(&bytes, &Options::full()) {
         _ = writeln!(text, "\nwill not run: {error}");
+    } else if let Some(import) = unknown {
+        _ = writeln!(
+            text,
+            "\nwill not run: unknown import `{}.{}`",
+            import.module, import.name
+        );
     }
     translate::write_stdout(text.as_bytes())?;
     if args.deny_recursion {
         check_recursion(&rewritten).map_err(|error| report::recursion(&args.module, &error))?;
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Who serves an imported function, if anybody does.
+fn served(module: &str, name: &str) -> Option<&'static str> {
+    match module {
+        GPU_MODULE => Op::gpu_op(name).map(|_| "GPU opcode"),
+        wasi::MODULE => wasi::Function::by_name(name).map(|function| match function.info().place {
+            wasi::Place::Device => "WASI, served on the device",
+            wasi::Place::Host => "WASI, served by the host",
+        }),
+        _ => None,
+    }
 }
 
 fn declarations(out: &mut String, module: &Module<'_>) {
@@ -97,14 +120,7 @@ fn declarations(out: &mut String, module: &Module<'_>) {
         _ = writeln!(out, "  none");
     }
     for import in &module.imports {
-        let served = match import.module {
-            GPU_MODULE => Op::gpu_op(import.name).map(|_| "GPU opcode"),
-            wasi::MODULE => wasi::Function::by_name(import.name).map(|function| match function.info().place {
-                wasi::Place::Device => "WASI, served on the device",
-                wasi::Place::Host => "WASI, served by the host",
-            }),
-            _ => None,
-        };
+        let served = served(import.module, import.name);
         _ = writeln!(
             out,
             "  {}.{}{}",

@@ -20,6 +20,7 @@ mod run;
 mod terminal;
 mod translate;
 mod wast;
+mod watchdog;
 
 use std::process::ExitCode;
 

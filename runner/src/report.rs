@@ -10,6 +10,8 @@ use gpu_run_vm::{Backtrace, DeviceError, Fault, Leak, StoreError};
 
 /// Exit codes.
 pub mod code {
+    /// The program ran, and its output could not be written.
+    pub const LOST: u8 = 1;
     /// The command line, the module or the machine does not allow to run.
     pub const USAGE: u8 = 2;
     /// Leaks, as LeakSanitizer reports them.
@@ -163,7 +165,8 @@ pub fn device(error: &DeviceError) -> Report {
         DeviceError::Unavailable { .. } => {
             report.help("`--device cpu` runs the program without a GPU; `gpu-run devices` lists what is there")
         }
-        DeviceError::OutOfMemory { .. } => report.help("lower --max-memory, --threads or --thread-stack"),
+        DeviceError::OutOfMemory { .. } => report
+            .help("lower --max-memory, --threads or --thread-stack, and --output-size or --size if they are given"),
         _ => report,
     }
 }

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use gpu_run_bytecode::{ExternType, Program};
@@ -10,6 +10,7 @@ use gpu_run_translator::rewrite::Status;
 use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
 use gpu_run_vm::{
     ClassStats, DebugOptions, End, Extern, HeapChecks, HeapStats, Level, Limits, RunOptions, Store, StoreError, Value,
+    allocates,
 };
 use serde_json::json;
 
@@ -20,6 +21,7 @@ use crate::environment;
 use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
 use crate::terminal::Terminal;
+use crate::watchdog::{self, Watchdog};
 use crate::{devices, engine, fault, files, translate};
 
 /// Runs a module.
@@ -42,6 +44,9 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     if args.threads > 1 && !translation.program.meta.is_threaded() {
         warn_of_shared_state(args, &entry)?;
     }
+    if (args.heap_check || args.leak_check) && !allocates(&translation.program) {
+        warn("the program does not use the device's heap, so nothing of its allocations is checked");
+    }
     let device = devices::open(&args.device)?;
     let limits = Limits {
         memory: args.max_memory.map(|size| size.as_u64()),
@@ -55,9 +60,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let store = Store::new(device, limits).map_err(|error| report::device(&error))?;
     let mut store = Held::new(store);
     let interrupt = Arc::new(AtomicBool::new(false));
-    let flag = interrupt.clone();
-    // A second Ctrl-C while a run is being stopped changes nothing: stopping takes milliseconds.
-    _ = ctrlc::set_handler(move || flag.store(true, Ordering::Relaxed));
+    watchdog::on_interrupt(interrupt.clone());
     let options = RunOptions {
         threads: args.threads,
         thread_stack: thread_stack(args)?,
@@ -127,9 +130,11 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     if entry.show == Show::KernelResult {
         note!("Running on {} with {} threads...", store.device_name(), args.threads);
     }
+    let watchdog = Watchdog::of_run(args.timeout);
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
         .map_err(|error| report::store(&args.module, &error))?;
+    drop(watchdog);
     files.write(&args.files, &mut store)?;
     terminal.finish();
     if outcome.debug.dropped > 0 {
@@ -164,7 +169,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
         if !leaks.is_empty() {
             let report = report::leaks(&leaks);
-            report.print();
+            show_report(args, &report);
             code = ExitCode::from(report.code);
         }
     }
@@ -193,13 +198,21 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let Some(lost) = terminal.report() else {
         return Ok(code);
     };
-    lost.print();
+    show_report(args, &lost);
     // A program that has noticed has said so by its own code.
     Ok(if code == ExitCode::SUCCESS {
         ExitCode::from(lost.code)
     } else {
         code
     })
+}
+
+/// Shows what was wrong with a run that came to its end.
+fn show_report(args: &RunArgs, report: &Report) {
+    match args.report {
+        ReportFormat::Text => report.print(),
+        ReportFormat::Json => note!("{}", fault::refused(report)),
+    }
 }
 
 /// The heap's part of the statistics. Blocks of more than 64 KiB are the class `larger`.

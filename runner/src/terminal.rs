@@ -10,10 +10,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::cli::{ReportFormat, RunArgs};
-use crate::report::Report;
-
-/// Exit code of a run whose output could not be written.
-const LOST: u8 = 1;
+use crate::report::{Report, code};
 
 /// Bytes of debug messages that are gathered for a write.
 const TOGETHER: usize = 64 << 10;
@@ -69,7 +66,7 @@ impl Terminal {
     pub fn report(&self) -> Option<Report> {
         let lost = |(error, name): (&Option<std::io::Error>, &str)| {
             let error = error.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)?;
-            Some(Report::new(format!("cannot write to {name}: {error}")).code(LOST))
+            Some(Report::new(format!("cannot write to {name}: {error}")).code(code::LOST))
         };
         self.errors.iter().zip(["stdout", "stderr"]).find_map(lost)
     }

@@ -2,6 +2,7 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -329,16 +330,32 @@ fn inspect() -> Tested {
 /// As a cargo runner it gives the program the current folder, unless it is told which.
 fn as_cargo_runner() -> Tested {
     let (folder, input) = folder()?;
-    let runner = |args: &[&str]| {
+    let built = tempfile::tempdir()?;
+    let built = built.path().join("wasm32-wasip1");
+    fs::create_dir(&built)?;
+    let own = built.join("wasi.wasm");
+    fs::copy(module(), &own)?;
+    let run_cargo = |args: &[&str], module: &Path, more: &[&str]| {
         let mut command = gpu_run_on("cpu");
         command
             .current_dir(&folder)
             .env("CARGO", "cargo")
             .env("CARGO_MANIFEST_DIR", folder.path());
-        run_with(command.args(args).arg(module()), b"")
+        run_with(command.args(args).arg(module).args(more), b"")
     };
+    let runner = |args: &[&str]| run_cargo(args, &own, &[]);
     let output = runner(&[])?;
     expect(text(&output.stdout).contains(&input), "it finds the file", &output)?;
+    let output = run_cargo(&[], &own, &["--help", "-v"])?;
+    let names = "wasi.wasm\n--help\n-v\n";
+    expect(
+        text(&output.stdout).starts_with(names),
+        "options are the program's",
+        &output,
+    )?;
+    let output = run_cargo(&[], Path::new(&module()), &[])?;
+    let nothing = text(&output.stdout) == "wasi.wasm\n? ";
+    expect(nothing, "a module that cargo has not built gets no folder", &output)?;
     let empty = tempfile::tempdir()?;
     let output = runner(&["--dir", empty.path().to_str().expect("a path of text")])?;
     expect(

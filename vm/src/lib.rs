@@ -30,6 +30,6 @@ pub use server::Server;
 pub use services::{Environment, Reply, Request, Services};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,
-    Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value, makes_requests, threads_may_wait,
+    Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value, allocates, makes_requests, threads_may_wait,
 };
 pub use wasi::{Errno, Input, Wasi, WasiBuilder};

@@ -23,7 +23,7 @@ use crate::ptx::code::Target;
 
 pub use batch::Call;
 pub use compiled::Instantiated;
-pub use heap::{ClassStats, HeapChecks, HeapStats};
+pub use heap::{ClassStats, HeapChecks, HeapStats, allocates};
 pub use io::FrameSize;
 pub use leaks::Leak;
 pub use requests::makes_requests;

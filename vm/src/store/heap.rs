@@ -108,7 +108,7 @@ impl Head {
 }
 
 /// Whether a program asks the device's heap for memory.
-fn allocates(program: &Program) -> bool {
+pub fn allocates(program: &Program) -> bool {
     let heap = |op| matches!(op, Op::Alloc | Op::AllocZero | Op::Dealloc | Op::Realloc);
     instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| heap(inst.op)))
 }

@@ -1,0 +1,63 @@
+//! Ends the process where stopping the run does not: when it waits for somebody to take its output.
+//!
+//! A run is stopped by a flag, and its output is written before the report. If nobody reads a pipe, writing
+//! waits for ever; so what was asked to end is ended after a while, with the exit code that it would have had.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::report::code;
+
+/// How long a stopped run may take to write what it has.
+const GRACE: Duration = Duration::from_secs(3);
+
+/// While it is there, the process ends after a time.
+pub struct Watchdog(Arc<AtomicBool>);
+
+impl Watchdog {
+    /// Ends the process with an exit code after `time` and a grace, unless it is dropped before.
+    fn new(time: Duration, exit_code: u8) -> Watchdog {
+        let called_off = Arc::new(AtomicBool::new(false));
+        let seen = called_off.clone();
+        // Without the thread, the run is stopped all the same.
+        _ = thread::Builder::new().name("watchdog".into()).spawn(move || {
+            let Some(end) = Instant::now().checked_add(time.saturating_add(GRACE)) else {
+                return;
+            };
+            while !seen.load(Ordering::Relaxed) {
+                let left = end.saturating_duration_since(Instant::now());
+                if left.is_zero() {
+                    std::process::exit(exit_code.into());
+                }
+                thread::park_timeout(left.min(Duration::from_millis(100)));
+            }
+        });
+        Watchdog(called_off)
+    }
+
+    /// Of a run with a timeout.
+    pub fn of_run(timeout: Option<Duration>) -> Option<Watchdog> {
+        timeout.map(|timeout| Watchdog::new(timeout, code::TIMEOUT))
+    }
+}
+
+impl Drop for Watchdog {
+    fn drop(&mut self) {
+        self.0.store(true, Ordering::Relaxed);
+    }
+}
+
+/// Has Ctrl-C set a flag, by which the run is stopped. A second one ends the process at once.
+pub fn on_interrupt(flag: Arc<AtomicBool>) {
+    let asked = AtomicBool::new(false);
+    _ = ctrlc::set_handler(move || {
+        flag.store(true, Ordering::Relaxed);
+        if asked.swap(true, Ordering::Relaxed) {
+            std::process::exit(code::INTERRUPTED.into());
+        }
+        // It stays until the process ends.
+        std::mem::forget(Watchdog::new(Duration::ZERO, code::INTERRUPTED));
+    });
+}

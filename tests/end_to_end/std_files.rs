@@ -8,8 +8,11 @@ use tempfile::TempDir;
 
 use crate::{Failed, Tested, common, expect, expected, fixture, text, wasm};
 
+/// A test's name, and what it does with an engine.
+type EngineTest = (&'static str, fn(&str) -> Tested);
+
 /// Tests of an engine.
-pub fn of_engine() -> Vec<(&'static str, fn(&str) -> Tested)> {
+pub fn of_engine() -> Vec<EngineTest> {
     vec![
         ("std_files/release", |device| program(device, "release")),
         ("std_files/lto", |device| program(device, "lto")),

@@ -54,11 +54,8 @@ GPU_RUN_NOINLINE bool send(const Launch &launch, DebugThread &message, u32 id, u
   record->thread = id;
   record->stream = flags | (message.begun ? 0u : (u32)DEBUG_First);
   // In pieces of 16 bytes, as the bus likes them best. What lies behind the items is not looked at.
-  struct alignas(16) Grain {
-    u32 words[4];
-  };
-  static_assert(__builtin_offsetof(DebugThread, words) % 16 == 0, "aligned");
-  for (u32 i = 0; i + 1 < grains; i++) ((Grain *)record)[i + 1] = ((const Grain *)message.words)[i];
+  static_assert(sizeof(Record) == 16, "aligned as the ring's bytes are");
+  for (u32 i = 0; i + 1 < grains; i++) store_16(record + i + 1, &message.words[4 * i]);
   // Kind and length as one word, written last; pairs with the host's acquire.
   store_release_system((u64 *)record, RECORD_Debug | (u64)message.used << 34);
   message.used = 0;

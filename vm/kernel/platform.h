@@ -198,6 +198,13 @@ GPU_RUN_FETCHES(u64, "u64", "b64", "=l", "l")
 
 GPU_RUN_INLINE void fence_seq_cst_device() { asm volatile("fence.sc.gpu;" ::: "memory"); }
 
+// Stores four words at an address that is a multiple of 16, as one access.
+GPU_RUN_INLINE void store_16(void *at, const u32 *words) {
+  asm volatile("st.v4.b32 [%0], {%1, %2, %3, %4};"
+               ::"l"(at), "r"(words[0]), "r"(words[1]), "r"(words[2]), "r"(words[3])
+               : "memory");
+}
+
 // Amounts of the lanes of a warp that come here together.
 struct Together {
   u32 lanes;  // a bit for each
@@ -219,8 +226,10 @@ GPU_RUN_INLINE Together together(u32 amount) {
   return sum;
 }
 GPU_RUN_INLINE bool is_first(const Together &sum) { return (lane_in_block() & 31) == sum.first; }
-// The first lane's value.
+// The first lane's value, and what that lane has seen: the barrier orders what it did before what others do
+// behind it.
 GPU_RUN_INLINE u64 value_of_first(const Together &sum, u64 value) {
+  __nvvm_bar_warp_sync(sum.lanes);
   u32 low = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(u32)value, (i32)sum.first, 31);
   u32 high = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(value >> 32), (i32)sum.first, 31);
   return low | (u64)high << 32;
@@ -366,6 +375,8 @@ inline T fetch_xor_seq_cst_device(T *at, T value) { return __atomic_fetch_xor(at
 template <typename T>
 inline T exchange_seq_cst_device(T *at, T value) { return __atomic_exchange_n(at, value, __ATOMIC_SEQ_CST); }
 inline void fence_seq_cst_device() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
+
+inline void store_16(void *at, const u32 *words) { __builtin_memcpy(at, words, 16); }
 
 // A lane has no others beside it.
 struct Together {

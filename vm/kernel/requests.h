@@ -54,7 +54,9 @@ GPU_RUN_INLINE void give_slot(Requests &requests, Thread &thread) {
 // Whether the host has answered the thread's last message. Acquire: the slot is as the host left it; pairs
 // with the release store of `publish` in src/requests.rs.
 GPU_RUN_INLINE bool answered(const Requests &requests, const Thread &thread) {
-  return load_acquire_system(&requests.answered[thread.request - 1]) == thread.mail;
+  const u32 *mailbox = &requests.answered[thread.request - 1];
+  // Looked at first without an order, because an acquire empties the multiprocessor's cache.
+  return load_relaxed_system(mailbox) == thread.mail && load_acquire_system(mailbox) == thread.mail;
 }
 
 // Gives the thread's slot to the host as a message. Release: pairs with the acquire load of `pending` in

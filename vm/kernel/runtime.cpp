@@ -17,7 +17,7 @@ namespace gpu_run {
 namespace {
 
 // Bytes of native stack that are left for this file's functions where compiled ones find none.
-constexpr u32 MARGIN = 1024;
+constexpr u32 MARGIN = 2048;
 
 // Relaxed: a lane reads nothing that was written before the flag was.
 GPU_RUN_INLINE bool process_ended(const Launch &launch) { return load_relaxed_device(&launch.stop) != 0; }

@@ -73,7 +73,14 @@ GPU_RUN_INLINE Outcome allocate_block(Memory &memory, u32 c, u32 align, u32 &add
     if (team.leads()) found = promise(memory, c, team.size);
     found = broadcast(team, found);
     Grant grant = unpack(found);
-    if (grant.count == 0) return found == no_grant(DONE) ? scrape(memory, c, align, address) : (Outcome)found;
+    if (grant.count == 0) {
+      if (found != no_grant(DONE)) return (Outcome)found;
+      // One looks everywhere; where there is nothing for it, there is nothing for the others.
+      Outcome outcome = RETRY;
+      if (team.leads()) outcome = scrape(memory, c, align, address);
+      bool nothing = broadcast(team, (u32)(outcome == DONE && address == 0));
+      return nothing ? DONE : outcome;
+    }
     u32 index = share(heap, team, grant);
     if (team.leads()) count_device(&heap.allocated[lane_group() % HEAP_STRIPES][c], (u64)grant.count);
     if (team.rank < grant.count) return place(memory, grant.page, index, address) ? DONE : BROKEN;

@@ -87,10 +87,13 @@ GPU_RUN_INLINE bool take_exactly(const Set &set, u32 first, u32 pages) {
 
 // Takes the first run of `pages` pages that begins at a multiple of `align` pages, wherever it lies. With
 // the lock, so that no two of these keep pages from each other that neither of them gets in the end.
-GPU_RUN_NOINLINE u32 find_run(Heap &heap, u32 pages, u32 align) {
+GPU_RUN_NOINLINE u32 find_run(Memory &memory, u32 pages, u32 align) {
+  Heap &heap = memory.heap;
   Set free = set(heap, FREE_PAGES);
+  // There are no free pages behind the memory's end.
+  u32 limit = (u32)lesser(load_relaxed_device(&memory.size) / PAGE, heap.page_limit);
   u32 first = 0;  // of the run that is being looked at
-  for (u32 page = 0; page < heap.page_limit;) {
+  for (u32 page = 0; page < limit;) {
     u32 in_word = page % 64;
     u64 word = load_relaxed_device(&free.words[page / 64]) >> in_word;
     if (!(word & 1)) {
@@ -132,7 +135,7 @@ GPU_RUN_INLINE bool grow(Memory &memory, u64 pages) {
 // The same, with the lock, until a run of `pages` pages can be taken.
 GPU_RUN_NOINLINE u32 find_or_grow(Memory &memory, u32 pages, u32 align) {
   Heap &heap = memory.heap;
-  u32 page = find_run(heap, pages, align);
+  u32 page = find_run(memory, pages, align);
   if (page != NO_PAGE) return page;
   // A heap grows by a part of itself, so that it seldom grows. Where that is too much, what is missing at
   // most; and then all that there is, which may complete a run at memory's end.
@@ -141,7 +144,7 @@ GPU_RUN_NOINLINE u32 find_or_grow(Memory &memory, u32 pages, u32 align) {
   u64 size = load_relaxed_device(&memory.size), rest = (memory.limit - size) / PAGE;
   if (grow(memory, ask > least ? ask : least) || grow(memory, least) ||
       grow(memory, lesser(rest, heap.page_limit > size / PAGE ? heap.page_limit - size / PAGE : 0))) {
-    return find_run(heap, pages, align);
+    return find_run(memory, pages, align);
   }
   return NO_PAGE;
 }

@@ -162,7 +162,8 @@ GPU_RUN_NOINLINE u64 shortage(Memory &memory, u32 c, u32 align) {
     if (grant) break;
     // The summary may lag behind.
     Set listed = set(heap, 1 + larger);
-    for (u32 i = 0; i < listed.count; i++) {
+    u32 words = (u32)lesser(load_relaxed_device(&memory.size) / PAGE / 64 + 1, listed.count);
+    for (u32 i = 0; i < words; i++) {
       if (load_relaxed_device(&listed.words[i])) fetch_or_acq_rel_device(&listed.summary[i / 64], 1ull << i % 64);
     }
     grant = take_listed(heap, larger, 1, 0, KIND_Held);

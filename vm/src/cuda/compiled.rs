@@ -23,7 +23,7 @@ pub(crate) struct CompiledModule(sys::CUmodule);
 pub(crate) struct Entry(sys::CUfunction);
 
 /// Bytes of stack of a lane: no more than this, however much memory there is, and no less.
-const STACK: (u64, u64) = (4 << 10, 64 << 10);
+const STACK: (u64, u64) = (8 << 10, 64 << 10);
 
 /// Bytes of stack for each lane that can be resident. The driver reserves it for all lanes, so they get an
 /// eighth of what is free.
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(stack_bytes(139 << 30, 132 * 2048), 65536);
         assert_eq!(usable_stack(65536), 57344);
         assert_eq!(stack_bytes(2 << 30, 20 * 1024), 13104);
-        assert_eq!(stack_bytes(1 << 20, 132 * 2048), 4096);
-        assert_eq!(stack_bytes(0, 0), 4096);
+        assert_eq!(stack_bytes(1 << 20, 132 * 2048), 8192);
+        assert_eq!(stack_bytes(0, 0), 8192);
     }
 }

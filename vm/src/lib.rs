@@ -6,6 +6,7 @@
 //! keeps one kernel for many stores.
 
 mod arena;
+pub mod compiled;
 mod cpu;
 mod cuda;
 mod debug;

@@ -119,7 +119,9 @@ pub fn function(module: &Module, head: &[Token], body: &[Token]) -> Result<Funct
         line: end,
         op: Op::Return,
     });
-    decoder.function.frame = decoder.function.frame.next_multiple_of(16);
+    // A GPU has 255 registers; what is more lies on the stack there.
+    let spilled = 8 * decoder.function.registers.saturating_sub(255);
+    decoder.function.frame = (decoder.function.frame + spilled).next_multiple_of(16);
     Ok(decoder.function)
 }
 

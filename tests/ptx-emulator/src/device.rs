@@ -1,7 +1,7 @@
 //! The emulator as a device.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 use std::time::Duration;
 
@@ -32,6 +32,35 @@ pub struct Emulator {
     allocations: BTreeMap<Ptr, u64>,
     modules: Vec<Arc<Module>>,
     running: Option<JoinHandle<DeviceResult<()>>>,
+    stacks: Arc<Stacks>,
+}
+
+/// Stacks that lanes take and give back.
+#[derive(Default)]
+struct Stacks {
+    free: Mutex<Vec<Range>>,
+    all: Mutex<Vec<Vec<u128>>>,
+}
+
+/// What a thread that panicked held is still whole.
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Stacks {
+    fn take(&self) -> Range {
+        let free = locked(&self.free).pop();
+        free.unwrap_or_else(|| {
+            let memory = vec![0u128; STACK as usize / 16];
+            let begin = memory.as_ptr() as u64;
+            locked(&self.all).push(memory);
+            Range { begin, bytes: STACK }
+        })
+    }
+
+    fn give(&self, stack: Range) {
+        locked(&self.free).push(stack);
+    }
 }
 
 /// What a kernel is started with.
@@ -42,6 +71,7 @@ struct Launch {
     args: Vec<u8>,
     plan: Plan,
     ranges: Arc<[Range]>,
+    stacks: Arc<Stacks>,
 }
 
 fn failed(what: String) -> DeviceError {
@@ -66,20 +96,12 @@ impl Launch {
     fn run(&self) -> DeviceResult<()> {
         // As on a GPU whole blocks run: what has no thread ends at once.
         let mut waiting = 0..self.plan.lanes.next_multiple_of(self.plan.lanes_per_block);
-        let mut stacks: Vec<Vec<u128>> = Vec::new();
-        let mut free: Vec<Range> = Vec::new();
         let mut lanes: Vec<Lane> = Vec::new();
         let record = self.record.to_le_bytes();
         loop {
             while lanes.len() < RESIDENT {
                 let Some(lane) = waiting.next() else { break };
-                let stack = free.pop().unwrap_or_else(|| {
-                    let memory = vec![0u128; STACK as usize / 16];
-                    let begin = memory.as_ptr() as u64;
-                    stacks.push(memory);
-                    Range { begin, bytes: STACK }
-                });
-                let memory = Memory::new(stack, self.ranges.clone());
+                let memory = Memory::new(self.stacks.take(), self.ranges.clone());
                 let lane = Lane::new(&self.module, self.kernel, &[&record, &self.args], self.place(lane), memory);
                 lanes.push(lane.map_err(|error| failed(error.0))?);
             }
@@ -95,7 +117,7 @@ impl Launch {
                     Ok(stop) => {
                         asleep &= stop == Stop::Sleep;
                         if stop == Stop::End {
-                            free.push(lane.stack());
+                            self.stacks.give(lane.stack());
                         }
                         stop != Stop::End
                     }
@@ -124,6 +146,7 @@ impl Emulator {
             allocations: BTreeMap::new(),
             modules: Vec::new(),
             running: None,
+            stacks: Arc::default(),
         }
     }
 
@@ -198,6 +221,7 @@ impl CompiledDevice for Emulator {
             args: args.iter().flat_map(|unit| unit.to_le_bytes()).collect(),
             plan,
             ranges: ranges.into(),
+            stacks: self.stacks.clone(),
         };
         let spawned = std::thread::Builder::new()
             .name("PTX emulator".into())

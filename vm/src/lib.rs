@@ -25,9 +25,9 @@ mod wasi;
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
 pub use debug::{DebugCounts, DebugMessage, DebugOptions, Level, ThreadSet};
-pub use layout::Ptr;
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault};
+pub use layout::Ptr;
 pub use server::Server;
 pub use services::{Environment, Reply, Request, Services};
 pub use store::{

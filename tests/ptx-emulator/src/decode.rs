@@ -56,14 +56,20 @@ pub fn variable<'t>(tokens: &[Token<'t>]) -> Result<Declared<'t>> {
     loop {
         let text = tokens.get(at).ok_or_else(bad)?.text;
         if text == ".align" {
-            align = tokens.get(at + 1).and_then(|token| number(token.text)).ok_or_else(bad)? as u32;
+            align = tokens
+                .get(at + 1)
+                .and_then(|token| number(token.text))
+                .ok_or_else(bad)? as u32;
             at += 2;
         } else if let Some(ty) = text.strip_prefix('.').and_then(Ty::parse) {
             let name = tokens.get(at + 1).ok_or_else(bad)?.text;
             let mut bytes = ty.bytes();
             at += 2;
             while tokens.get(at).is_some_and(|token| token.text == "[") {
-                bytes *= tokens.get(at + 1).and_then(|token| number(token.text)).ok_or_else(bad)? as u32;
+                bytes *= tokens
+                    .get(at + 1)
+                    .and_then(|token| number(token.text))
+                    .ok_or_else(bad)? as u32;
                 at += 3;
             }
             return Ok(Declared {
@@ -151,7 +157,10 @@ impl<'t> Decoder<'_, 't> {
     fn parameters(&mut self, tokens: &[Token<'t>]) -> Result<Vec<Param>> {
         let inside = tokens.iter().position(|token| token.text == "(");
         let Some(begin) = inside else { return Ok(Vec::new()) };
-        let end = tokens.iter().position(|token| token.text == ")").unwrap_or(tokens.len());
+        let end = tokens
+            .iter()
+            .position(|token| token.text == ")")
+            .unwrap_or(tokens.len());
         let mut params = Vec::new();
         for tokens in tokens[begin + 1..end].split(|token| token.text == ",") {
             if !tokens.is_empty() {
@@ -224,7 +233,8 @@ impl<'t> Decoder<'_, 't> {
             "@" => {
                 let negated = tokens.get(1).is_some_and(|token| token.text == "!");
                 let at = 1 + negated as usize;
-                let Some(Meaning::Register(register)) = tokens.get(at).and_then(|token| self.meaning(token.text)) else {
+                let Some(Meaning::Register(register)) = tokens.get(at).and_then(|token| self.meaning(token.text))
+                else {
                     return self.fail("a guard that is no register");
                 };
                 self.guard = register.index * 2 + negated as u32;
@@ -238,8 +248,12 @@ impl<'t> Decoder<'_, 't> {
     }
 
     fn registers(&mut self, tokens: &[Token<'t>]) -> Result<()> {
-        let ty = tokens.first().and_then(|token| Ty::parse(token.text.strip_prefix('.')?));
-        let Some(ty) = ty else { return self.fail("registers of an unknown type") };
+        let ty = tokens
+            .first()
+            .and_then(|token| Ty::parse(token.text.strip_prefix('.')?));
+        let Some(ty) = ty else {
+            return self.fail("registers of an unknown type");
+        };
         for tokens in tokens[1..].split(|token| token.text == ",") {
             let index = self.function.registers;
             let register = Register { index, ty };

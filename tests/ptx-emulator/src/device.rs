@@ -17,7 +17,7 @@ use crate::module::{Module, Source};
 const STACK: u64 = 16 << 20;
 
 /// Lanes that run in turns; the others begin when one of them has ended.
-const RESIDENT: usize = 64;
+const RESIDENT: usize = 2048;
 
 /// Instructions until the next lane has its turn.
 const SLICE: u64 = 20_000;
@@ -102,7 +102,13 @@ impl Launch {
             while lanes.len() < RESIDENT {
                 let Some(lane) = waiting.next() else { break };
                 let memory = Memory::new(self.stacks.take(), self.ranges.clone());
-                let lane = Lane::new(&self.module, self.kernel, &[&record, &self.args], self.place(lane), memory);
+                let lane = Lane::new(
+                    &self.module,
+                    self.kernel,
+                    &[&record, &self.args],
+                    self.place(lane),
+                    memory,
+                );
                 lanes.push(lane.map_err(|error| failed(error.0))?);
             }
             if lanes.is_empty() {
@@ -171,7 +177,10 @@ impl CompiledDevice for Emulator {
     fn load_code(&mut self, code: &[u8]) -> DeviceResult<compiled::Module> {
         let text = std::str::from_utf8(code).map_err(|error| failed(error.to_string()))?;
         let names = ["program.ptx", "runtime.ptx"];
-        let sources = names.iter().zip(text.split('\0')).map(|(name, text)| Source { name, text });
+        let sources = names
+            .iter()
+            .zip(text.split('\0'))
+            .map(|(name, text)| Source { name, text });
         let module = Module::load(&sources.collect::<Vec<_>>()).map_err(|error| failed(error.0))?;
         self.modules.push(Arc::new(module));
         Ok(compiled::Module(self.modules.len() - 1))
@@ -210,7 +219,10 @@ impl CompiledDevice for Emulator {
         self.join()?;
         let module = self.modules[entry.0 >> 32].clone();
         let allocated = self.allocations.iter().map(|(begin, bytes)| (*begin, *bytes));
-        let variables = module.variables.values().map(|variable| (variable.address, variable.bytes as u64));
+        let variables = module
+            .variables
+            .values()
+            .map(|variable| (variable.address, variable.bytes as u64));
         let ranges = allocated.chain(variables).map(|(begin, bytes)| Range { begin, bytes });
         let mut ranges: Vec<Range> = ranges.collect();
         ranges.sort();

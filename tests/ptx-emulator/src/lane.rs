@@ -77,7 +77,11 @@ impl<'m> Lane<'m> {
         let frame = lane.frames[0].frame;
         for (param, bytes) in module.functions[kernel as usize].params.iter().zip(args) {
             if (bytes.len() as u32) < param.bytes {
-                return Err(Error(format!("the kernel takes {} bytes, and gets {}", param.bytes, bytes.len())));
+                return Err(Error(format!(
+                    "the kernel takes {} bytes, and gets {}",
+                    param.bytes,
+                    bytes.len()
+                )));
             }
             let to = (frame + param.offset as u64) as *mut u8;
             // SAFETY: a place in the frame, which is in this lane's stack.
@@ -231,7 +235,10 @@ impl<'m> Lane<'m> {
                 Op::Convert(to, value, how) => registers[*to as usize] = convert(how, get!(*value)),
                 Op::Pack(bits, to, parts) => {
                     let mask = (1u64 << bits) - 1;
-                    let whole = parts.iter().rev().fold(0, |whole, part| whole << bits | get!(*part) & mask);
+                    let whole = parts
+                        .iter()
+                        .rev()
+                        .fold(0, |whole, part| whole << bits | get!(*part) & mask);
                     registers[*to as usize] = whole;
                 }
                 Op::Unpack(bits, parts, value) => {

@@ -181,7 +181,9 @@ impl Module {
                     // Up to the end of a declaration, or a body.
                     let find = |from: usize, texts: &[&str]| {
                         let found = tokens[from..].iter().position(|token| texts.contains(&token.text));
-                        found.map(|found| from + found).ok_or((line, format!("{text} has no end")))
+                        found
+                            .map(|found| from + found)
+                            .ok_or((line, format!("{text} has no end")))
                     };
                     let kind = find(at, &[".func", ".entry", ".global", ".const", ".shared", ";"])?;
                     if matches!(tokens[kind].text, ".func" | ".entry") {
@@ -250,7 +252,10 @@ impl Module {
     /// Writes a variable's value.
     fn initialize(&mut self, initializer: &Initializer) -> Result<()> {
         let mut at = initializer.address;
-        let values = initializer.values.iter().filter(|token| !matches!(token.text, "{" | "}"));
+        let values = initializer
+            .values
+            .iter()
+            .filter(|token| !matches!(token.text, "{" | "}"));
         let values: Vec<Token> = values.copied().collect();
         for value in values.split(|token| token.text == ",") {
             let mut sum = 0u64;
@@ -264,8 +269,13 @@ impl Module {
                     "+" | "(" | ")" | "generic" => continue,
                     text => number(text).or_else(|| self.symbol(text)),
                 };
-                let term = term.ok_or_else(|| Error(format!("line {}: nothing is named {}", token.line, token.text)))?;
-                sum = if negative { sum.wrapping_sub(term) } else { sum.wrapping_add(term) };
+                let term =
+                    term.ok_or_else(|| Error(format!("line {}: nothing is named {}", token.line, token.text)))?;
+                sum = if negative {
+                    sum.wrapping_sub(term)
+                } else {
+                    sum.wrapping_add(term)
+                };
                 negative = false;
             }
             if at + initializer.element as u64 > initializer.end {

@@ -26,14 +26,22 @@ pub fn tokens(text: &str) -> Vec<Token<'_>> {
                 continue;
             }
             b'/' if bytes.get(at + 1) == Some(&b'/') => {
-                at += bytes[at..].iter().position(|byte| *byte == b'\n').unwrap_or(bytes.len() - at);
+                at += bytes[at..]
+                    .iter()
+                    .position(|byte| *byte == b'\n')
+                    .unwrap_or(bytes.len() - at);
                 continue;
             }
             byte if byte.is_ascii_whitespace() => {
                 at += 1;
                 continue;
             }
-            byte if in_word(byte) => at += bytes[at..].iter().position(|b| !in_word(*b)).unwrap_or(bytes.len() - at),
+            byte if in_word(byte) => {
+                at += bytes[at..]
+                    .iter()
+                    .position(|b| !in_word(*b))
+                    .unwrap_or(bytes.len() - at)
+            }
             b'"' => {
                 let end = bytes[at + 1..].iter().position(|b| *b == b'"');
                 at += end.map_or(bytes.len() - at, |end| end + 2);
@@ -57,7 +65,9 @@ mod tests {
     fn comments_are_left_out_and_lines_counted() {
         let found = tokens("// a é\n@!%p1 ld.u8 %r1, [x+-4]; // b\n\tL$1:");
         let texts: Vec<_> = found.iter().map(|token| token.text).collect();
-        let expected = ["@", "!", "%p1", "ld.u8", "%r1", ",", "[", "x", "+", "-", "4", "]", ";", "L$1", ":"];
+        let expected = [
+            "@", "!", "%p1", "ld.u8", "%r1", ",", "[", "x", "+", "-", "4", "]", ";", "L$1", ":",
+        ];
         assert_eq!(texts, expected);
         assert_eq!((found[0].line, found[13].line), (2, 3));
     }

@@ -105,7 +105,9 @@ impl CompiledDevice for Cuda {
     fn entry(&self, module: Module, name: &str) -> DeviceResult<Entry> {
         // SAFETY: modules live as long as the device.
         let function = unsafe { result::module::get_function(handle(module), symbol(name)?) };
-        function.map(|function| Entry(function as usize)).map_err(|error| missing(name, error))
+        function
+            .map(|function| Entry(function as usize))
+            .map_err(|error| missing(name, error))
     }
 
     fn set_stack(&mut self) -> DeviceResult<u32> {
@@ -139,13 +141,7 @@ impl CompiledDevice for Cuda {
         }
     }
 
-    unsafe fn start_compiled(
-        &mut self,
-        entry: Entry,
-        launch: Ptr,
-        args: &[u32],
-        plan: Plan,
-    ) -> DeviceResult<()> {
+    unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {
         // SAFETY: the caller's promise.
         unsafe { self.launch(entry.0 as sys::CUfunction, launch, args, plan) }
     }

@@ -349,7 +349,9 @@ impl Store {
         // borrowed until the kernel has ended. The programs were verified before instantiation.
         match (entry, self.device.as_compiled()) {
             // SAFETY: as above; the entry is of the store's own code.
-            (Some(entry), Some(device)) => unsafe { device.start_compiled(entry, self.run.launch, &units_of(args), plan)? },
+            (Some(entry), Some(device)) => unsafe {
+                device.start_compiled(entry, self.run.launch, &units_of(args), plan)?
+            },
             // SAFETY: as above.
             _ => unsafe { self.device.start(self.run.launch, plan)? },
         }

@@ -2,15 +2,13 @@
 
 use super::operands::Operand;
 use super::{Decoder, Result};
-use crate::inst::{
-    Atomic, AtomicOp, Binary, Compare, Convert, FullCompare, NONE, Op, Round, Src, Ternary, Ty, Unary,
-};
+use crate::inst::{Atomic, AtomicOp, Binary, Compare, Convert, FullCompare, NONE, Op, Round, Src, Ternary, Ty, Unary};
 use crate::token::Token;
 
 /// Modifiers of accesses that are the same here, because there is one memory.
 const SPACES: [&str; 21] = [
-    "global", "local", "const", "param", "shared", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "weak", "gpu", "cta",
-    "sys", "uni", "sync", "func", "entry",
+    "global", "local", "const", "param", "shared", "nc", "ca", "cg", "cs", "lu", "cv", "wb", "wt", "weak", "gpu",
+    "cta", "sys", "uni", "sync", "func", "entry",
 ];
 
 /// Modifiers of accesses that other threads may make at the same time.
@@ -91,7 +89,12 @@ fn ternary(opcode: &str, modifiers: &mut Modifiers) -> Option<Ternary> {
         "slct" if modifiers.take("s32") => Ternary::Slct,
         "bfe" => Ternary::Bfe,
         "prmt" => Ternary::Prmt,
-        "shf" => match (modifiers.take("l"), modifiers.take("r"), modifiers.take("wrap"), modifiers.take("clamp")) {
+        "shf" => match (
+            modifiers.take("l"),
+            modifiers.take("r"),
+            modifiers.take("wrap"),
+            modifiers.take("clamp"),
+        ) {
             (true, _, true, _) => Ternary::ShfLeftWrap,
             (true, _, _, true) => Ternary::ShfLeftClamp,
             (_, true, true, _) => Ternary::ShfRightWrap,
@@ -281,7 +284,13 @@ impl<'t> Decoder<'_, 't> {
         }
     }
 
-    fn arithmetic(&mut self, opcode: &str, modifiers: &mut Modifiers<'t>, to: &Operand, rest: &[Operand]) -> Result<Op> {
+    fn arithmetic(
+        &mut self,
+        opcode: &str,
+        modifiers: &mut Modifiers<'t>,
+        to: &Operand,
+        rest: &[Operand],
+    ) -> Result<Op> {
         let to = self.target(to)?.index;
         let found = match *rest {
             [ref a] => unary(opcode, modifiers).map(|op| {
@@ -335,7 +344,10 @@ impl<'t> Decoder<'_, 't> {
             (to, Operand::Special(special)) => Op::Special(self.target(to)?.index, *special),
             (Operand::Several(parts), value) => {
                 let bits = ty.bytes() * 8 / parts.len() as u32;
-                let targets = parts.iter().map(|part| Ok(self.target(part)?.index)).collect::<Result<_>>()?;
+                let targets = parts
+                    .iter()
+                    .map(|part| Ok(self.target(part)?.index))
+                    .collect::<Result<_>>()?;
                 Op::Unpack(bits, targets, self.source(value)?)
             }
             (to, Operand::Several(parts)) => {
@@ -375,7 +387,9 @@ impl<'t> Decoder<'_, 't> {
         };
         let ty = self.ty(modifiers)?;
         let (memory, value) = if load { (second, first) } else { (first, second) };
-        let Operand::Memory(base, offset) = memory else { return self.fail("an address is expected") };
+        let Operand::Memory(base, offset) = memory else {
+            return self.fail("an address is expected");
+        };
         let values = match value {
             Operand::Several(values) => &values[..],
             value => std::slice::from_ref(value),
@@ -421,9 +435,13 @@ impl<'t> Decoder<'_, 't> {
     fn atom(&mut self, modifiers: &mut Modifiers, to: u32, at: (Src, i32), values: &[Operand]) -> Result<Op> {
         modifiers.drop(&SPACES);
         modifiers.drop(&STRONG);
-        let Some(op) = modifiers.find(atomic) else { return self.fail("an atomic operation that is not known") };
+        let Some(op) = modifiers.find(atomic) else {
+            return self.fail("an atomic operation that is not known");
+        };
         let ty = self.ty(modifiers)?;
-        let Some(first) = values.first() else { return self.fail("an operand is missing") };
+        let Some(first) = values.first() else {
+            return self.fail("an operand is missing");
+        };
         if ty.float() || values.len() != 1 + (op == Atomic::Cas) as usize {
             return self.fail("an atomic operation that is not known");
         }
@@ -480,4 +498,3 @@ impl<'t> Decoder<'_, 't> {
         })
     }
 }
-

@@ -68,7 +68,9 @@ impl<'t> Decoder<'_, 't> {
     }
 
     fn operand(&mut self, tokens: &[Token<'t>]) -> Result<Operand<'t>> {
-        let Some(first) = tokens.first() else { return self.fail("an operand is missing") };
+        let Some(first) = tokens.first() else {
+            return self.fail("an operand is missing");
+        };
         match (first.text, tokens.len()) {
             ("[", len) if len > 2 => self.memory(&tokens[1..len - 1]),
             ("{", len) if len > 2 => Ok(Operand::Several(self.operands(&tokens[1..len - 1])?)),
@@ -87,9 +89,9 @@ impl<'t> Decoder<'_, 't> {
                 _ => self.fail("two registers are expected"),
             },
             (_, 3) if tokens[1].text == "+" => match self.memory(tokens)? {
-                Operand::Memory(base, offset) if base.tag() == 2 => {
-                    Ok(Operand::Value(Src::frame((base.0 & Src::VALUE).wrapping_add_signed(offset))))
-                }
+                Operand::Memory(base, offset) if base.tag() == 2 => Ok(Operand::Value(Src::frame(
+                    (base.0 & Src::VALUE).wrapping_add_signed(offset),
+                ))),
                 Operand::Memory(base, offset) if base.tag() == 1 => {
                     let value = self.function.constants[(base.0 & Src::VALUE) as usize];
                     Ok(Operand::Value(self.constant(value.wrapping_add_signed(offset as i64))))

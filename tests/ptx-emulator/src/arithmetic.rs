@@ -1,6 +1,9 @@
 //! What instructions compute. A register is a `u64`, of which an operation takes as many low bits as its
 //! type has; results have 0 above.
 
+// The macros bind an operand anew as its type has it, which of the widest is what it was.
+#![allow(clippy::redundant_locals)]
+
 use crate::inst::{Binary, Compare, Convert, Round, Ternary, Ty, Unary};
 
 /// The NaN that single-precision arithmetic gives.

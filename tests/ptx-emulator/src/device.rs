@@ -8,6 +8,7 @@ use std::time::Duration;
 use gpu_run_vm::compiled::{self, CompiledDevice, Entry};
 use gpu_run_vm::ptx::code::{Linker, Target};
 use gpu_run_vm::{Cpu, Device, DeviceError, DeviceResult, Pinned, Plan, Ptr};
+use memmap2::MmapMut;
 
 use crate::lane::{Lane, Place, Stop};
 use crate::memory::{Memory, Range};
@@ -39,7 +40,7 @@ pub struct Emulator {
 #[derive(Default)]
 struct Stacks {
     free: Mutex<Vec<Range>>,
-    all: Mutex<Vec<Vec<u128>>>,
+    all: Mutex<Vec<MmapMut>>,
 }
 
 /// What a thread that panicked held is still whole.
@@ -48,14 +49,16 @@ fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
 }
 
 impl Stacks {
-    fn take(&self) -> Range {
-        let free = locked(&self.free).pop();
-        free.unwrap_or_else(|| {
-            let memory = vec![0u128; STACK as usize / 16];
-            let begin = memory.as_ptr() as u64;
-            locked(&self.all).push(memory);
-            Range { begin, bytes: STACK }
-        })
+    /// A stack, of which the system provides what is touched.
+    fn take(&self) -> DeviceResult<Range> {
+        if let Some(stack) = locked(&self.free).pop() {
+            return Ok(stack);
+        }
+        let memory = MmapMut::map_anon(STACK as usize);
+        let memory = memory.map_err(|error| failed(format!("no memory for a lane's stack: {error}")))?;
+        let begin = memory.as_ptr() as u64;
+        locked(&self.all).push(memory);
+        Ok(Range { begin, bytes: STACK })
     }
 
     fn give(&self, stack: Range) {
@@ -101,7 +104,7 @@ impl Launch {
         loop {
             while lanes.len() < RESIDENT {
                 let Some(lane) = waiting.next() else { break };
-                let memory = Memory::new(self.stacks.take(), self.ranges.clone());
+                let memory = Memory::new(self.stacks.take()?, self.ranges.clone());
                 let lane = Lane::new(
                     &self.module,
                     self.kernel,

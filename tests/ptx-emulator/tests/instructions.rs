@@ -87,8 +87,8 @@ fn integers_wrap_and_shifts_clamp() {
     words("add.s32", u32::wrapping_add);
     words("sub.u32", u32::wrapping_sub);
     words("mul.lo.s32", u32::wrapping_mul);
-    words("mul.hi.u32", |a, b| (a as u64 * b as u64 >> 32) as u32);
-    words("mul.hi.s32", |a, b| (a as i32 as i64 * b as i32 as i64 >> 32) as u32);
+    words("mul.hi.u32", |a, b| ((a as u64 * b as u64) >> 32) as u32);
+    words("mul.hi.s32", |a, b| ((a as i32 as i64 * b as i32 as i64) >> 32) as u32);
     words("min.s32", |a, b| (a as i32).min(b as i32) as u32);
     words("shl.b32", |a, b| a.checked_shl(b).unwrap_or(0));
     words("shr.u32", |a, b| a.checked_shr(b).unwrap_or(0));

@@ -14,7 +14,7 @@ fn fixture(path: &str) -> Arc<Program> {
         .join("../../fixtures/wasm")
         .join(path);
     let wasm = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    Arc::new(translate(&wasm, &Options::default()).expect("a valid module").program)
+    Arc::new(translate(&wasm, &Options::full()).expect("a valid module").program)
 }
 
 /// How a run ended, what its threads returned, and what they printed.

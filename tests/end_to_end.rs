@@ -1337,7 +1337,11 @@ fn backtrace_behind_recursion(device: &str, depth: &str) -> Tested {
 /// code has the native stack, of which there is less.
 fn deep_recursion(device: &str) -> Tested {
     let depth = |n: &str| run_on(device, ["--invoke", "even", &wasm("wat", "mutual"), n]);
-    let fits = if device == "ptx" { "1501" } else { "90001" };
+    let fits = if ["ptx", "emulator"].contains(&device) {
+        "1501"
+    } else {
+        "90001"
+    };
     let output = depth(fits);
     expect(
         text(&output.stdout).trim() == "0",

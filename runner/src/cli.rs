@@ -225,12 +225,16 @@ pub enum DeviceChoice {
     Auto,
     Cpu,
     Cuda(i32),
+    #[cfg(feature = "emulator")]
+    Emulator,
 }
 
 fn parse_device(text: &str) -> Result<DeviceChoice, String> {
     match text {
         "auto" => Ok(DeviceChoice::Auto),
         "cpu" => Ok(DeviceChoice::Cpu),
+        #[cfg(feature = "emulator")]
+        "emulator" => Ok(DeviceChoice::Emulator),
         "cuda" => Ok(DeviceChoice::Cuda(0)),
         _ => match text.strip_prefix("cuda:").and_then(|n| n.parse().ok()) {
             Some(n) if n >= 0 => Ok(DeviceChoice::Cuda(n)),

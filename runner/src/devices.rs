@@ -16,6 +16,8 @@ pub fn open(args: &DeviceArgs) -> Outcome<Box<dyn Device>> {
             .help("`--engine interp` interprets the program; `--device cuda` takes the GPU")),
         DeviceChoice::Cpu => Ok(Box::new(Cpu::new())),
         DeviceChoice::Cuda(ordinal) => Ok(Box::new(Cuda::new(ordinal).map_err(|error| report::device(&error))?)),
+        #[cfg(feature = "emulator")]
+        DeviceChoice::Emulator => Ok(Box::new(gpu_run_ptx_emulator::Emulator::new())),
         DeviceChoice::Auto => match Cuda::new(0) {
             Ok(device) => Ok(Box::new(device)),
             Err(error) if compiled => Err(report::device(&error)),

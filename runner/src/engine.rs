@@ -389,6 +389,7 @@ mod tests {
                 compute_capability: (9, 0),
                 multiprocessors: 132,
                 driver: "13000".into(),
+                linker: gpu_run_vm::ptx::code::Linker::Driver,
             },
         };
         let key = request.key();

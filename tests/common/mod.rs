@@ -30,6 +30,7 @@ pub fn options(name: &str) -> &'static [&'static str] {
         "cpu" => &["--device", "cpu"],
         "cuda" => &["--device", "cuda", "--engine", "interp"],
         "ptx" => &["--device", "cuda", "--engine", "ptx"],
+        "emulator" => &["--device", "emulator", "--engine", "ptx"],
         "auto" => &["--device", "cuda"],
         _ => panic!("no engine {name:?}"),
     }
@@ -48,10 +49,12 @@ pub fn run_on<S: AsRef<std::ffi::OsStr>>(name: &str, args: impl IntoIterator<Ite
     gpu_run_on(name).args(args).output().expect("the command starts")
 }
 
-/// The devices and engines that tests run on, with whether this machine has them: [`devices`] and `ptx`.
-pub fn engines() -> [(&'static str, bool); 3] {
+/// The devices and engines that tests run on, with whether this machine has them: [`devices`] and `ptx`,
+/// and if it is built in the emulator, which runs compiled code on the CPU.
+pub fn engines() -> Vec<(&'static str, bool)> {
     let [cpu, cuda] = devices();
-    [cpu, cuda, ("ptx", cuda.1)]
+    let emulator = cfg!(feature = "emulator").then_some(("emulator", true));
+    [cpu, cuda, ("ptx", cuda.1)].into_iter().chain(emulator).collect()
 }
 
 /// The devices that tests run on, with whether this machine has them. Tests for a missing one are

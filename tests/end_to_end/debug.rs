@@ -330,7 +330,7 @@ fn report_trap(device: &str) -> Tested {
     // Parameters come first: `how` and `who`.
     let registers = object["registers"].as_array();
     match device {
-        "ptx" => expect(object["registers"].is_null(), "compiled code has none", &output),
+        "ptx" | "emulator" => expect(object["registers"].is_null(), "compiled code has none", &output),
         _ => expect(
             registers.is_some_and(|all| all.len() >= 2 && all[..2] == [Value::from(0), Value::from(0)]),
             "the registers",

@@ -11,11 +11,10 @@ use cudarc::driver::sys::{
     self, CUdevice_attribute_enum as Attribute, CUfunction_attribute_enum as FunctionAttribute, CUresult,
 };
 
+use crate::compiled::CompiledDevice;
 use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
 use crate::layout::Ptr;
 use crate::ptx::code::Target;
-
-pub(crate) use compiled::{CompiledModule, Entry};
 
 /// The interpreter kernel; see `kernel/build-ptx.sh`.
 const KERNEL: &str = include_str!("../kernel/generated/kernel.ptx");
@@ -400,7 +399,7 @@ impl Device for Cuda {
         Some(self.compile_target())
     }
 
-    fn as_cuda(&mut self) -> Option<&mut Cuda> {
+    fn as_compiled(&mut self) -> Option<&mut dyn CompiledDevice> {
         Some(self)
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::atomic::AtomicU32;
 
-use crate::cuda::Cuda;
+use crate::compiled::CompiledDevice;
 use crate::layout::Ptr;
 use crate::ptx::code::Target;
 
@@ -146,7 +146,7 @@ pub trait Device {
     }
 
     /// The device as one that runs compiled code.
-    fn as_cuda(&mut self) -> Option<&mut Cuda> {
+    fn as_compiled(&mut self) -> Option<&mut dyn CompiledDevice> {
         None
     }
 

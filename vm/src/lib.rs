@@ -6,6 +6,7 @@
 //! keeps one kernel for many stores.
 
 mod arena;
+pub mod compiled;
 mod cpu;
 mod cuda;
 mod debug;
@@ -26,6 +27,7 @@ pub use cuda::{Cuda, DeviceInfo, devices};
 pub use debug::{DebugCounts, DebugMessage, DebugOptions, Level, ThreadSet};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault, HeapFault};
+pub use layout::Ptr;
 pub use server::Server;
 pub use services::{Environment, Reply, Request, Services};
 pub use store::{

@@ -8,19 +8,19 @@ use cudarc::driver::sys::{
 };
 
 use super::{Cuda, attribute, driver};
+use crate::compiled::{CompiledDevice, Entry, Module};
 use crate::device::{DeviceError, DeviceResult, Plan};
 use crate::layout::Ptr;
-use crate::ptx::code::Target;
+use crate::ptx::code::{Linker, Target};
 use crate::ptx::link::{Input, LinkOptions, link};
 use crate::ptx::sass::{FunctionStats, parse};
 
-/// A loaded cubin. It lives as long as the device.
-#[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct CompiledModule(sys::CUmodule);
+// The driver's pointers are the handles.
 
-/// A kernel of a loaded cubin.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Entry(sys::CUfunction);
+/// The driver's module.
+fn handle(module: Module) -> sys::CUmodule {
+    module.0 as sys::CUmodule
+}
 
 /// Bytes of stack of a lane: no more than this, however much memory there is, and no less.
 const STACK: (u64, u64) = (8 << 10, 64 << 10);
@@ -54,31 +54,63 @@ impl Cuda {
             compute_capability: self.info.compute_capability,
             multiprocessors: self.multiprocessors(),
             driver: driver_version(),
+            linker: Linker::Driver,
         }
     }
 
-    /// Loads a cubin.
-    pub(crate) fn load_cubin(&mut self, cubin: &[u8]) -> DeviceResult<CompiledModule> {
+    /// Compiles and links PTX texts for this device, and gives what the driver tells of the functions;
+    /// of the kernels named `entries` also what it sets aside to launch them.
+    pub fn explain(&mut self, inputs: &[Input], entries: &[String]) -> DeviceResult<Vec<FunctionStats>> {
+        let options = LinkOptions {
+            verbose: true,
+            ..LinkOptions::default()
+        };
+        let linked = link(self.info.ordinal, inputs, options)?;
+        let mut functions = parse(&linked.log);
+        let module = self.load_code(&linked.cubin)?;
+        for name in entries {
+            let entry = self.entry(module, name)?;
+            let of = |attribute| {
+                // SAFETY: modules live as long as the device.
+                unsafe { result::function::get_function_attribute(entry.0 as sys::CUfunction, attribute) }
+                    .map(|value| value.max(0) as u32)
+                    .map_err(|error| driver("cuFuncGetAttribute", error))
+            };
+            let index = functions.iter().position(|function| function.name == *name);
+            let index = index.unwrap_or_else(|| {
+                functions.push(FunctionStats {
+                    name: name.clone(),
+                    ..FunctionStats::default()
+                });
+                functions.len() - 1
+            });
+            functions[index].registers = Some(of(FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?);
+            functions[index].local = Some(of(FunctionAttribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?);
+        }
+        Ok(functions)
+    }
+}
+
+impl CompiledDevice for Cuda {
+    fn load_code(&mut self, cubin: &[u8]) -> DeviceResult<Module> {
         // SAFETY: a whole cubin; the driver copies what it needs.
-        unsafe { self.load(cubin.as_ptr().cast()) }.map(CompiledModule)
+        unsafe { self.load(cubin.as_ptr().cast()) }.map(|module| Module(module as usize))
     }
 
-    /// Address and bytes of a variable of a module.
-    pub(crate) fn variable(&self, module: CompiledModule, name: &str) -> DeviceResult<(Ptr, usize)> {
+    fn variable(&self, module: Module, name: &str) -> DeviceResult<(Ptr, usize)> {
         // SAFETY: modules live as long as the device.
-        unsafe { result::module::get_global(module.0, symbol(name)?) }.map_err(|error| missing(name, error))
+        unsafe { result::module::get_global(handle(module), symbol(name)?) }.map_err(|error| missing(name, error))
     }
 
-    /// A kernel of a module.
-    pub(crate) fn entry(&self, module: CompiledModule, name: &str) -> DeviceResult<Entry> {
+    fn entry(&self, module: Module, name: &str) -> DeviceResult<Entry> {
         // SAFETY: modules live as long as the device.
-        let function = unsafe { result::module::get_function(module.0, symbol(name)?) };
-        function.map(Entry).map_err(|error| missing(name, error))
+        let function = unsafe { result::module::get_function(handle(module), symbol(name)?) };
+        function
+            .map(|function| Entry(function as usize))
+            .map_err(|error| missing(name, error))
     }
 
-    /// Sets the stack of every lane of later launches, by the memory that is free; gives the bytes of it
-    /// that calls may take.
-    pub(crate) fn set_stack(&mut self) -> DeviceResult<u32> {
+    fn set_stack(&mut self) -> DeviceResult<u32> {
         let lanes = attribute(
             self.device,
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
@@ -98,9 +130,7 @@ impl Cuda {
         Ok(usable_stack(bytes) as u32)
     }
 
-    /// Lays out the threads of an entry: over all multiprocessors first. Each has a lane: where not all fit
-    /// at once, the hardware starts a block when another has ended, which spreads uneven work best.
-    pub(crate) fn plan_compiled(&self, threads: u32) -> Plan {
+    fn plan_compiled(&self, threads: u32) -> Plan {
         let block = self.block(threads);
         Plan {
             lanes: threads,
@@ -111,54 +141,9 @@ impl Cuda {
         }
     }
 
-    /// Starts an entry on a launch record. `args` are the arguments that are at the record, too: the kernel
-    /// takes them as parameters if there is room, so that they are in constant memory.
-    ///
-    /// # Safety
-    ///
-    /// As [`crate::Device::start`]; the record and what it points to are of the entry's module too, and the
-    /// arguments of its function's type.
-    pub(crate) unsafe fn start_compiled(
-        &mut self,
-        entry: Entry,
-        launch: Ptr,
-        args: &[u32],
-        plan: Plan,
-    ) -> DeviceResult<()> {
+    unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {
         // SAFETY: the caller's promise.
-        unsafe { self.launch(entry.0, launch, args, plan) }
-    }
-
-    /// Compiles and links PTX texts for this device, and gives what the driver tells of the functions;
-    /// of the kernels named `entries` also what it sets aside to launch them.
-    pub fn explain(&mut self, inputs: &[Input], entries: &[String]) -> DeviceResult<Vec<FunctionStats>> {
-        let options = LinkOptions {
-            verbose: true,
-            ..LinkOptions::default()
-        };
-        let linked = link(self.info.ordinal, inputs, options)?;
-        let mut functions = parse(&linked.log);
-        let module = self.load_cubin(&linked.cubin)?;
-        for name in entries {
-            let entry = self.entry(module, name)?;
-            let of = |attribute| {
-                // SAFETY: modules live as long as the device.
-                unsafe { result::function::get_function_attribute(entry.0, attribute) }
-                    .map(|value| value.max(0) as u32)
-                    .map_err(|error| driver("cuFuncGetAttribute", error))
-            };
-            let index = functions.iter().position(|function| function.name == *name);
-            let index = index.unwrap_or_else(|| {
-                functions.push(FunctionStats {
-                    name: name.clone(),
-                    ..FunctionStats::default()
-                });
-                functions.len() - 1
-            });
-            functions[index].registers = Some(of(FunctionAttribute::CU_FUNC_ATTRIBUTE_NUM_REGS)?);
-            functions[index].local = Some(of(FunctionAttribute::CU_FUNC_ATTRIBUTE_LOCAL_SIZE_BYTES)?);
-        }
-        Ok(functions)
+        unsafe { self.launch(entry.0 as sys::CUfunction, launch, args, plan) }
     }
 }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use gpu_run_bytecode::{Program, encode};
 
 use super::cache::{Cache, Key};
-use super::link::{Input, LinkOptions, link};
+use super::link::{Input, LinkOptions, Linked, link};
 use super::{COMPILER_VERSION, Compiled, ImageLayout, Options, RUNTIME, Unit, compile, join};
 use super::{may_have_statuses, most_stack, most_values};
 use crate::device::{CODE_LINE, DeviceResult};
@@ -16,6 +16,16 @@ const COMPILER: &str = env!("GPU_RUN_COMPILER");
 
 /// Word at which the code of a store's first instance begins: behind a line of the store's own.
 pub const CODE_START: u32 = (CODE_LINE / 8) as u32;
+
+/// What makes code from PTX.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Linker {
+    /// The compiler and linker in the driver. The code is a cubin.
+    Driver,
+    /// Nothing, as for a device that runs PTX as it is: the code is the program's text and the runtime's
+    /// with a NUL between them. No cache keeps it.
+    None,
+}
 
 /// What machine code is made for and by: a CUDA device and its driver.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -28,6 +38,8 @@ pub struct Target {
     pub multiprocessors: u32,
     /// Version of the driver, whose compiler it is.
     pub driver: String,
+    /// What links for it.
+    pub linker: Linker,
 }
 
 impl Target {
@@ -143,6 +155,9 @@ pub fn key_of(requests: &[Request]) -> Key {
 
 /// The code of programs that are linked together, if it is in the cache under `key`.
 pub fn cached(requests: &[Request], cache: &Cache, key: Key) -> Option<Vec<Code>> {
+    if requests.first()?.target.linker == Linker::None {
+        return None;
+    }
     let mut contents = cache.load(key)?;
     let needs_stack = contents.pop()? != 0;
     Some(codes(requests, contents, needs_stack, &Origin::Cache))
@@ -165,7 +180,10 @@ pub fn build(requests: &[Request], cache: Option<(&Cache, Key)>) -> DeviceResult
     let text = join(&compiled);
     let generate = begin.elapsed();
     let inputs = [Input::program(&text), Input::runtime()];
-    let linked = link(first.target.ordinal, &inputs, LinkOptions::default())?;
+    let (linked, cache) = match first.target.linker {
+        Linker::Driver => (link(first.target.ordinal, &inputs, LinkOptions::default())?, cache),
+        Linker::None => (Linked::texts(&inputs), None),
+    };
     let unsaved = cache.and_then(|(cache, key)| {
         let mut contents = linked.cubin.clone();
         contents.push(needs_stack as u8);
@@ -249,6 +267,7 @@ mod tests {
                 compute_capability: (9, 0),
                 multiprocessors: 132,
                 driver: "13000".into(),
+                linker: Linker::Driver,
             },
         }
     }

@@ -86,6 +86,19 @@ pub struct Linked {
     pub split: bool,
 }
 
+impl Linked {
+    /// The texts as they are, with a NUL between them.
+    pub(super) fn texts(inputs: &[Input]) -> Linked {
+        let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
+        Linked {
+            cubin: texts.join("\0").into_bytes(),
+            log: String::new(),
+            time: Duration::ZERO,
+            split: false,
+        }
+    }
+}
+
 /// A device's primary context, current on this thread as long as this lives.
 struct Context(sys::CUdevice);
 

@@ -257,8 +257,8 @@ impl Store {
         // all calls have ended. The programs were verified before instantiation.
         unsafe {
             let launch = pinned.device + launch_at as u64;
-            match (entry, self.device.as_cuda()) {
-                (Some(entry), Some(cuda)) => cuda.start_compiled(entry, launch, &args, round.plan)?,
+            match (entry, self.device.as_compiled()) {
+                (Some(entry), Some(device)) => device.start_compiled(entry, launch, &args, round.plan)?,
                 _ => self.device.start(launch, round.plan)?,
             }
         }

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use gpu_run_bytecode::Program;
 
 use super::{Array, Store, StoreError};
-use crate::cuda::{CompiledModule, Entry};
+use crate::compiled::{Entry, Module};
 use crate::device::{DeviceError, DeviceResult};
 use crate::layout::{self, Launch, Ptr};
 use crate::ptx::code::Code;
@@ -17,7 +17,7 @@ use crate::ptx::{Image, ImageLayout};
 /// An instance's code on the device.
 pub(super) struct CompiledCode {
     /// The module in which it is.
-    module: CompiledModule,
+    module: Module,
     /// Kernels, by store-wide number of the function that they start.
     entries: HashMap<u32, Entry>,
     /// Where its [`Image`] is, and how it is laid out.
@@ -41,7 +41,7 @@ pub(super) struct Pointers {
     /// Bytes of a lane's native stack, or 0 where none is set.
     native_stack: u32,
     /// What was loaded last.
-    loaded: Option<(Arc<Vec<u8>>, CompiledModule)>,
+    loaded: Option<(Arc<Vec<u8>>, Module)>,
 }
 
 impl Default for Pointers {
@@ -67,7 +67,7 @@ pub struct Instantiated {
     pub functions: Vec<u32>,
 }
 
-fn no_cuda() -> DeviceError {
+fn only_interpreted() -> DeviceError {
     DeviceError::Unavailable {
         what: "compiled code runs on CUDA devices only".into(),
     }
@@ -109,12 +109,12 @@ impl Store {
     ///
     /// The driver's, and that the device is none of CUDA's.
     pub fn preload(&mut self, code: &Code) -> DeviceResult<()> {
-        let cuda = self.device.as_cuda().ok_or_else(no_cuda)?;
-        let module = cuda.load_cubin(&code.cubin)?;
+        let device = self.device.as_compiled().ok_or_else(only_interpreted)?;
+        let module = device.load_code(&code.cubin)?;
         for index in &code.entries {
-            cuda.entry(module, &format!("{}start_{index}", code.prefix))?;
+            device.entry(module, &format!("{}start_{index}", code.prefix))?;
         }
-        cuda.variable(module, &format!("{}instance", code.prefix))?;
+        device.variable(module, &format!("{}instance", code.prefix))?;
         self.pointers.loaded = Some((code.cubin.clone(), module));
         Ok(())
     }
@@ -125,26 +125,26 @@ impl Store {
         let imported = info.program.meta.imported_funcs() as usize;
         let defined = info.program.meta.functions.len();
         let prefix = &code.prefix;
-        let cuda = self.device.as_cuda().ok_or_else(no_cuda)?;
+        let device = self.device.as_compiled().ok_or_else(only_interpreted)?;
         let module = match &self.pointers.loaded {
             Some((cubin, module)) if Arc::ptr_eq(cubin, &code.cubin) => *module,
-            _ => cuda.load_cubin(&code.cubin)?,
+            _ => device.load_code(&code.cubin)?,
         };
         self.pointers.loaded = Some((code.cubin.clone(), module));
         let mut entries = HashMap::new();
         // A function that was imported has its entry in the instance that defines it.
         for index in code.entries.iter().filter(|index| **index as usize >= imported) {
-            let entry = cuda.entry(module, &format!("{prefix}start_{index}"))?;
+            let entry = device.entry(module, &format!("{prefix}start_{index}"))?;
             entries.insert(info.funcs[*index as usize], entry);
         }
         let (layout, memory) = (ImageLayout::new(&info.program), info.memories.first().copied());
-        let (image, bytes) = cuda.variable(module, &format!("{prefix}instance"))?;
+        let (image, bytes) = device.variable(module, &format!("{prefix}instance"))?;
         if bytes != layout.size as usize {
             let what = format!("the code is of another program: {prefix}instance has {bytes} bytes");
             return Err(DeviceError::Unavailable { what }.into());
         }
         if code.needs_stack && self.pointers.native_stack == 0 {
-            self.pointers.native_stack = cuda.set_stack()?;
+            self.pointers.native_stack = device.set_stack()?;
         }
         let functions = self.addresses(module, &format!("{prefix}functions"), defined)?;
         let tails = self.addresses(module, &format!("{prefix}tails"), defined)?;
@@ -164,11 +164,11 @@ impl Store {
     }
 
     /// The addresses in an array of a module, of which the first `count` are a program's.
-    fn addresses(&mut self, module: CompiledModule, name: &str, count: usize) -> DeviceResult<Vec<u64>> {
+    fn addresses(&mut self, module: Module, name: &str, count: usize) -> DeviceResult<Vec<u64>> {
         let mut addresses = vec![0u64; count];
         // A program without functions has no array of them.
-        if let Some(cuda) = self.device.as_cuda().filter(|_| count > 0) {
-            let (at, bytes) = cuda.variable(module, name)?;
+        if let Some(device) = self.device.as_compiled().filter(|_| count > 0) {
+            let (at, bytes) = device.variable(module, name)?;
             let read = count.min(bytes / 8);
             // SAFETY: a variable of at least so many bytes, and no kernel runs.
             unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut addresses[..read]))? };

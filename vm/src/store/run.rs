@@ -15,7 +15,7 @@ use super::batch::Slots;
 use super::debug::{Messages, diagnostics};
 use super::requests::Requests;
 use super::{Limits, Store, StoreError, Value};
-use crate::cuda::Entry;
+use crate::compiled::Entry;
 use crate::debug::{DebugCounts, DebugMessage, DebugOptions};
 use crate::device::{Device, DeviceResult, Pinned, Plan};
 use crate::fault::{Backtrace, Fault};
@@ -350,9 +350,11 @@ impl Store {
         let begin = Instant::now();
         // SAFETY: `prepare` completed the record; what it points to belongs to the store, which is
         // borrowed until the kernel has ended. The programs were verified before instantiation.
-        match (entry, self.device.as_cuda()) {
+        match (entry, self.device.as_compiled()) {
             // SAFETY: as above; the entry is of the store's own code.
-            (Some(entry), Some(cuda)) => unsafe { cuda.start_compiled(entry, self.run.launch, &units_of(args), plan)? },
+            (Some(entry), Some(device)) => unsafe {
+                device.start_compiled(entry, self.run.launch, &units_of(args), plan)?
+            },
             // SAFETY: as above.
             _ => unsafe { self.device.start(self.run.launch, plan)? },
         }
@@ -383,8 +385,8 @@ impl Store {
 
     /// Lays out threads for a compiled entry, or for the interpreter.
     pub(super) fn plan(&mut self, entry: Option<Entry>, threads: u32) -> DeviceResult<Plan> {
-        match (entry, self.device.as_cuda()) {
-            (Some(_), Some(cuda)) => Ok(cuda.plan_compiled(threads)),
+        match (entry, self.device.as_compiled()) {
+            (Some(_), Some(device)) => Ok(device.plan_compiled(threads)),
             _ => {
                 self.device.prepare_interpreter()?;
                 Ok(self.device.plan(threads, self.max_frame))

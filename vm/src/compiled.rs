@@ -1,0 +1,55 @@
+//! What a store needs of a device that runs compiled code.
+
+use crate::device::{DeviceResult, Plan};
+use crate::layout::Ptr;
+
+/// Loaded code, as its device knows it. It lives as long as the device.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Module(pub usize);
+
+/// A kernel of loaded code, as its device knows it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Entry(pub usize);
+
+/// A device that runs compiled code: what [`crate::ptx::code::build`] made for its target.
+pub trait CompiledDevice {
+    /// Loads code.
+    ///
+    /// # Errors
+    ///
+    /// That the device does not take it.
+    fn load_code(&mut self, code: &[u8]) -> DeviceResult<Module>;
+
+    /// Address and bytes of a variable of a module.
+    ///
+    /// # Errors
+    ///
+    /// That there is none of this name.
+    fn variable(&self, module: Module, name: &str) -> DeviceResult<(Ptr, usize)>;
+
+    /// A kernel of a module.
+    ///
+    /// # Errors
+    ///
+    /// That there is none of this name.
+    fn entry(&self, module: Module, name: &str) -> DeviceResult<Entry>;
+
+    /// Sets the native stack of every lane of later launches; gives the bytes of it that calls may take.
+    ///
+    /// # Errors
+    ///
+    /// The device's.
+    fn set_stack(&mut self) -> DeviceResult<u32>;
+
+    /// Lays out the threads of an entry, each on a lane of its own.
+    fn plan_compiled(&self, threads: u32) -> Plan;
+
+    /// Starts an entry on a launch record. `args` are the arguments that are at the record, too: the kernel
+    /// takes them as parameters if there is room, so that they are in constant memory.
+    ///
+    /// # Safety
+    ///
+    /// As [`crate::Device::start`]; the record and what it points to are of the entry's module too, and the
+    /// arguments of its function's type.
+    unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()>;
+}

@@ -220,6 +220,11 @@ impl<'t> Decoder<'_, 't> {
                 let (value, negated) = self.predicate(value)?;
                 Op::Ballot(self.target(to)?.index, value, negated)
             }
+            // Nobody else has the same value.
+            ("match", [to, _, _]) if modifiers.take("any") => {
+                modifiers.drop(&["sync", "b32", "b64"]);
+                Op::ActiveMask(self.target(to)?.index)
+            }
             // Every lane stands alone, and reads its own value whatever lane it asks for.
             ("shfl", [to, value, ..]) => {
                 modifiers.drop(&["sync", "idx", "up", "down", "bfly", "b32"]);

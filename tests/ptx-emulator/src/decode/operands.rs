@@ -34,7 +34,7 @@ fn special(text: &str) -> Option<Special> {
         "%ntid.x" => Special::Ntid,
         "%ctaid.x" => Special::Ctaid,
         "%nctaid.x" => Special::Nctaid,
-        "%tid.y" | "%tid.z" | "%ctaid.y" | "%ctaid.z" => Special::Zero,
+        "%tid.y" | "%tid.z" | "%ctaid.y" | "%ctaid.z" | "%smid" => Special::Zero,
         "%ntid.y" | "%ntid.z" | "%nctaid.y" | "%nctaid.z" => Special::One,
         "%laneid" => Special::LaneId,
         "%warpid" => Special::WarpId,

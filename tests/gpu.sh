@@ -1,0 +1,43 @@
+#!/usr/bin/env bash
+# Runs the whole-system tests on a machine that has a GPU but no Rust.
+#
+#   tests/gpu.sh pack DIR   builds command and tests, and puts them into DIR (in the checkout)
+#   tests/gpu.sh run DIR    there, in the same checkout: runs what needs a GPU, and says how each suite ended
+set -euo pipefail
+cd "$(dirname "${BASH_SOURCE[0]}")/.."
+dir=${2:?"usage: tests/gpu.sh pack|run DIR"}
+suites=(conformance end_to_end wasi)
+
+pack() {
+  mkdir -p "$dir"
+  cargo build --release -p gpu-run
+  strip -o "$dir/gpu-run" target/release/gpu-run
+  local built name file
+  built=$(cargo test --release -p gpu-run --no-run 2>&1)
+  for name in "${suites[@]}"; do
+    file=$(sed -n "s,.*(\(.*/$name-[0-9a-f]*\))$,\1,p" <<<"$built" | head -n 1)
+    strip -o "$dir/$name" "$file"
+  done
+}
+
+run() {
+  export GPU_RUN_BIN=$PWD/$dir/gpu-run
+  "$GPU_RUN_BIN" devices | grep '^cuda:' || { echo "no GPU here, so there is nothing to run" >&2; exit 1; }
+  local failed=0 engine name threads log
+  for engine in ptx cuda; do
+    for name in "${suites[@]}"; do
+      # One script at a time: each fills the device by itself.
+      [ "$name" = conformance ] && threads=1 || threads=8
+      log=$("$dir/$name" "$engine/" --test-threads "$threads" 2>&1) || failed=1
+      printf '%s, %s: %s\n' "$engine" "$name" "$(grep '^test result' <<<"$log" || echo 'did not end')"
+      grep -E '\.\.\. FAILED|^---- ' <<<"$log" | head -n 60 || true
+    done
+  done
+  return $failed
+}
+
+case ${1:-} in
+  pack) pack ;;
+  run) run ;;
+  *) echo "usage: tests/gpu.sh pack|run DIR" >&2; exit 2 ;;
+esac

@@ -45,7 +45,7 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("wasi/names", names),
         ("wasi/prompt", prompt),
         ("wasi/seed", seed),
-        ("wasi/append/1024", append),
+        ("wasi/append/10240", append),
         ("wasi/stops_while_it_reads", stops),
         ("wasi/full_disk", full_disk),
         ("wasi/nobody_reads", nobody_reads),
@@ -188,7 +188,7 @@ fn seed(device: &str) -> Tested {
 
 fn append(device: &str) -> Tested {
     let folder = tempfile::tempdir()?;
-    let threads = 1024;
+    let threads = 10240;
     let output = gpu_run_on(device)
         .current_dir(&folder)
         .args([
@@ -209,7 +209,7 @@ fn append(device: &str) -> Tested {
     let lines = fs::read_to_string(folder.path().join("lines.txt"))?;
     let mut lines: Vec<_> = lines.lines().collect();
     lines.sort_unstable();
-    let wanted = (0..threads).map(|id| format!("thread {id:04} of many, who all write to one file"));
+    let wanted = (0..threads).map(|id| format!("thread {id:05} of many, who all write to one file"));
     expect(lines == wanted.collect::<Vec<_>>(), "all lines, and none torn", &output)
 }
 

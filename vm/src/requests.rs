@@ -200,15 +200,13 @@ impl Shared {
     /// Claims the message in a slot, if there is a new one. Acquire: pairs with the release in `send` of
     /// `kernel/requests.h`, so that the slot is as the device left it.
     fn claim(&self, slot: usize) -> bool {
-        let sent = self.mailbox(self.mailboxes.sent, slot).load(Ordering::Acquire);
         let claimed = &self.claimed[slot];
-        let before = claimed.load(Ordering::Relaxed);
-        // Relaxed: who claims the next message has seen it, which the device sent after the answer to this one.
-        if sent == before
-            || claimed
-                .compare_exchange(before, sent, Ordering::Relaxed, Ordering::Relaxed)
-                .is_err()
-        {
+        // Before the mailbox, and acquire: pairs with the release of another's claim below, so that a message
+        // that was claimed is never seen as older. Else this thread could claim it again after the next one.
+        let before = claimed.load(Ordering::Acquire);
+        let sent = self.mailbox(self.mailboxes.sent, slot).load(Ordering::Acquire);
+        let claim = || claimed.compare_exchange(before, sent, Ordering::Release, Ordering::Relaxed);
+        if sent == before || claim().is_err() {
             return false;
         }
         // SAFETY: an address inside, which is not accessed.

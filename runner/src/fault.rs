@@ -1,6 +1,6 @@
 //! `--report json`: how a run ended, as an object for programs.
 
-use gpu_run_vm::{Backtrace, End, HeapStats, InstanceId, Store};
+use gpu_run_vm::{Backtrace, End, HeapStats, InstanceId, Outcome, Store};
 use serde_json::{Map, Value, json};
 
 use crate::report::{Report, code};
@@ -20,9 +20,17 @@ pub struct Context<'c> {
     pub compiled: bool,
 }
 
-/// Counts of an instance's heap; none if the device does not answer any more.
-pub fn heap(store: &mut Store, instance: InstanceId) -> Option<HeapStats> {
-    store.heap_stats(instance).ok()
+impl<'c> Context<'c> {
+    /// Of a run that came to its end. There are no counts of the heap if the device does not answer any more.
+    pub fn of(outcome: &Outcome, terminal: &'c Terminal, store: &mut Store, instance: InstanceId) -> Context<'c> {
+        Context {
+            terminal,
+            faults: outcome.faults,
+            thread: outcome.ended_by,
+            heap: store.heap_stats(instance).ok(),
+            compiled: outcome.compiled,
+        }
+    }
 }
 
 /// The object for an end, and nothing if it needs none: the program ended well, or nobody reads.

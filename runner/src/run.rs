@@ -114,13 +114,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         let outcome = outcome.map_err(|error| report::store(&args.module, &error))?;
         if !matches!(outcome.end, End::Returned) {
             terminal.finish();
-            let context = fault::Context {
-                terminal: &terminal,
-                faults: outcome.faults,
-                thread: outcome.ended_by,
-                heap: fault::heap(&mut store, instance),
-                compiled: outcome.compiled,
-            };
+            let context = fault::Context::of(&outcome, &terminal, &mut store, instance);
             return show_early_end(args, outcome.end, &context, &lines);
         }
     }
@@ -143,13 +137,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
             outcome.debug.dropped
         ));
     }
-    let context = fault::Context {
-        terminal: &terminal,
-        faults: outcome.faults,
-        thread: outcome.ended_by,
-        heap: fault::heap(&mut store, instance),
-        compiled: outcome.compiled,
-    };
+    let context = fault::Context::of(&outcome, &terminal, &mut store, instance);
     let returned = matches!(outcome.end, End::Returned);
     let mut code = match outcome.end {
         End::Returned => {

@@ -118,6 +118,29 @@ GPU_RUN_NOINLINE void collect(Context &context) {
   sweep(context, work);
 }
 
+// Runs an instruction again until it is done: it may work in pieces, or wait for another lane or the host.
+template <typename Step>
+GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
+  const Launch &launch = *context.launch;
+  Thread &thread = *context.thread;
+  auto poll = [&] {
+    if (process_ended(launch)) leave(context);
+  };
+  for (u32 idle = 0;;) {
+    Done done = step();
+    if (done.kind == DONE_Trap) trap(context, pc, depth, done.value);
+    if (done.kind == DONE_Wait) {
+      do {
+        relax(++idle);
+        poll();
+      } while (!threads::can_go_on(launch, thread));
+      thread.state = THREAD_Runnable;
+    }
+    if (done.cost) poll();
+    if (done.value) return;
+  }
+}
+
 }  // namespace
 
 extern "C" {
@@ -175,23 +198,9 @@ void gpu_run_exit(Context *context, u32 pc, u32 depth, u32 kind, u32 value) {
 void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u64 *words) {
   const Launch &launch = *context->launch;
   const Instance &instance = launch.instances[instance_index];
-  Thread &thread = *context->thread;
   Registers scratch = {(u8 *)context->scratch, 4};
   u64 w = load_code(words);
-  // An instruction that works in pieces or could not be done runs again.
-  for (u32 idle = 0;;) {
-    Done done = execute_aside(*context, instance, scratch, words, w);
-    if (done.kind == DONE_Trap) trap(*context, pc, depth, done.value);
-    if (done.kind == DONE_Wait) {
-      do {
-        relax(++idle);
-        gpu_run_poll(context);
-      } while (!threads::can_go_on(launch, thread));
-      thread.state = THREAD_Runnable;
-    }
-    if (done.cost) gpu_run_poll(context);
-    if (done.value) return;
-  }
+  run_to_end(*context, pc, depth, [&] { return execute_aside(*context, instance, scratch, words, w); });
 }
 
 // Runs `request_queue` or `request_poll` at `words`, whose registers are the units of Context::scratch. The lane
@@ -202,19 +211,7 @@ void gpu_run_request(Context *context, u32 pc, u32 depth, u32 instance_index, co
   Thread &thread = *context->thread;
   Registers scratch = {(u8 *)context->scratch, 4};
   u64 w = load_code(words);
-  for (u32 idle = 0;;) {
-    Done done = requests::execute(launch, thread, context->id, instance, scratch, w);
-    if (done.kind == DONE_Trap) trap(*context, pc, depth, done.value);
-    if (done.kind == DONE_Wait) {
-      do {
-        relax(++idle);
-        gpu_run_poll(context);
-      } while (!threads::can_go_on(launch, thread));
-      thread.state = THREAD_Runnable;
-    }
-    if (done.cost) gpu_run_poll(context);
-    if (done.value) return;
-  }
+  run_to_end(*context, pc, depth, [&] { return requests::execute(launch, thread, context->id, instance, scratch, w); });
 }
 
 // memory.copy, with the records of the memories.

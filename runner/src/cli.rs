@@ -281,6 +281,9 @@ pub struct TranslateArgs {
     /// Refuse the module if it can recurse, and show how.
     #[arg(long)]
     pub deny_recursion: bool,
+    /// Write PTX for so many threads: beside others, a thread finds that memory has grown.
+    #[arg(long, value_name = "N", default_value_t = 1)]
+    pub threads: u32,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -62,8 +62,9 @@ fn tidy(program: &Program, mut entries: Vec<u32>) -> Vec<u32> {
     entries
 }
 
-/// What is compiled of a program that is looked at, not run: all that it can be entered by.
-pub fn whole(program: &Program) -> Unit<'_> {
+/// What is compiled of a program that is looked at, not run: all that it can be entered by, on `threads`
+/// threads.
+pub fn whole(program: &Program, threads: u32) -> Unit<'_> {
     Unit {
         program,
         prefix: PREFIX.into(),
@@ -71,7 +72,7 @@ pub fn whole(program: &Program) -> Unit<'_> {
         entries: entries(program),
         options: Options {
             comments: true,
-            ..options(program, 1, u32::MAX)
+            ..options(program, threads, u32::MAX)
         },
     }
 }

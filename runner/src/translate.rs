@@ -109,9 +109,12 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
         Emit::Disasm => disassemble(&load(&args.module, &options)?.translation.program).into_bytes(),
         Emit::Ptx => {
             let program = load(&args.module, &options)?.translation.program;
-            ptx::compile(&engine::whole(&program)).text.into_bytes()
+            ptx::compile(&engine::whole(&program, args.threads)).text.into_bytes()
         }
-        Emit::SassStats => sass_stats(&load(&args.module, &options)?.translation.program)?.into_bytes(),
+        Emit::SassStats => {
+            let program = load(&args.module, &options)?.translation.program;
+            sass_stats(&program, args.threads)?.into_bytes()
+        }
     };
     match &args.output {
         Some(path) => {
@@ -125,9 +128,9 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
 }
 
 /// A line for each function of the program's machine code: what the GPU's driver tells of it.
-fn sass_stats(program: &Program) -> Outcome<String> {
+fn sass_stats(program: &Program, threads: u32) -> Outcome<String> {
     let mut device = Cuda::new(0).map_err(|error| report::device(&error))?;
-    let unit = engine::whole(program);
+    let unit = engine::whole(program, threads);
     let prefix = &unit.prefix;
     let text = ptx::compile(&unit).text;
     let entries: Vec<String> = unit.entries.iter().map(|i| format!("{prefix}start_{i}")).collect();

@@ -46,7 +46,7 @@ use program::Analysis;
 pub const RUNTIME: &str = include_str!("../kernel/generated/runtime.ptx");
 
 /// Changes with every change of what [`compile`] writes, so that nothing stale is taken from a cache.
-pub const COMPILER_VERSION: u32 = 1;
+pub const COMPILER_VERSION: u32 = 2;
 
 /// How to compile a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -121,6 +121,14 @@ pub fn may_have_statuses(program: &Program) -> bool {
         ..Options::default()
     };
     Analysis::new(program, &[], &options).statuses
+}
+
+/// Whether code of a program may make its memory 0 larger.
+pub fn may_grow(program: &Program) -> bool {
+    let memory = program.meta.memory_types().into_iter().next();
+    let room = memory.is_some_and(|memory| memory.limits.max.is_none_or(|max| max > memory.limits.min));
+    let mut functions = program.meta.functions.iter();
+    room && functions.any(|function| program::code(program, function).any(|(_, inst)| program::grows(inst.op)))
 }
 
 /// Units of values that an exception or a tail call of a program takes at most.

@@ -8,7 +8,7 @@ use gpu_run_bytecode::{Program, encode};
 use super::cache::{Cache, Key};
 use super::link::{Input, LinkOptions, Linked, link};
 use super::{COMPILER_VERSION, Compiled, ImageLayout, Options, RUNTIME, Unit, compile, join};
-use super::{may_have_statuses, most_stack, most_values};
+use super::{may_grow, may_have_statuses, most_stack, most_values};
 use crate::device::{CODE_LINE, DeviceResult};
 
 /// Hash of the compiler's own sources; see `build.rs`.
@@ -107,7 +107,7 @@ pub enum Origin {
 /// most `call_depth` open calls.
 pub fn options(program: &Program, threads: u32, call_depth: u32) -> Options {
     Options {
-        growth_by_others: threads > 1,
+        growth_by_others: threads > 1 && may_grow(program),
         // Calls that do not recurse are never deeper than there are functions.
         check_depth: (call_depth as usize) < program.meta.functions.len(),
         ..Options::default()

@@ -78,19 +78,19 @@ impl Compiler<'_> {
         let index = self.seen(address, 1);
         let inside = u64::from(fact.max) + end <= least || u64::from(reach(&self.state, address as u32)) >= end;
         if !inside {
-            let again = self.w.new_label("CHECK");
-            let grows = self.unit.options.growth_by_others;
-            if grows {
-                self.w.label(&again);
-            }
             let (last, p) = (self.w.word(), self.w.predicate());
             // Modulo 2^32, which is exact: memory has at least `end` bytes.
             ptx!(self, "sub.u32 {last}, %size, {};", end as u32);
             ptx!(self, "setp.gt.u32 {p}, {index}, {last};");
-            let label = match grows {
-                true => self.stale_size(node, &index, end, &again),
-                false => self.trap_label(node, TrapKind::MemoryOutOfBounds),
-            };
+            if self.unit.options.growth_by_others {
+                // Another thread may have made memory larger: what looks too large is compared with its size of
+                // now. Without a branch, which would cut the code into pieces, and without a new %size, so
+                // that loops compute what they compare with once.
+                self.size_of_now(&last, &p);
+                ptx!(self, "@{p} sub.u32 {last}, {last}, {};", end as u32);
+                ptx!(self, "setp.gt.u32 {p}, {index}, {last};");
+            }
+            let label = self.trap_label(node, TrapKind::MemoryOutOfBounds);
             ptx!(self, "@{p} bra {label};");
             // The accesses that follow know it, also in the same instruction.
             note_reach(&mut self.state, address as u32, end as u32);
@@ -115,20 +115,10 @@ impl Compiler<'_> {
         }
     }
 
-    /// Code for an address that looks too large, while another thread may have made memory larger: reads
-    /// the size again, and goes back to the check if that has changed the answer.
-    fn stale_size(&mut self, node: &Node, index: &str, end: u64, again: &str) -> String {
-        let label = self.w.new_label("STALE");
-        let before = self.w.set_aside(true);
-        self.w.label(&label);
-        self.reload_size();
-        let (last, p) = (self.w.word(), self.w.predicate());
-        ptx!(self, "sub.u32 {last}, %size, {};", end as u32);
-        ptx!(self, "setp.le.u32 {p}, {index}, {last};");
-        ptx!(self, "@{p} bra {again};");
-        self.trap(node, &(TrapKind::MemoryOutOfBounds as u32).to_string());
-        self.w.set_aside(before);
-        label
+    /// Loads memory 0's size of now into a word if a predicate holds.
+    fn size_of_now(&mut self, to: &str, p: &str) {
+        let at = offset_of!(Memory, size);
+        ptx!(self, "@{p} ld.relaxed.gpu.global.b32 {to}, [%size_at+{at}];");
     }
 
     /// The record of a memory.
@@ -346,62 +336,59 @@ impl Compiler<'_> {
         use crate::layout::Context;
         let args = node.inst.args;
         let value = self.seen(args[0], 1);
-        let (limit, p) = (self.w.word(), self.w.predicate());
+        let limit = self.w.word();
         ptx!(
             self,
             "ld.local.b32 {limit}, [%local+{}];",
             offset_of!(Context, stack_limit)
         );
-        ptx!(self, "setp.lt.u32 {p}, {value}, {limit};");
-        let near = matches!(self.analysis.least_memory, Some(1..));
-        if near {
-            let beyond = self.beyond_size(&value);
-            ptx!(self, "or.pred {p}, {p}, {beyond};");
-        } else {
-            let record = self.memory_record(0);
-            let (size, wide) = (self.w.pair(), self.w.pair());
-            ptx!(
-                self,
-                "ld.relaxed.gpu.global.b64 {size}, [{record}+{}];",
-                offset_of!(Memory, size)
-            );
-            ptx!(self, "cvt.u64.u32 {wide}, {value};");
-            ptx!(self, "setp.gt.or.u64 {p}, {wide}, {size}, {p};");
-        }
-        let kind = TrapKind::ThreadStackOverflow;
-        if near && self.unit.options.growth_by_others {
-            // Another thread may have made memory larger: with its size of now, it is looked at again.
-            let (stale, fits) = (self.w.new_label("STALE"), self.w.new_label("FITS"));
-            ptx!(self, "@{p} bra {stale};");
-            self.w.label(&fits);
-            let before = self.w.set_aside(true);
-            self.w.label(&stale);
-            self.reload_size();
-            ptx!(self, "setp.lt.u32 {p}, {value}, {limit};");
-            let beyond = self.beyond_size(&value);
-            ptx!(self, "or.pred {p}, {p}, {beyond};");
-            ptx!(self, "@!{p} bra {fits};");
-            self.trap(node, &(kind as u32).to_string());
-            self.w.set_aside(before);
-        } else {
-            let label = self.trap_label(node, kind);
-            ptx!(self, "@{p} bra {label};");
-        }
+        let outside = match self.analysis.least_memory {
+            Some(1..) => {
+                let outside = self.beyond(&value, &limit, "%size");
+                match self.unit.options.growth_by_others {
+                    true => {
+                        let size = self.w.word();
+                        ptx!(self, "mov.b32 {size}, %size;");
+                        self.size_of_now(&size, &outside);
+                        self.beyond(&value, &limit, &size)
+                    }
+                    false => outside,
+                }
+            }
+            _ => {
+                let (below, outside) = (self.w.predicate(), self.w.predicate());
+                let record = self.memory_record(0);
+                let (size, wide) = (self.w.pair(), self.w.pair());
+                ptx!(
+                    self,
+                    "ld.relaxed.gpu.global.b64 {size}, [{record}+{}];",
+                    offset_of!(Memory, size)
+                );
+                ptx!(self, "cvt.u64.u32 {wide}, {value};");
+                ptx!(self, "setp.lt.u32 {below}, {value}, {limit};");
+                ptx!(self, "setp.gt.or.u64 {outside}, {wide}, {size}, {below};");
+                outside
+            }
+        };
+        let label = self.trap_label(node, TrapKind::ThreadStackOverflow);
+        ptx!(self, "@{outside} bra {label};");
         let at = self.global_address(args[1]);
         ptx!(self, "st.global.b32 [{at}], {value};");
     }
 
-    /// A predicate: a stack pointer is beyond the end of memory 0, which has a byte at least.
-    fn beyond_size(&mut self, value: &str) -> String {
+    /// A predicate: a stack pointer is below its limit or beyond the end of memory 0, which has a byte at least
+    /// and the size in the word `size`.
+    fn beyond(&mut self, value: &str, limit: &str, size: &str) -> String {
         // Compiled code subtracts from the pointer without a test: below 0 it comes out beyond the memory's
         // end. A memory that is full holds every address.
         let (last, one_less) = (self.w.word(), self.w.word());
-        let (zero, beyond) = (self.w.predicate(), self.w.predicate());
-        ptx!(self, "sub.u32 {last}, %size, 1;");
+        let (zero, below, outside) = (self.w.predicate(), self.w.predicate(), self.w.predicate());
+        ptx!(self, "sub.u32 {last}, {size}, 1;");
         ptx!(self, "sub.u32 {one_less}, {value}, 1;");
         // value <= size as value - 1 <= size - 1; 0 was compared with the limit.
         ptx!(self, "setp.ne.u32 {zero}, {value}, 0;");
-        ptx!(self, "setp.gt.and.u32 {beyond}, {one_less}, {last}, {zero};");
-        beyond
+        ptx!(self, "setp.gt.and.u32 {outside}, {one_less}, {last}, {zero};");
+        ptx!(self, "setp.lt.or.u32 {below}, {value}, {limit}, {outside};");
+        below
     }
 }

@@ -54,8 +54,9 @@ mandelbrot 2 256 --device cpu
 if "$bin" devices | grep -q '^cuda:0'; then
   for engine in interp ptx; do
     options=(--device cuda --engine "$engine" --compile-time 10m)
-    for threads in 1 1024 33792 135168; do throughput "$threads" $((8000000 / threads + 1)) "${options[@]}"; done
-    dropping 135168 1000 "${options[@]}"
+    throughput 1 20000 "${options[@]}"
+    for threads in 1024 33792 135168; do throughput "$threads" $((4000000 / threads + 1)) "${options[@]}"; done
+    dropping 135168 100 "${options[@]}"
     mandelbrot 16384 16384 "${options[@]}"
   done
 fi

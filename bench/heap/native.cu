@@ -103,6 +103,7 @@ int main(int argc, char **argv) {
     fprintf(stderr, "usage: native HEAP.PTX\n");
     return 2;
   }
+  setvbuf(stdout, nullptr, _IOLBF, 0);
   CUDA(cudaDeviceSetLimit(cudaLimitMallocHeapSize, LIMIT));
   CUDA(cudaFree(nullptr));
   std::ifstream file(argv[1]);

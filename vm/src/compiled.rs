@@ -41,10 +41,11 @@ pub trait CompiledDevice {
     /// The device's.
     fn set_stack(&mut self) -> DeviceResult<u32>;
 
-    /// Lays out the threads of an entry, each on a lane of its own.
+    /// Lays out the threads of an entry, each on a lane of its own: as many lanes as threads.
     fn plan_compiled(&self, threads: u32) -> Plan;
 
-    /// Starts an entry on a launch record. `args` are the arguments that are at the record, too: the kernel
+    /// Starts an entry on a launch record. The kernel takes the number of threads as a parameter, which is that of
+    /// the plan's lanes. `args` are the arguments that are at the record, too: the kernel
     /// takes them as parameters if there is room, so that they are in constant memory.
     ///
     /// # Safety

@@ -208,16 +208,18 @@ impl Cuda {
         blocks.map_or(0, |blocks| blocks.max(0) as u32)
     }
 
-    /// Starts a kernel that takes a pointer to a launch record, and `args` if it has a second parameter.
+    /// Starts a kernel that takes a pointer to a launch record, the number of lanes if it has a second parameter,
+    /// and `args` if it has a third.
     ///
     /// # Safety
     ///
-    /// As [`Device::start`]; a second parameter is as long as `args`.
+    /// As [`Device::start`]; a second parameter is of 32 bits, a third is as long as `args`.
     unsafe fn launch(&mut self, function: sys::CUfunction, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {
-        let mut argument = launch;
+        let (mut argument, mut lanes) = (launch, plan.lanes);
         // The driver copies as many as the kernel has, and writes none.
         let mut arguments = [
             (&raw mut argument).cast::<c_void>(),
+            (&raw mut lanes).cast::<c_void>(),
             args.as_ptr().cast_mut().cast::<c_void>(),
         ];
         let shared: c_uint = plan.shared_units * plan.lanes_per_block * 4;

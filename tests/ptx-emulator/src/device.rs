@@ -100,7 +100,7 @@ impl Launch {
         // As on a GPU whole blocks run: what has no thread ends at once.
         let mut waiting = 0..self.plan.lanes.next_multiple_of(self.plan.lanes_per_block);
         let mut lanes: Vec<Lane> = Vec::new();
-        let record = self.record.to_le_bytes();
+        let (record, threads) = (self.record.to_le_bytes(), self.plan.lanes.to_le_bytes());
         loop {
             while lanes.len() < RESIDENT {
                 let Some(lane) = waiting.next() else { break };
@@ -108,7 +108,7 @@ impl Launch {
                 let lane = Lane::new(
                     &self.module,
                     self.kernel,
-                    &[&record, &self.args],
+                    &[&record, &threads, &self.args],
                     self.place(lane),
                     memory,
                 );

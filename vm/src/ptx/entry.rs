@@ -55,7 +55,7 @@ pub fn compile(
         argument_bytes(&compiler).map_or_else(String::new, |bytes| format!(", .param .align 4 .b8 args[{bytes}]"));
     _ = write!(
         out,
-        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch{parameters})\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args, %context;\n",
+        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch, .param .b32 threads{parameters})\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args, %context;\n",
         unit.prefix
     );
     let mut prologue = String::new();

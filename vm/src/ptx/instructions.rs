@@ -135,6 +135,9 @@ impl Compiler<'_> {
                 args[0],
                 offset_of!(Context, id)
             ),
+            Own::ThreadCount if matches!(self.role, Role::Kernel) => {
+                ptx!(self, "ld.param.b32 %r{}, [threads];", args[0]);
+            }
             Own::ThreadCount => {
                 let launch = self.launch();
                 ptx!(

@@ -46,7 +46,8 @@ impl Compiler<'_> {
             self.w.new_label("COUNTED"),
         );
         ptx!(self, "sub.u32 %budget, %budget, 1;");
-        ptx!(self, "setp.eq.u32 {spent}, %budget, 0;");
+        // Signed: a loop of few passes takes all of them at once.
+        ptx!(self, "setp.le.s32 {spent}, %budget, 0;");
         ptx!(self, "@{spent} bra {poll};");
         self.w.label(&counted);
         let before = self.w.set_aside(true);

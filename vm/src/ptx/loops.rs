@@ -19,6 +19,8 @@ const LOOP_SIZE: usize = 96;
 const COUNTED_SIZE: usize = 160;
 /// Copies that a loop gets at most.
 const MOST_COPIES: usize = 16;
+/// Passes of a loop that does not look at the stop flag itself, but leaves that to what is around it.
+const BRIEF: u64 = 4096;
 
 /// A loop that is written out several times: copies 1, 2, …, and before them copy 0 for the odd passes where
 /// it counts them; 0, 1, … where it does not.
@@ -54,6 +56,12 @@ impl Counted {
     fn once(&self, copies: usize) -> bool {
         let all = |passes: &Vec<u64>| passes.iter().all(|passes| *passes == copies as u64);
         self.passes.as_ref().is_some_and(all)
+    }
+
+    /// Passes through all `copies`, if they are known and so few that the loop need not look at the stop flag.
+    fn brief(&self, copies: usize) -> Option<u64> {
+        let most = *self.passes.as_ref()?.iter().max()?;
+        (most <= BRIEF).then_some(most / copies as u64)
     }
 }
 
@@ -290,6 +298,10 @@ impl Compiler<'_> {
         }
         let label = self.entry_label(head);
         self.w.label(&label);
+        // Paid for at once. A loop without a second pass through its copies costs nothing.
+        if let Some(passes @ 2..) = counted.brief(copies) {
+            ptx!(self, "sub.u32 %budget, %budget, {passes};");
+        }
         if first == 0 {
             let even = self.even(&counted, copies);
             ptx!(self, "@{even} bra {};", self.label(head, 1));
@@ -361,7 +373,9 @@ impl Compiler<'_> {
             counted.compare.ptx(),
             counted.limit
         );
-        self.count();
+        if counted.brief(copies).is_none() {
+            self.count();
+        }
         let again = match self.copy {
             0 => self.entry_label(head),
             _ => self.label(head, 1),

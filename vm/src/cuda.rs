@@ -5,6 +5,7 @@ mod compiled;
 
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
+use std::time::Duration;
 
 use cudarc::driver::result::{self, DriverError};
 use cudarc::driver::sys::{
@@ -43,6 +44,9 @@ pub struct Cuda {
     modules: Vec<sys::CUmodule>,
     kernel_stream: sys::CUstream,
     copy_stream: sys::CUstream,
+    /// Around the kernel that was started last.
+    begin: sys::CUevent,
+    end: sys::CUevent,
     allocations: Vec<Ptr>,
     pinned: Vec<*mut c_void>,
     shared_per_multiprocessor: u32,
@@ -142,6 +146,9 @@ impl Cuda {
             result::stream::create(result::stream::StreamKind::NonBlocking)
                 .map_err(|error| driver("cuStreamCreate", error))
         };
+        let event = || {
+            result::event::create(sys::CUevent_flags::CU_EVENT_DEFAULT).map_err(|error| driver("cuEventCreate", error))
+        };
         let shared_per_multiprocessor = attribute(
             device,
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
@@ -154,6 +161,8 @@ impl Cuda {
             modules: Vec::new(),
             kernel_stream: stream()?,
             copy_stream: stream()?,
+            begin: event()?,
+            end: event()?,
             allocations: Vec::new(),
             pinned: Vec::new(),
             shared_per_multiprocessor: shared_per_multiprocessor as u32,
@@ -226,6 +235,7 @@ impl Cuda {
         let blocks = plan.lanes.div_ceil(plan.lanes_per_block);
         // SAFETY: the kernel takes a pointer, and `args` if it takes more; the caller keeps what is pointed to.
         unsafe {
+            result::event::record(self.begin, self.kernel_stream).map_err(|error| driver("cuEventRecord", error))?;
             result::launch_kernel(
                 function,
                 (blocks, 1, 1),
@@ -236,6 +246,9 @@ impl Cuda {
             )
         }
         .map_err(|error| driver("cuLaunchKernel", error))?;
+        // SAFETY: both are this device's.
+        unsafe { result::event::record(self.end, self.kernel_stream) }
+            .map_err(|error| driver("cuEventRecord", error))?;
         self.running = true;
         Ok(())
     }
@@ -263,6 +276,8 @@ impl Drop for Cuda {
             for ptr in self.pinned.drain(..) {
                 _ = result::free_host(ptr);
             }
+            _ = result::event::destroy(self.begin);
+            _ = result::event::destroy(self.end);
             _ = result::stream::destroy(self.kernel_stream);
             _ = result::stream::destroy(self.copy_stream);
             for module in self.modules.drain(..) {
@@ -424,6 +439,12 @@ impl Device for Cuda {
                 check("the kernel", result).map(|()| true)
             }
         }
+    }
+
+    fn kernel_time(&self) -> Option<Duration> {
+        // SAFETY: the events are this device's.
+        let ms = unsafe { result::event::elapsed(self.begin, self.end) }.ok()?;
+        Some(Duration::from_secs_f64(f64::from(ms).max(0.0) / 1e3))
     }
 }
 

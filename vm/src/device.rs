@@ -1,6 +1,7 @@
 //! What a store needs of the machine that runs it: memory, and starting the kernel.
 
 use std::sync::atomic::AtomicU32;
+use std::time::Duration;
 
 use crate::compiled::CompiledDevice;
 use crate::layout::Ptr;
@@ -166,4 +167,10 @@ pub trait Device {
 
     /// Whether all runs that were started have ended; an error of the device shows here.
     fn finished(&mut self) -> DeviceResult<bool>;
+
+    /// How long the last kernel that ended ran, where the device has a clock of its own for that. The host's is
+    /// late by as much as it sleeps between its looks.
+    fn kernel_time(&self) -> Option<Duration> {
+        None
+    }
 }

@@ -360,7 +360,7 @@ impl Store {
         }
         let stopped = host.serve(&mut *self.device, self.run.control, 1)?;
         drop(serving);
-        let time = begin.elapsed();
+        let time = self.device.kernel_time().unwrap_or_else(|| begin.elapsed());
         let (debug, faults) = host.told(&mut *self.device)?;
         let end = self.end(self.run.control, 0, stopped);
         let results = match end {

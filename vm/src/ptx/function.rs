@@ -77,6 +77,8 @@ pub struct Compiler<'a> {
     /// The loops that are written out several times, by their heads; and the head of each block in one.
     pub loops: BTreeMap<usize, Loop>,
     pub head_of: BTreeMap<usize, usize>,
+    /// Where loops go on that several branches close, by their heads.
+    pub latches: BTreeMap<usize, String>,
     /// Whether it may hold references to exceptions.
     pub roots: bool,
     /// The copy that is written.
@@ -185,6 +187,7 @@ impl<'a> Compiler<'a> {
             units,
             loops: BTreeMap::new(),
             head_of: BTreeMap::new(),
+            latches: BTreeMap::new(),
             copy: 0,
             left: false,
             parts: BTreeMap::new(),

@@ -40,14 +40,8 @@ impl Compiler<'_> {
     /// different budgets: one that looks comes back to the others here, before they branch. If it went on by
     /// another way, they would not meet again before the loop's end.
     pub fn count(&mut self) {
-        let (spent, poll, counted) = (
-            self.w.predicate(),
-            self.w.new_label("POLL"),
-            self.w.new_label("COUNTED"),
-        );
-        ptx!(self, "sub.u32 %budget, %budget, 1;");
-        // Signed: a loop of few passes takes all of them at once.
-        ptx!(self, "setp.le.s32 {spent}, %budget, 0;");
+        let (spent, poll) = self.spend();
+        let counted = self.w.new_label("COUNTED");
         ptx!(self, "@{spent} bra {poll};");
         self.w.label(&counted);
         let before = self.w.set_aside(true);
@@ -61,6 +55,38 @@ impl Compiler<'_> {
             self.poll_and_go(&poll, &counted);
         }
         self.w.set_aside(before);
+    }
+
+    /// The label of the one place from which a loop goes on that several branches close: there lanes meet that
+    /// went different ways. If each had a way back of its own, they would be parted until the loop's end.
+    fn latch(&mut self, head: usize) -> Option<String> {
+        if self.cfg.back_edges.iter().filter(|(_, to)| *to == head).count() < 2 {
+            return None;
+        }
+        if let Some(label) = self.latches.get(&head) {
+            return Some(label.clone());
+        }
+        let label = self.w.new_label("LATCH");
+        self.latches.insert(head, label.clone());
+        let before = self.w.set_aside(true);
+        self.w.label(&label);
+        let (spent, poll) = self.spend();
+        let counted = self.w.new_label("COUNTED");
+        ptx!(self, "@{spent} bra {poll};");
+        self.w.label(&counted);
+        ptx!(self, "bra {};", self.entry_label(head));
+        self.poll_and_go(&poll, &counted);
+        self.w.set_aside(before);
+        Some(label)
+    }
+
+    /// Takes a pass from the budget. Gives a predicate, that it is spent, and a label for what is due then.
+    fn spend(&mut self) -> (String, String) {
+        let (spent, poll) = (self.w.predicate(), self.w.new_label("POLL"));
+        ptx!(self, "sub.u32 %budget, %budget, 1;");
+        // Signed: a loop of few passes takes all of them at once.
+        ptx!(self, "setp.le.s32 {spent}, %budget, 0;");
+        (spent, poll)
     }
 
     fn poll_and_go(&mut self, label: &str, to: &str) {
@@ -97,10 +123,13 @@ impl Compiler<'_> {
         match self.target(from, to) {
             Some(label) if Some(label.as_str()) == next => {}
             Some(label) => ptx!(self, "bra {label};"),
-            None => {
-                self.count();
-                ptx!(self, "bra {};", self.entry_label(to));
-            }
+            None => match self.latch(to) {
+                Some(latch) => ptx!(self, "bra {latch};"),
+                None => {
+                    self.count();
+                    ptx!(self, "bra {};", self.entry_label(to));
+                }
+            },
         }
     }
 
@@ -115,6 +144,9 @@ impl Compiler<'_> {
             ptx!(self, "@{not}{predicate} bra {label};");
             return;
         }
+        if let Some(latch) = self.latch(to) {
+            return ptx!(self, "@{not}{predicate} bra {latch};");
+        }
         self.count();
         ptx!(self, "@{not}{predicate} bra {};", self.entry_label(to));
     }
@@ -124,7 +156,7 @@ impl Compiler<'_> {
         if let Some(due) = self.due(from, to) {
             return self.leave(from, to, due);
         }
-        if let Some(label) = self.target(from, to) {
+        if let Some(label) = self.target(from, to).or_else(|| self.latch(to)) {
             return label;
         }
         let stub = self.w.new_label("BACK");

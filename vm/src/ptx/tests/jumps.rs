@@ -115,3 +115,40 @@ fn a_pointer_that_moves_on_is_analysed_soon() {
         .expect("it takes no 20 s");
     assert!(text.contains("// i32.load8_u"), "{text}");
 }
+
+/// Where several branches close a loop, lanes meet before they go on: there is one way back.
+#[test]
+fn a_loop_that_several_branches_close_has_one_way_back() {
+    let text = text(
+        "(module (func (export \"f\") (param i32) (result i32) (local i32)
+           (loop $again
+             (local.set 1 (i32.add (i32.mul (local.get 1) (i32.const 3)) (local.get 0)))
+             (local.set 0 (i32.sub (local.get 0) (i32.const 3)))
+             (if (i32.and (local.get 1) (i32.const 8))
+               (then
+                 (local.set 1 (i32.div_u (local.get 1) (local.get 0)))
+                 (br $again)))
+             (local.set 1 (i32.rem_u (local.get 1) (local.get 0)))
+             (br_if $again (i32.gt_s (local.get 0) (i32.const 9))))
+           (local.get 1)))",
+    );
+    let counts = text.matches("sub.u32 %budget, %budget, 1;").count();
+    assert_eq!((counts, text.matches("LATCH_").count() > 2), (1, true), "{text}");
+}
+
+/// A loop of few passes, and known to be, does not look at the stop flag: it takes them from the budget before.
+#[test]
+fn a_loop_of_few_passes_pays_before() {
+    let of = |passes: u32| {
+        text(&format!(
+            "(module (func (export \"f\") (param i32) (result i32) (local i32)
+               (loop $again
+                 (local.set 0 (i32.mul (local.get 0) (i32.const 3)))
+                 (br_if $again (i32.ne (local.tee 1 (i32.add (local.get 1) (i32.const 1))) (i32.const {passes}))))
+               (local.get 0)))"
+        ))
+    };
+    let (few, many) = (of(4096), of(8192));
+    assert!(few.contains("sub.u32 %budget, %budget, 256;") && !few.contains("POLL"), "{few}");
+    assert!(many.contains("sub.u32 %budget, %budget, 1;") && many.contains("POLL"), "{many}");
+}

@@ -141,7 +141,7 @@ struct Thread {
   u32 instance;
   u32 stack_limit;  // lowest value that the stack pointer global may take
   u64 progress;  // of an instruction that runs in several pieces
-  u64 wake;  // when a sleeping thread goes on, on the device's clock
+  u64 wake;  // when a sleeping thread goes on, on the device's clock; of one that made a request, the mailbox's word
   u64 *globals;  // its block of globals
   u32 home_used;  // 1 while frames lie in the lane's own segment in memory, or may not lie there
   u32 exceptions;  // the exceptions that it made: index + 1 of the first
@@ -319,12 +319,15 @@ struct RequestSlot {
   u64 args[REQUEST_ARGUMENTS];  // the wasm arguments
   u32 len;  // bytes of `data` in this message
   u32 total;  // bytes of the input, and then of the answer's data, in all messages
-  u32 error;  // the answer's errno; the host's, as the results
-  u32 pad[21];
+  u32 pad[22];
   u8 results[REQUEST_RESULTS];  // one behind the other, the first not aligned to its own size
   u8 data[REQUEST_BYTES];
 };
 static_assert(sizeof(RequestSlot) == 256 + REQUEST_BYTES, "twin in layout.rs");
+
+// In a mailbox of the host's, beside the number in its lower half.
+constexpr u32 MAIL_ERRNO = 0xffff;  // of the upper half: the errno
+constexpr u32 MAIL_WHOLE = 1u << 31;  // there is nothing else, so that the slot need not be looked at
 
 // Strings that end with 0, one behind the other.
 struct Strings {
@@ -337,7 +340,7 @@ struct Strings {
 constexpr u32 STREAM_DESCRIPTORS = 32;
 struct Requests {
   u32 *sent;  // pinned, the device's mailboxes: number of the last message in each slot
-  u32 *answered;  // pinned, the host's: number of the last message that it has answered
+  u64 *answered;  // pinned, the host's: number of the last message that it has answered, and more: see MAIL_ERRNO
   RequestSlot *slots;  // pinned
   u32 *output_errors;  // pinned: errno of stdout and stderr, once the host could not write them
   Strings args;
@@ -346,7 +349,7 @@ struct Requests {
   u64 bell_context;
   u32 seed[8];  // of the random bytes
   u32 run;  // number of this run of the store
-  u32 pad;
+  u32 own_slots;  // 1: there are no more threads than slots, so that each has the slot of its number
   u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
   u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
   u32 mails[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it

@@ -1,8 +1,8 @@
 // Calls of WASI's functions: what needs the host goes to it in messages.
 //
 // A slot in pinned memory carries one request at a time. Two mailbox words belong to it, each written by one
-// side only: the device counts the messages that it sent, the host the last one that it has answered. Equal,
-// the slot is the device's; else it is the host's. So no read-modify-write crosses the bus. The mailboxes lie
+// side only: the device counts the messages that it sent, the host the last one that it has answered, with the
+// errno and whether that is all. Equal, the slot is the device's; else it is the host's. So no read-modify-write crosses the bus. The mailboxes lie
 // packed, apart from the slots, so that the host looks at all of them in few cache lines.
 //
 //   device: writes the slot, stores n + 1 to `sent` (release)   -> host: sees it (acquire), reads the slot
@@ -12,7 +12,8 @@
 // longer than a slot comes in pieces: the device asks for each but the first. The lengths of the whole are in
 // the first message of each.
 //
-// Slots are handed out in device memory, by a bit for each. A thread that finds none sleeps, and one that
+// Slots are handed out in device memory, by a bit for each, unless there is one for each thread. A thread that
+// finds none sleeps, and one that
 // waits for an answer is left by its lane until `answered`: nothing ever waits inside.
 //
 // What pointers of the guest point to is checked at each access, because other threads may change lists of
@@ -27,17 +28,20 @@ namespace requests {
 // Time after which a thread that found no slot looks again, in nanoseconds.
 constexpr u64 NO_SLOT_PAUSE = 20000;
 
-// Takes a free slot for thread `id`; 0 if there is none, else 1 + its number. Acquire: what its last owner
+// Takes a free slot for thread `id`; 0 if none was found, else 1 + its number. Acquire: what its last owner
 // did in it is over; pairs with `give_slot`.
 GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
+  if (requests.own_slots) return 1 + id;
   constexpr u32 WORDS = REQUEST_SLOTS / 32;
+  // Neighbours begin at different bits. Who finds his taken sees which are free.
+  u32 bit = id / WORDS % 32;
   for (u32 i = 0; i < WORDS; i++) {
-    // Neighbours begin at different words.
-    u32 at = (id + i) % WORDS, found = load_relaxed_device(&requests.taken[at]);
-    while (~found) {
-      u32 bit = (u32)__builtin_ctz(~found);
-      if (compare_exchange_acq_rel_device(&requests.taken[at], found, found | 1u << bit)) return 1 + at * 32 + bit;
+    u32 at = (id + i) % WORDS, found;
+    while (found = fetch_or_acquire_device(&requests.taken[at], 1u << bit), found >> bit & 1) {
+      if (~found == 0) break;
+      bit = (u32)__builtin_ctz(~found);
     }
+    if (!(found >> bit & 1)) return 1 + at * 32 + bit;
   }
   return 0;
 }
@@ -45,26 +49,38 @@ GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
 // Release: pairs with the acquire in `take_slot`.
 GPU_RUN_INLINE void give_slot(Requests &requests, Thread &thread) {
   u32 slot = thread.request - 1;
-  u32 *word = &requests.taken[slot / 32], found = load_relaxed_device(word);
-  while (!compare_exchange_acq_rel_device(word, found, found & ~(1u << slot % 32))) {
-  }
+  if (!requests.own_slots) fetch_and_release_device(&requests.taken[slot / 32], ~(1u << slot % 32));
   thread.request = 0;
 }
 
-// Whether the host has answered the thread's last message. Acquire: the slot is as the host left it; pairs
-// with the release store of `publish` in src/requests.rs.
-GPU_RUN_INLINE bool answered(const Requests &requests, const Thread &thread) {
-  const u32 *mailbox = &requests.answered[thread.request - 1];
-  // Looked at first without an order, because an acquire empties the multiprocessor's cache.
-  return load_relaxed_system(mailbox) == thread.mail && load_acquire_system(mailbox) == thread.mail;
+// Whether the host has answered the thread's last message. What the mailbox says is then in `wake`, so that
+// nobody reads it over the bus again. Relaxed: who looks at the slot, too, acquires it then.
+GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
+  if ((u32)thread.wake == thread.mail) return true;
+  u64 word = load_relaxed_system(&requests.answered[thread.request - 1]);
+  if ((u32)word != thread.mail) return false;
+  thread.wake = word;
+  return true;
 }
 
-// Gives the thread's slot to the host as a message. Release: pairs with the acquire load of `pending` in
+// The slot of an answer, as the host left it. Acquire: pairs with the release store of `publish` in
+// src/requests.rs.
+GPU_RUN_INLINE RequestSlot &answer_slot(Requests &requests, const Thread &thread) {
+  u32 slot = thread.request - 1;
+  load_acquire_system(&requests.answered[slot]);
+  return requests.slots[slot];
+}
+
+// Gives the thread's slot to the host as a message. Release: pairs with the acquire load of `claim` in
 // src/requests.rs.
 GPU_RUN_INLINE void send(Requests &requests, Thread &thread, RequestKind kind) {
   u32 slot = thread.request - 1;
   requests.slots[slot].kind = kind;
-  thread.mail = ++requests.mails[slot];
+  u32 last = requests.own_slots ? thread.mail : requests.mails[slot];
+  // None is 0, so that `wake` is no answer to it.
+  thread.mail = last + 1 ? last + 1 : 1;
+  thread.wake = 0;
+  if (!requests.own_slots) requests.mails[slot] = thread.mail;
   store_release_system(&requests.sent[slot], thread.mail);
   ring_bell(requests.bell, requests.bell_context);
 }
@@ -152,14 +168,18 @@ GPU_RUN_INLINE u32 scatter(const Call &call, Thread &thread, RequestSlot &slot) 
 // Writes the results where their pointers say.
 GPU_RUN_INLINE u32 store_results(const Call &call, const RequestSlot &slot) {
   u32 trap = TRAP_None, from = 0;
+  u64 word = 0;
   call.each_param([&](u32 kind, u32 unit) {
     u32 bytes = wasi::RESULT_BYTES[kind];
     if (bytes == 0) return true;
     u64 at = call.registers.get32(unit);
     trap = call.check(at, bytes, wasi::RESULT_ALIGN[kind]);
     if (trap) return false;
-    for (u32 i = 0; i < bytes; i++) linear::store<u8>(call.memory.base, at + i, slot.results[from + i]);
-    from += bytes;
+    for (u32 i = 0; i < bytes; i++, from++) {
+      // A word at a time, because each load goes over the bus.
+      if (from % 8 == 0) word = *(const u64 *)(slot.results + from);
+      linear::store<u8>(call.memory.base, at + i, (u8)(word >> from % 8 * 8));
+    }
     return true;
   });
   return trap;
@@ -198,15 +218,16 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
   } else {
     // A piece of its input is sent.
     if (!answered(requests, thread)) return wait_for_answer(thread);
-    total = requests.slots[thread.request - 1].total;
+    total = answer_slot(requests, thread).total;
   }
   RequestSlot &slot = requests.slots[thread.request - 1];
-  RequestKind kind = thread.moved ? REQUEST_More : REQUEST_Call;
+  const u32 before = thread.moved;
+  RequestKind kind = before ? REQUEST_More : REQUEST_Call;
   if (u32 trap = gather(call, thread, slot, total)) return {DONE_Trap, trap, 0};
   send(requests, thread, kind);
   if (thread.moved < total) return wait_for_answer(thread);
   thread.moved = 0;
-  return {DONE_Step, 1, 1 + slot.len / 256};
+  return {DONE_Step, 1, 1 + (total - before) / 256};
 }
 
 // Runs `request_poll`: takes the answer once it is there.
@@ -217,9 +238,10 @@ GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, const Memory &m
   if (thread.request) {
     Requests &requests = *launch.requests;
     if (!answered(requests, thread)) return wait_for_answer(thread);
-    RequestSlot &slot = requests.slots[thread.request - 1];
-    error = slot.error;
-    if (error == 0) {
+    u32 head = (u32)(thread.wake >> 32);
+    error = head & MAIL_ERRNO;
+    if (!(head & MAIL_WHOLE)) {
+      RequestSlot &slot = answer_slot(requests, thread);
       if (u32 trap = scatter(call, thread, slot)) return {DONE_Trap, trap, 0};
       if (thread.moved < slot.total && slot.len) {
         send(requests, thread, REQUEST_Next);

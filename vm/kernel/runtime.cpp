@@ -132,7 +132,8 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
     if (done.kind == DONE_Wait) {
       do {
         relax(++idle);
-        poll();
+        // Seldom: it takes as long as an answer needs.
+        if (idle % 16 == 0) poll();
       } while (!threads::can_go_on(launch, thread));
       thread.state = THREAD_Runnable;
     }

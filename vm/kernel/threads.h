@@ -21,6 +21,7 @@ GPU_RUN_INLINE void begin_clock(const Launch &launch) {
 GPU_RUN_INLINE void prepare(const Launch &launch, Thread &thread, u32 id) {
   thread.progress = 0;
   thread.request = 0;
+  thread.mail = 0;
   thread.exceptions = 0;
   thread.exception_count = 0;
   thread.exception_limit = exceptions::collect_after(launch);

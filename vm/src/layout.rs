@@ -25,6 +25,8 @@ pub const REQUEST_SLOTS: usize = 512;
 pub const REQUEST_BYTES: usize = 4096;
 pub const REQUEST_ARGUMENTS: usize = 10;
 pub const REQUEST_RESULTS: usize = 64;
+/// Twin of `MAIL_WHOLE`, of the upper half of a mailbox.
+pub const MAIL_WHOLE: u32 = 1 << 31;
 pub const STREAM_DESCRIPTORS: usize = 32;
 pub const HEAP_CLASSES: usize = 44;
 pub const HEAP_GROUPS: u64 = 128;
@@ -209,8 +211,7 @@ twins! {
         args: [u64; REQUEST_ARGUMENTS],
         len: u32,
         total: u32,
-        error: u32,
-        pad: [u32; 21],
+        pad: [u32; 22],
         results: [u8; REQUEST_RESULTS],
         data: [u8; REQUEST_BYTES],
     }
@@ -230,7 +231,7 @@ twins! {
         bell_context: u64,
         seed: [u32; 8],
         run: u32,
-        pad: u32,
+        own_slots: u32,
         streams: [u32; STREAM_DESCRIPTORS],
         taken: [u32; REQUEST_SLOTS / 32],
         mails: [u32; REQUEST_SLOTS],

@@ -5,6 +5,7 @@
 //! run ends: the slots are touched only under [`Shared::alive`], which the end takes away, so a thread that
 //! is blocked by an input finds nothing to do when it comes back.
 
+use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
@@ -14,7 +15,9 @@ use gpu_run_bytecode::wasi::{Function, SUBSCRIPTION};
 
 use crate::device::Pinned;
 use crate::layout::RequestSlot;
-use crate::layout::{REQUEST_BYTES, REQUEST_CALL, REQUEST_MORE, REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS};
+use crate::layout::{
+    MAIL_WHOLE, REQUEST_BYTES, REQUEST_CALL, REQUEST_MORE, REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS,
+};
 use crate::services::{Reply, Request, Services};
 use crate::tsan;
 
@@ -133,8 +136,8 @@ impl Service {
         });
         for number in 0..threads {
             let shared = shared.clone();
-            let first = number * REQUEST_SLOTS / threads;
-            let work = move || shared.look(first);
+            let own = number * REQUEST_SLOTS / threads..(number + 1) * REQUEST_SLOTS / threads;
+            let work = move || shared.look(own);
             // One is enough; without any, the guest waits until the run is stopped.
             _ = std::thread::Builder::new()
                 .name(format!("requests {number}"))
@@ -163,38 +166,52 @@ impl Shared {
         alive.then(work)
     }
 
-    /// Answers messages until the run ends; begins with slot `first`.
-    fn look(self: Arc<Shared>, mut first: usize) {
-        let (mut idle, mut found) = (0u32, Vec::new());
-        loop {
+    /// Answers messages until the run ends: first those in `own` slots, and those of others where there are none.
+    fn look(self: Arc<Shared>, own: Range<usize>) {
+        let (mut idle, mut found, mut first) = (0u32, Vec::new(), 0);
+        for round in 0u32.. {
             let seen = self.bell.as_ref().map_or(0, |bell| bell.rings.load(Ordering::SeqCst));
-            let slots = (first..REQUEST_SLOTS).chain(0..first).filter(|slot| self.claim(*slot));
-            if self.while_alive(|| found.extend(slots.take(MOST_CLAIMS))).is_none() {
+            // Held for all messages of a round, because taking it costs as much as a small one.
+            let alive = unpoisoned(self.alive.read());
+            if !*alive {
                 return;
             }
-            // The next round begins behind, so that each slot has its turn.
-            first = found.last().map_or(first, |last| (last + 1) % REQUEST_SLOTS);
+            found.extend(own.clone().filter(|slot| self.claim(*slot)));
+            // Now and then also where there are some: another's thread may be in a long call.
+            if found.is_empty() || round % 16 == 0 {
+                let others = (first..REQUEST_SLOTS).chain(0..first).filter(|slot| self.claim(*slot));
+                found.extend(others.take(MOST_CLAIMS));
+                // The next round begins behind, so that each slot has its turn.
+                first = found.last().map_or(first, |last| (last + 1) % REQUEST_SLOTS);
+            }
             idle = if found.is_empty() { idle.saturating_add(1) } else { 0 };
             for slot in found.drain(..) {
                 self.message(slot);
             }
+            drop(alive);
             match (&self.bell, idle) {
                 (_, 0) => {}
                 // The next message of a lane comes soon after an answer.
                 (Some(_), 1..100) => std::thread::yield_now(),
                 (Some(bell), _) => bell.wait(seen),
                 // About a millisecond of looking before it sleeps.
-                (None, 1..500) => std::hint::spin_loop(),
-                (None, 500..1000) => std::thread::yield_now(),
+                (None, 1..2000) => std::hint::spin_loop(),
+                (None, 2000..3000) => std::thread::yield_now(),
                 (None, _) => std::thread::sleep(Duration::from_micros(50)),
             }
         }
     }
 
-    /// A mailbox.
-    fn mailbox(&self, side: Pinned, slot: usize) -> &AtomicU32 {
+    /// A mailbox of the device's.
+    fn sent(&self, slot: usize) -> &AtomicU32 {
         // SAFETY: inside of the mailboxes, which are there while the run is alive: callers hold the lock.
-        unsafe { side.word(4 * slot as u64) }
+        unsafe { self.mailboxes.sent.word(4 * slot as u64) }
+    }
+
+    /// A mailbox of the host's.
+    fn answered(&self, slot: usize) -> &AtomicU64 {
+        // SAFETY: as above; it is aligned to its size.
+        unsafe { AtomicU64::from_ptr(self.mailboxes.answered.host.add(8 * slot).cast()) }
     }
 
     /// Claims the message in a slot, if there is a new one. Acquire: pairs with the release in `send` of
@@ -204,7 +221,7 @@ impl Shared {
         // Before the mailbox, and acquire: pairs with the release of another's claim below, so that a message
         // that was claimed is never seen as older. Else this thread could claim it again after the next one.
         let before = claimed.load(Ordering::Acquire);
-        let sent = self.mailbox(self.mailboxes.sent, slot).load(Ordering::Acquire);
+        let sent = self.sent(slot).load(Ordering::Acquire);
         let claim = || claimed.compare_exchange(before, sent, Ordering::Release, Ordering::Relaxed);
         if sent == before || claim().is_err() {
             return false;
@@ -214,23 +231,25 @@ impl Shared {
         true
     }
 
-    /// Answers the message that was claimed in a slot: now, or with a thread of its own.
+    /// Answers the message that was claimed in a slot: now, or with a thread of its own. The run is alive.
     fn message(self: &Arc<Shared>, slot: usize) {
-        let Some(Some(call)) = self.while_alive(|| self.receive(slot)) else {
+        let Some(call) = self.receive(slot) else {
             return;
         };
         let function = Function::from_number(call.number as u16);
         let waits = function.is_some_and(|function| self.services.may_wait(&call.request(function)));
         if !waits {
-            return self.answer(slot, &call);
+            return self.put(slot, &call, self.reply(&call));
         }
         let call = Arc::new(call);
         let (shared, own) = (self.clone(), call.clone());
-        let spawned = std::thread::Builder::new()
-            .name("request".into())
-            .spawn(move || shared.answer(slot, &own));
+        let spawned = std::thread::Builder::new().name("request".into()).spawn(move || {
+            // Without the lock: the run's end does not wait for what this waits for.
+            let reply = shared.reply(&own);
+            shared.while_alive(|| shared.put(slot, &own, reply));
+        });
         if spawned.is_err() {
-            self.answer(slot, &call);
+            self.put(slot, &call, self.reply(&call));
         }
     }
 
@@ -273,58 +292,62 @@ impl Shared {
             }
             REQUEST_NEXT => {
                 state.answer.put(message);
-                self.publish(slot);
+                self.publish(slot, 0);
                 return None;
             }
             _ => {
-                message.error = ENOSYS.into();
-                self.publish(slot);
+                self.publish(slot, u32::from(ENOSYS) | MAIL_WHOLE);
                 return None;
             }
         }
         match &state.call {
             Some(call) if call.input.len() < call.total => {
-                self.publish(slot);
+                self.publish(slot, 0);
                 None
             }
             _ => state.call.take().map(Call::with_durations),
         }
     }
 
-    /// Has the services answer a call, and publishes what they say.
-    fn answer(&self, slot: usize, call: &Call) {
-        let reply = match Function::from_number(call.number as u16) {
-            Some(function) => {
-                let serve = || self.services.call(&call.request(function));
-                // A defect in a service is an error of its call, and not the end of a thread that others need.
-                catch_unwind(AssertUnwindSafe(serve)).unwrap_or_else(|_| Reply::error(EIO))
-            }
-            None => Reply::error(ENOSYS),
+    /// What the services answer to a call.
+    fn reply(&self, call: &Call) -> Reply {
+        let Some(function) = Function::from_number(call.number as u16) else {
+            return Reply::error(ENOSYS);
         };
-        self.while_alive(|| {
-            // SAFETY: the slot is the host's until it is published, and this thread's by the claim.
-            let message = unsafe { &mut *self.at(slot) };
-            let mut state = self.state(slot);
-            message.error = reply.errno.into();
-            message.results = [0; REQUEST_RESULTS];
-            let results = &reply.results[..reply.results.len().min(REQUEST_RESULTS)];
-            message.results[..results.len()].copy_from_slice(results);
-            let mut data = reply.data;
-            data.truncate(if reply.errno == 0 { call.capacity } else { 0 });
-            message.total = data.len() as u32;
-            state.answer = Outgoing { data, sent: 0 };
-            state.answer.put(message);
-            self.publish(slot);
-        });
+        let serve = || self.services.call(&call.request(function));
+        // A defect in a service is an error of its call, and not the end of a thread that others need.
+        catch_unwind(AssertUnwindSafe(serve)).unwrap_or_else(|_| Reply::error(EIO))
     }
 
-    /// Gives a slot back to the device. Release: pairs with the acquire in `answered` of `kernel/requests.h`.
-    fn publish(&self, slot: usize) {
-        let answered = self.mailbox(self.mailboxes.answered, slot);
+    /// Publishes the answer to a call. The run is alive.
+    fn put(&self, slot: usize, call: &Call, reply: Reply) {
+        let errno = u32::from(reply.errno);
+        let results = Function::from_number(call.number as u16).map_or(0, Function::result_bytes);
+        if errno != 0 || (results == 0 && reply.data.is_empty()) {
+            return self.publish(slot, errno | MAIL_WHOLE);
+        }
+        // SAFETY: the slot is the host's until it is published, and this thread's by the claim.
+        let message = unsafe { &mut *self.at(slot) };
+        let mut state = self.state(slot);
+        message.results = [0; REQUEST_RESULTS];
+        let results = &reply.results[..reply.results.len().min(REQUEST_RESULTS)];
+        message.results[..results.len()].copy_from_slice(results);
+        let mut data = reply.data;
+        data.truncate(call.capacity);
+        message.total = data.len() as u32;
+        state.answer = Outgoing { data, sent: 0 };
+        state.answer.put(message);
+        self.publish(slot, 0);
+    }
+
+    /// Gives a slot back to the device. `head` is the upper half of the mailbox. Release: pairs with the acquire in
+    /// `answer_slot` of `kernel/requests.h`.
+    fn publish(&self, slot: usize, head: u32) {
         let claimed = self.claimed[slot].load(Ordering::Relaxed);
         // SAFETY: an address inside, which is not accessed.
-        tsan::released(unsafe { self.mailboxes.answered.host.add(4 * slot) });
-        answered.store(claimed, Ordering::Release);
+        tsan::released(unsafe { self.mailboxes.answered.host.add(8 * slot) });
+        let word = u64::from(head) << 32 | u64::from(claimed);
+        self.answered(slot).store(word, Ordering::Release);
     }
 }
 

@@ -117,8 +117,14 @@ impl Compiler<'_> {
 
     /// Loads memory 0's size of now into a word if a predicate holds.
     fn size_of_now(&mut self, to: &str, p: &str) {
-        let at = offset_of!(Memory, size);
-        ptx!(self, "@{p} ld.relaxed.gpu.global.b32 {to}, [%size_at+{at}];");
+        let (space, record) = (self.layout.space(), self.w.pair());
+        let (memory, size) = (offset_of!(super::Image, memory), offset_of!(Memory, size));
+        ptx!(
+            self,
+            "@{p} ld.{space}.b64 {record}, [{}instance+{memory}];",
+            self.unit.prefix
+        );
+        ptx!(self, "@{p} ld.relaxed.gpu.global.b32 {to}, [{record}+{size}];");
     }
 
     /// The record of a memory.

@@ -14,7 +14,7 @@ use crate::requests::{Bell, Mailboxes, Service};
 use crate::services::{Environment, Services};
 
 /// Bytes of the mailboxes of one side.
-const MAIL_BYTES: u64 = 4 * REQUEST_SLOTS as u64;
+const MAIL_BYTES: u64 = 8 * REQUEST_SLOTS as u64;
 const SLOT_BYTES: u64 = (REQUEST_SLOTS * size_of::<RequestSlot>()) as u64;
 
 /// Whether a program calls functions of WASI, but for `proc_exit`.
@@ -76,7 +76,7 @@ impl Requests {
     }
 
     /// Writes the record of a run; nobody has to do with requests yet.
-    fn prepare(&mut self, device: &mut dyn Device, environment: &Environment) -> DeviceResult<()> {
+    fn prepare(&mut self, device: &mut dyn Device, environment: &Environment, threads: u32) -> DeviceResult<()> {
         let Mailboxes { sent, answered, .. } = self.mailboxes;
         for (pinned, bytes) in [(sent, MAIL_BYTES), (answered, MAIL_BYTES), (self.errors, 64)] {
             // SAFETY: allocated with that size; no kernel runs, and no service is alive.
@@ -109,6 +109,7 @@ impl Requests {
             bell_context: if rings { Arc::as_ptr(&self.bell) as u64 } else { 0 },
             seed: seed(environment.seed)?,
             run: self.runs,
+            own_slots: u32::from(threads as usize <= REQUEST_SLOTS),
             streams,
             ..bytemuck::Zeroable::zeroed()
         };
@@ -164,7 +165,7 @@ impl Store {
             Some(requests) => requests,
             None => Requests::new(device)?,
         };
-        requests.prepare(device, environment)?;
+        requests.prepare(device, environment, options.threads)?;
         let bell = device.rings().then(|| requests.bell.clone());
         let serving = Serving {
             record: requests.record,

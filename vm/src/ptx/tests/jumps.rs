@@ -149,6 +149,12 @@ fn a_loop_of_few_passes_pays_before() {
         ))
     };
     let (few, many) = (of(4096), of(8192));
-    assert!(few.contains("sub.u32 %budget, %budget, 256;") && !few.contains("POLL"), "{few}");
-    assert!(many.contains("sub.u32 %budget, %budget, 1;") && many.contains("POLL"), "{many}");
+    assert!(
+        few.contains("sub.u32 %budget, %budget, 256;") && !few.contains("POLL"),
+        "{few}"
+    );
+    assert!(
+        many.contains("sub.u32 %budget, %budget, 1;") && many.contains("POLL"),
+        "{many}"
+    );
 }

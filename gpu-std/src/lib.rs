@@ -65,7 +65,10 @@ mod print;
 pub mod process;
 pub mod state_in;
 pub mod state_out;
-#[cfg(all(feature = "std", any(test, all(target_arch = "wasm32", target_os = "unknown"))))]
+#[cfg(all(
+    feature = "std",
+    any(test, all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))
+))]
 mod wasi;
 
 #[cfg_attr(target_arch = "wasm32", path = "platform/wasm.rs")]

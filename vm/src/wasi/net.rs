@@ -21,6 +21,9 @@ use crate::Reply;
 /// Refusals that are reported. A guest may ask without end.
 const MOST_REPORTS: usize = 8;
 
+/// Bytes of a name; longer ones exist nowhere.
+const MOST_NAME: usize = 255;
+
 /// What is compared of an address: the IP, and of a link-local one which link it means.
 type Host = (IpAddr, u32);
 
@@ -141,6 +144,9 @@ impl Network {
 
     /// The addresses of a name, as they were when it was given.
     fn resolve(&self, name: &str) -> Result<Vec<Host>> {
+        if name.len() > MOST_NAME {
+            return Err(Errno::Nametoolong);
+        }
         let wanted = canonical(name);
         let mut hosts = Vec::new();
         for destination in &self.destinations {
@@ -169,7 +175,7 @@ fn time(nanoseconds: u64) -> Option<Duration> {
 }
 
 impl Wasi {
-    /// EACCES for a name that no destination has.
+    /// EACCES for a name that no destination has, ENAMETOOLONG for what is no name.
     pub(super) fn resolve(&self, args: &mut Args<'_>) -> Result<Reply> {
         let hosts = self.network.resolve(text(args.bytes()?)?)?;
         let lines = hosts.iter().map(|(ip, scope)| match scope {
@@ -304,5 +310,6 @@ mod tests {
         let hosts = network.resolve("LocalHost.").expect("its addresses");
         assert!(hosts.iter().all(|(ip, _)| ip.is_loopback()) && !hosts.is_empty());
         assert_eq!(network.resolve("localhost.example"), Err(Errno::Acces));
+        assert_eq!(network.resolve(&"a".repeat(256)), Err(Errno::Nametoolong));
     }
 }

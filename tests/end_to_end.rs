@@ -6,6 +6,8 @@ mod common;
 mod debug;
 #[path = "end_to_end/gpu_std.rs"]
 mod gpu_std;
+#[path = "end_to_end/net.rs"]
+mod net;
 #[path = "end_to_end/std_files.rs"]
 mod std_files;
 #[path = "end_to_end/wasi.rs"]
@@ -81,7 +83,8 @@ fn main() {
         Trial::test("inspect/what_will_not_run", inspect_refusals),
         Trial::test("refuses/files", gpu_std::refused),
     ];
-    trials.extend(wasi::general().into_iter().map(|(name, test)| Trial::test(name, test)));
+    let general = wasi::general().into_iter().chain(net::general());
+    trials.extend(general.map(|(name, test)| Trial::test(name, test)));
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
             let test = move || {
@@ -110,7 +113,8 @@ fn main() {
         for (name, test) in gpu_std::tests(device) {
             add(name, test);
         }
-        for (name, test) in wasi::of_engine().into_iter().chain(std_files::of_engine()) {
+        let of_host = [wasi::of_engine(), std_files::of_engine(), net::of_engine()];
+        for (name, test) in of_host.into_iter().flatten() {
             add(name.into(), Box::new(move || test(device)));
         }
         add("guest_race".into(), Box::new(move || guest_race(device)));

@@ -363,7 +363,8 @@ table! {
     0x084 AtomicDec "atomic_dec" [DI32, I32] Gpu "a = u32 at b, then subtract 1 from it; sequentially consistent";
     0x085 AtomicCas "atomic_cas" [DI32, I32, I32, I32] Gpu "a = u32 at b; if it was c it becomes d; sequentially consistent";
 
-    // Host calls: an import of module `wasi_snapshot_preview1` is called by these two, one behind the other
+    // Host calls: an import of module `wasi_snapshot_preview1` or `gpu_run_net_v1` is called by these two, one behind
+    // the other
     0x086 RequestQueue "request_queue" [WASI, RANGE, COUNT] Rare "begin a call of WASI function a with the c units at b as its arguments: served here, or sent to the host";
     0x087 RequestPoll "request_poll" [DI32, WASI, RANGE, COUNT] Rare "a = errno of the call of WASI function b that was begun with the d units at c, once it is answered; if 0, its results are in memory";
 

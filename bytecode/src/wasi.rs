@@ -1,17 +1,22 @@
-//! The functions of WASI preview 1 (`wasi_snapshot_preview1`): one table, from which imports are checked and
-//! calls are marshalled.
+//! The functions of WASI preview 1 (`wasi_snapshot_preview1`), and those by which programs reach the network
+//! (`gpu_run_net_v1`): one table, from which imports are checked and calls are marshalled.
 //!
 //! A row is `number Name "name" [parameters] place "what it does";`. The number is that of requests: host
 //! and kernel know a function by it. Parameters say what pointers point to, so that the kernel can gather
 //! the bytes that the host needs and scatter those that it answers, and the host never sees linear memory.
 //! Every function but `proc_exit` gives an errno, an i32; see [`Function::has_result`].
 //!
+//! WASI preview 1 has calls for connections, but none that makes one: those are `gpu-run`'s own. A connection
+//! is a descriptor like any other, which WASI's functions read, write, poll and close.
+//!
 //! Source: `wasi_snapshot_preview1.witx`, <https://github.com/WebAssembly/WASI/tree/main/legacy/preview1>.
 
 use crate::ValType;
 
-/// Module name of the imports.
+/// Module name of the imports of WASI.
 pub const MODULE: &str = "wasi_snapshot_preview1";
+/// Module name of the imports that make connections, and ask and set what is theirs.
+pub const NET_MODULE: &str = "gpu_run_net_v1";
 
 /// Bytes of a `subscription` and of an `event` of `poll_oneoff`.
 pub const SUBSCRIPTION: u32 = 48;
@@ -59,6 +64,36 @@ impl Param {
     }
 }
 
+/// Options of a connection, as `tcp_get` and `tcp_set` number them. The values are 64 bits wide.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u32)]
+pub enum SocketOption {
+    /// Send at once, and do not gather small pieces: 0 or 1.
+    NoDelay = 0,
+    /// Nanoseconds after which a read gives up; 0: never.
+    ReadTimeout = 1,
+    /// Nanoseconds after which a write gives up; 0: never.
+    WriteTimeout = 2,
+    /// Hops that a packet may take.
+    TimeToLive = 3,
+    /// The errno of the last error that no call has told, which it forgets; 0: none. It cannot be set.
+    Error = 4,
+}
+
+impl SocketOption {
+    /// The option of a number.
+    pub const fn from_number(number: u32) -> Option<SocketOption> {
+        Some(match number {
+            0 => SocketOption::NoDelay,
+            1 => SocketOption::ReadTimeout,
+            2 => SocketOption::WriteTimeout,
+            3 => SocketOption::TimeToLive,
+            4 => SocketOption::Error,
+            _ => return None,
+        })
+    }
+}
+
 /// Who serves a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Place {
@@ -73,6 +108,8 @@ pub enum Place {
 pub struct FunctionInfo {
     /// The function.
     pub function: Function,
+    /// Module name of its import.
+    pub module: &'static str,
     /// Its import name.
     pub name: &'static str,
     /// Its parameters.
@@ -99,72 +136,85 @@ mod spell {
 }
 
 macro_rules! table {
-    ($($number:literal $function:ident $name:literal [$($param:ident),*] $place:ident $doc:literal;)*) => {
-        /// A function of WASI. Its number is its value.
+    ($($module:ident {
+        $($number:literal $function:ident $name:literal [$($param:ident),*] $place:ident $doc:literal;)*
+    })*) => {
+        /// A function of one of both modules. Its number is its value.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
         pub enum Function {
-            $(#[doc = $doc] $function = $number,)*
+            $($(#[doc = $doc] $function = $number,)*)*
         }
 
         /// Every row; a function's row is at its number.
-        pub const TABLE: &[FunctionInfo] = &[$(FunctionInfo {
+        pub const TABLE: &[FunctionInfo] = &[$($(FunctionInfo {
             function: Function::$function,
+            module: $module,
             name: $name,
             params: &[$(spell::$param),*],
             place: Place::$place,
             doc: $doc,
-        }),*];
+        },)*)*];
     };
 }
 
 table! {
-    0 ArgsGet "args_get" [PTR, PTR] Device "pointers to the arguments, and their bytes";
-    1 ArgsSizesGet "args_sizes_get" [PTR, PTR] Device "number of arguments, and of their bytes";
-    2 EnvironGet "environ_get" [PTR, PTR] Device "pointers to the environment's entries, and their bytes";
-    3 EnvironSizesGet "environ_sizes_get" [PTR, PTR] Device "number of the environment's entries, and of their bytes";
-    4 ClockResGet "clock_res_get" [V32, PTR] Device "a clock's resolution in nanoseconds";
-    5 ClockTimeGet "clock_time_get" [V32, V64, PTR] Device "a clock's time in nanoseconds";
-    6 FdAdvise "fd_advise" [V32, V64, V64, V32] Host "advice on how a range of a file will be used";
-    7 FdAllocate "fd_allocate" [V32, V64, V64] Host "space for a range of a file";
-    8 FdClose "fd_close" [V32] Host "closes a descriptor";
-    9 FdDatasync "fd_datasync" [V32] Host "a file's data to the disk";
-    10 FdFdstatGet "fd_fdstat_get" [V32, FDSTAT] Host "a descriptor's type, flags and rights";
-    11 FdFdstatSetFlags "fd_fdstat_set_flags" [V32, V32] Host "sets a descriptor's flags";
-    12 FdFdstatSetRights "fd_fdstat_set_rights" [V32, V64, V64] Host "drops rights of a descriptor";
-    13 FdFilestatGet "fd_filestat_get" [V32, FILESTAT] Host "an open file's attributes";
-    14 FdFilestatSetSize "fd_filestat_set_size" [V32, V64] Host "cuts or extends a file";
-    15 FdFilestatSetTimes "fd_filestat_set_times" [V32, V64, V64, V32] Host "sets an open file's times";
-    16 FdPread "fd_pread" [V32, OUTVEC, V64, R4] Host "reads at an offset";
-    17 FdPrestatGet "fd_prestat_get" [V32, PRESTAT] Host "what a preopened descriptor is";
-    18 FdPrestatDirName "fd_prestat_dir_name" [V32, OUT] Host "a preopened directory's name";
-    19 FdPwrite "fd_pwrite" [V32, INVEC, V64, R4] Host "writes at an offset";
-    20 FdRead "fd_read" [V32, OUTVEC, R4] Host "reads";
-    21 FdReaddir "fd_readdir" [V32, OUT, V64, R4] Host "reads a directory's entries from a cookie on";
-    22 FdRenumber "fd_renumber" [V32, V32] Host "moves a descriptor to the place of another";
-    23 FdSeek "fd_seek" [V32, V64, V32, R8] Host "moves a file's offset";
-    24 FdSync "fd_sync" [V32] Host "a file's data and attributes to the disk";
-    25 FdTell "fd_tell" [V32, R8] Host "a file's offset";
-    26 FdWrite "fd_write" [V32, INVEC, R4] Host "writes";
-    27 PathCreateDirectory "path_create_directory" [V32, IN] Host "makes a directory";
-    28 PathFilestatGet "path_filestat_get" [V32, V32, IN, FILESTAT] Host "a file's attributes";
-    29 PathFilestatSetTimes "path_filestat_set_times" [V32, V32, IN, V64, V64, V32] Host "sets a file's times";
-    30 PathLink "path_link" [V32, V32, IN, V32, IN] Host "makes a hard link";
-    31 PathOpen "path_open" [V32, V32, IN, V32, V64, V64, V32, R4] Host "opens a file or directory";
-    32 PathReadlink "path_readlink" [V32, IN, OUT, R4] Host "what a symbolic link holds";
-    33 PathRemoveDirectory "path_remove_directory" [V32, IN] Host "removes an empty directory";
-    34 PathRename "path_rename" [V32, IN, V32, IN] Host "renames a file or directory";
-    35 PathSymlink "path_symlink" [IN, V32, IN] Host "makes a symbolic link";
-    36 PathUnlinkFile "path_unlink_file" [V32, IN] Host "removes a file";
-    37 PollOneoff "poll_oneoff" [SUBS, EVENTS, V32, R4] Host "waits for the first of several events";
-    38 ProcExit "proc_exit" [V32] Device "ends the process with an exit code";
-    39 ProcRaise "proc_raise" [V32] Host "sends a signal to the process";
-    40 SchedYield "sched_yield" [] Device "lets other threads run";
-    41 RandomGet "random_get" [PTR, V32] Device "fills bytes at random";
-    42 SockAccept "sock_accept" [V32, V32, R4] Host "accepts a connection";
-    43 SockRecv "sock_recv" [V32, OUTVEC, V32, R4, R2] Host "receives from a socket";
-    44 SockSend "sock_send" [V32, INVEC, V32, R4] Host "sends to a socket";
-    45 SockShutdown "sock_shutdown" [V32, V32] Host "shuts a socket down";
+    MODULE {
+        0 ArgsGet "args_get" [PTR, PTR] Device "pointers to the arguments, and their bytes";
+        1 ArgsSizesGet "args_sizes_get" [PTR, PTR] Device "number of arguments, and of their bytes";
+        2 EnvironGet "environ_get" [PTR, PTR] Device "pointers to the environment's entries, and their bytes";
+        3 EnvironSizesGet "environ_sizes_get" [PTR, PTR] Device "number of the environment's entries, and of their bytes";
+        4 ClockResGet "clock_res_get" [V32, PTR] Device "a clock's resolution in nanoseconds";
+        5 ClockTimeGet "clock_time_get" [V32, V64, PTR] Device "a clock's time in nanoseconds";
+        6 FdAdvise "fd_advise" [V32, V64, V64, V32] Host "advice on how a range of a file will be used";
+        7 FdAllocate "fd_allocate" [V32, V64, V64] Host "space for a range of a file";
+        8 FdClose "fd_close" [V32] Host "closes a descriptor";
+        9 FdDatasync "fd_datasync" [V32] Host "a file's data to the disk";
+        10 FdFdstatGet "fd_fdstat_get" [V32, FDSTAT] Host "a descriptor's type, flags and rights";
+        11 FdFdstatSetFlags "fd_fdstat_set_flags" [V32, V32] Host "sets a descriptor's flags";
+        12 FdFdstatSetRights "fd_fdstat_set_rights" [V32, V64, V64] Host "drops rights of a descriptor";
+        13 FdFilestatGet "fd_filestat_get" [V32, FILESTAT] Host "an open file's attributes";
+        14 FdFilestatSetSize "fd_filestat_set_size" [V32, V64] Host "cuts or extends a file";
+        15 FdFilestatSetTimes "fd_filestat_set_times" [V32, V64, V64, V32] Host "sets an open file's times";
+        16 FdPread "fd_pread" [V32, OUTVEC, V64, R4] Host "reads at an offset";
+        17 FdPrestatGet "fd_prestat_get" [V32, PRESTAT] Host "what a preopened descriptor is";
+        18 FdPrestatDirName "fd_prestat_dir_name" [V32, OUT] Host "a preopened directory's name";
+        19 FdPwrite "fd_pwrite" [V32, INVEC, V64, R4] Host "writes at an offset";
+        20 FdRead "fd_read" [V32, OUTVEC, R4] Host "reads";
+        21 FdReaddir "fd_readdir" [V32, OUT, V64, R4] Host "reads a directory's entries from a cookie on";
+        22 FdRenumber "fd_renumber" [V32, V32] Host "moves a descriptor to the place of another";
+        23 FdSeek "fd_seek" [V32, V64, V32, R8] Host "moves a file's offset";
+        24 FdSync "fd_sync" [V32] Host "a file's data and attributes to the disk";
+        25 FdTell "fd_tell" [V32, R8] Host "a file's offset";
+        26 FdWrite "fd_write" [V32, INVEC, R4] Host "writes";
+        27 PathCreateDirectory "path_create_directory" [V32, IN] Host "makes a directory";
+        28 PathFilestatGet "path_filestat_get" [V32, V32, IN, FILESTAT] Host "a file's attributes";
+        29 PathFilestatSetTimes "path_filestat_set_times" [V32, V32, IN, V64, V64, V32] Host "sets a file's times";
+        30 PathLink "path_link" [V32, V32, IN, V32, IN] Host "makes a hard link";
+        31 PathOpen "path_open" [V32, V32, IN, V32, V64, V64, V32, R4] Host "opens a file or directory";
+        32 PathReadlink "path_readlink" [V32, IN, OUT, R4] Host "what a symbolic link holds";
+        33 PathRemoveDirectory "path_remove_directory" [V32, IN] Host "removes an empty directory";
+        34 PathRename "path_rename" [V32, IN, V32, IN] Host "renames a file or directory";
+        35 PathSymlink "path_symlink" [IN, V32, IN] Host "makes a symbolic link";
+        36 PathUnlinkFile "path_unlink_file" [V32, IN] Host "removes a file";
+        37 PollOneoff "poll_oneoff" [SUBS, EVENTS, V32, R4] Host "waits for the first of several events";
+        38 ProcExit "proc_exit" [V32] Device "ends the process with an exit code";
+        39 ProcRaise "proc_raise" [V32] Host "sends a signal to the process";
+        40 SchedYield "sched_yield" [] Device "lets other threads run";
+        41 RandomGet "random_get" [PTR, V32] Device "fills bytes at random";
+        42 SockAccept "sock_accept" [V32, V32, R4] Host "accepts a connection";
+        43 SockRecv "sock_recv" [V32, OUTVEC, V32, R4, R2] Host "receives from a socket";
+        44 SockSend "sock_send" [V32, INVEC, V32, R4] Host "sends to a socket";
+        45 SockShutdown "sock_shutdown" [V32, V32] Host "shuts a socket down";
+    }
+    NET_MODULE {
+        46 Resolve "resolve" [IN, OUT, R4] Host "addresses of a name: text, a line each, and its bytes";
+        47 TcpConnect "tcp_connect" [IN, V64, R4] Host "connects to an address, in so many nanoseconds; 0: in any time";
+        48 TcpAddress "tcp_address" [V32, V32, OUT, R4] Host "a connection's own address (0), or its peer's (1): text, and its bytes";
+        49 TcpDuplicate "tcp_duplicate" [V32, R4] Host "another descriptor of a connection";
+        50 TcpGet "tcp_get" [V32, V32, R8] Host "an option of a connection: see SocketOption";
+        51 TcpSet "tcp_set" [V32, V32, V64] Host "sets an option of a connection";
+    }
 }
 
 impl Function {
@@ -173,9 +223,11 @@ impl Function {
         &TABLE[self as usize]
     }
 
-    /// The function of an import name.
-    pub fn by_name(name: &str) -> Option<Function> {
-        TABLE.iter().find(|info| info.name == name).map(|info| info.function)
+    /// The function that an import of one of both modules names.
+    pub fn by_import(module: &str, name: &str) -> Option<Function> {
+        let mut rows = TABLE.iter();
+        rows.find(|info| info.module == module && info.name == name)
+            .map(|info| info.function)
     }
 
     /// The function of a number.
@@ -214,11 +266,13 @@ mod tests {
 
     #[test]
     fn rows_are_at_their_numbers_and_names_are_unique() {
-        assert_eq!(TABLE.len(), 46);
+        assert_eq!(TABLE.iter().filter(|info| info.module == MODULE).count(), 46);
         for (number, info) in TABLE.iter().enumerate() {
             assert_eq!(info.function as usize, number);
-            assert_eq!(Function::by_name(info.name), Some(info.function));
+            assert_eq!(Function::by_import(info.module, info.name), Some(info.function));
+            assert_eq!(TABLE.iter().filter(|other| other.name == info.name).count(), 1);
         }
+        assert_eq!(Function::by_import(MODULE, "tcp_connect"), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@
 //! | [`GpuAllocator`], [`Arena`] | memory |
 //! | [`math`] | functions that give the same bits everywhere |
 //! | [`time`] | a clock |
-//! | [`fs`], [`mod@env`], [`io`], [`process`], [`net`] | what std lacks on `wasm32-unknown-unknown` |
+//! | [`fs`], [`mod@env`], [`io`], [`process`], [`net`] | what std lacks on `wasm32-unknown-unknown`; connections on `wasm32-wasip1` too |
 //!
 //! On `wasm32` each operation is an import from the module `gpu_run_v1`, which the translator turns into one
 //! instruction. On any other target it is plain `core` or `std` code for a program of one thread, so that the
@@ -65,7 +65,10 @@ mod print;
 pub mod process;
 pub mod state_in;
 pub mod state_out;
-#[cfg(all(feature = "std", any(test, all(target_arch = "wasm32", target_os = "unknown"))))]
+#[cfg(all(
+    feature = "std",
+    any(test, all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))
+))]
 mod wasi;
 
 #[cfg_attr(target_arch = "wasm32", path = "platform/wasm.rs")]

@@ -1,17 +1,23 @@
-//! std's files, arguments, environment and input for `wasm32-unknown-unknown`, by imports of WASI preview 1.
+//! std's files, arguments, environment and input for `wasm32-unknown-unknown`, by imports of WASI preview 1, and
+//! connections for that target and for `wasm32-wasip1`, where std makes none, by imports of `gpu_run_net_v1`.
 //!
 //! [`errno`] and [`path`] are plain computation and compiled for tests on the host as well.
 
 mod errno;
+#[cfg(not(target_os = "wasi"))]
 mod path;
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 pub mod env;
 #[cfg(target_arch = "wasm32")]
+mod fd;
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 pub mod fs;
 #[cfg(target_arch = "wasm32")]
+pub mod net;
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod preopens;
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 pub mod stdin;
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod sys;

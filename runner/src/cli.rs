@@ -136,6 +136,10 @@ pub struct EnvironmentArgs {
     /// Set a variable of the program's environment; a name alone takes its value over.
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
     pub variables: Vec<String>,
+    /// Let the program connect to this host and port: an IP address or a name, which is resolved once before the
+    /// run, and a number or `*` for every port. May be given several times [default: it may connect to nothing].
+    #[arg(long = "allow-net", value_name = "HOST:PORT")]
+    pub allow_net: Vec<String>,
     /// The program's name as it sees it, its first argument [default: the module's file name].
     #[arg(long, value_name = "NAME")]
     pub argv0: Option<String>,

@@ -15,7 +15,8 @@ use crate::report::{Outcome, Report};
 ///
 /// # Errors
 ///
-/// A directory that cannot be opened, or an option that means nothing to the program.
+/// A directory that cannot be opened, a destination that makes no sense, or an option that means nothing to the
+/// program.
 pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
     let options = &args.environment;
     if !makes_requests(program) {
@@ -23,7 +24,7 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
             Some(option) => Err(
                 Report::new(format!("{option} has no meaning: the module imports no WASI"))
                     .at(args.module.display().to_string())
-                    .help("use gpu-std's `fs`, `env` and `io`, or build it for wasm32-wasip1"),
+                    .help("use gpu-std's `fs`, `env`, `io` and `net`, or build it for wasm32-wasip1"),
             ),
             None => Ok(None),
         };
@@ -40,6 +41,11 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
         wasi = wasi
             .dir(host, guest, read_only)
             .map_err(|error| Report::new(format!("--dir {dir}: {error}")))?;
+    }
+    for destination in &options.allow_net {
+        wasi = wasi
+            .allow_net(destination)
+            .map_err(|error| Report::new(format!("--allow-net {destination}: {error}")))?;
     }
     let file = args.module.file_name().unwrap_or_default();
     let name = match &options.argv0 {
@@ -67,6 +73,7 @@ fn option_given(options: &EnvironmentArgs) -> Option<&'static str> {
     let given = [
         (!options.dirs.is_empty(), "--dir"),
         (!options.variables.is_empty(), "--env"),
+        (!options.allow_net.is_empty(), "--allow-net"),
         (options.argv0.is_some(), "--argv0"),
         (options.seed.is_some(), "--seed"),
     ];

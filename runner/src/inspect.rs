@@ -85,11 +85,13 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
 fn served(module: &str, name: &str) -> Option<&'static str> {
     match module {
         GPU_MODULE => Op::gpu_op(name).map(|_| "GPU opcode"),
-        wasi::MODULE => wasi::Function::by_name(name).map(|function| match function.info().place {
+        wasi::NET_MODULE => {
+            wasi::Function::by_import(module, name).map(|_| "network, served by the host: see --allow-net")
+        }
+        _ => wasi::Function::by_import(module, name).map(|function| match function.info().place {
             wasi::Place::Device => "WASI, served on the device",
             wasi::Place::Host => "WASI, served by the host",
         }),
-        _ => None,
     }
 }
 

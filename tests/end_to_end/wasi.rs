@@ -278,6 +278,7 @@ fn options_without_wasi() -> Tested {
     for option in [
         &["--dir", "."][..],
         &["--env", "A=b"],
+        &["--allow-net", "127.0.0.1:80"],
         &["--argv0", "a"],
         &["--seed", "1"],
     ] {

@@ -60,11 +60,11 @@ pub enum LowerErrorKind {
         /// What is wrong.
         what: String,
     },
-    /// An import of WASI that is no function of it, or has another type.
-    #[error("import `{}.{name}` with type {found}: {what}", wasi::MODULE)]
-    WasiImport {
-        /// Import name.
-        name: String,
+    /// An import of WASI or of the network that is no function of it, or has another type.
+    #[error("import `{import}` with type {found}: {what}")]
+    HostImport {
+        /// Module and name.
+        import: String,
         /// Its type in the module.
         found: String,
         /// What is wrong.

@@ -279,8 +279,8 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
     }
     if !wasi {
         report.warnings.extend(print::warn_of_lost_output(module, &names));
-        report.warnings.extend(lacking::warnings(module, &names));
     }
+    report.warnings.extend(lacking::warnings(module, &names, wasi));
     if options.refuse_folded && !wasi {
         folded::check(module, &names)?;
     }

@@ -1,4 +1,4 @@
-//! WASI preview 1: the part of it that the host serves.
+//! WASI preview 1: the part of it that the host serves, and the connections that guests make.
 //!
 //! [`Wasi`] answers requests of guests: files, directories, standard input and output, waiting, sockets.
 //! Errors are those of wasmtime's preview 1, errno by errno; where this differs, the function says so:
@@ -19,6 +19,7 @@ mod args;
 mod dir;
 mod errno;
 mod file;
+mod net;
 mod open;
 mod poll;
 mod readdir;
@@ -40,6 +41,7 @@ use gpu_run_bytecode::wasi::Function;
 use self::args::{Args, Result};
 use self::dir::Directory;
 pub use self::errno::Errno;
+use self::net::Network;
 use self::sock::Listener;
 use self::stdio::{Output, Stdin};
 use self::table::{Descriptor, Table};
@@ -81,6 +83,7 @@ pub struct WasiBuilder {
     stderr: Output,
     directories: Vec<Directory>,
     listeners: Vec<TcpListener>,
+    network: Network,
     monotonic: Clock,
     realtime: Clock,
 }
@@ -94,6 +97,7 @@ impl Default for WasiBuilder {
             stderr: Output::new(Stream::Stderr, Box::new(io::sink()), false),
             directories: Vec::new(),
             listeners: Vec::new(),
+            network: Network::default(),
             monotonic: Box::new(move || start.elapsed().as_nanos() as u64),
             realtime: Box::new(|| {
                 let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -150,6 +154,24 @@ impl WasiBuilder {
         self
     }
 
+    /// Lets the guest connect to `destination`: `HOST:PORT`. HOST is an IP address (IPv6 in brackets) or a name,
+    /// PORT a number or `*` for every port. A name is resolved here, once: the guest may connect to the addresses
+    /// that it has now, and is told them when it asks for that name. Without any, it may connect to nothing.
+    ///
+    /// ```
+    /// # use gpu_run_vm::WasiBuilder;
+    /// let wasi = WasiBuilder::new().allow_net("127.0.0.1:8080")?.allow_net("[::1]:*")?.build();
+    /// assert!(WasiBuilder::new().allow_net("127.0.0.1").is_err());
+    /// # Ok::<(), std::io::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    /// If it is no such text, or the name cannot be resolved; the message says which.
+    pub fn allow_net(mut self, destination: &str) -> io::Result<Self> {
+        self.network.allow(destination)?;
+        Ok(self)
+    }
+
     /// Sets the guest's monotonic clock, in nanoseconds. Only waiting until a time looks at it: it must go
     /// as the one that answers the guest's `clock_time_get` goes. Left alone, it counts from now.
     pub fn monotonic_clock(mut self, clock: impl Fn() -> u64 + Send + Sync + 'static) -> Self {
@@ -176,6 +198,7 @@ impl WasiBuilder {
         let listeners = listeners.map(Descriptor::Listener);
         Wasi {
             table: Table::new(stdio.into_iter().chain(directories).chain(listeners)),
+            network: self.network,
             monotonic: self.monotonic,
             realtime: self.realtime,
         }
@@ -185,6 +208,7 @@ impl WasiBuilder {
 /// The host's services for one guest process. See the module's head for what they do.
 pub struct Wasi {
     table: Table,
+    network: Network,
     monotonic: Clock,
     realtime: Clock,
 }
@@ -240,6 +264,12 @@ impl Wasi {
             Function::SockRecv => self.sock_recv(args),
             Function::SockSend => self.sock_send(args),
             Function::SockShutdown => self.sock_shutdown(args),
+            Function::Resolve => self.resolve(args),
+            Function::TcpConnect => self.tcp_connect(args),
+            Function::TcpAddress => self.tcp_address(args),
+            Function::TcpDuplicate => self.tcp_duplicate(args),
+            Function::TcpGet => self.tcp_get(args),
+            Function::TcpSet => self.tcp_set(args),
             // The device serves these.
             Function::ArgsGet
             | Function::ArgsSizesGet
@@ -265,7 +295,7 @@ impl Services for Wasi {
     fn may_wait(&self, request: &Request<'_>) -> bool {
         use Function::*;
         match request.function {
-            PollOneoff | SockAccept | SockRecv | SockSend => true,
+            PollOneoff | SockAccept | SockRecv | SockSend | TcpConnect => true,
             FdRead | FdWrite => {
                 let fd = request.args.first().map_or(u32::MAX, |fd| *fd as u32);
                 match self.table.get(fd).as_deref() {

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::wasi::{EVENT, MODULE, Param, SUBSCRIPTION, TABLE};
+use crate::wasi::{EVENT, MODULE, NET_MODULE, Param, SUBSCRIPTION, TABLE};
 
 /// Bits of a parameter's kind, of which a function's are packed into a word; 0 is none.
 const KIND_BITS: usize = 4;
@@ -38,7 +38,7 @@ pub(super) fn header() -> String {
     };
     let mut out = format!(
         "// Made from bytecode/src/wasi.rs by `cargo run -p gpu-run-bytecode --bin isa-gen`.\n#pragma once\n\n\
-         namespace gpu_run {{\nnamespace wasi {{\n\n// Functions of {MODULE}.\nenum Function : u32 {{\n"
+         namespace gpu_run {{\nnamespace wasi {{\n\n// Functions of {MODULE}, then those of {NET_MODULE}.\nenum Function : u32 {{\n"
     );
     for info in TABLE {
         _ = writeln!(out, "  FN_{} = {},  // {}", info.name, info.function as u16, info.doc);

@@ -3,12 +3,15 @@
 use std::fmt;
 use std::io::{self, ErrorKind};
 
+#[cfg(not(target_os = "wasi"))]
 pub const BADF: u16 = 8;
+#[cfg(not(target_os = "wasi"))]
 pub const INVAL: u16 = 28;
+#[cfg(not(target_os = "wasi"))]
 pub const NOENT: u16 = 44;
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", not(target_os = "wasi")))]
 pub const ISDIR: u16 = 31;
-#[cfg(target_arch = "wasm32")]
+#[cfg(all(target_arch = "wasm32", not(target_os = "wasi")))]
 pub const NOTDIR: u16 = 54;
 
 /// An errno of WASI: what an error holds, for its text.
@@ -87,6 +90,13 @@ impl fmt::Debug for Errno {
 impl std::error::Error for Errno {}
 
 impl From<Errno> for io::Error {
+    /// As std does it for its own calls.
+    #[cfg(target_os = "wasi")]
+    fn from(errno: Errno) -> io::Error {
+        io::Error::from_raw_os_error(errno.0.into())
+    }
+
+    #[cfg(not(target_os = "wasi"))]
     fn from(errno: Errno) -> io::Error {
         // What std makes of a number that it does not know is the kind that cannot be named.
         let kind = errno.row().1.unwrap_or_else(|| io::Error::from_raw_os_error(0).kind());

@@ -8,7 +8,7 @@ use std::sync::{LazyLock, Mutex, MutexGuard, PoisonError};
 use std::vec::Vec;
 
 use super::errno::{BADF, Errno};
-use super::sys::{self, Fd};
+use super::fd::{Fd, uninit};
 
 const STDIN: u32 = 0;
 
@@ -17,7 +17,7 @@ struct Raw(ManuallyDrop<Fd>);
 
 impl Read for Raw {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        match self.0.read(sys::uninit(buffer)) {
+        match self.0.read(uninit(buffer)) {
             // A program that has no input is at its end, as in std.
             Err(Errno(BADF)) => Ok(0),
             read => Ok(read?),

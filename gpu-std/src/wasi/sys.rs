@@ -1,15 +1,7 @@
-//! The functions of WASI that are used, with the numbers of their interface.
-
-use std::mem::MaybeUninit;
+//! The functions of WASI that are used for files and surroundings, with the numbers of their interface.
 
 use super::errno::{Errno, check};
-
-/// Bytes that a call fills or writes.
-#[repr(C)]
-pub struct Buffer {
-    pub address: *const u8,
-    pub length: usize,
-}
+use super::fd::Fd;
 
 /// `prestat`, of a directory: no other kind exists.
 #[repr(C)]
@@ -92,7 +84,6 @@ unsafe extern "C" {
     pub fn args_sizes_get(count: *mut usize, bytes: *mut usize) -> i32;
     pub fn environ_get(pointers: *mut *const u8, bytes: *mut u8) -> i32;
     pub fn environ_sizes_get(count: *mut usize, bytes: *mut usize) -> i32;
-    pub safe fn fd_close(fd: u32) -> i32;
     pub safe fn fd_datasync(fd: u32) -> i32;
     pub fn fd_fdstat_get(fd: u32, stat: *mut Fdstat) -> i32;
     pub fn fd_filestat_get(fd: u32, stat: *mut Filestat) -> i32;
@@ -100,12 +91,10 @@ unsafe extern "C" {
     pub safe fn fd_filestat_set_times(fd: u32, accessed: u64, modified: u64, flags: u32) -> i32;
     pub fn fd_prestat_get(fd: u32, prestat: *mut Prestat) -> i32;
     pub fn fd_prestat_dir_name(fd: u32, name: *mut u8, length: usize) -> i32;
-    pub fn fd_read(fd: u32, buffers: *const Buffer, count: usize, read: *mut usize) -> i32;
     pub fn fd_readdir(fd: u32, bytes: *mut u8, length: usize, cookie: u64, filled: *mut usize) -> i32;
     pub fn fd_seek(fd: u32, offset: i64, whence: u32, position: *mut u64) -> i32;
     pub safe fn fd_sync(fd: u32) -> i32;
     pub fn fd_tell(fd: u32, position: *mut u64) -> i32;
-    pub fn fd_write(fd: u32, buffers: *const Buffer, count: usize, written: *mut usize) -> i32;
     pub fn path_create_directory(fd: u32, path: *const u8, length: usize) -> i32;
     pub fn path_filestat_get(fd: u32, flags: u32, path: *const u8, length: usize, stat: *mut Filestat) -> i32;
     pub fn path_link(
@@ -142,40 +131,7 @@ unsafe extern "C" {
     pub fn path_unlink_file(fd: u32, path: *const u8, length: usize) -> i32;
 }
 
-/// An open descriptor, closed when it is dropped.
-#[derive(Debug)]
-pub struct Fd(pub u32);
-
-impl Drop for Fd {
-    fn drop(&mut self) {
-        // As in std: nobody could be told of an error.
-        fd_close(self.0);
-    }
-}
-
 impl Fd {
-    pub fn read(&self, room: &mut [MaybeUninit<u8>]) -> Result<usize, Errno> {
-        let buffer = Buffer {
-            address: room.as_ptr().cast(),
-            length: room.len(),
-        };
-        let mut read = 0;
-        // SAFETY: the buffer is borrowed for writing, and the call writes to it and to `read` only.
-        check(unsafe { fd_read(self.0, &buffer, 1, &mut read) })?;
-        Ok(read)
-    }
-
-    pub fn write(&self, bytes: &[u8]) -> Result<usize, Errno> {
-        let buffer = Buffer {
-            address: bytes.as_ptr(),
-            length: bytes.len(),
-        };
-        let mut written = 0;
-        // SAFETY: the call only reads the bytes, and writes to `written`.
-        check(unsafe { fd_write(self.0, &buffer, 1, &mut written) })?;
-        Ok(written)
-    }
-
     /// Attributes.
     pub fn stat(&self) -> Result<Filestat, Errno> {
         let mut stat = Filestat::default();
@@ -192,11 +148,4 @@ impl Fd {
         let seek_or_tell = 1 << 2 | 1 << 5;
         errno == 0 && stat.filetype == filetype::CHARACTER_DEVICE && stat.rights[0] & seek_or_tell == 0
     }
-}
-
-/// `bytes` as a buffer to read into.
-pub fn uninit(bytes: &mut [u8]) -> &mut [MaybeUninit<u8>] {
-    let length = bytes.len();
-    // SAFETY: the same bytes. Only whole reads go through the result, which leave every byte initialized.
-    unsafe { std::slice::from_raw_parts_mut(bytes.as_mut_ptr().cast(), length) }
 }

@@ -121,9 +121,9 @@ fn functions(module: &Module<'_>, meta: &mut Meta) -> Result<Vec<Target>, LowerE
                     let name = import.name.to_owned();
                     return Err(LowerErrorKind::OldWasi { name });
                 }
-                if import.module == wasi::MODULE {
+                if [wasi::MODULE, wasi::NET_MODULE].contains(&import.module) {
                     let index = targets.len() as u32;
-                    let function = wasi_function(import.name, &func_type)?;
+                    let function = wasi_function(import.module, import.name, &func_type)?;
                     if used_as_value(module, index) {
                         wrapped.push(index);
                     }
@@ -164,21 +164,27 @@ fn functions(module: &Module<'_>, meta: &mut Meta) -> Result<Vec<Target>, LowerE
     for index in wrapped {
         let next = meta.names.len() as u32;
         if let Target::Wasi { function, wrapper } = &mut targets[index as usize] {
-            meta.names.push(format!("{}.{}", wasi::MODULE, function.info().name));
+            let info = function.info();
+            meta.names.push(format!("{}.{}", info.module, info.name));
             *wrapper = Some(next);
         }
     }
     Ok(targets)
 }
 
-/// The function of WASI that an import means.
-fn wasi_function(name: &str, found: &FuncType) -> Result<wasi::Function, LowerErrorKind> {
-    let error = |what: String| LowerErrorKind::WasiImport {
-        name: name.to_owned(),
+/// The function of WASI or of the network that an import means.
+fn wasi_function(module: &str, name: &str, found: &FuncType) -> Result<wasi::Function, LowerErrorKind> {
+    let error = |what: String| LowerErrorKind::HostImport {
+        import: format!("{module}.{name}"),
         found: found.to_string(),
         what,
     };
-    let function = wasi::Function::by_name(name).ok_or_else(|| error("WASI preview 1 has no such function".into()))?;
+    let function = wasi::Function::by_import(module, name).ok_or_else(|| {
+        error(match module {
+            wasi::MODULE => "WASI preview 1 has no such function".into(),
+            _ => "this version of gpu-run has no such function".into(),
+        })
+    })?;
     let wanted = wasi_signature(function);
     if *found != wanted {
         return Err(error(format!("its type must be {wanted}")));

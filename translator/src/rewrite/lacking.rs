@@ -1,4 +1,4 @@
-//! Names what a program asks of std that std on `wasm32-unknown-unknown` does not have.
+//! Names what a program asks of std that std on its target does not have.
 //!
 //! Such calls fail as std has them fail, and the optimizer leaves only some of their names in a module: what is
 //! found is there, what is not found may be there too.
@@ -14,6 +14,7 @@ struct Part {
     remedy: &'static str,
 }
 
+/// What std on `wasm32-unknown-unknown` lacks.
 const PARTS: &[Part] = &[
     Part {
         paths: &["std::fs::"],
@@ -31,11 +32,8 @@ const PARTS: &[Part] = &[
         what: "standard input",
         remedy: "use `gpu_std::io`, or build for wasm32-wasip1",
     },
-    Part {
-        paths: &["std::net::tcp::", "std::net::udp::"],
-        what: "network, and neither has gpu-run",
-        remedy: "see Limits in gpu-run's documentation",
-    },
+    CONNECTIONS,
+    PORTS,
     Part {
         paths: &["std::sys::process::unsupported::Command::", "std::process::Command::"],
         what: "processes that it could start, and neither has gpu-run",
@@ -48,8 +46,27 @@ const PARTS: &[Part] = &[
     },
 ];
 
-/// A warning for each part of which reachable code has a function.
-pub(super) fn warnings(module: &Module<'_>, names: &Names) -> Vec<String> {
+/// What std on `wasm32-wasip1` lacks and a program cannot do without: all else works there.
+const WASI_PARTS: &[Part] = &[CONNECTIONS, PORTS];
+
+const CONNECTIONS: Part = Part {
+    paths: &["std::net::tcp::TcpStream::connect"],
+    what: "connections that it could make",
+    remedy: "use `gpu_std::net::TcpStream`, and `gpu-run --allow-net HOST:PORT`",
+};
+
+const PORTS: Part = Part {
+    paths: &["std::net::tcp::TcpListener::bind", "std::net::udp::"],
+    what: "ports that it could use, and neither has gpu-run",
+    remedy: "see Limits in gpu-run's documentation",
+};
+
+/// A warning for each part of which reachable code has a function; `wasi`: in a program for WASI.
+pub(super) fn warnings(module: &Module<'_>, names: &Names, wasi: bool) -> Vec<String> {
+    let (parts, target) = match wasi {
+        true => (WASI_PARTS, "wasm32-wasip1"),
+        false => (PARTS, "wasm32-unknown-unknown"),
+    };
     let first = module.imported_funcs.len();
     let found = |part: &Part| -> Vec<u32> {
         let of_part = |name: &str| {
@@ -61,7 +78,7 @@ pub(super) fn warnings(module: &Module<'_>, names: &Names) -> Vec<String> {
         funcs.sort_unstable();
         funcs
     };
-    let parts: Vec<(&Part, Vec<u32>)> = PARTS.iter().map(|part| (part, found(part))).collect();
+    let parts: Vec<(&Part, Vec<u32>)> = parts.iter().map(|part| (part, found(part))).collect();
     if parts.iter().all(|(_, funcs)| funcs.is_empty()) {
         return Vec::new();
     }
@@ -72,7 +89,7 @@ pub(super) fn warnings(module: &Module<'_>, names: &Names) -> Vec<String> {
         let name = module.func_display_name(*func);
         let Part { what, remedy, .. } = part;
         Some(format!(
-            "the program uses `{name}`: std on wasm32-unknown-unknown has no {what}; {remedy}"
+            "the program uses `{name}`: std on {target} has no {what}; {remedy}"
         ))
     };
     parts.iter().filter_map(warning).collect()

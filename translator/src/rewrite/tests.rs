@@ -111,7 +111,7 @@ fn calls_that_were_cut_off_are_refused() {
 fn what_std_lacks_is_named_with_a_remedy() {
     let warnings = |called: &str| {
         let wat = format!(
-            r#"(module (memory 1) (func ${called}) (func $std::net::tcp::TcpStream::connect)
+            r#"(module (memory 1) (func ${called}) (func $std::net::udp::UdpSocket::bind)
                 (func (export "main") (call ${called})))"#
         );
         rewritten(&wat).expect("rewritten").1.warnings
@@ -137,6 +137,34 @@ fn what_std_lacks_is_named_with_a_remedy() {
     ] {
         assert_eq!(warnings(harmless), [""; 0], "{harmless}");
     }
+}
+
+#[test]
+fn connections_that_std_does_not_make_are_named_on_both_targets() {
+    let import = r#"(import "wasi_snapshot_preview1" "fd_write" (func $w (param i32 i32 i32 i32) (result i32)))"#;
+    for (import, entry, target) in [
+        ("", "main", "wasm32-unknown-unknown"),
+        (import, "_start", "wasm32-wasip1"),
+    ] {
+        for (called, remedy) in [
+            ("std::net::tcp::TcpStream::connect", "gpu_std::net::TcpStream"),
+            ("std::net::tcp::TcpListener::bind", "Limits"),
+        ] {
+            let wat =
+                format!(r#"(module {import} (memory 1) (func ${called}) (func (export "{entry}") (call ${called})))"#);
+            let warnings = rewritten(&wat).expect("rewritten").1.warnings;
+            let [warning] = &warnings[..] else {
+                panic!("one warning: {warnings:?}")
+            };
+            for part in [called, remedy, target] {
+                assert!(warning.contains(part), "{warning}");
+            }
+        }
+    }
+    let wat =
+        format!(r#"(module {import} (memory 1) (func $std::fs::read) (func (export "_start") (call $std::fs::read)))"#);
+    let warnings = rewritten(&wat).expect("rewritten").1.warnings;
+    assert_eq!(warnings, [""; 0], "a program for WASI has files");
 }
 
 const MALLOC: &str = "$dlmalloc::dlmalloc::Dlmalloc::malloc";

@@ -4,7 +4,7 @@
 namespace gpu_run {
 namespace wasi {
 
-// Functions of wasi_snapshot_preview1.
+// Functions of wasi_snapshot_preview1, then those of gpu_run_net_v1.
 enum Function : u32 {
   FN_args_get = 0,  // pointers to the arguments, and their bytes
   FN_args_sizes_get = 1,  // number of arguments, and of their bytes
@@ -52,6 +52,12 @@ enum Function : u32 {
   FN_sock_recv = 43,  // receives from a socket
   FN_sock_send = 44,  // sends to a socket
   FN_sock_shutdown = 45,  // shuts a socket down
+  FN_resolve = 46,  // addresses of a name: text, a line each, and its bytes
+  FN_tcp_connect = 47,  // connects to an address, in so many nanoseconds; 0: in any time
+  FN_tcp_address = 48,  // a connection's own address (0), or its peer's (1): text, and its bytes
+  FN_tcp_duplicate = 49,  // another descriptor of a connection
+  FN_tcp_get = 50,  // an option of a connection: see SocketOption
+  FN_tcp_set = 51,  // sets an option of a connection
 };
 
 // What a parameter is, and what its pointer points to. 0 is none.
@@ -126,6 +132,12 @@ constexpr u64 PARAMS[] = {
   0xf7262,  // sock_recv
   0x72a2,  // sock_send
   0x22,  // sock_shutdown
+  0x79c,  // resolve
+  0x73c,  // tcp_connect
+  0x7922,  // tcp_address
+  0x72,  // tcp_duplicate
+  0xb22,  // tcp_get
+  0x322,  // tcp_set
 };
 
 // Bytes and alignment of a result; 0 for other kinds.

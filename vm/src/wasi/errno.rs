@@ -152,6 +152,7 @@ fn of_kind(kind: io::ErrorKind) -> Errno {
         ConnectionAborted => Errno::Connaborted,
         ConnectionRefused => Errno::Connrefused,
         NotConnected => Errno::Notconn,
+        TimedOut => Errno::Timedout,
         _ => Errno::Io,
     }
 }

@@ -1,4 +1,4 @@
-//! Sockets: listeners that were there from the start, and the connections they accept.
+//! Sockets: listeners that were there from the start, and connections, which they accept or `net` makes.
 
 use std::io::{Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
@@ -114,7 +114,7 @@ impl Descriptor {
     ///
     /// # Errors
     /// ENOTSOCK if it is no socket, ENOTCONN for a listener.
-    fn connection(&self) -> Result<&Connection> {
+    pub fn connection(&self) -> Result<&Connection> {
         match self {
             Descriptor::Connection(connection) => Ok(connection),
             Descriptor::Listener(_) => Err(Errno::Notconn),

@@ -109,12 +109,12 @@ impl Table {
         self.read(|slots| slots.get(fd).cloned())
     }
 
-    /// Gives a descriptor the lowest free number.
+    /// Gives a descriptor the lowest free number; it may have others already.
     ///
     /// # Errors
     /// EMFILE if no number is left.
-    pub fn insert(&self, descriptor: Descriptor) -> Result<u32> {
-        let descriptor = Arc::new(descriptor);
+    pub fn insert(&self, descriptor: impl Into<Arc<Descriptor>>) -> Result<u32> {
+        let descriptor = descriptor.into();
         self.write(|slots| match slots.free.pop_first() {
             Some(fd) => {
                 slots.used[fd as usize] = Some(descriptor);

@@ -9,8 +9,9 @@ use std::vec::Vec;
 
 use super::metadata::{FileType, Metadata};
 use crate::wasi::errno::check;
+use crate::wasi::fd::Fd;
 use crate::wasi::preopens::at;
-use crate::wasi::sys::{self, Dirent, FOLLOW, Fd, filetype, oflags, rights};
+use crate::wasi::sys::{self, Dirent, FOLLOW, filetype, oflags, rights};
 
 /// Bytes of entries that are asked for at once, unless a single one is longer.
 const ROOM: usize = 16 << 10;

@@ -8,8 +8,9 @@ use std::vec::Vec;
 
 use super::metadata::{FileTimes, Metadata, Permissions};
 use crate::wasi::errno::{BADF, Errno, ISDIR, check};
+use crate::wasi::fd::{Fd, uninit};
 use crate::wasi::preopens::at;
-use crate::wasi::sys::{self, FOLLOW, Fd, oflags, rights};
+use crate::wasi::sys::{self, FOLLOW, oflags, rights};
 
 /// Bytes that are read at once where the program does not say how many. Each call is a message to the host.
 pub const BLOCK: usize = 64 << 10;
@@ -188,7 +189,7 @@ impl File {
 
 impl Read for &File {
     fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
-        self.0.read(sys::uninit(buffer)).map_err(|errno| self.refused(errno))
+        self.0.read(uninit(buffer)).map_err(|errno| self.refused(errno))
     }
 
     fn read_to_end(&mut self, bytes: &mut Vec<u8>) -> io::Result<usize> {

@@ -1,6 +1,8 @@
 //! Runs `gpu-run` as its users do, by every engine on every device of this machine. Tests for a GPU are reported as
 //! ignored where there is none.
 
+#[path = "end_to_end/c_heap.rs"]
+mod c_heap;
 mod common;
 #[path = "end_to_end/debug.rs"]
 mod debug;
@@ -79,6 +81,7 @@ fn main() {
         Trial::test("output/nobody_takes", nobody_takes),
         Trial::test("report/json_of_leaks_and_lost_output", json_of_other_failures),
         Trial::test("inspect/what_will_not_run", inspect_refusals),
+        Trial::test("inspect/c_allocator", c_heap::inspect),
         Trial::test("refuses/files", gpu_std::refused),
     ];
     trials.extend(wasi::general().into_iter().map(|(name, test)| Trial::test(name, test)));
@@ -110,7 +113,8 @@ fn main() {
         for (name, test) in gpu_std::tests(device) {
             add(name, test);
         }
-        for (name, test) in wasi::of_engine().into_iter().chain(std_files::of_engine()) {
+        let folders = wasi::of_engine().into_iter().chain(std_files::of_engine());
+        for (name, test) in folders.chain(c_heap::of_engine()) {
             add(name.into(), Box::new(move || test(device)));
         }
         add("guest_race".into(), Box::new(move || guest_race(device)));

@@ -223,7 +223,15 @@ pub fn leaks(leaks: &[Leak]) -> Report {
 
 /// The function that asked for a block: the innermost that is not a part of an allocator or of std.
 fn allocator(backtrace: &Backtrace) -> String {
-    const PATHS: [&str; 7] = ["__r", "alloc::", "core::", "std::", "hashbrown::", "dlmalloc::", "operator new"];
+    const PATHS: [&str; 7] = [
+        "__r",
+        "alloc::",
+        "core::",
+        "std::",
+        "hashbrown::",
+        "dlmalloc::",
+        "operator new",
+    ];
     const OF_C: [&str; 8] = [
         "malloc",
         "calloc",

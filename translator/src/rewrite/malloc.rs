@@ -4,6 +4,8 @@
 //! are. That no other code works with what they keep is looked up in the code: their state lies at a fixed
 //! address, and the sizes of blocks stand in front of them. An allocator of another make is left alone.
 
+use std::ops::Range;
+
 use wasmparser::Operator;
 
 use super::alloc::{IF_I32, reachable_without};
@@ -127,21 +129,72 @@ fn left_of_it(module: &mut Module<'_>, names: &Names, funcs: &[usize]) -> Option
         if !reached[index as usize] || funcs.contains(&at) {
             continue;
         }
-        let mut touches = false;
-        loads_of_constants(func, |address| touches |= state.contains(&address));
-        if touches {
-            return Some(format!("`{}` works on its state", module.func_display_name(index)));
-        }
+        let reads = Reads::of(func, &state);
         // Others call `malloc`, unless the optimizer has put something of the library into them.
         let calls = graph.direct_callees(index).any(|callee| inside.contains(&callee));
-        if calls && inlined_calloc(func) {
-            return Some(format!(
-                "`{}` reads the sizes of its blocks",
-                module.func_display_name(index)
-            ));
+        let name = || module.func_display_name(index);
+        if reads.state {
+            return Some(format!("`{}` works on its state", name()));
+        }
+        if reads.size || reads.header && calls {
+            return Some(format!("`{}` reads the sizes of its blocks", name()));
         }
     }
     None
+}
+
+/// What a function reads that allocators do.
+#[derive(Default)]
+struct Reads {
+    /// The allocator's state.
+    state: bool,
+    /// A word in front of an address, where a block has its size and, in the low bits, flags: as `calloc`
+    /// does, to see if the block is zero.
+    header: bool,
+    /// Such a word without its flags.
+    size: bool,
+}
+
+impl Reads {
+    /// Every function is looked at: so by opcodes, and decoded only as far as needed.
+    fn of(func: &Func<'_>, state: &Range<u64>) -> Reads {
+        const I32_LOAD: u8 = 0x28;
+        const I32_LOAD8_U: u8 = 0x2d;
+        const I32_CONST: u8 = 0x41;
+        const I32_ADD: u8 = 0x6a;
+        const I32_SUB: u8 = 0x6b;
+        const I32_AND: u8 = 0x71;
+        // Instructions after a load among which the mask is looked for.
+        const NEAR: u32 = 20;
+        let mut reads = Reads::default();
+        // The constants of the last instruction and the one before, the last one's opcode.
+        let (mut last, mut before, mut opcode_before, mut near) = (None, None, 0, 0u32);
+        let packed = func.body.packed();
+        let mut code = packed.code().cursor();
+        while let Some(opcode) = code.next() {
+            near = near.saturating_sub(1);
+            let mut constant = None;
+            match opcode {
+                I32_CONST => constant = Some(code.signed() as i32),
+                I32_LOAD | I32_LOAD8_U => {
+                    let (_, offset) = code.place();
+                    if let Some(base) = last {
+                        reads.state |= state.contains(&(u64::from(base as u32) + offset));
+                    }
+                    if offset == 0 && matches!((before, opcode_before), (Some(-4), I32_ADD) | (Some(4), I32_SUB)) {
+                        reads.header = true;
+                        near = NEAR;
+                    }
+                }
+                _ => {
+                    reads.size |= opcode == I32_AND && last == Some(-8) && near > 0;
+                    code.skip();
+                }
+            }
+            (before, last, opcode_before) = (last, constant, opcode);
+        }
+        reads
+    }
 }
 
 /// Calls `found` with each constant address that is loaded from.
@@ -175,7 +228,7 @@ fn state_address(free: &Func<'_>) -> Option<u64> {
 }
 
 /// Whether the state is not all zero at the start: the module was made of the memory of another that had run.
-fn holds_blocks(module: &Module<'_>, state: &std::ops::Range<u64>) -> bool {
+fn holds_blocks(module: &Module<'_>, state: &Range<u64>) -> bool {
     module.data.iter().any(|data| {
         let SegmentMode::Active { index: 0, offset } = &data.mode else {
             return false;
@@ -185,19 +238,6 @@ fn holds_blocks(module: &Module<'_>, state: &std::ops::Range<u64>) -> bool {
         };
         let bytes = (u64::from(start as u32)..).zip(data.bytes.iter());
         bytes.into_iter().any(|(at, byte)| *byte != 0 && state.contains(&at))
-    })
-}
-
-/// Whether a function reads the word in front of an address, where the flags of a block say if it is zero.
-fn inlined_calloc(func: &Func<'_>) -> bool {
-    let ops: Vec<Operator<'_>> = func.instrs().map(|instr| instr.op).collect();
-    ops.windows(3).any(|ops| {
-        let in_front = matches!(
-            ops,
-            [Operator::I32Const { value: -4 }, Operator::I32Add, _]
-                | [Operator::I32Const { value: 4 }, Operator::I32Sub, _]
-        );
-        in_front && loads_at(&ops[2]) == Some(0)
     })
 }
 

@@ -254,6 +254,10 @@ fn an_allocator_of_c_is_left_alone_where_more_is_known_of_it() {
         (i32.load8_u (i32.add (local.get 0) (i32.const -4))))";
     let why = left(&c_allocator(STATE, inlined));
     assert!(why.contains("`zeroed` reads the sizes of its blocks"), "{why}");
+    let inlined = "(func $usable (export \"usable\") (param i32) (result i32)
+        (i32.and (i32.load (i32.sub (local.get 0) (i32.const 4))) (i32.const -8)))";
+    let why = left(&c_allocator(STATE, inlined));
+    assert!(why.contains("`usable` reads the sizes of its blocks"), "{why}");
     let why = left(&c_allocator(STATE, "(data (i32.const 1990) \"0123456789A\")"));
     assert!(why.contains("has blocks of it already"), "{why}");
     let why = left(&c_allocator("", ""));

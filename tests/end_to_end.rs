@@ -1,6 +1,8 @@
 //! Runs `gpu-run` as its users do, by every engine on every device of this machine. Tests for a GPU are reported as
 //! ignored where there is none.
 
+#[path = "end_to_end/c_heap.rs"]
+mod c_heap;
 mod common;
 #[path = "end_to_end/debug.rs"]
 mod debug;
@@ -81,6 +83,7 @@ fn main() {
         Trial::test("output/nobody_takes", nobody_takes),
         Trial::test("report/json_of_leaks_and_lost_output", json_of_other_failures),
         Trial::test("inspect/what_will_not_run", inspect_refusals),
+        Trial::test("inspect/c_allocator", c_heap::inspect),
         Trial::test("refuses/files", gpu_std::refused),
     ];
     let general = wasi::general().into_iter().chain(net::general());
@@ -113,8 +116,13 @@ fn main() {
         for (name, test) in gpu_std::tests(device) {
             add(name, test);
         }
+<<<<<<< HEAD
         let of_host = [wasi::of_engine(), std_files::of_engine(), net::of_engine()];
         for (name, test) in of_host.into_iter().flatten() {
+=======
+        let folders = wasi::of_engine().into_iter().chain(std_files::of_engine());
+        for (name, test) in folders.chain(c_heap::of_engine()) {
+>>>>>>> w-malloc
             add(name.into(), Box::new(move || test(device)));
         }
         add("guest_race".into(), Box::new(move || guest_race(device)));

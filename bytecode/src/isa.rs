@@ -342,9 +342,10 @@ table! {
     0x05d FrameSize "frame_size" [DI64] Gpu "a = width of the run's frame in pixels, in the upper half its height; 0 if there is none";
     0x05e SetPixel "set_pixel" [I32, I32, I32] Gpu "pixel in column a and row b of the frame = c, red in the lowest byte, then green, blue, alpha; nothing outside of it";
     0x060 Alloc "alloc" [DI32, I32, I32] Gpu "a = new block of b bytes aligned to c, or 0";
-    0x061 Dealloc "dealloc" [I32, I32, I32] Gpu "free the block a of b bytes aligned to c";
-    0x062 Realloc "realloc" [DI32, I32, I32, I32, I32] Gpu "a = block b of c bytes aligned to d, moved to e bytes, or 0 and b unchanged";
+    0x061 Dealloc "dealloc" [I32, I32, I32] Gpu "free the block a of b bytes (-1: however many it has) aligned to c";
+    0x062 Realloc "realloc" [DI32, I32, I32, I32, I32] Gpu "a = block b of c bytes (-1: however many it has) aligned to d, moved to e bytes, or 0 and b unchanged";
     0x063 AllocZero "alloc_zero" [DI32, I32, I32] Gpu "a = new zeroed block of b bytes aligned to c, or 0";
+    0x064 BlockSize "block_size" [DI32, I32] Gpu "a = bytes of the block b that may be used: as many as were asked for, or more";
     0x070 DbgI32 "dbg_i32" [I32] Gpu "add a, signed, to the thread's debug message";
     0x071 DbgF32 "dbg_f32" [F32] Gpu "add a to the thread's debug message";
     0x072 DbgStr "dbg_str" [I32, I32] Gpu "add the b bytes of text at a to the thread's debug message";

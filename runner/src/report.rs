@@ -223,24 +223,28 @@ pub fn leaks(leaks: &[Leak]) -> Report {
 
 /// The function that asked for a block: the innermost that is not a part of an allocator or of std.
 fn allocator(backtrace: &Backtrace) -> String {
-    const INNER: [&str; 12] = [
+    const PATHS: [&str; 7] = [
         "__r",
         "alloc::",
         "core::",
         "std::",
         "hashbrown::",
+        "dlmalloc::",
+        "operator new",
+    ];
+    const OF_C: [&str; 8] = [
         "malloc",
         "calloc",
         "realloc",
         "aligned_alloc",
         "posix_memalign",
+        "internal_memalign",
         "dlmalloc",
-        "operator new",
+        "strdup",
     ];
     let inner = |name: &str| {
-        INNER
-            .iter()
-            .any(|inner| name.trim_start_matches(['<', '&']).starts_with(inner))
+        let path = name.trim_start_matches(['<', '&']);
+        OF_C.contains(&name) || PATHS.iter().any(|start| path.starts_with(start))
     };
     let places = &backtrace.places;
     // Functions that were inlined have no path in their names, but lines in the sources of std.

@@ -1,4 +1,4 @@
-//! Replaces what Rust's std does on `wasm32-unknown-unknown` by GPU operations.
+//! Replaces what Rust's std does on `wasm32-unknown-unknown` by GPU operations, and C's allocator.
 //!
 //! std's platform layer for that target does nothing: printing goes nowhere, clocks panic, threads
 //! do not sleep. The functions around it survive compilation under their names, so their bodies
@@ -6,13 +6,15 @@
 //! matched by demangled path and type. What a module does not have is left as it is: a function
 //! that was inlined away, or a module that rustc did not make.
 //!
-//! In a program for WASI std's platform layer works, so only the allocator and memory functions are replaced.
+//! In a program for WASI std's platform layer works, so only the allocators, Rust's and C's, and memory functions
+//! are replaced.
 
 mod alloc;
 mod code;
 mod env;
 mod folded;
 mod lacking;
+mod malloc;
 mod names;
 mod oom;
 mod panic;
@@ -42,9 +44,10 @@ pub const GPU_OPS: &[(&str, &[ValType], &[ValType])] = &[
     ("dealloc", &[I32, I32, I32], &[]),
     ("realloc", &[I32, I32, I32, I32], &[I32]), // address, old size, align, new size
     ("alloc_zero", &[I32, I32], &[I32]),
-    ("time", &[], &[I64]),      // nanoseconds, monotonic
-    ("wall_time", &[], &[I64]), // nanoseconds since the Unix epoch
-    ("sleep", &[I64], &[]),     // nanoseconds
+    ("block_size", &[I32], &[I32]), // address
+    ("time", &[], &[I64]),          // nanoseconds, monotonic
+    ("wall_time", &[], &[I64]),     // nanoseconds since the Unix epoch
+    ("sleep", &[I64], &[]),         // nanoseconds
     ("memcmp", &[I32, I32, I32], &[I32]),
     ("panic_exit", &[], &[]), // ends the process with code 101
     ("exit", &[I32], &[]),
@@ -167,6 +170,7 @@ const PATTERNS: &[&str] = &[
     "panic",
     "alloc_error",
     "allocator",
+    malloc::PATTERN,
     "instant",
     "system_time",
     "sleep",
@@ -177,7 +181,7 @@ const PATTERNS: &[&str] = &[
 
 /// Those that are replaced in a program for WASI too: for speed. All else std does there by itself, as its
 /// users know it.
-const WASI_PATTERNS: &[&str] = &["allocator", "memory"];
+const WASI_PATTERNS: &[&str] = &["allocator", malloc::PATTERN, "memory"];
 
 /// Prefix of the exports that are kernels: entries for many threads.
 const KERNEL_PREFIX: &str = "gpu_run_v1.kernel.";
@@ -231,6 +235,7 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
         oom::detect(module, &names, &mut plan);
     }
     alloc::detect(module, &names, options, &mut plan);
+    malloc::detect(module, &names, options, &mut plan);
     simple::detect(module, &names, options, &mut plan);
     if wasi {
         plan.jobs.retain(|job| WASI_PATTERNS.contains(&job.pattern));

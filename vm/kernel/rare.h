@@ -244,6 +244,12 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       set32(slot(w, 1), address);
       NEXT2;
     }
+    CASE(block_size) {
+      u32 bytes = 0, block = get32(slot(w, 2));
+      HEAP(heap::measure(memory->heap, block, bytes), block);
+      set32(slot(w, 1), bytes);
+      NEXT;
+    }
 
     CASE(print) {
       u32 from = get32(slot(w, 2)), len = get32(slot(w, 3));

@@ -20,7 +20,7 @@ use crate::module::Module;
 const ALLOC_OPS: &[&str] = &["alloc", "dealloc", "realloc", "alloc_zero"];
 
 /// `if` with a result.
-const IF_I32: Operator<'static> = Operator::If {
+pub(super) const IF_I32: Operator<'static> = Operator::If {
     blockty: BlockType::Type(I32),
 };
 
@@ -81,18 +81,25 @@ fn is_internal(name: &str) -> bool {
         && !name.ends_with("::calloc_must_clear")
 }
 
-/// A call of dlmalloc that can still be reached once `entries` are replaced.
-fn left_reachable(module: &mut Module<'_>, entries: &[Entry], internal: &[usize]) -> Option<String> {
-    let saved: Vec<_> = entries
+/// The call graph, and which functions can be reached, once the bodies of `funcs` are others.
+pub(super) fn reachable_without(module: &mut Module<'_>, funcs: &[usize]) -> (CallGraph, Vec<bool>) {
+    let saved: Vec<_> = funcs
         .iter()
-        .map(|entry| std::mem::replace(&mut module.funcs[entry.func].body, trap()))
+        .map(|func| std::mem::replace(&mut module.funcs[*func].body, trap()))
         .collect();
     let graph = CallGraph::new(module);
-    for (entry, body) in entries.iter().zip(saved) {
-        module.funcs[entry.func].body = body;
+    for (func, body) in funcs.iter().zip(saved) {
+        module.funcs[*func].body = body;
     }
-    let first = module.imported_funcs.len();
     let reached = graph.reachable(graph.roots().iter().copied());
+    (graph, reached)
+}
+
+/// A call of dlmalloc that can still be reached once `entries` are replaced.
+fn left_reachable(module: &mut Module<'_>, entries: &[Entry], internal: &[usize]) -> Option<String> {
+    let funcs: Vec<usize> = entries.iter().map(|entry| entry.func).collect();
+    let (graph, reached) = reachable_without(module, &funcs);
+    let first = module.imported_funcs.len();
     let is_entry = |func: usize| entries.iter().any(|entry| entry.func == func);
     let left: HashSet<u32> = internal
         .iter()

@@ -371,20 +371,31 @@ fn memory_pages(module: &Module<'_>) -> Option<u64> {
     usable.then_some(ty.initial)
 }
 
+/// Lets a memory that has a maximum grow by as much more as it has at first, and by `pages`.
+pub(super) fn raise_maximum(module: &mut Module<'_>, pages: u64) {
+    change_memory(module, |ty| {
+        ty.maximum = ty.maximum.map(|max| (max + ty.initial + pages).min(PAGE));
+    });
+}
+
 fn grow_memory(module: &mut Module<'_>, pages: u64) {
-    let grow = |ty: &mut wasmparser::MemoryType| {
+    change_memory(module, |ty| {
         ty.initial += pages;
         ty.maximum = ty.maximum.map(|max| (max + pages).min(PAGE));
-    };
+    });
+}
+
+/// Changes the type of memory 0.
+fn change_memory(module: &mut Module<'_>, change: impl Fn(&mut wasmparser::MemoryType)) {
     if let Some(ty) = module.imported_memories.first_mut() {
-        grow(ty);
+        change(ty);
         let import = module.imports.iter_mut().find_map(|import| match &mut import.ty {
             TypeRef::Memory(ty) => Some(ty),
             _ => None,
         });
-        import.into_iter().for_each(grow);
+        import.into_iter().for_each(change);
     } else if let Some(ty) = module.memories.first_mut() {
-        grow(ty);
+        change(ty);
     }
 }
 

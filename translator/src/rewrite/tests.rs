@@ -208,6 +208,114 @@ fn an_allocator_that_was_inlined_is_left_alone() {
     );
 }
 
+/// wasi-libc's allocator, as far as it is looked at: its state lies at 2000. `more` goes on with the module.
+fn c_allocator(free_reads: &str, more: &str) -> String {
+    format!(
+        r#"(module (memory (export "memory") 1 1)
+            (func $malloc (param i32) (result i32) (call $dlmalloc (local.get 0)))
+            (func $dlmalloc (param i32) (result i32)
+                (i32.store offset=3000 (i32.const 0) (i32.const 48))
+                (i32.load offset=2000 (i32.const 0)))
+            (func $free (param i32) (call $dlfree (local.get 0)))
+            (func $dlfree (param i32) {free_reads})
+            (func $realloc (param i32 i32) (result i32)
+                (call $dispose_chunk (local.get 0)) (call $dlmalloc (local.get 1)))
+            (func $dispose_chunk (param i32) (drop (i32.load offset=2004 (i32.const 0))))
+            (func (export "f") (call $free (call $realloc (call $malloc (i32.const 4)) (i32.const 8))))
+            {more})"#
+    )
+}
+
+/// What `free` reads of the state.
+const STATE: &str = "(drop (i32.load offset=2000 (i32.const 0))) (drop (i32.load (i32.const 2032)))";
+
+#[test]
+fn the_allocator_of_c_is_replaced() {
+    let (encoded, report) = rewritten(&c_allocator(STATE, "")).expect("rewritten");
+    assert_eq!(report.status("c_allocator"), Some(&Status::Found));
+    let module = Module::parse(&encoded).expect("a valid module");
+    // As large as it was at first and some more, which its own allocator had.
+    assert_eq!(module.memories[0].maximum, Some(1 + 1 + 64));
+    let graph = CallGraph::new(&module);
+    let reached = graph.reachable(graph.roots().iter().copied());
+    let named = |name: &str| {
+        *module
+            .func_names
+            .iter()
+            .find(|(_, n)| *n == name)
+            .expect("it is there")
+            .0
+    };
+    assert!(!reached[named("dispose_chunk") as usize] && !reached[named("dlmalloc") as usize]);
+    let stores = |name: &str| {
+        let func = module.defined(named(name)).expect("a function");
+        let ops: Vec<Operator<'_>> = func.instrs().map(|instr| instr.op).collect();
+        ops.windows(2).any(|ops| {
+            matches!(
+                ops,
+                [Operator::I32Const { value: 3000 }, Operator::I32Const { value: 48 }]
+            )
+        })
+    };
+    assert!(stores("malloc") && stores("realloc") && !stores("free"), "errno is set");
+}
+
+#[test]
+fn an_allocator_of_c_is_left_alone_where_more_is_known_of_it() {
+    let left = |wat: &str| {
+        let (encoded, report) = rewritten(wat).expect("rewritten");
+        assert!(Module::parse(&encoded).expect("a valid module").imports.is_empty());
+        match report.status("c_allocator") {
+            Some(Status::RolledBack(why)) => why.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let touching = "(func $trim (export \"trim\") (result i32) (i32.load offset=2012 (i32.const 0)))";
+    let why = left(&c_allocator(STATE, touching));
+    assert!(why.contains("`trim` works on its state"), "{why}");
+    let in_table = "(table 1 funcref) (elem (i32.const 0) $dispose_chunk)
+        (func (export \"any\") (call_indirect (param i32) (i32.const 0) (i32.const 0)))";
+    let why = left(&c_allocator(STATE, in_table));
+    assert!(why.contains("`dispose_chunk` works on its state"), "{why}");
+    let inlined = "(func $zeroed (export \"zeroed\") (result i32) (local i32)
+        (local.set 0 (call $dlmalloc (i32.const 8)))
+        (i32.load8_u (i32.add (local.get 0) (i32.const -4))))";
+    let why = left(&c_allocator(STATE, inlined));
+    assert!(why.contains("`zeroed` reads the sizes of its blocks"), "{why}");
+    let inlined = "(func $usable (export \"usable\") (param i32) (result i32)
+        (i32.and (i32.load (i32.sub (local.get 0) (i32.const 4))) (i32.const -8)))";
+    let why = left(&c_allocator(STATE, inlined));
+    assert!(why.contains("`usable` reads the sizes of its blocks"), "{why}");
+    let why = left(&c_allocator(STATE, "(data (i32.const 1990) \"0123456789A\")"));
+    assert!(why.contains("has blocks of it already"), "{why}");
+    let why = left(&c_allocator("", ""));
+    assert!(why.contains("where `dlfree` keeps its state"), "{why}");
+    // A private function of the same name, in another file.
+    let twin = "(func $other (@name \"dlfree\") (param i32) (drop (i32.load (i32.const 9))))";
+    let why = left(&c_allocator(STATE, twin));
+    assert!(why.contains("several functions called `dlfree`"), "{why}");
+}
+
+#[test]
+fn what_lies_around_the_state_of_an_allocator_is_no_reason() {
+    let around = "(func (export \"around\") (result i32)
+        (i32.add (i32.load offset=2472 (i32.const 0)) (i32.load offset=1996 (i32.const 0))))
+        (data (i32.const 1990) \"0123456789\")";
+    let (_, report) = rewritten(&c_allocator(STATE, around)).expect("rewritten");
+    assert_eq!(report.status("c_allocator"), Some(&Status::Found));
+}
+
+#[test]
+fn another_allocator_of_c_is_left_alone() {
+    let wat = r#"(module (memory 1)
+        (func $malloc (export "malloc") (param i32) (result i32) i32.const 16)
+        (func $free (export "free") (param i32)))"#;
+    let (encoded, report) = rewritten(wat).expect("rewritten");
+    assert_eq!(report.status("c_allocator"), Some(&Status::Absent));
+    let module = Module::parse(&encoded).expect("a valid module");
+    assert!(module.imports.is_empty());
+}
+
 #[test]
 fn without_names_a_rust_module_gets_the_hint_and_others_none() {
     let plain = Module::parse(b"\0asm\x01\0\0\0").expect("a valid module");

@@ -74,9 +74,10 @@ enum Op : unsigned short {
   OP_frame_size = 0x05d,  // a = width of the run's frame in pixels, in the upper half its height; 0 if there is none
   OP_set_pixel = 0x05e,  // pixel in column a and row b of the frame = c, red in the lowest byte, then green, blue, alpha; nothing outside of it
   OP_alloc = 0x060,  // a = new block of b bytes aligned to c, or 0
-  OP_dealloc = 0x061,  // free the block a of b bytes aligned to c
-  OP_realloc = 0x062,  // a = block b of c bytes aligned to d, moved to e bytes, or 0 and b unchanged
+  OP_dealloc = 0x061,  // free the block a of b bytes (-1: however many it has) aligned to c
+  OP_realloc = 0x062,  // a = block b of c bytes (-1: however many it has) aligned to d, moved to e bytes, or 0 and b unchanged
   OP_alloc_zero = 0x063,  // a = new zeroed block of b bytes aligned to c, or 0
+  OP_block_size = 0x064,  // a = bytes of the block b that may be used: as many as were asked for, or more
   OP_dbg_i32 = 0x070,  // add a, signed, to the thread's debug message
   OP_dbg_f32 = 0x071,  // add a to the thread's debug message
   OP_dbg_str = 0x072,  // add the b bytes of text at a to the thread's debug message

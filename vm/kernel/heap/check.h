@@ -62,7 +62,7 @@ GPU_RUN_NOINLINE Outcome check_freed(Memory &memory, u32 address, u32 size, u32 
   HeapSite &site = site_of(heap, address);
   u32 own = load_relaxed_device(&site.size), live = SITE_Live;
   if (heap.guards && load_relaxed_device(&site.state) == SITE_Live) {
-    if (own != size) return WRONG_SIZE;
+    if (own != size && size != ANY_SIZE) return WRONG_SIZE;
     u64 end = (u64)address + own;
     if (!holds(memory, end, guard_end(address, own, bytes) - end, GUARD)) return OVERRUN;
   }

@@ -96,7 +96,7 @@ struct Block {
   u64 state;
 };
 
-// Finds the block at an address, which is said to hold `size` bytes.
+// Finds the block at an address, which is said to hold `size` bytes, or ANY_SIZE.
 GPU_RUN_INLINE Outcome find(Heap &heap, u32 address, u32 size, Block &block) {
   u32 page = address / PAGE;
   if (!heap.pages || page >= heap.page_limit) return FOREIGN;
@@ -115,7 +115,31 @@ GPU_RUN_INLINE Outcome find(Heap &heap, u32 address, u32 size, Block &block) {
     if (block.index * block.bytes != offset) return FOREIGN;
     if (block.index >= lesser(capacity(block.state), HEAP_WORDS * 64)) return FOREIGN;
   }
-  return size <= block.bytes ? DONE : WRONG_SIZE;
+  return size <= block.bytes || size == ANY_SIZE ? DONE : WRONG_SIZE;
+}
+
+// Whether a block that was found is handed out.
+GPU_RUN_INLINE bool live(const Heap &heap, const Block &block) {
+  if (kind(block.state) == KIND_Region) return true;
+  return load_relaxed_device(&heap.pages[block.first].bits[block.index / 64]) >> block.index % 64 & 1;
+}
+
+// How many bytes of a block may be used: in a checked heap no more than were asked for.
+GPU_RUN_INLINE u32 usable(Heap &heap, u32 address, const Block &block) {
+  if (UNLIKELY(heap.sites != nullptr)) {
+    return (u32)lesser(load_relaxed_device(&site_of(heap, address).size), block.bytes);
+  }
+  return block.bytes;
+}
+
+// The same by address.
+GPU_RUN_NOINLINE Outcome measure(Heap &heap, u32 address, u32 &bytes) {
+  Block block;
+  Outcome outcome = find(heap, address, ANY_SIZE, block);
+  if (outcome == FOREIGN && heap.sites && was_freed(heap, address)) outcome = FREED;
+  if (outcome != DONE) return outcome;
+  bytes = usable(heap, address, block);
+  return live(heap, block) ? DONE : FREED;
 }
 
 // A block of a checked heap was handed out.
@@ -184,18 +208,19 @@ GPU_RUN_INLINE Outcome allocate_zeroed(const Launch &launch, Memory &memory, u32
 }
 
 // Whether the block can hold `size` bytes where it is: its class is the same, or its region can be resized.
-GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 old_size, u32 align, u32 size, bool &done) {
+// ANY_SIZE becomes how many it has.
+GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 &old_size, u32 align, u32 size, bool &done) {
   Block block;
   Outcome outcome = find(heap, address, old_size, block);
   if (outcome != DONE) return outcome;
+  if (old_size == ANY_SIZE) old_size = usable(heap, address, block);
   // A checked block moves: so whoever goes on to use the old one is found.
   if (heap.sites) return DONE;
   if (kind(block.state) == KIND_Region) {
     done = resize_region(heap, block.first, block.state, size);
     return DONE;
   }
-  u64 bits = load_relaxed_device(&heap.pages[block.first].bits[block.index / 64]);
-  if (!(bits >> block.index % 64 & 1)) return FREED;
+  if (!live(heap, block)) return FREED;
   done = size <= LARGEST && align <= LARGEST && class_of(size, align) == class_in(block.state);
   return DONE;
 }

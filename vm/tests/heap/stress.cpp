@@ -276,6 +276,23 @@ static void contention(u32 threads) {
   printf("contention: %u threads filled the memory\n", threads);
 }
 
+// What is known of blocks of 100 and 200,000 bytes without their sizes.
+static void unknown_sizes(TestMemory &test, u32 block, u32 region) {
+  Launch launch{};
+  u32 bytes = 0, moved = 0, copied = 0;
+  CHECK(heap::measure(test.memory.heap, block, bytes) == heap::DONE && bytes == 112, "%u for 100", bytes);
+  CHECK(heap::measure(test.memory.heap, region, bytes) == heap::DONE && bytes == 4 * PAGE, "%u for 200000", bytes);
+  CHECK(heap::measure(test.memory.heap, block + 16, bytes) == heap::FOREIGN, "inside of a block");
+  test.memory.base[block + 99] = 7;
+  CHECK(heap::reallocate(launch, test.memory, block, heap::ANY_SIZE, 16, 110, moved, copied) == heap::DONE, "fits");
+  CHECK(moved == block && copied == 0, "it stays");
+  CHECK(heap::reallocate(launch, test.memory, block, heap::ANY_SIZE, 16, 1000, moved, copied) == heap::DONE, "moves");
+  CHECK(moved != block && copied == 112 && test.memory.base[moved + 99] == 7, "all that it may hold");
+  CHECK(heap::measure(test.memory.heap, block, bytes) == heap::FREED, "it is gone");
+  test.free_block(moved, heap::ANY_SIZE);
+  CHECK(test.allocate(100) == block, "the lowest that is free");
+}
+
 // What a guest may do wrong.
 static void mistakes() {
   TestMemory test(2 * PAGE, 4 << 20);
@@ -287,7 +304,8 @@ static void mistakes() {
   CHECK(test.release(0xfffffff0, 0) == heap::FOREIGN, "outside of the memory");
   CHECK(test.release(block, 1000) == heap::WRONG_SIZE, "more bytes than it has");
   CHECK(test.release(region, 300000) == heap::WRONG_SIZE, "more bytes than it has");
-  test.free_block(block, 100);
+  unknown_sizes(test, block, region);
+  test.free_block(block, heap::ANY_SIZE);
   CHECK(test.release(block, 100) == heap::FREED, "twice");
   test.free_block(region, 200000);
   CHECK(test.release(region, 200000) == heap::FOREIGN, "twice");
@@ -307,11 +325,14 @@ static void checks() {
   for (u32 size : {0u, 1u, 40u, 64u, 5000u, 65536u, 200000u}) {
     u32 block = test.allocate(size);
     CHECK(test.release(block, size + 1) == heap::WRONG_SIZE, "one byte more than %u", size);
+    u32 bytes = 0;
+    CHECK(heap::measure(test.memory.heap, block, bytes) == heap::DONE && bytes == size, "%u for %u", bytes, size);
     u8 guard = base[block + size];
     base[block + size] = 1;
     CHECK(test.release(block, size) == heap::OVERRUN, "the byte behind %u was written", size);
+    CHECK(test.release(block, heap::ANY_SIZE) == heap::OVERRUN, "the byte behind %u was written", size);
     base[block + size] = guard;
-    test.free_block(block, size);
+    test.free_block(block, size % 2 ? size : heap::ANY_SIZE);
     CHECK(test.release(block, size) == heap::FREED, "%u twice", size);
     if (size == 0) continue;
     base[block + size / 2 % 1000] ^= 1;

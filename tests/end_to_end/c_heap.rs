@@ -1,0 +1,129 @@
+//! C's allocator by every engine: blocks of many threads, and what is said of mistakes.
+
+use crate::{Tested, expect, run, run_on, text};
+
+/// A test's name and what it does.
+type EngineTest = (&'static str, fn(&str) -> Tested);
+
+/// Tests of an engine.
+pub fn of_engine() -> Vec<EngineTest> {
+    vec![
+        ("c_heap/churn/1", |device| churn(device, 1)),
+        ("c_heap/churn/64", |device| churn(device, 64)),
+        ("c_heap/mistakes", mistakes),
+        ("c_heap/mistakes_unchecked", mistakes_unchecked),
+        ("c_heap/leak", leak),
+    ]
+}
+
+fn module() -> String {
+    concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/wasm/wasi/c_malloc.wasm").to_owned()
+}
+
+/// What inspecting a C program shows.
+pub fn inspect() -> Tested {
+    let output = run(["inspect", &module()]);
+    let found = "found: aligned_alloc, calloc, dlfree, dlmalloc, free, internal_memalign, malloc, malloc_usable_size, \
+                 posix_memalign, realloc\n";
+    let shown = text(&output.stdout);
+    let line = shown.lines().find(|line| line.trim_start().starts_with("c_allocator "));
+    expect(
+        line.is_some_and(|line| format!("{line}\n").ends_with(found)),
+        "it must show what is replaced",
+        &output,
+    )
+}
+
+/// Each thread looks at every byte of its blocks, and frees them all.
+fn churn(device: &str, threads: u32) -> Tested {
+    for check in [&[][..], &["--heap-check", "--leak-check"]] {
+        let (threads, module) = (threads.to_string(), module());
+        let options = [
+            "--threads",
+            &threads,
+            "--stats=json",
+            "--invoke",
+            "churn",
+            &module,
+            "40",
+        ];
+        let output = run_on(device, check.iter().chain(&options));
+        let (stdout, stderr) = (text(&output.stdout), text(&output.stderr));
+        expect(
+            output.status.success() && ["0", "Result: 0"].contains(&stdout.trim()),
+            "no thread may find a wrong byte",
+            &output,
+        )?;
+        expect(
+            stderr.contains("\"live\":0,\"live_bytes\":0") && !stderr.contains("\"allocated\":0,"),
+            "blocks must be the heap's, and all given back",
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
+const FOREIGN: &str = "the heap was given an address at which it has no block";
+const TWICE: &str = "the heap was given a block that had been freed";
+
+fn mistakes(device: &str) -> Tested {
+    for (name, message, block) in [
+        ("double_free", TWICE, "block of 40 bytes was allocated by double_free ("),
+        ("free_static", FOREIGN, "0: free_static "),
+        ("free_inside", FOREIGN, "0: free_inside "),
+        (
+            "write_behind",
+            "bytes behind a block of the heap were written",
+            "block of 40 bytes was allocated by write_behind (",
+        ),
+        (
+            "write_late",
+            "a block of the heap was written after it had been freed",
+            "block of 500 bytes was allocated by write_late (",
+        ),
+        (
+            "realloc_freed",
+            TWICE,
+            "block of 40 bytes was allocated by realloc_freed (",
+        ),
+    ] {
+        let output = run_on(device, ["--heap-check", "--invoke", name, &module()]);
+        let stderr = text(&output.stderr);
+        expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
+        expect(
+            stderr.contains(message) && stderr.contains(block),
+            "the message must say what and whose",
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
+/// These are found in any run.
+fn mistakes_unchecked(device: &str) -> Tested {
+    for (name, message) in [
+        ("double_free", TWICE),
+        ("free_static", FOREIGN),
+        ("free_inside", FOREIGN),
+        ("realloc_freed", TWICE),
+    ] {
+        let output = run_on(device, ["--invoke", name, &module()]);
+        expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
+        expect(
+            text(&output.stderr).contains(message),
+            "the message must say what",
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
+fn leak(device: &str) -> Tested {
+    let output = run_on(device, ["--leak-check", "--invoke", "lose", &module()]);
+    expect(output.status.code() == Some(23), "exit code must be 23", &output)?;
+    expect(
+        text(&output.stderr).contains("100 bytes in 1 blocks, allocated by lose"),
+        "the message must name the function",
+        &output,
+    )
+}

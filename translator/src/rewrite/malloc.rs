@@ -1,0 +1,362 @@
+//! C's allocator as wasi-libc has it (Doug Lea's), all of it or nothing.
+//!
+//! Its functions are known by their names, which they keep because a linker takes the library's objects as they
+//! are. That no other code works with what they keep is looked up in the code: their state lies at a fixed
+//! address, and the sizes of blocks stand in front of them. An allocator of another make is left alone.
+
+use std::ops::Range;
+
+use wasmparser::Operator;
+
+use super::alloc::{IF_I32, reachable_without};
+use super::code::Code;
+use super::env::{Env, raise_maximum};
+use super::names::Names;
+use super::{I32, I64, Job, Plan, RewriteOptions};
+use crate::module::{Const, Func, Module, SegmentMode};
+
+/// Name of the pattern.
+pub(super) const PATTERN: &str = "c_allocator";
+
+const OPS: &[&str] = &["alloc", "dealloc", "realloc", "alloc_zero", "block_size"];
+
+/// What `malloc` aligns to: enough for every type of C.
+const ALIGN: i32 = 16;
+/// The operations' word for a size that the caller does not know.
+const ANY_SIZE: i32 = -1;
+/// wasi-libc's numbers of errors.
+const EINVAL: i32 = 28;
+const ENOMEM: i32 = 48;
+
+/// Bytes of the allocator's state, `struct malloc_state`, on a 32-bit target: where it begins, there is the
+/// first member that freeing a block reads.
+const STATE_BYTES: u64 = 472;
+
+/// Pages that the heap may need more than the module's own allocator: it has pages for each size of blocks.
+const SPARE_PAGES: u64 = 64;
+
+/// Makes a body; the number is the address of `errno`.
+type Body = fn(&Env, Option<u32>) -> Code;
+
+/// The library's functions: names, number of parameters, whether there is a result, and the new body.
+const FUNCTIONS: &[(&[&str], usize, bool, Body)] = &[
+    (&["malloc", "dlmalloc", "__libc_malloc"], 1, true, malloc),
+    (&["free", "dlfree", "__libc_free"], 1, false, |env, _| free(env)),
+    (&["calloc", "dlcalloc", "__libc_calloc"], 2, true, calloc),
+    (&["realloc", "dlrealloc"], 2, true, realloc),
+    // The optimizer drops the first parameter: there is one state.
+    (
+        &["aligned_alloc", "dlmemalign", "internal_memalign"],
+        2,
+        true,
+        |e, errno| aligned_alloc(e, errno, 0),
+    ),
+    (&["internal_memalign"], 3, true, |e, errno| aligned_alloc(e, errno, 1)),
+    (&["posix_memalign", "dlposix_memalign"], 3, true, |env, _| {
+        posix_memalign(env)
+    }),
+    (&["malloc_usable_size", "dlmalloc_usable_size"], 1, true, |env, _| {
+        usable_size(env)
+    }),
+];
+
+pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOptions, plan: &mut Plan) {
+    // The names of the functions inside tell it from others.
+    let known = !names.get("dlmalloc").is_empty() && !names.get("dlfree").is_empty();
+    if !options.replace_allocator || !known {
+        return;
+    }
+    let mut funcs = Vec::new();
+    let mut bodies: Vec<Body> = Vec::new();
+    for (aliases, params, has_result, body) in FUNCTIONS {
+        let results = if *has_result { &[I32][..] } else { &[] };
+        for name in *aliases {
+            // One of two functions of a name is somebody else's.
+            if let ([_], [func]) = (
+                names.get(name),
+                &names.typed(module, name, &[I32; 3][..*params], results)[..],
+            ) {
+                funcs.push(*func);
+                bodies.push(*body);
+            }
+        }
+    }
+    if let Some(why) = left_of_it(module, names, &funcs) {
+        let mut found: Vec<usize> = ["dlmalloc", "dlfree"]
+            .iter()
+            .flat_map(|name| names.get(name))
+            .copied()
+            .collect();
+        found.extend(funcs);
+        found.sort_unstable();
+        found.dedup();
+        plan.rolled_back.push((PATTERN, found, why));
+        return;
+    }
+    let errno = errno_address(module, &funcs);
+    plan.jobs.push(Job {
+        pattern: PATTERN,
+        funcs: funcs.clone(),
+        ops: OPS,
+        formats: false,
+        apply: Box::new(move |module, env| {
+            // It also had what was left of the first pages.
+            raise_maximum(module, SPARE_PAGES);
+            for (func, body) in funcs.into_iter().zip(bodies) {
+                module.funcs[func].body = body(env, errno).into_body();
+            }
+        }),
+    });
+}
+
+/// Why code that can still be reached, or memory, would miss the allocator if `funcs` had other bodies.
+fn left_of_it(module: &mut Module<'_>, names: &Names, funcs: &[usize]) -> Option<String> {
+    let [free] = names.get("dlfree") else {
+        return Some("there are several functions called `dlfree`".to_owned());
+    };
+    let Some(state) = state_address(&module.funcs[*free]) else {
+        return Some("where `dlfree` keeps its state was not found".to_owned());
+    };
+    let state = state..state + STATE_BYTES;
+    if holds_blocks(module, &state) {
+        return Some("the module's memory has blocks of it already".to_owned());
+    }
+    let first = module.imported_funcs.len();
+    let (graph, reached) = reachable_without(module, funcs);
+    let inside: Vec<u32> = names.get("dlmalloc").iter().map(|func| (first + func) as u32).collect();
+    for (at, func) in module.funcs.iter().enumerate() {
+        let index = (first + at) as u32;
+        if !reached[index as usize] || funcs.contains(&at) {
+            continue;
+        }
+        let reads = Reads::of(func, &state);
+        // Others call `malloc`, unless the optimizer has put something of the library into them.
+        let calls = graph.direct_callees(index).any(|callee| inside.contains(&callee));
+        let name = || module.func_display_name(index);
+        if reads.state {
+            return Some(format!("`{}` works on its state", name()));
+        }
+        if reads.size || reads.header && calls {
+            return Some(format!("`{}` reads the sizes of its blocks", name()));
+        }
+    }
+    None
+}
+
+/// What a function reads that allocators do.
+#[derive(Default)]
+struct Reads {
+    /// The allocator's state.
+    state: bool,
+    /// A word in front of an address, where a block has its size and, in the low bits, flags: as `calloc`
+    /// does, to see if the block is zero.
+    header: bool,
+    /// Such a word without its flags.
+    size: bool,
+}
+
+impl Reads {
+    /// Every function is looked at: so by opcodes, and decoded only as far as needed.
+    fn of(func: &Func<'_>, state: &Range<u64>) -> Reads {
+        const I32_LOAD: u8 = 0x28;
+        const I32_LOAD8_U: u8 = 0x2d;
+        const I32_CONST: u8 = 0x41;
+        const I32_ADD: u8 = 0x6a;
+        const I32_SUB: u8 = 0x6b;
+        const I32_AND: u8 = 0x71;
+        // Instructions after a load among which the mask is looked for.
+        const NEAR: u32 = 20;
+        let mut reads = Reads::default();
+        // The constants of the last instruction and the one before, the last one's opcode.
+        let (mut last, mut before, mut opcode_before, mut near) = (None, None, 0, 0u32);
+        let packed = func.body.packed();
+        let mut code = packed.code().cursor();
+        while let Some(opcode) = code.next() {
+            near = near.saturating_sub(1);
+            let mut constant = None;
+            match opcode {
+                I32_CONST => constant = Some(code.signed() as i32),
+                I32_LOAD | I32_LOAD8_U => {
+                    let (_, offset) = code.place();
+                    if let Some(base) = last {
+                        reads.state |= state.contains(&(u64::from(base as u32) + offset));
+                    }
+                    if offset == 0 && matches!((before, opcode_before), (Some(-4), I32_ADD) | (Some(4), I32_SUB)) {
+                        reads.header = true;
+                        near = NEAR;
+                    }
+                }
+                _ => {
+                    reads.size |= opcode == I32_AND && last == Some(-8) && near > 0;
+                    code.skip();
+                }
+            }
+            (before, last, opcode_before) = (last, constant, opcode);
+        }
+        reads
+    }
+}
+
+/// Calls `found` with each constant address that is loaded from.
+fn loads_of_constants(func: &Func<'_>, mut found: impl FnMut(u64)) {
+    let mut constant = None;
+    for instr in func.instrs() {
+        if let (Some(base), Some(offset)) = (constant, loads_at(&instr.op)) {
+            found(base + offset);
+        }
+        constant = match instr.op {
+            Operator::I32Const { value } => Some(u64::from(value as u32)),
+            _ => None,
+        };
+    }
+}
+
+/// The offset of a load of 32 bits or a byte.
+fn loads_at(op: &Operator<'_>) -> Option<u64> {
+    match op {
+        Operator::I32Load { memarg } | Operator::I32Load8U { memarg } => Some(memarg.offset),
+        _ => None,
+    }
+}
+
+/// Where the state begins that `free` reads: its members are all that it reads at constant addresses.
+fn state_address(free: &Func<'_>) -> Option<u64> {
+    let (mut low, mut high) = (u64::MAX, 0);
+    loads_of_constants(free, |address| (low, high) = (low.min(address), high.max(address)));
+    // Several members at least: the bins, the tops and the sizes of both.
+    (low != 0 && low < high && high - low < STATE_BYTES).then_some(low)
+}
+
+/// Whether the state is not all zero at the start: the module was made of the memory of another that had run.
+fn holds_blocks(module: &Module<'_>, state: &Range<u64>) -> bool {
+    module.data.iter().any(|data| {
+        let SegmentMode::Active { index: 0, offset } = &data.mode else {
+            return false;
+        };
+        let Some(start) = Const::as_integer(offset) else {
+            return false;
+        };
+        let bytes = (u64::from(start as u32)..).zip(data.bytes.iter());
+        bytes.into_iter().any(|(at, byte)| *byte != 0 && state.contains(&at))
+    })
+}
+
+/// Where the allocator stores `ENOMEM`, if that is at one constant address.
+fn errno_address(module: &Module<'_>, funcs: &[usize]) -> Option<u32> {
+    let mut found = Vec::new();
+    for func in funcs {
+        let ops: Vec<Operator<'_>> = module.funcs[*func].instrs().map(|instr| instr.op).collect();
+        for ops in ops.windows(3) {
+            if let [
+                Operator::I32Const { value: base },
+                Operator::I32Const { value: ENOMEM },
+                Operator::I32Store { memarg },
+            ] = ops
+            {
+                found.push((*base as u32).checked_add(u32::try_from(memarg.offset).ok()?)?);
+            }
+        }
+    }
+    found.dedup();
+    match found[..] {
+        [address] if address != 0 => Some(address),
+        _ => None,
+    }
+}
+
+/// Ends a body with the block on the stack as its result; `temp` is a local for it.
+fn or_errno(code: &mut Code, temp: u32, errno: Option<u32>) {
+    if let Some(errno) = errno {
+        code.tee(temp).op(Operator::I32Eqz).if_();
+        code.i32(errno as i32).i32(ENOMEM).store32(0).end();
+        code.get(temp);
+    }
+}
+
+/// `(size)`
+fn malloc(env: &Env, errno: Option<u32>) -> Code {
+    let mut code = Code::new();
+    code.get(0).i32(ALIGN).call(env.gpu("alloc"));
+    // The size is of no use any more.
+    or_errno(&mut code, 0, errno);
+    code
+}
+
+/// `(block)`
+fn free(env: &Env) -> Code {
+    let mut code = Code::new();
+    code.get(0).if_();
+    code.get(0).i32(ANY_SIZE).i32(ALIGN).call(env.gpu("dealloc")).end();
+    code
+}
+
+/// `(count, size)`
+fn calloc(env: &Env, errno: Option<u32>) -> Code {
+    let total = 2;
+    let mut code = Code::new();
+    code.locals(1, I64);
+    code.get(0)
+        .op(Operator::I64ExtendI32U)
+        .get(1)
+        .op(Operator::I64ExtendI32U);
+    code.op(Operator::I64Mul).tee(total).i64(32).op(Operator::I64ShrU);
+    code.op(Operator::I64Eqz).op(IF_I32);
+    code.get(total)
+        .op(Operator::I32WrapI64)
+        .i32(ALIGN)
+        .call(env.gpu("alloc_zero"));
+    code.op(Operator::Else).i32(0).end();
+    or_errno(&mut code, 0, errno);
+    code
+}
+
+/// `(block, size)`: with size 0 a block too, as wasi-libc has it.
+fn realloc(env: &Env, errno: Option<u32>) -> Code {
+    let mut code = Code::new();
+    code.get(0).op(IF_I32);
+    code.get(0).i32(ANY_SIZE).i32(ALIGN).get(1).call(env.gpu("realloc"));
+    code.op(Operator::Else);
+    code.get(1).i32(ALIGN).call(env.gpu("alloc")).end();
+    or_errno(&mut code, 1, errno);
+    code
+}
+
+/// `(alignment, size)` from parameter `first` on.
+fn aligned_alloc(env: &Env, errno: Option<u32>, first: u32) -> Code {
+    let (align, size) = (first, first + 1);
+    let mut code = Code::new();
+    // The next power of two: 1 << (32 - leading zeros of one less).
+    code.get(size).i32(1).i32(32);
+    code.get(align).i32(1).op(Operator::I32Sub).op(Operator::I32Clz);
+    code.op(Operator::I32Sub).op(Operator::I32Shl);
+    code.call(env.gpu("alloc"));
+    or_errno(&mut code, size, errno);
+    code
+}
+
+/// `(where the block's address goes, alignment, size)`; gives the error.
+fn posix_memalign(env: &Env) -> Code {
+    let (to, align, size, block) = (0, 1, 2, 3);
+    let mut code = Code::new();
+    code.locals(1, I32);
+    // A power of two, and a multiple of a pointer's size.
+    code.get(align).op(Operator::I32Popcnt).i32(1).op(Operator::I32Ne);
+    code.get(align)
+        .i32(3)
+        .op(Operator::I32And)
+        .op(Operator::I32Or)
+        .op(IF_I32);
+    code.i32(EINVAL).op(Operator::Else);
+    code.get(size).get(align).call(env.gpu("alloc")).tee(block).op(IF_I32);
+    code.get(to).get(block).store32(0).i32(0);
+    code.op(Operator::Else).i32(ENOMEM).end().end();
+    code
+}
+
+/// `(block)`
+fn usable_size(env: &Env) -> Code {
+    let mut code = Code::new();
+    code.get(0).op(IF_I32).get(0).call(env.gpu("block_size"));
+    code.op(Operator::Else).i32(0).end();
+    code
+}

@@ -26,6 +26,8 @@ pub const REQUEST_BYTES: usize = 4096;
 pub const REQUEST_ARGUMENTS: usize = 10;
 pub const REQUEST_RESULTS: usize = 64;
 pub const STREAM_DESCRIPTORS: usize = 32;
+pub const FILE_DESCRIPTORS: usize = 256;
+pub const FILE_BLOCK: u64 = 16384;
 pub const HEAP_CLASSES: usize = 44;
 pub const HEAP_GROUPS: u64 = 128;
 const HEAP_STRIPES: usize = 16;
@@ -210,7 +212,8 @@ twins! {
         len: u32,
         total: u32,
         error: u32,
-        pad: [u32; 21],
+        note: u32,
+        pad: [u32; 20],
         results: [u8; REQUEST_RESULTS],
         data: [u8; REQUEST_BYTES],
     }
@@ -219,7 +222,20 @@ twins! {
         len: u32,
         count: u32,
     }
-    struct Requests [120 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS)] {
+    struct File [64] {
+        lock: u32,
+        open: u32,
+        position: u64,
+        next: u64,
+        start: u64,
+        len: u32,
+        window: u32,
+        epoch: u32,
+        wanted: u32,
+        filled: u64,
+        pad: u64,
+    }
+    struct Requests [136 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS)] {
         sent: Ptr,
         answered: Ptr,
         slots: Ptr,
@@ -230,7 +246,9 @@ twins! {
         bell_context: u64,
         seed: [u32; 8],
         run: u32,
-        pad: u32,
+        epoch: u32,
+        files: Ptr,
+        blocks: Ptr,
         streams: [u32; STREAM_DESCRIPTORS],
         taken: [u32; REQUEST_SLOTS / 32],
         mails: [u32; REQUEST_SLOTS],
@@ -380,6 +398,11 @@ pub const END_PANIC: u32 = 3;
 pub const REQUEST_CALL: u32 = 1;
 pub const REQUEST_MORE: u32 = 2;
 pub const REQUEST_NEXT: u32 = 3;
+
+pub const NOTE_NONE: u32 = 0;
+pub const NOTE_POSITION: u32 = 1;
+pub const NOTE_KEEP: u32 = 2;
+pub const NOTE_CHANGES: u32 = 3;
 
 pub const RECORD_EMPTY: u32 = 0;
 pub const RECORD_TEXT: u32 = 2;

@@ -22,6 +22,7 @@ mod file;
 mod open;
 mod poll;
 mod readdir;
+mod sharing;
 mod sock;
 mod stat;
 mod stdio;
@@ -40,6 +41,7 @@ use gpu_run_bytecode::wasi::Function;
 use self::args::{Args, Result};
 use self::dir::Directory;
 pub use self::errno::Errno;
+use self::sharing::Sharing;
 use self::sock::Listener;
 use self::stdio::{Output, Stdin};
 use self::table::{Descriptor, Table};
@@ -176,6 +178,7 @@ impl WasiBuilder {
         let listeners = listeners.map(Descriptor::Listener);
         Wasi {
             table: Table::new(stdio.into_iter().chain(directories).chain(listeners)),
+            sharing: Sharing::default(),
             monotonic: self.monotonic,
             realtime: self.realtime,
         }
@@ -185,6 +188,7 @@ impl WasiBuilder {
 /// The host's services for one guest process. See the module's head for what they do.
 pub struct Wasi {
     table: Table,
+    sharing: Sharing,
     monotonic: Clock,
     realtime: Clock,
 }

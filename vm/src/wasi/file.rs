@@ -13,9 +13,10 @@ use cap_std::fs::FileType;
 use super::abi::{self, fdflags};
 use super::args::{Args, Result};
 use super::errno::Errno;
+use super::sharing::Share;
 use super::table::Descriptor;
 use super::{Wasi, count, done, lock, retry, with_data};
-use crate::Reply;
+use crate::{FileNote, Reply};
 
 /// Most bytes of one read. A guest that asks for more reads again.
 const MAX_READ: usize = 64 << 20;
@@ -42,12 +43,15 @@ pub struct File {
     pub mode: Mode,
     /// Neither a regular file nor a block device: reads and writes may wait.
     pub waits: bool,
+    /// Of a regular file.
+    share: Option<Share>,
     flags: Mutex<u16>,
 }
 
 impl File {
-    /// Takes a file of a type that was opened with `mode`, all but its append flag.
-    pub fn new(file: fs::File, kind: FileType, mode: Mode) -> io::Result<Self> {
+    /// Takes a file of a type that was opened with `mode`, all but its append flag. If it is regular, `share`
+    /// says that it is open.
+    pub fn new(file: fs::File, kind: FileType, mode: Mode, share: Option<Share>) -> io::Result<Self> {
         if mode.flags & fdflags::APPEND != 0 {
             set_host_flags(&file, mode.flags)?;
         }
@@ -55,6 +59,7 @@ impl File {
             file,
             mode,
             waits: !kind.is_file() && !kind.is_block_device(),
+            share,
             flags: Mutex::new(mode.flags),
         })
     }
@@ -153,7 +158,12 @@ impl Wasi {
         args.skip()?;
         let offset = args.u64()?;
         match &*descriptor {
-            Descriptor::File(file) => Ok(with_data(file.read_at(args.capacity, offset)?)),
+            Descriptor::File(file) => {
+                // Before the data is read: who opens the file for writing meanwhile says so then.
+                let note = file.share.as_ref().map_or(FileNote::None, Share::note);
+                let reply = with_data(file.read_at(args.capacity, offset)?);
+                Ok(Reply { note, ..reply })
+            }
             Descriptor::Stdin(_) | Descriptor::Connection(_) => Err(Errno::Spipe),
             _ => Err(Errno::Badf),
         }

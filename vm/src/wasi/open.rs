@@ -1,6 +1,6 @@
 //! `path_open`.
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_fs_ext::{FollowSymlinks, MetadataExt, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, OpenOptions};
 
 use super::abi::{fdflags, lookup, oflags, rights};
@@ -11,7 +11,7 @@ use super::file::{File, Mode};
 use super::stat::DIRECTORY_FLAGS;
 use super::table::Descriptor;
 use super::{Wasi, results};
-use crate::Reply;
+use crate::{FileNote, Reply};
 
 impl Wasi {
     /// Opening a named pipe waits for its other end, as on the host, unless `NONBLOCK` is set.
@@ -68,7 +68,9 @@ impl Wasi {
             .nonblock(fdflags & fdflags::NONBLOCK != 0);
 
         let file = directory.dir.open_with(path, &options)?;
-        let kind = file.metadata()?.file_type();
+        let metadata = file.metadata()?;
+        let kind = metadata.file_type();
+        let mut note = FileNote::None;
         let opened = if kind.is_dir() {
             let dir = Dir::from_std_file(file.into_std());
             Descriptor::Directory(Directory::new(
@@ -80,9 +82,17 @@ impl Wasi {
         } else if oflags & oflags::DIRECTORY != 0 {
             return Err(Errno::Notdir);
         } else {
-            Descriptor::File(File::new(file.into_std(), kind, mode)?)
+            let share = kind.is_file().then(|| {
+                let (share, means) = self.sharing.open((metadata.dev(), metadata.ino()), mode.write);
+                note = means;
+                share
+            });
+            Descriptor::File(File::new(file.into_std(), kind, mode, share)?)
         };
         let fd = self.table.insert(opened)?;
-        Ok(results(&fd.to_le_bytes()))
+        Ok(Reply {
+            note,
+            ..results(&fd.to_le_bytes())
+        })
     }
 }

@@ -20,8 +20,10 @@ mod dir;
 mod errno;
 mod file;
 mod open;
+mod place;
 mod poll;
 mod readdir;
+mod scratch;
 mod sharing;
 mod sock;
 mod stat;
@@ -38,9 +40,12 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use gpu_run_bytecode::wasi::Function;
 
+use self::abi::fdflags;
 use self::args::{Args, Result};
 use self::dir::Directory;
 pub use self::errno::Errno;
+use self::place::Tree;
+use self::scratch::Node;
 use self::sharing::Sharing;
 use self::sock::Listener;
 use self::stdio::{Output, Stdin};
@@ -141,8 +146,18 @@ impl WasiBuilder {
             io::Error::new(error.kind(), message)
         })?;
         self.directories
-            .push(Directory::new(dir, Some(guest.into()), read_only, 0));
+            .push(Directory::new(Tree::Host(dir), Some(guest.into()), read_only, 0));
         Ok(self)
+    }
+
+    /// Gives the guest an empty directory in memory by the name `guest`, as [`WasiBuilder::dir`] does one of the
+    /// host. It and all below it take at most `size` bytes; what does not fit is ENOSPC. It ends with the
+    /// [`Wasi`].
+    pub fn scratch(mut self, guest: impl Into<String>, size: u64) -> Self {
+        let tree = Tree::Scratch(Node::new(size));
+        self.directories
+            .push(Directory::new(tree, Some(guest.into()), false, 0));
+        self
     }
 
     /// Gives the guest a socket from which it can accept connections. Its descriptor comes behind those of

@@ -116,13 +116,13 @@ fn main() {
         for (name, test) in gpu_std::tests(device) {
             add(name, test);
         }
-<<<<<<< HEAD
-        let of_host = [wasi::of_engine(), std_files::of_engine(), net::of_engine()];
+        let of_host = [
+            wasi::of_engine(),
+            std_files::of_engine(),
+            net::of_engine(),
+            c_heap::of_engine(),
+        ];
         for (name, test) in of_host.into_iter().flatten() {
-=======
-        let folders = wasi::of_engine().into_iter().chain(std_files::of_engine());
-        for (name, test) in folders.chain(c_heap::of_engine()) {
->>>>>>> w-malloc
             add(name.into(), Box::new(move || test(device)));
         }
         add("guest_race".into(), Box::new(move || guest_race(device)));

@@ -34,6 +34,7 @@ struct Case {
     env: BTreeMap<String, String>,
     #[serde(default)]
     dirs: Vec<String>,
+    tmpfs: Option<String>,
     stdin: Option<String>,
     #[serde(default)]
     exit: i32,
@@ -117,6 +118,9 @@ impl Case {
         command.current_dir(folder).args(["--timeout", "5m"]);
         for dir in &self.dirs {
             command.args(["--dir", dir]);
+        }
+        if let Some(size) = &self.tmpfs {
+            command.args(["--tmpfs", size]);
         }
         for (key, value) in &self.env {
             command.arg("--env").arg(format!("{key}={value}"));

@@ -11,6 +11,9 @@ use gpu_run_vm::{Environment, Input, WasiBuilder, makes_requests};
 use crate::cli::{EnvironmentArgs, RunArgs};
 use crate::report::{Outcome, Report};
 
+/// What the program calls the directory of `--tmpfs`.
+const TMP: &str = "/tmp";
+
 /// The environment of a run; `None` for a program that imports no WASI.
 ///
 /// # Errors
@@ -47,6 +50,16 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
             .allow_net(destination)
             .map_err(|error| Report::new(format!("--allow-net {destination}: {error}")))?;
     }
+    if let Some(size) = &options.tmpfs {
+        let taken = |dir: &&String| Dir::parse(dir).guest.trim_end_matches('/') == TMP;
+        if let Some(dir) = options.dirs.iter().find(taken) {
+            return Err(
+                Report::new(format!("--tmpfs and --dir {dir} both are the program's {TMP}"))
+                    .help("give that folder another name: --dir HOST::GUEST"),
+            );
+        }
+        wasi = wasi.scratch(TMP, size.as_u64());
+    }
     let file = args.module.file_name().unwrap_or_default();
     let name = match &options.argv0 {
         Some(name) => name.clone().into_bytes(),
@@ -72,6 +85,7 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
 fn option_given(options: &EnvironmentArgs) -> Option<&'static str> {
     let given = [
         (!options.dirs.is_empty(), "--dir"),
+        (options.tmpfs.is_some(), "--tmpfs"),
         (!options.variables.is_empty(), "--env"),
         (!options.allow_net.is_empty(), "--allow-net"),
         (options.argv0.is_some(), "--argv0"),

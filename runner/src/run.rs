@@ -175,6 +175,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
             },
             "ready_ms": ms(ready),
             "run_ms": ms(outcome.time),
+            "requests": { "calls": outcome.requests.calls, "messages": outcome.requests.messages },
             "debug": { "messages": outcome.debug.messages, "dropped": outcome.debug.dropped },
             "heap": heap_stats(&heap),
         });

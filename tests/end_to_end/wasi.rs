@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use tempfile::TempDir;
 
 use crate::common::gpu_run_on;
-use crate::{Tested, expect, refuses, run, text, wasm};
+use crate::{Tested, expect, refuses, run, stats, text, wasm};
 
 /// A test's name and what it does.
 type Test = (&'static str, fn() -> Tested);
@@ -33,6 +33,7 @@ pub fn general() -> Vec<Test> {
         }),
         ("refuses/options_without_wasi", options_without_wasi),
         ("refuses/missing_folder", missing_folder),
+        ("refuses/two_folders_tmp", two_folders_tmp),
         ("inspect/wasi", inspect),
         ("wasi/as_cargo_runner", as_cargo_runner),
     ]
@@ -46,6 +47,8 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("wasi/prompt", prompt),
         ("wasi/seed", seed),
         ("wasi/append/10240", append),
+        ("wasi/small_reads", small_reads),
+        ("wasi/tmpfs", tmpfs),
         ("wasi/stops_while_it_reads", stops),
         ("wasi/full_disk", full_disk),
         ("wasi/nobody_reads", nobody_reads),
@@ -213,6 +216,57 @@ fn append(device: &str) -> Tested {
     expect(lines == wanted.collect::<Vec<_>>(), "all lines, and none torn", &output)
 }
 
+/// Bytes are read one by one, and the host is asked for blocks.
+fn small_reads(device: &str) -> Tested {
+    let folder = tempfile::tempdir()?;
+    fs::write(folder.path().join("bytes"), vec![3; 100_000])?;
+    let output = gpu_run_on(device)
+        .current_dir(&folder)
+        .args([
+            "--dir",
+            ".",
+            "--stats=json",
+            "--invoke",
+            "sum",
+            &wasm("wat", "read_bytes"),
+            "1",
+        ])
+        .output()?;
+    expect(text(&output.stdout) == "300000\n", "all bytes must be read", &output)?;
+    // path_open, 4 and 8 KiB, six of 16 KiB, and the end. What is kept is asked for again after a second.
+    let slow = stats(&output)?["run_ms"].as_f64() > Some(900.0);
+    let calls = stats(&output)?["requests"]["calls"].as_u64();
+    expect(calls == Some(10) || slow, "a request for each block", &output)
+}
+
+/// A file is written and read in memory, and nothing of it is on the disk; what does not fit is an error.
+fn tmpfs(device: &str) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let tmpfs = |size: &str| {
+        gpu_run_on(device)
+            .current_dir(&folder)
+            .args(["--tmpfs", size, "--threads", "100", "--invoke", "append", &module()])
+            .output()
+    };
+    let output = tmpfs("1MiB")?;
+    expect(
+        text(&output.stdout) == "Result: 0\n",
+        "every thread must have written",
+        &output,
+    )?;
+    let output = tmpfs("4KiB")?;
+    expect(
+        text(&output.stdout) != "Result: 0\n",
+        "there is no room for all of it",
+        &output,
+    )?;
+    expect(
+        fs::read_dir(&folder)?.next().is_none(),
+        "nothing must be on the disk",
+        &output,
+    )
+}
+
 /// Nothing is typed, and the time is over.
 fn stops(device: &str) -> Tested {
     let begin = Instant::now();
@@ -281,6 +335,7 @@ fn options_without_wasi() -> Tested {
         &["--allow-net", "127.0.0.1:80"],
         &["--argv0", "a"],
         &["--seed", "1"],
+        &["--tmpfs", "1M"],
     ] {
         let output = run(option
             .iter()
@@ -305,6 +360,20 @@ fn missing_folder() -> Tested {
         "the message must name it",
         &output,
     )
+}
+
+fn two_folders_tmp() -> Tested {
+    for dir in [".::/tmp", ".::/tmp/:ro"] {
+        let output = run(["--device", "cpu", "--tmpfs", "1M", "--dir", dir, &module()]);
+        expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+        let said = text(&output.stderr);
+        expect(
+            said.contains("--tmpfs") && said.contains(dir),
+            "the message must name both",
+            &output,
+        )?;
+    }
+    Ok(())
 }
 
 fn inspect() -> Tested {

@@ -319,7 +319,8 @@ struct RequestSlot {
   u64 args[REQUEST_ARGUMENTS];  // the wasm arguments
   u32 len;  // bytes of `data` in this message
   u32 total;  // bytes of the input, and then of the answer's data, in all messages
-  u32 pad[22];
+  u32 note;  // FileNote: what a device may do with the file; the host's, as what follows
+  u32 pad[21];
   u8 results[REQUEST_RESULTS];  // one behind the other, the first not aligned to its own size
   u8 data[REQUEST_BYTES];
 };
@@ -336,6 +337,32 @@ struct Strings {
   u32 count;
 };
 
+// What an answer says of a file.
+enum FileNote : u32 {
+  NOTE_None = 0,
+  NOTE_Position = 1,  // of path_open: open for reading only; the device may hold its position
+  NOTE_Keep = 2,  // of fd_pread: the device may keep the data, as nobody in the process writes the file
+  NOTE_Changes = 3,  // of path_open: what devices have kept may be out of date from now on
+};
+// Descriptors whose positions the device may hold, and most bytes that it reads ahead of each.
+constexpr u32 FILE_DESCRIPTORS = 256;
+constexpr u32 FILE_BLOCK = 16384;
+// A descriptor of a file that is open for reading only: see requests_files.h.
+struct File {
+  u32 lock;  // 1 while a lane works on it, or a thread waits for the host with it
+  u32 open;  // 1: its position is here, 0: it is the host's matter
+  u64 position;
+  u64 next;  // where the last read ended
+  u64 start;  // offset of the block's first byte
+  u32 len;  // bytes in the block
+  u32 window;  // bytes that were to be read ahead the last time
+  u32 epoch;  // Requests::epoch before the host was asked for the block
+  u32 wanted;  // bytes that the read takes that the host was asked for
+  u64 filled;  // when, on the device's clock
+  u64 pad;
+};
+static_assert(sizeof(File) == 64, "twin in layout.rs");
+
 // Descriptors that may be streams.
 constexpr u32 STREAM_DESCRIPTORS = 32;
 struct Requests {
@@ -349,12 +376,16 @@ struct Requests {
   u64 bell_context;
   u32 seed[8];  // of the random bytes
   u32 run;  // number of this run of the store
+  u32 epoch;  // goes up when blocks that are kept may be out of date
+  File *files;  // FILE_DESCRIPTORS of them
+  u8 *blocks;  // FILE_BLOCK bytes for each
   u32 own_slots;  // 1: there are no more threads than slots, so that each has the slot of its number
+  u32 pad;
   u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
   u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
   u32 mails[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
 };
-static_assert(sizeof(Requests) == 120 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS), "twin in layout.rs");
+static_assert(sizeof(Requests) == 144 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS), "twin in layout.rs");
 
 // Register segments beyond a lane's own: blocks of 2^k times SEGMENT bytes.
 constexpr u32 SEGMENT = 65536;

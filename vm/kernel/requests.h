@@ -20,75 +20,10 @@
 // buffers meanwhile. Results and output buffers are looked at only if the errno is 0.
 #pragma once
 
-#include "requests_local.h"
+#include "requests_files.h"
 
 namespace gpu_run {
 namespace requests {
-
-// Time after which a thread that found no slot looks again, in nanoseconds.
-constexpr u64 NO_SLOT_PAUSE = 20000;
-
-// Takes a free slot for thread `id`; 0 if none was found, else 1 + its number. Acquire: what its last owner
-// did in it is over; pairs with `give_slot`.
-GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
-  if (requests.own_slots) return 1 + id;
-  constexpr u32 WORDS = REQUEST_SLOTS / 32;
-  // Neighbours begin at different bits. Who finds his taken sees which are free.
-  u32 bit = id / WORDS % 32;
-  for (u32 i = 0; i < WORDS; i++) {
-    u32 at = (id + i) % WORDS, found;
-    while (found = fetch_or_acquire_device(&requests.taken[at], 1u << bit), found >> bit & 1) {
-      if (~found == 0) break;
-      bit = (u32)__builtin_ctz(~found);
-    }
-    if (!(found >> bit & 1)) return 1 + at * 32 + bit;
-  }
-  return 0;
-}
-
-// Release: pairs with the acquire in `take_slot`.
-GPU_RUN_INLINE void give_slot(Requests &requests, Thread &thread) {
-  u32 slot = thread.request - 1;
-  if (!requests.own_slots) fetch_and_release_device(&requests.taken[slot / 32], ~(1u << slot % 32));
-  thread.request = 0;
-}
-
-// Whether the host has answered the thread's last message. What the mailbox says is then in `wake`, so that
-// nobody reads it over the bus again. Relaxed: who looks at the slot, too, acquires it then.
-GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
-  if ((u32)thread.wake == thread.mail) return true;
-  u64 word = load_relaxed_system(&requests.answered[thread.request - 1]);
-  if ((u32)word != thread.mail) return false;
-  thread.wake = word;
-  return true;
-}
-
-// The slot of an answer, as the host left it. Acquire: pairs with the release store of `publish` in
-// src/requests.rs.
-GPU_RUN_INLINE RequestSlot &answer_slot(Requests &requests, const Thread &thread) {
-  u32 slot = thread.request - 1;
-  load_acquire_system(&requests.answered[slot]);
-  return requests.slots[slot];
-}
-
-// Gives the thread's slot to the host as a message. Release: pairs with the acquire load of `claim` in
-// src/requests.rs.
-GPU_RUN_INLINE void send(Requests &requests, Thread &thread, RequestKind kind) {
-  u32 slot = thread.request - 1;
-  requests.slots[slot].kind = kind;
-  u32 last = requests.own_slots ? thread.mail : requests.mails[slot];
-  // None is 0, so that `wake` is no answer to it.
-  thread.mail = last + 1 ? last + 1 : 1;
-  thread.wake = 0;
-  if (!requests.own_slots) requests.mails[slot] = thread.mail;
-  store_release_system(&requests.sent[slot], thread.mail);
-  ring_bell(requests.bell, requests.bell_context);
-}
-
-GPU_RUN_INLINE Done wait_for_answer(Thread &thread) {
-  thread.state = THREAD_Requesting;
-  return {DONE_Wait, 0, 0};
-}
 
 // Writes the call to the slot, but for its input.
 GPU_RUN_INLINE void describe(const Launch &launch, const Call &call, RequestSlot &slot, u32 id, u32 total, u32 capacity) {
@@ -110,17 +45,6 @@ GPU_RUN_INLINE void describe(const Launch &launch, const Call &call, RequestSlot
     slot.args[count] = clock_time(launch, CLOCK_Realtime);
     slot.args[count + 1] = clock_time(launch, CLOCK_Monotonic);
   }
-}
-
-// Moves a piece of a message, as `bulk_copy` does: of its own, because that one needs more registers, which the
-// interpreter's loop would spill.
-GPU_RUN_NOINLINE void move_piece(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
-  u32 i = 0;
-  for (; i < len && ((to + i) & 7); i++) linear::store<u8>(to_base, to + i, linear::load<u8>(from_base, from + i));
-  if (((from + i) & 7) == 0) {
-    for (; i + 8 <= len; i += 8) linear::store<u64>(to_base, to + i, linear::load<u64>(from_base, from + i));
-  }
-  for (; i < len; i++) linear::store<u8>(to_base, to + i, linear::load<u8>(from_base, from + i));
 }
 
 // Puts the input from byte `thread.moved` on into the slot, as much as goes there and `total` has.
@@ -195,8 +119,14 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
   }
   Requests &requests = *launch.requests;
   u32 total, capacity;
+  if (retires_file(thread)) {
+    if (!answered(requests, thread)) return wait_for_answer(thread);
+    end_retire(requests, thread);
+  }
   if (thread.request == 0) {
     Local local = serve(launch, thread, id, call);
+    if (local.kind == LOCAL_Host) local = begin_file(requests, thread, id, call);
+    if (local.kind == LOCAL_Sent) return {DONE_Step, 1, 1};
     if (local.kind == LOCAL_Trap) return {DONE_Trap, local.value, 0};
     if (local.kind == LOCAL_Again) return {local.value, 0, 1};
     u32 error = 0, trap = TRAP_None;
@@ -238,17 +168,21 @@ GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, const Memory &m
   if (thread.request) {
     Requests &requests = *launch.requests;
     if (!answered(requests, thread)) return wait_for_answer(thread);
-    u32 head = (u32)(thread.wake >> 32);
+    const u32 head = (u32)(thread.wake >> 32);
+    File *file = held_file(requests, thread);
     error = head & MAIL_ERRNO;
     if (!(head & MAIL_WHOLE)) {
       RequestSlot &slot = answer_slot(requests, thread);
+      if (file) keep_piece(requests, thread, call, *file, slot);
       if (u32 trap = scatter(call, thread, slot)) return {DONE_Trap, trap, 0};
       if (thread.moved < slot.total && slot.len) {
         send(requests, thread, REQUEST_Next);
         return wait_for_answer(thread);
       }
-      if (u32 trap = store_results(call, slot)) return {DONE_Trap, trap, 0};
+      if (call.function == wasi::FN_path_open && !open_file(requests, thread, slot)) return {DONE_Wait, 0, 0};
+      if (u32 trap = file ? end_file(call, *file, slot) : store_results(call, slot)) return {DONE_Trap, trap, 0};
     }
+    if (file) leave_file(thread, call, *file);
     give_slot(requests, thread);
     come_back_to_streams(requests, thread, call, error);
   }

@@ -106,6 +106,17 @@ struct Call {
   }
 };
 
+// Moves a piece of a message, as `bulk_copy` does: of its own, because that one needs more registers, which the
+// interpreter's loop would spill.
+GPU_RUN_NOINLINE void move_piece(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
+  u32 i = 0;
+  for (; i < len && ((to + i) & 7); i++) linear::store<u8>(to_base, to + i, linear::load<u8>(from_base, from + i));
+  if (((from + i) & 7) == 0) {
+    for (; i + 8 <= len; i += 8) linear::store<u64>(to_base, to + i, linear::load<u64>(from_base, from + i));
+  }
+  for (; i < len; i++) linear::store<u8>(to_base, to + i, linear::load<u8>(from_base, from + i));
+}
+
 // Adds up the buffers of a call; those of its input must lie in memory. Sets `error` if it asks for more than
 // is served.
 GPU_RUN_NOINLINE u32 measure(const Call &call, u32 &input, u32 &capacity, u32 &error) {

@@ -13,6 +13,7 @@ enum LocalKind : u32 {
   LOCAL_Served,  // `value` is its errno
   LOCAL_Trap,  // `value` is the trap
   LOCAL_Again,  // `value`, a DoneKind, says how the instruction goes on, from its start
+  LOCAL_Sent,  // it is on its way to the host
 };
 struct Local {
   u32 kind;

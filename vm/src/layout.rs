@@ -28,6 +28,8 @@ pub const REQUEST_RESULTS: usize = 64;
 /// Twin of `MAIL_WHOLE`, of the upper half of a mailbox.
 pub const MAIL_WHOLE: u32 = 1 << 31;
 pub const STREAM_DESCRIPTORS: usize = 32;
+pub const FILE_DESCRIPTORS: usize = 256;
+pub const FILE_BLOCK: u64 = 16384;
 pub const HEAP_CLASSES: usize = 44;
 pub const HEAP_GROUPS: u64 = 128;
 const HEAP_STRIPES: usize = 16;
@@ -211,7 +213,8 @@ twins! {
         args: [u64; REQUEST_ARGUMENTS],
         len: u32,
         total: u32,
-        pad: [u32; 22],
+        note: u32,
+        pad: [u32; 21],
         results: [u8; REQUEST_RESULTS],
         data: [u8; REQUEST_BYTES],
     }
@@ -220,7 +223,20 @@ twins! {
         len: u32,
         count: u32,
     }
-    struct Requests [120 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS)] {
+    struct File [64] {
+        lock: u32,
+        open: u32,
+        position: u64,
+        next: u64,
+        start: u64,
+        len: u32,
+        window: u32,
+        epoch: u32,
+        wanted: u32,
+        filled: u64,
+        pad: u64,
+    }
+    struct Requests [144 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS)] {
         sent: Ptr,
         answered: Ptr,
         slots: Ptr,
@@ -231,7 +247,11 @@ twins! {
         bell_context: u64,
         seed: [u32; 8],
         run: u32,
+        epoch: u32,
+        files: Ptr,
+        blocks: Ptr,
         own_slots: u32,
+        pad: u32,
         streams: [u32; STREAM_DESCRIPTORS],
         taken: [u32; REQUEST_SLOTS / 32],
         mails: [u32; REQUEST_SLOTS],
@@ -381,6 +401,11 @@ pub const END_PANIC: u32 = 3;
 pub const REQUEST_CALL: u32 = 1;
 pub const REQUEST_MORE: u32 = 2;
 pub const REQUEST_NEXT: u32 = 3;
+
+pub const NOTE_NONE: u32 = 0;
+pub const NOTE_POSITION: u32 = 1;
+pub const NOTE_KEEP: u32 = 2;
+pub const NOTE_CHANGES: u32 = 3;
 
 pub const RECORD_EMPTY: u32 = 0;
 pub const RECORD_TEXT: u32 = 2;

@@ -28,8 +28,9 @@ pub use debug::{DebugCounts, DebugMessage, DebugOptions, Level, ThreadSet};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault, HeapFault};
 pub use layout::Ptr;
+pub use requests::RequestCounts;
 pub use server::Server;
-pub use services::{Environment, Reply, Request, Services};
+pub use services::{Environment, FileNote, Reply, Request, Services};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,
     Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value, allocates, makes_requests, threads_may_wait,

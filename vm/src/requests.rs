@@ -16,9 +16,10 @@ use gpu_run_bytecode::wasi::{Function, SUBSCRIPTION};
 use crate::device::Pinned;
 use crate::layout::RequestSlot;
 use crate::layout::{
-    MAIL_WHOLE, REQUEST_BYTES, REQUEST_CALL, REQUEST_MORE, REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS,
+    MAIL_WHOLE, NOTE_CHANGES, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, REQUEST_BYTES, REQUEST_CALL, REQUEST_MORE,
+    REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS,
 };
-use crate::services::{Reply, Request, Services};
+use crate::services::{FileNote, Reply, Request, Services};
 use crate::tsan;
 
 /// Errnos that are the queue's own.
@@ -116,6 +117,18 @@ struct Shared {
     slots: Vec<Mutex<Slot>>,
     /// Where lanes ring; without one, mailboxes are polled.
     bell: Option<Arc<Bell>>,
+    /// Calls and messages so far.
+    calls: AtomicU64,
+    messages: AtomicU64,
+}
+
+/// How often a run asked the host.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestCounts {
+    /// Calls of functions that the host served.
+    pub calls: u64,
+    /// Messages that these took: one for each 4 KiB of a call's input, and then of its answer's data.
+    pub messages: u64,
 }
 
 /// The threads that answer the requests of a run. They end with it.
@@ -133,6 +146,8 @@ impl Service {
             claimed: (0..REQUEST_SLOTS).map(|_| AtomicU32::new(0)).collect(),
             slots: (0..REQUEST_SLOTS).map(|_| Mutex::default()).collect(),
             bell,
+            calls: AtomicU64::new(0),
+            messages: AtomicU64::new(0),
         });
         for number in 0..threads {
             let shared = shared.clone();
@@ -144,6 +159,14 @@ impl Service {
                 .spawn(work);
         }
         Service(shared)
+    }
+
+    /// What was asked so far. Relaxed: numbers to be shown, which order nothing.
+    pub(crate) fn counts(&self) -> RequestCounts {
+        RequestCounts {
+            calls: self.0.calls.load(Ordering::Relaxed),
+            messages: self.0.messages.load(Ordering::Relaxed),
+        }
     }
 }
 
@@ -265,6 +288,7 @@ impl Shared {
 
     /// Takes a message. Gives the call if it is complete now; else the message is answered.
     fn receive(&self, slot: usize) -> Option<Call> {
+        self.messages.fetch_add(1, Ordering::Relaxed);
         let at = self.at(slot);
         // SAFETY: the slot is the host's until it is published, and this thread's by the claim.
         let message = unsafe { &mut *at };
@@ -311,6 +335,7 @@ impl Shared {
 
     /// What the services answer to a call.
     fn reply(&self, call: &Call) -> Reply {
+        self.calls.fetch_add(1, Ordering::Relaxed);
         let Some(function) = Function::from_number(call.number as u16) else {
             return Reply::error(ENOSYS);
         };
@@ -323,12 +348,18 @@ impl Shared {
     fn put(&self, slot: usize, call: &Call, reply: Reply) {
         let errno = u32::from(reply.errno);
         let results = Function::from_number(call.number as u16).map_or(0, Function::result_bytes);
-        if errno != 0 || (results == 0 && reply.data.is_empty()) {
+        if errno != 0 || (results == 0 && reply.data.is_empty() && reply.note == FileNote::None) {
             return self.publish(slot, errno | MAIL_WHOLE);
         }
         // SAFETY: the slot is the host's until it is published, and this thread's by the claim.
         let message = unsafe { &mut *self.at(slot) };
         let mut state = self.state(slot);
+        message.note = match reply.note {
+            FileNote::None => NOTE_NONE,
+            FileNote::Position => NOTE_POSITION,
+            FileNote::Keep => NOTE_KEEP,
+            FileNote::Changes => NOTE_CHANGES,
+        };
         message.results = [0; REQUEST_RESULTS];
         let results = &reply.results[..reply.results.len().min(REQUEST_RESULTS)];
         message.results[..results.len()].copy_from_slice(results);

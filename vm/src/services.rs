@@ -32,6 +32,24 @@ pub struct Reply {
     /// The bytes for the `Out`, `OutVec` or `Events` parameter, at most [`Request::capacity`] of them.
     /// They are written to the guest if `errno` is 0.
     pub data: Vec<u8>,
+    /// What the device may do with the file, if `errno` is 0.
+    pub note: FileNote,
+}
+
+/// What a device may do with a file by itself; see `kernel/requests_files.h`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum FileNote {
+    /// Nothing that it could not do before.
+    #[default]
+    None,
+    /// Of `path_open`: it may hold the position of the new descriptor, whose file is open for reading only. It
+    /// will ask for bytes by `fd_pread`, also for more than the guest does, and set the position by `fd_seek`
+    /// before a call that depends on it.
+    Position,
+    /// Of `fd_pread`: it may keep the data, as nobody in the process has the file open for writing.
+    Keep,
+    /// Of `path_open`: what it has kept may be out of date from now on.
+    Changes,
 }
 
 /// Who answers requests. Calls come from several host threads at once; a guest's thread makes one at a time.

@@ -21,8 +21,11 @@ mod errno;
 mod file;
 mod net;
 mod open;
+mod place;
 mod poll;
 mod readdir;
+mod scratch;
+mod sharing;
 mod sock;
 mod stat;
 mod stdio;
@@ -38,10 +41,14 @@ use cap_std::ambient_authority;
 use cap_std::fs::Dir;
 use gpu_run_bytecode::wasi::Function;
 
+use self::abi::fdflags;
 use self::args::{Args, Result};
 use self::dir::Directory;
 pub use self::errno::Errno;
 use self::net::Network;
+use self::place::Tree;
+use self::scratch::Node;
+use self::sharing::Sharing;
 use self::sock::Listener;
 use self::stdio::{Output, Stdin};
 use self::table::{Descriptor, Table};
@@ -143,8 +150,18 @@ impl WasiBuilder {
             io::Error::new(error.kind(), message)
         })?;
         self.directories
-            .push(Directory::new(dir, Some(guest.into()), read_only, 0));
+            .push(Directory::new(Tree::Host(dir), Some(guest.into()), read_only, 0));
         Ok(self)
+    }
+
+    /// Gives the guest an empty directory in memory by the name `guest`, as [`WasiBuilder::dir`] does one of the
+    /// host. It and all below it take at most `size` bytes; what does not fit is ENOSPC. It ends with the
+    /// [`Wasi`].
+    pub fn scratch(mut self, guest: impl Into<String>, size: u64) -> Self {
+        let tree = Tree::Scratch(Node::new(size));
+        self.directories
+            .push(Directory::new(tree, Some(guest.into()), false, 0));
+        self
     }
 
     /// Gives the guest a socket from which it can accept connections. Its descriptor comes behind those of
@@ -199,6 +216,7 @@ impl WasiBuilder {
         Wasi {
             table: Table::new(stdio.into_iter().chain(directories).chain(listeners)),
             network: self.network,
+            sharing: Sharing::default(),
             monotonic: self.monotonic,
             realtime: self.realtime,
         }
@@ -209,6 +227,7 @@ impl WasiBuilder {
 pub struct Wasi {
     table: Table,
     network: Network,
+    sharing: Sharing,
     monotonic: Clock,
     realtime: Clock,
 }

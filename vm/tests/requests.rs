@@ -263,6 +263,7 @@ fn nothing_is_written_if_there_is_an_errno() {
         errno: 8,
         results: vec![1; 64],
         data: vec![1; 64],
+        ..Reply::default()
     });
     let mut guest = Guest::new(services);
     // Neither the pointers of results nor the buffers are looked at.

@@ -11,6 +11,7 @@ use super::run::{Host, units_of, values_of};
 use super::{Outcome, RunOptions, Sink, Store, StoreError, Value};
 use crate::device::{Device, DeviceResult, Pinned, Plan};
 use crate::layout::{Arena, Control, Launch, Ptr, Ring, Thread};
+use crate::requests::RequestCounts;
 
 /// Calls under way at once.
 const SLOTS: usize = 256;
@@ -148,6 +149,7 @@ impl Store {
                             debug,
                             ended_by,
                             faults,
+                            requests: RequestCounts::default(),
                         })
                     }
                 });

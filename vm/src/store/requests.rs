@@ -3,18 +3,20 @@
 use std::mem::offset_of;
 use std::sync::Arc;
 
+use bytemuck::Zeroable;
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Op, Program};
 
 use super::run::Sized;
 use super::{RunOptions, Store, StoreError};
 use crate::device::{Device, DeviceError, DeviceResult, Pinned};
-use crate::layout::{self, Ptr, REQUEST_SLOTS, RequestSlot};
+use crate::layout::{self, FILE_BLOCK, FILE_DESCRIPTORS, Ptr, REQUEST_SLOTS, RequestSlot};
 use crate::requests::{Bell, Mailboxes, Service};
 use crate::services::{Environment, Services};
 
 /// Bytes of the mailboxes of one side.
 const MAIL_BYTES: u64 = 8 * REQUEST_SLOTS as u64;
+const FILES_BYTES: u64 = (FILE_DESCRIPTORS * size_of::<layout::File>()) as u64;
 const SLOT_BYTES: u64 = (REQUEST_SLOTS * size_of::<RequestSlot>()) as u64;
 
 /// Whether a program calls functions of WASI, but for `proc_exit`.
@@ -28,6 +30,9 @@ pub(super) struct Requests {
     /// An errno for each stream.
     errors: Pinned,
     record: Ptr,
+    /// [`layout::File`]s, and their blocks.
+    files: Ptr,
+    blocks: Ptr,
     strings: Sized,
     bell: Arc<Bell>,
     /// Runs of the store so far.
@@ -42,7 +47,7 @@ pub(super) struct Serving {
     pub(super) record: Ptr,
     /// Where the errno of an output stream goes that cannot be written.
     pub(super) errors: Pinned,
-    pub(super) _service: Service,
+    pub(super) service: Service,
 }
 
 impl Requests {
@@ -55,6 +60,8 @@ impl Requests {
             },
             errors: device.allocate_pinned(64)?,
             record: device.allocate(size_of::<layout::Requests>() as u64, "requests")?,
+            files: device.allocate(FILES_BYTES, "descriptors of files")?,
+            blocks: device.allocate(FILE_DESCRIPTORS as u64 * FILE_BLOCK, "what is read ahead of files")?,
             strings: Sized::new("arguments"),
             bell: Arc::default(),
             runs: 0,
@@ -62,15 +69,34 @@ impl Requests {
         })
     }
 
-    /// Which descriptors are streams: as the last run left them, if it had the same services.
-    fn streams(&mut self, device: &mut dyn Device, environment: &Environment) -> DeviceResult<[u32; STREAMS.len()]> {
+    /// What the device knows of descriptors: which are streams, and the positions of files. It is as the last
+    /// run left it, if that had the same services.
+    fn descriptors(
+        &mut self,
+        device: &mut dyn Device,
+        environment: &Environment,
+    ) -> DeviceResult<[u32; STREAMS.len()]> {
         let mut streams = STREAMS;
+        let mut files = vec![layout::File::zeroed(); FILE_DESCRIPTORS];
         let services = &environment.services;
         if self.served.as_ref().is_some_and(|last| Arc::ptr_eq(last, services)) {
             let at = self.record + offset_of!(layout::Requests, streams) as u64;
-            // SAFETY: inside of the record, which the last run has written; no kernel runs.
-            unsafe { device.read(at, bytemuck::cast_slice_mut(&mut streams))? };
+            // SAFETY: inside of the record, which the last run has written, and all of the files; no kernel runs.
+            unsafe {
+                device.read(at, bytemuck::cast_slice_mut(&mut streams))?;
+                device.read(self.files, bytemuck::cast_slice_mut(&mut files))?;
+            }
+            for file in &mut files {
+                *file = layout::File {
+                    // Of one that was in use when the run was ended, the position is not known.
+                    open: u32::from(file.open != 0 && file.lock == 0),
+                    position: file.position,
+                    ..Zeroable::zeroed()
+                };
+            }
         }
+        // SAFETY: as above.
+        unsafe { device.write(self.files, bytemuck::cast_slice(&files))? };
         self.served = Some(services.clone());
         Ok(streams)
     }
@@ -86,7 +112,7 @@ impl Requests {
         let args_len = args.len() as u32;
         args.extend(&variables);
         let strings = self.strings.at_least(device, args.len() as u64)?;
-        let streams = self.streams(device, environment)?;
+        let streams = self.descriptors(device, environment)?;
         self.runs += 1;
         let rings = device.rings();
         let ring: extern "C" fn(u64) = Bell::ring;
@@ -110,8 +136,10 @@ impl Requests {
             seed: seed(environment.seed)?,
             run: self.runs,
             own_slots: u32::from(threads as usize <= REQUEST_SLOTS),
+            files: self.files,
+            blocks: self.blocks,
             streams,
-            ..bytemuck::Zeroable::zeroed()
+            ..Zeroable::zeroed()
         };
         // SAFETY: both were allocated above with these sizes, and no kernel runs.
         unsafe {
@@ -170,7 +198,7 @@ impl Store {
         let serving = Serving {
             record: requests.record,
             errors: requests.errors,
-            _service: Service::start(environment.services.clone(), requests.mailboxes, bell),
+            service: Service::start(environment.services.clone(), requests.mailboxes, bell),
         };
         self.run.requests = Some(requests);
         // SAFETY: the launch record, which no kernel reads yet.

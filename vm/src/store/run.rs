@@ -20,6 +20,7 @@ use crate::debug::{DebugCounts, DebugMessage, DebugOptions};
 use crate::device::{Device, DeviceResult, Pinned, Plan};
 use crate::fault::{Backtrace, Fault};
 use crate::layout::{self, Control, DebugThread, Diagnostics, Launch, Ptr, Record, Ring, Thread};
+use crate::requests::RequestCounts;
 use crate::services::Environment;
 use crate::tsan;
 
@@ -162,6 +163,8 @@ pub struct Outcome {
     pub ended_by: Option<u32>,
     /// Threads that trapped or panicked. The first of them, or one of the first, is the one of `end`.
     pub faults: u32,
+    /// What was asked of the host.
+    pub requests: RequestCounts,
 }
 
 impl Outcome {
@@ -176,6 +179,7 @@ impl Outcome {
             debug: DebugCounts::default(),
             ended_by: None,
             faults: 0,
+            requests: RequestCounts::default(),
         }
     }
 }
@@ -359,6 +363,7 @@ impl Store {
             _ => unsafe { self.device.start(self.run.launch, plan)? },
         }
         let stopped = host.serve(&mut *self.device, self.run.control, 1)?;
+        let requests = serving.as_ref().map(|serving| serving.service.counts());
         drop(serving);
         let time = self.device.kernel_time().unwrap_or_else(|| begin.elapsed());
         let (debug, faults) = host.told(&mut *self.device)?;
@@ -380,6 +385,7 @@ impl Store {
             debug,
             ended_by: self.ended_by(self.run.control, 0),
             faults,
+            requests: requests.unwrap_or_default(),
         })
     }
 

@@ -1,24 +1,21 @@
 //! Directories, and the functions that change what they hold.
 //!
-//! `cap-std` resolves each path beneath the directory's descriptor, with the host's own means where there
-//! are any (`openat2`): neither `..`, an absolute path, a symbolic link nor one that is swapped meanwhile
-//! leads outside. Such paths are EPERM.
+//! What they do to the host's files or to those in memory, [`Tree`] says. Neither `..`, an absolute path, a
+//! symbolic link nor one that is swapped meanwhile leads out of a directory. Such paths are EPERM.
 
 use std::sync::{Arc, Mutex};
-
-use cap_fs_ext::DirExt;
-use cap_std::fs::Dir;
 
 use super::abi::lookup;
 use super::args::{Args, Result, text};
 use super::errno::Errno;
+use super::place::Tree;
 use super::readdir::Entry;
 use super::{Wasi, done, results, with_data};
 use crate::Reply;
 
 /// An open directory.
 pub struct Directory {
-    pub dir: Dir,
+    pub tree: Tree,
     /// Its guest name, if it was there from the start.
     pub preopen: Option<String>,
     /// Nothing below it may be changed.
@@ -30,9 +27,9 @@ pub struct Directory {
 }
 
 impl Directory {
-    pub fn new(dir: Dir, preopen: Option<String>, read_only: bool, flags: u16) -> Self {
+    pub fn new(tree: Tree, preopen: Option<String>, read_only: bool, flags: u16) -> Self {
         Directory {
-            dir,
+            tree,
             preopen,
             read_only,
             flags,
@@ -44,11 +41,11 @@ impl Directory {
     ///
     /// # Errors
     /// EPERM if it is read-only.
-    pub fn writable(&self) -> Result<&Dir> {
+    pub fn writable(&self) -> Result<&Tree> {
         if self.read_only {
             Err(Errno::Perm)
         } else {
-            Ok(&self.dir)
+            Ok(&self.tree)
         }
     }
 }
@@ -90,11 +87,7 @@ impl Wasi {
         let (fd, path) = (args.u32()?, args.bytes()?);
         let descriptor = self.table.get(fd)?;
         let directory = descriptor.directory()?;
-        // `cap-std` takes a slash at the end for `/.`, which cannot be removed.
-        let path = match text(path)? {
-            path if path.trim_end_matches('/').is_empty() => path,
-            path => path.trim_end_matches('/'),
-        };
+        let path = text(path)?;
         directory.writable()?.remove_dir(path)?;
         Ok(done())
     }
@@ -104,7 +97,7 @@ impl Wasi {
         let descriptor = self.table.get(fd)?;
         let directory = descriptor.directory()?;
         let path = text(path)?;
-        directory.writable()?.remove_file_or_symlink(path)?;
+        directory.writable()?.remove_file(path)?;
         Ok(done())
     }
 
@@ -131,12 +124,7 @@ impl Wasi {
         let (old, new) = (old.directory()?, new.directory()?);
         let (old_path, new_path) = (text(old_path)?, text(new_path)?);
         let (old, new) = (old.writable()?, new.writable()?);
-        if new_path.ends_with('/') && !old_path.ends_with('/') && !old_path.is_empty() {
-            // A slash behind the new name asks for a directory as well; `cap-std` looks at the old one only.
-            old.rename(format!("{old_path}/"), new, new_path)?;
-        } else {
-            old.rename(old_path, new, new_path)?;
-        }
+        old.rename(old_path, new, new_path)?;
         Ok(done())
     }
 
@@ -146,16 +134,14 @@ impl Wasi {
         let descriptor = self.table.get(fd)?;
         let directory = descriptor.directory()?;
         let (target, path) = (text(target)?, text(path)?);
-        // By name: the extension trait has a function of this name too.
-        DirExt::symlink(directory.writable()?, target, path)?;
+        directory.writable()?.symlink(target, path)?;
         Ok(done())
     }
 
     pub(super) fn path_readlink(&self, args: &mut Args<'_>) -> Result<Reply> {
         let (fd, path) = (args.u32()?, args.bytes()?);
         let descriptor = self.table.get(fd)?;
-        let target = descriptor.directory()?.dir.read_link(text(path)?)?;
-        let target = target.into_os_string().into_string().map_err(|_| Errno::Ilseq)?;
+        let target = descriptor.directory()?.tree.read_link(text(path)?)?;
         let mut bytes = target.into_bytes();
         bytes.truncate(args.capacity);
         Ok(with_data(bytes))

@@ -4,7 +4,7 @@
 //! not get, or overwrite, the same bytes.
 
 use std::fs;
-use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::io;
 use std::sync::Mutex;
 
 use cap_fs_ext::FileTypeExt;
@@ -13,9 +13,13 @@ use cap_std::fs::FileType;
 use super::abi::{self, fdflags};
 use super::args::{Args, Result};
 use super::errno::Errno;
+use super::place::Data;
+use super::scratch::ScratchFile;
+use super::sharing::Share;
+use super::stat::{Stat, Times};
 use super::table::Descriptor;
-use super::{Wasi, count, done, lock, retry, with_data};
-use crate::Reply;
+use super::{Wasi, count, done, lock, with_data};
+use crate::{FileNote, Reply};
 
 /// Most bytes of one read. A guest that asks for more reads again.
 const MAX_READ: usize = 64 << 20;
@@ -38,25 +42,40 @@ pub struct Mode {
 
 /// An open file: regular, device or named pipe.
 pub struct File {
-    pub file: fs::File,
+    pub data: Data,
     pub mode: Mode,
     /// Neither a regular file nor a block device: reads and writes may wait.
     pub waits: bool,
+    /// Of a regular file.
+    share: Option<Share>,
     flags: Mutex<u16>,
 }
 
 impl File {
-    /// Takes a file of a type that was opened with `mode`, all but its append flag.
-    pub fn new(file: fs::File, kind: FileType, mode: Mode) -> io::Result<Self> {
+    /// Takes a file of a type that was opened with `mode`, all but its append flag. If it is regular, `share`
+    /// says that it is open.
+    pub fn new(file: fs::File, kind: FileType, mode: Mode, share: Option<Share>) -> io::Result<Self> {
         if mode.flags & fdflags::APPEND != 0 {
             set_host_flags(&file, mode.flags)?;
         }
         Ok(File {
-            file,
+            data: Data::Host(file),
             mode,
             waits: !kind.is_file() && !kind.is_block_device(),
+            share,
             flags: Mutex::new(mode.flags),
         })
+    }
+
+    /// Takes a file in memory.
+    pub fn scratch(file: ScratchFile, mode: Mode, share: Share) -> Self {
+        File {
+            data: Data::Scratch(file),
+            mode,
+            waits: false,
+            share: Some(share),
+            flags: Mutex::new(mode.flags),
+        }
     }
 
     /// The `fdflags`.
@@ -67,30 +86,40 @@ impl File {
     fn set_flags(&self, new: u16) -> Result<()> {
         let mut flags = lock(&self.flags);
         let new = new | *flags & fdflags::AT_OPEN;
-        if new != *flags {
-            set_host_flags(&self.file, new)?;
-            *flags = new;
+        if let Data::Host(file) = &self.data
+            && new != *flags
+        {
+            set_host_flags(file, new)?;
         }
+        *flags = new;
         Ok(())
     }
 
     fn read(&self, capacity: usize) -> Result<Vec<u8>> {
         let mut bytes = buffer(capacity);
-        let count = retry(|| (&self.file).read(&mut bytes))?;
+        let count = self.data.read(&mut bytes)?;
         bytes.truncate(count);
         Ok(bytes)
     }
 
     fn read_at(&self, capacity: usize, offset: u64) -> Result<Vec<u8>> {
         let mut bytes = buffer(capacity);
-        let count = retry(|| read_at(&self.file, &mut bytes, offset))?;
+        let count = self.data.read_at(&mut bytes, offset)?;
         bytes.truncate(count);
         Ok(bytes)
     }
 
     /// The offset, which stays as it is.
-    pub fn offset(&self) -> io::Result<u64> {
-        (&self.file).stream_position()
+    pub fn offset(&self) -> Result<u64> {
+        self.data.offset()
+    }
+
+    pub fn stat(&self) -> Result<Stat> {
+        self.data.stat()
+    }
+
+    pub fn set_times(&self, times: Times) -> Result<()> {
+        self.data.set_times(times)
     }
 }
 
@@ -117,22 +146,22 @@ fn set_host_flags(_file: &fs::File, flags: u16) -> io::Result<()> {
 use std::os::unix::fs::FileExt;
 
 #[cfg(unix)]
-fn read_at(file: &fs::File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_at(file: &fs::File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     file.read_at(bytes, offset)
 }
 
 #[cfg(unix)]
-fn write_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+pub fn write_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     file.write_at(bytes, offset)
 }
 
 #[cfg(windows)]
-fn read_at(file: &fs::File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
+pub fn read_at(file: &fs::File, bytes: &mut [u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_read(file, bytes, offset)
 }
 
 #[cfg(windows)]
-fn write_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Result<usize> {
+pub fn write_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Result<usize> {
     std::os::windows::fs::FileExt::seek_write(file, bytes, offset)
 }
 
@@ -153,7 +182,12 @@ impl Wasi {
         args.skip()?;
         let offset = args.u64()?;
         match &*descriptor {
-            Descriptor::File(file) => Ok(with_data(file.read_at(args.capacity, offset)?)),
+            Descriptor::File(file) => {
+                // Before the data is read: who opens the file for writing meanwhile says so then.
+                let note = file.share.as_ref().map_or(FileNote::None, Share::note);
+                let reply = with_data(file.read_at(args.capacity, offset)?);
+                Ok(Reply { note, ..reply })
+            }
             Descriptor::Stdin(_) | Descriptor::Connection(_) => Err(Errno::Spipe),
             _ => Err(Errno::Badf),
         }
@@ -163,8 +197,7 @@ impl Wasi {
         let descriptor = self.table.get(args.u32()?)?;
         let bytes = args.rest();
         let written = match &*descriptor {
-            // One write, so that an append is one step.
-            Descriptor::File(file) => retry(|| (&file.file).write(bytes))?,
+            Descriptor::File(file) => file.data.write(bytes, file.flags())?,
             Descriptor::Output(output) => output.write(bytes)?,
             Descriptor::Connection(connection) => connection.send(bytes)?,
             _ => return Err(Errno::Badf),
@@ -179,8 +212,7 @@ impl Wasi {
         let offset = args.u64()?;
         let bytes = args.rest();
         match &*descriptor {
-            // A file that is appended to is so whatever the offset says, as on Linux.
-            Descriptor::File(file) => Ok(count(retry(|| write_at(&file.file, bytes, offset))?)),
+            Descriptor::File(file) => Ok(count(file.data.write_at(bytes, offset, file.flags())?)),
             Descriptor::Output(_) | Descriptor::Connection(_) => Err(Errno::Spipe),
             _ => Err(Errno::Badf),
         }
@@ -191,13 +223,7 @@ impl Wasi {
         let offset = args.u64()? as i64;
         let whence = args.choice(abi::WHENCES)?;
         let descriptor = self.table.get(fd)?;
-        let file = descriptor.seekable()?;
-        let to = match whence {
-            0 => SeekFrom::Start(u64::try_from(offset).map_err(|_| Errno::Inval)?),
-            1 => SeekFrom::Current(offset),
-            _ => SeekFrom::End(offset),
-        };
-        let offset = (&file.file).seek(to)?;
+        let offset = descriptor.seekable()?.data.seek(offset, whence)?;
         Ok(super::results(&offset.to_le_bytes()))
     }
 
@@ -208,12 +234,12 @@ impl Wasi {
     }
 
     pub(super) fn fd_sync(&self, args: &mut Args<'_>) -> Result<Reply> {
-        self.table.get(args.u32()?)?.file()?.file.sync_all()?;
+        self.table.get(args.u32()?)?.file()?.data.sync(true)?;
         Ok(done())
     }
 
     pub(super) fn fd_datasync(&self, args: &mut Args<'_>) -> Result<Reply> {
-        self.table.get(args.u32()?)?.file()?.file.sync_data()?;
+        self.table.get(args.u32()?)?.file()?.data.sync(false)?;
         Ok(done())
     }
 
@@ -221,7 +247,9 @@ impl Wasi {
         let (fd, offset, length) = (args.u32()?, args.u64()?, args.u64()?);
         let advice = args.choice(abi::ADVICES)?;
         let descriptor = self.table.get(fd)?;
-        advise(&descriptor.file()?.file, offset, length, advice)?;
+        if let Data::Host(file) = &descriptor.file()?.data {
+            advise(file, offset, length, advice)?;
+        }
         Ok(done())
     }
 
@@ -257,7 +285,7 @@ impl Wasi {
         if file.mode.read_only {
             return Err(Errno::Perm);
         }
-        file.file.set_len(size)?;
+        file.data.set_len(size)?;
         Ok(done())
     }
 }

@@ -1,6 +1,6 @@
 //! `path_open`.
 
-use cap_fs_ext::{FollowSymlinks, OpenOptionsFollowExt, OpenOptionsSyncExt};
+use cap_fs_ext::{FollowSymlinks, MetadataExt, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, OpenOptions};
 
 use super::abi::{fdflags, lookup, oflags, rights};
@@ -8,10 +8,12 @@ use super::args::{Args, Result, text};
 use super::dir::Directory;
 use super::errno::Errno;
 use super::file::{File, Mode};
+use super::place::Tree;
+use super::scratch::{Node, Open, Opened};
 use super::stat::DIRECTORY_FLAGS;
 use super::table::Descriptor;
 use super::{Wasi, results};
-use crate::Reply;
+use crate::{FileNote, Reply};
 
 impl Wasi {
     /// Opening a named pipe waits for its other end, as on the host, unless `NONBLOCK` is set.
@@ -48,41 +50,70 @@ impl Wasi {
             return Err(Errno::Perm);
         }
 
-        let mut options = OpenOptions::new();
-        options
-            .read(mode.read)
-            .write(mode.write)
-            .truncate(oflags & oflags::TRUNC != 0);
-        match oflags & oflags::EXCL != 0 {
-            true => options.create_new(create),
-            false => options.create(create),
+        let how = Open {
+            follow: lookup & lookup::SYMLINK_FOLLOW != 0,
+            read: mode.read,
+            write: mode.write,
+            create,
+            exclusive: oflags & oflags::EXCL != 0,
+            truncate: oflags & oflags::TRUNC != 0,
         };
-        options.follow(match lookup & lookup::SYMLINK_FOLLOW != 0 {
+        let (opened, note) = match &directory.tree {
+            Tree::Host(dir) => self.open_host(dir, path, how, mode)?,
+            Tree::Scratch(node) => self.open_scratch(node, path, how, mode)?,
+        };
+        if oflags & oflags::DIRECTORY != 0 && !matches!(opened, Descriptor::Directory(_)) {
+            return Err(Errno::Notdir);
+        }
+        let fd = self.table.insert(opened)?;
+        Ok(Reply {
+            note,
+            ..results(&fd.to_le_bytes())
+        })
+    }
+
+    fn open_host(&self, dir: &Dir, path: &str, how: Open, mode: Mode) -> Result<(Descriptor, FileNote)> {
+        let mut options = OpenOptions::new();
+        options.read(mode.read).write(mode.write).truncate(how.truncate);
+        match how.exclusive {
+            true => options.create_new(how.create),
+            false => options.create(how.create),
+        };
+        options.follow(match how.follow {
             true => FollowSymlinks::Yes,
             false => FollowSymlinks::No,
         });
         options
-            .sync(fdflags & fdflags::SYNC != 0)
-            .dsync(fdflags & fdflags::DSYNC != 0)
-            .rsync(fdflags & fdflags::RSYNC != 0)
-            .nonblock(fdflags & fdflags::NONBLOCK != 0);
-
-        let file = directory.dir.open_with(path, &options)?;
-        let kind = file.metadata()?.file_type();
-        let opened = if kind.is_dir() {
-            let dir = Dir::from_std_file(file.into_std());
-            Descriptor::Directory(Directory::new(
-                dir,
-                None,
-                directory.read_only,
-                fdflags & DIRECTORY_FLAGS,
-            ))
-        } else if oflags & oflags::DIRECTORY != 0 {
-            return Err(Errno::Notdir);
-        } else {
-            Descriptor::File(File::new(file.into_std(), kind, mode)?)
-        };
-        let fd = self.table.insert(opened)?;
-        Ok(results(&fd.to_le_bytes()))
+            .sync(mode.flags & fdflags::SYNC != 0)
+            .dsync(mode.flags & fdflags::DSYNC != 0)
+            .rsync(mode.flags & fdflags::RSYNC != 0)
+            .nonblock(mode.flags & fdflags::NONBLOCK != 0);
+        let file = dir.open_with(path, &options)?;
+        let metadata = file.metadata()?;
+        let kind = metadata.file_type();
+        if kind.is_dir() {
+            let tree = Tree::Host(Dir::from_std_file(file.into_std()));
+            return Ok((opened_directory(tree, mode), FileNote::None));
+        }
+        let shared = kind
+            .is_file()
+            .then(|| self.sharing.open((metadata.dev(), metadata.ino()), mode.write));
+        let (share, note) = shared.unzip();
+        let file = File::new(file.into_std(), kind, mode, share)?;
+        Ok((Descriptor::File(file), note.unwrap_or_default()))
     }
+
+    fn open_scratch(&self, node: &Node, path: &str, how: Open, mode: Mode) -> Result<(Descriptor, FileNote)> {
+        Ok(match node.open(path, how)? {
+            Opened::Directory(node) => (opened_directory(Tree::Scratch(node), mode), FileNote::None),
+            Opened::File(file) => {
+                let (share, note) = self.sharing.open(file.node().id(), mode.write);
+                (Descriptor::File(File::scratch(file, mode, share)), note)
+            }
+        })
+    }
+}
+
+fn opened_directory(tree: Tree, mode: Mode) -> Descriptor {
+    Descriptor::Directory(Directory::new(tree, None, mode.read_only, mode.flags & DIRECTORY_FLAGS))
 }

@@ -139,7 +139,7 @@ impl Subscription {
             Awaited::Time(time) => time.filter(|time| *time <= now).map(|_| 0),
             Awaited::Descriptor(descriptor, direction) => match &**descriptor {
                 Descriptor::File(file) if !file.waits => {
-                    let at_end = || Some(file.offset().ok()? >= file.file.metadata().ok()?.len());
+                    let at_end = || Some(file.offset().ok()? >= file.stat().ok()?.size);
                     let at_end = *direction == Direction::Read && at_end().unwrap_or(false);
                     Some(if at_end { event::HANGUP } else { 0 })
                 }
@@ -178,13 +178,20 @@ fn wait_host(subscriptions: &[Subscription], ready: &mut [Ready], timeout: Optio
     use rustix::io::Errno as Host;
     use std::os::fd::AsFd;
 
+    use super::file::File;
+    use super::place::Data;
+
     let mut waiting = Vec::new();
     for (index, subscription) in subscriptions.iter().enumerate() {
         let Awaited::Descriptor(descriptor, direction) = &subscription.awaited else {
             continue;
         };
         let fd = match &**descriptor {
-            Descriptor::File(file) if file.waits => file.file.as_fd(),
+            Descriptor::File(File {
+                data: Data::Host(file),
+                waits: true,
+                ..
+            }) => file.as_fd(),
             Descriptor::Stdin(Stdin::Inherited { .. }) => rustix::stdio::stdin(),
             Descriptor::Listener(listener) => listener.socket.as_fd(),
             Descriptor::Connection(connection) => connection.socket.as_fd(),

@@ -5,13 +5,9 @@
 
 use std::sync::Arc;
 
-use cap_fs_ext::MetadataExt;
-
 use super::abi::filetype;
 use super::args::{Args, Result};
 use super::dir::Directory;
-use super::errno::Errno;
-use super::stat::filetype_of;
 use super::{Wasi, lock, with_data};
 use crate::Reply;
 
@@ -20,36 +16,23 @@ const DIRENT: usize = 24;
 
 /// An entry of a directory.
 pub struct Entry {
-    name: String,
-    inode: u64,
-    filetype: u8,
+    pub name: String,
+    pub inode: u64,
+    pub filetype: u8,
 }
 
 impl Directory {
-    /// Reads all entries, in the host's order behind `.` and `..`.
+    /// Reads all entries, behind `.` and `..`.
     fn list(&self) -> Result<Vec<Entry>> {
-        let inode = self.dir.dir_metadata()?.ino();
-        let dots = ["..", "."].map(|name| Entry {
+        let inode = self.tree.stat()?.inode;
+        let dots = [".", ".."].map(|name| Entry {
             name: name.to_owned(),
             // Of `..` too: what is above a preopened directory is nobody's business.
             inode,
             filetype: filetype::DIRECTORY,
         });
         let mut entries = Vec::from(dots);
-        entries.reverse();
-        for entry in self.dir.entries()? {
-            let entry = entry?;
-            let metadata = match entry.metadata() {
-                // Removed since.
-                Err(error) if error.kind() == std::io::ErrorKind::NotFound => continue,
-                metadata => metadata?,
-            };
-            entries.push(Entry {
-                name: entry.file_name().into_string().map_err(|_| Errno::Ilseq)?,
-                inode: metadata.ino(),
-                filetype: filetype_of(metadata.file_type()),
-            });
-        }
+        entries.extend(self.tree.list()?);
         Ok(entries)
     }
 

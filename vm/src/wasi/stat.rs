@@ -3,7 +3,7 @@
 use std::fs::FileTimes;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
-use cap_fs_ext::{DirExt, MetadataExt, SystemTimeSpec};
+use cap_fs_ext::{MetadataExt, SystemTimeSpec};
 use cap_std::fs::{FileType, Metadata};
 
 use super::abi::{fdflags, filetype, fstflags, lookup, rights};
@@ -43,7 +43,7 @@ fn stream_type(terminal: bool) -> u8 {
 }
 
 /// Nanoseconds since 1970; 0 for times that have no such number.
-fn nanoseconds(time: SystemTime) -> u64 {
+pub fn nanoseconds(time: SystemTime) -> u64 {
     let since = time.duration_since(UNIX_EPOCH).unwrap_or_default();
     u64::try_from(since.as_nanos()).unwrap_or(0)
 }
@@ -60,18 +60,46 @@ fn changed(metadata: &Metadata) -> u64 {
     metadata.modified().map_or(0, |time| nanoseconds(time.into_std()))
 }
 
+/// The fields of a `filestat`; times in nanoseconds since 1970.
+pub struct Stat {
+    pub device: u64,
+    pub inode: u64,
+    pub filetype: u8,
+    pub links: u64,
+    pub size: u64,
+    pub accessed: u64,
+    pub modified: u64,
+    pub changed: u64,
+}
+
+impl From<Metadata> for Stat {
+    fn from(metadata: Metadata) -> Stat {
+        let time =
+            |time: std::io::Result<cap_std::time::SystemTime>| time.map_or(0, |time| nanoseconds(time.into_std()));
+        Stat {
+            device: metadata.dev(),
+            inode: metadata.ino(),
+            filetype: filetype_of(metadata.file_type()),
+            links: metadata.nlink(),
+            size: metadata.len(),
+            accessed: time(metadata.accessed()),
+            modified: time(metadata.modified()),
+            changed: changed(&metadata),
+        }
+    }
+}
+
 /// A `filestat`.
-fn filestat(metadata: &Metadata) -> Reply {
-    let time = |time: std::io::Result<cap_std::time::SystemTime>| time.map_or(0, |time| nanoseconds(time.into_std()));
+fn filestat(stat: Stat) -> Reply {
     words([
-        metadata.dev(),
-        metadata.ino(),
-        u64::from(filetype_of(metadata.file_type())),
-        metadata.nlink(),
-        metadata.len(),
-        time(metadata.accessed()),
-        time(metadata.modified()),
-        changed(metadata),
+        stat.device,
+        stat.inode,
+        u64::from(stat.filetype),
+        stat.links,
+        stat.size,
+        stat.accessed,
+        stat.modified,
+        stat.changed,
     ])
 }
 
@@ -96,9 +124,16 @@ fn fdstat(filetype: u8, flags: u16, base: u64, inheriting: u64) -> Reply {
 }
 
 /// Which times to set, and to what.
-struct Times {
-    accessed: Option<SystemTimeSpec>,
-    modified: Option<SystemTimeSpec>,
+pub struct Times {
+    pub accessed: Option<SystemTimeSpec>,
+    pub modified: Option<SystemTimeSpec>,
+}
+
+fn system_time(time: &SystemTimeSpec) -> SystemTime {
+    match time {
+        SystemTimeSpec::Absolute(time) => time.into_std(),
+        SystemTimeSpec::SymbolicNow => SystemTime::now(),
+    }
 }
 
 impl Times {
@@ -125,19 +160,23 @@ impl Times {
         })
     }
 
-    fn of_file(self) -> FileTimes {
-        let time = |time| match time {
-            SystemTimeSpec::Absolute(time) => cap_std::time::SystemTime::into_std(time),
-            SystemTimeSpec::SymbolicNow => SystemTime::now(),
-        };
+    pub fn of_file(&self) -> FileTimes {
         let mut times = FileTimes::new();
-        if let Some(accessed) = self.accessed {
-            times = times.set_accessed(time(accessed));
+        if let Some(accessed) = &self.accessed {
+            times = times.set_accessed(system_time(accessed));
         }
-        if let Some(modified) = self.modified {
-            times = times.set_modified(time(modified));
+        if let Some(modified) = &self.modified {
+            times = times.set_modified(system_time(modified));
         }
         times
+    }
+
+    pub fn accessed_nanoseconds(&self) -> Option<u64> {
+        self.accessed.as_ref().map(|time| nanoseconds(system_time(time)))
+    }
+
+    pub fn modified_nanoseconds(&self) -> Option<u64> {
+        self.modified.as_ref().map(|time| nanoseconds(system_time(time)))
     }
 }
 
@@ -162,7 +201,7 @@ impl Wasi {
                 )
             }
             Descriptor::File(file) => {
-                let kind = filetype_of(Metadata::from_file(&file.file)?.file_type());
+                let kind = file.stat()?.filetype;
                 let mut base = rights::ALL;
                 if !file.mode.read {
                     base &= !(rights::FD_READ | rights::FD_READDIR);
@@ -204,8 +243,8 @@ impl Wasi {
             Descriptor::Stdin(stdin) => unnamed(stream_type(stdin.is_terminal())),
             Descriptor::Output(output) => unnamed(stream_type(output.terminal)),
             Descriptor::Listener(_) | Descriptor::Connection(_) => unnamed(filetype::SOCKET_STREAM),
-            Descriptor::Directory(directory) => filestat(&directory.dir.dir_metadata()?),
-            Descriptor::File(file) => filestat(&Metadata::from_file(&file.file)?),
+            Descriptor::Directory(directory) => filestat(directory.tree.stat()?),
+            Descriptor::File(file) => filestat(file.stat()?),
         })
     }
 
@@ -215,8 +254,8 @@ impl Wasi {
         match &*self.table.get(fd)? {
             Descriptor::File(file) if file.mode.read_only => return Err(Errno::Perm),
             Descriptor::Directory(directory) if directory.read_only => return Err(Errno::Perm),
-            Descriptor::File(file) => file.file.set_times(times.of_file())?,
-            Descriptor::Directory(directory) => directory.dir.set_times(".", times.accessed, times.modified)?,
+            Descriptor::File(file) => file.set_times(times)?,
+            Descriptor::Directory(directory) => directory.tree.set_times(times)?,
             _ => return Err(Errno::Badf),
         }
         Ok(done())
@@ -227,13 +266,9 @@ impl Wasi {
         let follow = args.flags32(lookup::ALL)? & lookup::SYMLINK_FOLLOW != 0;
         let path = args.bytes()?;
         let descriptor = self.table.get(fd)?;
-        let dir = &descriptor.directory()?.dir;
+        let tree = &descriptor.directory()?.tree;
         let path = text(path)?;
-        let metadata = match follow || asks_for_directory(path) {
-            true => dir.metadata(path)?,
-            false => dir.symlink_metadata(path)?,
-        };
-        Ok(filestat(&metadata))
+        Ok(filestat(tree.stat_path(path, follow || asks_for_directory(path))?))
     }
 
     pub(super) fn path_filestat_set_times(&self, args: &mut Args<'_>) -> Result<Reply> {
@@ -244,11 +279,8 @@ impl Wasi {
         let descriptor = self.table.get(fd)?;
         let directory = descriptor.directory()?;
         let path = text(path)?;
-        let dir = directory.writable()?;
-        match follow || asks_for_directory(path) {
-            true => dir.set_times(path, times.accessed, times.modified)?,
-            false => dir.set_symlink_times(path, times.accessed, times.modified)?,
-        }
+        let tree = directory.writable()?;
+        tree.set_path_times(path, follow || asks_for_directory(path), times)?;
         Ok(done())
     }
 }

@@ -26,7 +26,10 @@ fn closed_and_forged_descriptors_are_bad_everywhere() {
     for bad in [fd, 1000, u32::MAX] {
         for info in TABLE.iter().filter(|info| info.place == Place::Host) {
             use Function::*;
-            let first_is_fd = !matches!(info.function, PathSymlink | PollOneoff | ProcRaise);
+            let first_is_fd = !matches!(
+                info.function,
+                PathSymlink | PollOneoff | ProcRaise | Resolve | TcpConnect
+            );
             if !first_is_fd {
                 continue;
             }

@@ -221,8 +221,13 @@ pub fn leaks(leaks: &[Leak]) -> Report {
     report
 }
 
-/// The function that asked for a block: the innermost that is not a part of an allocator or of std.
-fn allocator(backtrace: &Backtrace) -> String {
+/// Whether wasi-libc made blocks for the arguments of `main`, which it keeps on its stack and never frees.
+pub fn of_start(leak: &Leak) -> bool {
+    allocating(&leak.allocated).is_some_and(|place| place.function == "__main_void")
+}
+
+/// The call that asked for a block: the innermost that is not a part of an allocator or of std.
+fn allocating(backtrace: &Backtrace) -> Option<&Place> {
     const PATHS: [&str; 7] = [
         "__r",
         "alloc::",
@@ -256,11 +261,15 @@ fn allocator(backtrace: &Backtrace) -> String {
                 .any(|part| line.contains(&format!("/library/{part}/src/")))
         })
     };
-    let place = places
+    places
         .iter()
         .find(|place| !inner(&place.function) && !of_std(place))
-        .or(places.last());
-    let Some(place) = place else {
+        .or(places.last())
+}
+
+/// The same as text.
+fn allocator(backtrace: &Backtrace) -> String {
+    let Some(place) = allocating(backtrace) else {
         return "an unknown function".into();
     };
     let mut text = place.function.clone();

@@ -154,6 +154,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         let mut leaks = store
             .leaks(instance)
             .map_err(|error| report::store(&args.module, &error))?;
+        leaks.retain(|leak| !report::of_start(leak));
         leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
         if !leaks.is_empty() {
             let report = report::leaks(&leaks);

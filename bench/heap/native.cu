@@ -128,7 +128,7 @@ int main(int argc, char **argv) {
   record.limit = LIMIT;
   record.heap.pages = device<gpu_run::HeapPage>(pages);
   record.heap.sets = device<u64>((words + words / 64) * (1ull + gpu_run::HEAP_CLASSES));
-  record.heap.slots = device<u32>(gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS);
+  record.heap.slots = device<u64>(gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS);
   record.heap.page_limit = pages;
   record.size = gpu_run::PAGE;
   CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));

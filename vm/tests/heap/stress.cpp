@@ -28,7 +28,8 @@ struct TestMemory {
   Memory memory{};
   std::vector<void *> owned;
 
-  TestMemory(u64 size, u64 limit, bool checked = false) {
+  // `wide`: each group of lanes has a slot of its own from the start, as after much contention on a GPU.
+  TestMemory(u64 size, u64 limit, bool checked = false, bool wide = false) {
     memory.base = (u8 *)zeroed(limit);
     memory.size = size;
     memory.limit = limit;
@@ -39,6 +40,7 @@ struct TestMemory {
     memory.heap.page_limit = pages;
     if (checked) memory.heap.sites = (HeapSite *)zeroed(pages * (PAGE / heap::SITE_GRAIN) * sizeof(HeapSite));
     memory.heap.guards = checked;
+    for (u32 c = 0; c < HEAP_CLASSES && wide; c++) memory.heap.width[c] = heap::log2_floor(HEAP_GROUPS);
   }
   ~TestMemory() {
     for (void *block : owned) free(block);
@@ -122,8 +124,8 @@ static void verify(TestMemory &test, const Owned &block) {
 }
 
 // Random sizes and lifetimes; half of the blocks are freed by another thread than the one that made them.
-static void churn(u32 threads, u32 operations, bool checked) {
-  TestMemory test(3 * PAGE, 256 << 20, checked);
+static void churn(u32 threads, u32 operations, bool checked, bool wide) {
+  TestMemory test(3 * PAGE, 256 << 20, checked, wide);
   constexpr u32 SHELF = 1024;
   static Owned *shelf[SHELF];
   std::vector<std::thread> workers;
@@ -169,8 +171,8 @@ static void churn(u32 threads, u32 operations, bool checked) {
   }
   CHECK(test.live() == 0, "%llu blocks are left", test.live());
   CHECK(test.memory.heap.live_bytes == 0, "%llu bytes are left", test.memory.heap.live_bytes);
-  printf("churn%s: %u threads, %llu operations, %u MiB at most\n", checked ? " with checks" : "", threads,
-         (u64)threads * operations, test.memory.heap.used_peak / 16);
+  printf("churn%s%s: %u threads, %llu operations, %u MiB at most\n", checked ? " with checks" : "",
+         wide ? " with many slots" : "", threads, (u64)threads * operations, test.memory.heap.used_peak / 16);
 }
 
 // Many live blocks that are replaced at random: how much of the pages they do not fill.
@@ -247,9 +249,9 @@ static void exhaustion() {
 }
 
 // Threads that fill the memory at the same time get all of it, whoever freed it before.
-static void contention(u32 threads) {
+static void contention(u32 threads, bool wide) {
   constexpr u32 LIMIT = 8 << 20;
-  TestMemory test(PAGE, LIMIT);
+  TestMemory test(PAGE, LIMIT, false, wide);
   for (u32 size : {64u, 3000u, 30000u}) {
     std::vector<std::vector<u32>> got(threads);
     std::vector<std::thread> workers;
@@ -277,7 +279,11 @@ static void contention(u32 threads) {
     for (std::thread &worker : workers) worker.join();
     CHECK(test.live() == 0, "%llu blocks are left", test.live());
   }
-  printf("contention: %u threads filled the memory\n", threads);
+  // Slabs without blocks that wait in slots are found too.
+  u32 all = test.allocate(LIMIT - 2 * PAGE);
+  CHECK(all, "not all pages came back: %u of %u are free", test.free_pages(), test.memory.heap.held);
+  test.free_block(all, LIMIT - 2 * PAGE);
+  printf("contention%s: %u threads filled the memory\n", wide ? " with many slots" : "", threads);
 }
 
 // What a guest may do wrong.
@@ -365,9 +371,11 @@ int main(int count, char **args) {
   mistakes();
   exhaustion();
   fragmentation();
-  contention(threads);
-  churn(threads, operations, false);
+  contention(threads, false);
+  contention(threads, true);
+  churn(threads, operations, false, false);
+  churn(threads, operations, false, true);
   checks();
-  churn(threads, operations / 2, true);
+  churn(threads, operations / 2, true, false);
   return 0;
 }

@@ -21,7 +21,7 @@ int main(int argc, char **argv) {
   memory.limit = limit;
   memory.heap.pages = (HeapPage *)calloc(pages, sizeof(HeapPage));
   memory.heap.sets = (u64 *)calloc((words + (words + 63) / 64) * (1 + HEAP_CLASSES), 8);
-  memory.heap.slots = (u32 *)calloc(HEAP_CLASSES * HEAP_GROUPS, 4);
+  memory.heap.slots = (u64 *)calloc(HEAP_CLASSES * HEAP_GROUPS, 8);
   memory.heap.page_limit = pages;
   for (u32 size = 16; size <= 65536; size *= 2) {
     const u32 count = (u32)lesser(most, limit * 3 / 4 / size);

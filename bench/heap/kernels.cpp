@@ -26,7 +26,18 @@ extern "C" {
   if (id < count) bench::give(*memory, size, blocks, wrong, id);
 }
 
-// One lane after another of one warp, or all of it together: cycles of each allocation and each free.
+[[clang::device_kernel]] void heap_churn(Memory *memory, u32 *blocks, u32 *sizes, u32 *retries, u32 *wrong, u32 rounds,
+                                        u32 count) {
+  u32 id = lane_id();
+  if (id < count) bench::churn(*memory, blocks, sizes, retries, wrong, rounds, id);
+}
+
+[[clang::device_kernel]] void heap_settle(Memory *memory, const u32 *blocks, const u32 *sizes, u32 *wrong, u32 count) {
+  u32 id = lane_id();
+  if (id < count) bench::settle(*memory, blocks, sizes, wrong, id);
+}
+
+// One lane of a warp, or all of it together: cycles of each allocation and each free.
 [[clang::device_kernel]] void heap_latency(Memory *memory, u32 size, u32 lanes, u32 *cycles, u32 count) {
   u32 lane = lane_id(), retries = 0;
   if (lane >= lanes) return;

@@ -1,6 +1,6 @@
 // Times the heap's kernels (heap.ptx) and CUDA's own malloc, side by side in one run.
 //
-//   native HEAP.PTX
+//   native HEAP.PTX [--no-malloc]   --no-malloc: without CUDA's own
 
 #include <cuda.h>
 #include <cuda_runtime.h>
@@ -13,13 +13,16 @@
 #include <string>
 #include <vector>
 
-#include "../../vm/kernel/layout.h"
+#include "../../vm/kernel/heap/classes.h"
 
 using gpu_run::u32;
 using gpu_run::u64;
 
 constexpr u32 BLOCK = 256, ROUNDS = 7;
 constexpr u64 LIMIT = 4ull << 30, BYTES = 3ull << 30;
+// CUDA's malloc takes 17 s for a million blocks of 512 bytes: above 256 bytes so many have to do.
+constexpr u32 NATIVE_THREADS = 16384;
+constexpr u32 CHURN_THREADS = 1 << 18, CHURN_ROUNDS = 20;
 
 #define CUDA(call)                                                                                 \
   do {                                                                                             \
@@ -87,24 +90,75 @@ __global__ void native_give(void **blocks, u32 count) {
   if (id < count) free(blocks[id]);
 }
 
+#define ADD(order)                                                                                 \
+  asm volatile("atom." order ".gpu.global.add.u64 %0, [%1], %2;"                                   \
+               : "=l"(found)                                                                       \
+               : "l"(word + value), "l"(value)                                                     \
+               : "memory")
+
+// Operations of which each needs the result of the one before, by one lane: cycles of each kind. What a heap's
+// shortest way is made of.
+__global__ void native_steps(u64 *word, u64 *cycles) {
+  constexpr u32 TIMES = 256;
+  auto time = [&](u32 which, auto step) {
+    u64 value = 0, begin = clock64();
+    for (u32 i = 0; i < TIMES; i++) value = step(value);
+    cycles[which] = (clock64() - begin + value) / TIMES;
+  };
+  for (u32 warm = 0; warm < 2; warm++) {
+    time(0, [&](u64 value) {
+      u64 found;
+      asm volatile("ld.global.ca.u64 %0, [%1];" : "=l"(found) : "l"(word + value) : "memory");
+      return found;
+    });
+    time(1, [&](u64 value) {
+      u64 found;
+      asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];" : "=l"(found) : "l"(word + value) : "memory");
+      return found;
+    });
+    time(2, [&](u64 value) {
+      u64 found;
+      ADD("relaxed");
+      return found;
+    });
+    time(3, [&](u64 value) {
+      u64 found;
+      ADD("acquire");
+      return found;
+    });
+    time(4, [&](u64 value) {
+      u64 found;
+      ADD("acq_rel");
+      return found;
+    });
+  }
+}
+
 static float median(std::vector<float> values) {
   std::sort(values.begin(), values.end());
   return values[values.size() / 2];
 }
 
-static u32 fetch(const u32 *at) {
-  u32 value;
-  CUDA(cudaMemcpy(&value, at, 4, cudaMemcpyDeviceToHost));
-  return value;
+template <typename T>
+static std::vector<T> fetch(const T *at, u64 count) {
+  std::vector<T> values(count);
+  CUDA(cudaMemcpy(values.data(), at, count * sizeof(T), cudaMemcpyDeviceToHost));
+  return values;
+}
+
+template <typename T>
+static T fetch(const T *at) {
+  return fetch(at, 1)[0];
 }
 
 int main(int argc, char **argv) {
-  if (argc != 2) {
-    fprintf(stderr, "usage: native HEAP.PTX\n");
+  bool with_malloc = argc < 3 || std::string(argv[2]) != "--no-malloc";
+  if (argc < 2 || argc > 3 || (argc == 3 && with_malloc)) {
+    fprintf(stderr, "usage: native HEAP.PTX [--no-malloc]\n");
     return 2;
   }
   setvbuf(stdout, nullptr, _IOLBF, 0);
-  CUDA(cudaDeviceSetLimit(cudaLimitMallocHeapSize, LIMIT));
+  if (with_malloc) CUDA(cudaDeviceSetLimit(cudaLimitMallocHeapSize, LIMIT));
   CUDA(cudaFree(nullptr));
   std::ifstream file(argv[1]);
   std::string ptx{std::istreambuf_iterator<char>(file), {}};
@@ -119,7 +173,8 @@ int main(int argc, char **argv) {
     return function;
   };
   CUfunction take = kernel("heap_take"), mark = kernel("heap_mark"), verify = kernel("heap_verify"),
-             give = kernel("heap_give"), latency = kernel("heap_latency");
+             give = kernel("heap_give"), latency = kernel("heap_latency"), churn = kernel("heap_churn"),
+             settle = kernel("heap_settle");
 
   const u32 pages = LIMIT / gpu_run::PAGE, words = pages / 64, most = 1 << 20;
   auto *memory = device<gpu_run::Memory>(1);
@@ -128,11 +183,11 @@ int main(int argc, char **argv) {
   record.limit = LIMIT;
   record.heap.pages = device<gpu_run::HeapPage>(pages);
   record.heap.sets = device<u64>((words + words / 64) * (1ull + gpu_run::HEAP_CLASSES));
-  record.heap.slots = device<u32>(gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS);
+  record.heap.slots = device<u64>(gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS);
   record.heap.page_limit = pages;
   record.size = gpu_run::PAGE;
   CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
-  u32 *blocks = device<u32>(most), *retries = device<u32>(1), *wrong = device<u32>(1);
+  u32 *blocks = device<u32>(most), *sizes = device<u32>(most), *retries = device<u32>(1), *wrong = device<u32>(1);
   void **native = device<void *>(most);
 
   auto launch = [&](CUfunction function, u32 count, void **args) {
@@ -140,53 +195,115 @@ int main(int argc, char **argv) {
   };
   Timer timer;
   int failed = 0;
-  printf("millions a second; retries for each allocation\n");
-  printf("%7s %8s | %8s %8s %8s %8s | %8s %8s\n", "bytes", "threads", "first", "alloc", "free", "retries", "malloc", "free");
-  for (u32 size = 16; size <= 65536; size *= 2) {
-    u32 count = (u32)std::min<u64>(most, BYTES / size);
-    std::vector<float> taken, given, native_taken, native_given;
-    CUDA(cudaMemset(retries, 0, 4));
+  auto complain = [&](const char *where) {
+    u32 found = fetch(wrong);
+    if (found) printf("WRONG: %s: %u blocks are missing, had by two, or could not be freed\n", where, found);
+    failed |= found != 0;
     CUDA(cudaMemset(wrong, 0, 4));
-    for (u32 round = 0; round < ROUNDS; round++) {
-      void *take_args[] = {&memory, &size, &blocks, &retries, &count};
-      void *mark_args[] = {&memory, &blocks, &count};
-      void *verify_args[] = {&memory, &blocks, &wrong, &count};
-      void *give_args[] = {&memory, &size, &blocks, &wrong, &count};
-      taken.push_back(timer([&] { launch(take, count, take_args); }));
-      launch(mark, count, mark_args);
-      launch(verify, count, verify_args);
-      given.push_back(timer([&] { launch(give, count, give_args); }));
-    }
-    for (u32 round = 0; round < 3; round++) {
-      u32 grid = (count + BLOCK - 1) / BLOCK;
-      native_taken.push_back(timer([&] { native_take<<<grid, BLOCK>>>(size, native, count); }));
-      native_given.push_back(timer([&] { native_give<<<grid, BLOCK>>>(native, count); }));
-    }
-    auto rate = [&](float ms) { return count / ms / 1e3; };
+    CUDA(cudaMemset(retries, 0, 4));
+  };
+
+  // The kernels are loaded at their first launch: here, without a thread that does anything.
+  u32 none = 0, size = 16;
+  void *take_args[] = {&memory, &size, &blocks, &retries, &none};
+  void *mark_args[] = {&memory, &blocks, &none};
+  void *verify_args[] = {&memory, &blocks, &wrong, &none};
+  void *give_args[] = {&memory, &size, &blocks, &wrong, &none};
+  auto round = [&](u32 &count, float &taken, float &given) {
+    take_args[4] = mark_args[2] = verify_args[3] = give_args[4] = &count;
+    taken = timer([&] { launch(take, std::max(count, 1u), take_args); });
+    launch(mark, std::max(count, 1u), mark_args);
+    launch(verify, std::max(count, 1u), verify_args);
+    given = timer([&] { launch(give, std::max(count, 1u), give_args); });
+  };
+  float ignored;
+  round(none, ignored, ignored);
+  auto empty = [&] {
+    CUDA(cudaMemset(record.heap.pages, 0, pages * sizeof(gpu_run::HeapPage)));
+    CUDA(cudaMemset(record.heap.sets, 0, (words + words / 64) * (1ull + gpu_run::HEAP_CLASSES) * 8));
+    CUDA(cudaMemset(record.heap.slots, 0, gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS * 8));
+    CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
+  };
+
+  printf("millions a second; retries for each allocation; MiB that memory was grown by\n");
+  printf("%6s %8s | %8s %8s %8s %8s %6s | %8s %8s %8s\n", "bytes", "threads", "first", "alloc", "free", "retries",
+         "held", "threads", "malloc", "free");
+  for (; size <= 65536; size *= 2) {
+    u32 count = (u32)std::min<u64>(most, BYTES / size);
+    std::vector<float> taken(ROUNDS), given(ROUNDS);
+    for (u32 i = 0; i < ROUNDS; i++) round(count, taken[i], given[i]);
+    auto rate = [](u32 count, float ms) { return count / ms / 1e3; };
     float first = taken[0];
     taken.erase(taken.begin());
-    printf("%7u %8u | %8.1f %8.1f %8.1f %8.3f | %8.2f %8.2f\n", size, count, rate(first), rate(median(taken)),
-           rate(median(given)), fetch(retries) / (double)count / ROUNDS, rate(median(native_taken)),
-           rate(median(native_given)));
-    if (u32 found = fetch(wrong)) {
-      printf("%7u: WRONG: %u blocks are missing, had by two, or could not be freed\n", size, found);
-      failed = 1;
+    printf("%6u %8u | %8.1f %8.1f %8.1f %8.3f %6u |", size, count, rate(count, first), rate(count, median(taken)),
+           rate(count, median(given)), fetch(retries) / (double)count / ROUNDS, fetch(memory).heap.held / 16);
+    if (with_malloc) {
+      count = size > 256 ? std::min(count, NATIVE_THREADS) : count;
+      u32 grid = (count + BLOCK - 1) / BLOCK;
+      float allocated = timer([&] { native_take<<<grid, BLOCK>>>(size, native, count); });
+      float freed = timer([&] { native_give<<<grid, BLOCK>>>(native, count); });
+      printf(" %8u %8.2f %8.2f", count, rate(count, allocated), rate(count, freed));
     }
+    printf("\n");
+    complain("allocate and free");
   }
-  printf("cycles of an allocation and a free, median of 1,000\n");
+
+  // Threads that replace blocks of random sizes: the rate, and what of the memory is in no block then.
+  u32 threads = CHURN_THREADS, rounds = CHURN_ROUNDS;
+  void *churn_args[] = {&memory, &blocks, &sizes, &retries, &wrong, &rounds, &threads};
+  void *settle_args[] = {&memory, &blocks, &sizes, &wrong, &threads};
+  empty();
+  float ms = timer([&] { launch(churn, threads, churn_args); });
+  u64 asked = 0, bytes = 0, asked_of[gpu_run::HEAP_CLASSES] = {}, bytes_of[gpu_run::HEAP_CLASSES] = {};
+  for (u32 asked_for : fetch(sizes, threads)) {
+    u32 c = gpu_run::heap::class_of(asked_for);
+    asked += asked_for, bytes += gpu_run::heap::class_size(c);
+    asked_of[c] += asked_for, bytes_of[c] += gpu_run::heap::class_size(c);
+  }
+  gpu_run::Heap heap = fetch(memory).heap;
+  printf("churn: %u threads replace a block of random size %u times: %.1f million a second, %.3f retries\n", threads,
+         rounds, (u64)threads * (rounds + 1) / ms / 1e3, fetch(retries) / (double)threads / (rounds + 1));
+  printf("fragmentation: %.1f MiB asked for, %.1f MiB of blocks (internal %.1f %%), %.1f MiB of pages with blocks "
+         "(external %.1f %%; at most %.1f MiB), %.1f MiB that memory was grown by\n",
+         asked / 1048576., bytes / 1048576., 100 - asked * 100. / bytes, heap.used / 16.,
+         100 - bytes / 655.36 / heap.used,
+         heap.used_peak / 16., heap.held / 16.);
+  printf("internal waste by class:");
+  for (u32 c = 0; c < gpu_run::HEAP_CLASSES; c++) {
+    if (bytes_of[c]) printf(" %u: %.0f %%", gpu_run::heap::class_size(c), 100 - asked_of[c] * 100. / bytes_of[c]);
+  }
+  printf("\n");
+  launch(settle, threads, settle_args);
+  complain("churn");
+  empty();
+
+  // Blocks of 64 bytes come from a slab that is there; one of 64 KiB, by one lane, is a slab of its own, which is
+  // fetched each time.
+  printf("cycles of an allocation and a free, median of 1,000 (and the 99th percentile)\n");
   u32 times = 1000, *cycles = device<u32>(2 * times);
-  for (u32 lanes : {1u, 32u}) {
-    u32 size = 64;
-    void *args[] = {&memory, &size, &lanes, &cycles, &times};
+  struct Case {
+    const char *name;
+    u32 size, lanes;
+  };
+  for (Case what : {Case{"hit", 64, 1}, Case{"hit", 64, 32}, Case{"miss", 65536, 1}, Case{"miss", 65536, 32}}) {
+    void *args[] = {&memory, &what.size, &what.lanes, &cycles, &times};
     check(launch_kernel(latency, 1, 1, 1, 32, 1, 1, 0, nullptr, args, nullptr), "launch");
-    std::vector<u32> all(2 * times);
-    CUDA(cudaMemcpy(all.data(), cycles, all.size() * 4, cudaMemcpyDeviceToHost));
+    std::vector<u32> all = fetch(cycles, 2 * times);
     std::vector<float> taken, given;
     for (u32 i = 0; i < times; i++) {
       taken.push_back(all[2 * i]);
       given.push_back(all[2 * i + 1]);
     }
-    printf("%2u lanes: %.0f and %.0f\n", lanes, median(taken), median(given));
+    float typical = median(taken), freed = median(given);
+    std::sort(taken.begin(), taken.end());
+    printf("%4s, %5u bytes, %2u lanes: %.0f (%.0f) and %.0f\n", what.name, what.size, what.lanes, typical,
+           taken[times * 99 / 100], freed);
   }
+  u64 *step = device<u64>(1), *step_cycles = device<u64>(5);
+  native_steps<<<1, 1>>>(step, step_cycles);
+  std::vector<u64> steps = fetch(step_cycles, 5);
+  printf("cycles of a load: L1 cache %llu, L2 cache %llu; of an atomic addition: %llu, "
+         "that acquires %llu, that acquires and releases %llu\n",
+         steps[0], steps[1], steps[2], steps[3], steps[4]);
   return failed;
 }

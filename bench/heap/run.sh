@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Times the heap beside CUDA's own malloc on a GPU machine, and prints a table: see README.md.
 #
-#   bench/heap/run.sh          on a GPU: needs nvcc or a target/native built before, and target/heap.ptx
-#   bench/heap/run.sh --host   shows that the work is right, without a GPU
+#   bench/heap/run.sh [--no-malloc]   on a GPU: needs nvcc or a target/native built before, and target/heap.ptx
+#   bench/heap/run.sh --host          shows that the work is right, without a GPU
 set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "$here/target"
@@ -18,4 +18,4 @@ elif [ ! -x "$here/target/native" ]; then
   echo "run.sh: no nvcc on PATH (CUDA toolkit), and no $here/target/native built before" >&2
   exit 1
 fi
-exec "$here/target/native" "$here/target/heap.ptx"
+exec "$here/target/native" "$here/target/heap.ptx" "$@"

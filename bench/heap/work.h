@@ -37,4 +37,43 @@ GPU_RUN_INLINE void give(Memory &memory, u32 size, const u32 *blocks, u32 *wrong
   if (blocks[id] && heap::release(memory, blocks[id], size) != heap::DONE) count_device(wrong, 1u);
 }
 
+// Sizes of the churn: mostly small, now and then up to 64 KiB.
+GPU_RUN_INLINE u32 random_size(u32 &state) {
+  auto next = [&] {
+    state ^= state << 13;
+    state ^= state >> 17;
+    state ^= state << 5;
+    return state >> 4;
+  };
+  u32 kind = next() % 1000;
+  return 1 + next() % (kind < 970 ? 1024 : kind < 995 ? 8192 : 65536);
+}
+
+// Replaces a thread's block `rounds` times by one of another size. The last one stays, and its size.
+GPU_RUN_INLINE void churn(Memory &memory, u32 *blocks, u32 *sizes, u32 *retries, u32 *wrong, u32 rounds, u32 id) {
+  u32 state = id * 0x9e3779b9u + 1, block = 0, size = 0, again = 0;
+  for (u32 i = 0; i <= rounds; i++) {
+    if (block) {
+      u32 last = block + size - 1;
+      bool own = linear::load<u8>(memory.base, block) == (u8)id && linear::load<u8>(memory.base, last) == (u8)id;
+      if (!own || heap::release(memory, block, size) != heap::DONE) count_device(wrong, 1u);
+    }
+    size = random_size(state);
+    block = allocate(memory, size, again);
+    if (!block) {
+      count_device(wrong, 1u);
+      break;
+    }
+    linear::store<u8>(memory.base, block, (u8)id);
+    linear::store<u8>(memory.base, block + size - 1, (u8)id);
+  }
+  blocks[id] = block;
+  sizes[id] = size;
+  if (again) count_device(retries, again);
+}
+
+GPU_RUN_INLINE void settle(Memory &memory, const u32 *blocks, const u32 *sizes, u32 *wrong, u32 id) {
+  if (blocks[id] && heap::release(memory, blocks[id], sizes[id]) != heap::DONE) count_device(wrong, 1u);
+}
+
 }  // namespace bench

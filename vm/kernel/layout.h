@@ -46,7 +46,7 @@ static_assert(sizeof(HeapSite) == 32, "twin in layout.rs");
 struct Heap {
   HeapPage *pages;  // null: no program allocates in this memory
   u64 *sets;  // of pages: the free ones, then for each class those that begin a slab with room
-  u32 *slots;  // by class, then group: 1 + first page of the slab that the group takes blocks from
+  u64 *slots;  // by group, then class: tickets for blocks of a slab; see heap/search.h
   u32 page_limit;  // pages that all this has room for
   u32 lock;  // 1 while a lane fetches pages, or looks for a run of many
   u32 held;  // pages that memory was grown by
@@ -59,7 +59,7 @@ struct Heap {
   u32 guards;  // 1: of a checked heap whose blocks have guard bytes
   u32 pad;
   u64 transit;  // takers of slabs and pages that are under way; above 32 bits how many there were
-  u32 slabs[HEAP_CLASSES];  // that there are
+  u32 slab_pages[HEAP_CLASSES];  // that slabs of each class have
   u32 width[HEAP_CLASSES];  // log2 of how many groups have a slot
   u64 allocated[HEAP_STRIPES][HEAP_CLASSES + 1];  // blocks handed out so far; the last are regions
 };

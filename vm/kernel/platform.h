@@ -107,6 +107,8 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
   GPU_RUN_INLINE void name(T *at, T value) {                                                       \
     asm volatile(instruction "." width " [%0], %1;" ::"l"(at), in(value) : "memory");              \
   }
+// What reads and writes at once names the state space: all such words are in global memory, and for an address
+// that might be any other ptxas makes two more ways, and waits for an answer that nobody wants.
 // On failure `expected` becomes what was found.
 #define GPU_RUN_EXCHANGE(name, before, instruction, T, width, out, in)                             \
   GPU_RUN_INLINE bool name(T *at, T &expected, T desired) {                                        \
@@ -130,9 +132,9 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
   GPU_RUN_STORE(store_release_device, "st.release.gpu", T, width, in)                              \
   GPU_RUN_LOAD(load_seq_cst_device, "fence.sc.gpu; ld.acquire.gpu", T, width, out)                 \
   GPU_RUN_STORE(store_seq_cst_device, "fence.sc.gpu; st.release.gpu", T, width, in)                \
-  GPU_RUN_EXCHANGE(compare_exchange_acquire_device, "", "atom.acquire.gpu.cas", T, width, out, in) \
-  GPU_RUN_EXCHANGE(compare_exchange_acq_rel_device, "", "atom.acq_rel.gpu.cas", T, width, out, in) \
-  GPU_RUN_EXCHANGE(compare_exchange_seq_cst_device, "fence.sc.gpu; ", "atom.acq_rel.gpu.cas", T, width, out, in)
+  GPU_RUN_EXCHANGE(compare_exchange_acquire_device, "", "atom.acquire.gpu.global.cas", T, width, out, in) \
+  GPU_RUN_EXCHANGE(compare_exchange_acq_rel_device, "", "atom.acq_rel.gpu.global.cas", T, width, out, in) \
+  GPU_RUN_EXCHANGE(compare_exchange_seq_cst_device, "fence.sc.gpu; ", "atom.acq_rel.gpu.global.cas", T, width, out, in)
 
 // Sequentially consistent: the PTX memory model gives this order to operations that are acquire,
 // release or both and have a fence.sc before them, if all such operations are spelled so. They serve
@@ -162,7 +164,7 @@ GPU_RUN_INLINE void store_guest(T *at, T value) { *at = value; }
 // Statistics: these order nothing, and nobody waits for what they make of the word.
 #define GPU_RUN_REDUCE(name, operation, T, width, in)                                              \
   GPU_RUN_INLINE void name(T *at, T value) {                                                       \
-    asm volatile("red.relaxed.gpu." operation "." width " [%0], %1;" ::"l"(at), in(value) : "memory"); \
+    asm volatile("red.relaxed.gpu.global." operation "." width " [%0], %1;" ::"l"(at), in(value) : "memory"); \
   }
 GPU_RUN_REDUCE(count_device, "add", u32, "u32", "r")
 GPU_RUN_REDUCE(count_device, "add", u64, "u64", "l")
@@ -180,16 +182,18 @@ GPU_RUN_REDUCE(raise_device, "max", u64, "u64", "l")
     return old;                                                                                    \
   }
 #define GPU_RUN_FETCHES(T, integer, bits, out, in)                                                 \
-  GPU_RUN_FETCH(fetch_add_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.add", T, integer, out, in) \
-  GPU_RUN_FETCH(fetch_and_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.and", T, bits, out, in)  \
-  GPU_RUN_FETCH(fetch_or_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.or", T, bits, out, in)    \
-  GPU_RUN_FETCH(fetch_xor_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.xor", T, bits, out, in)  \
-  GPU_RUN_FETCH(exchange_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.exch", T, bits, out, in)  \
-  GPU_RUN_FETCH(fetch_add_acq_rel_device, "atom.acq_rel.gpu.add", T, integer, out, in)             \
-  GPU_RUN_FETCH(fetch_and_acq_rel_device, "atom.acq_rel.gpu.and", T, bits, out, in)                \
-  GPU_RUN_FETCH(fetch_and_release_device, "atom.release.gpu.and", T, bits, out, in)                \
-  GPU_RUN_FETCH(fetch_or_acq_rel_device, "atom.acq_rel.gpu.or", T, bits, out, in)                  \
-  GPU_RUN_FETCH(fetch_or_acquire_device, "atom.acquire.gpu.or", T, bits, out, in)
+  GPU_RUN_FETCH(fetch_add_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.add", T, integer, out, in) \
+  GPU_RUN_FETCH(fetch_and_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.and", T, bits, out, in) \
+  GPU_RUN_FETCH(fetch_or_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.or", T, bits, out, in) \
+  GPU_RUN_FETCH(fetch_xor_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.xor", T, bits, out, in) \
+  GPU_RUN_FETCH(exchange_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.exch", T, bits, out, in) \
+  GPU_RUN_FETCH(fetch_add_relaxed_device, "atom.relaxed.gpu.global.add", T, integer, out, in) \
+  GPU_RUN_FETCH(fetch_add_acquire_device, "atom.acquire.gpu.global.add", T, integer, out, in) \
+  GPU_RUN_FETCH(fetch_add_acq_rel_device, "atom.acq_rel.gpu.global.add", T, integer, out, in) \
+  GPU_RUN_FETCH(fetch_and_acq_rel_device, "atom.acq_rel.gpu.global.and", T, bits, out, in) \
+  GPU_RUN_FETCH(fetch_and_release_device, "atom.release.gpu.global.and", T, bits, out, in) \
+  GPU_RUN_FETCH(fetch_or_acq_rel_device, "atom.acq_rel.gpu.global.or", T, bits, out, in) \
+  GPU_RUN_FETCH(fetch_or_acquire_device, "atom.acquire.gpu.global.or", T, bits, out, in)
 
 GPU_RUN_FETCHES(u32, "u32", "b32", "=r", "r")
 GPU_RUN_FETCHES(u64, "u64", "b64", "=l", "l")
@@ -236,6 +240,8 @@ GPU_RUN_INLINE u64 value_of_first(const Together &sum, u64 value) {
 }
 // A number that lanes far from each other seldom share: of the multiprocessor.
 GPU_RUN_INLINE u32 lane_group() { return __nvvm_read_ptx_sreg_smid(); }
+// One that the lanes of a warp share, and few others.
+GPU_RUN_INLINE u32 warp_number() { return lane_id() / 32; }
 
 // The lanes of a warp that are here together with the same key. Any lane may be alone: nothing is asked of
 // the others. What follows must not part the lanes of a team until its last `broadcast` or `meet`.
@@ -257,6 +263,12 @@ GPU_RUN_INLINE u64 broadcast(const Team &team, u64 value) {
   u32 low, high;
   split(value, low, high);
   return join(broadcast(team, low), broadcast(team, high));
+}
+// The lanes of a team without the `count` lowest, for one of these.
+GPU_RUN_INLINE Team without(const Team &team, u32 count) {
+  u32 mask = team.mask;
+  for (u32 i = 0; i < count; i++) mask &= mask - 1;
+  return {mask, team.rank - count, team.size - count};
 }
 // Orders what the lanes did before it ahead of what any of them does behind it.
 GPU_RUN_INLINE void meet(const Team &team) { __nvvm_bar_warp_sync(team.mask); }
@@ -355,6 +367,10 @@ inline void raise_device(T *at, T value) {
   }
 }
 template <typename T>
+inline T fetch_add_relaxed_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_RELAXED); }
+template <typename T>
+inline T fetch_add_acquire_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_ACQUIRE); }
+template <typename T>
 inline T fetch_add_acq_rel_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL); }
 template <typename T>
 inline T fetch_and_acq_rel_device(T *at, T value) { return __atomic_fetch_and(at, value, __ATOMIC_ACQ_REL); }
@@ -390,6 +406,7 @@ inline u32 lane_group() {
   static thread_local char here;
   return (u32)((u64)&here >> 12);
 }
+inline u32 warp_number() { return lane_group(); }
 
 // A host has no warps: a lane is alone.
 struct Team {
@@ -398,6 +415,7 @@ struct Team {
   bool leads() const { return true; }
 };
 inline Team team_of(u64) { return {0, 1}; }
+inline Team without(const Team &team, u32 count) { return {team.rank - count, team.size - count}; }
 template <typename T>
 inline T broadcast(const Team &, T value) { return value; }
 inline void meet(const Team &) {}

@@ -83,7 +83,7 @@ twins! {
         guards: u32,
         pad: u32,
         transit: u64,
-        slabs: [u32; HEAP_CLASSES],
+        slab_pages: [u32; HEAP_CLASSES],
         width: [u32; HEAP_CLASSES],
         allocated: [[u64; HEAP_CLASSES + 1]; HEAP_STRIPES],
     }

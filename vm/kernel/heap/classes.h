@@ -37,14 +37,8 @@ GPU_RUN_INLINE u32 class_of(u32 size, u32 align) {
   return c;
 }
 
-// Pages of a slab of a class that has many: at least 16 blocks, and little is left over at the end.
-GPU_RUN_INLINE u32 large_slab(u32 c) {
-  u32 size = class_size(c);
-  return size <= 4096 ? 1 : (size + 4095) / 4096;
-}
-
-// The same of a class that has few: as small as can be if a 31st may be left over, so that slabs without
-// blocks are soon there to be given back.
+// Pages of a small slab: as few as can be if a 31st may be left over, so that slabs without blocks are soon
+// there to be given back.
 GPU_RUN_INLINE u32 small_slab(u32 c) {
   u32 size = class_size(c);
   for (u32 pages = 1; pages <= 7; pages++) {
@@ -53,8 +47,14 @@ GPU_RUN_INLINE u32 small_slab(u32 c) {
   return 1;
 }
 
-// From here on a class has many slabs.
-constexpr u32 MANY_SLABS = 512;
+// Pages of a large one: about `most`, but so few that a bitmap has bits for all blocks.
+constexpr u32 SLAB_PAGES = 32;
+GPU_RUN_INLINE u32 large_slab(u32 c, u32 most) {
+  u32 size = class_size(c), slab = small_slab(c);
+  if (most > SLAB_PAGES) most = SLAB_PAGES;
+  while (slab * 2 <= most && slab * 2 * PAGE / size <= HEAP_WORDS * 64) slab *= 2;
+  return slab;
+}
 
 }  // namespace heap
 }  // namespace gpu_run

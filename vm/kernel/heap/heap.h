@@ -22,12 +22,28 @@ namespace heap {
 // Teams that a lane is in until it has a block, or executes its instruction again.
 constexpr u32 TEAMS = 8;
 
-// Where block `index` of a slab is; false if that is not in the memory, as where records were broken.
+// Where block `index` of a slab of any class is; false if that is not in the memory, as where records were broken.
 GPU_RUN_INLINE bool place(Memory &memory, u32 page, u32 index, u32 &address) {
   u64 size = class_size(class_in(load_relaxed_device(&memory.heap.pages[page].state)));
   u64 at = (u64)page * PAGE + index * size;
   address = (u32)at;
   return in_bounds(at, size, load_relaxed_device(&memory.size));
+}
+
+// The lane's own of the bits that were claimed for its team, beginning with that of rank 0.
+GPU_RUN_INLINE u32 own_bit(u64 bits, u32 rank) {
+  u64 run = bits >> low_bit(bits);
+  // In a slab that fills for the first time they lie side by side.
+  if (!(run & (run + 1))) return low_bit(bits) + rank;
+  u32 at = 0;
+  for (u32 half = 32; half; half /= 2) {
+    u32 below = (u32)__builtin_popcountll(bits & ((1ull << half) - 1));
+    if (rank < below) continue;
+    rank -= below;
+    bits >>= half;
+    at += half;
+  }
+  return at;
 }
 
 // The number of a lane's block among those that are promised to its team; ~0 if the records are broken.
@@ -36,15 +52,12 @@ GPU_RUN_INLINE u32 share(Heap &heap, const Team &team, Grant grant) {
   for (u32 done = 0; done < grant.count;) {
     u32 word = 0;
     u64 bits = 0;
-    if (team.leads()) bits = claim(heap, grant.page, grant.used + done, grant.count - done, word);
+    if (team.leads()) bits = claim(heap.pages[grant.page], grant.start + done, grant.count - done, word);
     bits = broadcast(team, bits);
     word = broadcast(team, word);
     if (!bits) return ~0u;
     u32 found = (u32)__builtin_popcountll(bits);
-    if (team.rank >= done && team.rank < done + found) {
-      for (u32 i = done; i < team.rank; i++) bits &= bits - 1;
-      index = word * 64 + low_bit(bits);
-    }
+    if (team.rank >= done && team.rank < done + found) index = word * 64 + own_bit(bits, team.rank - done);
     done += found;
   }
   // What the leader acquired counts for all.
@@ -52,40 +65,97 @@ GPU_RUN_INLINE u32 share(Heap &heap, const Team &team, Grant grant) {
   return index;
 }
 
-// A block of a slab, alone and from wherever there is one. Address 0: there is no memory.
-GPU_RUN_NOINLINE Outcome scrape(Memory &memory, u32 c, u32 align, u32 &address) {
-  u64 found = shortage(memory, c, align);
-  Grant grant = unpack(found);
-  if (grant.count == 0) return (Outcome)found;
-  u32 word;
-  u64 bits = claim(memory.heap, grant.page, grant.used, 1, word);
-  if (!bits || !place(memory, grant.page, word * 64 + low_bit(bits), address)) return BROKEN;
-  count_device(&memory.heap.allocated[0][c], 1ull);
-  return DONE;
+// An outcome and an address as one number: a reference to one of them would need memory, in the shortest way too.
+GPU_RUN_INLINE u64 pack(Outcome outcome, u32 address) { return (u64)outcome << 32 | address; }
+GPU_RUN_INLINE Outcome unpack(u64 result, u32 &address) {
+  address = (u32)result;
+  return (Outcome)(result >> 32);
 }
 
-GPU_RUN_INLINE Outcome allocate_block(Memory &memory, u32 c, u32 align, u32 &address) {
+// A block of a slab, alone and from wherever there is one. Address 0: there is no memory. With the lock, which it
+// gives up.
+GPU_RUN_NOINLINE u64 scrape(Memory &memory, u32 c, u32 align) {
+  u64 found = shortage(memory, c, align);
+  unlock(memory.heap);
+  Grant grant = unpack(found);
+  if (grant.count == 0) return pack((Outcome)found, 0);
+  u32 word, address;
+  u64 bits = claim(memory.heap.pages[grant.page], grant.start, 1, word);
+  if (!bits || !place(memory, grant.page, word * 64 + low_bit(bits), address)) return pack(BROKEN, 0);
+  count_device(&memory.heap.allocated[0][c], 1ull);
+  return pack(DONE, address);
+}
+
+// Counts blocks that were handed out.
+GPU_RUN_INLINE void count_allocated(Heap &heap, u32 c, u32 count) {
+  count_device(&heap.allocated[lane_group() % HEAP_STRIPES][c], (u64)count);
+}
+
+// A block of a slab for each lane of a team, to which some were promised already (NO_GRANT: none).
+GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, Team team, u64 found) {
   Heap &heap = memory.heap;
   for (u32 i = 0; i < TEAMS; i++) {
-    // The memory's address and the class, as one number.
-    Team team = team_of((u64)&memory + c);
-    u64 found = 0;
-    if (team.leads()) found = promise(memory, c, team.size);
-    found = broadcast(team, found);
-    Grant grant = unpack(found);
-    if (grant.count == 0) {
-      if (found != no_grant(DONE)) return (Outcome)found;
-      // One looks everywhere; where there is nothing for it, there is nothing for the others.
-      Outcome outcome = RETRY;
-      if (team.leads()) outcome = scrape(memory, c, align, address);
-      bool nothing = broadcast(team, (u32)(outcome == DONE && address == 0));
-      return nothing ? DONE : outcome;
+    if (i) team = team_of((u64)&memory + c);
+    if (i || found == NO_GRANT) {
+      found = 0;
+      if (team.leads()) found = promise(memory, c, team.size);
+      found = broadcast(team, found);
+      Grant grant = unpack(found);
+      if (grant.count == 0) {
+        if (found != no_grant(DONE)) return pack((Outcome)found, 0);
+        // One looks everywhere; where there is nothing for it, there is nothing for the others.
+        u64 scraped = pack(RETRY, 0);
+        if (team.leads()) scraped = scrape(memory, c, align);
+        bool nothing = broadcast(team, (u32)(scraped == pack(DONE, 0)));
+        return nothing ? pack(DONE, 0) : scraped;
+      }
+      if (team.leads()) count_allocated(heap, c, grant.count);
     }
+    Grant grant = unpack(found);
     u32 index = share(heap, team, grant);
-    if (team.leads()) count_device(&heap.allocated[lane_group() % HEAP_STRIPES][c], (u64)grant.count);
-    if (team.rank < grant.count) return place(memory, grant.page, index, address) ? DONE : BROKEN;
+    if (team.rank < grant.count) {
+      // A slab has no more bits to claim than blocks.
+      return index == ~0u ? pack(BROKEN, 0) : pack(DONE, grant.page * PAGE + index * class_size(c));
+    }
   }
-  return RETRY;
+  return pack(RETRY, 0);
+}
+
+// A block of a slab. What is here is the short way, for blocks of which the group's slot has tickets: three
+// accesses of device memory, one behind the other.
+GPU_RUN_INLINE Outcome allocate_block(Memory &memory, u32 c, u32 align, u32 &address) {
+  Heap &heap = memory.heap;
+  // Before the first acquire, after which caches begin empty.
+  HeapPage *pages = heap.pages;
+  u64 *slot = group_slot(heap, c, 0);
+  // The memory's address and the class, as one number.
+  Team team = team_of((u64)&memory + c);
+  u64 found = NO_GRANT, bits = 0;
+  if (team.leads() && !takes_own(c, team.size) && left(load_relaxed_device(slot))) {
+    found = draw(slot, team.size);
+    Grant grant = unpack(found);
+    u32 word;
+    if (grant.count) {
+      count_allocated(heap, c, grant.count);
+      bits = guess(pages[grant.page], grant.start, grant.count, word);
+    }
+  }
+  found = broadcast(team, found);
+  bits = broadcast(team, bits);
+  // What the leader acquired counts for all.
+  meet(team);
+  Grant grant = unpack(found);
+  u32 taken = (u32)__builtin_popcountll(bits);
+  if (team.rank < taken) {
+    u32 index = grant.start / 64 * 64 + own_bit(bits, team.rank);
+    address = grant.page * PAGE + index * class_size(c);
+    return DONE;
+  }
+  // Of what was promised, the rest is for those who are left.
+  grant.count -= (u16)taken;
+  grant.start += (u16)taken;
+  u64 result = allocate_slowly(memory, c, align, without(team, taken), grant.count ? pack(grant) : NO_GRANT);
+  return unpack(result, address);
 }
 
 // A block that is handed out.
@@ -150,26 +220,36 @@ GPU_RUN_NOINLINE Outcome check_new(Memory &memory, u32 address, u32 size) {
   return check_allocated(memory, address, size, block.bytes);
 }
 
-// A new block, or address 0 if there is no memory.
-GPU_RUN_NOINLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
+// `allocate`, with its result as one number.
+GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
   Heap &heap = memory.heap;
-  address = 0;
+  u32 address = 0;
   Outcome outcome = DONE;
   if (align == 0 || align & (align - 1)) align = 1;
   // What a block of it takes; 0: too much.
   u32 bytes = UNLIKELY(heap.sites != nullptr) ? checked_size(heap, size ? size : 1) : size ? size : 1;
   if (heap.pages && bytes) {
     bool large = bytes > LARGEST || align > LARGEST;
-    outcome = large ? allocate_region(memory, bytes, align, address)
-                    : allocate_block(memory, class_of(bytes, align), align, address);
+    if (large) {
+      u32 region = 0;
+      outcome = allocate_region(memory, bytes, align, region);
+      address = region;
+    } else {
+      outcome = allocate_block(memory, class_of(bytes, align), align, address);
+    }
   }
-  if (outcome != DONE) return outcome;
+  if (outcome != DONE) return pack(outcome, 0);
   if (address == 0) {
     count_device(&heap.failed, 1u);
   } else if (UNLIKELY(heap.sites != nullptr)) {
-    return check_new(memory, address, size);
+    outcome = check_new(memory, address, size);
   }
-  return DONE;
+  return pack(outcome, address);
+}
+
+// A new block, or address 0 if there is no memory.
+GPU_RUN_INLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
+  return unpack(allocate_packed(memory, size, align), address);
 }
 
 GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size) {

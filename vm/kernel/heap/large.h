@@ -12,12 +12,12 @@ GPU_RUN_INLINE u32 pages_for(u32 size) { return size / PAGE + (size % PAGE != 0)
 GPU_RUN_NOINLINE Outcome allocate_region(Memory &memory, u32 size, u32 align, u32 &address) {
   Heap &heap = memory.heap;
   u32 pages = pages_for(size), align_pages = align > PAGE ? align / PAGE : 1, page = NO_PAGE;
-  if (pages <= 64 && align_pages == 1) page = take(set(heap, FREE_PAGES), pages, 0);
+  if (pages <= 64 && align_pages == 1) page = take(set_within(memory, FREE_PAGES), pages, pages);
   if (page == NO_PAGE) {
     if (!try_lock(heap)) return RETRY;
     u64 before = load_acquire_device(&heap.transit);
-    page = find_or_grow(memory, pages, align_pages);
-    bool again = page == NO_PAGE && (reclaim(heap) || (u32)before != 0);
+    page = find_or_grow(memory, pages, pages, align_pages);
+    bool again = page == NO_PAGE && (reclaim(memory, 1) || (u32)before != 0);
     unlock(heap);
     if (again) return RETRY;
     if (page == NO_PAGE) return DONE;

@@ -35,6 +35,14 @@ GPU_RUN_INLINE u64 region_state(u32 pages) { return (u64)KIND_Region << 40 | pag
 // Pages that memory grows by at least, while it has them.
 constexpr u32 GROW_PAGES = 16;
 
+// A set as far as the memory reaches now.
+GPU_RUN_INLINE Set set_within(const Memory &memory, u32 index) {
+  Set all = set(memory.heap, index);
+  u32 count = (u32)(load_relaxed_device(&memory.size) / PAGE / 64) + 1;
+  if (count < all.count) all.count = count;
+  return all;
+}
+
 GPU_RUN_INLINE bool try_lock(Heap &heap) {
   u32 unlocked = 0;
   return compare_exchange_acq_rel_device(&heap.lock, unlocked, 1u);
@@ -43,7 +51,7 @@ GPU_RUN_INLINE bool try_lock(Heap &heap) {
 GPU_RUN_INLINE void unlock(Heap &heap) { store_release_device(&heap.lock, 0u); }
 
 GPU_RUN_INLINE void count_used(Heap &heap, u32 pages) {
-  raise_device(&heap.used_peak, fetch_add_acq_rel_device(&heap.used, pages) + pages);
+  raise_device(&heap.used_peak, fetch_add_relaxed_device(&heap.used, pages) + pages);
 }
 
 GPU_RUN_INLINE void add_run(const Set &set, u32 first, u32 pages) {
@@ -68,7 +76,7 @@ GPU_RUN_NOINLINE void forget_sites(Heap &heap, u32 page, u32 pages) {
 
 // Gives a run back, to which no state says anything any more.
 GPU_RUN_NOINLINE void give_run(Heap &heap, u32 first, u32 pages) {
-  fetch_add_acq_rel_device(&heap.used, 0u - pages);
+  count_device(&heap.used, 0u - pages);
   add_run(set(heap, FREE_PAGES), first, pages);
 }
 
@@ -86,8 +94,9 @@ GPU_RUN_INLINE bool take_exactly(const Set &set, u32 first, u32 pages) {
 }
 
 // Takes the first run of `pages` pages that begins at a multiple of `align` pages, wherever it lies. With
-// the lock, so that no two of these keep pages from each other that neither of them gets in the end.
-GPU_RUN_NOINLINE u32 find_run(Memory &memory, u32 pages, u32 align) {
+// the lock, so that no two of these keep pages from each other that neither of them gets in the end. The summary
+// tells it what to skip; as that may lag behind, who has nowhere else to look looks at `all`.
+GPU_RUN_NOINLINE u32 find_run(Memory &memory, u32 pages, u32 align, bool all) {
   Heap &heap = memory.heap;
   Set free = set(heap, FREE_PAGES);
   // There are no free pages behind the memory's end.
@@ -95,6 +104,10 @@ GPU_RUN_NOINLINE u32 find_run(Memory &memory, u32 pages, u32 align) {
   u32 first = 0;  // of the run that is being looked at
   for (u32 page = 0; page < limit;) {
     u32 in_word = page % 64;
+    if (!all && page % 4096 == 0 && load_relaxed_device(&free.summary[page / 4096]) == 0) {
+      first = page += 4096;
+      continue;
+    }
     u64 word = load_relaxed_device(&free.words[page / 64]) >> in_word;
     if (!(word & 1)) {
       page += word ? low_bit(word) : 64 - in_word;
@@ -112,8 +125,9 @@ GPU_RUN_NOINLINE u32 find_run(Memory &memory, u32 pages, u32 align) {
   return NO_PAGE;
 }
 
-// Makes the memory larger by `pages` if it can, and adds them to the free ones.
-GPU_RUN_INLINE bool grow(Memory &memory, u64 pages) {
+// Makes the memory larger by `pages` if it can. The first `keep` of them are the caller's, and `kept` the first
+// of these (NO_PAGE if they are not to be had); the others become free.
+GPU_RUN_INLINE bool grow(Memory &memory, u64 pages, u32 keep, u32 &kept) {
   Heap &heap = memory.heap;
   u64 size = load_relaxed_device(&memory.size) / PAGE;
   // What lies above 4 GiB has no address that fits ALLOC.
@@ -128,25 +142,38 @@ GPU_RUN_INLINE bool grow(Memory &memory, u64 pages) {
   // The guest may have grown it too since the size was read.
   if (first + pages > heap.page_limit) pages = first < heap.page_limit ? heap.page_limit - first : 0;
   store_relaxed_device(&heap.held, load_relaxed_device(&heap.held) + (u32)pages);  // others only read it
-  add_run(set(heap, FREE_PAGES), (u32)first, (u32)pages);
+  if (keep == 0 || keep > pages) {
+    keep = 0;
+  } else {
+    kept = (u32)first;
+  }
+  add_run(set(heap, FREE_PAGES), (u32)first + keep, (u32)pages - keep);
   return true;
 }
 
-// The same, with the lock, until a run of `pages` pages can be taken.
-GPU_RUN_NOINLINE u32 find_or_grow(Memory &memory, u32 pages, u32 align) {
+// With the lock: `len` pages in a row that are free or new, from a multiple of `align` pages on; or fewer, but no
+// less than `least`. `len` becomes how many; NO_PAGE: there is no memory.
+GPU_RUN_NOINLINE u32 find_or_grow(Memory &memory, u32 least, u32 &len, u32 align) {
   Heap &heap = memory.heap;
-  u32 page = find_run(memory, pages, align);
+  u32 page = NO_PAGE;
+  if (len <= 64 && align == 1) page = take(set_within(memory, FREE_PAGES), least, len);
+  if (page == NO_PAGE && least == len && len > 1) page = find_run(memory, len, align, false);
   if (page != NO_PAGE) return page;
   // A heap grows by a part of itself, so that it seldom grows. Where that is too much, what is missing at
-  // most; and then all that there is, which may complete a run at memory's end.
-  u64 least = (u64)pages + align - 1, part = load_relaxed_device(&heap.held) / 4;
+  // most; and then all that there is, which may complete a run at memory's end. Pages that were wanted are kept:
+  // others wait for free ones, and would be faster.
+  u64 most = (u64)len + align - 1, part = load_relaxed_device(&heap.held) / 4;
   u64 ask = part > GROW_PAGES ? part : GROW_PAGES;
-  u64 size = load_relaxed_device(&memory.size), rest = (memory.limit - size) / PAGE;
-  if (grow(memory, ask > least ? ask : least) || grow(memory, least) ||
-      grow(memory, lesser(rest, heap.page_limit > size / PAGE ? heap.page_limit - size / PAGE : 0))) {
-    return find_run(memory, pages, align);
+  bool grown = grow(memory, ask > most ? ask : most, align == 1 ? len : 0, page);
+  if (page != NO_PAGE) return page;
+  len = least;
+  grown = grown || grow(memory, (u64)least + align - 1, align == 1 ? least : 0, page);
+  if (page != NO_PAGE) return page;
+  if (!grown) {
+    u64 size = load_relaxed_device(&memory.size), rest = (memory.limit - size) / PAGE;
+    grow(memory, lesser(rest, heap.page_limit > size / PAGE ? heap.page_limit - size / PAGE : 0), 0, page);
   }
-  return NO_PAGE;
+  return find_run(memory, least, align, true);
 }
 
 }  // namespace heap

@@ -69,30 +69,60 @@ GPU_RUN_INLINE u64 runs(u64 word, u32 len) {
 
 constexpr u32 NO_PAGE = ~0u;
 
-// Takes `len` pages in a row that lie in one word; NO_PAGE if there are none. Low pages come first, so that
-// high ones become free; those who get in each other's way are parted by their `hash`.
-GPU_RUN_INLINE u32 take(const Set &set, u32 len, u32 hash) {
-  u32 turn = 0;
-  for (u32 i = 0; i < set.summaries(); i++) {
-    u64 left = load_relaxed_device(&set.summary[i]);
-    while (left) {
-      u64 above = left >> turn << turn;
-      u32 bit = low_bit(above ? above : left), word = i * 64 + bit;
-      u64 seen = load_relaxed_device(&set.words[word]), found = runs(seen, len);
-      if (!found) {
-        left &= ~(1ull << bit);
-        continue;
-      }
-      u32 from = low_bit(found);
-      u64 bits = span(from, len);
-      if (compare_exchange_acq_rel_device(&set.words[word], seen, seen & ~bits)) {
-        if (seen == bits) note_empty(set, word);
-        return word * 64 + from;
-      }
-      turn = hash % 64;
+// Words that are looked at for a run of the length that is wanted before a shorter one will do.
+constexpr u32 PATIENCE = 16;
+
+// Takes `len` pages in a row that lie in one word, or fewer: no less than `least`. `len` becomes how many;
+// NO_PAGE: there are none. Low pages come first, so that high ones become free. Whoever gets in another's way
+// goes on somewhere else: with one place for all, one of them would get on at a time.
+//
+// Lock-free: it looks at each word once, but for those where an exchange failed, so that another got on.
+GPU_RUN_INLINE u32 take(const Set &set, u32 least, u32 &len) {
+  u32 first = 0, turn = 0, hash = 0, patience = len > least ? PATIENCE : 0;
+  u64 none = 0;  // words of the summary's word that were looked at in vain
+  for (u32 n = 0;;) {
+    if (n >= set.summaries()) {
+      if (patience == 0) return NO_PAGE;
+      patience = n = 0;
     }
+    u32 i = first + n < set.summaries() ? first + n : first + n - set.summaries();
+    u64 left = load_relaxed_device(&set.summary[i]) & ~none;
+    if (!left) {
+      n++;
+      none = 0;
+      continue;
+    }
+    u64 above = left >> turn << turn;
+    u32 bit = low_bit(above ? above : left), word = i * 64 + bit, found = len;
+    u64 seen = load_relaxed_device(&set.words[word]), at;
+    while (!(at = runs(seen, found)) && found > least) {
+      u32 half = found / 2 / least * least;
+      found = half > least ? half : least;
+    }
+    if (!at || (found < len && patience)) {
+      if (at) patience--;
+      none |= 1ull << bit;
+      // After the last of these, those that were passed by count again.
+      if (at && patience == 0) n = 0, none = 0;
+      continue;
+    }
+    u32 from = low_bit(at);
+    u64 bits = span(from, found);
+    // Acquire/release: pairs with `add`, and hands on what came before.
+    if (compare_exchange_acq_rel_device(&set.words[word], seen, seen & ~bits)) {
+      if (seen == bits) note_empty(set, word);
+      len = found;
+      return word * 64 + from;
+    }
+    if (hash == 0) {
+      hash = warp_number() * 0x9e3779b9u | 1;
+      first = (hash >> 16) % set.summaries();
+      n = 0;
+      none = 0;
+    }
+    hash = hash * 0x9e3779b1u;
+    turn = hash >> 26;
   }
-  return NO_PAGE;
 }
 
 }  // namespace heap

@@ -1,7 +1,7 @@
 // Slabs: runs of pages that are cut into blocks of one class. A bit for each block says whether it is
 // handed out, and one word, the state, how many are:
 //
-//   bits 0 to 15   used: blocks that are handed out or promised
+//   bits 0 to 15   used: blocks that are handed out, or promised to a lane or a slot
 //   bits 16 to 31  capacity: blocks that there are
 //   bits 32 to 39  class
 //   bits 40 to 47  kind
@@ -29,41 +29,49 @@ GPU_RUN_INLINE u32 capacity(u64 state) { return (u32)state >> 16; }
 GPU_RUN_INLINE u32 class_in(u64 state) { return (u32)(state >> 32) & 0xff; }
 GPU_RUN_INLINE u64 with_kind(u64 state, Kind kind) { return (state & ~(0xffull << 40)) | (u64)kind << 40; }
 
-// Blocks that were promised: of which slab, and how many blocks of it were used before.
+// Pages of a slab: what is left over at its end is less than a page.
+GPU_RUN_INLINE u32 slab_pages(u64 state) {
+  return (capacity(state) * class_size(class_in(state)) + PAGE - 1) / PAGE;
+}
+
+// Blocks that were promised: of which slab, and where in it the search for them begins.
 struct Grant {
   u32 page;
   u16 count;  // 0: none
-  u16 used;
+  u16 start;
 };
-GPU_RUN_INLINE u64 pack(Grant grant) { return grant.page | (u64)grant.count << 32 | (u64)grant.used << 48; }
+GPU_RUN_INLINE u64 pack(Grant grant) { return grant.page | (u64)grant.count << 32 | (u64)grant.start << 48; }
 GPU_RUN_INLINE Grant unpack(u64 word) { return {(u32)word, (u16)(word >> 32), (u16)(word >> 48)}; }
 constexpr u64 NO_GRANT = 0;
+// In place of a number of blocks: as many as there are.
+constexpr u32 ALL = ~0u;
 
-// Promises up to `want` blocks of a slab that is Held and of class `c`; fewer if it has not so many. Adds to
-// `collisions` how often another was faster.
-GPU_RUN_INLINE u64 reserve(Heap &heap, u32 page, u32 c, u32 want, u32 &collisions) {
+// Blocks that are free of a slab, if it is one of class `c` and of a kind.
+GPU_RUN_INLINE u32 room(u64 state, Kind of, u32 c) {
+  bool any = kind(state) == of && class_in(state) == c && used(state) < capacity(state);
+  return any ? capacity(state) - used(state) : 0;
+}
+
+// Promises up to `want` blocks of a slab that is Held and of class `c`.
+GPU_RUN_INLINE u64 reserve(Heap &heap, u32 page, u32 c, u32 want) {
   u64 *at = &heap.pages[page].state;
   u64 state = load_relaxed_device(at);
-  for (;;) {
-    if (kind(state) != KIND_Held || class_in(state) != c || used(state) >= capacity(state)) return NO_GRANT;
-    u32 count = (u32)lesser(want, capacity(state) - used(state));
+  while (u32 free = room(state, KIND_Held, c)) {
+    u32 count = (u32)lesser(want, free);
     // Acquire: pairs with the release by which the slab was made; its bitmap is visible.
     if (compare_exchange_acquire_device(at, state, state + count)) {
       return pack({page, (u16)count, (u16)used(state)});
     }
-    collisions++;
   }
+  return NO_GRANT;
 }
 
-// Finds up to `want` blocks of those promised, all in one word of the bitmap: gives their bits, and the
-// word's index. The search begins where a slab that fills for the first time has its next block. 0 if it
-// does not end, which only a guest that frees what it does not own can bring about.
-GPU_RUN_INLINE u64 claim(Heap &heap, u32 page, u32 start, u32 want, u32 &word) {
-  HeapPage &head = heap.pages[page];
+// Finds up to `want` blocks of those promised, all in one word of the bitmap, from a word on.
+GPU_RUN_NOINLINE u64 search(HeapPage &head, u32 want, u32 &word) {
   u32 blocks = capacity(load_relaxed_device(&head.state));
   u32 words = (u32)lesser((blocks + 63) / 64, HEAP_WORDS);
   if (words == 0) return 0;
-  word = start / 64 % words;
+  word %= words;
   for (u32 tries = 0; tries < 65536; tries++) {
     u64 clear = ~load_relaxed_device(&head.bits[word]), bits = 0;
     for (u32 n = 0; n < want && clear; n++) {
@@ -81,6 +89,23 @@ GPU_RUN_INLINE u64 claim(Heap &heap, u32 page, u32 start, u32 want, u32 &word) {
   return 0;
 }
 
+// Finds up to `want` blocks of those promised where a slab has them that fills for the first time: side by side
+// from `start` on, in one word of the bitmap. Gives their bits, and the word's index. Of those that others have,
+// the bits stay as they are.
+GPU_RUN_INLINE u64 guess(HeapPage &head, u32 start, u32 want, u32 &word) {
+  word = start / 64 % HEAP_WORDS;
+  u64 bits = span(start % 64, (u32)lesser(want, 64 - start % 64));
+  // Acquire: as in `search`.
+  return bits & ~fetch_or_acquire_device(&head.bits[word], bits);
+}
+
+// The same, there or anywhere in the slab. 0 if the search does not end, which only a guest that frees what it
+// does not own can bring about.
+GPU_RUN_INLINE u64 claim(HeapPage &head, u32 start, u32 want, u32 &word) {
+  u64 bits = guess(head, start, want, word);
+  return bits ? bits : search(head, want, word);
+}
+
 // Makes a slab of a run of pages, with `count` blocks of it promised.
 GPU_RUN_INLINE void make_slab(Heap &heap, u32 page, u32 pages, u32 c, u32 count, Kind kind) {
   HeapPage &head = heap.pages[page];
@@ -92,10 +117,18 @@ GPU_RUN_INLINE void make_slab(Heap &heap, u32 page, u32 pages, u32 c, u32 count,
   }
   for (u32 i = 0; i < pages; i++) store_relaxed_device(&heap.pages[page + i].first, page);
   if (UNLIKELY(heap.sites != nullptr)) forget_sites(heap, page, pages);
-  count_device(&heap.slabs[c], 1u);
+  count_device(&heap.slab_pages[c], pages);
   count_used(heap, pages);
   // Release: pairs with the acquire in `reserve`, or in `take` by which another gets it from the set.
   store_release_device(&head.state, (u64)kind << 40 | (u64)c << 32 | (u64)blocks << 16 | count);
+}
+
+// A slab is no more, and its pages become free. Gives how many.
+GPU_RUN_INLINE u32 give_slab(Heap &heap, u32 page, u64 state) {
+  u32 pages = slab_pages(state);
+  count_device(&heap.slab_pages[class_in(state)], 0u - pages);
+  give_run(heap, page, pages);
+  return pages;
 }
 
 // A listed slab without used blocks: its pages become free, unless another takes the slab first.
@@ -111,15 +144,14 @@ GPU_RUN_NOINLINE void retire(Heap &heap, u32 page) {
   // Acquire: pairs with all who freed a block, whose accesses so come before those of the next owner.
   if (kind(state) == KIND_Listed && used(state) == 0 &&
       compare_exchange_acq_rel_device(at, state, (u64)KIND_None)) {
-    u32 blocks = capacity(state);
-    count_device(&heap.slabs[c], ~0u);
-    give_run(heap, page, (blocks * class_size(c) + PAGE - 1) / PAGE);
+    give_slab(heap, page, state);
     return;
   }
   add(listed, page / 64, 1ull << page % 64);
 }
 
-// A slab that nobody holds and that has room goes into its class's set.
+// A slab that nobody holds and that has room goes into its class's set. A full one of which all blocks were freed
+// at once is given up.
 GPU_RUN_NOINLINE void list(Heap &heap, u32 page, Kind from) {
   u64 *at = &heap.pages[page].state;
   u64 state = load_relaxed_device(at), listed;
@@ -128,26 +160,47 @@ GPU_RUN_NOINLINE void list(Heap &heap, u32 page, Kind from) {
     bool full = used(state) >= capacity(state);
     if (full && from == KIND_Full) return;
     listed = with_kind(state, full ? KIND_Full : KIND_Listed);
+    if (from == KIND_Full && used(state) == 0) listed = KIND_None;
   } while (!compare_exchange_acq_rel_device(at, state, listed));
   if (kind(listed) == KIND_Full) return;
+  if (kind(listed) == KIND_None) {
+    give_slab(heap, page, state);
+    return;
+  }
   add(set(heap, 1 + class_in(listed)), page / 64, 1ull << page % 64);
   // Who freed its last block meanwhile may not have found it in the set.
   if (used(load_relaxed_device(at)) == 0) retire(heap, page);
 }
 
-// Takes a slab with room from the class's set. It becomes `kind`, with up to `want` blocks promised.
-GPU_RUN_INLINE u64 take_listed(Heap &heap, u32 c, u32 want, u32 hash, Kind kind_after) {
-  Set listed = set(heap, 1 + c);
+// A slab that was taken out of a slot with `rest` tickets left, and of which no more blocks were used: gives up its
+// pages, and how many. If another took a block meanwhile, it is listed.
+GPU_RUN_INLINE u32 give_idle(Heap &heap, u32 page, u32 rest) {
+  u64 *at = &heap.pages[page].state;
+  u64 state = load_relaxed_device(at);
+  // Acquire: as in `retire`.
+  if (kind(state) == KIND_Held && used(state) == rest &&
+      compare_exchange_acq_rel_device(at, state, (u64)KIND_None)) {
+    return give_slab(heap, page, state);
+  }
+  // What was promised to the slot is free again.
+  fetch_add_acq_rel_device(at, 0 - (u64)rest);
+  list(heap, page, KIND_Held);
+  return 0;
+}
+
+// Takes a slab with room from the class's set. It becomes Held, with up to `want` blocks promised.
+GPU_RUN_INLINE u64 take_listed(Memory &memory, u32 c, u32 want) {
+  Heap &heap = memory.heap;
+  Set listed = set_within(memory, 1 + c);
   for (;;) {
-    u32 page = take(listed, 1, hash);
+    u32 one = 1, page = take(listed, 1, one);
     if (page == NO_PAGE) return NO_GRANT;
     u64 *at = &heap.pages[page].state;
     u64 state = load_relaxed_device(at);
-    for (;;) {
-      if (kind(state) != KIND_Listed || class_in(state) != c || used(state) >= capacity(state)) break;
-      u32 count = (u32)lesser(want, capacity(state) - used(state));
+    while (u32 free = room(state, KIND_Listed, c)) {
+      u32 count = (u32)lesser(want, free);
       // Only blocks that are freed change the state meanwhile.
-      if (compare_exchange_acq_rel_device(at, state, with_kind(state, kind_after) + count)) {
+      if (compare_exchange_acq_rel_device(at, state, with_kind(state, KIND_Held) + count)) {
         return pack({page, (u16)count, (u16)used(state)});
       }
     }

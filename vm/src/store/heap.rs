@@ -76,7 +76,6 @@ fn class_size(class: usize) -> u32 {
 pub(super) struct Head {
     pub(super) kind: u64,
     class: usize,
-    used: u64,
     pub(super) capacity: u64,
     region_pages: u64,
 }
@@ -96,11 +95,17 @@ impl Head {
         }
     }
 
+    /// Blocks of a slab that are handed out. Its state counts those too that are promised to a slot.
+    fn live(&self, page: &HeapPage) -> u64 {
+        let word = |index: u64| page.bits[index as usize] & (!0 >> (64 - (self.capacity - index * 64).min(64)));
+        let words = self.capacity.div_ceil(64).min(page.bits.len() as u64);
+        (0..words).map(|index| word(index).count_ones() as u64).sum()
+    }
+
     pub(super) fn new(page: &HeapPage) -> Head {
         Head {
             kind: page.state >> 40 & 0xff,
             class: (page.state >> 32 & 0xff) as usize % HEAP_CLASSES,
-            used: page.state & 0xffff,
             capacity: page.state >> 16 & 0xffff,
             region_pages: page.state & 0xffff_ffff,
         }
@@ -130,7 +135,7 @@ impl Store {
         let set_bytes = (words + words.div_ceil(64)) * 8;
         let (pages_at, sets_at) = (0, pages * size_of::<HeapPage>() as u64);
         let slots_at = sets_at + set_bytes * (1 + HEAP_CLASSES as u64);
-        let bytes = slots_at + HEAP_CLASSES as u64 * HEAP_GROUPS * 4;
+        let bytes = slots_at + HEAP_CLASSES as u64 * HEAP_GROUPS * 8;
         let base = self.device.allocate(bytes, "the heap's records")?;
         let checks = self.limits.heap;
         let sites = match checks.guards || checks.leaks {
@@ -185,9 +190,10 @@ impl Store {
                 }
                 _ => {
                     let class = &mut classes[head.class];
-                    class.live += head.used;
+                    let live = head.live(&page);
+                    class.live += live;
                     class.held_bytes += head.pages() * layout::PAGE;
-                    stats.live_bytes += head.used * class.size as u64;
+                    stats.live_bytes += live * class.size as u64;
                 }
             }
         }

@@ -2,18 +2,12 @@
 //! seldom it asks the host.
 #![cfg(target_os = "linux")]
 
-use std::path::Path;
-use std::sync::{Arc, Mutex};
-use std::time::Duration;
+#[path = "files/support.rs"]
+mod support;
 
 use gpu_run_bytecode::wasi::Function;
-use gpu_run_vm::{
-    Cpu, End, Environment, Extern, Limits, Reply, Request, RequestCounts, RunOptions, Services, Store, Stream, Wasi,
-    WasiBuilder,
-};
-use tempfile::TempDir;
 
-const GUEST: &str = include_str!("files/guest.wat");
+use support::{Folder, Ran, run};
 
 /// Bytes of a message, and of what is read ahead.
 const MESSAGE: usize = 4096;
@@ -21,126 +15,6 @@ const BLOCK: usize = 16384;
 
 const EINVAL: u32 = 28;
 const EBADF: u32 = 8;
-
-/// The services of a guest that has a folder, and what they were asked.
-struct Watched {
-    wasi: Wasi,
-    asked: Mutex<Vec<Function>>,
-    /// Called when a function is asked for the first time.
-    first: Mutex<Option<(Function, Box<dyn FnOnce() + Send>)>>,
-}
-
-impl Services for Watched {
-    fn call(&self, request: &Request<'_>) -> Reply {
-        self.asked.lock().unwrap().push(request.function);
-        let reply = self.wasi.call(request);
-        let mut first = self.first.lock().unwrap();
-        if first
-            .as_ref()
-            .is_some_and(|(function, _)| *function == request.function)
-        {
-            let (_, act) = first.take().unwrap();
-            act();
-        }
-        reply
-    }
-
-    fn may_wait(&self, request: &Request<'_>) -> bool {
-        self.wasi.may_wait(request)
-    }
-}
-
-/// What came of a script.
-struct Ran {
-    log: Vec<u32>,
-    data: Vec<u8>,
-    requests: RequestCounts,
-    asked: Vec<Function>,
-}
-
-impl Ran {
-    /// How often a function was asked for.
-    fn count(&self, function: Function) -> usize {
-        self.asked.iter().filter(|asked| **asked == function).count()
-    }
-}
-
-struct Folder(TempDir);
-
-impl Folder {
-    /// A folder with `file`.
-    fn with(content: &[u8]) -> Folder {
-        let folder = tempfile::tempdir().unwrap();
-        std::fs::write(folder.path().join("file"), content).unwrap();
-        Folder(folder)
-    }
-
-    fn path(&self) -> &Path {
-        self.0.path()
-    }
-
-    fn file(&self) -> std::path::PathBuf {
-        self.path().join("file")
-    }
-
-    fn services(&self) -> Arc<Watched> {
-        Arc::new(Watched {
-            wasi: WasiBuilder::new().dir(self.path(), "/", false).unwrap().build(),
-            asked: Mutex::default(),
-            first: Mutex::default(),
-        })
-    }
-
-    /// Runs functions one after the other, each the body of one that has `$fd` and `$i` as locals.
-    fn run(&self, bodies: &[&str]) -> Ran {
-        run(&self.services(), 1, bodies)
-    }
-}
-
-fn run(services: &Arc<Watched>, threads: u32, bodies: &[&str]) -> Ran {
-    let functions: String = bodies
-        .iter()
-        .enumerate()
-        .map(|(number, body)| format!("(func (export \"run{number}\") (local $fd i32) (local $i i32) {body})\n"))
-        .collect();
-    let wasm = wat::parse_str(format!("(module {GUEST} {functions})")).expect("a module's text");
-    let translation = gpu_run_translator::translate(&wasm, &Default::default()).expect("a valid module");
-    let mut store = Store::new(Box::new(Cpu::new()), Limits::default()).expect("a store");
-    let options = RunOptions {
-        timeout: Some(Duration::from_secs(60)),
-        environment: Some(Environment::new(services.clone())),
-        threads: 1,
-        ..RunOptions::default()
-    };
-    let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
-    let instance = store
-        .instantiate(Arc::new(translation.program), |_, _| None, &options, sink)
-        .expect("no imports");
-    let mut requests = RequestCounts::default();
-    for number in 0..bodies.len() {
-        let Some(Extern::Func(func)) = store.export(instance, &format!("run{number}")) else {
-            panic!("no function")
-        };
-        let options = RunOptions {
-            threads,
-            ..options.clone()
-        };
-        let outcome = store.run(func, &[], &options, sink).expect("it runs");
-        assert!(matches!(outcome.end, End::Returned), "{:?}", outcome.end);
-        requests = outcome.requests;
-    }
-    let Some(Extern::Memory(memory)) = store.export(instance, "memory") else {
-        panic!("no memory")
-    };
-    let memory = store.memory(memory).expect("the memory is read");
-    let log = memory[4096..65536].chunks_exact(4);
-    Ran {
-        log: log.map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect(),
-        data: memory[65536..].to_vec(),
-        requests,
-        asked: std::mem::take(&mut *services.asked.lock().unwrap()),
-    }
-}
 
 fn pattern(len: usize) -> Vec<u8> {
     (0..len).map(|i| (i.wrapping_mul(2_654_435_761) >> 13) as u8).collect()
@@ -296,7 +170,7 @@ fn what_others_write_is_seen_by_who_goes_back() {
     let services = folder.services();
     let file = folder.file();
     let change = move || std::fs::write(file, "ABCDEFGHI").unwrap();
-    *services.first.lock().unwrap() = Some((Function::FdPread, Box::new(change)));
+    services.after_first(Function::FdPread, change);
     let ran = run(
         &services,
         1,
@@ -315,7 +189,7 @@ fn at_the_end_the_host_is_asked_again() {
     let services = folder.services();
     let file = folder.file();
     let append = move || std::fs::write(file, "abcd").unwrap();
-    *services.first.lock().unwrap() = Some((Function::FdPread, Box::new(append)));
+    services.after_first(Function::FdPread, append);
     let ran = run(&services, 1, &["(call $read_all (call $open_to_read) (i32.const 1))"]);
     assert_eq!(text(&ran, 4), "abcd");
 }

@@ -99,6 +99,8 @@ impl Wasi {
             .is_file()
             .then(|| self.sharing.open((metadata.dev(), metadata.ino()), mode.write));
         let (share, note) = shared.unzip();
+        // Files of the kernel, such as those of /proc, have no size. Not all of them can be read at an offset.
+        let note = note.filter(|note| *note != FileNote::Position || metadata.len() > 0);
         let file = File::new(file.into_std(), kind, mode, share)?;
         Ok((Descriptor::File(file), note.unwrap_or_default()))
     }

@@ -1,5 +1,5 @@
 ;; What the scripts of tests/files.rs are put behind: calls of WASI that note what they give in a log of words
-;; from 4096 on, and read from 65536 on, one behind the other. The name of the file is at 0, its length below.
+;; from 4096 on, and read from 65536 on, one behind the other. The name of the file is at 0.
 (import "wasi_snapshot_preview1" "fd_close" (func $fd_close (param i32) (result i32)))
 (import "wasi_snapshot_preview1" "fd_filestat_set_size" (func $fd_filestat_set_size (param i32 i64) (result i32)))
 (import "wasi_snapshot_preview1" "fd_pread" (func $fd_pread (param i32 i32 i32 i64 i32) (result i32)))

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gpu_run_vm::Errno;
+use gpu_run_vm::{Errno, FileNote};
 
 use crate::call;
 use crate::support::*;
@@ -281,4 +281,33 @@ fn a_full_disk_and_a_closed_pipe_are_errors_of_the_guest() {
     let guest = Guest(wasi);
     assert_eq!(guest.write(1, b"nobody reads this"), Err(Errno::Pipe));
     assert_eq!(guest.write(2, b"this is dropped"), Ok(15));
+}
+
+#[test]
+fn devices_may_hold_positions_of_files_that_are_only_read() {
+    let folder = tempfile::tempdir().unwrap();
+    std::fs::write(folder.path().join("file"), "text").unwrap();
+    std::fs::write(folder.path().join("empty"), "").unwrap();
+    std::fs::hard_link(folder.path().join("file"), folder.path().join("name")).unwrap();
+    let guest = Guest::with_dir(folder.path());
+    let open = |guest: &Guest, path: &str, rights: u64| {
+        let reply = call!(guest, PathOpen, 3u32, 0u32, path, 0u32, rights, 0u64, 0u32).unwrap();
+        (word(&reply, 0), reply.note)
+    };
+    let (fd, note) = open(&guest, "file", READ);
+    assert_eq!(note, FileNote::Position);
+    let note_of_read = || call!(guest, FdPread, fd, Arg::Room(9), 0u64).unwrap().note;
+    assert_eq!(note_of_read(), FileNote::Keep);
+    // By another name it is the same file.
+    let (writer, note) = open(&guest, "name", READ | WRITE);
+    assert_eq!((note, note_of_read()), (FileNote::Changes, FileNote::None));
+    guest.close(writer).unwrap();
+    assert_eq!(note_of_read(), FileNote::Keep);
+    // Not what only looks like a file, and no directories.
+    assert_eq!(open(&guest, "empty", READ).1, FileNote::None);
+    assert_eq!(open(&guest, ".", READ).1, FileNote::None);
+    assert_eq!(
+        open(&Guest::with_dir("/proc".as_ref()), "version", READ).1,
+        FileNote::None
+    );
 }

@@ -3,13 +3,14 @@
 //!
 //! A pipeline of small passes. `program` looks at the whole program: what is needed, what may throw,
 //! recurse or grow memory. For each function, `cfg` finds the basic blocks, `flow` what is known of
-//! each unit's value, and `function` writes the PTX, instruction by instruction: `instructions` with
-//! `template` for the pure ones, `memory`, `atomics`, `resources`, `calls`, `jumps`, `loops`. `entry`
-//! writes the kernels.
+//! each unit's value, `schedule` puts instructions into another order where too many values are live, and
+//! `function` writes the PTX, instruction by instruction: `instructions` with `template` for the pure
+//! ones, `memory`, `atomics`, `resources`, `calls`, `jumps`, `loops`. `entry` writes the kernels.
 //!
 //! Unit u of a frame is the register `%r<u>` while it holds 32 bits (a 128-bit value has four), and
-//! `%d<u>` while it holds the low half of 64. A verified program never reads a value in another width
-//! than it was written, so nothing has to be kept in both. ptxas renames and colors them.
+//! `%d<u>` while it holds the low half of 64; registers behind the frame are those of values that `schedule`
+//! moved. A verified program never reads a value in another width than it was written, so nothing has to be
+//! kept in both. ptxas renames and colors them.
 
 mod atomics;
 pub mod cache;
@@ -31,6 +32,7 @@ mod program;
 mod resources;
 mod roots;
 pub mod sass;
+mod schedule;
 pub mod template;
 mod vectors;
 mod writer;
@@ -46,7 +48,7 @@ use program::Analysis;
 pub const RUNTIME: &str = include_str!("../kernel/generated/runtime.ptx");
 
 /// Changes with every change of what [`compile`] writes, so that nothing stale is taken from a cache.
-pub const COMPILER_VERSION: u32 = 2;
+pub const COMPILER_VERSION: u32 = 3;
 
 /// How to compile a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

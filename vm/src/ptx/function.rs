@@ -15,6 +15,7 @@ use super::image::ImageLayout;
 use super::loops::Loop;
 use super::program::{Analysis, Facts, frame_units};
 use super::roots;
+use super::schedule::{self, Schedule};
 use super::writer::{Writer, ptx};
 use crate::layout::{Context, Launch};
 
@@ -72,6 +73,10 @@ pub struct Compiler<'a> {
     /// Index with imports first.
     pub index: u32,
     pub units: u32,
+    /// Registers of its frame's units, and of values that have none there.
+    pub registers: u32,
+    /// The blocks whose instructions are written in another order.
+    pub schedule: Schedule,
     /// Whether the function counts its passes through loops.
     pub counts: bool,
     /// The loops that are written out several times, by their heads; and the head of each block in one.
@@ -185,6 +190,9 @@ impl<'a> Compiler<'a> {
             words: String::new(),
             index: analysis.imported + defined as u32,
             units,
+            // Ranges may be longer than a frame.
+            registers: units + schedule::BEHIND_FRAME,
+            schedule: Schedule::default(),
             loops: BTreeMap::new(),
             head_of: BTreeMap::new(),
             latches: BTreeMap::new(),
@@ -196,6 +204,7 @@ impl<'a> Compiler<'a> {
             state_at: 0,
         };
         this.plan_loops();
+        this.plan_schedule();
         this
     }
 
@@ -212,7 +221,13 @@ impl<'a> Compiler<'a> {
             self.w.label(&label);
             self.state = self.flow.at[*block].clone();
             self.left = false;
-            let nodes = self.cfg.block_nodes(*block).to_vec();
+            let nodes = match self.schedule.blocks.get(block) {
+                Some(nodes) => {
+                    self.state.resize(self.registers as usize, Fact::default());
+                    nodes.clone()
+                }
+                None => self.cfg.block_nodes(*block).to_vec(),
+            };
             self.parts = disjoint::find(&nodes);
             for node in &nodes {
                 self.comment(node);
@@ -235,7 +250,7 @@ impl<'a> Compiler<'a> {
     }
 
     fn comment(&mut self, node: &Node) {
-        if self.unit.options.comments {
+        if self.unit.options.comments && !schedule::is_copy(node) {
             let text = disassemble_instruction(self.unit.program, node.pc);
             _ = writeln!(self.w.out(), "\t// {}", ascii(&text));
         }
@@ -382,8 +397,7 @@ impl<'a> Compiler<'a> {
     pub fn finish(&mut self, prologue: &str, out: &mut String) {
         out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals;\n");
         out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;\n");
-        // Registers of ranges may be one unit longer than a frame.
-        _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.units + 4);
+        _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.registers);
         if self.trap_used {
             let before = self.w.set_aside(true);
             self.w.label("TRAP");

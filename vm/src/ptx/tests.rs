@@ -5,6 +5,7 @@ mod calls;
 mod exceptions;
 mod jumps;
 mod memory;
+mod schedule;
 mod values;
 
 use gpu_run_bytecode::code::Inst;

@@ -1,0 +1,109 @@
+//! The units that are read later, behind each block: a backward data-flow analysis. For estimates only: nothing
+//! that is written depends on it.
+
+use std::ops::Range;
+
+use gpu_run_bytecode::{Operand, ValType};
+
+use crate::ptx::cfg::{Cfg, Node};
+
+/// A set of units.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct Units(Vec<u64>);
+
+impl Units {
+    /// None of a frame of so many.
+    pub fn new(units: u32) -> Units {
+        Units(vec![0; units.div_ceil(64) as usize])
+    }
+
+    /// Adds or removes units; those beyond the frame are left out.
+    pub fn set(&mut self, units: Range<i64>, on: bool) {
+        for unit in units {
+            if let Some(word) = self.0.get_mut(unit as usize / 64) {
+                let bit = 1 << (unit % 64);
+                *word = if on { *word | bit } else { *word & !bit };
+            }
+        }
+    }
+
+    /// Whether a unit is in it.
+    pub fn has(&self, unit: i64) -> bool {
+        self.0
+            .get(unit as usize / 64)
+            .is_some_and(|word| word >> (unit % 64) & 1 != 0)
+    }
+
+    /// All of them.
+    pub fn iter(&self) -> impl Iterator<Item = i64> {
+        (0..64 * self.0.len() as i64).filter(|unit| self.has(*unit))
+    }
+
+    /// Adds all of another set. Whether there was one that was not in this.
+    fn add(&mut self, other: &Units) -> bool {
+        let before = self.clone();
+        self.0.iter_mut().zip(&other.0).for_each(|(word, other)| *word |= other);
+        *self != before
+    }
+}
+
+/// What an instruction reads and writes.
+#[derive(Default)]
+pub struct Access {
+    /// Units read.
+    pub reads: Vec<Range<i64>>,
+    /// Units written.
+    pub writes: Vec<Range<i64>>,
+}
+
+impl Access {
+    /// What `node` reads and writes, of which an address takes `address` units and what it calls has this type.
+    pub fn of(node: &Node, address: u32, params: &[ValType], results: &[ValType]) -> Access {
+        let mut access = Access::default();
+        let (operands, args) = (node.inst.op.info().operands, node.inst.args);
+        let count = operands.iter().position(|operand| *operand == Operand::Count);
+        let count = count.map_or(0, |i| args[i]);
+        let units = |types: &[ValType]| types.iter().map(|ty| i64::from(ty.units())).sum::<i64>();
+        for (operand, at) in operands.iter().zip(args) {
+            match operand {
+                Operand::Def(ty) => access.writes.push(at..at + i64::from(ty.units())),
+                Operand::Src(ty) => access.reads.push(at..at + i64::from(ty.units())),
+                Operand::Address => access.reads.push(at..at + i64::from(address)),
+                Operand::DefRange => access.writes.push(at..at + count),
+                Operand::SrcRange => access.reads.push(at..at + count),
+                Operand::Base => {
+                    access.reads.push(at..at + units(params));
+                    access.writes.push(at..at + units(results));
+                }
+                _ => {}
+            }
+        }
+        access
+    }
+
+    /// From what is live behind the instruction to what is live before it.
+    pub fn apply(&self, live: &mut Units) {
+        self.writes.iter().for_each(|units| live.set(units.clone(), false));
+        self.reads.iter().for_each(|units| live.set(units.clone(), true));
+    }
+}
+
+/// The units of a frame of `units` that are live behind each block.
+pub fn behind(cfg: &Cfg, units: u32, access: impl Fn(&Node) -> Access) -> Vec<Units> {
+    let mut before = vec![Units::new(units); cfg.blocks.len()];
+    let mut behind = before.clone();
+    let mut changed = true;
+    while changed {
+        changed = false;
+        for block in cfg.order.iter().rev() {
+            for next in &cfg.blocks[*block].successors {
+                behind[*block].add(&before[*next]);
+            }
+            let mut live = behind[*block].clone();
+            let nodes = cfg.block_nodes(*block).iter().rev();
+            nodes.for_each(|node| access(node).apply(&mut live));
+            changed |= before[*block].add(&live);
+        }
+    }
+    behind
+}

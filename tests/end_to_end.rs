@@ -80,6 +80,7 @@ fn main() {
         Trial::test("report/json_of_leaks_and_lost_output", json_of_other_failures),
         Trial::test("inspect/what_will_not_run", inspect_refusals),
         Trial::test("refuses/files", gpu_std::refused),
+        Trial::test("translate/no_messages_left", gpu_std::no_messages_left),
     ];
     trials.extend(wasi::general().into_iter().map(|(name, test)| Trial::test(name, test)));
     for (device, present) in engines() {

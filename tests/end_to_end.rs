@@ -85,6 +85,7 @@ fn main() {
         Trial::test("inspect/what_will_not_run", inspect_refusals),
         Trial::test("inspect/c_allocator", c_heap::inspect),
         Trial::test("refuses/files", gpu_std::refused),
+        Trial::test("translate/no_messages_left", gpu_std::no_messages_left),
     ];
     let general = wasi::general().into_iter().chain(net::general());
     trials.extend(general.map(|(name, test)| Trial::test(name, test)));

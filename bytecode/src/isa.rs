@@ -360,6 +360,7 @@ table! {
     0x07b DbgU32 "dbg_u32" [I32] Gpu "add a, unsigned, to the thread's debug message";
     0x07c DbgU64 "dbg_u64" [I64] Gpu "add a, unsigned, to the thread's debug message";
     0x07d DbgLevel "dbg_level" [I32, I32, I32, I32] Gpu "begin a debug message of severity a (0 debug, 1 info, 2 warn, 3 error) from line d of the file that the c bytes at b name";
+    0x07e DbgWanted "dbg_wanted" [DI32, I32] Gpu "a = 1 if debug messages of severity b are wanted of the thread, else 0";
     0x083 AtomicInc "atomic_inc" [DI32, I32] Gpu "a = u32 at b, then add 1 to it; sequentially consistent";
     0x084 AtomicDec "atomic_dec" [DI32, I32] Gpu "a = u32 at b, then subtract 1 from it; sequentially consistent";
     0x085 AtomicCas "atomic_cas" [DI32, I32, I32, I32] Gpu "a = u32 at b; if it was c it becomes d; sequentially consistent";
@@ -1018,7 +1019,7 @@ impl Op {
     /// Whether it is one of the debug opcodes, which `--no-debug` leaves out.
     pub const fn is_debug(self) -> bool {
         let number = self as u16;
-        number >= Op::DbgI32 as u16 && number <= Op::DbgLevel as u16 && !matches!(self, Op::Print | Op::PrintEnd)
+        number >= Op::DbgI32 as u16 && number <= Op::DbgWanted as u16 && !matches!(self, Op::Print | Op::PrintEnd)
     }
 
     /// The opcode that modules import from `gpu_run_v1` under this name.

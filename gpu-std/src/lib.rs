@@ -85,7 +85,7 @@ pub use kernel::KernelReturn;
 pub use kernel::check_return_type as __check_return_type;
 pub use log::Level;
 #[doc(hidden)]
-pub use log::{debug as __debug, log as __log};
+pub use log::{debug as __debug, log as __log, wanted as __wanted};
 pub use plain::Plain;
 #[doc(hidden)]
 pub use print::print as __print;

@@ -1,4 +1,5 @@
-//! Messages with a level and their place in the source, and `gpu_dbg!`.
+//! Messages with a level and their place in the source, and `gpu_dbg!`: the debug messages of `gpu-run`, which
+//! its options show, filter and leave out.
 
 use core::fmt;
 
@@ -32,33 +33,48 @@ impl fmt::Display for Level {
     }
 }
 
-/// What the macros of levels expand to, and the one place that knows where messages go. Not part of the public
-/// interface.
+/// Whether messages of a level are shown. The translator replaces it by `false` for `--no-debug`, and then drops
+/// what hangs on it. Not part of the public interface; so are the next two.
 #[doc(hidden)]
+#[inline]
+pub fn wanted(level: Level) -> bool {
+    crate::platform::wanted(level)
+}
+
+#[doc(hidden)]
+#[inline(never)]
 pub fn log(level: Level, file: &str, line: u32, args: fmt::Arguments) {
-    crate::platform::eprint(format_args!("[{level} {file}:{line}] {args}\n"));
+    crate::platform::log(level, file, line, args);
 }
 
-/// What `gpu_dbg!` expands to. Not part of the public interface.
 #[doc(hidden)]
+#[inline(never)]
 pub fn debug(args: fmt::Arguments) {
-    crate::platform::eprint(args);
+    crate::platform::debug(args);
 }
 
-/// Writes a message of any [`Level`] to standard error, as one record: `[level file:line] message`.
+/// Sends a debug message of any [`Level`], which `gpu-run` writes to standard error as one record:
+/// `[LEVEL file:line] message`.
 ///
 /// It takes what `format!` takes. [`gpu_error!`](crate::gpu_error), [`gpu_warn!`](crate::gpu_warn),
 /// [`gpu_info!`](crate::gpu_info) and [`gpu_debug!`](crate::gpu_debug) have their level in the name.
 ///
+/// The arguments are not evaluated where nobody wants the message: because of `--debug-level` or
+/// `--debug-only`, or with `--no-debug`, for which the translator removes the whole call from an optimized
+/// module. On a host target every message is written.
+///
 /// ```
 /// let level = if gpu_std::thread_id() == 0 { gpu_std::Level::Info } else { gpu_std::Level::Debug };
-/// gpu_std::gpu_log!(level, "{} threads", gpu_std::thread_count()); // [info src/main.rs:2] 1 threads
+/// gpu_std::gpu_log!(level, "{} threads", gpu_std::thread_count()); // [INFO src/main.rs:2] 1 threads
 /// ```
 #[macro_export]
 macro_rules! gpu_log {
-    ($level:expr, $($arg:tt)+) => {
-        $crate::__log($level, ::core::file!(), ::core::line!(), ::core::format_args!($($arg)+))
-    };
+    ($level:expr, $($arg:tt)+) => {{
+        let level: $crate::Level = $level;
+        if $crate::__wanted(level) {
+            $crate::__log(level, ::core::file!(), ::core::line!(), ::core::format_args!($($arg)+));
+        }
+    }};
 }
 
 /// [`gpu_log!`](crate::gpu_log) with [`Level::Error`](crate::Level::Error).
@@ -105,6 +121,8 @@ macro_rules! gpu_debug {
 /// Shows an expression and its value on standard error, as one record, and gives the value: std's `dbg!`.
 ///
 /// Needs `Debug`, and no std. With several expressions it gives a tuple; with none it shows only the place.
+/// It is a debug message without a level, which counts as [`Level::Debug`](crate::Level::Debug). The expression
+/// is evaluated in any case.
 ///
 /// ```
 /// let half = gpu_std::gpu_dbg!(6 * 7) / 2; // [src/main.rs:1:12] 6 * 7 = 42
@@ -115,22 +133,26 @@ macro_rules! gpu_debug {
 #[macro_export]
 macro_rules! gpu_dbg {
     () => {
-        $crate::__debug(::core::format_args!(
-            "[{}:{}:{}]\n", ::core::file!(), ::core::line!(), ::core::column!()
-        ))
+        if $crate::__wanted($crate::Level::Debug) {
+            $crate::__debug(::core::format_args!(
+                "[{}:{}:{}]", ::core::file!(), ::core::line!(), ::core::column!()
+            ))
+        }
     };
     ($value:expr $(,)?) => {
         // A match, so that temporaries of the expression live as long as they do without the macro.
         match $value {
             value => {
-                $crate::__debug(::core::format_args!(
-                    "[{}:{}:{}] {} = {:#?}\n",
-                    ::core::file!(),
-                    ::core::line!(),
-                    ::core::column!(),
-                    ::core::stringify!($value),
-                    &value
-                ));
+                if $crate::__wanted($crate::Level::Debug) {
+                    $crate::__debug(::core::format_args!(
+                        "[{}:{}:{}] {} = {:#?}",
+                        ::core::file!(),
+                        ::core::line!(),
+                        ::core::column!(),
+                        ::core::stringify!($value),
+                        &value
+                    ));
+                }
                 value
             }
         }

@@ -20,7 +20,7 @@ use crate::entry::{self, Entry, Show};
 use crate::environment;
 use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
-use crate::terminal::Terminal;
+use crate::terminal::{Terminal, debug_format};
 use crate::watchdog::{self, Watchdog};
 use crate::{devices, engine, fault, files, translate};
 
@@ -247,6 +247,7 @@ fn debug_options(args: &DebugArgs) -> DebugOptions {
             DebugLevel::Error => Level::Error,
         },
         threads: args.debug_only.clone().unwrap_or_default(),
+        format: debug_format(args),
     }
 }
 

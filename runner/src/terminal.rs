@@ -5,11 +5,11 @@ use std::io::{ErrorKind, Write};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use gpu_run_vm::{DebugMessage, Errno, Level, Sink, Stream};
+use gpu_run_vm::{DebugFormat, DebugMessage, Errno, Level, Sink, Stream};
 use indicatif::ProgressBar;
 use serde_json::json;
 
-use crate::cli::{ReportFormat, RunArgs};
+use crate::cli::{DebugArgs, ReportFormat, RunArgs};
 use crate::report::{Report, code};
 
 /// Bytes of debug messages that are gathered for a write.
@@ -25,8 +25,6 @@ pub struct Terminal {
     errors: [Option<std::io::Error>; 2],
     /// How much of the frame is done, on a line below all other output.
     progress: Option<ProgressBar>,
-    prefix: bool,
-    json: bool,
     /// Debug messages to be written.
     gathered: Vec<u8>,
     /// The last debug message is no whole line.
@@ -43,8 +41,6 @@ impl Terminal {
             tells,
             errors: [None, None],
             progress,
-            prefix: args.debug.debug_prefix,
-            json: args.debug.debug_json,
             gathered: Vec::new(),
             line_open: false,
             last_stderr: (args.report == ReportFormat::Json).then(HashMap::new),
@@ -116,8 +112,11 @@ impl Terminal {
 
     fn write_gathered(&mut self) {
         if !self.gathered.is_empty() {
-            let gathered = std::mem::take(&mut self.gathered);
+            let mut gathered = std::mem::take(&mut self.gathered);
             self.put(Stream::Stderr, &gathered);
+            // Its memory is for the next ones.
+            gathered.clear();
+            self.gathered = gathered;
         }
     }
 }
@@ -132,12 +131,9 @@ impl Sink for Terminal {
         self.put(stream, bytes);
     }
 
-    fn debug(&mut self, message: &DebugMessage<'_>) {
-        match self.json {
-            true => json_line(&mut self.gathered, message),
-            false => plain(&mut self.gathered, message, self.prefix),
-        }
-        self.line_open = self.gathered.last().is_some_and(|byte| *byte != b'\n');
+    fn debug(&mut self, messages: &[u8]) {
+        self.line_open = messages.last().is_some_and(|byte| *byte != b'\n');
+        self.gathered.extend_from_slice(messages);
         if self.gathered.len() >= TOGETHER {
             self.write_gathered();
         }
@@ -166,12 +162,25 @@ impl Sink for Terminal {
         })
     }
 }
-/// A message for people.
-fn plain(out: &mut Vec<u8>, message: &DebugMessage<'_>, prefix: bool) {
-    if prefix {
-        // Writing to memory does not fail.
-        _ = write!(out, "[thread {}] ", message.thread);
+
+/// How debug messages are shown.
+pub fn debug_format(args: &DebugArgs) -> DebugFormat {
+    match (args.debug_json, args.debug_prefix) {
+        (true, _) => json_line,
+        (false, true) => prefixed,
+        (false, false) => plain,
     }
+}
+
+/// A message for people who ask which thread sent it.
+fn prefixed(out: &mut Vec<u8>, message: &DebugMessage<'_>) {
+    // Writing to memory does not fail.
+    _ = write!(out, "[thread {}] ", message.thread);
+    plain(out, message);
+}
+
+/// A message for people.
+fn plain(out: &mut Vec<u8>, message: &DebugMessage<'_>) {
     if let Some(level) = message.level {
         let name = level.name().to_ascii_uppercase();
         _ = match message.file.filter(|file| !file.is_empty()) {
@@ -179,7 +188,7 @@ fn plain(out: &mut Vec<u8>, message: &DebugMessage<'_>, prefix: bool) {
             None => write!(out, "[{name}] "),
         };
     }
-    out.extend(message.text);
+    out.extend_from_slice(message.text);
     out.extend(message.ends_line.then_some(b'\n'));
 }
 

@@ -28,6 +28,8 @@ pub fn tests(device: &'static str) -> Vec<(String, Box<dyn FnOnce() -> Tested + 
     add("ends_lose_nothing", ends);
     add("no_debug", no_debug);
     add("outside_of_memory", outside);
+    add("wanted", wanted);
+    add("by_turns", by_turns);
     add("report/trap", report_trap);
     add("report/panic", report_panic);
     add("report/panic_aborts", panic_aborts);
@@ -38,7 +40,14 @@ pub fn tests(device: &'static str) -> Vec<(String, Box<dyn FnOnce() -> Tested + 
     for threads in [1, 32, 1024] {
         for length in [0, 77, 300] {
             let name = format!("dbg/whole/{threads}x{length}");
-            tests.push((name, Box::new(move || whole(device, threads, length))));
+            tests.push((name, Box::new(move || whole(device, threads, 20, length))));
+        }
+    }
+    // So many that several threads format them, some of them in pieces. The emulator would take long.
+    if device != "emulator" {
+        for length in [0, 90] {
+            let name = format!("dbg/many/{length}");
+            tests.push((name, Box::new(move || whole(device, 100, 1500, length))));
         }
     }
     tests
@@ -96,9 +105,8 @@ fn values(device: &str) -> Tested {
 }
 
 /// Each message is one line, whole and in its thread's order, whether it takes one record or many.
-fn whole(device: &str, threads: u32, length: usize) -> Tested {
-    const EACH: u32 = 20;
-    let (count, behind) = (EACH.to_string(), length.to_string());
+fn whole(device: &str, threads: u32, each: u32, length: usize) -> Tested {
+    let (count, behind) = (each.to_string(), length.to_string());
     let output = call(
         device,
         &["--threads", &threads.to_string()],
@@ -121,7 +129,7 @@ fn whole(device: &str, threads: u32, length: usize) -> Tested {
         }
         *expected += 1;
     }
-    let all = (0..threads).all(|thread| next.get(&thread) == Some(&EACH));
+    let all = (0..threads).all(|thread| next.get(&thread) == Some(&each));
     match all && next.len() == threads as usize {
         true => Ok(()),
         false => Err(format!("messages of {} threads", next.len()).into()),
@@ -288,6 +296,38 @@ fn no_debug(device: &str) -> Tested {
         )?;
     }
     Ok(())
+}
+
+/// A program can ask what is wanted.
+fn wanted(device: &str) -> Tested {
+    for (options, bits) in [
+        (&[][..], "31"),
+        (&["--debug-level", "info"], "30"),
+        (&["--debug-level", "error"], "24"),
+        (&["--debug-only", "thread=1-9"], "0"),
+        (&["--no-debug"], "0"),
+    ] {
+        let output = call(device, options, "wanted", &[]);
+        let found = text(&output.stdout);
+        expect(found.trim() == bits, &format!("{options:?}: {bits}"), &output)?;
+    }
+    Ok(())
+}
+
+/// What a thread prints and the messages that it sends come in its order.
+fn by_turns(device: &str) -> Tested {
+    const COUNT: usize = 3000;
+    let output = call(device, &[], "by_turns", &[&COUNT.to_string()]);
+    let line = |i: usize| match i % 2 {
+        0 => "src/debug.rs".to_owned(),
+        _ => (i / 2).to_string(),
+    };
+    let found = lines(&output);
+    let wrong = (0..2 * COUNT).find(|i| found.get(*i) != Some(&line(*i)));
+    match wrong {
+        None => expect(found.len() == 2 * COUNT, "no more", &output),
+        Some(i) => Err(format!("line {i} is {:?}, not {:?}", found.get(i), line(i)).into()),
+    }
 }
 
 fn outside(device: &str) -> Tested {

@@ -27,6 +27,7 @@ pub fn tests(device: &'static str) -> Vec<(String, Test)> {
     add("output_size".into(), Box::new(move || output_size(device)));
     add("no_files".into(), Box::new(move || no_files(device)));
     add("messages".into(), Box::new(move || messages(device)));
+    add("message_options".into(), Box::new(move || message_options(device)));
     add("written_before_a_trap".into(), Box::new(move || before_a_trap(device)));
     add("bounds".into(), Box::new(move || bounds(device)));
     tests
@@ -186,7 +187,7 @@ fn messages(device: &str) -> Tested {
         ["--threads", "500", "--invoke", "messages", &wasm("release", "reduce")],
     );
     let stderr = text(&output.stderr);
-    let mut found: Vec<&str> = stderr.lines().filter(|line| line.starts_with("[info ")).collect();
+    let mut found: Vec<&str> = stderr.lines().filter(|line| line.starts_with("[INFO ")).collect();
     found.sort();
     found.dedup();
     let whole = |line: &&str| line.contains("rust/reduce/src/main.rs:") && line.ends_with(" of 500");
@@ -195,6 +196,56 @@ fn messages(device: &str) -> Tested {
         "a line for each thread",
         &output,
     )
+}
+
+/// gpu-std's messages obey the options of debug messages, in every profile.
+fn message_options(device: &str) -> Tested {
+    let native = expected("reduce", "stdout").ok_or("no expected/reduce.stdout")?;
+    // The emulator would take long.
+    let profiles = &["release", "lto", "size", "debug"][..if device == "emulator" { 1 } else { 4 }];
+    for profile in profiles {
+        let module = wasm(profile, "reduce");
+        let silent = run_on(device, ["--no-debug", &module]);
+        let same = silent.stdout == native && silent.stderr.is_empty();
+        expect(same, "without messages nothing else may change", &silent)?;
+        let some = run_on(device, ["--debug-level", "warn", "--debug-prefix", &module]);
+        let wanted = "[thread 0] [WARN rust/reduce/src/main.rs:67] [1, 2]\n\
+                      [thread 0] [ERROR rust/reduce/src/main.rs:68] no more work\n";
+        expect(text(&some.stderr) == wanted && some.stdout == native, wanted, &some)?;
+    }
+    let output = run_on(
+        device,
+        ["--debug-level", "error", "--debug-json", &wasm("release", "reduce")],
+    );
+    let found: serde_json::Value = serde_json::from_slice(&output.stderr)?;
+    let wanted = serde_json::json!({
+        "thread": 0, "level": "error", "file": "rust/reduce/src/main.rs", "line": 68, "text": "no more work"
+    });
+    expect(found == wanted, &wanted.to_string(), &output)
+}
+
+/// With `--no-debug` an optimized module has nothing left of a message: neither an opcode nor what formats it.
+pub fn no_messages_left() -> Tested {
+    for profile in ["release", "lto", "size"] {
+        let module = wasm(profile, "reduce");
+        for (options, left) in [(&[][..], true), (&["--no-debug"], false)] {
+            let mut command = common::gpu_run();
+            let output = command
+                .args(["translate", "--emit", "disasm"])
+                .args(options)
+                .arg(&module)
+                .output()?;
+            let code = text(&output.stdout);
+            let found =
+                code.contains("dbg_") || code.contains("gpu_std::log") || code.contains("gpu_std::platform::log");
+            expect(
+                output.status.success() && found == left,
+                &format!("{profile} {options:?}: {left}"),
+                &output,
+            )?;
+        }
+    }
+    Ok(())
 }
 
 /// Runs a module in text form with an output file; gives what is in the file.

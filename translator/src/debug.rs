@@ -4,49 +4,170 @@ use gpu_run_bytecode::Op;
 use wasmparser::Operator;
 
 use crate::lower::GPU_MODULE;
-use crate::module::{Instr, Module};
+use crate::module::{Instr, Module, Origin};
+
+/// A call of a debug opcode.
+#[derive(Clone, Copy)]
+struct DebugCall {
+    arguments: usize,
+    /// It asks whether messages are wanted, which nobody wants now.
+    asks: bool,
+}
 
 /// Removes every call of a debug opcode. An argument's computation goes too as far as it stands in front of the
-/// call and can neither trap nor change anything; what is stored in a local before stays.
+/// call and can neither trap nor change anything; what is stored in a local before stays. Where the program asks
+/// whether a message is wanted, and branches on the answer, what it would do for one is removed.
 pub fn remove_debug(module: &mut Module<'_>) {
-    let mut arguments: Vec<Option<usize>> = Vec::new();
+    let mut calls: Vec<Option<DebugCall>> = Vec::new();
     let functions = module.imports.iter().filter_map(|import| match import.ty {
         wasmparser::TypeRef::Func(ty) | wasmparser::TypeRef::FuncExact(ty) => Some((import, ty)),
         _ => None,
     });
     for (import, ty) in functions {
-        let is_debug = import.module == GPU_MODULE && Op::gpu_op(import.name).is_some_and(|info| info.op.is_debug());
-        let params = module.types[ty as usize].params().len();
-        arguments.push(is_debug.then_some(params));
+        let op = Op::gpu_op(import.name).map(|info| info.op);
+        let op = op.filter(|op| import.module == GPU_MODULE && op.is_debug());
+        calls.push(op.map(|op| DebugCall {
+            arguments: module.types[ty as usize].params().len(),
+            asks: op == Op::DbgWanted,
+        }));
     }
-    let arguments_of = |function: u32| arguments.get(function as usize).copied().flatten();
-    if arguments.iter().all(Option::is_none) {
+    if calls.iter().all(Option::is_none) {
         return;
     }
+    let call_by = |op: &Operator<'_>| calls.get(callee(op)? as usize).copied().flatten();
     for func in &mut module.funcs {
-        if !func
-            .instrs()
-            .any(|instr| callee(&instr.op).and_then(arguments_of).is_some())
-        {
+        if !func.instrs().any(|instr| call_by(&instr.op).is_some()) {
             continue;
         }
         let (_, instrs) = func.edit();
-        let mut out = Vec::with_capacity(instrs.len());
+        let mut kept = Kept::default();
         for instr in instrs.drain(..) {
-            let Some(count) = callee(&instr.op).and_then(arguments_of) else {
-                out.push(instr);
+            let Some(call) = call_by(&instr.op) else {
+                kept.push(instr);
                 continue;
             };
-            (0..count).for_each(|_| drop_top(&mut out));
+            if kept.unreached.is_some() {
+                continue;
+            }
+            (0..call.arguments).for_each(|_| drop_top(&mut kept.instrs));
+            kept.answer = None;
+            if call.asks {
+                kept.push_answer(false, instr.origin);
+            }
             if matches!(instr.op, Operator::ReturnCall { .. }) {
-                out.push(Instr {
+                kept.push(Instr {
                     op: Operator::Return,
                     origin: instr.origin,
                 });
             }
         }
-        *instrs = out;
+        *instrs = kept.instrs;
     }
+}
+
+/// A function's instructions without the calls, and without what no answer leads to.
+#[derive(Default)]
+struct Kept<'a> {
+    instrs: Vec<Instr<'a>>,
+    /// The last instruction is a constant that stands for an answer.
+    answer: Option<bool>,
+    /// For each open block: it is an `if` whose `else` is never taken.
+    open: Vec<bool>,
+    /// Nothing reaches what comes now: how many blocks began in there.
+    unreached: Option<usize>,
+}
+
+impl<'a> Kept<'a> {
+    fn push_answer(&mut self, answer: bool, origin: Origin) {
+        self.instrs.push(Instr {
+            op: Operator::I32Const { value: answer.into() },
+            origin,
+        });
+        self.answer = Some(answer);
+    }
+
+    fn push(&mut self, instr: Instr<'a>) {
+        if self.skips(&instr.op) {
+            return;
+        }
+        let origin = instr.origin;
+        match (self.answer.take(), &instr.op) {
+            (Some(answer), Operator::I32Eqz) => {
+                self.instrs.pop();
+                self.push_answer(!answer, origin);
+                return;
+            }
+            (Some(answer), Operator::BrIf { relative_depth }) => {
+                let op = Operator::Br {
+                    relative_depth: *relative_depth,
+                };
+                self.instrs.pop();
+                if answer {
+                    self.instrs.push(Instr { op, origin });
+                    self.unreached = Some(0);
+                }
+                return;
+            }
+            (Some(answer), Operator::If { blockty }) => {
+                let op = Operator::Block { blockty: *blockty };
+                self.instrs.pop();
+                self.instrs.push(Instr { op, origin });
+                self.open.push(answer);
+                self.unreached = (!answer).then_some(0);
+                return;
+            }
+            (_, op) if begins(op) => self.open.push(false),
+            (_, Operator::End) => _ = self.open.pop(),
+            (_, Operator::Else) if self.open.last() == Some(&true) => {
+                self.unreached = Some(0);
+                return;
+            }
+            _ => {}
+        }
+        self.instrs.push(instr);
+    }
+
+    /// Whether an instruction is left out because nothing reaches it. Behind it something may.
+    fn skips(&mut self, op: &Operator<'_>) -> bool {
+        let Some(depth) = &mut self.unreached else {
+            return false;
+        };
+        match op {
+            op if begins(op) => *depth += 1,
+            Operator::End if *depth > 0 => *depth -= 1,
+            Operator::End => {
+                self.unreached = None;
+                return false;
+            }
+            Operator::Else if *depth == 0 => {
+                self.unreached = None;
+                // Without its `if` an `else` is none.
+                return !self.is_in_if();
+            }
+            _ => {}
+        }
+        true
+    }
+
+    /// Whether the innermost open block is still an `if`.
+    fn is_in_if(&self) -> bool {
+        let mut depth = 0;
+        for instr in self.instrs.iter().rev() {
+            match &instr.op {
+                Operator::End => depth += 1,
+                op if begins(op) && depth == 0 => return matches!(op, Operator::If { .. }),
+                op if begins(op) => depth -= 1,
+                _ => {}
+            }
+        }
+        false
+    }
+}
+
+/// Whether an instruction begins a block.
+fn begins(op: &Operator<'_>) -> bool {
+    use Operator::{Block, If, Loop, TryTable};
+    matches!(op, Block { .. } | Loop { .. } | If { .. } | TryTable { .. })
 }
 
 /// The function that an instruction calls.

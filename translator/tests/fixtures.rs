@@ -74,6 +74,7 @@ fn linker(engine: &Engine) -> Linker<Host> {
     )
     .expect(ok);
     l.func_wrap(M, "print_end", |_: i32| {}).expect(ok);
+    link_messages(&mut l);
     l.func_wrap(M, "alloc", |mut c: Caller<'_, Host>, size: i32, align: i32| {
         let ptr = alloc(&mut c, size, align);
         if ptr != 0 {
@@ -148,6 +149,36 @@ fn linker(engine: &Engine) -> Linker<Host> {
 }
 
 const M: &str = "gpu_run_v1";
+
+/// Debug messages, as `gpu-run` shows them.
+fn link_messages(l: &mut Linker<Host>) {
+    let ok = "each name is defined once";
+    let say = |c: &mut Caller<'_, Host>, ptr: i32, len: i32| {
+        let memory = memory(c);
+        let bytes = memory.data(&*c)[ptr as u32 as usize..][..len as u32 as usize].to_vec();
+        c.data_mut().streams[2].extend(bytes);
+    };
+    l.func_wrap(M, "dbg_wanted", |_: i32| 1).expect(ok);
+    l.func_wrap(
+        M,
+        "dbg_level",
+        move |mut c: Caller<'_, Host>, level: i32, file: i32, len: i32, line: i32| {
+            let name = ["DEBUG", "INFO", "WARN", "ERROR"][level as usize];
+            c.data_mut().streams[2].extend(format!("[{name} ").bytes());
+            say(&mut c, file, len);
+            c.data_mut().streams[2].extend(format!(":{line}] ").bytes());
+        },
+    )
+    .expect(ok);
+    l.func_wrap(M, "dbg_str", move |mut c: Caller<'_, Host>, ptr: i32, len: i32| {
+        say(&mut c, ptr, len);
+    })
+    .expect(ok);
+    l.func_wrap(M, "dbg_nl", |mut c: Caller<'_, Host>| {
+        c.data_mut().streams[2].push(b'\n')
+    })
+    .expect(ok);
+}
 
 /// An input, and neither output nor frame.
 fn link_buffers(l: &mut Linker<Host>) {

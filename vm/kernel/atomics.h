@@ -201,13 +201,14 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
   }
   if (at & (bytes - 1)) return {DONE_Trap, TRAP_UnalignedAtomic, 0};
 
+  auto busy = [&] { thread.state = THREAD_Busy; return Done{DONE_Wait, 0, 0}; };
   auto value_of = [&](u32 unit) { return is_i64(width) ? registers.get64(unit) : registers.get32(unit); };
   if (waits) {
     if (!memory.shared) return {DONE_Trap, TRAP_NotShared, 0};
     if (thread.progress == 0) {
       u64 expected = value_of(slot(w, 3)), timeout = registers.get64(slot(x, 1));
       if (begin_wait(launch, thread, id, memory.base + at, width == 1, expected, timeout)) return {DONE_Wait, 0, 0};
-      if (thread.progress == 0) return {DONE_Wait, 0, 0};
+      if (thread.progress == 0) return busy();
     }
     registers.set32(slot(w, 1), (u32)thread.progress - 1);
     thread.progress = 0;
@@ -218,7 +219,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
     // Nobody can wait at a memory that is not shared.
     if (memory.shared) {
       Bucket &bucket = bucket_of(launch, memory.base + at);
-      if (!try_lock(bucket)) return {DONE_Wait, 0, 0};
+      if (!try_lock(bucket)) return busy();
       woken = wake(launch, bucket, memory.base + at, registers.get32(slot(w, 3)));
       unlock(bucket);
     }

@@ -10,7 +10,14 @@ namespace gpu_run {
 // Bytes that a bulk instruction moves between two looks at the stop flag.
 constexpr u64 CHUNK = 262144;
 
-GPU_RUN_INLINE bool stopped(const Launch &launch) { return load_relaxed_system(&launch.control->stop) != 0; }
+// Whether threads must end. The host's flag is across the bus: a single lane may look there, many would keep it
+// from all else, and look where the host copies it.
+GPU_RUN_INLINE bool stopped(const Launch &launch) {
+#if GPU_RUN_GPU
+  if (launch.lanes > 1) return load_relaxed_device(&launch.stop) != 0;
+#endif
+  return load_relaxed_system(&launch.control->stop) != 0;
+}
 
 // Whether a loop over elements should give up at element `i`: it looks now and then.
 GPU_RUN_INLINE bool poll(const Launch &launch, u32 i) { return i % 65536 == 65535 && stopped(launch); }

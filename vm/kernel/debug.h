@@ -1,10 +1,12 @@
 // Debug messages: what a thread says between two of dbg_nl and dbg_flush, as small items that the host
 // formats. An item is a word with the opcode and above it a length in bytes, then its value.
 //
-// A thread gathers items in its DebugThread, and writes them to the output ring as one record when the message
-// is complete or no more fit. Records of lanes that come together lie side by side, for which their warp
-// reserves room once. A message that is written in pieces is put together by the host, so messages of
-// different threads never mix. What is still gathered when the process ends, the host finds there.
+// A thread gathers items in its DebugThread, and sends them as a piece of its message when the message is
+// complete or no more fit: two words that say whose they are, then the items. Lanes of a warp that come
+// together write one record to the output ring, in which their pieces lie side by side: room is reserved and
+// the record published once for all of them. A message that is sent in several pieces is put together by the
+// host, so messages of different threads never mix. What is still gathered when the process ends, the host
+// finds there.
 #pragma once
 
 #include "frames.h"
@@ -14,52 +16,55 @@ namespace gpu_run {
 namespace debug {
 
 // The item that names the file of a dbg_level; not an opcode.
-constexpr u32 ITEM_File = 0x7e;
+constexpr u32 ITEM_File = 0x7f;
 
-// Whether the message of thread `id` under way is to be shown. One that names no severity is a debug message.
-GPU_RUN_INLINE bool wanted(const Diagnostics &diagnostics, const DebugThread &message, u32 id) {
-  u32 level = message.level ? message.level - 1 : 0;
+// Whether messages of a severity of thread `id` are to be shown.
+GPU_RUN_INLINE bool level_wanted(const Diagnostics &diagnostics, u32 level, u32 id) {
   return id >= diagnostics.first_thread && id <= diagnostics.last_thread && level >= diagnostics.least_level;
 }
 
-// Whether an opcode is one of these.
-GPU_RUN_INLINE bool has(u32 op) { return op >= OP_dbg_i32 && op <= OP_dbg_level && op != OP_print && op != OP_print_end; }
-
-// Room for a record of `grains` times 16 bytes, at most 7, or null if the ring is full.
-GPU_RUN_INLINE Record *room(Ring &ring, u32 grains) {
-  Together warp = together(grains);
-  u64 at = output::FULL;
-  // The others wait for the first lane, which waits for nobody: its compare-exchange fails only if that of
-  // another warp succeeds.
-  if (is_first(warp)) at = output::reserve(ring, (u64)warp.all * sizeof(Record));
-  at = value_of_first(warp, at);
-  return at == output::FULL ? nullptr : (Record *)(ring.bytes + at) + warp.before;
+// Whether the message of thread `id` under way is. One that names no severity is a debug message.
+GPU_RUN_INLINE bool wanted(const Diagnostics &diagnostics, const DebugThread &message, u32 id) {
+  return level_wanted(diagnostics, message.level ? message.level - 1 : 0, id);
 }
 
-// Writes the gathered items as a record. False if the thread must wait for room, and then changes nothing.
+// Whether an opcode is one of these.
+GPU_RUN_INLINE bool has(u32 op) { return op >= OP_dbg_i32 && op <= OP_dbg_wanted && op != OP_print && op != OP_print_end; }
+
+// Sends the gathered items. False if the thread must wait for room, and then changes nothing.
 GPU_RUN_NOINLINE bool send(const Launch &launch, DebugThread &message, u32 id, u32 flags) {
-  if (message.lost) {
-    message.used = 0;
-    return true;
-  }
-  u32 grains = 1 + (message.used + 3) / 4;
-  static_assert(1 + DEBUG_WORDS / 4 < 8 && sizeof(Record) == 16, "room() takes as many grains");
-  Record *record = room(*launch.ring, grains);
-  if (!record) {
-    if (!launch.diagnostics->drop) return false;
-    message.lost = 1;
-    message.used = 0;
-    return true;
-  }
-  record->thread = id;
-  record->stream = flags | (message.begun ? 0u : (u32)DEBUG_First);
-  // In pieces of 16 bytes, as the bus likes them best. What lies behind the items is not looked at.
-  static_assert(sizeof(Record) == 16, "aligned as the ring's bytes are");
-  for (u32 i = 0; i + 1 < grains; i++) store_16(record + i + 1, &message.words[4 * i]);
-  // Kind and length as one word, written last; pairs with the host's acquire.
-  store_release_system((u64 *)record, RECORD_Debug | (u64)message.used << 34);
+  u32 used = message.used;
   message.used = 0;
+  if (message.lost) return true;
+  // In pieces of 16 bytes, as the bus likes them best. What lies behind the items is not looked at.
+  constexpr u32 GRAIN = 4;
+  u32 grains = (2 + used + GRAIN - 1) / GRAIN;
+  static_assert((2 + DEBUG_WORDS) % GRAIN == 0 && (2 + DEBUG_WORDS) / GRAIN < 8, "together() takes as much");
+  Ring &ring = *launch.ring;
+  Together warp = together(grains);
+  u64 at = output::FULL;
+  // The others wait for the first lane, which waits for nobody.
+  if (is_first(warp)) at = output::reserve(ring, sizeof(Record) + 16 * (u64)warp.all);
+  at = value_of_first(warp, at);
+  if (at == output::FULL) {
+    if (launch.diagnostics->drop) {
+      message.lost = 1;
+      return true;
+    }
+    message.used = used;
+    rest();
+    return false;
+  }
+  u64 to = at + sizeof(Record) + 16 * (u64)warp.before;
+  u32 head[GRAIN] = {id, flags | (message.begun ? 0u : (u32)DEBUG_First) | used << DEBUG_UsedShift, message.words[0],
+                     message.words[1]};
+  store_16(output::place(ring, to), head);
+  for (u32 i = 1; i < grains; i++) store_16(output::place(ring, to + 16 * i), &message.words[GRAIN * i - 2]);
   message.begun = 1;
+  // What the lanes have written comes before the first one's release, which pairs with the host's acquire.
+  meet(warp);
+  // Kind and length as one word.
+  if (is_first(warp)) store_release_system((u64 *)output::place(ring, at), RECORD_Debug | (u64)warp.all << 36);
   return true;
 }
 
@@ -129,7 +134,8 @@ GPU_RUN_INLINE bool step(const Launch &launch, u32 id, u32 op, u64 value) {
 GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
                               Registers registers, const u64 *pc, u64 w) {
   const Memory &memory = *instance.memories[0];
-  const Done wait = {DONE_Wait, 0, 0}, next = {DONE_Step, 1, 0}, next2 = {DONE_Step, 2, 0}, again = {DONE_Step, 0, 1};
+  auto wait = [&] { thread.state = THREAD_Busy; return Done{DONE_Wait, 0, 0}; };
+  const Done next = {DONE_Step, 1, 0}, next2 = {DONE_Step, 2, 0}, again = {DONE_Step, 0, 1};
   DebugThread &message = launch.diagnostics->threads[id];
   u32 op = (u16)w;
   switch (op) {
@@ -137,7 +143,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       u32 from = registers.get32(slot(w, 1)), len = registers.get32(slot(w, 2));
       if (!in_bounds(from, len, load_relaxed_device(&memory.size))) return {DONE_Trap, TRAP_MemoryOutOfBounds, 0};
       u64 done = thread.progress;
-      if (!add_text(launch, message, id, op, memory.base + from, len, done)) return wait;
+      if (!add_text(launch, message, id, op, memory.base + from, len, done)) return wait();
       thread.progress = done < len ? done : 0;
       return done < len ? again : next;
     }
@@ -148,11 +154,11 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
         u32 level = (u32)lesser(registers.get32(slot(w, 1)), 3);
         message.level = level + 1;
         u32 line = registers.get32(slot(load_code(pc + 1), 0));
-        if (!add(launch, message, id, op | level << 8, 2, line)) return wait;
+        if (!add(launch, message, id, op | level << 8, 2, line)) return wait();
         thread.progress = 1;
       }
       u64 done = thread.progress - 1;
-      if (!add_text(launch, message, id, ITEM_File, memory.base + from, len, done)) return wait;
+      if (!add_text(launch, message, id, ITEM_File, memory.base + from, len, done)) return wait();
       thread.progress = done < len ? done + 1 : 0;
       return done < len ? again : next2;
     }
@@ -160,12 +166,17 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
     case OP_dbg_f32:
     case OP_dbg_bool:
     case OP_dbg_char:
-    case OP_dbg_u32: return step(launch, id, op, registers.get32(slot(w, 1))) ? next : wait;
+    case OP_dbg_u32: return step(launch, id, op, registers.get32(slot(w, 1))) ? next : wait();
     case OP_dbg_i64:
     case OP_dbg_f64:
-    case OP_dbg_u64: return step(launch, id, op, registers.get64(slot(w, 1))) ? next : wait;
+    case OP_dbg_u64: return step(launch, id, op, registers.get64(slot(w, 1))) ? next : wait();
     case OP_dbg_nl:
-    case OP_dbg_flush: return step(launch, id, op, 0) ? next : wait;
+    case OP_dbg_flush: return step(launch, id, op, 0) ? next : wait();
+    case OP_dbg_wanted: {
+      u32 level = (u32)lesser(registers.get32(slot(w, 2)), 3);
+      registers.set32(slot(w, 1), level_wanted(*launch.diagnostics, level, id));
+      return next;
+    }
     default: return {DONE_Trap, TRAP_BadOpcode, 0};
   }
 }

@@ -127,6 +127,7 @@ enum ThreadState : u32 {
   THREAD_Ended = 3,
   THREAD_Waiting = 4,  // in the queue of an address; see atomics.h
   THREAD_Requesting = 5,  // for the host's answer; see requests.h
+  THREAD_Busy = 6,  // it can run, and tries again what another lane or the host was in the way of
 };
 
 // A thread at rest. While it runs, the lane holds this in hardware registers.
@@ -241,23 +242,24 @@ static_assert(sizeof(End) == 32 + 4 * (BACKTRACE + END_UNITS), "twin in layout.r
 // Output from lanes to the host: records in a ring of bytes in pinned memory.
 struct Ring {
   u8 *bytes;  // pinned
-  u64 capacity;  // bytes, a multiple of 16
+  u64 capacity;  // bytes, a power of two
   u64 head;  // bytes reserved so far
+  u64 free;  // bytes that may be reserved; below 0 for a moment where lanes take too many
   u64 tail_seen;  // a value that the tail has had
+  u64 looked;  // when somebody last looked at the tail
   u64 *tail;  // pinned: bytes taken by the host so far
 };
-static_assert(sizeof(Ring) == 40, "twin in layout.rs");
+static_assert(sizeof(Ring) == 56, "twin in layout.rs");
 
 enum RecordKind : u32 {
   RECORD_Empty = 0,
-  RECORD_Skip = 1,  // room left over at the ring's end
   RECORD_Text = 2,  // piece of a thread's open record
   RECORD_Close = 3,  // the thread's open record is complete
-  RECORD_Debug = 4,  // piece of a thread's debug message: items, and in `stream` a DebugFlag or several
+  RECORD_Debug = 4,  // pieces of threads' debug messages; see debug.h. `thread` and `stream` are 0
 };
 struct Record {
   u32 kind;  // written last
-  u32 len;  // bytes of text behind it, padded to 16
+  u32 len;  // bytes behind it, padded to 16
   u32 thread;
   u32 stream;
 };
@@ -269,7 +271,9 @@ enum DebugFlag : u32 {
   DEBUG_Last = 2,  // the message is complete
   DEBUG_Line = 4,  // and its line
 };
-constexpr u32 DEBUG_WORDS = 24;
+// A piece begins with the thread's number and a word of flags, with the count of words of items above them.
+constexpr u32 DEBUG_UsedShift = 8;
+constexpr u32 DEBUG_WORDS = 26;
 // A thread's debug message, as far as it is not in the ring.
 struct DebugThread {
   u32 used;  // words of items
@@ -474,8 +478,8 @@ struct Launch {
   Requests *requests;  // null: there is no host to ask
   Io *io;
   u32 native_stack;  // bytes of a lane's stack that compiled functions may use
-  // Set when the process ends, as control->stop is: compiled loops look here, where it costs no trip over
-  // the bus. The host sets it by a copy.
+  // Set when the process ends, as control->stop is: compiled loops and the lanes of a GPU look here, where it
+  // costs no trip over the bus. The host sets it by a copy, where a launch has more than one lane.
   mutable u32 stop;
   Diagnostics *diagnostics;
   // The last two belong to the kernel, not to a run: commands do not bring them.

@@ -1,9 +1,11 @@
 // Output from lanes to the host: a bounded ring of records in pinned memory.
 //
-// A lane reserves room with a compare-exchange on the head (device memory), writes its record, and
-// publishes it by storing the record's kind last with release order at system scope. The host polls
-// the kind at its tail with acquire order, takes the record, sets its bytes to 0 and moves the tail.
-// A record never wraps: what is left over at the end is skipped.
+// A lane reserves room with two additions: it takes the bytes from `free`, so that nobody else has them, and
+// then moves the head (both in device memory). It never waits for another lane: where there is too little, it
+// gives back what it took, and its thread tries again later. It writes its record, and publishes it by storing
+// the record's kind last with release order at system scope. The host polls the kind at its tail with acquire
+// order, takes the record, sets its bytes to 0 and moves the tail. What lies beyond the ring's end continues at
+// its beginning, in pieces of 16 bytes.
 #pragma once
 
 #include "bulk.h"
@@ -16,42 +18,59 @@ constexpr u32 PIECE = 1024;
 
 constexpr u64 FULL = ~0ull;
 
-// Reserves room for records of `need` bytes together: where in the ring it begins, or FULL.
+// Where position `at` of all that went through the ring lies.
+GPU_RUN_INLINE u8 *place(const Ring &ring, u64 at) { return ring.bytes + (at & (ring.capacity - 1)); }
+
+// Nanoseconds between two looks at the tail. It is across the bus: if all lanes that wait for room looked, they
+// would keep the records from it.
+constexpr u64 LOOK_AFTER = 2000;
+
+// Makes the bytes free that the host has taken since somebody last looked.
+GPU_RUN_NOINLINE void refill(Ring &ring) {
+  u64 now = clock_ns(), looked = load_relaxed_device(&ring.looked);
+  // Less than nothing where another lane's clock is ahead.
+  if ((i64)(now - looked) < (i64)LOOK_AFTER || !compare_exchange_acq_rel_device(&ring.looked, looked, now)) return;
+  // Before the tail, so that it is not the newer one. Whoever wins adds the difference, and nobody else does.
+  u64 seen = load_relaxed_device(&ring.tail_seen);
+  // Pairs with the host's release: it has cleared the bytes.
+  u64 tail = load_acquire_system(ring.tail);
+  if (tail <= seen || !compare_exchange_acq_rel_device(&ring.tail_seen, seen, tail)) return;
+  // Release pairs with the acquire of whoever takes the bytes.
+  fetch_add_acq_rel_device(&ring.free, tail - seen);
+}
+
+// Reserves `need` bytes, a multiple of 16: the position where they begin, or FULL.
 GPU_RUN_INLINE u64 reserve(Ring &ring, u64 need) {
-  u64 head = load_relaxed_device(&ring.head);
-  u64 at, skip;
-  do {
-    at = head % ring.capacity;
-    u64 left = ring.capacity - at;
-    skip = left < need ? left : 0;
-    u64 end = head + skip + need;
-    // The tail is across the bus, so it is read only when the ring looks full. The host's clearing of
-    // the bytes comes before what is written to them next: it releases the tail, whoever reads it
-    // there acquires it and releases it here, and whoever reads it here acquires it.
-    if (end - load_acquire_device(&ring.tail_seen) > ring.capacity) {
-      u64 tail = load_acquire_system(ring.tail);
-      store_release_device(&ring.tail_seen, tail);
-      if (end - tail > ring.capacity) return FULL;
-    }
-  } while (!compare_exchange_acq_rel_device(&ring.head, head, head + skip + need));
-  if (!skip) return at;
-  Record *record = (Record *)(ring.bytes + at);
-  record->len = (u32)(skip - sizeof(Record));
-  store_release_system(&record->kind, (u32)RECORD_Skip);
-  return 0;
+  // Below 0 while others give back what they took.
+  auto lacks = [&](u64 free) { return (i64)free < (i64)need; };
+  if (lacks(load_relaxed_device(&ring.free))) {
+    refill(ring);
+    if (lacks(load_relaxed_device(&ring.free))) return FULL;
+  }
+  // Acquire pairs with the release in `refill`; additions to `free` between the two hand it on.
+  if (lacks(fetch_add_acquire_device(&ring.free, 0 - need))) {
+    fetch_add_relaxed_device(&ring.free, need);
+    return FULL;
+  }
+  // The place may be one that another lane's bytes were free for: from those that moved the head before, this
+  // acquires, and from here those after it, what the lanes acquired from `free`.
+  u64 at = fetch_add_acq_rel_device(&ring.head, need);
+  // Eight times a round somebody looks before bytes are wanting.
+  if ((at ^ (at + need)) & ~(ring.capacity / 8 - 1)) refill(ring);
+  return at;
 }
 
 // Appends a record; false if the ring is full.
 GPU_RUN_INLINE bool append(Ring &ring, RecordKind kind, u32 thread, u32 stream, const u8 *text, u32 len) {
   u64 at = reserve(ring, sizeof(Record) + ((u64)len + 15) / 16 * 16);
   if (at == FULL) return false;
-  Record *record = (Record *)(ring.bytes + at);
+  Record *record = (Record *)place(ring, at);
   record->len = len;
   record->thread = thread;
   record->stream = stream;
-  u8 *to = ring.bytes + at + sizeof(Record);
+  at += sizeof(Record);
   // Guest memory, which other threads may write meanwhile.
-  for (u32 i = 0; i < len; i++) to[i] = linear::load<u8>(text, i);
+  for (u32 i = 0; i < len; i++) *place(ring, at + i) = linear::load<u8>(text, i);
   store_release_system(&record->kind, (u32)kind);
   return true;
 }

@@ -56,6 +56,9 @@ GPU_RUN_INLINE void relax(u32 idle) {
   asm volatile("nanosleep.u32 %0;" ::"r"(pause));
 }
 
+// Keeps a lane for a moment from trying again what may take the host some time, and where many lanes wait.
+GPU_RUN_INLINE void rest() { asm volatile("nanosleep.u32 16000;"); }
+
 // Tells the host of a message. It looks by itself.
 GPU_RUN_INLINE void ring_bell(u64, u64) {}
 
@@ -238,6 +241,8 @@ GPU_RUN_INLINE u64 value_of_first(const Together &sum, u64 value) {
   u32 high = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(value >> 32), (i32)sum.first, 31);
   return low | (u64)high << 32;
 }
+// Orders what the lanes did before it ahead of what any of them does behind it.
+GPU_RUN_INLINE void meet(const Together &sum) { __nvvm_bar_warp_sync(sum.lanes); }
 // A number that lanes far from each other seldom share: of the multiprocessor.
 GPU_RUN_INLINE u32 lane_group() { return __nvvm_read_ptx_sreg_smid(); }
 // One that the lanes of a warp share, and few others.
@@ -303,6 +308,9 @@ inline void relax(u32 idle) {
   timespec pause = {0, 50000};
   nanosleep(&pause, nullptr);
 }
+
+// Here the loop around all that waits is enough: lanes are few.
+inline void rest() {}
 
 // Tells the host of a message, by the function that it left for that.
 inline void ring_bell(u64 bell, u64 context) {
@@ -401,6 +409,7 @@ struct Together {
 inline Together together(u32 amount) { return {0, amount}; }
 inline bool is_first(const Together &) { return true; }
 inline u64 value_of_first(const Together &, u64 value) { return value; }
+inline void meet(const Together &) {}
 // Of the OS thread: from where it has its thread-local variables.
 inline u32 lane_group() {
   static thread_local char here;

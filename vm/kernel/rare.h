@@ -43,7 +43,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
 #define NEXT return Done{DONE_Step, 1, cost}
 #define NEXT2 return Done{DONE_Step, 2, cost}
 #define TRAP(kind) return Done{DONE_Trap, (kind), 0}
-#define YIELD return Done{DONE_Wait, 0, 0}
+#define YIELD { thread.state = THREAD_Busy; return Done{DONE_Wait, 0, 0}; }
 // Work of many bytes or elements counts like as many branches, so that the stop flag is seen in time.
 #define CHARGE(amount) cost = 1 + (u32)lesser((u64)(amount) / 256, 1u << 30)
 // The trap's record takes the address from the thread.

@@ -79,8 +79,9 @@ GPU_RUN_NOINLINE bool ready(const Launch &launch, Thread &thread, u32 id, u32 la
 struct Round {
   u32 first;  // all threads before it have ended
   u32 id;  // the thread that runs or is looked at
-  u32 idle;  // rounds in a row without a thread that could run
+  u32 idle;  // rounds in a row without a thread that could do something
   bool ran;  // whether one did in this round
+  bool worked;  // and did not only find that another lane or the host was in its way
   bool over;  // all threads have ended, or the lane must stop
 };
 
@@ -118,7 +119,7 @@ GPU_RUN_NOINLINE bool next_command(const Launch &launch, Round &round) {
     for (u32 i = 0; i < count; i++) ((Word *)&launch)[first + i] = words[i];
   }
   launch.clock_start = clock_ns();
-  round = {0, 0, 0, false, false};
+  round = {0, 0, 0, false, false, false};
   return true;
 }
 
@@ -132,6 +133,7 @@ GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
     Thread &thread = launch.threads[round.id];
     if (back) {
       back = false;
+      if (thread.state != THREAD_Busy) round.worked = true;
       if (thread.state == THREAD_Ended && thread.segment) {
         frames::give_segment(*launch.arena, thread.segment - 1, thread.segment_size);
       }
@@ -145,10 +147,11 @@ GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
     // Without `rotate` a round is one thread.
     round.id = launch.rotate || ended ? round.id + launch.lanes : launch.thread_count;
   }
-  round.idle = round.ran ? 0 : round.idle + 1;
+  round.idle = round.worked ? 0 : round.idle + 1;
   if (round.idle) relax(round.idle);
   round.over = round.first >= launch.thread_count || (round.idle && stopped(launch));
   round.ran = false;
+  round.worked = false;
   round.id = round.first;
   return false;
 }
@@ -164,7 +167,7 @@ GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) 
 
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   threads::begin_clock(launch);
-  Round round = {lane, lane, 0, false, false};
+  Round round = {lane, lane, 0, false, false, false};
   // Two loops, and the thread by its number: so the compiler keeps the interpreter's loop apart from
   // this one, and nothing of this one in its registers.
   for (;;) {

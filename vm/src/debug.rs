@@ -81,8 +81,17 @@ impl FromStr for ThreadSet {
     }
 }
 
+/// Writes a message behind what stands in a buffer. Several threads may do so at once, each for a buffer of its own.
+pub type DebugFormat = fn(&mut Vec<u8>, &DebugMessage<'_>);
+
+/// A message's text alone, with the end of its line.
+pub(crate) fn text_alone(out: &mut Vec<u8>, message: &DebugMessage<'_>) {
+    out.extend_from_slice(message.text);
+    out.extend(message.ends_line.then_some(b'\n'));
+}
+
 /// Which debug messages a run gives, and what becomes of those for which there is no room.
-#[derive(Clone, Debug, Default)]
+#[derive(Clone, Debug)]
 pub struct DebugOptions {
     /// Messages are dropped and counted while the ring is full, instead of that their threads wait.
     pub drop: bool,
@@ -90,6 +99,20 @@ pub struct DebugOptions {
     pub least: Level,
     /// Whose messages.
     pub threads: ThreadSet,
+    /// What is made of each.
+    pub format: DebugFormat,
+}
+
+impl Default for DebugOptions {
+    /// All messages, as their text alone.
+    fn default() -> DebugOptions {
+        DebugOptions {
+            drop: false,
+            least: Level::default(),
+            threads: ThreadSet::default(),
+            format: text_alone,
+        }
+    }
 }
 
 /// How many debug messages a run had, of those that were wanted.
@@ -128,8 +151,13 @@ pub(crate) struct Formatted {
 }
 
 /// See `kernel/debug.h`.
-const ITEM_FILE: u32 = 0x7e;
+const ITEM_FILE: u32 = 0x7f;
 const _: () = assert!(DEBUG_WORDS * 4 < 256, "an item's length fits above its opcode");
+
+fn integer(text: &mut Vec<u8>, value: impl itoa::Integer) -> std::io::Result<()> {
+    text.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
+    Ok(())
+}
 
 impl Formatted {
     /// Forgets all items.
@@ -159,9 +187,9 @@ impl Formatted {
             let text = &mut self.text;
             // Writing to memory does not fail.
             _ = if is(Op::DbgI32) {
-                write!(text, "{}", one as i32)
+                integer(text, one as i32)
             } else if is(Op::DbgU32) {
-                write!(text, "{one}")
+                integer(text, one)
             } else if is(Op::DbgF32) {
                 write!(text, "{}", f32::from_bits(one))
             } else if is(Op::DbgBool) {
@@ -170,10 +198,10 @@ impl Formatted {
                 write!(text, "{}", char::from_u32(one).unwrap_or(char::REPLACEMENT_CHARACTER))
             } else if is(Op::DbgI64) {
                 taken = 2;
-                write!(text, "{}", pair(tail) as i64)
+                integer(text, pair(tail) as i64)
             } else if is(Op::DbgU64) {
                 taken = 2;
-                write!(text, "{}", pair(tail))
+                integer(text, pair(tail))
             } else if is(Op::DbgF64) {
                 taken = 2;
                 write!(text, "{}", f64::from_bits(pair(tail)))
@@ -188,10 +216,11 @@ impl Formatted {
                 self.file.clear();
             } else if is(Op::DbgStr) || item == ITEM_FILE {
                 taken = (extra as usize).div_ceil(4);
-                let bytes = tail.iter().flat_map(|word| word.to_le_bytes()).take(extra as usize);
+                let bytes: &[u8] = bytemuck::cast_slice(tail);
+                let bytes = &bytes[..bytes.len().min(extra as usize)];
                 match item {
-                    ITEM_FILE => self.file.extend(bytes),
-                    _ => self.text.extend(bytes),
+                    ITEM_FILE => self.file.extend_from_slice(bytes),
+                    _ => self.text.extend_from_slice(bytes),
                 }
             }
             rest = tail.get(taken..).unwrap_or_default();

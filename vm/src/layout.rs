@@ -13,7 +13,7 @@ pub const BACKTRACE: usize = 64;
 /// Units of the innermost frame that the record of an end keeps.
 pub const END_UNITS: usize = 32;
 /// Words of items that a thread gathers of a debug message.
-pub const DEBUG_WORDS: usize = 24;
+pub const DEBUG_WORDS: usize = 26;
 /// Bytes of a piece of an exception.
 pub const CHUNK: u64 = 64;
 /// Commands of which a kernel that stays can be told at once.
@@ -187,11 +187,13 @@ twins! {
         faults: u32,
         pad: u32,
     }
-    struct Ring [40] {
+    struct Ring [56] {
         bytes: Ptr,
         capacity: u64,
         head: u64,
+        free: u64,
         tail_seen: u64,
+        looked: u64,
         tail: Ptr,
     }
     struct Record [16] {
@@ -415,3 +417,4 @@ pub const RECORD_DEBUG: u32 = 4;
 pub const DEBUG_FIRST: u32 = 1;
 pub const DEBUG_LAST: u32 = 2;
 pub const DEBUG_LINE: u32 = 4;
+pub const DEBUG_USED_SHIFT: u32 = 8;

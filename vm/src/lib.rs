@@ -24,7 +24,7 @@ mod wasi;
 
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices};
-pub use debug::{DebugCounts, DebugMessage, DebugOptions, Level, ThreadSet};
+pub use debug::{DebugCounts, DebugFormat, DebugMessage, DebugOptions, Level, ThreadSet};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault, HeapFault};
 pub use layout::Ptr;

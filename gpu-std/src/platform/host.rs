@@ -7,6 +7,8 @@ use std::alloc::System;
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use crate::Level;
+
 pub fn thread_id() -> u32 {
     0
 }
@@ -42,8 +44,16 @@ pub fn print(args: fmt::Arguments) {
     std::print!("{args}");
 }
 
-pub fn eprint(args: fmt::Arguments) {
-    std::eprint!("{args}");
+pub fn wanted(_: Level) -> bool {
+    true
+}
+
+pub fn log(level: Level, file: &str, line: u32, args: fmt::Arguments) {
+    std::eprintln!("[{} {file}:{line}] {args}", std::format!("{level:?}").to_uppercase());
+}
+
+pub fn debug(args: fmt::Arguments) {
+    std::eprintln!("{args}");
 }
 
 /// # Safety

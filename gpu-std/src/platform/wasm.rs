@@ -4,6 +4,8 @@ use core::alloc::Layout;
 use core::fmt;
 use core::sync::atomic::AtomicU32;
 
+use crate::Level;
+
 mod import {
     #[link(wasm_import_module = "gpu_run_v1")]
     unsafe extern "C" {
@@ -48,6 +50,10 @@ mod import {
         pub safe fn nearest64(x: f64) -> f64;
         pub fn print(stream: i32, ptr: *const u8, len: usize);
         pub safe fn print_end(stream: i32);
+        pub safe fn dbg_wanted(level: i32) -> i32;
+        pub fn dbg_level(level: i32, file: *const u8, len: usize, line: i32);
+        pub fn dbg_str(text: *const u8, len: usize);
+        pub safe fn dbg_nl();
     }
 }
 
@@ -97,31 +103,50 @@ pub fn atomic_cas(target: &AtomicU32, expected: u32, new: u32) -> u32 {
 }
 
 const STDOUT: i32 = 1;
-const STDERR: i32 = 2;
 
-/// The thread's pending record on a stream. Pieces gather in it until `print_end`.
-struct Record(i32);
+/// The thread's pending record on standard output. Pieces gather in it until `print_end`.
+struct Record;
 
 impl fmt::Write for Record {
     fn write_str(&mut self, piece: &str) -> fmt::Result {
         // SAFETY: `piece` is `len` readable bytes, and the import only reads them.
-        unsafe { import::print(self.0, piece.as_ptr(), piece.len()) };
+        unsafe { import::print(STDOUT, piece.as_ptr(), piece.len()) };
         Ok(())
     }
 }
 
-fn record(stream: i32, args: fmt::Arguments) {
-    // Only a user's own `Display` can fail. What it wrote before that is still printed.
-    let _ = fmt::write(&mut Record(stream), args);
-    import::print_end(stream);
-}
-
 pub fn print(args: fmt::Arguments) {
-    record(STDOUT, args);
+    // Only a user's own `Display` can fail. What it wrote before that is still printed.
+    let _ = fmt::write(&mut Record, args);
+    import::print_end(STDOUT);
 }
 
-pub fn eprint(args: fmt::Arguments) {
-    record(STDERR, args);
+/// The thread's pending debug message.
+struct Message;
+
+impl fmt::Write for Message {
+    fn write_str(&mut self, piece: &str) -> fmt::Result {
+        // SAFETY: as in `Record`.
+        unsafe { import::dbg_str(piece.as_ptr(), piece.len()) };
+        Ok(())
+    }
+}
+
+#[inline]
+pub fn wanted(level: Level) -> bool {
+    import::dbg_wanted(level as i32) != 0
+}
+
+pub fn log(level: Level, file: &str, line: u32, args: fmt::Arguments) {
+    // SAFETY: `file` is `len` readable bytes, and the import only reads them.
+    unsafe { import::dbg_level(level as i32, file.as_ptr(), file.len(), line as i32) };
+    debug(args);
+}
+
+pub fn debug(args: fmt::Arguments) {
+    // As in `print`.
+    let _ = fmt::write(&mut Message, args);
+    import::dbg_nl();
 }
 
 /// # Safety

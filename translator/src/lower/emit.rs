@@ -84,6 +84,9 @@ pub(super) struct Emitter {
     newest: usize,
     /// How many of them may be changed or taken back: no label lies behind those.
     known: u8,
+    /// Where the jump leads that was emitted last, and the word behind it; none once anything else depends on
+    /// that word.
+    jump: Option<(Label, usize)>,
     /// Open protected ranges, outer ones first.
     open: Vec<Range>,
     /// Those that ended, inner ones first.
@@ -106,6 +109,7 @@ impl Emitter {
             emitted: [Emitted::NONE; 2],
             newest: 0,
             known: 0,
+            jump: None,
             open: Vec::new(),
             ranges: Vec::new(),
             origin: Origin::synthetic(),
@@ -126,6 +130,7 @@ impl Emitter {
         self.places.truncate(self.start.1);
         self.labels.clear();
         self.fixups.clear();
+        self.jump = None;
         self.seal();
         self.open.clear();
         self.ranges.clear();
@@ -186,6 +191,11 @@ impl Emitter {
         // The caller has looked at it.
         self.known -= 1;
         self.newest ^= 1;
+        self.cut(at);
+    }
+
+    /// Takes back the instruction at word `at`, the last one.
+    fn cut(&mut self, at: usize) {
         self.code.truncate(at);
         if self.places.last().is_some_and(|place| place.pc as usize >= at) {
             self.places.pop();
@@ -216,9 +226,15 @@ impl Emitter {
         Label(self.labels.len() as u32 - 1)
     }
 
-    /// Puts a label here.
+    /// Puts a label here. A jump to it that was emitted last is none.
     pub(super) fn bind(&mut self, label: Label) {
+        if self.jump == Some((label, self.code.len()))
+            && let Some(fixup) = self.fixups.pop()
+        {
+            self.cut(fixup.at);
+        }
         self.labels[label.0 as usize] = Some(self.code.len() as u32);
+        self.jump = None;
         self.seal();
     }
 
@@ -235,8 +251,10 @@ impl Emitter {
             label,
             place,
         });
+        let jumps = inst.op == Op::Jump;
         self.push(inst);
         self.seal();
+        self.jump = jumps.then_some((label, self.code.len()));
     }
 
     /// Emits a `br_table` on unit `index`.
@@ -256,6 +274,7 @@ impl Emitter {
 
     /// Begins a range in which exceptions are caught.
     pub(super) fn begin_try(&mut self, handlers: Vec<Handler>) {
+        self.jump = None;
         let start = self.code.len() as u32;
         self.open.push(Range {
             start,
@@ -267,6 +286,7 @@ impl Emitter {
 
     /// Ends the innermost such range.
     pub(super) fn end_try(&mut self) {
+        self.jump = None;
         let range = self.open.pop().expect("a range was begun");
         let end = self.code.len() as u32;
         // A range without handlers would mean what `no_handlers` says.
@@ -278,6 +298,7 @@ impl Emitter {
 
     /// Says that what the code from word `start` on throws is caught by none of the open ranges.
     pub(super) fn no_handlers(&mut self, start: u32) {
+        self.jump = None;
         if !self.open.is_empty() {
             let end = self.code.len() as u32;
             let handlers = Rc::new([]);

@@ -92,6 +92,7 @@ enum Op : unsigned short {
   OP_dbg_u32 = 0x07b,  // add a, unsigned, to the thread's debug message
   OP_dbg_u64 = 0x07c,  // add a, unsigned, to the thread's debug message
   OP_dbg_level = 0x07d,  // begin a debug message of severity a (0 debug, 1 info, 2 warn, 3 error) from line d of the file that the c bytes at b name
+  OP_dbg_wanted = 0x07e,  // a = 1 if debug messages of severity b are wanted of the thread, else 0
   OP_atomic_inc = 0x083,  // a = u32 at b, then add 1 to it; sequentially consistent
   OP_atomic_dec = 0x084,  // a = u32 at b, then subtract 1 from it; sequentially consistent
   OP_atomic_cas = 0x085,  // a = u32 at b; if it was c it becomes d; sequentially consistent

@@ -1,21 +1,33 @@
 //! The host's side of debug messages: pieces from the ring become messages; see `kernel/debug.h`.
 
-use std::collections::HashMap;
+mod lines;
 
+use std::collections::HashMap;
+use std::sync::Arc;
+
+use self::lines::{Chunk, Piece, Workers};
 use super::Sink;
 use crate::debug::{DebugCounts, DebugOptions, Formatted};
-use crate::layout::{self, DEBUG_WORDS, DebugThread, Diagnostics, Ptr, Record};
+use crate::layout::{self, DEBUG_WORDS, DebugThread, Diagnostics, Ptr};
 
 /// Bytes of text that are held back while a message is open: a greater one is given in parts.
 const OPEN_BYTES: usize = 1 << 20;
+/// Words of pieces that are formatted at once. Where so many come together, threads are started for them.
+const CHUNK_WORDS: usize = 16 << 10;
 
 /// Debug messages of a run.
 pub(super) struct Messages {
-    options: DebugOptions,
+    options: Arc<DebugOptions>,
+    /// Pieces from the ring that nobody looked at yet.
+    chunk: Chunk,
+    /// Used again and again.
+    spare: Vec<Chunk>,
+    scratch: Formatted,
+    line: Vec<u8>,
     /// Messages of which pieces came.
     open: HashMap<u32, Formatted>,
-    /// Used again and again for those that came whole.
-    whole: Formatted,
+    /// None until there is work for them; then none if they could not be started.
+    workers: Option<Option<Workers>>,
     /// Messages given so far.
     pub(super) counts: DebugCounts,
 }
@@ -23,50 +35,119 @@ pub(super) struct Messages {
 impl Messages {
     pub(super) fn new(options: DebugOptions) -> Messages {
         Messages {
-            options,
+            options: Arc::new(options),
+            chunk: Chunk::default(),
+            spare: Vec::new(),
+            scratch: Formatted::default(),
+            line: Vec::new(),
             open: HashMap::new(),
-            whole: Formatted::default(),
+            workers: None,
             counts: DebugCounts::default(),
         }
     }
 
-    /// Takes a record with the items behind it.
-    pub(super) fn take(&mut self, record: Record, items: &[u8], sink: &mut dyn Sink) {
-        let mut words = [0; DEBUG_WORDS];
-        let words = &mut words[..(items.len() / 4).min(DEBUG_WORDS)];
-        for (word, bytes) in words.iter_mut().zip(items.chunks_exact(4)) {
-            *word = u32::from_le_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+    /// Takes what a record holds: pieces side by side, whose bytes may lie in two places. They are given to the
+    /// sink by and by.
+    pub(super) fn take(&mut self, parts: [&mut [u8]; 2], sink: &mut dyn Sink) {
+        for part in parts {
+            // The ring's bytes are aligned to 16, and so are records and pieces.
+            self.chunk.words.extend_from_slice(bytemuck::cast_slice(part));
         }
-        self.piece(record.thread, record.stream, words, sink);
+        if self.chunk.words.len() >= CHUNK_WORDS {
+            if self.workers.is_none() {
+                self.workers = Some(Workers::start(&self.options));
+            }
+            self.format(sink);
+        }
     }
 
-    fn piece(&mut self, thread: u32, flags: u32, words: &[u32], sink: &mut dyn Sink) {
-        let (first, last) = (flags & layout::DEBUG_FIRST != 0, flags & layout::DEBUG_LAST != 0);
-        let ends_line = last && flags & layout::DEBUG_LINE != 0;
-        // What is still open when a message begins lost a piece.
-        let opened = match first && self.open.is_empty() {
-            true => None,
-            false => self.open.remove(&thread).filter(|_| !first),
-        };
-        if let (None, true) = (&opened, last) {
-            self.whole.clear();
-            self.whole.add(words);
-            if self.options.threads.contains(thread) {
-                sink.debug(&self.whole.message(thread, ends_line));
-                self.counts.messages += 1;
-            }
+    /// Gives the sink what is ready, and has the rest made ready; says whether there was something. Called when
+    /// the ring has nothing for now.
+    pub(super) fn pass_on(&mut self, sink: &mut dyn Sink) -> bool {
+        let mut some = !self.chunk.words.is_empty();
+        if some {
+            self.format(sink);
+        }
+        while let Some(chunk) = self.ready(false) {
+            self.give(chunk, sink);
+            some = true;
+        }
+        some
+    }
+
+    /// Gives the sink all that was taken.
+    pub(super) fn settle(&mut self, sink: &mut dyn Sink) {
+        while let Some(chunk) = self.ready(true) {
+            self.give(chunk, sink);
+        }
+        self.format(sink);
+        while let Some(chunk) = self.ready(true) {
+            self.give(chunk, sink);
+        }
+    }
+
+    /// The oldest chunk that was given to other threads.
+    fn ready(&mut self, wait: bool) -> Option<Chunk> {
+        self.workers.as_mut()?.as_mut()?.next(wait)
+    }
+
+    /// Formats the pieces taken, here if they are few and nothing is under way before them.
+    fn format(&mut self, sink: &mut dyn Sink) {
+        if self.chunk.words.is_empty() {
             return;
         }
+        let mut chunk = std::mem::replace(&mut self.chunk, self.spare.pop().unwrap_or_default());
+        let few = chunk.words.len() < CHUNK_WORDS;
+        match &mut self.workers {
+            Some(Some(workers)) if !(few && workers.is_idle()) => {
+                let full = workers.is_full();
+                workers.give(chunk);
+                if full && let Some(chunk) = self.ready(true) {
+                    self.give(chunk, sink);
+                }
+            }
+            _ => {
+                chunk.format(&self.options, &mut self.scratch);
+                self.give(chunk, sink);
+            }
+        }
+    }
+
+    /// Gives the sink a chunk that was formatted.
+    fn give(&mut self, mut chunk: Chunk, sink: &mut dyn Sink) {
+        let mut given = 0;
+        for (at, piece) in &chunk.parts {
+            if given < *at {
+                sink.debug(&chunk.text[given..*at]);
+                given = *at;
+            }
+            self.piece(piece, &chunk.words[piece.items.clone()], sink);
+        }
+        if given < chunk.text.len() {
+            sink.debug(&chunk.text[given..]);
+        }
+        self.counts.messages += chunk.messages;
+        chunk.clear();
+        self.spare.push(chunk);
+    }
+
+    /// A piece of a message that came in several, or was left at the end.
+    fn piece(&mut self, piece: &Piece, words: &[u32], sink: &mut dyn Sink) {
+        let thread = piece.thread;
+        // What is still open when a message begins lost a piece.
+        let opened = self.open.remove(&thread).filter(|_| !piece.is_first());
         let mut formatted = opened.unwrap_or_default();
         formatted.add(words);
-        if last || formatted.len() > OPEN_BYTES {
+        if piece.is_last() || formatted.len() > OPEN_BYTES {
             if self.options.threads.contains(thread) {
-                sink.debug(&formatted.message(thread, ends_line));
-                self.counts.messages += u64::from(last);
+                self.line.clear();
+                (self.options.format)(&mut self.line, &formatted.message(thread, piece.ends_line()));
+                sink.debug(&self.line);
+                self.counts.messages += u64::from(piece.is_last());
             }
             formatted.clear();
         }
-        if !last {
+        if !piece.is_last() {
             self.open.insert(thread, formatted);
         }
     }
@@ -81,9 +162,13 @@ impl Messages {
             } else if gathered.used != 0 || gathered.begun != 0 {
                 let begun = if gathered.begun == 0 { layout::DEBUG_FIRST } else { 0 };
                 let words = &gathered.words[..(gathered.used as usize).min(DEBUG_WORDS)];
-                // Others follow it, so it gets a line of its own.
-                let flags = begun | layout::DEBUG_LAST | layout::DEBUG_LINE;
-                self.piece(thread as u32, flags, words, sink);
+                let piece = Piece {
+                    thread: thread as u32,
+                    // Others follow it, so it gets a line of its own.
+                    flags: begun | layout::DEBUG_LAST | layout::DEBUG_LINE,
+                    items: 0..words.len(),
+                };
+                self.piece(&piece, words, sink);
             }
         }
         self.open.clear();
@@ -108,21 +193,42 @@ pub(super) fn diagnostics(options: &DebugOptions, threads: Ptr) -> Diagnostics {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::debug::DebugMessage;
     use crate::store::Stream;
     use gpu_run_bytecode::Op;
 
-    /// Texts of messages that come of pieces: thread, flags and the number that is the only item.
-    fn texts(pieces: &[(u32, u32, u32)], left: &[DebugThread]) -> (Vec<(u32, String)>, DebugCounts) {
+    /// `THREAD:TEXT|`
+    fn marked(out: &mut Vec<u8>, message: &DebugMessage<'_>) {
+        out.extend(format!("{}:{}|", message.thread, String::from_utf8_lossy(message.text)).into_bytes());
+    }
+
+    fn messages() -> Messages {
+        Messages::new(DebugOptions {
+            format: marked,
+            ..DebugOptions::default()
+        })
+    }
+
+    /// A piece with a number as its only item, as the kernel writes it.
+    fn piece((thread, flags, number): (u32, u32, u32)) -> [u32; 4] {
+        let used = 2 << layout::DEBUG_USED_SHIFT;
+        [thread, flags | used, Op::DbgU32 as u32, number]
+    }
+
+    /// What is shown of pieces that come in records of `together`.
+    fn shown(pieces: &[(u32, u32, u32)], together: usize, left: &[DebugThread]) -> (String, DebugCounts) {
         let mut found = Vec::new();
-        let mut sink = |_: Stream, thread: u32, bytes: &[u8]| {
-            found.push((thread, String::from_utf8_lossy(bytes).into_owned()));
-        };
-        let mut messages = Messages::new(DebugOptions::default());
-        for (thread, flags, number) in pieces {
-            messages.piece(*thread, *flags, &[Op::DbgU32 as u32, *number], &mut sink);
+        let mut sink = |_: Stream, _: u32, bytes: &[u8]| found.extend_from_slice(bytes);
+        let mut messages = messages();
+        for record in pieces.chunks(together) {
+            let mut words: Vec<u32> = record.iter().copied().flat_map(piece).collect();
+            // As if the ring ended in the middle.
+            let (first, second) = bytemuck::cast_slice_mut(&mut words).split_at_mut(16);
+            messages.take([first, second], &mut sink);
         }
+        messages.settle(&mut sink);
         messages.close(left, 0, &mut sink);
-        (found, messages.counts)
+        (String::from_utf8(found).expect("UTF-8"), messages.counts)
     }
 
     const FIRST: u32 = layout::DEBUG_FIRST;
@@ -139,17 +245,20 @@ mod tests {
             (2, LAST | LINE, 2),
             (1, LAST, 1),
         ];
-        let (found, counts) = texts(&pieces, &[]);
-        let expected = [(3, "3\n"), (2, "22\n"), (1, "111")];
-        assert_eq!(found, expected.map(|(thread, text)| (thread, text.to_owned())));
-        assert_eq!(counts.messages, 3);
+        for together in [1, 3, 6] {
+            let (found, counts) = shown(&pieces, together, &[]);
+            assert_eq!(found, "3:3|2:22|1:111|", "{together}");
+            assert_eq!(counts.messages, 3);
+        }
     }
 
     #[test]
     fn a_message_that_lost_a_piece_is_given_up() {
-        let (found, counts) = texts(&[(0, FIRST, 7), (0, FIRST | LAST, 8)], &[]);
-        assert_eq!(found, [(0, "8".to_owned())]);
+        let (found, counts) = shown(&[(0, FIRST, 7), (0, FIRST | LAST, 8)], 2, &[]);
+        assert_eq!(found, "0:8|");
         assert_eq!(counts.messages, 1);
+        let (found, _) = shown(&[(0, FIRST, 7), (0, FIRST, 8), (0, LAST, 9)], 3, &[]);
+        assert_eq!(found, "0:89|");
     }
 
     #[test]
@@ -164,8 +273,50 @@ mod tests {
             words,
         };
         let left = [gathered(0, 0), gathered(1, 0), gathered(1, 1)];
-        let (found, counts) = texts(&[(1, FIRST, 4), (2, FIRST, 4)], &left);
-        assert_eq!(found, [(0, "5\n".to_owned()), (1, "45\n".to_owned())]);
+        let (found, counts) = shown(&[(1, FIRST, 4), (2, FIRST, 4)], 1, &left);
+        assert_eq!(found, "0:5|1:45|");
         assert_eq!((counts.messages, counts.dropped), (2, 1));
+    }
+
+    /// So many that threads are started for them: each thread's messages come in order, and so do those that
+    /// came in pieces among them.
+    #[test]
+    fn many_come_in_order() {
+        const EACH: u32 = 20_000;
+        let threads = [0, 1, 2, 3, 4];
+        let pieces: Vec<_> = (0..EACH)
+            .flat_map(|i| threads.map(|thread| (thread, i)))
+            .flat_map(|(thread, i)| match (i + thread) % 7 {
+                0 => vec![(thread, FIRST, i), (thread, LAST, 0)],
+                _ => vec![(thread, FIRST | LAST, i)],
+            })
+            .collect();
+        let (found, counts) = shown(&pieces, 32, &[]);
+        assert_eq!(counts.messages, u64::from(EACH) * threads.len() as u64);
+        let mut next = threads.map(|_| 0);
+        for message in found.split_terminator('|') {
+            let (thread, text) = message.split_once(':').expect("as `marked` writes it");
+            let thread: usize = thread.parse().expect("a thread");
+            let i = next[thread];
+            let wanted = match (i + thread as u32) % 7 {
+                0 => format!("{i}0"),
+                _ => i.to_string(),
+            };
+            assert_eq!(text, wanted, "thread {thread}");
+            next[thread] += 1;
+        }
+        assert_eq!(next, threads.map(|_| EACH));
+    }
+
+    /// Words that no kernel writes end in no panic.
+    #[test]
+    fn cut_off_pieces() {
+        for words in [vec![1], vec![1, u32::MAX], vec![1, 99 << layout::DEBUG_USED_SHIFT, 2]] {
+            let mut chunk = Chunk {
+                words,
+                ..Chunk::default()
+            };
+            chunk.format(&DebugOptions::default(), &mut Formatted::default());
+        }
     }
 }

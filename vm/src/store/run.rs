@@ -16,7 +16,7 @@ use super::debug::{Messages, diagnostics};
 use super::requests::Requests;
 use super::{Limits, Store, StoreError, Value};
 use crate::compiled::Entry;
-use crate::debug::{DebugCounts, DebugMessage, DebugOptions};
+use crate::debug::{DebugCounts, DebugOptions};
 use crate::device::{Device, DeviceResult, Pinned, Plan};
 use crate::fault::{Backtrace, Fault};
 use crate::layout::{self, Control, DebugThread, Diagnostics, Launch, Ptr, Record, Ring, Thread};
@@ -37,11 +37,10 @@ pub trait Sink {
     /// Takes a record: what one call of the guest wrote, never mixed with another thread's.
     fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]);
 
-    /// Takes a debug message. Without an own way it becomes text of stderr.
-    fn debug(&mut self, message: &DebugMessage<'_>) {
-        let mut text = message.text.to_vec();
-        text.extend(message.ends_line.then_some(b'\n'));
-        self.write(Stream::Stderr, message.thread, &text);
+    /// Takes debug messages of any threads, each as [`DebugOptions::format`] has made it. Without an own way they
+    /// become text of stderr, as if of thread 0.
+    fn debug(&mut self, messages: &[u8]) {
+        self.write(Stream::Stderr, 0, messages);
     }
 
     /// Called when nothing is left to take for now.
@@ -204,6 +203,7 @@ pub(super) fn values_of(types: &[ValType], units: &mut impl Iterator<Item = u32>
     types.iter().map(&mut value).collect()
 }
 
+/// A power of two.
 const RING_BYTES: u64 = 1 << 20;
 const BUCKETS_BYTES: u64 = layout::WAIT_BUCKETS * size_of::<layout::Bucket>() as u64;
 /// Bytes that are held back while a thread's record is open.
@@ -348,7 +348,8 @@ impl Store {
         let mut host = Host::new(&self.run, options, sink);
         host.errors = serving.as_ref().map(|serving| serving.errors);
         host.pixels = self.io.progress;
-        if entry.is_some() {
+        // Where lanes are threads of this machine they look at the control, and a copy would race with them.
+        if entry.is_some() || plan.lanes > 1 && !self.device.rings() {
             host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
         }
         let begin = Instant::now();
@@ -581,7 +582,9 @@ impl Store {
             bytes: run.ring_bytes.device,
             capacity: RING_BYTES,
             head: 0,
+            free: RING_BYTES,
             tail_seen: 0,
+            looked: 0,
             tail: run.tail.device,
         }
     }
@@ -872,7 +875,7 @@ impl<'r> Host<'r> {
     }
 
     /// Takes the records that are complete, at most a ring's worth, so that the caller can look at
-    /// the clock now and then; says whether there was one.
+    /// the clock now and then; says whether there was something to do.
     fn drain(&mut self) -> bool {
         let before = self.taken;
         while self.taken - before < RING_BYTES {
@@ -886,26 +889,24 @@ impl<'r> Host<'r> {
             // SAFETY: as above.
             tsan::acquired(unsafe { self.ring.host.add(at as usize) });
             let header = size_of::<Record>() as u64;
-            // SAFETY: the record is published, so the lane is done with it, and it lies inside.
+            // SAFETY: the record is published, so the lane is done with it, and its head lies inside.
             let record = unsafe { self.ring.host.add(at as usize).cast::<Record>().read() };
             let padded = (record.len as u64).next_multiple_of(16);
-            // Any other kind is what was left over at the ring's end.
-            if kind == layout::RECORD_TEXT || kind == layout::RECORD_CLOSE {
-                // SAFETY: as above; the text lies behind its header.
-                let text = unsafe {
-                    std::slice::from_raw_parts(self.ring.host.add((at + header) as usize), record.len as usize)
-                };
-                self.take(record, kind == layout::RECORD_CLOSE, text);
-            }
-            if kind == layout::RECORD_DEBUG {
-                // SAFETY: as above; the items lie behind its header.
-                let items = unsafe {
-                    std::slice::from_raw_parts(self.ring.host.add((at + header) as usize), record.len as usize)
-                };
-                self.messages.take(record, items, self.sink);
+            // SAFETY: as above; what the record holds lies behind its head.
+            let parts = unsafe { self.parts(at + header, record.len as u64) };
+            match kind {
+                layout::RECORD_DEBUG => self.messages.take(parts, self.sink),
+                layout::RECORD_TEXT | layout::RECORD_CLOSE => {
+                    // What its thread said before comes first.
+                    self.messages.settle(self.sink);
+                    self.take(record, kind == layout::RECORD_CLOSE, parts);
+                }
+                _ => {}
             }
             // SAFETY: as above. The bytes must be 0 before lanes may use them again.
-            unsafe { std::ptr::write_bytes(self.ring.host.add(at as usize), 0, (header + padded) as usize) };
+            for part in unsafe { self.parts(at, header + padded) } {
+                part.fill(0);
+            }
             self.taken += header + padded;
             tsan::released(self.tail.host);
             // SAFETY: the tail's only writer is here; 8 bytes, aligned. Release: a lane that sees
@@ -913,12 +914,29 @@ impl<'r> Host<'r> {
             unsafe { std::sync::atomic::AtomicU64::from_ptr(self.tail.host.cast()) }
                 .store(self.taken, Ordering::Release);
         }
-        let took = self.taken != before;
+        let took = self.messages.pass_on(self.sink) | (self.taken != before);
         if took {
             self.sink.flush();
             self.tell_errors();
         }
         took
+    }
+
+    /// `len` bytes of the ring from a position on: those up to its end, and those from its beginning.
+    ///
+    /// # Safety
+    ///
+    /// They are no more than the ring has, and no lane's now; nothing else refers to them.
+    unsafe fn parts<'b>(&self, at: u64, len: u64) -> [&'b mut [u8]; 2] {
+        let at = at % RING_BYTES;
+        let first = len.min(RING_BYTES - at);
+        // SAFETY: both lie inside of the ring, and apart.
+        unsafe {
+            [
+                std::slice::from_raw_parts_mut(self.ring.host.add(at as usize), first as usize),
+                std::slice::from_raw_parts_mut(self.ring.host, (len - first) as usize),
+            ]
+        }
     }
 
     /// Tells the guest which streams cannot be written any more.
@@ -933,7 +951,7 @@ impl<'r> Host<'r> {
     }
 
     /// Adds text to a thread's open record, and writes the record when it is complete.
-    fn take(&mut self, record: Record, close: bool, text: &[u8]) {
+    fn take(&mut self, record: Record, close: bool, text: [&mut [u8]; 2]) {
         let stream = if record.stream == 2 {
             Stream::Stderr
         } else {
@@ -941,7 +959,7 @@ impl<'r> Host<'r> {
         };
         let key = (record.thread, stream);
         let open = self.open.entry(key).or_default();
-        open.extend_from_slice(text);
+        text.iter().for_each(|part| open.extend_from_slice(part));
         // A record of any length is written in the end; a huge one in pieces.
         if close || open.len() > OPEN_BYTES {
             let text = self.open.remove(&key).unwrap_or_default();
@@ -951,6 +969,7 @@ impl<'r> Host<'r> {
 
     /// Writes what threads had begun to write when they were stopped.
     fn close_all(&mut self) {
+        self.messages.settle(self.sink);
         let mut open: Vec<_> = self.open.drain().filter(|(_, text)| !text.is_empty()).collect();
         open.sort();
         for ((thread, stream), text) in open {

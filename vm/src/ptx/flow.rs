@@ -459,6 +459,11 @@ impl Transfer<'_> {
             I32Shl2Add => sum(shifted(a, 2), fact(2)),
             I32Shl3Add => sum(shifted(a, 3), fact(2)),
             I32Shl4Add => sum(shifted(a, 4), fact(2)),
+            // A count may wrap, which keeps its low bits.
+            BrI32AddNe | BrI32AddNeImm | BrI32AddLtS | BrI32AddLtU => Fact {
+                align: a.align.min(imm.trailing_zeros() as u8),
+                ..Fact::number(u32::MAX)
+            },
             I32RemU => Fact::number(fact(2).max.saturating_sub(1).min(a.max)),
             GlobalGet32 if self.is_stack_pointer(args[1]) && self.analysis.aligned_stack => Fact {
                 align: 4,

@@ -94,6 +94,8 @@ pub struct Compiler<'a> {
     pub parts: BTreeMap<u32, Part>,
     pub kept: BTreeMap<u32, (String, String)>,
     trap_used: bool,
+    /// The labels of code that traps, by pc and kind: copies of a loop share it.
+    traps: BTreeMap<(u32, u32), String>,
     /// Where in the text the thread's state is read.
     state_at: usize,
 }
@@ -201,6 +203,7 @@ impl<'a> Compiler<'a> {
             parts: BTreeMap::new(),
             kept: BTreeMap::new(),
             trap_used: false,
+            traps: BTreeMap::new(),
             state_at: 0,
         };
         this.plan_loops();
@@ -287,11 +290,22 @@ impl<'a> Compiler<'a> {
 
     /// The label of code that traps at `node`. Nothing comes back from there.
     pub fn trap_label(&mut self, node: &Node, kind: TrapKind) -> String {
+        if let Some(label) = self.traps.get(&(node.pc, kind as u32)) {
+            return label.clone();
+        }
         let label = self.w.new_label("TRAP");
         let before = self.w.set_aside(true);
         self.w.label(&label);
-        self.trap(node, &(kind as u32).to_string());
+        match kind {
+            TrapKind::MemoryOutOfBounds => {
+                self.trap_used = true;
+                ptx!(self, "mov.b32 %trap_pc, {};", self.unit.code_start + node.pc);
+                ptx!(self, "bra TRAP_BOUNDS;");
+            }
+            kind => self.trap(node, &(kind as u32).to_string()),
+        }
         self.w.set_aside(before);
+        self.traps.insert((node.pc, kind as u32), label.clone());
         label
     }
 
@@ -400,6 +414,12 @@ impl<'a> Compiler<'a> {
         _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.registers);
         if self.trap_used {
             let before = self.w.set_aside(true);
+            let bounds = TrapKind::MemoryOutOfBounds as u32;
+            if self.traps.keys().any(|(_, kind)| *kind == bounds) {
+                // What most traps are: none of them says it itself.
+                self.w.label("TRAP_BOUNDS");
+                ptx!(self, "mov.b32 %trap_kind, {bounds};");
+            }
             self.w.label("TRAP");
             let arguments = [
                 ("b64", "%ctx"),

@@ -21,6 +21,9 @@ const COUNTED_SIZE: usize = 160;
 const MOST_COPIES: usize = 16;
 /// Passes of a loop that does not look at the stop flag itself, but leaves that to what is around it.
 const BRIEF: u64 = 4096;
+/// Words of bytecode up to which a program's loops get as many copies as that makes. In a larger one they would
+/// be a quarter of the code, most of which seldom runs.
+const SMALL_PROGRAM: usize = 10_000;
 
 /// A loop that is written out several times: copies 1, 2, …, and before them copy 0 for the odd passes where
 /// it counts them; 0, 1, … where it does not.
@@ -91,6 +94,13 @@ fn size(node: &Node) -> usize {
         Class::Rare | Class::Gpu | Class::Access => LOOP_SIZE,
         Class::Control | Class::Pure | Class::Branch => 1,
     }
+}
+
+/// What of `most` instructions for the copies of a loop is left in a program of so many words: a quarter where it is
+/// twice as large as a small one.
+fn in_program(most: usize, words: usize) -> usize {
+    let words = words.max(SMALL_PROGRAM);
+    most * SMALL_PROGRAM / words * SMALL_PROGRAM / words
 }
 
 /// The units that an instruction writes, as far as it says so: not those of a call.
@@ -171,6 +181,8 @@ fn copies_of(counted: &mut Counted, most: usize) -> usize {
 impl Compiler<'_> {
     /// Decides which loops are written out several times.
     pub fn plan_loops(&mut self) {
+        let words = self.analysis.words as usize;
+        let (most, most_counted) = (in_program(LOOP_SIZE, words), in_program(COUNTED_SIZE, words));
         for (head, blocks) in self.cfg.innermost_loops() {
             let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
             if nodes().any(|node| calls::is_call(node.inst.op)) {
@@ -179,8 +191,8 @@ impl Compiler<'_> {
             let size: usize = nodes().map(size).sum::<usize>().max(1);
             let mut counted = self.counted(head, &blocks);
             let copies = match &mut counted {
-                Some(counted) => copies_of(counted, (COUNTED_SIZE / size).min(MOST_COPIES)),
-                None => (LOOP_SIZE / size).min(MOST_COPIES),
+                Some(counted) => copies_of(counted, (most_counted / size).min(MOST_COPIES)),
+                None => (most / size).min(MOST_COPIES),
             };
             if copies > 1 {
                 self.head_of.extend(blocks.iter().map(|block| (*block, head)));
@@ -426,6 +438,14 @@ mod tests {
         assert_eq!(passes(Compare::LessUnsigned, 0, 1, u32::MAX), None);
         assert_eq!(passes(Compare::LessSigned, -3i32 as u32, 1, 4), Some(7));
         assert_eq!(passes(Compare::LessSigned, 4, 1, -3i32 as u32), None);
+    }
+
+    #[test]
+    fn loops_of_large_programs_have_few_copies() {
+        assert_eq!(in_program(LOOP_SIZE, 300), LOOP_SIZE);
+        assert_eq!(in_program(LOOP_SIZE, SMALL_PROGRAM), LOOP_SIZE);
+        assert_eq!(in_program(LOOP_SIZE, 2 * SMALL_PROGRAM), LOOP_SIZE / 4);
+        assert_eq!(in_program(COUNTED_SIZE, 20 * SMALL_PROGRAM), 0);
     }
 
     fn counted(passes: Option<Vec<u64>>) -> Counted {

@@ -56,6 +56,8 @@ pub struct Analysis<'a> {
     pub makes_references: bool,
     /// Whether the stack pointer is a multiple of 16 wherever a function reads it.
     pub aligned_stack: bool,
+    /// Words of bytecode of the functions that are compiled.
+    pub words: u32,
     /// Bytes that memory 0 has at least, if its addresses are i32.
     pub least_memory: Option<u64>,
     /// Whether each memory has i64 addresses.
@@ -141,6 +143,7 @@ impl<'a> Analysis<'a> {
                 || (meta.functions.iter().flat_map(|function| &function.tries))
                     .any(|range| range.clauses.iter().any(|clause| clause.reference)),
             aligned_stack: false,
+            words: 0,
             least_memory: memories
                 .first()
                 .filter(|memory| !memory.wide)
@@ -157,6 +160,8 @@ impl<'a> Analysis<'a> {
         };
         this.calls = meta.functions.iter().map(|function| this.calls_of(function)).collect();
         this.find_needed(entries);
+        let needed = meta.functions.iter().zip(&this.facts).filter(|(_, facts)| facts.needed);
+        this.words = needed.map(|(function, _)| function.end - function.start).sum();
         this.find_statuses();
         this.spread(|facts| &mut facts.grows, |calls| calls.grows, |_| true);
         this.find_cycles();

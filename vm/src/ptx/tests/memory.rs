@@ -123,3 +123,36 @@ fn memory_grows_where_code_makes_it() {
         assert_eq!(super::super::may_grow(&program(&module)), may, "{module}");
     }
 }
+
+/// A loop that stores words from address 0 on, `step` bytes apart.
+fn counted_stores(step: u32) -> String {
+    format!(
+        "(module (memory 1)
+           (func (export \"f\") (param i32) (local i32)
+             loop
+               local.get 1 i32.const 7 i32.store
+               local.get 1 i32.const 7 i32.store offset=64
+               local.get 1 i32.const {step} i32.add local.tee 1
+               local.get 0 i32.ne br_if 0
+             end))"
+    )
+}
+
+#[test]
+fn what_a_loop_counts_keeps_its_alignment() {
+    let branches = |step| text(&counted_stores(step)).contains("bra BYTES_");
+    assert!(!branches(4));
+    assert!(!branches(12));
+    assert!(branches(2));
+}
+
+#[test]
+fn copies_of_a_loop_share_what_traps() {
+    let text = text(&counted_stores(4));
+    let stores = text.matches("st.global.b32").count();
+    assert!(stores >= 4, "there are copies");
+    let traps = text
+        .lines()
+        .filter(|line| line.starts_with("TRAP_") && *line != "TRAP_BOUNDS:");
+    assert_eq!(traps.count(), 2);
+}

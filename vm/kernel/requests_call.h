@@ -112,6 +112,12 @@ GPU_RUN_NOINLINE void move_piece(u8 *to_base, u64 to, const u8 *from_base, u64 f
   u32 i = 0;
   for (; i < len && ((to + i) & 7); i++) linear::store<u8>(to_base, to + i, linear::load<u8>(from_base, from + i));
   if (((from + i) & 7) == 0) {
+    // Four loads under way at a time, for one side is beyond the bus.
+    for (; i + 32 <= len; i += 32) {
+      u64 words[4];
+      for (u32 k = 0; k < 4; k++) words[k] = linear::load<u64>(from_base, from + i + 8 * k);
+      for (u32 k = 0; k < 4; k++) linear::store<u64>(to_base, to + i + 8 * k, words[k]);
+    }
     for (; i + 8 <= len; i += 8) linear::store<u64>(to_base, to + i, linear::load<u64>(from_base, from + i));
   }
   for (; i < len; i++) linear::store<u8>(to_base, to + i, linear::load<u8>(from_base, from + i));

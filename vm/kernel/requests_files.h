@@ -50,8 +50,9 @@ GPU_RUN_INLINE File *file_of(const Requests &requests, u32 descriptor) {
 
 // Acquire: pairs with the release in `unlock_file`.
 GPU_RUN_INLINE bool try_lock_file(File &file) {
-  u32 found = 0;
-  return compare_exchange_acquire_device(&file.lock, found, 1u);
+  // Looked at first, so that those who wait do not keep the word from who has the lock.
+  u32 found = load_relaxed_device(&file.lock);
+  return found == 0 && compare_exchange_acquire_device(&file.lock, found, 1u);
 }
 
 // Release: pairs with the acquire in `try_lock_file`.
@@ -288,6 +289,8 @@ GPU_RUN_NOINLINE u32 end_file(const Call &call, File &file, const RequestSlot &s
       const bool moves = call.function == wasi::FN_fd_read;
       u32 count = (u32)lesser(slot.total, file.wanted);
       file.next = file.start + count;
+      // What cannot be kept need not be asked for.
+      if (slot.note != NOTE_Keep) file.window = 0;
       if (moves) file.position = file.next;
       return store_result(call, call.arg(moves ? 3 : 5), count).value;
     }

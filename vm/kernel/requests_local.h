@@ -216,6 +216,7 @@ GPU_RUN_NOINLINE Local write_stream(const Launch &launch, Thread &thread, u32 id
     RecordKind kind = done + piece.len == line ? RECORD_Close : RECORD_Text;
     // A full ring makes the thread wait for the host, so nothing is lost.
     if (!output::append(*launch.ring, kind, id, stream, call.memory.base + piece.at, piece.len)) {
+      thread.state = THREAD_Busy;
       return {LOCAL_Again, DONE_Wait};
     }
     thread.progress += piece.len;

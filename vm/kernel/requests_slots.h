@@ -18,6 +18,7 @@ GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
   u32 bit = id / WORDS % 32;
   for (u32 i = 0; i < WORDS; i++) {
     u32 at = (id + i) % WORDS, found;
+    if (!~load_relaxed_device(&requests.taken[at])) continue;
     while (found = fetch_or_acquire_device(&requests.taken[at], 1u << bit), found >> bit & 1) {
       if (~found == 0) break;
       bit = (u32)__builtin_ctz(~found);

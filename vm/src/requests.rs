@@ -191,27 +191,32 @@ impl Shared {
 
     /// Answers messages until the run ends: first those in `own` slots, and those of others where there are none.
     fn look(self: Arc<Shared>, own: Range<usize>) {
-        let (mut idle, mut found, mut first) = (0u32, Vec::new(), 0);
+        let (mut idle, mut found, mut calls) = (0u32, Vec::new(), Vec::new());
+        let (mut next, mut first) = (own.start, 0);
         for round in 0u32.. {
             let seen = self.bell.as_ref().map_or(0, |bell| bell.rings.load(Ordering::SeqCst));
-            // Held for all messages of a round, because taking it costs as much as a small one.
+            // Held for all messages of a round, because taking it costs as much as a small one; but not while the
+            // services answer, for which the run's end would have to wait.
             let alive = unpoisoned(self.alive.read());
             if !*alive {
                 return;
             }
-            found.extend(own.clone().filter(|slot| self.claim(*slot)));
+            // A round begins behind the last one's, so that each slot has its turn.
+            let mine = (next..own.end).chain(own.start..next).filter(|slot| self.claim(*slot));
+            found.extend(mine.take(MOST_CLAIMS));
+            next = found.last().map_or(next, |last| last + 1);
             // Now and then also where there are some: another's thread may be in a long call.
             if found.is_empty() || round % 16 == 0 {
                 let others = (first..REQUEST_SLOTS).chain(0..first).filter(|slot| self.claim(*slot));
                 found.extend(others.take(MOST_CLAIMS));
-                // The next round begins behind, so that each slot has its turn.
                 first = found.last().map_or(first, |last| (last + 1) % REQUEST_SLOTS);
             }
             idle = if found.is_empty() { idle.saturating_add(1) } else { 0 };
-            for slot in found.drain(..) {
-                self.message(slot);
-            }
+            calls.extend(found.drain(..).filter_map(|slot| Some((slot, self.receive(slot)?))));
             drop(alive);
+            for (slot, call) in calls.drain(..) {
+                self.serve(slot, call);
+            }
             match (&self.bell, idle) {
                 (_, 0) => {}
                 // The next message of a lane comes soon after an answer.
@@ -254,26 +259,28 @@ impl Shared {
         true
     }
 
-    /// Answers the message that was claimed in a slot: now, or with a thread of its own. The run is alive.
-    fn message(self: &Arc<Shared>, slot: usize) {
-        let Some(call) = self.receive(slot) else {
-            return;
-        };
+    /// Has a call answered: now, or by a thread of its own.
+    fn serve(self: &Arc<Shared>, slot: usize, call: Call) {
         let function = Function::from_number(call.number as u16);
         let waits = function.is_some_and(|function| self.services.may_wait(&call.request(function)));
         if !waits {
-            return self.put(slot, &call, self.reply(&call));
+            return self.answer(slot, &call);
         }
         let call = Arc::new(call);
         let (shared, own) = (self.clone(), call.clone());
-        let spawned = std::thread::Builder::new().name("request".into()).spawn(move || {
-            // Without the lock: the run's end does not wait for what this waits for.
-            let reply = shared.reply(&own);
-            shared.while_alive(|| shared.put(slot, &own, reply));
-        });
+        let spawned = std::thread::Builder::new()
+            .name("request".into())
+            .spawn(move || shared.answer(slot, &own));
         if spawned.is_err() {
-            self.put(slot, &call, self.reply(&call));
+            self.answer(slot, &call);
         }
+    }
+
+    /// Has the services answer a call, however long that takes, and publishes what they say if the run is still
+    /// under way.
+    fn answer(&self, slot: usize, call: &Call) {
+        let reply = self.reply(call);
+        self.while_alive(|| self.put(slot, call, reply));
     }
 
     /// The slot's state. Only who has claimed the slot's message asks for it.

@@ -411,6 +411,16 @@ fn a_blocked_call_lets_others_go_on() {
 
 #[test]
 fn a_run_ends_while_a_call_is_blocked_and_its_answer_goes_nowhere() {
+    blocked_at_the_end(|_| true);
+}
+
+/// As with a pipe that nobody opens for writing: `path_open` of it does not say that it may wait.
+#[test]
+fn a_run_ends_while_a_call_is_blocked_that_should_not_be() {
+    blocked_at_the_end(|_| false);
+}
+
+fn blocked_at_the_end(waits: fn(Function) -> bool) {
     let blocked = Arc::new(AtomicBool::new(true));
     let wait = blocked.clone();
     let answer = move |request: &Request<'_>| {
@@ -427,7 +437,7 @@ fn a_run_ends_while_a_call_is_blocked_and_its_answer_goes_nowhere() {
     let services = Arc::new(Test {
         asked: Mutex::default(),
         answer,
-        waits: |_| true,
+        waits,
     });
     let mut guest = Guest::new(services);
     guest.options.timeout = Some(Duration::from_millis(100));

@@ -106,6 +106,7 @@ impl Store {
                 continue;
             };
             let mut host = Host::new(&self.run, &options, sink);
+            host.launches = Some((round.pinned, LAUNCHES_AT, size_of::<Launch>()));
             let begin = Instant::now();
             let publish = || -> DeviceResult<()> {
                 while let Some(here) = &call {

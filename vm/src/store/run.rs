@@ -767,6 +767,8 @@ pub(super) struct Host<'r> {
     interrupt: Option<Arc<AtomicBool>>,
     /// A word in the device's memory that is set too when the runs are to stop: compiled code looks there.
     pub(super) device_flag: Option<Ptr>,
+    /// Launch records in pinned memory whose lanes look at `stop` there: where the first is, and how far apart.
+    pub(super) launches: Option<(Pinned, usize, usize)>,
     /// Where the guest finds the errno of a stream that cannot be written.
     pub(super) errors: Option<Pinned>,
     /// Where lanes tell how many pixels they have set.
@@ -788,6 +790,7 @@ impl<'r> Host<'r> {
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             interrupt: options.interrupt.clone(),
             device_flag: None,
+            launches: None,
             errors: None,
             pixels: None,
             messages: Messages::new(options.debug.clone()),
@@ -825,6 +828,11 @@ impl<'r> Host<'r> {
                     for index in 0..count {
                         // SAFETY: a control's first word. Relaxed: lanes read nothing else for it.
                         unsafe { controls.word((index * size_of::<Control>()) as u64) }.store(1, Ordering::Relaxed);
+                        if let Some((pinned, first, stride)) = self.launches {
+                            let at = first + index * stride + offset_of!(Launch, stop);
+                            // SAFETY: a word of a launch record, which lanes read as an atomic.
+                            unsafe { pinned.word(at as u64) }.store(1, Ordering::Relaxed);
+                        }
                     }
                     if let Some(flag) = self.device_flag {
                         // SAFETY: a word of the launch record, which lanes read as an atomic.

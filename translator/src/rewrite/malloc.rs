@@ -28,9 +28,10 @@ const ANY_SIZE: i32 = -1;
 const EINVAL: i32 = 28;
 const ENOMEM: i32 = 48;
 
-/// Bytes of the allocator's state, `struct malloc_state`, on a 32-bit target: where it begins, there is the
-/// first member that freeing a block reads.
+/// Bytes of the allocator's state, `struct malloc_state`, on a 32-bit target, and of its parameters, which lie
+/// behind it. Where it begins, there is the first member that its functions read.
 const STATE_BYTES: u64 = 472;
+const PARAMETER_BYTES: u64 = 24;
 
 /// Pages that the heap may need more than the module's own allocator: it has pages for each size of blocks.
 const SPARE_PAGES: u64 = 64;
@@ -61,9 +62,8 @@ const FUNCTIONS: &[(&[&str], usize, bool, Body)] = &[
 ];
 
 pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOptions, plan: &mut Plan) {
-    // The names of the functions inside tell it from others.
-    let known = !names.get("dlmalloc").is_empty() && !names.get("dlfree").is_empty();
-    if !options.replace_allocator || !known {
+    // The name of the function inside tells it from others.
+    if !options.replace_allocator || names.get("dlmalloc").is_empty() {
         return;
     }
     let mut funcs = Vec::new();
@@ -111,11 +111,15 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOp
 
 /// Why code that can still be reached, or memory, would miss the allocator if `funcs` had other bodies.
 fn left_of_it(module: &mut Module<'_>, names: &Names, funcs: &[usize]) -> Option<String> {
-    let [free] = names.get("dlfree") else {
-        return Some("there are several functions called `dlfree`".to_owned());
+    // A program that frees nothing has no such function.
+    let inner = ["dlfree", "dlmalloc"]
+        .into_iter()
+        .find(|name| !names.get(name).is_empty())?;
+    let [func] = names.get(inner) else {
+        return Some(format!("there are several functions called `{inner}`"));
     };
-    let Some(state) = state_address(&module.funcs[*free]) else {
-        return Some("where `dlfree` keeps its state was not found".to_owned());
+    let Some(state) = state_address(&module.funcs[*func]) else {
+        return Some(format!("where `{inner}` keeps its state was not found"));
     };
     let state = state..state + STATE_BYTES;
     if holds_blocks(module, &state) {
@@ -219,12 +223,12 @@ fn loads_at(op: &Operator<'_>) -> Option<u64> {
     }
 }
 
-/// Where the state begins that `free` reads: its members are all that it reads at constant addresses.
-fn state_address(free: &Func<'_>) -> Option<u64> {
+/// Where the state begins that a function reads: it and the parameters are all that is at constant addresses.
+fn state_address(func: &Func<'_>) -> Option<u64> {
     let (mut low, mut high) = (u64::MAX, 0);
-    loads_of_constants(free, |address| (low, high) = (low.min(address), high.max(address)));
+    loads_of_constants(func, |address| (low, high) = (low.min(address), high.max(address)));
     // Several members at least: the bins, the tops and the sizes of both.
-    (low != 0 && low < high && high - low < STATE_BYTES).then_some(low)
+    (low != 0 && low < high && high - low < STATE_BYTES + PARAMETER_BYTES).then_some(low)
 }
 
 /// Whether the state is not all zero at the start: the module was made of the memory of another that had run.

@@ -306,6 +306,17 @@ fn what_lies_around_the_state_of_an_allocator_is_no_reason() {
 }
 
 #[test]
+fn a_program_of_c_that_frees_nothing_has_the_heap_too() {
+    let wat = r#"(module (memory 1)
+        (func $malloc (param i32) (result i32) (call $dlmalloc (local.get 0)))
+        (func $dlmalloc (param i32) (result i32)
+            (i32.add (i32.load offset=2000 (i32.const 0)) (i32.load offset=2480 (i32.const 0))))
+        (func (export "f") (drop (call $malloc (i32.const 4)))))"#;
+    let (_, report) = rewritten(wat).expect("rewritten");
+    assert_eq!(report.status("c_allocator"), Some(&Status::Found));
+}
+
+#[test]
 fn another_allocator_of_c_is_left_alone() {
     let wat = r#"(module (memory 1)
         (func $malloc (export "malloc") (param i32) (result i32) i32.const 16)

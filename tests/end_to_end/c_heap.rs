@@ -1,6 +1,6 @@
 //! C's allocator by every engine: blocks of many threads, and what is said of mistakes.
 
-use crate::{Tested, expect, run, run_on, text};
+use crate::{FOREIGN, LATE, OVERRUN, TWICE, Tested, expect, heap_leak, heap_mistake, run, run_on, text};
 
 /// A test's name and what it does.
 type EngineTest = (&'static str, fn(&str) -> Tested);
@@ -63,9 +63,6 @@ fn churn(device: &str, threads: u32) -> Tested {
     Ok(())
 }
 
-const FOREIGN: &str = "the heap was given an address at which it has no block";
-const TWICE: &str = "the heap was given a block that had been freed";
-
 fn mistakes(device: &str) -> Tested {
     for (name, message, block) in [
         ("double_free", TWICE, "block of 40 bytes was allocated by double_free ("),
@@ -73,28 +70,17 @@ fn mistakes(device: &str) -> Tested {
         ("free_inside", FOREIGN, "0: free_inside "),
         (
             "write_behind",
-            "bytes behind a block of the heap were written",
+            OVERRUN,
             "block of 40 bytes was allocated by write_behind (",
         ),
-        (
-            "write_late",
-            "a block of the heap was written after it had been freed",
-            "block of 500 bytes was allocated by write_late (",
-        ),
+        ("write_late", LATE, "block of 500 bytes was allocated by write_late ("),
         (
             "realloc_freed",
             TWICE,
             "block of 40 bytes was allocated by realloc_freed (",
         ),
     ] {
-        let output = run_on(device, ["--heap-check", "--invoke", name, &module()]);
-        let stderr = text(&output.stderr);
-        expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
-        expect(
-            stderr.contains(message) && stderr.contains(block),
-            "the message must say what and whose",
-            &output,
-        )?;
+        heap_mistake(device, &["--heap-check"], &module(), name, &[message, block])?;
     }
     Ok(())
 }
@@ -107,25 +93,13 @@ fn mistakes_unchecked(device: &str) -> Tested {
         ("free_inside", FOREIGN),
         ("realloc_freed", TWICE),
     ] {
-        let output = run_on(device, ["--invoke", name, &module()]);
-        expect(output.status.code() == Some(134), "exit code must be 134", &output)?;
-        expect(
-            text(&output.stderr).contains(message),
-            "the message must say what",
-            &output,
-        )?;
+        heap_mistake(device, &[], &module(), name, &[message])?;
     }
     Ok(())
 }
 
 fn leak(device: &str) -> Tested {
-    let output = run_on(device, ["--leak-check", "--invoke", "lose", &module()]);
-    expect(output.status.code() == Some(23), "exit code must be 23", &output)?;
-    expect(
-        text(&output.stderr).contains("100 bytes in 1 blocks, allocated by lose"),
-        "the message must name the function",
-        &output,
-    )?;
+    heap_leak(device, &module(), "lose", "100 bytes in 1 blocks, allocated by lose")?;
     // What wasi-libc never frees is no leak of the program.
     let hello = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/wasm/wasi/c_hello.wasm");
     let output = run_on(device, ["--leak-check", "--heap-check", hello]);

@@ -40,8 +40,14 @@ impl Compiler<'_> {
     /// different budgets: one that looks comes back to the others here, before they branch. If it went on by
     /// another way, they would not meet again before the loop's end.
     pub fn count(&mut self) {
-        let (spent, poll) = self.spend();
-        let counted = self.w.new_label("COUNTED");
+        let (spent, poll, counted) = (
+            self.w.predicate(),
+            self.w.new_label("POLL"),
+            self.w.new_label("COUNTED"),
+        );
+        ptx!(self, "sub.u32 %budget, %budget, 1;");
+        // Signed: a loop of few passes takes all of them at once.
+        ptx!(self, "setp.le.s32 {spent}, %budget, 0;");
         ptx!(self, "@{spent} bra {poll};");
         self.w.label(&counted);
         let before = self.w.set_aside(true);
@@ -70,23 +76,10 @@ impl Compiler<'_> {
         self.latches.insert(head, label.clone());
         let before = self.w.set_aside(true);
         self.w.label(&label);
-        let (spent, poll) = self.spend();
-        let counted = self.w.new_label("COUNTED");
-        ptx!(self, "@{spent} bra {poll};");
-        self.w.label(&counted);
+        self.count();
         ptx!(self, "bra {};", self.entry_label(head));
-        self.poll_and_go(&poll, &counted);
         self.w.set_aside(before);
         Some(label)
-    }
-
-    /// Takes a pass from the budget. Gives a predicate, that it is spent, and a label for what is due then.
-    fn spend(&mut self) -> (String, String) {
-        let (spent, poll) = (self.w.predicate(), self.w.new_label("POLL"));
-        ptx!(self, "sub.u32 %budget, %budget, 1;");
-        // Signed: a loop of few passes takes all of them at once.
-        ptx!(self, "setp.le.s32 {spent}, %budget, 0;");
-        (spent, poll)
     }
 
     fn poll_and_go(&mut self, label: &str, to: &str) {
@@ -96,7 +89,12 @@ impl Compiler<'_> {
     }
 
     /// Where a branch from `from`, in the copy that is written, to `to` leads. `None`: it must count.
-    fn target(&self, from: usize, to: usize) -> Option<String> {
+    fn target(&mut self, from: usize, to: usize) -> Option<String> {
+        self.uncounted(from, to).or_else(|| self.latch(to))
+    }
+
+    /// The same where nothing is to be counted.
+    fn uncounted(&self, from: usize, to: usize) -> Option<String> {
         let same = self.head_of.contains_key(&to) && self.head_of.get(&to) == self.head_of.get(&from);
         let back = self.cfg.back_edges.contains(&(from, to));
         match self.loops.get(&to) {
@@ -123,13 +121,10 @@ impl Compiler<'_> {
         match self.target(from, to) {
             Some(label) if Some(label.as_str()) == next => {}
             Some(label) => ptx!(self, "bra {label};"),
-            None => match self.latch(to) {
-                Some(latch) => ptx!(self, "bra {latch};"),
-                None => {
-                    self.count();
-                    ptx!(self, "bra {};", self.entry_label(to));
-                }
-            },
+            None => {
+                self.count();
+                ptx!(self, "bra {};", self.entry_label(to));
+            }
         }
     }
 
@@ -144,9 +139,6 @@ impl Compiler<'_> {
             ptx!(self, "@{not}{predicate} bra {label};");
             return;
         }
-        if let Some(latch) = self.latch(to) {
-            return ptx!(self, "@{not}{predicate} bra {latch};");
-        }
         self.count();
         ptx!(self, "@{not}{predicate} bra {};", self.entry_label(to));
     }
@@ -156,7 +148,7 @@ impl Compiler<'_> {
         if let Some(due) = self.due(from, to) {
             return self.leave(from, to, due);
         }
-        if let Some(label) = self.target(from, to).or_else(|| self.latch(to)) {
+        if let Some(label) = self.target(from, to) {
             return label;
         }
         let stub = self.w.new_label("BACK");

@@ -111,6 +111,10 @@ fn main() {
         for threads in [2, 512, 10240] {
             add(format!("heap/{threads}"), Box::new(move || heap(device, threads)));
         }
+        for (threads, rounds) in [(1, 5000), (32, 1000), (10_240, 20)] {
+            let test = move || heap_churn(device, threads, rounds);
+            add(format!("heap_churn/{threads}"), Box::new(test));
+        }
         debug::tests(device)
             .into_iter()
             .for_each(|(name, test)| add(name, test));
@@ -738,6 +742,24 @@ fn heap(device: &str, threads: u32) -> Tested {
         "--stats must count blocks",
         &output,
     )
+}
+
+/// Blocks of random sizes live for random times and are freed by other threads; the threads look at every byte.
+fn heap_churn(device: &str, threads: u32, rounds: u32) -> Tested {
+    let (threads, rounds) = (threads.to_string(), rounds.to_string());
+    let module = wasm("wat", "heap_churn");
+    let run = |options: &[&str]| {
+        let given = ["--threads", &threads, "--invoke", "churn", &module, &rounds];
+        let output = run_on(device, options.iter().chain(&given));
+        expect(output.status.success(), "no thread may find a wrong byte", &output).map(|()| output)
+    };
+    let output = run(&["--stats=json"])?;
+    expect(
+        text(&output.stderr).contains("\"live\":0,\"live_bytes\":0,"),
+        "all blocks must be free in the end",
+        &output,
+    )?;
+    run(&["--heap-check", "--leak-check"]).map(drop)
 }
 
 fn timeout(device: &str) -> Tested {

@@ -749,7 +749,7 @@ fn heap_churn(device: &str, threads: u32, rounds: u32) -> Tested {
     let (threads, rounds) = (threads.to_string(), rounds.to_string());
     let module = wasm("wat", "heap_churn");
     let run = |options: &[&str]| {
-        let given = ["--threads", &threads, "--invoke", "churn", &module, &rounds];
+        let given = ["--threads", &threads, "--invoke", "churn", &module, &rounds, "16384"];
         let output = run_on(device, options.iter().chain(&given));
         expect(output.status.success(), "no thread may find a wrong byte", &output).map(|()| output)
     };

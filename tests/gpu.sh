@@ -35,7 +35,7 @@ run() {
   done
   # The heap for long: more than 10^8 allocations and frees by 10,240 threads, each byte looked at.
   for engine in ptx interp; do
-    "$GPU_RUN_BIN" --device cuda --engine "$engine" --threads 10240 --invoke churn fixtures/wasm/wat/heap_churn.wasm 5000 \
+    "$GPU_RUN_BIN" --device cuda --engine "$engine" --threads 10240 --invoke churn fixtures/wasm/wat/heap_churn.wasm 5000 1048576 \
       && echo "$engine, heap: no wrong byte" || failed=1
   done
   return $failed

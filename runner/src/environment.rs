@@ -99,10 +99,13 @@ fn option_given(options: &EnvironmentArgs) -> Option<&'static str> {
 }
 
 /// Whether cargo has started this process to run a module: `cargo run` and `cargo test` tell their runner of
-/// the package, and have built the module in a folder named after its target.
+/// the package, and have built the module in a folder named after its target, or rustdoc has, of an example in the
+/// documentation, in one of its own.
 pub fn is_cargo_runner(module: &Path) -> bool {
     let told = ["CARGO", "CARGO_MANIFEST_DIR"];
-    let built = |folder: &OsStr| folder.to_str().is_some_and(|name| name.starts_with("wasm32-"));
+    let by_cargo = |folder: &OsStr| folder.as_encoded_bytes().starts_with(b"wasm32-");
+    let by_rustdoc = |folder: &OsStr| folder.as_encoded_bytes().starts_with(b"rustdoctest");
+    let built = |folder: &OsStr| by_cargo(folder) || by_rustdoc(folder);
     told.iter().all(|name| std::env::var_os(name).is_some()) && module.iter().any(built)
 }
 

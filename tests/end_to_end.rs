@@ -10,6 +10,9 @@ mod debug;
 mod gpu_std;
 #[path = "end_to_end/net.rs"]
 mod net;
+#[cfg(unix)]
+#[path = "end_to_end/options.rs"]
+mod options;
 #[path = "end_to_end/std_files.rs"]
 mod std_files;
 #[path = "end_to_end/wasi.rs"]
@@ -88,6 +91,8 @@ fn main() {
         Trial::test("translate/no_messages_left", gpu_std::no_messages_left),
     ];
     let general = wasi::general().into_iter().chain(net::general());
+    #[cfg(unix)]
+    let general = general.chain(options::general());
     trials.extend(general.map(|(name, test)| Trial::test(name, test)));
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {

@@ -75,7 +75,7 @@ pub struct RunArgs {
     pub module: PathBuf,
     /// Arguments of the program, or with --invoke of the function.
     #[arg(allow_hyphen_values = true)]
-    pub args: Vec<String>,
+    pub args: Vec<OsString>,
     #[command(flatten)]
     pub device: DeviceArgs,
     /// Call this export and print its results, instead of running the program.
@@ -132,21 +132,21 @@ pub struct EnvironmentArgs {
     /// Give the program a directory, by its own name or another, and with `:ro` for reading only. As a
     /// cargo runner, gpu-run gives it the current directory if this option is not there.
     #[arg(long = "dir", value_name = "HOST[::GUEST][:ro]")]
-    pub dirs: Vec<String>,
+    pub dirs: Vec<OsString>,
     /// Give the program an empty directory in memory as /tmp, which takes that much at most and is gone at the
     /// end.
     #[arg(long, value_name = "SIZE")]
     pub tmpfs: Option<ByteSize>,
-    /// Set a variable of the program's environment; a name alone takes its value over.
+    /// Set a variable of the program's environment; a name alone takes its value over. The last of a name counts.
     #[arg(long = "env", value_name = "NAME[=VALUE]")]
-    pub variables: Vec<String>,
+    pub variables: Vec<OsString>,
     /// Let the program connect to this host and port: an IP address or a name, which is resolved once before the
     /// run, and a number or `*` for every port. May be given several times [default: it may connect to nothing].
     #[arg(long = "allow-net", value_name = "HOST:PORT")]
     pub allow_net: Vec<String>,
     /// The program's name as it sees it, its first argument [default: the module's file name].
     #[arg(long, value_name = "NAME")]
-    pub argv0: Option<String>,
+    pub argv0: Option<OsString>,
     /// Make the program's random bytes the same each time [default: they are this machine's].
     #[arg(long, value_name = "N")]
     pub seed: Option<u64>,
@@ -168,7 +168,7 @@ pub struct FileArgs {
     #[arg(long, value_name = "FILE")]
     pub frame: Option<PathBuf>,
     /// Size of the frame in pixels.
-    #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "800x600", value_parser = parse_size)]
+    #[arg(long, value_name = "WIDTHxHEIGHT", default_value = "800x600", value_parser = parse_size, requires = "frame")]
     pub size: FrameSize,
 }
 

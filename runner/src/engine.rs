@@ -18,6 +18,7 @@ use gpu_run_vm::{DeviceResult, Instantiated, Store, threads_may_wait};
 
 use crate::cache;
 use crate::cli::{Engine, RunArgs};
+use crate::output;
 use crate::report::{self, Outcome, Report, code as exit_code, warn};
 
 /// Longest time that `--engine auto` expects the compiler to take.
@@ -296,8 +297,8 @@ impl DerefMut for Held {
 /// libraries do at exit: the driver's takes away what its compiler works on, and crashes.
 pub fn leave(code: ExitCode) -> ExitCode {
     if compiling() {
-        _ = std::io::stdout().flush();
-        _ = std::io::stderr().flush();
+        _ = output::stdout().flush();
+        _ = output::stderr().flush();
         // SAFETY: ends the process at once; what had to be written is.
         unsafe { libc::_exit(number(code).into()) }
     }

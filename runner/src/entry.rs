@@ -1,5 +1,7 @@
 //! Which function of a program a run calls, and with what.
 
+use std::ffi::OsString;
+
 use gpu_run_bytecode::{ExternKind, FuncType, Program, ValType};
 use gpu_run_vm::{Value, makes_requests};
 
@@ -91,8 +93,10 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         });
     }
     if let Some(arg) = args.args.first().filter(|_| !makes_requests(program)) {
-        let message =
-            format!("unexpected argument `{arg}`: the module imports no WASI, by which it could read arguments");
+        let message = format!(
+            "unexpected argument `{}`: the module imports no WASI, by which it could read arguments",
+            arg.display()
+        );
         return Err(Report::new(message).at(place).help(
             "use `gpu_std::env`, or build it for wasm32-wasip1; options of gpu-run come before the first argument: see `gpu-run run --help`",
         ));
@@ -145,7 +149,7 @@ fn program_entry(program: &Program, name: &str, place: &str) -> Outcome<Entry> {
     })
 }
 
-fn parse_args(ty: &FuncType, args: &[String], name: &str) -> Outcome<Vec<Value>> {
+fn parse_args(ty: &FuncType, args: &[OsString], name: &str) -> Outcome<Vec<Value>> {
     if args.len() != ty.params.len() {
         let message = format!(
             "`{name}` takes {} arguments, {} were given",
@@ -157,7 +161,7 @@ fn parse_args(ty: &FuncType, args: &[String], name: &str) -> Outcome<Vec<Value>>
     ty.params
         .iter()
         .zip(args)
-        .map(|(ty, text)| parse_value(*ty, text))
+        .map(|(ty, text)| parse_value(*ty, &text.to_string_lossy()))
         .collect()
 }
 

@@ -1,6 +1,6 @@
 //! What a program for WASI finds around it, from the command line.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::Path;
 use std::sync::Arc;
@@ -9,6 +9,7 @@ use gpu_run_bytecode::Program;
 use gpu_run_vm::{Environment, Input, WasiBuilder, makes_requests};
 
 use crate::cli::{EnvironmentArgs, RunArgs};
+use crate::output;
 use crate::report::{Outcome, Report};
 
 /// What the program calls the directory of `--tmpfs`.
@@ -32,18 +33,22 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
             None => Ok(None),
         };
     }
-    let (stdout, stderr) = (std::io::stdout(), std::io::stderr());
-    let (to_terminal, errors_to_terminal) = (stdout.is_terminal(), stderr.is_terminal());
+    let (to_terminal, errors_to_terminal) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
     let mut wasi = WasiBuilder::new()
         .stdin(Input::Inherit)
-        .stdout(Box::new(stdout), to_terminal)
-        .stderr(Box::new(stderr), errors_to_terminal);
-    let runner = (options.dirs.is_empty() && is_cargo_runner(&args.module)).then(|| ".".to_owned());
-    for dir in options.dirs.iter().chain(&runner) {
-        let Dir { host, guest, read_only } = Dir::parse(dir);
+        .stdout(Box::new(output::stdout()), to_terminal)
+        .stderr(Box::new(output::stderr()), errors_to_terminal);
+    let runner = (options.dirs.is_empty() && is_cargo_runner(&args.module)).then(|| ".".into());
+    for Dir {
+        option,
+        host,
+        guest,
+        read_only,
+    } in directories(options.dirs.iter().chain(&runner))?
+    {
         wasi = wasi
             .dir(host, guest, read_only)
-            .map_err(|error| Report::new(format!("--dir {dir}: {error}")))?;
+            .map_err(|error| Report::new(format!("--dir {}: {error}", option.display())))?;
     }
     for destination in &options.allow_net {
         wasi = wasi
@@ -51,31 +56,30 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
             .map_err(|error| Report::new(format!("--allow-net {destination}: {error}")))?;
     }
     if let Some(size) = &options.tmpfs {
-        let taken = |dir: &&String| Dir::parse(dir).guest.trim_end_matches('/') == TMP;
-        if let Some(dir) = options.dirs.iter().find(taken) {
-            return Err(
-                Report::new(format!("--tmpfs and --dir {dir} both are the program's {TMP}"))
-                    .help("give that folder another name: --dir HOST::GUEST"),
-            );
+        if let Some(dir) = directories(options.dirs.iter())?
+            .iter()
+            .find(|dir| place(&dir.guest) == TMP)
+        {
+            return Err(Report::new(format!(
+                "--tmpfs and --dir {} both are the program's {TMP}",
+                dir.option.display()
+            ))
+            .help("give that folder another name: --dir HOST::GUEST"));
         }
         wasi = wasi.scratch(TMP, size.as_u64());
     }
     let file = args.module.file_name().unwrap_or_default();
     let name = match &options.argv0 {
-        Some(name) => name.clone().into_bytes(),
+        Some(name) => name.as_encoded_bytes().to_vec(),
         None => file.as_encoded_bytes().to_vec(),
     };
     // With --invoke they are the function's.
     let rest = if args.invoke.is_some() { &[][..] } else { &args.args[..] };
     Ok(Some(Environment {
         args: std::iter::once(name)
-            .chain(rest.iter().map(|arg| arg.clone().into_bytes()))
+            .chain(rest.iter().map(|arg| arg.as_encoded_bytes().to_vec()))
             .collect(),
-        variables: options
-            .variables
-            .iter()
-            .filter_map(|variable| entry(variable))
-            .collect(),
+        variables: variables(&options.variables)?,
         seed: options.seed,
         ..Environment::new(Arc::new(wasi.build()))
     }))
@@ -95,38 +99,122 @@ fn option_given(options: &EnvironmentArgs) -> Option<&'static str> {
 }
 
 /// Whether cargo has started this process to run a module: `cargo run` and `cargo test` tell their runner of
-/// the package, and have built the module in a folder named after its target.
+/// the package, and have built the module in a folder named after its target, or rustdoc has, of an example in the
+/// documentation, in one of its own.
 pub fn is_cargo_runner(module: &Path) -> bool {
     let told = ["CARGO", "CARGO_MANIFEST_DIR"];
-    let built = |folder: &OsStr| folder.to_str().is_some_and(|name| name.starts_with("wasm32-"));
+    let by_cargo = |folder: &OsStr| folder.as_encoded_bytes().starts_with(b"wasm32-");
+    let by_rustdoc = |folder: &OsStr| folder.as_encoded_bytes().starts_with(b"rustdoctest");
+    let built = |folder: &OsStr| by_cargo(folder) || by_rustdoc(folder);
     told.iter().all(|name| std::env::var_os(name).is_some()) && module.iter().any(built)
 }
 
-/// An entry of the environment. A name alone takes its value over, if it has one here.
-fn entry(variable: &str) -> Option<Vec<u8>> {
-    if variable.contains('=') {
-        return Some(variable.as_bytes().to_vec());
+/// The environment's entries. Of several for one name the last counts. A name alone takes its value over, if it has
+/// one here. They need not be UTF-8.
+fn variables(given: &[OsString]) -> Outcome<Vec<Vec<u8>>> {
+    let mut entries: Vec<Vec<u8>> = Vec::new();
+    for variable in given {
+        let bytes = variable.as_encoded_bytes();
+        let name = bytes.split(|byte| *byte == b'=').next().unwrap_or_default();
+        if name.is_empty() {
+            return Err(
+                Report::new(format!("--env {}: a variable has a name", variable.display()))
+                    .help("write NAME=VALUE, or NAME to take its value over"),
+            );
+        }
+        let entry = if name.len() < bytes.len() {
+            bytes.to_vec()
+        } else {
+            match std::env::var_os(variable) {
+                Some(value) => [name, b"=", value.as_encoded_bytes()].concat(),
+                None => continue,
+            }
+        };
+        let same = |entry: &&mut Vec<u8>| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="));
+        match entries.iter_mut().find(same) {
+            Some(earlier) => *earlier = entry,
+            None => entries.push(entry),
+        }
     }
-    let value = std::env::var_os(variable)?;
-    Some([variable.as_bytes(), b"=", value.as_encoded_bytes()].concat())
+    Ok(entries)
 }
 
 /// A directory as `--dir` names it: `HOST[::GUEST][:ro]`.
 #[derive(Debug, PartialEq, Eq)]
 struct Dir<'a> {
-    host: &'a str,
-    guest: &'a str,
+    /// As it was given.
+    option: &'a OsStr,
+    host: &'a Path,
+    guest: String,
     read_only: bool,
 }
 
 impl Dir<'_> {
-    fn parse(text: &str) -> Dir<'_> {
-        let (names, read_only) = match text.strip_suffix(":ro") {
+    fn parse(option: &OsStr) -> Outcome<Dir<'_>> {
+        let bytes = option.as_encoded_bytes();
+        let (names, read_only) = match bytes.strip_suffix(b":ro") {
             Some(names) => (names, true),
-            None => (text, false),
+            None => (bytes, false),
         };
-        let (host, guest) = names.split_once("::").unwrap_or((names, names));
-        Dir { host, guest, read_only }
+        let (host, guest) = match names.windows(2).position(|two| two == b"::") {
+            Some(at) => (&names[..at], &names[at + 2..]),
+            None => (names, names),
+        };
+        let refused = |what: &str| Err(Report::new(format!("--dir {}: {what}", option.display())).help(NAMES));
+        if host.is_empty() {
+            return refused("it names no folder");
+        }
+        if guest.is_empty() {
+            return refused("the program must have a name for it");
+        }
+        let Ok(guest) = std::str::from_utf8(guest) else {
+            return refused("the program's name for it must be UTF-8");
+        };
+        Ok(Dir {
+            option,
+            // SAFETY: bytes of an OsStr up to where a separator of ASCII begins, or all of them.
+            host: Path::new(unsafe { OsStr::from_encoded_bytes_unchecked(host) }),
+            guest: guest.to_owned(),
+            read_only,
+        })
+    }
+}
+
+/// How a directory is named.
+const NAMES: &str = "write HOST, or HOST::GUEST to give it another name, and :ro behind it for reading only";
+
+/// Reads all `--dir`.
+///
+/// # Errors
+///
+/// One that cannot be read, or two by one name: C libraries would never find the first.
+fn directories<'a>(given: impl Iterator<Item = &'a OsString>) -> Outcome<Vec<Dir<'a>>> {
+    let mut all: Vec<Dir<'a>> = Vec::new();
+    for option in given {
+        let dir = Dir::parse(option)?;
+        if let Some(other) = all.iter().find(|other| place(&other.guest) == place(&dir.guest)) {
+            let (one, two) = (other.option.display(), dir.option.display());
+            let message = format!(
+                "--dir {one} and --dir {two} both are the program's {}",
+                place(&dir.guest)
+            );
+            return Err(Report::new(message).help("give one of them another name: --dir HOST::GUEST"));
+        }
+        all.push(dir);
+    }
+    Ok(all)
+}
+
+/// A directory's name as C libraries compare it: without `./` before it and slashes behind it.
+fn place(guest: &str) -> &str {
+    let mut name = guest;
+    while let Some(rest) = name.strip_prefix("./") {
+        name = rest.trim_start_matches('/');
+    }
+    match (name.trim_end_matches('/'), name) {
+        ("", "") => ".",
+        ("", _) => "/",
+        (name, _) => name,
     }
 }
 
@@ -134,12 +222,69 @@ impl Dir<'_> {
 mod tests {
     use super::*;
 
+    fn dir(text: &str) -> (String, String, bool) {
+        let Ok(dir) = Dir::parse(text.as_ref()) else {
+            panic!("{text:?} is a directory's name");
+        };
+        (dir.host.display().to_string(), dir.guest, dir.read_only)
+    }
+
     #[test]
     fn directories_have_a_name_for_the_guest_and_may_be_read_only() {
-        let dir = |host, guest, read_only| Dir { host, guest, read_only };
-        assert_eq!(Dir::parse("data"), dir("data", "data", false));
-        assert_eq!(Dir::parse("data:ro"), dir("data", "data", true));
-        assert_eq!(Dir::parse("/var/data::/"), dir("/var/data", "/", false));
-        assert_eq!(Dir::parse("a::b:ro"), dir("a", "b", true));
+        for (text, host, guest, read_only) in [
+            ("data", "data", "data", false),
+            ("data:ro", "data", "data", true),
+            ("/var/data::/", "/var/data", "/", false),
+            ("a::b:ro", "a", "b", true),
+            // A slash behind it, and the end is no option.
+            ("odd:ro/", "odd:ro/", "odd:ro/", false),
+            ("a b::c::d", "a b", "c::d", false),
+            ("x:y", "x:y", "x:y", false),
+        ] {
+            assert_eq!(dir(text), (host.to_owned(), guest.to_owned(), read_only));
+        }
+        for bad in ["", "::", "::guest", "host::", ":ro", "host:::ro"] {
+            assert!(Dir::parse(bad.as_ref()).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn names_of_one_place_are_known_as_such() {
+        for (guest, name) in [
+            (".", "."),
+            ("./", "."),
+            ("/", "/"),
+            ("//", "/"),
+            ("./a", "a"),
+            ("a/", "a"),
+            ("/tmp/", "/tmp"),
+            (".a", ".a"),
+        ] {
+            assert_eq!(place(guest), name, "{guest}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_a_variable_counts() {
+        let of = |given: &[&str]| {
+            let given: Vec<OsString> = given.iter().map(OsString::from).collect();
+            let entries = variables(&given).ok()?;
+            Some(
+                entries
+                    .into_iter()
+                    .map(|entry| String::from_utf8(entry).expect("all are"))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(of(&["A=1", "AB=2", "A=3"]).unwrap(), ["A=3", "AB=2"]);
+        assert_eq!(of(&["A=x=y", "B="]).unwrap(), ["A=x=y", "B="]);
+        // One that has no value here changes nothing.
+        assert_eq!(
+            of(&["GPU_RUN_NO_SUCH=1", "GPU_RUN_NO_SUCH"]).unwrap(),
+            ["GPU_RUN_NO_SUCH=1"]
+        );
+        for bad in ["", "=", "=x"] {
+            assert_eq!(of(&[bad]), None, "{bad:?}");
+        }
     }
 }

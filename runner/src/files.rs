@@ -1,8 +1,8 @@
 //! The files that a run is bound to: `--input`, `--output` and `--frame`.
 
 use std::fs::File;
-use std::io::{BufWriter, IsTerminal, Write};
-use std::path::Path;
+use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::path::{Path, PathBuf};
 
 use gpu_run_vm::{FrameSize, Store};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
@@ -17,11 +17,55 @@ const SIDE: u32 = 32768;
 
 /// The files that the run writes when it has ended.
 pub struct Files {
-    output: Option<File>,
-    frame: Option<File>,
+    output: Option<Target>,
+    frame: Option<Target>,
 }
 
-/// Gives the store's runs what the options name. Files to be written are made now, so that a run does not end
+/// A file to be written. What was in it stays until then; a new one is removed again if it never comes to that.
+struct Target {
+    file: File,
+    /// Of a file that was not there.
+    new: Option<PathBuf>,
+}
+
+impl Target {
+    fn open(path: &Path) -> std::io::Result<Target> {
+        let mut options = File::options();
+        match options.write(true).create_new(true).open(path) {
+            Ok(file) => Ok(Target {
+                file,
+                new: Some(path.to_owned()),
+            }),
+            // By create once more: it may be a link to a file that is not there.
+            Err(error) if error.kind() == ErrorKind::AlreadyExists => {
+                let file = options.create_new(false).create(true).truncate(false).open(path)?;
+                Ok(Target { file, new: None })
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Has `write` give it new contents.
+    fn replace<E: From<std::io::Error>>(mut self, write: impl FnOnce(&File) -> Result<(), E>) -> Result<(), E> {
+        self.new = None;
+        // Pipes and devices have nothing to be replaced.
+        if self.file.metadata()?.is_file() {
+            self.file.set_len(0)?;
+        }
+        write(&self.file)
+    }
+}
+
+impl Drop for Target {
+    fn drop(&mut self) {
+        if let Some(path) = &self.new {
+            // If it cannot be removed it stays, and is empty.
+            _ = std::fs::remove_file(path);
+        }
+    }
+}
+
+/// Gives the store's runs what the options name. Files to be written are opened now, so that a run does not end
 /// with the news that they cannot be.
 pub fn bind(args: &FileArgs, store: &mut Store) -> Outcome<Files> {
     if let Some(path) = &args.input {
@@ -30,7 +74,7 @@ pub fn bind(args: &FileArgs, store: &mut Store) -> Outcome<Files> {
     }
     let create = |path: &Option<_>, what: &str| {
         let path: Option<&Path> = path.as_deref();
-        path.map(|path| File::create(path).map_err(|error| failed(what, path, &error)))
+        path.map(|path| Target::open(path).map_err(|error| failed(what, path, &error)))
             .transpose()
     };
     let output = create(&args.output, "cannot write the output")?;
@@ -51,16 +95,17 @@ pub fn bind(args: &FileArgs, store: &mut Store) -> Outcome<Files> {
 impl Files {
     /// Writes what the run has written, however it ended.
     pub fn write(self, args: &FileArgs, store: &mut Store) -> Outcome<()> {
-        if let (Some(mut file), Some(path)) = (self.output, &args.output) {
+        if let (Some(target), Some(path)) = (self.output, &args.output) {
             let bytes = store.output().map_err(|error| report::device(&error))?;
             let size = args.output_size.map_or(bytes.len() as u64, |size| size.as_u64());
-            file.write_all(&bytes)
-                .and_then(|()| extend(&file, size))
+            target
+                .replace(|mut file| file.write_all(&bytes).and_then(|()| extend(file, size)))
                 .map_err(|error| failed("cannot write the output", path, &error).code(code::LOST))?;
         }
-        if let (Some(file), Some(path)) = (self.frame, &args.frame) {
+        if let (Some(target), Some(path)) = (self.frame, &args.frame) {
             let pixels = store.frame().map_err(|error| report::device(&error))?;
-            write_png(file, args.size, &pixels)
+            target
+                .replace(|file| write_png(file, args.size, &pixels))
                 .map_err(|error| failed("cannot write the frame", path, &error).code(code::LOST))?;
         }
         Ok(())
@@ -75,7 +120,7 @@ fn extend(file: &File, size: u64) -> std::io::Result<()> {
     }
 }
 
-fn write_png(file: File, size: FrameSize, pixels: &[u8]) -> Result<(), png::EncodingError> {
+fn write_png(file: &File, size: FrameSize, pixels: &[u8]) -> Result<(), png::EncodingError> {
     let mut encoder = png::Encoder::new(BufWriter::new(file), size.width, size.height);
     encoder.set_color(png::ColorType::Rgba);
     encoder.set_depth(png::BitDepth::Eight);

@@ -10,6 +10,7 @@ use tracing_subscriber::layer::{Context, SubscriberExt};
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
+use crate::output;
 use crate::report::{Outcome, Report};
 
 /// What is shown: a level, or levels by crate, as `warn,gpu_run_vm=debug`.
@@ -44,15 +45,15 @@ impl<S: Subscriber> Layer<S> for Stderr {
         // That nobody reads is no error.
         _ = match *event.metadata().level() {
             Level::ERROR => writeln!(
-                anstream::stderr(),
+                output::styled(),
                 "\x1b[1;31merror\x1b[0m\x1b[1m: {message}\x1b[0m{fields}"
             ),
             Level::WARN => writeln!(
-                anstream::stderr(),
+                output::styled(),
                 "\x1b[1;33mwarning\x1b[0m\x1b[1m: {message}\x1b[0m{fields}"
             ),
-            Level::INFO => writeln!(anstream::stderr(), "gpu-run: {message}{fields}"),
-            _ => writeln!(anstream::stderr(), "{}: {message}{fields}", event.metadata().target()),
+            Level::INFO => writeln!(output::styled(), "gpu-run: {message}{fields}"),
+            _ => writeln!(output::styled(), "{}: {message}{fields}", event.metadata().target()),
         };
     }
 }

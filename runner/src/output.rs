@@ -1,11 +1,14 @@
-//! Lines for the user. A stream that nobody reads any more is no error of the program that runs: what
-//! cannot be written is dropped, where `println!` would panic.
+//! What is written to the user. A stream that nobody reads any more is no error of the program that runs: what
+//! cannot be written is dropped, where `println!` would panic. A stream that is set not to wait, by somebody who
+//! shares it, is waited for all the same, so that nothing is lost.
+
+use std::io::{self, ErrorKind, Stderr, Stdout, Write};
 
 /// Writes a line to stdout.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;
-        _ = writeln!(std::io::stdout(), $($text)*);
+        _ = writeln!($crate::output::stdout(), $($text)*);
     }};
 }
 
@@ -13,6 +16,72 @@ macro_rules! say {
 macro_rules! note {
     ($($text:tt)*) => {{
         use std::io::Write;
-        _ = writeln!(std::io::stderr(), $($text)*);
+        _ = writeln!($crate::output::stderr(), $($text)*);
     }};
+}
+
+/// A stream of this process that waits until it takes what is written.
+pub struct Patient<S>(S);
+
+/// Standard output.
+pub fn stdout() -> Patient<Stdout> {
+    Patient(io::stdout())
+}
+
+/// Standard error.
+pub fn stderr() -> Patient<Stderr> {
+    Patient(io::stderr())
+}
+
+/// Standard error for a message with colours, which are left out where it is no terminal. Waits until it takes one,
+/// if that is as short as messages are.
+pub fn styled() -> anstream::AutoStream<Stderr> {
+    let stderr = io::stderr();
+    #[cfg(unix)]
+    wait(&stderr);
+    anstream::AutoStream::auto(stderr)
+}
+
+#[cfg(unix)]
+use std::os::fd::AsFd as Waits;
+
+/// Any stream: here they all wait themselves.
+#[cfg(not(unix))]
+pub trait Waits {}
+#[cfg(not(unix))]
+impl<S> Waits for S {}
+
+/// Waits until a stream takes something, or tells an error.
+#[cfg(unix)]
+fn wait(stream: &impl Waits) {
+    use rustix::event::{PollFd, PollFlags, poll};
+    // If it fails, the write that follows does too.
+    _ = poll(&mut [PollFd::new(stream, PollFlags::OUT)], None);
+}
+
+#[cfg(not(unix))]
+fn wait(_stream: &impl Waits) {
+    std::thread::yield_now();
+}
+
+impl<S: Write + Waits> Patient<S> {
+    /// An action that has done nothing if it fails with `WouldBlock`.
+    fn retry<T>(&mut self, mut action: impl FnMut(&mut S) -> io::Result<T>) -> io::Result<T> {
+        loop {
+            match action(&mut self.0) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&self.0),
+                result => return result,
+            }
+        }
+    }
+}
+
+impl<S: Write + Waits> Write for Patient<S> {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.retry(|stream| stream.write(bytes))
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        self.retry(Write::flush)
+    }
 }

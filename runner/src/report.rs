@@ -69,7 +69,7 @@ impl Report {
 
     /// Prints it to stderr.
     pub fn print(&self) {
-        _ = write!(anstream::stderr(), "{self}");
+        _ = write!(crate::output::styled(), "{self}");
     }
 }
 

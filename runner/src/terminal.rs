@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 use serde_json::json;
 
 use crate::cli::{DebugArgs, ReportFormat, RunArgs};
+use crate::output;
 use crate::report::{Report, code};
 
 /// Bytes of debug messages that are gathered for a write.
@@ -92,8 +93,8 @@ impl Terminal {
             return;
         }
         let write = || match stream {
-            Stream::Stdout => std::io::stdout().lock().write_all(bytes),
-            Stream::Stderr => std::io::stderr().lock().write_all(bytes),
+            Stream::Stdout => output::stdout().write_all(bytes),
+            Stream::Stderr => output::stderr().write_all(bytes),
         };
         let result = match &self.progress {
             Some(bar) => bar.suspend(write),
@@ -148,7 +149,7 @@ impl Sink for Terminal {
     fn flush(&mut self) {
         self.write_gathered();
         if self.is_open(Stream::Stdout) {
-            let result = std::io::stdout().lock().flush();
+            let result = output::stdout().flush();
             self.note(Stream::Stdout, result);
         }
     }

@@ -14,8 +14,8 @@ use gpu_run_vm::ptx::link::Input;
 use gpu_run_vm::{Cuda, ptx};
 
 use crate::cli::{Emit, TranslateArgs};
-use crate::engine;
 use crate::report::{self, Outcome, Report};
+use crate::{engine, output};
 
 /// Reads a file.
 pub fn read(path: &Path) -> Outcome<Vec<u8>> {
@@ -164,7 +164,7 @@ fn sass_stats(program: &Program, threads: u32) -> Outcome<String> {
 
 /// Writes to stdout; that a reader has gone is no error.
 pub fn write_stdout(bytes: &[u8]) -> Outcome<()> {
-    let mut stdout = std::io::stdout().lock();
+    let mut stdout = output::stdout();
     match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
         Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
             Err(Report::new(format!("cannot write to stdout: {error}")))

@@ -397,6 +397,10 @@ fn inspect() -> Tested {
     )
 }
 
+fn folder_of_rustdoc() -> Result<TempDir, std::io::Error> {
+    tempfile::Builder::new().prefix("rustdoctest").tempdir()
+}
+
 /// As a cargo runner it gives the program the current folder, unless it is told which.
 fn as_cargo_runner() -> Tested {
     let (folder, input) = folder()?;
@@ -423,6 +427,12 @@ fn as_cargo_runner() -> Tested {
         "options are the program's",
         &output,
     )?;
+    // An example of the documentation.
+    let example = folder_of_rustdoc()?;
+    let example = example.path().join("rust_out.wasm");
+    fs::copy(module(), &example)?;
+    let output = run_cargo(&[], &example, &[])?;
+    expect(text(&output.stdout).contains(&input), "it finds the file", &output)?;
     let output = run_cargo(&[], Path::new(&module()), &[])?;
     let nothing = text(&output.stdout) == "wasi.wasm\n? ";
     expect(nothing, "a module that cargo has not built gets no folder", &output)?;

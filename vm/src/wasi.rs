@@ -315,11 +315,13 @@ impl Services for Wasi {
         use Function::*;
         match request.function {
             PollOneoff | SockAccept | SockRecv | SockSend | TcpConnect => true,
-            FdRead | FdWrite => {
+            PathOpen => self.open_may_wait(&mut Args::new(request)).unwrap_or(false),
+            FdRead | FdWrite | FdPread | FdPwrite => {
                 let fd = request.args.first().map_or(u32::MAX, |fd| *fd as u32);
                 match self.table.get(fd).as_deref() {
                     Ok(Descriptor::Stdin(Stdin::Inherited { .. })) => true,
-                    Ok(Descriptor::Connection(_)) => true,
+                    // Whoever reads it may be slow.
+                    Ok(Descriptor::Output(_) | Descriptor::Connection(_)) => true,
                     Ok(Descriptor::File(file)) => file.waits,
                     _ => false,
                 }

@@ -4,6 +4,8 @@
 #[path = "wasi/support.rs"]
 mod support;
 
+#[path = "wasi/attacks.rs"]
+mod attacks;
 #[path = "wasi/descriptors.rs"]
 mod descriptors;
 #[path = "wasi/files.rs"]

@@ -72,6 +72,27 @@ impl Wasi {
         })
     }
 
+    /// Whether opening may wait for somebody else: for the other end of a named pipe, or for a device. The file may
+    /// be another one when it is opened, but guests cannot make such files, nor gain by that.
+    pub(super) fn open_may_wait(&self, args: &mut Args<'_>) -> Result<bool> {
+        let fd = args.u32()?;
+        args.skip()?;
+        let path = args.bytes()?;
+        // The flags for opening, and the rights.
+        for _ in 0..3 {
+            args.skip()?;
+        }
+        if args.flags16(fdflags::ALL)? & fdflags::NONBLOCK != 0 {
+            return Ok(false);
+        }
+        let descriptor = self.table.get(fd)?;
+        let Tree::Host(dir) = &descriptor.directory()?.tree else {
+            return Ok(false);
+        };
+        let kind = dir.metadata(text(path)?)?.file_type();
+        Ok(!kind.is_file() && !kind.is_dir())
+    }
+
     fn open_host(&self, dir: &Dir, path: &str, how: Open, mode: Mode) -> Result<(Descriptor, FileNote)> {
         let mut options = OpenOptions::new();
         options.read(mode.read).write(mode.write).truncate(how.truncate);

@@ -47,9 +47,18 @@ impl Stdin {
     }
 }
 
+/// Waits for input even if somebody who shares standard input has set it not to: the guest has not asked for that.
 #[cfg(unix)]
 fn read_inherited(bytes: &mut [u8]) -> io::Result<usize> {
-    Ok(rustix::io::read(rustix::stdio::stdin(), bytes)?)
+    use rustix::event::{PollFd, PollFlags, poll};
+    use rustix::io::Errno;
+    let stdin = rustix::stdio::stdin();
+    loop {
+        match rustix::io::read(stdin, &mut *bytes) {
+            Err(Errno::AGAIN) => drop(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None)?),
+            result => return Ok(result?),
+        };
+    }
 }
 
 #[cfg(not(unix))]

@@ -10,6 +10,9 @@ use super::file::File;
 use super::sock::{Connection, Listener};
 use super::stdio::{Output, Stdin};
 
+/// Descriptors that a guest may have: those of files in memory take none of the host's, which would run out.
+const MOST: usize = 1 << 20;
+
 /// What a descriptor stands for.
 pub enum Descriptor {
     Stdin(Stdin),
@@ -112,7 +115,7 @@ impl Table {
     /// Gives a descriptor the lowest free number; it may have others already.
     ///
     /// # Errors
-    /// EMFILE if no number is left.
+    /// EMFILE if the guest has as many as it may have.
     pub fn insert(&self, descriptor: impl Into<Arc<Descriptor>>) -> Result<u32> {
         let descriptor = descriptor.into();
         self.write(|slots| match slots.free.pop_first() {
@@ -120,8 +123,9 @@ impl Table {
                 slots.used[fd as usize] = Some(descriptor);
                 Ok(fd)
             }
+            None if slots.used.len() >= MOST => Err(Errno::Mfile),
             None => {
-                let fd = u32::try_from(slots.used.len()).map_err(|_| Errno::Mfile)?;
+                let fd = slots.used.len() as u32;
                 slots.used.push(Some(descriptor));
                 Ok(fd)
             }

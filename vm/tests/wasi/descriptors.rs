@@ -231,10 +231,64 @@ fn calls_that_may_wait() {
     assert!(waits(Function::PollOneoff, 0));
     assert!(waits(Function::SockAccept, file));
     assert!(waits(Function::FdRead, 0));
-    assert!(!waits(Function::FdWrite, 1));
+    assert!(waits(Function::FdWrite, 1));
     assert!(!waits(Function::FdRead, file));
+    assert!(!waits(Function::FdPread, file));
     assert!(!waits(Function::FdRead, 99));
-    assert!(!waits(Function::PathOpen, 3));
+}
+
+/// Opening a named pipe waits for its other end.
+#[test]
+fn openings_that_may_wait() {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    let dir = tempfile::tempdir().unwrap();
+    mknodat(CWD, dir.path().join("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+    std::fs::write(dir.path().join("file"), "").unwrap();
+    std::os::unix::fs::symlink("pipe", dir.path().join("link")).unwrap();
+    let wasi = WasiBuilder::new()
+        .dir(dir.path(), "/", false)
+        .unwrap()
+        .scratch("/tmp", 1000)
+        .build();
+    let guest = Guest(wasi);
+    let waits = |fd: u32, path: &str, fdflags: u64| {
+        guest.0.may_wait(&Request {
+            function: Function::PathOpen,
+            thread: 0,
+            args: &[u64::from(fd), 1, 0, path.len() as u64, 0, READ, 0, fdflags],
+            input: path.as_bytes(),
+            capacity: 0,
+        })
+    };
+    const NONBLOCK: u64 = 4;
+    assert!(waits(3, "pipe", 0));
+    assert!(waits(3, "link", 0));
+    assert!(!waits(3, "pipe", NONBLOCK));
+    for path in ["file", ".", "missing", "../file", "\0"] {
+        assert!(!waits(3, path, 0), "{path:?}");
+    }
+    for fd in [0, 4, 99] {
+        assert!(!waits(fd, "pipe", 0), "{fd}");
+    }
+    // Its reads and writes wait, then.
+    let pipe = guest.open_flags("pipe", 0, NONBLOCK as u32).unwrap();
+    let waits = |function| {
+        guest.0.may_wait(&Request {
+            function,
+            thread: 0,
+            args: &[u64::from(pipe)],
+            input: &[],
+            capacity: 0,
+        })
+    };
+    for function in [
+        Function::FdRead,
+        Function::FdWrite,
+        Function::FdPread,
+        Function::FdPwrite,
+    ] {
+        assert!(waits(function), "{function:?}");
+    }
 }
 
 /// Reads its own standard input as a guest would; [`inherited_input`] runs it.

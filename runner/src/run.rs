@@ -61,7 +61,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let mut store = Held::new(store);
     let interrupt = Arc::new(AtomicBool::new(false));
     watchdog::on_interrupt(interrupt.clone());
-    let options = RunOptions {
+    let mut options = RunOptions {
         threads: args.threads,
         thread_stack: thread_stack(args)?,
         timeout: args.timeout,
@@ -125,6 +125,9 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         note!("Running on {} with {} threads...", store.device_name(), args.threads);
     }
     let watchdog = Watchdog::of_run(args.timeout);
+    if let Some(environment) = &mut options.environment {
+        environment.last = true;
+    }
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
         .map_err(|error| report::store(&args.module, &error))?;

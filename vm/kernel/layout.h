@@ -324,7 +324,9 @@ struct RequestSlot {
   u32 len;  // bytes of `data` in this message
   u32 total;  // bytes of the input, and then of the answer's data, in all messages
   u32 note;  // FileNote: what a device may do with the file; the host's, as what follows
-  u32 pad[21];
+  u32 file;  // of NOTE_Tmpfs and NOTE_Free: the halves of TmpfsDescriptor::target
+  u32 generation;
+  u32 pad[19];
   u8 results[REQUEST_RESULTS];  // one behind the other, the first not aligned to its own size
   u8 data[REQUEST_BYTES];
 };
@@ -347,6 +349,8 @@ enum FileNote : u32 {
   NOTE_Position = 1,  // of path_open: open for reading only; the device may hold its position
   NOTE_Keep = 2,  // of fd_pread: the device may keep the data, as nobody in the process writes the file
   NOTE_Changes = 3,  // of path_open: what devices have kept may be out of date from now on
+  NOTE_Tmpfs = 4,  // of path_open: a file whose data the device holds
+  NOTE_Free = 5,  // of any call, also one that failed: a file whose data the device holds is gone
 };
 // Descriptors whose positions the device may hold, and most bytes that it reads ahead of each.
 constexpr u32 FILE_DESCRIPTORS = 256;
@@ -367,6 +371,72 @@ struct File {
 };
 static_assert(sizeof(File) == 64, "twin in layout.rs");
 
+// A file system whose data the device holds: see tmpfs.h. Names, directories and links are the host's.
+constexpr u32 TMPFS_BLOCK = 4096;  // bytes
+constexpr u32 TMPFS_DESCRIPTORS = 65536;
+constexpr u32 TMPFS_DIRECT = 16;  // pages of a file that need no tree
+// A file.
+struct TmpfsInode {
+  u32 lock;  // TMPFS_WRITER, or the number of those who read
+  u32 generation;  // how often the inode was freed
+  u64 size;
+  u64 written;  // when its data or size was changed last, as Launch::wall_start counts; 0: not yet
+  u64 wanted;  // until then, on the device's clock, readers let a writer come first
+  u32 root;  // 1 + the block of the root of its tree, or 0
+  u32 levels;  // of index blocks in the tree
+  u32 next;  // block that is looked at first for a new one
+  u32 direct[TMPFS_DIRECT];  // 1 + the block of each of the first pages, or 0
+  u32 pad[5];
+};
+static_assert(sizeof(TmpfsInode) == 128, "twin in layout.rs");
+// A descriptor by its number.
+struct TmpfsDescriptor {
+  u64 target;  // 0: no file of it. Else 1 + the inode, TmpfsFlags from TMPFS_FlagShift on, above 32 bits its generation
+  u64 position;
+  u64 moved;  // the target, while the host is asked to close or move the descriptor
+  u32 lock;  // 1 while a lane works on it, or a thread waits for the host with it
+  u32 pad;
+};
+static_assert(sizeof(TmpfsDescriptor) == 32, "twin in layout.rs");
+constexpr u32 TMPFS_FlagShift = 24;
+enum TmpfsFlag : u32 {
+  TMPFS_Read = 1,
+  TMPFS_Write = 2,
+  TMPFS_Append = 4,
+  TMPFS_Truncate = 8,  // of an answer: the file is cut to 0 bytes first
+};
+// Pinned: what host and device tell each other of a file. Each side writes its own line; times are in ns since
+// 1970.
+struct TmpfsAttributes {
+  u64 number;  // the host's, as what follows
+  u64 links;
+  u64 accessed;
+  u64 modified;  // if `written` is still what it was then
+  u64 changed;
+  u64 written_then;
+  u64 pad[2];
+  u64 size;  // the device's, as what follows
+  u64 written;
+  u32 generation;
+  u32 pad2[11];
+};
+static_assert(sizeof(TmpfsAttributes) == 128, "twin in layout.rs");
+struct Tmpfs {
+  u8 *blocks;
+  u32 *taken;  // a bit for each block
+  TmpfsInode *inodes;
+  TmpfsDescriptor *descriptors;  // TMPFS_DESCRIPTORS of them
+  TmpfsAttributes *attributes;  // pinned; one for each inode
+  u64 device;  // number of the file system, for who asks
+  u32 words;  // of `taken`; bits behind the last block are set
+  u32 free_data;  // blocks that may still be taken for data
+  u32 free_index;  // and for trees, before those for data are
+  u32 most_index;  // what that was at most
+  u32 cursor;  // word of `taken` where somebody found a block
+  u32 pad;
+};
+static_assert(sizeof(Tmpfs) == 72, "twin in layout.rs");
+
 // Descriptors that may be streams.
 constexpr u32 STREAM_DESCRIPTORS = 32;
 struct Requests {
@@ -383,13 +453,14 @@ struct Requests {
   u32 epoch;  // goes up when blocks that are kept may be out of date
   File *files;  // FILE_DESCRIPTORS of them
   u8 *blocks;  // FILE_BLOCK bytes for each
+  Tmpfs *tmpfs;  // null: the device holds no files
   u32 own_slots;  // 1: there are no more threads than slots, so that each has the slot of its number
   u32 pad;
   u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
   u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
   u32 mails[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
 };
-static_assert(sizeof(Requests) == 144 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS), "twin in layout.rs");
+static_assert(sizeof(Requests) == 152 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS), "twin in layout.rs");
 
 // Register segments beyond a lane's own: blocks of 2^k times SEGMENT bytes.
 constexpr u32 SEGMENT = 65536;

@@ -20,7 +20,7 @@
 // buffers meanwhile. Results and output buffers are looked at only if the errno is 0.
 #pragma once
 
-#include "requests_files.h"
+#include "tmpfs.h"
 
 namespace gpu_run {
 namespace requests {
@@ -123,8 +123,13 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
     if (!answered(requests, thread)) return wait_for_answer(thread);
     end_retire(requests, thread);
   }
+  if (tells_tmpfs(thread)) {
+    if (!answered(requests, thread)) return wait_for_answer(thread);
+    end_tell(requests, thread);
+  }
   if (thread.request == 0) {
-    Local local = serve(launch, thread, id, call);
+    Local local = begin_tmpfs(launch, thread, id, call);
+    if (local.kind == LOCAL_Host) local = serve(launch, thread, id, call);
     if (local.kind == LOCAL_Host) local = begin_file(requests, thread, id, call);
     if (local.kind == LOCAL_Sent) return {DONE_Step, 1, 1};
     if (local.kind == LOCAL_Trap) return {DONE_Trap, local.value, 0};
@@ -141,6 +146,10 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
       thread.wake = clock_ns() + NO_SLOT_PAUSE;
       thread.state = THREAD_Sleeping;
       return {DONE_Wait, 0, 0};
+    }
+    if (!leave_tmpfs(requests, thread, call)) {
+      give_slot(requests, thread);
+      return {come_again(thread, FILE_BUSY_PAUSE).value, 0, 0};
     }
     leave_streams(requests, thread, call);
     thread.moved = 0;
@@ -173,6 +182,10 @@ GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, const Memory &m
     error = head & MAIL_ERRNO;
     if (!(head & MAIL_WHOLE)) {
       RequestSlot &slot = answer_slot(requests, thread);
+      if (!finish_tmpfs(launch, thread, slot)) return {DONE_Wait, 0, 0};
+    }
+    if (!(head & MAIL_WHOLE) && !error) {
+      RequestSlot &slot = answer_slot(requests, thread);
       if (file) keep_piece(requests, thread, call, *file, slot);
       if (u32 trap = scatter(call, thread, slot)) return {DONE_Trap, trap, 0};
       if (thread.moved < slot.total && slot.len) {
@@ -184,6 +197,7 @@ GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, const Memory &m
     }
     if (file) leave_file(thread, call, *file);
     give_slot(requests, thread);
+    come_back_to_tmpfs(requests, thread, call, error);
     come_back_to_streams(requests, thread, call, error);
   }
   registers.set32(slot(w, 1), error);

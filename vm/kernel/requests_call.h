@@ -14,10 +14,14 @@ static_assert(wasi::MOST_ARGUMENTS <= REQUEST_ARGUMENTS - 1, "a slot has room fo
 enum Errno : u32 {
   ERRNO_Success = 0,
   ERRNO_Badf = 8,
+  ERRNO_Fbig = 22,
   ERRNO_Inval = 28,
   ERRNO_Nametoolong = 37,
   ERRNO_Nomem = 48,
+  ERRNO_Nospc = 51,
   ERRNO_Nosys = 52,
+  ERRNO_Notsup = 58,
+  ERRNO_Overflow = 61,
 };
 
 // Bytes that a call reads or writes at most: more buffers than that are used in part, as WASI allows.

@@ -85,15 +85,10 @@ struct FileCall {
   u64 args[4];  // behind the descriptor
 };
 
-// Sends a call to the host, for a thread that has the file's lock, which it keeps. Without a slot it gives the
-// lock back: those who have slots may need it.
-GPU_RUN_NOINLINE bool send_held(Requests &requests, Thread &thread, u32 id, File &file, const FileCall &what,
-                                u64 state) {
+// Sends a call to the host, if there is a slot.
+GPU_RUN_NOINLINE bool send_call(Requests &requests, Thread &thread, u32 id, const FileCall &what) {
   thread.request = take_slot(requests, id);
-  if (thread.request == 0) {
-    unlock_file(file);
-    return false;
-  }
+  if (thread.request == 0) return false;
   RequestSlot &slot = requests.slots[thread.request - 1];
   slot.function = what.function;
   slot.thread = id;
@@ -103,8 +98,19 @@ GPU_RUN_NOINLINE bool send_held(Requests &requests, Thread &thread, u32 id, File
   slot.args[0] = what.descriptor;
   for (u32 i = 0; i < 4; i++) slot.args[1 + i] = what.args[i];
   thread.moved = 0;
-  thread.progress = state | what.descriptor;
   send(requests, thread, REQUEST_Call);
+  return true;
+}
+
+// The same for a thread that has the file's lock, which it keeps. Without a slot it gives the lock back: those who
+// have slots may need it.
+GPU_RUN_NOINLINE bool send_held(Requests &requests, Thread &thread, u32 id, File &file, const FileCall &what,
+                                u64 state) {
+  if (!send_call(requests, thread, id, what)) {
+    unlock_file(file);
+    return false;
+  }
+  thread.progress = state | what.descriptor;
   return true;
 }
 

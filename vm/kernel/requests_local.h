@@ -240,7 +240,7 @@ GPU_RUN_INLINE void set_stream(Requests &requests, u32 descriptor, u32 stream) {
 GPU_RUN_INLINE void leave_streams(Requests &requests, Thread &thread, const Call &call) {
   if (call.function == wasi::FN_fd_close) set_stream(requests, call.arg(0), 0);
   if (call.function == wasi::FN_fd_renumber) {
-    thread.progress = stream_of(requests, call.arg(0)) | stream_of(requests, call.arg(1)) << 8;
+    thread.progress |= stream_of(requests, call.arg(0)) | stream_of(requests, call.arg(1)) << 8;
     set_stream(requests, call.arg(0), 0);
     set_stream(requests, call.arg(1), 0);
   }

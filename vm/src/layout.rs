@@ -30,6 +30,12 @@ pub const MAIL_WHOLE: u32 = 1 << 31;
 pub const STREAM_DESCRIPTORS: usize = 32;
 pub const FILE_DESCRIPTORS: usize = 256;
 pub const FILE_BLOCK: u64 = 16384;
+/// Bytes of a block of a file system whose data the device holds.
+pub const TMPFS_BLOCK: usize = 4096;
+/// Pages of a file that need no index.
+pub const TMPFS_DIRECT: usize = 16;
+/// Descriptors that may be files of it.
+pub const TMPFS_DESCRIPTORS: usize = 65536;
 pub const HEAP_CLASSES: usize = 44;
 pub const HEAP_GROUPS: u64 = 128;
 const HEAP_STRIPES: usize = 16;
@@ -216,7 +222,9 @@ twins! {
         len: u32,
         total: u32,
         note: u32,
-        pad: [u32; 21],
+        file: u32,
+        generation: u32,
+        pad: [u32; 19],
         results: [u8; REQUEST_RESULTS],
         data: [u8; REQUEST_BYTES],
     }
@@ -238,7 +246,53 @@ twins! {
         filled: u64,
         pad: u64,
     }
-    struct Requests [144 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS)] {
+    struct TmpfsInode [128] {
+        lock: u32,
+        generation: u32,
+        size: u64,
+        written: u64,
+        wanted: u64,
+        root: u32,
+        levels: u32,
+        next: u32,
+        direct: [u32; TMPFS_DIRECT],
+        pad: [u32; 5],
+    }
+    struct TmpfsDescriptor [32] {
+        target: u64,
+        position: u64,
+        moved: u64,
+        lock: u32,
+        pad: u32,
+    }
+    struct TmpfsAttributes [128] {
+        number: u64,
+        links: u64,
+        accessed: u64,
+        modified: u64,
+        changed: u64,
+        written_then: u64,
+        pad: [u64; 2],
+        size: u64,
+        written: u64,
+        generation: u32,
+        pad2: [u32; 11],
+    }
+    struct Tmpfs [72] {
+        blocks: Ptr,
+        taken: Ptr,
+        inodes: Ptr,
+        descriptors: Ptr,
+        attributes: Ptr,
+        device: u64,
+        words: u32,
+        free_data: u32,
+        free_index: u32,
+        most_index: u32,
+        cursor: u32,
+        pad: u32,
+    }
+    struct Requests [152 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS)] {
         sent: Ptr,
         answered: Ptr,
         slots: Ptr,
@@ -252,6 +306,7 @@ twins! {
         epoch: u32,
         files: Ptr,
         blocks: Ptr,
+        tmpfs: Ptr,
         own_slots: u32,
         pad: u32,
         streams: [u32; STREAM_DESCRIPTORS],
@@ -408,6 +463,14 @@ pub const NOTE_NONE: u32 = 0;
 pub const NOTE_POSITION: u32 = 1;
 pub const NOTE_KEEP: u32 = 2;
 pub const NOTE_CHANGES: u32 = 3;
+pub const NOTE_TMPFS: u32 = 4;
+pub const NOTE_FREE: u32 = 5;
+
+pub const TMPFS_FLAG_SHIFT: u32 = 24;
+pub const TMPFS_READ: u32 = 1;
+pub const TMPFS_WRITE: u32 = 2;
+pub const TMPFS_APPEND: u32 = 4;
+pub const TMPFS_TRUNCATE: u32 = 8;
 
 pub const RECORD_EMPTY: u32 = 0;
 pub const RECORD_TEXT: u32 = 2;

@@ -16,7 +16,7 @@ use gpu_run_bytecode::wasi::{Function, SUBSCRIPTION};
 use crate::device::Pinned;
 use crate::layout::RequestSlot;
 use crate::layout::{
-    MAIL_WHOLE, NOTE_CHANGES, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, REQUEST_BYTES, REQUEST_CALL, REQUEST_MORE,
+    MAIL_WHOLE, NOTE_CHANGES, NOTE_FREE, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, NOTE_TMPFS, REQUEST_BYTES, REQUEST_CALL, REQUEST_MORE,
     REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS,
 };
 use crate::services::{FileNote, Reply, Request, Services};
@@ -355,18 +355,23 @@ impl Shared {
     fn put(&self, slot: usize, call: &Call, reply: Reply) {
         let errno = u32::from(reply.errno);
         let results = Function::from_number(call.number as u16).map_or(0, Function::result_bytes);
-        if errno != 0 || (results == 0 && reply.data.is_empty() && reply.note == FileNote::None) {
+        let told = matches!(reply.note, FileNote::Gone(_));
+        if !told && (errno != 0 || (results == 0 && reply.data.is_empty() && reply.note == FileNote::None)) {
             return self.publish(slot, errno | MAIL_WHOLE);
         }
         // SAFETY: the slot is the host's until it is published, and this thread's by the claim.
         let message = unsafe { &mut *self.at(slot) };
         let mut state = self.state(slot);
-        message.note = match reply.note {
-            FileNote::None => NOTE_NONE,
-            FileNote::Position => NOTE_POSITION,
-            FileNote::Keep => NOTE_KEEP,
-            FileNote::Changes => NOTE_CHANGES,
+        let (note, file) = match reply.note {
+            FileNote::None => (NOTE_NONE, 0),
+            FileNote::Position => (NOTE_POSITION, 0),
+            FileNote::Keep => (NOTE_KEEP, 0),
+            FileNote::Changes => (NOTE_CHANGES, 0),
+            FileNote::Memory(file) => (NOTE_TMPFS, file),
+            FileNote::Gone(file) => (NOTE_FREE, file),
         };
+        message.note = note;
+        (message.file, message.generation) = (file as u32, (file >> 32) as u32);
         message.results = [0; REQUEST_RESULTS];
         let results = &reply.results[..reply.results.len().min(REQUEST_RESULTS)];
         message.results[..results.len()].copy_from_slice(results);
@@ -375,7 +380,7 @@ impl Shared {
         message.total = data.len() as u32;
         state.answer = Outgoing { data, sent: 0 };
         state.answer.put(message);
-        self.publish(slot, 0);
+        self.publish(slot, errno);
     }
 
     /// Gives a slot back to the device. `head` is the upper half of the mailbox. Release: pairs with the acquire in

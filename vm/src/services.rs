@@ -4,6 +4,8 @@ use std::sync::Arc;
 
 use gpu_run_bytecode::wasi::Function;
 
+pub use crate::wasi::MemoryFiles;
+
 /// A call of a WASI function by a guest's thread.
 ///
 /// The kernel has gathered what the function's pointers point to; the host sees no linear memory.
@@ -50,6 +52,11 @@ pub enum FileNote {
     Keep,
     /// Of `path_open`: what it has kept may be out of date from now on.
     Changes,
+    /// Of `path_open`: the new descriptor is this one of the [`MemoryFiles`] that it holds.
+    Memory(u64),
+    /// Of any function, also beside an errno: this one of the [`MemoryFiles`] that it holds is gone, and is to be
+    /// freed.
+    Gone(u64),
 }
 
 /// Who answers requests. Calls come from several host threads at once; a guest's thread makes one at a time.
@@ -60,6 +67,12 @@ pub trait Services: Send + Sync {
     /// Whether the answer may take long because something else must come first: input, a connection, a
     /// time. Such calls get a host thread of their own.
     fn may_wait(&self, request: &Request<'_>) -> bool;
+
+    /// Files in memory, whose data the device may hold while a run is under way. Services that pass calls on to a
+    /// [`Wasi`](crate::Wasi) pass this on too.
+    fn memory_files(&self) -> Option<MemoryFiles<'_>> {
+        None
+    }
 }
 
 impl Reply {
@@ -84,6 +97,9 @@ pub struct Environment {
     pub variables: Vec<Vec<u8>>,
     /// Makes `random_get` give the same bytes each time; without it they are the host's.
     pub seed: Option<u64>,
+    /// That nobody uses the services after this run: what device memory holds of their files is not brought back,
+    /// and is lost.
+    pub last: bool,
 }
 
 impl Environment {
@@ -94,6 +110,7 @@ impl Environment {
             args: Vec::new(),
             variables: Vec::new(),
             seed: None,
+            last: false,
         }
     }
 }

@@ -12,6 +12,7 @@ mod io;
 mod leaks;
 mod requests;
 mod run;
+mod tmpfs;
 
 use gpu_run_bytecode::{FuncType, GlobalType, MemoryType, Program, TableType, TrapKind, ValType};
 use indexmap::IndexSet;

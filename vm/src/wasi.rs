@@ -19,6 +19,7 @@ mod args;
 mod dir;
 mod errno;
 mod file;
+mod memory;
 mod net;
 mod open;
 mod place;
@@ -34,7 +35,7 @@ mod table;
 use std::io::{self, Write};
 use std::net::TcpListener;
 use std::path::Path;
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use cap_std::ambient_authority;
@@ -45,6 +46,9 @@ use self::abi::fdflags;
 use self::args::{Args, Result};
 use self::dir::Directory;
 pub use self::errno::Errno;
+pub use self::memory::MemoryFiles;
+pub(crate) use self::scratch::loan::{Attributes, LentFile, Pages};
+pub(crate) use self::scratch::DEVICE_NUMBER;
 use self::net::Network;
 use self::place::Tree;
 use self::scratch::Node;
@@ -89,6 +93,8 @@ pub struct WasiBuilder {
     stdout: Output,
     stderr: Output,
     directories: Vec<Directory>,
+    /// The first file system in memory.
+    memory: Option<Arc<Mutex<scratch::Tree>>>,
     listeners: Vec<TcpListener>,
     network: Network,
     monotonic: Clock,
@@ -103,6 +109,7 @@ impl Default for WasiBuilder {
             stdout: Output::new(Stream::Stdout, Box::new(io::sink()), false),
             stderr: Output::new(Stream::Stderr, Box::new(io::sink()), false),
             directories: Vec::new(),
+            memory: None,
             listeners: Vec::new(),
             network: Network::default(),
             monotonic: Box::new(move || start.elapsed().as_nanos() as u64),
@@ -156,9 +163,12 @@ impl WasiBuilder {
 
     /// Gives the guest an empty directory in memory by the name `guest`, as [`WasiBuilder::dir`] does one of the
     /// host. It and all below it take at most `size` bytes; what does not fit is ENOSPC. It ends with the
-    /// [`Wasi`].
+    /// [`Wasi`]. While a run is under way, the data of files in the first such directory lies in device memory; see
+    /// [`MemoryFiles`].
     pub fn scratch(mut self, guest: impl Into<String>, size: u64) -> Self {
-        let tree = Tree::Scratch(Node::new(size));
+        let node = Node::new(size);
+        self.memory.get_or_insert_with(|| node.file_system());
+        let tree = Tree::Scratch(node);
         self.directories
             .push(Directory::new(tree, Some(guest.into()), false, 0));
         self
@@ -213,7 +223,9 @@ impl WasiBuilder {
         let directories = self.directories.into_iter().map(Descriptor::Directory);
         let listeners = self.listeners.into_iter().map(Listener::new);
         let listeners = listeners.map(Descriptor::Listener);
+        let memory = self.memory;
         Wasi {
+            memory,
             table: Table::new(stdio.into_iter().chain(directories).chain(listeners)),
             network: self.network,
             sharing: Sharing::default(),
@@ -226,6 +238,7 @@ impl WasiBuilder {
 /// The host's services for one guest process. See the module's head for what they do.
 pub struct Wasi {
     table: Table,
+    memory: Option<Arc<Mutex<scratch::Tree>>>,
     network: Network,
     sharing: Sharing,
     monotonic: Clock,
@@ -261,7 +274,7 @@ impl Wasi {
             Function::FdPwrite => self.fd_pwrite(args),
             Function::FdRead => self.fd_read(args),
             Function::FdReaddir => self.fd_readdir(args),
-            Function::FdRenumber => self.table.renumber(args.u32()?, args.u32()?).map(|()| done()),
+            Function::FdRenumber => self.fd_renumber(args),
             Function::FdSeek => self.fd_seek(args),
             Function::FdSync => self.fd_sync(args),
             Function::FdTell => self.fd_tell(args),
@@ -305,10 +318,15 @@ impl Wasi {
 
 impl Services for Wasi {
     fn call(&self, request: &Request<'_>) -> Reply {
-        self.answer(request).unwrap_or_else(|errno| Reply {
+        let reply = self.answer(request).unwrap_or_else(|errno| Reply {
             errno: errno.code(),
             ..Reply::default()
-        })
+        });
+        self.with_gone(reply)
+    }
+
+    fn memory_files(&self) -> Option<MemoryFiles<'_>> {
+        Wasi::memory_files(self)
     }
 
     fn may_wait(&self, request: &Request<'_>) -> bool {

@@ -4,6 +4,8 @@
 
 #[path = "files/support.rs"]
 mod support;
+#[path = "files/tmpfs.rs"]
+mod tmpfs;
 
 use gpu_run_bytecode::wasi::Function;
 

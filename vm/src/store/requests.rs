@@ -2,12 +2,14 @@
 
 use std::mem::offset_of;
 use std::sync::Arc;
+use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytemuck::Zeroable;
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Op, Program};
 
 use super::run::Sized;
+use super::tmpfs::{Area, Loan};
 use super::{RunOptions, Store, StoreError};
 use crate::device::{Device, DeviceError, DeviceResult, Pinned};
 use crate::layout::{self, FILE_BLOCK, FILE_DESCRIPTORS, Ptr, REQUEST_SLOTS, RequestSlot};
@@ -34,6 +36,7 @@ pub(super) struct Requests {
     files: Ptr,
     blocks: Ptr,
     strings: Sized,
+    tmpfs: Area,
     bell: Arc<Bell>,
     /// Runs of the store so far.
     runs: u32,
@@ -48,6 +51,8 @@ pub(super) struct Serving {
     /// Where the errno of an output stream goes that cannot be written.
     pub(super) errors: Pinned,
     pub(super) service: Service,
+    /// That the device has the data of files. Behind the service, which ends before it.
+    loan: Option<Loan>,
 }
 
 impl Requests {
@@ -63,6 +68,7 @@ impl Requests {
             files: device.allocate(FILES_BYTES, "descriptors of files")?,
             blocks: device.allocate(FILE_DESCRIPTORS as u64 * FILE_BLOCK, "what is read ahead of files")?,
             strings: Sized::new("arguments"),
+            tmpfs: Area::new(),
             bell: Arc::default(),
             runs: 0,
             served: None,
@@ -102,7 +108,12 @@ impl Requests {
     }
 
     /// Writes the record of a run; nobody has to do with requests yet.
-    fn prepare(&mut self, device: &mut dyn Device, environment: &Environment, threads: u32) -> DeviceResult<()> {
+    fn prepare(
+        &mut self,
+        device: &mut dyn Device,
+        environment: &Environment,
+        threads: u32,
+    ) -> DeviceResult<Option<Loan>> {
         let Mailboxes { sent, answered, .. } = self.mailboxes;
         for (pinned, bytes) in [(sent, MAIL_BYTES), (answered, MAIL_BYTES), (self.errors, 64)] {
             // SAFETY: allocated with that size; no kernel runs, and no service is alive.
@@ -113,6 +124,7 @@ impl Requests {
         args.extend(&variables);
         let strings = self.strings.at_least(device, args.len() as u64)?;
         let streams = self.descriptors(device, environment)?;
+        let (tmpfs, loan) = self.tmpfs.lend(device, &environment.services)?.unzip();
         self.runs += 1;
         let rings = device.rings();
         let ring: extern "C" fn(u64) = Bell::ring;
@@ -138,14 +150,16 @@ impl Requests {
             own_slots: u32::from(threads as usize <= REQUEST_SLOTS),
             files: self.files,
             blocks: self.blocks,
+            tmpfs: tmpfs.unwrap_or(0),
             streams,
             ..Zeroable::zeroed()
         };
         // SAFETY: both were allocated above with these sizes, and no kernel runs.
         unsafe {
             device.write(strings, &args)?;
-            device.write(self.record, bytemuck::bytes_of(&record))
+            device.write(self.record, bytemuck::bytes_of(&record))?;
         }
+        Ok(loan)
     }
 }
 
@@ -193,20 +207,39 @@ impl Store {
             Some(requests) => requests,
             None => Requests::new(device)?,
         };
-        requests.prepare(device, environment, options.threads)?;
+        let loan = requests.prepare(device, environment, options.threads);
         let bell = device.rings().then(|| requests.bell.clone());
-        let serving = Serving {
-            record: requests.record,
-            errors: requests.errors,
-            service: Service::start(environment.services.clone(), requests.mailboxes, bell),
-        };
+        let (record, errors, mailboxes) = (requests.record, requests.errors, requests.mailboxes);
         self.run.requests = Some(requests);
+        let serving = Serving {
+            record,
+            errors,
+            loan: loan?,
+            service: Service::start(environment.services.clone(), mailboxes, bell),
+        };
+        // What was made ready here may have taken long.
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         // SAFETY: the launch record, which no kernel reads yet.
         unsafe {
-            let at = self.run.launch + offset_of!(layout::Launch, requests) as u64;
+            let launch = self.run.launch;
+            let at = launch + offset_of!(layout::Launch, requests) as u64;
             self.device.write(at, &serving.record.to_le_bytes())?;
+            let at = launch + offset_of!(layout::Launch, wall_start) as u64;
+            self.device.write(at, &(now.as_nanos() as u64).to_le_bytes())?;
         }
         Ok(Some(serving))
+    }
+
+    /// Ends to answer requests, after the run. What its device has of files comes back to the services, unless the
+    /// options say that nobody needs it.
+    pub(super) fn end_requests(&mut self, options: &RunOptions, serving: Serving) -> DeviceResult<()> {
+        let Serving { service, loan, .. } = serving;
+        drop(service);
+        let last = options.environment.as_ref().is_some_and(|environment| environment.last);
+        match (loan, &mut self.run.requests) {
+            (Some(loan), Some(requests)) if !last => requests.tmpfs.bring_back(&mut *self.device, &loan),
+            _ => Ok(()),
+        }
     }
 
     /// Whether any of the store's programs makes requests.

@@ -365,9 +365,11 @@ impl Store {
         }
         let stopped = host.serve(&mut *self.device, self.run.control, 1)?;
         let requests = serving.as_ref().map(|serving| serving.service.counts());
-        drop(serving);
         let time = self.device.kernel_time().unwrap_or_else(|| begin.elapsed());
         let (debug, faults) = host.told(&mut *self.device)?;
+        if let Some(serving) = serving {
+            self.end_requests(options, serving)?;
+        }
         let end = self.end(self.run.control, 0, stopped);
         let results = match end {
             End::Returned => {

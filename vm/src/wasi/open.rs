@@ -12,7 +12,8 @@ use super::place::Tree;
 use super::scratch::{Node, Open, Opened};
 use super::stat::DIRECTORY_FLAGS;
 use super::table::Descriptor;
-use super::{Wasi, results};
+use super::{Wasi, memory, results};
+use crate::layout::TMPFS_TRUNCATE;
 use crate::{FileNote, Reply};
 
 impl Wasi {
@@ -66,6 +67,10 @@ impl Wasi {
             return Err(Errno::Notdir);
         }
         let fd = self.table.insert(opened)?;
+        if matches!(note, FileNote::Memory(_)) && fd >= memory::DESCRIPTORS {
+            self.table.close(fd)?;
+            return Err(Errno::Mfile);
+        }
         Ok(Reply {
             note,
             ..results(&fd.to_le_bytes())
@@ -131,6 +136,9 @@ impl Wasi {
             Opened::Directory(node) => (opened_directory(Tree::Scratch(node), mode), FileNote::None),
             Opened::File(file) => {
                 let (share, note) = self.sharing.open(file.node().id(), mode.write);
+                let cuts = if how.truncate { TMPFS_TRUNCATE } else { 0 };
+                let target = file.target(memory::append_flag(mode.flags) | cuts);
+                let note = target.map_or(note, FileNote::Memory);
                 (Descriptor::File(File::scratch(file, mode, share)), note)
             }
         })

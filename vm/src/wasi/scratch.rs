@@ -8,18 +8,21 @@
 //! and its name for each file, directory and link. Without room, writes write what fits, and then give ENOSPC.
 
 mod data;
+pub mod loan;
 mod names;
 mod path;
 mod tree;
 
 use std::sync::{Arc, Mutex, MutexGuard};
 
-use self::tree::{Kind, Tree};
+use self::tree::Kind;
+pub use self::tree::{DEVICE as DEVICE_NUMBER, Tree};
 use super::args::Result;
 use super::errno::Errno;
 use super::lock;
 use super::readdir::Entry;
 use super::stat::{Stat, Times};
+use crate::layout::{TMPFS_READ, TMPFS_WRITE};
 
 /// What an open of a path is asked for.
 #[derive(Clone, Copy)]
@@ -64,6 +67,11 @@ impl Node {
         let (tree, inode) = Tree::new(size);
         let tree = Arc::new(Mutex::new(tree));
         Node { tree, inode }
+    }
+
+    /// The file system that it belongs to.
+    pub fn file_system(&self) -> Arc<Mutex<Tree>> {
+        self.tree.clone()
     }
 
     fn tree(&self) -> MutexGuard<'_, Tree> {
@@ -212,6 +220,13 @@ impl ScratchFile {
 
     pub fn offset(&self) -> u64 {
         *lock(&self.offset)
+    }
+
+    /// What a device calls the file by that has its data, and how it is open, with more flags of the device's.
+    pub fn target(&self, flags: u32) -> Option<u64> {
+        let read = if self.read { TMPFS_READ } else { 0 };
+        let write = if self.write { TMPFS_WRITE } else { 0 };
+        self.node.tree().target(self.node.inode, read | write | flags)
     }
 
     pub fn set_len(&self, len: u64) -> Result<()> {

@@ -112,6 +112,15 @@ impl Table {
         self.read(|slots| slots.get(fd).cloned())
     }
 
+    /// All numbers that stand for something.
+    pub fn numbers(&self) -> Vec<u32> {
+        let used = |slots: &Slots| {
+            let used = (0u32..).zip(&slots.used);
+            used.filter(|(_, slot)| slot.is_some()).map(|(fd, _)| fd).collect()
+        };
+        self.read(used)
+    }
+
     /// Gives a descriptor the lowest free number; it may have others already.
     ///
     /// # Errors

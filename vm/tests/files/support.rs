@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use gpu_run_bytecode::wasi::Function;
 use gpu_run_vm::{
-    Cpu, End, Environment, Extern, Limits, Reply, Request, RequestCounts, RunOptions, Services, Store, Stream, Wasi,
-    WasiBuilder,
+    Cpu, End, Environment, Extern, Limits, MemoryFiles, Reply, Request, RequestCounts, RunOptions, Services, Store,
+    StoreError, Stream, Wasi, WasiBuilder,
 };
 use tempfile::TempDir;
 
@@ -24,6 +24,34 @@ pub struct Watched {
 }
 
 impl Watched {
+    pub fn of(wasi: Wasi) -> Arc<Watched> {
+        Arc::new(Watched {
+            wasi,
+            asked: Mutex::default(),
+            first: Mutex::default(),
+        })
+    }
+
+    /// What a file below the first directory holds, as the host sees it.
+    pub fn read(&self, name: &str) -> Vec<u8> {
+        let call = |function, args: &[u64], input: &[u8], capacity| {
+            let request = Request {
+                function,
+                thread: 0,
+                args,
+                input,
+                capacity,
+            };
+            let reply = self.wasi.call(&request);
+            assert_eq!(reply.errno, 0, "{function:?}");
+            reply
+        };
+        let open = [3, 0, 0, name.len() as u64, 0, 2, 0, 0, 0];
+        let fd = call(Function::PathOpen, &open, name.as_bytes(), 0).results;
+        let fd = u64::from(u32::from_le_bytes(fd.try_into().unwrap()));
+        call(Function::FdRead, &[fd, 0, 1, 0], &[], 1 << 26).data
+    }
+
     /// Has something done when a function was served for the first time.
     pub fn after_first(&self, function: Function, act: impl FnOnce() + Send + 'static) {
         *self.first.lock().unwrap() = Some((function, Box::new(act)));
@@ -47,6 +75,10 @@ impl Services for Watched {
 
     fn may_wait(&self, request: &Request<'_>) -> bool {
         self.wasi.may_wait(request)
+    }
+
+    fn memory_files(&self) -> Option<MemoryFiles<'_>> {
+        self.wasi.memory_files()
     }
 }
 
@@ -84,11 +116,7 @@ impl Folder {
     }
 
     pub fn services(&self) -> Arc<Watched> {
-        Arc::new(Watched {
-            wasi: WasiBuilder::new().dir(self.path(), "/", false).unwrap().build(),
-            asked: Mutex::default(),
-            first: Mutex::default(),
-        })
+        Watched::of(WasiBuilder::new().dir(self.path(), "/", false).unwrap().build())
     }
 
     /// Runs functions one after the other, each the body of one that has `$fd` and `$i` as locals.
@@ -98,46 +126,84 @@ impl Folder {
 }
 
 pub fn run(services: &Arc<Watched>, threads: u32, bodies: &[&str]) -> Ran {
-    let functions: String = bodies
-        .iter()
-        .enumerate()
-        .map(|(number, body)| format!("(func (export \"run{number}\") (local $fd i32) (local $i i32) {body})\n"))
-        .collect();
-    let wasm = wat::parse_str(format!("(module {GUEST} {functions})")).expect("a module's text");
-    let translation = gpu_run_translator::translate(&wasm, &Default::default()).expect("a valid module");
-    let mut store = Store::new(Box::new(Cpu::new()), Limits::default()).expect("a store");
-    let options = RunOptions {
-        timeout: Some(Duration::from_secs(60)),
-        environment: Some(Environment::new(services.clone())),
-        threads: 1,
-        ..RunOptions::default()
-    };
-    let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
-    let instance = store
-        .instantiate(Arc::new(translation.program), |_, _| None, &options, sink)
-        .expect("no imports");
-    let mut requests = RequestCounts::default();
-    for number in 0..bodies.len() {
-        let Some(Extern::Func(func)) = store.export(instance, &format!("run{number}")) else {
-            panic!("no function")
-        };
-        let options = RunOptions {
-            threads,
-            ..options.clone()
-        };
-        let outcome = store.run(func, &[], &options, sink).expect("it runs");
-        assert!(matches!(outcome.end, End::Returned), "{:?}", outcome.end);
-        requests = outcome.requests;
+    Program::new(GUEST, bodies)
+        .run(services, threads)
+        .expect("the program runs to its end")
+}
+
+/// Functions that run one after the other: each the body of one that has `$fd` and `$i` as locals, behind the text of
+/// a guest.
+pub struct Program {
+    program: Arc<gpu_run_bytecode::Program>,
+    functions: usize,
+}
+
+impl Program {
+    pub fn new(guest: &str, bodies: &[&str]) -> Program {
+        let functions: String = bodies
+            .iter()
+            .enumerate()
+            .map(|(number, body)| {
+                format!("(func (export \"run{number}\") (local $fd i32) (local $i i32) {body})\n")
+            })
+            .collect();
+        let wasm = wat::parse_str(format!("(module {guest} {functions})")).expect("a module's text");
+        let translation = gpu_run_translator::translate(&wasm, &Default::default()).expect("a valid module");
+        Program {
+            program: Arc::new(translation.program),
+            functions: bodies.len(),
+        }
     }
-    let Some(Extern::Memory(memory)) = store.export(instance, "memory") else {
-        panic!("no memory")
-    };
-    let memory = store.memory(memory).expect("the memory is read");
-    let log = memory[4096..65536].chunks_exact(4);
-    Ran {
-        log: log.map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect(),
-        data: memory[65536..].to_vec(),
-        requests,
-        asked: std::mem::take(&mut *services.asked.lock().unwrap()),
+
+    pub fn run(&self, services: &Arc<Watched>, threads: u32) -> Result<Ran, StoreError> {
+        self.run_for(services, threads, Duration::from_secs(60))
+    }
+
+    pub fn run_for(&self, services: &Arc<Watched>, threads: u32, most: Duration) -> Result<Ran, StoreError> {
+        let environment = Environment::new(services.clone());
+        let ran = self.run_in(environment, threads, most)?;
+        Ok(Ran {
+            asked: std::mem::take(&mut *services.asked.lock().unwrap()),
+            ..ran
+        })
+    }
+
+    /// Runs it in a store of its own; what it asks of the host is not told.
+    pub fn run_in(&self, environment: Environment, threads: u32, most: Duration) -> Result<Ran, StoreError> {
+        let mut store = Store::new(Box::new(Cpu::new()), Limits::default())?;
+        let options = RunOptions {
+            timeout: Some(most),
+            environment: Some(environment),
+            threads: 1,
+            ..RunOptions::default()
+        };
+        let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
+        let instance = store.instantiate(self.program.clone(), |_, _| None, &options, sink)?;
+        let mut requests = RequestCounts::default();
+        for number in 0..self.functions {
+            let Some(Extern::Func(func)) = store.export(instance, &format!("run{number}")) else {
+                panic!("no function")
+            };
+            let options = RunOptions {
+                threads,
+                ..options.clone()
+            };
+            let outcome = store.run(func, &[], &options, sink)?;
+            if !matches!(outcome.end, End::Returned) {
+                return Err(StoreError::Ended(Box::new(outcome.end)));
+            }
+            requests = outcome.requests;
+        }
+        let Some(Extern::Memory(memory)) = store.export(instance, "memory") else {
+            panic!("no memory")
+        };
+        let memory = store.memory(memory)?;
+        let log = memory[4096..65536].chunks_exact(4);
+        Ok(Ran {
+            log: log.map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect(),
+            data: memory[65536..].to_vec(),
+            requests,
+            asked: Vec::new(),
+        })
     }
 }

@@ -1,9 +1,8 @@
 //! The bytes of a file: pages, of which only those are there that were written.
 
-use std::collections::BTreeMap;
-
 use super::super::args::Result;
 use super::super::errno::Errno;
+use super::loan::{Lent, Pages};
 
 pub const PAGE: usize = 4096;
 
@@ -31,8 +30,19 @@ impl Budget {
 
 #[derive(Default)]
 pub struct Data {
-    pages: BTreeMap<u64, Box<[u8; PAGE]>>,
+    pages: Pages,
     len: u64,
+    holder: Holder,
+}
+
+/// Who has the data.
+#[derive(Clone, Copy, Default)]
+enum Holder {
+    #[default]
+    Here,
+    Device(Lent),
+    /// It was a device's, and is lost.
+    Nobody,
 }
 
 /// A range within a page.
@@ -55,6 +65,51 @@ fn piece(offset: u64, left: usize) -> Piece {
 impl Data {
     pub fn len(&self) -> u64 {
         self.len
+    }
+
+    /// # Errors
+    /// EIO if it is not here.
+    pub fn here(&self) -> Result<()> {
+        match self.holder {
+            Holder::Here => Ok(()),
+            _ => Err(Errno::Io),
+        }
+    }
+
+    /// What is known of it while a device has it.
+    pub fn lent(&self) -> Option<Lent> {
+        match self.holder {
+            Holder::Device(lent) => Some(lent),
+            _ => None,
+        }
+    }
+
+    /// From now on a device has the data. Gives its length and its pages.
+    pub fn lend(&mut self, lent: Lent) -> (u64, Pages) {
+        self.holder = Holder::Device(lent);
+        (std::mem::take(&mut self.len), std::mem::take(&mut self.pages))
+    }
+
+    /// The data is here again, or lost. Gives the number of its pages.
+    pub fn end_loan(&mut self, len: u64, back: Option<Pages>) -> usize {
+        self.holder = match back {
+            None if len > 0 => Holder::Nobody,
+            _ => Holder::Here,
+        };
+        self.len = len;
+        self.pages = back.unwrap_or_default();
+        // A run that was stopped may leave what its last call did not come to tell of.
+        self.pages.split_off(&len.div_ceil(PAGE as u64));
+        self.clear_tail();
+        self.pages.len()
+    }
+
+    /// What lies behind the end must be 0 if the file grows again.
+    fn clear_tail(&mut self) {
+        let at = (self.len % PAGE as u64) as usize;
+        if let Some(page) = self.pages.get_mut(&(self.len / PAGE as u64)) {
+            page[at..].fill(0);
+        }
     }
 
     /// Reads what there is. Holes are 0.
@@ -105,16 +160,13 @@ impl Data {
 
     /// Cuts or extends; what comes new is a hole.
     pub fn set_len(&mut self, len: u64, budget: &mut Budget) {
-        if len < self.len {
+        let cuts = len < self.len;
+        self.len = len;
+        if cuts {
             let cut = self.pages.split_off(&len.div_ceil(PAGE as u64));
             budget.give((cut.len() * PAGE) as u64);
-            // What lay behind the end must be 0 if the file grows again.
-            let at = (len % PAGE as u64) as usize;
-            if let Some(page) = self.pages.get_mut(&(len / PAGE as u64)) {
-                page[at..].fill(0);
-            }
+            self.clear_tail();
         }
-        self.len = len;
     }
 }
 

@@ -9,6 +9,7 @@ use super::super::errno::Errno;
 use super::super::readdir::Entry;
 use super::super::stat::{Stat, Times, nanoseconds};
 use super::data::{Budget, Data};
+use super::loan::Loan;
 
 /// The device number of what lies in memory.
 pub const DEVICE: u64 = u64::from_be_bytes(*b"gpu-run\0");
@@ -31,14 +32,18 @@ pub struct Inode {
     /// Entries that name it. A directory that was removed has none.
     pub links: u64,
     opened: u64,
-    accessed: u64,
-    modified: u64,
-    changed: u64,
+    pub accessed: u64,
+    pub modified: u64,
+    pub changed: u64,
 }
 
 pub struct Tree {
     pub nodes: HashMap<u64, Inode>,
     pub budget: Budget,
+    /// That a device has the data of files.
+    pub loan: Option<Loan>,
+    /// Whether data did not come back from a device.
+    pub lost: bool,
     next: u64,
 }
 
@@ -68,6 +73,8 @@ impl Tree {
         let mut tree = Tree {
             nodes: HashMap::new(),
             budget: Budget { size, used: 0 },
+            loan: None,
+            lost: false,
             next: 1,
         };
         let root = tree.next;
@@ -135,9 +142,13 @@ impl Tree {
         }
     }
 
+    /// A file's data.
+    ///
+    /// # Errors
+    /// EISDIR if it is no file, EIO if a device has the data.
     pub fn data(&self, inode: u64) -> Result<&Data> {
         match &self.node(inode).kind {
-            Kind::File(data) => Ok(data),
+            Kind::File(data) => data.here().map(|()| data),
             _ => Err(Errno::Isdir),
         }
     }
@@ -149,6 +160,7 @@ impl Tree {
         let Kind::File(data) = &mut node.kind else {
             return Err(Errno::Isdir);
         };
+        data.here()?;
         let at = if append { data.len() } else { offset };
         let count = data.write(bytes, at, budget)?;
         if count > 0 {
@@ -163,6 +175,7 @@ impl Tree {
         let Kind::File(data) = &mut node.kind else {
             return Err(Errno::Inval);
         };
+        data.here()?;
         data.set_len(len, budget);
         node.touch();
         Ok(())
@@ -172,13 +185,17 @@ impl Tree {
     ///
     /// # Errors
     /// ENOSPC, and ENOENT in a directory that was removed.
-    pub fn add(&mut self, directory: u64, name: &str, kind: Kind) -> Result<u64> {
+    pub fn add(&mut self, directory: u64, name: &str, mut kind: Kind) -> Result<u64> {
         let extra = match &kind {
             Kind::Link(target) => target.len() as u64,
             _ => 0,
         };
         self.can_enter(directory)?;
         self.budget.take(NODE_BYTES + extra)?;
+        if let Err(error) = self.lend_new(&mut kind) {
+            self.budget.give(NODE_BYTES + extra);
+            return Err(error);
+        }
         let inode = self.insert(kind);
         let entered = self.enter(directory, name, inode);
         if let Err(error) = entered {
@@ -208,6 +225,7 @@ impl Tree {
         if let Kind::Directory { parent, .. } = &mut self.node_mut(inode).kind {
             *parent = directory;
         }
+        self.publish(inode);
         if let Some(before) = before {
             self.unlink(before);
         }
@@ -227,6 +245,7 @@ impl Tree {
         let node = self.node_mut(inode);
         node.links -= 1;
         node.changed = now();
+        self.publish(inode);
         self.drop_unused(inode);
     }
 
@@ -248,19 +267,25 @@ impl Tree {
         }
         let Tree { nodes, budget, .. } = self;
         if let Some(mut node) = nodes.remove(&inode) {
+            budget.give(NODE_BYTES);
             match &mut node.kind {
-                Kind::File(data) => data.set_len(0, budget),
+                Kind::File(data) => {
+                    data.set_len(0, budget);
+                    if let Some(lent) = data.lent() {
+                        self.give_inode(lent);
+                    }
+                }
                 Kind::Link(target) => budget.give(target.len() as u64),
                 Kind::Directory { .. } => {}
             }
-            budget.give(NODE_BYTES);
         }
     }
 
     pub fn stat(&self, inode: u64) -> Result<Stat> {
         let node = self.node(inode);
+        let (file_size, modified, changed) = self.told(inode);
         let (links, size) = match &node.kind {
-            Kind::File(data) => (node.links, data.len()),
+            Kind::File(_) => (node.links, file_size),
             Kind::Link(target) => (node.links, target.len() as u64),
             Kind::Directory { entries, .. } => {
                 let is_directory = |inode: &&u64| matches!(self.node(**inode).kind, Kind::Directory { .. });
@@ -277,16 +302,20 @@ impl Tree {
             links,
             size,
             accessed: node.accessed,
-            modified: node.modified,
-            changed: node.changed,
+            modified,
+            changed,
         })
     }
 
     pub fn set_times(&mut self, inode: u64, times: Times) -> Result<()> {
         let node = self.node_mut(inode);
         node.accessed = times.accessed_nanoseconds().unwrap_or(node.accessed);
-        node.modified = times.modified_nanoseconds().unwrap_or(node.modified);
         node.changed = now();
+        if let Some(modified) = times.modified_nanoseconds() {
+            node.modified = modified;
+            self.set_written(inode);
+        }
+        self.publish(inode);
         Ok(())
     }
 

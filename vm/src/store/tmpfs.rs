@@ -1,0 +1,317 @@
+//! Device memory for files whose data the device holds while a run is under way: see `kernel/tmpfs.h`. Before the
+//! run the data goes there, and behind it comes back.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use bytemuck::Zeroable;
+
+use super::run::Sized;
+use crate::device::{Device, DeviceError, DeviceResult, Pinned};
+use crate::layout::{
+    self, Ptr, TMPFS_BLOCK, TMPFS_DESCRIPTORS, TMPFS_DIRECT, TmpfsAttributes, TmpfsDescriptor, TmpfsInode,
+};
+use crate::services::Services;
+use crate::wasi::{Attributes, DEVICE_NUMBER, LentFile, Pages};
+
+/// Numbers of blocks in an index block.
+const ENTRIES: usize = TMPFS_BLOCK / 4;
+/// For so many blocks for data there is one more for indices, so that files without holes have enough: none needs an
+/// index that has fewer pages. Files with holes take what else they need of those for data.
+const INDEX_SHARE: u64 = TMPFS_DIRECT as u64;
+/// Blocks for indices of files with holes.
+const INDEX_LEAST: u64 = 64;
+/// Bytes that are copied at once.
+const AT_ONCE: usize = 1 << 20;
+/// What the memory is called.
+const WHAT: &str = "the files of --tmpfs";
+
+/// Device memory for files.
+pub(super) struct Area {
+    record: Sized,
+    blocks: Sized,
+    taken: Sized,
+    inodes: Sized,
+    descriptors: Sized,
+    /// [`TmpfsAttributes`], and how many there are.
+    attributes: Option<(Pinned, u32)>,
+}
+
+/// That the device has files' data, until it is dropped: what has not come back by then is lost.
+pub(super) struct Loan(Arc<dyn Services>);
+
+impl Drop for Loan {
+    fn drop(&mut self) {
+        if let Some(files) = self.0.memory_files() {
+            files.end_loan(HashMap::new());
+        }
+    }
+}
+
+/// Files as the device shall have them: numbers of blocks from 0 on.
+#[derive(Default)]
+struct Image {
+    /// Blocks for data, and behind them those for indices.
+    bytes: Vec<u8>,
+    /// Where `bytes` begins, in bytes from the first block on.
+    at: u64,
+    data: u64,
+    index: u64,
+}
+
+impl Area {
+    pub(super) fn new() -> Area {
+        Area {
+            record: Sized::new(WHAT),
+            blocks: Sized::new(WHAT),
+            taken: Sized::new(WHAT),
+            inodes: Sized::new(WHAT),
+            descriptors: Sized::new(WHAT),
+            attributes: None,
+        }
+    }
+
+    /// Has the device hold the data of the services' files, if they have any. Gives the record of it.
+    pub(super) fn lend(
+        &mut self,
+        device: &mut dyn Device,
+        services: &Arc<dyn Services>,
+    ) -> DeviceResult<Option<(Ptr, Loan)>> {
+        let Some(files) = services.memory_files() else {
+            return Ok(None);
+        };
+        let inodes = files.inodes();
+        let attributes = self.attributes(device, inodes)?;
+        // SAFETY: there are as many, and aligned, as pages of memory are; they live as long as the device, and the
+        // loan ends before.
+        let shared = unsafe { Attributes::new(attributes.host.cast::<TmpfsAttributes>()) };
+        let lent = files.lend(shared, inodes);
+        let (pages, lent) = lent.map_err(|what| DeviceError::Unavailable { what: what.into() })?;
+        let loan = Loan(services.clone());
+        let index: usize = lent.iter().map(|file| levels(file).map(|level| level.len()).sum::<usize>()).sum();
+        let index = pages / INDEX_SHARE + INDEX_LEAST + index as u64;
+        let blocks = pages + index;
+        if blocks >= u64::from(u32::MAX) {
+            return Err(DeviceError::OutOfMemory {
+                device: device.name(),
+                bytes: blocks * TMPFS_BLOCK as u64,
+                what: WHAT,
+            });
+        }
+        let words = blocks.div_ceil(32).max(1);
+        let descriptor_bytes = (TMPFS_DESCRIPTORS * size_of::<TmpfsDescriptor>()) as u64;
+        let inode_bytes = u64::from(inodes) * size_of::<TmpfsInode>() as u64;
+        let record = self.record.at_least(device, size_of::<layout::Tmpfs>() as u64)?;
+        let at = self.blocks.at_least(device, (blocks * TMPFS_BLOCK as u64).max(1))?;
+        let taken = self.taken.at_least(device, words * 4)?;
+        let inodes = self.inodes.at_least(device, inode_bytes)?;
+        let descriptors = self.descriptors.at_least(device, descriptor_bytes)?;
+        // SAFETY: just allocated with these sizes; no kernel runs.
+        unsafe {
+            device.clear(inodes, inode_bytes)?;
+            device.clear(descriptors, descriptor_bytes)?;
+        }
+        let mut image = Image::default();
+        for file in lent {
+            let (number, inode) = (file.inode, image.add(device, at, file)?);
+            let to = inodes + u64::from(number) * size_of::<TmpfsInode>() as u64;
+            // SAFETY: inside: the tree has given it one of so many inodes.
+            unsafe { device.write(to, bytemuck::bytes_of(&inode))? };
+        }
+        image.flush(device, at)?;
+        let used = image.data + image.index;
+        let bits: Vec<u32> = (0..words)
+            .map(|word| {
+                let bit = |bit: u64| u32::from(word * 32 + bit < used || word * 32 + bit >= blocks) << bit;
+                (0..32).map(bit).sum()
+            })
+            .collect();
+        let description = layout::Tmpfs {
+            blocks: at,
+            taken,
+            inodes,
+            descriptors,
+            attributes: attributes.device,
+            device: DEVICE_NUMBER,
+            words: words as u32,
+            free_data: (pages - image.data) as u32,
+            free_index: (index - image.index) as u32,
+            most_index: index as u32,
+            cursor: 0,
+            pad: 0,
+        };
+        // SAFETY: allocated above with these sizes; open files have descriptors below the most.
+        unsafe {
+            device.write(taken, bytemuck::cast_slice(&bits))?;
+            device.write(record, bytemuck::bytes_of(&description))?;
+            for open in files.open_files() {
+                let descriptor = TmpfsDescriptor {
+                    target: open.target,
+                    position: open.offset,
+                    ..Zeroable::zeroed()
+                };
+                if (open.descriptor as usize) < TMPFS_DESCRIPTORS {
+                    let to = u64::from(open.descriptor) * size_of::<TmpfsDescriptor>() as u64;
+                    device.write(descriptors + to, bytemuck::bytes_of(&descriptor))?;
+                }
+            }
+        }
+        Ok(Some((record, loan)))
+    }
+
+    /// Zeroed memory for what host and device tell each other of so many inodes.
+    fn attributes(&mut self, device: &mut dyn Device, inodes: u32) -> DeviceResult<Pinned> {
+        let bytes = u64::from(inodes) * size_of::<TmpfsAttributes>() as u64;
+        if let Some((pinned, count)) = self.attributes
+            && count >= inodes
+        {
+            // SAFETY: as large, and nobody's: no loan is under way.
+            unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
+            return Ok(pinned);
+        }
+        let pinned = device.allocate_pinned(bytes)?;
+        self.attributes = Some((pinned, inodes));
+        Ok(pinned)
+    }
+
+    /// Brings the data back where it was. The run has ended.
+    pub(super) fn bring_back(&mut self, device: &mut dyn Device, loan: &Loan) -> DeviceResult<()> {
+        let Some(files) = loan.0.memory_files() else {
+            return Ok(());
+        };
+        let mut back = HashMap::new();
+        for number in files.lent_inodes() {
+            let mut inode = TmpfsInode::zeroed();
+            let from = self.inodes.ptr + u64::from(number) * size_of::<TmpfsInode>() as u64;
+            // SAFETY: one of the inodes; no kernel runs.
+            unsafe { device.read(from, bytemuck::bytes_of_mut(&mut inode))? };
+            back.insert(number, self.pages(device, &inode)?);
+        }
+        for open in files.open_files() {
+            if open.descriptor as usize >= TMPFS_DESCRIPTORS {
+                continue;
+            }
+            let mut descriptor = TmpfsDescriptor::zeroed();
+            let from = self.descriptors.ptr + u64::from(open.descriptor) * size_of::<TmpfsDescriptor>() as u64;
+            // SAFETY: one of the descriptors; no kernel runs.
+            unsafe { device.read(from, bytemuck::bytes_of_mut(&mut descriptor))? };
+            if descriptor.target == open.target {
+                files.set_offset(&open, descriptor.position);
+            }
+        }
+        files.end_loan(back);
+        Ok(())
+    }
+
+    /// All pages of a file.
+    fn pages(&self, device: &mut dyn Device, inode: &TmpfsInode) -> DeviceResult<Pages> {
+        let direct = (0u64..).zip(inode.direct);
+        let mut found: Vec<(u64, u32)> = direct.filter(|(_, block)| *block != 0).collect();
+        let mut nodes = match inode.root {
+            0 => vec![],
+            root => vec![(0u64, root)],
+        };
+        for _ in 0..inode.levels {
+            let mut below = Vec::new();
+            for (number, block) in nodes {
+                let mut entries = vec![0u32; ENTRIES];
+                // SAFETY: a block that the tree names; no kernel runs.
+                unsafe { device.read(self.block(block), bytemuck::cast_slice_mut(&mut entries))? };
+                let numbers = number * ENTRIES as u64..;
+                below.extend(numbers.zip(entries).filter(|(_, block)| *block != 0));
+            }
+            nodes = below;
+        }
+        found.extend(nodes);
+        let mut pages = BTreeMap::new();
+        // What lies side by side comes at once.
+        for run in found.chunk_by(|a, b| a.1 + 1 == b.1) {
+            for run in run.chunks(AT_ONCE / TMPFS_BLOCK) {
+                let mut bytes = vec![0; run.len() * TMPFS_BLOCK];
+                // SAFETY: as above.
+                unsafe { device.read(self.block(run[0].1), &mut bytes)? };
+                for ((number, _), page) in run.iter().zip(bytes.chunks_exact(TMPFS_BLOCK)) {
+                    pages.insert(*number, Box::new(std::array::from_fn(|at| page[at])));
+                }
+            }
+        }
+        Ok(pages)
+    }
+
+    /// Where a block lies, as trees name it: 1 + its number.
+    fn block(&self, block: u32) -> Ptr {
+        self.blocks.ptr + u64::from(block - 1) * TMPFS_BLOCK as u64
+    }
+}
+
+/// The numbers of a file's index blocks in each level, from below, as many levels as its highest page needs.
+fn levels(file: &LentFile) -> impl Iterator<Item = Vec<u64>> {
+    let pages = file.pages.range(TMPFS_DIRECT as u64..).map(|(number, _)| *number);
+    let mut below: Vec<u64> = pages.collect();
+    let mut over = below.is_empty();
+    std::iter::from_fn(move || {
+        if over {
+            return None;
+        }
+        below.iter_mut().for_each(|number| *number /= ENTRIES as u64);
+        below.dedup();
+        over = below == [0];
+        Some(below.clone())
+    })
+}
+
+impl Image {
+    /// Adds a block, and gives how trees name it.
+    fn push(&mut self, device: &mut dyn Device, blocks: Ptr, block: &[u8]) -> DeviceResult<u32> {
+        self.bytes.extend_from_slice(block);
+        let number = (self.at + self.bytes.len() as u64) / TMPFS_BLOCK as u64;
+        if self.bytes.len() >= AT_ONCE {
+            self.flush(device, blocks)?;
+        }
+        Ok(number as u32)
+    }
+
+    fn flush(&mut self, device: &mut dyn Device, blocks: Ptr) -> DeviceResult<()> {
+        if self.bytes.is_empty() {
+            return Ok(());
+        }
+        // SAFETY: there are as many blocks as the files need; no kernel runs.
+        unsafe { device.write(blocks + self.at, &self.bytes)? };
+        self.at += self.bytes.len() as u64;
+        self.bytes.clear();
+        Ok(())
+    }
+
+    /// Adds a file.
+    fn add(&mut self, device: &mut dyn Device, blocks: Ptr, file: LentFile) -> DeviceResult<TmpfsInode> {
+        let levels: Vec<Vec<u64>> = levels(&file).collect();
+        let mut inode = TmpfsInode {
+            size: file.size,
+            levels: levels.len() as u32,
+            ..Zeroable::zeroed()
+        };
+        let mut below = Vec::new();
+        for (number, page) in file.pages {
+            let block = self.push(device, blocks, &page[..])?;
+            self.data += 1;
+            match inode.direct.get_mut(number as usize) {
+                Some(direct) => *direct = block,
+                None => below.push((number, block)),
+            }
+        }
+        for level in levels {
+            let mut entries = below.into_iter().peekable();
+            below = Vec::new();
+            for number in level {
+                let mut index = vec![0u32; ENTRIES];
+                while let Some((child, block)) = entries.next_if(|(child, _)| child / ENTRIES as u64 == number) {
+                    index[(child % ENTRIES as u64) as usize] = block;
+                }
+                below.push((number, self.push(device, blocks, bytemuck::cast_slice(&index))?));
+                self.index += 1;
+            }
+        }
+        inode.root = below.first().map_or(0, |(_, block)| *block);
+        Ok(inode)
+    }
+}

@@ -115,86 +115,137 @@ GPU_RUN_INLINE void touch(const Launch &launch, Tmpfs &fs, TmpfsInode &inode) {
 
 // --- Data -------------------------------------------------------------------------------------
 
-// `fd_read` and `fd_pread`.
-GPU_RUN_NOINLINE Local read_tmpfs(const Launch &launch, Tmpfs &fs, Thread &thread, const Call &call,
-                                  TmpfsDescriptor &descriptor) {
-  const bool moves = call.function == wasi::FN_fd_read;
-  u32 input, wanted, error = 0;
-  if (u32 trap = measure(call, input, wanted, error)) return {LOCAL_Trap, trap};
-  u64 offset = moves ? 0 : call.registers.get64(call.first + 3);
-  if (offset > TMPFS_MOST) return served(ERRNO_Inval);
-  Held held = {descriptor, moves, false, 0, nullptr};
+// A read or write under way. Here, and not in registers: what is live in a call is so on top of all that the
+// interpreter's loop holds, which would spill it. So functions that work on it have nothing of it across a call.
+struct Transfer {
+  const Launch &launch;
+  Tmpfs &fs;
+  Thread &thread;
+  const Call &call;
+  Held held;
+  u64 offset;  // in the file
+  u64 at;  // in memory
+  u32 total;  // bytes to move
+  u32 done;
+  u32 left;  // of the buffer at hand
+  u32 buffer;  // number of the next one
+  u32 piece;  // bytes that are moved next, in one block
+  u32 trap;
+  u32 error;
   Local otherwise;
-  if (!hold_tmpfs(fs, thread, held, TMPFS_Read, ERRNO_Badf, otherwise)) return otherwise;
-  const TmpfsInode &inode = *held.inode;
-  if (moves) offset = descriptor.position;
-  const u32 total = offset < inode.size ? (u32)lesser(wanted, inode.size - offset) : 0;
-  u32 done = 0, trap = TRAP_None;
-  if (total) {
-    trap = call.each_buffer(OUTPUT, [&](u64 at, u64 len) {
-      u32 count = (u32)lesser(len, total - done);
-      if (!call.fits(at, count)) return (u32)TRAP_MemoryOutOfBounds;
-      for (u32 end = done + count; done < end;) {
-        u64 from = offset + done;
-        u32 skipped = (u32)from % TMPFS_BLOCK, piece = (u32)lesser(TMPFS_BLOCK - skipped, end - done);
-        u32 block = tmpfs::find_block(fs, inode, from / TMPFS_BLOCK);
-        if (block) {
-          bulk_copy(launch, call.memory.base, at, fs.blocks, tmpfs::start_of(block) + skipped, piece);
-        } else {
-          bulk_fill(launch, call.memory.base, at, 0, piece);
-        }
-        at += piece;
-        done += piece;
-      }
-      return done == total ? STOP : (u32)TRAP_None;
-    });
+};
+
+// Finds the next piece to move; false if there is none.
+GPU_RUN_NOINLINE bool next_piece(Transfer &transfer) {
+  const Call &call = transfer.call;
+  const u32 rest = transfer.total - transfer.done;
+  if (rest == 0) return false;
+  while (transfer.left == 0) {
+    if (transfer.buffer == call.arg(2)) return false;
+    // `measure` has looked at the list.
+    u64 entry = (u64)call.arg(1) + 8ull * transfer.buffer++;
+    transfer.at = linear::load<u32>(call.memory.base, entry);
+    transfer.left = (u32)lesser(linear::load<u32>(call.memory.base, entry + 4), rest);
+    if (!call.fits(transfer.at, transfer.left)) {
+      transfer.trap = TRAP_MemoryOutOfBounds;
+      return false;
+    }
   }
-  if (moves) descriptor.position = offset + done;
+  u32 skipped = (u32)(transfer.offset + transfer.done) % TMPFS_BLOCK;
+  transfer.piece = (u32)lesser(TMPFS_BLOCK - skipped, transfer.left);
+  return true;
+}
+
+GPU_RUN_INLINE void piece_moved(Transfer &transfer) {
+  transfer.at += transfer.piece;
+  transfer.left -= transfer.piece;
+  transfer.done += transfer.piece;
+}
+
+GPU_RUN_NOINLINE void read_piece(Transfer &transfer) {
+  const u64 from = transfer.offset + transfer.done;
+  const u32 block = tmpfs::find_block(transfer.fs, *transfer.held.inode, from / TMPFS_BLOCK);
+  if (block) {
+    tmpfs::copy_bytes(transfer.call.memory.base, transfer.at, transfer.fs.blocks,
+                      tmpfs::start_of(block) + (u32)from % TMPFS_BLOCK, transfer.piece);
+  } else {
+    tmpfs::clear_bytes(transfer.call.memory.base, transfer.at, transfer.piece);
+  }
+  piece_moved(transfer);
+}
+
+// False if there is no room for it.
+GPU_RUN_NOINLINE bool write_piece(Transfer &transfer) {
+  const u64 to = transfer.offset + transfer.done;
+  const u32 skipped = (u32)to % TMPFS_BLOCK;
+  const u32 block =
+      tmpfs::make_block(transfer.fs, *transfer.held.inode, to / TMPFS_BLOCK, skipped, transfer.piece);
+  if (!block) return false;
+  tmpfs::copy_bytes(transfer.fs.blocks, tmpfs::start_of(block) + (u32)(transfer.offset + transfer.done) % TMPFS_BLOCK,
+                    transfer.call.memory.base, transfer.at, transfer.piece);
+  piece_moved(transfer);
+  return true;
+}
+
+// Looks at the arguments, and locks what is needed. False if the call goes on otherwise.
+GPU_RUN_NOINLINE bool begin_transfer(Transfer &transfer) {
+  u32 input, capacity, error = 0;
+  Held &held = transfer.held;
+  if (u32 trap = measure(transfer.call, input, capacity, error)) {
+    transfer.otherwise = {LOCAL_Trap, trap};
+    return false;
+  }
+  transfer.total = held.writes ? input : capacity;
+  if (!held.offset) transfer.offset = transfer.call.registers.get64(transfer.call.first + 3);
+  if (transfer.offset > TMPFS_MOST) {
+    transfer.otherwise = served(ERRNO_Inval);
+    return false;
+  }
+  const u32 needs = held.writes ? TMPFS_Write : TMPFS_Read;
+  if (!hold_tmpfs(transfer.fs, transfer.thread, held, needs, ERRNO_Badf, transfer.otherwise)) return false;
+  if (held.offset) transfer.offset = held.descriptor.position;
+  return true;
+}
+
+GPU_RUN_NOINLINE Local end_transfer(Transfer &transfer) {
+  const Held &held = transfer.held;
+  if (held.offset && transfer.done) held.descriptor.position = transfer.offset + transfer.done;
   held.end();
-  return trap ? Local{LOCAL_Trap, trap} : store_result(call, call.arg(moves ? 3 : 5), done);
+  if (transfer.trap) return {LOCAL_Trap, transfer.trap};
+  if (transfer.error) return served(transfer.error);
+  return store_result(transfer.call, transfer.call.arg(held.offset ? 3 : 5), transfer.done);
+}
+
+// `fd_read` and `fd_pread`.
+GPU_RUN_NOINLINE Local read_tmpfs(Transfer &transfer) {
+  if (!begin_transfer(transfer)) return transfer.otherwise;
+  const u64 size = transfer.held.inode->size;
+  transfer.total = transfer.offset < size ? (u32)lesser(transfer.total, size - transfer.offset) : 0;
+  while (next_piece(transfer)) read_piece(transfer);
+  return end_transfer(transfer);
 }
 
 // `fd_write` and `fd_pwrite`.
-GPU_RUN_NOINLINE Local write_tmpfs(const Launch &launch, Tmpfs &fs, Thread &thread, const Call &call,
-                                   TmpfsDescriptor &descriptor) {
-  const bool moves = call.function == wasi::FN_fd_write;
-  u32 given, capacity, error = 0;
-  if (u32 trap = measure(call, given, capacity, error)) return {LOCAL_Trap, trap};
-  u64 offset = moves ? 0 : call.registers.get64(call.first + 3);
-  if (offset > TMPFS_MOST) return served(ERRNO_Inval);
-  Held held = {descriptor, moves, true, 0, nullptr};
-  Local otherwise;
-  if (!hold_tmpfs(fs, thread, held, TMPFS_Write, ERRNO_Badf, otherwise)) return otherwise;
-  TmpfsInode &inode = *held.inode;
-  if (moves) offset = descriptor.position;
-  if (opened_for(held.target, TMPFS_Append)) offset = inode.size;
-  const u32 total = (u32)lesser(given, TMPFS_MOST - offset);
-  u32 done = 0, trap = TRAP_None;
-  if (total) {
-    trap = call.each_buffer(INPUT, [&](u64 at, u64 len) {
-      u32 count = (u32)lesser(len, total - done);
-      if (!call.fits(at, count)) return (u32)TRAP_MemoryOutOfBounds;
-      for (u32 end = done + count; done < end;) {
-        u64 to = offset + done;
-        u32 skipped = (u32)to % TMPFS_BLOCK, piece = (u32)lesser(TMPFS_BLOCK - skipped, end - done);
-        u32 block = tmpfs::make_block(launch, fs, inode, to / TMPFS_BLOCK, skipped, piece);
-        if (!block) return STOP;
-        bulk_copy(launch, fs.blocks, tmpfs::start_of(block) + skipped, call.memory.base, at, piece);
-        at += piece;
-        done += piece;
-      }
-      return done == total ? STOP : (u32)TRAP_None;
-    });
+GPU_RUN_NOINLINE Local write_tmpfs(Transfer &transfer) {
+  if (!begin_transfer(transfer)) return transfer.otherwise;
+  if (opened_for(transfer.held.target, TMPFS_Append)) transfer.offset = transfer.held.inode->size;
+  const u64 most = TMPFS_MOST - transfer.offset;
+  if (transfer.total && most == 0) transfer.error = ERRNO_Fbig;
+  transfer.total = (u32)lesser(transfer.total, most);
+  while (next_piece(transfer)) {
+    if (write_piece(transfer)) continue;
+    transfer.error = ERRNO_Nospc;
+    break;
   }
-  if (done) {
-    if (offset + done > inode.size) set_size(fs, inode, offset + done);
-    touch(launch, fs, inode);
-    if (moves) descriptor.position = offset + done;
+  if (transfer.done) {
+    TmpfsInode &inode = *transfer.held.inode;
+    const u64 end = transfer.offset + transfer.done;
+    if (end > inode.size) set_size(transfer.fs, inode, end);
+    touch(transfer.launch, transfer.fs, inode);
+    // What fitted is written, and the next write tells.
+    transfer.error = ERRNO_Success;
   }
-  held.end();
-  if (trap) return {LOCAL_Trap, trap};
-  if (done == 0 && given) return served(total ? ERRNO_Nospc : ERRNO_Fbig);
-  return store_result(call, call.arg(moves ? 3 : 5), done);
+  return end_transfer(transfer);
 }
 
 // Cuts a file, or makes it longer by a hole. For who has the inode to write.
@@ -203,7 +254,7 @@ GPU_RUN_NOINLINE void resize(const Launch &launch, Tmpfs &fs, TmpfsInode &inode,
     tmpfs::cut_blocks(fs, inode, size / TMPFS_BLOCK + (size % TMPFS_BLOCK != 0));
     // What lay behind the end must be 0 if the file grows again.
     u32 kept = (u32)size % TMPFS_BLOCK, block = kept ? tmpfs::find_block(fs, inode, size / TMPFS_BLOCK) : 0;
-    if (block) bulk_fill(launch, fs.blocks, tmpfs::start_of(block) + kept, 0, TMPFS_BLOCK - kept);
+    if (block) tmpfs::clear_bytes(fs.blocks, tmpfs::start_of(block) + kept, TMPFS_BLOCK - kept);
   }
   set_size(fs, inode, size);
   touch(launch, fs, inode);
@@ -326,6 +377,14 @@ GPU_RUN_NOINLINE void end_tell(Requests &requests, Thread &thread) {
 
 // --- All of them ------------------------------------------------------------------------------
 
+GPU_RUN_NOINLINE Local move_tmpfs(const Launch &launch, Tmpfs &fs, Thread &thread, const Call &call,
+                                  TmpfsDescriptor &descriptor) {
+  const bool moves = call.function == wasi::FN_fd_read || call.function == wasi::FN_fd_write;
+  const bool writes = call.function == wasi::FN_fd_write || call.function == wasi::FN_fd_pwrite;
+  Transfer transfer = {launch, fs, thread, call, {descriptor, moves, writes, 0, nullptr}, 0, 0, 0, 0, 0, 0, 0, 0, 0, {}};
+  return writes ? write_tmpfs(transfer) : read_tmpfs(transfer);
+}
+
 // Begins a call that may be about a file of the file system.
 GPU_RUN_NOINLINE Local begin_tmpfs(const Launch &launch, Thread &thread, u32 id, const Call &call) {
   Requests &requests = *launch.requests;
@@ -355,9 +414,9 @@ GPU_RUN_NOINLINE Local begin_tmpfs(const Launch &launch, Thread &thread, u32 id,
   Tmpfs &fs = *requests.tmpfs;
   switch (call.function) {
     case wasi::FN_fd_read:
-    case wasi::FN_fd_pread: return read_tmpfs(launch, fs, thread, call, *descriptor);
+    case wasi::FN_fd_pread:
     case wasi::FN_fd_write:
-    case wasi::FN_fd_pwrite: return write_tmpfs(launch, fs, thread, call, *descriptor);
+    case wasi::FN_fd_pwrite: return move_tmpfs(launch, fs, thread, call, *descriptor);
     case wasi::FN_fd_seek: return seek_tmpfs(fs, thread, call, *descriptor);
     case wasi::FN_fd_tell: return tell_tmpfs(fs, thread, call, *descriptor);
     case wasi::FN_fd_filestat_get: return stat_tmpfs(fs, thread, call, *descriptor);

@@ -118,6 +118,47 @@ struct Freed {
   }
 };
 
+// --- Bytes --------------------------------------------------------------------------------------
+
+// Of their own, because what is live here is so on top of all that the interpreter's loop holds, which would spill it
+// if it were more.
+constexpr u32 WORDS_TOGETHER = 8;
+
+GPU_RUN_NOINLINE void clear_bytes(u8 *base, u64 at, u32 len) {
+  u32 i = 0;
+  for (; i < len && ((at + i) & 7); i++) linear::store<u8>(base, at + i, 0);
+  for (; i + 8 <= len; i += 8) linear::store<u64>(base, at + i, 0);
+  for (; i < len; i++) linear::store<u8>(base, at + i, 0);
+}
+
+// Where the source is aligned otherwise, words are put together from aligned ones: see linear::copy_up.
+GPU_RUN_NOINLINE void copy_bytes(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
+  constexpr u32 PIECE = 8 * WORDS_TOGETHER;
+  u32 i = (u32)lesser((0 - to) & 7, len);
+  if (i) copy_short(to_base, to, from_base, from, i);
+  if (i + PIECE <= len) {
+    const u32 shift = (u32)((from + i) & 7) * 8;
+    u64 at = from + i - shift / 8, low = linear::load<u64>(from_base, at);
+    for (; i + PIECE <= len; i += PIECE, at += PIECE) {
+      u64 words[WORDS_TOGETHER];
+      for (u32 k = 0; k + 1 < WORDS_TOGETHER; k++) words[k] = linear::load<u64>(from_base, at + 8 * (k + 1));
+      // If all are aligned the last one begins the next piece, and may lie behind the end.
+      bool more = shift || i + 2 * PIECE <= len;
+      words[WORDS_TOGETHER - 1] = more ? linear::load<u64>(from_base, at + PIECE) : 0;
+      for (u32 k = 0; k < WORDS_TOGETHER; k++) {
+        // In two steps, as a shift by all 64 bits is none.
+        linear::store<u64>(to_base, to + i + 8 * k, low >> shift | words[k] << 1 << (63 - shift));
+        low = words[k];
+      }
+    }
+  }
+  while (i < len) {
+    u32 rest = (u32)lesser(linear::SHORT, len - i);
+    copy_short(to_base, to + i, from_base, from + i, rest);
+    i += rest;
+  }
+}
+
 // --- Trees --------------------------------------------------------------------------------------
 
 GPU_RUN_INLINE bool fits_tree(const TmpfsInode &inode, u64 page) { return page >> (INDEX_BITS * inode.levels) == 0; }
@@ -137,17 +178,17 @@ GPU_RUN_NOINLINE u32 find_block(const Tmpfs &fs, const TmpfsInode &inode, u64 pa
 }
 
 // A new block for the tree.
-GPU_RUN_NOINLINE u32 new_index(const Launch &launch, Tmpfs &fs, TmpfsInode &inode) {
+GPU_RUN_NOINLINE u32 new_index(Tmpfs &fs, const TmpfsInode &inode) {
   u32 block = take_block(fs, inode.next, true);
-  if (block) bulk_fill(launch, fs.blocks, start_of(block), 0, TMPFS_BLOCK);
+  if (block) clear_bytes(fs.blocks, start_of(block), TMPFS_BLOCK);
   return block;
 }
 
 // Where the block of a page of the tree is named; null: there is no room.
-GPU_RUN_NOINLINE u32 *make_entry(const Launch &launch, Tmpfs &fs, TmpfsInode &inode, u64 page) {
+GPU_RUN_NOINLINE u32 *make_entry(Tmpfs &fs, TmpfsInode &inode, u64 page) {
   while (!fits_tree(inode, page)) {
     if (inode.root) {
-      u32 block = new_index(launch, fs, inode);
+      u32 block = new_index(fs, inode);
       if (!block) return nullptr;
       entries_of(fs, block)[0] = inode.root;
       inode.root = block;
@@ -156,7 +197,7 @@ GPU_RUN_NOINLINE u32 *make_entry(const Launch &launch, Tmpfs &fs, TmpfsInode &in
   }
   u32 *entry = &inode.root;
   for (u32 level = inode.levels; level; level--) {
-    if (!*entry) *entry = new_index(launch, fs, inode);
+    if (!*entry) *entry = new_index(fs, inode);
     if (!*entry) return nullptr;
     entry = &entries_of(fs, *entry)[entry_of(page, level)];
   }
@@ -165,16 +206,17 @@ GPU_RUN_NOINLINE u32 *make_entry(const Launch &launch, Tmpfs &fs, TmpfsInode &in
 
 // The block of a page, which is made if it is a hole: all of it is 0 then but for `len` bytes from `from` on, which
 // the caller writes. 0: there is no room.
-GPU_RUN_NOINLINE u32 make_block(const Launch &launch, Tmpfs &fs, TmpfsInode &inode, u64 page, u32 from, u32 len) {
-  u32 *entry = page < TMPFS_DIRECT ? &inode.direct[page] : make_entry(launch, fs, inode, page);
+GPU_RUN_NOINLINE u32 make_block(Tmpfs &fs, TmpfsInode &inode, u64 page, u32 from, u32 len) {
+  u32 *entry = page < TMPFS_DIRECT ? &inode.direct[page] : make_entry(fs, inode, page);
   if (!entry || *entry) return entry ? *entry : 0;
   u32 block = take_block(fs, inode.next, false);
   if (!block) return 0;
   // The next one that the file needs is best behind it.
   inode.next = block;
-  bulk_fill(launch, fs.blocks, start_of(block), 0, from);
-  bulk_fill(launch, fs.blocks, start_of(block) + from + len, 0, TMPFS_BLOCK - from - len);
-  return *entry = block;
+  *entry = block;
+  clear_bytes(fs.blocks, start_of(block), from);
+  clear_bytes(fs.blocks, start_of(block) + from + len, TMPFS_BLOCK - from - len);
+  return block;
 }
 
 // Frees the data of entries from `from` on.

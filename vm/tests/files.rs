@@ -186,6 +186,29 @@ fn what_others_write_is_seen_by_who_goes_back() {
 }
 
 #[test]
+fn a_file_that_others_cut_off_ends_there() {
+    let folder = Folder::with(b"abcdefgh");
+    let services = folder.services();
+    let file = folder.file();
+    let cut = move || std::fs::write(file, "abc").unwrap();
+    services.after_first(Function::FdPread, cut);
+    let ran = run(
+        &services,
+        1,
+        &["
+        (local.set $fd (call $open_to_read))
+        (drop (call $read (local.get $fd) (i32.const 2)))
+        (call $seek (local.get $fd) (i64.const 1) (i32.const 0))
+        (call $read_all (local.get $fd) (i32.const 3))
+        (call $tell (local.get $fd))
+        (call $seek (local.get $fd) (i64.const 6) (i32.const 0))
+        (call $read_all (local.get $fd) (i32.const 3))"],
+    );
+    assert_eq!(text(&ran, 5), "abbc\0");
+    assert_eq!(ran.log[..6], [0, 1, 0, 3, 0, 6]);
+}
+
+#[test]
 fn at_the_end_the_host_is_asked_again() {
     let folder = Folder::with(b"ab");
     let services = folder.services();

@@ -247,7 +247,12 @@ impl Wasi {
         let (fd, offset, length) = (args.u32()?, args.u64()?, args.u64()?);
         let advice = args.choice(abi::ADVICES)?;
         let descriptor = self.table.get(fd)?;
-        if let Data::Host(file) = &descriptor.file()?.data {
+        let file = descriptor.file()?;
+        // As Linux has it, for files in memory too.
+        if i64::try_from(length).is_err() {
+            return Err(Errno::Inval);
+        }
+        if let Data::Host(file) = &file.data {
             advise(file, offset, length, advice)?;
         }
         Ok(done())

@@ -221,7 +221,13 @@ fn sizes() {
 #[test]
 fn syncing_advising_allocating() {
     let dir = tempfile::tempdir().unwrap();
-    let guest = Guest::with_dir(dir.path());
+    let memory = Guest(gpu_run_vm::WasiBuilder::new().scratch("/", 1 << 20).build());
+    for guest in [Guest::with_dir(dir.path()), memory] {
+        sync_advise_allocate(&guest);
+    }
+}
+
+fn sync_advise_allocate(guest: &Guest) {
     let fd = guest.open("file", CREAT, READ | WRITE).unwrap();
     assert!(call!(guest, FdSync, fd).is_ok());
     assert!(call!(guest, FdDatasync, fd).is_ok());
@@ -229,6 +235,7 @@ fn syncing_advising_allocating() {
         assert!(call!(guest, FdAdvise, fd, 10u64, 50u64, advice).is_ok());
     }
     assert_eq!(call!(guest, FdAdvise, fd, 0u64, 0u64, 6u32), Err(Errno::Inval));
+    assert_eq!(call!(guest, FdAdvise, fd, 0u64, u64::MAX, 0u32), Err(Errno::Inval));
     assert_eq!(call!(guest, FdAllocate, fd, 0u64, 100u64), Err(Errno::Notsup));
     assert_eq!(guest.stat("file").unwrap().size, 0);
     for other in [0u32, 1, 3, 99] {

@@ -133,8 +133,8 @@ pub struct EnvironmentArgs {
     /// cargo runner, gpu-run gives it the current directory if this option is not there.
     #[arg(long = "dir", value_name = "HOST[::GUEST][:ro]")]
     pub dirs: Vec<OsString>,
-    /// Give the program an empty directory in memory as /tmp, which takes that much at most and is gone at the
-    /// end.
+    /// Give the program an empty directory in device memory as /tmp, for which that much is taken at the start; it
+    /// is gone at the end.
     #[arg(long, value_name = "SIZE")]
     pub tmpfs: Option<ByteSize>,
     /// Set a variable of the program's environment; a name alone takes its value over. The last of a name counts.

@@ -49,6 +49,7 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("wasi/append/10240", append),
         ("wasi/small_reads", small_reads),
         ("wasi/tmpfs", tmpfs),
+        ("wasi/tmpfs/append/10240", tmpfs_append),
         ("wasi/stops_while_it_reads", stops),
         ("wasi/full_disk", full_disk),
         ("wasi/nobody_reads", nobody_reads),
@@ -237,6 +238,30 @@ fn small_reads(device: &str) -> Tested {
     let slow = stats(&output)?["run_ms"].as_f64() > Some(900.0);
     let calls = stats(&output)?["requests"]["calls"].as_u64();
     expect(calls == Some(10) || slow, "a request for each block", &output)
+}
+
+/// Many threads append to a file in device memory; one of them reads it. The host is asked for its name alone.
+fn tmpfs_append(device: &str) -> Tested {
+    let threads = "10240";
+    let output = gpu_run_on(device)
+        .args([
+            "--tmpfs",
+            "1MiB",
+            "--stats=json",
+            "--threads",
+            threads,
+            "--invoke",
+            "append",
+        ])
+        .args([&wasm("wat", "tmpfs"), threads])
+        .output()?;
+    expect(
+        text(&output.stdout) == "Result: 0\n",
+        "all lines, and none torn",
+        &output,
+    )?;
+    let calls = stats(&output)?["requests"]["calls"].as_u64();
+    expect(calls == Some(0), "no requests but that of `_initialize`", &output)
 }
 
 /// A file is written and read in memory, and nothing of it is on the disk; what does not fit is an error.

@@ -60,6 +60,8 @@ GPU_RUN_INLINE void unlock_file(File &file) { store_release_device(&file.lock, 0
 
 GPU_RUN_INLINE Local come_again(Thread &thread, u64 pause) {
   thread.wake = clock_ns() + pause;
+  // With a request under way it must not look as if it were the mailbox's word.
+  if ((u32)thread.wake == thread.mail) thread.wake++;
   thread.state = THREAD_Sleeping;
   return {LOCAL_Again, DONE_Wait};
 }

@@ -16,8 +16,8 @@ use gpu_run_bytecode::wasi::{Function, SUBSCRIPTION};
 use crate::device::Pinned;
 use crate::layout::RequestSlot;
 use crate::layout::{
-    MAIL_WHOLE, NOTE_CHANGES, NOTE_FREE, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, NOTE_TMPFS, REQUEST_BYTES, REQUEST_CALL, REQUEST_MORE,
-    REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS,
+    MAIL_WHOLE, NOTE_CHANGES, NOTE_FREE, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, NOTE_TMPFS, REQUEST_BYTES, REQUEST_CALL,
+    REQUEST_MORE, REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS,
 };
 use crate::services::{FileNote, Reply, Request, Services};
 use crate::tsan;

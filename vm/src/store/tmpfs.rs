@@ -88,7 +88,10 @@ impl Area {
         let lent = files.lend(shared, inodes);
         let (pages, lent) = lent.map_err(|what| DeviceError::Unavailable { what: what.into() })?;
         let loan = Loan(services.clone());
-        let index: usize = lent.iter().map(|file| levels(file).map(|level| level.len()).sum::<usize>()).sum();
+        let index: usize = lent
+            .iter()
+            .map(|file| levels(file).map(|level| level.len()).sum::<usize>())
+            .sum();
         let index = pages / INDEX_SHARE + INDEX_LEAST + index as u64;
         let blocks = pages + index;
         if blocks >= u64::from(u32::MAX) {

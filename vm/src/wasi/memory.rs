@@ -19,7 +19,11 @@ pub const DESCRIPTORS: u32 = TMPFS_DESCRIPTORS as u32;
 
 /// The device's flag of a descriptor with these `fdflags`.
 pub fn append_flag(fdflags: u16) -> u32 {
-    if fdflags & fdflags::APPEND != 0 { TMPFS_APPEND } else { 0 }
+    if fdflags & fdflags::APPEND != 0 {
+        TMPFS_APPEND
+    } else {
+        0
+    }
 }
 
 /// The files of [`WasiBuilder::scratch`](super::WasiBuilder::scratch).
@@ -96,19 +100,19 @@ impl MemoryFiles<'_> {
         attributes: Attributes,
         inodes: u32,
     ) -> std::result::Result<(u64, Vec<LentFile>), &'static str> {
-        lock(self.tree)
-            .lend(attributes, inodes)
-            .map_err(|error| match error {
-                Errno::Io => "the files in memory were lost with an earlier run: it failed, or was to be the last",
-                _ => "the files in memory are those of another run, which is still under way",
-            })
+        lock(self.tree).lend(attributes, inodes).map_err(|error| match error {
+            Errno::Io => "the files in memory were lost with an earlier run: it failed, or was to be the last",
+            _ => "the files in memory are those of another run, which is still under way",
+        })
     }
 
     /// Their descriptors, with what the device calls each file by.
     pub(crate) fn open_files(&self) -> Vec<OpenFile> {
         let mut found = Vec::new();
         for descriptor in self.wasi.table.numbers() {
-            let Ok(open) = self.wasi.table.get(descriptor) else { continue };
+            let Ok(open) = self.wasi.table.get(descriptor) else {
+                continue;
+            };
             let Descriptor::File(file) = &*open else { continue };
             let Data::Scratch(data) = &file.data else { continue };
             if let Some(target) = data.target(append_flag(file.flags())) {

@@ -6,6 +6,8 @@
 //!
 //! What is charged to its size: pages of 4 KiB that were written (holes in files are free), and a fixed amount
 //! and its name for each file, directory and link. Without room, writes write what fits, and then give ENOSPC.
+//!
+//! While a run is under way its device holds the data of files, and what is here of them is all else: see [`loan`].
 
 mod data;
 pub mod loan;

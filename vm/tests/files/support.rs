@@ -143,9 +143,7 @@ impl Program {
         let functions: String = bodies
             .iter()
             .enumerate()
-            .map(|(number, body)| {
-                format!("(func (export \"run{number}\") (local $fd i32) (local $i i32) {body})\n")
-            })
+            .map(|(number, body)| format!("(func (export \"run{number}\") (local $fd i32) (local $i i32) {body})\n"))
             .collect();
         let wasm = wat::parse_str(format!("(module {guest} {functions})")).expect("a module's text");
         let translation = gpu_run_translator::translate(&wasm, &Default::default()).expect("a valid module");

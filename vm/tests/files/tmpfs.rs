@@ -48,10 +48,21 @@ impl Random {
     /// A call of the guest's.
     fn call(&mut self) -> String {
         let fd = self.one(&[4, 4, 4, 5, 5, 5, 6, 6, 7, 8, 3]);
-        let other = self.one(&[4, 5, 6, 7]);
+        let other = self.one(&[4, 5, 6, 7, 4, 5, 6, 7, 1]);
         let (name, to) = (self.below(4), self.below(4));
         let len = self.one(&[0, 1, 5, 100, 4096, 6000, 9000, 70_000]);
-        let at = self.one(&[0i64, 1, 4095, 20_000, 65_536, 70_000, 4_300_000, 1 << 32, (1 << 40) + 5, -1]);
+        let at = self.one(&[
+            0i64,
+            1,
+            4095,
+            20_000,
+            65_536,
+            70_000,
+            4_300_000,
+            1 << 32,
+            (1 << 40) + 5,
+            -1,
+        ]);
         let from = self.below(256);
         match self.below(40) {
             0..6 => {
@@ -61,7 +72,9 @@ impl Random {
                 format!("(call $open (i32.const {name}) (i32.const {oflags}) (i64.const {rights}) (i32.const {flags}))")
             }
             6 => format!("(call $done (call $fd_close (i32.const {fd})) (i32.const 0))"),
-            7 => format!("(call $done (call $path_unlink_file (i32.const 3) (i32.const {name}) (i32.const 1)) (i32.const 0))"),
+            7 => format!(
+                "(call $done (call $path_unlink_file (i32.const 3) (i32.const {name}) (i32.const 1)) (i32.const 0))"
+            ),
             8 => format!(
                 "(call $done (call $path_rename (i32.const 3) (i32.const {name}) (i32.const 1) (i32.const 3) \
                  (i32.const {to}) (i32.const 1)) (i32.const 0))"
@@ -117,10 +130,14 @@ fn it_does_what_a_folder_of_the_host_does() {
         let mut random = Random(seed);
         let calls: Vec<String> = (0..150).map(|_| random.call()).collect();
         // Each call's place in the log is told by a number that nothing else logs.
-        let marked = |(number, call): (usize, &String)| format!("(call $log (i32.const {}))\n{call}\n", 0x7a00_0000 + number);
+        let marked =
+            |(number, call): (usize, &String)| format!("(call $log (i32.const {}))\n{call}\n", 0x7a00_0000 + number);
         // Two runs, so that what is open goes from one to the next.
         let bodies = calls.chunks(75).enumerate().map(|(part, calls)| {
-            let calls = calls.iter().enumerate().map(|(at, call)| marked((part * 75 + at, call)));
+            let calls = calls
+                .iter()
+                .enumerate()
+                .map(|(at, call)| marked((part * 75 + at, call)));
             calls.collect::<String>()
         });
         let bodies: Vec<String> = bodies.collect();
@@ -133,7 +150,10 @@ fn it_does_what_a_folder_of_the_host_does() {
         if let Some(at) = ran.log.iter().zip(&wanted).position(|(found, wanted)| found != wanted) {
             let number = ran.log[..at].iter().rev().find(|word| **word >> 16 == 0x7a00).unwrap() & 0xffff;
             let (found, wanted) = (&ran.log[at..at + 4], &wanted[at..at + 4]);
-            panic!("seed {seed}: call {number}, {}: {found:?}, but the host: {wanted:?}", calls[number as usize]);
+            panic!(
+                "seed {seed}: call {number}, {}: {found:?}, but the host: {wanted:?}",
+                calls[number as usize]
+            );
         }
         asked_only(
             &ran,
@@ -355,7 +375,15 @@ fn times_are_those_of_the_last_change() {
     let now = (now >> 30) as u32;
     let log = &ran.log;
     let near = |time: u32| assert!(now - time < 60, "{time}, but it is {now}");
-    for (at, set) in [(4, false), (6, false), (9, true), (11, true), (15, false), (17, false), (19, false)] {
+    for (at, set) in [
+        (4, false),
+        (6, false),
+        (9, true),
+        (11, true),
+        (15, false),
+        (17, false),
+        (19, false),
+    ] {
         if set {
             assert_eq!(log[at..at + 2], [5, 1], "{log:?}");
         } else {
@@ -527,9 +555,11 @@ fn a_run_that_is_stopped_leaves_files_that_can_be_used() {
     let ran = run(
         &services,
         1,
-        &["(call $done (call $fd_filestat_set_size (i32.const 4) (i64.const 0)) (i32.const 0))
+        &[
+            "(call $done (call $fd_filestat_set_size (i32.const 4) (i64.const 0)) (i32.const 0))
            (call $write (i32.const 4) (i32.const 1000) (i32.const 1))
-           (call $stat (i32.const 4))"],
+           (call $stat (i32.const 4))",
+        ],
     );
     assert_eq!(ran.log[..8], [0, 0, 1000, 0, 4, 1, 1000, 0]);
 }

@@ -239,12 +239,12 @@ impl Tree {
             return own(data.len());
         };
         let written = loan.attributes.written(lent.inode);
-        let modified = if written == lent.written_then { node.modified } else { written };
-        (
-            loan.attributes.size(lent.inode),
-            modified,
-            node.changed.max(written),
-        )
+        let modified = if written == lent.written_then {
+            node.modified
+        } else {
+            written
+        };
+        (loan.attributes.size(lent.inode), modified, node.changed.max(written))
     }
 
     /// The host has set a file's time of modification: what the device wrote before counts no more.

@@ -204,7 +204,7 @@ mod tests {
 
     #[test]
     fn panics_are_taken_apart() {
-        let text = "\nthread 'main' (1) panicked at C:/src/main.rs:5:9:\nno: such\nthing\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+        let text = "\nthread 'main' (0) panicked at C:/src/main.rs:5:9:\nno: such\nthing\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
         let panic = panic_message(text).expect("a panic");
         assert_eq!(panic.message, "no: such\nthing");
         assert_eq!(panic.place, Some(("C:/src/main.rs".to_owned(), 5, 9)));

@@ -228,13 +228,16 @@ pub fn of_start(leak: &Leak) -> bool {
 
 /// The call that asked for a block: the innermost that is not a part of an allocator or of std.
 fn allocating(backtrace: &Backtrace) -> Option<&Place> {
-    const PATHS: [&str; 7] = [
+    const PATHS: [&str; 10] = [
         "__r",
         "alloc::",
         "core::",
         "std::",
         "hashbrown::",
         "dlmalloc::",
+        "gpu_std::heap::",
+        "gpu_std::arena::",
+        "gpu_std::platform::",
         "operator new",
     ];
     const OF_C: [&str; 8] = [

@@ -82,7 +82,7 @@ pub fn own_allocators(module: &Module<'_>, roots: &[u32]) -> Vec<String> {
         .map(|func| (func, module.func_display_name(func)))
         .filter(|(_, name)| ALLOCATORS.contains(&name.as_str()) || ALLOCATOR_ENDS.iter().any(|end| name.ends_with(end)))
         .filter(|(func, _)| {
-            let reaches = graph.reachable([*func].into_iter());
+            let reaches = graph.reachable([*func]);
             !of_heap
                 .iter()
                 .zip(&reaches)

@@ -8,6 +8,8 @@ mod common;
 mod debug;
 #[path = "end_to_end/gpu_std.rs"]
 mod gpu_std;
+#[path = "end_to_end/memory.rs"]
+mod memory;
 #[path = "end_to_end/net.rs"]
 mod net;
 #[cfg(unix)]
@@ -89,6 +91,7 @@ fn main() {
         Trial::test("inspect/c_allocator", c_heap::inspect),
         Trial::test("refuses/files", gpu_std::refused),
         Trial::test("translate/no_messages_left", gpu_std::no_messages_left),
+        Trial::test("warns/own_allocator", memory::own_allocator),
     ];
     let general = wasi::general().into_iter().chain(net::general());
     #[cfg(unix)]
@@ -123,7 +126,7 @@ fn main() {
         debug::tests(device)
             .into_iter()
             .for_each(|(name, test)| add(name, test));
-        for (name, test) in gpu_std::tests(device) {
+        for (name, test) in gpu_std::tests(device).into_iter().chain(memory::tests(device)) {
             add(name, test);
         }
         let of_host = [

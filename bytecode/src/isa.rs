@@ -346,6 +346,8 @@ table! {
     0x062 Realloc "realloc" [DI32, I32, I32, I32, I32] Gpu "a = block b of c bytes (-1: however many it has) aligned to d, moved to e bytes, or 0 and b unchanged";
     0x063 AllocZero "alloc_zero" [DI32, I32, I32] Gpu "a = new zeroed block of b bytes aligned to c, or 0";
     0x064 BlockSize "block_size" [DI32, I32] Gpu "a = bytes of the block b that may be used: as many as were asked for, or more";
+    0x065 AllocBatch "alloc_batch" [DI32, I32, I32, I32, I32] Gpu "a = how many of e new blocks of b bytes aligned to c were made, whose addresses are stored from d on: fewer where memory ends";
+    0x066 DeallocBatch "dealloc_batch" [I32, I32, I32, I32] Gpu "free d blocks of a bytes (-1: however many they have) aligned to b, whose addresses are stored from c on";
     0x070 DbgI32 "dbg_i32" [I32] Gpu "add a, signed, to the thread's debug message";
     0x071 DbgF32 "dbg_f32" [F32] Gpu "add a to the thread's debug message";
     0x072 DbgStr "dbg_str" [I32, I32] Gpu "add the b bytes of text at a to the thread's debug message";

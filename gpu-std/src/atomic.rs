@@ -295,17 +295,36 @@ macro_rules! floats {
 
             impl $name {
                 /// One that holds `value`.
+                ///
+                /// ```
+                #[doc = concat!("use gpu_std::atomic::{", stringify!($name), ", Ordering::Relaxed, Scope};")]
+                #[doc = concat!("static ZERO: ", stringify!($name), " = ", stringify!($name), "::new(0.0);")]
+                /// assert_eq!(ZERO.load(Relaxed, Scope::Device), 0.0);
+                /// ```
                 pub const fn new(value: $float) -> $name {
                     $name($atomic::new(value.to_bits()))
                 }
 
                 /// The value that is there.
+                ///
+                /// ```
+                #[doc = concat!("use gpu_std::atomic::{", stringify!($name), ", Ordering::Relaxed, Scope};")]
+                #[doc = concat!("let half = ", stringify!($name), "::new(0.5);")]
+                /// assert_eq!(half.load(Relaxed, Scope::Device), 0.5);
+                /// ```
                 #[inline]
                 pub fn load(&self, order: Ordering, scope: Scope) -> $float {
                     $float::from_bits(load(&self.0, order, scope))
                 }
 
                 /// Puts a value there.
+                ///
+                /// ```
+                #[doc = concat!("use gpu_std::atomic::{", stringify!($name), ", Ordering::Relaxed, Scope};")]
+                #[doc = concat!("let value = ", stringify!($name), "::new(0.5);")]
+                /// value.store(2.0, Relaxed, Scope::Device);
+                /// assert_eq!(value.load(Relaxed, Scope::Device), 2.0);
+                /// ```
                 #[inline]
                 pub fn store(&self, value: $float, order: Ordering, scope: Scope) {
                     store(&self.0, value.to_bits(), order, scope);
@@ -313,6 +332,13 @@ macro_rules! floats {
 
                 /// Adds and gives the value before. In which order threads add is open, so the sum of many is
                 /// not the same in each run.
+                ///
+                /// ```
+                #[doc = concat!("use gpu_std::atomic::{", stringify!($name), ", Ordering::Relaxed, Scope};")]
+                #[doc = concat!("let sum = ", stringify!($name), "::new(0.5);")]
+                /// assert_eq!(sum.fetch_add(2.0, Relaxed, Scope::Device), 0.5);
+                /// assert_eq!(sum.load(Relaxed, Scope::Device), 2.5);
+                /// ```
                 #[inline]
                 pub fn fetch_add(&self, value: $float, order: Ordering, scope: Scope) -> $float {
                     let sum = |old| ($float::from_bits(old) + value).to_bits();

@@ -7,7 +7,7 @@
 //! | [`atomic`], [`atomic_add`] and its kin | atomics that are atomic in every build |
 //! | [`state_in`], [`state_out`], [`set_pixel`] | the run's input, output and frame |
 //! | [`gpu_println!`], [`gpu_dbg!`], [`gpu_warn!`] and its kin | output as whole records |
-//! | [`GpuAllocator`], [`Arena`] | memory |
+//! | [`GpuAllocator`], [`heap`], [`Arena`] | memory |
 //! | [`math`] | functions that give the same bits everywhere |
 //! | [`time`] | a clock |
 //! | [`fs`], [`mod@env`], [`io`], [`process`], [`net`] | what std lacks on `wasm32-unknown-unknown`; connections on `wasm32-wasip1` too |
@@ -41,6 +41,9 @@
 #[cfg(any(feature = "std", not(target_arch = "wasm32")))]
 extern crate std;
 
+#[doc(hidden)]
+#[path = "values.rs"]
+pub mod __values;
 mod arena;
 pub mod atomic;
 #[cfg(feature = "std")]
@@ -48,7 +51,7 @@ pub mod env;
 mod frame;
 #[cfg(feature = "std")]
 pub mod fs;
-mod heap;
+pub mod heap;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod host;
 #[cfg(feature = "std")]
@@ -85,10 +88,10 @@ pub use kernel::KernelReturn;
 pub use kernel::check_return_type as __check_return_type;
 pub use log::Level;
 #[doc(hidden)]
-pub use log::{debug as __debug, log as __log, wanted as __wanted};
+pub use log::{message as __message, remark as __remark, wanted as __wanted};
 pub use plain::Plain;
 #[doc(hidden)]
-pub use print::print as __print;
+pub use print::record as __record;
 
 /// The number of the calling thread, from 0 to [`thread_count`] - 1.
 ///

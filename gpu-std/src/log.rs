@@ -3,6 +3,8 @@
 
 use core::fmt;
 
+use crate::__values::Sink;
+
 /// How much a message matters.
 ///
 /// ```
@@ -42,15 +44,15 @@ pub fn wanted(level: Level) -> bool {
 }
 
 #[doc(hidden)]
-#[inline(never)]
-pub fn log(level: Level, file: &str, line: u32, args: fmt::Arguments) {
-    crate::platform::log(level, file, line, args);
+#[inline]
+pub fn message(level: Level, file: &str, line: u32) -> impl Sink {
+    crate::platform::Message::begin(level, file, line)
 }
 
 #[doc(hidden)]
-#[inline(never)]
-pub fn debug(args: fmt::Arguments) {
-    crate::platform::debug(args);
+#[inline]
+pub fn remark() -> impl Sink {
+    crate::platform::Message::new()
 }
 
 /// Sends a debug message of any [`Level`], which `gpu-run` writes to standard error as one record:
@@ -58,6 +60,10 @@ pub fn debug(args: fmt::Arguments) {
 ///
 /// It takes what `format!` takes. [`gpu_error!`](crate::gpu_error), [`gpu_warn!`](crate::gpu_warn),
 /// [`gpu_info!`](crate::gpu_info) and [`gpu_debug!`](crate::gpu_debug) have their level in the name.
+///
+/// Where the format string has `{}` alone, its texts, and values that are numbers of up to 64 bits, `bool`, `char` or
+/// text, are sent as they are, one instruction each: the host formats them. Anything else, such as `{name}`, `{:?}`
+/// or a type of the program's own, is formatted by `core::fmt` on the device, whose code is large and slow.
 ///
 /// The arguments are not evaluated where nobody wants the message: because of `--debug-level` or
 /// `--debug-only`, or with `--no-debug`, for which the translator removes the whole call from an optimized
@@ -67,12 +73,18 @@ pub fn debug(args: fmt::Arguments) {
 /// let level = if gpu_std::thread_id() == 0 { gpu_std::Level::Info } else { gpu_std::Level::Debug };
 /// gpu_std::gpu_log!(level, "{} threads", gpu_std::thread_count()); // [INFO src/main.rs:2] 1 threads
 /// ```
+///
+/// What cannot be shown does not compile:
+///
+/// ```compile_fail
+/// gpu_std::gpu_log!(gpu_std::Level::Info, "{}", [1, 2]);
+/// ```
 #[macro_export]
 macro_rules! gpu_log {
     ($level:expr, $($arg:tt)+) => {{
         let level: $crate::Level = $level;
         if $crate::__wanted(level) {
-            $crate::__log(level, ::core::file!(), ::core::line!(), ::core::format_args!($($arg)+));
+            $crate::__give!($crate::__message(level, ::core::file!(), ::core::line!()), $($arg)+);
         }
     }};
 }
@@ -134,9 +146,10 @@ macro_rules! gpu_debug {
 macro_rules! gpu_dbg {
     () => {
         if $crate::__wanted($crate::Level::Debug) {
-            $crate::__debug(::core::format_args!(
-                "[{}:{}:{}]", ::core::file!(), ::core::line!(), ::core::column!()
-            ))
+            $crate::__give!(
+                $crate::__remark(), "{}",
+                ::core::concat!("[", ::core::file!(), ":", ::core::line!(), ":", ::core::column!(), "]")
+            );
         }
     };
     ($value:expr $(,)?) => {
@@ -144,14 +157,15 @@ macro_rules! gpu_dbg {
         match $value {
             value => {
                 if $crate::__wanted($crate::Level::Debug) {
-                    $crate::__debug(::core::format_args!(
-                        "[{}:{}:{}] {} = {:#?}",
-                        ::core::file!(),
-                        ::core::line!(),
-                        ::core::column!(),
-                        ::core::stringify!($value),
-                        &value
+                    #[allow(unused_imports)]
+                    use $crate::__values::{AsIs as _, Shown as _, Sink as _};
+                    let mut sink = $crate::__remark();
+                    sink.text(::core::concat!(
+                        "[", ::core::file!(), ":", ::core::line!(), ":", ::core::column!(), "] ",
+                        ::core::stringify!($value), " = "
                     ));
+                    (&&&$crate::__values::Inspected(&value)).give(&mut sink);
+                    sink.end();
                 }
                 value
             }

@@ -1,17 +1,19 @@
 //! Printing a whole record at a time, so that the lines of many threads never mix.
 
-use core::fmt;
-
 /// What the macros expand to. Not part of the public interface.
 #[doc(hidden)]
-pub fn print(args: fmt::Arguments) {
-    crate::platform::print(args);
+#[inline]
+pub fn record(line: bool) -> impl crate::__values::Sink {
+    crate::platform::Record::new(line)
 }
 
 /// Prints to standard output, like `print!` of the standard library, as one record.
 ///
 /// All that one call prints stays together: the output of another thread comes before it or after
 /// it, never between. The order of records of different threads is open.
+///
+/// Where the format string has `{}` alone, integers, `bool`, `char` and text need no `core::fmt`, whose code is large
+/// and slow; anything else goes through it.
 ///
 /// On a host target it is `print!`.
 ///
@@ -21,7 +23,7 @@ pub fn print(args: fmt::Arguments) {
 #[macro_export]
 macro_rules! gpu_print {
     ($($arg:tt)*) => {
-        $crate::__print(::core::format_args!($($arg)*))
+        $crate::__give!($crate::__record(false), $($arg)*)
     };
 }
 
@@ -37,9 +39,9 @@ macro_rules! gpu_print {
 #[macro_export]
 macro_rules! gpu_println {
     () => {
-        $crate::__print(::core::format_args!("\n"))
+        $crate::__give!($crate::__record(true), "")
     };
     ($($arg:tt)*) => {
-        $crate::__print(::core::format_args!("{}\n", ::core::format_args!($($arg)*)))
+        $crate::__give!($crate::__record(true), $($arg)*)
     };
 }

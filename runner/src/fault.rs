@@ -3,7 +3,7 @@
 use gpu_run_vm::{Backtrace, End, HeapStats, InstanceId, Outcome, Store};
 use serde_json::{Map, Value, json};
 
-use crate::report::{Report, code};
+use crate::report::{Report, code, own_call};
 use crate::terminal::Terminal;
 
 /// What a report tells besides the end itself.
@@ -100,7 +100,8 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
         object.insert("heap".into(), counts);
     }
     if let Some(backtrace) = backtrace {
-        add_backtrace(&mut object, backtrace, context.compiled);
+        let own = matches!(end, End::Panicked { .. });
+        add_backtrace(&mut object, backtrace, own, context.compiled);
     }
     Some(object.into())
 }
@@ -149,11 +150,15 @@ fn frames(backtrace: &Backtrace) -> Vec<Value> {
     frames.collect()
 }
 
-fn add_backtrace(object: &mut Map<String, Value>, backtrace: &Backtrace, compiled: bool) {
-    let frames = frames(backtrace);
-    if let Some(first) = frames.first() {
-        object.insert("function".into(), first["function"].clone());
-        object.insert("wasm_offset".into(), first["wasm_offset"].clone());
+/// `own`: the innermost calls are those by which std panics, so the place is that of the program's own.
+fn add_backtrace(object: &mut Map<String, Value>, backtrace: &Backtrace, own: bool, compiled: bool) {
+    let place = match own {
+        true => own_call(backtrace),
+        false => backtrace.places.first(),
+    };
+    if let Some(place) = place {
+        object.insert("function".into(), place.function.as_str().into());
+        object.insert("wasm_offset".into(), place.offset.into());
     }
     // The innermost line that is known, unless the panic named one.
     if !object.contains_key("file")
@@ -163,7 +168,7 @@ fn add_backtrace(object: &mut Map<String, Value>, backtrace: &Backtrace, compile
         object.insert("line".into(), line.line.into());
         object.insert("column".into(), line.column.into());
     }
-    object.insert("backtrace".into(), frames.into());
+    object.insert("backtrace".into(), frames(backtrace).into());
     object.insert("omitted_frames".into(), backtrace.omitted.into());
     let registers = match compiled {
         true => Value::Null,
@@ -204,7 +209,7 @@ mod tests {
 
     #[test]
     fn panics_are_taken_apart() {
-        let text = "\nthread 'main' (1) panicked at C:/src/main.rs:5:9:\nno: such\nthing\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+        let text = "\nthread 'main' (0) panicked at C:/src/main.rs:5:9:\nno: such\nthing\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
         let panic = panic_message(text).expect("a panic");
         assert_eq!(panic.message, "no: such\nthing");
         assert_eq!(panic.place, Some(("C:/src/main.rs".to_owned(), 5, 9)));

@@ -223,18 +223,22 @@ pub fn leaks(leaks: &[Leak]) -> Report {
 
 /// Whether wasi-libc made blocks for the arguments of `main`, which it keeps on its stack and never frees.
 pub fn of_start(leak: &Leak) -> bool {
-    allocating(&leak.allocated).is_some_and(|place| place.function == "__main_void")
+    own_call(&leak.allocated).is_some_and(|place| place.function == "__main_void")
 }
 
-/// The call that asked for a block: the innermost that is not a part of an allocator or of std.
-fn allocating(backtrace: &Backtrace) -> Option<&Place> {
-    const PATHS: [&str; 7] = [
+/// The call of the program's own that asked for a block, or panicked: the innermost that is not a part of an allocator
+/// or of std.
+pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
+    const PATHS: [&str; 10] = [
         "__r",
         "alloc::",
         "core::",
         "std::",
         "hashbrown::",
         "dlmalloc::",
+        "gpu_std::heap::",
+        "gpu_std::arena::",
+        "gpu_std::platform::",
         "operator new",
     ];
     const OF_C: [&str; 8] = [
@@ -269,7 +273,7 @@ fn allocating(backtrace: &Backtrace) -> Option<&Place> {
 
 /// The same as text.
 fn allocator(backtrace: &Backtrace) -> String {
-    let Some(place) = allocating(backtrace) else {
+    let Some(place) = own_call(backtrace) else {
         return "an unknown function".into();
     };
     let mut text = place.function.clone();

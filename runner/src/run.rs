@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::Status;
-use gpu_run_translator::{BrTables, Options, Translation, run_passes, shared_std};
+use gpu_run_translator::{BrTables, Options, Translation, own_allocators, run_passes, shared_std};
 use gpu_run_vm::{
     ClassStats, DebugOptions, End, Extern, HeapChecks, HeapStats, Level, Limits, RunOptions, Store, StoreError, Value,
     allocates,
@@ -296,6 +296,15 @@ fn warn_of_shared_state(args: &RunArgs, entry: &Entry) -> Outcome<()> {
     if let Some(Status::RolledBack(reason)) = allocator {
         warn(&format!(
             "the module's allocator is made for one thread and could not be replaced: {reason}"
+        ));
+        return Ok(());
+    }
+    let own = own_allocators(module, root.as_slice());
+    if !own.is_empty() {
+        warn(&format!(
+            "the threads share an allocator that is the program's own, so unless it is made for several threads they \
+             may disturb each other in: {}",
+            own.join(", ")
         ));
     }
     Ok(())

@@ -390,6 +390,7 @@ fn report_panic(device: &str) -> Tested {
         ("file", "rust/panic_bounds/src/main.rs".into()),
         ("line", 7.into()),
         ("thread", 0.into()),
+        ("function", "panic_bounds::lookup".into()),
     ] {
         let found = &object[key];
         let holds = match (found.as_str(), value.as_str()) {

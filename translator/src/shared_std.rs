@@ -1,4 +1,4 @@
-//! Which functions of std hold a lock or a thread-local.
+//! Which functions of std hold a lock or a thread-local, and which allocators the threads of a kernel would share.
 //!
 //! On targets without atomics std's locks and thread-locals are plain statics: enough for one
 //! thread, not for the threads of a kernel, which share them. What rewriting replaces is safe; this
@@ -23,6 +23,10 @@ const PATHS: &[&str] = &[
     "std::sync::lazy_lock::",
 ];
 
+/// What the threads may share nevertheless: the keys that the next `HashMap` of a thread gets. Whichever it gets, it
+/// keeps them.
+const HARMLESS: &str = "std::hash::random::RandomState";
+
 /// Readable names of such functions that `roots` (or, if empty, all exports) can reach.
 pub fn shared_std(module: &Module<'_>, roots: &[u32]) -> Vec<String> {
     let graph = CallGraph::new(module);
@@ -34,7 +38,57 @@ pub fn shared_std(module: &Module<'_>, roots: &[u32]) -> Vec<String> {
     let names = (imported..module.func_count()).filter(|func| reachable[*func as usize]);
     names
         .map(|func| module.func_display_name(func))
-        .filter(|name| PATHS.iter().any(|path| name.contains(path)))
+        .filter(|name| PATHS.iter().any(|path| name.contains(path)) && !name.contains(HARMLESS))
+        .collect()
+}
+
+/// Names of functions by which programs ask an allocator of their own for memory: C's, Rust's `#[global_allocator]`,
+/// AssemblyScript's.
+const ALLOCATORS: &[&str] = &[
+    "malloc",
+    "dlmalloc",
+    "emmalloc_malloc",
+    "emmalloc_memalign",
+    "mi_malloc",
+    "__rust_alloc",
+    "__rustc::__rust_alloc",
+    "__rg_alloc",
+    "__rustc::__rg_alloc",
+    "~lib/rt/itcms/__new",
+    "~lib/rt/tcms/__new",
+    "~lib/rt/tlsf/__alloc",
+    "~lib/rt/stub/__alloc",
+    "~lib/rt/stub/__new",
+];
+/// How such names end in Rust (an allocator's method, inlined where it is used) and in Zig.
+const ALLOCATOR_ENDS: &[&str] = &[" as core::alloc::global::GlobalAlloc>::alloc", "Allocator.alloc"];
+
+/// Readable names of allocators that `roots` can reach and that do not have their memory from the device's heap:
+/// what they keep is the program's, and mostly made for one thread.
+pub fn own_allocators(module: &Module<'_>, roots: &[u32]) -> Vec<String> {
+    const OF_HEAP: [&str; 4] = ["alloc", "alloc_zero", "realloc", "alloc_batch"];
+    let graph = CallGraph::new(module);
+    let functions = module.imports.iter().filter(|import| {
+        let ty = import.ty;
+        matches!(ty, wasmparser::TypeRef::Func(_) | wasmparser::TypeRef::FuncExact(_))
+    });
+    let of_heap: Vec<bool> = functions
+        .map(|import| import.module == crate::lower::GPU_MODULE && OF_HEAP.contains(&import.name))
+        .collect();
+    let reachable = graph.reachable(roots.iter().copied());
+    let imported = module.imported_funcs.len() as u32;
+    (imported..module.func_count())
+        .filter(|func| reachable[*func as usize])
+        .map(|func| (func, module.func_display_name(func)))
+        .filter(|(_, name)| ALLOCATORS.contains(&name.as_str()) || ALLOCATOR_ENDS.iter().any(|end| name.ends_with(end)))
+        .filter(|(func, _)| {
+            let reaches = graph.reachable([*func]);
+            !of_heap
+                .iter()
+                .zip(&reaches)
+                .any(|(of_heap, reached)| *of_heap && *reached)
+        })
+        .map(|(_, name)| name)
         .collect()
 }
 
@@ -53,5 +107,31 @@ mod tests {
         let module = Module::parse(&bytes).expect("a module");
         assert_eq!(shared_std(&module, &[2]), ["std::sys::sync::mutex::no_threads::lock"]);
         assert_eq!(shared_std(&module, &[]).len(), 2);
+    }
+
+    #[test]
+    fn keys_of_hash_maps_are_no_harm() {
+        let name = "std::sys::thread_local::no_threads::LazyStorage::initialize<std::hash::random::RandomState>";
+        let wat = format!(r#"(module (func (export "kernel") call 1) (func $"{name}"))"#);
+        let bytes = wat::parse_str(wat).expect("good text");
+        let module = Module::parse(&bytes).expect("a module");
+        assert!(shared_std(&module, &[]).is_empty());
+    }
+
+    #[test]
+    fn finds_allocators_without_the_heap() {
+        let wat = r#"(module
+            (import "gpu_run_v1" "gid" (func (result i32)))
+            (import "gpu_run_v1" "alloc" (func $heap (param i32 i32) (result i32)))
+            (func $malloc)
+            (func $__rust_alloc (drop (call $heap (i32.const 1) (i32.const 1))))
+            (func $"<wee_alloc::WeeAlloc as core::alloc::global::GlobalAlloc>::alloc")
+            (func $"~lib/rt/stub/__new")
+            (func (export "kernel") (call 2) (call 3) (call 4)))"#;
+        let bytes = wat::parse_str(wat).expect("good text");
+        let module = Module::parse(&bytes).expect("a module");
+        let wee = "<wee_alloc::WeeAlloc as core::alloc::global::GlobalAlloc>::alloc";
+        assert_eq!(own_allocators(&module, &[6]), ["malloc", wee]);
+        assert!(own_allocators(&module, &[3]).is_empty());
     }
 }

@@ -142,6 +142,7 @@ fn linker(engine: &Engine) -> Linker<Host> {
     l.func_wrap(M, "exit", |code: i32| Err::<(), _>(Error::i32_exit(code)))
         .expect(ok);
     link_buffers(&mut l);
+    link_batches(&mut l);
     link_instructions(&mut l);
     l.func_wrap(M, "gid", || 0i32).expect(ok);
     l.func_wrap(M, "thread_count", || 1i32).expect(ok);
@@ -174,9 +175,51 @@ fn link_messages(l: &mut Linker<Host>) {
         say(&mut c, ptr, len);
     })
     .expect(ok);
+    macro_rules! values {
+        ($($name:literal $ty:ty: $shown:expr;)*) => {
+            $(l.func_wrap(M, $name, |mut c: Caller<'_, Host>, value: $ty| {
+                let show: fn($ty) -> String = $shown;
+                c.data_mut().streams[2].extend(show(value).bytes());
+            }).expect(ok);)*
+        };
+    }
+    values! {
+        "dbg_i32" i32: |value| value.to_string(); "dbg_u32" i32: |value| (value as u32).to_string();
+        "dbg_i64" i64: |value| value.to_string(); "dbg_u64" i64: |value| (value as u64).to_string();
+        "dbg_f32" f32: |value| value.to_string(); "dbg_f64" f64: |value| value.to_string();
+        "dbg_bool" i32: |value| (value != 0).to_string();
+        "dbg_char" i32: |value| char::from_u32(value as u32).expect("a scalar value").to_string();
+    }
     l.func_wrap(M, "dbg_nl", |mut c: Caller<'_, Host>| {
         c.data_mut().streams[2].push(b'\n')
     })
+    .expect(ok);
+}
+
+/// Many blocks at once.
+fn link_batches(l: &mut Linker<Host>) {
+    let ok = "each name is defined once";
+    l.func_wrap(
+        M,
+        "alloc_batch",
+        |mut c: Caller<'_, Host>, size: i32, align: i32, to: i32, count: i32| {
+            for i in 0..count {
+                let block = alloc(&mut c, size, align);
+                assert!(block != 0, "there is room");
+                let memory = memory(&mut c);
+                memory.data_mut(&mut c)[(to + 4 * i) as u32 as usize..][..4].copy_from_slice(&block.to_le_bytes());
+            }
+            count
+        },
+    )
+    .expect(ok);
+    l.func_wrap(
+        M,
+        "dealloc_batch",
+        |mut c: Caller<'_, Host>, size: i32, _: i32, _: i32, count: i32| {
+            c.data_mut().live -= i64::from(size) * i64::from(count);
+        },
+    )
     .expect(ok);
 }
 
@@ -237,6 +280,16 @@ fn link_instructions(l: &mut Linker<Host>) {
             }).expect(ok);
         };
     }
+    l.func_wrap(M, "atomic_add", |mut c: Caller<'_, Host>, at: i32, value: i32| {
+        let add = |old| i32::from_le_bytes(old).wrapping_add(value).to_le_bytes();
+        exchange(&mut c, at, add, i32::from_le_bytes)
+    })
+    .expect(ok);
+    l.func_wrap(M, "atomic_inc", |mut c: Caller<'_, Host>, at: i32| {
+        let add = |old| i32::from_le_bytes(old).wrapping_add(1).to_le_bytes();
+        exchange(&mut c, at, add, i32::from_le_bytes)
+    })
+    .expect(ok);
     atomics! { "i32" i32 4:
         "rmw.add" |old, value| old.wrapping_add(value); "rmw.sub" |old, value| old.wrapping_sub(value);
         "rmw.and" |old, value| old & value; "rmw.or" |old, value| old | value;
@@ -318,7 +371,7 @@ fn expected(name: &str) -> Option<Outcome> {
 
 /// The thread's number is another one natively.
 fn mask_thread(stderr: &str) -> String {
-    stderr.replace("thread 'main' (1) panicked", "thread 'main' (N) panicked")
+    stderr.replace("thread 'main' (0) panicked", "thread 'main' (N) panicked")
 }
 
 /// Programs that this engine cannot run.

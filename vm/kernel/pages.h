@@ -12,14 +12,16 @@
 namespace gpu_run {
 namespace pages {
 
-GPU_RUN_INLINE bool allocates(u16 op) { return op == OP_alloc || op == OP_alloc_zero || op == OP_realloc; }
+GPU_RUN_INLINE bool allocates(u16 op) {
+  return op == OP_alloc || op == OP_alloc_zero || op == OP_realloc || op == OP_alloc_batch;
+}
 
 // An instruction that allocates. A checked heap knows who did it; the walk ends where a bridge begins.
 GPU_RUN_NOINLINE Done allocate(const Launch &launch, Thread &thread, u32 id, const Instance &instance, Place &place,
                                u64 w) {
   Done done = rare::execute(launch, thread, id, instance, place.registers, launch.code + place.pc, w);
   Memory &memory = *instance.memories[0];
-  if (!memory.heap.sites || done.kind != DONE_Step) return done;
+  if (!memory.heap.sites || done.kind != DONE_Step || done.value == 0) return done;
   Registers frame = place.registers;
   u32 header = place.header, calls[SITE_CALLS], count = 0;
   while (count < SITE_CALLS && frame.get32(header) > PC_THREAD_END) {
@@ -28,7 +30,12 @@ GPU_RUN_NOINLINE Done allocate(const Launch &launch, Thread &thread, u32 id, con
     frame = frames::back_by(frame, back & 0xffff);
     header = back >> 16;
   }
-  heap::note_calls(memory, place.registers.get32(slot(w, 1)), place.pc, count, [&](u32 i) { return calls[i]; });
+  auto call = [&](u32 i) { return calls[i]; };
+  if ((u16)w == OP_alloc_batch) {
+    heap::note_batch(memory, place.registers, launch.code + place.pc, w, place.pc, count, call);
+  } else {
+    heap::note_calls(memory, place.registers.get32(slot(w, 1)), place.pc, count, call);
+  }
   return done;
 }
 

@@ -6,7 +6,7 @@
 
 #include "bulk.h"
 #include "exceptions.h"
-#include "heap/heap.h"
+#include "heap/batch.h"
 #include "io.h"
 #include "output.h"
 
@@ -25,6 +25,36 @@ GPU_RUN_INLINE TrapKind heap_trap(heap::Outcome outcome) {
 }
 
 namespace rare {
+
+// ALLOC_BATCH and DEALLOC_BATCH. Some blocks at a time: Thread::progress says how many are done.
+GPU_RUN_NOINLINE Done execute_batch(Thread &thread, Memory &memory, Registers registers, const u64 *pc, u64 w) {
+  bool makes = (u16)w == OP_alloc_batch;
+  u64 x = load_code(pc + 1);
+  // A result comes first.
+  u32 size = registers.get32(slot(w, makes ? 2 : 1)), align = registers.get32(slot(w, makes ? 3 : 2));
+  u32 at = registers.get32(makes ? slot(x, 0) : slot(w, 3)), count = registers.get32(slot(x, makes ? 1 : 0));
+  if (!in_bounds(at, 4ull * count, load_relaxed_device(&memory.size))) return {DONE_Trap, TRAP_MemoryOutOfBounds, 0};
+  u32 done = (u32)thread.progress, more = 0, address = 0;
+  heap::Outcome outcome = heap::DONE;
+  if (done < count) {
+    outcome = makes ? heap::take(memory, {at, count}, size, align, done, more)
+                    : heap::give(memory, {at, count}, size, done, more, address);
+  }
+  if (outcome == heap::RETRY) {
+    thread.state = THREAD_Busy;
+    return {DONE_Wait, 0, 0};
+  }
+  if (outcome != heap::DONE) {
+    // The trap's record takes the address from the thread.
+    thread.progress = address;
+    return {DONE_Trap, (u32)heap_trap(outcome), 0};
+  }
+  done += more;
+  bool ended = done == count || more == 0;
+  thread.progress = ended ? 0 : done;
+  if (ended && makes) registers.set32(slot(w, 1), done);
+  return {DONE_Step, ended ? 2u : 0u, 1};
+}
 
 // Runs the instruction at `pc`, whose first word is `w`, for thread number `id`.
 GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
@@ -250,6 +280,8 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       set32(slot(w, 1), bytes);
       NEXT;
     }
+
+    CASE(alloc_batch) CASE(dealloc_batch) return execute_batch(thread, *memory, registers, pc, w);
 
     CASE(print) {
       u32 from = get32(slot(w, 2)), len = get32(slot(w, 3));

@@ -95,6 +95,13 @@ GPU_RUN_NOINLINE void note_calls(const Context &context, Memory &memory, u32 add
   heap::note_calls(memory, address, pc, depth - 1, [&](u32 i) { return context.calls[(depth - 1 - i) % OPEN_CALLS]; });
 }
 
+// The same of many blocks.
+GPU_RUN_NOINLINE void note_batch(const Context &context, Memory &memory, Registers scratch, const u64 *words, u32 pc,
+                                 u32 depth) {
+  heap::note_batch(memory, scratch, words, load_code(words), pc, depth - 1,
+                   [&](u32 i) { return context.calls[(depth - 1 - i) % OPEN_CALLS]; });
+}
+
 // An instruction of one of the pages.
 GPU_RUN_INLINE Done execute_aside(Context &context, const Instance &instance, Registers scratch, const u64 *words,
                                   u64 w) {
@@ -202,6 +209,10 @@ void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u
   Registers scratch = {(u8 *)context->scratch, 4};
   u64 w = load_code(words);
   run_to_end(*context, pc, depth, [&] { return execute_aside(*context, instance, scratch, words, w); });
+  Memory &memory = *instance.memories[0];
+  if (UNLIKELY((u16)w == OP_alloc_batch) && memory.heap.sites) {
+    note_batch(*context, memory, scratch, words, pc, depth);
+  }
 }
 
 // Runs `request_queue` or `request_poll` at `words`, whose registers are the units of Context::scratch. The lane

@@ -4,9 +4,11 @@ use core::alloc::{GlobalAlloc, Layout};
 use core::fmt;
 use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
 use std::alloc::System;
+use std::string::String;
 use std::sync::OnceLock;
 use std::time::Instant;
 
+use crate::__values::Sink;
 use crate::Level;
 
 pub fn thread_id() -> u32 {
@@ -40,20 +42,83 @@ pub fn atomic_cas(target: &AtomicU32, expected: u32, new: u32) -> u32 {
     }
 }
 
-pub fn print(args: fmt::Arguments) {
-    std::print!("{args}");
-}
-
 pub fn wanted(_: Level) -> bool {
     true
 }
 
-pub fn log(level: Level, file: &str, line: u32, args: fmt::Arguments) {
-    std::eprintln!("[{} {file}:{line}] {args}", std::format!("{level:?}").to_uppercase());
+/// A debug message, or a record of standard output, which is written at its end.
+pub struct Text {
+    text: String,
+    write: fn(&str),
 }
 
-pub fn debug(args: fmt::Arguments) {
-    std::eprintln!("{args}");
+impl Text {
+    fn add(&mut self, value: impl fmt::Display) {
+        // A user's own `Display` may fail: what it wrote before stays.
+        let _ = fmt::write(&mut self.text, format_args!("{value}"));
+    }
+}
+
+impl Sink for Text {
+    fn text(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+    fn i64(&mut self, value: i64) {
+        self.add(value);
+    }
+    fn u64(&mut self, value: u64) {
+        self.add(value);
+    }
+    fn f32(&mut self, value: f32) {
+        self.add(value);
+    }
+    fn f64(&mut self, value: f64) {
+        self.add(value);
+    }
+    fn char(&mut self, value: char) {
+        self.text.push(value);
+    }
+    fn shown(&mut self, value: fmt::Arguments) {
+        self.add(value);
+    }
+    fn end(&mut self) {
+        (self.write)(&self.text);
+    }
+}
+
+pub struct Record;
+
+impl Record {
+    #[allow(clippy::new_ret_no_self)] // The other target's is a type of its own.
+    pub fn new(line: bool) -> Text {
+        Text {
+            text: String::new(),
+            write: if line {
+                |text| std::println!("{text}")
+            } else {
+                |text| std::print!("{text}")
+            },
+        }
+    }
+}
+
+pub struct Message;
+
+impl Message {
+    pub fn begin(level: Level, file: &str, line: u32) -> Text {
+        let mut message = Message::new();
+        let level = std::format!("{level:?}").to_uppercase();
+        message.shown(format_args!("[{level} {file}:{line}] "));
+        message
+    }
+
+    #[allow(clippy::new_ret_no_self)] // As above.
+    pub fn new() -> Text {
+        Text {
+            text: String::new(),
+            write: |text| std::eprintln!("{text}"),
+        }
+    }
 }
 
 /// # Safety
@@ -77,6 +142,34 @@ pub unsafe fn dealloc(block: *mut u8, layout: Layout) {
 pub unsafe fn realloc(block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
     // SAFETY: as above.
     unsafe { System.realloc(block, layout, size) }
+}
+
+pub fn alloc_batch(layout: Layout, blocks: &mut [*mut u8]) -> usize {
+    // A size of 0 is what the device takes and the system's allocator does not.
+    let layout = Layout::from_size_align(layout.size().max(1), layout.align()).unwrap_or(layout);
+    for (taken, place) in blocks.iter_mut().enumerate() {
+        // SAFETY: the size is not 0.
+        let block = unsafe { System.alloc(layout) };
+        if block.is_null() {
+            return taken;
+        }
+        *place = block;
+    }
+    blocks.len()
+}
+
+/// # Safety
+///
+/// As of [`crate::heap::free_batch`].
+pub unsafe fn free_batch(layout: Layout, blocks: &[*mut u8]) {
+    // SAFETY: the caller's promise is passed on; the size is that of `alloc_batch`.
+    let free = |block| unsafe {
+        System.dealloc(
+            block,
+            Layout::from_size_align_unchecked(layout.size().max(1), layout.align()),
+        );
+    };
+    blocks.iter().copied().for_each(free);
 }
 
 pub(crate) use crate::host::{in_size, out_size, read as ld_in, write as st_out};

@@ -1,10 +1,14 @@
 //! The platform of a `wasm32` guest: each function is an import that becomes one instruction.
 
 use core::alloc::Layout;
-use core::fmt;
 use core::sync::atomic::AtomicU32;
 
 use crate::Level;
+
+#[path = "wasm/output.rs"]
+mod output;
+
+pub use output::{Message, Record};
 
 mod import {
     #[link(wasm_import_module = "gpu_run_v1")]
@@ -22,6 +26,8 @@ mod import {
         pub fn alloc_zero(size: usize, align: usize) -> *mut u8;
         pub fn dealloc(block: *mut u8, size: usize, align: usize);
         pub fn realloc(block: *mut u8, size: usize, align: usize, new: usize) -> *mut u8;
+        pub fn alloc_batch(size: usize, align: usize, blocks: *mut *mut u8, count: usize) -> usize;
+        pub fn dealloc_batch(size: usize, align: usize, blocks: *const *mut u8, count: usize);
         pub fn st_out(at: i64, ptr: *const u8, len: usize) -> usize;
         pub fn ld_in(at: i64, ptr: *mut u8, len: usize) -> usize;
         pub safe fn in_size() -> i64;
@@ -52,6 +58,14 @@ mod import {
         pub safe fn print_end(stream: i32);
         pub safe fn dbg_wanted(level: i32) -> i32;
         pub fn dbg_level(level: i32, file: *const u8, len: usize, line: i32);
+        pub safe fn dbg_i32(value: i32);
+        pub safe fn dbg_u32(value: u32);
+        pub safe fn dbg_i64(value: i64);
+        pub safe fn dbg_u64(value: u64);
+        pub safe fn dbg_f32(value: f32);
+        pub safe fn dbg_f64(value: f64);
+        pub safe fn dbg_bool(value: i32);
+        pub safe fn dbg_char(value: u32);
         pub fn dbg_str(text: *const u8, len: usize);
         pub safe fn dbg_nl();
     }
@@ -102,51 +116,9 @@ pub fn atomic_cas(target: &AtomicU32, expected: u32, new: u32) -> u32 {
     unsafe { import::atomic_cas(target.as_ptr(), expected as i32, new as i32) as u32 }
 }
 
-const STDOUT: i32 = 1;
-
-/// The thread's pending record on standard output. Pieces gather in it until `print_end`.
-struct Record;
-
-impl fmt::Write for Record {
-    fn write_str(&mut self, piece: &str) -> fmt::Result {
-        // SAFETY: `piece` is `len` readable bytes, and the import only reads them.
-        unsafe { import::print(STDOUT, piece.as_ptr(), piece.len()) };
-        Ok(())
-    }
-}
-
-pub fn print(args: fmt::Arguments) {
-    // Only a user's own `Display` can fail. What it wrote before that is still printed.
-    let _ = fmt::write(&mut Record, args);
-    import::print_end(STDOUT);
-}
-
-/// The thread's pending debug message.
-struct Message;
-
-impl fmt::Write for Message {
-    fn write_str(&mut self, piece: &str) -> fmt::Result {
-        // SAFETY: as in `Record`.
-        unsafe { import::dbg_str(piece.as_ptr(), piece.len()) };
-        Ok(())
-    }
-}
-
 #[inline]
 pub fn wanted(level: Level) -> bool {
     import::dbg_wanted(level as i32) != 0
-}
-
-pub fn log(level: Level, file: &str, line: u32, args: fmt::Arguments) {
-    // SAFETY: `file` is `len` readable bytes, and the import only reads them.
-    unsafe { import::dbg_level(level as i32, file.as_ptr(), file.len(), line as i32) };
-    debug(args);
-}
-
-pub fn debug(args: fmt::Arguments) {
-    // As in `print`.
-    let _ = fmt::write(&mut Message, args);
-    import::dbg_nl();
 }
 
 /// # Safety
@@ -174,6 +146,21 @@ pub unsafe fn dealloc(block: *mut u8, layout: Layout) {
 pub unsafe fn realloc(block: *mut u8, layout: Layout, size: usize) -> *mut u8 {
     // SAFETY: as above.
     unsafe { import::realloc(block, layout.size(), layout.align(), size) }
+}
+
+#[inline]
+pub fn alloc_batch(layout: Layout, blocks: &mut [*mut u8]) -> usize {
+    // SAFETY: the import takes any size and any power of two, and writes at most so many addresses there.
+    unsafe { import::alloc_batch(layout.size(), layout.align(), blocks.as_mut_ptr(), blocks.len()) }
+}
+
+/// # Safety
+///
+/// As of [`crate::heap::free_batch`].
+#[inline]
+pub unsafe fn free_batch(layout: Layout, blocks: &[*mut u8]) {
+    // SAFETY: each came from the heap with this layout, by the caller's promise.
+    unsafe { import::dealloc_batch(layout.size(), layout.align(), blocks.as_ptr(), blocks.len()) }
 }
 
 #[inline]

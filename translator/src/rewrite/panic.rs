@@ -434,11 +434,8 @@ fn default_hook(module: &mut Module<'_>, env: &mut Env, globals: Globals, locati
     env.print_text(&mut code, STDERR, "main");
     code.end();
     env.print_text(&mut code, STDERR, "' (");
-    code.call(env.gpu("gid"))
-        .i32(1)
-        .op(Operator::I32Add)
-        .i32(STDERR)
-        .call(print_number);
+    // The number that the thread has everywhere else.
+    code.call(env.gpu("gid")).i32(STDERR).call(print_number);
     env.print_text(&mut code, STDERR, ") panicked at ");
     code.call(location);
     env.print_text(&mut code, STDERR, ":\n");

@@ -78,6 +78,8 @@ enum Op : unsigned short {
   OP_realloc = 0x062,  // a = block b of c bytes (-1: however many it has) aligned to d, moved to e bytes, or 0 and b unchanged
   OP_alloc_zero = 0x063,  // a = new zeroed block of b bytes aligned to c, or 0
   OP_block_size = 0x064,  // a = bytes of the block b that may be used: as many as were asked for, or more
+  OP_alloc_batch = 0x065,  // a = how many of e new blocks of b bytes aligned to c were made, whose addresses are stored from d on: fewer where memory ends
+  OP_dealloc_batch = 0x066,  // free d blocks of a bytes (-1: however many they have) aligned to b, whose addresses are stored from c on
   OP_dbg_i32 = 0x070,  // add a, signed, to the thread's debug message
   OP_dbg_f32 = 0x071,  // add a to the thread's debug message
   OP_dbg_str = 0x072,  // add the b bytes of text at a to the thread's debug message

@@ -122,7 +122,7 @@ fn frame_bytes(units: u32) -> u32 {
 pub fn grows(op: Op) -> bool {
     matches!(
         op,
-        Op::MemoryGrow | Op::MemoryGrow64 | Op::Alloc | Op::AllocZero | Op::Realloc
+        Op::MemoryGrow | Op::MemoryGrow64 | Op::Alloc | Op::AllocZero | Op::Realloc | Op::AllocBatch
     )
 }
 

@@ -114,7 +114,12 @@ impl Head {
 
 /// Whether a program asks the device's heap for memory.
 pub fn allocates(program: &Program) -> bool {
-    let heap = |op| matches!(op, Op::Alloc | Op::AllocZero | Op::Dealloc | Op::Realloc);
+    let heap = |op| {
+        matches!(
+            op,
+            Op::Alloc | Op::AllocZero | Op::Dealloc | Op::Realloc | Op::AllocBatch | Op::DeallocBatch
+        )
+    };
     instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| heap(inst.op)))
 }
 

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../kernel/heap/heap.h"
+#include "../../kernel/heap/batch.h"
 
 using namespace gpu_run;
 
@@ -122,6 +122,8 @@ static void verify(TestMemory &test, const Owned &block) {
     CHECK(at[i] == block.mark, "byte %u of %u at %u is %u, not %u", i, block.size, block.address, at[i], block.mark);
   }
 }
+
+#include "batches.h"
 
 // Random sizes and lifetimes; half of the blocks are freed by another thread than the one that made them.
 static void churn(u32 threads, u32 operations, bool checked, bool wide) {
@@ -398,5 +400,9 @@ int main(int count, char **args) {
   churn(threads, operations, false, true);
   checks();
   churn(threads, operations / 2, true, false);
+  batch_edges();
+  batches(threads, operations, false, false);
+  batches(threads, operations, false, true);
+  batches(threads, operations / 4, true, false);
   return 0;
 }

@@ -94,30 +94,16 @@ impl Area {
             .sum();
         let index = pages / INDEX_SHARE + INDEX_LEAST + index as u64;
         let blocks = pages + index;
-        if blocks >= u64::from(u32::MAX) {
-            return Err(DeviceError::OutOfMemory {
-                device: device.name(),
-                bytes: blocks * TMPFS_BLOCK as u64,
-                what: WHAT,
-            });
+        if let Err(error) = self.allocate(device, blocks, inodes) {
+            // It is still where it was.
+            files.end_loan(lent.into_iter().map(|file| (file.inode, file.pages)).collect());
+            return Err(error);
         }
-        let words = blocks.div_ceil(32).max(1);
-        let descriptor_bytes = (TMPFS_DESCRIPTORS * size_of::<TmpfsDescriptor>()) as u64;
-        let inode_bytes = u64::from(inodes) * size_of::<TmpfsInode>() as u64;
-        let record = self.record.at_least(device, size_of::<layout::Tmpfs>() as u64)?;
-        let at = self.blocks.at_least(device, (blocks * TMPFS_BLOCK as u64).max(1))?;
-        let taken = self.taken.at_least(device, words * 4)?;
-        let inodes = self.inodes.at_least(device, inode_bytes)?;
-        let descriptors = self.descriptors.at_least(device, descriptor_bytes)?;
-        // SAFETY: just allocated with these sizes; no kernel runs.
-        unsafe {
-            device.clear(inodes, inode_bytes)?;
-            device.clear(descriptors, descriptor_bytes)?;
-        }
+        let (at, words) = (self.blocks.ptr, words_for(blocks));
         let mut image = Image::default();
         for file in lent {
             let (number, inode) = (file.inode, image.add(device, at, file)?);
-            let to = inodes + u64::from(number) * size_of::<TmpfsInode>() as u64;
+            let to = self.inodes.ptr + u64::from(number) * size_of::<TmpfsInode>() as u64;
             // SAFETY: inside: the tree has given it one of so many inodes.
             unsafe { device.write(to, bytemuck::bytes_of(&inode))? };
         }
@@ -131,9 +117,9 @@ impl Area {
             .collect();
         let description = layout::Tmpfs {
             blocks: at,
-            taken,
-            inodes,
-            descriptors,
+            taken: self.taken.ptr,
+            inodes: self.inodes.ptr,
+            descriptors: self.descriptors.ptr,
             attributes: attributes.device,
             device: DEVICE_NUMBER,
             words: words as u32,
@@ -145,8 +131,8 @@ impl Area {
         };
         // SAFETY: allocated above with these sizes; open files have descriptors below the most.
         unsafe {
-            device.write(taken, bytemuck::cast_slice(&bits))?;
-            device.write(record, bytemuck::bytes_of(&description))?;
+            device.write(self.taken.ptr, bytemuck::cast_slice(&bits))?;
+            device.write(self.record.ptr, bytemuck::bytes_of(&description))?;
             for open in files.open_files() {
                 let descriptor = TmpfsDescriptor {
                     target: open.target,
@@ -155,11 +141,34 @@ impl Area {
                 };
                 if (open.descriptor as usize) < TMPFS_DESCRIPTORS {
                     let to = u64::from(open.descriptor) * size_of::<TmpfsDescriptor>() as u64;
-                    device.write(descriptors + to, bytemuck::bytes_of(&descriptor))?;
+                    device.write(self.descriptors.ptr + to, bytemuck::bytes_of(&descriptor))?;
                 }
             }
         }
-        Ok(Some((record, loan)))
+        Ok(Some((self.record.ptr, loan)))
+    }
+
+    /// Has memory for so many blocks and inodes; the latter, and descriptors, are zeroed.
+    fn allocate(&mut self, device: &mut dyn Device, blocks: u64, inodes: u32) -> DeviceResult<()> {
+        if blocks >= u64::from(u32::MAX) {
+            return Err(DeviceError::OutOfMemory {
+                device: device.name(),
+                bytes: blocks.saturating_mul(TMPFS_BLOCK as u64),
+                what: WHAT,
+            });
+        }
+        let descriptor_bytes = (TMPFS_DESCRIPTORS * size_of::<TmpfsDescriptor>()) as u64;
+        let inode_bytes = u64::from(inodes) * size_of::<TmpfsInode>() as u64;
+        self.record.at_least(device, size_of::<layout::Tmpfs>() as u64)?;
+        self.blocks.at_least(device, blocks * TMPFS_BLOCK as u64)?;
+        self.taken.at_least(device, words_for(blocks) * 4)?;
+        let inodes = self.inodes.at_least(device, inode_bytes)?;
+        let descriptors = self.descriptors.at_least(device, descriptor_bytes)?;
+        // SAFETY: just allocated with these sizes; no kernel runs.
+        unsafe {
+            device.clear(inodes, inode_bytes)?;
+            device.clear(descriptors, descriptor_bytes)
+        }
     }
 
     /// Zeroed memory for what host and device tell each other of so many inodes.
@@ -245,6 +254,11 @@ impl Area {
     fn block(&self, block: u32) -> Ptr {
         self.blocks.ptr + u64::from(block - 1) * TMPFS_BLOCK as u64
     }
+}
+
+/// Words with a bit for each block.
+fn words_for(blocks: u64) -> u64 {
+    blocks.div_ceil(32)
 }
 
 /// The numbers of a file's index blocks in each level, from below, as many levels as its highest page needs.

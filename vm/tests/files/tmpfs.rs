@@ -145,7 +145,7 @@ fn it_does_what_a_folder_of_the_host_does() {
         let folder = tempfile::tempdir().unwrap();
         let host = Watched::of(WasiBuilder::new().dir(folder.path(), "/", false).unwrap().build());
         let wanted = program.run(&host, 1).unwrap().log;
-        let services = memory(1 << 30);
+        let services = memory(1 << 24);
         let ran = program.run(&services, 1).unwrap();
         if let Some(at) = ran.log.iter().zip(&wanted).position(|(found, wanted)| found != wanted) {
             let number = ran.log[..at].iter().rev().find(|word| **word >> 16 == 0x7a00).unwrap() & 0xffff;

@@ -25,6 +25,7 @@ pub fn tests(device: &'static str) -> Vec<(String, Box<dyn FnOnce() -> Tested + 
     add("json", json_lines);
     add("drop", drop_counts);
     add("stalled_reader", stalled_reader);
+    add("reader_leaves", reader_leaves);
     add("ends_lose_nothing", ends);
     add("no_debug", no_debug);
     add("outside_of_memory", outside);
@@ -259,6 +260,38 @@ fn stalled_reader(device: &str) -> Tested {
         true => Ok(()),
         false => Err(format!("{status}, {found} messages, running before they were read: {running}").into()),
     }
+}
+
+/// A reader that keeps the threads waiting, and then leaves: who printed to it is ended, messages are not needed.
+fn reader_leaves(device: &str) -> Tested {
+    let (messages, lines) = (wasm("wat", "debug"), wasm("release", "containers"));
+    for (args, prints) in [
+        (&["--invoke", "small", &messages, "100000"][..], false),
+        (&["--invoke", "chatter", &lines], true),
+    ] {
+        let mut command = gpu_run_on(device);
+        command.args(["--threads", "4", "--timeout", "20s"]).args(args);
+        let streams = match prints {
+            true => (Stdio::piped(), Stdio::null()),
+            false => (Stdio::null(), Stdio::piped()),
+        };
+        let mut child = command.stdout(streams.0).stderr(streams.1).spawn()?;
+        let mut some = [0; 100];
+        if let Some(stdout) = child.stdout.as_mut() {
+            stdout.read_exact(&mut some)?;
+        }
+        if let Some(stderr) = child.stderr.as_mut() {
+            stderr.read_exact(&mut some)?;
+        }
+        std::thread::sleep(Duration::from_millis(300));
+        let running = child.try_wait()?.is_none();
+        drop((child.stdout.take(), child.stderr.take()));
+        let status = child.wait()?;
+        if !running || !status.success() {
+            return Err(format!("{args:?} ended with {status}, running before: {running}").into());
+        }
+    }
+    Ok(())
 }
 
 /// However the process ends, what its threads said before is shown, the beginning of a message too.

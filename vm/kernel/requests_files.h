@@ -94,17 +94,23 @@ GPU_RUN_NOINLINE bool send_held(Requests &requests, Thread &thread, u32 id, File
     unlock_file(file);
     return false;
   }
-  RequestSlot &slot = requests.slots[thread.request - 1];
-  slot.function = what.function;
-  slot.thread = id;
-  slot.total = 0;
-  slot.len = 0;
-  slot.capacity = what.capacity;
-  slot.args[0] = what.descriptor;
-  for (u32 i = 0; i < 4; i++) slot.args[1 + i] = what.args[i];
+  const Outgoing message = begin_message(requests, thread);
+  message.put(MAIL_Capacity, what.capacity, 0);
+  u32 units[MAIL_UNITS] = {what.descriptor}, count = 1, arg = 0;
+  // The descriptor is the first parameter of each of these functions.
+  for (u64 left = wasi::PARAMS[what.function] >> wasi::PARAM_BITS; left; left >>= wasi::PARAM_BITS) {
+    u32 kind = (u32)left & ((1u << wasi::PARAM_BITS) - 1);
+    if (kind == wasi::PARAM_Value64) {
+      split(what.args[arg++], units[count], units[count + 1]);
+      count += 2;
+    } else {
+      for (u32 i = 0; i < units_of(kind); i++) units[count++] = (u32)what.args[arg++];
+    }
+  }
+  for (u32 i = 0; i < count; i += 2) message.put(MAIL_Units + i, units[i], units[i + 1]);
   thread.moved = 0;
   thread.progress = state | what.descriptor;
-  send(requests, thread, REQUEST_Call);
+  send(requests, thread, id, message, what.function, REQUEST_Call, MAIL_RESULTS);
   return true;
 }
 
@@ -277,7 +283,7 @@ GPU_RUN_NOINLINE void keep_piece(Requests &requests, const Thread &thread, const
   u32 len = (u32)lesser(slot.len, REQUEST_BYTES);
   if (!reads || slot.note != NOTE_Keep || file.window == 0 || thread.moved + len > FILE_BLOCK) return;
   if (thread.moved == 0) file.filled = clock_ns();
-  move_piece(requests.blocks, (u64)(u32)thread.progress * FILE_BLOCK + thread.moved, slot.data, 0, len);
+  fetch_piece(requests.blocks, (u64)(u32)thread.progress * FILE_BLOCK + thread.moved, slot.data, 0, len);
   file.len = thread.moved + len;
 }
 

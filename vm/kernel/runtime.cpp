@@ -137,7 +137,8 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
       } while (!threads::can_go_on(launch, thread));
       thread.state = THREAD_Runnable;
     }
-    if (done.cost) poll();
+    // Short ones need not, because loops look too.
+    if (done.cost > 1 || !done.value) poll();
     if (done.value) return;
   }
 }

@@ -14,8 +14,11 @@ use crate::layout::{self, FILE_BLOCK, FILE_DESCRIPTORS, Ptr, REQUEST_SLOTS, Requ
 use crate::requests::{Bell, Mailboxes, Service};
 use crate::services::{Environment, Services};
 
-/// Bytes of the mailboxes of one side.
-const MAIL_BYTES: u64 = 8 * REQUEST_SLOTS as u64;
+const MAIL_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Mail>()) as u64;
+const ANSWER_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Answer>()) as u64;
+/// Cycles after which a lane of a GPU first looks for an answer: as long as the host needs for a small one, so that
+/// the look finds it. On an H200 these are half a microsecond.
+const FIRST_LOOK: u32 = 1000;
 const FILES_BYTES: u64 = (FILE_DESCRIPTORS * size_of::<layout::File>()) as u64;
 const SLOT_BYTES: u64 = (REQUEST_SLOTS * size_of::<RequestSlot>()) as u64;
 
@@ -55,7 +58,7 @@ impl Requests {
         Ok(Requests {
             mailboxes: Mailboxes {
                 sent: device.allocate_pinned(MAIL_BYTES)?,
-                answered: device.allocate_pinned(MAIL_BYTES)?,
+                answered: device.allocate_pinned(ANSWER_BYTES)?,
                 slots: device.allocate_pinned(SLOT_BYTES)?,
             },
             errors: device.allocate_pinned(64)?,
@@ -104,7 +107,7 @@ impl Requests {
     /// Writes the record of a run; nobody has to do with requests yet.
     fn prepare(&mut self, device: &mut dyn Device, environment: &Environment, threads: u32) -> DeviceResult<()> {
         let Mailboxes { sent, answered, .. } = self.mailboxes;
-        for (pinned, bytes) in [(sent, MAIL_BYTES), (answered, MAIL_BYTES), (self.errors, 64)] {
+        for (pinned, bytes) in [(sent, MAIL_BYTES), (answered, ANSWER_BYTES), (self.errors, 64)] {
             // SAFETY: allocated with that size; no kernel runs, and no service is alive.
             unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
         }
@@ -136,6 +139,10 @@ impl Requests {
             seed: seed(environment.seed)?,
             run: self.runs,
             own_slots: u32::from(threads as usize <= REQUEST_SLOTS),
+            first_look: std::env::var("FIRST_LOOK")
+                .ok()
+                .and_then(|s| s.parse().ok())
+                .unwrap_or(FIRST_LOOK),
             files: self.files,
             blocks: self.blocks,
             streams,
@@ -194,11 +201,17 @@ impl Store {
             None => Requests::new(device)?,
         };
         requests.prepare(device, environment, options.threads)?;
-        let bell = device.rings().then(|| requests.bell.clone());
+        let rings = device.rings();
         let serving = Serving {
             record: requests.record,
             errors: requests.errors,
-            service: Service::start(environment.services.clone(), requests.mailboxes, bell),
+            service: Service::start(
+                environment.services.clone(),
+                requests.mailboxes,
+                options.threads,
+                requests.bell.clone(),
+                rings,
+            ),
         };
         self.run.requests = Some(requests);
         // SAFETY: the launch record, which no kernel reads yet.

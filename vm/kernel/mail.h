@@ -89,11 +89,12 @@ GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
 // As `answered`, for a lane with nothing else to do: it looks several times. The first look would come too early
 // if it came at once, and the next one a whole trip over the bus later. Bounded, as other lanes of its warp may
 // wait for it.
-GPU_RUN_NOINLINE bool await_answer(const Requests &requests, Thread &thread) {
+GPU_RUN_INLINE bool await_answer(const Requests &requests, Thread &thread) {
   if (LOOKS > 1 && thread.answer_head >> 32 == 0) {
     while (cycles() - (u32)thread.answer_head < requests.first_look) {
     }
   }
+  GPU_RUN_NO_UNROLL
   for (u32 look = 0; look < LOOKS; look++) {
     if (answered(requests, thread)) return true;
   }

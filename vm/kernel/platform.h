@@ -30,6 +30,13 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "a 64
 #define GPU_RUN_NOINLINE __attribute__((noinline))
 #endif
 
+// Before a loop: as it stands, for the instruction cache's sake.
+#if GPU_RUN_GPU
+#define GPU_RUN_NO_UNROLL _Pragma("clang loop unroll(disable)")
+#else
+#define GPU_RUN_NO_UNROLL
+#endif
+
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 #if GPU_RUN_GPU
@@ -58,9 +65,9 @@ GPU_RUN_INLINE void relax(u32 idle) {
 
 // Cycles of the multiprocessor, as they go by.
 GPU_RUN_INLINE u32 cycles() {
-  u32 now;
-  asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
-  return now;
+  u64 now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
+  return (u32)now;
 }
 // How often a lane that has nothing else to do looks for the host's answer before it gives way; each look takes
 // a microsecond.

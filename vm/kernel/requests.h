@@ -9,7 +9,7 @@
 // buffers meanwhile. Results and output buffers are looked at only if the errno is 0.
 #pragma once
 
-#include "requests_files.h"
+#include "requests_plain.h"
 
 namespace gpu_run {
 namespace requests {
@@ -139,19 +139,24 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
     return {DONE_Step, 1, 0};
   }
   Requests &requests = *launch.requests;
+  if (requests.own_slots && is_plain(w)) {
+    queue_plain(requests, thread, id, registers, w);
+    return {DONE_Step, 1, 1};
+  }
   u32 total = 0, capacity = 0;
   if (retires_file(thread)) {
     if (!answered(requests, thread)) return wait_for_answer(thread);
     end_retire(requests, thread);
   }
   if (thread.request) return send_more(requests, thread, id, call);
-  Local local = serve(launch, thread, id, call);
-  if (local.kind == LOCAL_Host) local = begin_file(requests, thread, id, call);
+  Local local = {LOCAL_Host, 0};
+  if (is_in(LOCAL_FUNCTIONS, call.function)) local = serve(launch, thread, id, call);
+  if (local.kind == LOCAL_Host && is_in(FILE_FUNCTIONS, call.function)) local = begin_file(requests, thread, id, call);
   if (local.kind == LOCAL_Sent) return {DONE_Step, 1, 1};
   if (local.kind == LOCAL_Trap) return {DONE_Trap, local.value, 0};
   if (local.kind == LOCAL_Again) return {local.value, 0, 1};
   u32 error = 0, trap = TRAP_None;
-  if (local.kind == LOCAL_Host && has_buffers(call.function)) trap = measure(call, total, capacity, error);
+  if (local.kind == LOCAL_Host && is_in(WITH_BUFFERS, call.function)) trap = measure(call, total, capacity, error);
   if (trap) return {DONE_Trap, trap, 0};
   if (local.kind == LOCAL_Served || error) {
     thread.answer = error ? error : local.value;
@@ -159,7 +164,7 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
   }
   thread.request = take_slot(requests, id);
   if (thread.request == 0) {
-    thread.wake = clock_ns() + NO_SLOT_PAUSE;
+    thread.wake = clock_ns() + no_slot_pause(launch);
     thread.state = THREAD_Sleeping;
     return {DONE_Wait, 0, 0};
   }
@@ -180,7 +185,8 @@ GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, u32 id, const M
   if (thread.request) {
     Requests &requests = *launch.requests;
     // A lane with other threads looks for one that can run.
-    if (!(launch.rotate ? answered(requests, thread) : await_answer(requests, thread))) return wait_for_answer(thread);
+    const bool there = launch.rotate ? answered(requests, thread) : await_answer(requests, thread);
+    if (!there) return wait_for_answer(thread);
     const u32 head = (u32)thread.answer_head;
     File *file = held_file(requests, thread);
     error = head & ANSWER_ERRNO;

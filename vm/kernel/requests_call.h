@@ -40,7 +40,15 @@ GPU_RUN_INLINE constexpr u32 units_of(u32 kind) {
   }
 }
 
-// A bit for each function with parameters that point to buffers.
+// Sets of functions: a bit for each.
+static_assert(sizeof(wasi::PARAMS) <= 64 * sizeof(wasi::PARAMS[0]), "a bit for each function");
+template <typename... Function>
+constexpr u64 set_of(Function... functions) {
+  return (... | (1ull << functions));
+}
+GPU_RUN_INLINE bool is_in(u64 functions, u32 function) { return functions >> function & 1; }
+
+// Those with parameters that point to buffers.
 constexpr u64 functions_with_buffers() {
   u64 functions = 0, function = 1;
   for (u64 params : wasi::PARAMS) {
@@ -59,11 +67,7 @@ constexpr u64 functions_with_buffers() {
   }
   return functions;
 }
-static_assert(sizeof(wasi::PARAMS) <= 64 * sizeof(wasi::PARAMS[0]), "a bit for each function");
-GPU_RUN_INLINE bool has_buffers(u32 function) {
-  constexpr u64 FUNCTIONS = functions_with_buffers();
-  return FUNCTIONS >> function & 1;
-}
+constexpr u64 WITH_BUFFERS = functions_with_buffers();
 
 struct Call {
   const Memory &memory;

@@ -234,6 +234,10 @@ GPU_RUN_NOINLINE Local poll_files(Requests &requests, Thread &thread, u32 id, co
   return {LOCAL_Host, 0};
 }
 
+// The functions that `begin_file` is for.
+constexpr u64 FILE_FUNCTIONS = set_of(wasi::FN_fd_read, wasi::FN_fd_pread, wasi::FN_fd_seek, wasi::FN_fd_tell,
+                                      wasi::FN_fd_close, wasi::FN_fd_renumber, wasi::FN_poll_oneoff);
+
 // Begins a call that may be about a descriptor whose position is here.
 GPU_RUN_NOINLINE Local begin_file(Requests &requests, Thread &thread, u32 id, const Call &call) {
   File *file = nullptr;

@@ -143,6 +143,15 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
   }
 }
 
+// A request that is not plain, or takes its time.
+GPU_RUN_NOINLINE void request(Context &context, u32 pc, u32 depth, u32 instance_index, u64 w) {
+  const Launch &launch = *context.launch;
+  const Instance &instance = launch.instances[instance_index];
+  Registers scratch = {(u8 *)context.scratch, 4};
+  run_to_end(context, pc, depth,
+             [&] { return requests::execute(launch, *context.thread, context.id, instance, scratch, w); });
+}
+
 }  // namespace
 
 extern "C" {
@@ -208,12 +217,15 @@ void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u
 // Runs `request_queue` or `request_poll` at `words`, whose registers are the units of Context::scratch. The lane
 // waits in here for its turn and for the host.
 void gpu_run_request(Context *context, u32 pc, u32 depth, u32 instance_index, const u64 *words) {
-  const Launch &launch = *context->launch;
-  const Instance &instance = launch.instances[instance_index];
-  Thread &thread = *context->thread;
-  Registers scratch = {(u8 *)context->scratch, 4};
   u64 w = load_code(words);
-  run_to_end(*context, pc, depth, [&] { return requests::execute(launch, thread, context->id, instance, scratch, w); });
+  Requests *requests = context->launch->requests;
+  if (requests::is_plain(w) && requests && requests->own_slots) {
+    Thread &thread = *context->thread;
+    Registers scratch = {(u8 *)context->scratch, 4};
+    if ((u16)w == OP_request_queue) return requests::queue_plain(*requests, thread, context->id, scratch, w);
+    if (requests::poll_plain(*requests, thread, scratch, w)) return;
+  }
+  request(*context, pc, depth, instance_index, w);
 }
 
 // memory.copy, with the records of the memories.

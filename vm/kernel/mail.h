@@ -47,12 +47,13 @@ GPU_RUN_INLINE u32 total_input(const Requests &requests, const Thread &thread) {
   return (u32)load_relaxed_system(&requests.sent[thread.request - 1].words[MAIL_Total]);
 }
 
+// The number behind another. None is 0, which is what words are before the first.
+GPU_RUN_INLINE u32 next_number(u32 last) { return last + 1 ? last + 1 : 1; }
+
 // Begins the slot's next message, of which the thread then knows the number.
 GPU_RUN_INLINE Outgoing begin_message(Requests &requests, Thread &thread) {
   u32 slot = thread.request - 1;
-  u32 last = requests.own_slots ? thread.mail : requests.mails[slot];
-  // None is 0, which is what words are before the first.
-  thread.mail = last + 1 ? last + 1 : 1;
+  thread.mail = next_number(requests.own_slots ? thread.mail : requests.mails[slot]);
   if (!requests.own_slots) requests.mails[slot] = thread.mail;
   return {requests.sent[slot], (u64)thread.mail << 32};
 }
@@ -69,8 +70,15 @@ GPU_RUN_INLINE void send(Requests &requests, Thread &thread, u32 id, const Outgo
     message.put(MAIL_Head, head, id);
   }
   // No answer's head yet, as its number is 0: when it was sent.
-  thread.answer_head = cycles();
+  thread.answer_head = ticks();
   ring_bell(requests.bell, requests.bell_context);
+}
+
+// Looks at an answer: whether it is that of message `number`. Then `head` is its head, and `first` the word beside it.
+GPU_RUN_INLINE bool look(const Answer &answer, u32 number, u64 &head, u64 &first) {
+  load_pair_relaxed_system(answer.words, head, first);
+  if ((u32)(head >> 32) != number) return false;
+  return ((u32)head >> ANSWER_COUNT & ANSWER_RESULTS) == 0 || (u32)(first >> 32) == number;
 }
 
 // Whether the host has answered the thread's last message. The head and the first result are then with the thread,
@@ -78,27 +86,37 @@ GPU_RUN_INLINE void send(Requests &requests, Thread &thread, u32 id, const Outgo
 GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
   if ((u32)(thread.answer_head >> 32) == thread.mail) return true;
   u64 head, first;
-  load_pair_relaxed_system(requests.answered[thread.request - 1].words, head, first);
-  if ((u32)(head >> 32) != thread.mail) return false;
-  if ((u32)head >> ANSWER_COUNT & ANSWER_RESULTS && (u32)(first >> 32) != thread.mail) return false;
+  if (!look(requests.answered[thread.request - 1], thread.mail, head, first)) return false;
   thread.answer_head = head;
   thread.answer = (u32)first;
   return true;
 }
 
-// As `answered`, for a lane with nothing else to do: it looks several times. The first look would come too early
-// if it came at once, and the next one a whole trip over the bus later. Bounded, as other lanes of its warp may
-// wait for it.
-GPU_RUN_INLINE bool await_answer(const Requests &requests, Thread &thread) {
-  if (LOOKS > 1 && thread.answer_head >> 32 == 0) {
-    while (cycles() - (u32)thread.answer_head < requests.first_look) {
+// For a lane with nothing else to do: looks several times for the answer to message `number`, which was sent at
+// `sent`. The first look would come too early if it came at once, and the next one a whole trip over the bus later.
+// Bounded, as other lanes of its warp may wait for it.
+GPU_RUN_INLINE bool look_for(const Answer &answer, u32 number, u32 sent, u32 first_look, u64 &head, u64 &first) {
+  if (LOOKS > 1) {
+    while (ticks() - sent < first_look) {
     }
   }
   GPU_RUN_NO_UNROLL
-  for (u32 look = 0; look < LOOKS; look++) {
-    if (answered(requests, thread)) return true;
+  for (u32 i = 0; i < LOOKS; i++) {
+    if (look(answer, number, head, first)) return true;
   }
   return false;
+}
+
+// As `answered`, for such a lane.
+GPU_RUN_NOINLINE bool await_answer(const Requests &requests, Thread &thread) {
+  const u32 number = thread.mail;
+  u64 head = thread.answer_head, first;
+  if ((u32)(head >> 32) == number) return true;
+  const Answer &answer = requests.answered[thread.request - 1];
+  if (!look_for(answer, number, (u32)head, requests.first_look, head, first)) return false;
+  thread.answer_head = head;
+  thread.answer = (u32)first;
+  return true;
 }
 
 // The results of an answer that are in its words: as many as fit there. False if one is still on its way.

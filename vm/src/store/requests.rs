@@ -16,9 +16,9 @@ use crate::services::{Environment, Services};
 
 const MAIL_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Mail>()) as u64;
 const ANSWER_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Answer>()) as u64;
-/// Cycles after which a lane of a GPU first looks for an answer: as long as the host needs for a small one, so that
-/// the look finds it. On an H200 these are half a microsecond.
-const FIRST_LOOK: u32 = 1000;
+/// Ticks of 16 cycles after which a lane of a GPU first looks for an answer: as long as the host needs for a small
+/// one, so that the look finds it. On an H200 these are 0.6 us.
+const FIRST_LOOK: u32 = 80;
 const FILES_BYTES: u64 = (FILE_DESCRIPTORS * size_of::<layout::File>()) as u64;
 const SLOT_BYTES: u64 = (REQUEST_SLOTS * size_of::<RequestSlot>()) as u64;
 

@@ -409,7 +409,7 @@ struct Requests {
   File *files;  // FILE_DESCRIPTORS of them
   u8 *blocks;  // FILE_BLOCK bytes for each
   u32 own_slots;  // 1: there are no more threads than slots, so that each has the slot of its number
-  u32 first_look;  // ticks (platform.h) after which a lane of a GPU first looks for an answer
+  u32 pad;
   u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
   u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
   u32 mails[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it

@@ -20,8 +20,8 @@
 //   that message, which the device sends once it has done with answer n.
 //
 // What is longer than that is plain data in the slot, before which the head comes: with MAIL_DATA a store-release,
-// which the host loads with acquire; with ANSWER_SLOT the other way round, and a fence before the next message. On a GPU each of these takes half a
-// microsecond, which is why short messages do without.
+// which the host loads with acquire; with ANSWER_SLOT the other way round, and a fence before the next message. On a
+// GPU each of these takes half a microsecond, which is why short messages do without.
 //
 // Input longer than a slot goes in pieces: the host answers each but the last with nothing. Data of an answer
 // longer than a slot comes in pieces: the device asks for each but the first.
@@ -69,8 +69,8 @@ GPU_RUN_INLINE void send(Requests &requests, Thread &thread, u32 id, const Outgo
   } else {
     message.put(MAIL_Head, head, id);
   }
-  // No answer's head yet, as its number is 0: when it was sent.
-  thread.answer_head = ticks();
+  // No answer's head yet, as its number is 0.
+  thread.answer_head = 0;
   ring_bell(requests.bell, requests.bell_context);
 }
 
@@ -92,14 +92,9 @@ GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
   return true;
 }
 
-// For a lane with nothing else to do: looks several times for the answer to message `number`, which was sent at
-// `sent`. The first look would come too early if it came at once, and the next one a whole trip over the bus later.
-// Bounded, as other lanes of its warp may wait for it.
-GPU_RUN_INLINE bool look_for(const Answer &answer, u32 number, u32 sent, u32 first_look, u64 &head, u64 &first) {
-  if (LOOKS > 1) {
-    while (ticks() - sent < first_look) {
-    }
-  }
+// For a lane with nothing else to do: looks several times for the answer to message `number`. Bounded, as other lanes
+// of its warp may wait for it.
+GPU_RUN_INLINE bool look_for(const Answer &answer, u32 number, u64 &head, u64 &first) {
   GPU_RUN_NO_UNROLL
   for (u32 i = 0; i < LOOKS; i++) {
     if (look(answer, number, head, first)) return true;
@@ -113,7 +108,7 @@ GPU_RUN_NOINLINE bool await_answer(const Requests &requests, Thread &thread) {
   u64 head = thread.answer_head, first;
   if ((u32)(head >> 32) == number) return true;
   const Answer &answer = requests.answered[thread.request - 1];
-  if (!look_for(answer, number, (u32)head, requests.first_look, head, first)) return false;
+  if (!look_for(answer, number, head, first)) return false;
   thread.answer_head = head;
   thread.answer = (u32)first;
   return true;

@@ -63,12 +63,6 @@ GPU_RUN_INLINE void relax(u32 idle) {
   asm volatile("nanosleep.u32 %0;" ::"r"(pause));
 }
 
-// Time in 16 cycles of the multiprocessor. Both halves are looked at, because one alone takes longer.
-GPU_RUN_INLINE u32 ticks() {
-  u64 now;
-  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
-  return (u32)(now >> 4);
-}
 // How often a lane that has nothing else to do looks for the host's answer before it gives way; each look takes
 // a microsecond.
 constexpr u32 LOOKS = 6;
@@ -342,7 +336,6 @@ inline void relax(u32 idle) {
 
 // Here the loop around all that waits is enough: lanes are few.
 inline void rest() {}
-inline u32 ticks() { return 0; }
 constexpr u32 LOOKS = 1;
 
 // Tells the host of a message, by the function that it left for that.

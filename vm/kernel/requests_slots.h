@@ -8,9 +8,12 @@ namespace requests {
 
 // Time after which a thread that found no slot looks again, in nanoseconds.
 constexpr u64 NO_SLOT_PAUSE = 20000;
-// The same where all threads may want one: they look 100 times a microsecond together, which is more often than slots
-// become free, and so seldom that they do not keep the words of `taken` from those who give slots back.
-GPU_RUN_INLINE u64 no_slot_pause(const Launch &launch) { return launch.thread_count * 10ull; }
+// The same where all threads may want one: at most 100 looks a microsecond by all of them, which is more often than
+// slots become free, and does not keep the words of `taken` from those who give slots back.
+GPU_RUN_INLINE u64 no_slot_pause(const Launch &launch) {
+  u64 pause = launch.thread_count * 10ull;
+  return pause > NO_SLOT_PAUSE ? pause : NO_SLOT_PAUSE;
+}
 
 // Takes a free slot for thread `id`; 0 if none was found, else 1 + its number. Acquire: what its last owner
 // did in it is over; pairs with `give_slot`.

@@ -264,7 +264,7 @@ twins! {
         files: Ptr,
         blocks: Ptr,
         own_slots: u32,
-        first_look: u32,
+        pad: u32,
         streams: [u32; STREAM_DESCRIPTORS],
         taken: [u32; REQUEST_SLOTS / 32],
         mails: [u32; REQUEST_SLOTS],

@@ -10,6 +10,7 @@
 //! of them a tenth of a microsecond, and it needs none of these, but where threads help each other out.
 
 mod bell;
+mod call;
 mod mail;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -17,16 +18,17 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 use std::sync::{Arc, LockResult, Mutex, PoisonError, RwLock};
 use std::time::{Duration, Instant};
 
-use gpu_run_bytecode::wasi::{Function, SUBSCRIPTION};
+use gpu_run_bytecode::wasi::Function;
 
 pub(crate) use self::bell::Bell;
+use self::call::{Asked, Outgoing};
 pub(crate) use self::mail::Mailboxes;
 use self::mail::{Call, MOST_RESULTS, Message, Short};
 use crate::layout::{
     NOTE_CHANGES, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, REQUEST_BYTES, REQUEST_CALL, REQUEST_MORE, REQUEST_NEXT,
     REQUEST_RESULTS, REQUEST_SLOTS,
 };
-use crate::services::{FileNote, Reply, Request, Services};
+use crate::services::{FileNote, Reply, Services};
 
 /// Errnos that are the queue's own.
 const EIO: u16 = 29;
@@ -43,11 +45,22 @@ const PATIENCE: Duration = Duration::from_millis(1);
 const WATCH: Duration = Duration::from_millis(5);
 /// The same where lanes ring; the run's end rings too, so it is for nothing else.
 const SLEEP: Duration = Duration::from_millis(200);
+/// For how long a thread leaves a message to others that look too. So one that is not needed finds nothing, and rests;
+/// several that share what one could do keep taking each other's cache lines.
+const COURTESY: Duration = Duration::from_nanos(400);
 /// Rounds between two looks at the clock.
 const ROUNDS: u32 = 64;
 
 fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Leaves a message to others for a moment.
+fn be_courteous() {
+    let begin = Instant::now();
+    while begin.elapsed() < COURTESY {
+        std::hint::spin_loop();
+    }
 }
 
 /// Slots that are taken from by one thread at a time.
@@ -194,6 +207,7 @@ impl Shared {
         // Threads begin at different groups, and each round behind the last one, so that each slot has its turn.
         let mut next = number * self.slots_in_use / (self.workers.len() - 1);
         let (mut idle, mut since) = (0u32, None);
+        let first = number == 0;
         self.bell.look();
         loop {
             // Held for all messages of a round, because taking it costs something; but not while the services
@@ -203,17 +217,18 @@ impl Shared {
                 _ = self.bell.look_away();
                 return;
             }
+            if !first && idle > 0 && !self.bell.is_last() && self.has_messages() {
+                be_courteous();
+            }
             self.collect(&mut next, &mut found);
             if found.is_empty() {
                 drop(alive);
                 idle += 1;
-                self.rest(me, &mut idle, &mut since);
+                self.rest(me, first, &mut idle, &mut since);
                 continue;
             }
             (idle, since) = (0, None);
-            // Lanes ask who looks, and so does whoever wants to sleep.
-            let away = self.rings || self.bell.has_sleepers();
-            if away && self.bell.look_away() && self.has_messages() {
+            if self.bell.look_away() && self.has_messages() {
                 self.bell.wake();
             }
             calls.extend(found.drain(..).filter_map(|message| self.receive(me, message)));
@@ -221,14 +236,12 @@ impl Shared {
             for call in calls.drain(..) {
                 self.serve(me, call);
             }
-            if away {
-                self.bell.look();
-            }
+            self.bell.look();
         }
     }
 
     /// What a thread does that has found nothing in `idle` rounds, the clock being looked at first at `since`.
-    fn rest(&self, me: &Worker, idle: &mut u32, since: &mut Option<Instant>) {
+    fn rest(&self, me: &Worker, first: bool, idle: &mut u32, since: &mut Option<Instant>) {
         let work = || me.while_alive(|| self.has_messages()).unwrap_or(true);
         if self.rings {
             // The next message of a lane comes soon after an answer.
@@ -242,12 +255,19 @@ impl Shared {
         if !idle.is_multiple_of(ROUNDS) || since.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
             return;
         }
-        if self.bell.is_last() {
+        if first || self.bell.is_last() {
             // Somebody must look.
             return std::thread::sleep(Duration::from_micros(50));
         }
-        // Until it is needed, or all others are in calls that take long.
-        while !self.bell.sleep(WATCH, true, work) && !self.bell.is_last() && me.while_alive(|| ()).is_some() {}
+        // Until it is woken, or all others are in calls that take long.
+        while !self.bell.sleep(WATCH, true, work) {
+            if work() {
+                be_courteous();
+                if work() {
+                    break;
+                }
+            }
+        }
         (*idle, *since) = (0, None);
     }
 
@@ -412,125 +432,5 @@ impl Shared {
             unpoisoned(self.slots[*slot].lock()).answer = rest;
         }
         answer(Short::InSlot);
-    }
-}
-
-/// An answer's data, and how much of it was sent.
-#[derive(Default)]
-struct Outgoing {
-    data: Vec<u8>,
-    sent: usize,
-}
-
-impl Outgoing {
-    /// Puts the next piece into the slot.
-    fn put(&mut self, content: &mut crate::layout::RequestSlot) {
-        let rest = &self.data[self.sent..];
-        let piece = &rest[..rest.len().min(REQUEST_BYTES)];
-        content.data[..piece.len()].copy_from_slice(piece);
-        content.len = piece.len() as u32;
-        self.sent += piece.len();
-    }
-}
-
-/// A call with all of its input, and the message to be answered.
-struct Asked {
-    slot: usize,
-    number: u32,
-    call: Call,
-    input: Vec<u8>,
-}
-
-impl Asked {
-    /// Times of the device's clocks for which it polls become durations: the host's clocks are others.
-    fn new(slot: usize, number: u32, call: Call, mut input: Vec<u8>) -> Asked {
-        if call.number == Function::PollOneoff as u16 {
-            let number = |bytes: &[u8]| {
-                bytes
-                    .iter()
-                    .rev()
-                    .fold(0u64, |number, byte| number << 8 | u64::from(*byte))
-            };
-            for subscription in input.chunks_exact_mut(SUBSCRIPTION as usize) {
-                let clock = number(&subscription[16..20]) as usize;
-                let is_time = subscription[8] == 0 && number(&subscription[40..42]) == 1;
-                if let Some(now) = call.now.get(clock).filter(|_| is_time) {
-                    let timeout = number(&subscription[24..32]).saturating_sub(*now);
-                    subscription[24..32].copy_from_slice(&timeout.to_le_bytes());
-                    subscription[40..42].fill(0);
-                }
-            }
-        }
-        Asked {
-            slot,
-            number,
-            call,
-            input,
-        }
-    }
-
-    fn request(&self, function: Function) -> Request<'_> {
-        Request {
-            function,
-            thread: self.call.thread,
-            args: self.call.args(),
-            input: &self.input,
-            capacity: self.call.capacity,
-        }
-    }
-}
-
-#[cfg(test)]
-mod speed {
-    use super::*;
-    use crate::device::Pinned;
-    use crate::layout::*;
-
-    #[test]
-    #[ignore]
-    fn speed() {
-        for slots in [1usize, 8, 32, 256] {
-            let mut mail = vec![0u64; MAIL_WORDS * REQUEST_SLOTS + 16];
-            let mut answers = vec![0u64; ANSWER_WORDS * REQUEST_SLOTS + 16];
-            let mut content = vec![0u8; 64];
-            let p = |p: *mut u8| Pinned {
-                host: ((p as usize + 127) & !127) as *mut u8,
-                device: 0,
-            };
-            let boxes = Mailboxes {
-                sent: p(mail.as_mut_ptr().cast()),
-                answered: p(answers.as_mut_ptr().cast()),
-                slots: p(content.as_mut_ptr()),
-            };
-            let wasi = Arc::new(crate::WasiBuilder::new().build());
-            let service = Service::start(wasi, boxes, slots as u32, Arc::new(Bell::default()), false);
-            let word = |base: Pinned, at: usize| unsafe { AtomicU64::from_ptr(base.host.cast::<u64>().add(at)) };
-            let mut best = f64::MAX;
-            let mut number = 0u64;
-            for _ in 0..40 {
-                let begin = Instant::now();
-                const N: u64 = 2000;
-                for _ in 0..N / slots as u64 {
-                    number += 1;
-                    let tag = number << 32;
-                    for slot in 0..slots {
-                        let at = slot * MAIL_WORDS;
-                        for (i, v) in [(1, slot as u64), (2, 0), (3, 0), (4, 99), (5, 1)] {
-                            word(boxes.sent, at + i).store(tag | v, Ordering::Relaxed);
-                        }
-                        let head = Function::SockShutdown as u64 | u64::from(REQUEST_CALL << MAIL_KIND);
-                        word(boxes.sent, at).store(tag | head, Ordering::Release);
-                    }
-                    for slot in 0..slots {
-                        while word(boxes.answered, slot * ANSWER_WORDS).load(Ordering::Relaxed) >> 32 != number {
-                            std::hint::spin_loop();
-                        }
-                    }
-                }
-                best = best.min(begin.elapsed().as_nanos() as f64 / (N / slots as u64 * slots as u64) as f64);
-            }
-            eprintln!("{slots} slots: {best:.0} ns a request");
-            drop(service);
-        }
     }
 }

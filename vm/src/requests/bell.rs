@@ -52,11 +52,6 @@ impl Bell {
         self.looking.load(Ordering::Relaxed) == 1
     }
 
-    /// Whether a thread sleeps that could look.
-    pub(super) fn has_sleepers(&self) -> bool {
-        self.sleepers.load(Ordering::Relaxed) > 0
-    }
-
     /// Has a sleeper look, if there is one.
     pub(super) fn wake(&self) {
         if self.sleepers.load(Ordering::SeqCst) > 0 {

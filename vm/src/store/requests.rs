@@ -16,9 +16,6 @@ use crate::services::{Environment, Services};
 
 const MAIL_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Mail>()) as u64;
 const ANSWER_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Answer>()) as u64;
-/// Ticks of 16 cycles after which a lane of a GPU first looks for an answer: as long as the host needs for a small
-/// one, so that the look finds it. On an H200 these are 0.6 us.
-const FIRST_LOOK: u32 = 80;
 const FILES_BYTES: u64 = (FILE_DESCRIPTORS * size_of::<layout::File>()) as u64;
 const SLOT_BYTES: u64 = (REQUEST_SLOTS * size_of::<RequestSlot>()) as u64;
 
@@ -139,10 +136,6 @@ impl Requests {
             seed: seed(environment.seed)?,
             run: self.runs,
             own_slots: u32::from(threads as usize <= REQUEST_SLOTS),
-            first_look: std::env::var("FIRST_LOOK")
-                .ok()
-                .and_then(|s| s.parse().ok())
-                .unwrap_or(FIRST_LOOK),
             files: self.files,
             blocks: self.blocks,
             streams,

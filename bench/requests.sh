@@ -28,3 +28,21 @@ if "$bin" devices 2>/dev/null | grep '^cuda:0' >/dev/null; then
     done
   done
 fi
+
+# Reads of a file: threads, calls of each, bytes, options
+folder=$(mktemp -d)
+trap 'rm -rf "$folder"' EXIT
+head -c 1048576 /dev/zero >"$folder/data"
+reads() {
+  local threads=$1 each=$2 bytes=$3 ms
+  shift 3
+  ms=$(median "$@" --dir "$folder" --threads "$threads" --invoke reads bench/guests/reads.wat "$each" "$bytes")
+  awk -v t="$threads" -v n="$each" -v b="$bytes" -v ms="$ms" -v o="$*" 'BEGIN {
+    printf "%-36s %7d threads: %8.2f us a read of %d bytes on each\n", o, t, ms * 1e3 / n, b }'
+}
+for bytes in 4096 65536; do
+  reads 1 100 "$bytes" --device cpu
+  if "$bin" devices 2>/dev/null | grep '^cuda:0' >/dev/null; then
+    for threads in 1 256; do reads "$threads" 50 "$bytes" --device cuda --engine ptx; done
+  fi
+done

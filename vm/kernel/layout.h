@@ -142,7 +142,7 @@ struct Thread {
   u32 instance;
   u32 stack_limit;  // lowest value that the stack pointer global may take
   u64 progress;  // of an instruction that runs in several pieces
-  u64 wake;  // when a sleeping thread goes on, on the device's clock; of one that made a request, the mailbox's word
+  u64 wake;  // when a sleeping thread goes on, on the device's clock
   u64 *globals;  // its block of globals
   u32 home_used;  // 1 while frames lie in the lane's own segment in memory, or may not lie there
   u32 exceptions;  // the exceptions that it made: index + 1 of the first
@@ -154,10 +154,13 @@ struct Thread {
   u32 next;  // 1 + the thread behind it in the queue, or 0
   u32 previous;
   u32 request;  // 1 + the slot of the request that it makes of the host, or 0
-  u8 *waits_at;  // where the word lies that it waits at
+  union {
+    u8 *waits_at;  // where the word lies that it waits at
+    u64 answer_head;  // of one that made a request: see mail.h
+  };
   u32 mail;  // number of the last message that it sent in that slot
   u32 moved;  // bytes of the request's input, or of the answer's data, that are over
-  u32 answer;  // errno of a request that was served without the host
+  u32 answer;  // errno of a request that was served without the host; else the first word of its results
   u32 random;  // blocks of random bytes that it has taken
 };
 static_assert(sizeof(Thread) == 128, "twin in layout.rs");
@@ -304,37 +307,59 @@ struct Control {
   End end;
 };
 
-// Requests to the host: see requests.h. A message is at most REQUEST_BYTES of data with what says what it is.
+// Requests to the host: see mail.h for how both sides use these.
 constexpr u32 REQUEST_SLOTS = 512;
 constexpr u32 REQUEST_BYTES = 4096;
-constexpr u32 REQUEST_ARGUMENTS = 10;
 constexpr u32 REQUEST_RESULTS = 64;
 enum RequestKind : u32 {
   REQUEST_Call = 1,  // a call, with the first piece of its input
   REQUEST_More = 2,  // the next piece of its input
   REQUEST_Next = 3,  // asks for the next piece of the answer's data
 };
-// Pinned. Whose it is, the mailboxes say; a field is written by the side that sends.
+
+// Words of a message to the host: in the upper half of each the message's number, in the lower one what it says.
+enum MailWord : u32 {
+  MAIL_Head = 0,  // the function, and flags
+  MAIL_Thread = 1,
+  MAIL_Capacity = 2,  // bytes that the answer's data may have
+  MAIL_Total = 3,  // bytes of the call's input in all messages
+  MAIL_Units = 4,  // units of 4 bytes of its wasm arguments
+};
+constexpr u32 MAIL_WORDS = 16;
+constexpr u32 MAIL_UNITS = MAIL_WORDS - MAIL_Units;
+// Of the head: the function is below these.
+constexpr u32 MAIL_KIND = 16;  // where RequestKind begins
+constexpr u32 MAIL_DATA = 1u << 24;  // there is a piece of input in the slot
+constexpr u32 MAIL_RESULTS = 1u << 25;  // the results are wanted in the slot, however short they are
+struct alignas(16) Mail {
+  u64 words[MAIL_WORDS];
+};
+static_assert(sizeof(Mail) == 8 * MAIL_WORDS, "twin in layout.rs");
+
+// Words of an answer, like those of a message: the head, and results of up to 12 bytes.
+constexpr u32 ANSWER_WORDS = 4;
+constexpr u32 ANSWER_RESULTS = ANSWER_WORDS - 1;
+// Of the head.
+constexpr u32 ANSWER_ERRNO = 0xffff;
+constexpr u32 ANSWER_COUNT = 16;  // where the count of words behind the head begins
+constexpr u32 ANSWER_SLOT = 1u << 24;  // all but the errno is in the slot
+struct alignas(16) Answer {
+  u64 words[ANSWER_WORDS];
+};
+static_assert(sizeof(Answer) == 8 * ANSWER_WORDS, "twin in layout.rs");
+
+// Pinned: what is too long for words. Whose it is, the heads say.
 struct RequestSlot {
-  u32 kind;  // RequestKind; the device's
-  u32 function;  // wasi::Function; the device's, as what follows
-  u32 thread;
-  u32 capacity;  // bytes that the answer's data may have
-  u64 args[REQUEST_ARGUMENTS];  // the wasm arguments
-  u32 len;  // bytes of `data` in this message
-  u32 total;  // bytes of the input, and then of the answer's data, in all messages
-  u32 note;  // FileNote: what a device may do with the file; the host's, as what follows
+  u32 len;  // bytes of `data` in this message or answer
+  u32 total;  // bytes of the answer's data in all of its pieces; the host's, as what follows but for input
+  u32 note;  // FileNote: what a device may do with the file
   u32 file;  // of NOTE_Tmpfs and NOTE_Free: the halves of TmpfsDescriptor::target
   u32 generation;
-  u32 pad[19];
+  u32 pad[11];
   u8 results[REQUEST_RESULTS];  // one behind the other, the first not aligned to its own size
   u8 data[REQUEST_BYTES];
 };
-static_assert(sizeof(RequestSlot) == 256 + REQUEST_BYTES, "twin in layout.rs");
-
-// In a mailbox of the host's, beside the number in its lower half.
-constexpr u32 MAIL_ERRNO = 0xffff;  // of the upper half: the errno
-constexpr u32 MAIL_WHOLE = 1u << 31;  // there is nothing else, so that the slot need not be looked at
+static_assert(sizeof(RequestSlot) == 128 + REQUEST_BYTES, "twin in layout.rs");
 
 // Strings that end with 0, one behind the other.
 struct Strings {
@@ -440,8 +465,8 @@ static_assert(sizeof(Tmpfs) == 72, "twin in layout.rs");
 // Descriptors that may be streams.
 constexpr u32 STREAM_DESCRIPTORS = 32;
 struct Requests {
-  u32 *sent;  // pinned, the device's mailboxes: number of the last message in each slot
-  u64 *answered;  // pinned, the host's: number of the last message that it has answered, and more: see MAIL_ERRNO
+  Mail *sent;  // pinned, the device's: the last message of each slot
+  Answer *answered;  // pinned, the host's: the last answer in each slot
   RequestSlot *slots;  // pinned
   u32 *output_errors;  // pinned: errno of stdout and stderr, once the host could not write them
   Strings args;

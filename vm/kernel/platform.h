@@ -30,6 +30,13 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "a 64
 #define GPU_RUN_NOINLINE __attribute__((noinline))
 #endif
 
+// Before a loop: as it stands, for the instruction cache's sake.
+#if GPU_RUN_GPU
+#define GPU_RUN_NO_UNROLL _Pragma("clang loop unroll(disable)")
+#else
+#define GPU_RUN_NO_UNROLL
+#endif
+
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)
 
 #if GPU_RUN_GPU
@@ -55,6 +62,10 @@ GPU_RUN_INLINE void relax(u32 idle) {
   u32 pause = idle < 32 ? 100 : 2000;
   asm volatile("nanosleep.u32 %0;" ::"r"(pause));
 }
+
+// How often a lane that has nothing else to do looks for the host's answer before it gives way; each look takes
+// a microsecond.
+constexpr u32 LOOKS = 6;
 
 // Keeps a lane for a moment from trying again what may take the host some time, and where many lanes wait.
 GPU_RUN_INLINE void rest() { asm volatile("nanosleep.u32 16000;"); }
@@ -149,6 +160,20 @@ GPU_RUN_ATOMICS(u64, "b64", "=l", "l")
 #undef GPU_RUN_STORE
 #undef GPU_RUN_EXCHANGE
 #undef GPU_RUN_ATOMICS
+
+// Two words side by side, at a multiple of 16: each is loaded or stored at once, in any order.
+GPU_RUN_INLINE void load_pair_relaxed_system(const u64 *at, u64 &first, u64 &second) {
+  asm volatile("ld.relaxed.sys.v2.b64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(at) : "memory");
+}
+GPU_RUN_INLINE void store_pair_relaxed_system(u64 *at, u64 first, u64 second) {
+  asm volatile("st.relaxed.sys.v2.b64 [%0], {%1, %2};" ::"l"(at), "l"(first), "l"(second) : "memory");
+}
+// Makes an acquire load of the relaxed one by which this lane has seen what is at `at`. Half as long as another
+// look over the bus.
+GPU_RUN_INLINE void acquire_seen_system(const u64 *) { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
+
+// What this lane has loaded before it was loaded before others see what it stores behind it.
+GPU_RUN_INLINE void release_fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 // Narrower ones serve accesses of guests that are not aligned: volatile, which PTX treats as
 // relaxed at system scope.
@@ -311,6 +336,7 @@ inline void relax(u32 idle) {
 
 // Here the loop around all that waits is enough: lanes are few.
 inline void rest() {}
+constexpr u32 LOOKS = 1;
 
 // Tells the host of a message, by the function that it left for that.
 inline void ring_bell(u64 bell, u64 context) {
@@ -345,6 +371,16 @@ template <typename T>
 inline void store_relaxed_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
 template <typename T>
 inline void store_release_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_RELEASE); }
+inline void load_pair_relaxed_system(const u64 *at, u64 &first, u64 &second) {
+  first = load_relaxed_system(at);
+  second = load_relaxed_system(at + 1);
+}
+inline void store_pair_relaxed_system(u64 *at, u64 first, u64 second) {
+  store_relaxed_system(at, first);
+  store_relaxed_system(at + 1, second);
+}
+inline void acquire_seen_system(const u64 *at) { load_acquire_system(at); }
+inline void release_fence_system() { __atomic_thread_fence(__ATOMIC_RELEASE); }
 // Guests may race, so their accesses are atomics here.
 template <typename T>
 inline T load_guest(const T *at) { return load_relaxed_device(at); }

@@ -60,8 +60,6 @@ GPU_RUN_INLINE void unlock_file(File &file) { store_release_device(&file.lock, 0
 
 GPU_RUN_INLINE Local come_again(Thread &thread, u64 pause) {
   thread.wake = clock_ns() + pause;
-  // With a request under way it must not look as if it were the mailbox's word.
-  if ((u32)thread.wake == thread.mail) thread.wake++;
   thread.state = THREAD_Sleeping;
   return {LOCAL_Again, DONE_Wait};
 }
@@ -91,16 +89,22 @@ struct FileCall {
 GPU_RUN_NOINLINE bool send_call(Requests &requests, Thread &thread, u32 id, const FileCall &what) {
   thread.request = take_slot(requests, id);
   if (thread.request == 0) return false;
-  RequestSlot &slot = requests.slots[thread.request - 1];
-  slot.function = what.function;
-  slot.thread = id;
-  slot.total = 0;
-  slot.len = 0;
-  slot.capacity = what.capacity;
-  slot.args[0] = what.descriptor;
-  for (u32 i = 0; i < 4; i++) slot.args[1 + i] = what.args[i];
+  const Outgoing message = begin_message(requests, thread);
+  message.put(MAIL_Capacity, what.capacity, 0);
+  u32 units[MAIL_UNITS] = {what.descriptor}, count = 1, arg = 0;
+  // The descriptor is the first parameter of each of these functions.
+  for (u64 left = wasi::PARAMS[what.function] >> wasi::PARAM_BITS; left; left >>= wasi::PARAM_BITS) {
+    u32 kind = (u32)left & ((1u << wasi::PARAM_BITS) - 1);
+    if (kind == wasi::PARAM_Value64) {
+      split(what.args[arg++], units[count], units[count + 1]);
+      count += 2;
+    } else {
+      for (u32 i = 0; i < units_of(kind); i++) units[count++] = (u32)what.args[arg++];
+    }
+  }
+  for (u32 i = 0; i < count; i += 2) message.put(MAIL_Units + i, units[i], units[i + 1]);
   thread.moved = 0;
-  send(requests, thread, REQUEST_Call);
+  send(requests, thread, id, message, what.function, REQUEST_Call, MAIL_RESULTS);
   return true;
 }
 
@@ -236,6 +240,10 @@ GPU_RUN_NOINLINE Local poll_files(Requests &requests, Thread &thread, u32 id, co
   return {LOCAL_Host, 0};
 }
 
+// The functions that `begin_file` is for.
+constexpr u64 FILE_FUNCTIONS = set_of(wasi::FN_fd_read, wasi::FN_fd_pread, wasi::FN_fd_seek, wasi::FN_fd_tell,
+                                      wasi::FN_fd_close, wasi::FN_fd_renumber, wasi::FN_poll_oneoff);
+
 // Begins a call that may be about a descriptor whose position is here.
 GPU_RUN_NOINLINE Local begin_file(Requests &requests, Thread &thread, u32 id, const Call &call) {
   File *file = nullptr;
@@ -285,7 +293,7 @@ GPU_RUN_NOINLINE void keep_piece(Requests &requests, const Thread &thread, const
   u32 len = (u32)lesser(slot.len, REQUEST_BYTES);
   if (!reads || slot.note != NOTE_Keep || file.window == 0 || thread.moved + len > FILE_BLOCK) return;
   if (thread.moved == 0) file.filled = clock_ns();
-  move_piece(requests.blocks, (u64)(u32)thread.progress * FILE_BLOCK + thread.moved, slot.data, 0, len);
+  fetch_piece(requests.blocks, (u64)(u32)thread.progress * FILE_BLOCK + thread.moved, slot.data, 0, len);
   file.len = thread.moved + len;
 }
 

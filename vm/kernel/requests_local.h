@@ -261,6 +261,14 @@ GPU_RUN_INLINE void come_back_to_streams(Requests &requests, Thread &thread, con
 
 // --- All of them ------------------------------------------------------------------------------
 
+// The functions that `serve` is for.
+constexpr u64 LOCAL_FUNCTIONS =
+    set_of(wasi::FN_args_get, wasi::FN_args_sizes_get, wasi::FN_environ_get, wasi::FN_environ_sizes_get,
+           wasi::FN_clock_res_get, wasi::FN_clock_time_get, wasi::FN_random_get, wasi::FN_sched_yield, wasi::FN_fd_write,
+           wasi::FN_poll_oneoff);
+// Those that `leave_streams` and `come_back_to_streams` are for.
+constexpr u64 STREAM_FUNCTIONS = set_of(wasi::FN_fd_close, wasi::FN_fd_renumber);
+
 // Serves a call, or says that it is the host's.
 GPU_RUN_NOINLINE Local serve(const Launch &launch, Thread &thread, u32 id, const Call &call) {
   const Requests &requests = *launch.requests;

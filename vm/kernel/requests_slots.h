@@ -1,13 +1,19 @@
 // The slots of requests: who has one, and whose turn it is. See requests.h.
 #pragma once
 
-#include "frames.h"
+#include "mail.h"
 
 namespace gpu_run {
 namespace requests {
 
 // Time after which a thread that found no slot looks again, in nanoseconds.
 constexpr u64 NO_SLOT_PAUSE = 20000;
+// The same where all threads may want one: at most 100 looks a microsecond by all of them, which is more often than
+// slots become free, and does not keep the words of `taken` from those who give slots back.
+GPU_RUN_INLINE u64 no_slot_pause(const Launch &launch) {
+  u64 pause = launch.thread_count * 10ull;
+  return pause > NO_SLOT_PAUSE ? pause : NO_SLOT_PAUSE;
+}
 
 // Takes a free slot for thread `id`; 0 if none was found, else 1 + its number. Acquire: what its last owner
 // did in it is over; pairs with `give_slot`.
@@ -33,38 +39,6 @@ GPU_RUN_INLINE void give_slot(Requests &requests, Thread &thread) {
   u32 slot = thread.request - 1;
   if (!requests.own_slots) fetch_and_release_device(&requests.taken[slot / 32], ~(1u << slot % 32));
   thread.request = 0;
-}
-
-// Whether the host has answered the thread's last message. What the mailbox says is then in `wake`, so that
-// nobody reads it over the bus again. Relaxed: who looks at the slot, too, acquires it then.
-GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
-  if ((u32)thread.wake == thread.mail) return true;
-  u64 word = load_relaxed_system(&requests.answered[thread.request - 1]);
-  if ((u32)word != thread.mail) return false;
-  thread.wake = word;
-  return true;
-}
-
-// The slot of an answer, as the host left it. Acquire: pairs with the release store of `publish` in
-// src/requests.rs.
-GPU_RUN_INLINE RequestSlot &answer_slot(Requests &requests, const Thread &thread) {
-  u32 slot = thread.request - 1;
-  load_acquire_system(&requests.answered[slot]);
-  return requests.slots[slot];
-}
-
-// Gives the thread's slot to the host as a message. Release: pairs with the acquire load of `claim` in
-// src/requests.rs.
-GPU_RUN_INLINE void send(Requests &requests, Thread &thread, RequestKind kind) {
-  u32 slot = thread.request - 1;
-  requests.slots[slot].kind = kind;
-  u32 last = requests.own_slots ? thread.mail : requests.mails[slot];
-  // None is 0, so that `wake` is no answer to it.
-  thread.mail = last + 1 ? last + 1 : 1;
-  thread.wake = 0;
-  if (!requests.own_slots) requests.mails[slot] = thread.mail;
-  store_release_system(&requests.sent[slot], thread.mail);
-  ring_bell(requests.bell, requests.bell_context);
 }
 
 GPU_RUN_INLINE Done wait_for_answer(Thread &thread) {

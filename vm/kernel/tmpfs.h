@@ -385,6 +385,14 @@ GPU_RUN_NOINLINE Local move_tmpfs(const Launch &launch, Tmpfs &fs, Thread &threa
   return writes ? write_tmpfs(transfer) : read_tmpfs(transfer);
 }
 
+// The functions that `begin_tmpfs` is for.
+constexpr u64 TMPFS_FUNCTIONS =
+    set_of(wasi::FN_fd_advise, wasi::FN_fd_allocate, wasi::FN_fd_datasync, wasi::FN_fd_filestat_get,
+           wasi::FN_fd_filestat_set_size, wasi::FN_fd_pread, wasi::FN_fd_pwrite, wasi::FN_fd_read, wasi::FN_fd_seek,
+           wasi::FN_fd_sync, wasi::FN_fd_tell, wasi::FN_fd_write, wasi::FN_poll_oneoff);
+// Those that `leave_tmpfs` and `come_back_to_tmpfs` are for.
+constexpr u64 TMPFS_LEFT = set_of(wasi::FN_fd_close, wasi::FN_fd_fdstat_set_flags, wasi::FN_fd_renumber);
+
 // Begins a call that may be about a file of the file system.
 GPU_RUN_NOINLINE Local begin_tmpfs(const Launch &launch, Thread &thread, u32 id, const Call &call) {
   Requests &requests = *launch.requests;
@@ -394,21 +402,7 @@ GPU_RUN_NOINLINE Local begin_tmpfs(const Launch &launch, Thread &thread, u32 id,
   }
   // Else a write to a stream is under way.
   if (thread.progress) return {LOCAL_Host, 0};
-  switch (call.function) {
-    case wasi::FN_fd_advise:
-    case wasi::FN_fd_allocate:
-    case wasi::FN_fd_datasync:
-    case wasi::FN_fd_filestat_get:
-    case wasi::FN_fd_filestat_set_size:
-    case wasi::FN_fd_pread:
-    case wasi::FN_fd_pwrite:
-    case wasi::FN_fd_read:
-    case wasi::FN_fd_seek:
-    case wasi::FN_fd_sync:
-    case wasi::FN_fd_tell:
-    case wasi::FN_fd_write: break;
-    default: return {LOCAL_Host, 0};
-  }
+  if (call.function == wasi::FN_poll_oneoff) return {LOCAL_Host, 0};
   TmpfsDescriptor *descriptor = tmpfs_of(requests, call.arg(0));
   if (!descriptor) return {LOCAL_Host, 0};
   Tmpfs &fs = *requests.tmpfs;

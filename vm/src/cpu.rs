@@ -51,6 +51,23 @@ impl Cpu {
     pub fn lanes() -> u32 {
         std::thread::available_parallelism().map_or(1, |n| n.get() as u32)
     }
+
+    fn allocate_aligned(&mut self, bytes: u64, align: usize, what: &'static str) -> DeviceResult<Ptr> {
+        // The system hands out large zeroed blocks page by page, when they are first touched.
+        let error = || DeviceError::OutOfMemory {
+            device: "this machine".into(),
+            bytes,
+            what,
+        };
+        let layout = Layout::from_size_align(bytes.max(16) as usize, align).map_err(|_| error())?;
+        // SAFETY: the size is not 0.
+        let ptr = unsafe { alloc_zeroed(layout) };
+        if ptr.is_null() {
+            return Err(error());
+        }
+        self.allocations.insert(ptr as Ptr, layout);
+        Ok(ptr as Ptr)
+    }
 }
 
 impl Drop for Cpu {
@@ -88,20 +105,7 @@ impl Device for Cpu {
     }
 
     fn allocate(&mut self, bytes: u64, what: &'static str) -> DeviceResult<Ptr> {
-        // The system hands out large zeroed blocks page by page, when they are first touched.
-        let error = || DeviceError::OutOfMemory {
-            device: "this machine".into(),
-            bytes,
-            what,
-        };
-        let layout = Layout::from_size_align(bytes.max(16) as usize, 16).map_err(|_| error())?;
-        // SAFETY: the size is not 0.
-        let ptr = unsafe { alloc_zeroed(layout) };
-        if ptr.is_null() {
-            return Err(error());
-        }
-        self.allocations.insert(ptr as Ptr, layout);
-        Ok(ptr as Ptr)
+        self.allocate_aligned(bytes, 16, what)
     }
 
     fn rings(&self) -> bool {
@@ -120,7 +124,8 @@ impl Device for Cpu {
     }
 
     fn allocate_pinned(&mut self, bytes: u64) -> DeviceResult<Pinned> {
-        let ptr = self.allocate(bytes, "messages between host and lanes")?;
+        // Of no cache line is a part somebody else's.
+        let ptr = self.allocate_aligned(bytes, 128, "messages between host and lanes")?;
         Ok(Pinned {
             host: ptr as *mut u8,
             device: ptr,

@@ -23,10 +23,20 @@ pub const WAIT_BUCKETS: u64 = 1024;
 pub const REQUEST_SLOTS: usize = 512;
 /// Bytes of data in a message.
 pub const REQUEST_BYTES: usize = 4096;
-pub const REQUEST_ARGUMENTS: usize = 10;
 pub const REQUEST_RESULTS: usize = 64;
-/// Twin of `MAIL_WHOLE`, of the upper half of a mailbox.
-pub const MAIL_WHOLE: u32 = 1 << 31;
+pub const MAIL_WORDS: usize = 16;
+pub const MAIL_HEAD: usize = 0;
+pub const MAIL_THREAD: usize = 1;
+pub const MAIL_CAPACITY: usize = 2;
+pub const MAIL_TOTAL: usize = 3;
+pub const MAIL_UNITS: usize = 4;
+pub const MAIL_KIND: u32 = 16;
+pub const MAIL_DATA: u32 = 1 << 24;
+pub const MAIL_RESULTS: u32 = 1 << 25;
+pub const ANSWER_WORDS: usize = 4;
+pub const ANSWER_RESULTS: usize = ANSWER_WORDS - 1;
+pub const ANSWER_COUNT: u32 = 16;
+pub const ANSWER_SLOT: u32 = 1 << 24;
 pub const STREAM_DESCRIPTORS: usize = 32;
 pub const FILE_DESCRIPTORS: usize = 256;
 pub const FILE_BLOCK: u64 = 16384;
@@ -213,18 +223,19 @@ twins! {
         pad: [u32; 15],
         end: End,
     }
-    struct RequestSlot [256 + REQUEST_BYTES] {
-        kind: u32,
-        function: u32,
-        thread: u32,
-        capacity: u32,
-        args: [u64; REQUEST_ARGUMENTS],
+    struct Mail [8 * MAIL_WORDS] {
+        words: [u64; MAIL_WORDS],
+    }
+    struct Answer [8 * ANSWER_WORDS] {
+        words: [u64; ANSWER_WORDS],
+    }
+    struct RequestSlot [128 + REQUEST_BYTES] {
         len: u32,
         total: u32,
         note: u32,
         file: u32,
         generation: u32,
-        pad: [u32; 19],
+        pad: [u32; 11],
         results: [u8; REQUEST_RESULTS],
         data: [u8; REQUEST_BYTES],
     }

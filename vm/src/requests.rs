@@ -1,125 +1,114 @@
 //! Answers requests of guests while a run is under way: the host's side of `kernel/requests.h`.
 //!
-//! Some threads look at the mailboxes. Who sees a message claims it, answers it, and publishes the answer. A
-//! call that may wait gets a thread of its own, so that others go on. Nobody waits for these threads when the
-//! run ends: the slots are touched only under [`Shared::alive`], which the end takes away, so a thread that
-//! is blocked by an input finds nothing to do when it comes back.
+//! Some threads look at the mailboxes ([`mail`]), as many as there is work for ([`bell`]). Who sees a message takes
+//! it, answers it, and publishes the answer. A call that may wait gets a thread of its own, so that others go on.
+//! Nobody waits for these threads when the run ends: they touch pinned memory only with their own lock on
+//! [`Worker::alive`], which the end takes away, so a thread that is blocked by an input finds nothing to do when it
+//! comes back.
+//!
+//! What a small call takes of the host is little more than its service: words that several threads write cost each
+//! of them a tenth of a microsecond, and it needs none of these, but where threads help each other out.
 
-use std::ops::Range;
+mod bell;
+mod call;
+mod mail;
+
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::atomic::{AtomicU32, AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock};
-use std::time::Duration;
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
+use std::sync::{Arc, LockResult, Mutex, PoisonError, RwLock};
+use std::time::{Duration, Instant};
 
-use gpu_run_bytecode::wasi::{Function, SUBSCRIPTION};
+use gpu_run_bytecode::wasi::Function;
 
-use crate::device::Pinned;
-use crate::layout::RequestSlot;
+pub(crate) use self::bell::Bell;
+use self::call::{Asked, Outgoing};
+pub(crate) use self::mail::Mailboxes;
+use self::mail::{Call, MOST_RESULTS, Message, Short};
 use crate::layout::{
-    MAIL_WHOLE, NOTE_CHANGES, NOTE_FREE, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, NOTE_TMPFS, REQUEST_BYTES, REQUEST_CALL,
+    NOTE_CHANGES, NOTE_FREE, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, NOTE_TMPFS, REQUEST_BYTES, REQUEST_CALL,
     REQUEST_MORE, REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS,
 };
-use crate::services::{FileNote, Reply, Request, Services};
-use crate::tsan;
+use crate::services::{FileNote, Reply, Services};
 
 /// Errnos that are the queue's own.
 const EIO: u16 = 29;
 const ENOSYS: u16 = 52;
 
-/// Messages that a thread claims at once: the others are for others.
-const MOST_CLAIMS: usize = 8;
+/// Messages that a thread takes at once: the others are for others.
+const MOST_AT_ONCE: usize = 8;
+/// Slots of which one thread at a time takes messages.
+const GROUP: usize = 8;
+/// For how long a thread that finds nothing looks before it rests. A lane that makes one request after the other
+/// comes back sooner.
+const PATIENCE: Duration = Duration::from_millis(1);
+/// How long a thread rests at most where nobody rings: meanwhile all others may have begun calls that take long.
+const WATCH: Duration = Duration::from_millis(5);
+/// The same where lanes ring; the run's end rings too, so it is for nothing else.
+const SLEEP: Duration = Duration::from_millis(200);
+/// For how long a thread leaves a message to others that look too. So one that is not needed finds nothing, and rests;
+/// several that share what one could do keep taking each other's cache lines.
+const COURTESY: Duration = Duration::from_nanos(400);
+/// Rounds between two looks at the clock.
+const ROUNDS: u32 = 64;
 
-/// The pinned memory of requests.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Mailboxes {
-    /// The device's, a word a slot.
-    pub(crate) sent: Pinned,
-    /// The host's.
-    pub(crate) answered: Pinned,
-    /// [`RequestSlot`]s.
-    pub(crate) slots: Pinned,
-}
-
-// SAFETY: pinned memory belongs to the process; `Shared::alive` says how long it may be used.
-unsafe impl Send for Mailboxes {}
-// SAFETY: as above; mailboxes are atomics, and a slot is its owner's alone.
-unsafe impl Sync for Mailboxes {}
-
-/// Wakes the threads that answer, where lanes can call the host: on the CPU, whose few cores nobody should
-/// spend on looking.
-#[derive(Debug, Default)]
-pub(crate) struct Bell {
-    rings: AtomicU64,
-    sleepers: AtomicUsize,
-    lock: Mutex<()>,
-    rung: Condvar,
-}
-
-impl Bell {
-    /// What lanes call after a message, with the bell's address.
-    pub(crate) extern "C" fn ring(context: u64) {
-        // SAFETY: the record of requests has the address of a bell that lives as long as the lanes.
-        unsafe { &*(context as *const Bell) }.wake();
-    }
-
-    fn wake(&self) {
-        // Sequentially consistent, as in `wait`: either this sees the sleeper, or that one the ring.
-        self.rings.fetch_add(1, Ordering::SeqCst);
-        if self.sleepers.load(Ordering::SeqCst) > 0 {
-            drop(unpoisoned(self.lock.lock()));
-            self.rung.notify_one();
-        }
-    }
-
-    /// Waits for a ring after the `seen`th.
-    fn wait(&self, seen: u64) {
-        let guard = unpoisoned(self.lock.lock());
-        self.sleepers.fetch_add(1, Ordering::SeqCst);
-        if self.rings.load(Ordering::SeqCst) == seen {
-            // The run's end rings too; the limit is for nothing else.
-            drop(unpoisoned(self.rung.wait_timeout(guard, Duration::from_millis(200))));
-        }
-        self.sleepers.fetch_sub(1, Ordering::SeqCst);
-    }
-}
-
-fn unpoisoned<T>(result: Result<T, PoisonError<T>>) -> T {
+fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Leaves a message to others for a moment.
+fn be_courteous() {
+    let begin = Instant::now();
+    while begin.elapsed() < COURTESY {
+        std::hint::spin_loop();
+    }
+}
+
+/// Slots that are taken from by one thread at a time.
+#[repr(align(128))]
+struct Group {
+    /// The number of the last message that was taken from each; written under the lock.
+    last: [AtomicU32; GROUP],
+    lock: Mutex<()>,
 }
 
 /// What is known of a slot's request between two messages.
 #[derive(Default)]
 struct Slot {
-    call: Option<Call>,
+    /// A call whose input is not complete.
+    call: Option<(Call, Vec<u8>)>,
     answer: Outgoing,
 }
 
-/// A call as it came.
-struct Call {
-    number: u32,
-    thread: u32,
-    args: Vec<u64>,
-    capacity: usize,
-    /// Bytes of its input in all messages.
-    total: usize,
-    input: Vec<u8>,
-    /// Of `poll_oneoff`: the device's clocks, realtime and monotonic.
-    now: [u64; 2],
+/// What a thread that answers has for itself, on cache lines of its own. The last one is shared by all threads that
+/// answer a single call.
+#[repr(align(128))]
+struct Worker {
+    /// While it is true and held for reading, the pinned memory is there, and of this run.
+    alive: RwLock<bool>,
+    /// Calls and messages so far.
+    calls: AtomicU64,
+    messages: AtomicU64,
+}
+
+impl Worker {
+    /// Runs `work` while the run is under way; `None` if it has ended.
+    fn while_alive<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
+        let alive = unpoisoned(self.alive.read());
+        alive.then(work)
+    }
 }
 
 struct Shared {
     services: Arc<dyn Services>,
     mailboxes: Mailboxes,
-    /// While it is true and held for reading, the pinned memory is there, and of this run.
-    alive: RwLock<bool>,
-    /// For each slot, the number of the last message that somebody has claimed.
-    claimed: Vec<AtomicU32>,
+    /// How many slots the run uses, from the first on.
+    slots_in_use: usize,
+    groups: Vec<Group>,
     slots: Vec<Mutex<Slot>>,
-    /// Where lanes ring; without one, mailboxes are polled.
-    bell: Option<Arc<Bell>>,
-    /// Calls and messages so far.
-    calls: AtomicU64,
-    messages: AtomicU64,
+    workers: Vec<Worker>,
+    bell: Arc<Bell>,
+    /// Whether lanes ring the bell.
+    rings: bool,
 }
 
 /// How often a run asked the host.
@@ -135,37 +124,67 @@ pub struct RequestCounts {
 pub(crate) struct Service(Arc<Shared>);
 
 impl Service {
-    /// Begins to answer requests. The mailboxes are 0 before the first message.
-    pub(crate) fn start(services: Arc<dyn Services>, mailboxes: Mailboxes, bell: Option<Arc<Bell>>) -> Service {
+    /// Begins to answer requests of that many threads. The mailboxes are 0 before the first message. With `rings`,
+    /// lanes ring the bell after each.
+    pub(crate) fn start(
+        services: Arc<dyn Services>,
+        mailboxes: Mailboxes,
+        threads: u32,
+        bell: Arc<Bell>,
+        rings: bool,
+    ) -> Service {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-        let threads = (processors / 4).clamp(if bell.is_some() { 2 } else { 1 }, 4);
+        // Lanes on the CPU need processors too.
+        let workers = if rings {
+            (processors / 4).clamp(2, 4)
+        } else {
+            (processors / 2).clamp(2, 8)
+        };
+        let slots_in_use = (threads as usize).min(REQUEST_SLOTS);
         let shared = Arc::new(Shared {
             services,
             mailboxes,
-            alive: RwLock::new(true),
-            claimed: (0..REQUEST_SLOTS).map(|_| AtomicU32::new(0)).collect(),
-            slots: (0..REQUEST_SLOTS).map(|_| Mutex::default()).collect(),
+            slots_in_use,
+            groups: (0..slots_in_use.div_ceil(GROUP))
+                .map(|_| Group {
+                    last: [const { AtomicU32::new(0) }; GROUP],
+                    lock: Mutex::default(),
+                })
+                .collect(),
+            slots: (0..slots_in_use).map(|_| Mutex::default()).collect(),
+            workers: (0..workers + 1)
+                .map(|_| Worker {
+                    alive: RwLock::new(true),
+                    calls: AtomicU64::new(0),
+                    messages: AtomicU64::new(0),
+                })
+                .collect(),
             bell,
-            calls: AtomicU64::new(0),
-            messages: AtomicU64::new(0),
+            rings,
         });
-        for number in 0..threads {
+        for number in 0..workers {
             let shared = shared.clone();
-            let own = number * REQUEST_SLOTS / threads..(number + 1) * REQUEST_SLOTS / threads;
-            let work = move || shared.look(own);
             // One is enough; without any, the guest waits until the run is stopped.
             _ = std::thread::Builder::new()
                 .name(format!("requests {number}"))
-                .spawn(work);
+                .spawn(move || shared.work(number));
         }
         Service(shared)
     }
 
     /// What was asked so far. Relaxed: numbers to be shown, which order nothing.
     pub(crate) fn counts(&self) -> RequestCounts {
+        let sum = |count: fn(&Worker) -> &AtomicU64| {
+            let counts = self
+                .0
+                .workers
+                .iter()
+                .map(|worker| count(worker).load(Ordering::Relaxed));
+            counts.sum()
+        };
         RequestCounts {
-            calls: self.0.calls.load(Ordering::Relaxed),
-            messages: self.0.messages.load(Ordering::Relaxed),
+            calls: sum(|worker| &worker.calls),
+            messages: sum(|worker| &worker.messages),
         }
     }
 }
@@ -173,195 +192,230 @@ impl Service {
 impl Drop for Service {
     /// The run has ended: the pinned memory may be used for something else.
     fn drop(&mut self) {
-        *unpoisoned(self.0.alive.write()) = false;
-        if let Some(bell) = &self.0.bell {
-            bell.rings.fetch_add(1, Ordering::SeqCst);
-            drop(unpoisoned(bell.lock.lock()));
-            bell.rung.notify_all();
+        for worker in &self.0.workers {
+            *unpoisoned(worker.alive.write()) = false;
         }
+        self.0.bell.wake_all();
     }
 }
 
 impl Shared {
-    /// Runs `work` while the run is under way; `None` if it has ended.
-    fn while_alive<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
-        let alive = unpoisoned(self.alive.read());
-        alive.then(work)
-    }
-
-    /// Answers messages until the run ends: first those in `own` slots, and those of others where there are none.
-    fn look(self: Arc<Shared>, own: Range<usize>) {
-        let (mut idle, mut found, mut calls) = (0u32, Vec::new(), Vec::new());
-        let (mut next, mut first) = (own.start, 0);
-        for round in 0u32.. {
-            let seen = self.bell.as_ref().map_or(0, |bell| bell.rings.load(Ordering::SeqCst));
-            // Held for all messages of a round, because taking it costs as much as a small one; but not while the
-            // services answer, for which the run's end would have to wait.
-            let alive = unpoisoned(self.alive.read());
+    /// Answers messages until the run ends.
+    fn work(self: Arc<Shared>, number: usize) {
+        let me = &self.workers[number];
+        let (mut found, mut calls) = (Vec::with_capacity(MOST_AT_ONCE), Vec::with_capacity(MOST_AT_ONCE));
+        // Threads begin at different groups, and each round behind the last one, so that each slot has its turn.
+        let mut next = number * self.slots_in_use / (self.workers.len() - 1);
+        let (mut idle, mut since) = (0u32, None);
+        let first = number == 0;
+        self.bell.look();
+        loop {
+            // Held for all messages of a round, because taking it costs something; but not while the services
+            // answer, for which the run's end would have to wait.
+            let alive = unpoisoned(me.alive.read());
             if !*alive {
+                _ = self.bell.look_away();
                 return;
             }
-            // A round begins behind the last one's, so that each slot has its turn.
-            let mine = (next..own.end).chain(own.start..next).filter(|slot| self.claim(*slot));
-            found.extend(mine.take(MOST_CLAIMS));
-            next = found.last().map_or(next, |last| last + 1);
-            // Now and then also where there are some: another's thread may be in a long call.
-            if found.is_empty() || round % 16 == 0 {
-                let others = (first..REQUEST_SLOTS).chain(0..first).filter(|slot| self.claim(*slot));
-                found.extend(others.take(MOST_CLAIMS));
-                first = found.last().map_or(first, |last| (last + 1) % REQUEST_SLOTS);
+            if !first && idle > 0 && !self.bell.is_last() && self.has_messages() {
+                be_courteous();
             }
-            idle = if found.is_empty() { idle.saturating_add(1) } else { 0 };
-            calls.extend(found.drain(..).filter_map(|slot| Some((slot, self.receive(slot)?))));
+            self.collect(&mut next, &mut found);
+            if found.is_empty() {
+                drop(alive);
+                idle += 1;
+                self.rest(me, first, &mut idle, &mut since);
+                continue;
+            }
+            (idle, since) = (0, None);
+            if self.bell.look_away() && self.has_messages() {
+                self.bell.wake();
+            }
+            calls.extend(found.drain(..).filter_map(|message| self.receive(me, message)));
             drop(alive);
-            for (slot, call) in calls.drain(..) {
-                self.serve(slot, call);
+            for call in calls.drain(..) {
+                self.serve(me, call);
             }
-            match (&self.bell, idle) {
-                (_, 0) => {}
-                // The next message of a lane comes soon after an answer.
-                (Some(_), 1..100) => std::thread::yield_now(),
-                (Some(bell), _) => bell.wait(seen),
-                // About a millisecond of looking before it sleeps.
-                (None, 1..2000) => std::hint::spin_loop(),
-                (None, 2000..3000) => std::thread::yield_now(),
-                (None, _) => std::thread::sleep(Duration::from_micros(50)),
-            }
+            self.bell.look();
         }
     }
 
-    /// A mailbox of the device's.
-    fn sent(&self, slot: usize) -> &AtomicU32 {
-        // SAFETY: inside of the mailboxes, which are there while the run is alive: callers hold the lock.
-        unsafe { self.mailboxes.sent.word(4 * slot as u64) }
-    }
-
-    /// A mailbox of the host's.
-    fn answered(&self, slot: usize) -> &AtomicU64 {
-        // SAFETY: as above; it is aligned to its size.
-        unsafe { AtomicU64::from_ptr(self.mailboxes.answered.host.add(8 * slot).cast()) }
-    }
-
-    /// Claims the message in a slot, if there is a new one. Acquire: pairs with the release in `send` of
-    /// `kernel/requests.h`, so that the slot is as the device left it.
-    fn claim(&self, slot: usize) -> bool {
-        let claimed = &self.claimed[slot];
-        // Before the mailbox, and acquire: pairs with the release of another's claim below, so that a message
-        // that was claimed is never seen as older. Else this thread could claim it again after the next one.
-        let before = claimed.load(Ordering::Acquire);
-        let sent = self.sent(slot).load(Ordering::Acquire);
-        let claim = || claimed.compare_exchange(before, sent, Ordering::Release, Ordering::Relaxed);
-        if sent == before || claim().is_err() {
-            return false;
+    /// What a thread does that has found nothing in `idle` rounds, the clock being looked at first at `since`.
+    fn rest(&self, me: &Worker, first: bool, idle: &mut u32, since: &mut Option<Instant>) {
+        let work = || me.while_alive(|| self.has_messages()).unwrap_or(true);
+        if self.rings {
+            // The next message of a lane comes soon after an answer.
+            match *idle {
+                ..100 => std::thread::yield_now(),
+                _ => _ = self.bell.sleep(SLEEP, false, work),
+            }
+            return;
         }
-        // SAFETY: an address inside, which is not accessed.
-        tsan::acquired(unsafe { self.mailboxes.sent.host.add(4 * slot) });
-        true
+        std::hint::spin_loop();
+        if !idle.is_multiple_of(ROUNDS) || since.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
+            return;
+        }
+        if first || self.bell.is_last() {
+            // Somebody must look.
+            return std::thread::sleep(Duration::from_micros(50));
+        }
+        // Until it is woken, or all others are in calls that take long.
+        while !self.bell.sleep(WATCH, true, work) {
+            if work() {
+                be_courteous();
+                if work() {
+                    break;
+                }
+            }
+        }
+        (*idle, *since) = (0, None);
+    }
+
+    /// Whether the message in a slot seems to be a new one.
+    fn is_new(&self, slot: usize) -> bool {
+        // Relaxed: who takes the message looks again, under the lock.
+        let last = self.groups[slot / GROUP].last[slot % GROUP].load(Ordering::Relaxed);
+        self.mailboxes.number(slot) != last
+    }
+
+    /// Whether there is a message that nobody has taken. The run is alive.
+    fn has_messages(&self) -> bool {
+        (0..self.slots_in_use).any(|slot| self.is_new(slot))
+    }
+
+    /// Takes some messages, from slot `next` on, which it moves. The run is alive.
+    fn collect(&self, next: &mut usize, found: &mut Vec<Message>) {
+        let (mut slot, mut left) = (*next, self.slots_in_use);
+        while left > 0 && found.len() < MOST_AT_ONCE {
+            let group = &self.groups[slot / GROUP];
+            let end = (slot / GROUP * GROUP + GROUP).min(self.slots_in_use).min(slot + left);
+            left -= end - slot;
+            let first = (slot..end).find(|slot| self.is_new(*slot));
+            slot = end % self.slots_in_use;
+            // Who has the lock takes what is there.
+            let (Some(first), Ok(_lock)) = (first, group.lock.try_lock()) else {
+                continue;
+            };
+            for at in first..end {
+                let last = &group.last[at % GROUP];
+                // Relaxed: ordered by the lock.
+                if let Some(message) = self.mailboxes.take(at, last.load(Ordering::Relaxed)) {
+                    last.store(message.number, Ordering::Relaxed);
+                    found.push(message);
+                    if found.len() == MOST_AT_ONCE {
+                        slot = (at + 1) % self.slots_in_use;
+                        break;
+                    }
+                }
+            }
+        }
+        *next = slot;
+    }
+
+    /// Takes in what a message has in its slot. Gives the call if it is complete now; else the message is answered.
+    /// The run is alive.
+    fn receive(&self, me: &Worker, message: Message) -> Option<Asked> {
+        // Relaxed: only this thread writes it.
+        me.messages
+            .store(me.messages.load(Ordering::Relaxed) + 1, Ordering::Relaxed);
+        let Message { slot, number, .. } = message;
+        let answer = |answer| self.mailboxes.answer(slot, number, answer);
+        if message.kind == REQUEST_CALL && !message.data {
+            return Some(Asked::new(slot, number, message.call, Vec::new()));
+        }
+        let mut state = unpoisoned(self.slots[slot].lock());
+        // SAFETY: the slot is the host's until it is answered, and this thread's, who has taken the message.
+        let content = unsafe { &mut *self.mailboxes.slot(slot) };
+        let piece = &content.data[..(content.len as usize).min(REQUEST_BYTES)];
+        match message.kind {
+            REQUEST_CALL => state.call = Some((message.call, piece.to_vec())),
+            REQUEST_MORE => {
+                if let Some((_, input)) = &mut state.call {
+                    input.extend_from_slice(piece);
+                }
+            }
+            REQUEST_NEXT => {
+                state.answer.put(content);
+                answer(Short::InSlot(0));
+                return None;
+            }
+            _ => {}
+        }
+        match state.call.take() {
+            Some((call, input)) if input.len() < call.total => {
+                state.call = Some((call, input));
+                answer(Short::Errno(0));
+                None
+            }
+            Some((call, input)) => Some(Asked::new(slot, number, call, input)),
+            None => {
+                answer(Short::Errno(ENOSYS));
+                None
+            }
+        }
     }
 
     /// Has a call answered: now, or by a thread of its own.
-    fn serve(self: &Arc<Shared>, slot: usize, call: Call) {
-        let function = Function::from_number(call.number as u16);
-        let waits = function.is_some_and(|function| self.services.may_wait(&call.request(function)));
+    fn serve(self: &Arc<Shared>, me: &Worker, asked: Asked) {
+        // Services that panic here get the call in a thread of its own, where that is caught.
+        let waits = asked.call.function().is_some_and(|function| {
+            catch_unwind(AssertUnwindSafe(|| self.services.may_wait(&asked.request(function)))).unwrap_or(true)
+        });
         if !waits {
-            return self.answer(slot, &call);
+            return self.answer(me, &asked);
         }
-        let call = Arc::new(call);
-        let (shared, own) = (self.clone(), call.clone());
+        let asked = Arc::new(asked);
+        let (shared, own) = (self.clone(), asked.clone());
         let spawned = std::thread::Builder::new()
             .name("request".into())
-            .spawn(move || shared.answer(slot, &own));
+            .spawn(move || shared.answer(&shared.workers[shared.workers.len() - 1], &own));
         if spawned.is_err() {
-            self.answer(slot, &call);
+            self.answer(me, &asked);
         }
     }
 
     /// Has the services answer a call, however long that takes, and publishes what they say if the run is still
     /// under way.
-    fn answer(&self, slot: usize, call: &Call) {
-        let reply = self.reply(call);
-        self.while_alive(|| self.put(slot, call, reply));
-    }
-
-    /// The slot's state. Only who has claimed the slot's message asks for it.
-    fn state(&self, slot: usize) -> MutexGuard<'_, Slot> {
-        unpoisoned(self.slots[slot].lock())
-    }
-
-    fn at(&self, slot: usize) -> *mut RequestSlot {
-        // SAFETY: inside of the slots.
-        unsafe { self.mailboxes.slots.host.cast::<RequestSlot>().add(slot) }
-    }
-
-    /// Takes a message. Gives the call if it is complete now; else the message is answered.
-    fn receive(&self, slot: usize) -> Option<Call> {
-        self.messages.fetch_add(1, Ordering::Relaxed);
-        let at = self.at(slot);
-        // SAFETY: the slot is the host's until it is published, and this thread's by the claim.
-        let message = unsafe { &mut *at };
-        let mut state = self.state(slot);
-        let piece = &message.data[..(message.len as usize).min(REQUEST_BYTES)];
-        match message.kind {
-            REQUEST_CALL => {
-                let function = Function::from_number(message.function as u16);
-                let args = function.map_or(0, |function| function.param_types().len());
-                let args = args.min(message.args.len() - 2);
-                state.call = Some(Call {
-                    number: message.function,
-                    thread: message.thread,
-                    args: message.args[..args].to_vec(),
-                    capacity: message.capacity as usize,
-                    total: message.total as usize,
-                    input: piece.to_vec(),
-                    now: [message.args[args], message.args[args + 1]],
-                });
-            }
-            REQUEST_MORE => {
-                if let Some(call) = &mut state.call {
-                    call.input.extend_from_slice(piece);
-                }
-            }
-            REQUEST_NEXT => {
-                state.answer.put(message);
-                self.publish(slot, 0);
-                return None;
-            }
-            _ => {
-                self.publish(slot, u32::from(ENOSYS) | MAIL_WHOLE);
-                return None;
-            }
-        }
-        match &state.call {
-            Some(call) if call.input.len() < call.total => {
-                self.publish(slot, 0);
-                None
-            }
-            _ => state.call.take().map(Call::with_durations),
-        }
+    fn answer(&self, me: &Worker, asked: &Asked) {
+        me.calls.fetch_add(1, Ordering::Relaxed);
+        let reply = self.reply(asked);
+        me.while_alive(|| self.put(asked, reply));
     }
 
     /// What the services answer to a call.
-    fn reply(&self, call: &Call) -> Reply {
-        self.calls.fetch_add(1, Ordering::Relaxed);
-        let Some(function) = Function::from_number(call.number as u16) else {
+    fn reply(&self, asked: &Asked) -> Reply {
+        let Some(function) = asked.call.function() else {
             return Reply::error(ENOSYS);
         };
-        let serve = || self.services.call(&call.request(function));
+        let serve = || self.services.call(&asked.request(function));
         // A defect in a service is an error of its call, and not the end of a thread that others need.
         catch_unwind(AssertUnwindSafe(serve)).unwrap_or_else(|_| Reply::error(EIO))
     }
 
     /// Publishes the answer to a call. The run is alive.
-    fn put(&self, slot: usize, call: &Call, reply: Reply) {
-        let errno = u32::from(reply.errno);
-        let results = Function::from_number(call.number as u16).map_or(0, Function::result_bytes);
+    fn put(&self, asked: &Asked, reply: Reply) {
+        let Asked { slot, number, call, .. } = asked;
+        let answer = |answer| self.mailboxes.answer(*slot, *number, answer);
+        // A file may be gone though the call failed.
         let told = matches!(reply.note, FileNote::Gone(_));
-        if !told && (errno != 0 || (results == 0 && reply.data.is_empty() && reply.note == FileNote::None)) {
-            return self.publish(slot, errno | MAIL_WHOLE);
+        if reply.errno != 0 && !told {
+            return answer(Short::Errno(reply.errno));
         }
-        // SAFETY: the slot is the host's until it is published, and this thread's by the claim.
-        let message = unsafe { &mut *self.at(slot) };
-        let mut state = self.state(slot);
+        let bytes = call.function().map_or(0, Function::result_bytes) as usize;
+        if reply.data.is_empty() && reply.note == FileNote::None {
+            if bytes == 0 {
+                return answer(Short::Errno(0));
+            }
+            if bytes <= MOST_RESULTS && !call.results_in_slot {
+                // As many as the guest will look at.
+                let mut results = [0; MOST_RESULTS];
+                let given = reply.results.len().min(bytes);
+                results[..given].copy_from_slice(&reply.results[..given]);
+                return answer(Short::Results(&results[..bytes]));
+            }
+        }
+        // SAFETY: the slot is the host's until it is answered, and this thread's, who has taken the message.
+        let content = unsafe { &mut *self.mailboxes.slot(*slot) };
         let (note, file) = match reply.note {
             FileNote::None => (NOTE_NONE, 0),
             FileNote::Position => (NOTE_POSITION, 0),
@@ -370,79 +424,19 @@ impl Shared {
             FileNote::Memory(file) => (NOTE_TMPFS, file),
             FileNote::Gone(file) => (NOTE_FREE, file),
         };
-        message.note = note;
-        (message.file, message.generation) = (file as u32, (file >> 32) as u32);
-        message.results = [0; REQUEST_RESULTS];
+        content.note = note;
+        (content.file, content.generation) = (file as u32, (file >> 32) as u32);
+        content.results = [0; REQUEST_RESULTS];
         let results = &reply.results[..reply.results.len().min(REQUEST_RESULTS)];
-        message.results[..results.len()].copy_from_slice(results);
+        content.results[..results.len()].copy_from_slice(results);
         let mut data = reply.data;
         data.truncate(call.capacity);
-        message.total = data.len() as u32;
-        state.answer = Outgoing { data, sent: 0 };
-        state.answer.put(message);
-        self.publish(slot, errno);
-    }
-
-    /// Gives a slot back to the device. `head` is the upper half of the mailbox. Release: pairs with the acquire in
-    /// `answer_slot` of `kernel/requests.h`.
-    fn publish(&self, slot: usize, head: u32) {
-        let claimed = self.claimed[slot].load(Ordering::Relaxed);
-        // SAFETY: an address inside, which is not accessed.
-        tsan::released(unsafe { self.mailboxes.answered.host.add(8 * slot) });
-        let word = u64::from(head) << 32 | u64::from(claimed);
-        self.answered(slot).store(word, Ordering::Release);
-    }
-}
-
-/// An answer's data, and how much of it was sent.
-#[derive(Default)]
-struct Outgoing {
-    data: Vec<u8>,
-    sent: usize,
-}
-
-impl Outgoing {
-    /// Puts the next piece into the slot.
-    fn put(&mut self, message: &mut RequestSlot) {
-        let rest = &self.data[self.sent..];
-        let piece = &rest[..rest.len().min(REQUEST_BYTES)];
-        message.data[..piece.len()].copy_from_slice(piece);
-        message.len = piece.len() as u32;
-        self.sent += piece.len();
-    }
-}
-
-impl Call {
-    /// Times of the device's clocks for which it polls become durations: the host's clocks are others.
-    fn with_durations(mut self) -> Call {
-        if self.number != Function::PollOneoff as u32 {
-            return self;
+        content.total = data.len() as u32;
+        let mut rest = Outgoing { data, sent: 0 };
+        rest.put(content);
+        if rest.sent < rest.data.len() {
+            unpoisoned(self.slots[*slot].lock()).answer = rest;
         }
-        let number = |bytes: &[u8]| {
-            bytes
-                .iter()
-                .rev()
-                .fold(0u64, |number, byte| number << 8 | u64::from(*byte))
-        };
-        for subscription in self.input.chunks_exact_mut(SUBSCRIPTION as usize) {
-            let clock = number(&subscription[16..20]) as usize;
-            let is_time = subscription[8] == 0 && number(&subscription[40..42]) == 1;
-            if let Some(now) = self.now.get(clock).filter(|_| is_time) {
-                let timeout = number(&subscription[24..32]).saturating_sub(*now);
-                subscription[24..32].copy_from_slice(&timeout.to_le_bytes());
-                subscription[40..42].fill(0);
-            }
-        }
-        self
-    }
-
-    fn request(&self, function: Function) -> Request<'_> {
-        Request {
-            function,
-            thread: self.thread,
-            args: &self.args,
-            input: &self.input,
-            capacity: self.capacity,
-        }
+        answer(Short::InSlot(reply.errno));
     }
 }

@@ -16,8 +16,8 @@ use crate::layout::{self, FILE_BLOCK, FILE_DESCRIPTORS, Ptr, REQUEST_SLOTS, Requ
 use crate::requests::{Bell, Mailboxes, Service};
 use crate::services::{Environment, Services};
 
-/// Bytes of the mailboxes of one side.
-const MAIL_BYTES: u64 = 8 * REQUEST_SLOTS as u64;
+const MAIL_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Mail>()) as u64;
+const ANSWER_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Answer>()) as u64;
 const FILES_BYTES: u64 = (FILE_DESCRIPTORS * size_of::<layout::File>()) as u64;
 const SLOT_BYTES: u64 = (REQUEST_SLOTS * size_of::<RequestSlot>()) as u64;
 
@@ -60,7 +60,7 @@ impl Requests {
         Ok(Requests {
             mailboxes: Mailboxes {
                 sent: device.allocate_pinned(MAIL_BYTES)?,
-                answered: device.allocate_pinned(MAIL_BYTES)?,
+                answered: device.allocate_pinned(ANSWER_BYTES)?,
                 slots: device.allocate_pinned(SLOT_BYTES)?,
             },
             errors: device.allocate_pinned(64)?,
@@ -115,7 +115,7 @@ impl Requests {
         threads: u32,
     ) -> DeviceResult<Option<Loan>> {
         let Mailboxes { sent, answered, .. } = self.mailboxes;
-        for (pinned, bytes) in [(sent, MAIL_BYTES), (answered, MAIL_BYTES), (self.errors, 64)] {
+        for (pinned, bytes) in [(sent, MAIL_BYTES), (answered, ANSWER_BYTES), (self.errors, 64)] {
             // SAFETY: allocated with that size; no kernel runs, and no service is alive.
             unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
         }
@@ -208,14 +208,15 @@ impl Store {
             None => Requests::new(device)?,
         };
         let loan = requests.prepare(device, environment, options.threads);
-        let bell = device.rings().then(|| requests.bell.clone());
+        let rings = device.rings();
         let (record, errors, mailboxes) = (requests.record, requests.errors, requests.mailboxes);
+        let bell = requests.bell.clone();
         self.run.requests = Some(requests);
         let serving = Serving {
             record,
             errors,
             loan: loan?,
-            service: Service::start(environment.services.clone(), mailboxes, bell),
+            service: Service::start(environment.services.clone(), mailboxes, options.threads, bell, rings),
         };
         // What was made ready here may have taken long.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();

@@ -1,7 +1,9 @@
 //! Descriptors by number.
 
 use std::collections::BTreeSet;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::{Arc, PoisonError};
+
+use crossbeam_utils::sync::ShardedLock;
 
 use super::args::Result;
 use super::dir::Directory;
@@ -62,7 +64,8 @@ impl Descriptor {
 /// The descriptors of a process. Its functions may be called by several threads at once: who uses a
 /// descriptor keeps it, so that it is safe to close it meanwhile.
 pub struct Table {
-    slots: RwLock<Slots>,
+    /// Nearly all calls only read, from several threads at once: they do not wait for each other's cache lines.
+    slots: ShardedLock<Slots>,
 }
 
 struct Slots {
@@ -89,7 +92,7 @@ impl Table {
     pub fn new(descriptors: impl Iterator<Item = Descriptor>) -> Self {
         let used = descriptors.map(|descriptor| Some(Arc::new(descriptor))).collect();
         Table {
-            slots: RwLock::new(Slots {
+            slots: ShardedLock::new(Slots {
                 used,
                 free: BTreeSet::new(),
             }),

@@ -18,6 +18,9 @@ constexpr u32 HEAP_CLASSES = 44;  // sizes of blocks in slabs
 constexpr u32 HEAP_GROUPS = 128;  // of lanes that have a slab of a class in common
 constexpr u32 HEAP_STRIPES = 16;  // of counters
 constexpr u32 HEAP_WORDS = 64;  // of a slab's bitmap
+// Of the cache of each lane; see heap/cache.h.
+constexpr u32 CACHE_CLASSES = 12;  // the smallest, of which blocks are kept
+constexpr u32 CACHE_ENTRIES = 4;
 
 // A page of 64 KiB of linear memory; the first one of a slab or a region speaks for all of it.
 struct HeapPage {
@@ -43,6 +46,13 @@ struct HeapSite {
 };
 static_assert(sizeof(HeapSite) == 32, "twin in layout.rs");
 
+// Of the cache of a lane.
+struct CacheEntry {
+  u64 kept;  // a free block
+  u64 lent;  // a block that the lane was given last
+};
+static_assert(sizeof(CacheEntry) == 16, "twin in layout.rs");
+
 struct Heap {
   HeapPage *pages;  // null: no program allocates in this memory
   u64 *sets;  // of pages: the free ones, then for each class those that begin a slab with room
@@ -58,14 +68,16 @@ struct Heap {
   u64 live_peak;
   u32 guards;  // 1: of a checked heap whose blocks have guard bytes
   u32 pad;
+  CacheEntry *caches;  // CACHE_ENTRIES of each lane; see heap/cache.h
+  u64 cache_lanes;  // lanes that have a cache
   u64 transit;  // takers of slabs and pages that are under way; above 32 bits how many there were
   u32 slab_pages[HEAP_CLASSES];  // that slabs of each class have
   u32 width[HEAP_CLASSES];  // log2 of how many groups have a slot
   u64 allocated[HEAP_STRIPES][HEAP_CLASSES + 1];  // blocks handed out so far; the last are regions
 };
-static_assert(sizeof(Heap) == 88 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1), "twin in layout.rs");
+static_assert(sizeof(Heap) == 104 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1), "twin in layout.rs");
 
-struct Memory {
+struct alignas(16) Memory {
   u8 *base;  // aligned to 16 bytes at least
   u64 size;  // bytes; grows atomically
   u64 limit;  // bytes reserved at base: the size never exceeds it

@@ -238,12 +238,18 @@ u32 gpu_run_compare(Context *context, u32 pc, u32 depth, const Memory *memory, u
   return result;
 }
 
+// A block out of the lane's cache, or 0: then `gpu_run_allocate` has one. A function that calls none saves no registers.
+u32 gpu_run_take(const Memory *memory, u32 size, u32 align) { return heap::take_kept(memory->heap, size, align); }
+
+// 1 if the lane's cache has taken a block that is freed; else it is for `gpu_run_release`.
+u32 gpu_run_keep(const Memory *memory, u32 address, u32 size) { return heap::keep_lent(memory->heap, address, size); }
+
 // A new block of the heap, or 0; its bytes are 0 if `zeroed` is not.
 u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 size, u32 align, u32 zeroed) {
   u32 address = 0;
   heap_request(*context, pc, depth, address, [&] {
     return zeroed ? heap::allocate_zeroed(*context->launch, *memory, size, align, address)
-                  : heap::allocate(*memory, size, align, address);
+                  : heap::unpack(heap::allocate_packed(*memory, size, align), address);
   });
   if (zeroed) poll_after(*context, size);
   if (UNLIKELY(memory->heap.sites != nullptr)) note_calls(*context, *memory, address, pc, depth);
@@ -251,7 +257,7 @@ u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 si
 }
 
 void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32) {
-  heap_request(*context, pc, depth, address, [&] { return heap::release(*memory, address, size); });
+  heap_request(*context, pc, depth, address, [&] { return heap::release_slowly(*memory, address, size); });
 }
 
 u32 gpu_run_reallocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 old, u32 old_size, u32 align, u32 size) {

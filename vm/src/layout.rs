@@ -34,6 +34,9 @@ pub const HEAP_CLASSES: usize = 44;
 pub const HEAP_GROUPS: u64 = 128;
 const HEAP_STRIPES: usize = 16;
 pub const HEAP_WORDS: usize = 64;
+pub const CACHE_ENTRIES: u64 = 4;
+/// Bytes of the largest block that a cache has.
+pub const CACHED_MOST: u32 = 256;
 /// Bytes of linear memory for each of which a checked heap has a record.
 pub const SITE_GRAIN: u64 = 64;
 pub const SITE_CALLS: usize = 5;
@@ -67,7 +70,12 @@ twins! {
         pc: u32,
         calls: [u32; SITE_CALLS],
     }
-    struct Heap [88 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1)] {
+    /// Of the cache of a lane: see `kernel/heap/cache.h`.
+    struct CacheEntry [16] {
+        kept: u64,
+        lent: u64,
+    }
+    struct Heap [104 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1)] {
         pages: Ptr,
         sets: Ptr,
         slots: Ptr,
@@ -82,6 +90,8 @@ twins! {
         live_peak: u64,
         guards: u32,
         pad: u32,
+        caches: Ptr,
+        cache_lanes: u64,
         transit: u64,
         slab_pages: [u32; HEAP_CLASSES],
         width: [u32; HEAP_CLASSES],

@@ -63,6 +63,22 @@ GPU_RUN_INLINE void add_run(const Set &set, u32 first, u32 pages) {
   }
 }
 
+// The same for pages that are in the set for the first time, of which there may be very many: one fence for all.
+GPU_RUN_INLINE void add_new(const Set &set, u32 first, u32 pages) {
+  u32 edge = (u32)lesser((64 - first % 64) % 64, pages), words = (pages - edge) / 64, word = (first + edge) / 64;
+  add_run(set, first, edge);
+  add_run(set, first + edge + words * 64, (pages - edge) % 64);
+  // Pairs with the acquire in `take`, and orders the words ahead of the summary's bits, as in `add`.
+  fence_seq_cst_device();
+  for (u32 i = 0; i < words; i++) store_relaxed_device(&set.words[word + i], ~0ull);
+  fence_seq_cst_device();
+  for (u32 done = 0; done < words;) {
+    u32 from = (word + done) % 64, len = (u32)lesser(64 - from, words - done);
+    fetch_or_acq_rel_device(&set.summary[(word + done) / 64], span(from, len));
+    done += len;
+  }
+}
+
 // In a checked heap (check.h) a block is no smaller, so that there is one record for each SITE_GRAIN bytes.
 constexpr u32 SITE_GRAIN = 64;
 
@@ -147,7 +163,7 @@ GPU_RUN_INLINE bool grow(Memory &memory, u64 pages, u32 keep, u32 &kept) {
   } else {
     kept = (u32)first;
   }
-  add_run(set(heap, FREE_PAGES), (u32)first + keep, (u32)pages - keep);
+  add_new(set(heap, FREE_PAGES), (u32)first + keep, (u32)pages - keep);
   return true;
 }
 

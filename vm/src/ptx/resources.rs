@@ -14,7 +14,7 @@ use super::image::Image;
 use super::memory::Place;
 use super::program::grows;
 use super::writer::ptx;
-use crate::layout::{Instance, Memory, Table};
+use crate::layout::{CACHED_MOST, Instance, Memory, Table};
 
 /// Bytes of a constant length that are copied or filled without a call.
 const SMALL: u32 = 32;
@@ -175,13 +175,54 @@ impl Compiler<'_> {
     /// `alloc` and `alloc_zero`.
     pub fn allocate(&mut self, node: &Node) {
         let args = node.inst.args;
-        let zeroed = if node.inst.op == Op::AllocZero { "1" } else { "0" };
+        let zeroed = node.inst.op == Op::AllocZero;
+        let done = (!zeroed && self.may_be_kept(args[1])).then(|| {
+            let found = self.ask_cache("gpu_run_take", &args[1..3]);
+            let (p, done) = (self.w.predicate(), self.w.new_label("KEPT"));
+            ptx!(self, "setp.ne.u32 {p}, {found}, 0;");
+            ptx!(self, "@{p} mov.b32 %r{}, {found};", args[0]);
+            ptx!(self, "@{p} bra {done};");
+            done
+        });
+        let zeroed = if zeroed { "1" } else { "0" };
         self.call_with(node, "gpu_run_allocate", &args[1..3], Some(zeroed), Some(args[0]));
+        if let Some(done) = done {
+            self.w.label(&done);
+        }
     }
 
     /// `dealloc`.
     pub fn release(&mut self, node: &Node) {
-        self.call_with(node, "gpu_run_release", &node.inst.args[..3], None, None);
+        let args = node.inst.args;
+        let done = self.may_be_kept(args[1]).then(|| {
+            let kept = self.ask_cache("gpu_run_keep", &args[..2]);
+            let (p, done) = (self.w.predicate(), self.w.new_label("KEPT"));
+            ptx!(self, "setp.ne.u32 {p}, {kept}, 0;");
+            ptx!(self, "@{p} bra {done};");
+            done
+        });
+        self.call_with(node, "gpu_run_release", &args[..3], None, None);
+        if let Some(done) = done {
+            self.w.label(&done);
+        }
+    }
+
+    /// Whether a lane's cache may have blocks of so many bytes, as far as the number is known.
+    fn may_be_kept(&self, size: i64) -> bool {
+        let fact = self.fact(size);
+        !fact.exact || fact.max <= CACHED_MOST
+    }
+
+    /// Calls a function that knows of the lane's cache of free blocks of memory 0, and no other. Such a call saves
+    /// nothing that one for all that may happen has to.
+    fn ask_cache(&mut self, name: &str, operands: &[i64]) -> String {
+        let record = self.memory_record(0);
+        let operands: Vec<String> = operands.iter().map(|unit| self.seen(*unit, 1)).collect();
+        let mut arguments = vec![("b64", &record[..])];
+        arguments.extend(operands.iter().map(|operand| ("b32", &operand[..])));
+        let result = self.w.word();
+        self.call_runtime(name, &arguments, Some(("b32", &result)));
+        result
     }
 
     /// `realloc`.

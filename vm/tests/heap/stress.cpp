@@ -28,8 +28,9 @@ struct TestMemory {
   Memory memory{};
   std::vector<void *> owned;
 
+  // `caches`: lanes that have one, as the test's threads do that are made with `as_lane`.
   // `wide`: each group of lanes has a slot of its own from the start, as after much contention on a GPU.
-  TestMemory(u64 size, u64 limit, bool checked = false, bool wide = false) {
+  TestMemory(u64 size, u64 limit, bool checked = false, bool wide = false, u32 caches = 0) {
     memory.base = (u8 *)zeroed(limit);
     memory.size = size;
     memory.limit = limit;
@@ -38,6 +39,8 @@ struct TestMemory {
     memory.heap.sets = (u64 *)zeroed((words + (words + 63) / 64) * 8ull * (1 + HEAP_CLASSES));
     memory.heap.slots = (u64 *)zeroed(HEAP_CLASSES * HEAP_GROUPS * 8);
     memory.heap.page_limit = pages;
+    memory.heap.cache_lanes = caches;
+    memory.heap.caches = (CacheEntry *)zeroed(CACHE_ENTRIES * sizeof(CacheEntry) * (u64)(caches + 1));
     if (checked) memory.heap.sites = (HeapSite *)zeroed(pages * (PAGE / heap::SITE_GRAIN) * sizeof(HeapSite));
     memory.heap.guards = checked;
     for (u32 c = 0; c < HEAP_CLASSES && wide; c++) memory.heap.width[c] = heap::log2_floor(HEAP_GROUPS);

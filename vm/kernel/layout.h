@@ -53,26 +53,27 @@ struct CacheEntry {
 };
 static_assert(sizeof(CacheEntry) == 16, "twin in layout.rs");
 
+// What all read, and seldom or never changes, lies apart from what many write.
 struct Heap {
   HeapPage *pages;  // null: no program allocates in this memory
   u64 *sets;  // of pages: the free ones, then for each class those that begin a slab with room
   u64 *slots;  // by group, then class: tickets for blocks of a slab; see heap/search.h
+  HeapSite *sites;  // of a checked heap, one for each 64 bytes; else null
+  CacheEntry *caches;  // CACHE_ENTRIES of each lane; see heap/cache.h
+  u64 cache_lanes;  // lanes that have a cache
   u32 page_limit;  // pages that all this has room for
+  u32 guards;  // 1: of a checked heap whose blocks have guard bytes
+  u32 width[HEAP_CLASSES];  // log2 of how many groups have a slot
+  u32 slab_pages[HEAP_CLASSES];  // that slabs of each class have
   u32 lock;  // 1 while a lane fetches pages, or looks for a run of many
   u32 held;  // pages that memory was grown by
   u32 used;  // of these, pages of slabs and regions
   u32 used_peak;
   u32 failed;  // requests that found no memory
-  HeapSite *sites;  // of a checked heap, one for each 64 bytes; else null
+  u32 pad;
   u64 live_bytes;  // of a checked heap: that were asked for
   u64 live_peak;
-  u32 guards;  // 1: of a checked heap whose blocks have guard bytes
-  u32 pad;
-  CacheEntry *caches;  // CACHE_ENTRIES of each lane; see heap/cache.h
-  u64 cache_lanes;  // lanes that have a cache
   u64 transit;  // takers of slabs and pages that are under way; above 32 bits how many there were
-  u32 slab_pages[HEAP_CLASSES];  // that slabs of each class have
-  u32 width[HEAP_CLASSES];  // log2 of how many groups have a slot
   u64 allocated[HEAP_STRIPES][HEAP_CLASSES + 1];  // blocks handed out so far; the last are regions
 };
 static_assert(sizeof(Heap) == 104 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1), "twin in layout.rs");

@@ -177,6 +177,13 @@ GPU_RUN_INLINE u64 load_word_guest(const u64 *at) {
   asm volatile("ld.global.b64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
   return word;
 }
+GPU_RUN_INLINE u32 load_word_guest(const u32 *at) {
+  u32 word;
+  asm volatile("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(at) : "memory");
+  return word;
+}
+template <typename T>
+GPU_RUN_INLINE T *load_word_guest(T *const *at) { return (T *)load_word_guest((const u64 *)at); }
 
 // Statistics: these order nothing, and nobody waits for what they make of the word.
 #define GPU_RUN_REDUCE(name, operation, T, width, in)                                              \
@@ -380,7 +387,8 @@ template <typename T>
 inline T load_guest(const T *at) { return load_relaxed_device(at); }
 template <typename T>
 inline void store_guest(T *at, T value) { store_relaxed_device(at, value); }
-inline u64 load_word_guest(const u64 *at) { return load_relaxed_device(at); }
+template <typename T>
+inline T load_word_guest(const T *at) { return load_relaxed_device(at); }
 inline void load_pair_guest(const void *at, u64 &first, u64 &second) {
   first = load_relaxed_device((const u64 *)at);
   second = load_relaxed_device((const u64 *)at + 1);

@@ -70,7 +70,7 @@ struct Cache {
 GPU_RUN_INLINE Cache own_cache(const Heap &heap) {
   Cache cache;
   u64 at;
-  static_assert(__builtin_offsetof(Heap, cache_lanes) == __builtin_offsetof(Heap, caches) + 8, "one access");
+  static_assert(__builtin_offsetof(Memory, heap.caches) % 16 == 0, "one access");
   load_pair_guest(&heap.caches, at, cache.lanes);
   cache.entries = (CacheEntry *)at;
   cache.lane = lane_id();
@@ -89,11 +89,15 @@ GPU_RUN_INLINE u32 take_kept(const Heap &heap, u32 size, u32 align) {
   return address_in(kept);
 }
 
-// The lane was given a block by the heap.
-GPU_RUN_INLINE void note_lent(const Cache &cache, u32 address, u32 size, u32 align) {
-  if (!cache.any() || !is_small(size, align)) return;
-  u32 c = small_class(size);
-  store_guest(&cache.entry(c)->lent, (u64)tagged(address, c));
+// The entry for a block that the lane wants, or null.
+GPU_RUN_INLINE CacheEntry *entry_for(const Heap &heap, u32 size, u32 align) {
+  Cache cache = own_cache(heap);
+  return cache.any() && is_small(size, align) ? cache.entry(small_class(size)) : nullptr;
+}
+
+// The lane was given it by the heap.
+GPU_RUN_INLINE void note_lent(CacheEntry *entry, u32 address, u32 size) {
+  if (entry) store_guest(&entry->lent, (u64)tagged(address, small_class(size)));
 }
 
 // Keeps a block that is freed, if it is the one of that class that was lent and there is room for it; else nothing

@@ -108,10 +108,9 @@ GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, Team team
 }
 
 // A block of a slab. What is here is the short way, for blocks of which the group's slot has tickets: three
-// accesses of device memory, one behind the other. `pages` and `slots` are the heap's.
-GPU_RUN_INLINE Outcome allocate_block(Memory &memory, HeapPage *pages, u64 *slots, u32 c, u32 align, u32 &address) {
+// accesses of device memory, one behind the other. `pages` are the heap's, `slot` is the group's.
+GPU_RUN_INLINE Outcome allocate_block(Memory &memory, HeapPage *pages, u64 *slot, u32 c, u32 align, u32 &address) {
   Heap &heap = memory.heap;
-  u64 *slot = slots + (lane_group() & group_mask(heap, c)) * HEAP_CLASSES + c;
   u64 seen = load_relaxed_device(slot);
   // The memory's address and the class, as one number.
   Team team = team_of((u64)&memory + c);
@@ -209,17 +208,15 @@ GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
   return pack(RETRY, 0);
 }
 
-// A block that takes `bytes`; its address 0: there is no memory.
-GPU_RUN_INLINE Outcome allocate_uncounted(Memory &memory, HeapPage *pages, u64 *slots, u32 bytes, u32 align,
-                                          u32 &address) {
-  if (bytes <= LARGEST && align <= LARGEST) {
-    return allocate_block(memory, pages, slots, class_of(bytes, align), align, address);
-  }
-  if (bytes <= PAGE && align <= PAGE) return unpack(allocate_page(memory), address);
-  u32 region = 0;
-  Outcome outcome = allocate_region(memory, bytes, align, region);
-  address = region;
-  return outcome;
+// Whether blocks that take so much are from slabs.
+GPU_RUN_INLINE bool from_slab(u32 bytes, u32 align) { return bytes <= LARGEST && align <= LARGEST; }
+
+// A block of whole pages; its address 0: there is no memory.
+GPU_RUN_NOINLINE u64 allocate_pages(Memory &memory, u32 bytes, u32 align) {
+  if (bytes <= PAGE && align <= PAGE) return allocate_page(memory);
+  u32 address = 0;
+  Outcome outcome = allocate_region(memory, bytes, align, address);
+  return pack(outcome, address);
 }
 
 // Gives a block back to the heap. The team is that of all lanes that do so.
@@ -286,27 +283,39 @@ GPU_RUN_NOINLINE bool empty_cache(Memory &memory) {
   return any;
 }
 
-// `allocate` where the cache has no block, with its result as one number.
+// A block without a look at the cache: `allocate` for who has looked, with its result as one number.
 GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
   Heap &heap = memory.heap;
-  // All of these are on their way at once, and before the first acquire, after which caches begin empty.
-  Cache cache = own_cache(heap);
-  HeapPage *pages = (HeapPage *)load_word_guest((u64 *)&heap.pages);
-  u64 *slots = (u64 *)load_word_guest((u64 *)&heap.slots);
-  u32 address = 0;
-  Outcome outcome = DONE;
   if (align == 0 || align & (align - 1)) align = 1;
-  // What a block of it takes; 0: too much.
-  u32 bytes = UNLIKELY(heap.sites != nullptr) ? checked_size(heap, size ? size : 1) : size ? size : 1;
-  if (pages && bytes) outcome = allocate_uncounted(memory, pages, slots, bytes, align, address);
+  u32 bytes = size ? size : 1, c = from_slab(bytes, align) ? class_of(bytes, align) : 0, address = 0;
+  // All of these are on their way at once, and before the first acquire, after which caches begin empty.
+  HeapPage *pages = load_word_guest(&heap.pages);
+  u64 *slots = load_word_guest(&heap.slots);
+  u32 width = load_word_guest(&heap.width[c]);
+  HeapSite *sites = load_word_guest(&heap.sites);
+  CacheEntry *entry = entry_for(heap, size, align);
+  if (UNLIKELY(sites != nullptr)) {
+    // What a block of it takes; 0: too much.
+    bytes = checked_size(heap, bytes);
+    if (from_slab(bytes, align)) c = class_of(bytes, align), width = load_guest(&heap.width[c]);
+  }
+  Outcome outcome = DONE;
+  if (!pages || !bytes) {
+    // There is no heap, or no block so large.
+  } else if (from_slab(bytes, align)) {
+    u64 *slot = slots + (lane_group() & ((1u << width) - 1)) * HEAP_CLASSES + c;
+    outcome = allocate_block(memory, pages, slot, c, align, address);
+  } else {
+    outcome = unpack(allocate_pages(memory, bytes, align), address);
+  }
   if (outcome != DONE) return pack(outcome, 0);
   if (address == 0) {
     if (empty_cache(memory)) return pack(RETRY, 0);
     count_device(&heap.failed, 1u);
     return pack(DONE, 0);
   }
-  note_lent(cache, address, size, align);
-  if (UNLIKELY(heap.sites != nullptr)) outcome = check_new(memory, address, size);
+  note_lent(entry, address, size);
+  if (UNLIKELY(sites != nullptr)) outcome = check_new(memory, address, size);
   return pack(outcome, address);
 }
 

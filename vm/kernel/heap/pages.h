@@ -44,7 +44,9 @@ GPU_RUN_INLINE Set set_within(const Memory &memory, u32 index) {
 }
 
 GPU_RUN_INLINE bool try_lock(Heap &heap) {
+  // Many may want it while one has it: an exchange of each would slow that one down.
   u32 unlocked = 0;
+  if (load_relaxed_device(&heap.lock) != unlocked) return false;
   return compare_exchange_acq_rel_device(&heap.lock, unlocked, 1u);
 }
 // Release: pairs with the acquire of the next to lock.

@@ -37,10 +37,11 @@ constexpr u32 BUSY_IDLE = 32;
 // Who wants at least as many pages' worth of blocks takes a slab of his own.
 constexpr u32 OWN_PAGES = 2;
 // Of the heap's pages, the part that is enough when slots are emptied; and the pages of a slab that is worth it.
-#ifndef HEAP_IDLE_PART
-#define HEAP_IDLE_PART 16
+#ifndef HEAP_SHIFT
+#define HEAP_SHIFT 1
+#define HEAP_WIDEN 1
 #endif
-constexpr u32 IDLE_PART = HEAP_IDLE_PART;
+constexpr u32 IDLE_PART = 16;
 constexpr u32 IDLE_SLAB = 8;
 // Slots that are looked at together then.
 constexpr u32 AT_ONCE = 4;
@@ -59,13 +60,13 @@ GPU_RUN_INLINE u64 *slot_at(Heap &heap, u32 c, u32 group) { return heap.slots + 
 // half of the class's pages.
 GPU_RUN_INLINE u32 slab_size(Heap &heap, u32 c) {
   u32 width = load_relaxed_device(&heap.width[c]);
-  return large_slab(c, width ? load_relaxed_device(&heap.slab_pages[c]) >> (width + 1) : 0);
+  return large_slab(c, width ? load_relaxed_device(&heap.slab_pages[c]) >> (width + HEAP_SHIFT) : 0);
 }
 
 // Lanes got in each other's way: twice as many groups, if there are slabs for them.
 GPU_RUN_NOINLINE void widen(Heap &heap, u32 c) {
   u32 width = load_relaxed_device(&heap.width[c]), wider = 2u << width;
-  if (wider > HEAP_GROUPS || wider * small_slab(c) > load_relaxed_device(&heap.slab_pages[c])) return;
+  if (wider > HEAP_GROUPS || wider * small_slab(c) * HEAP_WIDEN > load_relaxed_device(&heap.slab_pages[c])) return;
   compare_exchange_acq_rel_device(&heap.width[c], width, width + 1);
 }
 
@@ -179,12 +180,11 @@ GPU_RUN_NOINLINE u64 refill(Memory &memory, u32 c, u32 want, u64 *slot, u64 seen
   return pack({all.page, count, 0});
 }
 
-// What a group's number is cut to. The width only grows: a value out of a cache is as good.
-GPU_RUN_INLINE u32 group_mask(const Heap &heap, u32 c) { return (1u << load_guest(&heap.width[c])) - 1; }
-
 // The slot of the lane's group, or one of those behind it.
 GPU_RUN_INLINE u64 *group_slot(Heap &heap, u32 c, u32 behind) {
-  return slot_at(heap, c, (lane_group() + behind) & group_mask(heap, c));
+  // The width only grows: a value out of a cache is as good.
+  u32 mask = (1u << load_guest(&heap.width[c])) - 1;
+  return slot_at(heap, c, (lane_group() + behind) & mask);
 }
 
 // Whether so many blocks are worth a slab of one's own.

@@ -238,13 +238,8 @@ u32 gpu_run_compare(Context *context, u32 pc, u32 depth, const Memory *memory, u
   return result;
 }
 
-// A block out of the lane's cache, or 0: then `gpu_run_allocate` has one. A function that calls none saves no registers.
-u32 gpu_run_take(const Memory *memory, u32 size, u32 align) { return heap::take_kept(memory->heap, size, align); }
-
-// 1 if the lane's cache has taken a block that is freed; else it is for `gpu_run_release`.
-u32 gpu_run_keep(const Memory *memory, u32 address, u32 size) { return heap::keep_lent(memory->heap, address, size); }
-
-// A new block of the heap, or 0; its bytes are 0 if `zeroed` is not.
+// A new block of the heap, or 0; its bytes are 0 if `zeroed` is not. If not, the caller has looked into the lane's
+// cache.
 u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 size, u32 align, u32 zeroed) {
   u32 address = 0;
   heap_request(*context, pc, depth, address, [&] {
@@ -256,6 +251,7 @@ u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 si
   return address;
 }
 
+// Frees a block that is not the one that the lane was given last, as far as the caller has seen.
 void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32) {
   heap_request(*context, pc, depth, address, [&] { return heap::release_slowly(*memory, address, size); });
 }

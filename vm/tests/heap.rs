@@ -82,8 +82,8 @@ fn sanitized(name: &str, sanitizers: &str, through: &[&str], args: [&str; 2]) {
         return;
     }
     for test in ["stress", "cache"] {
-        let program =
-            build(&source(test), folder.path(), &format!("{test}-{name}"), &flags).expect("the kernel's source compiles");
+        let program = build(&source(test), folder.path(), &format!("{test}-{name}"), &flags)
+            .expect("the kernel's source compiles");
         let mut command = start(&program);
         command.args(args);
         run(command);

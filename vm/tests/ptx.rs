@@ -162,8 +162,6 @@ fn the_runtime_has_what_compiled_code_calls() {
         ("gpu_run_copy", false, &[64, 32, 32, 64, 64, 64, 64, 64]),
         ("gpu_run_fill", false, &[64, 32, 32, 64, 64, 32, 64]),
         ("gpu_run_compare", true, &[64, 32, 32, 64, 32, 32, 32]),
-        ("gpu_run_take", true, &[64, 32, 32]),
-        ("gpu_run_keep", true, &[64, 32, 32]),
         ("gpu_run_allocate", true, &[64, 32, 32, 64, 32, 32, 32]),
         ("gpu_run_release", false, &[64, 32, 32, 64, 32, 32, 32]),
         ("gpu_run_reallocate", true, &[64, 32, 32, 64, 32, 32, 32, 32]),

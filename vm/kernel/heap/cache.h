@@ -32,61 +32,17 @@
 #pragma once
 
 #include "block.h"
+#include "entry.h"
 #include "large.h"
 
 namespace gpu_run {
 namespace heap {
 
-// Bytes of the largest block that is kept.
-constexpr u32 CACHED_MOST = 256;
-
-// The class of at most CACHED_MOST bytes.
-GPU_RUN_INLINE u32 small_class(u32 size) {
-  u32 grains = (size + GRAIN - 1) / GRAIN;
-  if (grains > 8) return (grains - 1) / 2 + 4;
-  return grains ? grains - 1 : 0;
-}
-GPU_RUN_INLINE bool is_small(u32 size, u32 align) { return size <= CACHED_MOST && align <= GRAIN; }
-
-// An entry's parts.
-GPU_RUN_INLINE u32 class_tag(u32 c) { return 1 + c; }
-GPU_RUN_INLINE u32 tag_in(u64 kept) { return (u32)kept % GRAIN; }
-GPU_RUN_INLINE u32 address_in(u64 kept) { return (u32)kept / GRAIN * GRAIN; }
-GPU_RUN_INLINE u32 hits_in(u64 kept) { return (u32)(kept >> 32); }
-GPU_RUN_INLINE u32 tagged(u32 address, u32 c) { return address | class_tag(c); }
-// So many are added to the statistics before there are more than 32 bits count.
-constexpr u32 MANY_HITS = 1u << 31;
-
-// A lane's cache.
-struct Cache {
-  CacheEntry *entries;
-  u64 lanes;
-  u32 lane;
-
-  GPU_RUN_INLINE bool any() const { return lane < lanes; }
-  // Entries of all lanes lie side by side, so that those of a warp are one access.
-  GPU_RUN_INLINE CacheEntry *entry(u32 c) const { return entries + (c % CACHE_ENTRIES * (u32)lanes + lane); }
-};
 GPU_RUN_INLINE Cache own_cache(const Heap &heap) {
-  Cache cache;
-  u64 at;
-  static_assert(__builtin_offsetof(Memory, heap.caches) % 16 == 0, "one access");
-  load_pair_guest(&heap.caches, at, cache.lanes);
-  cache.entries = (CacheEntry *)at;
-  cache.lane = lane_id();
-  return cache;
-}
-
-// A block out of the lane's cache, or 0.
-GPU_RUN_INLINE u32 take_kept(const Heap &heap, u32 size, u32 align) {
-  Cache cache = own_cache(heap);
-  u32 c = small_class(size);
-  if (!cache.any() || !is_small(size, align)) return 0;
-  CacheEntry *entry = cache.entry(c);
-  u64 kept = load_word_guest(&entry->kept);
-  if (tag_in(kept) != class_tag(c) || address_in(kept) == 0) return 0;
-  store_pair_guest(entry, join(class_tag(c), hits_in(kept) + 1), (u32)kept);
-  return address_in(kept);
+  static_assert(__builtin_offsetof(Heap, cache_lanes) == __builtin_offsetof(Heap, caches) + 8, "one access");
+  u64 at, lanes;
+  load_pair_guest(&heap.caches, at, lanes);
+  return {(CacheEntry *)at, (u32)lanes, lane_id()};
 }
 
 // The entry for a block that the lane wants, or null.
@@ -100,21 +56,6 @@ GPU_RUN_INLINE void note_lent(CacheEntry *entry, u32 address, u32 size) {
   if (entry) store_guest(&entry->lent, (u64)tagged(address, small_class(size)));
 }
 
-// Keeps a block that is freed, if it is the one of that class that was lent and there is room for it; else nothing
-// changes.
-GPU_RUN_INLINE bool keep_in(CacheEntry *entry, u32 block) {
-  u64 kept, lent;
-  load_pair_guest(entry, kept, lent);
-  if (lent != block || (u32)kept != tag_in(block) || hits_in(kept) >= MANY_HITS) return false;
-  store_pair_guest(entry, join(block, hits_in(kept)), 0);
-  return true;
-}
-GPU_RUN_INLINE bool keep_lent(const Heap &heap, u32 address, u32 size) {
-  Cache cache = own_cache(heap);
-  u32 c = small_class(size);
-  if (!cache.any() || size > CACHED_MOST) return false;
-  return keep_in(cache.entry(c), tagged(address, c));
-}
 GPU_RUN_INLINE bool keep_lent_of_any_size(const Heap &heap, u32 address) {
   Cache cache = own_cache(heap);
   for (u32 c = 0; cache.any() && c < CACHE_ENTRIES; c++) {

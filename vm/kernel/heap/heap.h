@@ -11,6 +11,7 @@
 //   check.h    what --heap-check and --leak-check add
 //   block.h    which block an address means
 //   cache.h    a lane's own free blocks
+//   entry.h    where it has them
 //
 // Lanes of a warp that allocate at the same time make one request together: one of them asks for blocks for
 // all that want the same class.
@@ -266,7 +267,7 @@ GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size) {
 
 // A block is free again.
 GPU_RUN_INLINE Outcome release(Memory &memory, u32 address, u32 size) {
-  return keep_lent(memory.heap, address, size) ? DONE : release_slowly(memory, address, size);
+  return keep_lent(own_cache(memory.heap), address, size) ? DONE : release_slowly(memory, address, size);
 }
 
 // Gives the blocks of the lane's cache to the heap; false if there are none.
@@ -321,7 +322,7 @@ GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
 
 // A new block, or address 0 if there is no memory.
 GPU_RUN_INLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
-  address = take_kept(memory.heap, size, align);
+  address = take_kept(own_cache(memory.heap), size, align);
   return address ? DONE : unpack(allocate_packed(memory, size, align), address);
 }
 

@@ -31,8 +31,6 @@ pub const RUNTIME_DECLARATIONS: &str = "\
 .extern .func gpu_run_copy(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 to, .param .b64 from, .param .b64 to_at, .param .b64 from_at, .param .b64 len);
 .extern .func gpu_run_fill(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b64 at, .param .b32 value, .param .b64 len);
 .extern .func (.param .b32 result) gpu_run_compare(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 a, .param .b32 b, .param .b32 len);
-.extern .func (.param .b32 result) gpu_run_take(.param .b64 memory, .param .b32 size, .param .b32 align);
-.extern .func (.param .b32 result) gpu_run_keep(.param .b64 memory, .param .b32 address, .param .b32 size);
 .extern .func (.param .b32 result) gpu_run_allocate(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 size, .param .b32 align, .param .b32 zeroed);
 .extern .func gpu_run_release(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 address, .param .b32 size, .param .b32 align);
 .extern .func (.param .b32 result) gpu_run_reallocate(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 old, .param .b32 old_size, .param .b32 align, .param .b32 size);

@@ -11,6 +11,7 @@ use gpu_run_bytecode::{Mem, Op, TrapKind};
 use super::cfg::Node;
 use super::function::Compiler;
 use super::image::Image;
+use super::instructions::must;
 use super::memory::Place;
 use super::program::grows;
 use super::writer::ptx;
@@ -177,9 +178,8 @@ impl Compiler<'_> {
         let args = node.inst.args;
         let zeroed = node.inst.op == Op::AllocZero;
         let done = (!zeroed && self.may_be_kept(args[1])).then(|| {
-            let found = self.ask_cache("gpu_run_take", &args[1..3]);
-            let (p, done) = (self.w.predicate(), self.w.new_label("KEPT"));
-            ptx!(self, "setp.ne.u32 {p}, {found}, 0;");
+            let (found, p) = self.ask_cache("heap_take", &args[1..3]);
+            let done = self.w.new_label("KEPT");
             ptx!(self, "@{p} mov.b32 %r{}, {found};", args[0]);
             ptx!(self, "@{p} bra {done};");
             done
@@ -195,9 +195,8 @@ impl Compiler<'_> {
     pub fn release(&mut self, node: &Node) {
         let args = node.inst.args;
         let done = self.may_be_kept(args[1]).then(|| {
-            let kept = self.ask_cache("gpu_run_keep", &args[..2]);
-            let (p, done) = (self.w.predicate(), self.w.new_label("KEPT"));
-            ptx!(self, "setp.ne.u32 {p}, {kept}, 0;");
+            let (_, p) = self.ask_cache("heap_keep", &args[..2]);
+            let done = self.w.new_label("KEPT");
             ptx!(self, "@{p} bra {done};");
             done
         });
@@ -213,16 +212,20 @@ impl Compiler<'_> {
         !fact.exact || fact.max <= CACHED_MOST
     }
 
-    /// Calls a function that knows of the lane's cache of free blocks of memory 0, and no other. Such a call saves
-    /// nothing that one for all that may happen has to.
-    fn ask_cache(&mut self, name: &str, operands: &[i64]) -> String {
-        let record = self.memory_record(0);
-        let operands: Vec<String> = operands.iter().map(|unit| self.seen(*unit, 1)).collect();
-        let mut arguments = vec![("b64", &record[..])];
-        arguments.extend(operands.iter().map(|operand| ("b32", &operand[..])));
-        let result = self.w.word();
-        self.call_runtime(name, &arguments, Some(("b32", &result)));
-        result
+    /// Asks the lane's cache of free blocks of memory 0, in place. The result, and in a predicate whether it is not 0.
+    fn ask_cache(&mut self, name: &str, operands: &[i64]) -> (String, String) {
+        let (lane, block, first) = (self.w.word(), self.w.word(), self.w.word());
+        ptx!(self, "mov.u32 {lane}, %tid.x;");
+        ptx!(self, "mov.u32 {block}, %ctaid.x;");
+        ptx!(self, "mov.u32 {first}, %ntid.x;");
+        ptx!(self, "mad.lo.u32 {lane}, {block}, {first}, {lane};");
+        let caches = self.image_pair(offset_of!(Image, caches));
+        let mut args = vec![caches, self.image_word(offset_of!(Image, cache_lanes)), lane];
+        args.extend(operands.iter().map(|unit| self.seen(*unit, 1)));
+        let (result, p) = (self.w.word(), self.w.predicate());
+        self.instantiate(must(name), &mut args, std::slice::from_ref(&result));
+        ptx!(self, "setp.ne.u32 {p}, {result}, 0;");
+        (result, p)
     }
 
     /// `realloc`.

@@ -169,6 +169,7 @@ impl Store {
             page_limit: pages as u32,
             ..bytemuck::Zeroable::zeroed()
         };
+        self.memory_infos[*memory as usize].caches = (record.heap.caches, cache_lanes as u32);
         // SAFETY: the memory's record; no kernel runs.
         unsafe { self.device.write(at, bytemuck::bytes_of(&record)) }
     }

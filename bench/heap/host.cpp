@@ -23,7 +23,7 @@ int main(int argc, char **argv) {
   memory.heap.sets = (u64 *)calloc((words + (words + 63) / 64) * (1 + HEAP_CLASSES), 8);
   memory.heap.slots = (u64 *)calloc(HEAP_CLASSES * HEAP_GROUPS, 8);
   memory.heap.page_limit = pages;
-  memory.heap.caches = (CacheEntry *)calloc(CACHE_ENTRIES * workers, sizeof(CacheEntry));
+  memory.heap.caches = (CacheEntry *)calloc(CACHE_CLASSES * workers, sizeof(CacheEntry));
   memory.heap.cache_lanes = workers;
   for (u32 size = 16; size <= 65536; size *= 2) {
     const u32 count = (u32)lesser(most, limit * 3 / 4 / size);

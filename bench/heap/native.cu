@@ -185,8 +185,8 @@ int main(int argc, char **argv) {
   record.heap.sets = device<u64>((words + words / 64) * (1ull + gpu_run::HEAP_CLASSES));
   record.heap.slots = device<u64>(gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS);
   record.heap.page_limit = pages;
-  const u32 lanes = pages / 32;
-  record.heap.caches = device<gpu_run::CacheEntry>(gpu_run::CACHE_ENTRIES * lanes);
+  const u32 lanes = pages / 64;
+  record.heap.caches = device<gpu_run::CacheEntry>(gpu_run::CACHE_CLASSES * lanes);
   record.heap.cache_lanes = lanes;
   record.size = gpu_run::PAGE;
   CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
@@ -225,7 +225,7 @@ int main(int argc, char **argv) {
     CUDA(cudaMemset(record.heap.pages, 0, pages * sizeof(gpu_run::HeapPage)));
     CUDA(cudaMemset(record.heap.sets, 0, (words + words / 64) * (1ull + gpu_run::HEAP_CLASSES) * 8));
     CUDA(cudaMemset(record.heap.slots, 0, gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS * 8));
-    CUDA(cudaMemset(record.heap.caches, 0, gpu_run::CACHE_ENTRIES * lanes * sizeof(gpu_run::CacheEntry)));
+    CUDA(cudaMemset(record.heap.caches, 0, gpu_run::CACHE_CLASSES * lanes * sizeof(gpu_run::CacheEntry)));
     CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
   };
 
@@ -295,11 +295,10 @@ int main(int argc, char **argv) {
     record.heap.cache_lanes = what.caches;
     CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
     void *args[] = {&memory, &what.size, &what.lanes, &cycles, &times};
-    auto run = [&](CUfunction function) {
-      check(launch_kernel(function, 1, 1, 1, 32, 1, 1, 0, nullptr, args, nullptr), "launch");
-    };
-    run(latency);
-    if (what.caches) run(hits);
+    check(launch_kernel(latency, 1, 1, 1, 32, 1, 1, 0, nullptr, args, nullptr), "launch");
+    // Each lane's cache has a block now.
+    void *hit_args[] = {&record.heap.caches, &what.caches, &what.size, &what.lanes, &cycles, &times};
+    if (what.caches) check(launch_kernel(hits, 1, 1, 1, 32, 1, 1, 0, nullptr, hit_args, nullptr), "launch");
     std::vector<u32> all = fetch(cycles, 2 * times);
     std::vector<float> taken, given;
     for (u32 i = 0; i < times; i++) {

@@ -1,4 +1,4 @@
-;; A compiled program that allocates a block and frees it, in turn: what it takes is told by `--stats` (run.sh).
+;; A program that allocates blocks and frees them, in turn: what that takes is told by `--stats` (see README.md).
 (module
   (import "gpu_run_v1" "alloc" (func $alloc (param i32 i32) (result i32)))
   (import "gpu_run_v1" "dealloc" (func $dealloc (param i32 i32 i32)))

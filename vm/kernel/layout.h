@@ -18,9 +18,7 @@ constexpr u32 HEAP_CLASSES = 44;  // sizes of blocks in slabs
 constexpr u32 HEAP_GROUPS = 128;  // of lanes that have a slab of a class in common
 constexpr u32 HEAP_STRIPES = 16;  // of counters
 constexpr u32 HEAP_WORDS = 64;  // of a slab's bitmap
-// Of the cache of each lane; see heap/cache.h.
-constexpr u32 CACHE_CLASSES = 12;  // the smallest, of which blocks are kept
-constexpr u32 CACHE_ENTRIES = 4;
+constexpr u32 CACHE_CLASSES = 12;  // the smallest, of which a lane keeps a free block; see heap/cache.h
 
 // A page of 64 KiB of linear memory; the first one of a slab or a region speaks for all of it.
 struct HeapPage {
@@ -46,10 +44,10 @@ struct HeapSite {
 };
 static_assert(sizeof(HeapSite) == 32, "twin in layout.rs");
 
-// Of the cache of a lane.
+// Of the cache of a lane; see heap/cache.h.
 struct CacheEntry {
-  u64 kept;  // a free block
-  u64 lent;  // a block that the lane was given last
+  u64 kept;  // a free block, and how often there was one
+  u64 lent;  // the block that the lane was given last
 };
 static_assert(sizeof(CacheEntry) == 16, "twin in layout.rs");
 
@@ -59,7 +57,7 @@ struct Heap {
   u64 *sets;  // of pages: the free ones, then for each class those that begin a slab with room
   u64 *slots;  // by group, then class: tickets for blocks of a slab; see heap/search.h
   HeapSite *sites;  // of a checked heap, one for each 64 bytes; else null
-  CacheEntry *caches;  // CACHE_ENTRIES of each lane; see heap/cache.h
+  CacheEntry *caches;  // by class, then lane
   u64 cache_lanes;  // lanes that have a cache
   u32 page_limit;  // pages that all this has room for
   u32 guards;  // 1: of a checked heap whose blocks have guard bytes

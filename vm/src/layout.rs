@@ -34,7 +34,7 @@ pub const HEAP_CLASSES: usize = 44;
 pub const HEAP_GROUPS: u64 = 128;
 const HEAP_STRIPES: usize = 16;
 pub const HEAP_WORDS: usize = 64;
-pub const CACHE_ENTRIES: u64 = 4;
+pub const CACHE_CLASSES: u64 = 12;
 /// Bytes of the largest block that a cache has.
 pub const CACHED_MOST: u32 = 256;
 /// Bytes of linear memory for each of which a checked heap has a record.

@@ -1,16 +1,16 @@
 // Caches of free blocks, one for each of a kernel's first lanes. Who frees a small block and allocates one like it soon
 // after, as ordinary programs do all the time, gets it back without an atomic operation.
 //
-// A cache has CACHE_ENTRIES entries, of which a class has one. Its two words are
+// A cache has an entry for each of the CACHE_CLASSES smallest classes. Its two words are
 //
-//   kept, bits 0 to 3    1 + the class that the entry is for; 0: none yet
-//         bits 4 to 31   those of the address of a free block of that class; 0: there is none
+//   kept, bits 0 to 31   the address of a free block of that class; 0: there is none
 //         bits 32 to 63  hits: how often the lane has got a block out of it, as far as not added to the statistics
-//   lent                 the block of the entry's classes that the lane was given last, as in bits 0 to 31; or 0
+//   lent                 the address of the block of that class that the lane was given last, until it frees it or another
+//                        one; or 0
 //
 // When the lane frees a block that was lent, nothing else is to be looked at: its class follows from its size. About
-// any other block the heap's records are asked (`keep_other`). A block that then finds one of another class in its
-// entry drives that out to the heap; if it finds one of its own, it goes to the heap itself.
+// any other block the heap's records are asked (`keep_other`). Where the entry has a block already, the next goes to
+// the heap.
 //
 // Memory order: only its lane reads and writes an entry, in program order, so all accesses are plain ones and stay in
 // the L1 cache; nobody else had the block in between. A lane is a number in a launch. When another launch gives it to
@@ -52,23 +52,28 @@ GPU_RUN_INLINE CacheEntry *entry_for(const Heap &heap, u32 size, u32 align) {
 }
 
 // The lane was given it by the heap.
-GPU_RUN_INLINE void note_lent(CacheEntry *entry, u32 address, u32 size) {
-  if (entry) store_guest(&entry->lent, (u64)tagged(address, small_class(size)));
+GPU_RUN_INLINE void note_lent(CacheEntry *entry, u32 block) {
+  if (entry) store_guest(&entry->lent, (u64)block);
 }
 
-GPU_RUN_INLINE bool keep_lent_of_any_size(const Heap &heap, u32 address) {
+// `keep_lent` for who does not know the size. Some entries at a time are on their way at once.
+GPU_RUN_NOINLINE bool keep_lent_of_any_size(const Heap &heap, u32 block) {
+  constexpr u32 SOME = 4;
+  static_assert(CACHE_CLASSES % SOME == 0, "no entry is left over");
   Cache cache = own_cache(heap);
-  for (u32 c = 0; cache.any() && c < CACHE_ENTRIES; c++) {
-    u64 lent = load_word_guest(&cache.entry(c)->lent);
-    if (lent && address_in(lent) == address) return keep_in(cache.entry(c), (u32)lent);
+  for (u32 first = 0; cache.any() && block && first < CACHE_CLASSES; first += SOME) {
+    u32 lent[SOME];
+    for (u32 i = 0; i < SOME; i++) lent[i] = load_word_guest((const u32 *)&cache.entry(first + i)->lent);
+    for (u32 i = 0; i < SOME; i++) {
+      if (lent[i] == block) return keep_in(cache.entry(first + i), block);
+    }
   }
   return false;
 }
 
-// Adds an entry's hits to the statistics.
-GPU_RUN_INLINE void count_hits(Heap &heap, u64 kept) {
-  u32 c = (tag_in(kept) - 1) % HEAP_CLASSES;
-  if (hits_in(kept)) count_device(&heap.allocated[lane_group() % HEAP_STRIPES][c], (u64)hits_in(kept));
+// Adds an entry's hits to the statistics, where they may be many.
+GPU_RUN_INLINE void count_hits(Heap &heap, u32 c, u64 kept) {
+  count_device(&heap.allocated[lane_group() % HEAP_STRIPES][c], (u64)hits_in(kept));
 }
 
 // Whether a cache may have the block.
@@ -76,27 +81,30 @@ GPU_RUN_INLINE bool is_cacheable(const Cache &cache, const Block &block) {
   return cache.any() && kind(block.state) != KIND_Region && class_in(block.state) < CACHE_CLASSES;
 }
 
-// Keeps a block that is freed, and that was found in the records. Gives the address of what goes to the heap: the block
-// itself, or one that it drove out, or 0. ~0: the block is in the cache already.
-GPU_RUN_INLINE u32 keep_other(Heap &heap, u32 address, const Block &block) {
+// What is to be done with a block that is freed, and that was found in the records.
+enum Freed : u32 {
+  KEPT,  // nothing: it is in the lane's cache
+  TWICE,  // it was there before
+  OVER,  // it goes to the heap
+};
+GPU_RUN_INLINE Freed keep_other(Heap &heap, u32 address, const Block &block) {
   Cache cache = own_cache(heap);
   u32 c = class_in(block.state);
-  if (!is_cacheable(cache, block)) return address;
+  if (!is_cacheable(cache, block)) return OVER;
   CacheEntry *entry = cache.entry(c);
   u64 kept = load_word_guest(&entry->kept);
-  if ((u32)kept == tagged(address, c)) return ~0u;
-  if (tag_in(kept) == class_tag(c) && address_in(kept)) return address;
-  if (!is_marked(heap, block)) return address;
-  count_hits(heap, kept);
-  store_pair_guest(entry, tagged(address, c), 0);
-  return address_in(kept);
+  if (address_in(kept)) return address_in(kept) == address ? TWICE : OVER;
+  if (!is_marked(heap, block)) return OVER;
+  count_hits(heap, c, kept);
+  store_pair_guest(entry, address, 0);
+  return KEPT;
 }
 
 // Whether the lane has freed a block, and has it in its cache.
 GPU_RUN_INLINE bool is_kept(const Heap &heap, u32 address, const Block &block) {
   Cache cache = own_cache(heap);
-  u32 c = class_in(block.state);
-  return is_cacheable(cache, block) && (u32)load_word_guest(&cache.entry(c)->kept) == tagged(address, c);
+  if (!is_cacheable(cache, block)) return false;
+  return address_in(load_word_guest(&cache.entry(class_in(block.state))->kept)) == address;
 }
 
 }  // namespace heap

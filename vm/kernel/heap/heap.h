@@ -242,12 +242,6 @@ GPU_RUN_INLINE Outcome give(Heap &heap, const Block &block) {
   return DONE;
 }
 
-GPU_RUN_NOINLINE Outcome give_at(Heap &heap, u32 address) {
-  Block block;
-  Outcome outcome = find(heap, address, ANY_SIZE, block);
-  return outcome == DONE ? give(heap, block) : outcome;
-}
-
 // `release`, where it is not the block that the lane was given last.
 GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size) {
   Heap &heap = memory.heap;
@@ -259,14 +253,13 @@ GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size) {
     if (outcome == FOREIGN && was_freed(heap, address)) outcome = FREED;
   }
   if (outcome != DONE) return outcome;
-  u32 rest = keep_other(heap, address, block);
-  if (rest == ~0u) return FREED;
-  if (rest == 0) return DONE;
-  return rest == address ? give(heap, block) : give_at(heap, rest);
+  Freed freed = keep_other(heap, address, block);
+  if (freed != OVER) return freed == KEPT ? DONE : FREED;
+  return give(heap, block);
 }
 
 // A block is free again.
-GPU_RUN_INLINE Outcome release(Memory &memory, u32 address, u32 size) {
+GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size) {
   return keep_lent(own_cache(memory.heap), address, size) ? DONE : release_slowly(memory, address, size);
 }
 
@@ -274,12 +267,13 @@ GPU_RUN_INLINE Outcome release(Memory &memory, u32 address, u32 size) {
 GPU_RUN_NOINLINE bool empty_cache(Memory &memory) {
   Cache cache = own_cache(memory.heap);
   bool any = false;
-  for (u32 c = 0; cache.any() && c < CACHE_ENTRIES; c++) {
+  for (u32 c = 0; cache.any() && c < CACHE_CLASSES; c++) {
     CacheEntry *entry = cache.entry(c);
     u64 kept = load_word_guest(&entry->kept);
-    if (!address_in(kept)) continue;
-    store_guest(&entry->kept, join(tag_in(kept), hits_in(kept)));
-    any |= give_at(memory.heap, address_in(kept)) == DONE;
+    if (address_in(kept) == 0) continue;
+    store_guest(&entry->kept, join(0, hits_in(kept)));
+    Block block;
+    any |= find(memory.heap, address_in(kept), ANY_SIZE, block) == DONE && give(memory.heap, block) == DONE;
   }
   return any;
 }
@@ -315,15 +309,20 @@ GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
     count_device(&heap.failed, 1u);
     return pack(DONE, 0);
   }
-  note_lent(entry, address, size);
+  note_lent(entry, address);
   if (UNLIKELY(sites != nullptr)) outcome = check_new(memory, address, size);
   return pack(outcome, address);
 }
 
+// `allocate`, with its result as one number.
+GPU_RUN_NOINLINE u64 allocate_anywhere(Memory &memory, u32 size, u32 align) {
+  u32 address = take_kept(own_cache(memory.heap), size, align);
+  return address ? pack(DONE, address) : allocate_packed(memory, size, align);
+}
+
 // A new block, or address 0 if there is no memory.
 GPU_RUN_INLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
-  address = take_kept(own_cache(memory.heap), size, align);
-  return address ? DONE : unpack(allocate_packed(memory, size, align), address);
+  return unpack(allocate_anywhere(memory, size, align), address);
 }
 
 // A new block with its `size` bytes 0.

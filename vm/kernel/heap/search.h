@@ -37,14 +37,8 @@ constexpr u32 BUSY_IDLE = 32;
 // Who wants at least as many pages' worth of blocks takes a slab of his own.
 constexpr u32 OWN_PAGES = 2;
 // Of the heap's pages, the part that is enough when slots are emptied; and the pages of a slab that is worth it.
-#ifndef HEAP_SHIFT
-#define HEAP_SHIFT 1
-#define HEAP_WIDEN 1
-#endif
 constexpr u32 IDLE_PART = 16;
 constexpr u32 IDLE_SLAB = 8;
-// Slots that are looked at together then.
-constexpr u32 AT_ONCE = 4;
 
 GPU_RUN_INLINE u32 slab_of(u64 slot) { return (u32)(slot >> 47) & 0xffff; }
 GPU_RUN_INLINE u32 tickets(u64 slot) { return (u32)(slot >> 32) & 0x7fff; }
@@ -60,13 +54,13 @@ GPU_RUN_INLINE u64 *slot_at(Heap &heap, u32 c, u32 group) { return heap.slots + 
 // half of the class's pages.
 GPU_RUN_INLINE u32 slab_size(Heap &heap, u32 c) {
   u32 width = load_relaxed_device(&heap.width[c]);
-  return large_slab(c, width ? load_relaxed_device(&heap.slab_pages[c]) >> (width + HEAP_SHIFT) : 0);
+  return large_slab(c, width ? load_relaxed_device(&heap.slab_pages[c]) >> (width + 1) : 0);
 }
 
 // Lanes got in each other's way: twice as many groups, if there are slabs for them.
 GPU_RUN_NOINLINE void widen(Heap &heap, u32 c) {
   u32 width = load_relaxed_device(&heap.width[c]), wider = 2u << width;
-  if (wider > HEAP_GROUPS || wider * small_slab(c) * HEAP_WIDEN > load_relaxed_device(&heap.slab_pages[c])) return;
+  if (wider > HEAP_GROUPS || wider * small_slab(c) > load_relaxed_device(&heap.slab_pages[c])) return;
   compare_exchange_acq_rel_device(&heap.width[c], width, width + 1);
 }
 
@@ -95,21 +89,17 @@ GPU_RUN_NOINLINE bool reclaim(Memory &memory, u32 pages) {
   u32 found = 0, enough = load_relaxed_device(&heap.held) / IDLE_PART + 1;
   for (u32 c = 0; c < HEAP_CLASSES && found < enough; c++) {
     if (load_relaxed_device(&heap.slab_pages[c]) < pages || large_slab(c, SLAB_PAGES) < pages) continue;
-    u32 groups = 1u << load_relaxed_device(&heap.width[c]);
-    for (u32 first = 0; first < groups && found < enough; first += AT_ONCE) {
-      // Loads that depend on each other would take as many times as long. Of few groups some are seen twice, in vain.
-      u64 seen[AT_ONCE], states[AT_ONCE];
-      for (u32 i = 0; i < AT_ONCE; i++) seen[i] = load_relaxed_device(slot_at(heap, c, (first + i) % groups));
-      for (u32 i = 0; i < AT_ONCE; i++) states[i] = load_relaxed_device(&heap.pages[slab_of(seen[i])].state);
-      for (u32 i = 0; i < AT_ONCE; i++) {
-        u32 page = slab_of(seen[i]), rest = left(seen[i]);
-        if (page == 0 || seen[i] & BUSY || used(states[i]) != rest || slab_pages(states[i]) < pages) continue;
-        // Acquire/release: as who refills it. No tickets are left in a busy slot.
-        u64 *slot = slot_at(heap, c, (first + i) % groups);
-        if (!compare_exchange_acq_rel_device(slot, seen[i], BUSY)) continue;
-        found += give_idle(heap, page, rest);
-        store_release_device(slot, 0ull);
-      }
+    for (u32 i = 0; i < 1u << load_relaxed_device(&heap.width[c]) && found < enough; i++) {
+      u64 *slot = slot_at(heap, c, i);
+      u64 seen = load_relaxed_device(slot);
+      u32 page = slab_of(seen), rest = left(seen);
+      if (page == 0 || seen & BUSY) continue;
+      u64 state = load_relaxed_device(&heap.pages[page].state);
+      if (used(state) != rest || slab_pages(state) < pages) continue;
+      // Acquire/release: as who refills it. No tickets are left in a busy slot.
+      if (!compare_exchange_acq_rel_device(slot, seen, BUSY)) continue;
+      found += give_idle(heap, page, rest);
+      store_release_device(slot, 0ull);
     }
   }
   return found != 0;

@@ -5,15 +5,15 @@ use gpu_run_bytecode::{Op, Program};
 
 use super::{InstanceId, Store};
 use crate::device::DeviceResult;
-use crate::layout::{self, CACHE_ENTRIES, CacheEntry, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage, HeapSite};
+use crate::layout::{self, CACHE_CLASSES, CacheEntry, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage, HeapSite};
 
 /// Kinds of pages, as in `kernel/heap/pages.h`.
 pub(super) const KIND_NONE: u64 = 0;
 pub(super) const KIND_REGION: u64 = 1;
 
-/// Pages of a memory's limit for each lane that has a cache. Each cache hides [`CACHE_ENTRIES`] blocks at most, so an eighth
-/// of the pages have such a block at worst, and 1/2048 of the bytes are in them.
-const PAGES_PER_CACHE: u64 = 32;
+/// Pages of a memory's limit for each lane that has a cache. A cache hides [`CACHE_CLASSES`] blocks at most, so at worst 19 % of
+/// the pages have such a block; 0.03 % of the bytes are in them.
+const PAGES_PER_CACHE: u64 = 64;
 
 /// What a store's heaps look at besides their work. Either costs half of a memory's limit in records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -35,7 +35,7 @@ impl HeapChecks {
 /// Blocks of one size.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct ClassStats {
-    /// Bytes of a block; 0 for blocks of more than 64 KiB, which are whole pages.
+    /// Bytes of a block; 0 for blocks of more than 56 KiB, which are whole pages.
     pub size: u32,
     /// Blocks handed out so far.
     pub allocated: u64,
@@ -149,7 +149,7 @@ impl Store {
         };
         // Entries are read as one word of 16 bytes.
         let caches_at = caches_at.next_multiple_of(size_of::<CacheEntry>() as u64);
-        let bytes = caches_at + cache_lanes * CACHE_ENTRIES * size_of::<CacheEntry>() as u64;
+        let bytes = caches_at + cache_lanes * CACHE_CLASSES * size_of::<CacheEntry>() as u64;
         let base = self.device.allocate(bytes, "the heap's records")?;
         let sites = match checks.guards || checks.leaks {
             true => {
@@ -213,13 +213,11 @@ impl Store {
                 }
             }
         }
-        for entry in self.cache_entries(&heap)? {
-            // The class that the entry is for, and what it has of it: for the page's records that is handed out.
-            let Some(class) = classes.get_mut((entry.kept as usize & 15).wrapping_sub(1)) else {
-                continue;
-            };
+        for (index, entry) in self.cache_entries(&heap)?.iter().enumerate() {
+            let class = &mut classes[index / heap.cache_lanes as usize];
             class.allocated += entry.kept >> 32;
-            if entry.kept as u32 >= 16 {
+            // For the records of its page, a block in a cache is handed out.
+            if entry.kept as u32 != 0 {
                 class.live = class.live.saturating_sub(1);
                 stats.live_bytes = stats.live_bytes.saturating_sub(class.size as u64);
             }
@@ -238,7 +236,7 @@ impl Store {
     /// What lanes have in their caches.
     fn cache_entries(&mut self, heap: &Heap) -> DeviceResult<Vec<CacheEntry>> {
         let mut entries: Vec<CacheEntry> =
-            vec![bytemuck::Zeroable::zeroed(); (heap.cache_lanes * CACHE_ENTRIES) as usize];
+            vec![bytemuck::Zeroable::zeroed(); (heap.cache_lanes * CACHE_CLASSES) as usize];
         if !entries.is_empty() {
             // SAFETY: the heap's records; no kernel runs.
             unsafe { self.device.read(heap.caches, bytemuck::cast_slice_mut(&mut entries))? };

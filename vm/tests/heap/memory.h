@@ -38,7 +38,7 @@ struct TestMemory {
     memory.heap.slots = (u64 *)zeroed(HEAP_CLASSES * HEAP_GROUPS * 8);
     memory.heap.page_limit = pages;
     memory.heap.cache_lanes = caches;
-    memory.heap.caches = (CacheEntry *)zeroed(CACHE_ENTRIES * sizeof(CacheEntry) * (u64)(caches + 1));
+    memory.heap.caches = (CacheEntry *)zeroed(CACHE_CLASSES * sizeof(CacheEntry) * (u64)(caches + 1));
     if (checked) memory.heap.sites = (HeapSite *)zeroed(pages * (PAGE / heap::SITE_GRAIN) * sizeof(HeapSite));
     memory.heap.guards = checked;
     for (u32 c = 0; c < HEAP_CLASSES && wide; c++) memory.heap.width[c] = heap::log2_floor(HEAP_GROUPS);

@@ -23,6 +23,8 @@ int main(int argc, char **argv) {
   memory.heap.sets = (u64 *)calloc((words + (words + 63) / 64) * (1 + HEAP_CLASSES), 8);
   memory.heap.slots = (u64 *)calloc(HEAP_CLASSES * HEAP_GROUPS, 8);
   memory.heap.page_limit = pages;
+  memory.heap.caches = (CacheEntry *)calloc(CACHE_CLASSES * workers, sizeof(CacheEntry));
+  memory.heap.cache_lanes = workers;
   for (u32 size = 16; size <= 65536; size *= 2) {
     const u32 count = (u32)lesser(most, limit * 3 / 4 / size);
     std::vector<u32> blocks(count);
@@ -31,6 +33,7 @@ int main(int argc, char **argv) {
       std::vector<std::thread> threads;
       for (u32 first = 0; first < workers; first++) {
         threads.emplace_back([=, &memory, &blocks, &wrong, &retries] {
+          own_lane() = first;
           for (u32 id = first; id < count; id += workers) work(id);
         });
       }

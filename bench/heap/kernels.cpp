@@ -37,6 +37,24 @@ extern "C" {
   if (id < count) bench::settle(*memory, blocks, sizes, wrong, id);
 }
 
+// The same as `heap_latency`, out of a lane's cache that has a block, as compiled programs do it in their own code. 0
+// cycles: it had none.
+[[clang::device_kernel]] void heap_hits(CacheEntry *caches, u32 cache_lanes, u32 size, u32 lanes, u32 *cycles, u32 count) {
+  heap::Cache cache = {caches, cache_lanes, lane_id()};
+  if (cache.lane >= lanes) return;
+  for (u32 i = 0; i < count; i++) {
+    u64 begin = __nvvm_read_ptx_sreg_clock64();
+    u32 block = heap::take_kept(cache, size, 16);
+    u64 middle = __nvvm_read_ptx_sreg_clock64();
+    bool kept = heap::keep_lent(cache, block, size);
+    u64 end = __nvvm_read_ptx_sreg_clock64();
+    if (cache.lane == 0) {
+      cycles[2 * i] = block ? (u32)(middle - begin) : 0;
+      cycles[2 * i + 1] = kept ? (u32)(end - middle) : 0;
+    }
+  }
+}
+
 // One lane of a warp, or all of it together: cycles of each allocation and each free.
 [[clang::device_kernel]] void heap_latency(Memory *memory, u32 size, u32 lanes, u32 *cycles, u32 count) {
   u32 lane = lane_id(), retries = 0;

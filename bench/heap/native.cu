@@ -173,7 +173,7 @@ int main(int argc, char **argv) {
     return function;
   };
   CUfunction take = kernel("heap_take"), mark = kernel("heap_mark"), verify = kernel("heap_verify"),
-             give = kernel("heap_give"), latency = kernel("heap_latency"), churn = kernel("heap_churn"),
+             give = kernel("heap_give"), latency = kernel("heap_latency"), hits = kernel("heap_hits"), churn = kernel("heap_churn"),
              settle = kernel("heap_settle");
 
   const u32 pages = LIMIT / gpu_run::PAGE, words = pages / 64, most = 1 << 20;
@@ -185,6 +185,9 @@ int main(int argc, char **argv) {
   record.heap.sets = device<u64>((words + words / 64) * (1ull + gpu_run::HEAP_CLASSES));
   record.heap.slots = device<u64>(gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS);
   record.heap.page_limit = pages;
+  const u32 lanes = pages / 64;
+  record.heap.caches = device<gpu_run::CacheEntry>(gpu_run::CACHE_CLASSES * lanes);
+  record.heap.cache_lanes = lanes;
   record.size = gpu_run::PAGE;
   CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
   u32 *blocks = device<u32>(most), *sizes = device<u32>(most), *retries = device<u32>(1), *wrong = device<u32>(1);
@@ -222,6 +225,7 @@ int main(int argc, char **argv) {
     CUDA(cudaMemset(record.heap.pages, 0, pages * sizeof(gpu_run::HeapPage)));
     CUDA(cudaMemset(record.heap.sets, 0, (words + words / 64) * (1ull + gpu_run::HEAP_CLASSES) * 8));
     CUDA(cudaMemset(record.heap.slots, 0, gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS * 8));
+    CUDA(cudaMemset(record.heap.caches, 0, gpu_run::CACHE_CLASSES * lanes * sizeof(gpu_run::CacheEntry)));
     CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
   };
 
@@ -277,17 +281,24 @@ int main(int argc, char **argv) {
   complain("churn");
   empty();
 
-  // Blocks of 64 bytes come from a slab that is there; one of 64 KiB, by one lane, is a slab of its own, which is
-  // fetched each time.
+  // Blocks of 64 bytes come out of the lane's cache; without caches, from a slab that is there. One of 64 KiB, by one
+  // lane, is a slab of its own, which is fetched each time.
   printf("cycles of an allocation and a free, median of 1,000 (and the 99th percentile)\n");
   u32 times = 1000, *cycles = device<u32>(2 * times);
   struct Case {
     const char *name;
-    u32 size, lanes;
+    u32 size, lanes, caches;
   };
-  for (Case what : {Case{"hit", 64, 1}, Case{"hit", 64, 32}, Case{"miss", 65536, 1}, Case{"miss", 65536, 32}}) {
+  for (Case what : {Case{"cache", 64, 1, lanes}, Case{"cache", 64, 32, lanes}, Case{"slab", 64, 1, 0},
+                    Case{"slab", 64, 32, 0}, Case{"pages", 65536, 1, 0}, Case{"pages", 65536, 32, 0}}) {
+    empty();
+    record.heap.cache_lanes = what.caches;
+    CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
     void *args[] = {&memory, &what.size, &what.lanes, &cycles, &times};
     check(launch_kernel(latency, 1, 1, 1, 32, 1, 1, 0, nullptr, args, nullptr), "launch");
+    // Each lane's cache has a block now.
+    void *hit_args[] = {&record.heap.caches, &what.caches, &what.size, &what.lanes, &cycles, &times};
+    if (what.caches) check(launch_kernel(hits, 1, 1, 1, 32, 1, 1, 0, nullptr, hit_args, nullptr), "launch");
     std::vector<u32> all = fetch(cycles, 2 * times);
     std::vector<float> taken, given;
     for (u32 i = 0; i < times; i++) {
@@ -296,7 +307,7 @@ int main(int argc, char **argv) {
     }
     float typical = median(taken), freed = median(given);
     std::sort(taken.begin(), taken.end());
-    printf("%4s, %5u bytes, %2u lanes: %.0f (%.0f) and %.0f\n", what.name, what.size, what.lanes, typical,
+    printf("%5s, %5u bytes, %2u lanes: %.0f (%.0f) and %.0f\n", what.name, what.size, what.lanes, typical,
            taken[times * 99 / 100], freed);
   }
   u64 *step = device<u64>(1), *step_cycles = device<u64>(5);

@@ -208,7 +208,7 @@ fn show_report(args: &RunArgs, report: &Report) {
     }
 }
 
-/// The heap's part of the statistics. Blocks of more than 64 KiB are the class `larger`.
+/// The heap's part of the statistics. Blocks of more than 56 KiB are the class `larger`.
 fn heap_stats(heap: &HeapStats) -> serde_json::Value {
     let class = |class: &ClassStats| {
         let name = match class.size {

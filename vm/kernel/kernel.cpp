@@ -15,7 +15,10 @@ extern "C" [[clang::device_kernel]] void gpu_run_interpret(const gpu_run::Launch
 
 // One lane an OS thread.
 extern "C" void gpu_run_interpret(const gpu_run::Launch *launch, gpu_run::u32 lane) {
+  gpu_run::u32 before = gpu_run::own_lane();
+  gpu_run::own_lane() = lane;
   gpu_run::run_lane(*launch, lane);
+  gpu_run::own_lane() = before;
 }
 
 #endif

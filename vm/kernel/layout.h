@@ -18,6 +18,7 @@ constexpr u32 HEAP_CLASSES = 44;  // sizes of blocks in slabs
 constexpr u32 HEAP_GROUPS = 128;  // of lanes that have a slab of a class in common
 constexpr u32 HEAP_STRIPES = 16;  // of counters
 constexpr u32 HEAP_WORDS = 64;  // of a slab's bitmap
+constexpr u32 CACHE_CLASSES = 12;  // the smallest, of which a lane keeps a free block; see heap/cache.h
 
 // A page of 64 KiB of linear memory; the first one of a slab or a region speaks for all of it.
 struct HeapPage {
@@ -43,29 +44,39 @@ struct HeapSite {
 };
 static_assert(sizeof(HeapSite) == 32, "twin in layout.rs");
 
+// Of the cache of a lane; see heap/cache.h.
+struct CacheEntry {
+  u64 kept;  // a free block, and how often there was one
+  u64 lent;  // the block that the lane was given last
+};
+static_assert(sizeof(CacheEntry) == 16, "twin in layout.rs");
+
+// What all read, and seldom or never changes, lies apart from what many write.
 struct Heap {
   HeapPage *pages;  // null: no program allocates in this memory
   u64 *sets;  // of pages: the free ones, then for each class those that begin a slab with room
   u64 *slots;  // by group, then class: tickets for blocks of a slab; see heap/search.h
+  HeapSite *sites;  // of a checked heap, one for each 64 bytes; else null
+  CacheEntry *caches;  // by class, then lane
+  u64 cache_lanes;  // lanes that have a cache
   u32 page_limit;  // pages that all this has room for
+  u32 guards;  // 1: of a checked heap whose blocks have guard bytes
+  u32 width[HEAP_CLASSES];  // log2 of how many groups have a slot
+  u32 slab_pages[HEAP_CLASSES];  // that slabs of each class have
   u32 lock;  // 1 while a lane fetches pages, or looks for a run of many
   u32 held;  // pages that memory was grown by
   u32 used;  // of these, pages of slabs and regions
   u32 used_peak;
   u32 failed;  // requests that found no memory
-  HeapSite *sites;  // of a checked heap, one for each 64 bytes; else null
+  u32 pad;
   u64 live_bytes;  // of a checked heap: that were asked for
   u64 live_peak;
-  u32 guards;  // 1: of a checked heap whose blocks have guard bytes
-  u32 pad;
   u64 transit;  // takers of slabs and pages that are under way; above 32 bits how many there were
-  u32 slab_pages[HEAP_CLASSES];  // that slabs of each class have
-  u32 width[HEAP_CLASSES];  // log2 of how many groups have a slot
   u64 allocated[HEAP_STRIPES][HEAP_CLASSES + 1];  // blocks handed out so far; the last are regions
 };
-static_assert(sizeof(Heap) == 88 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1), "twin in layout.rs");
+static_assert(sizeof(Heap) == 104 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1), "twin in layout.rs");
 
-struct Memory {
+struct alignas(16) Memory {
   u8 *base;  // aligned to 16 bytes at least
   u64 size;  // bytes; grows atomically
   u64 limit;  // bytes reserved at base: the size never exceeds it

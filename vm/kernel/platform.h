@@ -189,6 +189,27 @@ GPU_RUN_INLINE T load_guest(const T *at) { return *at; }
 template <typename T>
 GPU_RUN_INLINE void store_guest(T *at, T value) { *at = value; }
 
+// Two words side by side, at a multiple of 16, as one access; otherwise as with `load_guest`. What is spelled here stays
+// where it stands, so that several loads are on their way at once.
+GPU_RUN_INLINE void load_pair_guest(const void *at, u64 &first, u64 &second) {
+  asm volatile("ld.global.v2.b64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(at) : "memory");
+}
+GPU_RUN_INLINE void store_pair_guest(void *at, u64 first, u64 second) {
+  asm volatile("st.global.v2.b64 [%0], {%1, %2};" ::"l"(at), "l"(first), "l"(second) : "memory");
+}
+GPU_RUN_INLINE u64 load_word_guest(const u64 *at) {
+  u64 word;
+  asm volatile("ld.global.b64 %0, [%1];" : "=l"(word) : "l"(at) : "memory");
+  return word;
+}
+GPU_RUN_INLINE u32 load_word_guest(const u32 *at) {
+  u32 word;
+  asm volatile("ld.global.b32 %0, [%1];" : "=r"(word) : "l"(at) : "memory");
+  return word;
+}
+template <typename T>
+GPU_RUN_INLINE T *load_word_guest(T *const *at) { return (T *)load_word_guest((const u64 *)at); }
+
 // Statistics: these order nothing, and nobody waits for what they make of the word.
 #define GPU_RUN_REDUCE(name, operation, T, width, in)                                              \
   GPU_RUN_INLINE void name(T *at, T value) {                                                       \
@@ -209,6 +230,8 @@ GPU_RUN_REDUCE(raise_device, "max", u64, "u64", "l")
                  : "memory");                                                                      \
     return old;                                                                                    \
   }
+// `released` is a release for who has just made one: atom.release begins with a fence that all of the lane's writes are
+// in front of. PTX has no such fence by itself.
 #define GPU_RUN_FETCHES(T, integer, bits, out, in)                                                 \
   GPU_RUN_FETCH(fetch_add_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.add", T, integer, out, in) \
   GPU_RUN_FETCH(fetch_and_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.and", T, bits, out, in) \
@@ -217,6 +240,8 @@ GPU_RUN_REDUCE(raise_device, "max", u64, "u64", "l")
   GPU_RUN_FETCH(exchange_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.exch", T, bits, out, in) \
   GPU_RUN_FETCH(fetch_add_relaxed_device, "atom.relaxed.gpu.global.add", T, integer, out, in) \
   GPU_RUN_FETCH(fetch_add_acquire_device, "atom.acquire.gpu.global.add", T, integer, out, in) \
+  GPU_RUN_FETCH(fetch_add_release_device, "atom.release.gpu.global.add", T, integer, out, in) \
+  GPU_RUN_FETCH(fetch_add_released_device, "atom.relaxed.gpu.global.add", T, integer, out, in) \
   GPU_RUN_FETCH(fetch_add_acq_rel_device, "atom.acq_rel.gpu.global.add", T, integer, out, in) \
   GPU_RUN_FETCH(fetch_and_acq_rel_device, "atom.acq_rel.gpu.global.and", T, bits, out, in) \
   GPU_RUN_FETCH(fetch_and_release_device, "atom.release.gpu.global.and", T, bits, out, in) \
@@ -282,14 +307,18 @@ struct Team {
   GPU_RUN_INLINE bool leads() const { return rank == 0; }
 };
 GPU_RUN_INLINE Team team_of(u64 key) {
-  u32 mask = __nvvm_match_any_sync_i64(__nvvm_activemask(), (long long)key);
+  u32 mask = __nvvm_activemask();
+  // Who is alone needs not ask.
+  if (mask & (mask - 1)) mask = __nvvm_match_any_sync_i64(mask, (long long)key);
   return {mask, (u32)__builtin_popcount(mask & __nvvm_read_ptx_sreg_lanemask_lt()), (u32)__builtin_popcount(mask)};
 }
 // The leader's value.
 GPU_RUN_INLINE u32 broadcast(const Team &team, u32 value) {
+  if (team.size == 1) return value;
   return (u32)__nvvm_shfl_sync_idx_i32(team.mask, (int)value, __builtin_ctz(team.mask), 31);
 }
 GPU_RUN_INLINE u64 broadcast(const Team &team, u64 value) {
+  if (team.size == 1) return value;
   u32 low, high;
   split(value, low, high);
   return join(broadcast(team, low), broadcast(team, high));
@@ -301,7 +330,9 @@ GPU_RUN_INLINE Team without(const Team &team, u32 count) {
   return {mask, team.rank - count, team.size - count};
 }
 // Orders what the lanes did before it ahead of what any of them does behind it.
-GPU_RUN_INLINE void meet(const Team &team) { __nvvm_bar_warp_sync(team.mask); }
+GPU_RUN_INLINE void meet(const Team &team) {
+  if (team.size > 1) __nvvm_bar_warp_sync(team.mask);
+}
 
 #else
 
@@ -310,6 +341,12 @@ GPU_RUN_INLINE void meet(const Team &team) { __nvvm_bar_warp_sync(team.mask); }
 // A lane is an OS thread, and a block has one lane.
 inline u32 lane_in_block() { return 0; }
 inline u32 lanes_in_block() { return 1; }
+// The number of the lane that this thread is now; ~0: none.
+inline u32 &own_lane() {
+  static thread_local u32 lane = ~0u;
+  return lane;
+}
+inline u32 lane_id() { return own_lane(); }
 
 }  // namespace gpu_run
 #include <sched.h>
@@ -387,6 +424,16 @@ inline T load_guest(const T *at) { return load_relaxed_device(at); }
 template <typename T>
 inline void store_guest(T *at, T value) { store_relaxed_device(at, value); }
 template <typename T>
+inline T load_word_guest(const T *at) { return load_relaxed_device(at); }
+inline void load_pair_guest(const void *at, u64 &first, u64 &second) {
+  first = load_relaxed_device((const u64 *)at);
+  second = load_relaxed_device((const u64 *)at + 1);
+}
+inline void store_pair_guest(void *at, u64 first, u64 second) {
+  store_relaxed_device((u64 *)at, first);
+  store_relaxed_device((u64 *)at + 1, second);
+}
+template <typename T>
 inline bool compare_exchange_acq_rel_device(T *at, T &expected, T desired) {
   return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);
 }
@@ -416,6 +463,10 @@ template <typename T>
 inline T fetch_add_acquire_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_ACQUIRE); }
 template <typename T>
 inline T fetch_add_acq_rel_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_ACQ_REL); }
+template <typename T>
+inline T fetch_add_release_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_RELEASE); }
+template <typename T>
+inline T fetch_add_released_device(T *at, T value) { return __atomic_fetch_add(at, value, __ATOMIC_RELEASE); }
 template <typename T>
 inline T fetch_and_acq_rel_device(T *at, T value) { return __atomic_fetch_and(at, value, __ATOMIC_ACQ_REL); }
 template <typename T>

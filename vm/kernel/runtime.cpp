@@ -263,20 +263,22 @@ u32 gpu_run_compare(Context *context, u32 pc, u32 depth, const Memory *memory, u
   return result;
 }
 
-// A new block of the heap, or 0; its bytes are 0 if `zeroed` is not.
+// A new block of the heap, or 0; its bytes are 0 if `zeroed` is not. If not, the caller has looked into the lane's
+// cache.
 u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 size, u32 align, u32 zeroed) {
   u32 address = 0;
   heap_request(*context, pc, depth, address, [&] {
     return zeroed ? heap::allocate_zeroed(*context->launch, *memory, size, align, address)
-                  : heap::allocate(*memory, size, align, address);
+                  : heap::unpack(heap::allocate_packed(*memory, size, align), address);
   });
   if (zeroed) poll_after(*context, size);
   if (UNLIKELY(memory->heap.sites != nullptr)) note_calls(*context, *memory, address, pc, depth);
   return address;
 }
 
+// Frees a block that is not the one that the lane was given last, as far as the caller has seen.
 void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32) {
-  heap_request(*context, pc, depth, address, [&] { return heap::release(*memory, address, size); });
+  heap_request(*context, pc, depth, address, [&] { return heap::release_slowly(*memory, address, size); });
 }
 
 u32 gpu_run_reallocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 old, u32 old_size, u32 align, u32 size) {

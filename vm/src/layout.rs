@@ -50,6 +50,9 @@ pub const HEAP_CLASSES: usize = 44;
 pub const HEAP_GROUPS: u64 = 128;
 const HEAP_STRIPES: usize = 16;
 pub const HEAP_WORDS: usize = 64;
+pub const CACHE_CLASSES: u64 = 12;
+/// Bytes of the largest block that a cache has.
+pub const CACHED_MOST: u32 = 256;
 /// Bytes of linear memory for each of which a checked heap has a record.
 pub const SITE_GRAIN: u64 = 64;
 pub const SITE_CALLS: usize = 5;
@@ -83,24 +86,31 @@ twins! {
         pc: u32,
         calls: [u32; SITE_CALLS],
     }
-    struct Heap [88 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1)] {
+    /// Of the cache of a lane: see `kernel/heap/cache.h`.
+    struct CacheEntry [16] {
+        kept: u64,
+        lent: u64,
+    }
+    struct Heap [104 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1)] {
         pages: Ptr,
         sets: Ptr,
         slots: Ptr,
+        sites: Ptr,
+        caches: Ptr,
+        cache_lanes: u64,
         page_limit: u32,
+        guards: u32,
+        width: [u32; HEAP_CLASSES],
+        slab_pages: [u32; HEAP_CLASSES],
         lock: u32,
         held: u32,
         used: u32,
         used_peak: u32,
         failed: u32,
-        sites: Ptr,
+        pad: u32,
         live_bytes: u64,
         live_peak: u64,
-        guards: u32,
-        pad: u32,
         transit: u64,
-        slab_pages: [u32; HEAP_CLASSES],
-        width: [u32; HEAP_CLASSES],
         allocated: [[u64; HEAP_CLASSES + 1]; HEAP_STRIPES],
     }
     struct Memory [32 + size_of::<Heap>()] {

@@ -48,7 +48,7 @@ use program::Analysis;
 pub const RUNTIME: &str = include_str!("../kernel/generated/runtime.ptx");
 
 /// Changes with every change of what [`compile`] writes, so that nothing stale is taken from a cache.
-pub const COMPILER_VERSION: u32 = 4;
+pub const COMPILER_VERSION: u32 = 5;
 
 /// How to compile a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

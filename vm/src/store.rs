@@ -320,6 +320,8 @@ struct FuncInfo {
 struct MemoryInfo {
     ty: MemoryType,
     record: Ptr,
+    /// Lanes' caches of free blocks, and how many lanes have one; 0 if it has no heap.
+    caches: (Ptr, u32),
 }
 
 struct TableInfo {
@@ -529,7 +531,8 @@ impl Store {
             heap: bytemuck::Zeroable::zeroed(),
         };
         let record = self.place(&record)?;
-        self.memory_infos.push(MemoryInfo { ty, record });
+        let caches = (0, 0);
+        self.memory_infos.push(MemoryInfo { ty, record, caches });
         Ok(Extern::Memory(self.memory_infos.len() as u32 - 1))
     }
 

@@ -1,5 +1,5 @@
-//! Builds the heap's stress test from the kernel's source and runs it on many OS threads: as it is, and with
-//! sanitizers where the compiler has them.
+//! Builds the heap's tests from the kernel's source and runs them, that of stress on many OS threads: as they are, and
+//! with sanitizers where the compiler has them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -43,17 +43,24 @@ fn run(mut command: Command) {
     assert!(output.status.success(), "{}\n{stdout}\n{stderr}", output.status);
 }
 
-fn stress() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/heap/stress.cpp")
+fn source(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR")).join(format!("tests/heap/{name}.cpp"))
 }
 
 #[test]
 fn every_byte_has_one_owner() {
     let folder = tempfile::tempdir().unwrap();
-    let program = build(&stress(), folder.path(), "stress", &["-O2"]).expect("the kernel's source compiles");
+    let program = build(&source("stress"), folder.path(), "stress", &["-O2"]).expect("the kernel's source compiles");
     let mut command = Command::new(program);
     command.args(["16", "20000"]);
     run(command);
+}
+
+#[test]
+fn caches_keep_what_their_lanes_free() {
+    let folder = tempfile::tempdir().unwrap();
+    let program = build(&source("cache"), folder.path(), "cache", &["-O2"]).expect("the kernel's source compiles");
+    run(Command::new(program));
 }
 
 /// Builds and runs the test with sanitizers, unless their runtime is not there.
@@ -74,10 +81,13 @@ fn sanitized(name: &str, sanitizers: &str, through: &[&str], args: [&str; 2]) {
         eprintln!("skipped: {sanitizers} does not work here; tests/sanitize.sh says what to install");
         return;
     }
-    let program = build(&stress(), folder.path(), name, &flags).expect("the kernel's source compiles");
-    let mut command = start(&program);
-    command.args(args);
-    run(command);
+    for test in ["stress", "cache"] {
+        let program = build(&source(test), folder.path(), &format!("{test}-{name}"), &flags)
+            .expect("the kernel's source compiles");
+        let mut command = start(&program);
+        command.args(args);
+        run(command);
+    }
 }
 
 #[test]

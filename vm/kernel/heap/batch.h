@@ -62,10 +62,13 @@ GPU_RUN_INLINE Outcome take(Memory &memory, Batch batch, u32 size, u32 align, u3
   u64 at = batch.at + 4ull * done;
   if (align == 0 || align & (align - 1)) align = 1;
   if (size == 0) size = 1;
-  if (!heap.pages || heap.sites || size > LARGEST || align > LARGEST) return take_one(memory, size, align, at, taken);
+  if (!heap.pages || heap.sites || !from_slab(size, align)) return take_one(memory, size, align, at, taken);
   u32 want = (u32)lesser(batch.count - done, BATCH);
   Outcome outcome = take_blocks(memory, class_of(size, align), align, at, want, taken);
-  if (outcome == DONE && taken == 0) count_device(&heap.failed, 1u);
+  if (outcome == DONE && taken == 0) {
+    if (empty_cache(memory)) return RETRY;
+    count_device(&heap.failed, 1u);
+  }
   return outcome;
 }
 

@@ -1,5 +1,5 @@
-// Size classes: multiples of 16 bytes up to 64, then four steps for each power of two, up to 64 KiB. A
-// block is at most a quarter larger than what was asked for (from 64 bytes on).
+// Size classes: multiples of 16 bytes up to 64, then four steps for each power of two, up to 56 KiB (64 KiB for blocks
+// that are aligned to more than what a smaller one is). A block is at most a quarter larger than what was asked for (from 64 bytes on).
 #pragma once
 
 #include "../bulk.h"
@@ -8,7 +8,7 @@ namespace gpu_run {
 namespace heap {
 
 constexpr u32 GRAIN = 16;
-constexpr u32 LARGEST = 65536;  // larger blocks are regions: whole pages
+constexpr u32 LARGEST = 57344;  // larger blocks are regions: whole pages
 constexpr u32 ANY_SIZE = ~0u;  // given by who does not know a block's size, as C's free; no block has so many bytes
 
 GPU_RUN_INLINE u32 log2_floor(u32 n) { return 31 - (u32)__builtin_clz(n); }
@@ -33,6 +33,8 @@ GPU_RUN_INLINE bool aligns(u32 c, u32 align) { return (class_size(c) & (align - 
 // The smallest class for a size and an alignment, both at most LARGEST. It ends at a power of two.
 GPU_RUN_INLINE u32 class_of(u32 size, u32 align) {
   u32 c = class_of(size > align ? size : align);
+  // As all blocks are.
+  if (align <= GRAIN) return c;
   while (!aligns(c, align)) c++;
   return c;
 }

@@ -7,14 +7,17 @@
 //   pages.h    runs of pages, growing
 //   slab.h     runs of pages that are cut into blocks of one size
 //   search.h   which slab a lane takes a block from
-//   large.h    blocks of more than 64 KiB
+//   large.h    blocks of whole pages
 //   check.h    what --heap-check and --leak-check add
+//   block.h    which block an address means
+//   cache.h    a lane's own free blocks
+//   entry.h    where it has them
 //
 // Lanes of a warp that allocate at the same time make one request together: one of them asks for blocks for
 // all that want the same class.
 #pragma once
 
-#include "check.h"
+#include "cache.h"
 
 namespace gpu_run {
 namespace heap {
@@ -30,22 +33,6 @@ GPU_RUN_INLINE bool place(Memory &memory, u32 page, u32 index, u32 &address) {
   return in_bounds(at, size, load_relaxed_device(&memory.size));
 }
 
-// The lane's own of the bits that were claimed for its team, beginning with that of rank 0.
-GPU_RUN_INLINE u32 own_bit(u64 bits, u32 rank) {
-  u64 run = bits >> low_bit(bits);
-  // In a slab that fills for the first time they lie side by side.
-  if (!(run & (run + 1))) return low_bit(bits) + rank;
-  u32 at = 0;
-  for (u32 half = 32; half; half /= 2) {
-    u32 below = (u32)__builtin_popcountll(bits & ((1ull << half) - 1));
-    if (rank < below) continue;
-    rank -= below;
-    bits >>= half;
-    at += half;
-  }
-  return at;
-}
-
 // The number of a lane's block among those that are promised to its team; ~0 if the records are broken.
 GPU_RUN_INLINE u32 share(Heap &heap, const Team &team, Grant grant) {
   u32 index = ~0u;
@@ -57,7 +44,7 @@ GPU_RUN_INLINE u32 share(Heap &heap, const Team &team, Grant grant) {
     word = broadcast(team, word);
     if (!bits) return ~0u;
     u32 found = (u32)__builtin_popcountll(bits);
-    if (team.rank >= done && team.rank < done + found) index = word * 64 + own_bit(bits, team.rank - done);
+    if (team.rank >= done && team.rank < done + found) index = word * 64 + nth_bit(bits, team.rank - done);
     done += found;
   }
   // What the leader acquired counts for all.
@@ -122,16 +109,14 @@ GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, Team team
 }
 
 // A block of a slab. What is here is the short way, for blocks of which the group's slot has tickets: three
-// accesses of device memory, one behind the other.
-GPU_RUN_INLINE Outcome allocate_block(Memory &memory, u32 c, u32 align, u32 &address) {
+// accesses of device memory, one behind the other. `pages` are the heap's, `slot` is the group's.
+GPU_RUN_INLINE Outcome allocate_block(Memory &memory, HeapPage *pages, u64 *slot, u32 c, u32 align, u32 &address) {
   Heap &heap = memory.heap;
-  // Before the first acquire, after which caches begin empty.
-  HeapPage *pages = heap.pages;
-  u64 *slot = group_slot(heap, c, 0);
+  u64 seen = load_relaxed_device(slot);
   // The memory's address and the class, as one number.
   Team team = team_of((u64)&memory + c);
   u64 found = NO_GRANT, bits = 0;
-  if (team.leads() && !takes_own(c, team.size) && left(load_relaxed_device(slot))) {
+  if (team.leads() && !takes_own(c, team.size) && left(seen)) {
     found = draw(slot, team.size);
     Grant grant = unpack(found);
     u32 word;
@@ -147,7 +132,7 @@ GPU_RUN_INLINE Outcome allocate_block(Memory &memory, u32 c, u32 align, u32 &add
   Grant grant = unpack(found);
   u32 taken = (u32)__builtin_popcountll(bits);
   if (team.rank < taken) {
-    u32 index = grant.start / 64 * 64 + own_bit(bits, team.rank);
+    u32 index = grant.start / 64 * 64 + nth_bit(bits, team.rank);
     address = grant.page * PAGE + index * class_size(c);
     return DONE;
   }
@@ -158,40 +143,9 @@ GPU_RUN_INLINE Outcome allocate_block(Memory &memory, u32 c, u32 align, u32 &add
   return unpack(result, address);
 }
 
-// A block that is handed out.
-struct Block {
-  u32 first;  // page
-  u32 index;  // in its slab
-  u32 bytes;
-  u64 state;
-};
-
-// Finds the block at an address, which is said to hold `size` bytes, or ANY_SIZE.
-GPU_RUN_INLINE Outcome find(Heap &heap, u32 address, u32 size, Block &block) {
-  u32 page = address / PAGE;
-  if (!heap.pages || page >= heap.page_limit) return FOREIGN;
-  block.first = load_relaxed_device(&heap.pages[page].first);
-  block.state = load_relaxed_device(&heap.pages[block.first].state);
-  u32 offset = address - block.first * PAGE;
-  block.index = 0;
-  if (kind(block.state) == KIND_None) return FOREIGN;
-  if (kind(block.state) == KIND_Region) {
-    if (offset != 0) return FOREIGN;
-    // Below 4 GiB, so that it does not become 0.
-    block.bytes = (u32)lesser((u64)(u32)block.state * PAGE, ~0u);
-  } else {
-    block.bytes = class_size(class_in(block.state));
-    block.index = offset / block.bytes;
-    if (block.index * block.bytes != offset) return FOREIGN;
-    if (block.index >= lesser(capacity(block.state), HEAP_WORDS * 64)) return FOREIGN;
-  }
-  return size <= block.bytes || size == ANY_SIZE ? DONE : WRONG_SIZE;
-}
-
 // Whether a block that was found is handed out.
-GPU_RUN_INLINE bool live(const Heap &heap, const Block &block) {
-  if (kind(block.state) == KIND_Region) return true;
-  return load_relaxed_device(&heap.pages[block.first].bits[block.index / 64]) >> block.index % 64 & 1;
+GPU_RUN_INLINE bool live(const Heap &heap, u32 address, const Block &block) {
+  return kind(block.state) == KIND_Region || (is_marked(heap, block) && !is_kept(heap, address, block));
 }
 
 // How many bytes of a block may be used: in a checked heap no more than were asked for.
@@ -209,7 +163,7 @@ GPU_RUN_NOINLINE Outcome measure(Heap &heap, u32 address, u32 &bytes) {
   if (outcome == FOREIGN && heap.sites && was_freed(heap, address)) outcome = FREED;
   if (outcome != DONE) return outcome;
   bytes = usable(heap, address, block);
-  return live(heap, block) ? DONE : FREED;
+  return live(heap, address, block) ? DONE : FREED;
 }
 
 // A block of a checked heap was handed out.
@@ -220,67 +174,158 @@ GPU_RUN_NOINLINE Outcome check_new(Memory &memory, u32 address, u32 size) {
   return check_allocated(memory, address, size, block.bytes);
 }
 
-// `allocate`, with its result as one number.
-GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
+// A block of one page, which is a region. The lanes of a team take theirs together, as many as there are in one word of
+// the set.
+GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
   Heap &heap = memory.heap;
-  u32 address = 0;
-  Outcome outcome = DONE;
-  if (align == 0 || align & (align - 1)) align = 1;
-  // What a block of it takes; 0: too much.
-  u32 bytes = UNLIKELY(heap.sites != nullptr) ? checked_size(heap, size ? size : 1) : size ? size : 1;
-  if (heap.pages && bytes) {
-    bool large = bytes > LARGEST || align > LARGEST;
-    if (large) {
-      u32 region = 0;
-      outcome = allocate_region(memory, bytes, align, region);
-      address = region;
-    } else {
-      outcome = allocate_block(memory, class_of(bytes, align), align, address);
+  for (u32 i = 0; i < TEAMS; i++) {
+    Team team = team_of((u64)&memory + HEAP_CLASSES);
+    u64 bits = 0, alone = pack(RETRY, 0);
+    u32 word = 0;
+    if (team.leads()) {
+      bits = take_some(set_within(memory, FREE_PAGES), team.size, word);
+      if (bits) count_regions(heap, (u32)__builtin_popcountll(bits), (u32)__builtin_popcountll(bits));
+      // There are none: it makes the memory grow.
+      if (!bits) {
+        u32 address = 0;
+        Outcome outcome = allocate_region(memory, PAGE, 1, address);
+        alone = pack(outcome, address);
+      }
     }
+    bits = broadcast(team, bits);
+    word = broadcast(team, word);
+    // What the leader acquired counts for all.
+    meet(team);
+    if (team.rank < (u32)__builtin_popcountll(bits)) {
+      u32 page = word * 64 + nth_bit(bits, team.rank);
+      make_region(heap, page, 1);
+      return pack(DONE, page * PAGE);
+    }
+    if (bits) continue;
+    // Where there is nothing for one, there is nothing for the others.
+    bool nothing = broadcast(team, (u32)(alone == pack(DONE, 0)));
+    if (team.leads() || nothing) return nothing ? pack(DONE, 0) : alone;
   }
-  if (outcome != DONE) return pack(outcome, 0);
-  if (address == 0) {
-    count_device(&heap.failed, 1u);
-  } else if (UNLIKELY(heap.sites != nullptr)) {
-    outcome = check_new(memory, address, size);
-  }
+  return pack(RETRY, 0);
+}
+
+// Whether blocks that take so much are from slabs.
+GPU_RUN_INLINE bool from_slab(u32 bytes, u32 align) { return bytes <= LARGEST && align <= LARGEST; }
+
+// A block of whole pages; its address 0: there is no memory.
+GPU_RUN_NOINLINE u64 allocate_pages(Memory &memory, u32 bytes, u32 align) {
+  if (bytes <= PAGE && align <= PAGE) return allocate_page(memory);
+  u32 address = 0;
+  Outcome outcome = allocate_region(memory, bytes, align, address);
   return pack(outcome, address);
 }
 
-// A new block, or address 0 if there is no memory.
-GPU_RUN_INLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
-  return unpack(allocate_packed(memory, size, align), address);
+// Gives a block back to the heap. The team is that of all lanes that do so.
+GPU_RUN_INLINE Outcome give(Heap &heap, const Block &block) {
+  if (kind(block.state) == KIND_Region) return release_region(heap, block.first, block.state);
+  u64 *state_at = &heap.pages[block.first].state;
+  u64 bit = 1ull << block.index % 64;
+  // Release: pairs with the acquire of whoever gets the block next.
+  if (!(fetch_and_release_device(&word_of(heap, block), ~bit) & bit)) return FREED;
+  Team team = team_of((u64)state_at);
+  meet(team);
+  if (!team.leads()) return DONE;
+  u64 less = 0 - (u64)team.size;
+  // Release, for all the team: pairs with the acquire in `retire`. One lane's writes are behind it since the release
+  // above, whose result it has.
+  u64 state = team.size == 1 ? fetch_add_released_device(state_at, less) : fetch_add_release_device(state_at, less);
+  if (kind(state) == KIND_Full) {
+    list(heap, block.first, KIND_Full);
+  } else if (kind(state) == KIND_Listed && used(state) == team.size) {
+    retire(heap, block.first);
+  }
+  return DONE;
 }
 
-GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size) {
+// `release`, where it is not the block that the lane was given last.
+GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size) {
   Heap &heap = memory.heap;
   Block block;
+  if (size == ANY_SIZE && keep_lent_of_any_size(heap, address)) return DONE;
   Outcome outcome = find(heap, address, size, block);
   if (UNLIKELY(heap.sites != nullptr)) {
     if (outcome == DONE) outcome = check_freed(memory, address, size, block.bytes);
     if (outcome == FOREIGN && was_freed(heap, address)) outcome = FREED;
   }
   if (outcome != DONE) return outcome;
-  if (kind(block.state) == KIND_Region) return release_region(heap, block.first, block.state);
-  HeapPage &head = heap.pages[block.first];
-  u64 bit = 1ull << block.index % 64;
-  // Release: pairs with the acquire of whoever gets the block next.
-  if (!(fetch_and_release_device(&head.bits[block.index / 64], ~bit) & bit)) return FREED;
-  Team team = team_of((u64)&head);
-  meet(team);
-  if (team.leads()) {
-    // Release, for all the team: pairs with the acquire in `retire`.
-    u64 state = fetch_add_acq_rel_device(&head.state, 0 - (u64)team.size);
-    if (kind(state) == KIND_Full) {
-      list(heap, block.first, KIND_Full);
-    } else if (kind(state) == KIND_Listed && used(state) == team.size) {
-      retire(heap, block.first);
-    }
-  }
-  return DONE;
+  Freed freed = keep_other(heap, address, block);
+  if (freed != OVER) return freed == KEPT ? DONE : FREED;
+  return give(heap, block);
 }
 
-// The same with its `size` bytes 0.
+// A block is free again.
+GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size) {
+  return keep_lent(own_cache(memory.heap), address, size) ? DONE : release_slowly(memory, address, size);
+}
+
+// Gives the blocks of the lane's cache to the heap; false if there are none.
+GPU_RUN_NOINLINE bool empty_cache(Memory &memory) {
+  Cache cache = own_cache(memory.heap);
+  bool any = false;
+  for (u32 c = 0; cache.any() && c < CACHE_CLASSES; c++) {
+    CacheEntry *entry = cache.entry(c);
+    u64 kept = load_word_guest(&entry->kept);
+    if (address_in(kept) == 0) continue;
+    store_guest(&entry->kept, join(0, hits_in(kept)));
+    Block block;
+    any |= find(memory.heap, address_in(kept), ANY_SIZE, block) == DONE && give(memory.heap, block) == DONE;
+  }
+  return any;
+}
+
+// A block without a look at the cache: `allocate` for who has looked, with its result as one number.
+GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
+  Heap &heap = memory.heap;
+  if (align == 0 || align & (align - 1)) align = 1;
+  u32 bytes = size ? size : 1, c = from_slab(bytes, align) ? class_of(bytes, align) : 0, address = 0;
+  // All of these are on their way at once, and before the first acquire, after which caches begin empty.
+  HeapPage *pages = load_word_guest(&heap.pages);
+  u64 *slots = load_word_guest(&heap.slots);
+  u32 width = load_word_guest(&heap.width[c]);
+  HeapSite *sites = load_word_guest(&heap.sites);
+  CacheEntry *entry = entry_for(heap, size, align);
+  if (UNLIKELY(sites != nullptr)) {
+    // What a block of it takes; 0: too much.
+    bytes = checked_size(heap, bytes);
+    if (from_slab(bytes, align)) c = class_of(bytes, align), width = load_guest(&heap.width[c]);
+  }
+  Outcome outcome = DONE;
+  if (!pages || !bytes) {
+    // There is no heap, or no block so large.
+  } else if (from_slab(bytes, align)) {
+    u64 *slot = slots + (lane_group() & ((1u << width) - 1)) * HEAP_CLASSES + c;
+    outcome = allocate_block(memory, pages, slot, c, align, address);
+  } else {
+    outcome = unpack(allocate_pages(memory, bytes, align), address);
+  }
+  if (outcome != DONE) return pack(outcome, 0);
+  if (address == 0) {
+    if (empty_cache(memory)) return pack(RETRY, 0);
+    count_device(&heap.failed, 1u);
+    return pack(DONE, 0);
+  }
+  note_lent(entry, address);
+  if (UNLIKELY(sites != nullptr)) outcome = check_new(memory, address, size);
+  return pack(outcome, address);
+}
+
+// `allocate`, with its result as one number.
+GPU_RUN_NOINLINE u64 allocate_anywhere(Memory &memory, u32 size, u32 align) {
+  u32 address = take_kept(own_cache(memory.heap), size, align);
+  return address ? pack(DONE, address) : allocate_packed(memory, size, align);
+}
+
+// A new block, or address 0 if there is no memory.
+GPU_RUN_INLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
+  return unpack(allocate_anywhere(memory, size, align), address);
+}
+
+// A new block with its `size` bytes 0.
 GPU_RUN_INLINE Outcome allocate_zeroed(const Launch &launch, Memory &memory, u32 size, u32 align, u32 &address) {
   Outcome outcome = allocate(memory, size, align, address);
   if (outcome == DONE && address) bulk_fill(launch, memory.base, address, 0, size);
@@ -300,7 +345,7 @@ GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 &old_size, u32 alig
     done = resize_region(heap, block.first, block.state, size);
     return DONE;
   }
-  if (!live(heap, block)) return FREED;
+  if (!live(heap, address, block)) return FREED;
   done = size <= LARGEST && align <= LARGEST && class_of(size, align) == class_in(block.state);
   return DONE;
 }

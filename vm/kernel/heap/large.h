@@ -1,4 +1,4 @@
-// Regions: blocks of more than 64 KiB, which are whole pages. Free pages that touch are one run again by
+// Regions: blocks of more than 56 KiB, which are whole pages. Free pages that touch are one run again by
 // themselves.
 #pragma once
 
@@ -8,6 +8,17 @@ namespace gpu_run {
 namespace heap {
 
 GPU_RUN_INLINE u32 pages_for(u32 size) { return size / PAGE + (size % PAGE != 0); }
+
+// Counts regions that were handed out, of so many pages together.
+GPU_RUN_INLINE void count_regions(Heap &heap, u32 regions, u32 pages) {
+  count_used(heap, pages);
+  count_device(&heap.allocated[lane_group() % HEAP_STRIPES][HEAP_CLASSES], (u64)regions);
+}
+
+GPU_RUN_INLINE void make_region(Heap &heap, u32 page, u32 pages) {
+  store_relaxed_device(&heap.pages[page].first, page);
+  store_release_device(&heap.pages[page].state, region_state(pages));
+}
 
 GPU_RUN_NOINLINE Outcome allocate_region(Memory &memory, u32 size, u32 align, u32 &address) {
   Heap &heap = memory.heap;
@@ -22,10 +33,8 @@ GPU_RUN_NOINLINE Outcome allocate_region(Memory &memory, u32 size, u32 align, u3
     if (again) return RETRY;
     if (page == NO_PAGE) return DONE;
   }
-  count_used(heap, pages);
-  count_device(&heap.allocated[lane_group() % HEAP_STRIPES][HEAP_CLASSES], 1ull);
-  store_relaxed_device(&heap.pages[page].first, page);
-  store_release_device(&heap.pages[page].state, region_state(pages));
+  count_regions(heap, 1, pages);
+  make_region(heap, page, pages);
   address = page * PAGE;
   return DONE;
 }
@@ -33,7 +42,14 @@ GPU_RUN_NOINLINE Outcome allocate_region(Memory &memory, u32 size, u32 align, u3
 // `state` is what the region's first page was seen to be.
 GPU_RUN_INLINE Outcome release_region(Heap &heap, u32 page, u64 state) {
   if (!compare_exchange_acq_rel_device(&heap.pages[page].state, state, (u64)KIND_None)) return FREED;
-  give_run(heap, page, (u32)state);
+  if ((u32)state != 1) {
+    give_run(heap, page, (u32)state);
+    return DONE;
+  }
+  // Many may do so at once.
+  Team team = team_of((u64)&heap);
+  if (team.leads()) count_device(&heap.used, 0u - team.size);
+  add(set(heap, FREE_PAGES), page / 64, 1ull << page % 64);
   return DONE;
 }
 

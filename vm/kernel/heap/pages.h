@@ -44,7 +44,9 @@ GPU_RUN_INLINE Set set_within(const Memory &memory, u32 index) {
 }
 
 GPU_RUN_INLINE bool try_lock(Heap &heap) {
+  // Many may want it while one has it: an exchange of each would slow that one down.
   u32 unlocked = 0;
+  if (load_relaxed_device(&heap.lock) != unlocked) return false;
   return compare_exchange_acq_rel_device(&heap.lock, unlocked, 1u);
 }
 // Release: pairs with the acquire of the next to lock.
@@ -60,6 +62,22 @@ GPU_RUN_INLINE void add_run(const Set &set, u32 first, u32 pages) {
     add(set, first / 64, span(from, len));
     first += len;
     pages -= len;
+  }
+}
+
+// The same for pages that are in the set for the first time, of which there may be very many: one fence for all.
+GPU_RUN_INLINE void add_new(const Set &set, u32 first, u32 pages) {
+  u32 edge = (u32)lesser((64 - first % 64) % 64, pages), words = (pages - edge) / 64, word = (first + edge) / 64;
+  add_run(set, first, edge);
+  add_run(set, first + edge + words * 64, (pages - edge) % 64);
+  // Pairs with the acquire in `take`, and orders the words ahead of the summary's bits, as in `add`.
+  fence_seq_cst_device();
+  for (u32 i = 0; i < words; i++) store_relaxed_device(&set.words[word + i], ~0ull);
+  fence_seq_cst_device();
+  for (u32 done = 0; done < words;) {
+    u32 from = (word + done) % 64, len = (u32)lesser(64 - from, words - done);
+    fetch_or_acq_rel_device(&set.summary[(word + done) / 64], span(from, len));
+    done += len;
   }
 }
 
@@ -147,7 +165,7 @@ GPU_RUN_INLINE bool grow(Memory &memory, u64 pages, u32 keep, u32 &kept) {
   } else {
     kept = (u32)first;
   }
-  add_run(set(heap, FREE_PAGES), (u32)first + keep, (u32)pages - keep);
+  add_new(set(heap, FREE_PAGES), (u32)first + keep, (u32)pages - keep);
   return true;
 }
 

@@ -10,6 +10,8 @@
 namespace gpu_run {
 namespace heap {
 
+GPU_RUN_INLINE u32 low_bit(u64 bits) { return (u32)__builtin_ctzll(bits); }
+
 struct Set {
   u64 *summary;
   u64 *words;
@@ -55,7 +57,21 @@ GPU_RUN_INLINE bool remove(const Set &set, u32 word, u64 bits) {
   return true;
 }
 
-GPU_RUN_INLINE u32 low_bit(u64 bits) { return (u32)__builtin_ctzll(bits); }
+// The index of set bit number `rank`, beginning with 0.
+GPU_RUN_INLINE u32 nth_bit(u64 bits, u32 rank) {
+  u64 run = bits >> low_bit(bits);
+  // Often they lie side by side.
+  if (!(run & (run + 1))) return low_bit(bits) + rank;
+  u32 at = 0;
+  for (u32 half = 32; half; half /= 2) {
+    u32 below = (u32)__builtin_popcountll(bits & ((1ull << half) - 1));
+    if (rank < below) continue;
+    rank -= below;
+    bits >>= half;
+    at += half;
+  }
+  return at;
+}
 
 // The lowest bit at which `len` (1 to 64) bits in a row are set, as a bit of the result.
 GPU_RUN_INLINE u64 runs(u64 word, u32 len) {
@@ -123,6 +139,45 @@ GPU_RUN_INLINE u32 take(const Set &set, u32 least, u32 &len) {
     hash = hash * 0x9e3779b1u;
     turn = hash >> 26;
   }
+}
+
+// Takes up to `most` pages of one word, wherever in it they are; 0: there are none. Low ones come first; who finds that
+// others were faster goes on somewhere else.
+GPU_RUN_INLINE u64 take_some(const Set &set, u32 most, u32 &word) {
+  u32 first = 0, turn = 0, hash = 0;
+  u64 none = 0;  // words of the summary's word that were looked at in vain
+  for (u32 n = 0; n < set.summaries();) {
+    u32 i = first + n < set.summaries() ? first + n : first + n - set.summaries();
+    u64 left = load_relaxed_device(&set.summary[i]) & ~none;
+    if (!left) {
+      n++;
+      none = 0;
+      continue;
+    }
+    u64 above = left >> turn << turn;
+    word = i * 64 + low_bit(above ? above : left);
+    u64 seen = load_relaxed_device(&set.words[word]);
+    u64 bits = (u32)__builtin_popcountll(seen) > most ? seen & ((1ull << nth_bit(seen, most)) - 1) : seen;
+    if (bits) {
+      // Acquire/release: pairs with `add`, and hands on what came before.
+      u64 before = fetch_and_acq_rel_device(&set.words[word], ~bits);
+      if (before & bits) {
+        if (!(before & ~bits)) note_empty(set, word);
+        return before & bits;
+      }
+      if (hash == 0) {
+        hash = warp_number() * 0x9e3779b9u | 1;
+        first = (hash >> 16) % set.summaries();
+        n = 0;
+        none = 0;
+      }
+      hash *= 0x9e3779b1u;
+      turn = hash >> 26;
+      continue;
+    }
+    none |= 1ull << word % 64;
+  }
+  return 0;
 }
 
 }  // namespace heap

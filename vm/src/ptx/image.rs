@@ -24,10 +24,12 @@ pub struct Image {
     pub tails: u64,
     /// Number of the instance.
     pub instance: u32,
-    /// Not used.
-    pub pad: u32,
+    /// Lanes that have a cache of free blocks of memory 0.
+    pub cache_lanes: u32,
+    /// Their entries.
+    pub caches: u64,
 }
-const _: () = assert!(size_of::<Image>() == 56);
+const _: () = assert!(size_of::<Image>() == 64);
 
 /// Constants are the faster place, but all modules of a link share 64 KiB of them.
 const MOST_CONSTANTS: u32 = 4096;

@@ -31,7 +31,7 @@ const END_EXIT: u32 = 2;
 const END_PANIC: u32 = 3;
 
 /// The template of an opcode that must have one.
-fn must(name: &str) -> &'static Template {
+pub(super) fn must(name: &str) -> &'static Template {
     template(name).unwrap_or_else(|| unreachable!("a test checks that `{name}` has a template"))
 }
 

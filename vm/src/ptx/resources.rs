@@ -11,10 +11,11 @@ use gpu_run_bytecode::{Mem, Op, TrapKind};
 use super::cfg::Node;
 use super::function::Compiler;
 use super::image::Image;
+use super::instructions::must;
 use super::memory::Place;
 use super::program::grows;
 use super::writer::ptx;
-use crate::layout::{Instance, Memory, Table};
+use crate::layout::{CACHED_MOST, Instance, Memory, Table};
 
 /// Bytes of a constant length that are copied or filled without a call.
 const SMALL: u32 = 32;
@@ -175,13 +176,56 @@ impl Compiler<'_> {
     /// `alloc` and `alloc_zero`.
     pub fn allocate(&mut self, node: &Node) {
         let args = node.inst.args;
-        let zeroed = if node.inst.op == Op::AllocZero { "1" } else { "0" };
+        let zeroed = node.inst.op == Op::AllocZero;
+        let done = (!zeroed && self.may_be_kept(args[1])).then(|| {
+            let (found, p) = self.ask_cache("heap_take", &args[1..3]);
+            let done = self.w.new_label("KEPT");
+            ptx!(self, "@{p} mov.b32 %r{}, {found};", args[0]);
+            ptx!(self, "@{p} bra {done};");
+            done
+        });
+        let zeroed = if zeroed { "1" } else { "0" };
         self.call_with(node, "gpu_run_allocate", &args[1..3], Some(zeroed), Some(args[0]));
+        if let Some(done) = done {
+            self.w.label(&done);
+        }
     }
 
     /// `dealloc`.
     pub fn release(&mut self, node: &Node) {
-        self.call_with(node, "gpu_run_release", &node.inst.args[..3], None, None);
+        let args = node.inst.args;
+        let done = self.may_be_kept(args[1]).then(|| {
+            let (_, p) = self.ask_cache("heap_keep", &args[..2]);
+            let done = self.w.new_label("KEPT");
+            ptx!(self, "@{p} bra {done};");
+            done
+        });
+        self.call_with(node, "gpu_run_release", &args[..3], None, None);
+        if let Some(done) = done {
+            self.w.label(&done);
+        }
+    }
+
+    /// Whether a lane's cache may have blocks of so many bytes, as far as the number is known.
+    fn may_be_kept(&self, size: i64) -> bool {
+        let fact = self.fact(size);
+        !fact.exact || fact.max <= CACHED_MOST
+    }
+
+    /// Asks the lane's cache of free blocks of memory 0, in place. The result, and in a predicate whether it is not 0.
+    fn ask_cache(&mut self, name: &str, operands: &[i64]) -> (String, String) {
+        let (lane, block, first) = (self.w.word(), self.w.word(), self.w.word());
+        ptx!(self, "mov.u32 {lane}, %tid.x;");
+        ptx!(self, "mov.u32 {block}, %ctaid.x;");
+        ptx!(self, "mov.u32 {first}, %ntid.x;");
+        ptx!(self, "mad.lo.u32 {lane}, {block}, {first}, {lane};");
+        let caches = self.image_pair(offset_of!(Image, caches));
+        let mut args = vec![caches, self.image_word(offset_of!(Image, cache_lanes)), lane];
+        args.extend(operands.iter().map(|unit| self.seen(*unit, 1)));
+        let (result, p) = (self.w.word(), self.w.predicate());
+        self.instantiate(must(name), &mut args, std::slice::from_ref(&result));
+        ptx!(self, "setp.ne.u32 {p}, {result}, 0;");
+        (result, p)
     }
 
     /// `realloc`.

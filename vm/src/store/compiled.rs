@@ -228,8 +228,9 @@ impl Store {
             return Vec::new();
         };
         let (layout, meta) = (code.layout, &info.program.meta);
-        let memory = info.memories.first();
-        let memory = memory.map_or(self.no_memory, |memory| self.memory_infos[*memory as usize].record);
+        let memory = info.memories.first().map(|memory| &self.memory_infos[*memory as usize]);
+        let (caches, cache_lanes) = memory.map_or((0, 0), |memory| memory.caches);
+        let memory = memory.map_or(self.no_memory, |memory| memory.record);
         let tables = info.tables.iter().map(|table| self.table_infos[*table as usize].record);
         let globals = info
             .globals
@@ -250,7 +251,8 @@ impl Store {
             functions: self.pointers.functions.ptr,
             tails: self.pointers.tails.ptr,
             instance: index as u32,
-            pad: 0,
+            cache_lanes,
+            caches,
         };
         layout.bytes(&head, &tables, &globals, &types, &tags, &imports)
     }

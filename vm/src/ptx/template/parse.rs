@@ -109,9 +109,10 @@ fn text_token(text: &str) -> Token {
     Token::Text(text.to_owned())
 }
 
-/// Whether a token has a name that would have to be another one.
+/// Whether a token has a name that would have to be another one. An address in a register has none.
 fn is_foreign(token: &Token) -> bool {
-    matches!(token, Token::Text(text) if text.contains(['%', '$', '[']))
+    let Token::Text(text) = token else { return false };
+    text.strip_suffix('[').unwrap_or(text).contains(['%', '$', '['])
 }
 
 #[derive(Default)]

@@ -179,3 +179,17 @@ fn the_assembler_takes_every_instance() {
     let text = String::from_utf8_lossy(&output.stderr).into_owned() + &String::from_utf8_lossy(&output.stdout);
     assert!(output.status.success(), "{text}");
 }
+
+#[test]
+fn a_lanes_cache_is_asked_in_place() {
+    for name in ["heap_take", "heap_keep"] {
+        let Template { params, results, .. } = of(name);
+        let words = [Width::B64, Width::B32, Width::B32, Width::B32, Width::B32];
+        assert_eq!((&params[..], &results[..]), (&words[..], &[Width::B32][..]), "{name}");
+        let text = emitted(name, &["%caches", "%lanes", "%lane", "%a", "%b"], &["%r"]);
+        assert!(
+            text.contains("ld.global.") && text.contains("st.global.v2.b64 ["),
+            "{text}"
+        );
+    }
+}

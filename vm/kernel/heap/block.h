@@ -1,0 +1,51 @@
+// Blocks that are handed out: which one an address means.
+#pragma once
+
+#include "check.h"
+
+namespace gpu_run {
+namespace heap {
+
+// A block that is handed out.
+struct Block {
+  u32 first;  // page
+  u32 index;  // in its slab
+  u32 bytes;
+  u64 state;
+};
+
+// Finds the block at an address, which is said to hold `size` bytes, or ANY_SIZE.
+GPU_RUN_INLINE Outcome find(const Heap &heap, u32 address, u32 size, Block &block) {
+  u32 page = address / PAGE;
+  if (!heap.pages || page >= heap.page_limit) return FOREIGN;
+  // Mostly the page is the first one: so its state is on its way at once.
+  block.first = load_relaxed_device(&heap.pages[page].first);
+  block.state = load_relaxed_device(&heap.pages[page].state);
+  if (block.first != page) block.state = load_relaxed_device(&heap.pages[block.first].state);
+  u32 offset = address - block.first * PAGE;
+  block.index = 0;
+  if (kind(block.state) == KIND_None) return FOREIGN;
+  if (kind(block.state) == KIND_Region) {
+    if (offset != 0) return FOREIGN;
+    // Below 4 GiB, so that it does not become 0.
+    block.bytes = (u32)lesser((u64)(u32)block.state * PAGE, ~0u);
+  } else {
+    u32 c = class_in(block.state);
+    block.bytes = class_size(c);
+    block.index = index_in_slab(offset, c);
+    if (block.index >= lesser(capacity(block.state), HEAP_WORDS * 64)) return FOREIGN;
+  }
+  return size <= block.bytes || size == ANY_SIZE ? DONE : WRONG_SIZE;
+}
+
+// The word of the bitmap that has the bit of a block of a slab.
+GPU_RUN_INLINE u64 &word_of(const Heap &heap, const Block &block) {
+  return heap.pages[block.first].bits[block.index / 64];
+}
+// Whether that is set: for the records, the block is handed out.
+GPU_RUN_INLINE bool is_marked(const Heap &heap, const Block &block) {
+  return load_relaxed_device(&word_of(heap, block)) >> block.index % 64 & 1;
+}
+
+}  // namespace heap
+}  // namespace gpu_run

@@ -5,8 +5,8 @@
 //
 //   kept, bits 0 to 31   the address of a free block of that class; 0: there is none
 //         bits 32 to 63  hits: how often the lane has got a block out of it, as far as not added to the statistics
-//   lent                 the address of the block of that class that the lane was given last, until it frees it or another
-//                        one; or 0
+//   lent                 the address of the block of that class that the lane was given last, until it frees it or
+//                        another one; or 0
 //
 // When the lane frees a block that was lent, nothing else is to be looked at: its class follows from its size. About
 // any other block the heap's records are asked (`keep_other`). Where the entry has a block already, the next goes to

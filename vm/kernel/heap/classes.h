@@ -1,5 +1,6 @@
-// Size classes: multiples of 16 bytes up to 64, then four steps for each power of two, up to 56 KiB (64 KiB for blocks
-// that are aligned to more than what a smaller one is). A block is at most a quarter larger than what was asked for (from 64 bytes on).
+// Size classes: multiples of 16 bytes up to 64, then four steps for each power of two, up to 56 KiB; of 64 KiB are
+// blocks that are aligned to more than a smaller one is. A block is at most a quarter larger than what was asked for
+// (from 64 bytes on).
 #pragma once
 
 #include "../bulk.h"

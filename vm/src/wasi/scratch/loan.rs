@@ -270,7 +270,7 @@ impl Tree {
         word(offset_of!(TmpfsAttributes, accessed)).store(node.accessed, Ordering::Relaxed);
         word(offset_of!(TmpfsAttributes, modified)).store(node.modified, Ordering::Relaxed);
         word(offset_of!(TmpfsAttributes, changed)).store(node.changed, Ordering::Relaxed);
-        // Release: pairs with the acquire in `stat_tmpfs` of `kernel/tmpfs.h`, which has the time that belongs to it.
+        // Release: pairs with the acquire in `stat_tmpfs` of `kernel/tmpfs_calls.h`, which has the time that belongs to it.
         word(offset_of!(TmpfsAttributes, written_then)).store(lent.written_then, Ordering::Release);
     }
 

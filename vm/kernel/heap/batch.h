@@ -81,7 +81,10 @@ GPU_RUN_NOINLINE Outcome give_blocks(Memory &memory, Batch batch, u32 size, u32 
   u32 most = (u32)lesser(batch.count - done, BATCH);
   u64 bits = 0;
   for (u32 i = 0; i < most; i++) {
-    if (i && find(heap, linear::load<u32>(memory.base, batch.at + 4ull * (done + i)), size, block) != DONE) break;
+    if (i) {
+      u32 next = linear::load<u32>(memory.base, batch.at + 4ull * (done + i));
+      if (find(heap, next, size, block) != DONE || is_kept(heap, next, block)) break;
+    }
     u64 bit = 1ull << block.index % 64;
     if (kind(block.state) == KIND_Region || block.first != first || block.index / 64 != word || bits & bit) break;
     bits |= bit;
@@ -108,6 +111,7 @@ GPU_RUN_INLINE Outcome give(Memory &memory, Batch batch, u32 size, u32 done, u32
   freed = 1;
   Block block;
   bool alone = memory.heap.sites || find(memory.heap, address, size, block) != DONE || kind(block.state) == KIND_Region;
+  if (!alone && is_kept(memory.heap, address, block)) return FREED;
   return alone ? release(memory, address, size) : give_blocks(memory, batch, size, done, block, freed, address);
 }
 

@@ -1,6 +1,9 @@
 // Part of stress.cpp: many blocks at once, by many threads, among threads that take them one by one.
 #pragma once
 
+#include "../../kernel/heap/batch.h"
+#include "memory.h"
+
 // Makes or frees all of a batch, as the instruction does; gives how many were made.
 static u32 take_all(TestMemory &test, heap::Batch batch, u32 size, u32 align) {
   u32 done = 0, more = 1;

@@ -1,0 +1,109 @@
+//! The device's memory that runs use, whatever they run.
+
+use super::super::Limits;
+use super::super::batch::Slots;
+use super::super::requests::Requests;
+use crate::device::{Device, DeviceResult, Pinned};
+use crate::layout::{self, Control, Diagnostics, Launch, Ptr, Ring};
+
+/// A power of two.
+pub(super) const RING_BYTES: u64 = 1 << 20;
+pub(super) const BUCKETS_BYTES: u64 = layout::WAIT_BUCKETS * size_of::<layout::Bucket>() as u64;
+
+/// Memory that runs use again and again.
+pub(in crate::store) struct Buffers {
+    pub(in crate::store) control: Pinned,
+    pub(in crate::store) ring_bytes: Pinned,
+    /// The ring's tail: its only word that the host writes.
+    pub(in crate::store) tail: Pinned,
+    pub(in crate::store) ring: Ptr,
+    pub(in crate::store) arena_record: Ptr,
+    /// [`Diagnostics`].
+    pub(in crate::store) diagnostics: Ptr,
+    /// A [`DebugThread`] for each thread, if there are debug messages.
+    pub(in crate::store) debug_threads: Sized,
+    pub(in crate::store) launch: Ptr,
+    pub(in crate::store) segments: Sized,
+    pub(in crate::store) segment_links: Sized,
+    pub(in crate::store) buckets: Ptr,
+    /// Where the stacks of the last run's threads were in memory 0, if there were several.
+    pub(in crate::store) stacks: std::ops::Range<usize>,
+    pub(in crate::store) threads: Sized,
+    pub(in crate::store) globals: Sized,
+    pub(in crate::store) args: Sized,
+    pub(in crate::store) results: Sized,
+    pub(in crate::store) home: Sized,
+    /// Of calls under way together; made when there are some.
+    pub(in crate::store) slots: Option<Slots>,
+    /// Of requests to the host; made when there are some.
+    pub(in crate::store) requests: Option<Requests>,
+}
+
+/// A buffer that is replaced by a larger one when it is too small.
+pub(in crate::store) struct Sized {
+    pub(in crate::store) ptr: Ptr,
+    bytes: u64,
+    what: &'static str,
+}
+
+impl Sized {
+    pub(in crate::store) fn new(what: &'static str) -> Sized {
+        Sized { ptr: 0, bytes: 0, what }
+    }
+
+    pub(in crate::store) fn at_least(&mut self, device: &mut dyn Device, bytes: u64) -> DeviceResult<Ptr> {
+        if bytes > self.bytes || self.ptr == 0 {
+            if self.ptr != 0 {
+                // SAFETY: only runs use it, and none is under way.
+                unsafe { device.release(self.ptr) };
+                self.ptr = 0;
+            }
+            self.ptr = device.allocate(bytes, self.what)?;
+            self.bytes = bytes;
+        }
+        Ok(self.ptr)
+    }
+}
+
+impl Buffers {
+    pub(in crate::store) fn new(device: &mut dyn Device, limits: Limits) -> DeviceResult<Buffers> {
+        let control = device.allocate_pinned(size_of::<Control>() as u64)?;
+        let ring_bytes = device.allocate_pinned(RING_BYTES)?;
+        let tail = device.allocate_pinned(64)?;
+        let mut this = Buffers {
+            control,
+            ring_bytes,
+            tail,
+            ring: device.allocate(size_of::<Ring>() as u64, "the output ring")?,
+            arena_record: device.allocate(size_of::<layout::Arena>() as u64, "call frames")?,
+            diagnostics: device.allocate(size_of::<Diagnostics>() as u64, "diagnostics")?,
+            debug_threads: Sized::new("debug messages"),
+            launch: device.allocate(size_of::<Launch>() as u64, "launch records")?,
+            segments: Sized::new("call frames"),
+            segment_links: Sized::new("call frames"),
+            buckets: device.allocate(BUCKETS_BYTES, "wait queues")?,
+            stacks: 0..0,
+            threads: Sized::new("threads"),
+            globals: Sized::new("globals of threads"),
+            args: Sized::new("arguments"),
+            results: Sized::new("results"),
+            home: Sized::new("registers"),
+            slots: None,
+            requests: None,
+        };
+        this.arena(device, limits.register_arena)?;
+        Ok(this)
+    }
+
+    /// The arena's record, for segments of `bytes` bytes together.
+    pub(in crate::store) fn arena(&mut self, device: &mut dyn Device, bytes: u64) -> DeviceResult<layout::Arena> {
+        let size = bytes.next_multiple_of(layout::SEGMENT);
+        Ok(layout::Arena {
+            base: self.segments.at_least(device, size)?,
+            size,
+            used: 0,
+            free: [0; 4],
+            next: self.segment_links.at_least(device, size / layout::SEGMENT * 4)?,
+        })
+    }
+}

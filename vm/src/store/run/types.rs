@@ -1,0 +1,152 @@
+//! What a run is given, and what comes of it.
+
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::Duration;
+
+use super::super::Value;
+use crate::debug::{DebugCounts, DebugOptions};
+use crate::fault::{Backtrace, Fault};
+use crate::requests::RequestCounts;
+use crate::services::Environment;
+
+/// A stream that the guest writes to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs)]
+pub enum Stream {
+    Stdout,
+    Stderr,
+}
+
+/// Takes what the guest writes, while it runs.
+pub trait Sink {
+    /// Takes a record: what one call of the guest wrote, never mixed with another thread's.
+    fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]);
+
+    /// Takes debug messages of any threads, each as [`DebugOptions::format`] has made it. Without an own way they
+    /// become text of stderr, as if of thread 0.
+    fn debug(&mut self, messages: &[u8]) {
+        self.write(Stream::Stderr, 0, messages);
+    }
+
+    /// Called when nothing is left to take for now.
+    fn flush(&mut self) {}
+
+    /// The WASI errno with which a stream cannot be written any more. The guest's next writes give it.
+    fn error(&self, _stream: Stream) -> Option<u16> {
+        None
+    }
+
+    /// Called now and then while a run goes on, if [`Store::bind_frame`] was asked for it: how many pixels
+    /// were set so far, those that were set again counted again.
+    fn progress(&mut self, _pixels: u64) {}
+}
+
+impl<F: FnMut(Stream, u32, &[u8])> Sink for F {
+    fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]) {
+        self(stream, thread, bytes);
+    }
+}
+
+/// How to run.
+#[derive(Clone)]
+pub struct RunOptions {
+    /// Threads that enter the function.
+    pub threads: u32,
+    /// Bytes of linear memory that each thread gets as its stack, with more than one thread. Rounded down to a
+    /// multiple of 16, to which compiled code expects stacks to be aligned.
+    pub thread_stack: u32,
+    /// Ends the run after this time.
+    pub timeout: Option<Duration>,
+    /// Ends the run when it becomes true.
+    pub interrupt: Option<Arc<AtomicBool>>,
+    /// What WASI's functions tell the program; without it they give errno 52, `nosys`.
+    pub environment: Option<Environment>,
+    /// Which debug messages are given.
+    pub debug: DebugOptions,
+}
+
+impl Default for RunOptions {
+    fn default() -> RunOptions {
+        RunOptions {
+            threads: 1,
+            thread_stack: 65536,
+            timeout: None,
+            interrupt: None,
+            environment: None,
+            debug: DebugOptions::default(),
+        }
+    }
+}
+
+impl RunOptions {
+    /// Bytes of each thread's stack; 0: threads keep the module's.
+    pub(super) fn stack_bytes(&self) -> u32 {
+        match (self.threads, self.thread_stack) {
+            (0..=1, _) | (_, 0) => 0,
+            (_, bytes) => (bytes & !15).max(16),
+        }
+    }
+}
+
+/// How a run ended.
+#[derive(Clone, Debug)]
+pub enum End {
+    /// Every thread returned.
+    Returned,
+    /// A thread trapped.
+    Trapped(Box<Fault>),
+    /// A thread ended the process with this exit code.
+    Exited(i32),
+    /// A Rust panic was reported, and ended the process.
+    Panicked {
+        /// The thread that panicked.
+        thread: u32,
+        /// Where.
+        backtrace: Backtrace,
+    },
+    /// The time was over.
+    TimedOut,
+    /// The run was interrupted.
+    Interrupted,
+}
+
+/// What came of a run.
+#[derive(Clone, Debug)]
+pub struct Outcome {
+    /// How it ended.
+    pub end: End,
+    /// Results of each thread, if all returned.
+    pub results: Vec<Vec<Value>>,
+    /// Time from the kernel's start to its end.
+    pub time: Duration,
+    /// Lanes that ran.
+    pub lanes: u32,
+    /// Compiled code ran, not the interpreter.
+    pub compiled: bool,
+    /// Debug messages.
+    pub debug: DebugCounts,
+    /// The thread that ended the process, if one did.
+    pub ended_by: Option<u32>,
+    /// Threads that trapped or panicked. The first of them, or one of the first, is the one of `end`.
+    pub faults: u32,
+    /// What was asked of the host.
+    pub requests: RequestCounts,
+}
+
+impl Outcome {
+    /// Of a host function that does nothing.
+    pub(in crate::store) fn nothing(threads: u32) -> Outcome {
+        Outcome {
+            end: End::Returned,
+            results: vec![Vec::new(); threads as usize],
+            time: Duration::ZERO,
+            lanes: 0,
+            compiled: false,
+            debug: DebugCounts::default(),
+            ended_by: None,
+            faults: 0,
+            requests: RequestCounts::default(),
+        }
+    }
+}

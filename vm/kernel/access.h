@@ -92,6 +92,10 @@ GPU_RUN_INLINE void store(u8 *base, u64 at, T value) {
   store_guest((T *)p, value);
 }
 
+// Words of 8 bytes at addresses that are aligned for sure: no branch stands between several of them.
+GPU_RUN_INLINE u64 load_word(const u8 *base, u64 at) { return load_guest((const u64 *)(base + at)); }
+GPU_RUN_INLINE void store_word(u8 *base, u64 at, u64 value) { store_guest((u64 *)(base + at), value); }
+
 // Bulk pieces: callers have checked the bounds. Destinations are written in aligned words of 8 bytes,
 // several in flight at once, because on a GPU each access waits for memory. A source that is aligned
 // otherwise is read in aligned words too, and each word written is put together from two: so up to 7
@@ -104,16 +108,16 @@ GPU_RUN_INLINE void copy_up(u8 *to_base, u64 to, const u8 *from_base, u64 from, 
   u32 shift = (u32)((from + i) & 7) * 8;
   if (shift == 0) {
     for (u64 words[IN_FLIGHT]; i + 8 * IN_FLIGHT <= len; i += 8 * IN_FLIGHT) {
-      for (u32 k = 0; k < IN_FLIGHT; k++) words[k] = load<u64>(from_base, from + i + 8 * k);
-      for (u32 k = 0; k < IN_FLIGHT; k++) store<u64>(to_base, to + i + 8 * k, words[k]);
+      for (u32 k = 0; k < IN_FLIGHT; k++) words[k] = load_word(from_base, from + i + 8 * k);
+      for (u32 k = 0; k < IN_FLIGHT; k++) store_word(to_base, to + i + 8 * k, words[k]);
     }
-    for (; i + 8 <= len; i += 8) store<u64>(to_base, to + i, load<u64>(from_base, from + i));
+    for (; i + 8 <= len; i += 8) store_word(to_base, to + i, load_word(from_base, from + i));
   } else if (i + 8 <= len) {
     // An overlapping destination lies below the source: no word is overwritten before it is read.
-    u64 at = from + i - shift / 8, low = load<u64>(from_base, at);
+    u64 at = from + i - shift / 8, low = load_word(from_base, at);
     for (; i + 8 <= len; i += 8) {
-      u64 high = load<u64>(from_base, at += 8);
-      store<u64>(to_base, to + i, low >> shift | high << (64 - shift));
+      u64 high = load_word(from_base, at += 8);
+      store_word(to_base, to + i, low >> shift | high << (64 - shift));
       low = high;
     }
   }
@@ -127,15 +131,15 @@ GPU_RUN_INLINE void copy_down(u8 *to_base, u64 to, const u8 *from_base, u64 from
   u32 shift = (u32)((from + i) & 7) * 8;
   if (shift == 0) {
     for (u64 words[IN_FLIGHT]; i >= 8 * IN_FLIGHT; i -= 8 * IN_FLIGHT) {
-      for (u32 k = 0; k < IN_FLIGHT; k++) words[k] = load<u64>(from_base, from + i - 8 * (k + 1));
-      for (u32 k = 0; k < IN_FLIGHT; k++) store<u64>(to_base, to + i - 8 * (k + 1), words[k]);
+      for (u32 k = 0; k < IN_FLIGHT; k++) words[k] = load_word(from_base, from + i - 8 * (k + 1));
+      for (u32 k = 0; k < IN_FLIGHT; k++) store_word(to_base, to + i - 8 * (k + 1), words[k]);
     }
-    for (; i >= 8; i -= 8) store<u64>(to_base, to + i - 8, load<u64>(from_base, from + i - 8));
+    for (; i >= 8; i -= 8) store_word(to_base, to + i - 8, load_word(from_base, from + i - 8));
   } else if (i >= 8) {
-    u64 at = from + i - shift / 8, high = load<u64>(from_base, at);
+    u64 at = from + i - shift / 8, high = load_word(from_base, at);
     for (; i >= 8; i -= 8) {
-      u64 low = load<u64>(from_base, at -= 8);
-      store<u64>(to_base, to + i - 8, low >> shift | high << (64 - shift));
+      u64 low = load_word(from_base, at -= 8);
+      store_word(to_base, to + i - 8, low >> shift | high << (64 - shift));
       high = low;
     }
   }
@@ -149,13 +153,13 @@ GPU_RUN_INLINE void copy_short(u8 *to_base, u64 to, const u8 *from_base, u64 fro
   const u32 shift = (u32)(from & 7) * 8;
   const u64 first = from & ~7ull, end = from + len;
   u64 words[SHORT / 8 + 1];
-  for (u32 k = 0; k <= SHORT / 8; k++) words[k] = first + 8 * k < end ? load<u64>(from_base, first + 8 * k) : 0;
+  for (u32 k = 0; k <= SHORT / 8; k++) words[k] = first + 8 * k < end ? load_word(from_base, first + 8 * k) : 0;
   for (u32 k = 0; k < SHORT / 8; k++) {
     if (8 * k >= len) return;
     u64 value = shift ? words[k] >> shift | words[k + 1] << (64 - shift) : words[k];
     u64 at = to + 8 * k;
     if (len - 8 * k >= 8 && (at & 7) == 0) {
-      store<u64>(to_base, at, value);
+      store_word(to_base, at, value);
     } else {
       for (u32 i = 0; i < 8 && 8 * k + i < len; i++) store<u8>(to_base, at + i, (u8)(value >> (8 * i)));
     }
@@ -166,9 +170,9 @@ GPU_RUN_INLINE void fill(u8 *base, u64 at, u8 value, u64 len) {
   u64 word = value * 0x0101010101010101ull, i = 0;
   for (; i < len && ((at + i) & 7); i++) store<u8>(base, at + i, value);
   for (; i + 8 * IN_FLIGHT <= len; i += 8 * IN_FLIGHT) {
-    for (u32 k = 0; k < IN_FLIGHT; k++) store<u64>(base, at + i + 8 * k, word);
+    for (u32 k = 0; k < IN_FLIGHT; k++) store_word(base, at + i + 8 * k, word);
   }
-  for (; i + 8 <= len; i += 8) store<u64>(base, at + i, word);
+  for (; i + 8 <= len; i += 8) store_word(base, at + i, word);
   for (; i < len; i++) store<u8>(base, at + i, value);
 }
 

@@ -145,10 +145,10 @@ GPU_RUN_NOINLINE void move_piece(u8 *to_base, u64 to, const u8 *from_base, u64 f
   if (((from + i) & 7) == 0) {
     for (; i + 32 <= len; i += 32) {
       u64 words[4];
-      for (u32 k = 0; k < 4; k++) words[k] = linear::load<u64>(from_base, from + i + 8 * k);
-      for (u32 k = 0; k < 4; k++) linear::store<u64>(to_base, to + i + 8 * k, words[k]);
+      for (u32 k = 0; k < 4; k++) words[k] = linear::load_word(from_base, from + i + 8 * k);
+      for (u32 k = 0; k < 4; k++) linear::store_word(to_base, to + i + 8 * k, words[k]);
     }
-    for (; i + 8 <= len; i += 8) linear::store<u64>(to_base, to + i, linear::load<u64>(from_base, from + i));
+    for (; i + 8 <= len; i += 8) linear::store_word(to_base, to + i, linear::load_word(from_base, from + i));
   }
   for (; i < len; i++) linear::store<u8>(to_base, to + i, linear::load<u8>(from_base, from + i));
 }

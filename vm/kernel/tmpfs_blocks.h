@@ -132,7 +132,7 @@ constexpr u32 WORDS_TOGETHER = 8;
 GPU_RUN_NOINLINE void clear_bytes(u8 *base, u64 at, u32 len) {
   u32 i = 0;
   for (; i < len && ((at + i) & 7); i++) linear::store<u8>(base, at + i, 0);
-  for (; i + 8 <= len; i += 8) linear::store<u64>(base, at + i, 0);
+  for (; i + 8 <= len; i += 8) linear::store_word(base, at + i, 0);
   for (; i < len; i++) linear::store<u8>(base, at + i, 0);
 }
 
@@ -143,16 +143,16 @@ GPU_RUN_NOINLINE void copy_bytes(u8 *to_base, u64 to, const u8 *from_base, u64 f
   if (i) copy_short(to_base, to, from_base, from, i);
   if (i + PIECE <= len) {
     const u32 shift = (u32)((from + i) & 7) * 8;
-    u64 at = from + i - shift / 8, low = linear::load<u64>(from_base, at);
+    u64 at = from + i - shift / 8, low = linear::load_word(from_base, at);
     for (; i + PIECE <= len; i += PIECE, at += PIECE) {
       u64 words[WORDS_TOGETHER];
-      for (u32 k = 0; k + 1 < WORDS_TOGETHER; k++) words[k] = linear::load<u64>(from_base, at + 8 * (k + 1));
+      for (u32 k = 0; k + 1 < WORDS_TOGETHER; k++) words[k] = linear::load_word(from_base, at + 8 * (k + 1));
       // If all are aligned the last one begins the next piece, and may lie behind the end.
       bool more = shift || i + 2 * PIECE <= len;
-      words[WORDS_TOGETHER - 1] = more ? linear::load<u64>(from_base, at + PIECE) : 0;
+      words[WORDS_TOGETHER - 1] = more ? linear::load_word(from_base, at + PIECE) : 0;
       for (u32 k = 0; k < WORDS_TOGETHER; k++) {
         // In two steps, as a shift by all 64 bits is none.
-        linear::store<u64>(to_base, to + i + 8 * k, low >> shift | words[k] << 1 << (63 - shift));
+        linear::store_word(to_base, to + i + 8 * k, low >> shift | words[k] << 1 << (63 - shift));
         low = words[k];
       }
     }

@@ -197,29 +197,41 @@ pub const fn texts<const N: usize>(format: &'static str) -> [&'static str; N] {
 #[macro_export]
 macro_rules! __give {
     // Arguments one by one, until there are no more, or one has a name, which is for `format_args!` to find.
-    (@args $sink:ident ($($all:tt)*) $format:literal [$($arg:expr,)*] $name:ident = $($rest:tt)*) => {
-        $crate::__values::Sink::shown(&mut $sink, ::core::format_args!($($all)*))
+    (@args $sink:tt ($($all:tt)*) $format:literal [$($arg:expr,)*] $name:ident = $($rest:tt)*) => {
+        $crate::__give!(@shown $sink ($($all)*))
     };
-    (@args $sink:ident $all:tt $format:literal [$($arg:expr,)*] $next:expr $(, $($rest:tt)*)?) => {
+    (@args $sink:tt $all:tt $format:literal [$($arg:expr,)*] $next:expr $(, $($rest:tt)*)?) => {
         $crate::__give!(@args $sink $all $format [$($arg,)* $next,] $($($rest)*)?)
     };
-    (@args $sink:ident ($($all:tt)*) $format:literal [$($arg:expr,)*]) => {{
-        const VALUES: usize = { const NAMES: &[&str] = &[$(stringify!($arg)),*]; NAMES.len() };
-        if const { $crate::__values::is_plain($format, VALUES) } {
-            const TEXTS: [&str; VALUES + 1] = $crate::__values::texts($format);
-            $crate::__give!(@bind $sink TEXTS [] $($arg,)*);
+    (@args $sink:tt ($($all:tt)*) $format:literal [$($arg:expr,)*]) => {{
+        const __GPU_STD_VALUES: usize = { const __GPU_STD_NAMES: &[&str] = &[$(stringify!($arg)),*]; __GPU_STD_NAMES.len() };
+        if const { $crate::__values::is_plain($format, __GPU_STD_VALUES) } {
+            const __GPU_STD_TEXTS: [&str; __GPU_STD_VALUES + 1] = $crate::__values::texts($format);
+            $crate::__give!(@bind $sink __GPU_STD_TEXTS [] $($arg,)*);
         } else {
-            $crate::__values::Sink::shown(&mut $sink, ::core::format_args!($($all)*));
+            $crate::__give!(@shown $sink ($($all)*));
         }
     }};
     // A match, so that temporaries live as long as they do in `format_args!`. Each `value` is another one.
-    (@bind $sink:ident $texts:ident [$($value:ident)*] $next:expr, $($rest:expr,)*) => {
+    (@bind $sink:tt $texts:ident [$($value:ident)*] $next:expr, $($rest:expr,)*) => {
         match &$next {
             value => $crate::__give!(@bind $sink $texts [$($value)* value] $($rest,)*),
         }
     };
-    (@bind $sink:ident $texts:ident [$($value:ident)*]) => {
-        $crate::__give!(@parts $sink $texts [0] $($value)*)
+    // The sink begins when all values are there: what they say of themselves comes before it.
+    (@bind ($sink:expr) $texts:ident [$($value:ident)*]) => {{
+        let mut sink = $sink;
+        $crate::__give!(@parts sink $texts [0] $($value)*);
+        $crate::__values::Sink::end(&mut sink);
+    }};
+    (@shown ($sink:expr) ($($all:tt)*)) => {
+        match ::core::format_args!($($all)*) {
+            all => {
+                let mut sink = $sink;
+                $crate::__values::Sink::shown(&mut sink, all);
+                $crate::__values::Sink::end(&mut sink);
+            }
+        }
     };
     (@parts $sink:ident $texts:ident [$index:expr] $value:ident $($rest:ident)*) => {{
         $crate::__give!(@text $sink $texts[$index]);
@@ -234,18 +246,16 @@ macro_rules! __give {
             $crate::__values::Sink::text(&mut $sink, const { $text });
         }
     };
-    (@all $sink:ident $all:tt $format:literal $(, $($rest:tt)*)?) => {
+    (@all $sink:tt $all:tt $format:literal $(, $($rest:tt)*)?) => {
         $crate::__give!(@args $sink $all $format [] $($($rest)*)?)
     };
-    (@all $sink:ident ($($all:tt)*) $($any:tt)*) => {
-        $crate::__values::Sink::shown(&mut $sink, ::core::format_args!($($all)*))
+    (@all $sink:tt ($($all:tt)*) $($any:tt)*) => {
+        $crate::__give!(@shown $sink ($($all)*))
     };
     ($sink:expr, $($all:tt)*) => {{
         #[allow(unused_imports)]
         use $crate::__values::{AsIs as _, NotShown as _, Shown as _};
-        let mut sink = $sink;
-        $crate::__give!(@all sink ($($all)*) $($all)*);
-        $crate::__values::Sink::end(&mut sink);
+        $crate::__give!(@all ($sink) ($($all)*) $($all)*);
     }};
 }
 

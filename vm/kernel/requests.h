@@ -181,6 +181,8 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
   thread.moved = 0;
   if (total) trap = gather(call, thread, requests.slots[thread.request - 1], total);
   if (trap) return {DONE_Trap, trap, 0};
+  // What the thread has told of files of the device comes first, and a message without data is no release by itself.
+  if (requests.tmpfs && total == 0) leave_slot();
   const Outgoing message = describe(launch, call, thread, slot(w, 3), total, capacity);
   send(requests, thread, id, message, call.function, REQUEST_Call, total ? MAIL_DATA : 0u);
   return end_of_piece(thread, total, 0);

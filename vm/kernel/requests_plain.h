@@ -7,7 +7,9 @@
 namespace gpu_run {
 namespace requests {
 
-constexpr u64 NOT_PLAIN = LOCAL_FUNCTIONS | FILE_FUNCTIONS | TMPFS_FUNCTIONS | STREAM_FUNCTIONS | TMPFS_LEFT | WITH_BUFFERS;
+// The last one reads what `touch` in tmpfs_calls.h stores, for which `queue` has a fence.
+constexpr u64 NOT_PLAIN = LOCAL_FUNCTIONS | FILE_FUNCTIONS | TMPFS_FUNCTIONS | STREAM_FUNCTIONS | TMPFS_LEFT |
+                          WITH_BUFFERS | set_of(wasi::FN_fd_filestat_set_times);
 
 // Of an instruction's first word.
 GPU_RUN_INLINE bool is_plain(u64 w) {

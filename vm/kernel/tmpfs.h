@@ -100,7 +100,6 @@ GPU_RUN_NOINLINE Local begin_tmpfs(const Launch &launch, Thread &thread, u32 id,
   }
   // Else a write to a stream is under way.
   if (thread.progress) return {LOCAL_Host, 0};
-  if (call.function == wasi::FN_poll_oneoff) return {LOCAL_Host, 0};
   TmpfsDescriptor *descriptor = tmpfs_of(requests, call.arg(0));
   if (!descriptor) return {LOCAL_Host, 0};
   Tmpfs &fs = *requests.tmpfs;

@@ -78,7 +78,7 @@ GPU_RUN_NOINLINE bool hold_tmpfs(Tmpfs &fs, Thread &thread, Held &held, u32 need
 // Tells the host of a size.
 GPU_RUN_INLINE void set_size(Tmpfs &fs, TmpfsInode &inode, u64 size) {
   inode.size = size;
-  // Relaxed: who asks the host releases it with the request.
+  // Relaxed: a request in which the host looks at it is a release, or has a fence in front (`queue`).
   store_relaxed_system(&fs.attributes[&inode - fs.inodes].size, size);
 }
 

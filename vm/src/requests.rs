@@ -214,7 +214,10 @@ impl Shared {
             // answer, for which the run's end would have to wait.
             let alive = unpoisoned(me.alive.read());
             if !*alive {
-                _ = self.bell.look_away();
+                // The bell may be that of the next run by now.
+                if self.bell.look_away() {
+                    self.bell.wake();
+                }
                 return;
             }
             if !first && idle > 0 && !self.bell.is_last() && self.has_messages() {

@@ -111,6 +111,51 @@ fn arguments_are_evaluated_first_and_once() {
     assert_eq!((text.as_str(), order.borrow().as_str()), ("1, 2: 12.", "12"));
 }
 
+/// A sink begins a message when it is made: what arguments say themselves must come before.
+#[test]
+fn a_sink_is_made_when_the_values_are_there() {
+    let order = core::cell::RefCell::new(String::new());
+    for plain in [true, false] {
+        let (mut text, mut calls) = (String::new(), 0);
+        let number = || {
+            order.borrow_mut().push_str("value ");
+            7
+        };
+        let begin = || order.borrow_mut().push_str("sink ");
+        if plain {
+            crate::__give!(
+                {
+                    begin();
+                    Noted(&mut text, &mut calls)
+                },
+                "{}",
+                number()
+            );
+        } else {
+            crate::__give!(
+                {
+                    begin();
+                    Noted(&mut text, &mut calls)
+                },
+                "{:?}",
+                number()
+            );
+        }
+        assert_eq!(text, "7.");
+    }
+    assert_eq!(order.into_inner(), "value sink value sink ");
+}
+
+/// Constants of the program's are not those of the macro.
+#[test]
+fn names_of_the_program_are_its_own() {
+    const VALUES: usize = 7;
+    const TEXTS: &str = "x";
+    let (mut text, mut calls) = (String::new(), 0);
+    crate::__give!(Noted(&mut text, &mut calls), "{} {}", VALUES, TEXTS);
+    assert_eq!(text, "7 x.");
+}
+
 #[test]
 fn format_strings_are_taken_apart() {
     assert_eq!(texts::<3>("a {} b {}"), ["a ", " b ", ""]);

@@ -8,8 +8,8 @@
 //   lent                 the address of the block of that class that the lane was given last, until it frees it or
 //                        another one; or 0
 //
-// When the lane frees a block that was lent, nothing else is to be looked at: its class follows from its size. About
-// any other block the heap's records are asked (`keep_other`). Where the entry has a block already, the next goes to
+// When the lane frees a block that was lent, and says its size, nothing else is to be looked at: its class follows
+// from that. About any other block, and where the size is not known, the heap's records are asked (`keep_other`). Where the entry has a block already, the next goes to
 // the heap.
 //
 // Memory order: only its lane reads and writes an entry, in program order, so all accesses are plain ones and stay in
@@ -54,21 +54,6 @@ GPU_RUN_INLINE CacheEntry *entry_for(const Heap &heap, u32 size, u32 align) {
 // The lane was given it by the heap.
 GPU_RUN_INLINE void note_lent(CacheEntry *entry, u32 block) {
   if (entry) store_guest(&entry->lent, (u64)block);
-}
-
-// `keep_lent` for who does not know the size. Some entries at a time are on their way at once.
-GPU_RUN_NOINLINE bool keep_lent_of_any_size(const Heap &heap, u32 block) {
-  constexpr u32 SOME = 4;
-  static_assert(CACHE_CLASSES % SOME == 0, "no entry is left over");
-  Cache cache = own_cache(heap);
-  for (u32 first = 0; cache.any() && block && first < CACHE_CLASSES; first += SOME) {
-    u32 lent[SOME];
-    for (u32 i = 0; i < SOME; i++) lent[i] = load_word_guest((const u32 *)&cache.entry(first + i)->lent);
-    for (u32 i = 0; i < SOME; i++) {
-      if (lent[i] == block) return keep_in(cache.entry(first + i), block);
-    }
-  }
-  return false;
 }
 
 // Adds an entry's hits to the statistics, where they may be many.

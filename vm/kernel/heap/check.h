@@ -81,7 +81,8 @@ GPU_RUN_INLINE bool was_freed(Heap &heap, u32 address) {
 // Notes the calls that led to a block: where ALLOC stands, and the return addresses, innermost first.
 template <typename Calls>
 GPU_RUN_INLINE void note_calls(Memory &memory, u32 address, u32 pc, u32 count, Calls calls) {
-  if (!memory.heap.sites || address == 0) return;
+  // Of a batch the address comes from the guest's memory, where another thread may write.
+  if (!memory.heap.sites || address == 0 || address / PAGE >= memory.heap.page_limit) return;
   HeapSite &site = site_of(memory.heap, address);
   store_relaxed_device(&site.pc, pc);
   for (u32 i = 0; i < SITE_CALLS; i++) store_relaxed_device(&site.calls[i], i < count ? calls(i) : 0u);

@@ -246,7 +246,6 @@ GPU_RUN_INLINE Outcome give(Heap &heap, const Block &block) {
 GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size) {
   Heap &heap = memory.heap;
   Block block;
-  if (size == ANY_SIZE && keep_lent_of_any_size(heap, address)) return DONE;
   Outcome outcome = find(heap, address, size, block);
   if (UNLIKELY(heap.sites != nullptr)) {
     if (outcome == DONE) outcome = check_freed(memory, address, size, block.bytes);
@@ -281,6 +280,8 @@ GPU_RUN_NOINLINE bool empty_cache(Memory &memory) {
 // A block without a look at the cache: `allocate` for who has looked, with its result as one number.
 GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
   Heap &heap = memory.heap;
+  // As it was asked for, as `take_kept` saw it.
+  CacheEntry *entry = entry_for(heap, size, align);
   if (align == 0 || align & (align - 1)) align = 1;
   u32 bytes = size ? size : 1, c = from_slab(bytes, align) ? class_of(bytes, align) : 0, address = 0;
   // All of these are on their way at once, and before the first acquire, after which caches begin empty.
@@ -288,7 +289,6 @@ GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
   u64 *slots = load_word_guest(&heap.slots);
   u32 width = load_word_guest(&heap.width[c]);
   HeapSite *sites = load_word_guest(&heap.sites);
-  CacheEntry *entry = entry_for(heap, size, align);
   if (UNLIKELY(sites != nullptr)) {
     // What a block of it takes; 0: too much.
     bytes = checked_size(heap, bytes);

@@ -1,6 +1,7 @@
 //! Device memory for files whose data the device holds while a run is under way: see `kernel/tmpfs.h`. Before the
 //! run the data goes there, and behind it comes back.
 
+use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
 
@@ -38,13 +39,24 @@ pub(super) struct Area {
 }
 
 /// That the device has files' data, until it is dropped: what has not come back by then is lost.
-pub(super) struct Loan(Arc<dyn Services>);
+pub(super) struct Loan {
+    services: Arc<dyn Services>,
+    /// It was ended already: another may have begun since.
+    ended: Cell<bool>,
+}
+
+impl Loan {
+    /// Ends it with what came back.
+    fn end(&self, back: HashMap<u32, Pages>) {
+        if let (false, Some(files)) = (self.ended.replace(true), self.services.memory_files()) {
+            files.end_loan(back);
+        }
+    }
+}
 
 impl Drop for Loan {
     fn drop(&mut self) {
-        if let Some(files) = self.0.memory_files() {
-            files.end_loan(HashMap::new());
-        }
+        self.end(HashMap::new());
     }
 }
 
@@ -87,7 +99,10 @@ impl Area {
         let shared = unsafe { Attributes::new(attributes.host.cast::<TmpfsAttributes>()) };
         let lent = files.lend(shared, inodes);
         let (pages, lent) = lent.map_err(|what| DeviceError::Unavailable { what: what.into() })?;
-        let loan = Loan(services.clone());
+        let loan = Loan {
+            services: services.clone(),
+            ended: Cell::new(false),
+        };
         let index: usize = lent
             .iter()
             .map(|file| levels(file).map(|level| level.len()).sum::<usize>())
@@ -96,7 +111,7 @@ impl Area {
         let blocks = pages + index;
         if let Err(error) = self.allocate(device, blocks, inodes) {
             // It is still where it was.
-            files.end_loan(lent.into_iter().map(|file| (file.inode, file.pages)).collect());
+            loan.end(lent.into_iter().map(|file| (file.inode, file.pages)).collect());
             return Err(error);
         }
         let (at, words) = (self.blocks.ptr, words_for(blocks));
@@ -188,7 +203,7 @@ impl Area {
 
     /// Brings the data back where it was. The run has ended.
     pub(super) fn bring_back(&mut self, device: &mut dyn Device, loan: &Loan) -> DeviceResult<()> {
-        let Some(files) = loan.0.memory_files() else {
+        let Some(files) = loan.services.memory_files() else {
             return Ok(());
         };
         let mut back = HashMap::new();
@@ -211,7 +226,7 @@ impl Area {
                 files.set_offset(&open, descriptor.position);
             }
         }
-        files.end_loan(back);
+        loan.end(back);
         Ok(())
     }
 

@@ -97,6 +97,23 @@ static void mistakes() {
   printf("mistakes: ok\n");
 }
 
+// A block that a lane was given, another lane has freed, and is now one of another size: C's free says none.
+static void another_class() {
+  TestMemory test(PAGE, 1 << 20, false, false, 1);
+  own_lane() = 0;
+  u32 block = test.allocate(256);
+  own_lane() = 1;
+  test.free_block(block, 256);
+  bool found = false;
+  while (u32 small = test.allocate(16)) found |= small == block;
+  CHECK(found, "its page has not become one of small blocks");
+  own_lane() = 0;
+  test.free_block(block, heap::ANY_SIZE);
+  CHECK(test.allocate(250) == 0, "a small block was handed out as a large one");
+  CHECK(test.allocate(16) == block, "it is as large as it was");
+  printf("another class: ok\n");
+}
+
 // Before a lane is told that there is no memory, it gives back what it has; other lanes' caches hide no more than they
 // may have.
 static void exhaustion() {
@@ -177,6 +194,7 @@ int main() {
   hits();
   others();
   mistakes();
+  another_class();
   exhaustion();
   statistics();
   return 0;

@@ -37,7 +37,7 @@ pub trait Sink {
         None
     }
 
-    /// Called now and then while a run goes on, if [`Store::bind_frame`] was asked for it: how many pixels
+    /// Called now and then while a run goes on, if [`Store::bind_frame`](crate::Store::bind_frame) was asked for it: how many pixels
     /// were set so far, those that were set again counted again.
     fn progress(&mut self, _pixels: u64) {}
 }

@@ -30,11 +30,14 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "a 64
 #define GPU_RUN_NOINLINE __attribute__((noinline))
 #endif
 
-// Before a loop: as it stands, for the instruction cache's sake.
+// Before a loop: as it stands, for the instruction cache's sake; or all turns one behind the other, so that loads of
+// several are under way together, and what they bring stays in registers.
 #if GPU_RUN_GPU
 #define GPU_RUN_NO_UNROLL _Pragma("clang loop unroll(disable)")
+#define GPU_RUN_UNROLL _Pragma("clang loop unroll(full)")
 #else
 #define GPU_RUN_NO_UNROLL
+#define GPU_RUN_UNROLL
 #endif
 
 #define UNLIKELY(condition) __builtin_expect(!!(condition), 0)

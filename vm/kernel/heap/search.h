@@ -15,6 +15,10 @@
 //
 // Who wants a large part of a slab, as a warp does of large blocks, takes a slab of his own.
 //
+// Who finds his slot without tickets looks at some other groups' before he fetches a slab, and takes of theirs: else
+// each group would keep for itself what the others grow the memory for. So of all slots only some have tickets, as
+// many as let such a look find some.
+//
 // Nobody waits here: who finds a slot that another lane is about to fill tries the next groups', and then
 // executes its instruction again.
 //
@@ -31,6 +35,8 @@ namespace heap {
 constexpr u64 BUSY = 1ull << 63;
 // Slots that are tried.
 constexpr u32 PROBES = 4;
+// Slots of others that are looked at for tickets, and for what was freed of their slabs.
+constexpr u32 OTHERS = 8;
 // For how long who finds them all busy, or the lock taken, gives way (see `relax`): others are at work for him, and
 // to look again at once would only keep them from it.
 constexpr u32 BUSY_IDLE = 32;
@@ -196,6 +202,30 @@ GPU_RUN_INLINE u64 draw(u64 *slot, u32 want) {
   return room ? pack({slab_of(seen), (u16)lesser(want, room), (u16)(u32)seen}) : NO_GRANT;
 }
 
+// Promises up to `want` blocks out of some other groups' slots, which differ from one time to the next.
+GPU_RUN_NOINLINE u64 draw_from_others(Heap &heap, u32 c, u32 want) {
+  const u32 mask = (1u << load_guest(&heap.width[c])) - 1;
+  if (mask == 0) return NO_GRANT;
+  // Any number: lanes are to spread. An odd step comes by all slots.
+  const u32 random = ((u32)clock_ns() + warp_number() * 0x9e3779b9u) * 0x85ebca6bu;
+  const u32 first = random >> 16, step = random >> 8 | 1;
+  auto other = [&](u32 i) { return slot_at(heap, c, (first + i * step) & mask); };
+  u64 *best = nullptr;
+  u32 most = 0;
+  GPU_RUN_UNROLL
+  for (u32 i = 0; i < OTHERS; i++) {
+    u32 has = left(load_relaxed_device(other(i)));
+    if (has > most) most = has, best = other(i);
+  }
+  u64 grant = best ? draw(best, want) : NO_GRANT;
+  GPU_RUN_NO_UNROLL
+  for (u32 i = 0; i < OTHERS && !grant; i++) {
+    u32 page = slab_of(load_relaxed_device(other(i)));
+    if (page) grant = reserve(heap, page, c, want);
+  }
+  return grant;
+}
+
 // Promises up to `want` blocks of class `c`. DONE: as of `fetch_slab`.
 GPU_RUN_NOINLINE u64 promise(Memory &memory, u32 c, u32 want) {
   Heap &heap = memory.heap;
@@ -221,6 +251,8 @@ GPU_RUN_NOINLINE u64 promise(Memory &memory, u32 c, u32 want) {
       grant = draw(slot, want);
     } else if (few_freed(heap, slab_of(seen), c)) {
       grant = reserve(heap, slab_of(seen), c, want);
+    } else if ((grant = draw_from_others(heap, c, want))) {
+      return grant;
     } else if (compare_exchange_acq_rel_device(slot, seen, seen | BUSY)) {
       if (busy) widen(heap, c);
       return refill(memory, c, want, slot, seen);

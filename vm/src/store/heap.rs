@@ -199,8 +199,9 @@ impl Store {
             peak_bytes: heap.used_peak as u64 * layout::PAGE,
             ..HeapStats::default()
         };
-        for page in self.heap_pages(&record)? {
-            let head = Head::new(&page);
+        let pages = self.heap_pages(&record)?;
+        for page in &pages {
+            let head = Head::new(page);
             match head.kind {
                 KIND_NONE => {}
                 KIND_REGION => {
@@ -211,7 +212,7 @@ impl Store {
                 }
                 _ => {
                     let class = &mut classes[head.class];
-                    let live = head.live(&page);
+                    let live = head.live(page);
                     class.live += live;
                     class.held_bytes += head.pages() * layout::PAGE;
                     stats.live_bytes += live * class.size as u64;
@@ -219,10 +220,13 @@ impl Store {
             }
         }
         for (index, entry) in self.cache_entries(&heap)?.iter().enumerate() {
-            let class = &mut classes[index / heap.cache_lanes as usize];
-            class.allocated += entry.kept >> 32;
-            // For the records of its page, a block in a cache is handed out.
-            if entry.kept as u32 != 0 {
+            classes[index / heap.cache_lanes as usize].allocated += entry.kept >> 32;
+            // For the records of its page, a block in a cache is handed out. Where memory was used up, it may be of a
+            // larger class than the cache's.
+            let at = u64::from(entry.kept as u32) / layout::PAGE;
+            let slab = pages.get(at as usize).and_then(|page| pages.get(page.first as usize));
+            if let Some(slab) = slab.filter(|_| entry.kept as u32 != 0) {
+                let class = &mut classes[Head::new(slab).class];
                 class.live = class.live.saturating_sub(1);
                 stats.live_bytes = stats.live_bytes.saturating_sub(class.size as u64);
             }

@@ -12,7 +12,7 @@ use gpu_run_bytecode::code::{Inst, instructions};
 use gpu_run_bytecode::isa::ATOMIC_PAGE;
 use gpu_run_bytecode::{FuncType, Op, Program, ValType, wasi};
 
-use self::buffers::{BUCKETS_BYTES, RING_BYTES};
+use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
 pub(super) use self::host::Host;
 pub use self::types::{End, Outcome, RunOptions, Sink, Stream};
@@ -275,9 +275,10 @@ impl Store {
         Ok(())
     }
 
-    /// Makes ready what the threads tell of themselves.
+    /// Makes ready what the threads tell of themselves, and the ring for it.
     pub(super) fn prepare_diagnostics(&mut self, options: &RunOptions) -> DeviceResult<()> {
         let (device, run) = (&mut *self.device, &mut self.run);
+        run.ring_bytes.prepare(device, self.sends_debug, options.threads)?;
         let mut threads = 0;
         if self.sends_debug {
             let bytes = u64::from(options.threads) * size_of::<DebugThread>() as u64;
@@ -330,14 +331,13 @@ impl Store {
     /// The output ring's record before a run. Its tail is set back too.
     pub(super) fn new_ring(&self) -> Ring {
         let run = &self.run;
-        // SAFETY: the store's, in pinned memory; no kernel runs. The ring's own bytes are 0: at first, and
-        // after a run because lanes publish all that they reserve and the host clears all that it takes.
+        // SAFETY: the store's, in pinned memory; no kernel runs.
         unsafe { std::ptr::write_bytes(run.tail.host, 0, 64) };
         Ring {
-            bytes: run.ring_bytes.device,
-            capacity: RING_BYTES,
+            bytes: run.ring_bytes.pinned.device,
+            capacity: run.ring_bytes.capacity,
             head: 0,
-            free: RING_BYTES,
+            free: run.ring_bytes.capacity,
             tail_seen: 0,
             looked: 0,
             tail: run.tail.device,

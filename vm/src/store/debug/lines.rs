@@ -87,7 +87,10 @@ impl Chunk {
 /// Threads that format chunks. What comes of them is taken in the order in which they were given.
 pub(super) struct Workers {
     jobs: Option<Sender<(Chunk, Sender<Chunk>)>>,
-    threads: Vec<JoinHandle<()>>,
+    /// It has started the others, and ends after them.
+    first: Option<JoinHandle<()>>,
+    /// How many there are.
+    count: usize,
     under_way: VecDeque<Receiver<Chunk>>,
 }
 
@@ -96,37 +99,49 @@ const EACH: usize = 4;
 /// More are of no use: a single thread moves pieces from the ring.
 const MOST: usize = 8;
 
+/// A thread's work. It ends when the other end of `jobs` is gone.
+fn work(jobs: &Mutex<Receiver<(Chunk, Sender<Chunk>)>>, options: &DebugOptions) {
+    let mut scratch = Formatted::default();
+    let next = || jobs.lock().ok()?.recv().ok();
+    while let Some((mut chunk, reply)) = next() {
+        chunk.format(options, &mut scratch);
+        // Whoever does not want it any more has ended.
+        _ = reply.send(chunk);
+    }
+}
+
+fn spawn(run: impl FnOnce() + Send + 'static) -> Option<JoinHandle<()>> {
+    let builder = std::thread::Builder::new().name("debug messages".into());
+    builder.spawn(run).ok()
+}
+
 impl Workers {
     /// Starts half as many threads as there are cores: lanes and the host's own work want some too. None if
     /// there is no core or no thread to be had.
     pub(super) fn start(options: &Arc<DebugOptions>) -> Option<Workers> {
         let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
-        let (jobs, taken) = channel::<(Chunk, Sender<Chunk>)>();
-        let taken = Arc::new(Mutex::new(taken));
-        let work = |_| {
-            let (taken, options) = (taken.clone(), options.clone());
-            let run = move || {
-                let mut scratch = Formatted::default();
-                // Ends when the other end is gone.
-                while let Ok((mut chunk, reply)) = taken
-                    .lock()
-                    .map_err(|_| ())
-                    .and_then(|jobs| jobs.recv().map_err(|_| ()))
-                {
-                    chunk.format(&options, &mut scratch);
-                    // Whoever does not want it any more has ended.
-                    _ = reply.send(chunk);
-                }
+        let count = (cores / 2).min(MOST);
+        if count == 0 {
+            return None;
+        }
+        let (jobs, taken) = channel();
+        let (taken, options) = (Arc::new(Mutex::new(taken)), options.clone());
+        // The first starts the others: whoever takes pieces from the ring has no time for it.
+        let run = move || {
+            let other = || {
+                let (taken, options) = (taken.clone(), options.clone());
+                spawn(move || work(&taken, &options))
             };
-            std::thread::Builder::new()
-                .name("debug messages".into())
-                .spawn(run)
-                .ok()
+            let others: Vec<_> = (1..count).map_while(|_| other()).collect();
+            work(&taken, &options);
+            for other in others {
+                _ = other.join();
+            }
         };
-        let threads: Vec<_> = (0..(cores / 2).min(MOST)).map_while(work).collect();
-        (!threads.is_empty()).then_some(Workers {
+        Some(Workers {
             jobs: Some(jobs),
-            threads,
+            first: Some(spawn(run)?),
+            count,
             under_way: VecDeque::new(),
         })
     }
@@ -137,7 +152,7 @@ impl Workers {
 
     /// Whether the oldest chunk should be waited for before another is given.
     pub(super) fn is_full(&self) -> bool {
-        self.under_way.len() >= EACH * self.threads.len()
+        self.under_way.len() >= EACH * self.count
     }
 
     pub(super) fn give(&mut self, chunk: Chunk) {
@@ -167,8 +182,8 @@ impl Workers {
 impl Drop for Workers {
     fn drop(&mut self) {
         self.jobs = None;
-        for thread in self.threads.drain(..) {
-            _ = thread.join();
+        if let Some(first) = self.first.take() {
+            _ = first.join();
         }
     }
 }

@@ -6,14 +6,18 @@ use super::super::requests::Requests;
 use crate::device::{Device, DeviceResult, Pinned};
 use crate::layout::{self, Control, Diagnostics, Launch, Ptr, Ring};
 
-/// A power of two.
-pub(super) const RING_BYTES: u64 = 1 << 20;
+/// Bytes of the output ring: powers of two. With debug messages it has [`RING_BYTES_A_THREAD`] for each thread, so that
+/// all may send some at once, as where they end their turns together, before one must wait for the host. Pinned memory
+/// is dear: half a millisecond for a MiB.
+const LEAST_RING_BYTES: u64 = 1 << 20;
+const MOST_RING_BYTES: u64 = 16 << 20;
+const RING_BYTES_A_THREAD: u64 = 1 << 10;
 pub(super) const BUCKETS_BYTES: u64 = layout::WAIT_BUCKETS * size_of::<layout::Bucket>() as u64;
 
 /// Memory that runs use again and again.
 pub(in crate::store) struct Buffers {
     pub(in crate::store) control: Pinned,
-    pub(in crate::store) ring_bytes: Pinned,
+    pub(in crate::store) ring_bytes: RingBytes,
     /// The ring's tail: its only word that the host writes.
     pub(in crate::store) tail: Pinned,
     pub(in crate::store) ring: Ptr,
@@ -65,14 +69,45 @@ impl Sized {
     }
 }
 
+/// The bytes of the output ring; none before the first run. They are 0 between runs: lanes publish all that they
+/// reserve, and the host clears all that it takes.
+#[derive(Clone, Copy)]
+pub(in crate::store) struct RingBytes {
+    pub(in crate::store) pinned: Pinned,
+    pub(in crate::store) capacity: u64,
+}
+
+impl RingBytes {
+    const NONE: RingBytes = RingBytes {
+        pinned: Pinned {
+            host: std::ptr::null_mut(),
+            device: 0,
+        },
+        capacity: 0,
+    };
+
+    /// Makes it large enough for a run of so many threads, which may send debug messages or not.
+    pub(in crate::store) fn prepare(&mut self, device: &mut dyn Device, debug: bool, threads: u32) -> DeviceResult<()> {
+        let wanted = if debug { u64::from(threads) * RING_BYTES_A_THREAD } else { 0 };
+        let capacity = wanted.next_power_of_two().clamp(LEAST_RING_BYTES, MOST_RING_BYTES);
+        if capacity > self.capacity {
+            // What there was stays with the device, as all pinned memory does.
+            *self = RingBytes {
+                pinned: device.allocate_pinned(capacity)?,
+                capacity,
+            };
+        }
+        Ok(())
+    }
+}
+
 impl Buffers {
     pub(in crate::store) fn new(device: &mut dyn Device, limits: Limits) -> DeviceResult<Buffers> {
         let control = device.allocate_pinned(size_of::<Control>() as u64)?;
-        let ring_bytes = device.allocate_pinned(RING_BYTES)?;
         let tail = device.allocate_pinned(64)?;
         let mut this = Buffers {
             control,
-            ring_bytes,
+            ring_bytes: RingBytes::NONE,
             tail,
             ring: device.allocate(size_of::<Ring>() as u64, "the output ring")?,
             arena_record: device.allocate(size_of::<layout::Arena>() as u64, "call frames")?,

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use bytemuck::Zeroable;
 
 use super::super::debug::Messages;
-use super::buffers::{Buffers, RING_BYTES};
+use super::buffers::{Buffers, RingBytes};
 use super::{End, RunOptions, Sink, Stream};
 use crate::debug::DebugCounts;
 use crate::device::{Device, DeviceResult, Pinned};
@@ -21,7 +21,7 @@ const OPEN_BYTES: usize = 1 << 20;
 
 /// The host's side while a kernel runs: takes output and watches for reasons to stop.
 pub(in crate::store) struct Host<'r> {
-    ring: Pinned,
+    ring: RingBytes,
     tail: Pinned,
     taken: u64,
     /// Records that threads have begun.
@@ -149,19 +149,19 @@ impl<'r> Host<'r> {
     /// the clock now and then; says whether there was something to do.
     fn drain(&mut self) -> bool {
         let before = self.taken;
-        while self.taken - before < RING_BYTES {
-            let at = self.taken % RING_BYTES;
+        while self.taken - before < self.ring.capacity {
+            let at = self.taken % self.ring.capacity;
             // SAFETY: records begin at multiples of 16 inside of the ring. Acquire pairs with the
             // release by which a lane publishes the record.
-            let kind = unsafe { self.ring.word(at) }.load(Ordering::Acquire);
+            let kind = unsafe { self.ring.pinned.word(at) }.load(Ordering::Acquire);
             if kind == layout::RECORD_EMPTY {
                 break;
             }
             // SAFETY: as above.
-            tsan::acquired(unsafe { self.ring.host.add(at as usize) });
+            tsan::acquired(unsafe { self.ring.pinned.host.add(at as usize) });
             let header = size_of::<Record>() as u64;
             // SAFETY: the record is published, so the lane is done with it, and its head lies inside.
-            let record = unsafe { self.ring.host.add(at as usize).cast::<Record>().read() };
+            let record = unsafe { self.ring.pinned.host.add(at as usize).cast::<Record>().read() };
             let padded = (record.len as u64).next_multiple_of(16);
             // SAFETY: as above; what the record holds lies behind its head.
             let parts = unsafe { self.parts(at + header, record.len as u64) };
@@ -199,13 +199,13 @@ impl<'r> Host<'r> {
     ///
     /// They are no more than the ring has, and no lane's now; nothing else refers to them.
     unsafe fn parts<'b>(&self, at: u64, len: u64) -> [&'b mut [u8]; 2] {
-        let at = at % RING_BYTES;
-        let first = len.min(RING_BYTES - at);
+        let at = at % self.ring.capacity;
+        let first = len.min(self.ring.capacity - at);
         // SAFETY: both lie inside of the ring, and apart.
         unsafe {
             [
-                std::slice::from_raw_parts_mut(self.ring.host.add(at as usize), first as usize),
-                std::slice::from_raw_parts_mut(self.ring.host, (len - first) as usize),
+                std::slice::from_raw_parts_mut(self.ring.pinned.host.add(at as usize), first as usize),
+                std::slice::from_raw_parts_mut(self.ring.pinned.host, (len - first) as usize),
             ]
         }
     }

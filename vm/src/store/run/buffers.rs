@@ -88,7 +88,11 @@ impl RingBytes {
 
     /// Makes it large enough for a run of so many threads, which may send debug messages or not.
     pub(in crate::store) fn prepare(&mut self, device: &mut dyn Device, debug: bool, threads: u32) -> DeviceResult<()> {
-        let wanted = if debug { u64::from(threads) * RING_BYTES_A_THREAD } else { 0 };
+        let wanted = if debug {
+            u64::from(threads) * RING_BYTES_A_THREAD
+        } else {
+            0
+        };
         let capacity = wanted.next_power_of_two().clamp(LEAST_RING_BYTES, MOST_RING_BYTES);
         if capacity > self.capacity {
             // What there was stays with the device, as all pinned memory does.

@@ -41,9 +41,10 @@ const GROUP: usize = 8;
 /// For how long a thread that finds nothing looks before it rests. A lane that makes one request after the other
 /// comes back sooner.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// How long a thread rests at most where nobody rings: meanwhile all others may have begun calls that take long.
+/// How long one of those that rest does so at most where nobody rings: meanwhile all others may have begun calls that
+/// take long.
 const WATCH: Duration = Duration::from_millis(5);
-/// The same where lanes ring; the run's end rings too, so it is for nothing else.
+/// The same for all others, and where lanes ring; the run's end rings too, so it is for nothing else.
 const SLEEP: Duration = Duration::from_millis(200);
 /// For how long a thread leaves a message to others that look too. So one that is not needed finds nothing, and rests;
 /// several that share what one could do keep taking each other's cache lines.
@@ -209,6 +210,10 @@ impl Shared {
         let (mut idle, mut since) = (0u32, None);
         let first = number == 0;
         self.bell.look();
+        if !first && !self.rings {
+            // One can do what few lanes ask for, and others beside it would only take cache lines from each other.
+            self.sleep(me, number, false);
+        }
         loop {
             // Held for all messages of a round, because taking it costs something; but not while the services
             // answer, for which the run's end would have to wait.
@@ -227,7 +232,7 @@ impl Shared {
             if found.is_empty() {
                 drop(alive);
                 idle += 1;
-                self.rest(me, first, &mut idle, &mut since);
+                self.rest(me, number, &mut idle, &mut since);
                 continue;
             }
             (idle, since) = (0, None);
@@ -243,14 +248,13 @@ impl Shared {
         }
     }
 
-    /// What a thread does that has found nothing in `idle` rounds, the clock being looked at first at `since`.
-    fn rest(&self, me: &Worker, first: bool, idle: &mut u32, since: &mut Option<Instant>) {
-        let work = || me.while_alive(|| self.has_messages()).unwrap_or(true);
+    /// What thread `number` does that has found nothing in `idle` rounds, the clock being looked at first at `since`.
+    fn rest(&self, me: &Worker, number: usize, idle: &mut u32, since: &mut Option<Instant>) {
         if self.rings {
             // The next message of a lane comes soon after an answer.
             match *idle {
                 ..100 => std::thread::yield_now(),
-                _ => _ = self.bell.sleep(SLEEP, false, work),
+                _ => _ = self.bell.sleep(SLEEP, false, || self.has_work(me)),
             }
             return;
         }
@@ -258,20 +262,33 @@ impl Shared {
         if !idle.is_multiple_of(ROUNDS) || since.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
             return;
         }
-        if first || self.bell.is_last() {
+        if number == 0 || self.bell.is_last() {
             // Somebody must look.
             return std::thread::sleep(Duration::from_micros(50));
         }
-        // Until it is woken, or all others are in calls that take long.
-        while !self.bell.sleep(WATCH, true, work) {
-            if work() {
+        self.sleep(me, number, true);
+        (*idle, *since) = (0, None);
+    }
+
+    /// Thread `number`, which looks, sleeps until it is woken, or all others are in calls that take long. With
+    /// `watched` it does not if nobody else looks now.
+    fn sleep(&self, me: &Worker, number: usize, mut watched: bool) {
+        let most = if number == 1 { WATCH } else { SLEEP };
+        while !self.bell.sleep(most, watched, || self.has_work(me)) {
+            if self.has_work(me) {
                 be_courteous();
-                if work() {
-                    break;
+                if self.has_work(me) {
+                    return;
                 }
             }
+            // Others that answer now do so in no time, as there was nothing left for this one.
+            watched = false;
         }
-        (*idle, *since) = (0, None);
+    }
+
+    /// Whether there is something to do: a message, or to end.
+    fn has_work(&self, me: &Worker) -> bool {
+        me.while_alive(|| self.has_messages()).unwrap_or(true)
     }
 
     /// Whether the message in a slot seems to be a new one.

@@ -491,7 +491,7 @@ struct Requests {
   u8 *blocks;  // FILE_BLOCK bytes for each
   Tmpfs *tmpfs;  // null: the device holds no files
   u32 own_slots;  // 1: there are no more threads than slots, so that each has the slot of its number
-  u32 pad;
+  u32 first_look;  // cycles from a message to a lane's first look for the answer: see mail.h
   u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
   u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
   u32 mails[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it

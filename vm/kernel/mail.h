@@ -92,23 +92,40 @@ GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
   return true;
 }
 
+// Cycles by which the first look comes sooner after one that found the answer, later after one that did not but the
+// second did; and the latest.
+constexpr u32 LOOK_SOONER = 16;
+constexpr u32 LOOK_LATER = 128;
+constexpr u32 LOOK_LATEST = 3000;
+
 // For a lane with nothing else to do: looks several times for the answer to message `number`. Bounded, as other lanes
 // of its warp may wait for it.
-GPU_RUN_INLINE bool look_for(const Answer &answer, u32 number, u64 &head, u64 &first) {
+//
+// A look takes a microsecond, and after one that came too early the answer waits for the next. So the first comes when
+// answers have been there of late: by the steps above it settles where about one of nine is too early. All lanes have
+// that time in common. Plain accesses: whichever value a lane reads is as good.
+GPU_RUN_INLINE bool look_for(Requests &requests, const Answer &answer, u32 number, u64 &head, u64 &first) {
+  if (LOOKS == 1) return look(answer, number, head, first);
+  const u32 begin = cycles(), wait = load_guest(&requests.first_look);
+  while (cycles() - begin < wait) {}
   GPU_RUN_NO_UNROLL
   for (u32 i = 0; i < LOOKS; i++) {
-    if (look(answer, number, head, first)) return true;
+    if (!look(answer, number, head, first)) continue;
+    // Who finds it later still has waited for more than the way there and back.
+    if (i == 0) store_guest(&requests.first_look, wait - (u32)lesser(wait, LOOK_SOONER));
+    if (i == 1) store_guest(&requests.first_look, (u32)lesser(wait + LOOK_LATER, LOOK_LATEST));
+    return true;
   }
   return false;
 }
 
 // As `answered`, for such a lane.
-GPU_RUN_NOINLINE bool await_answer(const Requests &requests, Thread &thread) {
+GPU_RUN_NOINLINE bool await_answer(Requests &requests, Thread &thread) {
   const u32 number = thread.mail;
   u64 head = thread.answer_head, first;
   if ((u32)(head >> 32) == number) return true;
   const Answer &answer = requests.answered[thread.request - 1];
-  if (!look_for(answer, number, head, first)) return false;
+  if (!look_for(requests, answer, number, head, first)) return false;
   thread.answer_head = head;
   thread.answer = (u32)first;
   return true;

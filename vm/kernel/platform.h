@@ -70,6 +70,13 @@ GPU_RUN_INLINE void relax(u32 idle) {
 // a microsecond.
 constexpr u32 LOOKS = 6;
 
+// A lane's cycles, of which the difference of two is how many went by.
+GPU_RUN_INLINE u32 cycles() {
+  u32 now;
+  asm volatile("mov.u32 %0, %%clock;" : "=r"(now));
+  return now;
+}
+
 // Keeps a lane for a moment from trying again what may take the host some time, and where many lanes wait.
 GPU_RUN_INLINE void rest() { asm volatile("nanosleep.u32 16000;"); }
 
@@ -377,6 +384,7 @@ inline void relax(u32 idle) {
 // Here the loop around all that waits is enough: lanes are few.
 inline void rest() {}
 constexpr u32 LOOKS = 1;
+inline u32 cycles() { return 0; }
 
 // Tells the host of a message, by the function that it left for that.
 inline void ring_bell(u64 bell, u64 context) {

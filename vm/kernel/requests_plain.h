@@ -34,12 +34,12 @@ GPU_RUN_INLINE void queue_plain(Requests &requests, Thread &thread, u32 id, Regi
 }
 
 // As `poll`. False if there is no answer yet, or more of it than an errno: then `poll` goes on.
-GPU_RUN_INLINE bool poll_plain(const Requests &requests, Thread &thread, u32 id, Registers registers, u64 w) {
+GPU_RUN_INLINE bool poll_plain(Requests &requests, Thread &thread, u32 id, Registers registers, u64 w) {
   const u32 number = thread.mail, request = thread.request;
   const Answer &answer = requests.answered[id];
   u64 head = thread.answer_head, first;
   if (request == 0 || (u32)(head >> 32) == number) return false;
-  if (!look_for(answer, number, head, first)) return false;
+  if (!look_for(requests, answer, number, head, first)) return false;
   if ((u32)head >> ANSWER_COUNT) {
     thread.answer_head = head;
     thread.answer = (u32)first;

@@ -329,7 +329,7 @@ twins! {
         blocks: Ptr,
         tmpfs: Ptr,
         own_slots: u32,
-        pad: u32,
+        first_look: u32,
         streams: [u32; STREAM_DESCRIPTORS],
         taken: [u32; REQUEST_SLOTS / 32],
         mails: [u32; REQUEST_SLOTS],

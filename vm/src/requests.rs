@@ -48,7 +48,7 @@ const WATCH: Duration = Duration::from_millis(5);
 const SLEEP: Duration = Duration::from_millis(200);
 /// For how long a thread leaves a message to others that look too. So one that is not needed finds nothing, and rests;
 /// several that share what one could do keep taking each other's cache lines.
-const COURTESY: Duration = Duration::from_nanos(400);
+const COURTESY: Duration = Duration::from_micros(1);
 /// Rounds between two looks at the clock.
 const ROUNDS: u32 = 64;
 
@@ -275,14 +275,24 @@ impl Shared {
     fn sleep(&self, me: &Worker, number: usize, mut watched: bool) {
         let most = if number == 1 { WATCH } else { SLEEP };
         while !self.bell.sleep(most, watched, || self.has_work(me)) {
-            if self.has_work(me) {
-                be_courteous();
-                if self.has_work(me) {
-                    return;
-                }
+            if self.is_left_alone(me) {
+                return;
             }
             // Others that answer now do so in no time, as there was nothing left for this one.
             watched = false;
+        }
+    }
+
+    /// Whether a message is there that nobody takes, though all had the time for it; or the run has ended.
+    fn is_left_alone(&self, me: &Worker) -> bool {
+        let first = || me.while_alive(|| self.first_message());
+        match first() {
+            Some(Some(message)) => {
+                be_courteous();
+                first().is_none_or(|now| now == Some(message))
+            }
+            Some(None) => false,
+            None => true,
         }
     }
 
@@ -291,16 +301,25 @@ impl Shared {
         me.while_alive(|| self.has_messages()).unwrap_or(true)
     }
 
-    /// Whether the message in a slot seems to be a new one.
-    fn is_new(&self, slot: usize) -> bool {
+    /// The number of the message in a slot, if it seems to be a new one.
+    fn new_number(&self, slot: usize) -> Option<u32> {
         // Relaxed: who takes the message looks again, under the lock.
         let last = self.groups[slot / GROUP].last[slot % GROUP].load(Ordering::Relaxed);
-        self.mailboxes.number(slot) != last
+        Some(self.mailboxes.number(slot)).filter(|number| *number != last)
     }
 
-    /// Whether there is a message that nobody has taken. The run is alive.
+    fn is_new(&self, slot: usize) -> bool {
+        self.new_number(slot).is_some()
+    }
+
+    /// A message that nobody has taken: its slot and number. The run is alive.
+    fn first_message(&self) -> Option<(usize, u32)> {
+        (0..self.slots_in_use).find_map(|slot| Some((slot, self.new_number(slot)?)))
+    }
+
+    /// Whether there is one. The run is alive.
     fn has_messages(&self) -> bool {
-        (0..self.slots_in_use).any(|slot| self.is_new(slot))
+        self.first_message().is_some()
     }
 
     /// Takes some messages, from slot `next` on, which it moves. The run is alive.

@@ -37,6 +37,8 @@ constexpr u64 BUSY = 1ull << 63;
 constexpr u32 PROBES = 4;
 // Slots of others that are looked at for tickets, and for what was freed of their slabs.
 constexpr u32 OTHERS = 8;
+// Who wants more than that does not look: the lanes of his warp soon use up what he fetches.
+constexpr u32 FEW = 8;
 // For how long who finds them all busy, or the lock taken, gives way (see `relax`): others are at work for him, and
 // to look again at once would only keep them from it.
 constexpr u32 BUSY_IDLE = 32;
@@ -251,7 +253,7 @@ GPU_RUN_NOINLINE u64 promise(Memory &memory, u32 c, u32 want) {
       grant = draw(slot, want);
     } else if (few_freed(heap, slab_of(seen), c)) {
       grant = reserve(heap, slab_of(seen), c, want);
-    } else if ((grant = draw_from_others(heap, c, want))) {
+    } else if (want <= FEW && (grant = draw_from_others(heap, c, want))) {
       return grant;
     } else if (compare_exchange_acq_rel_device(slot, seen, seen | BUSY)) {
       if (busy) widen(heap, c);

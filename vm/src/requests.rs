@@ -48,7 +48,9 @@ const WATCH: Duration = Duration::from_millis(5);
 const SLEEP: Duration = Duration::from_millis(200);
 /// For how long a thread leaves a message to others that look too. So one that is not needed finds nothing, and rests;
 /// several that share what one could do keep taking each other's cache lines.
-const COURTESY: Duration = Duration::from_micros(1);
+const COURTESY: Duration = Duration::from_nanos(400);
+/// How long a message must lie there until one that rests takes it for left alone.
+const LEFT_ALONE: Duration = Duration::from_micros(2);
 /// Rounds between two looks at the clock.
 const ROUNDS: u32 = 64;
 
@@ -56,10 +58,10 @@ fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Leaves a message to others for a moment.
-fn be_courteous() {
+/// Leaves messages to others for that long.
+fn spin_for(time: Duration) {
     let begin = Instant::now();
-    while begin.elapsed() < COURTESY {
+    while begin.elapsed() < time {
         std::hint::spin_loop();
     }
 }
@@ -226,7 +228,7 @@ impl Shared {
                 return;
             }
             if !first && idle > 0 && !self.bell.is_last() && self.has_messages() {
-                be_courteous();
+                spin_for(COURTESY);
             }
             self.collect(&mut next, &mut found);
             if found.is_empty() {
@@ -288,7 +290,7 @@ impl Shared {
         let first = || me.while_alive(|| self.first_message());
         match first() {
             Some(Some(message)) => {
-                be_courteous();
+                spin_for(LEFT_ALONE);
                 first().is_none_or(|now| now == Some(message))
             }
             Some(None) => false,

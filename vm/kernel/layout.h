@@ -391,9 +391,14 @@ enum FileNote : u32 {
 // Descriptors whose positions the device may hold, and most bytes that it reads ahead of each.
 constexpr u32 FILE_DESCRIPTORS = 256;
 constexpr u32 FILE_BLOCK = 16384;
+// File::lock while a lane works on it, or a thread waits for the host with it.
+enum FileLock : u32 {
+  FILE_Used = 1,
+  FILE_Closes = 2,  // by `fd_close`: the number may already be another file's
+};
 // A descriptor of a file that is open for reading only: see requests_files.h.
 struct File {
-  u32 lock;  // 1 while a lane works on it, or a thread waits for the host with it
+  u32 lock;  // a FileLock, or 0
   u32 open;  // 1: its position is here, 0: it is the host's matter
   u64 position;
   u64 next;  // where the last read ended

@@ -144,13 +144,11 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
     return {DONE_Step, 1, 1};
   }
   u32 total = 0, capacity = 0;
-  if (retires_file(thread)) {
+  const bool retires = retires_file(thread);
+  if (retires || tells_tmpfs(thread)) {
     if (!answered(requests, thread)) return wait_for_answer(thread);
-    end_retire(requests, thread);
-  }
-  if (tells_tmpfs(thread)) {
-    if (!answered(requests, thread)) return wait_for_answer(thread);
-    end_tell(requests, thread);
+    if (!finish_told(launch, thread)) return {DONE_Wait, 0, 0};
+    retires ? end_retire(requests, thread) : end_tell(requests, thread);
   }
   if (thread.request) return send_more(requests, thread, id, call);
   Local local = {LOCAL_Host, 0};

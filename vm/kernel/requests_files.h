@@ -18,7 +18,8 @@
 // that does not get it comes again a while later. Who asks the host keeps it until the answer, and has a slot
 // before, so that whoever waits for the lock waits for the host alone.
 //
-// Descriptors that are polled or moved go back to the host: it is told their position first.
+// Descriptors that are polled or moved go back to the host: it is told their position first. So it is when a run ends,
+// whose descriptors another store may use next; and the next run's device gets the positions of all from the host.
 #pragma once
 
 #include "requests_local.h"
@@ -52,7 +53,7 @@ GPU_RUN_INLINE File *file_of(const Requests &requests, u32 descriptor) {
 GPU_RUN_INLINE bool try_lock_file(File &file) {
   // Looked at first, so that those who wait do not keep the word from who has the lock.
   u32 found = load_relaxed_device(&file.lock);
-  return found == 0 && compare_exchange_acquire_device(&file.lock, found, 1u);
+  return found == 0 && compare_exchange_acquire_device(&file.lock, found, (u32)FILE_Used);
 }
 
 // Release: pairs with the acquire in `try_lock_file`.
@@ -209,6 +210,8 @@ GPU_RUN_NOINLINE Local close_file(Requests &requests, Thread &thread, u32 id, co
   Local otherwise;
   if (!hold_file(file, thread, otherwise)) return otherwise;
   FileCall what = {wasi::FN_fd_close, call.arg(0), 0, {0, 0, 0, 0}};
+  // For the host, if the run ends before the answer. Relaxed: it looks behind the run.
+  store_relaxed_device(&file.lock, (u32)FILE_Closes);
   return sent(thread, send_held(requests, thread, id, file, what, FILE_HELD));
 }
 

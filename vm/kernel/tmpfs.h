@@ -2,7 +2,8 @@
 //
 // The host has what is seldom and complicated: names, directories, links, descriptors' numbers. Its answers say
 //   - that a new descriptor is a file of this file system: its inode, and how it was opened (NOTE_Tmpfs);
-//   - that an inode is gone, with its last name and its last descriptor (NOTE_Free). Who is told frees its blocks.
+//   - that an inode is gone, with its last name and its last descriptor (NOTE_Free). Who is told frees its blocks,
+//     whatever it is the answer to.
 // What else it must know of a file, its size and when it was written, stands in pinned memory, beside what the
 // device must know of the host's (TmpfsAttributes). Who writes a file stores it there before the call ends, so
 // requests that come behind it find it so.
@@ -247,6 +248,15 @@ GPU_RUN_NOINLINE bool finish_tmpfs(const Launch &launch, Thread &thread, Request
   // The slot is the device's now. An answer in pieces is looked at for each.
   if (done) slot.note = NOTE_None;
   return done;
+}
+
+// The same for a message that is none of the guest's: it tells the host an offset. What its answer says of a file is of
+// another call, that had more to say than one answer has room for. Gives false if the thread must come again.
+GPU_RUN_NOINLINE bool finish_told(const Launch &launch, Thread &thread) {
+  if (!((u32)thread.answer_head & ANSWER_SLOT)) return true;
+  if (!finish_tmpfs(launch, thread, answer_slot(*launch.requests, thread))) return false;
+  leave_slot();
+  return true;
 }
 
 }  // namespace requests

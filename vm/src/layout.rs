@@ -480,6 +480,8 @@ pub const REQUEST_CALL: u32 = 1;
 pub const REQUEST_MORE: u32 = 2;
 pub const REQUEST_NEXT: u32 = 3;
 
+pub const FILE_CLOSES: u32 = 2;
+
 pub const NOTE_NONE: u32 = 0;
 pub const NOTE_POSITION: u32 = 1;
 pub const NOTE_KEEP: u32 = 2;

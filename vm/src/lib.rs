@@ -30,7 +30,7 @@ pub use fault::{Backtrace, Fault, HeapFault};
 pub use layout::Ptr;
 pub use requests::RequestCounts;
 pub use server::Server;
-pub use services::{Environment, FileNote, MemoryFiles, Reply, Request, Services};
+pub use services::{CallingRun, Environment, FileNote, MemoryFiles, Reply, Request, Services};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,
     Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value, allocates, makes_requests, threads_may_wait,

@@ -6,6 +6,10 @@
 //! [`Worker::alive`], which the end takes away, so a thread that is blocked by an input finds nothing to do when it
 //! comes back.
 //!
+//! Nor does the next run wait for them. So that it sees nothing of such a call, whatever services a call changes that
+//! outlives the run is changed with that lock too ([`CallingRun`]): before the end, or not at all. The call has the
+//! lock for the change alone, and not while it waits for something.
+//!
 //! What a small call takes of the host is little more than its service: words that several threads write cost each
 //! of them a tenth of a microsecond, and it needs none of these, but where threads help each other out.
 
@@ -28,7 +32,7 @@ use crate::layout::{
     NOTE_CHANGES, NOTE_FREE, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, NOTE_TMPFS, REQUEST_BYTES, REQUEST_CALL,
     REQUEST_MORE, REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS,
 };
-use crate::services::{FileNote, Reply, Services};
+use crate::services::{CallingRun, FileNote, Reply, Request, Services};
 
 /// Errnos that are the queue's own.
 const EIO: u16 = 29;
@@ -74,6 +78,12 @@ struct Group {
     lock: Mutex<()>,
 }
 
+/// What services answer to a call. A defect in them is an error of the call, and not the end of a thread that others
+/// need.
+pub(crate) fn call(services: &dyn Services, request: &Request<'_>) -> Reply {
+    catch_unwind(AssertUnwindSafe(|| services.call(request))).unwrap_or_else(|_| Reply::error(EIO))
+}
+
 /// What is known of a slot's request between two messages.
 #[derive(Default)]
 struct Slot {
@@ -86,7 +96,7 @@ struct Slot {
 /// answer a single call.
 #[repr(align(128))]
 struct Worker {
-    /// While it is true and held for reading, the pinned memory is there, and of this run.
+    /// While it is true and held for reading, the run does not end, and the pinned memory is there and of this run.
     alive: RwLock<bool>,
     /// Calls and messages so far.
     calls: AtomicU64,
@@ -96,8 +106,12 @@ struct Worker {
 impl Worker {
     /// Runs `work` while the run is under way; `None` if it has ended.
     fn while_alive<T>(&self, work: impl FnOnce() -> T) -> Option<T> {
-        let alive = unpoisoned(self.alive.read());
-        alive.then(work)
+        self.run().unless_ended(work)
+    }
+
+    /// The run, for calls that this thread answers.
+    fn run(&self) -> CallingRun<'_> {
+        CallingRun::new(&self.alive)
     }
 }
 
@@ -400,7 +414,8 @@ impl Shared {
     fn serve(self: &Arc<Shared>, me: &Worker, asked: Asked) {
         // Services that panic here get the call in a thread of its own, where that is caught.
         let waits = asked.call.function().is_some_and(|function| {
-            catch_unwind(AssertUnwindSafe(|| self.services.may_wait(&asked.request(function)))).unwrap_or(true)
+            let request = asked.request(function, me.run());
+            catch_unwind(AssertUnwindSafe(|| self.services.may_wait(&request))).unwrap_or(true)
         });
         if !waits {
             return self.answer(me, &asked);
@@ -419,18 +434,12 @@ impl Shared {
     /// under way.
     fn answer(&self, me: &Worker, asked: &Asked) {
         me.calls.fetch_add(1, Ordering::Relaxed);
-        let reply = self.reply(asked);
-        me.while_alive(|| self.put(asked, reply));
-    }
-
-    /// What the services answer to a call.
-    fn reply(&self, asked: &Asked) -> Reply {
         let Some(function) = asked.call.function() else {
-            return Reply::error(ENOSYS);
+            me.while_alive(|| self.put(asked, Reply::error(ENOSYS)));
+            return;
         };
-        let serve = || self.services.call(&asked.request(function));
-        // A defect in a service is an error of its call, and not the end of a thread that others need.
-        catch_unwind(AssertUnwindSafe(serve)).unwrap_or_else(|_| Reply::error(EIO))
+        let reply = call(&*self.services, &asked.request(function, me.run()));
+        me.while_alive(|| self.put(asked, reply));
     }
 
     /// Publishes the answer to a call. The run is alive.

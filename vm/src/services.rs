@@ -1,6 +1,6 @@
 //! What guests ask of the host: requests, and who answers them.
 
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError, RwLock};
 
 use gpu_run_bytecode::wasi::Function;
 
@@ -22,6 +22,34 @@ pub struct Request<'r> {
     pub input: &'r [u8],
     /// Bytes that the reply's data may have: what the `Out`, `OutVec` or `Events` parameter can take.
     pub capacity: usize,
+    /// The run that the call is of.
+    pub run: CallingRun<'r>,
+}
+
+/// The run that a call is of. It may end before the call does, which then goes on while the next run is under way, and
+/// must change nothing that one sees: so services change what outlives the run, such as the table of descriptors, by
+/// [`unless_ended`](CallingRun::unless_ended).
+///
+/// The default is none: calls that no guest makes.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct CallingRun<'r> {
+    /// True while the run is under way. Its end has this to write once, and so waits for changes under way.
+    alive: Option<&'r RwLock<bool>>,
+}
+
+impl<'r> CallingRun<'r> {
+    pub(crate) fn new(alive: &'r RwLock<bool>) -> CallingRun<'r> {
+        CallingRun { alive: Some(alive) }
+    }
+
+    /// Makes a change, unless the run has ended; then it gives `None`, and what the call gives is of no interest.
+    /// The run does not end meanwhile: the change must not wait for anything, nor have another one inside.
+    pub fn unless_ended<T>(&self, change: impl FnOnce() -> T) -> Option<T> {
+        let alive = self
+            .alive
+            .map(|alive| alive.read().unwrap_or_else(PoisonError::into_inner));
+        alive.as_deref().is_none_or(|alive| *alive).then(change)
+    }
 }
 
 /// The answer to a [`Request`].
@@ -46,7 +74,7 @@ pub enum FileNote {
     None,
     /// Of `path_open`: it may hold the position of the new descriptor, whose file is open for reading only. It
     /// will ask for bytes by `fd_pread`, also for more than the guest does, and set the position by `fd_seek`
-    /// before a call that depends on it.
+    /// before a call that depends on it, and at the end of the run.
     Position,
     /// Of `fd_pread`: it may keep the data, as nobody in the process has the file open for writing.
     Keep,
@@ -67,6 +95,13 @@ pub trait Services: Send + Sync {
     /// Whether the answer may take long because something else must come first: input, a connection, a
     /// time. Such calls get a host thread of their own.
     fn may_wait(&self, request: &Request<'_>) -> bool;
+
+    /// The descriptors of which a device may hold the positions, with these: see [`FileNote::Position`]. A run's device
+    /// has them from its beginning; at the end of the run the host is told of all that it has by `fd_seek`. Services
+    /// that pass calls on to a [`Wasi`](crate::Wasi) pass this on too: else the host is asked for each read.
+    fn positions(&self) -> Vec<(u32, u64)> {
+        Vec::new()
+    }
 
     /// Files in memory, whose data the device may hold while a run is under way. Services that pass calls on to a
     /// [`Wasi`](crate::Wasi) pass this on too.

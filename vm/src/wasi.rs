@@ -43,7 +43,7 @@ use cap_std::fs::Dir;
 use gpu_run_bytecode::wasi::Function;
 
 use self::abi::fdflags;
-use self::args::{Args, Result};
+use self::args::{Args, Result, changes, unless_ended};
 use self::dir::Directory;
 pub use self::errno::Errno;
 pub use self::memory::MemoryFiles;
@@ -260,7 +260,7 @@ impl Wasi {
         match request.function {
             Function::FdAdvise => self.fd_advise(args),
             Function::FdAllocate => self.fd_allocate(args),
-            Function::FdClose => self.table.close(args.u32()?).map(|()| done()),
+            Function::FdClose => self.table.close(args.run, args.u32()?).map(|()| done()),
             Function::FdDatasync => self.fd_datasync(args),
             Function::FdFdstatGet => self.fd_fdstat_get(args),
             Function::FdFdstatSetFlags => self.fd_fdstat_set_flags(args),
@@ -318,11 +318,19 @@ impl Wasi {
 
 impl Services for Wasi {
     fn call(&self, request: &Request<'_>) -> Reply {
-        let reply = self.answer(request).unwrap_or_else(|errno| Reply {
+        let answer = match changes(request.function) {
+            true => unless_ended(request.run, || self.answer(request)),
+            false => self.answer(request),
+        };
+        let reply = answer.unwrap_or_else(|errno| Reply {
             errno: errno.code(),
             ..Reply::default()
         });
-        self.with_gone(reply)
+        self.with_gone(request.run, reply)
+    }
+
+    fn positions(&self) -> Vec<(u32, u64)> {
+        Wasi::positions(self)
     }
 
     fn memory_files(&self) -> Option<MemoryFiles<'_>> {

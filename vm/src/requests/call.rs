@@ -4,7 +4,7 @@ use gpu_run_bytecode::wasi::{Function, SUBSCRIPTION};
 
 use super::mail::Call;
 use crate::layout::{REQUEST_BYTES, RequestSlot};
-use crate::services::Request;
+use crate::services::{CallingRun, Request};
 
 /// An answer's data, and how much of it was sent.
 #[derive(Default)]
@@ -60,13 +60,14 @@ impl Asked {
         }
     }
 
-    pub(super) fn request(&self, function: Function) -> Request<'_> {
+    pub(super) fn request<'r>(&'r self, function: Function, run: CallingRun<'r>) -> Request<'r> {
         Request {
             function,
             thread: self.call.thread,
             args: self.call.args(),
             input: &self.input,
             capacity: self.call.capacity,
+            run,
         }
     }
 }

@@ -6,15 +6,16 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use bytemuck::Zeroable;
 use gpu_run_bytecode::code::instructions;
+use gpu_run_bytecode::wasi::Function;
 use gpu_run_bytecode::{Op, Program};
 
 use super::run::Sized;
 use super::tmpfs::{Area, Loan};
 use super::{RunOptions, Store, StoreError};
 use crate::device::{Device, DeviceError, DeviceResult, Pinned};
-use crate::layout::{self, FILE_BLOCK, FILE_DESCRIPTORS, Ptr, REQUEST_SLOTS, RequestSlot};
-use crate::requests::{Bell, Mailboxes, Service};
-use crate::services::{Environment, Services};
+use crate::layout::{self, FILE_BLOCK, FILE_CLOSES, FILE_DESCRIPTORS, Ptr, REQUEST_SLOTS, RequestSlot};
+use crate::requests::{Bell, Mailboxes, Service, call};
+use crate::services::{CallingRun, Environment, Request, Services};
 
 const MAIL_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Mail>()) as u64;
 const ANSWER_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Answer>()) as u64;
@@ -40,7 +41,7 @@ pub(super) struct Requests {
     bell: Arc<Bell>,
     /// Runs of the store so far.
     runs: u32,
-    /// Who served the last of them.
+    /// Who served the last of them: then the record still says which descriptors are streams.
     served: Option<Arc<dyn Services>>,
 }
 
@@ -75,36 +76,54 @@ impl Requests {
         })
     }
 
-    /// What the device knows of descriptors: which are streams, and the positions of files. It is as the last
-    /// run left it, if that had the same services.
+    /// What the device knows of descriptors: the positions of files, as the services say; and which are streams, as
+    /// the store's last run left it, if that had the same services.
     fn descriptors(
         &mut self,
         device: &mut dyn Device,
         environment: &Environment,
     ) -> DeviceResult<[u32; STREAMS.len()]> {
         let mut streams = STREAMS;
-        let mut files = vec![layout::File::zeroed(); FILE_DESCRIPTORS];
         let services = &environment.services;
         if self.served.as_ref().is_some_and(|last| Arc::ptr_eq(last, services)) {
             let at = self.record + offset_of!(layout::Requests, streams) as u64;
-            // SAFETY: inside of the record, which the last run has written, and all of the files; no kernel runs.
-            unsafe {
-                device.read(at, bytemuck::cast_slice_mut(&mut streams))?;
-                device.read(self.files, bytemuck::cast_slice_mut(&mut files))?;
-            }
-            for file in &mut files {
-                *file = layout::File {
-                    // Of one that was in use when the run was ended, the position is not known.
-                    open: u32::from(file.open != 0 && file.lock == 0),
-                    position: file.position,
-                    ..Zeroable::zeroed()
-                };
+            // SAFETY: inside of the record, which the last run has written; no kernel runs.
+            unsafe { device.read(at, bytemuck::cast_slice_mut(&mut streams))? };
+        }
+        let mut files = vec![layout::File::zeroed(); FILE_DESCRIPTORS];
+        for (descriptor, position) in services.positions() {
+            if let Some(file) = files.get_mut(descriptor as usize) {
+                (file.open, file.position) = (1, position);
             }
         }
-        // SAFETY: as above.
+        // SAFETY: all of the files; no kernel runs.
         unsafe { device.write(self.files, bytemuck::cast_slice(&files))? };
         self.served = Some(services.clone());
         Ok(streams)
+    }
+
+    /// After a run: tells the services where its device was in files, for who uses them next.
+    fn tell_positions(&self, device: &mut dyn Device, services: &dyn Services) -> DeviceResult<()> {
+        let mut files = vec![layout::File::zeroed(); FILE_DESCRIPTORS];
+        // SAFETY: all of the files; no kernel runs.
+        unsafe { device.read(self.files, bytemuck::cast_slice_mut(&mut files))? };
+        for (descriptor, file) in (0u64..).zip(&files) {
+            // A call that was under way for the descriptor has not moved it, but it may have been its last.
+            if file.open != 0 && file.lock != FILE_CLOSES {
+                const FROM_START: u64 = 0;
+                let request = Request {
+                    function: Function::FdSeek,
+                    thread: 0,
+                    args: &[descriptor, file.position, FROM_START, 0],
+                    input: &[],
+                    capacity: 0,
+                    run: CallingRun::default(),
+                };
+                // If they refuse, they know better what the descriptor is.
+                call(services, &request);
+            }
+        }
+        Ok(())
     }
 
     /// Writes the record of a run; nobody has to do with requests yet.
@@ -236,10 +255,14 @@ impl Store {
     pub(super) fn end_requests(&mut self, options: &RunOptions, serving: Serving) -> DeviceResult<()> {
         let Serving { service, loan, .. } = serving;
         drop(service);
-        let last = options.environment.as_ref().is_some_and(|environment| environment.last);
-        match (loan, &mut self.run.requests) {
-            (Some(loan), Some(requests)) if !last => requests.tmpfs.bring_back(&mut *self.device, &loan),
-            _ => Ok(()),
+        let environment = options.environment.as_ref().filter(|environment| !environment.last);
+        let (Some(environment), Some(requests)) = (environment, &mut self.run.requests) else {
+            return Ok(());
+        };
+        requests.tell_positions(&mut *self.device, &*environment.services)?;
+        match loan {
+            Some(loan) => requests.tmpfs.bring_back(&mut *self.device, &loan),
+            None => Ok(()),
         }
     }
 

@@ -2,8 +2,10 @@
 //!
 //! What does not fit the type's width is EOVERFLOW, and bits or numbers that stand for nothing are EINVAL.
 
+use gpu_run_bytecode::wasi::Function;
+
 use super::errno::Errno;
-use crate::Request;
+use crate::{CallingRun, Request};
 
 pub type Result<T> = std::result::Result<T, Errno>;
 
@@ -13,6 +15,8 @@ pub struct Args<'r> {
     input: &'r [u8],
     /// Bytes that the reply's data may have.
     pub capacity: usize,
+    /// The run that the call is of.
+    pub run: CallingRun<'r>,
 }
 
 impl<'r> Args<'r> {
@@ -21,7 +25,16 @@ impl<'r> Args<'r> {
             words: request.args.iter(),
             input: request.input,
             capacity: request.capacity,
+            run: request.run,
         }
+    }
+
+    /// Makes a change that outlives the run, and waits for nothing.
+    ///
+    /// # Errors
+    /// Those of the change, and ECANCELED if the run has ended.
+    pub fn unless_ended<T>(&self, change: impl FnOnce() -> Result<T>) -> Result<T> {
+        unless_ended(self.run, change)
     }
 
     /// An i64.
@@ -102,6 +115,35 @@ impl<'r> Args<'r> {
     pub fn skip(&mut self) -> Result<()> {
         self.u64().map(|_| ())
     }
+}
+
+/// See [`Args::unless_ended`].
+pub fn unless_ended<T>(run: CallingRun<'_>, change: impl FnOnce() -> Result<T>) -> Result<T> {
+    run.unless_ended(change).unwrap_or(Err(Errno::Canceled))
+}
+
+/// Whether a function does no more than to change something at once, so that all of it is either before the end of its
+/// run, or nothing. The others wait, or take long, and see by themselves to what they change.
+pub fn changes(function: Function) -> bool {
+    use Function::*;
+    matches!(
+        function,
+        FdFdstatSetFlags
+            | FdFdstatSetRights
+            | FdFilestatSetSize
+            | FdFilestatSetTimes
+            | FdReaddir
+            | FdSeek
+            | PathCreateDirectory
+            | PathFilestatSetTimes
+            | PathLink
+            | PathRemoveDirectory
+            | PathRename
+            | PathSymlink
+            | PathUnlinkFile
+            | SockShutdown
+            | TcpSet
+    )
 }
 
 /// A path, or what a symbolic link is to hold.

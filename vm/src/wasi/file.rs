@@ -11,7 +11,7 @@ use cap_fs_ext::FileTypeExt;
 use cap_std::fs::FileType;
 
 use super::abi::{self, fdflags};
-use super::args::{Args, Result};
+use super::args::{Args, Result, unless_ended};
 use super::errno::Errno;
 use super::place::Data;
 use super::scratch::ScratchFile;
@@ -19,7 +19,7 @@ use super::sharing::Share;
 use super::stat::{Stat, Times};
 use super::table::Descriptor;
 use super::{Wasi, count, done, lock, with_data};
-use crate::{FileNote, Reply};
+use crate::{CallingRun, FileNote, Reply};
 
 /// Most bytes of one read. A guest that asks for more reads again.
 const MAX_READ: usize = 64 << 20;
@@ -102,6 +102,20 @@ impl File {
         Ok(bytes)
     }
 
+    /// Reads of a file that may wait. What comes when the run has ended is left to the next one, unless another reader
+    /// is faster at what this one has seen: then it waits on.
+    fn read_waiting(&self, run: CallingRun<'_>, capacity: usize) -> Result<Vec<u8>> {
+        #[cfg(unix)]
+        if let Data::Host(file) = &self.data
+            && self.flags() & fdflags::NONBLOCK == 0
+            && self.mode.read
+        {
+            super::poll::wait_readable(file)?;
+        }
+        unless_ended(run, || Ok(()))?;
+        self.read(capacity)
+    }
+
     fn read_at(&self, capacity: usize, offset: u64) -> Result<Vec<u8>> {
         let mut bytes = buffer(capacity);
         let count = self.data.read_at(&mut bytes, offset)?;
@@ -166,11 +180,32 @@ pub fn write_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Result<usize>
 }
 
 impl Wasi {
+    /// See [`Services::positions`](crate::Services::positions).
+    pub(super) fn positions(&self) -> Vec<(u32, u64)> {
+        let position = |fd| match &*self.table.get(fd).ok()? {
+            Descriptor::File(file) if self.is_read_only(file) => Some((fd, file.offset().ok()?)),
+            _ => None,
+        };
+        self.table.numbers().into_iter().filter_map(position).collect()
+    }
+
+    /// Whether a device may hold a file's position: what `path_open` says of a new one.
+    fn is_read_only(&self, file: &File) -> bool {
+        let own = match &file.data {
+            // Files of the kernel have no size; see `open_host`.
+            Data::Host(file) => file.metadata().is_ok_and(|metadata| metadata.len() > 0),
+            // Devices have those of this file system.
+            Data::Scratch(file) => !self.is_in_memory(file),
+        };
+        own && file.share.is_some() && !file.mode.write
+    }
+
     pub(super) fn fd_read(&self, args: &mut Args<'_>) -> Result<Reply> {
         let bytes = match &*self.table.get(args.u32()?)? {
-            Descriptor::File(file) => file.read(args.capacity)?,
-            Descriptor::Stdin(stdin) => stdin.read(args.capacity)?,
-            Descriptor::Connection(connection) => connection.receive(args.capacity, 0)?,
+            Descriptor::File(file) if file.waits => file.read_waiting(args.run, args.capacity)?,
+            Descriptor::File(file) => args.unless_ended(|| file.read(args.capacity))?,
+            Descriptor::Stdin(stdin) => stdin.read(args.run, args.capacity)?,
+            Descriptor::Connection(connection) => connection.receive(args.run, args.capacity, 0)?,
             _ => return Err(Errno::Badf),
         };
         Ok(with_data(bytes))
@@ -197,7 +232,8 @@ impl Wasi {
         let descriptor = self.table.get(args.u32()?)?;
         let bytes = args.rest();
         let written = match &*descriptor {
-            Descriptor::File(file) => file.data.write(bytes, file.flags())?,
+            Descriptor::File(file) if file.waits => file.data.write(bytes, file.flags())?,
+            Descriptor::File(file) => args.unless_ended(|| file.data.write(bytes, file.flags()))?,
             Descriptor::Output(output) => output.write(bytes)?,
             Descriptor::Connection(connection) => connection.send(bytes)?,
             _ => return Err(Errno::Badf),
@@ -212,7 +248,10 @@ impl Wasi {
         let offset = args.u64()?;
         let bytes = args.rest();
         match &*descriptor {
-            Descriptor::File(file) => Ok(count(file.data.write_at(bytes, offset, file.flags())?)),
+            Descriptor::File(file) if file.waits => Ok(count(file.data.write_at(bytes, offset, file.flags())?)),
+            Descriptor::File(file) => {
+                args.unless_ended(|| Ok(count(file.data.write_at(bytes, offset, file.flags())?)))
+            }
             Descriptor::Output(_) | Descriptor::Connection(_) => Err(Errno::Spipe),
             _ => Err(Errno::Badf),
         }

@@ -12,7 +12,7 @@ use super::scratch::{ScratchFile, Tree};
 use super::table::Descriptor;
 use super::{Wasi, done, lock};
 use crate::layout::{TMPFS_APPEND, TMPFS_DESCRIPTORS};
-use crate::{FileNote, Reply};
+use crate::{CallingRun, FileNote, Reply};
 
 /// Descriptors of files that a device holds are below.
 pub const DESCRIPTORS: u32 = TMPFS_DESCRIPTORS as u32;
@@ -51,12 +51,22 @@ impl Wasi {
         Some(MemoryFiles { wasi: self, tree })
     }
 
+    /// Whether a file is one whose data a device may hold.
+    pub(super) fn is_in_memory(&self, file: &ScratchFile) -> bool {
+        let tree = self.memory.as_ref();
+        tree.is_some_and(|tree| Arc::ptr_eq(tree, &file.node().file_system()))
+    }
+
     /// Adds to an answer which file has gone with the call, if one has that a device holds.
-    pub(super) fn with_gone(&self, reply: Reply) -> Reply {
+    pub(super) fn with_gone(&self, run: CallingRun<'_>, reply: Reply) -> Reply {
         let Some(tree) = self.memory.as_ref().filter(|_| reply.note == FileNote::None) else {
             return reply;
         };
-        let gone = lock(tree).take_gone();
+        // Nobody gets the answer to a call whose run has ended: what it has closed last, another one tells.
+        let gone = run.unless_ended(|| lock(tree).take_gone()).unwrap_or_else(|| {
+            lock(tree).leave_gone();
+            None
+        });
         Reply {
             note: gone.map_or(FileNote::None, FileNote::Gone),
             ..reply
@@ -69,7 +79,7 @@ impl Wasi {
         if to >= DESCRIPTORS && self.scratch_file(from, |file| file.target(0)).flatten().is_some() {
             return Err(Errno::Mfile);
         }
-        self.table.renumber(from, to)?;
+        self.table.renumber(args.run, from, to)?;
         Ok(done())
     }
 

@@ -190,7 +190,7 @@ impl Wasi {
         let address = text(args.bytes()?)?;
         let timeout = Duration::from_nanos(args.u64()?);
         let connection = Connection::new(self.network.connect(address, timeout)?);
-        let fd = self.table.insert(Descriptor::Connection(connection))?;
+        let fd = self.table.insert(args.run, Descriptor::Connection(connection))?;
         Ok(results(&fd.to_le_bytes()))
     }
 
@@ -208,7 +208,7 @@ impl Wasi {
     pub(super) fn tcp_duplicate(&self, args: &mut Args<'_>) -> Result<Reply> {
         let descriptor = self.table.get(args.u32()?)?;
         descriptor.connection()?;
-        let fd = self.table.insert(descriptor)?;
+        let fd = self.table.insert(args.run, descriptor)?;
         Ok(results(&fd.to_le_bytes()))
     }
 

@@ -60,17 +60,21 @@ impl Wasi {
             truncate: oflags & oflags::TRUNC != 0,
         };
         let (opened, note) = match &directory.tree {
-            Tree::Host(dir) => self.open_host(dir, path, how, mode)?,
-            Tree::Scratch(node) => self.open_scratch(node, path, how, mode)?,
+            // It may have to wait: if the run ends meanwhile, all that is seen of it is a file that was made or cut.
+            Tree::Host(dir) => {
+                args.unless_ended(|| Ok(()))?;
+                self.open_host(dir, path, how, mode)?
+            }
+            Tree::Scratch(node) => args.unless_ended(|| self.open_scratch(node, path, how, mode))?,
         };
         if oflags & oflags::DIRECTORY != 0 && !matches!(opened, Descriptor::Directory(_)) {
             return Err(Errno::Notdir);
         }
-        let fd = self.table.insert(opened)?;
-        if matches!(note, FileNote::Memory(_)) && fd >= memory::DESCRIPTORS {
-            self.table.close(fd)?;
-            return Err(Errno::Mfile);
-        }
+        let limit = match note {
+            FileNote::Memory(_) => memory::DESCRIPTORS,
+            _ => u32::MAX,
+        };
+        let fd = self.table.insert_below(limit, args.run, opened)?;
         Ok(Reply {
             note,
             ..results(&fd.to_le_bytes())

@@ -228,6 +228,14 @@ fn wait_host(subscriptions: &[Subscription], ready: &mut [Ready], timeout: Optio
     Ok(())
 }
 
+/// Waits until there is something to read or a connection to accept, or its end, and takes none of it.
+#[cfg(unix)]
+pub fn wait_readable(fd: &impl std::os::fd::AsFd) -> Result<()> {
+    use rustix::event::{PollFd, PollFlags, poll};
+    super::retry(|| Ok(poll(&mut [PollFd::new(fd, PollFlags::IN)], None)?))?;
+    Ok(())
+}
+
 /// Without a way to ask, all descriptors count as ready: the read or write behind it waits.
 #[cfg(not(unix))]
 fn wait_host(subscriptions: &[Subscription], ready: &mut [Ready], timeout: Option<Duration>) -> Result<()> {

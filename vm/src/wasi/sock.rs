@@ -1,6 +1,8 @@
 //! Sockets: listeners that were there from the start, and connections, which they accept or `net` makes.
 
-use std::io::{Read, Write};
+#[cfg(not(unix))]
+use std::io::Read;
+use std::io::Write;
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,7 +12,7 @@ use super::errno::Errno;
 use super::file::buffer;
 use super::table::Descriptor;
 use super::{Wasi, count, done, results, retry};
-use crate::Reply;
+use crate::{CallingRun, Reply};
 
 /// Whether a socket answers at once. One flag with nothing that it orders: relaxed.
 #[derive(Default)]
@@ -38,12 +40,15 @@ impl Nonblocking {
 
 /// A socket that accepts connections.
 pub struct Listener {
+    /// It answers at once, whatever the guest has set.
     pub socket: TcpListener,
     nonblocking: Nonblocking,
 }
 
 impl Listener {
     pub fn new(socket: TcpListener) -> Self {
+        // Sockets that are open can do this.
+        _ = socket.set_nonblocking(true);
         Listener {
             socket,
             nonblocking: Nonblocking::default(),
@@ -55,7 +60,19 @@ impl Listener {
     }
 
     pub fn set_flags(&self, flags: u16) -> Result<()> {
-        self.nonblocking.set(flags, |on| self.socket.set_nonblocking(on))
+        self.nonblocking.set(flags, |_| Ok(()))
+    }
+
+    /// Waits until there may be a connection.
+    #[cfg(unix)]
+    fn wait(&self) -> Result<()> {
+        super::poll::wait_readable(&self.socket)
+    }
+
+    #[cfg(not(unix))]
+    fn wait(&self) -> Result<()> {
+        std::thread::sleep(std::time::Duration::from_millis(1));
+        Ok(())
     }
 }
 
@@ -82,19 +99,22 @@ impl Connection {
     }
 
     /// Receives at most `capacity` bytes, as the `riflags` say; none if the peer sends no more.
-    pub fn receive(&self, capacity: usize, flags: u16) -> Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// The host's, and ECANCELED if the run ended before there was something.
+    pub fn receive(&self, run: CallingRun<'_>, capacity: usize, flags: u16) -> Result<Vec<u8>> {
         let mut bytes = buffer(capacity);
         let mut filled = 0;
         while filled < bytes.len() {
             let more = match flags & sock::PEEK != 0 {
-                true => retry(|| self.socket.peek(&mut bytes)),
-                false => retry(|| (&self.socket).read(&mut bytes[filled..])),
+                true => Ok(retry(|| self.socket.peek(&mut bytes))?),
+                false => self.take(run, &mut bytes[filled..]),
             };
             match more {
                 Ok(0) => break,
                 Ok(more) => filled += more,
                 Err(_) if filled > 0 => break,
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(error),
             }
             if flags & sock::WAITALL == 0 || flags & sock::PEEK != 0 {
                 break;
@@ -102,6 +122,30 @@ impl Connection {
         }
         bytes.truncate(filled);
         Ok(bytes)
+    }
+
+    /// Takes bytes that have come; none are left to who waits for them when the run has ended.
+    #[cfg(unix)]
+    fn take(&self, run: CallingRun<'_>, bytes: &mut [u8]) -> Result<usize> {
+        use rustix::net::{RecvFlags, recv};
+
+        use super::args::unless_ended;
+        let mut take = || {
+            let taken = retry(|| Ok(recv(&self.socket, &mut *bytes, RecvFlags::DONTWAIT)?));
+            Ok(taken?.0)
+        };
+        loop {
+            match unless_ended(run, &mut take) {
+                // As the guest has it: with or without a time limit, or not at all.
+                Err(Errno::Again) => retry(|| self.socket.peek(&mut [0]))?,
+                result => return result,
+            };
+        }
+    }
+
+    #[cfg(not(unix))]
+    fn take(&self, _run: CallingRun<'_>, bytes: &mut [u8]) -> Result<usize> {
+        Ok(retry(|| (&self.socket).read(bytes))?)
     }
 
     pub fn send(&self, bytes: &[u8]) -> Result<usize> {
@@ -136,11 +180,20 @@ impl Wasi {
         if flags & !fdflags::NONBLOCK != 0 {
             return Err(Errno::Inval);
         }
-        let (socket, _) = retry(|| listener.socket.accept())?;
-        let connection = Connection::new(socket);
-        connection.set_flags(flags)?;
-        let fd = self.table.insert(Descriptor::Connection(connection))?;
-        Ok(results(&fd.to_le_bytes()))
+        let accept = || {
+            let (socket, _) = retry(|| listener.socket.accept())?;
+            let connection = Connection::new(socket);
+            connection.set_flags(flags)?;
+            self.table
+                .insert(CallingRun::default(), Descriptor::Connection(connection))
+        };
+        loop {
+            // A connection that comes when the run has ended is left to the next one.
+            match args.unless_ended(accept) {
+                Err(Errno::Again) if listener.flags() == 0 => listener.wait()?,
+                fd => return Ok(results(&fd?.to_le_bytes())),
+            }
+        }
     }
 
     pub(super) fn sock_recv(&self, args: &mut Args<'_>) -> Result<Reply> {
@@ -149,7 +202,7 @@ impl Wasi {
         args.skip()?;
         let flags = args.flags16(sock::PEEK | sock::WAITALL)?;
         let descriptor = self.table.get(fd)?;
-        let data = descriptor.connection()?.receive(args.capacity, flags)?;
+        let data = descriptor.connection()?.receive(args.run, args.capacity, flags)?;
         let mut results = (data.len() as u32).to_le_bytes().to_vec();
         // `roflags`: a stream cuts nothing off.
         results.extend_from_slice(&0u16.to_le_bytes());

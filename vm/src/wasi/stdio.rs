@@ -3,10 +3,10 @@
 use std::io::{self, Write};
 use std::sync::Mutex;
 
-use super::args::Result;
+use super::args::{Result, unless_ended};
 use super::file::buffer;
 use super::{Input, lock, retry};
-use crate::Stream;
+use crate::{CallingRun, Stream};
 
 /// Standard input.
 pub enum Stdin {
@@ -33,37 +33,42 @@ impl Stdin {
     }
 
     /// Reads at most `capacity` bytes; none at the end.
-    pub fn read(&self, capacity: usize) -> Result<Vec<u8>> {
+    ///
+    /// # Errors
+    /// The host's, and ECANCELED if the run ended before there was something.
+    pub fn read(&self, run: CallingRun<'_>, capacity: usize) -> Result<Vec<u8>> {
         let mut bytes = buffer(capacity);
         if bytes.is_empty() {
             return Ok(bytes);
         }
         let count = match self {
-            Stdin::Inherited { .. } => retry(|| read_inherited(&mut bytes))?,
-            Stdin::Bytes(source) => io::Read::read(&mut *lock(source), &mut bytes)?,
+            Stdin::Inherited { .. } => read_inherited(run, &mut bytes)?,
+            Stdin::Bytes(source) => unless_ended(run, || Ok(io::Read::read(&mut *lock(source), &mut bytes)?))?,
         };
         bytes.truncate(count);
         Ok(bytes)
     }
 }
 
-/// Waits for input even if somebody who shares standard input has set it not to: the guest has not asked for that.
+/// Waits for input even if somebody who shares standard input has set it not to: the guest has not asked for that. What
+/// comes when the run has ended is left to the next one. It is read without the run's lock, because another process
+/// may be faster: then this waits on.
 #[cfg(unix)]
-fn read_inherited(bytes: &mut [u8]) -> io::Result<usize> {
-    use rustix::event::{PollFd, PollFlags, poll};
-    use rustix::io::Errno;
+fn read_inherited(run: CallingRun<'_>, bytes: &mut [u8]) -> Result<usize> {
     let stdin = rustix::stdio::stdin();
     loop {
-        match rustix::io::read(stdin, &mut *bytes) {
-            Err(Errno::AGAIN) => drop(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], None)?),
+        super::poll::wait_readable(&stdin)?;
+        unless_ended(run, || Ok(()))?;
+        match retry(|| Ok(rustix::io::read(stdin, &mut *bytes)?)) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             result => return Ok(result?),
-        };
+        }
     }
 }
 
 #[cfg(not(unix))]
-fn read_inherited(bytes: &mut [u8]) -> io::Result<usize> {
-    io::Read::read(&mut io::stdin().lock(), bytes)
+fn read_inherited(_run: CallingRun<'_>, bytes: &mut [u8]) -> Result<usize> {
+    Ok(retry(|| io::Read::read(&mut io::stdin().lock(), bytes))?)
 }
 
 /// Standard output or error.

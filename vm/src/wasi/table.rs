@@ -5,12 +5,13 @@ use std::sync::{Arc, PoisonError};
 
 use crossbeam_utils::sync::ShardedLock;
 
-use super::args::Result;
+use super::args::{Result, unless_ended};
 use super::dir::Directory;
 use super::errno::Errno;
 use super::file::File;
 use super::sock::{Connection, Listener};
 use super::stdio::{Output, Stdin};
+use crate::CallingRun;
 
 /// Descriptors that a guest may have: those of files in memory take none of the host's, which would run out.
 const MOST: usize = 1 << 20;
@@ -62,7 +63,8 @@ impl Descriptor {
 }
 
 /// The descriptors of a process. Its functions may be called by several threads at once: who uses a
-/// descriptor keeps it, so that it is safe to close it meanwhile.
+/// descriptor keeps it, so that it is safe to close it meanwhile. Calls of a run change it only while that is under
+/// way: the next run finds what its end has left, whatever calls have not come back by then.
 pub struct Table {
     /// Nearly all calls only read, from several threads at once: they do not wait for each other's cache lines.
     slots: ShardedLock<Slots>,
@@ -103,8 +105,14 @@ impl Table {
         use_slots(&self.slots.read().unwrap_or_else(PoisonError::into_inner))
     }
 
-    fn write<T>(&self, use_slots: impl FnOnce(&mut Slots) -> T) -> T {
-        use_slots(&mut self.slots.write().unwrap_or_else(PoisonError::into_inner))
+    /// Changes the table, for a call of that run.
+    ///
+    /// # Errors
+    /// Those of the change, and ECANCELED if the run has ended.
+    fn write<T>(&self, run: CallingRun<'_>, change: impl FnOnce(&mut Slots) -> Result<T>) -> Result<T> {
+        unless_ended(run, || {
+            change(&mut self.slots.write().unwrap_or_else(PoisonError::into_inner))
+        })
     }
 
     /// The descriptor of a number.
@@ -127,39 +135,45 @@ impl Table {
     /// Gives a descriptor the lowest free number; it may have others already.
     ///
     /// # Errors
-    /// EMFILE if the guest has as many as it may have.
-    pub fn insert(&self, descriptor: impl Into<Arc<Descriptor>>) -> Result<u32> {
-        let descriptor = descriptor.into();
-        self.write(|slots| match slots.free.pop_first() {
-            Some(fd) => {
-                slots.used[fd as usize] = Some(descriptor);
-                Ok(fd)
+    /// EMFILE if the guest has as many as it may have, ECANCELED if the run has ended.
+    pub fn insert(&self, run: CallingRun<'_>, descriptor: impl Into<Arc<Descriptor>>) -> Result<u32> {
+        self.insert_below(MOST as u32, run, descriptor)
+    }
+
+    /// The same with a number below `limit`.
+    pub fn insert_below(&self, limit: u32, run: CallingRun<'_>, descriptor: impl Into<Arc<Descriptor>>) -> Result<u32> {
+        // Dropped behind the locks, if it is not taken: closing a file may take long.
+        let mut descriptor = Some(descriptor.into());
+        self.write(run, |slots| {
+            let next = slots.used.len() as u32;
+            let fd = slots.free.first().copied().unwrap_or(next);
+            if fd >= limit.min(MOST as u32) {
+                return Err(Errno::Mfile);
             }
-            None if slots.used.len() >= MOST => Err(Errno::Mfile),
-            None => {
-                let fd = slots.used.len() as u32;
-                slots.used.push(Some(descriptor));
-                Ok(fd)
+            if !slots.free.remove(&fd) {
+                slots.used.push(None);
             }
+            slots.used[fd as usize] = descriptor.take();
+            Ok(fd)
         })
     }
 
     /// Frees a number. What it stood for is closed when no call uses it any more.
     ///
     /// # Errors
-    /// EBADF if it stands for nothing.
-    pub fn close(&self, fd: u32) -> Result<()> {
-        // Dropped behind the lock: closing a file may take long.
-        let closed = self.write(|slots| slots.take(fd));
+    /// EBADF if it stands for nothing, ECANCELED if the run has ended.
+    pub fn close(&self, run: CallingRun<'_>, fd: u32) -> Result<()> {
+        // Dropped behind the locks: closing a file may take long.
+        let closed = self.write(run, |slots| slots.take(fd));
         closed.map(drop)
     }
 
     /// Moves a descriptor to the number of another one, which is closed.
     ///
     /// # Errors
-    /// EBADF if one of both stands for nothing.
-    pub fn renumber(&self, from: u32, to: u32) -> Result<()> {
-        let closed = self.write(|slots| {
+    /// EBADF if one of both stands for nothing, ECANCELED if the run has ended.
+    pub fn renumber(&self, run: CallingRun<'_>, from: u32, to: u32) -> Result<()> {
+        let closed = self.write(run, |slots| {
             slots.get(from)?;
             slots.get(to)?;
             if from == to {

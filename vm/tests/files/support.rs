@@ -6,12 +6,12 @@ use std::time::Duration;
 
 use gpu_run_bytecode::wasi::Function;
 use gpu_run_vm::{
-    Cpu, End, Environment, Extern, Limits, MemoryFiles, Reply, Request, RequestCounts, RunOptions, Services, Store,
-    StoreError, Stream, Wasi, WasiBuilder,
+    CallingRun, Cpu, End, Environment, Extern, InstanceId, Limits, MemoryFiles, Reply, Request, RequestCounts,
+    RunOptions, Services, Store, StoreError, Stream, Wasi, WasiBuilder,
 };
 use tempfile::TempDir;
 
-const GUEST: &str = include_str!("guest.wat");
+pub const GUEST: &str = include_str!("guest.wat");
 
 /// A function, and what is done when it was served for the first time.
 type First = (Function, Box<dyn FnOnce() + Send>);
@@ -41,6 +41,7 @@ impl Watched {
                 args,
                 input,
                 capacity,
+                run: CallingRun::default(),
             };
             let reply = self.wasi.call(&request);
             assert_eq!(reply.errno, 0, "{function:?}");
@@ -75,6 +76,10 @@ impl Services for Watched {
 
     fn may_wait(&self, request: &Request<'_>) -> bool {
         self.wasi.may_wait(request)
+    }
+
+    fn positions(&self) -> Vec<(u32, u64)> {
+        self.wasi.positions()
     }
 
     fn memory_files(&self) -> Option<MemoryFiles<'_>> {
@@ -168,6 +173,15 @@ impl Program {
 
     /// Runs it in a store of its own; what it asks of the host is not told.
     pub fn run_in(&self, environment: Environment, threads: u32, most: Duration) -> Result<Ran, StoreError> {
+        let mut loaded = self.load(environment, threads, most)?;
+        for number in 0..self.functions {
+            loaded.run(number)?;
+        }
+        loaded.ran()
+    }
+
+    /// Has it in a store of its own.
+    pub fn load(&self, environment: Environment, threads: u32, most: Duration) -> Result<Loaded, StoreError> {
         let mut store = Store::new(Box::new(Cpu::new()), Limits::default())?;
         let options = RunOptions {
             timeout: Some(most),
@@ -177,30 +191,49 @@ impl Program {
         };
         let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
         let instance = store.instantiate(self.program.clone(), |_, _| None, &options, sink)?;
-        let mut requests = RequestCounts::default();
-        for number in 0..self.functions {
-            let Some(Extern::Func(func)) = store.export(instance, &format!("run{number}")) else {
-                panic!("no function")
-            };
-            let options = RunOptions {
-                threads,
-                ..options.clone()
-            };
-            let outcome = store.run(func, &[], &options, sink)?;
-            if !matches!(outcome.end, End::Returned) {
-                return Err(StoreError::Ended(Box::new(outcome.end)));
-            }
-            requests = outcome.requests;
+        Ok(Loaded {
+            store,
+            instance,
+            options: RunOptions { threads, ..options },
+            requests: RequestCounts::default(),
+        })
+    }
+}
+
+/// A program in its store.
+pub struct Loaded {
+    store: Store,
+    instance: InstanceId,
+    options: RunOptions,
+    requests: RequestCounts,
+}
+
+impl Loaded {
+    /// Runs one of the functions.
+    pub fn run(&mut self, number: usize) -> Result<(), StoreError> {
+        let Some(Extern::Func(func)) = self.store.export(self.instance, &format!("run{number}")) else {
+            panic!("no function")
+        };
+        let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
+        let outcome = self.store.run(func, &[], &self.options, sink)?;
+        if !matches!(outcome.end, End::Returned) {
+            return Err(StoreError::Ended(Box::new(outcome.end)));
         }
-        let Some(Extern::Memory(memory)) = store.export(instance, "memory") else {
+        self.requests = outcome.requests;
+        Ok(())
+    }
+
+    /// What came of it.
+    pub fn ran(mut self) -> Result<Ran, StoreError> {
+        let Some(Extern::Memory(memory)) = self.store.export(self.instance, "memory") else {
             panic!("no memory")
         };
-        let memory = store.memory(memory)?;
+        let memory = self.store.memory(memory)?;
         let log = memory[4096..65536].chunks_exact(4);
         Ok(Ran {
             log: log.map(|word| u32::from_le_bytes(word.try_into().unwrap())).collect(),
             data: memory[65536..].to_vec(),
-            requests,
+            requests: self.requests,
             asked: Vec::new(),
         })
     }

@@ -1,7 +1,7 @@
 //! The table of descriptors, and the three that are there from the start.
 
 use gpu_run_bytecode::wasi::{Function, Place, TABLE};
-use gpu_run_vm::{Errno, Input, Request, Services, Stream, WasiBuilder};
+use gpu_run_vm::{CallingRun, Errno, Input, Request, Services, Stream, WasiBuilder};
 
 use crate::call;
 use crate::support::*;
@@ -43,6 +43,7 @@ fn closed_and_forged_descriptors_are_bad_everywhere() {
                 args: &args,
                 input: &[],
                 capacity: 0,
+                run: CallingRun::default(),
             });
             assert_eq!(reply.errno, Errno::Badf.code(), "{} of {bad}", info.name);
         }
@@ -226,6 +227,7 @@ fn calls_that_may_wait() {
             args: &[u64::from(fd), 0, 0],
             input: &[],
             capacity: 0,
+            run: CallingRun::default(),
         })
     };
     assert!(waits(Function::PollOneoff, 0));
@@ -258,6 +260,7 @@ fn openings_that_may_wait() {
             args: &[u64::from(fd), 1, 0, path.len() as u64, 0, READ, 0, fdflags],
             input: path.as_bytes(),
             capacity: 0,
+            run: CallingRun::default(),
         })
     };
     const NONBLOCK: u64 = 4;
@@ -279,6 +282,7 @@ fn openings_that_may_wait() {
             args: &[u64::from(pipe)],
             input: &[],
             capacity: 0,
+            run: CallingRun::default(),
         })
     };
     for function in [

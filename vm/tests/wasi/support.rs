@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use gpu_run_bytecode::wasi::{Function, Param};
-use gpu_run_vm::{Errno, Reply, Request, Services, Wasi, WasiBuilder};
+use gpu_run_vm::{CallingRun, Errno, Reply, Request, Services, Wasi, WasiBuilder};
 
 pub type Result<T> = std::result::Result<T, Errno>;
 
@@ -105,6 +105,7 @@ impl Guest {
             args: &words,
             input: &input,
             capacity,
+            run: CallingRun::default(),
         });
         assert!(reply.data.len() <= capacity);
         match Errno::from_code(reply.errno) {

@@ -223,11 +223,17 @@ impl Tree {
         let own = gone.iter().position(|(_, thread)| *thread == Some(here));
         let at = own.or_else(|| gone.iter().position(|(_, thread)| thread.is_none()))?;
         let (target, _) = gone.swap_remove(at);
-        // An answer tells of one. The others go with the next answers, whose ever they are.
-        gone.iter_mut()
-            .filter(|(_, thread)| *thread == Some(here))
-            .for_each(|(_, thread)| *thread = None);
+        // An answer tells of one.
+        self.leave_gone();
         Some(target)
+    }
+
+    /// What this host thread has come to goes with the next answers, whose ever they are.
+    pub fn leave_gone(&mut self) {
+        let here = std::thread::current().id();
+        let gone = self.loan.iter_mut().flat_map(|loan| &mut loan.gone);
+        gone.filter(|(_, thread)| *thread == Some(here))
+            .for_each(|(_, thread)| *thread = None);
     }
 
     /// Size, and times of modification and change, of a file.

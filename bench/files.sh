@@ -33,12 +33,12 @@ compare() {
   pieces "$name, --dir" "$threads" "$each" --dir "$folder" "$@"
 }
 
-compare cpu 1 4000 --device cpu
+compare cpu 1 2000 --device cpu
 compare cpu 64 100 --device cpu
 if "$bin" devices 2>/dev/null | grep '^cuda:0' >/dev/null; then
   for engine in interp ptx; do
     for threads in 1 32 512; do
-      compare "$engine" "$threads" $((threads < 100 ? 2000 : 200)) --device cuda --engine "$engine"
+      compare "$engine" "$threads" $((threads < 100 ? 300 : 100)) --device cuda --engine "$engine"
     done
   done
 fi

@@ -139,10 +139,6 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
     return {DONE_Step, 1, 0};
   }
   Requests &requests = *launch.requests;
-  if (requests.own_slots && is_plain(w)) {
-    queue_plain(requests, thread, id, registers, w);
-    return {DONE_Step, 1, 1};
-  }
   u32 total = 0, capacity = 0;
   const bool retires = retires_file(thread);
   if (retires || tells_tmpfs(thread)) {
@@ -235,8 +231,10 @@ GPU_RUN_INLINE bool has(u16 op) { return op == OP_request_queue || op == OP_requ
 // Runs one of the two instructions, whose first word is `w`, for thread number `id`.
 GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
                               Registers registers, u64 w) {
+  const bool queues = (u16)w == OP_request_queue;
+  if (run_plain(launch, thread, id, registers, w)) return {DONE_Step, queues ? 1u : 2u, 1};
   const Memory &memory = *instance.memories[0];
-  if ((u16)w == OP_request_queue) return queue(launch, thread, id, memory, registers, w);
+  if (queues) return queue(launch, thread, id, memory, registers, w);
   return poll(launch, thread, id, memory, registers, w);
 }
 

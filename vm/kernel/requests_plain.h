@@ -50,5 +50,18 @@ GPU_RUN_INLINE bool poll_plain(Requests &requests, Thread &thread, u32 id, Regis
   return true;
 }
 
+// Runs one of the two instructions, whose first word is `w`, in this way. False if that is not to be: then nothing has
+// changed, and `queue` or `poll` does it.
+GPU_RUN_INLINE bool run_plain(const Launch &launch, Thread &thread, u32 id, Registers registers, u64 w) {
+  Requests *requests = launch.requests;
+  if (!is_plain(w) || !requests || !requests->own_slots) return false;
+  if ((u16)w == OP_request_queue) {
+    queue_plain(*requests, thread, id, registers, w);
+    return true;
+  }
+  // A lane with other threads does not wait for the answer.
+  return !launch.rotate && poll_plain(*requests, thread, id, registers, w);
+}
+
 }  // namespace requests
 }  // namespace gpu_run

@@ -229,14 +229,8 @@ void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u
 // waits in here for its turn and for the host.
 void gpu_run_request(Context *context, u32 pc, u32 depth, u32 instance_index, const u64 *words) {
   const u64 w = load_code(words);
-  const u32 id = context->id;
-  Thread &thread = *context->thread;
-  Requests *requests = context->launch->requests;
-  if (requests::is_plain(w) && requests && requests->own_slots) {
-    Registers scratch = {(u8 *)context->scratch, 4};
-    if ((u16)w == OP_request_queue) return requests::queue_plain(*requests, thread, id, scratch, w);
-    if (requests::poll_plain(*requests, thread, id, scratch, w)) return;
-  }
+  Registers scratch = {(u8 *)context->scratch, 4};
+  if (requests::run_plain(*context->launch, *context->thread, context->id, scratch, w)) return;
   request(*context, pc, depth, instance_index, w);
 }
 

@@ -33,8 +33,8 @@ type Tested = Result<(), Failed>;
 /// are refused at start, and the message names this function.
 const FOLDED: [(&str, &str); 2] = [("time", "Instant"), ("process_exit", "std::process::exit")];
 
-/// Fixtures whose `eprintln!`s are gone from the module when they are built with LTO, because stderr
-/// does nothing on wasm32-unknown-unknown: their stderr is not compared.
+/// Fixtures whose `eprintln!`s are gone from the module when they are built with LTO, because std's stderr
+/// does nothing on wasm32-unknown-unknown: their stderr is not compared. That of `gpu-std` is there.
 const STDERR_LOST: [&str; 2] = ["panic", "panic_hook"];
 
 fn main() {
@@ -302,6 +302,11 @@ fn program(device: &str, profile: &str, name: &str) -> Tested {
         );
     }
     match expected(name, "stderr") {
+        Some(stderr) if name == "stderr" => expect(
+            output.stderr == stderr,
+            "stderr differs from the native program's",
+            &output,
+        ),
         Some(stderr) if code == Some(101) => {
             let (found, wanted) = (mask_thread(&text(&output.stderr)), mask_thread(&text(&stderr)));
             expect(

@@ -166,10 +166,10 @@ pub fn write_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Result<usize>
 }
 
 impl Wasi {
-    pub(super) fn fd_read(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_read(&self, args: &mut Args<'_>, thread: u32) -> Result<Reply> {
         let bytes = match &*self.table.get(args.u32()?)? {
             Descriptor::File(file) => file.read(args.capacity)?,
-            Descriptor::Stdin(stdin) => stdin.read(args.capacity)?,
+            Descriptor::Stdin(stdin) => stdin.read(args.capacity, thread)?,
             Descriptor::Connection(connection) => connection.receive(args.capacity, 0)?,
             _ => return Err(Errno::Badf),
         };

@@ -28,8 +28,8 @@
 //! # Ok::<(), io::Error>(())
 //! ```
 //!
-//! In a guest, whether [`stdin`] is a terminal tells its own method `is_terminal`: std lets nobody else implement
-//! [`IsTerminal`]. Standard input is for one thread at a time, as locks of std are in a build without atomics.
+//! In a guest, whether [`stdin`] or [`stderr`] is a terminal tells its own method `is_terminal`: std lets nobody else
+//! implement [`IsTerminal`]. Standard input is for one thread at a time, as locks of std are in a build without atomics.
 
 pub use std::io::*;
 

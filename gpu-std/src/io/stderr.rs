@@ -5,6 +5,9 @@ use std::io::{self, Write};
 use std::marker::PhantomData;
 
 use crate::platform::{end_error, print_error};
+use crate::wasi::is_terminal;
+
+const STDERR: u32 = 2;
 
 /// See `std::io::Stderr`.
 pub struct Stderr(());
@@ -24,6 +27,18 @@ impl Stderr {
     /// See `std::io::Stderr::lock`.
     pub fn lock(&self) -> StderrLock<'static> {
         StderrLock { lent: PhantomData }
+    }
+
+    /// Whether somebody reads it as it comes.
+    pub fn is_terminal(&self) -> bool {
+        is_terminal(STDERR)
+    }
+}
+
+impl StderrLock<'_> {
+    /// As of [`Stderr`].
+    pub fn is_terminal(&self) -> bool {
+        is_terminal(STDERR)
     }
 }
 

@@ -37,6 +37,15 @@ for tool in memcheck racecheck; do
   check $tool run --device cuda --threads 512 fixtures/wasm/release/spmd.wasm
   check $tool run --device cuda --threads 64 fixtures/wasm/threads/locks.wasm
   check $tool run --device cuda --threads 128 --invoke mutex fixtures/wasm/wat/threads.wasm 2
+  # Heap, ring and counters under many threads, by each engine.
+  for engine in interp ptx; do
+    on=(run --device cuda --engine "$engine")
+    check $tool "${on[@]}" --threads 64 --invoke stress fixtures/wasm/wat/heap_stress.wasm 2
+    check $tool "${on[@]}" --threads 128 --invoke churn fixtures/wasm/wat/heap_churn.wasm 20 64
+    check $tool "${on[@]}" --threads 128 --invoke round fixtures/wasm/wat/heap_batch.wasm 40 70
+    check $tool "${on[@]}" --threads 128 --invoke small fixtures/wasm/wat/debug.wasm 5
+    check $tool "${on[@]}" --threads 128 --invoke each fixtures/wasm/release/containers.wasm
+  done
   check $tool wast --device cuda tests/wast/calls.wast tests/wast/edges.wast tests/wast/legacy-exceptions.wast
 done
 exit $failed

@@ -178,7 +178,8 @@ fn page() -> String {
     let mut out = format!(
         "<!-- {NOTE} -->\n\n# Instruction set\n\nAn instruction is one 64-bit word: the opcode in the low 16 bits, then three 16-bit slots; an \
          opcode with more operands has a second and a third word with four. Registers are units of 4 bytes, numbered from the frame's start; a 64-bit value takes two, a 128-bit one four. \
-         A branch distance counts words from the branch itself. In the descriptions, `a`, `b`, `c` … are the operands in order.\n\n\
+         A branch distance counts words from the branch itself. In the descriptions, `a`, `b`, `c` … are the operands in order. \
+         Where a block of the heap is made or resized, an alignment that is 0 or no power of two counts as 1.\n\n\
          | number | opcode | operands | what it does |\n|---|---|---|---|\n"
     );
     for info in TABLE {

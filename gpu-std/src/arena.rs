@@ -17,6 +17,15 @@ const LARGEST_CHUNK: usize = 1 << 20;
 const CHUNK_ALIGN: usize = 16;
 
 /// The heap has no room for what an arena was asked for.
+///
+/// ```
+/// use gpu_std::{Arena, ArenaFull};
+///
+/// let full = Arena::with_capacity(isize::MAX as usize).unwrap_err();
+/// let ArenaFull { bytes } = full;
+/// assert_eq!(bytes, isize::MAX as usize);
+/// assert_eq!(full.to_string(), format!("the heap has no room for {bytes} bytes of an arena"));
+/// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct ArenaFull {
     /// Bytes that were asked for.
@@ -298,6 +307,19 @@ impl fmt::Debug for Arena {
 ///
 /// Destructors of what lies in them do not run. Every method that takes a block panics if the heap has no room
 /// for it; [`try_alloc_layout`](ArenaScope::try_alloc_layout) tells instead.
+///
+/// ```
+/// use gpu_std::{Arena, ArenaScope};
+///
+/// /// The even numbers below `end`, which live as long as the scope's blocks.
+/// fn evens<'a>(scope: &ArenaScope<'a>, end: usize) -> &'a [usize] {
+///     scope.alloc_slice_with(end.div_ceil(2), |i| 2 * i)
+/// }
+///
+/// let mut arena = Arena::new();
+/// let scope = arena.scope();
+/// assert_eq!(evens(&scope, 7), [0, 2, 4, 6]);
+/// ```
 pub struct ArenaScope<'a> {
     arena: &'a Arena,
     /// What was free when the scope began.

@@ -1,8 +1,9 @@
-//! Standard input, as in `std::io`, and all the rest of that module.
+//! Standard input and standard error, as in `std::io`, and all the rest of that module.
 //!
-//! On `wasm32-unknown-unknown` std's input is always at its end. There [`stdin`] is `gpu-run`'s standard input.
-//! `stdout` and `stderr` are std's on every target: `gpu-run` replaces what they do. On any other target this
-//! module is `std::io`.
+//! On `wasm32-unknown-unknown` std's input is always at its end, and what it does with standard error is removed by
+//! the optimizer in a build with `lto = "fat"`. There [`stdin`] and [`stderr`] are those of `gpu-run`, in any build;
+//! instead of `eprintln!` there is [`gpu_eprintln!`](crate::gpu_eprintln). `stdout` is std's on every target:
+//! `gpu-run` replaces what it does. On any other target this module is `std::io`.
 //!
 //! ```
 //! use gpu_std::io::{self, BufRead};
@@ -18,10 +19,24 @@
 //! # count().unwrap();
 //! ```
 //!
-//! In a guest, whether [`stdin`] is a terminal tells its own method `is_terminal`: std lets nobody else implement
-//! [`IsTerminal`]. Standard input is for one thread at a time, as locks of std are in a build without atomics.
+//! What one call writes to [`stderr`] is one record, also of `write!`: texts of other threads come before or behind it.
+//!
+//! ```
+//! use gpu_std::io::{self, Write};
+//!
+//! writeln!(io::stderr(), "{} errors", 0)?;
+//! # Ok::<(), io::Error>(())
+//! ```
+//!
+//! In a guest, whether [`stdin`] or [`stderr`] is a terminal tells its own method `is_terminal`: std lets nobody else
+//! implement [`IsTerminal`]. Standard input is for one thread at a time, as locks of std are in a build without atomics.
 
 pub use std::io::*;
 
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+pub use self::stderr::{Stderr, StderrLock, stderr};
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 pub use crate::wasi::stdin::{Stdin, StdinLock, stdin};
+
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+mod stderr;

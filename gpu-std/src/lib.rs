@@ -6,7 +6,7 @@
 //! | [`par`] | ranges of indices, shared by the threads |
 //! | [`atomic`], [`atomic_add`] and its kin | atomics that are atomic in every build |
 //! | [`state_in`], [`state_out`], [`set_pixel`] | the run's input, output and frame |
-//! | [`gpu_println!`], [`gpu_dbg!`], [`gpu_warn!`] and its kin | output as whole records |
+//! | [`gpu_println!`], [`gpu_eprintln!`], [`gpu_dbg!`], [`gpu_warn!`] and its kin | output as whole records |
 //! | [`GpuAllocator`], [`heap`], [`Arena`] | memory |
 //! | [`math`] | functions that give the same bits everywhere |
 //! | [`time`] | a clock |
@@ -91,7 +91,7 @@ pub use log::Level;
 pub use log::{message as __message, remark as __remark, wanted as __wanted};
 pub use plain::Plain;
 #[doc(hidden)]
-pub use print::record as __record;
+pub use print::{error_record as __error_record, record as __record};
 
 /// The number of the calling thread, from 0 to [`thread_count`] - 1.
 ///

@@ -4,11 +4,18 @@
 //! any build. Everything else is `std::process`, in which `Command` fails on that target: a guest starts no
 //! processes. On any other target this module is `std::process`.
 //!
-//! ```no_run
-//! if gpu_std::env::args().len() < 2 {
-//!     eprintln!("which file?");
-//!     gpu_std::process::exit(2);
+//! ```
+//! fn usage() -> ! {
+//!     gpu_std::gpu_eprintln!("usage: app FILE");
+//!     gpu_std::process::exit(2)
 //! }
+//!
+//! if gpu_std::env::args().len() > 1000 {
+//!     usage();
+//! }
+//! gpu_std::process::exit(0);
+//! # #[allow(unreachable_code)]
+//! # { panic!("exit came back") }
 //! ```
 
 pub use std::process::*;

@@ -21,3 +21,6 @@ mod preopens;
 pub mod stdin;
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod sys;
+
+#[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
+pub use sys::is_terminal;

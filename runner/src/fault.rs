@@ -59,6 +59,9 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
                     let block = json!({ "size": size, "allocated": frames(allocated) });
                     object.insert("block".into(), block);
                 }
+                if let Some(blocks) = heap.damaged_at_end {
+                    object.insert("damaged_at_end".into(), blocks.into());
+                }
             }
             // A panic that aborts ends by a trap.
             let said = context.terminal.said_last(fault.thread);

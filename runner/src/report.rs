@@ -188,6 +188,14 @@ pub fn trap(fault: &Fault) -> Report {
             allocator(allocated)
         ));
     }
+    if let Some(blocks) = fault.heap.as_ref().and_then(|heap| heap.damaged_at_end) {
+        let all = if blocks > 1 {
+            format!("; damaged blocks in all: {blocks}")
+        } else {
+            String::new()
+        };
+        report.places.push(format!("found when the program had ended{all}"));
+    }
     report
 }
 

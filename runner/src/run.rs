@@ -142,18 +142,33 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     }
     let context = fault::Context::of(&outcome, &terminal, &mut store, instance);
     let returned = matches!(outcome.end, End::Returned);
-    let mut code = match outcome.end {
-        End::Returned => {
+    let by_itself = matches!(outcome.end, End::Returned | End::Exited(_));
+    // What is wrong with the heap of a process that ended by itself is how it ended.
+    let damage = match args.heap_check && by_itself {
+        true => store
+            .heap_damage(instance)
+            .map_err(|error| report::store(&args.module, &error))?,
+        false => None,
+    };
+    let whole = damage.is_none();
+    let damage = damage.map(|fault| End::Trapped(Box::new(fault)));
+    let mut code = match (outcome.end, damage) {
+        (End::Returned, damage) => {
             let code = show_results(&entry, &outcome.results, args.threads)?;
-            if args.report == ReportFormat::Json {
-                show_json(&End::Returned, None, engine::number(code), &context);
+            match damage {
+                Some(damage) => show_early_end(args, damage, &context, &lines)?,
+                None => {
+                    if args.report == ReportFormat::Json {
+                        show_json(&End::Returned, None, engine::number(code), &context);
+                    }
+                    code
+                }
             }
-            code
         }
-        end => show_early_end(args, end, &context, &lines)?,
+        (end, damage) => show_early_end(args, damage.unwrap_or(end), &context, &lines)?,
     };
     // A process that ended early had no time to free.
-    if args.leak_check && returned {
+    if args.leak_check && returned && whole {
         let mut leaks = store
             .leaks(instance)
             .map_err(|error| report::store(&args.module, &error))?;

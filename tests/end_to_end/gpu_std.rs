@@ -24,6 +24,10 @@ pub fn tests(device: &'static str) -> Vec<(String, Test)> {
         add(format!("churn/{threads}"), Box::new(move || churn(device, threads)));
         add(format!("reduce/{threads}"), Box::new(move || reduce(device, threads)));
     }
+    for threads in [1, 1000] {
+        let test = move || error_lines(device, threads);
+        add(format!("error_lines/{threads}"), Box::new(test));
+    }
     add("output_size".into(), Box::new(move || output_size(device)));
     add("no_files".into(), Box::new(move || no_files(device)));
     add("messages".into(), Box::new(move || messages(device)));
@@ -40,6 +44,28 @@ pub fn arguments(name: &str) -> Vec<String> {
         true => vec!["--input".into(), input.display().to_string()],
         false => Vec::new(),
     }
+}
+
+/// Each thread's line of standard error is there as a whole, and no other: of a build with LTO, which has none of
+/// std's.
+fn error_lines(device: &str, threads: u32) -> Tested {
+    let count = threads.to_string();
+    let output = run_on(
+        device,
+        ["--threads", &count, "--invoke", "lines", &wasm("lto", "stderr")],
+    );
+    expect(output.status.success(), "must succeed", &output)?;
+    let stderr = text(&output.stderr);
+    let mut found: Vec<&str> = stderr.lines().filter(|line| line.starts_with("line")).collect();
+    let mut wanted: Vec<String> = (0..threads)
+        .map(|thread| match thread % 2 {
+            0 => format!("line of thread {thread}, as it is"),
+            _ => format!("line of thread {thread:>4}"),
+        })
+        .collect();
+    found.sort();
+    wanted.sort();
+    expect(found == wanted, "a line of each thread", &output)
 }
 
 /// The results of `saxpy` for its input.

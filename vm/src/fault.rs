@@ -35,6 +35,8 @@ pub struct HeapFault {
     pub address: u32,
     /// Of a checked heap: bytes of the block that is or was there, and the calls that allocated it.
     pub block: Option<(u32, Backtrace)>,
+    /// Of damage that was found when the program had ended: how many blocks are damaged, this one included.
+    pub damaged_at_end: Option<u64>,
 }
 
 /// A trap with all that is known of it.

@@ -57,6 +57,7 @@ pub const CACHED_MOST: u32 = 256;
 pub const SITE_GRAIN: u64 = 64;
 pub const SITE_CALLS: usize = 5;
 pub const SITE_LIVE: u32 = 1;
+pub const SITE_FREED: u32 = 2;
 
 /// A pointer on the device.
 pub type Ptr = u64;

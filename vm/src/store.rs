@@ -5,6 +5,7 @@
 
 mod batch;
 mod compiled;
+mod damage;
 mod debug;
 mod heap;
 mod instantiate;

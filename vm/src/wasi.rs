@@ -8,6 +8,12 @@
 //! - Reads and writes take all buffers of a call, not the first.
 //! - Numbers of descriptors that were closed are given again lowest first.
 //! - A listing of a directory stays as it was when it began: who removes files meanwhile misses none.
+//! - `fd_seek` beyond what the host's file system allows is EINVAL; wasmtime, which keeps positions by itself, accepts
+//!   it.
+//! - What a guest's thread gives to a call is looked at before the host is asked, in another order than wasmtime's:
+//!   pointers outside of memory trap also for no bytes (`random_get`), no subscriptions (`poll_oneoff`), and where
+//!   the descriptor is none (`path_create_directory`); so does a write of more bytes than memory has, which there is
+//!   ENOMEM.
 //! - A slash behind the name of a directory does not keep it from being removed.
 //! - Flags and numbers that stand for nothing are EINVAL or, if too wide, EOVERFLOW; wasmtime traps.
 //! - Listeners work; there wasmtime has no sockets.
@@ -272,7 +278,7 @@ impl Wasi {
             Function::FdPrestatGet => self.fd_prestat_get(args),
             Function::FdPrestatDirName => self.fd_prestat_dir_name(args),
             Function::FdPwrite => self.fd_pwrite(args),
-            Function::FdRead => self.fd_read(args),
+            Function::FdRead => self.fd_read(args, request.thread),
             Function::FdReaddir => self.fd_readdir(args),
             Function::FdRenumber => self.fd_renumber(args),
             Function::FdSeek => self.fd_seek(args),
@@ -345,7 +351,9 @@ impl Services for Wasi {
             FdRead | FdWrite | FdPread | FdPwrite => {
                 let fd = request.args.first().map_or(u32::MAX, |fd| *fd as u32);
                 match self.table.get(fd).as_deref() {
-                    Ok(Descriptor::Stdin(Stdin::Inherited { .. })) => true,
+                    Ok(Descriptor::Stdin(stdin)) if request.function == FdRead => {
+                        stdin.may_wait(request.capacity, request.thread)
+                    }
                     // Whoever reads it may be slow.
                     Ok(Descriptor::Output(_) | Descriptor::Connection(_)) => true,
                     Ok(Descriptor::File(file)) => file.waits,

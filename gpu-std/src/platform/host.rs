@@ -10,6 +10,7 @@ use std::time::Instant;
 
 use crate::__values::Sink;
 use crate::Level;
+use crate::print::Stream;
 
 pub fn thread_id() -> u32 {
     0
@@ -46,7 +47,7 @@ pub fn wanted(_: Level) -> bool {
     true
 }
 
-/// A debug message, or a record of standard output, which is written at its end.
+/// A debug message, or a record of standard output or error, which is written at its end.
 pub struct Text {
     text: String,
     write: fn(&str),
@@ -90,13 +91,14 @@ pub struct Record;
 
 impl Record {
     #[allow(clippy::new_ret_no_self)] // The other target's is a type of its own.
-    pub fn new(line: bool) -> Text {
+    pub fn new(stream: Stream, line: bool) -> Text {
         Text {
             text: String::new(),
-            write: if line {
-                |text| std::println!("{text}")
-            } else {
-                |text| std::print!("{text}")
+            write: match (stream, line) {
+                (Stream::Stdout, true) => |text| std::println!("{text}"),
+                (Stream::Stdout, false) => |text| std::print!("{text}"),
+                (Stream::Stderr, true) => |text| std::eprintln!("{text}"),
+                (Stream::Stderr, false) => |text| std::eprint!("{text}"),
             },
         }
     }

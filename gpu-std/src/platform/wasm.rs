@@ -9,6 +9,8 @@ use crate::Level;
 mod output;
 
 pub use output::{Message, Record};
+#[cfg(all(feature = "std", target_os = "unknown"))]
+pub use output::{end_error, print_error};
 
 mod import {
     #[link(wasm_import_module = "gpu_run_v1")]

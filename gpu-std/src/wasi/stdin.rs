@@ -9,6 +9,7 @@ use std::vec::Vec;
 
 use super::errno::{BADF, Errno};
 use super::fd::{Fd, uninit};
+use super::is_terminal;
 
 const STDIN: u32 = 0;
 
@@ -61,7 +62,7 @@ impl Stdin {
 
     /// Whether somebody types it.
     pub fn is_terminal(&self) -> bool {
-        ManuallyDrop::new(Fd(STDIN)).is_terminal()
+        is_terminal(STDIN)
     }
 }
 

@@ -1,5 +1,7 @@
 //! The functions of WASI that are used for files and surroundings, with the numbers of their interface.
 
+use std::mem::ManuallyDrop;
+
 use super::errno::{Errno, check};
 use super::fd::Fd;
 
@@ -129,6 +131,11 @@ unsafe extern "C" {
     pub fn path_rename(from: u32, path: *const u8, length: usize, to: u32, new: *const u8, new_length: usize) -> i32;
     pub fn path_symlink(content: *const u8, content_length: usize, fd: u32, link: *const u8, length: usize) -> i32;
     pub fn path_unlink_file(fd: u32, path: *const u8, length: usize) -> i32;
+}
+
+/// Whether a standard stream is a terminal.
+pub fn is_terminal(stream: u32) -> bool {
+    ManuallyDrop::new(Fd(stream)).is_terminal()
 }
 
 impl Fd {

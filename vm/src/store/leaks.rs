@@ -88,7 +88,11 @@ impl Store {
 
     /// What is known of the block that a trap of the heap was about.
     pub(super) fn heap_fault(&mut self, address: u32) -> HeapFault {
-        let mut fault = HeapFault { address, block: None };
+        let mut fault = HeapFault {
+            address,
+            block: None,
+            damaged_at_end: None,
+        };
         for index in 0..self.memory_infos.len() {
             let Ok(record) = self.fetch::<layout::Memory>(self.memory_infos[index].record) else {
                 continue;
@@ -121,7 +125,7 @@ impl Store {
     }
 
     /// The records of the blocks in the first `pages` pages.
-    fn sites(&mut self, memory: &layout::Memory, pages: usize) -> DeviceResult<Vec<HeapSite>> {
+    pub(super) fn sites(&mut self, memory: &layout::Memory, pages: usize) -> DeviceResult<Vec<HeapSite>> {
         let count = pages * (PAGE / SITE_GRAIN) as usize;
         let mut sites: Vec<HeapSite> = vec![bytemuck::Zeroable::zeroed(); count];
         // SAFETY: the heap's records; no kernel runs.
@@ -142,16 +146,22 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Parts of memory that are not the heap's.
-    fn guest_pages(&mut self, memory: &layout::Memory, pages: &[HeapPage]) -> DeviceResult<Vec<Range<usize>>> {
+    /// Of each page that the heap may have, whether it is the heap's and free.
+    pub(super) fn free_pages(&mut self, memory: &layout::Memory) -> DeviceResult<Vec<bool>> {
         let words = (memory.heap.page_limit as usize).div_ceil(64);
         let mut free = vec![0u64; words];
         let at = memory.heap.sets + words.div_ceil(64) as u64 * 8;
         // SAFETY: the heap's set of free pages, behind its summary; no kernel runs.
         unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut free))? };
-        let mut guest: Vec<bool> = (0..pages.len())
-            .map(|page| free[page / 64] >> (page % 64) & 1 == 0)
-            .collect();
+        Ok((0..words * 64)
+            .map(|page| free[page / 64] >> (page % 64) & 1 == 1)
+            .collect())
+    }
+
+    /// Parts of memory that are not the heap's.
+    fn guest_pages(&mut self, memory: &layout::Memory, pages: &[HeapPage]) -> DeviceResult<Vec<Range<usize>>> {
+        let free = self.free_pages(memory)?;
+        let mut guest: Vec<bool> = free.iter().take(pages.len()).map(|free| !free).collect();
         for (page, record) in pages.iter().enumerate() {
             let end = (page + Head::new(record).pages() as usize).min(guest.len());
             guest[page.min(end)..end].fill(false);
@@ -196,32 +206,54 @@ fn without(range: Range<usize>, hole: &Range<usize>) -> Vec<Range<usize>> {
     parts.into_iter().filter(|part| part.start < part.end).collect()
 }
 
-/// The blocks that are handed out, by address.
-fn live_blocks(pages: &[HeapPage], sites: &[HeapSite]) -> Vec<Block> {
-    let mut blocks = Vec::new();
-    let mut add = |address: u64| {
-        if let Some(site) = sites.get((address / SITE_GRAIN) as usize)
-            && site.state == layout::SITE_LIVE
-        {
-            blocks.push(Block {
-                address,
-                site: *site,
-                reached: false,
-            });
-        }
-    };
+/// Where a slab or region has a block, or may have one.
+pub(super) struct Place {
+    pub(super) address: u64,
+    /// As many as the heap gave it.
+    pub(super) bytes: u64,
+    /// It is handed out, or about to be.
+    pub(super) used: bool,
+}
+
+/// Calls `each` for the places of all blocks, by address.
+pub(super) fn each_block(pages: &[HeapPage], mut each: impl FnMut(&Place)) {
     for (page, record) in pages.iter().enumerate() {
         let (head, start) = (Head::new(record), page as u64 * PAGE);
         match head.kind {
             KIND_NONE => {}
-            KIND_REGION => add(start),
+            KIND_REGION => each(&Place {
+                address: start,
+                bytes: head.pages() * PAGE,
+                used: true,
+            }),
             _ => {
-                let used = |block: &u64| record.bits[*block as usize / 64] >> (block % 64) & 1 == 1;
-                let all = 0..head.capacity.min(record.bits.len() as u64 * 64);
-                all.filter(used).for_each(|block| add(start + block * head.size()));
+                for block in 0..head.capacity.min(record.bits.len() as u64 * 64) {
+                    each(&Place {
+                        address: start + block * head.size(),
+                        bytes: head.size(),
+                        used: record.bits[block as usize / 64] >> (block % 64) & 1 == 1,
+                    });
+                }
             }
         }
     }
+}
+
+/// The blocks that are handed out, by address.
+fn live_blocks(pages: &[HeapPage], sites: &[HeapSite]) -> Vec<Block> {
+    let mut blocks = Vec::new();
+    each_block(pages, |place| {
+        if let Some(site) = sites.get((place.address / SITE_GRAIN) as usize)
+            && place.used
+            && site.state == layout::SITE_LIVE
+        {
+            blocks.push(Block {
+                address: place.address,
+                site: *site,
+                reached: false,
+            });
+        }
+    });
     blocks
 }
 

@@ -200,11 +200,11 @@ impl Wasi {
         own && file.share.is_some() && !file.mode.write
     }
 
-    pub(super) fn fd_read(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_read(&self, args: &mut Args<'_>, thread: u32) -> Result<Reply> {
         let bytes = match &*self.table.get(args.u32()?)? {
             Descriptor::File(file) if file.waits => file.read_waiting(args.run, args.capacity)?,
             Descriptor::File(file) => args.unless_ended(|| file.read(args.capacity))?,
-            Descriptor::Stdin(stdin) => stdin.read(args.run, args.capacity)?,
+            Descriptor::Stdin(stdin) => stdin.read(args.run, args.capacity, thread)?,
             Descriptor::Connection(connection) => connection.receive(args.run, args.capacity, 0)?,
             _ => return Err(Errno::Badf),
         };

@@ -192,7 +192,7 @@ fn wait_host(subscriptions: &[Subscription], ready: &mut [Ready], timeout: Optio
                 waits: true,
                 ..
             }) => file.as_fd(),
-            Descriptor::Stdin(Stdin::Inherited { .. }) => rustix::stdio::stdin(),
+            Descriptor::Stdin(Stdin::Inherited(_)) => rustix::stdio::stdin(),
             Descriptor::Listener(listener) => listener.socket.as_fd(),
             Descriptor::Connection(connection) => connection.socket.as_fd(),
             _ => continue,

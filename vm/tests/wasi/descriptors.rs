@@ -213,11 +213,7 @@ fn signals_are_not_supported() {
 #[test]
 fn calls_that_may_wait() {
     let dir = tempfile::tempdir().unwrap();
-    let wasi = WasiBuilder::new()
-        .stdin(Input::Inherit)
-        .dir(dir.path(), "/", false)
-        .unwrap()
-        .build();
+    let wasi = WasiBuilder::new().dir(dir.path(), "/", false).unwrap().build();
     let guest = Guest(wasi);
     let file = guest.open("file", CREAT, READ | WRITE).unwrap();
     let waits = |function, fd: u32| {
@@ -232,7 +228,6 @@ fn calls_that_may_wait() {
     };
     assert!(waits(Function::PollOneoff, 0));
     assert!(waits(Function::SockAccept, file));
-    assert!(waits(Function::FdRead, 0));
     assert!(waits(Function::FdWrite, 1));
     assert!(!waits(Function::FdRead, file));
     assert!(!waits(Function::FdPread, file));
@@ -306,18 +301,81 @@ fn child_with_inherited_input() {
     subscriptions[48 + 16] = 1;
     subscriptions[48 + 24..][..4].copy_from_slice(&50_000_000u32.to_le_bytes());
     let ready = || call!(guest, PollOneoff, &subscriptions[..], 2u32).unwrap().data[10];
+    let waits = |function, thread, capacity| {
+        guest.0.may_wait(&Request {
+            function,
+            thread,
+            args: &[0, 0, 0],
+            input: &[],
+            capacity,
+        })
+    };
+    let read_waits = |thread| waits(Function::FdRead, thread, 5);
     assert_eq!(guest.fdstat(0), Ok((0, 0, READ, READ)));
     assert_eq!(ready(), 0, "nothing is there yet");
+    assert!(read_waits(0));
+    assert!(!waits(Function::FdRead, 0, 0), "nothing is asked for");
     assert_eq!(guest.read(0, 0), Ok(vec![]));
     eprintln!("go on");
     assert_eq!(guest.read(0, 5).unwrap(), b"first");
     assert_eq!(ready(), 1);
-    assert_eq!(guest.read(0, 100).unwrap(), b" line\n");
+    assert!(!waits(Function::FdPread, 1, 5), "that fails at once");
+    assert!(!read_waits(0), "there is input");
+    assert!(read_waits(1), "but only for one");
+    assert_eq!(guest.read(0, 3).unwrap(), b" li", "by thread 0");
+    assert!(!read_waits(0));
+    assert_eq!(guest.read(0, 100).unwrap(), b"ne\n");
     assert_eq!(ready(), 0);
+    assert!(read_waits(0));
     eprintln!("go on");
     assert_eq!(guest.read(0, 100).unwrap(), b"");
+    assert!(!read_waits(0), "the end is input");
     assert_eq!(ready(), 1, "the end can be read");
     assert_eq!(guest.read(0, 100).unwrap(), b"");
+}
+
+/// The same with a file; [`input_of_a_file`] runs it.
+#[test]
+#[ignore = "run by input_of_a_file, with a file as standard input"]
+fn child_with_file_as_input() {
+    let guest = Guest(WasiBuilder::new().stdin(Input::Inherit).build());
+    let waits = |thread| {
+        guest.0.may_wait(&Request {
+            function: Function::FdRead,
+            thread,
+            args: &[0, 0, 0],
+            input: &[],
+            capacity: 5,
+        })
+    };
+    assert!(!waits(0) && !waits(1));
+    assert_eq!(guest.read(0, 5).unwrap(), b"first");
+    assert!(!waits(0));
+}
+
+/// Reads of a file need no threads of their own, and leave its offset where the guest came to.
+#[test]
+fn input_of_a_file() {
+    use std::io::{Read, Seek, Write};
+    use std::process::{Command, Stdio};
+    let mut file = tempfile::tempfile().unwrap();
+    file.write_all(b"first, second").unwrap();
+    file.rewind().unwrap();
+    let child = Command::new(std::env::current_exe().unwrap())
+        .args([
+            "--exact",
+            "descriptors::child_with_file_as_input",
+            "--ignored",
+            "--nocapture",
+        ])
+        .stdin(Stdio::from(file.try_clone().unwrap()))
+        .output()
+        .unwrap();
+    assert!(child.status.success(), "{}", String::from_utf8_lossy(&child.stdout));
+    assert!(String::from_utf8_lossy(&child.stdout).contains("1 passed"));
+    let mut rest = String::new();
+    file.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, ", second");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Debug messages and records of standard output.
+//! Debug messages, and records of standard output and error.
 
 use core::fmt;
 use core::mem::MaybeUninit;
@@ -6,6 +6,7 @@ use core::mem::MaybeUninit;
 use super::import;
 use crate::__values::Sink;
 use crate::Level;
+use crate::print::Stream;
 
 /// The thread's pending debug message. Each part is an instruction, and the host puts them together.
 pub struct Message;
@@ -67,8 +68,6 @@ impl Sink for Message {
     }
 }
 
-const STDOUT: i32 = 1;
-
 /// Bytes that are gathered before they go to the thread's pending record: a line of the usual length is one piece.
 const GATHERED: usize = 96;
 
@@ -76,16 +75,18 @@ const GATHERED: usize = 96;
 pub struct Record {
     bytes: [MaybeUninit<u8>; GATHERED],
     used: usize,
+    stream: Stream,
     line: bool,
 }
 
 impl Record {
     // A call keeps the compiler from filling the bytes.
     #[inline(never)]
-    pub fn new(line: bool) -> Record {
+    pub fn new(stream: Stream, line: bool) -> Record {
         Record {
             bytes: [MaybeUninit::uninit(); GATHERED],
             used: 0,
+            stream,
             line,
         }
     }
@@ -110,7 +111,7 @@ impl Record {
 
     fn pass_on(&mut self) {
         // SAFETY: so many bytes of it were written, and the import only reads them.
-        unsafe { import::print(STDOUT, self.bytes.as_ptr().cast(), self.used) };
+        unsafe { import::print(self.stream as i32, self.bytes.as_ptr().cast(), self.used) };
         self.used = 0;
     }
 }
@@ -130,7 +131,7 @@ impl Sink for Record {
         }
         if text.len() > GATHERED {
             // SAFETY: as in `Message::text`.
-            unsafe { import::print(STDOUT, text.as_ptr(), text.len()) };
+            unsafe { import::print(self.stream as i32, text.as_ptr(), text.len()) };
             return;
         }
         // SAFETY: behind what is used there is room for so many bytes, as was just compared.
@@ -203,6 +204,19 @@ impl Sink for Record {
         if self.used > 0 {
             self.pass_on();
         }
-        import::print_end(STDOUT);
+        import::print_end(self.stream as i32);
     }
+}
+
+/// Adds to the thread's pending record of standard error.
+#[cfg(all(feature = "std", target_os = "unknown"))]
+pub fn print_error(bytes: &[u8]) {
+    // SAFETY: `bytes` is `len` readable bytes, and the import only reads them.
+    unsafe { import::print(Stream::Stderr as i32, bytes.as_ptr(), bytes.len()) };
+}
+
+/// Ends the thread's pending record of standard error: it is written as one piece.
+#[cfg(all(feature = "std", target_os = "unknown"))]
+pub fn end_error() {
+    import::print_end(Stream::Stderr as i32);
 }

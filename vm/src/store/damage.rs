@@ -1,0 +1,142 @@
+//! Blocks of a checked heap that were written where the program may not write, found when it has ended: what
+//! `kernel/heap/check.h` looks at when a block is freed or handed out again, for those to which neither happened.
+
+use gpu_run_bytecode::TrapKind;
+
+use super::leaks::{Place, each_block};
+use super::{InstanceId, Store, StoreError};
+use crate::device::DeviceResult;
+use crate::fault::{Backtrace, Fault};
+use crate::layout::{self, HeapSite, PAGE, SITE_FREED, SITE_GRAIN, SITE_LIVE};
+
+/// Twins of `kernel/heap/check.h`.
+const GUARD_LEAST: u64 = 16;
+const GUARD_MOST: u64 = 64;
+const GUARD: u8 = 0xfd;
+const POISON: u8 = 0xdd;
+const POISON_MOST: u64 = 65536;
+/// Bytes of the largest block in a slab, as in `kernel/heap/classes.h`.
+const LARGEST: u64 = 57344;
+
+impl Store {
+    /// The first block in an instance's memory 0 whose guard bytes were written while it is handed out, or whose
+    /// poison was after it was freed, as the fault that the heap would have found; it also says how many there are
+    /// in all. Of a heap with [`HeapChecks::guards`](super::HeapChecks), after a run that has ended by itself.
+    ///
+    /// Freed blocks are looked at as long as it is known where they were: until the slab of which they are a part
+    /// is given up.
+    ///
+    /// # Errors
+    ///
+    /// Of the device.
+    pub fn heap_damage(&mut self, instance: InstanceId) -> Result<Option<Fault>, StoreError> {
+        let Some(index) = self.instance_infos[instance.0 as usize].memories.first().copied() else {
+            return Ok(None);
+        };
+        let record = self.fetch::<layout::Memory>(self.memory_infos[index as usize].record)?;
+        if record.heap.sites == 0 || record.heap.guards == 0 || record.heap.held == 0 {
+            return Ok(None);
+        }
+        let pages = self.heap_pages(&record)?;
+        let sites = self.sites(&record, pages.len())?;
+        let bytes = self.memory(index)?;
+        let mut found: Vec<(u64, TrapKind)> = Vec::new();
+        let mut look = |place: &Place| found.extend(damage(place, &sites, &bytes).map(|kind| (place.address, kind)));
+        each_block(&pages, &mut look);
+        self.freed_regions(&record, &sites)?.iter().for_each(&mut look);
+        found.sort_by_key(|(address, _)| *address);
+        let Some(&(address, kind)) = found.first() else {
+            return Ok(None);
+        };
+        let mut heap = self.heap_fault(address as u32);
+        heap.damaged_at_end = Some(found.len() as u64);
+        Ok(Some(Fault {
+            kind,
+            thread: 0,
+            backtrace: Backtrace::default(),
+            heap: Some(heap),
+        }))
+    }
+
+    /// Blocks of whole pages that were freed and whose first page has been free since.
+    fn freed_regions(&mut self, memory: &layout::Memory, sites: &[HeapSite]) -> DeviceResult<Vec<Place>> {
+        let free = self.free_pages(memory)?;
+        let per_page = (PAGE / SITE_GRAIN) as usize;
+        let pages = sites.chunks_exact(per_page).zip(free).enumerate();
+        // A smaller block may have been in a slab, and begun behind the page's first byte.
+        let region = |site: &HeapSite| site.state == SITE_FREED && site.size as u64 + GUARD_LEAST > LARGEST;
+        Ok(pages
+            .filter(|(_, (sites, free))| *free && region(&sites[0]))
+            .map(|(page, _)| Place {
+                address: page as u64 * PAGE,
+                bytes: PAGE,
+                used: false,
+            })
+            .collect())
+    }
+}
+
+/// What is wrong with a block.
+fn damage(place: &Place, sites: &[HeapSite], memory: &[u8]) -> Option<TrapKind> {
+    let site = sites.get((place.address / SITE_GRAIN) as usize)?;
+    let (size, end) = (site.size as u64, place.address + place.bytes);
+    let holds = |from: u64, to: u64, value: u8| {
+        let to = (to as usize).min(memory.len());
+        memory[(from as usize).min(to)..to].iter().all(|byte| *byte == value)
+    };
+    match (site.state, place.used) {
+        (SITE_LIVE, true) => {
+            let from = place.address + size;
+            (!holds(from, (from + GUARD_MOST).min(end), GUARD)).then_some(TrapKind::HeapOverrun)
+        }
+        (SITE_FREED, false) => {
+            let to = (place.address + size.min(POISON_MOST)).min(end);
+            (!holds(place.address, to, POISON)).then_some(TrapKind::HeapWrittenAfterFree)
+        }
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A block of 128 bytes at 256 that holds 100, with a byte changed.
+    fn found(state: u32, used: bool, fill: u8, changed: Option<usize>) -> Option<TrapKind> {
+        let mut memory = vec![fill; 512];
+        if let Some(at) = changed {
+            memory[at] = 0;
+        }
+        let site = HeapSite {
+            size: 100,
+            state,
+            ..bytemuck::Zeroable::zeroed()
+        };
+        let place = Place {
+            address: 256,
+            bytes: 128,
+            used,
+        };
+        damage(&place, &[site; 8], &memory)
+    }
+
+    #[test]
+    fn guards_reach_from_the_size_to_the_blocks_end() {
+        assert_eq!(found(SITE_LIVE, true, GUARD, None), None);
+        for (at, wrong) in [(355, false), (356, true), (383, true), (384, false)] {
+            let kind = found(SITE_LIVE, true, GUARD, Some(at));
+            assert_eq!(kind, wrong.then_some(TrapKind::HeapOverrun), "{at}");
+        }
+    }
+
+    #[test]
+    fn poison_is_where_the_program_could_write() {
+        assert_eq!(found(SITE_FREED, false, POISON, None), None);
+        for (at, wrong) in [(255, false), (256, true), (355, true), (356, false)] {
+            let kind = found(SITE_FREED, false, POISON, Some(at));
+            assert_eq!(kind, wrong.then_some(TrapKind::HeapWrittenAfterFree), "{at}");
+        }
+        // On its way to the next owner.
+        assert_eq!(found(SITE_FREED, true, 0, None), None);
+    }
+}

@@ -73,7 +73,6 @@ fn main() {
         Trial::test("refuses/main_on_many_threads", main_on_many_threads),
         Trial::test("refuses/no_room_for_stacks", no_room_for_stacks),
         Trial::test("refuses/unknown_thread_locals", unknown_thread_locals),
-        Trial::test("refuses/arguments_of_a_program", arguments_of_a_program),
         Trial::test("refuses/damaged_program", damaged_program),
         Trial::test("refuses/recursion", denied_recursion),
         Trial::test("inspect/frames", inspect_frames),
@@ -354,16 +353,6 @@ fn no_room_for_stacks() -> Tested {
     expect(
         stderr.contains("stacks need") && stderr.contains("--thread-stack"),
         "the message must say why and what to do",
-        &output,
-    )
-}
-
-fn arguments_of_a_program() -> Tested {
-    let output = run(["--device", "cpu", &wasm("release", "hello"), "--thread", "4"]);
-    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
-    expect(
-        text(&output.stderr).contains("unexpected argument `--thread`"),
-        "the message must name it",
         &output,
     )
 }

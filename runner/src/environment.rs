@@ -27,7 +27,7 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
         return match option_given(options) {
             Some(option) => Err(
                 Report::new(format!("{option} has no meaning: the module imports no WASI"))
-                    .at(args.module.display().to_string())
+                    .at(args.module().display().to_string())
                     .help("use gpu-std's `fs`, `env`, `io` and `net`, or build it for wasm32-wasip1"),
             ),
             None => Ok(None),
@@ -38,7 +38,7 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
         .stdin(Input::Inherit)
         .stdout(Box::new(output::stdout()), to_terminal)
         .stderr(Box::new(output::stderr()), errors_to_terminal);
-    let runner = (options.dirs.is_empty() && is_cargo_runner(&args.module)).then(|| ".".into());
+    let runner = (options.dirs.is_empty() && is_cargo_runner(args.module())).then(|| ".".into());
     for Dir {
         option,
         host,
@@ -68,13 +68,13 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
         }
         wasi = wasi.scratch(TMP, size.as_u64());
     }
-    let file = args.module.file_name().unwrap_or_default();
+    let file = args.module().file_name().unwrap_or_default();
     let name = match &options.argv0 {
         Some(name) => name.as_encoded_bytes().to_vec(),
         None => file.as_encoded_bytes().to_vec(),
     };
     // With --invoke they are the function's.
-    let rest = if args.invoke.is_some() { &[][..] } else { &args.args[..] };
+    let rest = if args.invoke.is_some() { &[][..] } else { args.args() };
     Ok(Some(Environment {
         args: std::iter::once(name)
             .chain(rest.iter().map(|arg| arg.as_encoded_bytes().to_vec()))

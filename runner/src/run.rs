@@ -37,7 +37,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
 
 fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let begin = Instant::now();
-    let translate::Loaded { translation, module } = translate::load(&args.module, &options(args))?;
+    let translate::Loaded { translation, module } = translate::load(args.module(), &options(args))?;
     let loaded = begin.elapsed();
     notes(&translation);
     let entry = entry::find(&translation.program, args)?;
@@ -82,7 +82,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         module,
         program: program.clone(),
     };
-    let memory = own_memory(&mut store, &program).map_err(|error| report::store(&args.module, &error))?;
+    let memory = own_memory(&mut store, &program).map_err(|error| report::store(args.module(), &error))?;
     let resolve = |module: &str, name: &str| memory.filter(|_| (module, name) == MEMORY_IMPORT);
     let instance = match store.instantiate_compiled(program, choice.code.as_ref(), resolve, &options, &mut terminal) {
         Ok(instance) => instance,
@@ -102,7 +102,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
             lines.add_to(&mut fault.backtrace);
             return Err(report::trap(&fault));
         }
-        Err(error) => return Err(report::store(&args.module, &error)),
+        Err(error) => return Err(report::store(args.module(), &error)),
     };
     let ready = begin.elapsed();
     if let Some(Extern::Func(func)) = entry.before.and_then(|name| store.export(instance, name)) {
@@ -111,7 +111,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
             ..options.clone()
         };
         let outcome = store.run(func, &[], &once, &mut terminal);
-        let outcome = outcome.map_err(|error| report::store(&args.module, &error))?;
+        let outcome = outcome.map_err(|error| report::store(args.module(), &error))?;
         if !matches!(outcome.end, End::Returned) {
             terminal.finish();
             let context = fault::Context::of(&outcome, &terminal, &mut store, instance);
@@ -130,7 +130,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     }
     let outcome = store
         .run(func, &entry.args, &options, &mut terminal)
-        .map_err(|error| report::store(&args.module, &error))?;
+        .map_err(|error| report::store(args.module(), &error))?;
     drop(watchdog);
     files.write(&args.files, &mut store)?;
     terminal.finish();
@@ -156,7 +156,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     if args.leak_check && returned {
         let mut leaks = store
             .leaks(instance)
-            .map_err(|error| report::store(&args.module, &error))?;
+            .map_err(|error| report::store(args.module(), &error))?;
         leaks.retain(|leak| !report::of_start(leak));
         leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
         if !leaks.is_empty() {
@@ -268,8 +268,8 @@ fn own_memory(store: &mut Store, program: &Program) -> Result<Option<Extern>, St
 
 /// Warns of parts of std that the kernel reaches and that are not made for several threads.
 fn warn_of_shared_state(args: &RunArgs, entry: &Entry) -> Outcome<()> {
-    let file = translate::read(&args.module)?;
-    let bytes = translate::wasm(&args.module, &file)?;
+    let file = translate::read(args.module())?;
+    let bytes = translate::wasm(args.module(), &file)?;
     // A translated program has no names left to look at.
     let options = Options {
         inline: None,

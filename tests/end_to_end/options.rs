@@ -14,6 +14,8 @@ type Test = (&'static str, fn() -> Tested);
 /// The tests, which need no engine but the CPU's.
 pub fn general() -> Vec<Test> {
     vec![
+        ("options/behind_the_module", behind_the_module),
+        ("options/misplaced", misplaced),
         ("options/bytes", bytes),
         ("options/last_variable", last_variable),
         ("options/odd_folders", odd_folders),
@@ -40,6 +42,74 @@ fn command(options: &[&OsStr], args: &[&OsStr]) -> Command {
 fn run(options: &[&str]) -> Result<Output, std::io::Error> {
     let options: Vec<_> = options.iter().map(OsStr::new).collect();
     command(&options, &[]).output()
+}
+
+/// All that stands behind the module is the program's, whatever it looks like.
+fn behind_the_module() -> Tested {
+    let own = ["-v", "ERROR", "--help", "--seed", "--", "-x", "--dir=/", "--"];
+    let wanted = format!("wasi.wasm\n{}\n? ", own.join("\n"));
+    for before in [&[][..], &["--"], &["--timeout", "1m", "--"]] {
+        let options: Vec<_> = before.iter().map(OsStr::new).collect();
+        let output = command(&options, &own.map(OsStr::new)).output()?;
+        expect(text(&output.stdout) == wanted, "it must be told all of them", &output)?;
+        expect(output.stderr.is_empty(), "nothing is to be said", &output)?;
+    }
+    Ok(())
+}
+
+/// Who writes an option of gpu-run behind a module that makes nothing of it is told where it belongs.
+fn misplaced() -> Tested {
+    let (hello, fib) = (wasm("release", "hello"), wasm("wat", "fib"));
+    let no_arguments = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/wasm/wasi/stdin_lines.wasm");
+    for (words, code, said) in [
+        (
+            &[&*hello, "--thread"][..],
+            2,
+            &["unexpected argument `--thread`", "gpu_std::env"][..],
+        ),
+        (
+            &[&hello, "--threads=4"],
+            2,
+            &["unexpected argument `--threads=4`", "`--threads` there"],
+        ),
+        (
+            &[&hello, "x", "--help"],
+            2,
+            &["unexpected argument `x`", "`--help` there"],
+        ),
+        (
+            &[&fib, "--invoke", "fib", "20"],
+            2,
+            &["before the module, so write `--invoke` there"],
+        ),
+        (
+            &["--invoke", "fib", &fib, "20", "--stats"],
+            2,
+            &["takes 1 arguments", "`--stats` there"],
+        ),
+        (
+            &["--invoke", "fib", &fib, "--stats"],
+            2,
+            &["no value of type i32", "`--stats` there"],
+        ),
+        (&[no_arguments, "--stats=json"], 0, &["warning: ", "`--stats` there"]),
+        (&[no_arguments, "--statistics", "-v"], 0, &[]),
+    ] {
+        let output = gpu_run_on("cpu").args(words).output()?;
+        let stderr = text(&output.stderr);
+        expect(
+            output.status.code() == Some(code),
+            &format!("exit code {code}"),
+            &output,
+        )?;
+        let all = said.iter().all(|part| stderr.contains(part));
+        expect(
+            all && stderr.is_empty() == said.is_empty(),
+            &format!("it must say {said:?}"),
+            &output,
+        )?;
+    }
+    Ok(())
 }
 
 /// Arguments and variables are bytes.

@@ -3,6 +3,9 @@
 
 #[path = "end_to_end/c_heap.rs"]
 mod c_heap;
+#[cfg(unix)]
+#[path = "end_to_end/cargo_runner.rs"]
+mod cargo_runner;
 mod common;
 #[path = "end_to_end/debug.rs"]
 mod debug;
@@ -94,7 +97,7 @@ fn main() {
     ];
     let general = wasi::general().into_iter().chain(net::general());
     #[cfg(unix)]
-    let general = general.chain(options::general());
+    let general = general.chain(options::general()).chain(cargo_runner::general());
     trials.extend(general.map(|(name, test)| Trial::test(name, test)));
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {

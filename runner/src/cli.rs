@@ -142,7 +142,8 @@ impl RunArgs {
 #[derive(Args)]
 pub struct EnvironmentArgs {
     /// Give the program a directory, by its own name or another, and with `:ro` for reading only. As a
-    /// cargo runner, gpu-run gives it the current directory if this option is not there.
+    /// cargo runner, gpu-run gives it the current directory if this option is not there, as `.` and by its
+    /// absolute name.
     #[arg(long = "dir", value_name = "HOST[::GUEST][:ro]")]
     pub dirs: Vec<OsString>,
     /// Give the program an empty directory in device memory as /tmp, for which that much is taken at the start; it

@@ -18,6 +18,8 @@ mod net;
 #[cfg(unix)]
 #[path = "end_to_end/options.rs"]
 mod options;
+#[path = "end_to_end/reports.rs"]
+mod reports;
 #[path = "end_to_end/std_files.rs"]
 mod std_files;
 #[path = "end_to_end/wasi.rs"]
@@ -95,10 +97,15 @@ fn main() {
         Trial::test("translate/no_messages_left", gpu_std::no_messages_left),
         Trial::test("warns/own_allocator", memory::own_allocator),
     ];
-    let general = wasi::general().into_iter().chain(net::general());
+    let general = wasi::general()
+        .into_iter()
+        .chain(net::general())
+        .chain(reports::general());
     #[cfg(unix)]
     let general = general.chain(options::general()).chain(cargo_runner::general());
     trials.extend(general.map(|(name, test)| Trial::test(name, test)));
+    let ((name, test), python) = reports::adapter();
+    trials.push(Trial::test(name, test).with_ignored_flag(!python));
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
             let test = move || {
@@ -138,6 +145,7 @@ fn main() {
             std_files::of_engine(),
             net::of_engine(),
             c_heap::of_engine(),
+            reports::of_engine(),
         ];
         for (name, test) in of_host.into_iter().flatten() {
             add(name.into(), Box::new(move || test(device)));

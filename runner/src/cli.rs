@@ -197,11 +197,11 @@ pub struct DebugArgs {
     /// Put the thread's number in front of each debug message.
     #[arg(long)]
     pub debug_prefix: bool,
-    /// Show debug messages of these threads only: thread=3, thread=0-31, thread=1,8-15.
+    /// Show debug messages of these threads only: thread=3, thread=0-31, thread=1,8-15. May be given several times.
     #[arg(long, value_name = "FILTER", value_parser = parse_threads)]
-    pub debug_only: Option<ThreadSet>,
+    pub debug_only: Vec<ThreadSet>,
     /// Show debug messages of this severity and above. One that names none is of severity debug.
-    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = DebugLevel::Debug)]
+    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, default_value_t = DebugLevel::Debug)]
     pub debug_level: DebugLevel,
     /// Write debug messages as JSON, an object on each line.
     #[arg(long)]

@@ -19,6 +19,8 @@ mod log;
 mod process;
 mod report;
 mod run;
+mod shared;
+mod stats;
 mod terminal;
 mod translate;
 mod wast;

@@ -29,10 +29,7 @@ fn raise_open_files() {
     let limit = getrlimit(Resource::Nofile);
     // If neither can be set the limit stays, and whoever meets it says so.
     for most in [limit.maximum, Some(OPEN_MAX)] {
-        let raised = Rlimit {
-            current: most,
-            ..limit.clone()
-        };
+        let raised = Rlimit { current: most, ..limit };
         // None is no limit.
         let less = |current| most.is_none_or(|most| current < most);
         if limit.current.is_some_and(less) && setrlimit(Resource::Nofile, raised).is_ok() {

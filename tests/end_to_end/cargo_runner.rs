@@ -47,7 +47,7 @@ fn of_tests() -> Tested {
             .env("RUST_LOG", "debug");
         command.args(options).arg(own).args(args).stdin(Stdio::null()).output()
     };
-    let wc = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/wasm/wasi/wc.wasm");
+    let wc = wasm("wasi", "wc");
     let other = tempfile::tempdir()?;
     // The package's folder is the current one, also by another name, or is not.
     for (package, named, found) in [
@@ -56,14 +56,14 @@ fn of_tests() -> Tested {
         (other.path(), folder.path(), true),
         (other.path(), other.path(), false),
     ] {
-        let output = run(wc, package, &[], &[&named.join("input.txt")])?;
+        let output = run(&wc, package, &[], &[&named.join("input.txt")])?;
         expect(
             output.status.success() == found && text(&output.stdout).contains(" 3000 ") == found,
             &format!("{} is found: {found}", named.display()),
             &output,
         )?;
     }
-    let output = run(wc, folder.path(), &["--dir", "."], &[&folder.path().join("input.txt")])?;
+    let output = run(&wc, folder.path(), &["--dir", "."], &[&folder.path().join("input.txt")])?;
     expect(
         !output.status.success(),
         "it gets what it is told, and no more",

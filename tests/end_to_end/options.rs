@@ -61,7 +61,7 @@ fn behind_the_module() -> Tested {
 /// Who writes an option of gpu-run behind a module that makes nothing of it is told where it belongs.
 fn misplaced() -> Tested {
     let (hello, fib) = (wasm("release", "hello"), wasm("wat", "fib"));
-    let no_arguments = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/wasm/wasi/stdin_lines.wasm");
+    let no_arguments = &*wasm("wasi", "stdin_lines");
     for (words, code, said) in [
         (
             &[&*hello, "--thread"][..],

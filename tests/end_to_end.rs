@@ -3,6 +3,9 @@
 
 #[path = "end_to_end/c_heap.rs"]
 mod c_heap;
+#[cfg(unix)]
+#[path = "end_to_end/cargo_runner.rs"]
+mod cargo_runner;
 mod common;
 #[path = "end_to_end/debug.rs"]
 mod debug;
@@ -15,6 +18,8 @@ mod net;
 #[cfg(unix)]
 #[path = "end_to_end/options.rs"]
 mod options;
+#[path = "end_to_end/reports.rs"]
+mod reports;
 #[path = "end_to_end/std_files.rs"]
 mod std_files;
 #[path = "end_to_end/wasi.rs"]
@@ -73,7 +78,6 @@ fn main() {
         Trial::test("refuses/main_on_many_threads", main_on_many_threads),
         Trial::test("refuses/no_room_for_stacks", no_room_for_stacks),
         Trial::test("refuses/unknown_thread_locals", unknown_thread_locals),
-        Trial::test("refuses/arguments_of_a_program", arguments_of_a_program),
         Trial::test("refuses/damaged_program", damaged_program),
         Trial::test("refuses/recursion", denied_recursion),
         Trial::test("inspect/frames", inspect_frames),
@@ -93,10 +97,15 @@ fn main() {
         Trial::test("translate/no_messages_left", gpu_std::no_messages_left),
         Trial::test("warns/own_allocator", memory::own_allocator),
     ];
-    let general = wasi::general().into_iter().chain(net::general());
+    let general = wasi::general()
+        .into_iter()
+        .chain(net::general())
+        .chain(reports::general());
     #[cfg(unix)]
-    let general = general.chain(options::general());
+    let general = general.chain(options::general()).chain(cargo_runner::general());
     trials.extend(general.map(|(name, test)| Trial::test(name, test)));
+    let ((name, test), python) = reports::adapter();
+    trials.push(Trial::test(name, test).with_ignored_flag(!python));
     for (device, present) in engines() {
         let mut add = |name: String, test: Box<dyn FnOnce() -> Tested + Send>| {
             let test = move || {
@@ -136,6 +145,7 @@ fn main() {
             std_files::of_engine(),
             net::of_engine(),
             c_heap::of_engine(),
+            reports::of_engine(),
         ];
         for (name, test) in of_host.into_iter().flatten() {
             add(name.into(), Box::new(move || test(device)));
@@ -359,16 +369,6 @@ fn no_room_for_stacks() -> Tested {
     expect(
         stderr.contains("stacks need") && stderr.contains("--thread-stack"),
         "the message must say why and what to do",
-        &output,
-    )
-}
-
-fn arguments_of_a_program() -> Tested {
-    let output = run(["--device", "cpu", &wasm("release", "hello"), "--thread", "4"]);
-    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
-    expect(
-        text(&output.stderr).contains("unexpected argument `--thread`"),
-        "the message must name it",
         &output,
     )
 }

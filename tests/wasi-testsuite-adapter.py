@@ -8,6 +8,7 @@ GPU_RUN is the command, with options if there are any: GPU_RUN="target/release/g
 import os
 import shlex
 import subprocess
+import sys
 
 COMMAND = shlex.split(os.environ.get("GPU_RUN", "gpu-run"))
 
@@ -39,3 +40,17 @@ def compute_argv(test_path, args_env_dirs, *_versions_and_proposals):
     for host, guest in folders:
         command += ["--dir", f"{host}::{guest}"]
     return [*command, "--", str(test_path), *arguments]
+
+
+def main(arguments):
+    """As a script it tells its version; tests are run by the functions above."""
+    if arguments != ["--version"]:
+        sys.exit(
+            f"{sys.argv[0]}: cannot run {shlex.join(arguments) or 'without arguments'}: this is a module for a runner "
+            "that calls its compute_argv; older runners, which start it with --test-file, are not supported"
+        )
+    print(get_name(), get_version())
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

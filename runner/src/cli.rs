@@ -1,6 +1,6 @@
 //! The command line.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
@@ -8,7 +8,6 @@ use bytesize::ByteSize;
 use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
 use gpu_run_vm::{FrameSize, ThreadSet};
 
-use crate::environment::is_cargo_runner;
 use crate::files::parse_size;
 
 /// Runs ordinary WebAssembly programs on NVIDIA GPUs, and on the CPU with the same results.
@@ -39,16 +38,6 @@ impl Cli {
         if args.get(1).is_some_and(|first| !known(first)) {
             args.insert(1, "run".into());
         }
-        // Cargo puts the module and all that is for the program behind the runner's own words.
-        let is_module = |arg: &OsString| {
-            let path = Path::new(arg);
-            path.extension().is_some_and(|end| end == "wasm") && is_cargo_runner(path)
-        };
-        if let Some(module) = args.iter().position(is_module)
-            && !args[..module].iter().any(|arg| *arg == *"--")
-        {
-            args.insert(module, "--".into());
-        }
         Cli::parse_from(args)
     }
 }
@@ -70,12 +59,12 @@ pub enum Command {
 }
 
 #[derive(Args)]
+#[command(override_usage = "gpu-run run [OPTIONS] <MODULE> [ARGS]...")]
 pub struct RunArgs {
-    /// WebAssembly module (.wasm or .wat) or translated program (.gbc).
-    pub module: PathBuf,
-    /// Arguments of the program, or with --invoke of the function.
-    #[arg(allow_hyphen_values = true)]
-    pub args: Vec<OsString>,
+    /// WebAssembly module (.wasm or .wat) or translated program (.gbc). All behind it, whatever it looks like, are
+    /// arguments of the program, or with --invoke of the function.
+    #[arg(value_name = "MODULE", required = true, trailing_var_arg = true)]
+    words: Vec<OsString>,
     #[command(flatten)]
     pub device: DeviceArgs,
     /// Call this export and print its results, instead of running the program.
@@ -126,11 +115,35 @@ pub struct RunArgs {
     pub verbose: bool,
 }
 
+impl RunArgs {
+    /// The module's path.
+    pub fn module(&self) -> &Path {
+        // Without a module the words are not parsed.
+        Path::new(self.words.first().map_or(OsStr::new(""), |word| word))
+    }
+
+    /// What stands behind the module.
+    pub fn args(&self) -> &[OsString] {
+        self.words.get(1..).unwrap_or_default()
+    }
+
+    /// Of the arguments, the first that is spelled as an option of `gpu-run run`.
+    pub fn misplaced_option(&self) -> Option<String> {
+        let command = RunArgs::augment_args(clap::Command::new("run"));
+        let is_own = |name: &str| name == "help" || command.get_arguments().any(|own| own.get_long() == Some(name));
+        self.args().iter().find_map(|arg| {
+            let option = arg.to_str()?.split('=').next()?;
+            is_own(option.strip_prefix("--")?).then(|| option.to_owned())
+        })
+    }
+}
+
 /// What a program for WASI finds around it.
 #[derive(Args)]
 pub struct EnvironmentArgs {
     /// Give the program a directory, by its own name or another, and with `:ro` for reading only. As a
-    /// cargo runner, gpu-run gives it the current directory if this option is not there.
+    /// cargo runner, gpu-run gives it the current directory if this option is not there, as `.` and by its
+    /// absolute name.
     #[arg(long = "dir", value_name = "HOST[::GUEST][:ro]")]
     pub dirs: Vec<OsString>,
     /// Give the program an empty directory in device memory as /tmp, for which that much is taken at the start; it
@@ -184,11 +197,11 @@ pub struct DebugArgs {
     /// Put the thread's number in front of each debug message.
     #[arg(long)]
     pub debug_prefix: bool,
-    /// Show debug messages of these threads only: thread=3, thread=0-31, thread=1,8-15.
+    /// Show debug messages of these threads only: thread=3, thread=0-31, thread=1,8-15. May be given several times.
     #[arg(long, value_name = "FILTER", value_parser = parse_threads)]
-    pub debug_only: Option<ThreadSet>,
+    pub debug_only: Vec<ThreadSet>,
     /// Show debug messages of this severity and above. One that names none is of severity debug.
-    #[arg(long, value_name = "LEVEL", value_enum, default_value_t = DebugLevel::Debug)]
+    #[arg(long, value_name = "LEVEL", value_enum, ignore_case = true, default_value_t = DebugLevel::Debug)]
     pub debug_level: DebugLevel,
     /// Write debug messages as JSON, an object on each line.
     #[arg(long)]

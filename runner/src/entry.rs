@@ -2,11 +2,13 @@
 
 use std::ffi::OsString;
 
-use gpu_run_bytecode::{ExternKind, FuncType, Program, ValType};
+use gpu_run_bytecode::code::{Inst, instructions};
+use gpu_run_bytecode::wasi::Function;
+use gpu_run_bytecode::{ExternKind, FuncType, Op, Program, ValType};
 use gpu_run_vm::{Value, makes_requests};
 
 use crate::cli::RunArgs;
-use crate::report::{Outcome, Report};
+use crate::report::{Outcome, Report, warn};
 
 /// Prefix of the exports that gpu-std's `kernel!` makes.
 const KERNEL: &str = "gpu_run_v1.kernel.";
@@ -66,7 +68,7 @@ fn exported(program: &Program) -> String {
 
 /// The entry that the options name, or that the program has.
 pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
-    let place = args.module.display().to_string();
+    let place = args.module().display().to_string();
     if let Some(name) = &args.invoke {
         // A kernel may be called by its short name.
         let kernel = format!("{KERNEL}{name}");
@@ -86,20 +88,24 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
             Show::Results
         };
         return Ok(Entry {
-            args: parse_args(ty, &args.args, &name)?,
+            args: parse_args(ty, args.args(), &name).map_err(|report| with_order(report, args))?,
             before: (name != INITIALIZE).then(|| initializer(program)).flatten(),
             export: name,
             show,
         });
     }
-    if let Some(arg) = args.args.first().filter(|_| !makes_requests(program)) {
+    if let Some(arg) = args.args().first().filter(|_| !makes_requests(program)) {
         let message = format!(
             "unexpected argument `{}`: the module imports no WASI, by which it could read arguments",
             arg.display()
         );
-        return Err(Report::new(message).at(place).help(
-            "use `gpu_std::env`, or build it for wasm32-wasip1; options of gpu-run come before the first argument: see `gpu-run run --help`",
-        ));
+        let report = Report::new(message)
+            .at(place)
+            .help("use `gpu_std::env`, or build it for wasm32-wasip1");
+        return Err(with_order(report, args));
+    }
+    if let Some(help) = order(args).filter(|_| !reads_arguments(program)) {
+        warn(&format!("the module does not read its arguments; {help}"));
     }
     let kernels: Vec<_> = program
         .meta
@@ -126,6 +132,31 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         (None, []) => Err(Report::new("the module has no entry: no `_start`, `main` or kernel is exported")
             .at(place)
             .help(format!("call a function with --invoke NAME; {}", exported(program)))),
+    }
+}
+
+/// Whether a program for WASI asks for its arguments.
+fn reads_arguments(program: &Program) -> bool {
+    let asks = |inst: Inst| {
+        let functions = [Function::ArgsGet, Function::ArgsSizesGet];
+        inst.op == Op::RequestQueue && functions.iter().any(|function| *function as i64 == inst.args[0])
+    };
+    instructions(&program.code).any(|(_, inst)| inst.is_ok_and(asks))
+}
+
+/// What to do where an option of gpu-run stands among the arguments.
+fn order(args: &RunArgs) -> Option<String> {
+    let option = args.misplaced_option()?;
+    Some(format!(
+        "options of gpu-run stand before the module, so write `{option}` there"
+    ))
+}
+
+/// A report on arguments, with help if they are misplaced.
+fn with_order(report: Report, args: &RunArgs) -> Report {
+    match order(args) {
+        Some(help) => report.help(help),
+        None => report,
     }
 }
 

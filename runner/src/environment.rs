@@ -9,8 +9,8 @@ use gpu_run_bytecode::Program;
 use gpu_run_vm::{Environment, Input, WasiBuilder, makes_requests};
 
 use crate::cli::{EnvironmentArgs, RunArgs};
-use crate::output;
 use crate::report::{Outcome, Report};
+use crate::{cargo, output};
 
 /// What the program calls the directory of `--tmpfs`.
 const TMP: &str = "/tmp";
@@ -27,7 +27,7 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
         return match option_given(options) {
             Some(option) => Err(
                 Report::new(format!("{option} has no meaning: the module imports no WASI"))
-                    .at(args.module.display().to_string())
+                    .at(args.module().display().to_string())
                     .help("use gpu-std's `fs`, `env`, `io` and `net`, or build it for wasm32-wasip1"),
             ),
             None => Ok(None),
@@ -38,13 +38,20 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
         .stdin(Input::Inherit)
         .stdout(Box::new(output::stdout()), to_terminal)
         .stderr(Box::new(output::stderr()), errors_to_terminal);
-    let runner = (options.dirs.is_empty() && is_cargo_runner(&args.module)).then(|| ".".into());
+    let by_cargo = cargo::is_runner(args.module());
+    let mut folders = match by_cargo && options.dirs.is_empty() {
+        true => cargo::folders(),
+        false => Vec::new(),
+    };
+    if options.tmpfs.is_some() {
+        folders.retain(|folder| *folder != *format!(".::{TMP}"));
+    }
     for Dir {
         option,
         host,
         guest,
         read_only,
-    } in directories(options.dirs.iter().chain(&runner))?
+    } in directories(options.dirs.iter().chain(&folders))?
     {
         wasi = wasi
             .dir(host, guest, read_only)
@@ -68,18 +75,19 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
         }
         wasi = wasi.scratch(TMP, size.as_u64());
     }
-    let file = args.module.file_name().unwrap_or_default();
+    let file = args.module().file_name().unwrap_or_default();
     let name = match &options.argv0 {
         Some(name) => name.as_encoded_bytes().to_vec(),
         None => file.as_encoded_bytes().to_vec(),
     };
     // With --invoke they are the function's.
-    let rest = if args.invoke.is_some() { &[][..] } else { &args.args[..] };
+    let rest = if args.invoke.is_some() { &[][..] } else { args.args() };
+    let of_cargo = if by_cargo { cargo::variables() } else { Vec::new() };
     Ok(Some(Environment {
         args: std::iter::once(name)
             .chain(rest.iter().map(|arg| arg.as_encoded_bytes().to_vec()))
             .collect(),
-        variables: variables(&options.variables)?,
+        variables: variables(of_cargo.iter().chain(&options.variables))?,
         seed: options.seed,
         ..Environment::new(Arc::new(wasi.build()))
     }))
@@ -98,20 +106,9 @@ fn option_given(options: &EnvironmentArgs) -> Option<&'static str> {
     given.into_iter().find_map(|(given, name)| given.then_some(name))
 }
 
-/// Whether cargo has started this process to run a module: `cargo run` and `cargo test` tell their runner of
-/// the package, and have built the module in a folder named after its target, or rustdoc has, of an example in the
-/// documentation, in one of its own.
-pub fn is_cargo_runner(module: &Path) -> bool {
-    let told = ["CARGO", "CARGO_MANIFEST_DIR"];
-    let by_cargo = |folder: &OsStr| folder.as_encoded_bytes().starts_with(b"wasm32-");
-    let by_rustdoc = |folder: &OsStr| folder.as_encoded_bytes().starts_with(b"rustdoctest");
-    let built = |folder: &OsStr| by_cargo(folder) || by_rustdoc(folder);
-    told.iter().all(|name| std::env::var_os(name).is_some()) && module.iter().any(built)
-}
-
 /// The environment's entries. Of several for one name the last counts. A name alone takes its value over, if it has
 /// one here. They need not be UTF-8.
-fn variables(given: &[OsString]) -> Outcome<Vec<Vec<u8>>> {
+fn variables<'v>(given: impl Iterator<Item = &'v OsString>) -> Outcome<Vec<Vec<u8>>> {
     let mut entries: Vec<Vec<u8>> = Vec::new();
     for variable in given {
         let bytes = variable.as_encoded_bytes();
@@ -268,7 +265,7 @@ mod tests {
     fn the_last_of_a_variable_counts() {
         let of = |given: &[&str]| {
             let given: Vec<OsString> = given.iter().map(OsString::from).collect();
-            let entries = variables(&given).ok()?;
+            let entries = variables(given.iter()).ok()?;
             Some(
                 entries
                     .into_iter()

@@ -1,6 +1,7 @@
 //! `--report json`: how a run ended, as an object for programs.
 
-use gpu_run_vm::{Backtrace, End, HeapStats, InstanceId, Outcome, Store};
+use gpu_run_bytecode::Place;
+use gpu_run_vm::{Backtrace, End, HeapStats, InstanceId, Leak, Outcome, RunOptions, Store};
 use serde_json::{Map, Value, json};
 
 use crate::report::{Report, code, own_call};
@@ -10,6 +11,8 @@ use crate::terminal::Terminal;
 pub struct Context<'c> {
     /// What the threads wrote.
     pub terminal: &'c Terminal,
+    /// Threads that ran.
+    pub threads: u32,
     /// Threads that trapped or panicked.
     pub faults: u32,
     /// The thread that ended the process, if one did.
@@ -22,20 +25,44 @@ pub struct Context<'c> {
 
 impl<'c> Context<'c> {
     /// Of a run that came to its end. There are no counts of the heap if the device does not answer any more.
-    pub fn of(outcome: &Outcome, terminal: &'c Terminal, store: &mut Store, instance: InstanceId) -> Context<'c> {
+    pub fn of(
+        outcome: &Outcome,
+        options: &RunOptions,
+        terminal: &'c Terminal,
+        store: &mut Store,
+        instance: InstanceId,
+    ) -> Context<'c> {
         Context {
             terminal,
+            threads: options.threads,
             faults: outcome.faults,
             thread: outcome.ended_by,
             heap: store.heap_stats(instance).ok(),
             compiled: outcome.compiled,
         }
     }
+
+    /// Of a start function that did not return, or of a module that could not be instantiated: then no thread has run.
+    pub fn of_start(end: &End, terminal: &'c Terminal, compiled: bool) -> Context<'c> {
+        let thread = match end {
+            End::Trapped(fault) => (!fault.backtrace.places.is_empty()).then_some(fault.thread),
+            End::Panicked { thread, .. } => Some(*thread),
+            _ => None,
+        };
+        Context {
+            terminal,
+            threads: 1,
+            faults: thread.is_some().into(),
+            thread,
+            heap: None,
+            compiled,
+        }
+    }
 }
 
 /// The object for an end, and nothing if it needs none: the program ended well, or nobody reads.
 pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Context<'_>) -> Option<Value> {
-    let mut object = Map::new();
+    let mut details = Map::new();
     let mut message = report.map(|report| report.message.clone());
     let mut backtrace = None;
     let kind = match end {
@@ -51,16 +78,16 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
         }
         End::Trapped(fault) => {
             message = Some(fault.kind.text().to_owned());
-            object.insert("trap".into(), format!("{:?}", fault.kind).into());
+            details.insert("trap".into(), format!("{:?}", fault.kind).into());
             backtrace = Some(&fault.backtrace);
             if let Some(heap) = &fault.heap {
-                object.insert("address".into(), heap.address.into());
+                details.insert("address".into(), heap.address.into());
                 if let Some((size, allocated)) = &heap.block {
                     let block = json!({ "size": size, "allocated": frames(allocated) });
-                    object.insert("block".into(), block);
+                    details.insert("block".into(), block);
                 }
                 if let Some(blocks) = heap.damaged_at_end {
-                    object.insert("damaged_at_end".into(), blocks.into());
+                    details.insert("damaged_at_end".into(), blocks.into());
                 }
             }
             // A panic that aborts ends by a trap.
@@ -70,8 +97,8 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
                 .filter(|said| said.ends_with(ABORTS))
                 .and_then(panic_message)
             {
-                object.insert("panic".into(), panic.message.as_str().into());
-                add_place(&mut object, &panic);
+                details.insert("panic".into(), panic.message.as_str().into());
+                add_place(&mut details, &panic);
             }
             "trap"
         }
@@ -82,7 +109,7 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
             let said = context.terminal.said_last(*thread);
             let panic = said.as_deref().and_then(panic_message);
             if let Some(panic) = &panic {
-                add_place(&mut object, panic);
+                add_place(&mut details, panic);
             }
             message = panic.map(|panic| panic.message).or(said).or(Some("panic".into()));
             backtrace = Some(calls);
@@ -91,20 +118,22 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
         End::TimedOut => "timeout",
         End::Interrupted => "interrupted",
     };
+    let mut object = Map::new();
     object.insert("kind".into(), kind.into());
     object.insert("message".into(), message.into());
     object.insert("exit_code".into(), exit_code.into());
     object.insert("thread".into(), context.thread.into());
     object.insert("faults".into(), context.faults.into());
-    if let Some(heap) = &context.heap {
-        let counts = json!({
-            "allocated": heap.allocated, "freed": heap.freed, "live": heap.live, "failed": heap.failed,
-        });
-        object.insert("heap".into(), counts);
-    }
+    object.extend(details);
     if let Some(backtrace) = backtrace {
         let own = matches!(end, End::Panicked { .. });
         add_backtrace(&mut object, backtrace, own, context.compiled);
+    }
+    if let Some(heap) = &context.heap {
+        let counts = json!({
+            "allocated": heap.allocated, "freed": heap.freed, "failed": heap.failed, "live": heap.live,
+        });
+        object.insert("heap".into(), counts);
     }
     Some(object.into())
 }
@@ -139,6 +168,21 @@ pub fn refused(report: &Report) -> Value {
     })
 }
 
+/// The object for leaks.
+pub fn leaks(report: &Report, leaks: &[Leak]) -> Value {
+    let mut object = refused(report);
+    let leak = |leak: &Leak| {
+        let mut object = Map::new();
+        object.insert("bytes".into(), leak.bytes.into());
+        object.insert("blocks".into(), leak.blocks.into());
+        add_call(&mut object, own_call(&leak.allocated));
+        object.insert("backtrace".into(), frames(&leak.allocated).into());
+        object.into()
+    };
+    object["leaks"] = leaks.iter().map(leak).collect::<Vec<Value>>().into();
+    object
+}
+
 /// The calls of a backtrace, the innermost first.
 fn frames(backtrace: &Backtrace) -> Vec<Value> {
     let frames = backtrace.places.iter().map(|place| {
@@ -153,16 +197,21 @@ fn frames(backtrace: &Backtrace) -> Vec<Value> {
     frames.collect()
 }
 
+/// The call that a fault is shown by.
+fn add_call(object: &mut Map<String, Value>, place: Option<&Place>) {
+    if let Some(place) = place {
+        object.insert("function".into(), place.function.as_str().into());
+        object.insert("wasm_offset".into(), place.offset.into());
+    }
+}
+
 /// `own`: the innermost calls are those by which std panics, so the place is that of the program's own.
 fn add_backtrace(object: &mut Map<String, Value>, backtrace: &Backtrace, own: bool, compiled: bool) {
     let place = match own {
         true => own_call(backtrace),
         false => backtrace.places.first(),
     };
-    if let Some(place) = place {
-        object.insert("function".into(), place.function.as_str().into());
-        object.insert("wasm_offset".into(), place.offset.into());
-    }
+    add_call(object, place);
     // The innermost line that is known, unless the panic named one.
     if !object.contains_key("file")
         && let Some(line) = backtrace.places.iter().find_map(|place| place.line.as_ref())

@@ -155,7 +155,7 @@ pub fn progress(args: &FileArgs) -> Option<ProgressBar> {
 /// A frame's size as it is written in options: `1920x1080`.
 pub fn parse_size(text: &str) -> Result<FrameSize, String> {
     let side = |text: &str| text.parse().ok().filter(|side| (1..=SIDE).contains(side));
-    let (width, height) = text.split_once('x').unwrap_or((text, ""));
+    let (width, height) = text.split_once(['x', 'X']).unwrap_or((text, ""));
     match (side(width), side(height)) {
         (Some(width), Some(height)) => Ok(FrameSize { width, height }),
         _ => Err(format!("expected WIDTHxHEIGHT, each from 1 to {SIDE}: 1920x1080")),
@@ -170,7 +170,7 @@ mod tests {
     fn sizes_have_two_sides() {
         let size = |width, height| Ok(FrameSize { width, height });
         assert_eq!(parse_size("1920x1080"), size(1920, 1080));
-        assert_eq!(parse_size("1x32768"), size(1, 32768));
+        assert_eq!(parse_size("1X32768"), size(1, 32768));
         for bad in ["", "x", "10", "10x", "x10", "0x5", "5x32769", "5x5x5", "-1x5", "5 x 5"] {
             assert!(parse_size(bad).is_err(), "{bad:?}");
         }

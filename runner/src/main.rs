@@ -5,6 +5,7 @@
 mod output;
 
 mod cache;
+mod cargo;
 mod cli;
 mod devices;
 mod engine;
@@ -15,8 +16,11 @@ mod files;
 mod inspect;
 mod lines;
 mod log;
+mod process;
 mod report;
 mod run;
+mod shared;
+mod stats;
 mod terminal;
 mod translate;
 mod wast;
@@ -27,7 +31,7 @@ use std::process::ExitCode;
 use cli::{Cli, Command};
 
 fn main() -> ExitCode {
-    let_writes_fail();
+    process::prepare();
     let command = Cli::from_env().command;
     let verbose = matches!(&command, Command::Run(args) if args.verbose);
     let result = log::start(verbose).and_then(|()| match command {
@@ -44,14 +48,3 @@ fn main() -> ExitCode {
     });
     engine::leave(code)
 }
-
-/// A file that grows over the limit of this process is an error of that write, which the guest is told, and not the
-/// end of the process.
-#[cfg(unix)]
-fn let_writes_fail() {
-    // SAFETY: a signal is ignored, for which no handler runs.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
-}
-
-#[cfg(not(unix))]
-fn let_writes_fail() {}

@@ -67,6 +67,18 @@ impl Report {
         self
     }
 
+    /// The report of a fault of which there were `faults` until all threads had stopped. What the program has `said`
+    /// of itself is not repeated; then there is a report only if it was not the only one.
+    pub fn with_others(mut self, said: bool, faults: u32) -> Option<Report> {
+        if said {
+            self.places.clear();
+        }
+        if faults > 1 {
+            self.places.push(format!("and {} more threads faulted", faults - 1));
+        }
+        (!said || faults > 1).then_some(self)
+    }
+
     /// Prints it to stderr.
     pub fn print(&self) {
         _ = write!(crate::output::styled(), "{self}");
@@ -140,7 +152,7 @@ pub fn recursion(path: &Path, error: &RecursionError) -> Report {
 pub fn store(path: &Path, error: &StoreError) -> Report {
     match error {
         StoreError::Device(error) => device(error),
-        StoreError::Trap(fault) => trap(fault),
+        StoreError::Trap(fault) => trap(fault, path, 1),
         StoreError::UnknownImport { module, .. } => {
             let report = Report::new(error.to_string()).at(place(path, None, None));
             match module.as_str() {
@@ -171,10 +183,10 @@ pub fn device(error: &DeviceError) -> Report {
     }
 }
 
-/// The report of a trap.
-pub fn trap(fault: &Fault) -> Report {
+/// The report of a trap of a module, in one of so many threads.
+pub fn trap(fault: &Fault, path: &Path, threads: u32) -> Report {
     let mut message = format!("trap: {}", fault.kind.text());
-    if fault.thread != 0 {
+    if threads > 1 {
         _ = write!(message, " (thread {})", fault.thread);
     }
     if let Some(heap) = &fault.heap {
@@ -182,6 +194,10 @@ pub fn trap(fault: &Fault) -> Report {
     }
     let mut report = Report::new(message).code(code::TRAP);
     report.places = calls(&fault.backtrace);
+    if report.places.is_empty() {
+        // A segment that does not fit: no code has run.
+        report.places.push(place(path, None, None));
+    }
     if let Some((size, allocated)) = fault.heap.as_ref().and_then(|heap| heap.block.as_ref()) {
         report.places.push(format!(
             "its block of {size} bytes was allocated by {}",
@@ -320,4 +336,19 @@ fn calls(backtrace: &Backtrace) -> Vec<String> {
         lines.push(format!("and {more} more calls"));
     }
     lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn other_faults_are_told() {
+        let report = || panic(3, &Backtrace::default()).at("0: main");
+        let places = |said, faults| report().with_others(said, faults).map(|report| report.places);
+        assert_eq!(places(true, 1), None);
+        assert_eq!(places(true, 64), Some(vec!["and 63 more threads faulted".into()]));
+        assert_eq!(places(false, 1), Some(vec!["0: main".into()]));
+        assert_eq!(places(false, 2).map(|places| places.len()), Some(2));
+    }
 }

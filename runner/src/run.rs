@@ -5,16 +5,16 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::Status;
-use gpu_run_translator::{BrTables, Options, Translation, own_allocators, run_passes, shared_std};
+use gpu_run_translator::{Options, Translation};
 use gpu_run_vm::{
-    ClassStats, DebugOptions, End, Extern, HeapChecks, HeapStats, Level, Limits, RunOptions, Store, StoreError, Value,
-    allocates,
+    DebugOptions, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store, StoreError, ThreadSet,
+    Value, allocates,
 };
-use serde_json::json;
 
-use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs, StatsFormat};
+use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs};
 use crate::engine::Held;
 use crate::entry::{self, Entry, Show};
 use crate::environment;
@@ -22,7 +22,7 @@ use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
 use crate::terminal::{Terminal, debug_format};
 use crate::watchdog::{self, Watchdog};
-use crate::{devices, engine, fault, files, translate};
+use crate::{devices, engine, fault, files, shared, stats, translate};
 
 /// Runs a module.
 pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
@@ -37,12 +37,17 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
 
 fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let begin = Instant::now();
-    let translate::Loaded { translation, module } = translate::load(&args.module, &options(args))?;
+    let translate::Loaded { translation, module } = translate::load(args.module(), &options(args))?;
     let loaded = begin.elapsed();
     notes(&translation);
+    if args.debug.no_debug && sends_messages(&translation.program) {
+        tracing::info!(
+            "the program was translated before, so --no-debug hides its messages, but still runs what sends them"
+        );
+    }
     let entry = entry::find(&translation.program, args)?;
     if args.threads > 1 && !translation.program.meta.is_threaded() {
-        warn_of_shared_state(args, &entry)?;
+        shared::warn_of_state(args, &entry)?;
     }
     if (args.heap_check || args.leak_check) && !allocates(&translation.program) {
         warn("the program does not use the device's heap, so nothing of its allocations is checked");
@@ -82,27 +87,24 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         module,
         program: program.clone(),
     };
-    let memory = own_memory(&mut store, &program).map_err(|error| report::store(&args.module, &error))?;
+    let memory = own_memory(&mut store, &program).map_err(|error| report::store(args.module(), &error))?;
     let resolve = |module: &str, name: &str| memory.filter(|_| (module, name) == MEMORY_IMPORT);
     let instance = match store.instantiate_compiled(program, choice.code.as_ref(), resolve, &options, &mut terminal) {
         Ok(instance) => instance,
-        Err(StoreError::Ended(end)) => {
+        Err(StoreError::Ended(mut end)) => {
             files.write(&args.files, &mut store)?;
             terminal.finish();
-            let context = fault::Context {
-                terminal: &terminal,
-                faults: 0,
-                thread: None,
-                heap: None,
-                compiled: choice.code.is_some(),
-            };
-            return show_early_end(args, *end, &context, &lines);
+            let context = fault::Context::of_start(&end, &terminal, choice.code.is_some());
+            return show_early_end(args, &mut end, &context, &lines);
         }
-        Err(StoreError::Trap(mut fault)) => {
-            lines.add_to(&mut fault.backtrace);
-            return Err(report::trap(&fault));
+        // The module was not instantiated, so its files stay as they were.
+        Err(StoreError::Trap(fault)) => {
+            terminal.finish();
+            let mut end = End::Trapped(fault);
+            let context = fault::Context::of_start(&end, &terminal, choice.code.is_some());
+            return show_early_end(args, &mut end, &context, &lines);
         }
-        Err(error) => return Err(report::store(&args.module, &error)),
+        Err(error) => return Err(report::store(args.module(), &error)),
     };
     let ready = begin.elapsed();
     if let Some(Extern::Func(func)) = entry.before.and_then(|name| store.export(instance, name)) {
@@ -111,11 +113,11 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
             ..options.clone()
         };
         let outcome = store.run(func, &[], &once, &mut terminal);
-        let outcome = outcome.map_err(|error| report::store(&args.module, &error))?;
+        let mut outcome = outcome.map_err(|error| report::store(args.module(), &error))?;
         if !matches!(outcome.end, End::Returned) {
             terminal.finish();
-            let context = fault::Context::of(&outcome, &terminal, &mut store, instance);
-            return show_early_end(args, outcome.end, &context, &lines);
+            let context = fault::Context::of(&outcome, &once, &terminal, &mut store, instance);
+            return show_early_end(args, &mut outcome.end, &context, &lines);
         }
     }
     let Some(Extern::Func(func)) = store.export(instance, &entry.export) else {
@@ -128,9 +130,9 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     if let Some(environment) = &mut options.environment {
         environment.last = true;
     }
-    let outcome = store
+    let mut outcome = store
         .run(func, &entry.args, &options, &mut terminal)
-        .map_err(|error| report::store(&args.module, &error))?;
+        .map_err(|error| report::store(args.module(), &error))?;
     drop(watchdog);
     files.write(&args.files, &mut store)?;
     terminal.finish();
@@ -140,19 +142,19 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
             outcome.debug.dropped
         ));
     }
-    let context = fault::Context::of(&outcome, &terminal, &mut store, instance);
+    let context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance);
     let returned = matches!(outcome.end, End::Returned);
     let by_itself = matches!(outcome.end, End::Returned | End::Exited(_));
     // What is wrong with the heap of a process that ended by itself is how it ended.
     let damage = match args.heap_check && by_itself {
         true => store
             .heap_damage(instance)
-            .map_err(|error| report::store(&args.module, &error))?,
+            .map_err(|error| report::store(args.module(), &error))?,
         false => None,
     };
     let whole = damage.is_none();
-    let damage = damage.map(|fault| End::Trapped(Box::new(fault)));
-    let mut code = match (outcome.end, damage) {
+    let mut damage = damage.map(|fault| End::Trapped(Box::new(fault)));
+    let mut code = match (&mut outcome.end, &mut damage) {
         (End::Returned, damage) => {
             let code = show_results(&entry, &outcome.results, args.threads)?;
             match damage {
@@ -165,43 +167,34 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
                 }
             }
         }
-        (end, damage) => show_early_end(args, damage.unwrap_or(end), &context, &lines)?,
+        (end, damage) => show_early_end(args, damage.as_mut().unwrap_or(end), &context, &lines)?,
     };
     // A process that ended early had no time to free.
-    if args.leak_check && returned && whole {
-        let mut leaks = store
-            .leaks(instance)
-            .map_err(|error| report::store(&args.module, &error))?;
-        leaks.retain(|leak| !report::of_start(leak));
-        leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
-        if !leaks.is_empty() {
-            let report = report::leaks(&leaks);
-            show_report(args, &report);
-            code = ExitCode::from(report.code);
+    let leaks = match args.leak_check && returned && whole {
+        true => Some(find_leaks(args, &mut store, instance, &lines)?),
+        false => None,
+    };
+    if let Some(leaks) = leaks.as_deref().filter(|leaks| !leaks.is_empty()) {
+        let report = report::leaks(leaks);
+        match args.report {
+            ReportFormat::Text => report.print(),
+            ReportFormat::Json => note!("{}", fault::leaks(&report, leaks)),
         }
+        code = ExitCode::from(report.code);
     }
     if let Some(format) = args.stats {
-        let heap = store.heap_stats(instance).map_err(|error| report::device(&error))?;
-        let t = translation.times;
-        let ms = |d: std::time::Duration| d.as_secs_f64() * 1e3;
-        let mut stats = json!({
-            "device": store.device_name(),
-            "threads": args.threads,
-            "lanes": outcome.lanes,
-            "load_ms": ms(loaded),
-            "translate_ms": {
-                "parse": ms(t.parse), "rewrite": ms(t.rewrite), "inline": ms(t.inline), "lower": ms(t.lower), "verify": ms(t.verify), "total": ms(t.total()),
-            },
-            "ready_ms": ms(ready),
-            "run_ms": ms(outcome.time),
-            "requests": { "calls": outcome.requests.calls, "messages": outcome.requests.messages },
-            "debug": { "messages": outcome.debug.messages, "dropped": outcome.debug.dropped },
-            "heap": heap_stats(&heap),
-        });
-        if let Some(stats) = stats.as_object_mut() {
-            stats.extend(engine::stats(&choice, outcome.compiled));
-        }
-        print_stats(format, &stats);
+        let stats = stats::Run {
+            device: &store.device_name(),
+            threads: args.threads,
+            load: loaded,
+            translate: translation.times,
+            ready,
+            outcome: &outcome,
+            choice: &choice,
+            heap: &store.heap_stats(instance).map_err(|error| report::device(&error))?,
+            leaks: leaks.as_deref(),
+        };
+        stats.print(format);
     }
     let Some(lost) = terminal.report() else {
         return Ok(code);
@@ -215,34 +208,22 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     })
 }
 
+/// Blocks that nobody can reach, without those that are no mistake of the program.
+fn find_leaks(args: &RunArgs, store: &mut Store, instance: InstanceId, lines: &LineSource) -> Outcome<Vec<Leak>> {
+    let mut leaks = store
+        .leaks(instance)
+        .map_err(|error| report::store(args.module(), &error))?;
+    leaks.retain(|leak| !report::of_start(leak));
+    leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
+    Ok(leaks)
+}
+
 /// Shows what was wrong with a run that came to its end.
 fn show_report(args: &RunArgs, report: &Report) {
     match args.report {
         ReportFormat::Text => report.print(),
         ReportFormat::Json => note!("{}", fault::refused(report)),
     }
-}
-
-/// The heap's part of the statistics. Blocks of more than 56 KiB are the class `larger`.
-fn heap_stats(heap: &HeapStats) -> serde_json::Value {
-    let class = |class: &ClassStats| {
-        let name = match class.size {
-            0 => "larger".into(),
-            size => size.to_string(),
-        };
-        let counts = json!({ "allocated": class.allocated, "live": class.live, "held_bytes": class.held_bytes });
-        (name, counts)
-    };
-    json!({
-        "allocated": heap.allocated,
-        "freed": heap.freed,
-        "failed": heap.failed,
-        "live": heap.live,
-        "live_bytes": heap.live_bytes,
-        "held_bytes": heap.held_bytes,
-        "peak_bytes": heap.peak_bytes,
-        "classes": heap.classes.iter().map(class).collect::<serde_json::Map<_, _>>(),
-    })
 }
 
 /// How a run translates.
@@ -264,9 +245,18 @@ fn debug_options(args: &DebugArgs) -> DebugOptions {
             DebugLevel::Warn => Level::Warn,
             DebugLevel::Error => Level::Error,
         },
-        threads: args.debug_only.clone().unwrap_or_default(),
+        // A program that was translated before may still have the instructions.
+        threads: match args.no_debug {
+            true => ThreadSet::none(),
+            false => (args.debug_only.iter().cloned().reduce(ThreadSet::union)).unwrap_or_default(),
+        },
         format: debug_format(args),
     }
+}
+
+/// Whether a program has instructions for debug messages.
+fn sends_messages(program: &Program) -> bool {
+    instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| inst.op.is_debug()))
 }
 
 /// The memory that a module may import instead of defining it, as linkers want it for threads.
@@ -279,50 +269,6 @@ fn own_memory(store: &mut Store, program: &Program) -> Result<Option<Extern>, St
         _ => None,
     });
     import.map(|ty| store.add_memory(ty)).transpose()
-}
-
-/// Warns of parts of std that the kernel reaches and that are not made for several threads.
-fn warn_of_shared_state(args: &RunArgs, entry: &Entry) -> Outcome<()> {
-    let file = translate::read(&args.module)?;
-    let bytes = translate::wasm(&args.module, &file)?;
-    // A translated program has no names left to look at.
-    let options = Options {
-        inline: None,
-        ..Options::full()
-    };
-    let tables = BrTables::default();
-    let Ok(passed) = run_passes(&bytes, &tables, &options) else {
-        return Ok(());
-    };
-    let module = &passed.module;
-    let root = module
-        .exports
-        .iter()
-        .find(|export| export.name == entry.export)
-        .map(|export| export.index);
-    let shared = shared_std(module, root.as_slice());
-    if !shared.is_empty() {
-        warn(&format!(
-            "the threads share what std takes for its only thread's own, so they may disturb each other in: {}",
-            shared.join(", ")
-        ));
-    }
-    let allocator = passed.rewrites.status("allocator");
-    if let Some(Status::RolledBack(reason)) = allocator {
-        warn(&format!(
-            "the module's allocator is made for one thread and could not be replaced: {reason}"
-        ));
-        return Ok(());
-    }
-    let own = own_allocators(module, root.as_slice());
-    if !own.is_empty() {
-        warn(&format!(
-            "the threads share an allocator that is the program's own, so unless it is made for several threads they \
-             may disturb each other in: {}",
-            own.join(", ")
-        ));
-    }
-    Ok(())
 }
 
 fn thread_stack(args: &RunArgs) -> Outcome<u32> {
@@ -355,10 +301,15 @@ fn notes(translation: &Translation) {
 }
 
 /// Shows why a run ended before its threads returned, and gives the exit code.
-fn show_early_end(args: &RunArgs, mut end: End, context: &fault::Context<'_>, lines: &LineSource) -> Outcome<ExitCode> {
+fn show_early_end(
+    args: &RunArgs,
+    end: &mut End,
+    context: &fault::Context<'_>,
+    lines: &LineSource,
+) -> Outcome<ExitCode> {
     let json = args.report == ReportFormat::Json;
     let mut quiet = false;
-    match &mut end {
+    match end {
         End::Panicked { backtrace, .. } => {
             quiet = !wants_backtrace();
             if json || !quiet {
@@ -373,10 +324,10 @@ fn show_early_end(args: &RunArgs, mut end: End, context: &fault::Context<'_>, li
         }
         _ => {}
     }
-    let report = match &end {
+    let report = match &*end {
         End::Returned | End::Exited(_) => None,
         End::Panicked { thread, backtrace } => Some(report::panic(*thread, backtrace)),
-        End::Trapped(fault) => Some(report::trap(fault)),
+        End::Trapped(fault) => Some(report::trap(fault, args.module(), context.threads)),
         End::TimedOut => {
             let timeout = args
                 .timeout
@@ -392,19 +343,14 @@ fn show_early_end(args: &RunArgs, mut end: End, context: &fault::Context<'_>, li
         End::Interrupted if context.terminal.nobody_reads() => None,
         End::Interrupted => Some(Report::new("interrupted").code(code::INTERRUPTED)),
     };
-    let exit_code = match (&end, &report) {
+    let exit_code = match (&*end, &report) {
         (End::Exited(code), _) => *code as u8,
         (_, Some(report)) => report.code,
         (_, None) => 0,
     };
     if json {
-        show_json(&end, report.as_ref(), exit_code, context);
-    } else if let Some(mut report) = report.filter(|_| !quiet) {
-        if context.faults > 1 {
-            report
-                .places
-                .push(format!("and {} more threads faulted", context.faults - 1));
-        }
+        show_json(end, report.as_ref(), exit_code, context);
+    } else if let Some(report) = report.and_then(|report| report.with_others(quiet, context.faults)) {
         report.print();
     }
     Ok(ExitCode::from(exit_code))
@@ -449,28 +395,4 @@ fn show_results(entry: &Entry, results: &[Vec<Value>], threads: u32) -> Outcome<
         }
     }
     Ok(ExitCode::SUCCESS)
-}
-
-fn print_stats(format: StatsFormat, stats: &serde_json::Value) {
-    match format {
-        StatsFormat::Json => note!("{stats}"),
-        StatsFormat::Text => print_tree(stats, 0),
-    }
-}
-
-fn print_tree(value: &serde_json::Value, indent: usize) {
-    let Some(map) = value.as_object() else { return };
-    for (key, value) in map {
-        match value {
-            serde_json::Value::Object(_) => {
-                note!("{:indent$}{key}:", "");
-                print_tree(value, indent + 2);
-            }
-            serde_json::Value::Number(n) if n.is_f64() => {
-                note!("{:indent$}{key}: {:.2}", "", n.as_f64().unwrap_or_default())
-            }
-            serde_json::Value::String(text) => note!("{:indent$}{key}: {text}", ""),
-            other => note!("{:indent$}{key}: {other}", ""),
-        }
-    }
 }

@@ -6,7 +6,7 @@ use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Output, Stdio};
 
 use crate::common::gpu_run_on;
-use crate::{Tested, expect, text, wasm};
+use crate::{Failed, Tested, expect, text, wasm};
 
 /// A test's name and what it does.
 type Test = (&'static str, fn() -> Tested);
@@ -14,6 +14,8 @@ type Test = (&'static str, fn() -> Tested);
 /// The tests, which need no engine but the CPU's.
 pub fn general() -> Vec<Test> {
     vec![
+        ("options/behind_the_module", behind_the_module),
+        ("options/misplaced", misplaced),
         ("options/bytes", bytes),
         ("options/last_variable", last_variable),
         ("options/odd_folders", odd_folders),
@@ -23,6 +25,7 @@ pub fn general() -> Vec<Test> {
         ("output/stays_until_there_is_another", output_stays),
         ("output/stdin_and_stdout_that_do_not_wait", streams_that_do_not_wait),
         ("output/limit_of_file_sizes", limit_of_file_sizes),
+        ("output/limit_of_open_files", limit_of_open_files),
     ]
 }
 
@@ -40,6 +43,74 @@ fn command(options: &[&OsStr], args: &[&OsStr]) -> Command {
 fn run(options: &[&str]) -> Result<Output, std::io::Error> {
     let options: Vec<_> = options.iter().map(OsStr::new).collect();
     command(&options, &[]).output()
+}
+
+/// All that stands behind the module is the program's, whatever it looks like.
+fn behind_the_module() -> Tested {
+    let own = ["-v", "ERROR", "--help", "--seed", "--", "-x", "--dir=/", "--"];
+    let wanted = format!("wasi.wasm\n{}\n? ", own.join("\n"));
+    for before in [&[][..], &["--"], &["--timeout", "1m", "--"]] {
+        let options: Vec<_> = before.iter().map(OsStr::new).collect();
+        let output = command(&options, &own.map(OsStr::new)).output()?;
+        expect(text(&output.stdout) == wanted, "it must be told all of them", &output)?;
+        expect(output.stderr.is_empty(), "nothing is to be said", &output)?;
+    }
+    Ok(())
+}
+
+/// Who writes an option of gpu-run behind a module that makes nothing of it is told where it belongs.
+fn misplaced() -> Tested {
+    let (hello, fib) = (wasm("release", "hello"), wasm("wat", "fib"));
+    let no_arguments = &*wasm("wasi", "stdin_lines");
+    for (words, code, said) in [
+        (
+            &[&*hello, "--thread"][..],
+            2,
+            &["unexpected argument `--thread`", "gpu_std::env"][..],
+        ),
+        (
+            &[&hello, "--threads=4"],
+            2,
+            &["unexpected argument `--threads=4`", "`--threads` there"],
+        ),
+        (
+            &[&hello, "x", "--help"],
+            2,
+            &["unexpected argument `x`", "`--help` there"],
+        ),
+        (
+            &[&fib, "--invoke", "fib", "20"],
+            2,
+            &["before the module, so write `--invoke` there"],
+        ),
+        (
+            &["--invoke", "fib", &fib, "20", "--stats"],
+            2,
+            &["takes 1 arguments", "`--stats` there"],
+        ),
+        (
+            &["--invoke", "fib", &fib, "--stats"],
+            2,
+            &["no value of type i32", "`--stats` there"],
+        ),
+        (&[no_arguments, "--stats=json"], 0, &["warning: ", "`--stats` there"]),
+        (&[no_arguments, "--statistics", "-v"], 0, &[]),
+    ] {
+        let output = gpu_run_on("cpu").args(words).output()?;
+        let stderr = text(&output.stderr);
+        expect(
+            output.status.code() == Some(code),
+            &format!("exit code {code}"),
+            &output,
+        )?;
+        let all = said.iter().all(|part| stderr.contains(part));
+        expect(
+            all && stderr.is_empty() == said.is_empty(),
+            &format!("it must say {said:?}"),
+            &output,
+        )?;
+    }
+    Ok(())
 }
 
 /// Arguments and variables are bytes.
@@ -260,6 +331,55 @@ fn limit_of_file_sizes() -> Tested {
     expect(
         size == 512 || size == 1024,
         "the file is as large as it may be",
+        &output,
+    )
+}
+
+/// Each thread opens a file to append a line, and closes it. Its result is the first error.
+const LINE_EACH: &str = r#"(module
+  (import "wasi_snapshot_preview1" "path_open"
+    (func $open (param i32 i32 i32 i32 i32 i64 i64 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+  (import "wasi_snapshot_preview1" "fd_close" (func $close (param i32) (result i32)))
+  (import "gpu_run_v1" "gid" (func $gid (result i32)))
+  (memory (export "memory") 4)
+  (data (i32.const 0) "\10\00\00\00\05\00\00\00lines")
+  (data (i32.const 16) "line\n")
+  (func (export "line_each") (result i32) (local $own i32) (local $error i32)
+    (local.set $own (i32.add (i32.const 1024) (i32.mul (call $gid) (i32.const 64))))
+    (local.set $error (call $open (i32.const 3) (i32.const 0) (i32.const 8) (i32.const 5) (i32.const 1)
+      (i64.const 64) (i64.const 0) (i32.const 1) (local.get $own)))
+    (if (local.get $error) (then (return (local.get $error))))
+    (local.set $error (call $write (i32.load (local.get $own)) (i32.const 0) (i32.const 1)
+      (i32.add (local.get $own) (i32.const 4))))
+    (if (local.get $error) (then (return (local.get $error))))
+    (call $close (i32.load (local.get $own)))))"#;
+
+/// A low limit of open files is raised as far as it may be; where it stays, threads are told, and so is the user, once.
+fn limit_of_open_files() -> Tested {
+    const THREADS: usize = 2000;
+    let run = |limit: &str| -> Result<(Output, usize), Failed> {
+        let folder = tempfile::tempdir()?;
+        fs::write(folder.path().join("line_each.wat"), LINE_EACH)?;
+        let output = Command::new("sh")
+            .current_dir(&folder)
+            .args(["-c", &format!("{limit}; exec \"$@\""), "sh"])
+            .arg(gpu_run_on("cpu").get_program())
+            .args(["--device", "cpu", "--dir", ".", "--threads", &THREADS.to_string()])
+            .args(["--invoke", "line_each", "line_each.wat"])
+            .output()?;
+        let lines = fs::read_to_string(folder.path().join("lines"))?.lines().count();
+        Ok((output, lines))
+    };
+    let warning = "the host opens no more files";
+    let (output, lines) = run("ulimit -Sn 64")?;
+    expect(lines == THREADS, &format!("all must be written, not {lines}"), &output)?;
+    expect(!text(&output.stderr).contains(warning), "nothing is amiss", &output)?;
+    let (output, lines) = run("ulimit -n 64")?;
+    expect(lines < THREADS, "some threads must have been told", &output)?;
+    expect(
+        text(&output.stderr).matches(warning).count() == 1,
+        "the user must be told, once",
         &output,
     )
 }

@@ -2,7 +2,6 @@
 
 use std::fs::{self, File};
 use std::io::{Read, Write};
-use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
@@ -35,7 +34,6 @@ pub fn general() -> Vec<Test> {
         ("refuses/missing_folder", missing_folder),
         ("refuses/two_folders_tmp", two_folders_tmp),
         ("inspect/wasi", inspect),
-        ("wasi/as_cargo_runner", as_cargo_runner),
     ]
 }
 
@@ -73,7 +71,7 @@ fn module() -> String {
 }
 
 /// A folder with input.txt, which has more bytes than the queue carries at once.
-fn folder() -> Result<(TempDir, String), std::io::Error> {
+pub fn folder() -> Result<(TempDir, String), std::io::Error> {
     let folder = tempfile::tempdir()?;
     let input: String = (0..3000).map(|number| format!("{number}\n")).collect();
     fs::write(folder.path().join("input.txt"), &input)?;
@@ -81,7 +79,7 @@ fn folder() -> Result<(TempDir, String), std::io::Error> {
 }
 
 /// Runs a command to its end with these bytes as its standard input.
-fn run_with(command: &mut Command, input: &[u8]) -> Result<Output, std::io::Error> {
+pub fn run_with(command: &mut Command, input: &[u8]) -> Result<Output, std::io::Error> {
     let mut child = command
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
@@ -418,54 +416,6 @@ fn inspect() -> Tested {
     expect(
         text(&output.stdout).contains("fd_dup\n"),
         "an unknown function is nobody's",
-        &output,
-    )
-}
-
-fn folder_of_rustdoc() -> Result<TempDir, std::io::Error> {
-    tempfile::Builder::new().prefix("rustdoctest").tempdir()
-}
-
-/// As a cargo runner it gives the program the current folder, unless it is told which.
-fn as_cargo_runner() -> Tested {
-    let (folder, input) = folder()?;
-    let built = tempfile::tempdir()?;
-    let built = built.path().join("wasm32-wasip1");
-    fs::create_dir(&built)?;
-    let own = built.join("wasi.wasm");
-    fs::copy(module(), &own)?;
-    let run_cargo = |args: &[&str], module: &Path, more: &[&str]| {
-        let mut command = gpu_run_on("cpu");
-        command
-            .current_dir(&folder)
-            .env("CARGO", "cargo")
-            .env("CARGO_MANIFEST_DIR", folder.path());
-        run_with(command.args(args).arg(module).args(more), b"")
-    };
-    let runner = |args: &[&str]| run_cargo(args, &own, &[]);
-    let output = runner(&[])?;
-    expect(text(&output.stdout).contains(&input), "it finds the file", &output)?;
-    let output = run_cargo(&[], &own, &["--help", "-v"])?;
-    let names = "wasi.wasm\n--help\n-v\n";
-    expect(
-        text(&output.stdout).starts_with(names),
-        "options are the program's",
-        &output,
-    )?;
-    // An example of the documentation.
-    let example = folder_of_rustdoc()?;
-    let example = example.path().join("rust_out.wasm");
-    fs::copy(module(), &example)?;
-    let output = run_cargo(&[], &example, &[])?;
-    expect(text(&output.stdout).contains(&input), "it finds the file", &output)?;
-    let output = run_cargo(&[], Path::new(&module()), &[])?;
-    let nothing = text(&output.stdout) == "wasi.wasm\n? ";
-    expect(nothing, "a module that cargo has not built gets no folder", &output)?;
-    let empty = tempfile::tempdir()?;
-    let output = runner(&["--dir", empty.path().to_str().expect("a path of text")])?;
-    expect(
-        text(&output.stdout) == "wasi.wasm\n? ",
-        "it has another folder",
         &output,
     )
 }

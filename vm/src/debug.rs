@@ -53,6 +53,18 @@ impl Default for ThreadSet {
 }
 
 impl ThreadSet {
+    /// No thread.
+    pub fn none() -> ThreadSet {
+        ThreadSet(Vec::new())
+    }
+
+    /// The threads of this set and of another one.
+    #[must_use]
+    pub fn union(mut self, other: ThreadSet) -> ThreadSet {
+        self.0.extend(other.0);
+        self
+    }
+
     /// Whether a thread is one of the set.
     pub fn contains(&self, thread: u32) -> bool {
         self.0.iter().any(|range| range.contains(&thread))

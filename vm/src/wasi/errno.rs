@@ -1,6 +1,8 @@
 //! Error numbers of WASI preview 1, and which of them an error of the host becomes.
 
 use std::io;
+#[cfg(unix)]
+use std::sync::Once;
 
 macro_rules! errnos {
     ($($number:literal $name:ident $doc:literal;)*) => {
@@ -113,6 +115,9 @@ impl From<io::Error> for Errno {
     fn from(error: io::Error) -> Errno {
         #[cfg(unix)]
         if let Some(errno) = error.raw_os_error().and_then(of_host) {
+            if matches!(errno, Errno::Mfile | Errno::Nfile) {
+                warn_of_limit(&error);
+            }
             return errno;
         }
         of_kind(error.kind())
@@ -124,6 +129,19 @@ impl From<rustix::io::Errno> for Errno {
     fn from(error: rustix::io::Errno) -> Errno {
         io::Error::from(error).into()
     }
+}
+
+/// Says once that the host opens no more files: most programs have that many only because each of their threads has
+/// one.
+#[cfg(unix)]
+fn warn_of_limit(error: &io::Error) {
+    static SAID: Once = Once::new();
+    SAID.call_once(|| {
+        tracing::warn!(
+            "the host opens no more files for the program ({error}): raise its limit (`ulimit -Hn`), use fewer \
+             threads, or put the files into --tmpfs"
+        );
+    });
 }
 
 /// The error of a kind, where the host gives no number. Paths that lead out of a preopened directory are

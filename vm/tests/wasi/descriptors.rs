@@ -308,6 +308,7 @@ fn child_with_inherited_input() {
             args: &[0, 0, 0],
             input: &[],
             capacity,
+            run: CallingRun::default(),
         })
     };
     let read_waits = |thread| waits(Function::FdRead, thread, 5);
@@ -346,6 +347,7 @@ fn child_with_file_as_input() {
             args: &[0, 0, 0],
             input: &[],
             capacity: 5,
+            run: CallingRun::default(),
         })
     };
     assert!(!waits(0) && !waits(1));

@@ -4,6 +4,11 @@
 
 use std::io::{self, ErrorKind, Stderr, Stdout, Write};
 
+use crate::watchdog;
+
+/// Bytes of a write, after which it is known that somebody reads.
+const PIECE: usize = 64 << 10;
+
 /// Writes a line to stdout.
 macro_rules! say {
     ($($text:tt)*) => {{
@@ -78,7 +83,10 @@ impl<S: Write + Waits> Patient<S> {
 
 impl<S: Write + Waits> Write for Patient<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.retry(|stream| stream.write(bytes))
+        let piece = &bytes[..bytes.len().min(PIECE)];
+        let written = self.retry(|stream| stream.write(piece))?;
+        watchdog::output_was_taken();
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -1,33 +1,49 @@
 //! Ends the process where stopping the run does not: when it waits for somebody to take its output.
 //!
 //! A run is stopped by a flag, and its output is written before the report. If nobody reads a pipe, writing
-//! waits for ever; so what was asked to end is ended after a while, with the exit code that it would have had.
+//! waits for ever; so what was asked to end is ended when nobody has taken any of it for a while, with the exit code
+//! that it would have had.
 
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
 use crate::report::code;
 
-/// How long a stopped run may take to write what it has.
+/// How long nobody may take the output of a run that is to have ended.
 const GRACE: Duration = Duration::from_secs(3);
+
+/// Pieces of output that somebody has taken. Relaxed: it orders nothing.
+static TAKEN: AtomicU64 = AtomicU64::new(0);
+
+/// Tells all watchdogs that output moves on.
+pub fn output_was_taken() {
+    TAKEN.fetch_add(1, Ordering::Relaxed);
+}
 
 /// While it is there, the process ends after a time.
 pub struct Watchdog(Arc<AtomicBool>);
 
 impl Watchdog {
-    /// Ends the process with an exit code after `time` and a grace, unless it is dropped before.
+    /// Ends the process with an exit code after `time` and a grace, in which nobody takes output, unless it is dropped
+    /// before.
     fn new(time: Duration, exit_code: u8) -> Watchdog {
         let called_off = Arc::new(AtomicBool::new(false));
         let seen = called_off.clone();
         // Without the thread, the run is stopped all the same.
         _ = thread::Builder::new().name("watchdog".into()).spawn(move || {
-            let Some(end) = Instant::now().checked_add(time.saturating_add(GRACE)) else {
+            let Some(mut end) = Instant::now().checked_add(time.saturating_add(GRACE)) else {
                 return;
             };
+            let mut taken = 0;
             while !seen.load(Ordering::Relaxed) {
-                let left = end.saturating_duration_since(Instant::now());
+                let now = Instant::now();
+                let before = std::mem::replace(&mut taken, TAKEN.load(Ordering::Relaxed));
+                if taken != before {
+                    end = end.max(now + GRACE);
+                }
+                let left = end.saturating_duration_since(now);
                 if left.is_zero() {
                     std::process::exit(exit_code.into());
                 }

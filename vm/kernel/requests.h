@@ -189,8 +189,9 @@ GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, u32 id, const M
   u32 error = thread.answer;
   if (thread.request) {
     Requests &requests = *launch.requests;
-    // A lane with other threads looks for one that can run.
-    const bool there = launch.rotate ? answered(requests, thread) : await_answer(requests, thread);
+    // A lane with other threads looks for one that can run; and of what is plain, `run_plain` has awaited the answer.
+    const bool once = launch.rotate || (requests.own_slots && is_plain(w));
+    const bool there = once ? answered(requests, thread) : await_answer(requests, thread);
     if (!there) return wait_for_answer(thread);
     const u32 head = (u32)thread.answer_head;
     File *file = held_file(requests, thread);
@@ -228,14 +229,20 @@ GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, u32 id, const M
 // Whether an opcode is run here.
 GPU_RUN_INLINE bool has(u16 op) { return op == OP_request_queue || op == OP_request_poll; }
 
-// Runs one of the two instructions, whose first word is `w`, for thread number `id`.
+// Runs one of the two instructions, whose first word is `w`, for thread number `id`; after `run_plain`, which does not.
+GPU_RUN_INLINE Done run_other(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
+                              Registers registers, u64 w) {
+  const Memory &memory = *instance.memories[0];
+  if ((u16)w == OP_request_queue) return queue(launch, thread, id, memory, registers, w);
+  return poll(launch, thread, id, memory, registers, w);
+}
+
+// Runs one of them.
 GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
                               Registers registers, u64 w) {
-  const bool queues = (u16)w == OP_request_queue;
-  if (run_plain(launch, thread, id, registers, w)) return {DONE_Step, queues ? 1u : 2u, 1};
-  const Memory &memory = *instance.memories[0];
-  if (queues) return queue(launch, thread, id, memory, registers, w);
-  return poll(launch, thread, id, memory, registers, w);
+  const u32 words = (u16)w == OP_request_queue ? 1 : 2;
+  if (run_plain(launch, thread, id, registers, w)) return {DONE_Step, words, 1};
+  return run_other(launch, thread, id, instance, registers, w);
 }
 
 }  // namespace requests

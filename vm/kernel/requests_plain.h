@@ -50,8 +50,8 @@ GPU_RUN_INLINE bool poll_plain(Requests &requests, Thread &thread, u32 id, Regis
   return true;
 }
 
-// Runs one of the two instructions, whose first word is `w`, in this way. False if that is not to be: then nothing has
-// changed, and `queue` or `poll` does it.
+// Runs one of the two instructions, whose first word is `w`, in this way. False if that is not all, or there is no answer
+// after several looks: then `queue` or `poll` goes on.
 GPU_RUN_INLINE bool run_plain(const Launch &launch, Thread &thread, u32 id, Registers registers, u64 w) {
   Requests *requests = launch.requests;
   if (!is_plain(w) || !requests || !requests->own_slots) return false;

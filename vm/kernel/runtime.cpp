@@ -150,13 +150,13 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
   }
 }
 
-// A request that is not plain, or takes its time.
+// A request that is not plain, or takes its time. So only the first look for an answer is timed by those before it.
 GPU_RUN_NOINLINE void request(Context &context, u32 pc, u32 depth, u32 instance_index, u64 w) {
   const Launch &launch = *context.launch;
   const Instance &instance = launch.instances[instance_index];
   Registers scratch = {(u8 *)context.scratch, 4};
   run_to_end(context, pc, depth,
-             [&] { return requests::execute(launch, *context.thread, context.id, instance, scratch, w); });
+             [&] { return requests::run_other(launch, *context.thread, context.id, instance, scratch, w); });
 }
 
 }  // namespace

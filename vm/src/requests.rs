@@ -45,10 +45,10 @@ const GROUP: usize = 8;
 /// For how long a thread that finds nothing looks before it rests. A lane that makes one request after the other
 /// comes back sooner.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// How long one of those that rest does so at most where nobody rings: meanwhile all others may have begun calls that
-/// take long.
+/// How long the first of those that rest does so at most where nobody rings, the second twice as long, and so on:
+/// meanwhile all others may have begun calls that take long.
 const WATCH: Duration = Duration::from_millis(5);
-/// The same for all others, and where lanes ring; the run's end rings too, so it is for nothing else.
+/// The same where lanes ring; the run's end rings too, so it is for nothing else.
 const SLEEP: Duration = Duration::from_millis(200);
 /// For how long a thread leaves a message to others that look too. So one that is not needed finds nothing, and rests;
 /// several that share what one could do keep taking each other's cache lines.
@@ -289,8 +289,7 @@ impl Shared {
     /// Thread `number`, which looks, sleeps until it is woken, or all others are in calls that take long. With
     /// `watched` it does not if nobody else looks now.
     fn sleep(&self, me: &Worker, number: usize, mut watched: bool) {
-        let most = if number == 1 { WATCH } else { SLEEP };
-        while !self.bell.sleep(most, watched, || self.has_work(me)) {
+        while !self.bell.sleep(WATCH * number as u32, watched, || self.has_work(me)) {
             if self.is_left_alone(me) {
                 return;
             }

@@ -15,8 +15,8 @@
 //
 // Who wants a large part of a slab, as a warp does of large blocks, takes a slab of his own.
 //
-// Who finds his slot without tickets looks at some other groups' before he fetches a slab, and takes of theirs: else
-// each group would keep for itself what the others grow the memory for. So of all slots only some have tickets, as
+// Who finds his slot without tickets, and its slab full, looks at some other groups' before he fetches another slab, and
+// takes of theirs: else each group would keep for itself what the others grow the memory for. So of all slots only some have tickets, as
 // many as let such a look find some.
 //
 // Nobody waits here: who finds a slot that another lane is about to fill tries the next groups', and then
@@ -188,14 +188,6 @@ GPU_RUN_INLINE u64 *group_slot(Heap &heap, u32 c, u32 behind) {
 // Whether so many blocks are worth a slab of one's own.
 GPU_RUN_INLINE bool takes_own(u32 c, u32 want) { return want > 1 && want * class_size(c) >= OWN_PAGES * PAGE; }
 
-// Whether a slab in a slot without tickets has room, but too little to be worth tickets. In a checked heap all is.
-GPU_RUN_INLINE bool few_freed(Heap &heap, u32 page, u32 c) {
-  if (!page) return false;
-  u64 state = load_relaxed_device(&heap.pages[page].state);
-  u32 free = room(state, KIND_Held, c);
-  return free && (free * 4 < capacity(state) || heap.sites);
-}
-
 // Draws up to `want` tickets.
 GPU_RUN_INLINE u64 draw(u64 *slot, u32 want) {
   // Acquire: pairs with the release in `refill`; the slab's bitmap is visible.
@@ -249,11 +241,16 @@ GPU_RUN_NOINLINE u64 promise(Memory &memory, u32 c, u32 want) {
       busy++;
       continue;
     }
+    const u32 page = slab_of(seen);
+    const u64 state = page ? load_relaxed_device(&heap.pages[page].state) : 0;
+    // What was freed of it meanwhile.
+    const u32 free = room(state, KIND_Held, c);
     if (left(seen)) {
       grant = draw(slot, want);
-    } else if (few_freed(heap, slab_of(seen), c)) {
-      grant = reserve(heap, slab_of(seen), c, want);
-    } else if (want <= FEW && (grant = draw_from_others(heap, c, want))) {
+    } else if (free && (free * 4 < capacity(state) || heap.sites)) {
+      // Too little to be worth tickets; in a checked heap all is.
+      grant = reserve(heap, page, c, want);
+    } else if (!free && want <= FEW && (grant = draw_from_others(heap, c, want))) {
       return grant;
     } else if (compare_exchange_acq_rel_device(slot, seen, seen | BUSY)) {
       if (busy) widen(heap, c);

@@ -89,7 +89,7 @@ pub(super) struct Workers {
     jobs: Option<Sender<(Chunk, Sender<Chunk>)>>,
     /// It has started the others, and ends after them.
     first: Option<JoinHandle<()>>,
-    /// How many there are.
+    /// How many there are to be.
     count: usize,
     under_way: VecDeque<Receiver<Chunk>>,
 }

@@ -16,6 +16,8 @@ use crate::device::{Device, DeviceResult, Pinned};
 use crate::layout::{self, Control, DebugThread, Diagnostics, Launch, Ptr, Record};
 use crate::tsan;
 
+/// Bytes of the ring that are taken between two looks at reasons to stop: who reads what becomes of them may be slow.
+const MOST_AT_ONCE: u64 = 1 << 20;
 /// Bytes that are held back while a thread's record is open.
 const OPEN_BYTES: usize = 1 << 20;
 
@@ -78,7 +80,10 @@ impl<'r> Host<'r> {
             let finished = device.finished();
             let took = self.drain();
             match finished {
-                Ok(true) => break,
+                Ok(true) => {
+                    while self.drain() {}
+                    break;
+                }
                 Ok(false) => {}
                 Err(error) => {
                     self.close_all();
@@ -145,11 +150,11 @@ impl<'r> Host<'r> {
             .then_some(End::TimedOut)
     }
 
-    /// Takes the records that are complete, at most a ring's worth, so that the caller can look at
-    /// the clock now and then; says whether there was something to do.
+    /// Takes records that are complete, so many that the caller can look at the clock now and then; says whether there
+    /// was something to do.
     fn drain(&mut self) -> bool {
         let before = self.taken;
-        while self.taken - before < self.ring.capacity {
+        while self.taken - before < MOST_AT_ONCE {
             let at = self.taken % self.ring.capacity;
             // SAFETY: records begin at multiples of 16 inside of the ring. Acquire pairs with the
             // release by which a lane publishes the record.

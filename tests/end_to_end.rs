@@ -64,6 +64,18 @@ fn main() {
         Trial::test("refuses/unknown_import", || {
             refuses("unknown_import.wasm", &["unknown import `"])
         }),
+        Trial::test("refuses/gpu_memory64", || {
+            refuses(
+                "gpu_memory64.wasm",
+                &["`gpu_run_v1.alloc`", "64-bit addresses", "offset 0x", "function `main`"],
+            )
+        }),
+        Trial::test("refuses/gpu_no_memory", || {
+            refuses(
+                "gpu_no_memory.wasm",
+                &["`gpu_run_v1.print`", "no memory", "offset 0x", "function `main`"],
+            )
+        }),
         Trial::test("refuses/no_entry", || {
             refuses("no_entry.wasm", &["no entry", "--invoke"])
         }),
@@ -1157,7 +1169,8 @@ fn json_of_other_failures() -> Tested {
 }
 
 fn inspect_refusals() -> Tested {
-    for name in ["unknown_import", "wasi_type", "wasi_function", "wasi_unstable"] {
+    let names = ["unknown_import", "wasi_type", "wasi_function", "wasi_unstable", "gpu_memory64"];
+    for name in names {
         let module = format!("{}/../fixtures/bad/{name}.wasm", env!("CARGO_MANIFEST_DIR"));
         let output = run(["inspect", &module]);
         expect(text(&output.stdout).contains("\nwill not run: "), name, &output)?;

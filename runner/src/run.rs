@@ -6,7 +6,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
 use gpu_run_bytecode::{ExternType, Program};
-use gpu_run_translator::rewrite::Status;
+use gpu_run_translator::rewrite::{LACKS_PLATFORM, Status};
 use gpu_run_translator::{BrTables, Options, Translation, own_allocators, run_passes, shared_std};
 use gpu_run_vm::{
     ClassStats, DebugOptions, End, Extern, HeapChecks, HeapStats, Level, Limits, RunOptions, Store, StoreError, Value,
@@ -37,7 +37,20 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
 
 fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let begin = Instant::now();
-    let translate::Loaded { translation, module } = translate::load(&args.module, &options(args))?;
+    let loaded = translate::load(&args.module, &options(args))?;
+    let lacks_platform = loaded.translation.rewrites.lacks_platform;
+    let exit_code = run_loaded(args, loaded, begin)?;
+    // Codes that are the runner's own have other reasons.
+    let own = [0, code::LEAK, code::TIMEOUT, code::INTERRUPTED, code::TRAP];
+    if lacks_platform && args.report == ReportFormat::Text && !own.contains(&engine::number(exit_code)) {
+        note!("  = help: {LACKS_PLATFORM}");
+    }
+    Ok(exit_code)
+}
+
+/// `begin`: when loading began.
+fn run_loaded(args: &RunArgs, loaded: translate::Loaded, begin: Instant) -> Outcome<ExitCode> {
+    let translate::Loaded { translation, module } = loaded;
     let loaded = begin.elapsed();
     notes(&translation);
     let entry = entry::find(&translation.program, args)?;

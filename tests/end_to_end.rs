@@ -15,6 +15,8 @@ mod net;
 #[cfg(unix)]
 #[path = "end_to_end/options.rs"]
 mod options;
+#[path = "end_to_end/rustc.rs"]
+mod rustc;
 #[path = "end_to_end/std_files.rs"]
 mod std_files;
 #[path = "end_to_end/wasi.rs"]
@@ -105,7 +107,10 @@ fn main() {
         Trial::test("translate/no_messages_left", gpu_std::no_messages_left),
         Trial::test("warns/own_allocator", memory::own_allocator),
     ];
-    let general = wasi::general().into_iter().chain(net::general());
+    let general = wasi::general()
+        .into_iter()
+        .chain(net::general())
+        .chain(rustc::general());
     #[cfg(unix)]
     let general = general.chain(options::general());
     trials.extend(general.map(|(name, test)| Trial::test(name, test)));
@@ -148,6 +153,7 @@ fn main() {
             std_files::of_engine(),
             net::of_engine(),
             c_heap::of_engine(),
+            rustc::of_engine(),
         ];
         for (name, test) in of_host.into_iter().flatten() {
             add(name.into(), Box::new(move || test(device)));
@@ -1169,7 +1175,13 @@ fn json_of_other_failures() -> Tested {
 }
 
 fn inspect_refusals() -> Tested {
-    let names = ["unknown_import", "wasi_type", "wasi_function", "wasi_unstable", "gpu_memory64"];
+    let names = [
+        "unknown_import",
+        "wasi_type",
+        "wasi_function",
+        "wasi_unstable",
+        "gpu_memory64",
+    ];
     for name in names {
         let module = format!("{}/../fixtures/bad/{name}.wasm", env!("CARGO_MANIFEST_DIR"));
         let output = run(["inspect", &module]);

@@ -121,10 +121,9 @@ impl RewriteReport {
 }
 
 /// What the user should know of a module with [`RewriteReport::lacks_platform`].
-pub const LACKS_PLATFORM: &str = "if the program uses files, connections, processes, threads or standard input of \
-                                  std: std on wasm32-unknown-unknown has none of them, and answers \
-                                  `operation not supported on this platform`; use `gpu_std::{fs, env, io, net, \
-                                  process}`, or build for wasm32-wasip1";
+pub const LACKS_PLATFORM: &str = "std on wasm32-unknown-unknown has no files, network or processes, and answers \
+                                  `operation not supported on this platform` to who asks for them: use \
+                                  `gpu_std::{fs, env, io, net, process}`, or build for wasm32-wasip1";
 
 /// Why a module cannot be rewritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -64,3 +64,21 @@ fn a_panic_of_an_unknown_form_ends_as_one_and_is_warned_of() {
         assert!(module.imports.iter().any(|import| import.name == "panic_exit"));
     }
 }
+
+#[test]
+fn a_std_that_looks_like_the_known_one_is_no_reason_to_warn() {
+    for version in ["1.95.0", "1.96.0", "1.200.0"] {
+        let wat = format!(
+            "(module {PRINTING}
+                (func $std::panicking::panic_with_hook (param i32 i32 i32 i32 i32)
+                    (drop (i32.load offset=24 (local.get 1))))
+                (func (export \"panics\") (call $std::panicking::panic_with_hook
+                    (i32.const 8) (i32.const 8) (i32.const 8) (i32.const 1) (i32.const 0)))
+                {})",
+            producers(version)
+        );
+        let (_, report) = rewritten(&wat).expect("fine");
+        assert_eq!(report.status("panic"), Some(&Status::Found), "{version}");
+        assert_eq!(report.warnings, [""; 0], "{version}");
+    }
+}

@@ -26,6 +26,8 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("rustc-1.63/hello", hello),
         ("rustc-1.63/panic", panic),
         ("rustc-1.63/panic_hook", panic_hook),
+        ("rustc-1.63/panic_literal", panic_literal),
+        ("rustc-1.63/panic_number", panic_number),
         ("rustc-1.63/files", files),
         ("threads/locks/leaks", locks_leak_nothing),
     ]
@@ -58,6 +60,17 @@ fn panic(device: &str) -> Tested {
 fn panic_hook(device: &str) -> Tested {
     let stdout = "hook: Some(\"no such digit\") at Some((9, 5))\n";
     program(device, "panic_hook", 101, stdout, "")
+}
+
+/// The payload is the text, which a hook passes on.
+fn panic_literal(device: &str) -> Tested {
+    let said = format!("\nthread 'main' (0) panicked at rustc-1.63/panic_literal.rs:11:9:\na text\n{NOTE}");
+    program(device, "panic_literal", 101, "hook: Some(\"a text\")\n", &said)
+}
+
+fn panic_number(device: &str) -> Tested {
+    let said = format!("\nthread 'main' (0) panicked at rustc-1.63/panic_number.rs:4:5:\nBox<dyn Any>\n{NOTE}");
+    program(device, "panic_number", 101, "", &said)
 }
 
 /// The file is not asked for anywhere in the module, but the panic comes with what to do.

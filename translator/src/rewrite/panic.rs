@@ -8,6 +8,7 @@
 //! What the code between here and a custom hook that calls the default one needs to know is kept
 //! in globals: each thread has its own.
 
+mod literal;
 mod old;
 mod text;
 

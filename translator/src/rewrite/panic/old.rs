@@ -1,11 +1,12 @@
 //! Panics of a std before 1.81: a message that was formatted comes beside the payload.
 //!
 //! `rust_panic_with_hook(payload, vtable, message, location, can_unwind, ..)`: the message is an
-//! `Option<&fmt::Arguments>`, and none where the payload is a value of the program's. The function keeps both for
+//! `Option<&fmt::Arguments>`, and none where the payload is a value of the program's, as a text (`literal`). The function keeps both for
 //! hooks in a `PanicInfo`, where they are looked for: so the layout is certain before it is used.
 
 use wasmparser::Operator;
 
+use super::literal::{Literal, Payload};
 use super::text::{self, Globals, IN_HOOK, STDERR, print_head, print_note};
 use super::{NO_HOOK, PANIC_OPS, default_hooks, leave_at_throw, prepend, rust_panic, rustc_minor, throwing};
 use crate::module::Module;
@@ -41,6 +42,8 @@ struct Path {
     params: u32,
     /// Address of a word that is 0 unless a custom hook is set, if one can be.
     hook: Option<i32>,
+    /// How to ask a payload whether it is a text, if that can be known.
+    literal: Option<Literal>,
     /// `default_hook` and its shims, with the parameter that is the `PanicInfo`.
     default_hooks: Vec<(usize, u32)>,
     rust_panic: Vec<usize>,
@@ -63,6 +66,7 @@ pub(super) fn detect(module: &Module<'_>, names: &Names, with_hook: usize, plan:
         with_hook,
         params,
         hook,
+        literal: Literal::find(module, names, with_hook),
         default_hooks: default_hooks(module, names),
         rust_panic: rust_panic(names, &throws),
         throws,
@@ -143,12 +147,16 @@ fn hook_address(module: &Module<'_>, func: usize) -> Option<i32> {
 fn apply(module: &mut Module<'_>, env: &mut Env, path: Path) {
     let globals = Globals::add(module, env);
     let (location, print_number) = text::add_functions(module, env, globals);
-    let code = default_hook(env, globals, location, print_number);
+    let literal = path.literal.map(|literal| (literal, Payload::add(module, env)));
+    let code = default_hook(module, env, globals, literal, (location, print_number));
     let default = env.add_func(module, "gpu_run::panic::default_hook", &[I32; 2], &[], code);
 
     for (func, info) in path.default_hooks {
         let mut code = Code::new();
         code.get(info).load32(layout::LOCATION).global_set(globals.location);
+        if let Some((_, payload)) = literal {
+            payload.load(&mut code, &Operator::LocalGet { local_index: info });
+        }
         code.get(info).load32(layout::MESSAGE).i32(0).call(default);
         module.funcs[func].body = code.into_body();
     }
@@ -179,6 +187,11 @@ fn apply(module: &mut Module<'_>, env: &mut Env, path: Path) {
     if let Some(hook) = path.hook {
         code.i32(hook).load32(0).op(Operator::I32Eqz).if_();
     }
+    if let Some((literal, payload)) = literal {
+        code.get(MESSAGE).op(Operator::I32Eqz).if_();
+        literal.get(module, env, &mut code, payload);
+        code.end();
+    }
     code.get(MESSAGE);
     match path.params > NO_BACKTRACE {
         true => code.get(NO_BACKTRACE),
@@ -196,7 +209,13 @@ fn apply(module: &mut Module<'_>, env: &mut Env, path: Path) {
 }
 
 /// `(message, no_backtrace)`: prints the panic whose place the global holds.
-fn default_hook(env: &mut Env, globals: Globals, location: u32, print_number: u32) -> Code {
+fn default_hook(
+    module: &mut Module<'_>,
+    env: &mut Env,
+    globals: Globals,
+    literal: Option<(Literal, Payload)>,
+    (location, print_number): (u32, u32),
+) -> Code {
     let global_index = env.stack_pointer.expect("checked before");
     let mut code = Code::new();
     print_head(env, &mut code, location, print_number);
@@ -215,8 +234,17 @@ fn default_hook(env: &mut Env, globals: Globals, location: u32, print_number: u3
         .op(Operator::I32Add)
         .global_set(global_index);
     code.op(Operator::Else);
+    if let Some((literal, payload)) = literal {
+        literal.is_text(module, &mut code, payload);
+        code.if_();
+        Literal::print(env, &mut code, payload);
+        code.op(Operator::Else);
+    }
     // A payload of the program's: as std says of one that is no text.
     env.print_text(&mut code, STDERR, "Box<dyn Any>");
+    if literal.is_some() {
+        code.end();
+    }
     code.end();
     env.print_text(&mut code, STDERR, "\n");
     print_note(env, &mut code, 1, globals);

@@ -3,7 +3,8 @@
 //! Where std's own entry points (`__rdl_*`) are left, they are replaced: sizes and alignments are
 //! at hand. Else the methods of the allocator behind them are, which know less: a block then has
 //! dlmalloc's header (chunk size and flags before the address), so that checks which the compiler
-//! has inlined from it still hold, and `free` finds the size there. A user's own allocator
+//! has inlined from it still hold, and `free` finds the size there. On either level the methods of
+//! `std::alloc::System` may be called from elsewhere, and are then replaced too. A user's own allocator
 //! (`__rg_*`) is never touched.
 
 mod blocks;

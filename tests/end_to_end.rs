@@ -20,6 +20,8 @@ mod net;
 mod options;
 #[path = "end_to_end/reports.rs"]
 mod reports;
+#[path = "end_to_end/rustc.rs"]
+mod rustc;
 #[path = "end_to_end/std_files.rs"]
 mod std_files;
 #[path = "end_to_end/wasi.rs"]
@@ -69,6 +71,18 @@ fn main() {
         Trial::test("refuses/unknown_import", || {
             refuses("unknown_import.wasm", &["unknown import `"])
         }),
+        Trial::test("refuses/gpu_memory64", || {
+            refuses(
+                "gpu_memory64.wasm",
+                &["`gpu_run_v1.alloc`", "64-bit addresses", "offset 0x", "function `main`"],
+            )
+        }),
+        Trial::test("refuses/gpu_no_memory", || {
+            refuses(
+                "gpu_no_memory.wasm",
+                &["`gpu_run_v1.print`", "no memory", "offset 0x", "function `main`"],
+            )
+        }),
         Trial::test("refuses/no_entry", || {
             refuses("no_entry.wasm", &["no entry", "--invoke"])
         }),
@@ -100,7 +114,8 @@ fn main() {
     let general = wasi::general()
         .into_iter()
         .chain(net::general())
-        .chain(reports::general());
+        .chain(reports::general())
+        .chain(rustc::general());
     #[cfg(unix)]
     let general = general.chain(options::general()).chain(cargo_runner::general());
     trials.extend(general.map(|(name, test)| Trial::test(name, test)));
@@ -146,6 +161,7 @@ fn main() {
             net::of_engine(),
             c_heap::of_engine(),
             reports::of_engine(),
+            rustc::of_engine(),
         ];
         for (name, test) in of_host.into_iter().flatten() {
             add(name.into(), Box::new(move || test(device)));
@@ -1162,7 +1178,14 @@ fn json_of_other_failures() -> Tested {
 }
 
 fn inspect_refusals() -> Tested {
-    for name in ["unknown_import", "wasi_type", "wasi_function", "wasi_unstable"] {
+    let names = [
+        "unknown_import",
+        "wasi_type",
+        "wasi_function",
+        "wasi_unstable",
+        "gpu_memory64",
+    ];
+    for name in names {
         let module = format!("{}/../fixtures/bad/{name}.wasm", env!("CARGO_MANIFEST_DIR"));
         let output = run(["inspect", &module]);
         expect(text(&output.stdout).contains("\nwill not run: "), name, &output)?;

@@ -1050,6 +1050,31 @@ impl Op {
         );
         self.info().class == Class::Gpu || atomic || float
     }
+
+    /// Whether an importable opcode works on memory 0, by addresses of 32 bits. One that does is sound only
+    /// where there is a memory 0, and its addresses have 32 bits.
+    pub fn needs_memory0(self) -> bool {
+        let info = self.info();
+        if info.class != Class::Gpu {
+            return info.operands.contains(&Operand::Address);
+        }
+        let no_address = matches!(
+            self,
+            Op::Gid
+                | Op::Time
+                | Op::ThreadCount
+                | Op::WallTime
+                | Op::Sleep
+                | Op::Exit
+                | Op::PanicExit
+                | Op::PrintEnd
+                | Op::InSize
+                | Op::OutSize
+                | Op::FrameSize
+                | Op::SetPixel
+        ) || self.is_debug() && !matches!(self, Op::DbgStr | Op::DbgLevel);
+        !no_address
+    }
 }
 
 /// Why a module or a program stops without ending. The numbers are shared with the kernel.

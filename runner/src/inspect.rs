@@ -6,7 +6,7 @@ use std::fmt::Write;
 use std::process::ExitCode;
 
 use gpu_run_bytecode::{Op, wasi};
-use gpu_run_translator::rewrite::{RewriteOptions, Status, rewrite};
+use gpu_run_translator::rewrite::{LACKS_PLATFORM, RewriteOptions, Status, rewrite};
 use gpu_run_translator::{Error, GPU_MODULE, Module, Options, check_recursion, shared_std};
 use wasmparser::TypeRef;
 
@@ -56,6 +56,9 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
             }
             for warning in &rewrites.warnings {
                 _ = writeln!(text, "  warning: {warning}");
+            }
+            if rewrites.lacks_platform {
+                _ = writeln!(text, "\nwhat std may lack: {LACKS_PLATFORM}");
             }
         }
         Err(error) => _ = writeln!(text, "\nstd patterns: {error}"),

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{ExternType, Program};
-use gpu_run_translator::rewrite::Status;
+use gpu_run_translator::rewrite::{LACKS_PLATFORM, Status};
 use gpu_run_translator::{Options, Translation};
 use gpu_run_vm::{
     DebugOptions, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store, StoreError, ThreadSet,
@@ -37,7 +37,20 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
 
 fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let begin = Instant::now();
-    let translate::Loaded { translation, module } = translate::load(args.module(), &options(args))?;
+    let loaded = translate::load(args.module(), &options(args))?;
+    let lacks_platform = loaded.translation.rewrites.lacks_platform;
+    let exit_code = run_loaded(args, loaded, begin)?;
+    // Codes that are the runner's own have other reasons.
+    let own = [0, code::LEAK, code::TIMEOUT, code::INTERRUPTED, code::TRAP];
+    if lacks_platform && args.report == ReportFormat::Text && !own.contains(&engine::number(exit_code)) {
+        note!("  = help: {LACKS_PLATFORM}");
+    }
+    Ok(exit_code)
+}
+
+/// `begin`: when loading began.
+fn run_loaded(args: &RunArgs, loaded: translate::Loaded, begin: Instant) -> Outcome<ExitCode> {
+    let translate::Loaded { translation, module } = loaded;
     let loaded = begin.elapsed();
     notes(&translation);
     if args.debug.no_debug && sends_messages(&translation.program) {

@@ -37,7 +37,8 @@ pub fn warn_of_state(args: &RunArgs, entry: &Entry) -> Outcome<()> {
     let allocator = passed.rewrites.status("allocator");
     if let Some(Status::RolledBack(reason)) = allocator {
         warn(&format!(
-            "the module's allocator is made for one thread and could not be replaced: {reason}"
+            "the module's allocator is made for one thread and could not be replaced (name `gpu_std::GpuAllocator` \
+             as `#[global_allocator]`): {reason}"
         ));
         return Ok(());
     }

@@ -82,6 +82,14 @@ pub enum LowerErrorKind {
         /// Import name.
         name: String,
     },
+    /// A call of a GPU opcode that works on a memory which the module does not have.
+    #[error("`gpu_run_v1.{name}` needs a memory 0 with 32-bit addresses, and {found}")]
+    GpuMemory {
+        /// Import name.
+        name: String,
+        /// What the module has instead.
+        found: &'static str,
+    },
     /// A function too long for 32-bit distances, or a program with too much code.
     #[error("the module's code is too large")]
     TooLarge,

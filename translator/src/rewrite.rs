@@ -106,6 +106,9 @@ pub struct RewriteReport {
     pub patterns: Vec<PatternReport>,
     /// What the user should know.
     pub warnings: Vec<String>,
+    /// Whether the module has std's answer to calls that `wasm32-unknown-unknown` has nothing for, and nothing
+    /// else that would serve them: see [`LACKS_PLATFORM`].
+    pub lacks_platform: bool,
     /// Whether the module names its functions: without names nothing can be found.
     pub has_names: bool,
 }
@@ -116,6 +119,11 @@ impl RewriteReport {
         self.patterns.iter().find(|p| p.pattern == pattern).map(|p| &p.status)
     }
 }
+
+/// What the user should know of a module with [`RewriteReport::lacks_platform`].
+pub const LACKS_PLATFORM: &str = "std on wasm32-unknown-unknown has no files, network or processes, and answers \
+                                  `operation not supported on this platform` to who asks for them: use \
+                                  `gpu_std::{fs, env, io, net, process}`, or build for wasm32-wasip1";
 
 /// Why a module cannot be rewritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -212,6 +220,7 @@ fn is_wasi_program(module: &Module<'_>, names: &Names) -> bool {
 pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<RewriteReport, RewriteError> {
     let mut report = RewriteReport {
         has_names: module.has_names,
+        lacks_platform: lacking::platform(module),
         ..RewriteReport::default()
     };
     if !module.has_names || !env::has_memory(module) {

@@ -529,6 +529,30 @@ fn modules() -> Vec<(String, Vec<u8>)> {
     paths.into_iter().map(read).collect()
 }
 
+/// std's answer to what it does not have is in no module whose program does not ask for it, or has WASI.
+#[test]
+fn few_lack_their_platform() {
+    let options = RewriteOptions {
+        refuse_folded: false,
+        ..RewriteOptions::default()
+    };
+    let tables = BrTables::default();
+    let lacks = |bytes: &[u8]| {
+        let mut module = Module::parse(bytes).expect("a valid module");
+        replace_legacy_exceptions(&mut module, &tables);
+        rewrite(&mut module, &options).expect("not refused").lacks_platform
+    };
+    let found: Vec<String> = modules()
+        .into_iter()
+        .filter(|(_, bytes)| lacks(bytes))
+        .map(|(path, _)| path)
+        .collect();
+    assert!(
+        matches!(&found[..], [path] if path.ends_with("rustc-1.63/files.wasm")),
+        "{found:?}"
+    );
+}
+
 /// After inlining a module is valid and within the limit of its growth, whatever that is.
 #[test]
 fn inlining_keeps_to_its_rule() {

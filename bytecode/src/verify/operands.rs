@@ -200,7 +200,7 @@ impl FunctionVerifier<'_> {
                 (0..args[1] as usize).all(|i| self.target(pc, br_table_offset(&self.code[pc..], i) as i64).is_some())
             }
             _ if matches!(inst.op.info().class, Class::Load(_) | Class::Store(_)) => self.spaces.narrow_memory0,
-            _ if inst.op.info().class == Class::Gpu => self.gpu_op_allowed(inst.op),
+            _ if inst.op.info().class == Class::Gpu => !inst.op.needs_memory0() || self.spaces.narrow_memory0,
             _ => self.addresses_readable(inst),
         };
         if ok {
@@ -222,25 +222,5 @@ impl FunctionVerifier<'_> {
         let units = if self.wide_address(inst) { 2 } else { 1 };
         let mut operands = inst.op.info().operands.iter().zip(inst.args);
         operands.all(|(operand, arg)| *operand != Operand::Address || self.readable(arg as u32, units))
-    }
-
-    /// GPU opcodes that take addresses mean memory 0.
-    fn gpu_op_allowed(&self, op: Op) -> bool {
-        let no_memory = matches!(
-            op,
-            Op::Gid
-                | Op::Time
-                | Op::ThreadCount
-                | Op::WallTime
-                | Op::Sleep
-                | Op::Exit
-                | Op::PanicExit
-                | Op::PrintEnd
-                | Op::InSize
-                | Op::OutSize
-                | Op::FrameSize
-                | Op::SetPixel
-        ) || op.is_debug() && !matches!(op, Op::DbgStr | Op::DbgLevel);
-        no_memory || self.spaces.narrow_memory0
     }
 }

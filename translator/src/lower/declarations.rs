@@ -222,6 +222,22 @@ pub fn gpu_signature(info: &gpu_run_bytecode::OpInfo) -> FuncType {
     ty
 }
 
+/// Whether a call of an opcode from `gpu_run_v1` can reach the memory that it works on.
+pub(super) fn check_memory(op: Op, memories: &[MemoryType]) -> Result<(), LowerErrorKind> {
+    let found = match memories.first() {
+        Some(memory) if memory.wide => "this module's has 64-bit addresses",
+        None => "this module has no memory",
+        Some(_) => return Ok(()),
+    };
+    if !op.needs_memory0() {
+        return Ok(());
+    }
+    Err(LowerErrorKind::GpuMemory {
+        name: op.info().name.to_owned(),
+        found,
+    })
+}
+
 /// The type of a value of an opcode that modules import.
 pub fn gpu_value(ty: gpu_run_bytecode::Ty) -> ValType {
     use gpu_run_bytecode::Ty;

@@ -6,7 +6,7 @@ use wasmparser::{BlockType, Operator};
 
 use super::branch::{self, Condition};
 use super::control::{Frame, Kind};
-use super::declarations::gpu_value;
+use super::declarations::{check_memory, gpu_value};
 use super::emit::{Emitter, Label};
 use super::exceptions::Leaving;
 use super::ops::{self, Binary, Numeric};
@@ -540,7 +540,10 @@ impl<'c> Lowering<'c> {
     fn call(&mut self, function: u32, tail: bool) -> Result<(), LowerErrorKind> {
         let context = self.context;
         match &context.targets[function as usize] {
-            Target::Gpu(op) => self.gpu(*op),
+            Target::Gpu(op) => {
+                check_memory(*op, context.memories)?;
+                self.gpu(*op);
+            }
             Target::Wasi { function, .. } => self.wasi(*function),
             Target::Import { index, ty } => {
                 let base = self.arguments(ty);

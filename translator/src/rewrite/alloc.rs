@@ -3,8 +3,12 @@
 //! Where std's own entry points (`__rdl_*`) are left, they are replaced: sizes and alignments are
 //! at hand. Else the methods of the allocator behind them are, which know less: a block then has
 //! dlmalloc's header (chunk size and flags before the address), so that checks which the compiler
-//! has inlined from it still hold, and `free` finds the size there. A user's own allocator
+//! has inlined from it still hold, and `free` finds the size there. On either level the methods of
+//! `std::alloc::System` may be called from elsewhere, and are then replaced too. A user's own allocator
 //! (`__rg_*`) is never touched.
+
+mod blocks;
+mod system;
 
 use std::collections::HashSet;
 
@@ -16,6 +20,8 @@ use super::names::{Names, without_generics};
 use super::{I32, Job, Plan, RewriteOptions, trap};
 use crate::callgraph::CallGraph;
 use crate::module::Module;
+use blocks::{calloc, free, malloc, memalign, realloc, realloc_aligned};
+use system::System;
 
 const ALLOC_OPS: &[&str] = &["alloc", "dealloc", "realloc", "alloc_zero"];
 
@@ -30,23 +36,56 @@ type Body = fn(&Env) -> Code;
 type Form = (usize, Body);
 
 /// A function to be replaced.
-#[derive(Clone, Copy)]
 struct Entry {
     func: usize,
-    body: Body,
+    body: Box<dyn Fn(&Env) -> Code>,
+}
+
+impl Entry {
+    fn new(func: usize, body: impl Fn(&Env) -> Code + 'static) -> Entry {
+        Entry {
+            func,
+            body: Box::new(body),
+        }
+    }
 }
 
 pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOptions, plan: &mut Plan) {
     let internal: Vec<usize> = names.matching(is_internal).map(|(_, func)| func).collect();
-    let entries = entry_points(module, names);
-    if !options.replace_allocator || (internal.is_empty() && entries.is_empty()) {
+    let outer = entry_points(module, names);
+    if !options.replace_allocator || (internal.is_empty() && outer.is_empty()) {
         return;
     }
+    // With another allocator below std, as wasi-libc's, `System` is no business of ours.
+    let system = if internal.is_empty() {
+        System::default()
+    } else {
+        System::find(module, names)
+    };
     let custom = names.matching(|n| n.starts_with("__rg_")).next().is_some();
-    let mut reason = String::new();
-    let levels = [if custom { Vec::new() } else { entries }, methods(module, names)];
-    for entries in levels.into_iter().filter(|entries| !entries.is_empty()) {
-        match left_reachable(module, &entries, &internal) {
+    let mut with_system = system.entry_points();
+    if !with_system.is_empty() {
+        with_system.extend(entry_points(module, names));
+    }
+    let mut inner = methods(module, names);
+    if !inner.is_empty() {
+        inner.extend(system.methods());
+    }
+    // A user's own allocator is behind std's entry points.
+    let levels = [
+        ("std's entry points", outer, !custom),
+        ("std's entry points and `System`", with_system, !custom),
+        ("dlmalloc's methods", inner, true),
+    ];
+    let mut reasons: Vec<String> = Vec::new();
+    for (level, entries, _) in levels
+        .into_iter()
+        .filter(|(_, entries, may)| *may && !entries.is_empty())
+    {
+        match system
+            .left_alone(module, &entries)
+            .or_else(|| left_reachable(module, &entries, &internal))
+        {
             None => {
                 plan.jobs.push(Job {
                     pattern: "allocator",
@@ -61,11 +100,11 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOp
                 });
                 return;
             }
-            Some(why) => reason = why,
+            Some(why) => reasons.push(format!("with {level} replaced, {why}")),
         }
     }
-    if !reason.is_empty() {
-        plan.rolled_back.push(("allocator", internal, reason));
+    if !reasons.is_empty() {
+        plan.rolled_back.push(("allocator", internal, reasons.join("; ")));
     }
 }
 
@@ -114,10 +153,10 @@ fn left_reachable(module: &mut Module<'_>, entries: &[Entry], internal: &[usize]
     for caller in (0..module.func_count()).filter(|&f| reached[f as usize] && !inside.contains(&f)) {
         if let Some(callee) = graph.direct_callees(caller).find(|callee| left.contains(callee)) {
             let (callee, caller) = (module.func_display_name(callee), module.func_display_name(caller));
-            return Some(format!("`{callee}` is still called by `{caller}`"));
+            return Some(format!("`{callee}` would still be called by `{caller}`"));
         }
     }
-    Some("dlmalloc can still be reached through a table".to_owned())
+    Some("dlmalloc could still be reached through a table".to_owned())
 }
 
 /// std's entry points to its allocator.
@@ -131,7 +170,7 @@ fn entry_points(module: &Module<'_>, names: &Names) -> Vec<Entry> {
     let mut entries = Vec::new();
     for (name, params, has_result, body) in list {
         for func in names.typed(module, name, &[I32; 4][..params], results(has_result)) {
-            entries.push(Entry { func, body });
+            entries.push(Entry::new(func, body));
         }
     }
     entries
@@ -178,7 +217,7 @@ fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
             let plain = ty.params().iter().all(|ty| *ty == I32);
             let form = forms.iter().find(|(params, _)| ty.params().len() == *params);
             if let (true, Some((_, body))) = (plain && ty.results() == results(has_result), form) {
-                entries.push(Entry { func, body: *body });
+                entries.push(Entry::new(func, *body));
             }
         }
     }
@@ -189,17 +228,17 @@ fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
     let list: [(&str, usize, bool, Body); 7] = [
         ("__rdl_alloc", 2, true, |e| memalign(e, 1, 0)),
         ("__rdl_dealloc", 3, false, |e| free(e, 0, 3)),
-        ("__rdl_realloc", 4, true, realloc_aligned),
+        ("__rdl_realloc", 4, true, |e| realloc_aligned(e, [0, 1, 2, 3], 4)),
         ("__rust_alloc", 2, true, |e| memalign(e, 1, 0)),
         ("__rust_dealloc", 3, false, |e| free(e, 0, 3)),
         ("__rust_dealloc", 2, false, |e| free(e, 0, 2)),
-        ("__rust_realloc", 4, true, realloc_aligned),
+        ("__rust_realloc", 4, true, |e| realloc_aligned(e, [0, 1, 2, 3], 4)),
     ];
     // A function of the same name may forward to the user's allocator.
     if names.matching(|n| n.starts_with("__rg_")).next().is_none() {
         for (name, params, has_result, body) in list {
             for func in names.typed(module, name, &[I32; 4][..params], results(has_result)) {
-                entries.push(Entry { func, body });
+                entries.push(Entry::new(func, body));
             }
         }
     }
@@ -216,7 +255,7 @@ fn outer_methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
         ("free", 3, false, |e| free(e, 0, 3)),
         ("free", 2, false, |e| free(e, 0, 2)),
         ("free", 1, false, |e| free(e, 0, 1)),
-        ("realloc", 4, true, realloc_aligned),
+        ("realloc", 4, true, |e| realloc_aligned(e, [0, 1, 2, 3], 4)),
     ];
     let mut entries = Vec::new();
     for (name, func) in names.matching(is_internal) {
@@ -228,180 +267,7 @@ fn outer_methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
         let form = list.iter().find(|(wanted, params, has_result, _)| {
             *wanted == method && ty.params() == &[I32; 4][..*params] && ty.results() == results(*has_result)
         });
-        entries.extend(form.map(|(.., body)| Entry { func, body: *body }));
+        entries.extend(form.map(|(.., body)| Entry::new(func, *body)));
     }
     entries
-}
-
-/// Least distance of a block's address from the start of what was allocated for it.
-const HEADER: i32 = 8;
-/// Flags in dlmalloc's chunk header: this chunk and the one before it are in use.
-const IN_USE: i32 = 3;
-/// Our own flag: the word before the header says the distance.
-const ALIGNED: i32 = 4;
-
-/// Pushes the chunk size for a block of the size in local `size`: room for a header word, rounded
-/// up, and at least dlmalloc's least.
-fn chunk_size(code: &mut Code, size: u32) {
-    code.i32(16)
-        .get(size)
-        .i32(11)
-        .op(Operator::I32Add)
-        .i32(-8)
-        .op(Operator::I32And);
-    code.get(size).i32(5).op(Operator::I32LtU).op(Operator::Select);
-}
-
-fn malloc(env: &Env, size: u32) -> Code {
-    let mut code = Code::new();
-    malloc_into(env, &mut code, size, size + 1, "alloc");
-    code
-}
-
-fn calloc(env: &Env, size: u32) -> Code {
-    let mut code = Code::new();
-    malloc_into(env, &mut code, size, size + 1, "alloc_zero");
-    code
-}
-
-/// Allocates a chunk aligned to more than dlmalloc's own alignment and writes its header: `block` gets
-/// the address behind the header, or 0. Opens an `if (result i32)` for the case that there is memory.
-fn aligned_chunk(env: &Env, code: &mut Code, size: u32, align: u32, chunk: u32, block: u32) {
-    chunk_size(code, size);
-    code.tee(chunk)
-        .get(align)
-        .op(Operator::I32Add)
-        .get(align)
-        .call(env.gpu("alloc"))
-        .tee(block);
-    code.op(IF_I32);
-    code.get(block).get(align).op(Operator::I32Add).tee(block);
-    code.i32(4)
-        .op(Operator::I32Sub)
-        .get(chunk)
-        .i32(IN_USE | ALIGNED)
-        .op(Operator::I32Or);
-    code.store32(0);
-    code.get(block).i32(8).op(Operator::I32Sub).get(align).store32(0);
-}
-
-/// Allocates the size in local `size`; uses two new locals from `temp` on.
-fn malloc_into(env: &Env, code: &mut Code, size: u32, temp: u32, op: &str) {
-    code.locals(2, I32);
-    let (chunk, block) = (temp, temp + 1);
-    // A size so large that rounding wraps around fails as any that is too large.
-    code.get(size).i32(-64).op(Operator::I32GtU);
-    code.op(IF_I32).i32(0).op(Operator::Else);
-    chunk_size(code, size);
-    code.tee(chunk)
-        .i32(HEADER)
-        .op(Operator::I32Add)
-        .i32(8)
-        .call(env.gpu(op))
-        .tee(block);
-    code.op(IF_I32);
-    code.get(block).get(chunk).i32(IN_USE).op(Operator::I32Or).store32(4);
-    code.get(block).i32(HEADER).op(Operator::I32Add);
-    code.op(Operator::Else).i32(0).end().end();
-}
-
-/// `(align, size)` in those locals.
-fn memalign(env: &Env, align: u32, size: u32) -> Code {
-    let mut code = Code::new();
-    let temp = align.max(size) + 1;
-    let (chunk, block) = (temp, temp + 1);
-    code.get(align).i32(9).op(Operator::I32LtU);
-    code.op(IF_I32);
-    malloc_into(env, &mut code, size, temp, "alloc");
-    code.op(Operator::Else);
-    aligned_chunk(env, &mut code, size, align, chunk, block);
-    code.get(block).op(Operator::Else).i32(0).end().end();
-    code
-}
-
-/// Frees the block whose address is in local `block`, in a function with `params` parameters.
-fn free(env: &Env, block: u32, params: u32) -> Code {
-    let mut code = Code::new();
-    code.locals(2, I32);
-    free_with(env, &mut code, block, params);
-    code
-}
-
-fn free_with(env: &Env, code: &mut Code, block: u32, temp: u32) {
-    let (head, distance) = (temp, temp + 1);
-    load_header(code, block, head, distance);
-    code.get(block).get(distance).op(Operator::I32Sub);
-    code.get(head)
-        .i32(-8)
-        .op(Operator::I32And)
-        .get(distance)
-        .op(Operator::I32Add);
-    code.get(distance).call(env.gpu("dealloc"));
-}
-
-/// Reads a block's header and how far from the allocation's start it lies.
-fn load_header(code: &mut Code, block: u32, head: u32, distance: u32) {
-    code.get(block).i32(4).op(Operator::I32Sub).load32(0).set(head);
-    code.get(head).i32(ALIGNED).op(Operator::I32And);
-    code.op(IF_I32);
-    code.get(block).i32(8).op(Operator::I32Sub).load32(0);
-    code.op(Operator::Else).i32(HEADER).end().set(distance);
-}
-
-/// `(block, size)` in those locals; the block is one that `malloc` made.
-fn realloc(env: &Env, block: u32, size: u32) -> Code {
-    let mut code = Code::new();
-    code.locals(3, I32);
-    realloc_with(env, &mut code, block, size, size + 1);
-    code
-}
-
-fn realloc_with(env: &Env, code: &mut Code, block: u32, size: u32, temp: u32) {
-    let (chunk, old, new) = (temp, temp + 1, temp + 2);
-    code.get(size).i32(-64).op(Operator::I32GtU);
-    code.op(IF_I32).i32(0).op(Operator::Else);
-    chunk_size(code, size);
-    code.set(chunk).get(block).i32(HEADER).op(Operator::I32Sub).tee(old);
-    code.get(old)
-        .load32(4)
-        .i32(-8)
-        .op(Operator::I32And)
-        .i32(HEADER)
-        .op(Operator::I32Add);
-    code.i32(8)
-        .get(chunk)
-        .i32(HEADER)
-        .op(Operator::I32Add)
-        .call(env.gpu("realloc"))
-        .tee(new);
-    code.op(IF_I32);
-    code.get(new).get(chunk).i32(IN_USE).op(Operator::I32Or).store32(4);
-    code.get(new).i32(HEADER).op(Operator::I32Add);
-    code.op(Operator::Else).i32(0).end().end();
-}
-
-/// `(block, old size, align, size)`: a block with a large alignment is moved by hand.
-fn realloc_aligned(env: &Env) -> Code {
-    let (block, old_size, align, size) = (0, 1, 2, 3);
-    let (first, moved) = (4, 7);
-    let mut code = Code::new();
-    code.locals(4, I32);
-    code.get(align).i32(9).op(Operator::I32LtU);
-    code.op(IF_I32);
-    realloc_with(env, &mut code, block, size, first);
-    code.op(Operator::Else);
-    // As `memalign`, with locals that are there already.
-    let chunk = first;
-    aligned_chunk(env, &mut code, size, align, chunk, moved);
-    code.get(moved).get(block);
-    code.get(old_size)
-        .get(size)
-        .get(old_size)
-        .get(size)
-        .op(Operator::I32LtU);
-    code.op(Operator::Select)
-        .op(Operator::MemoryCopy { dst_mem: 0, src_mem: 0 });
-    free_with(env, &mut code, block, first);
-    code.get(moved).op(Operator::Else).i32(0).end().end();
-    code
 }

@@ -3,9 +3,14 @@
 //! Such calls fail as std has them fail, and the optimizer leaves only some of their names in a module: what is
 //! found is there, what is not found may be there too.
 
+use gpu_run_bytecode::wasi;
+
 use super::names::Names;
 use crate::callgraph::CallGraph;
 use crate::module::Module;
+
+/// What std says where the platform has nothing. The optimizer may remove everything else of such a call.
+const UNSUPPORTED: &[u8] = b"operation not supported on this platform";
 
 /// A part of std: how names of its functions begin, what that is, and what to do.
 struct Part {
@@ -60,6 +65,14 @@ const PORTS: Part = Part {
     what: "ports that it could use, and neither has gpu-run",
     remedy: "see Limits in gpu-run's documentation",
 };
+
+/// Whether something in the module gets that answer, and nothing of WASI serves it. A std that unwinds always has it.
+pub(super) fn platform(module: &Module<'_>) -> bool {
+    let unwinds = !module.tags.is_empty() || !module.imported_tags.is_empty();
+    let imports = |name| module.imports.iter().any(|import| import.module == name);
+    let says = |bytes: &[u8]| memchr::memmem::find(bytes, UNSUPPORTED).is_some();
+    !unwinds && !imports(wasi::MODULE) && !imports(wasi::NET_MODULE) && module.data.iter().any(|data| says(&data.bytes))
+}
 
 /// A warning for each part of which reachable code has a function; `wasi`: in a program for WASI.
 pub(super) fn warnings(module: &Module<'_>, names: &Names, wasi: bool) -> Vec<String> {

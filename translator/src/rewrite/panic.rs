@@ -8,6 +8,10 @@
 //! What the code between here and a custom hook that calls the default one needs to know is kept
 //! in globals: each thread has its own.
 
+mod literal;
+mod old;
+mod text;
+
 use std::collections::HashMap;
 
 use wasmparser::Operator;
@@ -17,12 +21,14 @@ use super::env::Env;
 use super::names::Names;
 use super::{I32, Job, Plan};
 use crate::module::{Instr, Module};
+pub(super) use text::print_number;
+use text::{Globals, IN_HOOK, STDERR, print_head, print_note};
 
 /// The rustc (1.x) whose std the layouts below were read from.
 const KNOWN_RUSTC: u32 = 96;
 
 /// Byte offsets in std's private structures, as of [`KNOWN_RUSTC`]. For another version they are
-/// used with a warning, if the code reads the payload's vtable as this one does.
+/// used if the code reads the payload's vtable as this one does.
 mod layout {
     /// Vtable of `dyn PanicPayload`.
     pub const PAYLOAD_FMT: u64 = 12;
@@ -35,22 +41,14 @@ mod layout {
     /// `std::panic::PanicHookInfo`.
     pub const HOOK_INFO_LOCATION: u64 = 8;
     pub const HOOK_INFO_NO_BACKTRACE: u64 = 13;
-    /// `core::panic::Location`: file, its length, line, column.
-    pub const FILE: u64 = 0;
-    pub const FILE_LEN: u64 = 4;
-    pub const LINE: u64 = 8;
-    pub const COLUMN: u64 = 12;
     /// A static `RwLock<Hook>`: the hook behind the lock's word; null data is the default hook.
     pub const HOOK: i32 = 4;
 }
 
-const STDERR: i32 = 2;
-
-/// Bits of the state global.
-const IN_HOOK: i32 = 1;
-const NOTE_SHOWN: i32 = 2;
-
 const PANIC_OPS: &[&str] = &["print", "print_end", "panic_exit", "gid"];
+
+const NO_HOOK: &str =
+    "the static that holds the panic hook was not found: a custom hook runs after the default message";
 
 /// What was found of the panic path.
 struct Path {
@@ -99,60 +97,96 @@ fn find(module: &Module<'_>, names: &Names, plan: &mut Plan) -> Option<Path> {
         return None;
     }
     if !reads_payload_vtable(module, with_hook) {
-        plan.warnings
-            .push("std's panic payload has a layout that is not known".to_owned());
+        if !old::detect(module, names, with_hook, plan) {
+            without_message(module, names, plan);
+        }
         return None;
     }
     if let Some(minor) = rustc_minor(module).filter(|minor| *minor != KNOWN_RUSTC) {
-        plan.warnings.push(format!(
+        tracing::info!(
             "the module was built by rustc 1.{minor}; what gpu-run knows of std's panics is from \
              1.{KNOWN_RUSTC}, and the code looks alike"
-        ));
+        );
     }
     let hook = hook_address(module, names, with_hook);
     if hook.is_none() && !names.get("std::panicking::set_hook").is_empty() {
-        plan.warnings.push(
-            "the static that holds the panic hook was not found: a custom hook runs after the \
-             default message"
-                .to_owned(),
-        );
-    }
-    let takes = |func: &usize, n: usize| {
-        let ty = &module.types[module.funcs[*func].ty as usize];
-        ty.params() == &[I32; 2][..n] && ty.results().is_empty()
-    };
-    let mut default_hooks = Vec::new();
-    for func in names.get("std::panicking::default_hook") {
-        if takes(func, 1) {
-            default_hooks.push((*func, 0));
-        }
-    }
-    let shim = |n: &str| n.starts_with("<std::panicking::default_hook as core::ops::function::Fn");
-    for (_, func) in names.matching(shim) {
-        if takes(&func, 2) {
-            default_hooks.push((func, 1));
-        }
+        plan.warnings.push(NO_HOOK.to_owned());
     }
     let mut begin_unwind = names.get("rust_begin_unwind").to_vec();
     begin_unwind.extend(names.get("std::panicking::begin_panic_handler"));
-    begin_unwind.retain(|func| takes(func, 1));
+    begin_unwind.retain(|func| takes(module, *func, 1));
     let throws = throwing(module);
-    // With unwinding, an exception ends the thread and `main` returns 101 by itself.
-    let rust_panic = if throws.is_empty() {
-        names.get("rust_panic").to_vec()
-    } else {
-        Vec::new()
-    };
+    let rust_panic = rust_panic(names, &throws);
     Some(Path {
         with_hook,
         has_location: params >= 5,
         no_backtrace: (params >= 4).then(|| params - 1),
         hook,
         begin_unwind,
-        default_hooks,
+        default_hooks: default_hooks(module, names),
         rust_panic,
         throws,
     })
+}
+
+/// Whether a function has `n` words as parameters and no result.
+fn takes(module: &Module<'_>, func: usize, n: usize) -> bool {
+    let ty = &module.types[module.funcs[func].ty as usize];
+    ty.params() == &[I32; 2][..n] && ty.results().is_empty()
+}
+
+/// `default_hook` and its shims, with the parameter that is what hooks are told.
+fn default_hooks(module: &Module<'_>, names: &Names) -> Vec<(usize, u32)> {
+    let mut found = Vec::new();
+    for func in names.get("std::panicking::default_hook") {
+        if takes(module, *func, 1) {
+            found.push((*func, 0));
+        }
+    }
+    let shim = |n: &str| n.starts_with("<std::panicking::default_hook as core::ops::function::Fn");
+    for (_, func) in names.matching(shim) {
+        if takes(module, func, 2) {
+            found.push((func, 1));
+        }
+    }
+    found
+}
+
+/// The function that ends a process whose panic was reported. With unwinding, an exception ends the thread and
+/// `main` returns 101 by itself.
+fn rust_panic(names: &Names, throws: &[usize]) -> Vec<usize> {
+    if throws.is_empty() {
+        names.get("rust_panic").to_vec()
+    } else {
+        Vec::new()
+    }
+}
+
+/// A panic of which nothing can be told: it ends the process as a panic does.
+fn without_message(module: &Module<'_>, names: &Names, plan: &mut Plan) {
+    let unknown = "std's panic payload has a layout that is not known: panics end with code 101, but what they say \
+                   and where they are is not shown";
+    plan.warnings.push(unknown.to_owned());
+    let funcs = rust_panic(names, &throwing(module));
+    if funcs.is_empty() {
+        return;
+    }
+    plan.jobs.push(Job {
+        pattern: "panic",
+        funcs: funcs.clone(),
+        ops: PANIC_OPS,
+        formats: false,
+        apply: Box::new(move |module, env| {
+            let mut code = Code::new();
+            env.print_text(&mut code, STDERR, "\nthe program panicked\n");
+            code.i32(STDERR).call(env.gpu("print_end"));
+            code.call(env.gpu("panic_exit")).op(Operator::Unreachable);
+            let body = code.into_body();
+            for func in funcs {
+                module.funcs[func].body = body.clone();
+            }
+        }),
+    });
 }
 
 /// The minor version of the rustc that made the module.
@@ -230,29 +264,23 @@ fn hook_address(module: &Module<'_>, names: &Names, func: usize) -> Option<i32> 
     found
 }
 
-/// Globals of the panic path.
+/// Globals that hold the payload: its data and its vtable.
 #[derive(Clone, Copy)]
-struct Globals {
-    state: u32,
-    payload: u32,
+struct Payload {
+    data: u32,
     vtable: u32,
-    location: u32,
 }
 
 fn apply(module: &mut Module<'_>, env: &mut Env, path: Path) {
-    let globals = Globals {
-        state: env.add_global(module, "gpu_run::panic::state"),
-        payload: env.add_global(module, "gpu_run::panic::payload"),
+    let globals = Globals::add(module, env);
+    let payload = Payload {
+        data: env.add_global(module, "gpu_run::panic::payload"),
         vtable: env.add_global(module, "gpu_run::panic::vtable"),
-        location: env.add_global(module, "gpu_run::panic::location"),
     };
-    let print_number = print_number(env);
-    let print_number = env.add_func(module, "gpu_run::panic::print_number", &[I32; 2], &[], print_number);
-    let code = print_location(env, globals, print_number);
-    let location = env.add_func(module, "gpu_run::panic::print_location", &[], &[], code);
-    let code = default_hook(module, env, globals, location, print_number);
+    let (location, print_number) = text::add_functions(module, env, globals);
+    let code = default_hook(module, env, globals, payload, (location, print_number));
     let default = env.add_func(module, "gpu_run::panic::default_hook", &[I32], &[], code);
-    let code = enter(module, env, globals, location);
+    let code = enter(module, env, globals, payload, location);
     let enter = env.add_func(module, "gpu_run::panic::enter", &[I32; 2], &[], code);
 
     for (func, info) in path.default_hooks {
@@ -323,58 +351,14 @@ fn leave_at_throw(module: &mut Module<'_>, func: usize, globals: Globals) {
     *instrs = out;
 }
 
-/// `(number, stream)`: prints it in decimal; the digits stand below the stack pointer.
-pub(super) fn print_number(env: &Env) -> Code {
-    let stack_pointer = env.stack_pointer.expect("checked before");
-    let mut code = Code::new();
-    code.locals(1, I32).global_get(stack_pointer).set(2);
-    code.loop_();
-    code.get(2).i32(1).op(Operator::I32Sub).tee(2);
-    code.get(0)
-        .i32(10)
-        .op(Operator::I32RemU)
-        .i32(i32::from(b'0'))
-        .op(Operator::I32Add)
-        .store8(0);
-    code.get(0).i32(10).op(Operator::I32DivU).tee(0).br_if(0).end();
-    code.get(1).get(2).global_get(stack_pointer).get(2).op(Operator::I32Sub);
-    code.call(env.gpu("print"));
-    code
-}
-
-/// Prints `file:line:column` of the location global.
-fn print_location(env: &mut Env, globals: Globals, print_number: u32) -> Code {
-    let mut code = Code::new();
-    code.global_get(globals.location).op(Operator::I32Eqz).if_();
-    env.print_text(&mut code, STDERR, "<unknown location>");
-    code.op(Operator::Else);
-    code.i32(STDERR);
-    code.global_get(globals.location).load32(layout::FILE);
-    code.global_get(globals.location)
-        .load32(layout::FILE_LEN)
-        .call(env.gpu("print"));
-    for offset in [layout::LINE, layout::COLUMN] {
-        env.print_text(&mut code, STDERR, ":");
-        code.global_get(globals.location)
-            .load32(offset)
-            .i32(STDERR)
-            .call(print_number);
-    }
-    code.end();
-    code
-}
-
 /// `(payload, vtable)`: notes the panic; one in a hook, or while its message is formatted, ends
 /// the process here.
-fn enter(module: &mut Module<'_>, env: &mut Env, globals: Globals, location: u32) -> Code {
+fn enter(module: &mut Module<'_>, env: &mut Env, globals: Globals, payload: Payload, location: u32) -> Code {
     let sret = module.intern_type(&[I32, I32], &[]);
     let stack_pointer = env.stack_pointer.expect("checked before");
     let mut code = Code::new();
     code.locals(1, I32);
-    code.get(0)
-        .global_set(globals.payload)
-        .get(1)
-        .global_set(globals.vtable);
+    code.get(0).global_set(payload.data).get(1).global_set(payload.vtable);
     code.global_get(globals.state).i32(IN_HOOK).op(Operator::I32And).if_();
     env.print_text(&mut code, STDERR, "panicked at ");
     code.call(location);
@@ -412,7 +396,13 @@ fn enter(module: &mut Module<'_>, env: &mut Env, globals: Globals, location: u32
 }
 
 /// `(no_backtrace)`: prints the panic that the globals hold.
-fn default_hook(module: &mut Module<'_>, env: &mut Env, globals: Globals, location: u32, print_number: u32) -> Code {
+fn default_hook(
+    module: &mut Module<'_>,
+    env: &mut Env,
+    globals: Globals,
+    payload: Payload,
+    (location, print_number): (u32, u32),
+) -> Code {
     let sret = module.intern_type(&[I32, I32], &[]);
     let stack_pointer = env.stack_pointer.expect("checked before");
     let mut code = Code::new();
@@ -423,45 +413,20 @@ fn default_hook(module: &mut Module<'_>, env: &mut Env, globals: Globals, locati
         .tee(1)
         .global_set(stack_pointer);
     // As in std, a message is formatted before anything is printed: that may panic.
-    code.get(1).global_get(globals.payload);
-    code.global_get(globals.vtable)
+    code.get(1).global_get(payload.data);
+    code.global_get(payload.vtable)
         .load32(layout::PAYLOAD_GET)
         .call_indirect(sret);
-    env.print_text(&mut code, STDERR, "\nthread '");
-    code.call(env.gpu("gid")).if_();
-    env.print_text(&mut code, STDERR, "<unnamed>");
-    code.op(Operator::Else);
-    env.print_text(&mut code, STDERR, "main");
-    code.end();
-    env.print_text(&mut code, STDERR, "' (");
-    // The number that the thread has everywhere else.
-    code.call(env.gpu("gid")).i32(STDERR).call(print_number);
-    env.print_text(&mut code, STDERR, ") panicked at ");
-    code.call(location);
-    env.print_text(&mut code, STDERR, ":\n");
+    print_head(env, &mut code, location, print_number);
     // One argument: the payload and its `Display::fmt`.
-    code.get(1).global_get(globals.payload).store32(0);
+    code.get(1).global_get(payload.data).store32(0);
     code.get(1)
-        .global_get(globals.vtable)
+        .global_get(payload.vtable)
         .load32(layout::PAYLOAD_FMT)
         .store32(4);
     env.format_one(&mut code, STDERR, 1);
     env.print_text(&mut code, STDERR, "\n");
-    code.get(0)
-        .global_get(globals.state)
-        .i32(NOTE_SHOWN)
-        .op(Operator::I32And);
-    code.op(Operator::I32Or).op(Operator::I32Eqz).if_();
-    env.print_text(
-        &mut code,
-        STDERR,
-        "note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n",
-    );
-    code.global_get(globals.state)
-        .i32(NOTE_SHOWN)
-        .op(Operator::I32Or)
-        .global_set(globals.state);
-    code.end();
+    print_note(env, &mut code, 0, globals);
     code.i32(STDERR).call(env.gpu("print_end"));
     code.get(1).i32(16).op(Operator::I32Add).global_set(stack_pointer);
     code

@@ -1,3 +1,6 @@
+mod panics;
+mod system;
+
 use wasmparser::{Operator, Validator, WasmFeatures};
 
 use super::*;

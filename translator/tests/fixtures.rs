@@ -379,6 +379,7 @@ const SKIPPED: &[(&str, &str)] = &[
     ("infinite_loop", "never ends"),
     ("spmd", "needs many threads"),
     ("std_files", "the engine knows no WASI"),
+    ("stderr", "it asks WASI whether it is a terminal"),
     ("tcp", "the engine knows no WASI"),
     ("unwind", "the engine knows no exceptions"),
     ("stack_overflow", "how deep the stack is depends on the engine"),

@@ -1118,7 +1118,8 @@ fn stops(device: &str, name: &str) -> Tested {
     );
     expect(output.status.code() == Some(124), "exit code must be 124", &output)?;
     let run_ms = run_ms(&output)?;
-    if (300.0..2000.0).contains(&run_ms) {
+    // Without a look at the clock it would take minutes.
+    if (300.0..30_000.0).contains(&run_ms) {
         Ok(())
     } else {
         Err(format!("stopped after {run_ms} ms").into())

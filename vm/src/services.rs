@@ -1,9 +1,11 @@
 //! What guests ask of the host: requests, and who answers them.
 
-use std::sync::{Arc, PoisonError, RwLock};
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 
 use gpu_run_bytecode::wasi::Function;
 
+use crate::Stream;
 pub use crate::wasi::MemoryFiles;
 
 /// A call of a WASI function by a guest's thread.
@@ -30,20 +32,69 @@ pub struct Request<'r> {
 /// must change nothing that one sees: so services change what outlives the run, such as the table of descriptors, by
 /// [`unless_ended`](CallingRun::unless_ended).
 ///
-/// The default is none: calls that no guest makes.
+/// The default is none: calls that no guest makes, and those of a run that is the [last](Environment::last).
 #[derive(Clone, Copy, Debug, Default)]
 pub struct CallingRun<'r> {
     /// True while the run is under way. Its end has this to write once, and so waits for changes under way.
     alive: Option<&'r RwLock<bool>>,
+    /// What calls of the run have closed, and the thread that makes this one.
+    closed: Option<(&'r Closed, u32)>,
+}
+
+/// Descriptors that calls of a run have closed or moved, and by which thread.
+#[derive(Debug, Default)]
+pub(crate) struct Closed(Mutex<HashMap<u32, u32>>);
+
+impl Closed {
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, u32>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Whether a descriptor was closed that the device's thread may not know of yet.
+    pub(crate) fn contains(&self, descriptor: u32) -> bool {
+        self.lock().contains_key(&descriptor)
+    }
+
+    /// That a thread goes on to use a descriptor's number: if it has closed it, the device knows of that.
+    pub(crate) fn forget(&self, descriptor: u32, thread: u32) {
+        let mut closed = self.lock();
+        if closed.get(&descriptor) == Some(&thread) {
+            closed.remove(&descriptor);
+        }
+    }
 }
 
 impl<'r> CallingRun<'r> {
     pub(crate) fn new(alive: &'r RwLock<bool>) -> CallingRun<'r> {
-        CallingRun { alive: Some(alive) }
+        CallingRun {
+            alive: Some(alive),
+            closed: None,
+        }
+    }
+
+    /// The same run, for a call of that thread, which says what it closes.
+    pub(crate) fn telling(self, closed: &'r Closed, thread: u32) -> CallingRun<'r> {
+        CallingRun {
+            closed: Some((closed, thread)),
+            ..self
+        }
+    }
+
+    /// Says that a descriptor was closed, or moved away or over. To be called inside of the change that does it. At the
+    /// end of the run the services are told the positions of files that the device holds, but not that of one whose
+    /// number may be another file's by then.
+    pub fn closed(&self, descriptor: u32) {
+        if let Some((closed, thread)) = self.closed {
+            closed.lock().insert(descriptor, thread);
+        }
     }
 
     /// Makes a change, unless the run has ended; then it gives `None`, and what the call gives is of no interest.
-    /// The run does not end meanwhile: the change must not wait for anything, nor have another one inside.
+    ///
+    /// The run does not end meanwhile, so the change must not wait for what may never come, such as input, a peer or a
+    /// time; nor may it have another one inside. It may use files: the end of the run waits until the host has read,
+    /// written or renamed one. That is as long as the file system takes, also for a run that is stopped: without end,
+    /// for one of a network that does not answer. A run that is the [last](Environment::last) never waits.
     pub fn unless_ended<T>(&self, change: impl FnOnce() -> T) -> Option<T> {
         let alive = self
             .alive
@@ -74,7 +125,8 @@ pub enum FileNote {
     None,
     /// Of `path_open`: it may hold the position of the new descriptor, whose file is open for reading only. It
     /// will ask for bytes by `fd_pread`, also for more than the guest does, and set the position by `fd_seek`
-    /// before a call that depends on it, and at the end of the run.
+    /// before a call that depends on it, and at the end of the run. Whoever closes the descriptor says so by
+    /// [`CallingRun::closed`].
     Position,
     /// Of `fd_pread`: it may keep the data, as nobody in the process has the file open for writing.
     Keep,
@@ -101,6 +153,14 @@ pub trait Services: Send + Sync {
     /// that pass calls on to a [`Wasi`](crate::Wasi) pass this on too: else the host is asked for each read.
     fn positions(&self) -> Vec<(u32, u64)> {
         Vec::new()
+    }
+
+    /// The descriptors that are standard output or error at the beginning of a run: what is written to them goes to the
+    /// run's [`Sink`](crate::Sink) without asking the host, until the guest closes or moves them. Unless the services
+    /// say otherwise, these are 1 and 2. Services that pass calls on to a [`Wasi`](crate::Wasi) pass this on too: else
+    /// a stream that one run has closed is there again in the next one.
+    fn streams(&self) -> Vec<(u32, Stream)> {
+        vec![(1, Stream::Stdout), (2, Stream::Stderr)]
     }
 
     /// Files in memory, whose data the device may hold while a run is under way. Services that pass calls on to a
@@ -133,7 +193,7 @@ pub struct Environment {
     /// Makes `random_get` give the same bytes each time; without it they are the host's.
     pub seed: Option<u64>,
     /// That nobody uses the services after this run: what device memory holds of their files is not brought back,
-    /// and is lost.
+    /// and is lost. Calls that are under way when it ends may change something later, so the end waits for none.
     pub last: bool,
 }
 

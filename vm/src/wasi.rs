@@ -62,6 +62,7 @@ use self::sharing::Sharing;
 use self::sock::Listener;
 use self::stdio::{Output, Stdin};
 use self::table::{Descriptor, Table};
+use crate::layout::STREAM_DESCRIPTORS;
 use crate::{Reply, Request, Services, Stream};
 
 /// A clock: nanoseconds since whatever it counts from.
@@ -182,6 +183,9 @@ impl WasiBuilder {
 
     /// Gives the guest a socket from which it can accept connections. Its descriptor comes behind those of
     /// all directories: C libraries look for these until the first number that is none.
+    ///
+    /// The socket is made to answer at once, and so are its clones: their `accept` is then an error
+    /// ([`io::ErrorKind::WouldBlock`]) where there is no connection.
     pub fn listener(mut self, listener: TcpListener) -> Self {
         self.listeners.push(listener);
         self
@@ -337,6 +341,12 @@ impl Services for Wasi {
 
     fn positions(&self) -> Vec<(u32, u64)> {
         Wasi::positions(self)
+    }
+
+    fn streams(&self) -> Vec<(u32, Stream)> {
+        // Those that a device has a place for.
+        let stream = |fd| Some((fd, self.is_stream(fd)?));
+        (0..STREAM_DESCRIPTORS as u32).filter_map(stream).collect()
     }
 
     fn memory_files(&self) -> Option<MemoryFiles<'_>> {

@@ -1,5 +1,7 @@
 //! What a run needs for requests to the host: its memory, its record, and the threads that answer.
 
+mod calls;
+
 use std::mem::offset_of;
 use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -9,13 +11,14 @@ use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::wasi::Function;
 use gpu_run_bytecode::{Op, Program};
 
+use self::calls::Calls;
 use super::run::Sized;
 use super::tmpfs::{Area, Loan};
-use super::{RunOptions, Store, StoreError};
+use super::{RunOptions, Store, StoreError, Stream};
 use crate::device::{Device, DeviceError, DeviceResult, Pinned};
 use crate::layout::{self, FILE_BLOCK, FILE_CLOSES, FILE_DESCRIPTORS, Ptr, REQUEST_SLOTS, RequestSlot};
 use crate::requests::{Bell, Mailboxes, Service, call};
-use crate::services::{CallingRun, Environment, Request, Services};
+use crate::services::{CallingRun, Closed, Environment, Request, Services};
 
 const MAIL_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Mail>()) as u64;
 const ANSWER_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Answer>()) as u64;
@@ -41,8 +44,6 @@ pub(super) struct Requests {
     bell: Arc<Bell>,
     /// Runs of the store so far.
     runs: u32,
-    /// Who served the last of them: then the record still says which descriptors are streams.
-    served: Option<Arc<dyn Services>>,
 }
 
 /// What is served while a run is under way.
@@ -52,6 +53,7 @@ pub(super) struct Serving {
     /// Where the errno of an output stream goes that cannot be written.
     pub(super) errors: Pinned,
     pub(super) service: Service,
+    calls: Arc<Calls>,
     /// That the device has the data of files. Behind the service, which ends before it.
     loan: Option<Loan>,
 }
@@ -72,24 +74,11 @@ impl Requests {
             tmpfs: Area::new(),
             bell: Arc::default(),
             runs: 0,
-            served: None,
         })
     }
 
-    /// What the device knows of descriptors: the positions of files, as the services say; and which are streams, as
-    /// the store's last run left it, if that had the same services.
-    fn descriptors(
-        &mut self,
-        device: &mut dyn Device,
-        environment: &Environment,
-    ) -> DeviceResult<[u32; STREAMS.len()]> {
-        let mut streams = STREAMS;
-        let services = &environment.services;
-        if self.served.as_ref().is_some_and(|last| Arc::ptr_eq(last, services)) {
-            let at = self.record + offset_of!(layout::Requests, streams) as u64;
-            // SAFETY: inside of the record, which the last run has written; no kernel runs.
-            unsafe { device.read(at, bytemuck::cast_slice_mut(&mut streams))? };
-        }
+    /// Tells the device the positions of files, as the services have them.
+    fn set_positions(&self, device: &mut dyn Device, services: &dyn Services) -> DeviceResult<()> {
         let mut files = vec![layout::File::zeroed(); FILE_DESCRIPTORS];
         for (descriptor, position) in services.positions() {
             if let Some(file) = files.get_mut(descriptor as usize) {
@@ -97,19 +86,20 @@ impl Requests {
             }
         }
         // SAFETY: all of the files; no kernel runs.
-        unsafe { device.write(self.files, bytemuck::cast_slice(&files))? };
-        self.served = Some(services.clone());
-        Ok(streams)
+        unsafe { device.write(self.files, bytemuck::cast_slice(&files)) }
     }
 
-    /// After a run: tells the services where its device was in files, for who uses them next.
-    fn tell_positions(&self, device: &mut dyn Device, services: &dyn Services) -> DeviceResult<()> {
+    /// After a run: tells the services where its device was in files, for who uses them next. `closed` is what its
+    /// calls have closed.
+    fn tell_positions(&self, device: &mut dyn Device, services: &dyn Services, closed: &Closed) -> DeviceResult<()> {
         let mut files = vec![layout::File::zeroed(); FILE_DESCRIPTORS];
         // SAFETY: all of the files; no kernel runs.
         unsafe { device.read(self.files, bytemuck::cast_slice_mut(&mut files))? };
         for (descriptor, file) in (0u64..).zip(&files) {
-            // A call that was under way for the descriptor has not moved it, but it may have been its last.
-            if file.open != 0 && file.lock != FILE_CLOSES {
+            // A call that was under way for the descriptor has not moved it, but it may have closed it; then the number
+            // may be another file's.
+            let is_over = file.lock == FILE_CLOSES && closed.contains(descriptor as u32);
+            if file.open != 0 && !is_over {
                 const FROM_START: u64 = 0;
                 let request = Request {
                     function: Function::FdSeek,
@@ -142,7 +132,8 @@ impl Requests {
         let args_len = args.len() as u32;
         args.extend(&variables);
         let strings = self.strings.at_least(device, args.len() as u64)?;
-        let streams = self.descriptors(device, environment)?;
+        let services = &*environment.services;
+        self.set_positions(device, services)?;
         let (tmpfs, loan) = self.tmpfs.lend(device, &environment.services)?.unzip();
         self.runs += 1;
         let rings = device.rings();
@@ -170,7 +161,7 @@ impl Requests {
             files: self.files,
             blocks: self.blocks,
             tmpfs: tmpfs.unwrap_or(0),
-            streams,
+            streams: streams(services),
             ..Zeroable::zeroed()
         };
         // SAFETY: both were allocated above with these sizes, and no kernel runs.
@@ -182,13 +173,19 @@ impl Requests {
     }
 }
 
-/// Which descriptors are streams before anything was closed or moved.
-const STREAMS: [u32; layout::STREAM_DESCRIPTORS] = {
+/// Which descriptors are streams, as the kernel wants it. The host is asked about those that have no place there.
+fn streams(services: &dyn Services) -> [u32; layout::STREAM_DESCRIPTORS] {
     let mut streams = [0; layout::STREAM_DESCRIPTORS];
-    streams[1] = 1;
-    streams[2] = 2;
+    for (descriptor, stream) in services.streams() {
+        if let Some(place) = streams.get_mut(descriptor as usize) {
+            *place = match stream {
+                Stream::Stdout => 1,
+                Stream::Stderr => 2,
+            };
+        }
+    }
     streams
-};
+}
 
 /// Strings as the kernel wants them: each with a 0 behind it.
 fn joined(strings: &[Vec<u8>]) -> Vec<u8> {
@@ -231,11 +228,13 @@ impl Store {
         let (record, errors, mailboxes) = (requests.record, requests.errors, requests.mailboxes);
         let bell = requests.bell.clone();
         self.run.requests = Some(requests);
+        let calls = Arc::new(Calls::new(environment));
         let serving = Serving {
             record,
             errors,
             loan: loan?,
-            service: Service::start(environment.services.clone(), mailboxes, options.threads, bell, rings),
+            service: Service::start(calls.clone(), mailboxes, options.threads, bell, rings),
+            calls,
         };
         // What was made ready here may have taken long.
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -253,15 +252,18 @@ impl Store {
     /// Ends to answer requests, after the run. What its device has of files comes back to the services, unless the
     /// options say that nobody needs it.
     pub(super) fn end_requests(&mut self, options: &RunOptions, serving: Serving) -> DeviceResult<()> {
-        let Serving { service, loan, .. } = serving;
+        let Serving {
+            service, calls, loan, ..
+        } = serving;
         drop(service);
         let environment = options.environment.as_ref().filter(|environment| !environment.last);
         let (Some(environment), Some(requests)) = (environment, &mut self.run.requests) else {
             return Ok(());
         };
-        requests.tell_positions(&mut *self.device, &*environment.services)?;
+        let closed = calls.closed();
+        requests.tell_positions(&mut *self.device, &*environment.services, closed)?;
         match loan {
-            Some(loan) => requests.tmpfs.bring_back(&mut *self.device, &loan),
+            Some(loan) => requests.tmpfs.bring_back(&mut *self.device, &loan, closed),
             None => Ok(()),
         }
     }

@@ -10,9 +10,10 @@ use bytemuck::Zeroable;
 use super::run::Sized;
 use crate::device::{Device, DeviceError, DeviceResult, Pinned};
 use crate::layout::{
-    self, Ptr, TMPFS_BLOCK, TMPFS_DESCRIPTORS, TMPFS_DIRECT, TmpfsAttributes, TmpfsDescriptor, TmpfsInode,
+    self, Ptr, TMPFS_APPEND, TMPFS_BLOCK, TMPFS_DESCRIPTORS, TMPFS_DIRECT, TMPFS_FLAG_SHIFT, TmpfsAttributes,
+    TmpfsDescriptor, TmpfsInode,
 };
-use crate::services::Services;
+use crate::services::{Closed, Services};
 use crate::wasi::{Attributes, DEVICE_NUMBER, LentFile, Pages};
 
 /// Numbers of blocks in an index block.
@@ -201,8 +202,8 @@ impl Area {
         Ok(pinned)
     }
 
-    /// Brings the data back where it was. The run has ended.
-    pub(super) fn bring_back(&mut self, device: &mut dyn Device, loan: &Loan) -> DeviceResult<()> {
+    /// Brings the data back where it was. The run has ended; `closed` is what its calls have closed.
+    pub(super) fn bring_back(&mut self, device: &mut dyn Device, loan: &Loan, closed: &Closed) -> DeviceResult<()> {
         let Some(files) = loan.services.memory_files() else {
             return Ok(());
         };
@@ -222,7 +223,14 @@ impl Area {
             let from = self.descriptors.ptr + u64::from(open.descriptor) * size_of::<TmpfsDescriptor>() as u64;
             // SAFETY: one of the descriptors; no kernel runs.
             unsafe { device.read(from, bytemuck::bytes_of_mut(&mut descriptor))? };
-            if descriptor.target == open.target {
+            // None, while the host was asked to close or move it: if it has not, the file is the one it was.
+            let target = match descriptor.target {
+                0 if !closed.contains(open.descriptor) => descriptor.moved,
+                target => target,
+            };
+            // The host may have set the flag that the device does not know of yet.
+            const APPEND: u64 = (TMPFS_APPEND as u64) << TMPFS_FLAG_SHIFT;
+            if (target ^ open.target) & !APPEND == 0 {
                 files.set_offset(&open, descriptor.position);
             }
         }

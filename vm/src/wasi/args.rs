@@ -29,7 +29,8 @@ impl<'r> Args<'r> {
         }
     }
 
-    /// Makes a change that outlives the run, and waits for nothing.
+    /// Makes a change that outlives the run, and waits for nothing but the host's file systems: see
+    /// [`CallingRun::unless_ended`].
     ///
     /// # Errors
     /// Those of the change, and ECANCELED if the run has ended.

@@ -14,11 +14,13 @@ use super::abi::{self, fdflags};
 use super::args::{Args, Result, unless_ended};
 use super::errno::Errno;
 use super::place::Data;
+use super::poll::{wait_readable, wait_writable};
 use super::scratch::ScratchFile;
 use super::sharing::Share;
 use super::stat::{Stat, Times};
 use super::table::Descriptor;
 use super::{Wasi, count, done, lock, with_data};
+use crate::layout::FILE_DESCRIPTORS;
 use crate::{CallingRun, FileNote, Reply};
 
 /// Most bytes of one read. A guest that asks for more reads again.
@@ -44,7 +46,8 @@ pub struct Mode {
 pub struct File {
     pub data: Data,
     pub mode: Mode,
-    /// Neither a regular file nor a block device: reads and writes may wait.
+    /// Neither a regular file nor a block device: reads and writes may wait. The host answers at once, whatever the
+    /// guest has set.
     pub waits: bool,
     /// Of a regular file.
     share: Option<Share>,
@@ -55,13 +58,14 @@ impl File {
     /// Takes a file of a type that was opened with `mode`, all but its append flag. If it is regular, `share`
     /// says that it is open.
     pub fn new(file: fs::File, kind: FileType, mode: Mode, share: Option<Share>) -> io::Result<Self> {
-        if mode.flags & fdflags::APPEND != 0 {
-            set_host_flags(&file, mode.flags)?;
+        let waits = !kind.is_file() && !kind.is_block_device();
+        if waits || mode.flags & fdflags::APPEND != 0 {
+            set_host_flags(&file, mode.flags, waits)?;
         }
         Ok(File {
             data: Data::Host(file),
             mode,
-            waits: !kind.is_file() && !kind.is_block_device(),
+            waits,
             share,
             flags: Mutex::new(mode.flags),
         })
@@ -89,7 +93,7 @@ impl File {
         if let Data::Host(file) = &self.data
             && new != *flags
         {
-            set_host_flags(file, new)?;
+            set_host_flags(file, new, self.waits)?;
         }
         *flags = new;
         Ok(())
@@ -102,18 +106,42 @@ impl File {
         Ok(bytes)
     }
 
-    /// Reads of a file that may wait. What comes when the run has ended is left to the next one, unless another reader
-    /// is faster at what this one has seen: then it waits on.
+    /// Reads of a file that may wait. What comes when the run has ended is left to the next one.
     fn read_waiting(&self, run: CallingRun<'_>, capacity: usize) -> Result<Vec<u8>> {
-        #[cfg(unix)]
-        if let Data::Host(file) = &self.data
-            && self.flags() & fdflags::NONBLOCK == 0
-            && self.mode.read
-        {
-            super::poll::wait_readable(file)?;
+        loop {
+            match unless_ended(run, || self.read(capacity)) {
+                Err(Errno::Again) if self.flags() & fdflags::NONBLOCK == 0 => self.wait(wait_readable)?,
+                result => return result,
+            }
         }
-        unless_ended(run, || Ok(()))?;
-        self.read(capacity)
+    }
+
+    /// Writes to a file that may wait: all bytes, unless the guest has set that it does not wait. If it fails half way,
+    /// the count tells how far it came.
+    fn write_waiting(&self, bytes: &[u8]) -> Result<usize> {
+        let mut written = 0;
+        loop {
+            let flags = self.flags();
+            let waits = flags & fdflags::NONBLOCK == 0;
+            match self.data.write(&bytes[written..], flags) {
+                Err(Errno::Again) if waits => self.wait(wait_writable)?,
+                Err(error) if written == 0 => return Err(error),
+                Err(_) => return Ok(written),
+                Ok(count) => {
+                    written += count;
+                    if count == 0 || written == bytes.len() || !waits {
+                        return Ok(written);
+                    }
+                }
+            }
+        }
+    }
+
+    fn wait(&self, until: fn(&fs::File) -> Result<()>) -> Result<()> {
+        match &self.data {
+            Data::Host(file) => until(file),
+            Data::Scratch(_) => Ok(()),
+        }
     }
 
     fn read_at(&self, capacity: usize, offset: u64) -> Result<Vec<u8>> {
@@ -137,19 +165,19 @@ impl File {
     }
 }
 
-/// Has the host append, and answer at once, as `flags` say. The host then makes each append one step,
-/// so that those of several threads or processes never mix.
+/// Has the host append, and answer at once, as `flags` say; `at_once`, it does the latter in any case. The host then
+/// makes each append one step, so that those of several threads or processes never mix.
 #[cfg(unix)]
-fn set_host_flags(file: &fs::File, flags: u16) -> io::Result<()> {
+fn set_host_flags(file: &fs::File, flags: u16, at_once: bool) -> io::Result<()> {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};
     let mut host = fcntl_getfl(file)?;
     host.set(OFlags::APPEND, flags & fdflags::APPEND != 0);
-    host.set(OFlags::NONBLOCK, flags & fdflags::NONBLOCK != 0);
+    host.set(OFlags::NONBLOCK, at_once || flags & fdflags::NONBLOCK != 0);
     Ok(fcntl_setfl(file, host)?)
 }
 
 #[cfg(not(unix))]
-fn set_host_flags(_file: &fs::File, flags: u16) -> io::Result<()> {
+fn set_host_flags(_file: &fs::File, flags: u16, _at_once: bool) -> io::Result<()> {
     match flags & fdflags::APPEND {
         0 => Ok(()),
         _ => Err(io::ErrorKind::Unsupported.into()),
@@ -180,13 +208,13 @@ pub fn write_at(file: &fs::File, bytes: &[u8], offset: u64) -> io::Result<usize>
 }
 
 impl Wasi {
-    /// See [`Services::positions`](crate::Services::positions).
+    /// See [`Services::positions`](crate::Services::positions): those that a device has a place for.
     pub(super) fn positions(&self) -> Vec<(u32, u64)> {
         let position = |fd| match &*self.table.get(fd).ok()? {
             Descriptor::File(file) if self.is_read_only(file) => Some((fd, file.offset().ok()?)),
             _ => None,
         };
-        self.table.numbers().into_iter().filter_map(position).collect()
+        (0..FILE_DESCRIPTORS as u32).filter_map(position).collect()
     }
 
     /// Whether a device may hold a file's position: what `path_open` says of a new one.
@@ -232,7 +260,7 @@ impl Wasi {
         let descriptor = self.table.get(args.u32()?)?;
         let bytes = args.rest();
         let written = match &*descriptor {
-            Descriptor::File(file) if file.waits => file.data.write(bytes, file.flags())?,
+            Descriptor::File(file) if file.waits => file.write_waiting(bytes)?,
             Descriptor::File(file) => args.unless_ended(|| file.data.write(bytes, file.flags()))?,
             Descriptor::Output(output) => output.write(bytes)?,
             Descriptor::Connection(connection) => connection.send(bytes)?,

@@ -231,9 +231,38 @@ fn wait_host(subscriptions: &[Subscription], ready: &mut [Ready], timeout: Optio
 /// Waits until there is something to read or a connection to accept, or its end, and takes none of it.
 #[cfg(unix)]
 pub fn wait_readable(fd: &impl std::os::fd::AsFd) -> Result<()> {
-    use rustix::event::{PollFd, PollFlags, poll};
-    super::retry(|| Ok(poll(&mut [PollFd::new(fd, PollFlags::IN)], None)?))?;
+    wait_for(fd, rustix::event::PollFlags::IN)
+}
+
+/// Waits until something can be written, or nothing ever.
+#[cfg(unix)]
+pub fn wait_writable(fd: &impl std::os::fd::AsFd) -> Result<()> {
+    wait_for(fd, rustix::event::PollFlags::OUT)
+}
+
+#[cfg(unix)]
+fn wait_for(fd: &impl std::os::fd::AsFd, what: rustix::event::PollFlags) -> Result<()> {
+    use rustix::event::{PollFd, poll};
+    super::retry(|| Ok(poll(&mut [PollFd::new(fd, what)], None)?))?;
     Ok(())
+}
+
+/// Without a way to ask: tries again soon.
+#[cfg(not(unix))]
+pub fn wait_readable<T>(_: &T) -> Result<()> {
+    std::thread::sleep(Duration::from_millis(1));
+    Ok(())
+}
+
+#[cfg(not(unix))]
+pub use self::wait_readable as wait_writable;
+
+/// Whether a read finds something now: bytes, the end, or an error.
+#[cfg(unix)]
+pub fn is_readable(fd: &impl std::os::fd::AsFd) -> bool {
+    use rustix::event::{PollFd, PollFlags, Timespec, poll};
+    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+    matches!(poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&at_once)), Ok(1))
 }
 
 /// Without a way to ask, all descriptors count as ready: the read or write behind it waits.

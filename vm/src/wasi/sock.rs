@@ -42,14 +42,15 @@ impl Nonblocking {
 pub struct Listener {
     /// It answers at once, whatever the guest has set.
     pub socket: TcpListener,
+    /// But if the host has refused that.
+    blocks: bool,
     nonblocking: Nonblocking,
 }
 
 impl Listener {
     pub fn new(socket: TcpListener) -> Self {
-        // Sockets that are open can do this.
-        _ = socket.set_nonblocking(true);
         Listener {
+            blocks: socket.set_nonblocking(true).is_err(),
             socket,
             nonblocking: Nonblocking::default(),
         }
@@ -63,16 +64,14 @@ impl Listener {
         self.nonblocking.set(flags, |_| Ok(()))
     }
 
-    /// Waits until there may be a connection.
-    #[cfg(unix)]
-    fn wait(&self) -> Result<()> {
-        super::poll::wait_readable(&self.socket)
-    }
-
-    #[cfg(not(unix))]
-    fn wait(&self) -> Result<()> {
-        std::thread::sleep(std::time::Duration::from_millis(1));
-        Ok(())
+    /// Accepts a connection that is there.
+    fn accept(&self) -> Result<TcpStream> {
+        if self.blocks {
+            // Else the end of the run would wait for a peer.
+            self.socket.set_nonblocking(true)?;
+        }
+        let (socket, _) = retry(|| self.socket.accept())?;
+        Ok(socket)
     }
 }
 
@@ -181,8 +180,7 @@ impl Wasi {
             return Err(Errno::Inval);
         }
         let accept = || {
-            let (socket, _) = retry(|| listener.socket.accept())?;
-            let connection = Connection::new(socket);
+            let connection = Connection::new(listener.accept()?);
             connection.set_flags(flags)?;
             self.table
                 .insert(CallingRun::default(), Descriptor::Connection(connection))
@@ -190,7 +188,7 @@ impl Wasi {
         loop {
             // A connection that comes when the run has ended is left to the next one.
             match args.unless_ended(accept) {
-                Err(Errno::Again) if listener.flags() == 0 => listener.wait()?,
+                Err(Errno::Again) if listener.flags() == 0 => super::poll::wait_readable(&listener.socket)?,
                 fd => return Ok(results(&fd?.to_le_bytes())),
             }
         }

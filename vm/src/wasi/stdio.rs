@@ -2,7 +2,8 @@
 
 use std::io::{self, Write};
 use std::sync::Mutex;
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering::Relaxed};
+use std::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
 
 use super::args::{Result, unless_ended};
 use super::file::buffer;
@@ -22,8 +23,9 @@ impl Stdin {
             Input::Inherit => Stdin::Inherited(Inherited {
                 terminal: io::IsTerminal::is_terminal(&io::stdin()),
                 waits: !is_file(),
-                promised: AtomicU32::new(NOBODY),
-                waiting: AtomicUsize::new(0),
+                promised: Mutex::new(None),
+                reads: AtomicUsize::new(0),
+                taking: Mutex::new(()),
             }),
             Input::Empty => Stdin::Bytes(Mutex::default()),
             Input::Bytes(bytes) => Stdin::Bytes(Mutex::new(io::Cursor::new(bytes))),
@@ -63,49 +65,41 @@ impl Stdin {
 /// Standard input of this process.
 ///
 /// A host thread that is needed for other requests makes a read only if it finds input there. That is promised to
-/// one read at a time, and to none while another one waits: it could take the input. So at most one such thread
+/// one read at a time, and to none while another one is under way: it could take the input. So at most one such thread
 /// waits after all, where the input went to somebody else in between.
 pub struct Inherited {
     terminal: bool,
     /// It is no file whose bytes are all there.
     waits: bool,
-    /// The guest's thread that will find input. It and the next one order nothing: what they are about is the host's.
-    promised: AtomicU32,
-    /// Reads under way that nothing was promised.
-    waiting: AtomicUsize,
+    /// The guest's thread whose read will find input, and since when.
+    promised: Mutex<Option<(u32, Instant)>>,
+    /// Reads under way. It orders nothing: what it is about is the host's.
+    reads: AtomicUsize,
+    /// See [`take`].
+    taking: Mutex<()>,
 }
 
-/// The number of no thread.
-const NOBODY: u32 = u32::MAX;
+/// How long a promise is kept for a read: it comes at once, or never, if its call ends before.
+const PROMISED: Duration = Duration::from_secs(1);
 
 impl Inherited {
     /// Promises a thread that its read will not wait, if there is input, or its end.
     fn promise(&self, thread: u32) -> bool {
-        if self.waiting.load(Relaxed) > 0
-            || self
-                .promised
-                .compare_exchange(NOBODY, thread, Relaxed, Relaxed)
-                .is_err()
-        {
+        let mut promised = lock(&self.promised);
+        let kept = promised.is_some_and(|(_, since)| since.elapsed() < PROMISED);
+        if kept || self.reads.load(Relaxed) > 0 || !is_ready() {
             return false;
         }
-        let ready = is_ready();
-        if !ready {
-            self.promised.store(NOBODY, Relaxed);
-        }
-        ready
+        *promised = Some((thread, Instant::now()));
+        true
     }
 
     fn read(&self, run: CallingRun<'_>, bytes: &mut [u8], thread: u32) -> Result<usize> {
-        let promised = self.promised.load(Relaxed) == thread;
-        if !promised {
-            self.waiting.fetch_add(1, Relaxed);
-        }
-        let result = read_inherited(run, bytes);
-        match promised {
-            true => self.promised.store(NOBODY, Relaxed),
-            false => _ = self.waiting.fetch_sub(1, Relaxed),
-        }
+        self.reads.fetch_add(1, Relaxed);
+        // From here on it is a read under way.
+        lock(&self.promised).take_if(|(promised, _)| *promised == thread);
+        let result = read_inherited(run, &self.taking, bytes);
+        self.reads.fetch_sub(1, Relaxed);
         result
     }
 }
@@ -121,10 +115,7 @@ fn is_file() -> bool {
 /// Whether a read of standard input finds something now: bytes, the end, or an error.
 #[cfg(unix)]
 fn is_ready() -> bool {
-    use rustix::event::{PollFd, PollFlags, Timespec, poll};
-    let stdin = rustix::stdio::stdin();
-    let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
-    matches!(poll(&mut [PollFd::new(&stdin, PollFlags::IN)], Some(&at_once)), Ok(1))
+    super::poll::is_readable(&rustix::stdio::stdin())
 }
 
 #[cfg(not(unix))]
@@ -137,16 +128,26 @@ fn is_ready() -> bool {
     false
 }
 
-/// Waits for input even if somebody who shares standard input has set it not to: the guest has not asked for that. What
-/// comes when the run has ended is left to the next one. It is read without the run's lock, because another process
-/// may be faster: then this waits on.
 #[cfg(unix)]
-fn read_inherited(run: CallingRun<'_>, bytes: &mut [u8]) -> Result<usize> {
-    let stdin = rustix::stdio::stdin();
+fn read_inherited(run: CallingRun<'_>, taking: &Mutex<()>, bytes: &mut [u8]) -> Result<usize> {
+    take(&rustix::stdio::stdin(), taking, run, bytes)
+}
+
+/// Reads what other processes may read too. It waits for input even if one of them has set it not to: the guest has not
+/// asked for that. What comes when the run has ended is left to the next one.
+///
+/// Who has seen input takes it before another read of this process, by `taking`. It does without the run's lock,
+/// because another process may be faster: then this waits on, and takes what comes next whichever run is under way.
+#[cfg(unix)]
+fn take(input: &impl std::os::fd::AsFd, taking: &Mutex<()>, run: CallingRun<'_>, bytes: &mut [u8]) -> Result<usize> {
     loop {
-        super::poll::wait_readable(&stdin)?;
+        super::poll::wait_readable(input)?;
+        let _taking = lock(taking);
+        if !super::poll::is_readable(input) {
+            continue;
+        }
         unless_ended(run, || Ok(()))?;
-        match retry(|| Ok(rustix::io::read(stdin, &mut *bytes)?)) {
+        match retry(|| Ok(rustix::io::read(input, &mut *bytes)?)) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
             result => return Ok(result?),
         }
@@ -154,7 +155,7 @@ fn read_inherited(run: CallingRun<'_>, bytes: &mut [u8]) -> Result<usize> {
 }
 
 #[cfg(not(unix))]
-fn read_inherited(_run: CallingRun<'_>, bytes: &mut [u8]) -> Result<usize> {
+fn read_inherited(_run: CallingRun<'_>, _taking: &Mutex<()>, bytes: &mut [u8]) -> Result<usize> {
     Ok(retry(|| io::Read::read(&mut io::stdin().lock(), bytes))?)
 }
 
@@ -189,5 +190,42 @@ impl Output {
         }
         retry(|| writer.flush())?;
         Ok(written)
+    }
+}
+
+#[cfg(all(test, unix))]
+mod tests {
+    use std::sync::RwLock;
+    use std::sync::mpsc::channel;
+
+    use super::*;
+    use crate::wasi::Errno;
+
+    /// Two reads wait for input, which one of them gets. The other one finds the next input when its run has ended.
+    #[test]
+    fn what_is_seen_by_two_reads_is_taken_by_one() {
+        for _ in 0..50 {
+            let (reader, mut writer) = io::pipe().unwrap();
+            let (alive, taking) = (RwLock::new(true), Mutex::new(()));
+            let (sender, results) = channel();
+            std::thread::scope(|scope| {
+                for _ in 0..2 {
+                    scope.spawn(|| {
+                        let mut bytes = [0; 8];
+                        let read = take(&reader, &taking, CallingRun::new(&alive), &mut bytes);
+                        sender.send(read).unwrap();
+                    });
+                }
+                writer.write_all(b"1").unwrap();
+                assert_eq!(results.recv().unwrap(), Ok(1));
+                // The other one has nothing that it could take, whether it has seen the first input or not.
+                std::thread::sleep(Duration::from_millis(1));
+                *alive.write().unwrap() = false;
+                writer.write_all(b"next").unwrap();
+                assert_eq!(results.recv().unwrap(), Err(Errno::Canceled));
+            });
+            let mut left = [0; 8];
+            assert_eq!(io::Read::read(&mut &reader, &mut left).unwrap(), 4);
+        }
     }
 }

@@ -164,7 +164,11 @@ impl Table {
     /// EBADF if it stands for nothing, ECANCELED if the run has ended.
     pub fn close(&self, run: CallingRun<'_>, fd: u32) -> Result<()> {
         // Dropped behind the locks: closing a file may take long.
-        let closed = self.write(run, |slots| slots.take(fd));
+        let closed = self.write(run, |slots| {
+            let taken = slots.take(fd)?;
+            run.closed(fd);
+            Ok(taken)
+        });
         closed.map(drop)
     }
 
@@ -180,6 +184,8 @@ impl Table {
                 return Ok(None);
             }
             let moved = slots.take(from)?;
+            run.closed(from);
+            run.closed(to);
             Ok(slots.used[to as usize].replace(moved))
         });
         closed.map(drop)

@@ -1,13 +1,13 @@
 //! What a run leaves behind it for the next one, which may be another store's: the positions of files. And what its
 //! device frees while it is under way.
 
-use std::sync::atomic::{AtomicU32, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gpu_run_bytecode::wasi::Function;
 use gpu_run_vm::{
-    CallingRun, Environment, FileNote, MemoryFiles, Reply, Request, Services, StoreError, Wasi, WasiBuilder,
+    CallingRun, Environment, FileNote, MemoryFiles, Reply, Request, Services, StoreError, Stream, Wasi, WasiBuilder,
 };
 
 use crate::support::{Folder, GUEST, Loaded, Program, Ran};
@@ -35,6 +35,10 @@ impl<C: Fn(&Wasi, &Request<'_>) -> Reply + Send + Sync> Services for Changed<C> 
 
     fn positions(&self) -> Vec<(u32, u64)> {
         self.wasi.positions()
+    }
+
+    fn streams(&self) -> Vec<(u32, Stream)> {
+        self.wasi.streams()
     }
 
     fn memory_files(&self) -> Option<MemoryFiles<'_>> {
@@ -187,6 +191,66 @@ fn a_number_that_was_being_closed_may_be_another_file() {
     let close = "(drop (call $read (call $open_to_read) (i32.const 3))) (call $log (call $fd_close (i32.const 4)))";
     run_into_the_end(services.clone(), GUEST, close);
     assert_eq!(position(&services.wasi, 4), 6);
+}
+
+/// The number of standard output is what the services say it is, whoever closed it.
+#[test]
+fn a_file_with_a_streams_number_is_a_file_in_every_store() {
+    let content = Folder::with(b"abcdefgh");
+    let services = Arc::new(folder(&content).build());
+    let open = "(call $log (call $fd_close (i32.const 1))) (call $log (call $open_to_write))";
+    assert_eq!(run(services.clone(), open).log[..2], [0, 1]);
+    assert_eq!(run(services, "(call $write (i32.const 1))").log[0], 0);
+    assert_eq!(std::fs::read(content.file()).unwrap(), b"####efgh");
+}
+
+/// A file system that does not answer is none of the last run's business.
+#[test]
+fn the_last_run_ends_while_a_call_changes_something() {
+    let content = Folder::with(b"abcdefgh");
+    let stalled = Arc::new(AtomicBool::new(true));
+    let stalls = stalled.clone();
+    let services = Arc::new(Changed {
+        wasi: folder(&content).build(),
+        call: move |wasi: &Wasi, request: &Request<'_>| {
+            if request.function == Function::FdFilestatSetSize {
+                let wait = || (0..10_000).take_while(|_| stalls.load(Ordering::SeqCst));
+                let change = || wait().for_each(|_| std::thread::sleep(Duration::from_millis(1)));
+                _ = request.run.unless_ended(change);
+                stalls.store(false, Ordering::SeqCst);
+            }
+            wasi.call(request)
+        },
+        waits: Some(Function::FdFilestatSetSize),
+    });
+    let last = Environment {
+        last: true,
+        ..Environment::new(services)
+    };
+    let cut = "(drop (call $fd_filestat_set_size (call $open_to_write) (i64.const 1)))";
+    let ended = Program::new(GUEST, &[cut]).run_in(last, 1, SHORT).map(drop);
+    assert!(matches!(ended, Err(StoreError::Ended(_))), "{ended:?}");
+    assert!(stalled.swap(false, Ordering::SeqCst), "the end has waited for the call");
+}
+
+#[test]
+fn a_file_in_memory_whose_flag_was_just_set_stays_where_it_is() {
+    let services = Arc::new(Changed {
+        wasi: WasiBuilder::new().scratch("/", 1 << 20).build(),
+        call: |wasi: &Wasi, request: &Request<'_>| {
+            let reply = wasi.call(request);
+            if request.function == Function::FdFdstatSetFlags {
+                until_the_end(request.run);
+            }
+            reply
+        },
+        waits: Some(Function::FdFdstatSetFlags),
+    });
+    let set = "(call $open (i32.const 0) (i32.const 1) (i64.const 0x42) (i32.const 0))
+               (call $write (i32.const 4) (i32.const 10) (i32.const 1))
+               (call $done (call $fd_fdstat_set_flags (i32.const 4) (i32.const 1)) (i32.const 0))";
+    run_into_the_end(services.clone(), TMPFS, set);
+    assert_eq!(position(&services.wasi, 4), 10);
 }
 
 /// An answer has room for one file that is gone. The others go with the next answers, which may be those of messages

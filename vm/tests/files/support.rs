@@ -82,6 +82,10 @@ impl Services for Watched {
         self.wasi.positions()
     }
 
+    fn streams(&self) -> Vec<(u32, Stream)> {
+        self.wasi.streams()
+    }
+
     fn memory_files(&self) -> Option<MemoryFiles<'_>> {
         self.wasi.memory_files()
     }
@@ -196,6 +200,7 @@ impl Program {
             instance,
             options: RunOptions { threads, ..options },
             requests: RequestCounts::default(),
+            output: Vec::new(),
         })
     }
 }
@@ -206,6 +211,8 @@ pub struct Loaded {
     instance: InstanceId,
     options: RunOptions,
     requests: RequestCounts,
+    /// What it has written to standard output.
+    pub output: Vec<u8>,
 }
 
 impl Loaded {
@@ -214,7 +221,12 @@ impl Loaded {
         let Some(Extern::Func(func)) = self.store.export(self.instance, &format!("run{number}")) else {
             panic!("no function")
         };
-        let sink = &mut |_: Stream, _: u32, _: &[u8]| {};
+        let output = &mut self.output;
+        let sink = &mut |stream: Stream, _: u32, text: &[u8]| {
+            if stream == Stream::Stdout {
+                output.extend_from_slice(text);
+            }
+        };
         let outcome = self.store.run(func, &[], &self.options, sink)?;
         if !matches!(outcome.end, End::Returned) {
             return Err(StoreError::Ended(Box::new(outcome.end)));

@@ -83,8 +83,22 @@ fn streams_are_known_wherever_they_go() {
     let fd = guest.open("file", CREAT, WRITE).unwrap();
     call!(guest, FdRenumber, 1u32, fd).unwrap();
     assert_eq!([1, fd].map(|fd| guest.0.is_stream(fd)), [None, Some(Stream::Stdout)]);
+    assert_eq!(guest.0.streams(), [(2, Stream::Stderr), (fd, Stream::Stdout)]);
     guest.close(fd).unwrap();
     assert_eq!(guest.0.is_stream(fd), None);
+    assert_eq!(guest.0.streams(), [(2, Stream::Stderr)]);
+}
+
+/// A device has no place for more.
+#[test]
+fn positions_are_those_of_the_first_descriptors() {
+    let dir = tempfile::tempdir().unwrap();
+    std::fs::write(dir.path().join("file"), "text").unwrap();
+    let guest = Guest::with_dir(dir.path());
+    let last = (0..300).map(|_| guest.open("file", 0, READ).unwrap()).last();
+    assert_eq!(last, Some(303));
+    let wanted: Vec<(u32, u64)> = (4..256).map(|fd| (fd, 0)).collect();
+    assert_eq!(guest.0.positions(), wanted);
 }
 
 #[test]

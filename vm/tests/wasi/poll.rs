@@ -145,18 +145,15 @@ fn files_and_streams_are_ready_at_once() {
     assert_eq!(poll(&guest, &[descriptor(5, 1, file)]), Ok(vec![(5, 1, 0)]));
 }
 
+fn make_pipe(dir: &std::path::Path) {
+    use rustix::fs::{CWD, FileType, Mode, mknodat};
+    mknodat(CWD, dir.join("pipe"), FileType::Fifo, Mode::RWXU, 0).unwrap();
+}
+
 #[test]
 fn named_pipes_are_waited_for() {
     let dir = tempfile::tempdir().unwrap();
-    let path = dir.path().join("pipe");
-    rustix::fs::mknodat(
-        rustix::fs::CWD,
-        &path,
-        rustix::fs::FileType::Fifo,
-        rustix::fs::Mode::RWXU,
-        0,
-    )
-    .unwrap();
+    make_pipe(dir.path());
     let guest = Guest::with_dir(dir.path());
     // Open for both, it does not wait for somebody at the other end.
     let fd = guest.open("pipe", 0, READ | WRITE).unwrap();
@@ -172,4 +169,46 @@ fn named_pipes_are_waited_for() {
         assert_eq!(poll(&guest, &both), Ok(vec![(1, 1, 0)]));
     });
     assert_eq!(guest.read(fd, 100).unwrap(), b"line\n");
+}
+
+/// The host's own `poll` knows nothing of such a pipe, but a read finds its end.
+#[test]
+fn a_pipe_that_never_had_a_writer_is_at_its_end() {
+    const NONBLOCK: u32 = 4;
+    let dir = tempfile::tempdir().unwrap();
+    make_pipe(dir.path());
+    let guest = Guest::with_dir(dir.path());
+    let fd = call!(guest, PathOpen, 3u32, 0u32, "pipe", 0u32, READ, 0u64, NONBLOCK).map(|reply| word(&reply, 0));
+    call!(guest, FdFdstatSetFlags, fd.unwrap(), 0u32).unwrap();
+    let (sender, read) = std::sync::mpsc::channel();
+    std::thread::spawn(move || sender.send(guest.read(fd.unwrap(), 9)));
+    assert_eq!(read.recv_timeout(Duration::from_secs(60)), Ok(Ok(vec![])));
+}
+
+#[test]
+fn more_than_a_pipe_holds_is_written_as_it_is_read() {
+    const MUCH: usize = 1 << 20;
+    const NONBLOCK: u32 = 4;
+    let dir = tempfile::tempdir().unwrap();
+    make_pipe(dir.path());
+    let guest = Guest::with_dir(dir.path());
+    let fd = guest.open("pipe", 0, READ | WRITE).unwrap();
+    let bytes: Vec<u8> = (0..MUCH).map(|at| (at / 7) as u8).collect();
+    let read = std::thread::scope(|scope| {
+        let writer = scope.spawn(|| guest.write(fd, &bytes));
+        let mut read = Vec::new();
+        while read.len() < MUCH {
+            read.extend(guest.read(fd, 5000).unwrap());
+        }
+        assert_eq!(writer.join().unwrap(), Ok(MUCH as u32));
+        read
+    });
+    assert!(read == bytes);
+    // Who does not wait gets what there is room for, and nothing.
+    call!(guest, FdFdstatSetFlags, fd, NONBLOCK).unwrap();
+    let written = guest.write(fd, &bytes).unwrap() as usize;
+    assert!((1..MUCH).contains(&written));
+    assert_eq!(guest.write(fd, &bytes), Err(Errno::Again));
+    assert_eq!(guest.read(fd, MUCH).unwrap(), bytes[..written]);
+    assert_eq!(guest.read(fd, 1), Err(Errno::Again));
 }

@@ -27,9 +27,10 @@ mod std_files;
 #[path = "end_to_end/wasi.rs"]
 mod wasi;
 
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read};
 use std::path::Path;
 use std::process::{Child, Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use common::{Turn, engines, fixture, run, run_on, text};
 use libtest_mimic::{Arguments, Failed, Trial};
@@ -104,6 +105,7 @@ fn main() {
         Trial::test("cache/commands", cache_commands),
         Trial::test("output/nobody_reads", nobody_reads),
         Trial::test("output/nobody_takes", nobody_takes),
+        Trial::test("output/somebody_takes_slowly", somebody_takes_slowly),
         Trial::test("report/json_of_leaks_and_lost_output", json_of_other_failures),
         Trial::test("inspect/what_will_not_run", inspect_refusals),
         Trial::test("inspect/c_allocator", c_heap::inspect),
@@ -1138,6 +1140,50 @@ fn nobody_takes() -> Tested {
     match status.code() {
         Some(124) => Ok(()),
         _ => Err(format!("it ended with {status}").into()),
+    }
+}
+
+/// Whoever takes it slowly gets all that was said before the end, and the report behind it, though that takes longer
+/// than nobody may take.
+fn somebody_takes_slowly() -> Tested {
+    let mut command = common::gpu_run();
+    let module = wasm("wat", "debug");
+    command.args([
+        "--device",
+        "cpu",
+        "--threads",
+        "16384",
+        "--timeout",
+        "300ms",
+        "--stats=json",
+    ]);
+    command.args(["--invoke", "small", &module, "1000000"]);
+    let mut child = command.stdout(Stdio::null()).stderr(Stdio::piped()).spawn()?;
+    let mut taker = child.stderr.take().ok_or("it is piped")?;
+    let (mut said, mut piece) = (Vec::new(), [0; 1 << 16]);
+    // Some 16 pieces, a ring's worth.
+    let begin = Instant::now();
+    loop {
+        let count = taker.read(&mut piece)?;
+        if count == 0 {
+            break;
+        }
+        said.extend_from_slice(&piece[..count]);
+        if begin.elapsed() < Duration::from_secs(5) {
+            std::thread::sleep(Duration::from_millis(300));
+        }
+    }
+    let status = child.wait()?;
+    let said = String::from_utf8(said)?;
+    let messages = said.lines().filter(|line| line.parse::<u32>().is_ok()).count();
+    let (ended, counts) = (
+        said.contains("did not end within 300ms"),
+        said.lines().last().unwrap_or_default(),
+    );
+    let counts: serde_json::Value = serde_json::from_str(counts)?;
+    match status.code() {
+        Some(124) if ended && counts["debug"]["messages"] == messages => Ok(()),
+        _ => Err(format!("it ended with {status}, {messages} messages, {counts}").into()),
     }
 }
 

@@ -7,7 +7,7 @@ pub enum Stream {
     Stderr = 2,
 }
 
-/// What the macros expand to. Not part of the public interface; so is the next one.
+/// What the macros expand to. Not part of the public interface; nor is the next one.
 #[doc(hidden)]
 #[inline]
 pub fn record(line: bool) -> impl crate::__values::Sink {

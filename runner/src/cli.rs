@@ -127,13 +127,20 @@ impl RunArgs {
         self.words.get(1..).unwrap_or_default()
     }
 
-    /// Of the arguments, the first that is spelled as an option of `gpu-run run`.
-    pub fn misplaced_option(&self) -> Option<String> {
+    /// Of the arguments, the first that is spelled as an option of `gpu-run run`: as a long one, or with `short` as any.
+    pub fn misplaced_option(&self, short: bool) -> Option<String> {
         let command = RunArgs::augment_args(clap::Command::new("run"));
-        let is_own = |name: &str| name == "help" || command.get_arguments().any(|own| own.get_long() == Some(name));
+        let is_long = |name: &str| name == "help" || command.get_arguments().any(|own| own.get_long() == Some(name));
+        let is_short = |name: char| name == 'h' || command.get_arguments().any(|own| own.get_short() == Some(name));
         self.args().iter().find_map(|arg| {
             let option = arg.to_str()?.split('=').next()?;
-            is_own(option.strip_prefix("--")?).then(|| option.to_owned())
+            let mut letters = option.strip_prefix('-')?.chars();
+            let own = match (letters.next()?, letters.as_str()) {
+                ('-', name) => is_long(name),
+                (letter, "") => short && is_short(letter),
+                _ => false,
+            };
+            own.then(|| option.to_owned())
         })
     }
 }

@@ -104,7 +104,7 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
             .help("use `gpu_std::env`, or build it for wasm32-wasip1");
         return Err(with_order(report, args));
     }
-    if let Some(help) = order(args).filter(|_| !reads_arguments(program)) {
+    if let Some(help) = order(args, false).filter(|_| !reads_arguments(program)) {
         warn(&format!("the module does not read its arguments; {help}"));
     }
     let kernels: Vec<_> = program
@@ -144,9 +144,12 @@ fn reads_arguments(program: &Program) -> bool {
     instructions(&program.code).any(|(_, inst)| inst.is_ok_and(asks))
 }
 
-/// What to do where an option of gpu-run stands among the arguments.
-fn order(args: &RunArgs) -> Option<String> {
-    let option = args.misplaced_option()?;
+/// What to do where an option of gpu-run stands among the arguments, with `short` a short one too.
+fn order(args: &RunArgs, short: bool) -> Option<String> {
+    if short && args.args().iter().any(|arg| arg == "--") {
+        return Some("all that stands behind the module is an argument, `--` too".to_owned());
+    }
+    let option = args.misplaced_option(short)?;
     Some(format!(
         "options of gpu-run stand before the module, so write `{option}` there"
     ))
@@ -154,7 +157,7 @@ fn order(args: &RunArgs) -> Option<String> {
 
 /// A report on arguments, with help if they are misplaced.
 fn with_order(report: Report, args: &RunArgs) -> Report {
-    match order(args) {
+    match order(args, true) {
         Some(help) => report.help(help),
         None => report,
     }

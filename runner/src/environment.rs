@@ -44,7 +44,11 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
         false => Vec::new(),
     };
     if options.tmpfs.is_some() {
-        folders.retain(|folder| *folder != *format!(".::{TMP}"));
+        // The one by its absolute name is `.::NAME`.
+        folders.retain(|folder| {
+            let name = folder.to_str().and_then(|folder| folder.strip_prefix(".::"));
+            name.is_none_or(|name| place(name) != TMP)
+        });
     }
     for Dir {
         option,

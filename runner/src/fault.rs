@@ -91,10 +91,11 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
                 }
             }
             // A panic that aborts ends by a trap.
+            let at_end = fault.heap.as_ref().is_some_and(|heap| heap.damaged_at_end.is_some());
             let said = context.terminal.said_last(fault.thread);
             if let Some(panic) = said
                 .as_deref()
-                .filter(|said| said.ends_with(ABORTS))
+                .filter(|said| !at_end && said.ends_with(ABORTS))
                 .and_then(panic_message)
             {
                 details.insert("panic".into(), panic.message.as_str().into());
@@ -125,7 +126,7 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
     object.insert("thread".into(), context.thread.into());
     object.insert("faults".into(), context.faults.into());
     object.extend(details);
-    if let Some(backtrace) = backtrace {
+    if let Some(backtrace) = backtrace.filter(|backtrace| !backtrace.places.is_empty()) {
         let own = matches!(end, End::Panicked { .. });
         add_backtrace(&mut object, backtrace, own, context.compiled);
     }

@@ -84,12 +84,10 @@ impl<S: Write + Waits> Patient<S> {
 impl<S: Write + Waits> Write for Patient<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let piece = &bytes[..bytes.len().min(PIECE)];
-        let written = self.retry(|stream| stream.write(piece))?;
-        watchdog::output_was_taken();
-        Ok(written)
+        watchdog::while_writing(|| self.retry(|stream| stream.write(piece)))
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        self.retry(Write::flush)
+        watchdog::while_writing(|| self.retry(Write::flush))
     }
 }

@@ -57,8 +57,13 @@ impl Report {
         self
     }
 
+    /// Adds what to do.
     pub fn help(mut self, help: impl Into<String>) -> Report {
-        self.help = Some(help.into());
+        let help = help.into();
+        self.help = Some(match self.help {
+            Some(before) => format!("{before}; {help}"),
+            None => help,
+        });
         self
     }
 
@@ -186,7 +191,8 @@ pub fn device(error: &DeviceError) -> Report {
 /// The report of a trap of a module, in one of so many threads.
 pub fn trap(fault: &Fault, path: &Path, threads: u32) -> Report {
     let mut message = format!("trap: {}", fault.kind.text());
-    if threads > 1 {
+    let at_end = fault.heap.as_ref().and_then(|heap| heap.damaged_at_end);
+    if threads > 1 && at_end.is_none() {
         _ = write!(message, " (thread {})", fault.thread);
     }
     if let Some(heap) = &fault.heap {
@@ -194,7 +200,7 @@ pub fn trap(fault: &Fault, path: &Path, threads: u32) -> Report {
     }
     let mut report = Report::new(message).code(code::TRAP);
     report.places = calls(&fault.backtrace);
-    if report.places.is_empty() {
+    if report.places.is_empty() && fault.heap.is_none() {
         // A segment that does not fit: no code has run.
         report.places.push(place(path, None, None));
     }
@@ -204,7 +210,7 @@ pub fn trap(fault: &Fault, path: &Path, threads: u32) -> Report {
             allocator(allocated)
         ));
     }
-    if let Some(blocks) = fault.heap.as_ref().and_then(|heap| heap.damaged_at_end) {
+    if let Some(blocks) = at_end {
         let all = if blocks > 1 {
             format!("; damaged blocks in all: {blocks}")
         } else {

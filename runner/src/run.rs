@@ -37,25 +37,12 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
 
 fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let begin = Instant::now();
-    let loaded = translate::load(args.module(), &options(args))?;
-    let lacks_platform = loaded.translation.rewrites.lacks_platform;
-    let exit_code = run_loaded(args, loaded, begin)?;
-    // Codes that are the runner's own have other reasons.
-    let own = [0, code::LEAK, code::TIMEOUT, code::INTERRUPTED, code::TRAP];
-    if lacks_platform && args.report == ReportFormat::Text && !own.contains(&engine::number(exit_code)) {
-        note!("  = help: {LACKS_PLATFORM}");
-    }
-    Ok(exit_code)
-}
-
-/// `begin`: when loading began.
-fn run_loaded(args: &RunArgs, loaded: translate::Loaded, begin: Instant) -> Outcome<ExitCode> {
-    let translate::Loaded { translation, module } = loaded;
+    let translate::Loaded { translation, module } = translate::load(args.module(), &options(args))?;
     let loaded = begin.elapsed();
     notes(&translation);
     if args.debug.no_debug && sends_messages(&translation.program) {
         tracing::info!(
-            "the program was translated before, so --no-debug hides its messages, but still runs what sends them"
+            "the program was translated before, so --no-debug hides its messages, but what sends them still runs"
         );
     }
     let entry = entry::find(&translation.program, args)?;
@@ -155,35 +142,34 @@ fn run_loaded(args: &RunArgs, loaded: translate::Loaded, begin: Instant) -> Outc
             outcome.debug.dropped
         ));
     }
-    let context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance);
-    let returned = matches!(outcome.end, End::Returned);
-    let by_itself = matches!(outcome.end, End::Returned | End::Exited(_));
-    // What is wrong with the heap of a process that ended by itself is how it ended.
-    let damage = match args.heap_check && by_itself {
-        true => store
-            .heap_damage(instance)
-            .map_err(|error| report::store(args.module(), &error))?,
-        false => None,
+    let mut context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance);
+    let returned = match outcome.end {
+        End::Returned => Some(show_results(&entry, &outcome.results, args.threads)?),
+        _ => None,
     };
+    let mut damage = find_damage(args, &mut store, instance, &outcome.end)?;
     let whole = damage.is_none();
-    let mut damage = damage.map(|fault| End::Trapped(Box::new(fault)));
-    let mut code = match (&mut outcome.end, &mut damage) {
-        (End::Returned, damage) => {
-            let code = show_results(&entry, &outcome.results, args.threads)?;
-            match damage {
-                Some(damage) => show_early_end(args, damage, &context, &lines)?,
-                None => {
-                    if args.report == ReportFormat::Json {
-                        show_json(&End::Returned, None, engine::number(code), &context);
-                    }
-                    code
-                }
+    if !whole {
+        // Nobody knows who it was.
+        context.thread = None;
+    }
+    let end = damage.as_mut().unwrap_or(&mut outcome.end);
+    let mut code = match (&*end, returned) {
+        (End::Returned, Some(code)) => {
+            if args.report == ReportFormat::Json {
+                show_json(&End::Returned, None, engine::number(code), &context);
             }
+            code
         }
-        (end, damage) => show_early_end(args, damage.as_mut().unwrap_or(end), &context, &lines)?,
+        _ => show_early_end(args, end, &context, &lines)?,
     };
+    // What main returns for an error, or a panic.
+    let failed = matches!(end, End::Panicked { .. }) || engine::number(code) == 1;
+    if failed && translation.rewrites.lacks_platform && args.report == ReportFormat::Text {
+        note!("note: {LACKS_PLATFORM}");
+    }
     // A process that ended early had no time to free.
-    let leaks = match args.leak_check && returned && whole {
+    let leaks = match args.leak_check && returned.is_some() && whole {
         true => Some(find_leaks(args, &mut store, instance, &lines)?),
         false => None,
     };
@@ -219,6 +205,16 @@ fn run_loaded(args: &RunArgs, loaded: translate::Loaded, begin: Instant) -> Outc
     } else {
         code
     })
+}
+
+/// What is wrong with the heap of a process that ended by itself is how it ended.
+fn find_damage(args: &RunArgs, store: &mut Store, instance: InstanceId, end: &End) -> Outcome<Option<End>> {
+    if !args.heap_check || !matches!(end, End::Returned | End::Exited(_)) {
+        return Ok(None);
+    }
+    let fault = store.heap_damage(instance);
+    let fault = fault.map_err(|error| report::store(args.module(), &error))?;
+    Ok(fault.map(|fault| End::Trapped(Box::new(fault))))
 }
 
 /// Blocks that nobody can reach, without those that are no mistake of the program.

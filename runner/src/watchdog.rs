@@ -13,36 +13,50 @@ use crate::report::code;
 
 /// How long nobody may take the output of a run that is to have ended.
 const GRACE: Duration = Duration::from_secs(3);
+/// How long such a run may take otherwise: other programs may have the device for a while.
+const DEVICE_GRACE: Duration = Duration::from_secs(30);
 
-/// Pieces of output that somebody has taken. Relaxed: it orders nothing.
-static TAKEN: AtomicU64 = AtomicU64::new(0);
+/// Writes under way, and those that are over. Relaxed: they order nothing.
+static WRITING: AtomicU64 = AtomicU64::new(0);
+static WRITTEN: AtomicU64 = AtomicU64::new(0);
 
-/// Tells all watchdogs that output moves on.
-pub fn output_was_taken() {
-    TAKEN.fetch_add(1, Ordering::Relaxed);
+/// Makes a write of output, for which all watchdogs have less patience.
+pub fn while_writing<T>(write: impl FnOnce() -> T) -> T {
+    WRITING.fetch_add(1, Ordering::Relaxed);
+    let result = write();
+    WRITTEN.fetch_add(1, Ordering::Relaxed);
+    WRITING.fetch_sub(1, Ordering::Relaxed);
+    result
 }
 
 /// While it is there, the process ends after a time.
 pub struct Watchdog(Arc<AtomicBool>);
 
 impl Watchdog {
-    /// Ends the process with an exit code after `time` and a grace, in which nobody takes output, unless it is dropped
-    /// before.
+    /// Ends the process with an exit code after `time` and a grace, unless it is dropped before.
     fn new(time: Duration, exit_code: u8) -> Watchdog {
         let called_off = Arc::new(AtomicBool::new(false));
         let seen = called_off.clone();
         // Without the thread, the run is stopped all the same.
         _ = thread::Builder::new().name("watchdog".into()).spawn(move || {
-            let Some(mut end) = Instant::now().checked_add(time.saturating_add(GRACE)) else {
+            // When it last moved on, or its time was over.
+            let Some(mut since) = Instant::now().checked_add(time) else {
                 return;
             };
-            let mut taken = 0;
+            let mut written = 0;
             while !seen.load(Ordering::Relaxed) {
                 let now = Instant::now();
-                let before = std::mem::replace(&mut taken, TAKEN.load(Ordering::Relaxed));
-                if taken != before {
-                    end = end.max(now + GRACE);
+                let before = std::mem::replace(&mut written, WRITTEN.load(Ordering::Relaxed));
+                if written != before {
+                    since = since.max(now);
                 }
+                let patience = match WRITING.load(Ordering::Relaxed) {
+                    0 => DEVICE_GRACE,
+                    _ => GRACE,
+                };
+                let Some(end) = since.checked_add(patience) else {
+                    return;
+                };
                 let left = end.saturating_duration_since(now);
                 if left.is_zero() {
                     std::process::exit(exit_code.into());

@@ -12,7 +12,8 @@ const STDERR: u32 = 2;
 /// See `std::io::Stderr`.
 pub struct Stderr(());
 
-/// See `std::io::StderrLock`. It keeps nobody out: each call is one record, with a lock or without.
+/// See `std::io::StderrLock`. It keeps nobody out: each call is one record, with a lock or without, unless a value that it
+/// shows writes to standard error itself, which ends the record there.
 pub struct StderrLock<'a> {
     /// As in std, it stays with its thread.
     lent: PhantomData<(&'a (), *const ())>,
@@ -52,7 +53,7 @@ impl fmt::Write for Pieces {
     }
 }
 
-macro_rules! write {
+macro_rules! impl_write {
     ($type:ty) => {
         impl Write for $type {
             fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
@@ -87,9 +88,9 @@ macro_rules! write {
     };
 }
 
-write!(Stderr);
-write!(&Stderr);
-write!(StderrLock<'_>);
+impl_write!(Stderr);
+impl_write!(&Stderr);
+impl_write!(StderrLock<'_>);
 
 impl fmt::Debug for Stderr {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -115,7 +115,7 @@ impl From<io::Error> for Errno {
     fn from(error: io::Error) -> Errno {
         #[cfg(unix)]
         if let Some(errno) = error.raw_os_error().and_then(of_host) {
-            if matches!(errno, Errno::Mfile | Errno::Nfile) {
+            if errno == Errno::Mfile {
                 warn_of_limit(&error);
             }
             return errno;
@@ -138,8 +138,8 @@ fn warn_of_limit(error: &io::Error) {
     static SAID: Once = Once::new();
     SAID.call_once(|| {
         tracing::warn!(
-            "the host opens no more files for the program ({error}): raise its limit (`ulimit -Hn`), use fewer \
-             threads, or put the files into --tmpfs"
+            "the host opens no more files for this process ({error}): raise its limit (`ulimit -Hn`), use fewer \
+             threads, or put files into --tmpfs"
         );
     });
 }

@@ -127,12 +127,14 @@ impl RunArgs {
         self.words.get(1..).unwrap_or_default()
     }
 
-    /// Of the arguments, the first that is spelled as an option of `gpu-run run`: as a long one, or with `short` as any.
+    /// Of the arguments in front of `--`, the first that is spelled as an option of `gpu-run run`: as a long one, or with
+    /// `short` as any.
     pub fn misplaced_option(&self, short: bool) -> Option<String> {
         let command = RunArgs::augment_args(clap::Command::new("run"));
         let is_long = |name: &str| name == "help" || command.get_arguments().any(|own| own.get_long() == Some(name));
         let is_short = |name: char| name == 'h' || command.get_arguments().any(|own| own.get_short() == Some(name));
-        self.args().iter().find_map(|arg| {
+        let in_front = self.args().iter().take_while(|arg| *arg != "--");
+        in_front.into_iter().find_map(|arg| {
             let option = arg.to_str()?.split('=').next()?;
             let mut letters = option.strip_prefix('-')?.chars();
             let own = match (letters.next()?, letters.as_str()) {

@@ -146,13 +146,13 @@ fn reads_arguments(program: &Program) -> bool {
 
 /// What to do where an option of gpu-run stands among the arguments, with `short` a short one too.
 fn order(args: &RunArgs, short: bool) -> Option<String> {
-    if short && args.args().iter().any(|arg| arg == "--") {
-        return Some("all that stands behind the module is an argument, `--` too".to_owned());
+    if let Some(option) = args.misplaced_option(short) {
+        return Some(format!(
+            "options of gpu-run stand before the module, so write `{option}` there"
+        ));
     }
-    let option = args.misplaced_option(short)?;
-    Some(format!(
-        "options of gpu-run stand before the module, so write `{option}` there"
-    ))
+    let dashes = short && args.args().iter().any(|arg| arg == "--");
+    dashes.then(|| "all that stands behind the module is an argument, `--` too".to_owned())
 }
 
 /// A report on arguments, with help if they are misplaced.

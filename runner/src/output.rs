@@ -6,8 +6,8 @@ use std::io::{self, ErrorKind, Stderr, Stdout, Write};
 
 use crate::watchdog;
 
-/// Bytes of a write, after which it is known that somebody reads.
-const PIECE: usize = 64 << 10;
+/// Bytes of a write to a pipe or terminal, which takes them as soon as somebody reads as many.
+const PIECE: usize = 4 << 10;
 
 /// Writes a line to stdout.
 macro_rules! say {
@@ -43,7 +43,7 @@ pub fn stderr() -> Patient<Stderr> {
 pub fn styled() -> anstream::AutoStream<Stderr> {
     let stderr = io::stderr();
     #[cfg(unix)]
-    wait(&stderr);
+    watchdog::while_writing(|| wait(&stderr));
     anstream::AutoStream::auto(stderr)
 }
 
@@ -62,6 +62,18 @@ fn wait(stream: &impl Waits) {
     use rustix::event::{PollFd, PollFlags, poll};
     // If it fails, the write that follows does too.
     _ = poll(&mut [PollFd::new(stream, PollFlags::OUT)], None);
+}
+
+/// Whether nobody needs to read for a write to end.
+#[cfg(unix)]
+fn takes_all_at_once(stream: &impl Waits) -> bool {
+    use rustix::fs::{FileType, fstat};
+    fstat(stream).is_ok_and(|stat| FileType::from_raw_mode(stat.st_mode) == FileType::RegularFile)
+}
+
+#[cfg(not(unix))]
+fn takes_all_at_once(_stream: &impl Waits) -> bool {
+    false
 }
 
 #[cfg(not(unix))]
@@ -83,7 +95,8 @@ impl<S: Write + Waits> Patient<S> {
 
 impl<S: Write + Waits> Write for Patient<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let piece = &bytes[..bytes.len().min(PIECE)];
+        let whole = bytes.len() <= PIECE || takes_all_at_once(&self.0);
+        let piece = if whole { bytes } else { &bytes[..PIECE] };
         watchdog::while_writing(|| self.retry(|stream| stream.write(piece)))
     }
 

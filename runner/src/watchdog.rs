@@ -39,21 +39,19 @@ impl Watchdog {
         let seen = called_off.clone();
         // Without the thread, the run is stopped all the same.
         _ = thread::Builder::new().name("watchdog".into()).spawn(move || {
-            // When it last moved on, or its time was over.
+            // When its time was over, or it last moved on: a write ended, or began.
             let Some(mut since) = Instant::now().checked_add(time) else {
                 return;
             };
-            let mut written = 0;
+            let mut last = (0, false);
             while !seen.load(Ordering::Relaxed) {
                 let now = Instant::now();
-                let before = std::mem::replace(&mut written, WRITTEN.load(Ordering::Relaxed));
-                if written != before {
+                let writes = WRITING.load(Ordering::Relaxed) > 0;
+                let before = std::mem::replace(&mut last, (WRITTEN.load(Ordering::Relaxed), writes));
+                if last != before {
                     since = since.max(now);
                 }
-                let patience = match WRITING.load(Ordering::Relaxed) {
-                    0 => DEVICE_GRACE,
-                    _ => GRACE,
-                };
+                let patience = if writes { GRACE } else { DEVICE_GRACE };
                 let Some(end) = since.checked_add(patience) else {
                     return;
                 };

@@ -73,19 +73,16 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOp
     }
     // A user's own allocator is behind std's entry points.
     let levels = [
-        ("std's entry points", outer, !custom),
-        ("std's entry points and `System`", with_system, !custom),
-        ("dlmalloc's methods", inner, true),
+        ("std's entry points", outer, !custom, Vec::new()),
+        ("std's entry points and `System`", with_system, !custom, Vec::new()),
+        ("dlmalloc's methods", inner, true, zeroing(names, custom, &system)),
     ];
     let mut reasons: Vec<String> = Vec::new();
-    for (level, entries, _) in levels
+    for (level, entries, _, zeroing) in levels
         .into_iter()
-        .filter(|(_, entries, may)| *may && !entries.is_empty())
+        .filter(|(_, entries, may, _)| *may && !entries.is_empty())
     {
-        match system
-            .left_alone(module, &entries)
-            .or_else(|| left_reachable(module, &entries, &internal))
-        {
+        match left_alone(module, &entries, &system, &zeroing).or_else(|| left_reachable(module, &entries, &internal)) {
             None => {
                 plan.jobs.push(Job {
                     pattern: "allocator",
@@ -106,6 +103,36 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOp
     if !reasons.is_empty() {
         plan.rolled_back.push(("allocator", internal, reasons.join("; ")));
     }
+}
+
+/// Where blocks have dlmalloc's header: functions that zero a block by themselves, behind a call of what gave it.
+fn zeroing(names: &Names, custom: bool, system: &System) -> Vec<usize> {
+    let own = |name: &str| matches!(name, "__rdl_alloc_zeroed" | "__rust_alloc_zeroed");
+    // A function of the same name may forward to the user's allocator.
+    let own = names.matching(own).filter(|_| !custom).map(|(_, func)| func);
+    own.chain(system.zeroing()).collect()
+}
+
+/// A method of `System`, or another function that zeroes, that could be reached and would keep its own blocks. One that
+/// is not replaced does unless it is of those `zeroing` and calls what is: dlmalloc may have been inlined into it.
+fn left_alone(module: &mut Module<'_>, entries: &[Entry], system: &System, zeroing: &[usize]) -> Option<String> {
+    let mut left: Vec<usize> = system.all().chain(zeroing.iter().copied()).collect();
+    left.retain(|func| entries.iter().all(|entry| entry.func != *func));
+    if left.is_empty() {
+        return None;
+    }
+    let replaced: Vec<usize> = entries.iter().map(|entry| entry.func).collect();
+    let (graph, reached) = reachable_without(module, &replaced);
+    let first = module.imported_funcs.len();
+    let is_replaced = |callee: u32| replaced.iter().any(|func| first + func == callee as usize);
+    let alone = |func: &usize| {
+        let index = first + func;
+        let forwards = zeroing.contains(func) && graph.direct_callees(index as u32).any(is_replaced);
+        reached[index] && !forwards
+    };
+    let func = left.into_iter().find(alone)?;
+    let name = module.func_display_name((first + func) as u32);
+    Some(format!("`{name}` would keep its own blocks"))
 }
 
 /// dlmalloc, but for what only reads a block's header.

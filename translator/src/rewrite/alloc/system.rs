@@ -7,7 +7,7 @@
 use wasmparser::Operator;
 
 use super::blocks::{free, memalign, realloc_aligned};
-use super::{Entry, I32, forward, reachable_without, results};
+use super::{Entry, I32, forward, results};
 use crate::module::Module;
 use crate::rewrite::names::Names;
 
@@ -57,7 +57,10 @@ impl System {
         // One compiler made all of them.
         let agree = orders.windows(2).all(|pair| pair[0] == pair[1]);
         system.align_first = orders.first().copied().filter(|_| agree);
-        if system.align_first.is_none() {
+        // Another allocator's `System`, as wasi-libc's, may look alike where it gives blocks; but not where it takes
+        // them.
+        let is_dlmalloc = |known: &Known| matches!(known.method, Method::Dealloc | Method::Realloc);
+        if system.align_first.is_none() || !system.known.iter().any(is_dlmalloc) {
             system.unknown.extend(system.known.drain(..).map(|known| known.func));
         }
         system
@@ -111,31 +114,16 @@ impl System {
         }
     }
 
-    /// A method that could be reached and would neither be replaced nor call what is: dlmalloc may have been
-    /// inlined into it.
-    pub(super) fn left_alone(&self, module: &mut Module<'_>, entries: &[Entry]) -> Option<String> {
-        let methods = self
-            .known
-            .iter()
-            .map(|known| known.func)
-            .chain(self.unknown.iter().copied());
-        let left: Vec<usize> = methods
-            .filter(|func| entries.iter().all(|entry| entry.func != *func))
-            .collect();
-        if left.is_empty() {
-            return None;
-        }
-        let replaced: Vec<usize> = entries.iter().map(|entry| entry.func).collect();
-        let (graph, reached) = reachable_without(module, &replaced);
-        let first = module.imported_funcs.len();
-        let is_replaced = |callee: u32| replaced.iter().any(|func| first + func == callee as usize);
-        let alone = |func: &usize| {
-            let index = first + func;
-            reached[index] && !graph.direct_callees(index as u32).any(is_replaced)
-        };
-        let func = left.into_iter().find(alone)?;
-        let name = module.func_display_name((first + func) as u32);
-        Some(format!("`{name}` would keep its own blocks"))
+    /// All methods.
+    pub(super) fn all(&self) -> impl Iterator<Item = usize> {
+        let known = self.known.iter().map(|known| known.func);
+        known.chain(self.unknown.iter().copied())
+    }
+
+    /// Those that zero a block by themselves, in a form that is known.
+    pub(super) fn zeroing(&self) -> impl Iterator<Item = usize> {
+        let zeroes = |known: &&Known| known.method == Method::AllocZeroed;
+        self.known.iter().filter(zeroes).map(|known| known.func)
     }
 }
 

@@ -101,3 +101,53 @@ fn what_is_not_certain_is_left_alone_and_each_way_tells_why() {
         }
     }
 }
+
+/// Where dlmalloc's methods are replaced, whoever has blocks of another kind must not meet them: std above another
+/// allocator, that allocator's `System`, and a method that has looked at dlmalloc's headers by itself.
+#[test]
+fn what_keeps_its_own_blocks_is_left_alone() {
+    const DLMALLOC: &str = "dlmalloc::dlmalloc::Dlmalloc<dlmalloc::sys::System>";
+    let own = r#"(func $own (param i32) (result i32) i32.const 8) (func $own_free (param i32))"#;
+    let zeroes = format!(
+        r#"{own} (func $__rdl_alloc (param i32 i32) (result i32) (call $own (local.get 0)))
+            (func $__rdl_alloc_zeroed (param i32 i32) (result i32) (call $own (local.get 0)))
+            (func $__rdl_dealloc (param i32 i32 i32) (call $own_free (local.get 0)))
+            (func (export "main")
+                (call $"{DLMALLOC}::free" (call $"{DLMALLOC}::malloc" (i32.const 8)))
+                (call $__rdl_dealloc (call $__rdl_alloc_zeroed (i32.const 8) (i32.const 4)) (i32.const 8) (i32.const 4)))"#
+    );
+    let looks_alike = format!(
+        r#"{own} (func $"{V0}::alloc" (param i32 i32 i32) (result i32)
+                (if (result i32) (i32.lt_u (local.get 1) (i32.const 9))
+                    (then (call $own (local.get 2))) (else (i32.const 0))))
+            (func (export "main")
+                (call $"{DLMALLOC}::free" (call $"{DLMALLOC}::malloc" (i32.const 8)))
+                (call $own_free (call $"{V0}::alloc" (i32.const 0) (i32.const 4) (i32.const 8))))"#
+    );
+    let inlined = format!(
+        r#"(func $"{V0}::realloc" (param i32 i32 i32 i32 i32) (result i32)
+                (drop (i32.load (i32.add (local.get 1) (i32.const -4))))
+                (call $"{DLMALLOC}::free" (local.get 1))
+                (call $"{DLMALLOC}::malloc" (local.get 4)))
+            (func (export "main")
+                (drop (call $"{V0}::realloc" (i32.const 0) (call $"{DLMALLOC}::malloc" (i32.const 8))
+                    (i32.const 4) (i32.const 8) (i32.const 500))))"#
+    );
+    for (rest, keeps) in [
+        (zeroes, "`__rdl_alloc_zeroed` would keep"),
+        (looks_alike, "::alloc` would keep"),
+        (inlined, "::realloc` would keep"),
+    ] {
+        let wat = format!(
+            r#"(module (memory 1)
+                (func $"{DLMALLOC}::malloc" (param i32) (result i32) i32.const 16)
+                (func $"{DLMALLOC}::free" (param i32) (drop (i32.load (local.get 0))))
+                {rest})"#
+        );
+        let (_, report) = rewritten(&wat).expect("fine");
+        let Some(Status::RolledBack(reason)) = report.status("allocator") else {
+            panic!("{wat}: {report:?}")
+        };
+        assert!(reason.contains(keeps), "{reason}");
+    }
+}

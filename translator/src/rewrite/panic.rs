@@ -34,8 +34,6 @@ mod layout {
     pub const PAYLOAD_FMT: u64 = 12;
     pub const PAYLOAD_GET: u64 = 20;
     pub const PAYLOAD_AS_STR: u64 = 24;
-    /// Vtable of `dyn Fn`: the method `call`.
-    pub const FN_CALL: u64 = 20;
     /// `core::panic::PanicInfo`.
     pub const INFO_LOCATION: u64 = 4;
     /// `std::panic::PanicHookInfo`.
@@ -44,6 +42,9 @@ mod layout {
     /// A static `RwLock<Hook>`: the hook behind the lock's word; null data is the default hook.
     pub const HOOK: i32 = 4;
 }
+
+/// Byte offset in a vtable of `dyn Fn`: the method `call`.
+const FN_CALL: u64 = 20;
 
 const PANIC_OPS: &[&str] = &["print", "print_end", "panic_exit", "gid"];
 
@@ -60,10 +61,56 @@ struct Path {
     /// Address of the data pointer of the custom hook, if one can be set.
     hook: Option<i32>,
     begin_unwind: Vec<usize>,
-    /// `default_hook` and its shims, with the parameter that is the `PanicHookInfo`.
+    ends: Ends,
+}
+
+/// How a panic is told and ends, whatever std it is of.
+struct Ends {
+    /// `default_hook` and its shims, with the parameter that is what hooks are told.
     default_hooks: Vec<(usize, u32)>,
     rust_panic: Vec<usize>,
     throws: Vec<usize>,
+}
+
+impl Ends {
+    fn find(module: &Module<'_>, names: &Names) -> Ends {
+        let throws = throwing(module);
+        Ends {
+            default_hooks: default_hooks(module, names),
+            rust_panic: rust_panic(names, &throws),
+            throws,
+        }
+    }
+
+    /// The functions that get another body.
+    fn funcs(&self) -> impl Iterator<Item = usize> {
+        let hooks = self.default_hooks.iter().map(|(func, _)| *func);
+        hooks.chain(self.rust_panic.iter().copied())
+    }
+
+    /// `tell` makes the body of a default hook, of which it is given that parameter.
+    fn apply(self, module: &mut Module<'_>, env: &mut Env, globals: Globals, tell: impl Fn(&mut Code, u32)) {
+        for (func, info) in self.default_hooks {
+            let mut code = Code::new();
+            tell(&mut code, info);
+            module.funcs[func].body = code.into_body();
+        }
+        for func in self.rust_panic {
+            let mut code = Code::new();
+            code.call(env.gpu("panic_exit")).op(Operator::Unreachable);
+            module.funcs[func].body = code.into_body();
+        }
+        for func in self.throws {
+            leave_at_throw(module, func, globals);
+        }
+    }
+}
+
+/// Warns where a custom hook may be set that is not found.
+fn look_for_hook(hook: Option<i32>, names: &Names, plan: &mut Plan) {
+    if hook.is_none() && !names.get("std::panicking::set_hook").is_empty() {
+        plan.warnings.push(NO_HOOK.to_owned());
+    }
 }
 
 pub(super) fn detect(module: &Module<'_>, names: &Names, plan: &mut Plan) {
@@ -72,8 +119,7 @@ pub(super) fn detect(module: &Module<'_>, names: &Names, plan: &mut Plan) {
     };
     let mut funcs = vec![path.with_hook];
     funcs.extend(&path.begin_unwind);
-    funcs.extend(path.default_hooks.iter().map(|(func, _)| func));
-    funcs.extend(&path.rust_panic);
+    funcs.extend(path.ends.funcs());
     plan.jobs.push(Job {
         pattern: "panic",
         funcs,
@@ -109,23 +155,17 @@ fn find(module: &Module<'_>, names: &Names, plan: &mut Plan) -> Option<Path> {
         );
     }
     let hook = hook_address(module, names, with_hook);
-    if hook.is_none() && !names.get("std::panicking::set_hook").is_empty() {
-        plan.warnings.push(NO_HOOK.to_owned());
-    }
+    look_for_hook(hook, names, plan);
     let mut begin_unwind = names.get("rust_begin_unwind").to_vec();
     begin_unwind.extend(names.get("std::panicking::begin_panic_handler"));
     begin_unwind.retain(|func| takes(module, *func, 1));
-    let throws = throwing(module);
-    let rust_panic = rust_panic(names, &throws);
     Some(Path {
         with_hook,
         has_location: params >= 5,
         no_backtrace: (params >= 4).then(|| params - 1),
         hook,
         begin_unwind,
-        default_hooks: default_hooks(module, names),
-        rust_panic,
-        throws,
+        ends: Ends::find(module, names),
     })
 }
 
@@ -238,7 +278,7 @@ fn hook_address(module: &Module<'_>, names: &Names, func: usize) -> Option<i32> 
                     Some(Operator::I32Load { memarg: method }),
                 ],
                 Operator::CallIndirect { .. },
-            ) if method.offset == layout::FN_CALL => {
+            ) if method.offset == FN_CALL => {
                 let vtable = value.wrapping_add(memarg.offset as u32 as i32);
                 found = Some(vtable.wrapping_sub(4));
             }
@@ -283,26 +323,16 @@ fn apply(module: &mut Module<'_>, env: &mut Env, path: Path) {
     let code = enter(module, env, globals, payload, location);
     let enter = env.add_func(module, "gpu_run::panic::enter", &[I32; 2], &[], code);
 
-    for (func, info) in path.default_hooks {
-        let mut code = Code::new();
+    path.ends.apply(module, env, globals, |code, info| {
         code.get(info)
             .load32(layout::HOOK_INFO_LOCATION)
             .global_set(globals.location);
         code.get(info).load8(layout::HOOK_INFO_NO_BACKTRACE).call(default);
-        module.funcs[func].body = code.into_body();
-    }
+    });
     for func in path.begin_unwind {
         let mut code = Code::new();
         code.get(0).load32(layout::INFO_LOCATION).global_set(globals.location);
         prepend(module, func, code);
-    }
-    for func in path.rust_panic {
-        let mut code = Code::new();
-        code.call(env.gpu("panic_exit")).op(Operator::Unreachable);
-        module.funcs[func].body = code.into_body();
-    }
-    for func in path.throws {
-        leave_at_throw(module, func, globals);
     }
 
     let mut code = Code::new();

@@ -8,7 +8,7 @@ use wasmparser::Operator;
 
 use super::literal::{Literal, Payload};
 use super::text::{self, Globals, IN_HOOK, STDERR, print_head, print_note};
-use super::{NO_HOOK, PANIC_OPS, default_hooks, leave_at_throw, prepend, rust_panic, rustc_minor, throwing};
+use super::{Ends, FN_CALL, PANIC_OPS, look_for_hook, prepend, rustc_minor};
 use crate::module::Module;
 use crate::rewrite::code::Code;
 use crate::rewrite::env::Env;
@@ -30,8 +30,6 @@ mod layout {
     pub const MESSAGE: u64 = 8;
     pub const LOCATION: u64 = 12;
     pub const CAN_UNWIND: u64 = 16;
-    /// Vtable of `dyn Fn`: the method `call`.
-    pub const FN_CALL: u64 = 20;
     /// Of `core::fmt::Arguments`: three slices, or two and an optional one.
     pub const ARGUMENTS_SIZE: i32 = 24;
 }
@@ -44,10 +42,7 @@ struct Path {
     hook: Option<i32>,
     /// How to ask a payload whether it is a text, if that can be known.
     literal: Option<Literal>,
-    /// `default_hook` and its shims, with the parameter that is the `PanicInfo`.
-    default_hooks: Vec<(usize, u32)>,
-    rust_panic: Vec<usize>,
-    throws: Vec<usize>,
+    ends: Ends,
 }
 
 /// Finds panics of such a std; `with_hook`: its function, of a form that is known to take words and give nothing.
@@ -58,22 +53,16 @@ pub(super) fn detect(module: &Module<'_>, names: &Names, with_hook: usize, plan:
         return false;
     }
     let hook = hook_address(module, with_hook);
-    if hook.is_none() && !names.get("std::panicking::set_hook").is_empty() {
-        plan.warnings.push(NO_HOOK.to_owned());
-    }
-    let throws = throwing(module);
+    look_for_hook(hook, names, plan);
     let path = Path {
         with_hook,
         params,
         hook,
         literal: Literal::find(module, names, with_hook),
-        default_hooks: default_hooks(module, names),
-        rust_panic: rust_panic(names, &throws),
-        throws,
+        ends: Ends::find(module, names),
     };
     let mut funcs = vec![with_hook];
-    funcs.extend(path.default_hooks.iter().map(|(func, _)| func));
-    funcs.extend(&path.rust_panic);
+    funcs.extend(path.ends.funcs());
     plan.jobs.push(Job {
         pattern: "panic",
         funcs,
@@ -132,7 +121,7 @@ fn hook_address(module: &Module<'_>, func: usize) -> Option<i32> {
                     Some(Operator::I32Load { memarg }),
                 ],
                 Operator::CallIndirect { .. },
-            ) if memarg.offset == layout::FN_CALL => {
+            ) if memarg.offset == FN_CALL => {
                 let found = loaded.iter().find(|(local, _)| local == local_index);
                 return found.map(|(_, address)| *address);
             }
@@ -151,23 +140,13 @@ fn apply(module: &mut Module<'_>, env: &mut Env, path: Path) {
     let code = default_hook(module, env, globals, literal, (location, print_number));
     let default = env.add_func(module, "gpu_run::panic::default_hook", &[I32; 2], &[], code);
 
-    for (func, info) in path.default_hooks {
-        let mut code = Code::new();
+    path.ends.apply(module, env, globals, |code, info| {
         code.get(info).load32(layout::LOCATION).global_set(globals.location);
         if let Some((_, payload)) = literal {
-            payload.load(&mut code, &Operator::LocalGet { local_index: info });
+            payload.load(code, &Operator::LocalGet { local_index: info });
         }
         code.get(info).load32(layout::MESSAGE).i32(0).call(default);
-        module.funcs[func].body = code.into_body();
-    }
-    for func in path.rust_panic {
-        let mut code = Code::new();
-        code.call(env.gpu("panic_exit")).op(Operator::Unreachable);
-        module.funcs[func].body = code.into_body();
-    }
-    for func in path.throws {
-        leave_at_throw(module, func, globals);
-    }
+    });
 
     let mut code = Code::new();
     code.get(LOCATION).global_set(globals.location);

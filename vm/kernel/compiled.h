@@ -8,6 +8,8 @@ namespace gpu_run {
 
 // Calls whose return addresses a context keeps: as many as a backtrace shows.
 constexpr u32 OPEN_CALLS = BACKTRACE;
+// Behind them, those of the outermost calls once deeper ones have taken their places: that of depth d at d - 1.
+constexpr u32 CALL_PLACES = OPEN_CALLS + OUTER_CALLS;
 // Units for an instruction's operands: eight of up to 128 bits.
 constexpr u32 SCRATCH_UNITS = 32;
 
@@ -29,8 +31,8 @@ struct Context {
   u32 throw_depth;
   u32 stack_limit;  // lowest value that the stack pointer global may take
   u64 tail_target;  // of the tail call under way: what takes its arguments from `values`
-  u32 calls[OPEN_CALLS];  // return address of the open call made at depth d, at d % OPEN_CALLS
-  u32 throw_calls[OPEN_CALLS];  // the same when the exception was thrown
+  u32 calls[CALL_PLACES];  // return address of the open call made at depth d, at d % OPEN_CALLS
+  u32 throw_calls[CALL_PLACES];  // the same when the exception was thrown
   u32 scratch[SCRATCH_UNITS];  // operand j of an instruction that gpu_run_op runs is at unit 4 * j
   u32 max_depth;  // frames that may be on the stack at once
   // Where the innermost frame of roots lies: bytes below the context, or 0 if there is none.
@@ -68,12 +70,12 @@ AT(throw_depth, 56);
 AT(stack_limit, 60);
 AT(tail_target, 64);
 AT(calls, 72);
-AT(throw_calls, 328);
-AT(scratch, 584);
-AT(max_depth, 712);
-AT(roots, 716);
-AT(self, 720);
+AT(throw_calls, 392);
+AT(scratch, 712);
+AT(max_depth, 840);
+AT(roots, 844);
+AT(self, 848);
 #undef AT
-static_assert(sizeof(Context) == 728, "values begin here; twin in layout.rs");
+static_assert(sizeof(Context) == 856, "values begin here; twin in layout.rs");
 
 }  // namespace gpu_run

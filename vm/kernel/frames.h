@@ -70,34 +70,65 @@ GPU_RUN_INLINE u32 indirect(const Launch &launch, const Instance &instance, u32 
   return func->type == instance.types[type] ? TRAP_None : TRAP_IndirectCallTypeMismatch;
 }
 
-// Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. Tags guard the lists
-// against ABA; their links stand apart from the segments, whose next owner writes there
-// plainly.
-GPU_RUN_INLINE u32 take_segment(Arena &arena, u32 size) {
-  u64 *list = &arena.free[size];
-  u64 head = load_acquire_device(list);  // pairs with give_segment: the link is visible
+// A list of free segments. Its head has a tag against ABA; its links stand apart from the segments, whose next owner
+// writes there plainly.
+GPU_RUN_INLINE u32 pop_segment(Arena &arena, u64 *list) {
+  u64 head = load_acquire_device(list);  // pairs with push_segment: the link is visible
   while ((u32)head != 0) {
     u32 next = load_relaxed_device(&arena.next[(u32)head - 1]);
     u64 desired = ((head >> 32) + 1) << 32 | next;
     if (compare_exchange_acq_rel_device(list, head, desired)) return (u32)head - 1;
   }
-  u64 bytes = (u64)SEGMENT << size;
-  u64 used = load_relaxed_device(&arena.used);
-  do {
-    if (used + bytes > arena.size) return ~0u;
-  } while (!compare_exchange_acq_rel_device(&arena.used, used, used + bytes));
-  return (u32)(used / SEGMENT);
+  return ~0u;
 }
 
-GPU_RUN_INLINE void give_segment(Arena &arena, u32 segment, u32 size) {
-  u64 *list = &arena.free[size];
+GPU_RUN_INLINE void push_segment(Arena &arena, u64 *list, u32 segment) {
   u64 head = load_relaxed_device(list);
   u64 desired;
   do {
     store_relaxed_device(&arena.next[segment], (u32)head);
     desired = ((head >> 32) + 1) << 32 | (segment + 1);
-    // The release half publishes the link to the acquire in take_segment.
+    // The release half publishes the link to the acquire in pop_segment.
   } while (!compare_exchange_acq_rel_device(list, head, desired));
+}
+
+// Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. Lanes that come here together take new
+// ones by a single exchange: at the beginning of a launch all of the GPU may do so.
+GPU_RUN_INLINE u32 take_segment(Arena &arena, u32 size) {
+  u32 free = pop_segment(arena, &arena.free[size]);
+  if (free != ~0u) return free;
+  const u64 bytes = (u64)SEGMENT << size;
+  const Team team = team_of((u64)&arena + size);
+  u64 used = 0;
+  u32 taken = 0;
+  if (team.leads()) {
+    used = load_relaxed_device(&arena.used);
+    do {
+      u64 room = (arena.size - used) / bytes;
+      taken = room < team.size ? (u32)room : team.size;
+    } while (taken && !compare_exchange_acq_rel_device(&arena.used, used, used + taken * bytes));
+  }
+  used = broadcast(team, used);
+  taken = broadcast(team, taken);
+  return team.rank < taken ? (u32)(used / SEGMENT) + (team.rank << size) : ~0u;
+}
+
+GPU_RUN_INLINE void give_segment(Arena &arena, u32 segment, u32 size) {
+  push_segment(arena, &arena.free[size], segment);
+}
+
+// First segments of threads, all of one size, have lists of their own, so that few lanes meet at one of them. Where new
+// ones are used up, a lane looks into some of the lists; a thread that gets none begins later.
+constexpr u32 SPARE_LOOKS = 64;
+GPU_RUN_NOINLINE u32 take_first_segment(Arena &arena, u32 lane, u32 size) {
+  u32 segment = take_segment(arena, size), first = lane + (u32)clock_ns();
+  for (u32 i = 0; i < SPARE_LOOKS && segment == ~0u; i++) {
+    segment = pop_segment(arena, &arena.spares[(first + i) % SPARE_LISTS]);
+  }
+  return segment;
+}
+GPU_RUN_INLINE void give_first_segment(Arena &arena, u32 lane, u32 segment) {
+  push_segment(arena, &arena.spares[lane % SPARE_LISTS], segment);
 }
 
 // The lane's own segment in memory.
@@ -114,6 +145,11 @@ struct Segment {
   u32 size;
 };
 
+// Segment number `index` of the arena.
+GPU_RUN_INLINE Segment segment_at(const Launch &launch, u32 index, u32 size) {
+  return {{launch.arena->base + (u64)index * SEGMENT, 4}, (SEGMENT << size) / 4, index + 2, size};
+}
+
 // Finds room for `units` units; false if there is none.
 GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, u32 units, Segment &segment) {
   if (!thread.home_used && units <= launch.home_units) {
@@ -121,12 +157,12 @@ GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, 
     segment = {home(launch, lane), launch.home_units, 1, 0};
     return true;
   }
-  u32 size = 0;
+  u32 size = CALL_SEGMENT;
   while (((u64)SEGMENT << size) / 4 < units) size++;
   if (size >= SEGMENT_SIZES) return false;
   u32 index = take_segment(*launch.arena, size);
   if (index == ~0u) return false;
-  segment = {{launch.arena->base + (u64)index * SEGMENT, 4}, (SEGMENT << size) / 4, index + 2, size};
+  segment = segment_at(launch, index, size);
   return true;
 }
 
@@ -232,6 +268,25 @@ GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 v
   store_relaxed_device(&launch.stop, 1u);
 }
 
+// Goes along the stack from `place` and gives each return address to `visit`, innermost first, until that says false.
+template <typename Visit>
+GPU_RUN_INLINE void each_call(const Launch &launch, Thread &thread, Place place, Visit visit) {
+  for (;;) {
+    u32 pc = place.registers.get32(place.header);
+    u32 back = place.registers.get32(place.header + 1);
+    if (pc == PC_THREAD_END) return;
+    if (pc == PC_BRIDGE_RETURN) {
+      u32 left = 0;
+      cross_bridge(launch, thread, place, LOOK, left);
+      pc = place.pc;
+    } else {
+      place.registers = back_by(place.registers, back & 0xffff);
+      place.header = back >> 16;
+    }
+    if (!visit(pc)) return;
+  }
+}
+
 // The same for a thread at `place`, which it ends.
 GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, Place place, EndKind kind, u32 value) {
   record_end(launch, id, kind, value, place.pc, [&](End &end) {
@@ -241,20 +296,10 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
     end.unit_count = units;
     end.detail = (u32)thread.progress;
     u32 frames = 0;
-    while (frames < BACKTRACE) {
-      u32 pc = place.registers.get32(place.header);
-      u32 back = place.registers.get32(place.header + 1);
-      if (pc == PC_THREAD_END) break;
-      if (pc == PC_BRIDGE_RETURN) {
-        u32 left = 0;
-        cross_bridge(launch, thread, place, LOOK, left);
-        end.backtrace[frames++] = place.pc;
-        continue;
-      }
-      end.backtrace[frames++] = pc;
-      place.registers = back_by(place.registers, back & 0xffff);
-      place.header = back >> 16;
-    }
+    each_call(launch, thread, place, [&](u32 pc) {
+      end.note(frames++, pc);
+      return true;
+    });
     end.frames = frames;
   });
   thread.state = THREAD_Ended;

@@ -82,8 +82,10 @@ struct alignas(16) Memory {
   u64 limit;  // bytes reserved at base: the size never exceeds it
   u32 wide;  // 1: addresses are i64
   u32 shared;  // 1: threads may wait on its addresses
+  u64 refused;  // memory.grow that found the limit in its way
   Heap heap;
 };
+static_assert(sizeof(Memory) == 40 + sizeof(Heap), "twin in layout.rs");
 
 struct Table {
   u32 *elements;  // references: 0 is null
@@ -170,7 +172,7 @@ struct Thread {
     u64 answer_head;  // of one that made a request: see mail.h
   };
   u32 mail;  // number of the last message that it sent in that slot
-  u32 moved;  // bytes of the request's input, or of the answer's data, that are over
+  u32 moved;  // bytes of the request's input, or of the answer's data, that are over; of a write: see requests_local.h
   u32 answer;  // errno of a request that was served without the host; else the first word of its results
   u32 random;  // blocks of random bytes that it has taken
 };
@@ -230,6 +232,29 @@ static_assert(sizeof(Exceptions) == 24, "twin in layout.rs");
 // Exceptions that a thread makes at most before it looks which are still needed.
 constexpr u32 COLLECT_AFTER = 64;
 
+// Where the threads stand that a stop has ended, in groups: see stands.h. All calls of a group are the same.
+constexpr u32 STAND_CALLS = 12;
+constexpr u32 STANDS = 256;
+// What a thread does there that neither waits as a ThreadState says nor runs: it waits for room in the output ring.
+constexpr u32 STAND_Output = 16;
+struct Stand {
+  u64 key;  // a hash of what follows but the count and the thread; 0: nobody's
+  u32 count;
+  u32 thread;  // one of them
+  u32 state;  // a ThreadState, or STAND_Output
+  u32 pc;
+  u32 depth;  // frames on the stack
+  u32 frames;  // entries in calls
+  u32 calls[STAND_CALLS];  // return addresses, innermost first
+};
+static_assert(sizeof(Stand) == 32 + 4 * STAND_CALLS, "twin in layout.rs");
+struct Stands {
+  u32 new_threads;  // that had not begun
+  u32 others;  // for which there was no group left
+  Stand groups[STANDS];
+};
+static_assert(sizeof(Stands) == 8 + STANDS * sizeof(Stand), "twin in layout.rs");
+
 // How a process ended. The first thread to end it claims the record.
 enum EndKind : u32 {
   END_None = 0,
@@ -238,6 +263,7 @@ enum EndKind : u32 {
   END_Panic = 3,
 };
 constexpr u32 BACKTRACE = 64;
+constexpr u32 OUTER_CALLS = 16;  // of these, the outermost ones if there are more than all
 constexpr u32 END_UNITS = 32;
 struct End {
   u32 kind;  // EndKind, written last
@@ -245,11 +271,22 @@ struct End {
   u32 thread;
   u32 pc;
   u32 depth;  // frames on the stack
-  u32 frames;  // entries in backtrace
+  u32 frames;  // return addresses in all, of which `note` has kept as many as there is room for
   u32 unit_count;  // entries in units; 0 of compiled code, which has no frames to show
   u32 detail;  // of a trap of the heap: the address that it was about
-  u32 backtrace[BACKTRACE];  // return addresses, innermost first
+  u32 backtrace[BACKTRACE];  // return addresses, innermost first; the last OUTER_CALLS are a ring
   u32 units[END_UNITS];  // the first units of the innermost frame, or what lies behind it
+
+  // Notes return address `index`, innermost first. Of more than there is room for, the innermost and the outermost
+  // stay: those between are not written, because this is the host's memory.
+  GPU_RUN_INLINE void note(u32 index, u32 address) {
+    constexpr u32 INNER = BACKTRACE - OUTER_CALLS;
+    if (index < INNER) {
+      backtrace[index] = address;
+    } else if (index + 1 + OUTER_CALLS >= depth) {
+      backtrace[INNER + (index - INNER) % OUTER_CALLS] = address;
+    }
+  }
 };
 static_assert(sizeof(End) == 32 + 4 * (BACKTRACE + END_UNITS), "twin in layout.rs");
 
@@ -503,17 +540,21 @@ struct Requests {
 };
 static_assert(sizeof(Requests) == 152 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS), "twin in layout.rs");
 
-// Register segments beyond a lane's own: blocks of 2^k times SEGMENT bytes.
-constexpr u32 SEGMENT = 65536;
-constexpr u32 SEGMENT_SIZES = 4;
+// Register segments beyond a lane's own: blocks of 2^k times SEGMENT bytes. A thread's first one is as small as its
+// first frame lets it be, because there may be very many; further ones are of CALL_SEGMENT at least.
+constexpr u32 SEGMENT = 4096;
+constexpr u32 SEGMENT_SIZES = 8;
+constexpr u32 CALL_SEGMENT = 4;
 struct Arena {
   u8 *base;
   u64 size;
   u64 used;
   u64 free[SEGMENT_SIZES];  // heads, with a tag against ABA in the upper half: 1 + offset in segments
   u32 *next;  // links of the free lists, by offset in segments
+  u64 *spares;  // SPARE_LISTS heads of lists of threads' first segments; null without Launch::rotate
 };
-static_assert(sizeof(Arena) == 64, "twin in layout.rs");
+constexpr u32 SPARE_LISTS = 1024;
+static_assert(sizeof(Arena) == 40 + 8 * SEGMENT_SIZES, "twin in layout.rs");
 
 // Pinned: what a kernel that stays is told to run. Commands are numbered from 0, in the order in which
 // they run; see `next_command`.
@@ -550,6 +591,7 @@ struct Launch {
   Ring *ring;
   Arena *arena;
   const u64 *initial_globals;  // the store's block of globals
+  u64 *thread_globals;  // thread 0's block, behind it those of the others; of a single thread the store's
   u64 *shared_globals;
   u32 *args;  // units of the arguments, the same for every thread
   u32 *results;  // result units of thread 0, then of thread 1, …
@@ -579,7 +621,7 @@ struct Launch {
   mutable u32 claimed;
   u32 try_function_count;
   u32 max_frame;  // units of the largest frame
-  u32 rotate;  // 1: a lane has several threads, which take turns and have their frames in the arena
+  u32 rotate;  // not 0: a lane has threads that take turns and have their frames in the arena; 1 + the size of the first
   u32 tls_base;  // slot of the global that points to a thread's thread-local storage, or ~0
   u32 tls_first;  // address of thread 0's block, which it does not use: it has the module's own
   u32 tls_stride;  // bytes from block to block
@@ -594,10 +636,11 @@ struct Launch {
   // costs no trip over the bus. The host sets it by a copy, where a launch has more than one lane.
   mutable u32 stop;
   Diagnostics *diagnostics;
+  Stands *stands;  // null: nobody asks
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken
 };
-static_assert(sizeof(Launch) == 26 * 8 + 22 * 4, "twin in layout.rs");
+static_assert(sizeof(Launch) == 28 * 8 + 22 * 4, "twin in layout.rs");
 
 }  // namespace gpu_run

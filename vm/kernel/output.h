@@ -60,18 +60,33 @@ GPU_RUN_INLINE u64 reserve(Ring &ring, u64 need) {
   return at;
 }
 
-// Appends a record; false if the ring is full.
-GPU_RUN_INLINE bool append(Ring &ring, RecordKind kind, u32 thread, u32 stream, const u8 *text, u32 len) {
+// Begins a record of `len` bytes of text: where it is, or FULL. `put` and `publish` follow.
+GPU_RUN_INLINE u64 begin(Ring &ring, u32 thread, u32 stream, u32 len) {
   u64 at = reserve(ring, sizeof(Record) + ((u64)len + 15) / 16 * 16);
-  if (at == FULL) return false;
+  if (at == FULL) return FULL;
   Record *record = (Record *)place(ring, at);
   record->len = len;
   record->thread = thread;
   record->stream = stream;
-  at += sizeof(Record);
-  // Guest memory, which other threads may write meanwhile.
+  return at;
+}
+
+// Copies text out of guest memory, which other threads may write meanwhile.
+GPU_RUN_INLINE void put(Ring &ring, u64 at, const u8 *text, u32 len) {
   for (u32 i = 0; i < len; i++) *place(ring, at + i) = linear::load<u8>(text, i);
-  store_release_system(&record->kind, (u32)kind);
+}
+
+// Publishes the record that `begin` has placed. Release pairs with the host's acquire.
+GPU_RUN_INLINE void publish(Ring &ring, u64 at, RecordKind kind) {
+  store_release_system(&((Record *)place(ring, at))->kind, (u32)kind);
+}
+
+// Appends a record; false if the ring is full.
+GPU_RUN_INLINE bool append(Ring &ring, RecordKind kind, u32 thread, u32 stream, const u8 *text, u32 len) {
+  u64 at = begin(ring, thread, stream, len);
+  if (at == FULL) return false;
+  put(ring, at + sizeof(Record), text, len);
+  publish(ring, at, kind);
   return true;
 }
 

@@ -100,7 +100,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       NEXT;
     }
     CASE(memory_grow) {
-      set32(slot(w, 1), (u32)memory_grow(*instance.memories[slot(w, 3)], get32(slot(w, 2))));
+      set32(slot(w, 1), (u32)memory_grow_guest(*instance.memories[slot(w, 3)], get32(slot(w, 2))));
       NEXT;
     }
     CASE(memory_size64) {
@@ -108,7 +108,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       NEXT;
     }
     CASE(memory_grow64) {
-      set64(slot(w, 1), memory_grow(*instance.memories[slot(w, 3)], get64(slot(w, 2))));
+      set64(slot(w, 1), memory_grow_guest(*instance.memories[slot(w, 3)], get64(slot(w, 2))));
       NEXT;
     }
 // The same for both widths of addresses: `get` reads them.

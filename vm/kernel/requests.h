@@ -153,13 +153,15 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
   if (local.kind == LOCAL_Host && is_in(FILE_FUNCTIONS, call.function)) local = begin_file(requests, thread, id, call);
   if (local.kind == LOCAL_Sent) return {DONE_Step, 1, 1};
   if (local.kind == LOCAL_Trap) return {DONE_Trap, local.value, 0};
-  if (local.kind == LOCAL_Again) return {local.value, 0, 1};
+  // What a call of many small buffers takes counts, so that the stop flag is seen in time.
+  const u32 cost = is_in(WITH_LISTS, call.function) ? cost_of_buffers(call.arg(2)) : 1;
+  if (local.kind == LOCAL_Again) return {local.value, 0, local.cost};
   u32 error = 0, trap = TRAP_None;
   if (local.kind == LOCAL_Host && is_in(WITH_BUFFERS, call.function)) trap = measure(call, total, capacity, error);
   if (trap) return {DONE_Trap, trap, 0};
   if (local.kind == LOCAL_Served || error) {
     thread.answer = error ? error : local.value;
-    return {call.function == wasi::FN_sched_yield ? (u32)DONE_Wait : (u32)DONE_Step, 1, 1};
+    return {call.function == wasi::FN_sched_yield ? (u32)DONE_Wait : (u32)DONE_Step, 1, cost};
   }
   thread.request = take_slot(requests, id);
   if (thread.request == 0) {
@@ -179,7 +181,9 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
   if (requests.tmpfs && total == 0) leave_slot();
   const Outgoing message = describe(launch, call, thread, slot(w, 3), total, capacity);
   send(requests, thread, id, message, call.function, REQUEST_Call, total ? MAIL_DATA : 0u);
-  return end_of_piece(thread, total, 0);
+  Done done = end_of_piece(thread, total, 0);
+  done.cost += cost;
+  return done;
 }
 
 // Runs `request_poll`: takes the answer once it is there.

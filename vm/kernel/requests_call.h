@@ -24,10 +24,16 @@ enum Errno : u32 {
 
 // Bytes that a call reads or writes at most: more buffers than that are used in part, as WASI allows.
 constexpr u64 MOST_BYTES = 1 << 20;
+// Buffers of a list that a call uses at most, for the same reason: so that no call takes long.
+constexpr u32 MOST_BUFFERS = 65536;
 // Bytes of a path; longer ones exist nowhere.
 constexpr u64 MOST_PATH = 65536;
 
 enum Direction : u32 { INPUT, OUTPUT };
+
+GPU_RUN_INLINE u32 used_buffers(u32 count) { return count < MOST_BUFFERS ? count : MOST_BUFFERS; }
+// How many branches it counts like to go along the buffers of a list.
+GPU_RUN_INLINE u32 cost_of_buffers(u32 count) { return 1 + used_buffers(count) / 16; }
 
 // What a visit of a buffer gives to end the visits: no kind of trap.
 constexpr u32 STOP = 0xffff;
@@ -72,6 +78,9 @@ constexpr u64 functions_with_buffers() {
   return functions;
 }
 constexpr u64 WITH_BUFFERS = functions_with_buffers();
+// Those with a list of buffers, whose length is the third argument.
+constexpr u64 WITH_LISTS = set_of(wasi::FN_fd_read, wasi::FN_fd_pread, wasi::FN_fd_write, wasi::FN_fd_pwrite,
+                                  wasi::FN_sock_recv, wasi::FN_sock_send);
 
 struct Call {
   const Memory &memory;
@@ -88,6 +97,12 @@ struct Call {
   GPU_RUN_INLINE u32 check(u64 at, u64 len, u32 align) const {
     if (!fits(at, len)) return TRAP_MemoryOutOfBounds;
     return at & (align - 1) ? TRAP_UnalignedPointer : TRAP_None;
+  }
+
+  // Address and length of a buffer of the list at `at`.
+  GPU_RUN_INLINE void load_buffer(u64 at, u32 index, u64 &buffer, u64 &len) const {
+    buffer = linear::load<u32>(memory.base, at + 8ull * index);
+    len = linear::load<u32>(memory.base, at + 8ull * index + 4);
   }
 
   // Calls `visit` with the kind and the first unit of each parameter, until it gives false.
@@ -123,12 +138,13 @@ struct Call {
           trap = visit(at, bytes);
         }
       } else if (kind == list) {
-        u64 count = registers.get32(unit + 1);
+        u32 count = registers.get32(unit + 1);
         // Its entries are a pointer and a length, 4 bytes each.
-        if (count) trap = check(at, 8 * count, 4);
-        for (u64 i = 0; i < count && trap == TRAP_None; i++) {
-          u64 buffer = linear::load<u32>(memory.base, at + 8 * i);
-          trap = visit(buffer, (u64)linear::load<u32>(memory.base, at + 8 * i + 4));
+        if (count) trap = check(at, 8ull * count, 4);
+        for (u32 i = 0; i < used_buffers(count) && trap == TRAP_None; i++) {
+          u64 buffer, len;
+          load_buffer(at, i, buffer, len);
+          trap = visit(buffer, len);
         }
       }
       return trap == TRAP_None;

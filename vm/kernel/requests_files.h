@@ -127,7 +127,9 @@ GPU_RUN_INLINE Local sent(Thread &thread, bool done) {
 
 // Whether the file's block has the bytes of a read.
 GPU_RUN_INLINE bool has_block(const Requests &requests, const File &file, u64 offset, u32 wanted) {
-  if (offset != file.next || offset < file.start || offset + wanted > file.start + file.len) return false;
+  // Differences, so that no sum of a huge offset wraps.
+  if (offset != file.next || offset < file.start || offset - file.start > file.len) return false;
+  if (wanted > file.len - (offset - file.start)) return false;
   // Relaxed: whoever knows of a change knows of the epoch too.
   return file.epoch == load_relaxed_device(&requests.epoch) && clock_ns() - file.filled < MOST_AGE;
 }

@@ -18,6 +18,7 @@ enum LocalKind : u32 {
 struct Local {
   u32 kind;
   u32 value;
+  u32 cost = 1;  // of LOCAL_Again: branches that it counts like
 };
 
 GPU_RUN_INLINE Local served(u32 error) { return {LOCAL_Served, error}; }
@@ -151,17 +152,11 @@ GPU_RUN_NOINLINE Local random(const Launch &launch, Thread &thread, u32 id, cons
 
 // --- Streams ----------------------------------------------------------------------------------
 
-// How far a write to a stream is, as Thread::progress holds it; 0 before it begins.
+// How far a write to a stream is, as Thread::progress holds it; 0 before it begins. Thread::moved is the buffer in
+// which it goes on, Thread::answer how many bytes are in those before that one.
 constexpr u64 WRITE_BEGUN = 1ull << 63;
 GPU_RUN_INLINE u32 write_done(u64 progress) { return (u32)progress; }
 GPU_RUN_INLINE u32 write_line(u64 progress) { return (u32)(progress >> 32) & 0x7fffffff; }
-
-// A piece of the text of a write.
-struct Piece {
-  u64 at;
-  u32 len;
-  u32 total;  // bytes of the whole text
-};
 
 // Looks at a whole write before it begins: where the last line of it ends that may be passed on. With one
 // thread that is the end. With several, what comes behind the last newline stays in the thread's open record,
@@ -179,26 +174,67 @@ GPU_RUN_NOINLINE u32 begin_write(const Launch &launch, Thread &thread, const Cal
     return total == MOST_BYTES ? STOP : (u32)TRAP_None;
   });
   thread.progress = WRITE_BEGUN | line << 32;
+  thread.moved = 0;
+  thread.answer = 0;
   return trap;
 }
 
-// The piece of a write that begins at byte `done`: all of a line or buffer, or as much as a record takes.
-GPU_RUN_NOINLINE u32 next_piece(const Call &call, u32 done, u32 line, Piece &piece) {
-  u64 from = 0;
-  piece = {0, 0, 0};
-  u32 trap = call.each_buffer(INPUT, [&](u64 at, u64 len) {
-    u64 end = lesser(from + len, MOST_BYTES);
-    if (done >= from && done < end) {
-      u64 until = lesser(lesser(end, done < line ? line : end), done + output::PIECE);
-      piece.at = at + (done - from);
-      piece.len = (u32)(until - done);
-      if (!call.fits(piece.at, piece.len)) return (u32)TRAP_MemoryOutOfBounds;
+// Goes along the text of a write from byte `done` on, up to `most` bytes: calls `visit` with the address and length of
+// each part, and says how many bytes they have. `index` and `from` are Thread::moved and Thread::answer. Another thread
+// may change the list meanwhile: then the text is another one, but still no longer than it may be.
+template <typename Visit>
+GPU_RUN_INLINE u32 each_part(const Call &call, u32 &index, u32 &from, u32 done, u32 most, u32 &trap, Visit visit) {
+  const u64 list = call.arg(1);
+  const u32 count = used_buffers(call.arg(2));
+  u32 taken = 0;
+  while (index < count && taken < most) {
+    u64 at, len;
+    call.load_buffer(list, index, at, len);
+    len = lesser(len, MOST_BYTES - from);
+    const u32 skip = done + taken - from;
+    if (skip < len) {
+      const u32 part = (u32)lesser(len - skip, most - taken);
+      if (!call.fits(at + skip, part)) {
+        trap = TRAP_MemoryOutOfBounds;
+        return taken;
+      }
+      visit(at + skip, part);
+      taken += part;
+      if (skip + part < len) return taken;
     }
-    from = end;
-    return from == MOST_BYTES ? STOP : (u32)TRAP_None;
+    from += (u32)len;
+    index++;
+  }
+  return taken;
+}
+
+// Appends the next record of a write that goes on at byte `done`: the rest of a line or text, of however many buffers,
+// or as much as a record takes. Says how many bytes it has, none at the end; ~0: the ring is full.
+GPU_RUN_NOINLINE u32 append_parts(const Launch &launch, Thread &thread, u32 id, const Call &call, u32 stream, u32 done,
+                                  u32 line, u32 &trap) {
+  const u32 most = (u32)lesser(done < line ? line - done : MOST_BYTES, output::PIECE);
+  u32 index = thread.moved, from = thread.answer;
+  const u32 len = each_part(call, index, from, done, most, trap, [](u64, u32) {});
+  if (trap || len == 0) {
+    thread.moved = index;
+    return 0;
+  }
+  Ring &ring = *launch.ring;
+  u64 at = output::begin(ring, id, stream, len);
+  if (at == output::FULL) return ~0u;
+  index = thread.moved;
+  from = thread.answer;
+  u32 unused = TRAP_None;
+  u64 to = at + sizeof(Record);
+  // The ring's bytes are 0: so are those that another thread has taken out of the list since.
+  each_part(call, index, from, done, len, unused, [&](u64 part, u32 bytes) {
+    output::put(ring, to, call.memory.base + part, bytes);
+    to += bytes;
   });
-  piece.total = (u32)from;
-  return trap;
+  thread.moved = index;
+  thread.answer = from;
+  output::publish(ring, at, done + len == line ? RECORD_Close : RECORD_Text);
+  return len;
 }
 
 // A write to stdout or stderr goes to the output ring, a piece each time that the instruction runs.
@@ -208,22 +244,22 @@ GPU_RUN_NOINLINE Local write_stream(const Launch &launch, Thread &thread, u32 id
     u32 error = load_relaxed_system(&launch.requests->output_errors[stream - 1]);
     if (error) return served(error);
     if (u32 trap = begin_write(launch, thread, call)) return {LOCAL_Trap, trap};
+    const u32 cost = cost_of_buffers(call.arg(2));
+    if (cost > 1) return {LOCAL_Again, DONE_Step, cost};
   }
   const u32 done = write_done(thread.progress), line = write_line(thread.progress);
-  Piece piece;
-  if (u32 trap = next_piece(call, done, line, piece)) return {LOCAL_Trap, trap};
-  if (piece.len) {
-    RecordKind kind = done + piece.len == line ? RECORD_Close : RECORD_Text;
-    // A full ring makes the thread wait for the host, so nothing is lost.
-    if (!output::append(*launch.ring, kind, id, stream, call.memory.base + piece.at, piece.len)) {
-      thread.state = THREAD_Busy;
-      return {LOCAL_Again, DONE_Wait};
-    }
-    thread.progress += piece.len;
-    if (done + piece.len < piece.total) return {LOCAL_Again, DONE_Step};
+  u32 trap = TRAP_None;
+  const u32 len = append_parts(launch, thread, id, call, stream, done, line, trap);
+  if (trap) return {LOCAL_Trap, trap};
+  // A full ring makes the thread wait for the host, so nothing is lost.
+  if (len == ~0u) {
+    thread.state = THREAD_Busy;
+    return {LOCAL_Again, DONE_Wait};
   }
+  thread.progress += len;
+  if (thread.moved < used_buffers(call.arg(2)) && done + len < MOST_BYTES) return {LOCAL_Again, DONE_Step};
   thread.progress = 0;
-  return store_result(call, call.arg(3), done + piece.len);
+  return store_result(call, call.arg(3), done + len);
 }
 
 // The stream that a descriptor still is; 0 if it is none, or the host must tell.

@@ -11,6 +11,7 @@
 #include "debug.h"
 #include "rare.h"
 #include "requests.h"
+#include "stands.h"
 #include "threads.h"
 
 namespace gpu_run {
@@ -32,14 +33,39 @@ GPU_RUN_NOINLINE void leave(Context &context) {
   exit_lane();
 }
 
+// Ends the lane because its process has been stopped, and says where its thread stands in which state.
+GPU_RUN_NOINLINE void stop(Context &context, u32 pc, u32 depth, u32 state) {
+  if (stands::wanted(*context.launch)) {
+    stands::Standing standing;
+    standing.state = state;
+    standing.pc = pc;
+    standing.depth = depth;
+    u32 frames = 0;
+    for (; frames + 1 < depth && frames < STAND_CALLS; frames++) {
+      standing.calls[frames] = context.calls[(depth - 1 - frames) % OPEN_CALLS];
+    }
+    standing.frames = frames;
+    stands::note(*context.launch, context.id, standing);
+  }
+  leave(context);
+}
+
+// The return address of the call that was made at depth `at`, seen from `depth`: one of the innermost OPEN_CALLS, or of
+// the outermost OUTER_CALLS.
+GPU_RUN_INLINE u32 return_address(const u32 *calls, u32 at, u32 depth) {
+  return calls[depth - at <= OPEN_CALLS ? at % OPEN_CALLS : OPEN_CALLS + at - 1];
+}
+
 // Ends the process unless another thread already did, and this lane. `calls` are the return addresses.
 GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32 depth, const u32 *calls) {
   frames::record_end(*context.launch, context.id, kind, value, pc, [&](End &end) {
     end.depth = depth;
     end.detail = (u32)context.thread->progress;
     u32 frames = 0;
-    for (; frames + 1 < depth && frames < BACKTRACE; frames++) {
-      end.backtrace[frames] = calls[(depth - 1 - frames) % OPEN_CALLS];
+    // The innermost ones are in their places; of the others only the outermost are known.
+    for (; frames + 1 < depth; frames++) {
+      u32 at = depth - 1 - frames;
+      if (depth - at <= OPEN_CALLS || at <= OUTER_CALLS) end.note(frames, return_address(calls, at, depth));
     }
     end.frames = frames;
   });
@@ -64,26 +90,27 @@ void begin_throw(Context &context, u32 pc, u32 depth, u32 tag, u32 reference) {
     u32 at = (depth - i) % OPEN_CALLS;
     context.throw_calls[at] = context.calls[at];
   }
+  for (u32 i = OPEN_CALLS; depth > OPEN_CALLS && i < CALL_PLACES; i++) context.throw_calls[i] = context.calls[i];
 }
 
 // Bytes of which a bulk operation looks at the stop flag. Loops look too, so short ones need not.
 constexpr u32 POLL_BYTES = 4096;
 
-GPU_RUN_INLINE void poll_after(Context &context, u64 bytes) {
-  if (bytes >= POLL_BYTES && process_ended(*context.launch)) leave(context);
+GPU_RUN_INLINE void poll_after(Context &context, u32 pc, u32 depth, u64 bytes) {
+  if (bytes >= POLL_BYTES && process_ended(*context.launch)) stop(context, pc, depth, THREAD_Runnable);
 }
 
-// What another lane or the host must do first: a while later it is tried again.
-GPU_RUN_NOINLINE void wait(Context &context, u32 &idle) {
+// What another lane or the host must do first: a while later it is tried again. `state` is for `stop`.
+GPU_RUN_NOINLINE void wait(Context &context, u32 pc, u32 depth, u32 state, u32 &idle) {
   relax(++idle);
-  if (process_ended(*context.launch)) leave(context);
+  if (process_ended(*context.launch)) stop(context, pc, depth, state);
 }
 
 // Runs a request to the heap until no other thread is in its way. `at` is the block's address.
 template <typename Request>
 GPU_RUN_INLINE void heap_request(Context &context, u32 pc, u32 depth, const u32 &at, Request request) {
   heap::Outcome outcome;
-  for (u32 idle = 0; (outcome = request()) == heap::RETRY;) wait(context, idle);
+  for (u32 idle = 0; (outcome = request()) == heap::RETRY;) wait(context, pc, depth, THREAD_Busy, idle);
   if (outcome != heap::DONE) {
     context.thread->progress = at;
     trap(context, pc, depth, heap_trap(outcome));
@@ -131,7 +158,7 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
   const Launch &launch = *context.launch;
   Thread &thread = *context.thread;
   auto poll = [&] {
-    if (process_ended(launch)) leave(context);
+    if (process_ended(launch)) stop(context, pc, depth, thread.state);
   };
   for (u32 idle = 0;;) {
     Done done = step();
@@ -164,15 +191,19 @@ GPU_RUN_NOINLINE void request(Context &context, u32 pc, u32 depth, u32 instance_
 extern "C" {
 
 // Ends the lane if its process was stopped.
-void gpu_run_poll(Context *context) {
-  if (process_ended(*context->launch)) leave(*context);
+void gpu_run_poll(Context *context, u32 pc, u32 depth) {
+  if (process_ended(*context->launch)) stop(*context, pc, depth, THREAD_Runnable);
 }
 
 // Prepares the lane's thread, which has the lane's number. Ends the lane if there is none or the process was
 // stopped.
 void gpu_run_begin(const Launch *launch, Context *context) {
   u32 id = lane_id();
-  if (id >= launch->thread_count || process_ended(*launch)) exit_lane();
+  if (id >= launch->thread_count) exit_lane();
+  if (process_ended(*launch)) {
+    if (stands::wanted(*launch)) count_device(&launch->stands->new_threads, 1u);
+    exit_lane();
+  }
   threads::begin_clock(*launch);
   Thread &thread = launch->threads[id];
   threads::prepare(*launch, thread, id);
@@ -203,8 +234,11 @@ void gpu_run_finish(Context *context) {
   thread.state = THREAD_Ended;
 }
 
-// Ends the process with a trap. Does not return.
-void gpu_run_trap(Context *context, u32 pc, u32 depth, u32 kind) { trap(*context, pc, depth, kind); }
+// Ends the process with a trap. Of kind TRAP_None it ends the lane of a process that was stopped. Does not return.
+void gpu_run_trap(Context *context, u32 pc, u32 depth, u32 kind) {
+  if (kind == TRAP_None) stop(*context, pc, depth, THREAD_Runnable);
+  trap(*context, pc, depth, kind);
+}
 
 // Ends the process as an EndKind, with a value. Does not return.
 void gpu_run_exit(Context *context, u32 pc, u32 depth, u32 kind, u32 value) {
@@ -241,19 +275,19 @@ void gpu_run_copy(Context *context, u32 pc, u32 depth, const Memory *to, const M
   if (!memory_copy(*context->launch, *to, to_at, from->base, from_size, from_at, len)) {
     trap(*context, pc, depth, TRAP_MemoryOutOfBounds);
   }
-  poll_after(*context, len);
+  poll_after(*context, pc, depth, len);
 }
 
 void gpu_run_fill(Context *context, u32 pc, u32 depth, const Memory *memory, u64 at, u32 value, u64 len) {
   if (!memory_fill(*context->launch, *memory, at, (u8)value, len)) trap(*context, pc, depth, TRAP_MemoryOutOfBounds);
-  poll_after(*context, len);
+  poll_after(*context, pc, depth, len);
 }
 
 // memcmp: the difference of the first two bytes that differ.
 u32 gpu_run_compare(Context *context, u32 pc, u32 depth, const Memory *memory, u32 a, u32 b, u32 len) {
   u32 result = 0;
   if (!memory_compare(*context->launch, *memory, a, b, len, result)) trap(*context, pc, depth, TRAP_MemoryOutOfBounds);
-  poll_after(*context, len);
+  poll_after(*context, pc, depth, len);
   return result;
 }
 
@@ -265,7 +299,7 @@ u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 si
     return zeroed ? heap::allocate_zeroed(*context->launch, *memory, size, align, address)
                   : heap::unpack(heap::allocate_packed(*memory, size, align), address);
   });
-  if (zeroed) poll_after(*context, size);
+  if (zeroed) poll_after(*context, pc, depth, size);
   if (UNLIKELY(memory->heap.sites != nullptr)) note_calls(*context, *memory, address, pc, depth);
   return address;
 }
@@ -280,7 +314,7 @@ u32 gpu_run_reallocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 
   heap_request(*context, pc, depth, old, [&] {
     return heap::reallocate(*context->launch, *memory, old, old_size, align, size, address, copied);
   });
-  poll_after(*context, copied);
+  poll_after(*context, pc, depth, copied);
   if (UNLIKELY(memory->heap.sites != nullptr)) note_calls(*context, *memory, address, pc, depth);
   return address;
 }
@@ -292,20 +326,22 @@ void gpu_run_print(Context *context, u32 pc, u32 depth, const Memory *memory, u3
   u32 idle = 0;
   // A full ring makes the thread wait for the host, so nothing is lost.
   for (u64 done = 0; done < len;) {
-    if (!output::append_piece(ring, context->id, stream, text, len, done)) wait(*context, idle);
+    if (!output::append_piece(ring, context->id, stream, text, len, done)) wait(*context, pc, depth, STAND_Output, idle);
   }
-  poll_after(*context, len);
+  poll_after(*context, pc, depth, len);
 }
 
 void gpu_run_print_end(Context *context, u32 stream) {
   u32 idle = 0;
-  while (!output::append(*context->launch->ring, RECORD_Close, context->id, stream, nullptr, 0)) wait(*context, idle);
+  while (!output::append(*context->launch->ring, RECORD_Close, context->id, stream, nullptr, 0)) {
+    wait(*context, 0, 1, STAND_Output, idle);
+  }
 }
 
 // A debug instruction whose operands are all in `value`, by its opcode.
 void gpu_run_debug(Context *context, u32 op, u64 value) {
   u32 idle = 0;
-  while (!debug::step(*context->launch, context->id, op, value)) wait(*context, idle);
+  while (!debug::step(*context->launch, context->id, op, value)) wait(*context, 0, 1, STAND_Output, idle);
 }
 
 // An exception begins, whose values and their count are in the context. `tag` is the store's number.

@@ -5,10 +5,14 @@
 // a lane has many. Their frames then lie in the arena, each thread's in segments of its own. Without
 // it a lane stays with a thread until it ends, and all use the lane's own registers.
 //
+// A thread begins when its lane comes to it for the first time, and has memory for frames from then on until it ends.
+// The lane keeps the first segment of one that ended for the next that begins.
+//
 // A kernel that stays runs one launch after another on one lane: see `next_command`.
 #pragma once
 
 #include "interpreter.h"
+#include "stands.h"
 #include "threads.h"
 
 namespace gpu_run {
@@ -22,19 +26,31 @@ GPU_RUN_INLINE u8 *shared_segment() { return (u8 *)(shared_registers + lane_in_b
 inline u8 *shared_segment() { return nullptr; }
 #endif
 
+// The first segment of a thread that takes turns: the lane's spare one (1 + its number, or 0), or another. False if
+// there is none.
+GPU_RUN_INLINE bool first_segment(const Launch &launch, u32 lane, u32 &spare, frames::Segment &segment) {
+  const u32 size = launch.rotate - 1;
+  const u32 index = spare ? spare - 1 : frames::take_first_segment(*launch.arena, lane, size);
+  spare = 0;
+  if (index == ~0u) return false;
+  segment = frames::segment_at(launch, index, size);
+  return true;
+}
+
 // Gives a new thread its globals, stack, thread-local storage and first frame. False if there is no
 // memory for the frame.
-GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane) {
+GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane, u32 &spare) {
   const Func &func = launch.funcs[launch.func];
   u64 head = load_code(launch.code + func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
   // With `rotate` the lane's own segment is nobody's, because the next thread would overwrite it.
-  thread.home_used = launch.rotate;
+  thread.home_used = launch.rotate != 0;
   threads::prepare(launch, thread, id);
   frames::Segment segment;
   if (!launch.rotate && frame <= launch.shared_units) {
     segment = {{shared_segment(), lanes_in_block() * 4}, launch.shared_units, 0, 0};
-  } else if (!frames::new_segment(launch, thread, lane, frame, segment)) {
+  } else if (launch.rotate ? !first_segment(launch, lane, spare, segment)
+                           : !frames::new_segment(launch, thread, lane, frame, segment)) {
     return false;
   }
   Registers registers = segment.registers;
@@ -61,9 +77,9 @@ GPU_RUN_NOINLINE void end_without_frame(const Launch &launch, u32 id) {
 }
 
 // Whether a thread that has not ended can run now. Starts a new one.
-GPU_RUN_NOINLINE bool ready(const Launch &launch, Thread &thread, u32 id, u32 lane) {
+GPU_RUN_NOINLINE bool ready(const Launch &launch, Thread &thread, u32 id, u32 lane, u32 &spare) {
   if (thread.state == THREAD_New) {
-    if (!start(launch, thread, id, lane)) {
+    if (!start(launch, thread, id, lane, spare)) {
       // Threads that take turns will give memory back.
       if (!launch.rotate) end_without_frame(launch, id);
       return false;
@@ -83,7 +99,20 @@ struct Round {
   bool ran;  // whether one did in this round
   bool worked;  // and did not only find that another lane or the host was in its way
   bool over;  // all threads have ended, or the lane must stop
+  u32 spare;  // 1 + the number of a first segment that no thread has, or 0
 };
+
+// A thread of the lane has ended. Its first segment is for the next that begins.
+GPU_RUN_INLINE void leave_segment(const Launch &launch, Round &round, const Thread &thread, u32 lane) {
+  Arena &arena = *launch.arena;
+  if (!launch.rotate) {
+    frames::give_segment(arena, thread.segment - 1, thread.segment_size);
+  } else if (round.spare) {
+    frames::give_first_segment(arena, lane, thread.segment - 1);
+  } else {
+    round.spare = thread.segment;
+  }
+}
 
 // After a run: tells the host that it has ended and waits for the next, whose record takes the place of
 // the one that ran. False if there is none: the kernel does not stay, or is told to end.
@@ -119,7 +148,7 @@ GPU_RUN_NOINLINE bool next_command(const Launch &launch, Round &round) {
     for (u32 i = 0; i < count; i++) ((Word *)&launch)[first + i] = words[i];
   }
   launch.clock_start = clock_ns();
-  round = {0, 0, 0, false, false, false};
+  round = {0, 0, 0, false, false, false, 0};
   return true;
 }
 
@@ -134,10 +163,8 @@ GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
     if (back) {
       back = false;
       if (thread.state != THREAD_Busy) round.worked = true;
-      if (thread.state == THREAD_Ended && thread.segment) {
-        frames::give_segment(*launch.arena, thread.segment - 1, thread.segment_size);
-      }
-    } else if (thread.state != THREAD_Ended && ready(launch, thread, round.id, lane)) {
+      if (thread.state == THREAD_Ended && thread.segment) leave_segment(launch, round, thread, lane);
+    } else if (thread.state != THREAD_Ended && ready(launch, thread, round.id, lane, round.spare)) {
       round.ran = true;
       round.over = stopped(launch);
       return !round.over;
@@ -147,6 +174,9 @@ GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
     // Without `rotate` a round is one thread.
     round.id = launch.rotate || ended ? round.id + launch.lanes : launch.thread_count;
   }
+  // No thread of this lane needs it: they all have begun.
+  if (round.spare) frames::give_first_segment(*launch.arena, lane, round.spare - 1);
+  round.spare = 0;
   round.idle = round.worked ? 0 : round.idle + 1;
   if (round.idle) relax(round.idle);
   round.over = round.first >= launch.thread_count || (round.idle && stopped(launch));
@@ -161,13 +191,15 @@ GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
 // `run_lane`: that would change how the interpreter's loop is compiled.
 GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) {
   if (find_thread(launch, round, lane)) return true;
-  if (round.over) round.over = !next_command(launch, round);
+  if (!round.over) return false;
+  if (launch.stands) stands::note_lane(launch, round.first);
+  round.over = !next_command(launch, round);
   return false;
 }
 
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   threads::begin_clock(launch);
-  Round round = {lane, lane, 0, false, false, false};
+  Round round = {lane, lane, 0, false, false, false, 0};
   // Two loops, and the thread by its number: so the compiler keeps the interpreter's loop apart from
   // this one, and nothing of this one in its registers.
   for (;;) {

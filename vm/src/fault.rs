@@ -7,8 +7,10 @@ use gpu_run_bytecode::{Place, SourceFrame, TrapKind};
 pub struct Backtrace {
     /// Where they stood, innermost first; inlined calls are listed as calls.
     pub places: Vec<Place>,
-    /// Frames that are left out at the end.
+    /// Frames that are left out.
     pub omitted: u32,
+    /// Where: in front of the place with this index; `None` is at the end.
+    pub omitted_at: Option<usize>,
     /// The first registers of the innermost frame, units of 4 bytes; none of compiled code.
     pub registers: Vec<u32>,
 }
@@ -18,13 +20,14 @@ impl Backtrace {
     /// innermost first.
     pub fn add_lines(&mut self, mut frames: impl FnMut(u32) -> Vec<SourceFrame>) {
         let places = std::mem::take(&mut self.places);
-        self.places = places
-            .into_iter()
-            .flat_map(|place| {
-                let found = place.offset.map(&mut frames).unwrap_or_default();
-                place.with_lines(found)
-            })
-            .collect();
+        let omitted_at = self.omitted_at.take();
+        for (index, place) in places.into_iter().enumerate() {
+            if omitted_at == Some(index) {
+                self.omitted_at = Some(self.places.len());
+            }
+            let found = place.offset.map(&mut frames).unwrap_or_default();
+            self.places.extend(place.with_lines(found));
+        }
     }
 }
 

@@ -8,8 +8,17 @@ pub const PC_BRIDGE_RETURN: u32 = 0;
 pub const PC_THREAD_END: u32 = 1;
 
 pub const PAGE: u64 = 65536;
-pub const SEGMENT: u64 = 65536;
+/// Bytes of the smallest register segment; see `kernel/layout.h`.
+pub const SEGMENT: u64 = 4096;
+const SEGMENT_SIZES: usize = 8;
+/// Heads of lists of threads' first segments.
+pub const SPARE_LISTS: u64 = 1024;
 pub const BACKTRACE: usize = 64;
+/// Of these, the outermost return addresses, where there are more.
+pub const OUTER_CALLS: usize = 16;
+/// Return addresses of a thread that stands somewhere.
+pub const STAND_CALLS: usize = 12;
+pub const STANDS: usize = 256;
 /// Units of the innermost frame that the record of an end keeps.
 pub const END_UNITS: usize = 32;
 /// Words of items that a thread gathers of a debug message.
@@ -114,12 +123,13 @@ twins! {
         transit: u64,
         allocated: [[u64; HEAP_CLASSES + 1]; HEAP_STRIPES],
     }
-    struct Memory [32 + size_of::<Heap>()] {
+    struct Memory [40 + size_of::<Heap>()] {
         base: Ptr,
         size: u64,
         limit: u64,
         wide: u32,
         shared: u32,
+        refused: u64,
         heap: Heap,
     }
     struct Table [16] {
@@ -229,6 +239,22 @@ twins! {
         thread: u32,
         stream: u32,
     }
+    /// Threads that stood at one place when a run was stopped; see `kernel/stands.h`.
+    struct Stand [32 + 4 * STAND_CALLS] {
+        key: u64,
+        count: u32,
+        thread: u32,
+        state: u32,
+        pc: u32,
+        depth: u32,
+        frames: u32,
+        calls: [u32; STAND_CALLS],
+    }
+    struct Stands [8 + STANDS * size_of::<Stand>()] {
+        new_threads: u32,
+        others: u32,
+        groups: [Stand; STANDS],
+    }
     struct Control [64 + size_of::<End>()] {
         stop: u32,
         pad: [u32; 15],
@@ -335,12 +361,13 @@ twins! {
         taken: [u32; REQUEST_SLOTS / 32],
         mails: [u32; REQUEST_SLOTS],
     }
-    struct Arena [64] {
+    struct Arena [40 + 8 * SEGMENT_SIZES] {
         base: Ptr,
         size: u64,
         used: u64,
-        free: [u64; 4],
+        free: [u64; SEGMENT_SIZES],
         next: Ptr,
+        spares: Ptr,
     }
     struct TryFunction [16] {
         start: u32,
@@ -383,7 +410,7 @@ twins! {
         pixels: u64,
         progress: Ptr,
     }
-    struct Launch [296] {
+    struct Launch [312] {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -392,6 +419,7 @@ twins! {
         ring: Ptr,
         arena: Ptr,
         initial_globals: Ptr,
+        thread_globals: Ptr,
         shared_globals: Ptr,
         args: Ptr,
         results: Ptr,
@@ -430,11 +458,12 @@ twins! {
         native_stack: u32,
         stop: u32,
         diagnostics: Ptr,
+        stands: Ptr,
         commands: Ptr,
         taken: u64,
     }
     /// Of a thread of compiled code; see `kernel/compiled.h`.
-    struct Context [728] {
+    struct Context [856] {
         launch: Ptr,
         thread: Ptr,
         globals: Ptr,
@@ -449,8 +478,8 @@ twins! {
         throw_depth: u32,
         stack_limit: u32,
         tail_target: Ptr,
-        calls: [u32; BACKTRACE],
-        throw_calls: [u32; BACKTRACE],
+        calls: [u32; BACKTRACE + OUTER_CALLS],
+        throw_calls: [u32; BACKTRACE + OUTER_CALLS],
         scratch: [u32; 32],
         max_depth: u32,
         roots: u32,
@@ -466,12 +495,19 @@ macro_rules! offsets {
 }
 offsets! {
     launch = 0 thread = 8 globals = 16 id = 24 lane = 28 native_limit = 32 polls = 36 tag = 40 reference = 44
-    count = 48 throw_pc = 52 throw_depth = 56 stack_limit = 60 tail_target = 64 calls = 72 throw_calls = 328
-    scratch = 584 max_depth = 712 roots = 716 this = 720
+    count = 48 throw_pc = 52 throw_depth = 56 stack_limit = 60 tail_target = 64 calls = 72 throw_calls = 392
+    scratch = 712 max_depth = 840 roots = 844 this = 848
 }
 
 pub const FUNC_WASM: u32 = 0;
 pub const FUNC_NOTHING: u32 = 1;
+
+pub const THREAD_SLEEPING: u32 = 2;
+pub const THREAD_WAITING: u32 = 4;
+pub const THREAD_REQUESTING: u32 = 5;
+pub const THREAD_BUSY: u32 = 6;
+/// State of a [`Stand`] of threads that wait for room in the output ring.
+pub const STAND_OUTPUT: u32 = 16;
 
 pub const END_TRAP: u32 = 1;
 pub const END_EXIT: u32 = 2;

@@ -18,6 +18,7 @@ pub mod ptx;
 mod requests;
 mod server;
 mod services;
+mod stands;
 mod store;
 mod tsan;
 mod wasi;
@@ -31,6 +32,7 @@ pub use layout::Ptr;
 pub use requests::RequestCounts;
 pub use server::Server;
 pub use services::{CallingRun, Environment, FileNote, MemoryFiles, Reply, Request, Services};
+pub use stands::{Doing, Stand, Stands};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,
     Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value, allocates, makes_requests, threads_may_wait,

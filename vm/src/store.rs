@@ -22,6 +22,7 @@ use crate::device::{CODE_LINE, Device, DeviceError, DeviceResult};
 use crate::fault::Fault;
 use crate::layout::{self, Ptr};
 use crate::ptx::code::Target;
+use crate::stands::Stands;
 
 pub use batch::Call;
 pub use compiled::Instantiated;
@@ -388,6 +389,8 @@ pub struct Store {
     /// What compiled instances share.
     pointers: compiled::Pointers,
     run: run::Buffers,
+    /// Of the last run, if the host has stopped it.
+    stands: Stands,
     io: io::Bound,
 }
 
@@ -421,6 +424,7 @@ impl Store {
             no_memory,
             pointers: compiled::Pointers::default(),
             run,
+            stands: Stands::default(),
             io,
         };
         // The words to which the outermost frames return.
@@ -529,6 +533,7 @@ impl Store {
             limit,
             wide: ty.wide as u32,
             shared: ty.shared as u32,
+            refused: 0,
             heap: bytemuck::Zeroable::zeroed(),
         };
         let record = self.place(&record)?;
@@ -574,6 +579,24 @@ impl Store {
         // SAFETY: callers pass records of the store, and no kernel runs while it is borrowed.
         unsafe { self.device.read(at, bytemuck::bytes_of_mut(&mut value))? };
         Ok(value)
+    }
+
+    /// Where the threads of the last run stood when its time was over or it was interrupted; empty after any other end.
+    pub fn stands(&self) -> &Stands {
+        &self.stands
+    }
+
+    /// How often a `memory.grow` of the guest failed in a memory, and the limit in bytes that was in the way.
+    ///
+    /// # Errors
+    ///
+    /// The device's.
+    pub fn refused_growth(&mut self, instance: InstanceId) -> DeviceResult<(u64, u64)> {
+        let Some(memory) = self.instance_infos[instance.0 as usize].memories.first().copied() else {
+            return Ok((0, 0));
+        };
+        let record = self.fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?;
+        Ok((record.refused, record.limit))
     }
 
     /// What an instance exports under a name.

@@ -157,7 +157,7 @@ fn the_runtime_has_what_compiled_code_calls() {
         ("gpu_run_finish", false, &[64]),
         ("gpu_run_trap", false, &[64, 32, 32, 32]),
         ("gpu_run_exit", false, &[64, 32, 32, 32, 32]),
-        ("gpu_run_poll", false, &[64]),
+        ("gpu_run_poll", false, &[64, 32, 32]),
         ("gpu_run_op", false, &[64, 32, 32, 32, 64]),
         ("gpu_run_copy", false, &[64, 32, 32, 64, 64, 64, 64, 64]),
         ("gpu_run_fill", false, &[64, 32, 32, 64, 64, 32, 64]),

@@ -241,20 +241,22 @@ GPU_RUN_NOINLINE u64 promise(Memory &memory, u32 c, u32 want) {
       busy++;
       continue;
     }
-    const u32 page = slab_of(seen);
-    const u64 state = page ? load_relaxed_device(&heap.pages[page].state) : 0;
-    // What was freed of it meanwhile.
-    const u32 free = room(state, KIND_Held, c);
     if (left(seen)) {
       grant = draw(slot, want);
-    } else if (free && (free * 4 < capacity(state) || heap.sites)) {
-      // Too little to be worth tickets; in a checked heap all is.
-      grant = reserve(heap, page, c, want);
-    } else if (!free && want <= FEW && (grant = draw_from_others(heap, c, want))) {
-      return grant;
-    } else if (compare_exchange_acq_rel_device(slot, seen, seen | BUSY)) {
-      if (busy) widen(heap, c);
-      return refill(memory, c, want, slot, seen);
+    } else {
+      const u32 page = slab_of(seen);
+      const u64 state = page ? load_relaxed_device(&heap.pages[page].state) : 0;
+      // What was freed of it meanwhile.
+      const u32 free = room(state, KIND_Held, c);
+      if (free && (free * 4 < capacity(state) || heap.sites)) {
+        // Too little to be worth tickets; in a checked heap all is.
+        grant = reserve(heap, page, c, want);
+      } else if (!free && want <= FEW && (grant = draw_from_others(heap, c, want))) {
+        return grant;
+      } else if (compare_exchange_acq_rel_device(slot, seen, seen | BUSY)) {
+        if (busy) widen(heap, c);
+        return refill(memory, c, want, slot, seen);
+      }
     }
     // Else others were faster, and got on.
     if (grant) return grant;

@@ -18,7 +18,7 @@ use super::function::{Compiler, Role};
 use super::image::Image;
 use super::program::Analysis;
 use super::writer::ptx;
-use crate::layout::{BACKTRACE, Context, Func, Launch};
+use crate::layout::{BACKTRACE, Context, Func, Launch, OUTER_CALLS};
 
 const _: () = assert!(BACKTRACE.is_power_of_two(), "the depth's low bits are a place");
 
@@ -405,6 +405,12 @@ impl Compiler<'_> {
         let outer = self.facts.deep.then(|| {
             let (place, pc) = (format!("[{back}+{}]", offset_of!(Context, calls)), self.w.word());
             ptx!(self, "ld.local.b32 {pc}, {place};");
+            // A backtrace shows the outermost calls too.
+            let (outermost, p) = (self.w.word(), self.w.predicate());
+            let kept = offset_of!(Context, calls) + 4 * (BACKTRACE - 1);
+            ptx!(self, "sub.u32 {outermost}, %depth, {};", BACKTRACE + 1);
+            ptx!(self, "setp.lt.u32 {p}, {outermost}, {OUTER_CALLS};");
+            ptx!(self, "@{p} st.local.b32 [{back}+{kept}], {pc};");
             OuterCall { place, pc }
         });
         let return_pc = self.w.word();

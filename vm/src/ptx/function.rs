@@ -26,7 +26,7 @@ pub const RUNTIME_DECLARATIONS: &str = "\
 .extern .func gpu_run_trap(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind);
 .extern .func gpu_run_exit(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind, .param .b32 value);
 .extern .func gpu_run_request(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
-.extern .func gpu_run_poll(.param .b64 ctx);
+.extern .func gpu_run_poll(.param .b64 ctx, .param .b32 pc, .param .b32 depth);
 .extern .func gpu_run_op(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
 .extern .func gpu_run_copy(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 to, .param .b64 from, .param .b64 to_at, .param .b64 from_at, .param .b64 len);
 .extern .func gpu_run_fill(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b64 at, .param .b32 value, .param .b64 len);
@@ -118,7 +118,7 @@ pub fn compile(
     compiler.thread_state();
     if compiler.facts.counted {
         compiler.w.label("BEGIN");
-        compiler.count();
+        compiler.count(compiler.function.start);
     }
     compiler.body();
     let head = calls::head(unit, analysis, compiler.index);
@@ -269,11 +269,13 @@ impl<'a> Compiler<'a> {
         launch
     }
 
-    /// Looks at the stop flag, and ends the lane if it is set.
-    pub fn poll(&mut self) {
+    /// Looks at the stop flag, and ends the lane if it is set: its thread stands at word `pc` of the program then.
+    pub fn poll(&mut self, pc: u32) {
+        let pc = self.unit.code_start + pc;
         if self.analysis.makes_references {
             // The lane gives back the exceptions that its thread has.
-            self.call_runtime("gpu_run_poll", &[("b64", "%ctx")], None);
+            let arguments = [("b64", "%ctx"), ("b32", &pc.to_string()), ("b32", "%depth")];
+            self.call_runtime("gpu_run_poll", &arguments, None);
             return ptx!(self, "mov.b32 %budget, {PASSES};");
         }
         let (launch, stop, p) = (self.launch(), self.w.word(), self.w.predicate());
@@ -284,7 +286,11 @@ impl<'a> Compiler<'a> {
             offset_of!(Launch, stop)
         );
         ptx!(self, "setp.ne.u32 {p}, {stop}, 0;");
-        ptx!(self, "@{p} exit;");
+        // A trap of no kind.
+        self.trap_used = true;
+        ptx!(self, "mov.b32 %trap_pc, {pc};");
+        ptx!(self, "mov.b32 %trap_kind, 0;");
+        ptx!(self, "@{p} bra TRAP;");
         ptx!(self, "mov.b32 %budget, {PASSES};");
     }
 

@@ -36,10 +36,15 @@ impl Compiler<'_> {
         label
     }
 
-    /// Counts a pass, and looks at the stop flag when the budget is spent. Lanes of a warp may have
-    /// different budgets: one that looks comes back to the others here, before they branch. If it went on by
-    /// another way, they would not meet again before the loop's end.
-    pub fn count(&mut self) {
+    /// The first word of a block.
+    pub fn first_word(&self, block: usize) -> u32 {
+        self.cfg.nodes[self.cfg.blocks[block].nodes.start].pc
+    }
+
+    /// Counts a pass of the loop or function that begins at word `pc`, and looks at the stop flag when the budget
+    /// is spent. Lanes of a warp may have different budgets: one that looks comes back to the others here, before
+    /// they branch. If it went on by another way, they would not meet again before the loop's end.
+    pub fn count(&mut self, pc: u32) {
         let (spent, poll, counted) = (
             self.w.predicate(),
             self.w.new_label("POLL"),
@@ -55,10 +60,10 @@ impl Compiler<'_> {
             // Among what seldom runs already, where it does not matter that it stands in the way.
             let over = self.w.new_label("OVER");
             ptx!(self, "bra {over};");
-            self.poll_and_go(&poll, &counted);
+            self.poll_and_go(pc, &poll, &counted);
             self.w.label(&over);
         } else {
-            self.poll_and_go(&poll, &counted);
+            self.poll_and_go(pc, &poll, &counted);
         }
         self.w.set_aside(before);
     }
@@ -76,15 +81,15 @@ impl Compiler<'_> {
         self.latches.insert(head, label.clone());
         let before = self.w.set_aside(true);
         self.w.label(&label);
-        self.count();
+        self.count(self.first_word(head));
         ptx!(self, "bra {};", self.entry_label(head));
         self.w.set_aside(before);
         Some(label)
     }
 
-    fn poll_and_go(&mut self, label: &str, to: &str) {
+    fn poll_and_go(&mut self, pc: u32, label: &str, to: &str) {
         self.w.label(label);
-        self.poll();
+        self.poll(pc);
         ptx!(self, "bra {to};");
     }
 
@@ -122,7 +127,7 @@ impl Compiler<'_> {
             Some(label) if Some(label.as_str()) == next => {}
             Some(label) => ptx!(self, "bra {label};"),
             None => {
-                self.count();
+                self.count(self.first_word(to));
                 ptx!(self, "bra {};", self.entry_label(to));
             }
         }
@@ -139,7 +144,7 @@ impl Compiler<'_> {
             ptx!(self, "@{not}{predicate} bra {label};");
             return;
         }
-        self.count();
+        self.count(self.first_word(to));
         ptx!(self, "@{not}{predicate} bra {};", self.entry_label(to));
     }
 

@@ -386,7 +386,7 @@ impl Compiler<'_> {
             counted.limit
         );
         if counted.brief(copies).is_none() {
-            self.count();
+            self.count(self.first_word(head));
         }
         let again = match self.copy {
             0 => self.entry_label(head),

@@ -187,13 +187,8 @@ impl Store {
         };
         let (pinned, records) = (slots.pinned, slots.records);
         run.slots = Some(slots);
-        let thread = Thread {
-            globals: self.globals.ptr,
-            ..bytemuck::Zeroable::zeroed()
-        };
         let mut bytes = vec![0; RECORD_BYTES];
         bytes[..size_of::<Ring>()].copy_from_slice(bytemuck::bytes_of(&self.new_ring()));
-        bytes[THREADS_AT..ARENAS_AT].copy_from_slice(bytemuck::cast_slice(&[thread; SLOTS]));
         bytes[ARENAS_AT..].copy_from_slice(bytemuck::cast_slice(&[arena; SLOTS]));
         // SAFETY: the slots' own records, and no run is under way.
         unsafe { self.device.write(records, &bytes)? };

@@ -119,8 +119,7 @@ impl Store {
         }
         Backtrace {
             places,
-            omitted: 0,
-            registers: Vec::new(),
+            ..Backtrace::default()
         }
     }
 

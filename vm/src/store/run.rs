@@ -21,6 +21,7 @@ use super::{Store, StoreError, Value};
 use crate::compiled::Entry;
 use crate::device::{DeviceResult, Plan};
 use crate::layout::{self, Control, DebugThread, Launch, Ring, Thread};
+use crate::stands::Stands;
 
 /// Whether a thread may depend on another's progress: a program sleeps, or works with atomics, by
 /// which threads wait for each other even where they do not wait by an instruction.
@@ -58,6 +59,16 @@ pub(super) fn values_of(types: &[ValType], units: &mut impl Iterator<Item = u32>
         Value::from_bits(*ty, bits)
     };
     types.iter().map(&mut value).collect()
+}
+
+/// How often [`layout::SEGMENT`] is doubled for the first segment of each of so many threads that take turns, and whose
+/// first frame has `least` bytes: 64 KiB, so that most never need a second, but less if all of them together would
+/// take more than a sixteenth of the `free` memory.
+fn first_segment_size(threads: u64, least: u64, free: u64) -> u32 {
+    let bytes = |size: u32| layout::SEGMENT << size;
+    let smallest = (0..).find(|size| bytes(*size) >= least).unwrap_or_default();
+    let largest = (0..=4).rev().find(|size| threads * bytes(*size) <= free / 16);
+    largest.unwrap_or_default().max(smallest)
 }
 
 /// Where threads have what is theirs in linear memory; see [`Launch`].
@@ -120,6 +131,10 @@ impl Store {
         let requests = serving.as_ref().map(|serving| serving.service.counts());
         let time = self.device.kernel_time().unwrap_or_else(|| begin.elapsed());
         let (debug, faults) = host.told(&mut *self.device)?;
+        self.stands = match stopped {
+            Some(_) => self.read_stands()?,
+            None => Stands::default(),
+        };
         if let Some(serving) = serving {
             self.end_requests(options, serving)?;
         }
@@ -209,38 +224,46 @@ impl Store {
         // A thread that waits for the host leaves its lane to others.
         let rotate = options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests());
         let mut arena_bytes = self.limits.register_arena;
+        let mut first_size = 0;
         if rotate {
             // Every thread may be under way at once. If that is more than there is, threads start when
             // others have ended.
-            arena_bytes += (threads * layout::SEGMENT).min(self.device.free_memory() / 2);
+            let free = self.device.free_memory();
+            let least = self.frame_units(self.func_infos[func as usize].func.pc) as u64 * 4;
+            first_size = first_segment_size(threads, least, free);
+            arena_bytes += (threads * (layout::SEGMENT << first_size)).min(free / 2);
         }
         self.prepare_diagnostics(options)?;
         let shared_memory = self.memory_infos.iter().any(|memory| memory.ty.shared);
         let globals = self.globals.len / 8;
         let device = &mut *self.device;
         let run = &mut self.run;
-        let arena = run.arena(device, arena_bytes)?;
+        let mut arena = run.arena(device, arena_bytes)?;
         let blocks = plan.lanes.div_ceil(plan.lanes_per_block) as u64;
-        let home = run.home.at_least(
-            device,
-            blocks * plan.lanes_per_block as u64 * plan.home_units as u64 * 4,
-        )?;
-        let thread_records = run.threads.at_least(device, threads * size_of::<Thread>() as u64)?;
+        let mut home_bytes = blocks * plan.lanes_per_block as u64 * plan.home_units as u64 * 4;
+        if rotate {
+            // No lane has frames in a segment of its own.
+            home_bytes = 0;
+            arena.spares = run.spares.zeroed(device, layout::SPARE_LISTS * 8)?;
+        }
+        let home = run.home.at_least(device, home_bytes)?;
+        // All new. What a thread needs it gets when it begins.
+        let thread_records = run.threads.zeroed(device, threads * size_of::<Thread>() as u64)?;
         // A single thread works on the store's own globals, which so outlive it.
         let thread_globals = match threads {
             1 => self.globals.ptr,
             _ => run.globals.at_least(device, threads * globals * 8)?,
         };
-        let records: Vec<Thread> = (0..threads)
-            .map(|i| Thread {
-                globals: thread_globals + i * globals * 8,
-                ..bytemuck::Zeroable::zeroed()
-            })
-            .collect();
+        // Somebody may stop the run, and ask then.
+        let stands = match options.timeout.is_some() || options.interrupt.is_some() {
+            true => run.stands.zeroed(device, size_of::<layout::Stands>() as u64)?,
+            false => 0,
+        };
         let args_at = run.args.at_least(device, args.len() as u64 * 4)?;
         let results = run.results.at_least(device, threads * ty.result_units() as u64 * 4)?;
         let launch = Launch {
             threads: thread_records,
+            thread_globals,
             args: args_at,
             results,
             home,
@@ -249,7 +272,8 @@ impl Store {
             result_units: ty.result_units(),
             stack_pointer: places.stack_pointer,
             stack_top: places.stack_top,
-            rotate: rotate as u32,
+            rotate: if rotate { 1 + first_size } else { 0 },
+            stands,
             tls_base: places.tls_base,
             tls_first: places.tls_first,
             tls_stride: places.tls_stride,
@@ -261,7 +285,6 @@ impl Store {
         // SAFETY: the store's buffers, sized above; no kernel runs. The pinned one is written through the
         // host's pointer, to which the device has no access before the launch.
         unsafe {
-            device.write(thread_records, bytemuck::cast_slice(&records))?;
             device.write(args_at, bytemuck::cast_slice(&args))?;
             device.write(run.arena_record, bytemuck::bytes_of(&arena))?;
             // A run that was stopped leaves its queues as they were.
@@ -304,6 +327,7 @@ impl Store {
             arena: run.arena_record,
             io: self.io.record,
             initial_globals: self.globals.ptr,
+            thread_globals: self.globals.ptr,
             shared_globals: self.globals.ptr,
             try_functions: self.try_functions.ptr,
             tries: self.tries.ptr,

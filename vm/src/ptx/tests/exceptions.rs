@@ -32,7 +32,7 @@ fn lanes_that_may_hold_exceptions_stop_in_the_runtime() {
         ))
     };
     let without = text("(block $caught (try_table (catch $e $caught) (call $throw)))");
-    assert!(without.contains("exit;\n\tmov.b32 %budget"), "{without}");
+    assert!(without.contains("bra TRAP;\n\tmov.b32 %budget"), "{without}");
     assert!(!without.contains("call gpu_run_poll"), "{without}");
     let with =
         text("(drop (block $caught (result exnref) (try_table (catch_all_ref $caught) (call $throw)) unreachable))");

@@ -29,6 +29,10 @@ pub(in crate::store) struct Buffers {
     pub(in crate::store) launch: Ptr,
     pub(in crate::store) segments: Sized,
     pub(in crate::store) segment_links: Sized,
+    /// Heads of lists of threads' first segments.
+    pub(in crate::store) spares: Sized,
+    /// [`layout::Stands`].
+    pub(in crate::store) stands: Sized,
     pub(in crate::store) buckets: Ptr,
     /// Where the stacks of the last run's threads were in memory 0, if there were several.
     pub(in crate::store) stacks: std::ops::Range<usize>,
@@ -66,6 +70,17 @@ impl Sized {
             self.bytes = bytes;
         }
         Ok(self.ptr)
+    }
+
+    /// The same with bytes that are 0. A new buffer needs not be cleared: devices allocate memory that is 0.
+    pub(in crate::store) fn zeroed(&mut self, device: &mut dyn Device, bytes: u64) -> DeviceResult<Ptr> {
+        let old = (self.ptr != 0 && bytes <= self.bytes).then_some(self.ptr);
+        let ptr = self.at_least(device, bytes)?;
+        if old.is_some() {
+            // SAFETY: as large as it was asked for; no kernel runs.
+            unsafe { device.clear(ptr, bytes)? };
+        }
+        Ok(ptr)
     }
 }
 
@@ -120,6 +135,8 @@ impl Buffers {
             launch: device.allocate(size_of::<Launch>() as u64, "launch records")?,
             segments: Sized::new("call frames"),
             segment_links: Sized::new("call frames"),
+            spares: Sized::new("call frames"),
+            stands: Sized::new("diagnostics"),
             buckets: device.allocate(BUCKETS_BYTES, "wait queues")?,
             stacks: 0..0,
             threads: Sized::new("threads"),
@@ -141,8 +158,9 @@ impl Buffers {
             base: self.segments.at_least(device, size)?,
             size,
             used: 0,
-            free: [0; 4],
+            free: Default::default(),
             next: self.segment_links.at_least(device, size / layout::SEGMENT * 4)?,
+            spares: 0,
         })
     }
 }

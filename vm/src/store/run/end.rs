@@ -4,9 +4,10 @@ use gpu_run_bytecode::TrapKind;
 
 use super::super::Store;
 use super::End;
-use crate::device::Pinned;
+use crate::device::{DeviceResult, Pinned};
 use crate::fault::{Backtrace, Fault};
 use crate::layout::{self, Control};
+use crate::stands::{Doing, Stand, Stands};
 
 impl Store {
     /// How the run ended whose control is number `index` of `controls`.
@@ -40,25 +41,72 @@ impl Store {
     }
 
     fn backtrace(&self, end: &layout::End) -> Backtrace {
-        let frames = (end.frames as usize).min(layout::BACKTRACE);
-        let mut places = self.places(end.pc);
-        for pc in &end.backtrace[..frames] {
-            // A return address lies behind its call.
-            places.extend(self.places(pc.saturating_sub(1)));
-        }
-        let omitted = end.depth.saturating_sub(frames as u32 + 1);
+        let (inner, outer) = noted_calls(end);
+        let mut places = self.places_of_calls(end.pc, &inner);
+        let omitted = end.depth.saturating_sub((inner.len() + outer.len()) as u32 + 1);
+        let omitted_at = (omitted > 0 && !outer.is_empty()).then_some(places.len());
+        places.extend(outer.iter().flat_map(|address| self.place_of_call(*address)));
         let units = (end.unit_count as usize)
             .min(layout::END_UNITS)
             .min(self.frame_units(end.pc));
         Backtrace {
             places,
             omitted,
+            omitted_at,
             registers: end.units[..units].to_vec(),
         }
     }
 
+    /// The places of an instruction and of the calls that led to it, innermost first.
+    fn places_of_calls(&self, pc: u32, return_addresses: &[u32]) -> Vec<gpu_run_bytecode::Place> {
+        let calls = return_addresses.iter().flat_map(|address| self.place_of_call(*address));
+        self.places(pc).into_iter().chain(calls).collect()
+    }
+
+    /// The places of the call with a return address, which lies behind it.
+    fn place_of_call(&self, return_address: u32) -> Vec<gpu_run_bytecode::Place> {
+        self.places(return_address.saturating_sub(1))
+    }
+
+    /// Where the threads stood that the host has stopped, as their lanes have recorded it.
+    pub(in crate::store) fn read_stands(&mut self) -> DeviceResult<Stands> {
+        let mut bytes = vec![0u8; size_of::<layout::Stands>()];
+        // SAFETY: a buffer of this size; the run has ended.
+        unsafe { self.device.read(self.run.stands.ptr, &mut bytes)? };
+        let record: layout::Stands = bytemuck::pod_read_unaligned(&bytes);
+        let used = record.groups.iter().filter(|stand| stand.count > 0);
+        let mut groups: Vec<Stand> = used
+            .map(|stand| {
+                let calls = &stand.calls[..(stand.frames as usize).min(layout::STAND_CALLS)];
+                Stand {
+                    threads: stand.count,
+                    thread: stand.thread,
+                    doing: match stand.state {
+                        layout::THREAD_SLEEPING => Doing::Sleeps,
+                        layout::THREAD_WAITING => Doing::Waits,
+                        layout::THREAD_REQUESTING => Doing::AwaitsHost,
+                        layout::THREAD_BUSY => Doing::AwaitsTurn,
+                        layout::STAND_OUTPUT => Doing::AwaitsOutput,
+                        _ => Doing::Runs,
+                    },
+                    backtrace: Backtrace {
+                        places: self.places_of_calls(stand.pc, calls),
+                        omitted: stand.depth.saturating_sub(calls.len() as u32 + 1),
+                        ..Backtrace::default()
+                    },
+                }
+            })
+            .collect();
+        groups.sort_by_key(|stand| (std::cmp::Reverse(stand.threads), stand.thread));
+        Ok(Stands {
+            groups,
+            new_threads: record.new_threads,
+            others: record.others,
+        })
+    }
+
     /// Units of the frame of the function that a word of the store's code belongs to.
-    fn frame_units(&self, pc: u32) -> usize {
+    pub(super) fn frame_units(&self, pc: u32) -> usize {
         let after = self.instance_infos.partition_point(|info| info.code_start <= pc);
         let units = after.checked_sub(1).and_then(|index| {
             let info = &self.instance_infos[index];
@@ -81,6 +129,26 @@ impl Store {
             None => Vec::new(),
         }
     }
+}
+
+/// Return addresses that the record of an end has: the innermost, and where there are more than it has room for, the
+/// outermost.
+fn noted_calls(end: &layout::End) -> (Vec<u32>, Vec<u32>) {
+    const INNER: usize = layout::BACKTRACE - layout::OUTER_CALLS;
+    let frames = end.frames as usize;
+    let at = |call: usize| {
+        let place = if call < INNER {
+            call
+        } else {
+            INNER + (call - INNER) % layout::OUTER_CALLS
+        };
+        end.backtrace[place]
+    };
+    if frames <= layout::BACKTRACE {
+        return ((0..frames).map(at).collect(), Vec::new());
+    }
+    let outer = frames - layout::OUTER_CALLS..frames;
+    ((0..INNER).map(at).collect(), outer.map(at).collect())
 }
 
 #[cfg(test)]
@@ -112,5 +180,23 @@ mod tests {
             ..bytemuck::Zeroable::zeroed()
         };
         assert_eq!(store.backtrace(&end).places.len(), 1);
+    }
+
+    /// What `End::note` keeps of a deep stack: address n is that of the n-th call, innermost first.
+    #[test]
+    fn the_innermost_and_the_outermost_calls_are_noted() {
+        let of = |frames: usize| {
+            let mut end: layout::End = bytemuck::Zeroable::zeroed();
+            end.frames = frames as u32;
+            for call in 0..frames {
+                let place = if call < 48 { call } else { 48 + (call - 48) % 16 };
+                end.backtrace[place] = call as u32;
+            }
+            noted_calls(&end)
+        };
+        assert_eq!(of(0), (vec![], vec![]));
+        assert_eq!(of(64), ((0..64).collect(), vec![]));
+        assert_eq!(of(65), ((0..48).collect(), (49..65).collect()));
+        assert_eq!(of(1000), ((0..48).collect(), (984..1000).collect()));
     }
 }

@@ -1,0 +1,86 @@
+// Where threads stand when a run is stopped from outside, for the report of a program that hangs. Threads with the same
+// state and the same calls are one group: there may be a million of them, but they seldom stand at many places.
+//
+// A lane notes its threads on its way out, when the host has set the stop flag. Groups are in a hash table with open
+// addressing, which only grows: the lane that puts a key into an empty place writes the rest, and the host reads all
+// of it after the kernel has ended. Two groups whose keys of 64 bits are the same by chance would be counted as one.
+#pragma once
+
+#include "frames.h"
+
+namespace gpu_run {
+namespace stands {
+
+// Where a thread stands.
+struct Standing {
+  u32 state;
+  u32 pc;
+  u32 depth;
+  u32 frames;
+  u32 calls[STAND_CALLS];
+};
+
+// Whether threads that end now have been stopped from outside: no thread has ended the process.
+GPU_RUN_INLINE bool wanted(const Launch &launch) {
+  return launch.stands && load_relaxed_device(&launch.claimed) == 0;
+}
+
+// FNV-1a, a word at a time; never 0.
+GPU_RUN_INLINE u64 key_of(const Standing &standing) {
+  u64 key = 0xcbf29ce484222325;
+  auto mix = [&](u32 word) { key = (key ^ word) * 0x100000001b3; };
+  mix(standing.state);
+  mix(standing.pc);
+  for (u32 i = 0; i < standing.frames; i++) mix(standing.calls[i]);
+  // Low bits choose the place in the table.
+  return (key ^ key >> 32) | 1;
+}
+
+// Counts thread `id` among those that stand at the same place.
+GPU_RUN_NOINLINE void note(const Launch &launch, u32 id, const Standing &standing) {
+  Stands &stands = *launch.stands;
+  const u64 key = key_of(standing);
+  for (u32 i = 0; i < STANDS; i++) {
+    Stand &group = stands.groups[((key >> 1) + i) % STANDS];
+    u64 found = load_relaxed_device(&group.key);
+    // Nothing is published by it: lanes read no more than the key.
+    if (found == 0 && compare_exchange_acq_rel_device(&group.key, found, key)) {
+      group.thread = id;
+      group.state = standing.state;
+      group.pc = standing.pc;
+      group.depth = standing.depth;
+      group.frames = standing.frames;
+      for (u32 call = 0; call < standing.frames; call++) group.calls[call] = standing.calls[call];
+      found = key;
+    }
+    if (found == key) return count_device(&group.count, 1u);
+  }
+  count_device(&stands.others, 1u);
+}
+
+// The threads of a lane of the interpreter that have not ended: `first` and those behind it.
+GPU_RUN_NOINLINE void note_lane(const Launch &launch, u32 first) {
+  if (!wanted(launch)) return;
+  u32 waiting = 0;
+  for (u32 id = first; id < launch.thread_count; id += launch.lanes) {
+    Thread &thread = launch.threads[id];
+    if (thread.state == THREAD_New) waiting++;
+    if (thread.state == THREAD_New || thread.state == THREAD_Ended) continue;
+    Standing standing;
+    standing.state = thread.state;
+    standing.pc = thread.pc;
+    standing.depth = thread.depth;
+    standing.frames = 0;
+    Registers registers = {thread.frame, thread.stride};
+    Place place = {registers, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
+    frames::each_call(launch, thread, place, [&](u32 pc) {
+      standing.calls[standing.frames++] = pc;
+      return standing.frames < STAND_CALLS;
+    });
+    note(launch, id, standing);
+  }
+  if (waiting) count_device(&launch.stands->new_threads, waiting);
+}
+
+}  // namespace stands
+}  // namespace gpu_run

@@ -1103,6 +1103,8 @@ macro_rules! traps {
                     TrapKind::HeapForeignAddress
                         | TrapKind::HeapFreedTwice
                         | TrapKind::HeapWrongSize
+                        | TrapKind::HeapWrongAlign
+                        | TrapKind::HeapUnderrun
                         | TrapKind::HeapOverrun
                         | TrapKind::HeapWrittenAfterFree
                 )
@@ -1142,6 +1144,8 @@ traps! {
     32 HeapWrongSize "the heap was given a block with another size than it has";
     33 HeapOverrun "bytes behind a block of the heap were written";
     34 HeapWrittenAfterFree "a block of the heap was written after it had been freed";
+    35 HeapUnderrun "bytes in front of a block of the heap were written";
+    36 HeapWrongAlign "the heap was given a block with another alignment than it was asked for";
 }
 
 #[cfg(test)]

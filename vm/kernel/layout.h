@@ -29,6 +29,9 @@ struct HeapPage {
 };
 static_assert(sizeof(HeapPage) == 16 + 8 * HEAP_WORDS, "twin in layout.rs");
 
+// Bytes of the largest block that is cut from a slab; larger ones are regions: whole pages.
+constexpr u32 HEAP_LARGEST = 57344;
+
 // Of a block of a checked heap; see heap/check.h.
 constexpr u32 SITE_CALLS = 5;
 enum SiteState : u32 {
@@ -36,13 +39,23 @@ enum SiteState : u32 {
   SITE_Live = 1,
   SITE_Freed = 2,
 };
+constexpr u32 SITE_ALIGN = 8;  // where the base-2 logarithm of the block's alignment begins in HeapSite::state
 struct HeapSite {
   u32 size;  // bytes that were asked for
-  u32 state;  // SiteState
+  u32 state;  // SiteState, and the alignment that was asked for
   u32 pc;  // of the instruction that allocated it
   u32 calls[SITE_CALLS];  // return addresses, innermost first; 0 behind the last
 };
 static_assert(sizeof(HeapSite) == 32, "twin in layout.rs");
+// Guard bytes of a block of a checked heap: in front of it and behind it.
+constexpr u32 GUARD_FRONT = 16;  // at least, and as many as the block is aligned to
+constexpr u32 GUARD_FRONT_MOST = 4096;  // none where a block is aligned to more
+constexpr u32 GUARD_LEAST = 16;  // behind it
+constexpr u32 GUARD_MOST = 64;  // that are written and looked at, on each side
+constexpr u8 GUARD = 0xfd;
+constexpr u8 POISON = 0xdd;  // of a freed block
+// Bytes of a block that are filled with poison at most: one lane does it.
+constexpr u32 POISON_MOST = 65536;
 
 // Of the cache of a lane; see heap/cache.h.
 struct CacheEntry {

@@ -18,6 +18,8 @@ GPU_RUN_INLINE TrapKind heap_trap(heap::Outcome outcome) {
     case heap::FOREIGN: return TRAP_HeapForeignAddress;
     case heap::FREED: return TRAP_HeapFreedTwice;
     case heap::WRONG_SIZE: return TRAP_HeapWrongSize;
+    case heap::WRONG_ALIGN: return TRAP_HeapWrongAlign;
+    case heap::UNDERRUN: return TRAP_HeapUnderrun;
     case heap::OVERRUN: return TRAP_HeapOverrun;
     case heap::LATE_WRITE: return TRAP_HeapWrittenAfterFree;
     default: return TRAP_HeapCorrupted;
@@ -38,7 +40,7 @@ GPU_RUN_NOINLINE Done execute_batch(Thread &thread, Memory &memory, Registers re
   heap::Outcome outcome = heap::DONE;
   if (done < count) {
     outcome = makes ? heap::take(memory, {at, count}, size, align, done, more)
-                    : heap::give(memory, {at, count}, size, done, more, address);
+                    : heap::give(memory, {at, count}, size, align, done, more, address);
   }
   if (outcome == heap::RETRY) {
     thread.state = THREAD_Busy;
@@ -262,7 +264,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
     }
     CASE(dealloc) {
       u32 block = get32(slot(w, 1));
-      HEAP(heap::release(*memory, block, get32(slot(w, 2))), block);
+      HEAP(heap::release(*memory, block, get32(slot(w, 2)), get32(slot(w, 3))), block);
       NEXT;
     }
     CASE(realloc) {

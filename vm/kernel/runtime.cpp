@@ -305,8 +305,8 @@ u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 si
 }
 
 // Frees a block that is not the one that the lane was given last, as far as the caller has seen.
-void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32) {
-  heap_request(*context, pc, depth, address, [&] { return heap::release_slowly(*memory, address, size); });
+void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32 align) {
+  heap_request(*context, pc, depth, address, [&] { return heap::release_slowly(*memory, address, size, align); });
 }
 
 u32 gpu_run_reallocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 old, u32 old_size, u32 align, u32 size) {

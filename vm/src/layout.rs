@@ -67,6 +67,17 @@ pub const SITE_GRAIN: u64 = 64;
 pub const SITE_CALLS: usize = 5;
 pub const SITE_LIVE: u32 = 1;
 pub const SITE_FREED: u32 = 2;
+const SITE_ALIGN: u32 = 8;
+/// Bytes of the largest block that is cut from a slab.
+pub const HEAP_LARGEST: u64 = 57344;
+/// Guard bytes of a checked heap; see `kernel/layout.h`.
+pub const GUARD_FRONT: u64 = 16;
+pub const GUARD_FRONT_MOST: u64 = 4096;
+pub const GUARD_LEAST: u64 = 16;
+pub const GUARD_MOST: u64 = 64;
+pub const GUARD: u8 = 0xfd;
+pub const POISON: u8 = 0xdd;
+pub const POISON_MOST: u64 = 65536;
 
 /// A pointer on the device.
 pub type Ptr = u64;
@@ -484,6 +495,21 @@ twins! {
         max_depth: u32,
         roots: u32,
         this: Ptr,
+    }
+}
+
+impl HeapSite {
+    /// [`SITE_LIVE`], [`SITE_FREED`], or 0 if nothing is known of a block.
+    pub fn kind(&self) -> u32 {
+        self.state & ((1 << SITE_ALIGN) - 1)
+    }
+
+    /// Bytes from the start of the heap's block to the program's, which has guard bytes in front of it or not.
+    pub fn front(&self, guards: bool) -> u64 {
+        match 1u64 << (self.state >> SITE_ALIGN & 31) {
+            align if !guards || align > GUARD_FRONT_MOST => 0,
+            align => align.max(GUARD_FRONT),
+        }
     }
 }
 

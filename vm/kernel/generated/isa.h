@@ -681,6 +681,8 @@ enum TrapKind : unsigned short {
   TRAP_HeapWrongSize = 32,  // the heap was given a block with another size than it has
   TRAP_HeapOverrun = 33,  // bytes behind a block of the heap were written
   TRAP_HeapWrittenAfterFree = 34,  // a block of the heap was written after it had been freed
+  TRAP_HeapUnderrun = 35,  // bytes in front of a block of the heap were written
+  TRAP_HeapWrongAlign = 36,  // the heap was given a block with another alignment than it was asked for
 };
 
 }  // namespace gpu_run

@@ -106,13 +106,13 @@ GPU_RUN_NOINLINE Outcome give_blocks(Memory &memory, Batch batch, u32 size, u32 
 }
 
 // Frees some of the blocks from index `done` of the array on. `address` is that of a mistake.
-GPU_RUN_INLINE Outcome give(Memory &memory, Batch batch, u32 size, u32 done, u32 &freed, u32 &address) {
+GPU_RUN_INLINE Outcome give(Memory &memory, Batch batch, u32 size, u32 align, u32 done, u32 &freed, u32 &address) {
   address = linear::load<u32>(memory.base, batch.at + 4ull * done);
   freed = 1;
   Block block;
   bool alone = memory.heap.sites || find(memory.heap, address, size, block) != DONE || kind(block.state) == KIND_Region;
   if (!alone && is_kept(memory.heap, address, block)) return FREED;
-  return alone ? release(memory, address, size) : give_blocks(memory, batch, size, done, block, freed, address);
+  return alone ? release(memory, address, size, align) : give_blocks(memory, batch, size, done, block, freed, address);
 }
 
 // A checked heap knows who allocated each of the blocks.

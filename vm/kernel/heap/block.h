@@ -1,7 +1,7 @@
 // Blocks that are handed out: which one an address means.
 #pragma once
 
-#include "check.h"
+#include "large.h"
 
 namespace gpu_run {
 namespace heap {

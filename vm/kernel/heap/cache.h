@@ -31,9 +31,8 @@
 // checked heap has none, so that it sees every free.
 #pragma once
 
-#include "block.h"
+#include "check.h"
 #include "entry.h"
-#include "large.h"
 
 namespace gpu_run {
 namespace heap {

@@ -1,26 +1,33 @@
 // What --heap-check and --leak-check have the heap do. Both keep a record for each block, beside linear
-// memory: its size as it was asked for, and the calls that led to it, which src/store/heap.rs reads after
-// the run. With --heap-check a block has guard bytes behind it, which are looked at when it is freed; a freed
+// memory: its size and alignment as they were asked for, and the calls that led to it, which src/store/leaks.rs reads
+// after the run. With --heap-check a block has guard bytes on both sides, which are looked at when it is freed; a freed
 // block is filled with poison, which is looked at when the block is handed out again.
+//
+// The heap's own block begins in front of the one that the program has: by `front` bytes, which the alignment tells.
 #pragma once
 
+#include "block.h"
 #include "large.h"
 
 namespace gpu_run {
 namespace heap {
 
-constexpr u32 GUARD_LEAST = 16;  // bytes behind a block
-constexpr u32 GUARD_MOST = 64;
-constexpr u8 GUARD = 0xfd;
-constexpr u8 POISON = 0xdd;
-// Bytes of a block that are filled with poison at most: one lane does it.
-constexpr u32 POISON_MOST = 65536;
+// The record of a block of the heap's, by where it begins.
+GPU_RUN_INLINE HeapSite &site_of(Heap &heap, u32 start) { return heap.sites[start / SITE_GRAIN]; }
 
-GPU_RUN_INLINE HeapSite &site_of(Heap &heap, u32 address) { return heap.sites[address / SITE_GRAIN]; }
+GPU_RUN_INLINE u32 state_in(u32 state) { return state & ((1u << SITE_ALIGN) - 1); }
+GPU_RUN_INLINE u32 align_in(u32 state) { return 1u << (state >> SITE_ALIGN); }
+
+// Bytes from the start of the heap's block to the program's.
+GPU_RUN_INLINE u32 front_for(const Heap &heap, u32 align) {
+  if (!heap.guards || align > GUARD_FRONT_MOST) return 0;
+  return align > GUARD_FRONT ? align : GUARD_FRONT;
+}
 
 // The size that a block for `size` bytes is to have; 0 if that is more than 32 bits count.
-GPU_RUN_INLINE u32 checked_size(const Heap &heap, u32 size) {
-  if (heap.guards) size = size > ~0u - GUARD_LEAST ? 0 : size + GUARD_LEAST;
+GPU_RUN_INLINE u32 checked_size(const Heap &heap, u32 size, u32 align) {
+  const u32 more = heap.guards ? front_for(heap, align) + GUARD_LEAST : 0;
+  size = size > ~0u - more ? 0 : size + more;
   return size && size < SITE_GRAIN ? SITE_GRAIN : size;
 }
 
@@ -32,58 +39,111 @@ GPU_RUN_INLINE bool holds(const Memory &memory, u64 at, u64 len, u8 value) {
   return true;
 }
 
-// Where the guard bytes of a block of `bytes` end that holds `size`.
-GPU_RUN_INLINE u64 guard_end(u32 address, u32 size, u32 bytes) {
-  return (u64)address + lesser((u64)size + GUARD_MOST, bytes);
+// Where a block is, and where its guard bytes are.
+struct Fenced {
+  u64 address;  // the program's
+  u64 end;
+  u64 front;  // where the guard bytes begin that end at `address`
+  u64 behind;  // where those end that begin at `end`
+};
+GPU_RUN_INLINE Fenced fenced(u32 start, u32 front, u32 size, u32 bytes) {
+  const u64 address = (u64)start + front, end = address + size;
+  return {address, end, address - lesser(front, GUARD_MOST), lesser(end + GUARD_MOST, (u64)start + bytes)};
 }
 
-// A block of `bytes` was handed out for `size`.
-GPU_RUN_NOINLINE Outcome check_allocated(Memory &memory, u32 address, u32 size, u32 bytes) {
+// A block of `bytes` that begins at `start` was handed out for `size`. Sets the program's address.
+GPU_RUN_NOINLINE Outcome check_allocated(Memory &memory, u32 start, u32 size, u32 align, u32 bytes, u32 &address) {
   Heap &heap = memory.heap;
-  HeapSite &site = site_of(heap, address);
-  if (heap.guards && load_relaxed_device(&site.state) == SITE_Freed) {
+  HeapSite &site = site_of(heap, start);
+  const u32 before = load_relaxed_device(&site.state);
+  if (heap.guards && state_in(before) == SITE_Freed) {
     // The record stays as it is then: it says whose block it was.
-    u64 poisoned = lesser(lesser(load_relaxed_device(&site.size), bytes), POISON_MOST);
+    address = start + front_for(heap, align_in(before));
+    u64 poisoned = lesser(lesser(load_relaxed_device(&site.size), (u64)start + bytes - address), POISON_MOST);
     if (!holds(memory, address, poisoned, POISON)) return LATE_WRITE;
   }
+  address = start + front_for(heap, align);
   store_relaxed_device(&site.size, size);
   store_relaxed_device(&site.pc, 0u);
-  store_relaxed_device(&site.state, (u32)SITE_Live);
+  store_relaxed_device(&site.state, SITE_Live | log2_floor(align) << SITE_ALIGN);
   u64 live = fetch_add_acq_rel_device(&heap.live_bytes, (u64)size) + size;
   raise_device(&heap.live_peak, live);
   if (!heap.guards) return DONE;
-  linear::fill(memory.base, (u64)address + size, GUARD, guard_end(address, size, bytes) - address - size);
+  const Fenced at = fenced(start, address - start, size, bytes);
+  linear::fill(memory.base, at.front, GUARD, at.address - at.front);
+  linear::fill(memory.base, at.end, GUARD, at.behind - at.end);
   return DONE;
 }
 
-// A block of `bytes` is to be freed that is said to hold `size`.
-GPU_RUN_NOINLINE Outcome check_freed(Memory &memory, u32 address, u32 size, u32 bytes) {
+// A block of `bytes` that begins at `start` is to be freed that is said to hold `size` and to be aligned to `align`.
+GPU_RUN_NOINLINE Outcome check_freed(Memory &memory, u32 start, u32 size, u32 align, u32 bytes) {
   Heap &heap = memory.heap;
-  HeapSite &site = site_of(heap, address);
-  u32 own = load_relaxed_device(&site.size), live = SITE_Live;
-  if (heap.guards && load_relaxed_device(&site.state) == SITE_Live) {
-    if (own != size && size != ANY_SIZE) return WRONG_SIZE;
-    u64 end = (u64)address + own;
-    if (!holds(memory, end, guard_end(address, own, bytes) - end, GUARD)) return OVERRUN;
+  HeapSite &site = site_of(heap, start);
+  u32 own = load_relaxed_device(&site.size), state = load_relaxed_device(&site.state);
+  if (heap.guards && state_in(state) == SITE_Live) {
+    if (align == 0 || align & (align - 1)) align = 1;
+    // C's free knows neither.
+    if (size != ANY_SIZE && own != size) return WRONG_SIZE;
+    if (size != ANY_SIZE && align_in(state) != align) return WRONG_ALIGN;
+    const Fenced at = fenced(start, front_for(heap, align_in(state)), own, bytes);
+    if (!holds(memory, at.front, at.address - at.front, GUARD)) return UNDERRUN;
+    if (!holds(memory, at.end, at.behind - at.end, GUARD)) return OVERRUN;
   }
   // Acquire/release: of two who free it one is the second.
-  if (!compare_exchange_acq_rel_device(&site.state, live, (u32)SITE_Freed)) return FREED;
+  u32 live = (state & ~((1u << SITE_ALIGN) - 1)) | SITE_Live;
+  if (!compare_exchange_acq_rel_device(&site.state, live, live - SITE_Live + SITE_Freed)) return FREED;
   fetch_add_acq_rel_device(&heap.live_bytes, 0 - (u64)own);
-  if (heap.guards) linear::fill(memory.base, address, POISON, lesser(own, POISON_MOST));
+  if (heap.guards) {
+    linear::fill(memory.base, (u64)start + front_for(heap, align_in(state)), POISON, lesser(own, POISON_MOST));
+  }
   return DONE;
+}
+
+// Whether there may be blocks whose programs' addresses are so far behind their starts, after `front`; sets the next.
+GPU_RUN_INLINE bool next_front(const Heap &heap, u32 &front) {
+  if (!heap.guards || front == 0) return false;
+  front = front < GUARD_FRONT_MOST ? front * 2 : 0;
+  return true;
+}
+GPU_RUN_INLINE u32 first_front(const Heap &heap) { return heap.guards ? GUARD_FRONT : 0; }
+
+// Finds the block that the program knows by an address, and where it begins: see `find`.
+GPU_RUN_NOINLINE Outcome find_given(Heap &heap, u32 address, u32 size, Block &block, u32 &start) {
+  u32 front = first_front(heap);
+  do {
+    start = address - front;
+    if (address < front) continue;
+    Outcome outcome = find(heap, start, size, block);
+    if (!heap.guards) return outcome;
+    // Whether it is wrong is looked at by its record, which knows the size as it was asked for.
+    if (outcome == WRONG_SIZE) outcome = find(heap, start, ANY_SIZE, block);
+    const u32 state = outcome == DONE ? load_relaxed_device(&site_of(heap, start).state) : 0;
+    if (state_in(state) != SITE_None && front_for(heap, align_in(state)) == front) return DONE;
+  } while (next_front(heap, front));
+  return FOREIGN;
 }
 
 // Whether a block was freed at an address, whose pages may be gone since.
-GPU_RUN_INLINE bool was_freed(Heap &heap, u32 address) {
-  return address / PAGE < heap.page_limit && load_relaxed_device(&site_of(heap, address).state) == SITE_Freed;
+GPU_RUN_NOINLINE bool was_freed(Heap &heap, u32 address) {
+  u32 front = first_front(heap);
+  do {
+    const u32 start = address - front;
+    if (address < front || start / PAGE >= heap.page_limit) continue;
+    const u32 state = load_relaxed_device(&site_of(heap, start).state);
+    if (state_in(state) == SITE_Freed && front_for(heap, align_in(state)) == front) return true;
+  } while (next_front(heap, front));
+  return false;
 }
 
 // Notes the calls that led to a block: where ALLOC stands, and the return addresses, innermost first.
 template <typename Calls>
 GPU_RUN_INLINE void note_calls(Memory &memory, u32 address, u32 pc, u32 count, Calls calls) {
   // Of a batch the address comes from the guest's memory, where another thread may write.
-  if (!memory.heap.sites || address == 0 || address / PAGE >= memory.heap.page_limit) return;
-  HeapSite &site = site_of(memory.heap, address);
+  if (!memory.heap.sites || address == 0) return;
+  Block block;
+  u32 start;
+  if (find_given(memory.heap, address, ANY_SIZE, block, start) != DONE) return;
+  HeapSite &site = site_of(memory.heap, start);
   store_relaxed_device(&site.pc, pc);
   for (u32 i = 0; i < SITE_CALLS; i++) store_relaxed_device(&site.calls[i], i < count ? calls(i) : 0u);
 }

@@ -9,7 +9,7 @@ namespace gpu_run {
 namespace heap {
 
 constexpr u32 GRAIN = 16;
-constexpr u32 LARGEST = 57344;  // larger blocks are regions: whole pages
+constexpr u32 LARGEST = HEAP_LARGEST;
 constexpr u32 ANY_SIZE = ~0u;  // given by who does not know a block's size, as C's free; no block has so many bytes
 
 GPU_RUN_INLINE u32 log2_floor(u32 n) { return 31 - (u32)__builtin_clz(n); }

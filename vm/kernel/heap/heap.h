@@ -8,8 +8,8 @@
 //   slab.h     runs of pages that are cut into blocks of one size
 //   search.h   which slab a lane takes a block from
 //   large.h    blocks of whole pages
-//   check.h    what --heap-check and --leak-check add
 //   block.h    which block an address means
+//   check.h    what --heap-check and --leak-check add
 //   cache.h    a lane's own free blocks
 //   entry.h    where it has them
 //
@@ -148,10 +148,10 @@ GPU_RUN_INLINE bool live(const Heap &heap, u32 address, const Block &block) {
   return kind(block.state) == KIND_Region || (is_marked(heap, block) && !is_kept(heap, address, block));
 }
 
-// How many bytes of a block may be used: in a checked heap no more than were asked for.
-GPU_RUN_INLINE u32 usable(Heap &heap, u32 address, const Block &block) {
+// How many bytes of a block that begins at `start` may be used: in a checked heap no more than were asked for.
+GPU_RUN_INLINE u32 usable(Heap &heap, u32 start, const Block &block) {
   if (UNLIKELY(heap.sites != nullptr)) {
-    return (u32)lesser(load_relaxed_device(&site_of(heap, address).size), block.bytes);
+    return (u32)lesser(load_relaxed_device(&site_of(heap, start).size), block.bytes);
   }
   return block.bytes;
 }
@@ -159,19 +159,20 @@ GPU_RUN_INLINE u32 usable(Heap &heap, u32 address, const Block &block) {
 // The same by address.
 GPU_RUN_NOINLINE Outcome measure(Heap &heap, u32 address, u32 &bytes) {
   Block block;
-  Outcome outcome = find(heap, address, ANY_SIZE, block);
+  u32 start;
+  Outcome outcome = find_given(heap, address, ANY_SIZE, block, start);
   if (outcome == FOREIGN && heap.sites && was_freed(heap, address)) outcome = FREED;
   if (outcome != DONE) return outcome;
-  bytes = usable(heap, address, block);
-  return live(heap, address, block) ? DONE : FREED;
+  bytes = usable(heap, start, block);
+  return live(heap, start, block) ? DONE : FREED;
 }
 
-// A block of a checked heap was handed out.
-GPU_RUN_NOINLINE Outcome check_new(Memory &memory, u32 address, u32 size) {
+// A block of a checked heap was handed out, at `address`, which becomes the program's.
+GPU_RUN_NOINLINE Outcome check_new(Memory &memory, u32 size, u32 align, u32 &address) {
   Block block;
   if (find(memory.heap, address, size, block) != DONE) return BROKEN;
   if (kind(block.state) == KIND_Region) forget_sites(memory.heap, block.first + 1, (u32)block.state - 1);
-  return check_allocated(memory, address, size, block.bytes);
+  return check_allocated(memory, address, size, align, block.bytes, address);
 }
 
 // A block of one page, which is a region. The lanes of a team take theirs together, as many as there are in one word of
@@ -243,13 +244,17 @@ GPU_RUN_INLINE Outcome give(Heap &heap, const Block &block) {
 }
 
 // `release`, where it is not the block that the lane was given last.
-GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size) {
+GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size, u32 align) {
   Heap &heap = memory.heap;
   Block block;
-  Outcome outcome = find(heap, address, size, block);
+  Outcome outcome;
   if (UNLIKELY(heap.sites != nullptr)) {
-    if (outcome == DONE) outcome = check_freed(memory, address, size, block.bytes);
+    u32 start;
+    outcome = find_given(heap, address, size, block, start);
+    if (outcome == DONE) outcome = check_freed(memory, start, size, align, block.bytes);
     if (outcome == FOREIGN && was_freed(heap, address)) outcome = FREED;
+  } else {
+    outcome = find(heap, address, size, block);
   }
   if (outcome != DONE) return outcome;
   Freed freed = keep_other(heap, address, block);
@@ -258,8 +263,8 @@ GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size) {
 }
 
 // A block is free again.
-GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size) {
-  return keep_lent(own_cache(memory.heap), address, size) ? DONE : release_slowly(memory, address, size);
+GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size, u32 align) {
+  return keep_lent(own_cache(memory.heap), address, size) ? DONE : release_slowly(memory, address, size, align);
 }
 
 // Gives the blocks of the lane's cache to the heap; false if there are none.
@@ -291,7 +296,7 @@ GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
   HeapSite *sites = load_word_guest(&heap.sites);
   if (UNLIKELY(sites != nullptr)) {
     // What a block of it takes; 0: too much.
-    bytes = checked_size(heap, bytes);
+    bytes = checked_size(heap, bytes, align);
     if (from_slab(bytes, align)) c = class_of(bytes, align), width = load_guest(&heap.width[c]);
   }
   Outcome outcome = DONE;
@@ -310,7 +315,7 @@ GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
     return pack(DONE, 0);
   }
   note_lent(entry, address);
-  if (UNLIKELY(sites != nullptr)) outcome = check_new(memory, address, size);
+  if (UNLIKELY(sites != nullptr)) outcome = check_new(memory, size, align, address);
   return pack(outcome, address);
 }
 
@@ -336,9 +341,10 @@ GPU_RUN_INLINE Outcome allocate_zeroed(const Launch &launch, Memory &memory, u32
 // ANY_SIZE becomes how many it has.
 GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 &old_size, u32 align, u32 size, bool &done) {
   Block block;
-  Outcome outcome = find(heap, address, old_size, block);
+  u32 start;
+  Outcome outcome = find_given(heap, address, old_size, block, start);
   if (outcome != DONE) return outcome;
-  if (old_size == ANY_SIZE) old_size = usable(heap, address, block);
+  if (old_size == ANY_SIZE) old_size = usable(heap, start, block);
   // A checked block moves: so whoever goes on to use the old one is found.
   if (heap.sites) return DONE;
   if (kind(block.state) == KIND_Region) {
@@ -356,6 +362,7 @@ GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old,
                                   u32 &address, u32 &copied) {
   copied = 0;
   address = old;
+  const u32 said = old_size;
   if (align == 0 || align & (align - 1)) align = 1;
   bool done = false;
   Outcome outcome = resize(memory.heap, old, old_size, align, size, done);
@@ -369,7 +376,7 @@ GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old,
   }
   copied = (u32)lesser(old_size, size);
   bulk_copy(launch, memory.base, address, memory.base, old, copied);
-  return release(memory, old, old_size);
+  return release(memory, old, said, align);
 }
 
 }  // namespace heap

@@ -16,6 +16,8 @@ enum Outcome : u32 {
   FOREIGN,  // no block of the heap begins at the address
   FREED,  // the block at the address is not handed out
   WRONG_SIZE,  // the block at the address is smaller than what it is said to hold
+  WRONG_ALIGN,  // the block at the address was asked for with another alignment
+  UNDERRUN,  // bytes in front of the block at the address were written
   OVERRUN,  // bytes behind the block at the address were written
   LATE_WRITE,  // the block at the address was written after it was freed
   BROKEN,  // the records of the heap contradict each other

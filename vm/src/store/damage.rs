@@ -7,16 +7,10 @@ use super::leaks::{Place, each_block};
 use super::{InstanceId, Store, StoreError};
 use crate::device::DeviceResult;
 use crate::fault::{Backtrace, Fault};
-use crate::layout::{self, HeapSite, PAGE, SITE_FREED, SITE_GRAIN, SITE_LIVE};
-
-/// Twins of `kernel/heap/check.h`.
-const GUARD_LEAST: u64 = 16;
-const GUARD_MOST: u64 = 64;
-const GUARD: u8 = 0xfd;
-const POISON: u8 = 0xdd;
-const POISON_MOST: u64 = 65536;
-/// Bytes of the largest block in a slab, as in `kernel/heap/classes.h`.
-const LARGEST: u64 = 57344;
+use crate::layout::{
+    self, GUARD, GUARD_LEAST, GUARD_MOST, HEAP_LARGEST, HeapSite, PAGE, POISON, POISON_MOST, SITE_FREED, SITE_GRAIN,
+    SITE_LIVE,
+};
 
 impl Store {
     /// The first block in an instance's memory 0 whose guard bytes were written while it is handed out, or whose
@@ -41,7 +35,7 @@ impl Store {
         let sites = self.sites(&record, pages.len())?;
         let bytes = self.memory(index)?;
         let mut found: Vec<(u64, TrapKind)> = Vec::new();
-        let mut look = |place: &Place| found.extend(damage(place, &sites, &bytes).map(|kind| (place.address, kind)));
+        let mut look = |place: &Place| found.extend(damage(place, &sites, &bytes));
         each_block(&pages, &mut look);
         self.freed_regions(&record, &sites)?.iter().for_each(&mut look);
         found.sort_by_key(|(address, _)| *address);
@@ -64,7 +58,9 @@ impl Store {
         let per_page = (PAGE / SITE_GRAIN) as usize;
         let pages = sites.chunks_exact(per_page).zip(free).enumerate();
         // A smaller block may have been in a slab, and begun behind the page's first byte.
-        let region = |site: &HeapSite| site.state == SITE_FREED && site.size as u64 + GUARD_LEAST > LARGEST;
+        let region = |site: &HeapSite| {
+            site.kind() == SITE_FREED && site.size as u64 + site.front(true) + GUARD_LEAST > HEAP_LARGEST
+        };
         Ok(pages
             .filter(|(_, (sites, free))| *free && region(&sites[0]))
             .map(|(page, _)| Place {
@@ -76,25 +72,25 @@ impl Store {
     }
 }
 
-/// What is wrong with a block.
-fn damage(place: &Place, sites: &[HeapSite], memory: &[u8]) -> Option<TrapKind> {
+/// What is wrong with a block, and its address as the program knows it.
+fn damage(place: &Place, sites: &[HeapSite], memory: &[u8]) -> Option<(u64, TrapKind)> {
     let site = sites.get((place.address / SITE_GRAIN) as usize)?;
-    let (size, end) = (site.size as u64, place.address + place.bytes);
+    let front = site.front(true);
+    let (start, end) = (place.address + front, place.address + place.bytes);
+    let behind = start + site.size as u64;
     let holds = |from: u64, to: u64, value: u8| {
         let to = (to as usize).min(memory.len());
         memory[(from as usize).min(to)..to].iter().all(|byte| *byte == value)
     };
-    match (site.state, place.used) {
-        (SITE_LIVE, true) => {
-            let from = place.address + size;
-            (!holds(from, (from + GUARD_MOST).min(end), GUARD)).then_some(TrapKind::HeapOverrun)
+    let kind = match (site.kind(), place.used) {
+        (SITE_LIVE, true) if !holds(start - front.min(GUARD_MOST), start, GUARD) => TrapKind::HeapUnderrun,
+        (SITE_LIVE, true) if !holds(behind, (behind + GUARD_MOST).min(end), GUARD) => TrapKind::HeapOverrun,
+        (SITE_FREED, false) if !holds(start, behind.min(start + POISON_MOST).min(end), POISON) => {
+            TrapKind::HeapWrittenAfterFree
         }
-        (SITE_FREED, false) => {
-            let to = (place.address + size.min(POISON_MOST)).min(end);
-            (!holds(place.address, to, POISON)).then_some(TrapKind::HeapWrittenAfterFree)
-        }
-        _ => None,
-    }
+        _ => return None,
+    };
+    Some((start, kind))
 }
 
 #[cfg(test)]
@@ -117,22 +113,31 @@ mod tests {
             bytes: 128,
             used,
         };
-        damage(&place, &[site; 8], &memory)
+        damage(&place, &[site; 8], &memory).map(|(_, kind)| kind)
     }
 
     #[test]
-    fn guards_reach_from_the_size_to_the_blocks_end() {
+    fn guards_are_on_both_sides_of_a_block() {
         assert_eq!(found(SITE_LIVE, true, GUARD, None), None);
-        for (at, wrong) in [(355, false), (356, true), (383, true), (384, false)] {
-            let kind = found(SITE_LIVE, true, GUARD, Some(at));
-            assert_eq!(kind, wrong.then_some(TrapKind::HeapOverrun), "{at}");
+        let (under, over) = (TrapKind::HeapUnderrun, TrapKind::HeapOverrun);
+        for (at, kind) in [
+            (255, None),
+            (256, Some(under)),
+            (271, Some(under)),
+            (272, None),
+            (371, None),
+            (372, Some(over)),
+            (383, Some(over)),
+            (384, None),
+        ] {
+            assert_eq!(found(SITE_LIVE, true, GUARD, Some(at)), kind, "{at}");
         }
     }
 
     #[test]
     fn poison_is_where_the_program_could_write() {
         assert_eq!(found(SITE_FREED, false, POISON, None), None);
-        for (at, wrong) in [(255, false), (256, true), (355, true), (356, false)] {
+        for (at, wrong) in [(271, false), (272, true), (371, true), (372, false)] {
             let kind = found(SITE_FREED, false, POISON, Some(at));
             assert_eq!(kind, wrong.then_some(TrapKind::HeapWrittenAfterFree), "{at}");
         }

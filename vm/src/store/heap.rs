@@ -18,7 +18,7 @@ const PAGES_PER_CACHE: u64 = 64;
 /// What a store's heaps look at besides their work. Either costs half of a memory's limit in records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct HeapChecks {
-    /// Guard bytes behind blocks and poison in freed ones; sizes are compared.
+    /// Guard bytes on both sides of blocks and poison in freed ones; sizes and alignments are compared.
     pub guards: bool,
     /// Who allocated each block, for [`Store::leaks`].
     pub leaks: bool,

@@ -51,7 +51,7 @@ impl Store {
         let pages = self.heap_pages(&record)?;
         let sites = self.sites(&record, pages.len())?;
         let bytes = self.memory(index)?;
-        let mut blocks = live_blocks(&pages, &sites);
+        let mut blocks = live_blocks(&pages, &sites, record.heap.guards != 0);
         let mut roots = self.guest_pages(&record, &pages)?;
         for stack in self.stacks(instance)? {
             roots = roots.into_iter().flat_map(|range| without(range, &stack)).collect();
@@ -101,11 +101,20 @@ impl Store {
             if record.heap.sites == 0 || address as u64 >= limit {
                 continue;
             }
-            let at = record.heap.sites + address as u64 / SITE_GRAIN * size_of::<HeapSite>() as u64;
-            if let Ok(site) = self.fetch::<HeapSite>(at)
-                && site.state != 0
-            {
-                fault.block = Some((site.size, self.calls(site.pc, &site.calls)));
+            // How far the program's block is behind the heap's, only the record says.
+            let powers = (4..)
+                .map(|bits| 1u64 << bits)
+                .take_while(|front| *front <= layout::GUARD_FRONT_MOST);
+            let fronts = powers.filter(|_| record.heap.guards != 0).chain([0]);
+            for start in fronts.filter_map(|front| (address as u64).checked_sub(front)) {
+                let at = record.heap.sites + start / SITE_GRAIN * size_of::<HeapSite>() as u64;
+                if let Ok(site) = self.fetch::<HeapSite>(at)
+                    && site.kind() != 0
+                    && start + site.front(record.heap.guards != 0) == address as u64
+                {
+                    fault.block = Some((site.size, self.calls(site.pc, &site.calls)));
+                    break;
+                }
             }
         }
         fault
@@ -239,15 +248,15 @@ pub(super) fn each_block(pages: &[HeapPage], mut each: impl FnMut(&Place)) {
 }
 
 /// The blocks that are handed out, by address.
-fn live_blocks(pages: &[HeapPage], sites: &[HeapSite]) -> Vec<Block> {
+fn live_blocks(pages: &[HeapPage], sites: &[HeapSite], guards: bool) -> Vec<Block> {
     let mut blocks = Vec::new();
     each_block(pages, |place| {
         if let Some(site) = sites.get((place.address / SITE_GRAIN) as usize)
             && place.used
-            && site.state == layout::SITE_LIVE
+            && site.kind() == layout::SITE_LIVE
         {
             blocks.push(Block {
-                address: place.address,
+                address: place.address + site.front(guards),
                 site: *site,
                 reached: false,
             });

@@ -14,16 +14,13 @@ use crate::sink::Target;
 
 /// Runs ordinary WebAssembly programs on NVIDIA GPUs, and on the CPU with the same results.
 #[derive(Parser)]
-#[command(name = "gpu-run", version, override_usage = USAGE)]
+#[command(name = "gpu-run", version, override_usage = "gpu-run [OPTIONS] <MODULE> [ARGS]...\n       gpu-run <COMMAND>")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
     #[command(flatten)]
     pub messages: MessageArgs,
 }
-
-/// How `gpu-run` is called.
-pub const USAGE: &str = "gpu-run [OPTIONS] <MODULE> [ARGS]...\n       gpu-run <COMMAND>";
 
 /// What gpu-run says itself, of every command.
 #[derive(Args, Clone, Debug, Default)]

@@ -81,12 +81,9 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
             None => (kernel, true),
         };
         let ty = func_type(program, &name).ok_or_else(|| {
-            let report = Report::new(format!("no function `{written}` is exported")).at(place.clone());
-            let report = match did_you_mean(written, functions(program)) {
-                Some(meant) => report.help(meant),
-                None => report,
-            };
-            report.help(exported(program))
+            Report::new(format!("no function `{written}` is exported"))
+                .at(place.clone())
+                .help(did_you_mean(written, functions(program), &exported(program)))
         })?;
         let show = if is_kernel || args.threads > 1 {
             Show::KernelResult

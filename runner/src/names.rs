@@ -12,7 +12,7 @@ pub fn shown<'n>(name: &'n str, mut all: impl Iterator<Item = &'n str>) -> &'n s
 }
 
 /// The candidate that is most like `name`, if one is like it.
-pub fn similar<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
+fn similar<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<&'n str> {
     /// What clap takes for the same.
     const ENOUGH: f64 = 0.7;
     let name = name.to_lowercase();
@@ -23,9 +23,12 @@ pub fn similar<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Opt
         .map(|(_, candidate)| candidate)
 }
 
-/// `did you mean …?`, if a candidate is like `name`.
-pub fn did_you_mean<'n>(name: &str, candidates: impl Iterator<Item = &'n str>) -> Option<String> {
-    similar(name, candidates).map(|found| format!("did you mean `{found}`?"))
+/// What to do about a name that is not there: the candidate that was meant, if one is like it, and what there is.
+pub fn did_you_mean<'n>(name: &str, candidates: impl Iterator<Item = &'n str>, there_is: &str) -> String {
+    match similar(name, candidates) {
+        Some(meant) => format!("did you mean `{meant}`? ({there_is})"),
+        None => there_is.to_owned(),
+    }
 }
 
 #[cfg(test)]

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{Args, CommandFactory, FromArgMatches};
 
-use crate::cli::{Cli, ColorWhen, Command, ReportFormat, RunArgs, USAGE};
+use crate::cli::{Cli, ColorWhen, Command, ReportFormat, RunArgs};
 use crate::names::did_you_mean;
 use crate::report::{Outcome, Report, code};
 use crate::sink::Target;
@@ -16,8 +16,8 @@ use crate::{fault, translate};
 
 /// The command with the options of `run` as its own, as users see it: for help, completions and manual pages.
 pub fn whole_command() -> clap::Command {
-    let command = RunArgs::augment_args(Cli::command()).override_usage(USAGE);
-    command.about(Cli::command().get_about().cloned().unwrap_or_default())
+    let of_run = RunArgs::augment_args(clap::Command::new("gpu-run"));
+    Cli::augment_args(of_run).subcommand_required(false)
 }
 
 /// The process's arguments, read; or the exit code, when all is said.
@@ -109,12 +109,14 @@ fn no_command(word: &Path) -> Outcome<()> {
         return Ok(());
     }
     let names = names();
-    let report = Report::new(format!("`{name}` is neither a command nor a file"));
-    let report = match did_you_mean(name, names.iter().map(String::as_str)) {
-        Some(meant) => report.help(meant),
-        None => report,
-    };
-    Err(report.help(format!("the commands are {}; a module alone is run", names.join(", "))))
+    let there_are = format!("the commands are {}; a module alone is run", names.join(", "));
+    Err(
+        Report::new(format!("`{name}` is neither a command nor a file")).help(did_you_mean(
+            name,
+            names.iter().map(String::as_str),
+            &there_are,
+        )),
+    )
 }
 
 /// Shows what clap says: help, a version, or what is wrong with the arguments.

@@ -28,6 +28,11 @@ impl Called {
         functions.iter().any(|function| self.0.contains(function))
     }
 
+    /// All of them.
+    pub fn functions(&self) -> impl Iterator<Item = Function> {
+        self.0.iter().copied()
+    }
+
     /// The options that were given and that the program makes no use of.
     pub fn unused(&self, options: &EnvironmentArgs) -> Vec<&'static str> {
         let files: Vec<Function> = (TABLE.iter())

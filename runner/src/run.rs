@@ -276,7 +276,7 @@ fn sends_messages(program: &Program) -> bool {
 }
 
 /// The memory that a module may import instead of defining it, as linkers want it for threads.
-const MEMORY_IMPORT: (&str, &str) = ("env", "memory");
+pub const MEMORY_IMPORT: (&str, &str) = ("env", "memory");
 
 /// A memory of the type with which the program imports one.
 fn own_memory(store: &mut Store, program: &Program) -> Result<Option<Extern>, StoreError> {

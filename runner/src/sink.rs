@@ -11,7 +11,7 @@ use crate::cli::{ReportFormat, StatsFormat};
 use crate::report::{Outcome, Report, warn};
 
 /// The number of the objects' form. It changes when a key goes, or means something else; not when one is added.
-const SCHEMA: u64 = 1;
+pub const SCHEMA: u64 = 1;
 
 /// A format, and where objects of it go: `FORMAT`, or `json:FILE`.
 #[derive(Clone, Debug)]

@@ -75,23 +75,36 @@ pub struct Loaded {
     pub module: Option<Vec<u8>>,
 }
 
+/// Whether a file is a translated program.
+pub fn is_program(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\0gbc")
+}
+
+/// The translated program in a file's bytes, verified.
+pub fn program(path: &Path, bytes: &[u8]) -> Outcome<Program> {
+    let place = || path.display().to_string();
+    let program = decode(bytes).map_err(|error| Report::new(error.to_string()).at(place()))?;
+    verify(&program).map_err(|error| Report::new(format!("the program is not sound: {error}")).at(place()))?;
+    Ok(program)
+}
+
+/// That a translated program does not tell of its recursion.
+pub fn no_recursion_of_program(path: &Path) -> Report {
+    Report::new("--deny-recursion needs the module, but this is a translated program")
+        .at(path.display().to_string())
+        .help("give the option to `gpu-run translate`")
+}
+
 /// Loads a program from a file: a module is translated, a program decoded and verified.
 pub fn load(path: &Path, options: &Options) -> Outcome<Loaded> {
     let bytes = read(path)?;
-    if bytes.starts_with(b"\0gbc") {
+    if is_program(&bytes) {
         if options.deny_recursion {
-            return Err(
-                Report::new("--deny-recursion needs the module, but this is a translated program")
-                    .at(path.display().to_string())
-                    .help("give the option to `gpu-run translate`"),
-            );
+            return Err(no_recursion_of_program(path));
         }
-        let place = || path.display().to_string();
-        let program = decode(&bytes).map_err(|error| Report::new(error.to_string()).at(place()))?;
-        verify(&program).map_err(|error| Report::new(format!("the program is not sound: {error}")).at(place()))?;
         return Ok(Loaded {
             translation: Translation {
-                program,
+                program: program(path, &bytes)?,
                 rewrites: RewriteReport::default(),
                 inlines: InlineReport::default(),
                 times: Times::default(),
@@ -202,15 +215,13 @@ fn function(program: &Program, name: &str, args: &TranslateArgs) -> Outcome<u32>
             let names: Vec<String> = defined().map(|index| meta.func_name(index)).collect();
             let all = names.iter().map(String::as_str).chain(defined().flat_map(exported));
             let last = names.iter().filter_map(|name| name.rsplit("::").next());
-            let report = Report::new(format!("the program has no function `{name}`")).at(args.module.display().to_string());
-            let report = match did_you_mean(name, all.chain(last)) {
-                Some(meant) => report.help(meant),
-                None => report,
-            };
-            Err(report.help(format!(
-                "`--emit disasm` shows them all, {first} to {}; inlined ones are gone unless --no-inline is given",
-                first as usize + names.len()
-            )))
+            let there_are = format!(
+                "`--emit disasm` shows all {}, from {first} on; inlined ones are gone unless --no-inline is given",
+                names.len()
+            );
+            Err(Report::new(format!("the program has no function `{name}`"))
+                .at(args.module.display().to_string())
+                .help(did_you_mean(name, all.chain(last), &there_are)))
         }
         _ => {
             let found = found.iter().map(|index| format!("{index} ({})", meta.func_name(*index)));

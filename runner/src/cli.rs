@@ -14,7 +14,11 @@ use crate::sink::Target;
 
 /// Runs ordinary WebAssembly programs on NVIDIA GPUs, and on the CPU with the same results.
 #[derive(Parser)]
-#[command(name = "gpu-run", version, override_usage = "gpu-run [OPTIONS] <MODULE> [ARGS]...\n       gpu-run <COMMAND>")]
+#[command(
+    name = "gpu-run",
+    version,
+    override_usage = "gpu-run [OPTIONS] <MODULE> [ARGS]...\n       gpu-run <COMMAND>"
+)]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,

@@ -136,7 +136,14 @@ mod tests {
 
     #[test]
     fn filters_name_levels_and_crates() {
-        for good in ["warn", "INFO", "off", "warn,gpu_run_vm=debug", "gpu_run_vm::store=trace", ""] {
+        for good in [
+            "warn",
+            "INFO",
+            "off",
+            "warn,gpu_run_vm=debug",
+            "gpu_run_vm::store=trace",
+            "",
+        ] {
             assert!(filter(good.as_ref()).is_ok(), "{good}");
         }
         for bad in ["loud", "gpu_run=loud", "gpu_run", "wasmtime=info", "warn,5"] {

@@ -14,6 +14,7 @@ mod environment;
 mod fault;
 mod files;
 mod inspect;
+mod libtest;
 mod lines;
 mod log;
 mod names;

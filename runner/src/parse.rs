@@ -225,15 +225,30 @@ mod tests {
         for (given, wanted, implied) in [
             (&["a.wasm", "-v"][..], &["run", "a.wasm", "-v"][..], true),
             (&["-v", "a.wasm"], &["-v", "run", "a.wasm"], true),
-            (&["-vv", "--color", "always", "inspect", "x"], &["-vv", "--color", "always", "inspect", "x"], false),
-            (&["--color=never", "-q", "-"], &["--color=never", "-q", "run", "-"], true),
-            (&["--device", "cpu", "inspect"], &["run", "--device", "cpu", "inspect"], true),
+            (
+                &["-vv", "--color", "always", "inspect", "x"],
+                &["-vv", "--color", "always", "inspect", "x"],
+                false,
+            ),
+            (
+                &["--color=never", "-q", "-"],
+                &["--color=never", "-q", "run", "-"],
+                true,
+            ),
+            (
+                &["--device", "cpu", "inspect"],
+                &["run", "--device", "cpu", "inspect"],
+                true,
+            ),
             (&["-v"], &["-v"], false),
             (&["--color"], &["--color"], false),
             (&["--help"], &["--help"], false),
         ] {
             let (args, found) = read(given);
-            assert_eq!((args, found), (wanted.iter().map(|arg| (*arg).to_owned()).collect(), implied));
+            assert_eq!(
+                (args, found),
+                (wanted.iter().map(|arg| (*arg).to_owned()).collect(), implied)
+            );
         }
     }
 }

@@ -22,7 +22,7 @@ use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
 use crate::terminal::{Terminal, debug_format};
 use crate::watchdog::{self, Watchdog};
-use crate::{devices, engine, fault, files, log, shared, stats, translate};
+use crate::{devices, engine, fault, files, libtest, log, shared, stats, translate};
 
 /// Runs a module.
 pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
@@ -30,6 +30,7 @@ pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
     if let Some(stats) = &args.stats {
         stats.prepare("--stats")?;
     }
+    libtest::watch(args);
     run_module(args).or_else(|report| {
         show_report(args, &report);
         Ok(ExitCode::from(report.code))
@@ -142,6 +143,17 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let _watchdog = watchdog.filter(|_| matches!(outcome.end, End::TimedOut));
     files.write(&args.files, &mut store)?;
     terminal.finish();
+    if let Some(printed) = libtest::aborted(&outcome.end) {
+        // The tests that are left need the device.
+        drop(store);
+        return match libtest::go_on(args, &printed)? {
+            Some(code) => Ok(code),
+            None => {
+                let context = fault::Context::of_start(&outcome.end, &terminal, choice.code.is_some());
+                show_early_end(args, &mut outcome.end, &context, &lines)
+            }
+        };
+    }
     if outcome.debug.dropped > 0 {
         warn(&format!(
             "{} debug messages were dropped, because they came faster than they were written",
@@ -380,7 +392,7 @@ fn show_json(args: &RunArgs, end: &End, report: Option<&Report>, exit_code: u8, 
 }
 
 /// Whether a panic's backtrace is wanted: as of native programs, which std asks the same.
-fn wants_backtrace() -> bool {
+pub fn wants_backtrace() -> bool {
     std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0")
 }
 

@@ -59,7 +59,11 @@ impl Run<'_> {
             false => "interpreted",
         };
         let load = match self.translate {
-            Some(times) => format!("module {:.3} ms, of it translated in {:.3} ms", ms(self.load), ms(times.total())),
+            Some(times) => format!(
+                "module {:.3} ms, of it translated in {:.3} ms",
+                ms(self.load),
+                ms(times.total())
+            ),
             None => format!("program {:.3} ms", ms(self.load)),
         };
         let compile = match outcome.compiled && !self.choice.is_cached() {
@@ -126,7 +130,10 @@ impl Run<'_> {
         }
         let requests = &outcome.requests;
         if makes_requests(self.program) {
-            add("requests", json!({ "calls": requests.calls, "messages": requests.messages }));
+            add(
+                "requests",
+                json!({ "calls": requests.calls, "messages": requests.messages }),
+            );
         }
         if allocates(self.program) {
             add("heap", heap(self.heap, self.leaks));

@@ -128,7 +128,9 @@ pub fn load(path: &Path, options: &Options) -> Outcome<Loaded> {
 /// Translates and writes.
 pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
     if args.func.is_some() && !matches!(args.emit, Emit::Disasm | Emit::Ptx) {
-        return Err(Report::new("--func is for --emit disasm and --emit ptx").help("leave it out: the others are whole"));
+        return Err(
+            Report::new("--func is for --emit disasm and --emit ptx").help("leave it out: the others are whole")
+        );
     }
     let mut options = Options {
         // Emitted programs are all that is left of the module, so they take its lines along.
@@ -205,7 +207,9 @@ fn function(program: &Program, name: &str, args: &TranslateArgs) -> Outcome<u32>
     let found: Vec<u32> = match found.is_empty() {
         true => {
             let end = format!("::{name}");
-            defined().filter(|index| meta.func_name(*index).ends_with(&end)).collect()
+            defined()
+                .filter(|index| meta.func_name(*index).ends_with(&end))
+                .collect()
         }
         false => found,
     };
@@ -224,10 +228,15 @@ fn function(program: &Program, name: &str, args: &TranslateArgs) -> Outcome<u32>
                 .help(did_you_mean(name, all.chain(last), &there_are)))
         }
         _ => {
-            let found = found.iter().map(|index| format!("{index} ({})", meta.func_name(*index)));
+            let found = found
+                .iter()
+                .map(|index| format!("{index} ({})", meta.func_name(*index)));
             Err(Report::new(format!("several functions are called `{name}`"))
                 .at(args.module.display().to_string())
-                .help(format!("choose one by its index: {}", found.collect::<Vec<_>>().join(", "))))
+                .help(format!(
+                    "choose one by its index: {}",
+                    found.collect::<Vec<_>>().join(", ")
+                )))
         }
     }
 }
@@ -238,10 +247,11 @@ fn ptx_of(program: &Program, index: u32, args: &TranslateArgs) -> Outcome<String
     let text = ptx::compile(&unit).text;
     let parts = ptx::definitions(&unit, &text, index);
     if parts.is_empty() {
-        return Err(
-            Report::new(format!("`{}` is not compiled: nothing that is exported calls it", program.meta.func_name(index)))
-                .at(args.module.display().to_string()),
-        );
+        return Err(Report::new(format!(
+            "`{}` is not compiled: nothing that is exported calls it",
+            program.meta.func_name(index)
+        ))
+        .at(args.module.display().to_string()));
     }
     Ok(parts.join("\n"))
 }

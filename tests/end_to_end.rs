@@ -1,6 +1,8 @@
 //! Runs `gpu-run` as its users do, by every engine on every device of this machine. Tests for a GPU are reported as
 //! ignored where there is none.
 
+#[path = "end_to_end/aborting_tests.rs"]
+mod aborting_tests;
 #[path = "end_to_end/c_heap.rs"]
 mod c_heap;
 #[cfg(unix)]
@@ -120,6 +122,7 @@ fn main() {
         .chain(net::general())
         .chain(reports::general())
         .chain(command::general())
+        .chain(aborting_tests::general())
         .chain(rustc::general());
     #[cfg(unix)]
     let general = general.chain(options::general()).chain(cargo_runner::general());

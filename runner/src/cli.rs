@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use gpu_run_vm::{FrameSize, ThreadSet};
 
@@ -87,7 +87,7 @@ pub struct ManArgs {
 pub struct RunArgs {
     /// WebAssembly module (.wasm or .wat) or translated program (.gbc), or - to read it from stdin. All behind it,
     /// whatever it looks like, are arguments of the program, or with --invoke of the function.
-    #[arg(value_name = "MODULE", required = true, trailing_var_arg = true)]
+    #[arg(value_name = "MODULE", required = true, trailing_var_arg = true, value_hint = ValueHint::FilePath)]
     words: Vec<OsString>,
     /// Call this export or kernel and print its results, instead of running the program.
     #[arg(long, value_name = "NAME", help_heading = START)]
@@ -183,7 +183,7 @@ pub struct EnvironmentArgs {
     /// Give the program a directory, by its own name or another, and with `:ro` for reading only. As a
     /// cargo runner, gpu-run gives it the current directory if this option is not there, as `.` and by its
     /// absolute name.
-    #[arg(long = "dir", value_name = "HOST[::GUEST][:ro]")]
+    #[arg(long = "dir", value_name = "HOST[::GUEST][:ro]", value_hint = ValueHint::DirPath)]
     pub dirs: Vec<OsString>,
     /// Give the program an empty directory in device memory as /tmp, for which that much is taken at the start; it
     /// is gone at the end.

@@ -1,8 +1,7 @@
-//! The command line as users expect it: options that a program has no use for, names, what is said and where, and
-//! tests that abort.
+//! The command line as users expect it: options that a program has no use for, names, what is said and where.
 
 use std::fs;
-use std::process::{Command, Output, Stdio};
+use std::process::{Output, Stdio};
 
 use libtest_mimic::Failed;
 use serde_json::Value;
@@ -36,15 +35,11 @@ pub fn general() -> Vec<Test> {
         ("found/08_module_from_stdin", module_from_stdin),
         ("found/08_completions_and_manual", completions_and_manual),
         ("found/08_color", color),
-        ("found/10_tests_that_abort", tests_that_abort),
-        ("found/10_tests_chosen", tests_chosen),
-        ("found/10_test_output_shown", test_output_shown),
-        ("found/10_tests_not_by_cargo", tests_not_by_cargo),
     ]
 }
 
-/// All of these parts.
-fn says(output: &Output, stream: &[u8], parts: &[&str]) -> Tested {
+/// The stream has all of these parts.
+pub fn says(output: &Output, stream: &[u8], parts: &[&str]) -> Tested {
     let said = text(stream);
     for part in parts {
         expect(said.contains(part), &format!("it must say {part:?}"), output)?;
@@ -52,7 +47,7 @@ fn says(output: &Output, stream: &[u8], parts: &[&str]) -> Tested {
     Ok(())
 }
 
-fn ends(output: &Output, code: i32) -> Tested {
+pub fn ends(output: &Output, code: i32) -> Tested {
     let what = format!("exit code must be {code}");
     expect(output.status.code() == Some(code), &what, output)
 }
@@ -325,7 +320,9 @@ fn one_function() -> Tested {
     let all = run(["translate", "--emit", "disasm", &module]);
     let all = text(&all.stdout);
     let heads: Vec<&str> = all.lines().filter(|line| line.starts_with("func ")).collect();
-    expect(heads.len() > 1, "the fixture has several", &run(["devices"]))?;
+    if heads.len() < 2 {
+        return Err(format!("the fixture has several functions: {heads:?}").into());
+    }
     for head in &heads {
         let mut words = head.split(' ').skip(1);
         let (index, name) = (words.next().ok_or("an index")?, words.next().ok_or("a name")?);
@@ -692,111 +689,4 @@ fn color() -> Tested {
         )?;
     }
     Ok(())
-}
-
-/// The harness of the fixture's tests, as cargo starts it, with arguments.
-fn harness(args: &[&str]) -> Result<Output, Failed> {
-    let built = tempfile::tempdir()?;
-    let folder = built.path().join("wasm32-wasip1");
-    fs::create_dir(&folder)?;
-    let module = folder.join("tests.wasm");
-    fs::copy(wasm("wasi", "tests"), &module)?;
-    let mut command = gpu_run_on("cpu");
-    for (name, _) in std::env::vars().filter(|(name, _)| name.starts_with("RUST_TEST_")) {
-        command.env_remove(name);
-    }
-    by_cargo(&mut command);
-    // The test that reads a file does not find it there.
-    Ok(command.current_dir(&built).arg(module).args(args).output()?)
-}
-
-fn by_cargo(command: &mut Command) {
-    command
-        .env("CARGO", "cargo")
-        .env("CARGO_MANIFEST_DIR", "/no/such/package");
-}
-
-/// Without unwinding a test that fails ends the process. The others are run all the same, and all is reported once.
-fn tests_that_abort() -> Tested {
-    let output = harness(&["--include-ignored"])?;
-    ends(&output, 101)?;
-    let said = text(&output.stdout);
-    let wanted = "\nrunning 7 tests
-test tests::data_file ... FAILED
-test tests::division - should panic ... ignored
-test tests::fails ... FAILED
-test tests::gcd_of_small_numbers ... ok
-test tests::gcd_with_zero ... ok
-test tests::slow ... ok
-test tests::titles ... ok
-
-failures:
-
----- tests::data_file stdout ----
-Error: Os { code: 44, kind: NotFound, message: \"No such file or directory\" }
-
----- tests::fails stdout ----
-
-thread 'main' (1) panicked at tests/src/lib.rs:64:9:
-assertion `left == right` failed: titles have capitals
-  left: \"One\"
- right: \"one\"
-note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace
-
-
-failures:
-    tests::data_file
-    tests::fails
-
-test result: FAILED. 4 passed; 2 failed; 1 ignored; 0 measured; 0 filtered out; finished in ";
-    expect(said.starts_with(wanted), "the harness's own report", &output)?;
-    expect(output.stderr.is_empty(), "no trap is shown", &output)
-}
-
-/// Filters stay what they are, though others are needed to go on.
-fn tests_chosen() -> Tested {
-    // A filter that is a test's whole name, and of another's a part.
-    let output = harness(&["--include-ignored", "tests::fails", "gcd"])?;
-    ends(&output, 101)?;
-    let wanted = [
-        "\nrunning 3 tests\n",
-        "test tests::fails ... FAILED\ntest tests::gcd_of_small_numbers ... ok\ntest tests::gcd_with_zero ... ok\n",
-        "titles have capitals",
-        "test result: FAILED. 2 passed; 1 failed; 0 ignored; 0 measured; 4 filtered out; ",
-    ];
-    says(&output, &output.stdout, &wanted)?;
-    // It is the only one: nothing is left to be run.
-    let output = harness(&["--ignored", "--exact", "tests::fails"])?;
-    ends(&output, 101)?;
-    let wanted = [
-        "\nrunning 1 test\ntest tests::fails ... FAILED\n",
-        "titles have capitals",
-        "test result: FAILED. 0 passed; 1 failed; 0 ignored; 0 measured; 6 filtered out; ",
-    ];
-    says(&output, &output.stdout, &wanted)?;
-    // Tests that end well are the harness's.
-    let output = harness(&["gcd"])?;
-    ends(&output, 0)?;
-    says(&output, &output.stdout, &["test result: ok. 2 passed; 0 failed; "])
-}
-
-fn test_output_shown() -> Tested {
-    let output = harness(&["--include-ignored", "--nocapture"])?;
-    ends(&output, 101)?;
-    says(&output, &output.stderr, &["titles have capitals"])?;
-    let wanted = [
-        "test tests::titles ... what a test prints is captured\nok\n",
-        "\nfailures:\n    tests::data_file\n    tests::fails\n",
-        "FAILED. 4 passed; 2 failed; 1 ignored; ",
-    ];
-    says(&output, &output.stdout, &wanted)?;
-    let said = text(&output.stdout);
-    expect(!said.contains(" stdout ----"), "nothing is told twice", &output)
-}
-
-/// What nobody started for cargo ends as its program does.
-fn tests_not_by_cargo() -> Tested {
-    let output = run_on("cpu", [&*wasm("wasi", "tests"), "--ignored", "--exact", "tests::fails"]);
-    ends(&output, 134)?;
-    says(&output, &output.stderr, &["error: trap: unreachable"])
 }

@@ -1,11 +1,15 @@
 //! Runs `gpu-run` as its users do, by every engine on every device of this machine. Tests for a GPU are reported as
 //! ignored where there is none.
 
+#[path = "end_to_end/aborting_tests.rs"]
+mod aborting_tests;
 #[path = "end_to_end/c_heap.rs"]
 mod c_heap;
 #[cfg(unix)]
 #[path = "end_to_end/cargo_runner.rs"]
 mod cargo_runner;
+#[path = "end_to_end/command.rs"]
+mod command;
 mod common;
 #[path = "end_to_end/debug.rs"]
 mod debug;
@@ -117,6 +121,8 @@ fn main() {
         .into_iter()
         .chain(net::general())
         .chain(reports::general())
+        .chain(command::general())
+        .chain(aborting_tests::general())
         .chain(rustc::general());
     #[cfg(unix)]
     let general = general.chain(options::general()).chain(cargo_runner::general());
@@ -670,7 +676,7 @@ fn inspect() -> Tested {
         "found",
         "absent",
         "recursion:",
-        "Func main",
+        "function main (i32, i32) -> (i32)",
         "pages of 64 KiB",
     ] {
         expect(stdout.contains(part), &format!("must show {part:?}"), &output)?;

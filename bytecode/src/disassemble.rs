@@ -15,6 +15,16 @@ pub fn disassemble(program: &Program) -> String {
     text
 }
 
+/// One defined function as text; empty if there is no function of this index (imports first).
+pub fn disassemble_function(program: &Program, index: u32) -> String {
+    let mut text = String::new();
+    let function = index.checked_sub(program.meta.imported_funcs());
+    if let Some(function) = function.filter(|function| program.meta.functions.len() > *function as usize) {
+        write_function(&mut text, program, function as usize).expect("a String takes all");
+    }
+    text
+}
+
 /// The instruction at word `at` as text, without its place; empty if there is none.
 pub fn disassemble_instruction(program: &Program, at: u32) -> String {
     let code = program.code.get(at as usize..).unwrap_or_default();
@@ -25,40 +35,43 @@ pub fn disassemble_instruction(program: &Program, at: u32) -> String {
 }
 
 fn write_program(out: &mut String, program: &Program) -> fmt::Result {
+    for index in 0..program.meta.functions.len() {
+        if index > 0 {
+            out.push('\n');
+        }
+        write_function(out, program, index)?;
+    }
+    Ok(())
+}
+
+/// Writes the defined function `index`.
+fn write_function(out: &mut String, program: &Program, index: usize) -> fmt::Result {
     let meta = &program.meta;
-    let imported = meta.imported_funcs();
-    for (index, function) in meta.functions.iter().enumerate() {
-        let name = meta.func_name(imported + index as u32);
-        let ty = meta.types.get(function.ty as usize).cloned().unwrap_or_default();
-        writeln!(
-            out,
-            "{}func {} {name} {ty}",
-            if index == 0 { "" } else { "\n" },
-            imported + index as u32
-        )?;
-        let (start, end) = (function.start as usize, function.end as usize);
-        let Some(code) = program.code.get(start..end) else {
-            writeln!(out, "  words {start}..{end} are outside of the code")?;
-            continue;
-        };
-        let mut last_offset = None;
-        for try_ in &function.tries {
-            writeln!(out, "        try @{}..@{}{}", try_.start, try_.end, clauses(try_))?;
+    let function = &meta.functions[index];
+    let index = meta.imported_funcs() + index as u32;
+    let ty = meta.types.get(function.ty as usize).cloned().unwrap_or_default();
+    writeln!(out, "func {index} {} {ty}", meta.func_name(index))?;
+    let (start, end) = (function.start as usize, function.end as usize);
+    let Some(code) = program.code.get(start..end) else {
+        return writeln!(out, "  words {start}..{end} are outside of the code");
+    };
+    let mut last_offset = None;
+    for try_ in &function.tries {
+        writeln!(out, "        try @{}..@{}{}", try_.start, try_.end, clauses(try_))?;
+    }
+    for (pc, inst) in instructions(code) {
+        let at = (start + pc) as u32;
+        match inst {
+            Ok(inst) => write!(out, "{at:6}: {}", line(program, &inst, &code[pc..], at))?,
+            Err(error) => write!(out, "{at:6}: {error}")?,
         }
-        for (pc, inst) in instructions(code) {
-            let at = (start + pc) as u32;
-            match inst {
-                Ok(inst) => write!(out, "{at:6}: {}", line(program, &inst, &code[pc..], at))?,
-                Err(error) => write!(out, "{at:6}: {error}")?,
-            }
-            let after = program.source_map.partition_point(|place| place.pc <= at);
-            let offset = after.checked_sub(1).map(|i| program.source_map[i].offset);
-            if let Some(offset) = offset.filter(|offset| *offset != u32::MAX && last_offset != Some(*offset)) {
-                write!(out, " ; {offset:#x}")?;
-                last_offset = Some(offset);
-            }
-            writeln!(out)?;
+        let after = program.source_map.partition_point(|place| place.pc <= at);
+        let offset = after.checked_sub(1).map(|i| program.source_map[i].offset);
+        if let Some(offset) = offset.filter(|offset| *offset != u32::MAX && last_offset != Some(*offset)) {
+            write!(out, " ; {offset:#x}")?;
+            last_offset = Some(offset);
         }
+        writeln!(out)?;
     }
     Ok(())
 }

@@ -15,7 +15,7 @@ mod verify;
 pub mod wasi;
 
 pub use container::{ContainerError, decode, encode};
-pub use disassemble::{disassemble, disassemble_instruction};
+pub use disassemble::{disassemble, disassemble_function, disassemble_instruction};
 pub use isa::{Class, Mem, Op, OpInfo, Operand, TrapKind, Ty};
 pub use lines::{LineFrame, LineRange, LineTable, Lines, LinesError, SourceFrame, SourceLine};
 pub use program::*;

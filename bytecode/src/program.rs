@@ -169,6 +169,9 @@ pub struct Import {
     pub ty: ExternType,
 }
 
+/// Prefix of the exports that are kernels: entries for many threads.
+pub const KERNEL_PREFIX: &str = "gpu_run_v1.kernel.";
+
 /// An export.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Export {

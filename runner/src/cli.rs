@@ -5,10 +5,12 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use clap::{Args, CommandFactory, Parser, Subcommand, ValueEnum};
+use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
+use clap_complete::Shell;
 use gpu_run_vm::{FrameSize, ThreadSet};
 
 use crate::files::parse_size;
+use crate::sink::Target;
 
 /// Runs ordinary WebAssembly programs on NVIDIA GPUs, and on the CPU with the same results.
 #[derive(Parser)]
@@ -17,29 +19,34 @@ use crate::files::parse_size;
     version,
     override_usage = "gpu-run [OPTIONS] <MODULE> [ARGS]...\n       gpu-run <COMMAND>"
 )]
-#[command(after_help = "A module alone means `run`: see `gpu-run run --help` for its options.")]
 pub struct Cli {
     #[command(subcommand)]
     pub command: Command,
+    #[command(flatten)]
+    pub messages: MessageArgs,
 }
 
-impl Cli {
-    /// Parses the process's arguments; a module without a command means `run`.
-    pub fn from_env() -> Cli {
-        let mut args: Vec<OsString> = std::env::args_os().collect();
-        let command = Cli::command();
-        let known = |arg: &OsString| {
-            let names = command.get_subcommands().any(|known| *known.get_name() == **arg);
-            names
-                || ["help", "-h", "--help", "-V", "--version"]
-                    .iter()
-                    .any(|own| *arg == **own)
-        };
-        if args.get(1).is_some_and(|first| !known(first)) {
-            args.insert(1, "run".into());
-        }
-        Cli::parse_from(args)
-    }
+/// What gpu-run says itself, of every command.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Messages of gpu-run")]
+pub struct MessageArgs {
+    /// Say what is done on the way; -vv says more.
+    #[arg(short, long, global = true, action = ArgAction::Count)]
+    pub verbose: u8,
+    /// Say nothing but errors: no warnings, no notes.
+    #[arg(short, long, global = true, conflicts_with = "verbose")]
+    pub quiet: bool,
+    /// Whether messages have colours: auto has them on a terminal, unless NO_COLOR is set.
+    #[arg(long, global = true, value_name = "WHEN", value_enum, default_value_t = ColorWhen::Auto)]
+    pub color: ColorWhen,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ColorWhen {
+    #[default]
+    Auto,
+    Always,
+    Never,
 }
 
 #[derive(Subcommand)]
@@ -56,64 +63,86 @@ pub enum Command {
     Cache(CacheArgs),
     /// Run WebAssembly script tests.
     Wast(WastArgs),
+    /// Print a script that completes command lines in a shell.
+    Completions(CompletionsArgs),
+    /// Print the manual page, or write all of them to a folder.
+    Man(ManArgs),
+}
+
+#[derive(Args)]
+pub struct CompletionsArgs {
+    /// The shell.
+    #[arg(value_enum)]
+    pub shell: Shell,
+}
+
+#[derive(Args)]
+pub struct ManArgs {
+    /// Folder for a page of each command; without it, that of gpu-run goes to stdout.
+    pub dir: Option<PathBuf>,
 }
 
 #[derive(Args)]
 #[command(override_usage = "gpu-run run [OPTIONS] <MODULE> [ARGS]...")]
 pub struct RunArgs {
-    /// WebAssembly module (.wasm or .wat) or translated program (.gbc). All behind it, whatever it looks like, are
-    /// arguments of the program, or with --invoke of the function.
-    #[arg(value_name = "MODULE", required = true, trailing_var_arg = true)]
+    /// WebAssembly module (.wasm or .wat) or translated program (.gbc), or - to read it from stdin. All behind it,
+    /// whatever it looks like, are arguments of the program, or with --invoke of the function.
+    #[arg(value_name = "MODULE", required = true, trailing_var_arg = true, value_hint = ValueHint::FilePath)]
     words: Vec<OsString>,
-    #[command(flatten)]
-    pub device: DeviceArgs,
-    /// Call this export and print its results, instead of running the program.
-    #[arg(long, value_name = "NAME")]
+    /// Call this export or kernel and print its results, instead of running the program.
+    #[arg(long, value_name = "NAME", help_heading = START)]
     pub invoke: Option<String>,
     /// Threads that enter the kernel, or main in a build for threads, and share its memory.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16_777_216))]
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16_777_216), help_heading = START)]
     pub threads: u32,
-    /// Stack of each thread in linear memory, with more than one thread.
-    #[arg(long, value_name = "SIZE", default_value = "64KiB")]
-    pub thread_stack: ByteSize,
-    /// Bytes that a memory may have [default: what the module declares, else 1 GiB].
-    #[arg(long, value_name = "SIZE")]
-    pub max_memory: Option<ByteSize>,
-    /// Calls that may be open at once in a thread; one more is a trap.
-    #[arg(long, value_name = "N", default_value_t = 100_000)]
-    pub max_call_depth: u32,
-    /// Refuse the module if it can recurse, and show how.
-    #[arg(long)]
-    pub deny_recursion: bool,
-    /// End the run after this time: 500ms, 2s, 1m 30s.
-    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
-    pub timeout: Option<Duration>,
-    /// How long to wait for the compiler of the PTX engine before the program is interpreted.
-    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration)]
-    pub compile_time: Duration,
     #[command(flatten)]
-    pub files: FileArgs,
-    /// Look for wrong uses of the heap: blocks freed twice or with another size, bytes written behind a block
-    /// or after it was freed.
-    #[arg(long)]
-    pub heap_check: bool,
-    /// Fail with exit code 23 if the program returns and leaves blocks of the heap that nothing points to.
-    #[arg(long)]
-    pub leak_check: bool,
-    /// Print times and counts to stderr when the program has ended.
-    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text")]
-    pub stats: Option<StatsFormat>,
+    pub device: DeviceArgs,
+    /// How long to wait for the compiler of the PTX engine before the program is interpreted.
+    #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration, help_heading = DEVICE)]
+    pub compile_time: Duration,
     #[command(flatten)]
     pub environment: EnvironmentArgs,
     #[command(flatten)]
+    pub files: FileArgs,
+    /// End the run after this time: 500ms, 2s, 1m 30s.
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, help_heading = LIMITS)]
+    pub timeout: Option<Duration>,
+    /// Bytes that a memory may have [default: what the module declares, else 1 GiB].
+    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
+    pub max_memory: Option<ByteSize>,
+    /// Stack of each thread in linear memory, with more than one thread.
+    #[arg(long, value_name = "SIZE", default_value = "64KiB", help_heading = LIMITS)]
+    pub thread_stack: ByteSize,
+    /// Calls that may be open at once in a thread; one more is a trap.
+    #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = LIMITS)]
+    pub max_call_depth: u32,
+    /// Refuse the module if it can recurse, and show how.
+    #[arg(long, help_heading = LIMITS)]
+    pub deny_recursion: bool,
+    /// Look for wrong uses of the heap: blocks freed twice or with another size, bytes written behind a block
+    /// or after it was freed.
+    #[arg(long, help_heading = REPORTS)]
+    pub heap_check: bool,
+    /// Fail with exit code 23 if the program returns and leaves blocks of the heap that nothing points to.
+    #[arg(long, help_heading = REPORTS)]
+    pub leak_check: bool,
+    /// Print times and counts when the program has ended: text, a few lines on stderr; full, all of them; json, an
+    /// object on a line of stderr; json:FILE, the same in a file.
+    #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text", help_heading = REPORTS)]
+    pub stats: Option<Target<StatsFormat>>,
+    /// How a run that failed is reported: text, for people; json, an object on a line of stderr; json:FILE, the same
+    /// in a file.
+    #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = REPORTS)]
+    pub report: Target<ReportFormat>,
+    #[command(flatten)]
     pub debug: DebugArgs,
-    /// How a run that failed is reported on stderr.
-    #[arg(long, value_name = "FORMAT", value_enum, default_value_t = ReportFormat::Text)]
-    pub report: ReportFormat,
-    /// Say what is done on the way.
-    #[arg(short, long)]
-    pub verbose: bool,
 }
+
+/// Groups of options in the help.
+const START: &str = "What runs";
+const DEVICE: &str = "Where it runs";
+const LIMITS: &str = "Limits";
+const REPORTS: &str = "Checks and reports";
 
 impl RunArgs {
     /// The module's path.
@@ -130,7 +159,7 @@ impl RunArgs {
     /// Of the arguments in front of `--`, the first that is spelled as an option of `gpu-run run`: as a long one, or with
     /// `short` as any.
     pub fn misplaced_option(&self, short: bool) -> Option<String> {
-        let command = RunArgs::augment_args(clap::Command::new("run"));
+        let command = MessageArgs::augment_args(RunArgs::augment_args(clap::Command::new("run")));
         let is_long = |name: &str| name == "help" || command.get_arguments().any(|own| own.get_long() == Some(name));
         let is_short = |name: char| name == 'h' || command.get_arguments().any(|own| own.get_short() == Some(name));
         let in_front = self.args().iter().take_while(|arg| *arg != "--");
@@ -149,11 +178,12 @@ impl RunArgs {
 
 /// What a program for WASI finds around it.
 #[derive(Args)]
+#[command(next_help_heading = "What a program for WASI finds")]
 pub struct EnvironmentArgs {
     /// Give the program a directory, by its own name or another, and with `:ro` for reading only. As a
     /// cargo runner, gpu-run gives it the current directory if this option is not there, as `.` and by its
     /// absolute name.
-    #[arg(long = "dir", value_name = "HOST[::GUEST][:ro]")]
+    #[arg(long = "dir", value_name = "HOST[::GUEST][:ro]", value_hint = ValueHint::DirPath)]
     pub dirs: Vec<OsString>,
     /// Give the program an empty directory in device memory as /tmp, for which that much is taken at the start; it
     /// is gone at the end.
@@ -176,6 +206,7 @@ pub struct EnvironmentArgs {
 
 /// Files that a run reads and writes beside its memory.
 #[derive(Args)]
+#[command(next_help_heading = "Files of gpu-std")]
 pub struct FileArgs {
     /// File that the program reads by gpu-std's state_in.
     #[arg(long, value_name = "FILE")]
@@ -196,6 +227,7 @@ pub struct FileArgs {
 
 /// Debug messages of guests: what gpu-std's macros and the imports `dbg_*` send to stderr.
 #[derive(Args)]
+#[command(next_help_heading = "Debug messages")]
 pub struct DebugArgs {
     /// Leave out all debug messages when translating: none of their instructions is run.
     #[arg(long)]
@@ -232,7 +264,7 @@ pub enum DebugLevel {
     Error,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ReportFormat {
     /// For people.
     Text,
@@ -241,6 +273,7 @@ pub enum ReportFormat {
 }
 
 #[derive(Args, Clone)]
+#[command(next_help_heading = DEVICE)]
 pub struct DeviceArgs {
     /// What runs the program: auto (a GPU if there is one), cpu, cuda or cuda:N.
     #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = parse_device)]
@@ -283,15 +316,19 @@ pub enum Engine {
     Ptx,
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatsFormat {
+    /// What most people want to know.
     Text,
+    /// All of it, for people.
+    Full,
+    /// An object on a line, for programs.
     Json,
 }
 
 #[derive(Args)]
 pub struct TranslateArgs {
-    /// WebAssembly module (.wasm or .wat).
+    /// WebAssembly module (.wasm or .wat), or - to read it from stdin.
     pub module: PathBuf,
     /// What to write.
     #[arg(long, value_enum)]
@@ -299,6 +336,9 @@ pub struct TranslateArgs {
     /// Where to write it; without it text goes to stdout.
     #[arg(short, long, value_name = "FILE")]
     pub output: Option<PathBuf>,
+    /// Write only this function, by its name or index: of disasm and ptx.
+    #[arg(long, value_name = "NAME")]
+    pub func: Option<String>,
     /// Leave the patterns of Rust's std as they are.
     #[arg(long)]
     pub no_rewrite: bool,
@@ -348,8 +388,11 @@ pub enum CacheCommand {
 
 #[derive(Args)]
 pub struct InspectArgs {
-    /// WebAssembly module (.wasm or .wat).
+    /// WebAssembly module (.wasm or .wat) or translated program (.gbc), or - to read it from stdin.
     pub module: PathBuf,
+    /// Write an object for programs.
+    #[arg(long)]
+    pub json: bool,
     /// Fail if the module can recurse, and show how.
     #[arg(long)]
     pub deny_recursion: bool,

@@ -20,6 +20,7 @@ use crate::cache;
 use crate::cli::{Engine, RunArgs};
 use crate::output;
 use crate::report::{self, Outcome, Report, code as exit_code, warn};
+use crate::stats::ms;
 
 /// Longest time that `--engine auto` expects the compiler to take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -348,26 +349,37 @@ fn build(
     }
 }
 
-/// What a run's statistics tell of the engine.
+impl Choice {
+    /// Whether the code was in the cache.
+    pub fn is_cached(&self) -> bool {
+        self.code.as_ref().is_some_and(|code| code.origin == Origin::Cache)
+    }
+}
+
+/// What a run's statistics tell of the engine. What did not happen has no key.
 pub fn stats(choice: &Choice, compiled: bool) -> serde_json::Map<String, serde_json::Value> {
-    let code = choice.code.as_ref();
-    let ms = |time: Duration| time.as_secs_f64() * 1e3;
-    let (generate, link, ptx) = match code.map(|code| &code.origin) {
-        Some(Origin::Compiler {
-            generate, link, ptx, ..
-        }) => (*generate, *link, *ptx),
-        _ => Default::default(),
+    let mut stats = serde_json::Map::new();
+    let mut add = |key: &str, value: serde_json::Value| _ = stats.insert(key.to_owned(), value);
+    add("engine", if compiled { "ptx" } else { "interp" }.into());
+    let Some(code) = &choice.code else {
+        // It may have been waited for in vain.
+        if !choice.waited.is_zero() {
+            add("compile_ms", ms(choice.waited).into());
+        }
+        return stats;
     };
-    let stats = serde_json::json!({
-        "engine": if compiled { "ptx" } else { "interp" },
-        "cached": code.is_some_and(|code| code.origin == Origin::Cache),
-        "compile_ms": ms(choice.waited),
-        "generate_ms": ms(generate),
-        "link_ms": ms(link),
-        "ptx_bytes": ptx,
-        "cubin_bytes": code.map_or(0, |code| code.cubin.len()),
-    });
-    stats.as_object().cloned().unwrap_or_default()
+    add("cached", choice.is_cached().into());
+    if let Origin::Compiler {
+        generate, link, ptx, ..
+    } = &code.origin
+    {
+        add("compile_ms", ms(choice.waited).into());
+        add("generate_ms", ms(*generate).into());
+        add("link_ms", ms(*link).into());
+        add("ptx_bytes", (*ptx).into());
+    }
+    add("cubin_bytes", code.cubin.len().into());
+    stats
 }
 
 #[cfg(test)]

@@ -2,16 +2,14 @@
 
 use std::ffi::OsString;
 
-use gpu_run_bytecode::code::{Inst, instructions};
 use gpu_run_bytecode::wasi::Function;
-use gpu_run_bytecode::{ExternKind, FuncType, Op, Program, ValType};
-use gpu_run_vm::{Value, makes_requests};
+use gpu_run_bytecode::{ExternKind, FuncType, KERNEL_PREFIX, Program, ValType};
+use gpu_run_vm::Value;
 
 use crate::cli::RunArgs;
+use crate::names::{did_you_mean, shown};
 use crate::report::{Outcome, Report, warn};
-
-/// Prefix of the exports that gpu-std's `kernel!` makes.
-const KERNEL: &str = "gpu_run_v1.kernel.";
+use crate::requests::Called;
 
 /// The export by which a WASI library ("reactor") is prepared.
 const INITIALIZE: &str = "_initialize";
@@ -51,14 +49,19 @@ fn func_type<'p>(program: &'p Program, name: &str) -> Option<&'p FuncType> {
     Some(&meta.types[meta.func_types()[export.index as usize] as usize])
 }
 
-/// Names of the exported functions, for messages.
+/// Names of the exported functions, as users write them.
+fn functions(program: &Program) -> impl Iterator<Item = &str> {
+    let names = || {
+        let exports = program.meta.exports.iter();
+        let functions = exports.filter(|export| export.kind == ExternKind::Func);
+        functions.map(|export| export.name.as_str())
+    };
+    names().map(move |name| shown(name, names()))
+}
+
+/// The same for messages.
 fn exported(program: &Program) -> String {
-    let names = program
-        .meta
-        .exports
-        .iter()
-        .filter(|export| export.kind == ExternKind::Func);
-    let names: Vec<_> = names.map(|export| format!("`{}`", export.name)).collect();
+    let names: Vec<_> = functions(program).map(|name| format!("`{name}`")).collect();
     if names.is_empty() {
         "it exports no functions".into()
     } else {
@@ -70,17 +73,17 @@ fn exported(program: &Program) -> String {
 pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
     let place = args.module().display().to_string();
     if let Some(name) = &args.invoke {
+        let written = name;
         // A kernel may be called by its short name.
-        let kernel = format!("{KERNEL}{name}");
+        let kernel = format!("{KERNEL_PREFIX}{name}");
         let (name, is_kernel) = match func_type(program, name) {
-            Some(_) => (name.clone(), name.starts_with(KERNEL)),
+            Some(_) => (name.clone(), name.starts_with(KERNEL_PREFIX)),
             None => (kernel, true),
         };
         let ty = func_type(program, &name).ok_or_else(|| {
-            let name = args.invoke.as_deref().unwrap_or_default();
-            Report::new(format!("no function `{name}` is exported"))
+            Report::new(format!("no function `{written}` is exported"))
                 .at(place.clone())
-                .help(exported(program))
+                .help(did_you_mean(written, functions(program), &exported(program)))
         })?;
         let show = if is_kernel || args.threads > 1 {
             Show::KernelResult
@@ -88,39 +91,26 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
             Show::Results
         };
         return Ok(Entry {
-            args: parse_args(ty, args.args(), &name).map_err(|report| with_order(report, args))?,
+            args: parse_args(ty, args.args(), written).map_err(|report| with_order(report, args))?,
             before: (name != INITIALIZE).then(|| initializer(program)).flatten(),
             export: name,
             show,
         });
     }
-    if let Some(arg) = args.args().first().filter(|_| !makes_requests(program)) {
-        let message = format!(
-            "unexpected argument `{}`: the module imports no WASI, by which it could read arguments",
-            arg.display()
-        );
-        let report = Report::new(message)
-            .at(place)
-            .help("use `gpu_std::env`, or build it for wasm32-wasip1");
-        return Err(with_order(report, args));
-    }
-    if let Some(help) = order(args, false).filter(|_| !reads_arguments(program)) {
-        warn(&format!("the module does not read its arguments; {help}"));
-    }
     let kernels: Vec<_> = program
         .meta
         .exports
         .iter()
-        .filter(|export| export.name.starts_with(KERNEL))
+        .filter(|export| export.name.starts_with(KERNEL_PREFIX))
         .collect();
     let main = ["_start", "main"]
         .into_iter()
         .find(|name| func_type(program, name).is_some());
-    match (main, &kernels[..]) {
+    let entry = match (main, &kernels[..]) {
         (Some(main), _) if args.threads == 1 => program_entry(program, main, &place),
         (_, [kernel]) => Ok(Entry { export: kernel.name.clone(), args: Vec::new(), show: Show::KernelResult, before: initializer(program) }),
         (_, [_, _, ..]) => {
-            let names: Vec<_> = kernels.iter().map(|kernel| format!("`{}`", &kernel.name[KERNEL.len()..])).collect();
+            let names: Vec<_> = kernels.iter().map(|kernel| format!("`{}`", &kernel.name[KERNEL_PREFIX.len()..])).collect();
             Err(Report::new("the module has several kernels").at(place).help(format!("choose one with --invoke: {}", names.join(", "))))
         }
         // Made for threads: what its parts share is guarded by locks and atomics.
@@ -129,19 +119,20 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
             "three ways work: mark a function with gpu_std::kernel!, or name an export with --invoke, and every thread calls it; \
              run independent processes with --instances (not in this version); or build with atomics and a shared memory (-Ctarget-feature=+atomics)",
         )),
-        (None, []) => Err(Report::new("the module has no entry: no `_start`, `main` or kernel is exported")
-            .at(place)
-            .help(format!("call a function with --invoke NAME; {}", exported(program)))),
+        (None, []) => Err(with_order(
+            Report::new("the module has no entry: no `_start`, `main` or kernel is exported")
+                .at(place)
+                .help(format!("call a function with --invoke NAME; {}", exported(program))),
+            args,
+        )),
+    }?;
+    if !args.args().is_empty() && !Called::by(program).any(&[Function::ArgsGet, Function::ArgsSizesGet]) {
+        match order(args, false) {
+            Some(help) => warn(&format!("the program does not read its arguments; {help}")),
+            None => tracing::info!("the program does not read its arguments"),
+        }
     }
-}
-
-/// Whether a program for WASI asks for its arguments.
-fn reads_arguments(program: &Program) -> bool {
-    let asks = |inst: Inst| {
-        let functions = [Function::ArgsGet, Function::ArgsSizesGet];
-        inst.op == Op::RequestQueue && functions.iter().any(|function| *function as i64 == inst.args[0])
-    };
-    instructions(&program.code).any(|(_, inst)| inst.is_ok_and(asks))
+    Ok(entry)
 }
 
 /// What to do where an option of gpu-run stands among the arguments, with `short` a short one too.

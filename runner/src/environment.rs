@@ -8,38 +8,39 @@ use std::sync::Arc;
 use gpu_run_bytecode::Program;
 use gpu_run_vm::{Environment, Input, WasiBuilder, makes_requests};
 
-use crate::cli::{EnvironmentArgs, RunArgs};
+use crate::cli::RunArgs;
 use crate::report::{Outcome, Report};
-use crate::{cargo, output};
+use crate::requests::Called;
+use crate::{cargo, output, translate};
 
 /// What the program calls the directory of `--tmpfs`.
 const TMP: &str = "/tmp";
 
-/// The environment of a run; `None` for a program that imports no WASI.
+/// The environment of a run; `None` for a program that calls no function of WASI. Options that a program makes no use
+/// of are no error, so that many programs can be run with the same ones.
 ///
 /// # Errors
 ///
-/// A directory that cannot be opened, a destination that makes no sense, or an option that means nothing to the
-/// program.
+/// A directory that cannot be opened, a variable or a destination that makes no sense: whether the program uses it or
+/// not.
 pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
     let options = &args.environment;
-    if !makes_requests(program) {
-        return match option_given(options) {
-            Some(option) => Err(
-                Report::new(format!("{option} has no meaning: the module imports no WASI"))
-                    .at(args.module().display().to_string())
-                    .help("use gpu-std's `fs`, `env`, `io` and `net`, or build it for wasm32-wasip1"),
-            ),
-            None => Ok(None),
-        };
+    let unused = Called::by(program).unused(options);
+    if !unused.is_empty() {
+        tracing::info!("the program makes no use of {}", unused.join(", "));
     }
     let (to_terminal, errors_to_terminal) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
     let mut wasi = WasiBuilder::new()
-        .stdin(Input::Inherit)
+        .stdin(match translate::is_stdin(args.module()) {
+            // The module was there.
+            true => Input::Empty,
+            false => Input::Inherit,
+        })
         .stdout(Box::new(output::stdout()), to_terminal)
         .stderr(Box::new(output::stderr()), errors_to_terminal);
     let by_cargo = cargo::is_runner(args.module());
-    let mut folders = match by_cargo && options.dirs.is_empty() {
+    let requests = makes_requests(program);
+    let mut folders = match by_cargo && requests && options.dirs.is_empty() {
         true => cargo::folders(),
         false => Vec::new(),
     };
@@ -79,6 +80,11 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
         }
         wasi = wasi.scratch(TMP, size.as_u64());
     }
+    let of_cargo = if by_cargo { cargo::variables() } else { Vec::new() };
+    let variables = variables(of_cargo.iter().chain(&options.variables))?;
+    if !requests {
+        return Ok(None);
+    }
     let file = args.module().file_name().unwrap_or_default();
     let name = match &options.argv0 {
         Some(name) => name.as_encoded_bytes().to_vec(),
@@ -86,28 +92,14 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
     };
     // With --invoke they are the function's.
     let rest = if args.invoke.is_some() { &[][..] } else { args.args() };
-    let of_cargo = if by_cargo { cargo::variables() } else { Vec::new() };
     Ok(Some(Environment {
         args: std::iter::once(name)
             .chain(rest.iter().map(|arg| arg.as_encoded_bytes().to_vec()))
             .collect(),
-        variables: variables(of_cargo.iter().chain(&options.variables))?,
+        variables,
         seed: options.seed,
         ..Environment::new(Arc::new(wasi.build()))
     }))
-}
-
-/// An option that only programs for WASI can use, if there is one.
-fn option_given(options: &EnvironmentArgs) -> Option<&'static str> {
-    let given = [
-        (!options.dirs.is_empty(), "--dir"),
-        (options.tmpfs.is_some(), "--tmpfs"),
-        (!options.variables.is_empty(), "--env"),
-        (!options.allow_net.is_empty(), "--allow-net"),
-        (options.argv0.is_some(), "--argv0"),
-        (options.seed.is_some(), "--seed"),
-    ];
-    given.into_iter().find_map(|(given, name)| given.then_some(name))
 }
 
 /// The environment's entries. Of several for one name the last counts. A name alone takes its value over, if it has

@@ -1,87 +1,156 @@
 //! `gpu-run inspect`.
 
 mod calls;
+mod module;
+mod program;
+mod text;
 
-use std::fmt::Write;
 use std::process::ExitCode;
 
 use gpu_run_bytecode::{Op, wasi};
-use gpu_run_translator::rewrite::{LACKS_PLATFORM, RewriteOptions, Status, rewrite};
-use gpu_run_translator::{Error, GPU_MODULE, Module, Options, check_recursion, shared_std};
-use wasmparser::TypeRef;
+use gpu_run_translator::GPU_MODULE;
+use serde::Serialize;
 
 use crate::cli::InspectArgs;
-use crate::report::{self, Outcome};
+use crate::report::{Outcome, code};
 use crate::translate;
 
-/// Prints what a module holds.
+/// What a module or a translated program holds. Its fields are those of `--json`.
+#[derive(Serialize)]
+struct Inspection {
+    schema: u64,
+    /// `module` or `program`.
+    kind: &'static str,
+    made_by: Vec<String>,
+    functions: Functions,
+    imports: Vec<Import>,
+    exports: Vec<Export>,
+    memories: Vec<Memory>,
+    /// Words of bytecode, of what was translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    words: Option<usize>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    calls: Option<Calls>,
+    /// What calls from each exported function take at run time.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    frames: Option<Vec<Frames>>,
+    patterns: Vec<Pattern>,
+    /// Why patterns were not looked for.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    not_rewritten: Option<String>,
+    /// Of std, what a kernel's threads would share; of a module that is made for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    shared_std: Option<Vec<String>>,
+    warnings: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    std_lacks: Option<&'static str>,
+    /// Why it will not run.
+    refused: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Functions {
+    defined: usize,
+    imported: usize,
+    named: bool,
+}
+
+#[derive(Serialize)]
+struct Import {
+    module: String,
+    name: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    r#type: Option<String>,
+    /// Who serves it.
+    served: Option<&'static str>,
+}
+
+#[derive(Serialize)]
+struct Export {
+    /// As users write it.
+    name: String,
+    /// `function`, `kernel`, `memory`, `table`, `global` or `tag`.
+    kind: &'static str,
+    r#type: String,
+    /// As the module has it, if that is another name.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    export: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Memory {
+    pages: u64,
+    max_pages: Option<u64>,
+    shared: bool,
+}
+
+/// The call graph.
+#[derive(Serialize)]
+struct Calls {
+    direct: usize,
+    /// Functions that call through tables.
+    indirect: usize,
+    recursion: Vec<Recursion>,
+    depths: Vec<Depth>,
+}
+
+/// Functions that call each other.
+#[derive(Serialize)]
+struct Recursion {
+    functions: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cycle: Option<String>,
+}
+
+/// How deep the calls from an export go; null if nothing bounds it.
+#[derive(Serialize)]
+struct Depth {
+    export: String,
+    depth: Option<u32>,
+}
+
+/// The same at run time, with the bytes of frames.
+#[derive(Serialize)]
+struct Frames {
+    export: String,
+    depth: Option<u32>,
+    bytes: Option<u64>,
+}
+
+/// A pattern of std, and what was found of it.
+#[derive(Serialize)]
+struct Pattern {
+    pattern: &'static str,
+    /// `found`, `absent` or `left alone`.
+    status: &'static str,
+    found: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+}
+
+/// Prints what a module or a translated program holds.
 pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
     let file = translate::read(&args.module)?;
-    let bytes = translate::wasm(&args.module, &file)?;
-    let module = Module::parse(&bytes).map_err(|error| report::translation(&args.module, &Error::from(error)))?;
-    let mut text = String::new();
-    declarations(&mut text, &module);
-    calls::show(&mut text, &bytes, &module);
-    let options = RewriteOptions {
-        refuse_folded: false,
-        ..RewriteOptions::default()
-    };
-    let mut rewritten = module.clone();
-    match rewrite(&mut rewritten, &options) {
-        Ok(rewrites) => {
-            _ = writeln!(text, "\nstd patterns:");
-            for pattern in &rewrites.patterns {
-                let found = pattern.found.join(", ");
-                _ = match &pattern.status {
-                    Status::Found => writeln!(text, "  {:<24} found: {found}", pattern.pattern),
-                    Status::Absent => writeln!(text, "  {:<24} absent", pattern.pattern),
-                    Status::RolledBack(reason) => {
-                        writeln!(text, "  {:<24} left alone: {reason} ({found})", pattern.pattern)
-                    }
-                };
-            }
-            // With a shared memory they are made for threads.
-            let mut memories = module.imported_memories.iter().chain(&module.memories);
-            if !memories.any(|memory| memory.shared) {
-                let shared = shared_std(&rewritten, &[]);
-                let shared = if shared.is_empty() {
-                    "none".to_owned()
-                } else {
-                    shared.join(", ")
-                };
-                _ = writeln!(
-                    text,
-                    "\nlocks and thread-locals of std, which a kernel's threads would share: {shared}"
-                );
-            }
-            for warning in &rewrites.warnings {
-                _ = writeln!(text, "  warning: {warning}");
-            }
-            if rewrites.lacks_platform {
-                _ = writeln!(text, "\nwhat std may lack: {LACKS_PLATFORM}");
-            }
+    let (inspection, recursion) = match translate::is_program(&file) {
+        true => (program::inspect(&args.module, &file, args.deny_recursion)?, Ok(())),
+        false => {
+            let bytes = translate::wasm(&args.module, &file)?;
+            module::inspect(&args.module, &bytes, args.deny_recursion)?
         }
-        Err(error) => _ = writeln!(text, "\nstd patterns: {error}"),
-    }
-    // What a run would refuse.
-    let unknown = module
-        .imports
-        .iter()
-        .find(|import| matches!(import.ty, TypeRef::Func(_)) && served(import.module, import.name).is_none());
-    if let Err(error) = gpu_run_translator::translate(&bytes, &Options::full()) {
-        _ = writeln!(text, "\nwill not run: {error}");
-    } else if let Some(import) = unknown {
-        _ = writeln!(
-            text,
-            "\nwill not run: unknown import `{}.{}`",
-            import.module, import.name
-        );
-    }
-    translate::write_stdout(text.as_bytes())?;
-    if args.deny_recursion {
-        check_recursion(&rewritten).map_err(|error| report::recursion(&args.module, &error))?;
-    }
-    Ok(ExitCode::SUCCESS)
+    };
+    let out = match args.json {
+        true => {
+            let json = serde_json::to_string_pretty(&inspection);
+            json.expect("strings and numbers have a JSON form") + "\n"
+        }
+        false => text::render(&inspection),
+    };
+    translate::write_stdout(out.as_bytes())?;
+    recursion?;
+    Ok(match inspection.refused {
+        Some(_) => ExitCode::from(code::USAGE),
+        None => ExitCode::SUCCESS,
+    })
 }
 
 /// Who serves an imported function, if anybody does.
@@ -95,56 +164,5 @@ fn served(module: &str, name: &str) -> Option<&'static str> {
             wasi::Place::Device => "WASI, served on the device",
             wasi::Place::Host => "WASI, served by the host",
         }),
-    }
-}
-
-fn declarations(out: &mut String, module: &Module<'_>) {
-    let producers: Vec<_> = module
-        .producers
-        .iter()
-        .map(|(_, name, version)| format!("{name} {version}"))
-        .collect();
-    _ = writeln!(
-        out,
-        "made by: {}",
-        if producers.is_empty() {
-            "unknown".into()
-        } else {
-            producers.join(", ")
-        }
-    );
-    _ = writeln!(
-        out,
-        "functions: {} defined, {} imported; names: {}",
-        module.funcs.len(),
-        module.imported_funcs.len(),
-        if module.has_names { "yes" } else { "no" }
-    );
-    _ = writeln!(out, "\nimports:");
-    if module.imports.is_empty() {
-        _ = writeln!(out, "  none");
-    }
-    for import in &module.imports {
-        let served = served(import.module, import.name);
-        _ = writeln!(
-            out,
-            "  {}.{}{}",
-            import.module,
-            import.name,
-            served.map_or_else(String::new, |by| format!(" ({by})"))
-        );
-    }
-    _ = writeln!(out, "\nexports:");
-    for export in &module.exports {
-        _ = writeln!(out, "  {:?} {}", export.kind, export.name);
-    }
-    _ = writeln!(out, "\nmemory:");
-    for memory in module.imported_memories.iter().chain(&module.memories) {
-        let most = memory.maximum.map_or_else(
-            || "no maximum declared".to_owned(),
-            |max| format!("at most {max} pages"),
-        );
-        let shared = if memory.shared { ", shared" } else { "" };
-        _ = writeln!(out, "  {} pages of 64 KiB at the start, {most}{shared}", memory.initial);
     }
 }

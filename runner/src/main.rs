@@ -14,12 +14,17 @@ mod environment;
 mod fault;
 mod files;
 mod inspect;
+mod libtest;
 mod lines;
 mod log;
+mod names;
+mod parse;
 mod process;
 mod report;
+mod requests;
 mod run;
 mod shared;
+mod sink;
 mod stats;
 mod terminal;
 mod translate;
@@ -28,20 +33,31 @@ mod watchdog;
 
 use std::process::ExitCode;
 
-use cli::{Cli, Command};
+use cli::Command;
 
 fn main() -> ExitCode {
     process::prepare();
-    let command = Cli::from_env().command;
-    let verbose = matches!(&command, Command::Run(args) if args.verbose);
-    let result = log::start(verbose).and_then(|()| match command {
+    let cli = match parse::from_env() {
+        Ok(cli) => cli,
+        Err(code) => return code,
+    };
+    parse::choose_color(cli.messages.color);
+    if let Err(report) = log::start(&cli.messages) {
+        return match &cli.command {
+            Command::Run(args) => parse::refuse(&report, &args.report),
+            _ => parse::refuse(&report, &cli::ReportFormat::Text.into()),
+        };
+    }
+    let result = match cli.command {
         Command::Run(args) => run::run(&args),
         Command::Translate(args) => translate::translate(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Devices => devices::devices(),
         Command::Cache(args) => cache::cache(&args),
         Command::Wast(args) => wast::wast(&args),
-    });
+        Command::Completions(args) => parse::completions(args.shell),
+        Command::Man(args) => parse::manual(args.dir.as_deref()),
+    };
     let code = result.unwrap_or_else(|report| {
         report.print();
         ExitCode::from(report.code)

@@ -3,6 +3,7 @@
 //! shares it, is waited for all the same, so that nothing is lost.
 
 use std::io::{self, ErrorKind, Stderr, Stdout, Write};
+use std::sync::{Mutex, PoisonError};
 
 use crate::watchdog;
 
@@ -26,16 +27,50 @@ macro_rules! note {
 }
 
 /// A stream of this process that waits until it takes what is written.
-pub struct Patient<S>(S);
+pub struct Patient<S> {
+    stream: S,
+    /// What is written is recorded, once somebody wants it.
+    recorded: bool,
+}
 
 /// Standard output.
 pub fn stdout() -> Patient<Stdout> {
-    Patient(io::stdout())
+    Patient {
+        stream: io::stdout(),
+        recorded: true,
+    }
 }
 
 /// Standard error.
 pub fn stderr() -> Patient<Stderr> {
-    Patient(io::stderr())
+    Patient {
+        stream: io::stderr(),
+        recorded: false,
+    }
+}
+
+/// Bytes that are recorded; of more than these there is no record.
+const RECORD: usize = 16 << 20;
+
+/// What was written to stdout, if it is recorded.
+static RECORDED: Mutex<Option<Vec<u8>>> = Mutex::new(None);
+
+/// Records what is written to stdout from here on.
+pub fn record_stdout() {
+    *RECORDED.lock().unwrap_or_else(PoisonError::into_inner) = Some(Vec::new());
+}
+
+/// What was written to stdout since it is recorded. It is recorded no longer.
+pub fn recorded() -> Option<Vec<u8>> {
+    RECORDED.lock().unwrap_or_else(PoisonError::into_inner).take()
+}
+
+fn record(bytes: &[u8]) {
+    let mut recorded = RECORDED.lock().unwrap_or_else(PoisonError::into_inner);
+    match &mut *recorded {
+        Some(before) if before.len() + bytes.len() <= RECORD => before.extend_from_slice(bytes),
+        _ => *recorded = None,
+    }
 }
 
 /// Standard error for a message with colours, which are left out where it is no terminal. Waits until it takes one,
@@ -85,8 +120,8 @@ impl<S: Write + Waits> Patient<S> {
     /// An action that has done nothing if it fails with `WouldBlock`.
     fn retry<T>(&mut self, mut action: impl FnMut(&mut S) -> io::Result<T>) -> io::Result<T> {
         loop {
-            match action(&mut self.0) {
-                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&self.0),
+            match action(&mut self.stream) {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => wait(&self.stream),
                 result => return result,
             }
         }
@@ -95,9 +130,13 @@ impl<S: Write + Waits> Patient<S> {
 
 impl<S: Write + Waits> Write for Patient<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        let whole = bytes.len() <= PIECE || takes_all_at_once(&self.0);
+        let whole = bytes.len() <= PIECE || takes_all_at_once(&self.stream);
         let piece = if whole { bytes } else { &bytes[..PIECE] };
-        watchdog::while_writing(|| self.retry(|stream| stream.write(piece)))
+        let written = watchdog::while_writing(|| self.retry(|stream| stream.write(piece)))?;
+        if self.recorded {
+            record(&piece[..written]);
+        }
+        Ok(written)
     }
 
     fn flush(&mut self) -> io::Result<()> {

@@ -22,22 +22,28 @@ use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code, warn};
 use crate::terminal::{Terminal, debug_format};
 use crate::watchdog::{self, Watchdog};
-use crate::{devices, engine, fault, files, shared, stats, translate};
+use crate::{devices, engine, fault, files, libtest, log, shared, stats, translate};
 
 /// Runs a module.
 pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
-    run_module(args).or_else(|report| match args.report {
-        ReportFormat::Text => Err(report),
-        ReportFormat::Json => {
-            note!("{}", fault::refused(&report));
-            Ok(ExitCode::from(report.code))
-        }
+    args.report.prepare("--report")?;
+    if let Some(stats) = &args.stats {
+        stats.prepare("--stats")?;
+    }
+    libtest::watch(args);
+    run_module(args).or_else(|report| {
+        show_report(args, &report);
+        Ok(ExitCode::from(report.code))
     })
 }
 
 fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let begin = Instant::now();
-    let translate::Loaded { translation, module } = translate::load(args.module(), &options(args))?;
+    let translate::Loaded {
+        translation,
+        translated,
+        module,
+    } = translate::load(args.module(), &options(args))?;
     let loaded = begin.elapsed();
     notes(&translation);
     if args.debug.no_debug && sends_messages(&translation.program) {
@@ -77,7 +83,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let mut terminal = Terminal::new(
         interrupt.clone(),
         options.environment.is_some(),
-        files::progress(&args.files),
+        files::progress(&args.files).filter(|_| !log::is_quiet()),
         args,
     );
     let files = files::bind(&args.files, &mut store)?;
@@ -123,7 +129,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let Some(Extern::Func(func)) = store.export(instance, &entry.export) else {
         return Err(Report::new(format!("`{}` is no function", entry.export)));
     };
-    if entry.show == Show::KernelResult {
+    if entry.show == Show::KernelResult && !log::is_quiet() {
         note!("Running on {} with {} threads...", store.device_name(), args.threads);
     }
     let watchdog = Watchdog::of_run(args.timeout);
@@ -137,6 +143,17 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let _watchdog = watchdog.filter(|_| matches!(outcome.end, End::TimedOut));
     files.write(&args.files, &mut store)?;
     terminal.finish();
+    if let Some(printed) = libtest::aborted(&outcome.end) {
+        // The tests that are left need the device.
+        drop(store);
+        return match libtest::go_on(args, &printed)? {
+            Some(code) => Ok(code),
+            None => {
+                let context = fault::Context::of_start(&outcome.end, &terminal, choice.code.is_some());
+                show_early_end(args, &mut outcome.end, &context, &lines)
+            }
+        };
+    }
     if outcome.debug.dropped > 0 {
         warn(&format!(
             "{} debug messages were dropped, because they came faster than they were written",
@@ -158,7 +175,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let mut code = match (&*end, returned) {
         (End::Returned, Some(code)) => {
             if args.report == ReportFormat::Json {
-                show_json(&End::Returned, None, engine::number(code), &context);
+                show_json(args, &End::Returned, None, engine::number(code), &context);
             }
             code
         }
@@ -166,7 +183,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     };
     // What main returns for an error, or a panic.
     let failed = matches!(end, End::Panicked { .. }) || engine::number(code) == 1;
-    if failed && translation.rewrites.lacks_platform && args.report == ReportFormat::Text {
+    if failed && translation.rewrites.lacks_platform && args.report == ReportFormat::Text && !log::is_quiet() {
         note!("note: {LACKS_PLATFORM}");
     }
     // A process that ended early had no time to free.
@@ -176,25 +193,26 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     };
     if let Some(leaks) = leaks.as_deref().filter(|leaks| !leaks.is_empty()) {
         let report = report::leaks(leaks);
-        match args.report {
+        match args.report.format {
             ReportFormat::Text => report.print(),
-            ReportFormat::Json => note!("{}", fault::leaks(&report, leaks)),
+            ReportFormat::Json => args.report.put(&fault::leaks(&report, leaks)),
         }
         code = ExitCode::from(report.code);
     }
-    if let Some(format) = args.stats {
+    if let Some(target) = &args.stats {
         let stats = stats::Run {
             device: &store.device_name(),
             threads: args.threads,
             load: loaded,
-            translate: translation.times,
+            translate: translated.then_some(translation.times),
+            program: &lines.program,
             ready,
             outcome: &outcome,
             choice: &choice,
             heap: &store.heap_stats(instance).map_err(|error| report::device(&error))?,
             leaks: leaks.as_deref(),
         };
-        stats.print(format);
+        stats.print(target);
     }
     let Some(lost) = terminal.report() else {
         return Ok(code);
@@ -230,9 +248,9 @@ fn find_leaks(args: &RunArgs, store: &mut Store, instance: InstanceId, lines: &L
 
 /// Shows what was wrong with a run that came to its end.
 fn show_report(args: &RunArgs, report: &Report) {
-    match args.report {
+    match args.report.format {
         ReportFormat::Text => report.print(),
-        ReportFormat::Json => note!("{}", fault::refused(report)),
+        ReportFormat::Json => args.report.put(&fault::refused(report)),
     }
 }
 
@@ -270,7 +288,7 @@ fn sends_messages(program: &Program) -> bool {
 }
 
 /// The memory that a module may import instead of defining it, as linkers want it for threads.
-const MEMORY_IMPORT: (&str, &str) = ("env", "memory");
+pub const MEMORY_IMPORT: (&str, &str) = ("env", "memory");
 
 /// A memory of the type with which the program imports one.
 fn own_memory(store: &mut Store, program: &Program) -> Result<Option<Extern>, StoreError> {
@@ -359,7 +377,7 @@ fn show_early_end(
         (_, None) => 0,
     };
     if json {
-        show_json(end, report.as_ref(), exit_code, context);
+        show_json(args, end, report.as_ref(), exit_code, context);
     } else if let Some(report) = report.and_then(|report| report.with_others(quiet, context.faults)) {
         report.print();
     }
@@ -367,14 +385,14 @@ fn show_early_end(
 }
 
 /// Shows how a run ended as JSON, if it did not end well.
-fn show_json(end: &End, report: Option<&Report>, exit_code: u8, context: &fault::Context<'_>) {
+fn show_json(args: &RunArgs, end: &End, report: Option<&Report>, exit_code: u8, context: &fault::Context<'_>) {
     if let Some(object) = fault::object(end, report, exit_code, context) {
-        note!("{object}");
+        args.report.put(&object);
     }
 }
 
 /// Whether a panic's backtrace is wanted: as of native programs, which std asks the same.
-fn wants_backtrace() -> bool {
+pub fn wants_backtrace() -> bool {
     std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0")
 }
 

@@ -2,12 +2,15 @@
 
 use std::time::Duration;
 
+use bytesize::ByteSize;
+use gpu_run_bytecode::Program;
 use gpu_run_translator::Times;
-use gpu_run_vm::{ClassStats, HeapStats, Leak, Outcome};
+use gpu_run_vm::{ClassStats, HeapStats, Leak, Outcome, allocates, makes_requests};
 use serde_json::{Map, Value, json};
 
 use crate::cli::StatsFormat;
 use crate::engine::{self, Choice};
+use crate::sink::Target;
 
 /// What the statistics of a run are made of.
 pub struct Run<'r> {
@@ -17,8 +20,10 @@ pub struct Run<'r> {
     pub threads: u32,
     /// Reading and translating the module.
     pub load: Duration,
-    /// Translating it.
-    pub translate: Times,
+    /// Translating it, if it was not translated before.
+    pub translate: Option<Times>,
+    /// What ran.
+    pub program: &'r Program,
     /// From the start of the process until the program was ready to run.
     pub ready: Duration,
     /// How the run ended.
@@ -31,38 +36,110 @@ pub struct Run<'r> {
     pub leaks: Option<&'r [Leak]>,
 }
 
+/// Milliseconds, to a microsecond.
+pub fn ms(time: Duration) -> f64 {
+    (time.as_secs_f64() * 1e6).round() / 1e3
+}
+
 impl Run<'_> {
-    /// Prints them to stderr.
-    pub fn print(&self, format: StatsFormat) {
-        let stats = self.object();
-        match format {
-            StatsFormat::Json => note!("{stats}"),
-            StatsFormat::Text => print_tree(&stats, 0),
+    /// Prints them.
+    pub fn print(&self, target: &Target<StatsFormat>) {
+        match target.format {
+            StatsFormat::Json => target.put(&self.object()),
+            StatsFormat::Full => print_tree(&self.object(), 0),
+            StatsFormat::Text => self.summary().iter().for_each(|line| note!("{line}")),
         }
     }
 
+    /// What most people want to know.
+    fn summary(&self) -> [String; 5] {
+        let (outcome, heap) = (self.outcome, self.heap);
+        let engine = match outcome.compiled {
+            true => "compiled",
+            false => "interpreted",
+        };
+        let load = match self.translate {
+            Some(times) => format!(
+                "module {:.3} ms, of it translated in {:.3} ms",
+                ms(self.load),
+                ms(times.total())
+            ),
+            None => format!("program {:.3} ms", ms(self.load)),
+        };
+        let compile = match outcome.compiled && !self.choice.is_cached() {
+            true => format!(", compiler {:.3} ms", ms(self.choice.waited)),
+            false => String::new(),
+        };
+        let heap = match allocates(self.program) {
+            true => format!(
+                "{} blocks allocated, {} freed, {} live; at most {} at once",
+                heap.allocated,
+                heap.freed,
+                heap.live,
+                ByteSize(heap.peak_bytes)
+            ),
+            false => "not used".to_owned(),
+        };
+        let (requests, debug) = (&outcome.requests, &outcome.debug);
+        let plural = |count: u64| if count == 1 { "" } else { "s" };
+        [
+            format!("device:  {}, {engine}", self.device),
+            format!(
+                "threads: {} on {} lane{}",
+                self.threads,
+                outcome.lanes,
+                plural(outcome.lanes.into())
+            ),
+            format!(
+                "time:    {:.3} ms to run; {:.3} ms until ready ({load}{compile})",
+                ms(outcome.time),
+                ms(self.ready)
+            ),
+            format!("heap:    {heap}"),
+            format!(
+                "host:    {} request{}, {} debug message{}",
+                requests.calls,
+                plural(requests.calls),
+                debug.messages,
+                plural(debug.messages)
+            ),
+        ]
+    }
+
+    /// All of it. What did not happen has no key.
     fn object(&self) -> Value {
-        let (outcome, t) = (self.outcome, &self.translate);
-        let ms = |time: Duration| time.as_secs_f64() * 1e3;
-        let mut stats = json!({
-            "device": self.device,
-            "threads": self.threads,
-            "lanes": outcome.lanes,
-            "load_ms": ms(self.load),
-            "translate_ms": {
+        let outcome = self.outcome;
+        let mut stats = Map::new();
+        let mut add = |key: &str, value: Value| _ = stats.insert(key.to_owned(), value);
+        add("device", self.device.into());
+        add("threads", self.threads.into());
+        add("lanes", outcome.lanes.into());
+        add("load_ms", ms(self.load).into());
+        if let Some(t) = &self.translate {
+            let times = json!({
                 "parse": ms(t.parse), "rewrite": ms(t.rewrite), "inline": ms(t.inline), "lower": ms(t.lower),
                 "verify": ms(t.verify), "total": ms(t.total()),
-            },
-            "ready_ms": ms(self.ready),
-            "run_ms": ms(outcome.time),
-            "debug": { "messages": outcome.debug.messages, "dropped": outcome.debug.dropped },
-            "requests": { "calls": outcome.requests.calls, "messages": outcome.requests.messages },
-            "heap": heap(self.heap, self.leaks),
-        });
-        if let Some(stats) = stats.as_object_mut() {
-            stats.extend(engine::stats(self.choice, outcome.compiled));
+            });
+            add("translate_ms", times);
         }
-        stats
+        add("ready_ms", ms(self.ready).into());
+        add("run_ms", ms(outcome.time).into());
+        let debug = &outcome.debug;
+        if debug.messages > 0 || debug.dropped > 0 {
+            add("debug", json!({ "messages": debug.messages, "dropped": debug.dropped }));
+        }
+        let requests = &outcome.requests;
+        if makes_requests(self.program) {
+            add(
+                "requests",
+                json!({ "calls": requests.calls, "messages": requests.messages }),
+            );
+        }
+        if allocates(self.program) {
+            add("heap", heap(self.heap, self.leaks));
+        }
+        stats.extend(engine::stats(self.choice, outcome.compiled));
+        stats.into()
     }
 }
 
@@ -111,7 +188,7 @@ fn print_tree(value: &Value, indent: usize) {
                 print_tree(value, indent + 2);
             }
             Value::Number(n) if n.is_f64() => {
-                note!("{:indent$}{key}: {:.2}", "", n.as_f64().unwrap_or_default())
+                note!("{:indent$}{key}: {:.3}", "", n.as_f64().unwrap_or_default())
             }
             Value::String(text) => note!("{:indent$}{key}: {text}", ""),
             other => note!("{:indent$}{key}: {other}", ""),

@@ -2,11 +2,12 @@
 
 use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::Write;
+use std::io::{Read, Write};
 use std::path::Path;
 use std::process::ExitCode;
+use std::sync::OnceLock;
 
-use gpu_run_bytecode::{Program, decode, disassemble, encode, verify};
+use gpu_run_bytecode::{ExternKind, Program, decode, disassemble, disassemble_function, encode, verify};
 use gpu_run_translator::inline::InlineReport;
 use gpu_run_translator::rewrite::RewriteReport;
 use gpu_run_translator::{BrTables, Options, Times, Translation};
@@ -14,18 +15,41 @@ use gpu_run_vm::ptx::link::Input;
 use gpu_run_vm::{Cuda, ptx};
 
 use crate::cli::{Emit, TranslateArgs};
+use crate::names::{did_you_mean, shown};
 use crate::report::{self, Outcome, Report};
 use crate::{engine, output};
 
-/// Reads a file.
+/// Whether a module's path says that it comes by stdin.
+pub fn is_stdin(path: &Path) -> bool {
+    path == Path::new("-")
+}
+
+/// Reads a file, or what stdin has to its end.
 pub fn read(path: &Path) -> Outcome<Vec<u8>> {
+    if is_stdin(path) {
+        // It has an end, and may be asked for again.
+        static READ: OnceLock<Vec<u8>> = OnceLock::new();
+        if let Some(bytes) = READ.get() {
+            return Ok(bytes.clone());
+        }
+        let mut bytes = Vec::new();
+        std::io::stdin()
+            .read_to_end(&mut bytes)
+            .map_err(|error| Report::new(format!("cannot read the module from stdin: {error}")))?;
+        return Ok(READ.get_or_init(|| bytes).clone());
+    }
     std::fs::read(path)
         .map_err(|error| Report::new(format!("cannot read the module: {error}")).at(path.display().to_string()))
 }
 
 /// The binary module in a file's bytes; text is assembled.
 pub fn wasm<'b>(path: &Path, bytes: &'b [u8]) -> Outcome<Cow<'b, [u8]>> {
-    if path.extension().is_none_or(|extension| extension != "wat") {
+    let is_text = match is_stdin(path) {
+        // A module's first byte is 0.
+        true => bytes.first().is_some_and(|first| *first != 0),
+        false => path.extension().is_some_and(|extension| extension == "wat"),
+    };
+    if !is_text {
         return Ok(Cow::Borrowed(bytes));
     }
     let text = str::from_utf8(bytes)
@@ -45,31 +69,47 @@ pub fn wasm<'b>(path: &Path, bytes: &'b [u8]) -> Outcome<Cow<'b, [u8]>> {
 pub struct Loaded {
     /// The program, and how it was made.
     pub translation: Translation,
+    /// It was translated just now, and not before.
+    pub translated: bool,
     /// The module of which it was made just now.
     pub module: Option<Vec<u8>>,
+}
+
+/// Whether a file is a translated program.
+pub fn is_program(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\0gbc")
+}
+
+/// The translated program in a file's bytes, verified.
+pub fn program(path: &Path, bytes: &[u8]) -> Outcome<Program> {
+    let place = || path.display().to_string();
+    let program = decode(bytes).map_err(|error| Report::new(error.to_string()).at(place()))?;
+    verify(&program).map_err(|error| Report::new(format!("the program is not sound: {error}")).at(place()))?;
+    Ok(program)
+}
+
+/// That a translated program does not tell of its recursion.
+pub fn no_recursion_of_program(path: &Path) -> Report {
+    Report::new("--deny-recursion needs the module, but this is a translated program")
+        .at(path.display().to_string())
+        .help("give the option to `gpu-run translate`")
 }
 
 /// Loads a program from a file: a module is translated, a program decoded and verified.
 pub fn load(path: &Path, options: &Options) -> Outcome<Loaded> {
     let bytes = read(path)?;
-    if bytes.starts_with(b"\0gbc") {
+    if is_program(&bytes) {
         if options.deny_recursion {
-            return Err(
-                Report::new("--deny-recursion needs the module, but this is a translated program")
-                    .at(path.display().to_string())
-                    .help("give the option to `gpu-run translate`"),
-            );
+            return Err(no_recursion_of_program(path));
         }
-        let place = || path.display().to_string();
-        let program = decode(&bytes).map_err(|error| Report::new(error.to_string()).at(place()))?;
-        verify(&program).map_err(|error| Report::new(format!("the program is not sound: {error}")).at(place()))?;
         return Ok(Loaded {
             translation: Translation {
-                program,
+                program: program(path, &bytes)?,
                 rewrites: RewriteReport::default(),
                 inlines: InlineReport::default(),
                 times: Times::default(),
             },
+            translated: false,
             module: None,
         });
     }
@@ -78,11 +118,20 @@ pub fn load(path: &Path, options: &Options) -> Outcome<Loaded> {
         gpu_run_translator::translate(&binary, options).map_err(|error| report::translation(path, &error))?;
     // A module in text form has no lines to tell.
     let module = matches!(binary, Cow::Borrowed(_)).then_some(bytes);
-    Ok(Loaded { translation, module })
+    Ok(Loaded {
+        translation,
+        translated: true,
+        module,
+    })
 }
 
 /// Translates and writes.
 pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
+    if args.func.is_some() && !matches!(args.emit, Emit::Disasm | Emit::Ptx) {
+        return Err(
+            Report::new("--func is for --emit disasm and --emit ptx").help("leave it out: the others are whole")
+        );
+    }
     let mut options = Options {
         // Emitted programs are all that is left of the module, so they take its lines along.
         lines: true,
@@ -106,10 +155,21 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
             passed.module.encode()
         }
         Emit::Bytecode => encode(&load(&args.module, &options)?.translation.program),
-        Emit::Disasm => disassemble(&load(&args.module, &options)?.translation.program).into_bytes(),
+        Emit::Disasm => {
+            let program = load(&args.module, &options)?.translation.program;
+            match &args.func {
+                Some(name) => disassemble_function(&program, function(&program, name, args)?),
+                None => disassemble(&program),
+            }
+            .into_bytes()
+        }
         Emit::Ptx => {
             let program = load(&args.module, &options)?.translation.program;
-            ptx::compile(&engine::whole(&program, args.threads)).text.into_bytes()
+            match &args.func {
+                Some(name) => ptx_of(&program, function(&program, name, args)?, args)?,
+                None => ptx::compile(&engine::whole(&program, args.threads)).text,
+            }
+            .into_bytes()
         }
         Emit::SassStats => {
             let program = load(&args.module, &options)?.translation.program;
@@ -125,6 +185,75 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
         None => return Err(Report::new("binary output needs a file").help("name it with -o FILE")),
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// The index of the defined function that is named, by its name or export, by its index, or by the end of its path.
+fn function(program: &Program, name: &str, args: &TranslateArgs) -> Outcome<u32> {
+    let meta = &program.meta;
+    let first = meta.imported_funcs();
+    let defined = || (first..).zip(&meta.functions).map(|(index, _)| index);
+    let exports = || meta.exports.iter().filter(|export| export.kind == ExternKind::Func);
+    let exported = |index: u32| {
+        let own = exports().filter(move |export| export.index == index);
+        own.map(|export| shown(&export.name, exports().map(|export| export.name.as_str())))
+    };
+    let number = name.parse().ok();
+    let is_named = |index: &u32| meta.func_name(*index) == name || exported(*index).any(|own| own == name);
+    let found: Vec<u32> = defined().filter(is_named).collect();
+    let found = match found.is_empty() {
+        true => defined().filter(|index| number == Some(*index)).collect(),
+        false => found,
+    };
+    let found: Vec<u32> = match found.is_empty() {
+        true => {
+            let end = format!("::{name}");
+            defined()
+                .filter(|index| meta.func_name(*index).ends_with(&end))
+                .collect()
+        }
+        false => found,
+    };
+    match found[..] {
+        [index] => Ok(index),
+        [] => {
+            let names: Vec<String> = defined().map(|index| meta.func_name(index)).collect();
+            let all = names.iter().map(String::as_str).chain(defined().flat_map(exported));
+            let last = names.iter().filter_map(|name| name.rsplit("::").next());
+            let there_are = format!(
+                "`--emit disasm` shows all {}, from {first} on; inlined ones are gone unless --no-inline is given",
+                names.len()
+            );
+            Err(Report::new(format!("the program has no function `{name}`"))
+                .at(args.module.display().to_string())
+                .help(did_you_mean(name, all.chain(last), &there_are)))
+        }
+        _ => {
+            let found = found
+                .iter()
+                .map(|index| format!("{index} ({})", meta.func_name(*index)));
+            Err(Report::new(format!("several functions are called `{name}`"))
+                .at(args.module.display().to_string())
+                .help(format!(
+                    "choose one by its index: {}",
+                    found.collect::<Vec<_>>().join(", ")
+                )))
+        }
+    }
+}
+
+/// The PTX of one function of the program, and of the kernel that starts it if it is an export.
+fn ptx_of(program: &Program, index: u32, args: &TranslateArgs) -> Outcome<String> {
+    let unit = engine::whole(program, args.threads);
+    let text = ptx::compile(&unit).text;
+    let parts = ptx::definitions(&unit, &text, index);
+    if parts.is_empty() {
+        return Err(Report::new(format!(
+            "`{}` is not compiled: nothing that is exported calls it",
+            program.meta.func_name(index)
+        ))
+        .at(args.module.display().to_string()));
+    }
+    Ok(parts.join("\n"))
 }
 
 /// A line for each function of the program's machine code: what the GPU's driver tells of it.

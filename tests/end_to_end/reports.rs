@@ -166,7 +166,7 @@ fn heap_stats() -> Tested {
         .filter_map(|part| part.rsplit('"').next());
     let names: Vec<_> = names.take(classes.len()).collect();
     expect(in_order(names), "in the order of their sizes", &output)?;
-    let output = run_on("cpu", ["--stats", &program]);
+    let output = run_on("cpu", ["--stats=full", &program]);
     let printed = text(&output.stderr);
     let names = printed
         .lines()

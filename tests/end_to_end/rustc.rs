@@ -92,10 +92,14 @@ fn files(device: &str) -> Tested {
 
 /// std's own lists of destructors call `System` directly.
 fn system_allocator() -> Tested {
-    let output = run(["inspect", &wasm("threads", "locks")]);
-    let found = text(&output.stdout).lines().any(|line| {
-        let line = line.trim();
-        line.starts_with("allocator ") && line.contains(" found: ") && line.contains("std::alloc::System as")
+    let output = run(["inspect", "--json", &wasm("threads", "locks")]);
+    let object: serde_json::Value = serde_json::from_slice(&output.stdout)?;
+    let mut patterns = object["patterns"].as_array().ok_or("patterns")?.iter();
+    let allocator = patterns.find(|pattern| pattern["pattern"] == "allocator");
+    let found = allocator.is_some_and(|pattern| {
+        let names = pattern["found"].as_array().into_iter().flatten();
+        let names: Vec<&str> = names.filter_map(|name| name.as_str()).collect();
+        pattern["status"] == "found" && names.iter().any(|name| name.contains("std::alloc::System as"))
     });
     expect(found, "the allocator is replaced", &output)
 }

@@ -30,7 +30,6 @@ pub fn general() -> Vec<Test> {
         ("refuses/wasi_unstable", || {
             refuses("wasi_unstable.wasm", &["wasi_unstable.fd_close", "preview 1", "help"])
         }),
-        ("refuses/options_without_wasi", options_without_wasi),
         ("refuses/missing_folder", missing_folder),
         ("refuses/two_folders_tmp", two_folders_tmp),
         ("inspect/wasi", inspect),
@@ -349,30 +348,6 @@ fn trap(device: &str, name: &str, kind: &str) -> Tested {
         &output,
     )?;
     expect(said.contains(name), "the backtrace must name the function", &output)
-}
-
-fn options_without_wasi() -> Tested {
-    for option in [
-        &["--dir", "."][..],
-        &["--env", "A=b"],
-        &["--allow-net", "127.0.0.1:80"],
-        &["--argv0", "a"],
-        &["--seed", "1"],
-        &["--tmpfs", "1M"],
-    ] {
-        let output = run(option
-            .iter()
-            .copied()
-            .chain(["--device", "cpu", &wasm("release", "hello")]));
-        expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
-        let said = text(&output.stderr);
-        expect(
-            said.contains(option[0]) && said.contains("imports no WASI"),
-            "the message must say why",
-            &output,
-        )?;
-    }
-    Ok(())
 }
 
 fn missing_folder() -> Tested {

@@ -337,17 +337,22 @@ impl<'a> Module<'a> {
             return name.clone();
         }
         if let Some(name) = self.func_names.get(&index) {
-            return format!("{:#}", rustc_demangle::demangle(name));
+            return format!("{:#}", rustc_demangle::demangle(without_kernel_prefix(name)));
         }
         let export = self
             .exports
             .iter()
             .find(|e| e.kind == wasmparser::ExternalKind::Func && e.index == index);
         match export {
-            Some(export) => export.name.to_owned(),
+            Some(export) => without_kernel_prefix(export.name).to_owned(),
             None => format!("func[{index}]"),
         }
     }
+}
+
+/// A kernel's name as the user wrote it, and any other name as it is.
+fn without_kernel_prefix(name: &str) -> &str {
+    name.strip_prefix(gpu_run_bytecode::KERNEL_PREFIX).unwrap_or(name)
 }
 
 /// Declared locals (parameters not included), in runs.

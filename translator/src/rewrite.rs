@@ -23,7 +23,7 @@ mod simple;
 
 use std::collections::BTreeSet;
 
-use gpu_run_bytecode::wasi;
+use gpu_run_bytecode::{KERNEL_PREFIX, wasi};
 use wasmparser::ValType;
 
 use crate::module::{Body, Module};
@@ -190,9 +190,6 @@ const PATTERNS: &[&str] = &[
 /// Those that are replaced in a program for WASI too: for speed. All else std does there by itself, as its
 /// users know it.
 const WASI_PATTERNS: &[&str] = &["allocator", malloc::PATTERN, "memory"];
-
-/// Prefix of the exports that are kernels: entries for many threads.
-const KERNEL_PREFIX: &str = "gpu_run_v1.kernel.";
 
 /// Whether std reaches everything by WASI in a module. That it imports WASI is not enough: on
 /// `wasm32-unknown-unknown` `gpu_std` does so, beside a std that does nothing. Kernels do not: several threads

@@ -149,6 +149,26 @@ pub fn most_stack(program: &Program) -> u32 {
     Analysis::new(program, &[], &options).most_pointed_stack()
 }
 
+/// The definitions of function `index` (imports first) in what [`compile`] wrote for a unit: itself, how it is called
+/// at a tail, and the kernel that starts it, as far as there are.
+pub fn definitions(unit: &Unit, text: &str, index: u32) -> Vec<String> {
+    let symbols = ["f", "t", "start_"].map(|kind| format!(" {}{kind}{index}(", unit.prefix));
+    let mut found = Vec::new();
+    let mut lines = text.lines().peekable();
+    let mut before = "";
+    while let Some(line) = lines.next() {
+        // A declaration has no body.
+        if symbols.iter().any(|symbol| line.contains(symbol)) && lines.peek() == Some(&"{") {
+            let comment = [before].into_iter().filter(|line| line.starts_with("//"));
+            let body = lines.by_ref().take_while(|line| *line != "}");
+            let all = comment.chain([line]).chain(body).chain(["}"]);
+            found.push(all.fold(String::new(), |text, line| text + line + "\n"));
+        }
+        before = line;
+    }
+    found
+}
+
 /// Compiles a verified program.
 pub fn compile(unit: &Unit) -> Compiled {
     let mut analysis = Analysis::new(unit.program, &unit.entries, &unit.options);

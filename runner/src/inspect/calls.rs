@@ -1,74 +1,54 @@
 //! The call graph: recursion, and how deep calls go.
 
-use std::fmt::Write;
-
 use gpu_run_bytecode::Program;
 use gpu_run_translator::callgraph::CallGraph;
 use gpu_run_translator::rewrite::RewriteOptions;
 use gpu_run_translator::{BrTables, Module, Options, lower, run_passes};
 use wasmparser::ExternalKind;
 
-/// Recursive functions that are listed by name, at most, per component.
-const NAMED: usize = 8;
+use super::{Calls, Depth, Frames, Recursion};
+use crate::names::shown;
 
-/// Shows the calls of a module, and the frames that they take once it is translated.
-pub fn show(out: &mut String, bytes: &[u8], module: &Module<'_>) {
+/// Functions of a component whose cycles are compared.
+const TRIED: usize = 8;
+
+/// The calls of a module.
+pub fn graph(module: &Module<'_>) -> Calls {
     let graph = CallGraph::new(module);
-    let edges: usize = (0..module.func_count())
-        .map(|func| graph.direct_callees(func).count())
-        .sum();
-    let indirect = (0..module.func_count())
-        .filter(|func| graph.calls_indirectly(*func))
-        .count();
-    _ = writeln!(
-        out,
-        "\ncall graph: {edges} direct edges; {indirect} functions call through tables"
-    );
-    recursion(out, module, &graph);
-    for name in exported(module) {
-        let depth = match entry(module, name).and_then(|func| graph.max_depth(func)) {
-            None => "unbounded".to_owned(),
-            Some(depth) => depth.to_string(),
-        };
-        _ = writeln!(out, "depth of calls from `{name}`: {depth}");
+    let all = 0..module.func_count();
+    Calls {
+        direct: all.clone().map(|func| graph.direct_callees(func).count()).sum(),
+        indirect: all.filter(|func| graph.calls_indirectly(*func)).count(),
+        recursion: recursion(module, &graph),
+        depths: entries(module)
+            .map(|(name, func)| Depth {
+                export: name.to_owned(),
+                depth: graph.max_depth(func),
+            })
+            .collect(),
     }
-    frames(out, bytes);
 }
 
 /// The components of functions that call each other, each with one of its cycles.
-fn recursion(out: &mut String, module: &Module<'_>, graph: &CallGraph) {
+fn recursion(module: &Module<'_>, graph: &CallGraph) -> Vec<Recursion> {
     let recursive = graph.recursive_components();
-    let count = match recursive.len() {
-        0 => "none".to_owned(),
-        1 => "1 component".to_owned(),
-        more => format!("{more} components"),
-    };
-    _ = writeln!(out, "recursion: {count}");
-    for component in &recursive {
-        let names: Vec<_> = component
-            .iter()
-            .take(NAMED)
-            .map(|func| module.func_display_name(*func))
-            .collect();
-        let more = if component.len() > NAMED {
-            format!(" and {} more", component.len() - NAMED)
-        } else {
-            String::new()
-        };
-        _ = writeln!(out, "  {}{more}", names.join(", "));
+    let components = recursive.iter().map(|component| {
         // The shortest says most.
         let cycles = component
             .iter()
-            .take(NAMED)
+            .take(TRIED)
             .filter_map(|func| graph.cycle_through(*func));
-        if let Some(cycle) = cycles.min_by_key(|cycle| cycle.calls.len()) {
-            _ = writeln!(out, "    {}", cycle.display(module));
+        let shortest = cycles.min_by_key(|cycle| cycle.calls.len());
+        Recursion {
+            functions: component.iter().map(|func| module.func_display_name(*func)).collect(),
+            cycle: shortest.map(|cycle| cycle.display(module)),
         }
-    }
+    });
+    components.collect()
 }
 
 /// What the calls take at run time: after rewriting and inlining, as bytecode.
-fn frames(out: &mut String, bytes: &[u8]) {
+pub fn frames(bytes: &[u8]) -> Option<Vec<Frames>> {
     let options = Options {
         rewrite: Some(RewriteOptions {
             refuse_folded: false,
@@ -78,24 +58,16 @@ fn frames(out: &mut String, bytes: &[u8]) {
     };
     // What cannot be translated has no frames; why not is said elsewhere.
     let tables = BrTables::default();
-    let Ok(passed) = run_passes(bytes, &tables, &options) else {
-        return;
-    };
-    let Ok(program) = lower(&passed.module) else { return };
+    let passed = run_passes(bytes, &tables, &options).ok()?;
+    let program = lower(&passed.module).ok()?;
     let module = &passed.module;
     let graph = CallGraph::new(module);
-    _ = writeln!(out, "\nworst case at run time, after rewriting and inlining:");
-    for name in exported(module) {
-        let Some(func) = entry(module, name) else { continue };
-        let depth = graph.max_depth(func);
-        let bytes = graph.max_sum(func, |func| frame_bytes(&program, module, func));
-        _ = match (depth, bytes) {
-            (Some(depth), Some(bytes)) => {
-                writeln!(out, "  `{name}`: depth {depth}, {bytes} bytes of frames")
-            }
-            _ => writeln!(out, "  `{name}`: unbounded, until --max-call-depth"),
-        };
-    }
+    let frames = entries(module).map(|(name, func)| Frames {
+        export: name.to_owned(),
+        depth: graph.max_depth(func),
+        bytes: graph.max_sum(func, |func| frame_bytes(&program, module, func)),
+    });
+    Some(frames.collect())
 }
 
 /// Bytes of the frame of function `func`. Frames overlap in the arguments of a call, so that their
@@ -105,13 +77,8 @@ fn frame_bytes(program: &Program, module: &Module<'_>, func: u32) -> u64 {
     u64::from(program.frame_units(defined)) * 4
 }
 
-/// Names of the exported functions.
-fn exported<'m>(module: &'m Module<'_>) -> impl Iterator<Item = &'m str> {
-    let functions = module.exports.iter().filter(|export| export.kind == ExternalKind::Func);
-    functions.map(|export| export.name)
-}
-
-fn entry(module: &Module<'_>, name: &str) -> Option<u32> {
-    let export = module.exports.iter().find(|export| export.name == name)?;
-    (export.kind == ExternalKind::Func).then_some(export.index)
+/// The exported functions, by their names as users write them.
+fn entries<'m>(module: &'m Module<'_>) -> impl Iterator<Item = (&'m str, u32)> {
+    let functions = || module.exports.iter().filter(|export| export.kind == ExternalKind::Func);
+    functions().map(move |export| (shown(export.name, functions().map(|export| export.name)), export.index))
 }

@@ -81,7 +81,7 @@ fn display_names(module: &Module<'_>) -> Arc<[String]> {
     let mut names = vec![String::new(); module.func_count() as usize];
     for export in &module.exports {
         if export.kind == ExternalKind::Func && names[export.index as usize].is_empty() {
-            export.name.clone_into(&mut names[export.index as usize]);
+            super::without_kernel_prefix(export.name).clone_into(&mut names[export.index as usize]);
         }
     }
     // One buffer for all: a string that grows is copied again and again.
@@ -89,7 +89,8 @@ fn display_names(module: &Module<'_>) -> Arc<[String]> {
     for (index, name) in &module.func_names {
         if let Some(display) = names.get_mut(*index as usize) {
             buffer.clear();
-            write!(buffer, "{:#}", rustc_demangle::demangle(name)).expect("strings take all");
+            let name = rustc_demangle::demangle(super::without_kernel_prefix(name));
+            write!(buffer, "{name:#}").expect("strings take all");
             *display = buffer.as_str().to_owned();
         }
     }

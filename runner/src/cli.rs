@@ -92,9 +92,10 @@ pub struct RunArgs {
     /// Call this export or kernel and print its results, instead of running the program.
     #[arg(long, value_name = "NAME", help_heading = START)]
     pub invoke: Option<String>,
-    /// Threads that enter the kernel, or main in a build for threads, and share its memory.
-    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=16_777_216), help_heading = START)]
-    pub threads: u32,
+    /// Threads that enter the kernel, or main in a build for threads, and share its memory: a number, or auto for as
+    /// many as the device has lanes.
+    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_thread_count, help_heading = START)]
+    threads: ThreadCount,
     #[command(flatten)]
     pub device: DeviceArgs,
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
@@ -110,9 +111,10 @@ pub struct RunArgs {
     /// Bytes that a memory may have [default: what the module declares, else 1 GiB].
     #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
     pub max_memory: Option<ByteSize>,
-    /// Stack of each thread in linear memory, with more than one thread.
-    #[arg(long, value_name = "SIZE", default_value = "64KiB", help_heading = LIMITS)]
-    pub thread_stack: ByteSize,
+    /// Stack of each thread in linear memory, with more than one thread [default: 64 KiB, or less down to 4 KiB where
+    /// memory has no room for so many].
+    #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
+    pub thread_stack: Option<ByteSize>,
     /// Calls that may be open at once in a thread; one more is a trap.
     #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = LIMITS)]
     pub max_call_depth: u32,
@@ -145,6 +147,24 @@ const LIMITS: &str = "Limits";
 const REPORTS: &str = "Checks and reports";
 
 impl RunArgs {
+    /// How many threads there are. `auto` is 1 until [`RunArgs::resolve_threads`] has set it.
+    pub fn threads(&self) -> u32 {
+        match self.threads {
+            ThreadCount::Number(threads) => threads,
+            ThreadCount::Auto => 1,
+        }
+    }
+
+    /// Whether the device decides how many threads there are.
+    pub fn threads_are_auto(&self) -> bool {
+        self.threads == ThreadCount::Auto
+    }
+
+    /// Sets the number of threads that the device has decided.
+    pub fn resolve_threads(&mut self, threads: u32) {
+        self.threads = ThreadCount::Number(threads);
+    }
+
     /// The module's path.
     pub fn module(&self) -> &Path {
         // Without a module the words are not parsed.
@@ -247,6 +267,24 @@ pub struct DebugArgs {
     /// Write debug messages as JSON, an object on each line.
     #[arg(long)]
     pub debug_json: bool,
+}
+
+/// Threads of a run.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ThreadCount {
+    Number(u32),
+    /// As many as the device has lanes.
+    Auto,
+}
+
+const MOST_THREADS: u32 = 16_777_216;
+
+fn parse_thread_count(text: &str) -> Result<ThreadCount, String> {
+    match text.parse() {
+        _ if text == "auto" => Ok(ThreadCount::Auto),
+        Ok(threads @ 1..=MOST_THREADS) => Ok(ThreadCount::Number(threads)),
+        _ => Err(format!("expected auto or a number from 1 to {MOST_THREADS}")),
+    }
 }
 
 fn parse_threads(text: &str) -> Result<ThreadSet, String> {

@@ -88,7 +88,7 @@ fn request(args: &RunArgs, store: &Store, program: &Arc<Program>, export: &str) 
         prefix: PREFIX.into(),
         code_start: store.next_code_start(),
         entries: tidy(program, entries.into_iter().flatten().collect()),
-        options: options(program, args.threads, args.max_call_depth),
+        options: options(program, args.threads(), args.max_call_depth),
         target: store.target()?,
     })
 }
@@ -174,7 +174,7 @@ pub fn choose(
     let Some(request) = request(args, store, program, export) else {
         return interpreter("the device runs nothing else");
     };
-    if threads_may_wait(program) && args.threads > request.target.lanes_at_least() {
+    if threads_may_wait(program) && args.threads() > request.target.lanes_at_least() {
         if !forced {
             return interpreter("there are more threads than lanes, and they may wait for each other");
         }

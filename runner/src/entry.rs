@@ -85,7 +85,7 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
                 .at(place.clone())
                 .help(did_you_mean(written, functions(program), &exported(program)))
         })?;
-        let show = if is_kernel || args.threads > 1 {
+        let show = if is_kernel || args.threads() > 1 {
             Show::KernelResult
         } else {
             Show::Results
@@ -107,7 +107,7 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         .into_iter()
         .find(|name| func_type(program, name).is_some());
     let entry = match (main, &kernels[..]) {
-        (Some(main), _) if args.threads == 1 => program_entry(program, main, &place),
+        (Some(main), _) if args.threads() == 1 => program_entry(program, main, &place),
         (_, [kernel]) => Ok(Entry { export: kernel.name.clone(), args: Vec::new(), show: Show::KernelResult, before: initializer(program) }),
         (_, [_, _, ..]) => {
             let names: Vec<_> = kernels.iter().map(|kernel| format!("`{}`", &kernel.name[KERNEL_PREFIX.len()..])).collect();
@@ -115,7 +115,7 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         }
         // Made for threads: what its parts share is guarded by locks and atomics.
         (Some(main), []) if program.meta.is_threaded() => program_entry(program, main, &place),
-        (Some(main), []) => Err(Report::new(format!("`{main}` cannot run on {} threads: it is a program for one", args.threads)).at(place).help(
+        (Some(main), []) => Err(Report::new(format!("`{main}` cannot run on {} threads: it is a program for one", args.threads())).at(place).help(
             "three ways work: mark a function with gpu_std::kernel!, or name an export with --invoke, and every thread calls it; \
              run independent processes with --instances (not in this version); or build with atomics and a shared memory (-Ctarget-feature=+atomics)",
         )),

@@ -20,7 +20,7 @@ const WITHIN: &str = "GPU_RUN_WITHIN_TESTS";
 
 /// Records what the program prints, if it may be tests that cargo has started.
 pub fn watch(args: &RunArgs) {
-    let may_be = args.invoke.is_none() && args.threads == 1 && args.report == ReportFormat::Text;
+    let may_be = args.invoke.is_none() && args.threads() == 1 && args.report == ReportFormat::Text;
     if may_be && cargo::is_runner(args.module()) && std::env::var_os(WITHIN).is_none() {
         crate::output::record_stdout();
     }

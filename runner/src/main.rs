@@ -49,7 +49,7 @@ fn main() -> ExitCode {
         };
     }
     let result = match cli.command {
-        Command::Run(args) => run::run(&args),
+        Command::Run(mut args) => run::run(&mut args),
         Command::Translate(args) => translate::translate(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Devices => devices::devices(),

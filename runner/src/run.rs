@@ -10,7 +10,7 @@ use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::{LACKS_PLATFORM, Status};
 use gpu_run_translator::{Options, Translation};
 use gpu_run_vm::{
-    DebugOptions, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store, StoreError, ThreadSet,
+    DEFAULT_MEMORY, DebugOptions, Device, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store, StoreError, ThreadSet,
     Value, allocates,
 };
 
@@ -25,19 +25,30 @@ use crate::watchdog::{self, Watchdog};
 use crate::{devices, engine, fault, files, libtest, log, shared, stats, translate};
 
 /// Runs a module.
-pub fn run(args: &RunArgs) -> Outcome<ExitCode> {
+pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
     args.report.prepare("--report")?;
     if let Some(stats) = &args.stats {
         stats.prepare("--stats")?;
     }
     libtest::watch(args);
-    run_module(args).or_else(|report| {
+    let device = match args.threads_are_auto().then(|| devices::open(&args.device)).transpose() {
+        Ok(device) => device,
+        Err(report) => {
+            show_report(args, &report);
+            return Ok(ExitCode::from(report.code));
+        }
+    };
+    if let Some(device) = &device {
+        args.resolve_threads(device.lanes());
+    }
+    let args = &*args;
+    run_module(args, device).or_else(|report| {
         show_report(args, &report);
         Ok(ExitCode::from(report.code))
     })
 }
 
-fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
+fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCode> {
     let begin = Instant::now();
     let translate::Loaded {
         translation,
@@ -52,15 +63,20 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         );
     }
     let entry = entry::find(&translation.program, args)?;
-    if args.threads > 1 && !translation.program.meta.is_threaded() {
+    if args.threads() > 1 && !translation.program.meta.is_threaded() {
         shared::warn_of_state(args, &entry)?;
     }
     if (args.heap_check || args.leak_check) && !allocates(&translation.program) {
         warn("the program does not use the device's heap, so nothing of its allocations is checked");
     }
-    let device = devices::open(&args.device)?;
+    let thread_stack = thread_stack(args)?;
+    let device = match device {
+        Some(device) => device,
+        None => devices::open(&args.device)?,
+    };
     let limits = Limits {
         memory: args.max_memory.map(|size| size.as_u64()),
+        undeclared_memory: undeclared_memory(args.threads()),
         call_depth: args.max_call_depth,
         heap: HeapChecks {
             guards: args.heap_check,
@@ -73,8 +89,9 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     let interrupt = Arc::new(AtomicBool::new(false));
     watchdog::on_interrupt(interrupt.clone());
     let mut options = RunOptions {
-        threads: args.threads,
-        thread_stack: thread_stack(args)?,
+        threads: args.threads(),
+        thread_stack,
+        least_thread_stack: args.thread_stack.map_or(LEAST_THREAD_STACK, |_| thread_stack),
         timeout: args.timeout,
         interrupt: Some(interrupt.clone()),
         environment: environment::of(&translation.program, args)?,
@@ -130,7 +147,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
         return Err(Report::new(format!("`{}` is no function", entry.export)));
     };
     if entry.show == Show::KernelResult && !log::is_quiet() {
-        note!("Running on {} with {} threads...", store.device_name(), args.threads);
+        note!("Running on {} with {} threads...", store.device_name(), args.threads());
     }
     let watchdog = Watchdog::of_run(args.timeout);
     if let Some(environment) = &mut options.environment {
@@ -162,7 +179,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     }
     let mut context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance);
     let returned = match outcome.end {
-        End::Returned => Some(show_results(&entry, &outcome.results, args.threads)?),
+        End::Returned => Some(show_results(&entry, &outcome.results, args.threads())?),
         _ => None,
     };
     let mut damage = find_damage(args, &mut store, instance, &outcome.end)?;
@@ -202,7 +219,7 @@ fn run_module(args: &RunArgs) -> Outcome<ExitCode> {
     if let Some(target) = &args.stats {
         let stats = stats::Run {
             device: &store.device_name(),
-            threads: args.threads,
+            threads: args.threads(),
             load: loaded,
             translate: translated.then_some(translation.times),
             program: &lines.program,
@@ -299,12 +316,25 @@ fn own_memory(store: &mut Store, program: &Program) -> Result<Option<Extern>, St
     import.map(|ty| store.add_memory(ty)).transpose()
 }
 
+/// Stacks that nobody asked for are no smaller.
+const LEAST_THREAD_STACK: u32 = 4096;
+
+/// Bytes that a memory may have that declares no maximum: where the smallest stacks of all threads would take most of
+/// what it has by default, as much as they need.
+fn undeclared_memory(threads: u32) -> u64 {
+    const BESIDES: u64 = 256 << 20;
+    let stacks = u64::from(threads) * u64::from(LEAST_THREAD_STACK);
+    (stacks + BESIDES).clamp(DEFAULT_MEMORY, 1 << 32)
+}
+
 fn thread_stack(args: &RunArgs) -> Outcome<u32> {
-    let bytes = args.thread_stack.as_u64();
+    let Some(size) = args.thread_stack else {
+        return Ok(RunOptions::default().thread_stack);
+    };
+    let bytes = size.as_u64();
     if !(1024..=1 << 30).contains(&bytes) {
         return Err(Report::new(format!(
-            "--thread-stack {} is not between 1 KiB and 1 GiB",
-            args.thread_stack
+            "--thread-stack {size} is not between 1 KiB and 1 GiB"
         )));
     }
     // Compiled code expects stacks to be aligned to 16 bytes.

@@ -408,6 +408,11 @@ impl Device for Cuda {
         }
     }
 
+    /// The kernel is compiled to so many registers that a multiprocessor has room for 1,024 lanes.
+    fn lanes(&self) -> u32 {
+        self.multiprocessors() * 1024
+    }
+
     fn prepare_interpreter(&mut self) -> DeviceResult<()> {
         self.interpreter().map(drop)
     }

@@ -151,6 +151,11 @@ pub trait Device {
         None
     }
 
+    /// Lanes of the interpreter that the device runs at the same time.
+    fn lanes(&self) -> u32 {
+        self.plan(u32::MAX, 0).lanes
+    }
+
     /// Lays out `threads` threads of the interpreter whose largest frame has `frame` units.
     fn plan(&self, threads: u32, frame: u32) -> Plan;
 

@@ -75,6 +75,7 @@ fn first_segment_size(threads: u64, least: u64, free: u64) -> u32 {
 struct Places {
     stack_pointer: u32,
     stack_top: u32,
+    stack_size: u32,
     tls_base: u32,
     tls_first: u32,
     tls_stride: u32,
@@ -272,6 +273,7 @@ impl Store {
             result_units: ty.result_units(),
             stack_pointer: places.stack_pointer,
             stack_top: places.stack_top,
+            stack_size: places.stack_size,
             rotate: if rotate { 1 + first_size } else { 0 },
             stands,
             tls_base: places.tls_base,
@@ -342,7 +344,6 @@ impl Store {
             shared_units: plan.shared_units,
             max_depth: self.limits.call_depth,
             globals_per_thread: (self.globals.len / 8) as u32,
-            stack_size: options.stack_bytes(),
             slice: plan.slice,
             try_function_count: (self.try_functions.len / 16) as u32,
             max_frame: self.max_frame,
@@ -389,6 +390,7 @@ impl Store {
         let mut places = Places {
             stack_pointer: u32::MAX,
             stack_top: 0,
+            stack_size: 0,
             tls_base: u32::MAX,
             tls_first: 0,
             tls_stride: 0,
@@ -421,10 +423,11 @@ impl Store {
             (places.tls_first, places.tls_stride) = (first as u32, stride as u32);
             end = first + stride * threads;
         }
-        let stacks = match places.stack_pointer {
-            u32::MAX => 0,
-            _ => threads * options.stack_bytes() as u64,
-        };
+        if places.stack_pointer != u32::MAX {
+            places.stack_size = options.stack_bytes(record.limit.saturating_sub(end));
+            tracing::info!("stacks of {} bytes for {threads} threads", places.stack_size);
+        }
+        let stacks = threads * places.stack_size as u64;
         let size = (end + stacks).next_multiple_of(layout::PAGE);
         if size > record.limit {
             return Err(StoreError::NoRoomForStacks {

@@ -56,6 +56,8 @@ pub struct RunOptions {
     /// Bytes of linear memory that each thread gets as its stack, with more than one thread. Rounded down to a
     /// multiple of 16, to which compiled code expects stacks to be aligned.
     pub thread_stack: u32,
+    /// Where memory has no room for so large stacks, they are halved, but not to less than this.
+    pub least_thread_stack: u32,
     /// Ends the run after this time.
     pub timeout: Option<Duration>,
     /// Ends the run when it becomes true.
@@ -71,6 +73,7 @@ impl Default for RunOptions {
         RunOptions {
             threads: 1,
             thread_stack: 65536,
+            least_thread_stack: 4096,
             timeout: None,
             interrupt: None,
             environment: None,
@@ -80,11 +83,17 @@ impl Default for RunOptions {
 }
 
 impl RunOptions {
-    /// Bytes of each thread's stack; 0: threads keep the module's.
-    pub(super) fn stack_bytes(&self) -> u32 {
+    /// Bytes of each thread's stack, the largest that `room` bytes have a place for, else the least that may be; 0:
+    /// threads keep the module's.
+    pub(super) fn stack_bytes(&self, room: u64) -> u32 {
+        let whole = |bytes: u32| (bytes & !15).max(16);
+        let least = whole(self.least_thread_stack.min(self.thread_stack));
         match (self.threads, self.thread_stack) {
             (0..=1, _) | (_, 0) => 0,
-            (_, bytes) => (bytes & !15).max(16),
+            (threads, bytes) => (0..32)
+                .map(|halved| whole(bytes >> halved).max(least))
+                .find(|bytes| *bytes == least || u64::from(threads) * u64::from(*bytes) <= room)
+                .unwrap_or(least),
         }
     }
 }
@@ -148,5 +157,33 @@ impl Outcome {
             faults: 0,
             requests: RequestCounts::default(),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacks_are_halved_until_they_fit() {
+        let bytes = |threads: u32, thread_stack: u32, least_thread_stack: u32, room: u64| {
+            RunOptions {
+                threads,
+                thread_stack,
+                least_thread_stack,
+                ..RunOptions::default()
+            }
+            .stack_bytes(room)
+        };
+        assert_eq!(bytes(1, 65536, 4096, 1 << 30), 0);
+        assert_eq!(bytes(1000, 65536, 4096, 1 << 30), 65536);
+        assert_eq!(bytes(16384, 65536, 4096, 1 << 30), 65536);
+        assert_eq!(bytes(16385, 65536, 4096, 1 << 30), 32768);
+        assert_eq!(bytes(200_000, 65536, 4096, 1 << 30), 4096);
+        // More than there is room for: the caller says so.
+        assert_eq!(bytes(300_000, 65536, 4096, 1 << 30), 4096);
+        // One that was asked for stays.
+        assert_eq!(bytes(300_000, 65536, 65536, 1 << 30), 65536);
+        assert_eq!(bytes(300_000, 1000, 65536, 0), 992);
     }
 }

@@ -9,9 +9,13 @@ use std::io::{Read, pipe};
 use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
+use gpu_run_bytecode::Program;
+use gpu_run_bytecode::wasi::Function;
+
 use self::output::{Printed, Summary};
 use crate::cli::{ReportFormat, RunArgs};
-use crate::report::{Outcome, Report, code};
+use crate::report::{Outcome, Report, code, warn};
+use crate::requests::Called;
 use crate::translate::write_stdout;
 use crate::{cargo, run};
 
@@ -26,8 +30,9 @@ pub fn watch(args: &RunArgs) {
     }
 }
 
-/// What the program printed, if it ended in the middle of a test by a trap, a panic or an exit code.
-pub fn aborted(end: &gpu_run_vm::End) -> Option<String> {
+/// What the program printed, if it ended in the middle of a test by a trap, a panic or an exit code, and the others can
+/// be run. Warns of tests that cannot.
+pub fn aborted(end: &gpu_run_vm::End, program: &Program) -> Option<String> {
     use gpu_run_vm::End;
     let early = match end {
         End::Trapped(_) | End::Panicked { .. } => true,
@@ -36,7 +41,23 @@ pub fn aborted(end: &gpu_run_vm::End) -> Option<String> {
     };
     let recorded = crate::output::recorded().filter(|_| early)?;
     let text = plain(&recorded);
-    output::ends_in_a_test(&text).then_some(text)
+    output::start(&text)?;
+    let arguments = [Function::ArgsGet, Function::ArgsSizesGet];
+    if output::ends_in_a_test(&text) && Called::by(program).any(&arguments) {
+        return Some(text);
+    }
+    if !text.contains("\ntest result: ") {
+        warn_of_others();
+    }
+    None
+}
+
+/// Tests that nobody ran are told of.
+fn warn_of_others() {
+    warn(
+        "tests after the one that ended the process were not run; gpu-run can run them for wasm32-wasip1, without -q \
+         and --format",
+    );
 }
 
 /// Text without colours.
@@ -61,6 +82,7 @@ pub fn go_on(args: &RunArgs, printed: &str) -> Outcome<Option<ExitCode>> {
     let (listed, success) = tests.output(&["--list".into()])?;
     tests.names = output::listed(&listed);
     if !success || tests.names.is_empty() {
+        warn_of_others();
         return Ok(None);
     }
     let mut all = All {

@@ -160,7 +160,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     let _watchdog = watchdog.filter(|_| matches!(outcome.end, End::TimedOut));
     files.write(&args.files, &mut store)?;
     terminal.finish();
-    if let Some(printed) = libtest::aborted(&outcome.end) {
+    if let Some(printed) = libtest::aborted(&outcome.end, &lines.program) {
         // The tests that are left need the device.
         drop(store);
         return match libtest::go_on(args, &printed)? {

@@ -18,6 +18,7 @@ pub fn general() -> Vec<Test> {
         ("found/10_tests_that_abort", tests_that_abort),
         ("found/10_tests_chosen", tests_chosen),
         ("found/10_test_output_shown", test_output_shown),
+        ("found/10_tests_in_another_form", tests_in_another_form),
         ("found/10_tests_not_by_cargo", tests_not_by_cargo),
     ]
 }
@@ -120,6 +121,17 @@ fn test_output_shown() -> Tested {
     says(&output, &output.stdout, &wanted)?;
     let said = text(&output.stdout);
     expect(!said.contains(" stdout ----"), "nothing is told twice", &output)
+}
+
+/// What the harness says in another form is left as it is, and the user is told.
+fn tests_in_another_form() -> Tested {
+    let output = harness(&["--include-ignored", "-q"])?;
+    ends(&output, 134)?;
+    let wanted = [
+        "warning: tests after the one that ended the process were not run",
+        "error: trap: unreachable",
+    ];
+    says(&output, &output.stderr, &wanted)
 }
 
 /// What nobody started for cargo ends as its program does.

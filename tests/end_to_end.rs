@@ -1127,8 +1127,9 @@ fn stops(device: &str, name: &str) -> Tested {
     );
     expect(output.status.code() == Some(124), "exit code must be 124", &output)?;
     let run_ms = run_ms(&output)?;
-    // Without a look at the clock it would take minutes.
-    if (300.0..30_000.0).contains(&run_ms) {
+    // The limit counts from before the kernel's start, so its own time may be less by what that takes. Without a look at
+    // the clock it would take minutes.
+    if (200.0..30_000.0).contains(&run_ms) {
         Ok(())
     } else {
         Err(format!("stopped after {run_ms} ms").into())

@@ -95,10 +95,12 @@ struct alignas(16) Memory {
   u64 limit;  // bytes reserved at base: the size never exceeds it
   u32 wide;  // 1: addresses are i64
   u32 shared;  // 1: threads may wait on its addresses
-  u64 refused;  // memory.grow that found the limit in its way
   Heap heap;
+  u64 refused;  // memory.grow that found the limit in its way
 };
 static_assert(sizeof(Memory) == 40 + sizeof(Heap), "twin in layout.rs");
+// Two words of it are one access: see own_cache.
+static_assert((__builtin_offsetof(Memory, heap) + __builtin_offsetof(Heap, caches)) % 16 == 0, "aligned");
 
 struct Table {
   u32 *elements;  // references: 0 is null

@@ -199,7 +199,9 @@ GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) 
 
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   threads::begin_clock(launch);
-  Round round = {lane, lane, 0, false, false, false, 0};
+  // The first segments of the arena are the lanes', so that none has to ask when all begin.
+  const u32 spare = launch.rotate ? 1 + (lane << (launch.rotate - 1)) : 0;
+  Round round = {lane, lane, 0, false, false, false, spare};
   // Two loops, and the thread by its number: so the compiler keeps the interpreter's loop apart from
   // this one, and nothing of this one in its registers.
   for (;;) {

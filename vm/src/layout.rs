@@ -140,8 +140,8 @@ twins! {
         limit: u64,
         wide: u32,
         shared: u32,
-        refused: u64,
         heap: Heap,
+        refused: u64,
     }
     struct Table [16] {
         elements: Ptr,

@@ -533,8 +533,8 @@ impl Store {
             limit,
             wide: ty.wide as u32,
             shared: ty.shared as u32,
-            refused: 0,
             heap: bytemuck::Zeroable::zeroed(),
+            refused: 0,
         };
         let record = self.place(&record)?;
         let caches = (0, 0);

@@ -225,14 +225,16 @@ impl Store {
         // A thread that waits for the host leaves its lane to others.
         let rotate = options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests());
         let mut arena_bytes = self.limits.register_arena;
-        let mut first_size = 0;
+        let (mut first_size, mut lanes_bytes) = (0, 0);
         if rotate {
             // Every thread may be under way at once. If that is more than there is, threads start when
             // others have ended.
             let free = self.device.free_memory();
             let least = self.frame_units(self.func_infos[func as usize].func.pc) as u64 * 4;
             first_size = first_segment_size(threads, least, free);
-            arena_bytes += (threads * (layout::SEGMENT << first_size)).min(free / 2);
+            let bytes = layout::SEGMENT << first_size;
+            lanes_bytes = u64::from(plan.lanes) * bytes;
+            arena_bytes += (threads * bytes).min(free / 2).max(lanes_bytes);
         }
         self.prepare_diagnostics(options)?;
         let shared_memory = self.memory_infos.iter().any(|memory| memory.ty.shared);
@@ -246,6 +248,8 @@ impl Store {
             // No lane has frames in a segment of its own.
             home_bytes = 0;
             arena.spares = run.spares.zeroed(device, layout::SPARE_LISTS * 8)?;
+            // Each lane has one from the beginning.
+            arena.used = lanes_bytes;
         }
         let home = run.home.at_least(device, home_bytes)?;
         // All new. What a thread needs it gets when it begins.

@@ -6,8 +6,10 @@ mod output;
 
 use std::ffi::{OsStr, OsString};
 use std::io::{Read, pipe};
-use std::process::{Command, ExitCode, Stdio};
-use std::time::Instant;
+use std::process::{Child, Command, ExitCode, Stdio};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::Program;
 use gpu_run_bytecode::wasi::Function;
@@ -17,7 +19,10 @@ use crate::cli::{ReportFormat, RunArgs};
 use crate::report::{Outcome, Report, code, warn};
 use crate::requests::Called;
 use crate::translate::write_stdout;
-use crate::{cargo, run};
+use crate::{cargo, process, run};
+
+/// Exit codes of runs that say themselves why they ended.
+const REPORTED: [u8; 4] = [code::TRAP, code::PANIC, code::TIMEOUT, code::INTERRUPTED];
 
 /// Set for the processes that run the others, which report for themselves alone.
 const WITHIN: &str = "GPU_RUN_WITHIN_TESTS";
@@ -71,13 +76,14 @@ fn plain(bytes: &[u8]) -> String {
 /// # Errors
 ///
 /// No process can be started.
-pub fn go_on(args: &RunArgs, printed: &str) -> Outcome<Option<ExitCode>> {
+pub fn go_on(args: &RunArgs, printed: &str, interrupt: &AtomicBool) -> Outcome<Option<ExitCode>> {
     let begin = Instant::now();
     let given: Vec<OsString> = std::env::args_os().collect();
     let mut tests = Tests {
         options: given[1..given.len() - args.args().len()].to_vec(),
         args: args.args().to_vec(),
         names: Vec::new(),
+        interrupt,
     };
     let (listed, success) = tests.output(&["--list".into()])?;
     tests.names = output::listed(&listed);
@@ -107,6 +113,8 @@ pub fn go_on(args: &RunArgs, printed: &str) -> Outcome<Option<ExitCode>> {
         let (next, ended) = tests.go_on(&all.left)?;
         printed = next;
         if ended == Some(code::INTERRUPTED.into()) {
+            // The test did not fail.
+            printed.open = None;
             all.add(printed);
             break Some(code::INTERRUPTED);
         }
@@ -114,7 +122,9 @@ pub fn go_on(args: &RunArgs, printed: &str) -> Outcome<Option<ExitCode>> {
     if stopped != Some(code::INTERRUPTED) {
         all.explain(&tests)?;
     }
-    write_stdout(all.report(begin, stopped.is_some()).as_bytes())?;
+    let interrupted = interrupt.load(Ordering::Relaxed).then_some(code::INTERRUPTED);
+    let stopped = stopped.or(interrupted);
+    write_stdout(all.report(begin).as_bytes())?;
     Ok(Some(ExitCode::from(stopped.unwrap_or(match all.failed.is_empty() {
         true => 0,
         false => code::PANIC,
@@ -122,16 +132,18 @@ pub fn go_on(args: &RunArgs, printed: &str) -> Outcome<Option<ExitCode>> {
 }
 
 /// The tests of a module, as the harness was asked to run them.
-struct Tests {
+struct Tests<'i> {
     /// The arguments of this process up to the module.
     options: Vec<OsString>,
     /// Those of the harness.
     args: Vec<OsString>,
     /// The tests that it chose.
     names: Vec<String>,
+    /// Set when this process is to end.
+    interrupt: &'i AtomicBool,
 }
 
-impl Tests {
+impl Tests<'_> {
     /// A process that runs the module with more arguments of the harness in front of those that it was given.
     fn command(&self, more: &[OsString]) -> Outcome<Command> {
         let own = std::env::current_exe().map_err(failed)?;
@@ -185,7 +197,7 @@ impl Tests {
         let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().map_err(failed)?;
         let mut stdout = child.stdout.take().expect("it is piped");
         let (mut bytes, mut shown, mut piece) = (Vec::new(), 0, [0; 4096]);
-        loop {
+        let mut show = || loop {
             let count = stdout.read(&mut piece).map_err(failed)?;
             bytes.extend_from_slice(&piece[..count]);
             let text = plain(&bytes);
@@ -202,9 +214,10 @@ impl Tests {
                 shown = shown.max(end);
             }
             if count == 0 {
-                break;
+                return Ok(());
             }
-        }
+        };
+        self.unless_interrupted(&child, &mut show)?;
         let status = child.wait().map_err(failed)?;
         Ok((output::read(&plain(&bytes), names), status.code()))
     }
@@ -220,13 +233,39 @@ impl Tests {
         // Its ends of the pipe would keep it open.
         drop(command);
         let mut bytes = Vec::new();
-        reader.read_to_end(&mut bytes).map_err(failed)?;
-        child.wait().map_err(failed)?;
+        self.unless_interrupted(&child, || reader.read_to_end(&mut bytes))
+            .map_err(failed)?;
+        let status = child.wait().map_err(failed)?;
         let text = plain(&bytes);
-        Ok(match output::of_one(&text, name) {
-            Some((said, Some(output::End::Passed))) => format!("{said}note: it passed when it was run alone\n"),
-            Some((said, _)) => without_abort(&said).to_owned(),
-            None => without_abort(&text).to_owned(),
+        let (said, end) = output::of_one(&text, name).unwrap_or_else(|| (text.clone(), None));
+        let note = match (end, status.code()) {
+            (Some(output::End::Passed), _) => "note: it passed when it was run alone\n".to_owned(),
+            (None, Some(code)) if !REPORTED.iter().any(|reported| i32::from(*reported) == code) => {
+                format!("note: it ended the process with exit code {code}\n")
+            }
+            _ => String::new(),
+        };
+        Ok(without_abort(&said).to_owned() + &note)
+    }
+
+    /// Has a process that is waited for interrupted when this one is.
+    fn unless_interrupted<T>(&self, child: &Child, wait: impl FnOnce() -> T) -> T {
+        let done = AtomicBool::new(false);
+        let watch = || {
+            while !done.load(Ordering::Relaxed) {
+                if self.interrupt.load(Ordering::Relaxed) {
+                    process::interrupt(child);
+                    return;
+                }
+                thread::park_timeout(Duration::from_millis(50));
+            }
+        };
+        thread::scope(|scope| {
+            let watcher = scope.spawn(watch);
+            let result = wait();
+            done.store(true, Ordering::Relaxed);
+            watcher.thread().unpark();
+            result
         })
     }
 }
@@ -318,7 +357,7 @@ impl All {
     }
 
     /// The report behind the tests, as the harness writes it.
-    fn report(&mut self, begin: Instant, stopped: bool) -> String {
+    fn report(&mut self, begin: Instant) -> String {
         let mut out = String::from("\nfailures:\n\n");
         if !self.details.is_empty() {
             out += &format!("{}\n\n\n", self.details.trim_end_matches('\n'));
@@ -326,7 +365,7 @@ impl All {
         out += "failures:\n";
         self.failed.sort();
         self.failed.iter().for_each(|name| out += &format!("    {name}\n"));
-        if stopped {
+        if !self.left.is_empty() {
             out += &format!("\nnot run ({}): {}\n", self.left.len(), self.left.join(", "));
         }
         let counts = &self.counts;

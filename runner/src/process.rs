@@ -13,6 +13,18 @@ pub fn prepare() {
     }
 }
 
+/// Has a process that this one started end as by Ctrl-C.
+#[cfg(unix)]
+pub fn interrupt(child: &std::process::Child) {
+    use rustix::process::{Pid, Signal, kill_process};
+    // It may have ended.
+    _ = kill_process(Pid::from_child(child), Signal::INT);
+}
+
+/// Here Ctrl-C reaches it without help.
+#[cfg(not(unix))]
+pub fn interrupt(_child: &std::process::Child) {}
+
 /// A file that grows over the limit of this process is an error of that write, which the guest is told, and not the
 /// end of the process.
 #[cfg(unix)]

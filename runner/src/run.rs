@@ -163,7 +163,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     if let Some(printed) = libtest::aborted(&outcome.end, &lines.program) {
         // The tests that are left need the device.
         drop(store);
-        return match libtest::go_on(args, &printed)? {
+        return match libtest::go_on(args, &printed, &interrupt)? {
             Some(code) => Ok(code),
             None => {
                 let context = fault::Context::of_start(&outcome.end, &terminal, choice.code.is_some());

@@ -383,7 +383,7 @@ fn no_room_for_stacks() -> Tested {
         "--device",
         "cpu",
         "--threads",
-        "4096",
+        "40000",
         "--max-memory",
         "64MiB",
         &wasm("release", "spmd"),

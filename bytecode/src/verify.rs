@@ -17,6 +17,7 @@ mod regions;
 mod simple;
 mod spaces;
 mod state;
+mod types;
 
 use crate::code::{CodeError, Inst, Layout, br_table_offset};
 use crate::isa::Op;

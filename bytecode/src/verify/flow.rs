@@ -5,6 +5,7 @@ use super::kept::Kept;
 use super::regions::{Region, Regions};
 use super::simple::SIMPLE;
 use super::state::State;
+use super::types::{Detail, Types};
 use super::{FunctionVerifier, VerifyError, VerifyErrorKind, Words};
 use crate::code::Inst;
 use crate::isa::{Op, Operand};
@@ -13,7 +14,7 @@ use crate::program::Try;
 /// Steps that the verification of a function may take: for each word of its code so many, ...
 const STEPS_PER_WORD: u64 = 256;
 /// ... and so many more.
-const STEPS: u64 = 1 << 26;
+const STEPS: u64 = 1 << 25;
 /// Parts of states that it may keep, for each word of its code and beyond that. A part takes 128 bytes.
 const PARTS_PER_WORD: usize = 2;
 const PARTS: usize = 1 << 22;
@@ -112,6 +113,8 @@ pub(super) struct Flow {
     /// Points behind which the code has not been walked with the state of now.
     queued: Words,
     state: State,
+    types: Types,
+    detail: Detail,
     /// Steps that were taken for this function.
     steps: u64,
 }
@@ -120,16 +123,8 @@ impl Flow {
     /// Verifies the flow of one function whose operands are already checked, and whose body begins at
     /// word `body`.
     ///
-    /// A state is kept for each instruction that branches lead to, and one for each region of protected code;
-    /// from there the code is walked until it runs into another such instruction or ends. Walks go in the
-    /// order of the code, and from the beginning again while branches back have changed a state.
-    ///
-    /// What each unit holds only becomes less, and that at most three times (zero, any value of one unit, a
-    /// number, nothing), so the analysis ends. For the code of compilers it goes two or three times over it:
-    /// what is lost on the way back of a loop is lost in all loops at the same time. A step is a word that is
-    /// walked, or a chunk of units that is compared, copied or filled: states have so many parts in common
-    /// that a branch is few steps, and at most 1,024. There is code that takes more passes, such as a loop
-    /// that moves values from register to register, so the steps are limited.
+    /// What each unit holds on each path is followed exactly. Should that take many steps, it is tried
+    /// with less detail: what is right then is right. Only where that fails all steps are taken.
     pub(super) fn verify(&mut self, function: &mut FunctionVerifier<'_>, body: usize) -> Result<(), VerifyError> {
         let tries = &function.spaces.program.meta.functions[function.index].tries;
         function.targets.insert(body);
@@ -139,14 +134,48 @@ impl Flow {
         }
         let function = &*function;
         self.points.find(function, tries)?;
+        let most = most_steps(function);
+        match self.follow(function, body, tries, Detail::Full, most / 8) {
+            Err(error) if error.kind == VerifyErrorKind::TooComplex => {}
+            result => return result,
+        }
+        self.types.find(function, body, tries)?;
+        for detail in [Detail::TypedOnly, Detail::Typed] {
+            if self.follow(function, body, tries, detail, most).is_ok() {
+                return Ok(());
+            }
+        }
+        self.follow(function, body, tries, Detail::Full, most)
+    }
+
+    /// Follows what units hold in so much detail, in at most so many steps.
+    ///
+    /// A state is kept for each instruction that branches lead to, and one for each region of protected code;
+    /// from there the code is walked until it runs into another such instruction or ends. Walks go in the
+    /// order of the code, and from the beginning again while branches back have changed a state.
+    ///
+    /// What each unit holds only becomes less, and that at most three times (zero, any value of one unit, a
+    /// number, nothing), so the analysis ends. For the code of compilers it goes two or three times over it:
+    /// what is lost on the way back of a loop is lost in all loops at the same time. A step is a word that is
+    /// walked, or a chunk of units that is compared, copied or filled: states have so many parts in common
+    /// that a branch is few steps, and at most 1,024.
+    fn follow(
+        &mut self,
+        function: &FunctionVerifier<'_>,
+        body: usize,
+        tries: &[Try],
+        detail: Detail,
+        most: u64,
+    ) -> Result<(), VerifyError> {
         let frame = function.frame as usize;
         self.kept.clear(self.points.len(), frame);
         self.queued.clear(self.points.len());
         self.state.clear(frame);
         self.steps = 0;
+        self.detail = detail;
         self.state.write_values(0, &function.ty.params);
-        self.reach(self.points.at(function.targets, body));
         let mut point = self.points.at(function.targets, body);
+        self.reach(point);
         while let Some(next) = self.queued.next(point).or_else(|| self.queued.next(0)) {
             self.queued.remove(next);
             self.kept.load(next, &mut self.state);
@@ -156,12 +185,10 @@ impl Flow {
             }
             // Where the search for the next point went.
             self.steps += 1 + (next.abs_diff(point) / 64) as u64;
-            let steps = self.steps + self.kept.work + self.state.work;
-            let words = function.code.len();
-            if steps > most_steps(function) {
-                return too_complex(function, format!("it took more than {steps} steps"));
+            if self.steps + self.kept.work + self.state.work > most {
+                return too_complex(function, format!("it took more than {most} steps"));
             }
-            if self.kept.parts() > PARTS + PARTS_PER_WORD * words {
+            if self.kept.parts() > PARTS + PARTS_PER_WORD * function.code.len() {
                 return too_complex(function, "its registers differ in too many ways");
             }
             point = next;
@@ -171,6 +198,10 @@ impl Flow {
 
     /// Joins the state into that of a point.
     fn reach(&mut self, point: usize) {
+        if self.detail != Detail::Full {
+            let (types, detail) = (&self.types, self.detail);
+            self.state.reduce(|start, units| types.reduce(start, units, detail));
+        }
         if self.kept.reach(point, &mut self.state) {
             self.queued.insert(point);
         }

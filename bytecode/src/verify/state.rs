@@ -223,6 +223,39 @@ impl State {
         self.groups[chunk / GROUP] = CHANGED;
     }
 
+    /// Sees all units as kept ones, so that what changes from now on is known.
+    pub(super) fn keep_all(&mut self) {
+        self.chunks[..self.frame.div_ceil(CHUNK)].fill(ALL_ZERO);
+    }
+
+    /// Calls `each` with the units that hold anything but zeros in chunks that have changed, and what they
+    /// hold, and sets them to zeros.
+    pub(super) fn take_changes(&mut self, mut each: impl FnMut(usize, Unit)) {
+        for chunk in 0..self.frame.div_ceil(CHUNK) {
+            if self.chunks[chunk] == CHANGED {
+                self.chunks[chunk] = ALL_ZERO;
+                for at in chunk * CHUNK..self.frame.min((chunk + 1) * CHUNK) {
+                    let unit = std::mem::replace(&mut self.units[at], ZERO);
+                    if unit != ZERO {
+                        each(at, unit);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has the units of chunks that are not those of a state that was kept before reduced by `each`, which
+    /// is called with their first unit's number.
+    pub(super) fn reduce(&mut self, mut each: impl FnMut(usize, &mut [Unit])) {
+        for (chunk, kept) in self.chunks[..self.frame.div_ceil(CHUNK)].iter_mut().enumerate() {
+            if *kept == CHANGED || *kept == ALL_ZERO {
+                let start = chunk * CHUNK;
+                each(start, &mut self.units[start..self.frame.min(start + CHUNK)]);
+                *kept = CHANGED;
+            }
+        }
+    }
+
     /// Writes values of these types side by side.
     pub(super) fn write_values(&mut self, mut at: u32, types: &[ValType]) {
         for ty in types {

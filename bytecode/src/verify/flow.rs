@@ -293,9 +293,12 @@ fn most_steps(function: &FunctionVerifier<'_>) -> u64 {
 }
 
 #[cold]
-fn too_complex<T>(function: &FunctionVerifier<'_>, why: impl Into<String>) -> Result<T, VerifyError> {
-    let error = function.error(0, why);
-    error.map_err(|error| VerifyError { kind: VerifyErrorKind::TooComplex, ..error })
+fn too_complex<T>(function: &FunctionVerifier<'_>, why: impl std::fmt::Display) -> Result<T, VerifyError> {
+    let error = function.error(0, format!("the function is too complex to be verified: {why}"));
+    error.map_err(|error| VerifyError {
+        kind: VerifyErrorKind::TooComplex,
+        ..error
+    })
 }
 
 /// Whether the instruction that follows is reached by branches only.

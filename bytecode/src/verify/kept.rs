@@ -123,11 +123,14 @@ impl Kept {
             let old = &self.chunks[*part as usize];
             let units = state.chunk(chunk);
             let mut joined = *old;
+            // What each of both has and the other has not.
+            let (mut of_old, mut of_state) = (UNDEFINED, UNDEFINED);
             for (unit, other) in joined.iter_mut().zip(units) {
+                of_old |= *unit & !other;
+                of_state |= other & !*unit;
                 *unit &= other;
             }
-            let (same_as_old, same_as_state) = (joined == *old, joined == *units);
-            match (same_as_old, same_as_state) {
+            match (of_old == UNDEFINED, of_state == UNDEFINED) {
                 (true, true) => state.set_chunk(chunk, *part),
                 (true, false) => {}
                 (false, true) => *part = self.keep_chunk(chunk, state),

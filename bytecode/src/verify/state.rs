@@ -214,7 +214,9 @@ impl State {
 
     /// A chunk's units.
     pub(super) fn chunk(&self, chunk: usize) -> &[Unit; CHUNK] {
-        self.units[chunk * CHUNK..].first_chunk().expect("chunks of frames are whole")
+        self.units[chunk * CHUNK..]
+            .first_chunk()
+            .expect("chunks of frames are whole")
     }
 
     /// Notes that a chunk's units are those of the kept chunk `kept`.

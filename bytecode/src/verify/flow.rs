@@ -12,9 +12,9 @@ use crate::isa::{Op, Operand};
 use crate::program::Try;
 
 /// Steps that the verification of a function may take: for each word of its code so many, ...
-const STEPS_PER_WORD: u64 = 256;
+const STEPS_PER_WORD: u64 = 2048;
 /// ... and so many more.
-const STEPS: u64 = 1 << 25;
+const STEPS: u64 = 1 << 24;
 /// Parts of states that it may keep, for each word of its code and beyond that. A part takes 128 bytes.
 const PARTS_PER_WORD: usize = 2;
 const PARTS: usize = 1 << 22;

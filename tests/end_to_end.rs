@@ -3,6 +3,8 @@
 
 #[path = "end_to_end/aborting_tests.rs"]
 mod aborting_tests;
+#[path = "end_to_end/attacks.rs"]
+mod attacks;
 #[path = "end_to_end/c_heap.rs"]
 mod c_heap;
 #[cfg(unix)]
@@ -123,7 +125,8 @@ fn main() {
         .chain(reports::general())
         .chain(command::general())
         .chain(aborting_tests::general())
-        .chain(rustc::general());
+        .chain(rustc::general())
+        .chain(attacks::general());
     #[cfg(unix)]
     let general = general.chain(options::general()).chain(cargo_runner::general());
     trials.extend(general.map(|(name, test)| Trial::test(name, test)));

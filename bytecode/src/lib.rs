@@ -19,4 +19,4 @@ pub use disassemble::{disassemble, disassemble_function, disassemble_instruction
 pub use isa::{Class, Mem, Op, OpInfo, Operand, TrapKind, Ty};
 pub use lines::{LineFrame, LineRange, LineTable, Lines, LinesError, SourceFrame, SourceLine};
 pub use program::*;
-pub use verify::{VerifyError, verify};
+pub use verify::{VerifyError, VerifyErrorKind, verify};

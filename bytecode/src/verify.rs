@@ -10,11 +10,14 @@
 mod declarations;
 mod effects;
 mod flow;
+mod kept;
 mod lines;
 mod operands;
+mod regions;
 mod simple;
 mod spaces;
 mod state;
+mod types;
 
 use crate::code::{CodeError, Inst, Layout, br_table_offset};
 use crate::isa::Op;
@@ -33,12 +36,24 @@ pub struct VerifyError {
     pub place: String,
     /// What is wrong.
     pub what: String,
+    /// Whether it is wrong at all.
+    pub kind: VerifyErrorKind,
+}
+
+/// Whether a program is wrong, or beyond a limit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum VerifyErrorKind {
+    /// The program breaks a rule.
+    Unsound,
+    /// To find out would take too long or too much memory.
+    TooComplex,
 }
 
 fn error<T>(place: impl Into<String>, what: impl Into<String>) -> Result<T, VerifyError> {
     Err(VerifyError {
         place: place.into(),
         what: what.into(),
+        kind: VerifyErrorKind::Unsound,
     })
 }
 
@@ -71,6 +86,21 @@ impl Words {
     #[inline]
     fn insert(&mut self, word: usize) {
         self.0[word / 64] |= 1 << (word % 64);
+    }
+
+    fn remove(&mut self, word: usize) {
+        self.0[word / 64] &= !(1 << (word % 64));
+    }
+
+    /// The first from `word` on.
+    fn next(&self, word: usize) -> Option<usize> {
+        let mut at = word / 64;
+        let mut bits = self.0.get(at)? & u64::MAX << (word % 64);
+        while bits == 0 {
+            at += 1;
+            bits = *self.0.get(at)?;
+        }
+        Some(at * 64 + bits.trailing_zeros() as usize)
     }
 
     #[inline]
@@ -232,16 +262,6 @@ impl<'p> FunctionVerifier<'p> {
     /// The word of the instruction at which a handler begins.
     fn handler(&self, clause: &Clause) -> Option<usize> {
         self.target(0, clause.target as i64 - self.start)
-    }
-
-    /// The handlers that an exception thrown at `pc` may reach. A range without any hides those around it.
-    fn handlers_at(&self, pc: usize) -> impl Iterator<Item = &Clause> {
-        let pc = (self.start + pc as i64) as u32;
-        let tries = &self.spaces.program.meta.functions[self.index].tries;
-        let around = tries.iter().filter(move |try_| (try_.start..try_.end).contains(&pc));
-        around
-            .take_while(|try_| !try_.clauses.is_empty())
-            .flat_map(|try_| &try_.clauses)
     }
 
     fn readable(&self, unit: u32, count: u32) -> bool {

@@ -298,12 +298,17 @@ impl DerefMut for Held {
 /// libraries do at exit: the driver's takes away what its compiler works on, and crashes.
 pub fn leave(code: ExitCode) -> ExitCode {
     if compiling() {
-        _ = output::stdout().flush();
-        _ = output::stderr().flush();
-        // SAFETY: ends the process at once; what had to be written is.
-        unsafe { libc::_exit(number(code).into()) }
+        leave_at_once(number(code));
     }
     code
+}
+
+/// The end of the process, whatever its other threads are doing.
+pub fn leave_at_once(code: u8) -> ! {
+    _ = output::stdout().flush();
+    _ = output::stderr().flush();
+    // SAFETY: ends the process at once; what had to be written is.
+    unsafe { libc::_exit(code.into()) }
 }
 
 /// The number of an exit code.

@@ -4,7 +4,9 @@ use gpu_run_bytecode::Place;
 use gpu_run_vm::{Backtrace, End, HeapStats, InstanceId, Leak, Outcome, RunOptions, Store};
 use serde_json::{Map, Value, json};
 
+use crate::cli::ReportFormat;
 use crate::report::{Report, code, own_call};
+use crate::sink::Target;
 use crate::terminal::Terminal;
 
 /// What a report tells besides the end itself.
@@ -157,6 +159,7 @@ pub fn refused(report: &Report) -> Value {
         code::LOST => "output",
         code::LEAK => "leaks",
         code::TRAP => "trap",
+        code::TIMEOUT => "timeout",
         code::INTERRUPTED => "interrupted",
         _ => "error",
     };
@@ -167,6 +170,14 @@ pub fn refused(report: &Report) -> Value {
         "places": report.places,
         "help": report.help,
     })
+}
+
+/// Shows what was wrong with a run as a whole, in the form and the place that was asked for.
+pub fn show(target: &Target<ReportFormat>, report: &Report) {
+    match target.format {
+        ReportFormat::Text => report.print(),
+        ReportFormat::Json => target.put(&refused(report)),
+    }
 }
 
 /// The object for leaks.

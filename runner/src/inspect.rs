@@ -106,14 +106,14 @@ struct Recursion {
 #[derive(Serialize)]
 struct Depth {
     export: String,
-    depth: Option<u32>,
+    depth: Option<u64>,
 }
 
 /// The same at run time, with the bytes of frames.
 #[derive(Serialize)]
 struct Frames {
     export: String,
-    depth: Option<u32>,
+    depth: Option<u64>,
     bytes: Option<u64>,
 }
 

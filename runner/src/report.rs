@@ -3,8 +3,9 @@
 use std::fmt::Write;
 use std::io::Write as _;
 use std::path::Path;
+use std::time::Duration;
 
-use gpu_run_bytecode::Place;
+use gpu_run_bytecode::{Place, VerifyError, VerifyErrorKind};
 use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
 use gpu_run_vm::{Backtrace, DeviceError, Fault, Leak, StoreError};
 
@@ -139,6 +140,7 @@ pub fn translation(path: &Path, error: &Error) -> Report {
                 _ => report,
             }
         }
+        Error::TooComplex(_) => report.at(place(path, None, None)).help(SPLIT),
         _ => report.at(place(path, None, None)),
     }
 }
@@ -152,6 +154,32 @@ pub fn recursion(path: &Path, error: &RecursionError) -> Report {
         report
     }
 }
+
+/// The report of a program that had no more time.
+pub fn timed_out(timeout: Duration) -> Report {
+    let timeout = humantime::format_duration(timeout);
+    Report::new(format!("the program did not end within {timeout}"))
+        .code(code::TIMEOUT)
+        .help("raise --timeout, or leave it out to run without limit")
+}
+
+/// The report of an interrupted program.
+pub fn interrupted() -> Report {
+    Report::new("interrupted").code(code::INTERRUPTED)
+}
+
+/// The report of a translated program that the verifier refuses.
+pub fn verification(path: &Path, error: &VerifyError) -> Report {
+    match error.kind {
+        VerifyErrorKind::TooComplex => Report::new(error.to_string()).help(SPLIT),
+        VerifyErrorKind::Unsound => Report::new(format!("the program is not sound: {error}")),
+    }
+    .at(place(path, None, None))
+}
+
+/// What to do where the verifier's limits are reached.
+const SPLIT: &str =
+    "make smaller functions of this one; the page \"Limits\" of the documentation says how large one may be";
 
 /// The report of a program that was not instantiated.
 pub fn store(path: &Path, error: &StoreError) -> Report {

@@ -19,9 +19,9 @@ use crate::engine::Held;
 use crate::entry::{self, Entry, Show};
 use crate::environment;
 use crate::lines::LineSource;
-use crate::report::{self, Outcome, Report, code, warn};
+use crate::report::{self, Outcome, Report, warn};
 use crate::terminal::{Terminal, debug_format};
-use crate::watchdog::{self, Watchdog};
+use crate::watchdog::{Preparation, Watchdog};
 use crate::{devices, engine, fault, files, libtest, log, shared, stats, translate};
 
 /// Runs a module.
@@ -34,7 +34,7 @@ pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
     let device = match args.threads_are_auto().then(|| devices::open(&args.device)).transpose() {
         Ok(device) => device,
         Err(report) => {
-            show_report(args, &report);
+            fault::show(&args.report, &report);
             return Ok(ExitCode::from(report.code));
         }
     };
@@ -43,13 +43,15 @@ pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
     }
     let args = &*args;
     run_module(args, device).or_else(|report| {
-        show_report(args, &report);
+        fault::show(&args.report, &report);
         Ok(ExitCode::from(report.code))
     })
 }
 
 fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCode> {
     let begin = Instant::now();
+    let interrupt = Arc::new(AtomicBool::new(false));
+    let preparation = Preparation::begin(args, interrupt.clone());
     let translate::Loaded {
         translation,
         translated,
@@ -69,6 +71,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     if (args.heap_check || args.leak_check) && !allocates(&translation.program) {
         warn("the program does not use the device's heap, so nothing of its allocations is checked");
     }
+    preparation.loaded();
     let thread_stack = thread_stack(args)?;
     let device = match device {
         Some(device) => device,
@@ -86,8 +89,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     };
     let store = Store::new(device, limits).map_err(|error| report::device(&error))?;
     let mut store = Held::new(store);
-    let interrupt = Arc::new(AtomicBool::new(false));
-    watchdog::on_interrupt(interrupt.clone());
+    preparation.end();
     let mut options = RunOptions {
         threads: args.threads(),
         thread_stack,
@@ -234,7 +236,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     let Some(lost) = terminal.report() else {
         return Ok(code);
     };
-    show_report(args, &lost);
+    fault::show(&args.report, &lost);
     // A program that has noticed has said so by its own code.
     Ok(if code == ExitCode::SUCCESS {
         ExitCode::from(lost.code)
@@ -261,14 +263,6 @@ fn find_leaks(args: &RunArgs, store: &mut Store, instance: InstanceId, lines: &L
     leaks.retain(|leak| !report::of_start(leak));
     leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
     Ok(leaks)
-}
-
-/// Shows what was wrong with a run that came to its end.
-fn show_report(args: &RunArgs, report: &Report) {
-    match args.report.format {
-        ReportFormat::Text => report.print(),
-        ReportFormat::Json => args.report.put(&fault::refused(report)),
-    }
 }
 
 /// How a run translates.
@@ -386,20 +380,10 @@ fn show_early_end(
         End::Returned | End::Exited(_) => None,
         End::Panicked { thread, backtrace } => Some(report::panic(*thread, backtrace)),
         End::Trapped(fault) => Some(report::trap(fault, args.module(), context.threads)),
-        End::TimedOut => {
-            let timeout = args
-                .timeout
-                .map_or_else(String::new, |t| humantime::format_duration(t).to_string());
-            let report = Report::new(format!("the program did not end within {timeout}"));
-            Some(
-                report
-                    .code(code::TIMEOUT)
-                    .help("raise --timeout, or leave it out to run without limit"),
-            )
-        }
+        End::TimedOut => Some(report::timed_out(args.timeout.unwrap_or_default())),
         // Like other programs, end quietly when nobody reads the output.
         End::Interrupted if context.terminal.nobody_reads() => None,
-        End::Interrupted => Some(Report::new("interrupted").code(code::INTERRUPTED)),
+        End::Interrupted => Some(report::interrupted()),
     };
     let exit_code = match (&*end, &report) {
         (End::Exited(code), _) => *code as u8,

@@ -84,7 +84,7 @@ pub fn is_program(bytes: &[u8]) -> bool {
 pub fn program(path: &Path, bytes: &[u8]) -> Outcome<Program> {
     let place = || path.display().to_string();
     let program = decode(bytes).map_err(|error| Report::new(error.to_string()).at(place()))?;
-    verify(&program).map_err(|error| Report::new(format!("the program is not sound: {error}")).at(place()))?;
+    verify(&program).map_err(|error| report::verification(path, &error))?;
     Ok(program)
 }
 

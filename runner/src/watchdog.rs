@@ -1,15 +1,19 @@
-//! Ends the process where stopping the run does not: when it waits for somebody to take its output.
+//! Ends the process where stopping the run does not: before there is one, or when it waits for somebody to take
+//! its output.
 //!
 //! A run is stopped by a flag, and its output is written before the report. If nobody reads a pipe, writing
 //! waits for ever; so what was asked to end is ended when nobody has taken any of it for a while, with the exit code
 //! that it would have had.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
 
-use crate::report::code;
+use crate::cli::{ReportFormat, RunArgs};
+use crate::report::{self, Report, code};
+use crate::sink::Target;
+use crate::{engine, fault};
 
 /// How long nobody may take the output of a run that is to have ended.
 const GRACE: Duration = Duration::from_secs(3);
@@ -77,15 +81,76 @@ impl Drop for Watchdog {
     }
 }
 
-/// Has Ctrl-C set a flag, by which the run is stopped. A second one ends the process at once.
-pub fn on_interrupt(flag: Arc<AtomicBool>) {
-    let asked = AtomicBool::new(false);
-    _ = ctrlc::set_handler(move || {
-        flag.store(true, Ordering::Relaxed);
-        if asked.swap(true, Ordering::Relaxed) {
-            std::process::exit(code::INTERRUPTED.into());
+/// How far a command is on the way to its run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// The module is read, translated and verified.
+    Loading,
+    /// The device is opened, which takes the time it takes.
+    Opening,
+    /// What runs is stopped by a flag.
+    Running,
+}
+
+/// The preparation of a run. No program runs that could be stopped, so where it is to end, the process does.
+pub struct Preparation(Arc<(Mutex<Stage>, Condvar)>);
+
+impl Preparation {
+    /// Begins it. Loading ends the process when it takes longer than `--timeout`; Ctrl-C does in both stages,
+    /// and afterwards sets a flag, by which the run is stopped. A second one ends the process at once.
+    pub fn begin(args: &RunArgs, interrupt: Arc<AtomicBool>) -> Preparation {
+        let preparation = Preparation(Arc::new((Mutex::new(Stage::Loading), Condvar::new())));
+        if let Some(timeout) = args.timeout {
+            let (shared, target) = (preparation.0.clone(), args.report.clone());
+            let place = format!("{}: it was still being prepared", args.module().display());
+            // Without the thread, only the run has a limit.
+            _ = thread::Builder::new().name("preparation".into()).spawn(move || {
+                let (stage, changed) = &*shared;
+                let stage = stage.lock().unwrap_or_else(PoisonError::into_inner);
+                let waited = changed.wait_timeout_while(stage, timeout, |stage| *stage == Stage::Loading);
+                let (stage, _) = waited.unwrap_or_else(PoisonError::into_inner);
+                if *stage == Stage::Loading {
+                    end(&target, &report::timed_out(timeout).at(place));
+                }
+            });
         }
-        // It stays until the process ends.
-        std::mem::forget(Watchdog::new(Duration::ZERO, code::INTERRUPTED));
-    });
+        let (shared, target) = (preparation.0.clone(), args.report.clone());
+        let asked = AtomicBool::new(false);
+        _ = ctrlc::set_handler(move || {
+            let stage = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
+            if *stage != Stage::Running {
+                end(&target, &report::interrupted());
+            }
+            drop(stage);
+            interrupt.store(true, Ordering::Relaxed);
+            if asked.swap(true, Ordering::Relaxed) {
+                std::process::exit(code::INTERRUPTED.into());
+            }
+            // It stays until the process ends.
+            std::mem::forget(Watchdog::new(Duration::ZERO, code::INTERRUPTED));
+        });
+        preparation
+    }
+
+    /// The program is loaded: `--timeout` counts again from the start of the run.
+    pub fn loaded(&self) {
+        self.set(Stage::Opening);
+    }
+
+    /// What comes now looks at the flag.
+    pub fn end(self) {
+        self.set(Stage::Running);
+    }
+
+    fn set(&self, stage: Stage) {
+        let (now, changed) = &*self.0;
+        *now.lock().unwrap_or_else(PoisonError::into_inner) = stage;
+        changed.notify_all();
+    }
+}
+
+/// Ends a process that prepares a run. Another thread may be anywhere, so nothing is cleaned up.
+fn end(target: &Target<ReportFormat>, report: &Report) -> ! {
+    fault::show(target, report);
+    engine::leave_at_once(report.code)
 }

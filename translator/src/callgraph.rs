@@ -254,12 +254,6 @@ impl CallGraph {
 
     /// Whether each function can be reached from `roots`.
     pub fn reachable(&self, roots: impl IntoIterator<Item = u32>) -> Vec<bool> {
-        let mut reached = self.reachable_nodes(roots);
-        reached.truncate(self.funcs as usize);
-        reached
-    }
-
-    fn reachable_nodes(&self, roots: impl IntoIterator<Item = u32>) -> Vec<bool> {
         let mut reached = vec![false; self.starts.len() - 1];
         let mut work: Vec<u32> = roots.into_iter().collect();
         while let Some(node) = work.pop() {
@@ -267,34 +261,33 @@ impl CallGraph {
                 work.extend(self.node_edges(node).iter().filter(|&&t| !reached[t as usize]));
             }
         }
+        reached.truncate(self.funcs as usize);
         reached
     }
 
-    /// The most frames that can be open at once in a call of `root`, its own among them;
-    /// `None` if it can reach a recursion. Imported functions have no frame.
-    pub fn max_depth(&self, root: u32) -> Option<u32> {
-        let depth = self.max_sum(root, |_| 1)?;
-        Some(u32::try_from(depth).unwrap_or(u32::MAX))
+    /// For each function, the most frames that can be open at once in a call of it, its own among them; `None`
+    /// if it can reach a recursion. Imported functions have no frame.
+    pub fn max_depths(&self) -> Vec<Option<u64>> {
+        self.max_sums(|_| 1)
     }
 
-    /// The largest sum of `size` over the frames that can be open at once in a call of `root`, its
-    /// own among them; `None` if it can reach a recursion. Imported functions have no frame.
-    pub fn max_sum(&self, root: u32, size: impl Fn(u32) -> u64) -> Option<u64> {
-        let reached = self.reachable_nodes([root]);
-        let mut sums = vec![0u64; reached.len()];
+    /// For each function, the largest sum of `size` over the frames that can be open at once in a call of it,
+    /// its own among them; `None` if it can reach a recursion. Imported functions have no frame.
+    pub fn max_sums(&self, size: impl Fn(u32) -> u64) -> Vec<Option<u64>> {
+        let mut sums = vec![Some(0u64); self.starts.len() - 1];
+        // Callees come first, but in recursions, which have no sum.
         for &node in &self.components().nodes {
-            if !reached[node as usize] {
-                continue;
-            }
-            if node < self.funcs && self.is_recursive(node) {
-                return None;
-            }
-            let callees = self.node_edges(node).iter().map(|&t| sums[t as usize]);
             let has_frame = node >= self.imported && node < self.funcs;
             let own = if has_frame { size(node) } else { 0 };
-            sums[node as usize] = callees.max().unwrap_or(0) + own;
+            let callees = self.node_edges(node).iter().map(|&callee| sums[callee as usize]);
+            let most = callees.fold(Some(0), |most, sum| Some(most?.max(sum?)));
+            sums[node as usize] = match self.is_recursive(node) {
+                true => None,
+                false => most.map(|most: u64| most.saturating_add(own)),
+            };
         }
-        Some(sums[root as usize])
+        sums.truncate(self.funcs as usize);
+        sums
     }
 }
 

@@ -4,10 +4,14 @@
 //! from the start of the code section's contents. It is the user's compiler's word, and no more is
 //! at stake than a message: where it is missing or makes no sense, there are no lines.
 
-use addr2line::gimli::{EndianSlice, LittleEndian, SectionId};
+use std::borrow::Cow;
+
+use addr2line::gimli::{DwLang, EndianSlice, LittleEndian, SectionId, constants};
 use addr2line::{Context, Frame};
 use gpu_run_bytecode::{LineTable, Program, SourceFrame, SourceLine};
 use wasmparser::{Parser, Payload};
+
+use crate::module::symbols::{demangled, demangled_cpp};
 
 type Bytes<'b> = EndianSlice<'b, LittleEndian>;
 
@@ -74,8 +78,32 @@ impl<'b> Dwarf<'b> {
     }
 }
 
+/// The readable name of a symbol in a language, or in any if that is not known.
+fn readable(symbol: Cow<'_, str>, language: Option<DwLang>) -> String {
+    let cpp = matches!(
+        language,
+        None | Some(
+            constants::DW_LANG_C_plus_plus
+                | constants::DW_LANG_C_plus_plus_03
+                | constants::DW_LANG_C_plus_plus_11
+                | constants::DW_LANG_C_plus_plus_14
+                | constants::DW_LANG_C_plus_plus_17
+                | constants::DW_LANG_C_plus_plus_20
+        )
+    );
+    let rust = matches!(language, None | Some(constants::DW_LANG_Rust));
+    if rust && rustc_demangle::try_demangle(&symbol).is_ok() {
+        return demangled(&symbol);
+    }
+    let name = cpp.then(|| demangled_cpp(&symbol)).flatten();
+    name.unwrap_or_else(|| symbol.into_owned())
+}
+
 fn source_frame(frame: &Frame<'_, Bytes<'_>>) -> SourceFrame {
-    let name = frame.function.as_ref().and_then(|name| name.demangle().ok());
+    let name = frame.function.as_ref().and_then(|function| {
+        let symbol = function.raw_name().ok()?;
+        Some(readable(symbol, function.language))
+    });
     let line = frame.location.as_ref().and_then(|location| {
         Some(SourceLine {
             file: location.file?.to_owned(),
@@ -83,8 +111,5 @@ fn source_frame(frame: &Frame<'_, Bytes<'_>>) -> SourceFrame {
             column: location.column.unwrap_or(0),
         })
     });
-    SourceFrame {
-        function: name.map(|name| name.into_owned()),
-        line,
-    }
+    SourceFrame { function: name, line }
 }

@@ -13,6 +13,7 @@ mod locals;
 mod parse;
 mod renumber;
 mod summary;
+pub(crate) mod symbols;
 mod writer;
 
 use std::borrow::Cow;
@@ -337,7 +338,7 @@ impl<'a> Module<'a> {
             return name.clone();
         }
         if let Some(name) = self.func_names.get(&index) {
-            return format!("{:#}", rustc_demangle::demangle(without_kernel_prefix(name)));
+            return symbols::demangled(without_kernel_prefix(name));
         }
         let export = self
             .exports

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gpu_run_bytecode::{Lines, Program, VerifyError, verify};
+use gpu_run_bytecode::{Lines, Program, VerifyError, VerifyErrorKind, verify};
 
 use crate::callgraph::CallGraph;
 use crate::debug::remove_debug;
@@ -128,9 +128,21 @@ pub enum Error {
     /// It uses what this version does not run.
     #[error(transparent)]
     Lower(#[from] LowerError),
+    /// A function is beyond what can be verified.
+    #[error(transparent)]
+    TooComplex(VerifyError),
     /// The bytecode made of it is not sound: a bug of gpu-run.
     #[error("gpu-run made unsound bytecode of this module, which is a bug: {0}")]
-    Verify(#[from] VerifyError),
+    Verify(VerifyError),
+}
+
+impl From<VerifyError> for Error {
+    fn from(error: VerifyError) -> Error {
+        match error.kind {
+            VerifyErrorKind::TooComplex => Error::TooComplex(error),
+            VerifyErrorKind::Unsound => Error::Verify(error),
+        }
+    }
 }
 
 /// Runs the passes that work on wasm. What they make and cannot own stands in `tables`, which must

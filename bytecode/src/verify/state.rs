@@ -33,19 +33,44 @@ pub(super) const ANY: Unit = WHOLE | FUNC_REF | EXTERN_REF | EXN_REF | KEPT_EXN_
 /// Units that the largest frame has, as many behind it as the widest value, and [`State::ALWAYS`].
 const MOST: usize = (1 << 16) + 5;
 
+/// Units of a chunk, the part of a frame that kept states share.
+pub(super) const CHUNK: usize = 64;
+/// A chunk's number where the state's units are those of no kept chunk.
+pub(super) const CHANGED: u32 = u32::MAX;
+
 /// What the units of a frame hold, one by one.
 pub(super) struct State {
     /// The frame's, then some that hold nothing. Their number is fixed, so that no 16-bit operand can be
     /// out of bounds.
-    units: Box<[Unit; MOST]>,
+    pub(super) units: Box<[Unit; MOST]>,
+    /// For each chunk, that of [`super::kept::Kept`] which it equals, or [`CHANGED`].
+    pub(super) chunks: Box<[u32; MOST.div_ceil(CHUNK)]>,
+    /// For each group of chunks, the kept one that it equals; of meaning only while none of its chunks is
+    /// [`CHANGED`].
+    pub(super) groups: Box<[u32; MOST.div_ceil(CHUNK * GROUP)]>,
     frame: usize,
+    /// What ranges have cost, in chunks.
+    pub(super) work: u64,
 }
+
+/// Chunks of a group.
+pub(super) const GROUP: usize = 32;
+/// The kept chunk, and group, of units that hold nothing.
+pub(super) const ALL_UNDEFINED: u32 = 0;
+/// The kept chunk of zeros.
+pub(super) const ALL_ZERO: u32 = 1;
 
 impl Default for State {
     fn default() -> State {
         let mut units = Box::new([UNDEFINED; MOST]);
         units[State::ALWAYS as usize] = ZERO;
-        State { units, frame: 0 }
+        State {
+            units,
+            chunks: Box::new([ALL_UNDEFINED; MOST.div_ceil(CHUNK)]),
+            groups: Box::new([ALL_UNDEFINED; MOST.div_ceil(CHUNK * GROUP)]),
+            frame: 0,
+            work: 0,
+        }
     }
 }
 
@@ -55,18 +80,12 @@ impl State {
 
     /// Begins anew, with a frame of so many units, at most 2^16, that hold nothing.
     pub(super) fn clear(&mut self, frame: usize) {
+        let chunks = self.frame.div_ceil(CHUNK);
         self.units[..self.frame].fill(UNDEFINED);
+        self.chunks[..chunks].fill(ALL_UNDEFINED);
+        self.groups[..chunks.div_ceil(GROUP)].fill(ALL_UNDEFINED);
         self.frame = frame;
-    }
-
-    /// The frame's units.
-    pub(super) fn frame(&self) -> &[Unit] {
-        &self.units[..self.frame]
-    }
-
-    /// Sets all of the frame's units.
-    pub(super) fn set_frame(&mut self, units: &[Unit]) {
-        self.units[..self.frame].copy_from_slice(units);
+        self.work = 0;
     }
 
     /// What unit `at` holds.
@@ -75,19 +94,31 @@ impl State {
         self.units[at as usize]
     }
 
+    /// Notes that the units from `start` to before `end` change, and what they are halves of.
+    #[inline]
+    fn change(&mut self, start: usize, end: usize) {
+        let (first, last) = (start.saturating_sub(1) / CHUNK, end / CHUNK);
+        self.chunks[first] = CHANGED;
+        self.chunks[last] = CHANGED;
+        if last > first + 1 {
+            self.chunks[first + 1..last].fill(CHANGED);
+        }
+        // A half of a 64-bit value that loses its other half is no value any more.
+        if start > 0 && self.units[start - 1] == LOW {
+            self.units[start - 1] = UNDEFINED;
+        }
+        if self.units[end] == HIGH {
+            self.units[end] = UNDEFINED;
+        }
+    }
+
     #[inline]
     pub(super) fn write(&mut self, at: u32, values: &[Unit]) {
         let (start, end) = (at as usize, at as usize + values.len());
         if values.is_empty() {
             return;
         }
-        // A half of a 64-bit value that loses its other half is no value any more.
-        if self.units[start] == HIGH && start > 0 {
-            self.units[start - 1] = UNDEFINED;
-        }
-        if self.units[end] == HIGH {
-            self.units[end] = UNDEFINED;
-        }
+        self.change(start, end);
         self.units[start..end].copy_from_slice(values);
     }
 
@@ -106,12 +137,7 @@ impl State {
     #[inline]
     pub(super) fn write_unit(&mut self, to: u16, value: Unit) {
         let to = usize::from(to);
-        if self.units[to] == HIGH && to > 0 {
-            self.units[to - 1] = UNDEFINED;
-        }
-        if self.units[to + 1] == HIGH {
-            self.units[to + 1] = UNDEFINED;
-        }
+        self.change(to, to + 1);
         self.units[to] = value;
     }
 
@@ -119,24 +145,18 @@ impl State {
     #[inline]
     pub(super) fn write_pair(&mut self, to: u16) {
         let at = usize::from(to);
-        if self.units[at] == HIGH && at > 0 {
-            self.units[at - 1] = UNDEFINED;
-        }
-        if self.units[at + 2] == HIGH {
-            self.units[at + 2] = UNDEFINED;
-        }
+        self.change(at, at + 2);
         self.units[at] = LOW;
         self.units[at + 1] = HIGH;
     }
 
     /// Writes zeros.
     pub(super) fn write_zeros(&mut self, at: u32, count: u32) {
-        let (start, end) = (at as usize, (at + count) as usize);
         if count > 0 {
             // What their neighbours lose is the same, however many they are.
             self.write(at, &[ZERO]);
             self.write(at + count - 1, &[ZERO]);
-            self.units[start..end].fill(ZERO);
+            self.fill(at as usize, (at + count) as usize, ZERO, ALL_ZERO);
         }
     }
 
@@ -146,6 +166,7 @@ impl State {
         if count == 0 {
             return;
         }
+        self.work += (count / CHUNK) as u64;
         let copied = self.units[from..from + count].to_vec();
         self.write(to as u32, &copied);
         // A copied half without its other half is no value.
@@ -161,7 +182,79 @@ impl State {
     pub(super) fn forget(&mut self, at: u32) {
         if (at as usize) < self.frame {
             self.write(at, &[UNDEFINED]);
-            self.units[at as usize..self.frame].fill(UNDEFINED);
+            // Behind the frame nothing is held anyway.
+            let end = self.frame.next_multiple_of(CHUNK);
+            self.fill(at as usize, end, UNDEFINED, ALL_UNDEFINED);
+        }
+    }
+
+    /// Sets units to what all units of the kept chunk `kept` are. Whole chunks that are so already cost next
+    /// to nothing.
+    fn fill(&mut self, start: usize, end: usize, value: Unit, kept: u32) {
+        let (first, last) = (start.div_ceil(CHUNK), end / CHUNK);
+        if first >= last {
+            self.units[start..end].fill(value);
+            self.chunks[start / CHUNK..end.div_ceil(CHUNK)].fill(CHANGED);
+            return;
+        }
+        self.work += (last - first) as u64;
+        for (part, chunk) in [(start..first * CHUNK, start / CHUNK), (last * CHUNK..end, last)] {
+            if !part.is_empty() {
+                self.units[part].fill(value);
+                self.chunks[chunk] = CHANGED;
+            }
+        }
+        for chunk in first..last {
+            if self.chunks[chunk] != kept {
+                self.units[chunk * CHUNK..][..CHUNK].fill(value);
+                self.set_chunk(chunk, kept);
+            }
+        }
+    }
+
+    /// A chunk's units.
+    pub(super) fn chunk(&self, chunk: usize) -> &[Unit; CHUNK] {
+        self.units[chunk * CHUNK..]
+            .first_chunk()
+            .expect("chunks of frames are whole")
+    }
+
+    /// Notes that a chunk's units are those of the kept chunk `kept`.
+    pub(super) fn set_chunk(&mut self, chunk: usize, kept: u32) {
+        self.chunks[chunk] = kept;
+        self.groups[chunk / GROUP] = CHANGED;
+    }
+
+    /// Sees all units as kept ones, so that what changes from now on is known.
+    pub(super) fn keep_all(&mut self) {
+        self.chunks[..self.frame.div_ceil(CHUNK)].fill(ALL_ZERO);
+    }
+
+    /// Calls `each` with the units that hold anything but zeros in chunks that have changed, and what they
+    /// hold, and sets them to zeros.
+    pub(super) fn take_changes(&mut self, mut each: impl FnMut(usize, Unit)) {
+        for chunk in 0..self.frame.div_ceil(CHUNK) {
+            if self.chunks[chunk] == CHANGED {
+                self.chunks[chunk] = ALL_ZERO;
+                for at in chunk * CHUNK..self.frame.min((chunk + 1) * CHUNK) {
+                    let unit = std::mem::replace(&mut self.units[at], ZERO);
+                    if unit != ZERO {
+                        each(at, unit);
+                    }
+                }
+            }
+        }
+    }
+
+    /// Has the units of chunks that are not those of a state that was kept before reduced by `each`, which
+    /// is called with their first unit's number.
+    pub(super) fn reduce(&mut self, mut each: impl FnMut(usize, &mut [Unit])) {
+        for (chunk, kept) in self.chunks[..self.frame.div_ceil(CHUNK)].iter_mut().enumerate() {
+            if *kept == CHANGED || *kept == ALL_ZERO {
+                let start = chunk * CHUNK;
+                each(start, &mut self.units[start..self.frame.min(start + CHUNK)]);
+                *kept = CHANGED;
+            }
         }
     }
 

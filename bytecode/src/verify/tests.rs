@@ -304,3 +304,96 @@ fn checks_exception_tables() {
     // No instruction begins there.
     assert!(with_try(2, 4, Some(0), 5, 3).unwrap_err().contains("no instruction"));
 }
+
+/// An exception goes to the first range around its call, and on to those around that up to one without handlers.
+#[test]
+fn handlers_find_what_all_their_calls_leave() {
+    use crate::program::{Clause, Table, Try};
+    // Words: 1 const32, 2 and 3 call, 4 const32 r5, 5 and 6 call, 7 copy32, 8 return; 9 a handler that reads
+    // unit 5, 10 one that does not.
+    let call = || Inst::new(Op::CallIndirect, &[7, 6, 0, 1]);
+    let body = [
+        Inst::new(Op::Const32, &[6, 1]),
+        call(),
+        Inst::new(Op::Const32, &[5, 1]),
+        call(),
+        Inst::new(Op::Copy32, &[0, 5]),
+        ret(),
+        Inst::new(Op::Copy32, &[0, 5]),
+        ret(),
+    ];
+    let with_tries = |ranges: &[(u32, u32, Option<u32>)]| {
+        let mut program = program(&body);
+        let meta = &mut program.meta;
+        meta.types.push(FuncType::default());
+        let limits = crate::program::Limits { min: 1, max: None };
+        let ty = TableType {
+            element: ValType::FuncRef,
+            limits,
+            wide: false,
+        };
+        meta.tables = vec![Table { ty, init: vec![] }];
+        let clause = |target| Clause {
+            tag: None,
+            reference: false,
+            unit: 5,
+            target,
+        };
+        let tries = ranges.iter().map(|(start, end, handler)| Try {
+            start: *start,
+            end: *end,
+            clauses: handler.iter().copied().map(clause).collect(),
+        });
+        meta.functions[0].tries = tries.collect();
+        verify(&program).map_err(|error| error.what)
+    };
+    let (reads, other) = (Some(9), Some(10));
+    let refused = |ranges: &[_]| with_tries(ranges).expect_err("must be refused").contains("unit 5");
+    assert_eq!(with_tries(&[(5, 7, reads)]), Ok(()));
+    assert!(refused(&[(2, 7, reads)]));
+    assert_eq!(with_tries(&[(5, 7, reads), (2, 7, other)]), Ok(()));
+    assert!(refused(&[(5, 7, other), (2, 7, reads)]));
+    assert!(refused(&[(2, 4, other), (2, 7, reads)]));
+    // A range without handlers hides those behind it in the table, and no others.
+    assert_eq!(with_tries(&[(2, 4, None), (2, 7, reads)]), Ok(()));
+    assert!(refused(&[(2, 7, reads), (2, 4, None)]));
+    // Ranges that are not nested.
+    assert_eq!(with_tries(&[(2, 5, other), (4, 7, reads)]), Ok(()));
+    assert!(refused(&[(4, 7, other), (2, 5, reads)]));
+    assert!(refused(&[(2, 5, reads), (4, 7, other)]));
+}
+
+/// A loop that moves all registers on by one until one that is read holds nothing: only as many passes as there are
+/// registers find that out.
+#[test]
+fn what_takes_too_long_is_no_error_of_the_program() {
+    let frame = 60_000;
+    let mut body = vec![Inst::new(Op::Zero, &[5, frame - 5]), Inst::new(Op::Copy32, &[0, 5])];
+    let jumps = 2000;
+    body.extend((0..jumps).map(|_| Inst::new(Op::Jump, &[1])));
+    body.push(Inst::new(Op::CopyRange, &[5, 6, frame - 6]));
+    body.push(Inst::new(Op::Const64, &[frame - 2, 1 << 40]));
+    // Back to the copy.
+    let end: usize = body.iter().skip(1).map(Inst::words).sum();
+    body.push(Inst::new(Op::Jump, &[-(end as i64)]));
+    let mut program = program(&body);
+    program.code[0] = Inst::new(Op::Enter, &[frame, 3, 0]).words_encoded()[0];
+    program.meta.max_frame = frame as u32;
+    let error = verify(&program).expect_err("must be refused");
+    assert_eq!(error.kind, VerifyErrorKind::TooComplex, "{error}");
+    assert!(error.what.contains("too complex to be verified"), "{error}");
+}
+
+/// A pair one half of which is lost on one path is no pair again once the other half is a zero.
+#[test]
+fn refuses_pairs_that_were_broken_on_one_path() {
+    let body = [
+        Inst::new(Op::Zero, &[5, 1]),
+        Inst::new(Op::BrIf, &[0, 2]),
+        Inst::new(Op::Copy64, &[5, 1]),
+        Inst::new(Op::Zero, &[6, 1]),
+        Inst::new(Op::Copy64, &[1, 5]),
+        ret(),
+    ];
+    assert!(refusal(&body).contains("unit 5"));
+}

@@ -15,6 +15,7 @@ const TRIED: usize = 8;
 /// The calls of a module.
 pub fn graph(module: &Module<'_>) -> Calls {
     let graph = CallGraph::new(module);
+    let depths = graph.max_depths();
     let all = 0..module.func_count();
     Calls {
         direct: all.clone().map(|func| graph.direct_callees(func).count()).sum(),
@@ -23,7 +24,7 @@ pub fn graph(module: &Module<'_>) -> Calls {
         depths: entries(module)
             .map(|(name, func)| Depth {
                 export: name.to_owned(),
-                depth: graph.max_depth(func),
+                depth: depths[func as usize],
             })
             .collect(),
     }
@@ -62,10 +63,12 @@ pub fn frames(bytes: &[u8]) -> Option<Vec<Frames>> {
     let program = lower(&passed.module).ok()?;
     let module = &passed.module;
     let graph = CallGraph::new(module);
+    let depths = graph.max_depths();
+    let bytes = graph.max_sums(|func| frame_bytes(&program, module, func));
     let frames = entries(module).map(|(name, func)| Frames {
         export: name.to_owned(),
-        depth: graph.max_depth(func),
-        bytes: graph.max_sum(func, |func| frame_bytes(&program, module, func)),
+        depth: depths[func as usize],
+        bytes: bytes[func as usize],
     });
     Some(frames.collect())
 }

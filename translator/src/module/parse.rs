@@ -3,7 +3,6 @@
 mod error;
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use std::sync::Arc;
 
 use wasmparser::{
@@ -12,6 +11,7 @@ use wasmparser::{
 };
 
 use super::summary::Reader as SummaryReader;
+use super::symbols::Demangler;
 use super::{
     Body, Const, Custom, Data, Element, ElementItems, Func, Global, Module, RawBody, SegmentMode, Summary, Table,
 };
@@ -84,14 +84,10 @@ fn display_names(module: &Module<'_>) -> Arc<[String]> {
             super::without_kernel_prefix(export.name).clone_into(&mut names[export.index as usize]);
         }
     }
-    // One buffer for all: a string that grows is copied again and again.
-    let mut buffer = String::new();
+    let mut demangler = Demangler::new(module.func_names.values().map(String::len).sum());
     for (index, name) in &module.func_names {
         if let Some(display) = names.get_mut(*index as usize) {
-            buffer.clear();
-            let name = rustc_demangle::demangle(super::without_kernel_prefix(name));
-            write!(buffer, "{name:#}").expect("strings take all");
-            *display = buffer.as_str().to_owned();
+            *display = demangler.name(super::without_kernel_prefix(name));
         }
     }
     for (index, name) in names.iter_mut().enumerate().filter(|(_, name)| name.is_empty()) {

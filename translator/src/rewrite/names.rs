@@ -5,6 +5,7 @@ use std::borrow::Cow;
 use wasmparser::ValType;
 
 use crate::module::Module;
+use crate::module::symbols::demangled;
 
 /// What LLVM adds to the symbol of a function that it has renamed begins so.
 const LLVM_SUFFIX: &str = ".llvm.";
@@ -57,7 +58,7 @@ impl Names {
 /// LLVM's suffixes go; symbols that the compiler itself defines lose their pseudo crate.
 pub(super) fn canonical(symbol: &str) -> String {
     let symbol = symbol.split(LLVM_SUFFIX).next().unwrap_or(symbol);
-    canonical_of(&format!("{:#}", rustc_demangle::demangle(symbol))).into_owned()
+    canonical_of(&demangled(symbol)).into_owned()
 }
 
 /// The same of a name that is demangled.

@@ -5,6 +5,7 @@ use std::fmt;
 use wasmparser::{KnownCustom, Name, Parser, Payload, Validator, WasmFeatures};
 
 use super::FEATURES;
+use crate::module::symbols::demangled;
 
 /// Where in the file an error is.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -135,7 +136,7 @@ impl<'a> Context<'a> {
     /// An error in the body of function `index`.
     pub(super) fn in_function(&self, error: wasmparser::Error, index: u32) -> ParseError {
         let name = function_name(self.bytes, index);
-        let name = name.map(|name| format!("{:#}", rustc_demangle::demangle(&name)));
+        let name = name.map(|name| demangled(&name));
         self.refused(error, Some((index, name)))
     }
 

@@ -16,8 +16,9 @@ use wasmparser::{BlockType, Operator, ValType};
 
 use super::code::Code;
 use super::env::Env;
-use super::names::{Names, without_generics};
-use super::{I32, Job, Plan, RewriteOptions, trap};
+use super::names::{Names, canonical, without_generics};
+use super::proof::Std;
+use super::{I32, Job, Left, Plan, RewriteOptions, trap};
 use crate::callgraph::CallGraph;
 use crate::module::Module;
 use blocks::{calloc, free, malloc, memalign, realloc, realloc_aligned};
@@ -35,6 +36,14 @@ type Body = fn(&Env) -> Code;
 /// A number of parameters, and the body for a function with so many.
 type Form = (usize, Body);
 
+/// std's entry points: name, number of parameters, whether there is a result, and the new body.
+const ENTRY_POINTS: [(&str, usize, bool, Body); 4] = [
+    ("__rdl_alloc", 2, true, |env| forward(env, "alloc", &[0, 1])),
+    ("__rdl_dealloc", 3, false, |env| forward(env, "dealloc", &[0, 1, 2])),
+    ("__rdl_realloc", 4, true, |env| forward(env, "realloc", &[0, 1, 2, 3])),
+    ("__rdl_alloc_zeroed", 2, true, |env| forward(env, "alloc_zero", &[0, 1])),
+];
+
 /// A function to be replaced.
 struct Entry {
     func: usize,
@@ -50,9 +59,13 @@ impl Entry {
     }
 }
 
-pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOptions, plan: &mut Plan) {
+pub(super) fn detect(module: &mut Module<'_>, names: &Names, std: &Std, options: &RewriteOptions, plan: &mut Plan) {
     let internal: Vec<usize> = names.matching(is_internal).map(|(_, func)| func).collect();
     let outer = entry_points(module, names);
+    if let ([], Some(func)) = (&outer[..], foreign_entry(module, names)) {
+        let why = "it calls neither dlmalloc nor C's allocator, as std's does";
+        plan.left.push(Left::new("allocator", func, why));
+    }
     if !options.replace_allocator || (internal.is_empty() && outer.is_empty()) {
         return;
     }
@@ -67,7 +80,7 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOp
     if !with_system.is_empty() {
         with_system.extend(entry_points(module, names));
     }
-    let mut inner = methods(module, names);
+    let mut inner = methods(module, names, std);
     if !inner.is_empty() {
         inner.extend(system.methods());
     }
@@ -186,16 +199,49 @@ fn left_reachable(module: &mut Module<'_>, entries: &[Entry], internal: &[usize]
     Some("dlmalloc could still be reached through a table".to_owned())
 }
 
-/// std's entry points to its allocator.
+/// Whether a function calls an allocator that std may be above, by few steps: dlmalloc, `System`, C's.
+fn forwards_to_allocator(module: &Module<'_>, func: usize) -> bool {
+    /// Functions between: a method of `System`, one of the library's around it.
+    const STEPS: usize = 3;
+    const OF_C: [&str; 6] = ["malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign"];
+    let first = module.imported_funcs.len();
+    let is_allocator = |func: usize| {
+        let name = module.func_names.get(&((first + func) as u32));
+        name.is_some_and(|name| OF_C.contains(&name.as_str()) || is_internal(&canonical(name)))
+    };
+    let mut seen = vec![func];
+    let mut begin = 0;
+    for _ in 0..STEPS {
+        let end = seen.len();
+        for at in begin..end {
+            for call in &module.funcs[seen[at]].summary().calls {
+                match (call.callee as usize).checked_sub(first) {
+                    Some(callee) if is_allocator(callee) => return true,
+                    Some(callee) if !seen.contains(&callee) => seen.push(callee),
+                    _ => {}
+                }
+            }
+        }
+        begin = end;
+    }
+    false
+}
+
+/// A function with the name and type of an entry point that is not std's.
+fn foreign_entry(module: &Module<'_>, names: &Names) -> Option<usize> {
+    let named = ENTRY_POINTS.iter().flat_map(|(name, params, has_result, _)| {
+        names.typed(module, name, &[I32; 4][..*params], results(*has_result))
+    });
+    named.into_iter().find(|func| !forwards_to_allocator(module, *func))
+}
+
+/// std's entry points to its allocator, if all are std's.
 fn entry_points(module: &Module<'_>, names: &Names) -> Vec<Entry> {
-    let list: [(&str, usize, bool, Body); 4] = [
-        ("__rdl_alloc", 2, true, |env| forward(env, "alloc", &[0, 1])),
-        ("__rdl_dealloc", 3, false, |env| forward(env, "dealloc", &[0, 1, 2])),
-        ("__rdl_realloc", 4, true, |env| forward(env, "realloc", &[0, 1, 2, 3])),
-        ("__rdl_alloc_zeroed", 2, true, |env| forward(env, "alloc_zero", &[0, 1])),
-    ];
     let mut entries = Vec::new();
-    for (name, params, has_result, body) in list {
+    if foreign_entry(module, names).is_some() {
+        return entries;
+    }
+    for (name, params, has_result, body) in ENTRY_POINTS {
         for func in names.typed(module, name, &[I32; 4][..params], results(has_result)) {
             entries.push(Entry::new(func, body));
         }
@@ -219,7 +265,7 @@ fn forward(env: &Env, op: &str, params: &[u32]) -> Code {
 /// The methods of dlmalloc that are called from outside, with or without their `self` (the
 /// optimizer drops it: there is one allocator), and entry points that such methods were inlined
 /// into.
-fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
+fn methods(module: &Module<'_>, names: &Names, std: &Std) -> Vec<Entry> {
     let mut entries = Vec::new();
     let list: [(&str, [Form; 2], bool); 5] = [
         ("malloc", [(2, |e| malloc(e, 1)), (1, |e| malloc(e, 0))], true),
@@ -243,6 +289,7 @@ fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
             let ty = &module.types[module.funcs[func].ty as usize];
             let plain = ty.params().iter().all(|ty| *ty == I32);
             let form = forms.iter().find(|(params, _)| ty.params().len() == *params);
+            let plain = plain && std.is_own(module, func);
             if let (true, Some((_, body))) = (plain && ty.results() == results(has_result), form) {
                 entries.push(Entry::new(func, *body));
             }
@@ -251,7 +298,7 @@ fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
     if entries.is_empty() {
         return entries;
     }
-    entries.extend(outer_methods(module, names));
+    entries.extend(outer_methods(module, names, std));
     let list: [(&str, usize, bool, Body); 7] = [
         ("__rdl_alloc", 2, true, |e| memalign(e, 1, 0)),
         ("__rdl_dealloc", 3, false, |e| free(e, 0, 3)),
@@ -264,16 +311,16 @@ fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
     // A function of the same name may forward to the user's allocator.
     if names.matching(|n| n.starts_with("__rg_")).next().is_none() {
         for (name, params, has_result, body) in list {
-            for func in names.typed(module, name, &[I32; 4][..params], results(has_result)) {
-                entries.push(Entry::new(func, body));
-            }
+            let mut funcs = names.typed(module, name, &[I32; 4][..params], results(has_result));
+            funcs.retain(|func| forwards_to_allocator(module, *func));
+            entries.extend(funcs.into_iter().map(|func| Entry::new(func, body)));
         }
     }
     entries
 }
 
 /// The methods around those, which take sizes and alignments as std's entry points do.
-fn outer_methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
+fn outer_methods(module: &Module<'_>, names: &Names, std: &Std) -> Vec<Entry> {
     let list: [(&str, usize, bool, Body); 8] = [
         ("malloc", 3, true, |e| memalign(e, 2, 1)),
         ("malloc", 2, true, |e| memalign(e, 1, 0)),
@@ -294,6 +341,7 @@ fn outer_methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
         let form = list.iter().find(|(wanted, params, has_result, _)| {
             *wanted == method && ty.params() == &[I32; 4][..*params] && ty.results() == results(*has_result)
         });
+        let form = form.filter(|_| std.is_own(module, func));
         entries.extend(form.map(|(.., body)| Entry::new(func, *body)));
     }
     entries

@@ -109,11 +109,11 @@ impl Scratch {
     }
 
     fn may_read(&self, address: u64, count: u64) -> bool {
-        self.readable.iter().any(|&(start, end)| {
-            let exact = start <= address && address + count <= end;
-            let word = address.is_multiple_of(count) && address < end && start < address + count;
-            exact || start < end && count <= 8 && word
-        })
+        let exact = |&(start, end): &(u64, u64)| start <= address && address + count <= end;
+        // A word's length is a power of two.
+        let in_word =
+            |&(start, end): &(u64, u64)| start < end && count <= 8 && address < end && start < address + count;
+        self.readable.iter().any(exact) || address & (count - 1) == 0 && self.readable.iter().any(in_word)
     }
 
     fn read(&self, address: u64, count: u64) -> Result<&[u8], Stop> {

@@ -263,16 +263,16 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
     let rust = proof::is_rust(module);
     let fmt = FmtWrite::find(module, &names).filter(|_| rust && env::can_format(module) && !wasi);
     let mut plan = Plan::default();
-    if rust {
-        let std = Std::new(module, &names);
+    let std = rust.then(|| Std::new(module, &names));
+    if let Some(std) = &std {
         if let Some(fmt) = fmt {
-            print::detect(module, &names, &std, fmt, &mut plan);
-            panic::detect(module, &names, &std, &mut plan);
-            oom::detect(module, &names, &std, &mut plan);
+            print::detect(module, &names, std, fmt, &mut plan);
+            panic::detect(module, &names, std, &mut plan);
+            oom::detect(module, &names, std, &mut plan);
         }
-        alloc::detect(module, &names, &std, options, &mut plan);
+        alloc::detect(module, &names, std, options, &mut plan);
         if !wasi {
-            simple::detect(module, &names, &std, options, &mut plan);
+            simple::detect(module, &names, std, options, &mut plan);
         }
     } else if names
         .matching(|name| name.starts_with("core::panicking::"))
@@ -337,8 +337,8 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
     if rust {
         report.warnings.extend(lacking::warnings(module, &names, wasi));
     }
-    if options.refuse_folded && rust && !wasi {
-        folded::check(module, &names)?;
+    if let Some(std) = std.filter(|_| options.refuse_folded && !wasi) {
+        folded::check(module, &names, &std, &plan.left)?;
     }
     Ok(report)
 }

@@ -124,11 +124,12 @@ fn judge(module: &Module<'_>, func: usize, kind: Kind) -> Verdict {
         ..Scratch::default()
     };
     let none = [NOWHERE[0], NOWHERE[1], 0];
-    match (evaluator.call(&none, &mut nothing, steps(0)), kind) {
-        (Ok(0), Kind::Compare) => {}
-        (Ok(result), Kind::Copy { .. } | Kind::Fill) if result == none[0] => {}
-        (Err(Stop::Trap), Kind::Copy { .. } | Kind::Fill) => return Verdict::Bulk,
-        (did, _) => return Verdict::Other(told(none, &did, "touches nothing")),
+    let did = evaluator.call(&none, &mut nothing, steps(0));
+    let wanted = if kind == Kind::Compare { 0 } else { none[0] };
+    match did {
+        Ok(result) if result == wanted => {}
+        Err(Stop::Trap) if kind != Kind::Compare => return Verdict::Bulk,
+        _ => return Verdict::Other(told(none, &did, &format!("does nothing and returns {wanted:#x}"))),
     }
     let differs = match kind {
         Kind::Copy { overlaps } => copies(&mut evaluator, overlaps),

@@ -1,6 +1,7 @@
-//! Functions that are called as those of std and C's library, and are not: they do what they do.
+//! Functions that are called as those of std and C's library, and are not: they do what they do. And where engines may
+//! differ, what ours has chosen.
 
-use crate::common::{fixture, gpu_run_on, run_on, text};
+use crate::common::{fixture, gpu_run_on, root, run_on, text};
 use crate::{Tested, expect};
 
 /// A test's name and what it does.
@@ -19,12 +20,18 @@ pub fn general() -> Vec<Test> {
         ("found/11_1_no_rewrite_of_a_program", no_rewrite_of_program),
         ("found/11_1_no_inline", no_inline),
         ("found/11_1_without_rewriting", without_rewriting),
+        ("found/11_8_times_and_slashes", times_and_slashes),
     ]
 }
 
 /// Tests of an engine.
 pub fn of_engine() -> Vec<EngineTest> {
-    vec![("found/11_1_memory", memory), ("found/11_1_nothing", nothing)]
+    vec![
+        ("found/11_1_memory", memory),
+        ("found/11_1_nothing", nothing),
+        ("found/11_8_relaxed_simd", relaxed_simd),
+        ("found/12_spectest", spectest),
+    ]
 }
 
 /// Calls a function, as it is translated otherwise and with its names left alone: both must print `wanted`.
@@ -229,6 +236,94 @@ fn without_rewriting() -> Tested {
     expect(
         output.status.success() && output.stdout.is_empty(),
         "it must be std that prints",
+        &output,
+    )
+}
+
+/// A directory's times can be set, and what ends with a slash is a directory: as WASI and POSIX have it.
+fn times_and_slashes() -> Tested {
+    const NOT_DIRECTORY: i32 = 54;
+    let folder = tempfile::tempdir()?;
+    let given = folder.path().join("given");
+    std::fs::create_dir(&given)?;
+    std::fs::write(given.join("file"), "")?;
+    for (path, wanted) in [("file", 0), ("file/", NOT_DIRECTORY), ("file/.", NOT_DIRECTORY)] {
+        let module = folder.path().join("stat.wat").display().to_string();
+        // The times of the folder become 1,000 seconds after 1970.
+        let source = format!(
+            r#"(module
+            (import "wasi_snapshot_preview1" "fd_filestat_set_times"
+                (func $set_times (param i32 i64 i64 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "path_filestat_get"
+                (func $stat (param i32 i32 i32 i32 i32) (result i32)))
+            (import "wasi_snapshot_preview1" "proc_exit" (func $exit (param i32)))
+            (memory (export "memory") 1)
+            (data (i32.const 0) "{path}")
+            (func (export "_start")
+                (call $exit (i32.add
+                    (call $set_times (i32.const 3) (i64.const 0) (i64.const 1000_000_000_000) (i32.const 4))
+                    (call $stat (i32.const 3) (i32.const 0) (i32.const 0) (i32.const {}) (i32.const 64))))))"#,
+            path.len()
+        );
+        std::fs::write(&module, source)?;
+        let output = run_on("cpu", ["--dir", &format!("{}::/", given.display()), &module]);
+        expect(
+            output.status.code() == Some(wanted),
+            &format!("`{path}` must have the error {wanted}"),
+            &output,
+        )?;
+        let changed = std::fs::metadata(&given)?.modified()?;
+        let since = changed.duration_since(std::time::UNIX_EPOCH)?.as_secs();
+        expect(since == 1_000, "the folder has its new time", &output)?;
+    }
+    Ok(())
+}
+
+/// The specification's deterministic profile: products are rounded before the addition, dot products take both operands
+/// as signed and saturate.
+fn relaxed_simd(device: &str) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let module = folder.path().join("relaxed.wat").display().to_string();
+    // (1 + e)^2 - (1 + 2e) is e^2 if it is fused, 0 if the square is rounded first; e is a float's last bit.
+    let source = r#"(module
+        (func (export "madd") (result i32)
+            (i32x4.extract_lane 0 (f32x4.relaxed_madd
+                (f32x4.splat (f32.const 0x1.000002p0)) (f32x4.splat (f32.const 0x1.000002p0))
+                (f32x4.splat (f32.const -0x1.000004p0)))))
+        (func (export "nmadd") (result i64)
+            (i64x2.extract_lane 1 (f64x2.relaxed_nmadd
+                (f64x2.splat (f64.const 0x1.0000000000001p0)) (f64x2.splat (f64.const 0x1.0000000000001p0))
+                (f64x2.splat (f64.const 0x1.0000000000002p0)))))
+        (func (export "saturated") (result i32)
+            (i16x8.extract_lane_s 3 (i16x8.relaxed_dot_i8x16_i7x16_s
+                (i8x16.splat (i32.const -128)) (i8x16.splat (i32.const -128)))))
+        (func (export "signed") (result i32)
+            (i32x4.extract_lane 3 (i32x4.relaxed_dot_i8x16_i7x16_add_s
+                (i8x16.splat (i32.const 3)) (i8x16.splat (i32.const -2)) (i32x4.splat (i32.const 1))))))"#;
+    std::fs::write(&module, source)?;
+    for (function, wanted) in [("madd", "0"), ("nmadd", "0"), ("saturated", "32767"), ("signed", "-23")] {
+        let output = run_on(device, ["--invoke", function, &module]);
+        let printed = text(&output.stdout);
+        expect(
+            output.status.success() && printed.trim() == wanted,
+            &format!("`{function}` must be {wanted}"),
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
+/// Scripts find all that the reference interpreter has, `table64` included.
+fn spectest(device: &str) -> Tested {
+    let script = root().join("tests/wast/spectest.wast").display().to_string();
+    let mut args = vec!["wast"];
+    args.extend(crate::common::options(device));
+    args.push(&script);
+    let output = crate::common::run(args);
+    let said = text(&output.stdout);
+    expect(
+        output.status.success() && said.contains("19 passed, 0 failed, 0 skipped"),
+        "every directive must pass",
         &output,
     )
 }

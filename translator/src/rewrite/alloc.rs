@@ -16,7 +16,7 @@ use wasmparser::{BlockType, Operator, ValType};
 
 use super::code::Code;
 use super::env::Env;
-use super::names::{Names, canonical, without_generics};
+use super::names::{Names, without_generics};
 use super::proof::Std;
 use super::{I32, Job, Left, Plan, RewriteOptions, trap};
 use crate::callgraph::CallGraph;
@@ -61,8 +61,14 @@ impl Entry {
 
 pub(super) fn detect(module: &mut Module<'_>, names: &Names, std: &Std, options: &RewriteOptions, plan: &mut Plan) {
     let internal: Vec<usize> = names.matching(is_internal).map(|(_, func)| func).collect();
-    let outer = entry_points(module, names);
-    if let ([], Some(func)) = (&outer[..], foreign_entry(module, names)) {
+    let named = |name: &str| name.starts_with("__rdl_") || name.starts_with("__rust_");
+    let above = match internal.is_empty() && names.matching(named).next().is_none() {
+        // There is nothing to ask for.
+        true => Vec::new(),
+        false => above_allocators(module, names),
+    };
+    let outer = entry_points(module, names, &above);
+    if let ([], Some(func)) = (&outer[..], foreign_entry(module, names, &above)) {
         let why = "it calls neither dlmalloc nor C's allocator, as std's does";
         plan.left.push(Left::new("allocator", func, why));
     }
@@ -78,9 +84,9 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, std: &Std, options:
     let custom = names.matching(|n| n.starts_with("__rg_")).next().is_some();
     let mut with_system = system.entry_points();
     if !with_system.is_empty() {
-        with_system.extend(entry_points(module, names));
+        with_system.extend(entry_points(module, names, &above));
     }
-    let mut inner = methods(module, names, std);
+    let mut inner = methods(module, names, std, &above);
     if !inner.is_empty() {
         inner.extend(system.methods());
     }
@@ -199,46 +205,38 @@ fn left_reachable(module: &mut Module<'_>, entries: &[Entry], internal: &[usize]
     Some("dlmalloc could still be reached through a table".to_owned())
 }
 
-/// Whether a function calls an allocator that std may be above, by few steps: dlmalloc, `System`, C's.
-fn forwards_to_allocator(module: &Module<'_>, func: usize) -> bool {
-    /// Functions between: a method of `System`, one of the library's around it.
+/// Of each function, whether it calls an allocator that std may be above, by few steps: dlmalloc, `System`, C's.
+fn above_allocators(module: &Module<'_>, names: &Names) -> Vec<bool> {
+    /// A method of `System`, one of the library's around it, the allocator.
     const STEPS: usize = 3;
     const OF_C: [&str; 6] = ["malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign"];
     let first = module.imported_funcs.len();
-    let is_allocator = |func: usize| {
-        let name = module.func_names.get(&((first + func) as u32));
-        name.is_some_and(|name| OF_C.contains(&name.as_str()) || is_internal(&canonical(name)))
-    };
-    let mut seen = vec![func];
-    let mut begin = 0;
-    for _ in 0..STEPS {
-        let end = seen.len();
-        for at in begin..end {
-            for call in &module.funcs[seen[at]].summary().calls {
-                match (call.callee as usize).checked_sub(first) {
-                    Some(callee) if is_allocator(callee) => return true,
-                    Some(callee) if !seen.contains(&callee) => seen.push(callee),
-                    _ => {}
-                }
-            }
-        }
-        begin = end;
+    let mut reaches = vec![false; module.funcs.len()];
+    for (_, func) in names.matching(|name| OF_C.contains(&name) || is_internal(name)) {
+        reaches[func] = true;
     }
-    false
+    for _ in 0..STEPS {
+        let before = reaches.clone();
+        for (func, reaches) in module.funcs.iter().zip(&mut reaches) {
+            let mut callees = func.summary().calls.iter().map(|call| call.callee as usize);
+            *reaches = *reaches || callees.any(|callee| callee >= first && before[callee - first]);
+        }
+    }
+    reaches
 }
 
-/// A function with the name and type of an entry point that is not std's.
-fn foreign_entry(module: &Module<'_>, names: &Names) -> Option<usize> {
+/// A function with the name and type of an entry point that is not std's; `above`: those that call an allocator.
+fn foreign_entry(module: &Module<'_>, names: &Names, above: &[bool]) -> Option<usize> {
     let named = ENTRY_POINTS.iter().flat_map(|(name, params, has_result, _)| {
         names.typed(module, name, &[I32; 4][..*params], results(*has_result))
     });
-    named.into_iter().find(|func| !forwards_to_allocator(module, *func))
+    named.into_iter().find(|func| !above[*func])
 }
 
 /// std's entry points to its allocator, if all are std's.
-fn entry_points(module: &Module<'_>, names: &Names) -> Vec<Entry> {
+fn entry_points(module: &Module<'_>, names: &Names, above: &[bool]) -> Vec<Entry> {
     let mut entries = Vec::new();
-    if foreign_entry(module, names).is_some() {
+    if foreign_entry(module, names, above).is_some() {
         return entries;
     }
     for (name, params, has_result, body) in ENTRY_POINTS {
@@ -265,7 +263,7 @@ fn forward(env: &Env, op: &str, params: &[u32]) -> Code {
 /// The methods of dlmalloc that are called from outside, with or without their `self` (the
 /// optimizer drops it: there is one allocator), and entry points that such methods were inlined
 /// into.
-fn methods(module: &Module<'_>, names: &Names, std: &Std) -> Vec<Entry> {
+fn methods(module: &Module<'_>, names: &Names, std: &Std, above: &[bool]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let list: [(&str, [Form; 2], bool); 5] = [
         ("malloc", [(2, |e| malloc(e, 1)), (1, |e| malloc(e, 0))], true),
@@ -312,7 +310,7 @@ fn methods(module: &Module<'_>, names: &Names, std: &Std) -> Vec<Entry> {
     if names.matching(|n| n.starts_with("__rg_")).next().is_none() {
         for (name, params, has_result, body) in list {
             let mut funcs = names.typed(module, name, &[I32; 4][..params], results(has_result));
-            funcs.retain(|func| forwards_to_allocator(module, *func));
+            funcs.retain(|func| above[*func]);
             entries.extend(funcs.into_iter().map(|func| Entry::new(func, body)));
         }
     }

@@ -32,10 +32,11 @@ const RETURNING: &[&str] = &[
 /// std's.
 pub(super) fn check(module: &Module<'_>, names: &Names, std: &Std, left: &[Left]) -> Result<(), RewriteError> {
     let first = module.imported_funcs.len();
+    let left: HashSet<usize> = left.iter().map(|left| left.func).collect();
     let returning: HashSet<u32> = RETURNING
         .iter()
         .flat_map(|name| names.get(name))
-        .filter(|func| left.iter().all(|left| left.func != **func))
+        .filter(|func| !left.contains(func))
         .map(|func| (first + func) as u32)
         .collect();
     let exits: HashSet<u32> = names

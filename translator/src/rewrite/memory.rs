@@ -30,6 +30,8 @@ use crate::module::Module;
 /// Name of the pattern.
 pub(super) const PATTERN: &str = "memory";
 
+/// Functions of one name that are looked at: a linker leaves one that others can call, and private ones of files.
+const MOST_OF_A_NAME: usize = 4;
 /// Largest constant that a body may have: the lengths that are tried reach beyond it.
 const LARGEST_CONSTANT: i32 = 256;
 /// Every length up to this one is tried.
@@ -76,10 +78,15 @@ pub(super) fn detect(module: &Module<'_>, names: &Names, plan: &mut Plan) {
         if funcs.is_empty() {
             continue;
         }
-        if !proof::is_reserving(module) {
-            let why = "no compiler that keeps this name for C's function is named in the module's producers section";
-            plan.left
-                .extend(funcs.iter().map(|&func| Left::new(PATTERN, func, why)));
+        let why = if !proof::is_reserving(module) {
+            Some("no compiler that keeps this name for C's function is named in the module's producers section")
+        } else {
+            // Each takes time to look at.
+            (funcs.len() > MOST_OF_A_NAME).then_some("many functions have this name")
+        };
+        if let Some(why) = why {
+            let left = funcs.iter().map(|&func| Left::new(PATTERN, func, why));
+            plan.left.extend(left);
             continue;
         }
         funcs.retain(|&func| match judge(module, func, kind) {

@@ -1,3 +1,4 @@
+mod memory;
 mod panics;
 mod system;
 

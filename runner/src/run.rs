@@ -10,8 +10,8 @@ use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::{LACKS_PLATFORM, Status};
 use gpu_run_translator::{Options, Translation};
 use gpu_run_vm::{
-    DEFAULT_MEMORY, DebugOptions, Device, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store, StoreError, ThreadSet,
-    Value, allocates,
+    DEFAULT_MEMORY, DebugOptions, Device, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store,
+    StoreError, ThreadSet, Value, allocates,
 };
 
 use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs};

@@ -54,12 +54,12 @@ fn calls(device: &str, module: &str, function: &str, arguments: &[&str], wanted:
     Ok(())
 }
 
-/// What `inspect` says of a module's patterns.
+/// What `inspect` says of a module, on one line.
 fn inspected(module: &str) -> Result<String, libtest_mimic::Failed> {
     let module = fixture(&format!("names/{module}")).display().to_string();
     let output = crate::common::run(["inspect", &module]);
     expect(output.status.success(), "the module can be looked at", &output)?;
-    Ok(text(&output.stdout))
+    Ok(text(&output.stdout).split_whitespace().collect::<Vec<_>>().join(" "))
 }
 
 /// A memcmp that is a boolean, a memcpy with other arguments.

@@ -24,6 +24,8 @@ mod net;
 #[cfg(unix)]
 #[path = "end_to_end/options.rs"]
 mod options;
+#[path = "end_to_end/patterns.rs"]
+mod patterns;
 #[path = "end_to_end/reports.rs"]
 mod reports;
 #[path = "end_to_end/rustc.rs"]
@@ -127,6 +129,7 @@ fn main() {
         .chain(aborting_tests::general())
         .chain(rustc::general())
         .chain(attacks::general());
+        .chain(patterns::general());
     #[cfg(unix)]
     let general = general.chain(options::general()).chain(cargo_runner::general());
     trials.extend(general.map(|(name, test)| Trial::test(name, test)));
@@ -173,6 +176,7 @@ fn main() {
             c_heap::of_engine(),
             reports::of_engine(),
             rustc::of_engine(),
+            patterns::of_engine(),
         ];
         for (name, test) in of_host.into_iter().flatten() {
             add(name.into(), Box::new(move || test(device)));

@@ -98,6 +98,8 @@ pub struct RunArgs {
     threads: ThreadCount,
     #[command(flatten)]
     pub device: DeviceArgs,
+    #[command(flatten)]
+    pub passes: PassArgs,
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration, help_heading = DEVICE)]
     pub compile_time: Duration,
@@ -364,6 +366,18 @@ pub enum StatsFormat {
     Json,
 }
 
+/// What is left out when a module is translated.
+#[derive(Args)]
+#[command(next_help_heading = "Translation")]
+pub struct PassArgs {
+    /// Leave std's functions, C's allocator and C's functions on memory as they are.
+    #[arg(long)]
+    pub no_rewrite: bool,
+    /// Leave all calls as they are.
+    #[arg(long)]
+    pub no_inline: bool,
+}
+
 #[derive(Args)]
 pub struct TranslateArgs {
     /// WebAssembly module (.wasm or .wat), or - to read it from stdin.
@@ -377,12 +391,8 @@ pub struct TranslateArgs {
     /// Write only this function, by its name or index: of disasm and ptx.
     #[arg(long, value_name = "NAME")]
     pub func: Option<String>,
-    /// Leave the patterns of Rust's std as they are.
-    #[arg(long)]
-    pub no_rewrite: bool,
-    /// Leave all calls as they are.
-    #[arg(long)]
-    pub no_inline: bool,
+    #[command(flatten)]
+    pub passes: PassArgs,
     /// Leave out all debug messages.
     #[arg(long)]
     pub no_debug: bool,

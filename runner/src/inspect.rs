@@ -126,6 +126,15 @@ struct Pattern {
     found: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     reason: Option<String>,
+    /// Functions that are called like those of the pattern and are not proven to be them.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    unproven: Vec<Unproven>,
+}
+
+#[derive(Serialize)]
+struct Unproven {
+    function: String,
+    reason: String,
 }
 
 /// Prints what a module or a translated program holds.

@@ -270,7 +270,7 @@ fn options(args: &RunArgs) -> Options {
     Options {
         deny_recursion: args.deny_recursion,
         no_debug: args.debug.no_debug,
-        ..Options::full()
+        ..translate::options(&args.passes)
     }
 }
 

@@ -15,7 +15,7 @@ pub fn warn_of_state(args: &RunArgs, entry: &Entry) -> Outcome<()> {
     // A translated program has no names left to look at.
     let options = Options {
         inline: None,
-        ..Options::full()
+        ..translate::options(&args.passes)
     };
     let tables = BrTables::default();
     let Ok(passed) = run_passes(&bytes, &tables, &options) else {

@@ -14,7 +14,7 @@ use gpu_run_translator::{BrTables, Options, Times, Translation};
 use gpu_run_vm::ptx::link::Input;
 use gpu_run_vm::{Cuda, ptx};
 
-use crate::cli::{Emit, TranslateArgs};
+use crate::cli::{Emit, PassArgs, TranslateArgs};
 use crate::names::{did_you_mean, shown};
 use crate::report::{self, Outcome, Report};
 use crate::{engine, output};
@@ -65,6 +65,16 @@ pub fn wasm<'b>(path: &Path, bytes: &'b [u8]) -> Outcome<Cow<'b, [u8]>> {
     })
 }
 
+/// How a module is translated.
+pub fn options(args: &PassArgs) -> Options {
+    let full = Options::full();
+    Options {
+        rewrite: full.rewrite.filter(|_| !args.no_rewrite),
+        inline: full.inline.filter(|_| !args.no_inline),
+        ..full
+    }
+}
+
 /// A loaded program.
 pub struct Loaded {
     /// The program, and how it was made.
@@ -88,9 +98,9 @@ pub fn program(path: &Path, bytes: &[u8]) -> Outcome<Program> {
     Ok(program)
 }
 
-/// That a translated program does not tell of its recursion.
-pub fn no_recursion_of_program(path: &Path) -> Report {
-    Report::new("--deny-recursion needs the module, but this is a translated program")
+/// That an option asks for what is decided when a module is translated.
+pub fn needs_module_of_program(option: &str, path: &Path) -> Report {
+    Report::new(format!("{option} needs the module, but this is a translated program"))
         .at(path.display().to_string())
         .help("give the option to `gpu-run translate`")
 }
@@ -99,8 +109,13 @@ pub fn no_recursion_of_program(path: &Path) -> Report {
 pub fn load(path: &Path, options: &Options) -> Outcome<Loaded> {
     let bytes = read(path)?;
     if is_program(&bytes) {
-        if options.deny_recursion {
-            return Err(no_recursion_of_program(path));
+        let needs_module = [
+            (options.deny_recursion, "--deny-recursion"),
+            (options.rewrite.is_none(), "--no-rewrite"),
+            (options.inline.is_none(), "--no-inline"),
+        ];
+        if let Some((_, option)) = needs_module.iter().find(|(given, _)| *given) {
+            return Err(needs_module_of_program(option, path));
         }
         return Ok(Loaded {
             translation: Translation {
@@ -132,19 +147,13 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
             Report::new("--func is for --emit disasm and --emit ptx").help("leave it out: the others are whole")
         );
     }
-    let mut options = Options {
+    let options = Options {
         // Emitted programs are all that is left of the module, so they take its lines along.
         lines: true,
         deny_recursion: args.deny_recursion,
         no_debug: args.no_debug,
-        ..Options::full()
+        ..options(&args.passes)
     };
-    if args.no_rewrite {
-        options.rewrite = None;
-    }
-    if args.no_inline {
-        options.inline = None;
-    }
     let bytes = match args.emit {
         Emit::Wasm => {
             let file = read(&args.module)?;

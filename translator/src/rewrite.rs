@@ -3,7 +3,8 @@
 //! std's platform layer for that target does nothing: printing goes nowhere, clocks panic, threads
 //! do not sleep. The functions around it survive compilation under their names, so their bodies
 //! are replaced by ones that call imports from [`IMPORT_MODULE`]. A pattern is a set of functions,
-//! matched by demangled path and type. What a module does not have is left as it is: a function
+//! found by demangled path and type, and replaced only if they are proven to be what they are called
+//! (`proof`). What a module does not have is left as it is: a function
 //! that was inlined away, or a module that rustc did not make.
 //!
 //! In a program for WASI std's platform layer works, so only the allocators, Rust's and C's, and memory functions
@@ -12,13 +13,16 @@
 mod alloc;
 mod code;
 mod env;
+mod eval;
 mod folded;
 mod lacking;
 mod malloc;
+mod memory;
 mod names;
 mod oom;
 mod panic;
 mod print;
+mod proof;
 mod simple;
 
 use std::collections::BTreeSet;
@@ -29,6 +33,7 @@ use wasmparser::ValType;
 use crate::module::{Body, Module};
 use env::{Env, FmtWrite};
 use names::Names;
+use proof::Std;
 
 /// The import module whose functions are GPU operations; guests may import them as well.
 pub const IMPORT_MODULE: &str = "gpu_run_v1";
@@ -97,6 +102,8 @@ pub struct PatternReport {
     pub found: Vec<String>,
     /// What became of it.
     pub status: Status,
+    /// Functions that are called like those of the pattern and keep their bodies: names and reasons.
+    pub left: Vec<(String, String)>,
 }
 
 /// What [`rewrite`] did.
@@ -166,8 +173,28 @@ struct Job {
 struct Plan {
     jobs: Vec<Job>,
     rolled_back: Vec<(&'static str, Vec<usize>, String)>,
+    left: Vec<Left>,
     warnings: Vec<String>,
 }
+
+/// A function that is called like one of a pattern, and not proven to be it.
+struct Left {
+    pattern: &'static str,
+    /// Its position in [`Module::funcs`].
+    func: usize,
+    why: String,
+}
+
+impl Left {
+    fn new(pattern: &'static str, func: usize, why: impl Into<String>) -> Left {
+        let why = why.into();
+        Left { pattern, func, why }
+    }
+}
+
+/// What the user should know of a module that has std's names, but nothing that says where it is from.
+const NO_PRODUCERS: &str = "functions are called as Rust's std calls them, but no `producers` section says that rustc \
+                            made the module, so they are left as they are: build without removing that section";
 
 /// Every pattern, in the order of reports.
 const PATTERNS: &[&str] = &[
@@ -184,12 +211,12 @@ const PATTERNS: &[&str] = &[
     "sleep",
     "exit",
     "hash_keys",
-    "memory",
+    memory::PATTERN,
 ];
 
 /// Those that are replaced in a program for WASI too: for speed. All else std does there by itself, as its
 /// users know it.
-const WASI_PATTERNS: &[&str] = &["allocator", malloc::PATTERN, "memory"];
+const WASI_PATTERNS: &[&str] = &["allocator", malloc::PATTERN, memory::PATTERN];
 
 /// Whether std reaches everything by WASI in a module. That it imports WASI is not enough: on
 /// `wasm32-unknown-unknown` `gpu_std` does so, beside a std that does nothing. Kernels do not: several threads
@@ -221,7 +248,7 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
         ..RewriteReport::default()
     };
     if !module.has_names || !env::has_memory(module) {
-        if !module.has_names && is_rust(module) {
+        if !module.has_names && seems_rust(module) {
             report.warnings.push(
                 "the module has no name section, so std's functions cannot be found: build with \
                  `strip = \"none\"` in the profile"
@@ -233,16 +260,29 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
     }
     let names = Names::new(module);
     let wasi = is_wasi_program(module, &names);
-    let fmt = FmtWrite::find(module, &names).filter(|_| env::can_format(module) && !wasi);
+    let rust = proof::is_rust(module);
+    let fmt = FmtWrite::find(module, &names).filter(|_| rust && env::can_format(module) && !wasi);
     let mut plan = Plan::default();
-    if let Some(fmt) = fmt {
-        print::detect(module, &names, fmt, &mut plan);
-        panic::detect(module, &names, &mut plan);
-        oom::detect(module, &names, &mut plan);
+    let std = rust.then(|| Std::new(module, &names));
+    if let Some(std) = &std {
+        if let Some(fmt) = fmt {
+            print::detect(module, &names, std, fmt, &mut plan);
+            panic::detect(module, &names, std, &mut plan);
+            oom::detect(module, &names, std, &mut plan);
+        }
+        alloc::detect(module, &names, std, options, &mut plan);
+        if !wasi {
+            simple::detect(module, &names, std, options, &mut plan);
+        }
+    } else if names
+        .matching(|name| name.starts_with("core::panicking::"))
+        .next()
+        .is_some()
+    {
+        report.warnings.push(NO_PRODUCERS.to_owned());
     }
-    alloc::detect(module, &names, options, &mut plan);
     malloc::detect(module, &names, options, &mut plan);
-    simple::detect(module, &names, options, &mut plan);
+    memory::detect(module, &names, &mut plan);
     if wasi {
         plan.jobs.retain(|job| WASI_PATTERNS.contains(&job.pattern));
     }
@@ -259,19 +299,22 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
     for pattern in PATTERNS {
         let jobs = plan.jobs.iter().filter(|job| job.pattern == *pattern);
         let funcs: Vec<usize> = jobs.flat_map(|job| job.funcs.iter().copied()).collect();
+        let left_alone = plan.left.iter().filter(|left| left.pattern == *pattern);
+        let mut left: Vec<(String, String)> = left_alone
+            .map(|left| (display(module, &[left.func]).concat(), left.why.clone()))
+            .collect();
+        left.sort();
         let rolled_back = plan.rolled_back.iter().find(|(name, ..)| name == pattern);
-        report.patterns.push(match rolled_back {
-            Some((_, funcs, reason)) => PatternReport {
-                pattern,
-                found: display(module, funcs),
-                status: Status::RolledBack(reason.clone()),
-            },
-            None if funcs.is_empty() => absent(pattern),
-            None => PatternReport {
-                pattern,
-                found: display(module, &funcs),
-                status: Status::Found,
-            },
+        let (found, status) = match rolled_back {
+            Some((_, funcs, reason)) => (display(module, funcs), Status::RolledBack(reason.clone())),
+            None if funcs.is_empty() => (Vec::new(), Status::Absent),
+            None => (display(module, &funcs), Status::Found),
+        };
+        report.patterns.push(PatternReport {
+            pattern,
+            found,
+            status,
+            left,
         });
     }
     report.warnings.append(&mut plan.warnings);
@@ -288,12 +331,14 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
         }
         env.finish(module);
     }
-    if !wasi {
+    if rust && !wasi {
         report.warnings.extend(print::warn_of_lost_output(module, &names));
     }
-    report.warnings.extend(lacking::warnings(module, &names, wasi));
-    if options.refuse_folded && !wasi {
-        folded::check(module, &names)?;
+    if rust {
+        report.warnings.extend(lacking::warnings(module, &names, wasi));
+    }
+    if let Some(std) = std.filter(|_| options.refuse_folded && !wasi) {
+        folded::check(module, &names, &std, &plan.left)?;
     }
     Ok(report)
 }
@@ -303,18 +348,15 @@ fn absent(pattern: &'static str) -> PatternReport {
         pattern,
         found: Vec::new(),
         status: Status::Absent,
+        left: Vec::new(),
     }
 }
 
-/// Whether rustc made the module. One that was stripped of its `producers` section too still exports
+/// Whether rustc seems to have made the module. One that was stripped of its `producers` section too still exports
 /// what rustc's linker does.
-fn is_rust(module: &Module<'_>) -> bool {
-    let named = module
-        .producers
-        .iter()
-        .any(|(_, name, _)| name == "Rust" || name == "rustc");
+fn seems_rust(module: &Module<'_>) -> bool {
     let exports = |name| module.exports.iter().any(|export| export.name == name);
-    named || exports("main") && exports("__heap_base") && exports("__data_end")
+    proof::is_rust(module) || exports("main") && exports("__heap_base") && exports("__data_end")
 }
 
 fn replace(module: &mut Module<'_>, funcs: &[usize], code: impl Fn() -> code::Code) {

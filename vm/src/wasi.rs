@@ -15,6 +15,10 @@
 //!   the descriptor is none (`path_create_directory`); so does a write of more bytes than memory has, which there is
 //!   ENOMEM.
 //! - A slash behind the name of a directory does not keep it from being removed.
+//! - `fd_filestat_set_times` sets the times of a directory too, as WASI's text says ("of a file or directory") and
+//!   POSIX's `futimens`; there it is EBADF.
+//! - `path_filestat_get` of `file/` or `file/.` is ENOTDIR where `file` is no directory, whether links are followed or
+//!   not: POSIX resolves such a path to directories only. There it succeeds where links are not followed.
 //! - Flags and numbers that stand for nothing are EINVAL or, if too wide, EOVERFLOW; wasmtime traps.
 //! - Listeners work; there wasmtime has no sockets.
 //!

@@ -7,7 +7,7 @@ use gpu_run_translator::rewrite::{LACKS_PLATFORM, RewriteOptions, Status, rewrit
 use gpu_run_translator::{Error, Module, Options, check_recursion, shared_std};
 use wasmparser::{ExternalKind, FuncType, GlobalType, MemoryType, TableType, TypeRef, ValType};
 
-use super::{Export, Functions, Import, Inspection, Memory, Pattern, calls, served};
+use super::{Export, Functions, Import, Inspection, Memory, Pattern, Unproven, calls, served};
 use crate::names::shown;
 use crate::report::{self, Outcome};
 use crate::run::MEMORY_IMPORT;
@@ -38,6 +38,12 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<(Insp
                         status,
                         found: pattern.found.clone(),
                         reason,
+                        unproven: (pattern.left.iter())
+                            .map(|(function, reason)| Unproven {
+                                function: function.clone(),
+                                reason: reason.clone(),
+                            })
+                            .collect(),
                     }
                 })
                 .collect();

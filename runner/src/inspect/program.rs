@@ -14,7 +14,7 @@ use crate::translate;
 /// What a program holds.
 pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspection> {
     if deny_recursion {
-        return Err(translate::no_recursion_of_program(path));
+        return Err(translate::needs_module_of_program("--deny-recursion", path));
     }
     let program = translate::program(path, bytes)?;
     let meta = &program.meta;

@@ -160,4 +160,8 @@ fn pattern(out: &mut String, of: &Pattern) {
         None => format!("{}: {found}", of.status),
     };
     wrap(out, &head, &text);
+    for it in &of.unproven {
+        let text = format!("left alone: `{}`: {}", it.function, it.reason);
+        wrap(out, &format!("  {:<24} ", ""), &text);
+    }
 }

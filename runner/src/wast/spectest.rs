@@ -5,7 +5,8 @@ use std::collections::HashMap;
 use gpu_run_bytecode::{GlobalType, Limits as TypeLimits, MemoryType, TableType, ValType};
 use gpu_run_vm::{Extern, Store, StoreError, Value};
 
-/// The imports that scripts expect of module `spectest`.
+/// The imports that scripts expect of module `spectest`: those of the reference interpreter, and `shared_memory`, which
+/// that of the threads proposal has.
 pub fn spectest(store: &mut Store) -> Result<HashMap<&'static str, Extern>, StoreError> {
     use ValType::{F32, F64, I32, I64};
     let mut exports = HashMap::new();
@@ -40,14 +41,14 @@ pub fn spectest(store: &mut Store) -> Result<HashMap<&'static str, Extern>, Stor
         );
     }
     let limits = |min, max| TypeLimits { min, max: Some(max) };
-    exports.insert(
-        "table",
-        store.add_table(TableType {
+    for (name, wide) in [("table", false), ("table64", true)] {
+        let ty = TableType {
             element: ValType::FuncRef,
             limits: limits(10, 20),
-            wide: false,
-        })?,
-    );
+            wide,
+        };
+        exports.insert(name, store.add_table(ty)?);
+    }
     exports.insert(
         "memory",
         store.add_memory(MemoryType {

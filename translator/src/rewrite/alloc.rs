@@ -17,7 +17,8 @@ use wasmparser::{BlockType, Operator, ValType};
 use super::code::Code;
 use super::env::Env;
 use super::names::{Names, without_generics};
-use super::{I32, Job, Plan, RewriteOptions, trap};
+use super::proof::Std;
+use super::{I32, Job, Left, Plan, RewriteOptions, trap};
 use crate::callgraph::CallGraph;
 use crate::module::Module;
 use blocks::{calloc, free, malloc, memalign, realloc, realloc_aligned};
@@ -35,6 +36,14 @@ type Body = fn(&Env) -> Code;
 /// A number of parameters, and the body for a function with so many.
 type Form = (usize, Body);
 
+/// std's entry points: name, number of parameters, whether there is a result, and the new body.
+const ENTRY_POINTS: [(&str, usize, bool, Body); 4] = [
+    ("__rdl_alloc", 2, true, |env| forward(env, "alloc", &[0, 1])),
+    ("__rdl_dealloc", 3, false, |env| forward(env, "dealloc", &[0, 1, 2])),
+    ("__rdl_realloc", 4, true, |env| forward(env, "realloc", &[0, 1, 2, 3])),
+    ("__rdl_alloc_zeroed", 2, true, |env| forward(env, "alloc_zero", &[0, 1])),
+];
+
 /// A function to be replaced.
 struct Entry {
     func: usize,
@@ -50,9 +59,19 @@ impl Entry {
     }
 }
 
-pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOptions, plan: &mut Plan) {
+pub(super) fn detect(module: &mut Module<'_>, names: &Names, std: &Std, options: &RewriteOptions, plan: &mut Plan) {
     let internal: Vec<usize> = names.matching(is_internal).map(|(_, func)| func).collect();
-    let outer = entry_points(module, names);
+    let named = |name: &str| name.starts_with("__rdl_") || name.starts_with("__rust_");
+    let above = match internal.is_empty() && names.matching(named).next().is_none() {
+        // There is nothing to ask for.
+        true => Vec::new(),
+        false => above_allocators(module, names),
+    };
+    let outer = entry_points(module, names, &above);
+    if let ([], Some(func)) = (&outer[..], foreign_entry(module, names, &above)) {
+        let why = "it calls neither dlmalloc nor C's allocator, as std's does";
+        plan.left.push(Left::new("allocator", func, why));
+    }
     if !options.replace_allocator || (internal.is_empty() && outer.is_empty()) {
         return;
     }
@@ -65,9 +84,9 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOp
     let custom = names.matching(|n| n.starts_with("__rg_")).next().is_some();
     let mut with_system = system.entry_points();
     if !with_system.is_empty() {
-        with_system.extend(entry_points(module, names));
+        with_system.extend(entry_points(module, names, &above));
     }
-    let mut inner = methods(module, names);
+    let mut inner = methods(module, names, std, &above);
     if !inner.is_empty() {
         inner.extend(system.methods());
     }
@@ -186,16 +205,41 @@ fn left_reachable(module: &mut Module<'_>, entries: &[Entry], internal: &[usize]
     Some("dlmalloc could still be reached through a table".to_owned())
 }
 
-/// std's entry points to its allocator.
-fn entry_points(module: &Module<'_>, names: &Names) -> Vec<Entry> {
-    let list: [(&str, usize, bool, Body); 4] = [
-        ("__rdl_alloc", 2, true, |env| forward(env, "alloc", &[0, 1])),
-        ("__rdl_dealloc", 3, false, |env| forward(env, "dealloc", &[0, 1, 2])),
-        ("__rdl_realloc", 4, true, |env| forward(env, "realloc", &[0, 1, 2, 3])),
-        ("__rdl_alloc_zeroed", 2, true, |env| forward(env, "alloc_zero", &[0, 1])),
-    ];
+/// Of each function, whether it calls an allocator that std may be above, by few steps: dlmalloc, `System`, C's.
+fn above_allocators(module: &Module<'_>, names: &Names) -> Vec<bool> {
+    /// A method of `System`, one of the library's around it, the allocator.
+    const STEPS: usize = 3;
+    const OF_C: [&str; 6] = ["malloc", "calloc", "realloc", "free", "aligned_alloc", "posix_memalign"];
+    let first = module.imported_funcs.len();
+    let mut reaches = vec![false; module.funcs.len()];
+    for (_, func) in names.matching(|name| OF_C.contains(&name) || is_internal(name)) {
+        reaches[func] = true;
+    }
+    for _ in 0..STEPS {
+        let before = reaches.clone();
+        for (func, reaches) in module.funcs.iter().zip(&mut reaches) {
+            let mut callees = func.summary().calls.iter().map(|call| call.callee as usize);
+            *reaches = *reaches || callees.any(|callee| callee >= first && before[callee - first]);
+        }
+    }
+    reaches
+}
+
+/// A function with the name and type of an entry point that is not std's; `above`: those that call an allocator.
+fn foreign_entry(module: &Module<'_>, names: &Names, above: &[bool]) -> Option<usize> {
+    let named = ENTRY_POINTS.iter().flat_map(|(name, params, has_result, _)| {
+        names.typed(module, name, &[I32; 4][..*params], results(*has_result))
+    });
+    named.into_iter().find(|func| !above[*func])
+}
+
+/// std's entry points to its allocator, if all are std's.
+fn entry_points(module: &Module<'_>, names: &Names, above: &[bool]) -> Vec<Entry> {
     let mut entries = Vec::new();
-    for (name, params, has_result, body) in list {
+    if foreign_entry(module, names, above).is_some() {
+        return entries;
+    }
+    for (name, params, has_result, body) in ENTRY_POINTS {
         for func in names.typed(module, name, &[I32; 4][..params], results(has_result)) {
             entries.push(Entry::new(func, body));
         }
@@ -219,7 +263,7 @@ fn forward(env: &Env, op: &str, params: &[u32]) -> Code {
 /// The methods of dlmalloc that are called from outside, with or without their `self` (the
 /// optimizer drops it: there is one allocator), and entry points that such methods were inlined
 /// into.
-fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
+fn methods(module: &Module<'_>, names: &Names, std: &Std, above: &[bool]) -> Vec<Entry> {
     let mut entries = Vec::new();
     let list: [(&str, [Form; 2], bool); 5] = [
         ("malloc", [(2, |e| malloc(e, 1)), (1, |e| malloc(e, 0))], true),
@@ -243,6 +287,7 @@ fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
             let ty = &module.types[module.funcs[func].ty as usize];
             let plain = ty.params().iter().all(|ty| *ty == I32);
             let form = forms.iter().find(|(params, _)| ty.params().len() == *params);
+            let plain = plain && std.is_own(module, func);
             if let (true, Some((_, body))) = (plain && ty.results() == results(has_result), form) {
                 entries.push(Entry::new(func, *body));
             }
@@ -251,7 +296,7 @@ fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
     if entries.is_empty() {
         return entries;
     }
-    entries.extend(outer_methods(module, names));
+    entries.extend(outer_methods(module, names, std));
     let list: [(&str, usize, bool, Body); 7] = [
         ("__rdl_alloc", 2, true, |e| memalign(e, 1, 0)),
         ("__rdl_dealloc", 3, false, |e| free(e, 0, 3)),
@@ -264,16 +309,16 @@ fn methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
     // A function of the same name may forward to the user's allocator.
     if names.matching(|n| n.starts_with("__rg_")).next().is_none() {
         for (name, params, has_result, body) in list {
-            for func in names.typed(module, name, &[I32; 4][..params], results(has_result)) {
-                entries.push(Entry::new(func, body));
-            }
+            let mut funcs = names.typed(module, name, &[I32; 4][..params], results(has_result));
+            funcs.retain(|func| above[*func]);
+            entries.extend(funcs.into_iter().map(|func| Entry::new(func, body)));
         }
     }
     entries
 }
 
 /// The methods around those, which take sizes and alignments as std's entry points do.
-fn outer_methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
+fn outer_methods(module: &Module<'_>, names: &Names, std: &Std) -> Vec<Entry> {
     let list: [(&str, usize, bool, Body); 8] = [
         ("malloc", 3, true, |e| memalign(e, 2, 1)),
         ("malloc", 2, true, |e| memalign(e, 1, 0)),
@@ -294,6 +339,7 @@ fn outer_methods(module: &Module<'_>, names: &Names) -> Vec<Entry> {
         let form = list.iter().find(|(wanted, params, has_result, _)| {
             *wanted == method && ty.params() == &[I32; 4][..*params] && ty.results() == results(*has_result)
         });
+        let form = form.filter(|_| std.is_own(module, func));
         entries.extend(form.map(|(.., body)| Entry::new(func, *body)));
     }
     entries

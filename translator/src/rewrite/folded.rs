@@ -8,7 +8,8 @@ use std::collections::HashSet;
 use wasmparser::Operator;
 
 use super::names::Names;
-use super::{I32, RewriteError};
+use super::proof::{Std, diverges};
+use super::{I32, Left, RewriteError};
 use crate::callgraph::CallGraph;
 use crate::module::Module;
 
@@ -27,18 +28,22 @@ const RETURNING: &[&str] = &[
     "std::thread::functions::sleep",
 ];
 
-/// Refuses a module in which reachable code calls such a function and cannot go on.
-pub(super) fn check(module: &Module<'_>, names: &Names) -> Result<(), RewriteError> {
+/// Refuses a module in which reachable code calls such a function and cannot go on. Functions of `left` are not
+/// std's.
+pub(super) fn check(module: &Module<'_>, names: &Names, std: &Std, left: &[Left]) -> Result<(), RewriteError> {
     let first = module.imported_funcs.len();
+    let left: HashSet<usize> = left.iter().map(|left| left.func).collect();
     let returning: HashSet<u32> = RETURNING
         .iter()
         .flat_map(|name| names.get(name))
+        .filter(|func| !left.contains(func))
         .map(|func| (first + func) as u32)
         .collect();
     let exits: HashSet<u32> = names
         .get("std::process::exit")
         .iter()
         .filter(|func| module.types[module.funcs[**func].ty as usize].params() != [I32])
+        .filter(|func| diverges(&module.funcs[**func]) && std.is_own(module, **func))
         .map(|func| (first + func) as u32)
         .collect();
     if returning.is_empty() && exits.is_empty() {

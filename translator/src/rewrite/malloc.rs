@@ -1,8 +1,9 @@
 //! C's allocator as wasi-libc has it (Doug Lea's), all of it or nothing.
 //!
-//! Its functions are known by their names, which they keep because a linker takes the library's objects as they
-//! are. That no other code works with what they keep is looked up in the code: their state lies at a fixed
-//! address, and the sizes of blocks stand in front of them. An allocator of another make is left alone.
+//! Its functions are found by their names, which they keep because a linker takes the library's objects as they
+//! are. That they are the library's, and that no other code works with what they keep, is looked up in the code:
+//! their state lies at a fixed address, each of them uses it or calls one that does, and the sizes of blocks stand in
+//! front of them. An allocator of another make is left alone.
 
 use std::ops::Range;
 
@@ -12,6 +13,7 @@ use super::alloc::{IF_I32, reachable_without};
 use super::code::Code;
 use super::env::{Env, raise_maximum};
 use super::names::Names;
+use super::proof;
 use super::{I32, I64, Job, Plan, RewriteOptions};
 use crate::module::{Const, Func, Module, SegmentMode};
 
@@ -81,7 +83,11 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOp
             }
         }
     }
-    if let Some(why) = left_of_it(module, names, &funcs) {
+    let why = match proof::is_reserving(module) {
+        true => left_of_it(module, names, &funcs),
+        false => Some("no compiler of C or Rust is named in the module's producers section".to_owned()),
+    };
+    if let Some(why) = why {
         let mut found: Vec<usize> = ["dlmalloc", "dlfree"]
             .iter()
             .flat_map(|name| names.get(name))
@@ -121,6 +127,9 @@ fn left_of_it(module: &mut Module<'_>, names: &Names, funcs: &[usize]) -> Option
     let Some(state) = state_address(&module.funcs[*func]) else {
         return Some(format!("where `{inner}` keeps its state was not found"));
     };
+    if let Some(why) = foreign(module, names, funcs, state) {
+        return Some(why);
+    }
     let state = state..state + STATE_BYTES;
     if holds_blocks(module, &state) {
         return Some("the module's memory has blocks of it already".to_owned());
@@ -142,6 +151,32 @@ fn left_of_it(module: &mut Module<'_>, names: &Names, funcs: &[usize]) -> Option
         }
         if reads.size || reads.header && calls {
             return Some(format!("`{}` reads the sizes of its blocks", name()));
+        }
+    }
+    None
+}
+
+/// A function of `funcs` that is not the library's: it uses neither the state nor a block's size nor one that does, has
+/// statics of its own, or asks the host.
+fn foreign(module: &Module<'_>, names: &Names, funcs: &[usize], state: u64) -> Option<String> {
+    let first = module.imported_funcs.len();
+    let all = state..state + STATE_BYTES + PARAMETER_BYTES;
+    let inner = ["dlmalloc", "dlfree"].iter().flat_map(|name| names.get(name));
+    let of_library: Vec<usize> = inner.chain(funcs).copied().collect();
+    for &func in funcs {
+        let body = &module.funcs[func];
+        let mut callees = body.summary().calls.iter().map(|call| call.callee as usize);
+        let asks_host = callees.clone().any(|callee| callee < first);
+        let forwards = callees.any(|callee| of_library.iter().any(|func| first + func == callee));
+        let (mut uses_state, mut has_others) = (false, false);
+        loads_of_constants(body, |address| match all.contains(&address) {
+            true => uses_state = true,
+            false => has_others = true,
+        });
+        let uses_blocks = || Reads::of(body, &all).size;
+        if asks_host || has_others || !(forwards || uses_state || uses_blocks()) {
+            let name = module.func_display_name((first + func) as u32);
+            return Some(format!("`{name}` is not the one of wasi-libc"));
         }
     }
     None

@@ -5,19 +5,28 @@ use wasmparser::ValType;
 use super::code::Code;
 use super::names::Names;
 use super::panic::{prepend, print_number};
-use super::{I32, Job, Plan};
+use super::proof::{Std, diverges};
+use super::{I32, Job, Left, Plan};
 use crate::module::Module;
 
 const STDERR: i32 = 2;
 
 /// `rust_oom(align, size)` says which allocation failed before it aborts.
-pub(super) fn detect(module: &Module<'_>, names: &Names, plan: &mut Plan) {
+pub(super) fn detect(module: &Module<'_>, names: &Names, std: &Std, plan: &mut Plan) {
     let found = names.typed(module, "std::alloc::default_alloc_error_hook", &[I32, I32], &[]);
     // The hook may have been inlined; then all that is left is its caller.
-    let (funcs, whole) = match found.is_empty() {
+    let (mut funcs, whole) = match found.is_empty() {
         false => (found, true),
         true => (names.typed(module, "std::alloc::rust_oom", &[I32, I32], &[]), false),
     };
+    funcs.retain(|&func| {
+        let is_proven = std.is_own(module, func) && (whole || diverges(&module.funcs[func]));
+        if !is_proven {
+            let why = "it does more than std's does on wasm32-unknown-unknown";
+            plan.left.push(Left::new("alloc_error", func, why));
+        }
+        is_proven
+    });
     if funcs.is_empty() {
         return;
     }

@@ -19,7 +19,8 @@ use wasmparser::Operator;
 use super::code::Code;
 use super::env::Env;
 use super::names::Names;
-use super::{I32, Job, Plan};
+use super::proof::{Std, diverges};
+use super::{I32, Job, Left, Plan};
 use crate::module::{Instr, Module};
 pub(super) use text::print_number;
 use text::{Globals, IN_HOOK, STDERR, print_head, print_note};
@@ -73,11 +74,11 @@ struct Ends {
 }
 
 impl Ends {
-    fn find(module: &Module<'_>, names: &Names) -> Ends {
+    fn find(module: &Module<'_>, names: &Names, std: &Std) -> Ends {
         let throws = throwing(module);
         Ends {
             default_hooks: default_hooks(module, names),
-            rust_panic: rust_panic(names, &throws),
+            rust_panic: rust_panic(module, names, std, &throws),
             throws,
         }
     }
@@ -113,8 +114,8 @@ fn look_for_hook(hook: Option<i32>, names: &Names, plan: &mut Plan) {
     }
 }
 
-pub(super) fn detect(module: &Module<'_>, names: &Names, plan: &mut Plan) {
-    let Some(path) = find(module, names, plan) else {
+pub(super) fn detect(module: &Module<'_>, names: &Names, std: &Std, plan: &mut Plan) {
+    let Some(path) = find(module, names, std, plan) else {
         return;
     };
     let mut funcs = vec![path.with_hook];
@@ -129,7 +130,7 @@ pub(super) fn detect(module: &Module<'_>, names: &Names, plan: &mut Plan) {
     });
 }
 
-fn find(module: &Module<'_>, names: &Names, plan: &mut Plan) -> Option<Path> {
+fn find(module: &Module<'_>, names: &Names, std: &Std, plan: &mut Plan) -> Option<Path> {
     let of = |list: &[&str]| list.iter().find_map(|name| names.get(name).first().copied());
     let with_hook = of(&[
         "std::panicking::panic_with_hook",
@@ -142,9 +143,14 @@ fn find(module: &Module<'_>, names: &Names, plan: &mut Plan) -> Option<Path> {
             .push("std's panic function has a form that is not known".to_owned());
         return None;
     }
+    if !diverges(&module.funcs[with_hook]) {
+        plan.left
+            .push(Left::new("panic", with_hook, "it returns, as std's never does"));
+        return None;
+    }
     if !reads_payload_vtable(module, with_hook) {
-        if !old::detect(module, names, with_hook, plan) {
-            without_message(module, names, plan);
+        if !old::detect(module, names, std, with_hook, plan) {
+            without_message(module, names, std, plan);
         }
         return None;
     }
@@ -165,7 +171,7 @@ fn find(module: &Module<'_>, names: &Names, plan: &mut Plan) -> Option<Path> {
         no_backtrace: (params >= 4).then(|| params - 1),
         hook,
         begin_unwind,
-        ends: Ends::find(module, names),
+        ends: Ends::find(module, names, std),
     })
 }
 
@@ -194,20 +200,20 @@ fn default_hooks(module: &Module<'_>, names: &Names) -> Vec<(usize, u32)> {
 
 /// The function that ends a process whose panic was reported. With unwinding, an exception ends the thread and
 /// `main` returns 101 by itself.
-fn rust_panic(names: &Names, throws: &[usize]) -> Vec<usize> {
-    if throws.is_empty() {
-        names.get("rust_panic").to_vec()
-    } else {
-        Vec::new()
+fn rust_panic(module: &Module<'_>, names: &Names, std: &Std, throws: &[usize]) -> Vec<usize> {
+    let is_proven = |func: &usize| diverges(&module.funcs[*func]) && std.is_own(module, *func);
+    match throws {
+        [] => names.get("rust_panic").iter().copied().filter(is_proven).collect(),
+        _ => Vec::new(),
     }
 }
 
 /// A panic of which nothing can be told: it ends the process as a panic does.
-fn without_message(module: &Module<'_>, names: &Names, plan: &mut Plan) {
+fn without_message(module: &Module<'_>, names: &Names, std: &Std, plan: &mut Plan) {
     let unknown = "std's panic payload has a layout that is not known: panics end with code 101, but what they say \
                    and where they are is not shown";
     plan.warnings.push(unknown.to_owned());
-    let funcs = rust_panic(names, &throwing(module));
+    let funcs = rust_panic(module, names, std, &throwing(module));
     if funcs.is_empty() {
         return;
     }

@@ -5,19 +5,27 @@ use wasmparser::{Operator, ValType};
 use super::code::Code;
 use super::env::{self, Arguments, Env, FmtWrite};
 use super::names::{Names, canonical};
-use super::{I32, Job, Plan, replace};
+use super::proof::Std;
+use super::{I32, Job, Left, Plan, replace};
 use crate::callgraph::CallGraph;
 use crate::module::{Func, Module};
 
 /// What std's io functions store first for `Ok`: `io::Error` uses the values below it.
 const IO_OK: i32 = 4;
 
-pub(super) fn detect(module: &Module<'_>, names: &Names, fmt: FmtWrite, plan: &mut Plan) {
+/// Why a function is left alone.
+const OTHERS: &str = "it calls nothing of std, as std's does";
+
+pub(super) fn detect(module: &Module<'_>, names: &Names, std: &Std, fmt: FmtWrite, plan: &mut Plan) {
     for (pattern, name, stream) in [
         ("print", "std::io::stdio::_print", 1),
         ("eprint", "std::io::stdio::_eprint", 2),
     ] {
         for &func in names.get(name) {
+            if !std.is_used(module, func) {
+                plan.left.push(Left::new(pattern, func, OTHERS));
+                continue;
+            }
             if let Some(text) = constant_text(module, names, func) {
                 plan.jobs.push(Job {
                     pattern,

@@ -1,11 +1,12 @@
-//! Patterns that are one function each: a name, a type, a new body.
+//! Patterns of std that are one function each: a name, a type, a body that never returns, a new body.
 
 use wasmparser::{Operator, ValType};
 
 use super::code::Code;
 use super::env::Env;
 use super::names::Names;
-use super::{I32, I64, Job, Plan, RewriteOptions, replace};
+use super::proof::{Std, diverges};
+use super::{I32, I64, Job, Left, Plan, RewriteOptions, replace};
 use crate::module::{Instr, Module};
 
 const NANOS: i64 = 1_000_000_000;
@@ -84,52 +85,24 @@ const SIMPLE: &[Simple] = &[
             code
         },
     },
-    Simple {
-        pattern: "memory",
-        name: |n| matches!(n, "memcpy" | "memmove"),
-        params: &[I32, I32, I32],
-        results: &[I32],
-        ops: &[],
-        body: |_| {
-            let mut code = Code::new();
-            code.get(0).get(1).get(2);
-            code.op(Operator::MemoryCopy { dst_mem: 0, src_mem: 0 }).get(0);
-            code
-        },
-    },
-    Simple {
-        pattern: "memory",
-        name: |n| n == "memset",
-        params: &[I32, I32, I32],
-        results: &[I32],
-        ops: &[],
-        body: |_| {
-            let mut code = Code::new();
-            code.get(0).get(1).get(2).op(Operator::MemoryFill { mem: 0 }).get(0);
-            code
-        },
-    },
-    Simple {
-        pattern: "memory",
-        name: |n| matches!(n, "memcmp" | "bcmp"),
-        params: &[I32, I32, I32],
-        results: &[I32],
-        ops: &["memcmp"],
-        body: |env| {
-            let mut code = Code::new();
-            code.get(0).get(1).get(2).call(env.gpu("memcmp"));
-            code
-        },
-    },
 ];
 
-pub(super) fn detect(module: &Module<'_>, names: &Names, options: &RewriteOptions, plan: &mut Plan) {
+/// Why a function is left alone.
+const RETURNS: &str = "it does more than panic, as std's does on wasm32-unknown-unknown";
+
+pub(super) fn detect(module: &Module<'_>, names: &Names, std: &Std, options: &RewriteOptions, plan: &mut Plan) {
     for simple in SIMPLE {
         let mut funcs = Vec::new();
         for (_, func) in names.matching(simple.name) {
             let ty = &module.types[module.funcs[func].ty as usize];
-            if ty.params() == simple.params && ty.results() == simple.results {
+            if ty.params() != simple.params || ty.results() != simple.results {
+                continue;
+            }
+            // One that returns works, or calls one below it that is replaced.
+            if diverges(&module.funcs[func]) && std.is_own(module, func) {
                 funcs.push(func);
+            } else {
+                plan.left.push(Left::new(simple.pattern, func, RETURNS));
             }
         }
         if funcs.is_empty() {
@@ -144,7 +117,7 @@ pub(super) fn detect(module: &Module<'_>, names: &Names, options: &RewriteOption
             apply: Box::new(move |module, env| replace(module, &funcs, || body(env))),
         });
     }
-    hash_keys(module, names, options, plan);
+    hash_keys(module, names, std, options, plan);
 }
 
 /// Stores `{ seconds: u64, nanoseconds: u32 }` to parameter 0.
@@ -206,16 +179,24 @@ fn sleep(env: &Env) -> Code {
 }
 
 /// Two words that std makes from addresses become the keys of the options.
-fn hash_keys(module: &Module<'_>, names: &Names, options: &RewriteOptions, plan: &mut Plan) {
+fn hash_keys(module: &Module<'_>, names: &Names, std: &Std, options: &RewriteOptions, plan: &mut Plan) {
     let keys = options.hash_keys.map(|key| key as i64);
     let source = |n: &str| n.starts_with("std::sys::") && n.ends_with("::hashmap_random_keys");
     let by_name = names.matching(source).map(|(_, func)| func);
-    let typed: Vec<usize> = by_name
+    let mut typed: Vec<usize> = by_name
         .filter(|&func| {
             let ty = &module.types[module.funcs[func].ty as usize];
             ty.params() == [I32] && ty.results().is_empty()
         })
         .collect();
+    typed.retain(|&func| {
+        let is_proven = stores_keys(module, func) && std.is_own(module, func);
+        if !is_proven {
+            let why = "it does not make two keys as std does on wasm32-unknown-unknown";
+            plan.left.push(Left::new("hash_keys", func, why));
+        }
+        is_proven
+    });
     if !typed.is_empty() {
         plan.jobs.push(Job {
             pattern: "hash_keys",
@@ -256,6 +237,17 @@ fn hash_keys(module: &Module<'_>, names: &Names, options: &RewriteOptions, plan:
             }),
         });
     }
+}
+
+/// Whether all that a function stores as 64 bits are two words, at 0 and 8.
+fn stores_keys(module: &Module<'_>, func: usize) -> bool {
+    let stores = module.funcs[func].instrs().filter_map(|instr| match instr.op {
+        Operator::I64Store { memarg } => Some(memarg.offset),
+        _ => None,
+    });
+    let mut offsets: Vec<u64> = stores.collect();
+    offsets.sort_unstable();
+    offsets == [0, 8]
 }
 
 /// Where a 32-bit address is stored as a 64-bit key.

@@ -13,6 +13,7 @@ use crate::module::Module;
 use crate::rewrite::code::Code;
 use crate::rewrite::env::Env;
 use crate::rewrite::names::Names;
+use crate::rewrite::proof::Std;
 use crate::rewrite::{I32, Job, Plan};
 
 /// The first rustc (1.x) in which the payload formats the message.
@@ -46,7 +47,7 @@ struct Path {
 }
 
 /// Finds panics of such a std; `with_hook`: its function, of a form that is known to take words and give nothing.
-pub(super) fn detect(module: &Module<'_>, names: &Names, with_hook: usize, plan: &mut Plan) -> bool {
+pub(super) fn detect(module: &Module<'_>, names: &Names, std: &Std, with_hook: usize, plan: &mut Plan) -> bool {
     let params = module.types[module.funcs[with_hook].ty as usize].params().len() as u32;
     let old = rustc_minor(module).is_some_and(|minor| minor < PAYLOAD_FORMATS);
     if !old || !(CAN_UNWIND + 1..=NO_BACKTRACE + 1).contains(&params) || !keeps_info(module, with_hook) {
@@ -59,7 +60,7 @@ pub(super) fn detect(module: &Module<'_>, names: &Names, with_hook: usize, plan:
         params,
         hook,
         literal: Literal::find(module, names, with_hook),
-        ends: Ends::find(module, names),
+        ends: Ends::find(module, names, std),
     };
     let mut funcs = vec![with_hook];
     funcs.extend(path.ends.funcs());

@@ -15,6 +15,8 @@ mod common;
 mod debug;
 #[path = "end_to_end/gpu_std.rs"]
 mod gpu_std;
+#[path = "end_to_end/hints.rs"]
+mod hints;
 #[path = "end_to_end/memory.rs"]
 mod memory;
 #[path = "end_to_end/net.rs"]
@@ -123,6 +125,7 @@ fn main() {
         .chain(reports::general())
         .chain(command::general())
         .chain(aborting_tests::general())
+        .chain(hints::general())
         .chain(rustc::general());
     #[cfg(unix)]
     let general = general.chain(options::general()).chain(cargo_runner::general());
@@ -169,6 +172,7 @@ fn main() {
             net::of_engine(),
             c_heap::of_engine(),
             reports::of_engine(),
+            hints::of_engine(),
             rustc::of_engine(),
         ];
         for (name, test) in of_host.into_iter().flatten() {

@@ -10,10 +10,10 @@ use std::process::{Command, ExitCode, Stdio};
 use std::time::Instant;
 
 use self::output::{Printed, Summary};
+use crate::cargo;
 use crate::cli::{ReportFormat, RunArgs};
 use crate::report::{Outcome, Report, code};
 use crate::translate::write_stdout;
-use crate::{cargo, run};
 
 /// Set for the processes that run the others, which report for themselves alone.
 const WITHIN: &str = "GPU_RUN_WITHIN_TESTS";
@@ -203,18 +203,9 @@ impl Tests {
         let text = plain(&bytes);
         Ok(match output::of_one(&text, name) {
             Some((said, Some(output::End::Passed))) => format!("{said}note: it passed when it was run alone\n"),
-            Some((said, _)) => without_abort(&said).to_owned(),
-            None => without_abort(&text).to_owned(),
+            Some((said, _)) => said,
+            None => text,
         })
-    }
-}
-
-/// What a panic printed, without the report of the trap by which it aborted, unless calls are wanted.
-fn without_abort(said: &str) -> &str {
-    const ABORT: &str = "error: trap: unreachable\n";
-    match said.split_once(ABORT) {
-        Some((before, _)) if before.contains(" panicked at ") && !run::wants_backtrace() => before,
-        _ => said,
     }
 }
 

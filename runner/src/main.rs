@@ -5,6 +5,7 @@
 mod output;
 
 mod cache;
+mod calls;
 mod cargo;
 mod cli;
 mod devices;
@@ -18,6 +19,7 @@ mod libtest;
 mod lines;
 mod log;
 mod names;
+mod panic;
 mod parse;
 mod process;
 mod report;

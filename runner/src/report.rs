@@ -4,9 +4,12 @@ use std::fmt::Write;
 use std::io::Write as _;
 use std::path::Path;
 
+use bytesize::ByteSize;
 use gpu_run_bytecode::Place;
 use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
-use gpu_run_vm::{Backtrace, DeviceError, Fault, Leak, StoreError};
+use gpu_run_vm::{Backtrace, DeviceError, Environment, Fault, Leak, MemoryUse, StoreError};
+
+use crate::calls;
 
 /// Exit codes.
 pub mod code {
@@ -199,7 +202,7 @@ pub fn trap(fault: &Fault, path: &Path, threads: u32) -> Report {
         _ = write!(message, ": {:#x}", heap.address);
     }
     let mut report = Report::new(message).code(code::TRAP);
-    report.places = calls(&fault.backtrace);
+    report.places = calls::lines(&fault.backtrace, 0);
     if report.places.is_empty() && fault.heap.is_none() {
         // A segment that does not fit: no code has run.
         report.places.push(place(path, None, None));
@@ -219,6 +222,25 @@ pub fn trap(fault: &Fault, path: &Path, threads: u32) -> Report {
         report.places.push(format!("found when the program had ended{all}"));
     }
     report
+}
+
+/// What is known of a memory that could not grow, and what to do.
+pub fn no_memory(memory: &MemoryUse) -> Option<String> {
+    if !memory.refused {
+        return None;
+    }
+    let limit = ByteSize(memory.limit);
+    Some(match memory.declared {
+        _ if !memory.wide && memory.limit >= 1 << 32 => {
+            format!("the program's memory may have {limit}, all that 32-bit addresses reach")
+        }
+        Some(declared) if declared <= memory.limit => {
+            format!(
+                "the program's memory may have {limit}, which its module declares as the most: link it with another --max-memory"
+            )
+        }
+        _ => format!("the program's memory may have {limit}: raise that with --max-memory"),
+    })
 }
 
 /// Leaks that are shown.
@@ -259,8 +281,15 @@ pub fn of_start(leak: &Leak) -> bool {
 /// The call of the program's own that asked for a block, or panicked: the innermost that is not a part of an allocator
 /// or of std.
 pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
-    const PATHS: [&str; 10] = [
+    let own = own_index(backtrace).and_then(|index| backtrace.places.get(index));
+    own.or(backtrace.places.last())
+}
+
+/// The number of that call.
+fn own_index(backtrace: &Backtrace) -> Option<usize> {
+    const PATHS: [&str; 11] = [
         "__r",
+        "panic_abort::",
         "alloc::",
         "core::",
         "std::",
@@ -271,7 +300,11 @@ pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
         "gpu_std::platform::",
         "operator new",
     ];
-    const OF_C: [&str; 8] = [
+    const WHOLE: [&str; 12] = [
+        "abort",
+        "rust_begin_unwind",
+        "rust_oom",
+        "rust_panic",
         "malloc",
         "calloc",
         "realloc",
@@ -283,11 +316,11 @@ pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
     ];
     let inner = |name: &str| {
         let path = name.trim_start_matches(['<', '&']);
-        OF_C.contains(&name) || PATHS.iter().any(|start| path.starts_with(start))
+        WHOLE.contains(&name) || PATHS.iter().any(|start| path.starts_with(start))
     };
     let places = &backtrace.places;
     // Functions that were inlined have no path in their names, but lines in the sources of std.
-    let of_std = |place: &&Place| {
+    let of_std = |place: &Place| {
         let line = place.line.as_ref().map(|line| line.to_string());
         line.is_some_and(|line| {
             ["alloc", "core", "std"]
@@ -295,53 +328,68 @@ pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
                 .any(|part| line.contains(&format!("/library/{part}/src/")))
         })
     };
-    places
-        .iter()
-        .find(|place| !inner(&place.function) && !of_std(place))
-        .or(places.last())
+    (places.iter()).position(|place| !inner(&place.function) && !of_std(place))
 }
 
 /// The same as text.
 fn allocator(backtrace: &Backtrace) -> String {
-    let Some(place) = own_call(backtrace) else {
-        return "an unknown function".into();
-    };
-    let mut text = place.function.clone();
-    if let Some(line) = &place.line {
-        _ = write!(text, " at {line}");
-    }
-    if let Some(offset) = place.offset {
-        _ = write!(text, " (wasm offset {offset:#x})");
-    }
-    text
+    own_call(backtrace).map_or_else(|| "an unknown function".into(), calls::told)
 }
 
-/// The report of a panic, whose message the program has written.
-pub fn panic(thread: u32, backtrace: &Backtrace) -> Report {
+/// The report of a panic, whose message the program has written. The calls by which std panics come only with `full`.
+pub fn panic(thread: u32, backtrace: &Backtrace, full: bool) -> Report {
     let mut report = Report::new(format!("panic in thread {thread}")).code(code::PANIC);
-    report.places = calls(backtrace);
+    report.places = calls::lines(backtrace, first_shown(backtrace, full));
     report
 }
 
-/// A line for each call.
-fn calls(backtrace: &Backtrace) -> Vec<String> {
-    const SHOWN: usize = 24;
-    let mut lines = Vec::new();
-    for (i, place) in backtrace.places.iter().take(SHOWN).enumerate() {
-        let mut text = format!("{i}: {}", place.function);
-        if let Some(line) = &place.line {
-            _ = write!(text, " at {line}");
-        }
-        if let Some(offset) = place.offset {
-            _ = write!(text, " (wasm offset {offset:#x})");
-        }
-        lines.push(text);
+/// The first call that is shown of a backtrace whose innermost calls are those by which std ends a program.
+fn first_shown(backtrace: &Backtrace, full: bool) -> usize {
+    own_index(backtrace).filter(|_| !full).unwrap_or(0)
+}
+
+/// The report of an allocation that failed, which the program has said. It names the program's own call alone unless
+/// all calls are wanted.
+pub fn out_of_memory(thread: u32, backtrace: &Backtrace, calls: Calls) -> Report {
+    let mut report = Report::new(format!("out of memory in thread {thread}")).code(code::TRAP);
+    let first = first_shown(backtrace, calls == Calls::Full);
+    report.places = calls::lines(backtrace, first);
+    if calls == Calls::None {
+        report.places.truncate(1);
+        report = report.help("RUST_BACKTRACE=1 shows all calls");
     }
-    let more = backtrace.places.len().saturating_sub(SHOWN) as u32 + backtrace.omitted;
-    if more > 0 {
-        lines.push(format!("and {more} more calls"));
+    report
+}
+
+/// Which calls are shown of a program that has said itself why it ended, as RUST_BACKTRACE has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// None.
+    None,
+    /// From the program's own innermost call on.
+    Own,
+    /// All, with those of std.
+    Full,
+}
+
+impl Calls {
+    /// As the variable says: the program's, else this process's.
+    pub fn wanted(environment: Option<&Environment>) -> Calls {
+        const NAME: &str = "RUST_BACKTRACE";
+        let variables = environment.map_or(&[][..], |environment| &environment.variables);
+        let own = variables
+            .iter()
+            .find_map(|entry| entry.strip_prefix(NAME.as_bytes())?.strip_prefix(b"="));
+        let value = match own {
+            Some(value) => Some(value.to_vec()),
+            None => std::env::var_os(NAME).map(|value| value.into_encoded_bytes()),
+        };
+        match value.as_deref() {
+            None | Some(b"0") => Calls::None,
+            Some(b"full") => Calls::Full,
+            Some(_) => Calls::Own,
+        }
     }
-    lines
 }
 
 #[cfg(test)]
@@ -350,7 +398,7 @@ mod tests {
 
     #[test]
     fn other_faults_are_told() {
-        let report = || panic(3, &Backtrace::default()).at("0: main");
+        let report = || panic(3, &Backtrace::default(), false).at("0: main");
         let places = |said, faults| report().with_others(said, faults).map(|report| report.places);
         assert_eq!(places(true, 1), None);
         assert_eq!(places(true, 64), Some(vec!["and 63 more threads faulted".into()]));

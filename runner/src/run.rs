@@ -10,8 +10,8 @@ use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::{LACKS_PLATFORM, Status};
 use gpu_run_translator::{Options, Translation};
 use gpu_run_vm::{
-    DEFAULT_MEMORY, DebugOptions, Device, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store, StoreError, ThreadSet,
-    Value, allocates,
+    DEFAULT_MEMORY, DebugOptions, Device, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store,
+    StoreError, ThreadSet, Value, allocates, makes_requests,
 };
 
 use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs};
@@ -19,7 +19,8 @@ use crate::engine::Held;
 use crate::entry::{self, Entry, Show};
 use crate::environment;
 use crate::lines::LineSource;
-use crate::report::{self, Outcome, Report, code, warn};
+use crate::panic::Aborted;
+use crate::report::{self, Calls, Outcome, Report, code, warn};
 use crate::terminal::{Terminal, debug_format};
 use crate::watchdog::{self, Watchdog};
 use crate::{devices, engine, fault, files, libtest, log, shared, stats, translate};
@@ -70,13 +71,13 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         warn("the program does not use the device's heap, so nothing of its allocations is checked");
     }
     let thread_stack = thread_stack(args)?;
-    let device = match device {
+    let mut device = match device {
         Some(device) => device,
         None => devices::open(&args.device)?,
     };
     let limits = Limits {
         memory: args.max_memory.map(|size| size.as_u64()),
-        undeclared_memory: undeclared_memory(args.threads()),
+        undeclared_memory: undeclared_memory(args.threads(), &translation.program, &mut *device),
         call_depth: args.max_call_depth,
         heap: HeapChecks {
             guards: args.heap_check,
@@ -117,14 +118,14 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         Err(StoreError::Ended(mut end)) => {
             files.write(&args.files, &mut store)?;
             terminal.finish();
-            let context = fault::Context::of_start(&end, &terminal, choice.code.is_some());
+            let context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_some());
             return show_early_end(args, &mut end, &context, &lines);
         }
         // The module was not instantiated, so its files stay as they were.
         Err(StoreError::Trap(fault)) => {
             terminal.finish();
             let mut end = End::Trapped(fault);
-            let context = fault::Context::of_start(&end, &terminal, choice.code.is_some());
+            let context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_some());
             return show_early_end(args, &mut end, &context, &lines);
         }
         Err(error) => return Err(report::store(args.module(), &error)),
@@ -166,7 +167,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         return match libtest::go_on(args, &printed)? {
             Some(code) => Ok(code),
             None => {
-                let context = fault::Context::of_start(&outcome.end, &terminal, choice.code.is_some());
+                let context = fault::Context::of_start(&outcome.end, &options, &terminal, choice.code.is_some());
                 show_early_end(args, &mut outcome.end, &context, &lines)
             }
         };
@@ -202,6 +203,12 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     let failed = matches!(end, End::Panicked { .. }) || engine::number(code) == 1;
     if failed && translation.rewrites.lacks_platform && args.report == ReportFormat::Text && !log::is_quiet() {
         note!("note: {LACKS_PLATFORM}");
+    }
+    if args.report == ReportFormat::Text && code != ExitCode::SUCCESS {
+        let memory = store.memory_use(instance).ok().flatten();
+        if let Some(what) = memory.as_ref().and_then(report::no_memory) {
+            note!("note: {what}");
+        }
     }
     // A process that ended early had no time to free.
     let leaks = match args.leak_check && returned.is_some() && whole {
@@ -320,8 +327,15 @@ fn own_memory(store: &mut Store, program: &Program) -> Result<Option<Extern>, St
 const LEAST_THREAD_STACK: u32 = 4096;
 
 /// Bytes that a memory may have that declares no maximum: where the smallest stacks of all threads would take most of
-/// what it has by default, as much as they need.
-fn undeclared_memory(threads: u32) -> u64 {
+/// what it has by default, as much as they need. A program for WASI expects all that its addresses reach, as other
+/// engines give it: what it does not touch costs the CPU nothing, but a GPU has it taken.
+fn undeclared_memory(threads: u32, program: &Program, device: &mut dyn Device) -> u64 {
+    let command = ["_start", "_initialize"]
+        .iter()
+        .any(|name| program.meta.export(name).is_some());
+    if makes_requests(program) && command && device.as_compiled().is_none() {
+        return 1 << 32;
+    }
     const BESIDES: u64 = 256 << 20;
     let stacks = u64::from(threads) * u64::from(LEAST_THREAD_STACK);
     (stacks + BESIDES).clamp(DEFAULT_MEMORY, 1 << 32)
@@ -367,9 +381,17 @@ fn show_early_end(
 ) -> Outcome<ExitCode> {
     let json = args.report == ReportFormat::Json;
     let mut quiet = false;
+    let aborted = match end {
+        End::Trapped(fault) => context.aborted(fault),
+        _ => None,
+    };
+    if let (Some(Aborted::Panic), End::Trapped(fault)) = (aborted, &mut *end) {
+        let (thread, backtrace) = (fault.thread, std::mem::take(&mut fault.backtrace));
+        *end = End::Panicked { thread, backtrace };
+    }
     match end {
         End::Panicked { backtrace, .. } => {
-            quiet = !wants_backtrace();
+            quiet = context.calls == Calls::None;
             if json || !quiet {
                 lines.add_to(backtrace);
             }
@@ -384,7 +406,13 @@ fn show_early_end(
     }
     let report = match &*end {
         End::Returned | End::Exited(_) => None,
-        End::Panicked { thread, backtrace } => Some(report::panic(*thread, backtrace)),
+        End::Panicked { thread, backtrace } => {
+            let report = report::panic(*thread, backtrace, context.calls == Calls::Full);
+            Some(report.code(if aborted.is_some() { code::TRAP } else { code::PANIC }))
+        }
+        End::Trapped(fault) if aborted == Some(Aborted::OutOfMemory) => {
+            Some(report::out_of_memory(fault.thread, &fault.backtrace, context.calls))
+        }
         End::Trapped(fault) => Some(report::trap(fault, args.module(), context.threads)),
         End::TimedOut => {
             let timeout = args
@@ -419,11 +447,6 @@ fn show_json(args: &RunArgs, end: &End, report: Option<&Report>, exit_code: u8, 
     if let Some(object) = fault::object(end, report, exit_code, context) {
         args.report.put(&object);
     }
-}
-
-/// Whether a panic's backtrace is wanted: as of native programs, which std asks the same.
-pub fn wants_backtrace() -> bool {
-    std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0")
 }
 
 fn show_results(entry: &Entry, results: &[Vec<Value>], threads: u32) -> Outcome<ExitCode> {

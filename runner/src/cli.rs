@@ -108,7 +108,8 @@ pub struct RunArgs {
     /// End the run after this time: 500ms, 2s, 1m 30s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, help_heading = LIMITS)]
     pub timeout: Option<Duration>,
-    /// Bytes that a memory may have [default: what the module declares, else 1 GiB].
+    /// Bytes that a memory may have [default: what the module declares, else 1 GiB; on the CPU 4 GiB for programs for
+    /// WASI].
     #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
     pub max_memory: Option<ByteSize>,
     /// Stack of each thread in linear memory, with more than one thread [default: 64 KiB, or less down to 4 KiB where
@@ -125,7 +126,7 @@ pub struct RunArgs {
     /// or after it was freed.
     #[arg(long, help_heading = REPORTS)]
     pub heap_check: bool,
-    /// Fail with exit code 23 if the program returns and leaves blocks of the heap that nothing points to.
+    /// Fail with exit code 23 if the program ends by itself and leaves blocks of the heap that nothing points to.
     #[arg(long, help_heading = REPORTS)]
     pub leak_check: bool,
     /// Print times and counts when the program has ended: text, a few lines on stderr; full, all of them; json, an

@@ -125,7 +125,9 @@ pub fn aborted(fault: &Fault, said: Option<&str>) -> Option<Aborted> {
 
 /// The bytes of the allocation that failed, as std says so before it aborts.
 pub fn failed_allocation(said: &str) -> Option<u64> {
-    let line = said.trim_end_matches('\n').rsplit('\n').next()?;
+    // std may add a note on backtraces.
+    let mut lines = said.lines().rev().filter(|line| !line.starts_with("note: "));
+    let line = lines.next()?;
     line.strip_prefix("memory allocation of ")?
         .strip_suffix(" bytes failed")?
         .parse()
@@ -271,6 +273,8 @@ mod tests {
             Some(Aborted::OutOfMemory)
         );
         assert_eq!(failed_allocation(said), Some(4096));
+        let noted = format!("{said}note: run with `RUST_BACKTRACE=1`\n");
+        assert_eq!(failed_allocation(&noted), Some(4096));
         assert_eq!(failed_allocation("memory allocation of x bytes failed\n"), None);
     }
 }

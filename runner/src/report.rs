@@ -251,10 +251,10 @@ pub fn leaks(leaks: &[Leak]) -> Report {
     let (blocks, bytes) = leaks.iter().fold((0, 0), |(blocks, bytes), leak| {
         (blocks + leak.blocks, bytes + leak.bytes)
     });
-    // Different calls may show the same function.
+    // Different calls may lead to the same place.
     let mut sites: Vec<(String, u64, u64)> = Vec::new();
     for leak in leaks {
-        let by = allocator(&leak.allocated);
+        let by = site(&leak.allocated);
         match sites.iter_mut().find(|site| site.0 == by) {
             Some(site) => (site.1, site.2) = (site.1 + leak.blocks, site.2 + leak.bytes),
             None => sites.push((by, leak.blocks, leak.bytes)),
@@ -273,6 +273,18 @@ pub fn leaks(leaks: &[Leak]) -> Report {
     report
 }
 
+/// Where a leak is from: function and line, which may have several instructions, else the instruction.
+fn site(backtrace: &Backtrace) -> String {
+    match own_call(backtrace) {
+        Some(Place {
+            function,
+            line: Some(line),
+            ..
+        }) => format!("{function} at {line}"),
+        _ => allocator(backtrace),
+    }
+}
+
 /// Whether wasi-libc made blocks for the arguments of `main`, which it keeps on its stack and never frees.
 pub fn of_start(leak: &Leak) -> bool {
     own_call(&leak.allocated).is_some_and(|place| place.function == "__main_void")
@@ -287,7 +299,7 @@ pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
 
 /// The number of that call.
 fn own_index(backtrace: &Backtrace) -> Option<usize> {
-    const PATHS: [&str; 11] = [
+    const PATHS: [&str; 12] = [
         "__r",
         "panic_abort::",
         "alloc::",
@@ -299,6 +311,8 @@ fn own_index(backtrace: &Backtrace) -> Option<usize> {
         "gpu_std::arena::",
         "gpu_std::platform::",
         "operator new",
+        // Methods of the types that belong to no crate.
+        "str>::",
     ];
     const WHOLE: [&str; 12] = [
         "abort",
@@ -394,7 +408,70 @@ impl Calls {
 
 #[cfg(test)]
 mod tests {
+    use gpu_run_bytecode::SourceLine;
+
     use super::*;
+
+    #[test]
+    fn leaks_of_a_line_are_one() {
+        let leak = |offset: u32, line: Option<u32>| Leak {
+            blocks: 1,
+            bytes: 10,
+            allocated: Backtrace {
+                places: vec![Place {
+                    function: "app::load".into(),
+                    offset: Some(offset),
+                    line: line.map(|line| SourceLine {
+                        file: "src/main.rs".into(),
+                        line,
+                        column: 5,
+                    }),
+                }],
+                ..Backtrace::default()
+            },
+        };
+        let known = [leak(16, Some(7)), leak(32, Some(7)), leak(48, Some(8))];
+        assert_eq!(
+            leaks(&known).places,
+            [
+                "20 bytes in 2 blocks, allocated by app::load at src/main.rs:7:5",
+                "10 bytes in 1 blocks, allocated by app::load at src/main.rs:8:5"
+            ]
+        );
+        let unknown = [leak(16, None), leak(32, None), leak(16, None)];
+        assert_eq!(
+            leaks(&unknown).places,
+            [
+                "20 bytes in 2 blocks, allocated by app::load (wasm offset 0x10)",
+                "10 bytes in 1 blocks, allocated by app::load (wasm offset 0x20)"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_memory_may_have_is_told_with_what_to_do() {
+        let memory = |limit, declared| MemoryUse {
+            size: 0,
+            limit,
+            declared,
+            wide: false,
+            refused: true,
+        };
+        for (memory, part) in [
+            (memory(1 << 30, None), "1.0 GiB: raise that with --max-memory"),
+            (memory(1 << 30, Some(1 << 32)), "raise that"),
+            (memory(1 << 24, Some(1 << 24)), "its module declares"),
+            (memory(1 << 32, None), "all that 32-bit addresses reach"),
+        ] {
+            let told = no_memory(&memory).unwrap_or_default();
+            assert!(told.contains(part), "{told}");
+        }
+        let fine = MemoryUse {
+            refused: false,
+            ..memory(1 << 30, None)
+        };
+        assert_eq!(no_memory(&fine), None);
+    }
 
     #[test]
     fn other_faults_are_told() {

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{ExternType, Program};
-use gpu_run_translator::rewrite::{LACKS_PLATFORM, Status};
+use gpu_run_translator::rewrite::{LACKS_PLATFORM, LACKS_THREADS, Status, wants_threads};
 use gpu_run_translator::{Options, Translation};
 use gpu_run_vm::{
     DEFAULT_MEMORY, DebugOptions, Device, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store,
@@ -178,6 +178,12 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
             outcome.debug.dropped
         ));
     }
+    if !matches!(outcome.end, End::Returned | End::Exited(0)) && terminal.is_whole() {
+        let services = options.environment.as_ref().map(|environment| &environment.services);
+        if let Some(path) = services.and_then(|services| services.missed_path()) {
+            warn(&environment::no_folder(&path));
+        }
+    }
     let mut context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance);
     let returned = match outcome.end {
         End::Returned => Some(show_results(&entry, &outcome.results, args.threads())?),
@@ -201,18 +207,25 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     };
     // What main returns for an error, or a panic.
     let failed = matches!(end, End::Panicked { .. }) || engine::number(code) == 1;
-    if failed && translation.rewrites.lacks_platform && args.report == ReportFormat::Text && !log::is_quiet() {
-        note!("note: {LACKS_PLATFORM}");
-    }
-    if args.report == ReportFormat::Text && code != ExitCode::SUCCESS {
-        let memory = store.memory_use(instance).ok().flatten();
-        if let Some(what) = memory.as_ref().and_then(report::no_memory) {
-            note!("note: {what}");
+    if failed {
+        let panic = match end {
+            End::Panicked { thread, .. } => terminal.panic(*thread),
+            _ => None,
+        };
+        if panic.as_deref().is_some_and(wants_threads) {
+            hint(args, LACKS_THREADS);
+        } else if translation.rewrites.lacks_platform {
+            hint(args, LACKS_PLATFORM);
         }
     }
-    // A process that ended early had no time to free.
-    let leaks = match args.leak_check && returned.is_some() && whole {
-        true => Some(find_leaks(args, &mut store, instance, &lines)?),
+    if code != ExitCode::SUCCESS {
+        let memory = store.memory_use(instance).ok().flatten();
+        if let Some(what) = memory.as_ref().and_then(report::no_memory) {
+            hint(args, &what);
+        }
+    }
+    let leaks = match args.leak_check {
+        true => find_leaks(args, &mut store, instance, &lines, end, whole)?,
         false => None,
     };
     if let Some(leaks) = leaks.as_deref().filter(|leaks| !leaks.is_empty()) {
@@ -260,14 +273,44 @@ fn find_damage(args: &RunArgs, store: &mut Store, instance: InstanceId, end: &En
     Ok(fault.map(|fault| End::Trapped(Box::new(fault))))
 }
 
-/// Blocks that nobody can reach, without those that are no mistake of the program.
-fn find_leaks(args: &RunArgs, store: &mut Store, instance: InstanceId, lines: &LineSource) -> Outcome<Vec<Leak>> {
-    let mut leaks = store
-        .leaks(instance)
-        .map_err(|error| report::store(args.module(), &error))?;
-    leaks.retain(|leak| !report::of_start(leak));
-    leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
-    Ok(leaks)
+/// Blocks that nobody can reach, without those that are no mistake of the program. `None`, and a note, where they
+/// cannot be known.
+fn find_leaks(
+    args: &RunArgs,
+    store: &mut Store,
+    instance: InstanceId,
+    lines: &LineSource,
+    end: &End,
+    whole: bool,
+) -> Outcome<Option<Vec<Leak>>> {
+    let why = match end {
+        _ if !whole => "the heap is damaged",
+        End::Returned | End::Exited(_) => "it ended by an exit, and what its calls held is known on the CPU alone",
+        End::Trapped(_) => "the program trapped",
+        End::Panicked { .. } => "the program panicked",
+        End::TimedOut | End::Interrupted => "the program was stopped",
+    };
+    let found = match end {
+        End::Returned if whole => store.leaks(instance).map(Some),
+        End::Exited(_) if whole => store.leaks_at_exit(instance),
+        _ => Ok(None),
+    };
+    let found = found.map_err(|error| report::store(args.module(), &error))?;
+    if found.is_none() {
+        hint(args, &format!("--leak-check did not look for leaks: {why}"));
+    }
+    Ok(found.map(|mut leaks| {
+        leaks.retain(|leak| !report::of_start(leak));
+        leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
+        leaks
+    }))
+}
+
+/// Tells people what may help, if they want to know.
+fn hint(args: &RunArgs, text: &str) {
+    if args.report == ReportFormat::Text && !log::is_quiet() {
+        note!("note: {text}");
+    }
 }
 
 /// Shows what was wrong with a run that came to its end.

@@ -68,6 +68,11 @@ impl Terminal {
         !self.tells && self.errors.iter().any(Option::is_some)
     }
 
+    /// Whether all was written so far.
+    pub fn is_whole(&self) -> bool {
+        self.errors.iter().all(Option::is_none)
+    }
+
     /// What could not be written, where the guest may not have said so. That nobody reads is no error.
     pub fn report(&self) -> Option<Report> {
         let lost = |(error, name): (&Option<std::io::Error>, &str)| {

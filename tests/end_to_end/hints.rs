@@ -7,6 +7,8 @@ use libtest_mimic::Failed;
 use serde_json::{Value, json};
 use tempfile::TempDir;
 
+#[cfg(target_os = "linux")]
+use crate::common::gpu_run;
 use crate::common::{gpu_run_on, run_on, text};
 use crate::{Tested, expect, wasm};
 
@@ -20,6 +22,11 @@ pub fn general() -> Vec<Test> {
     vec![
         ("found/03_panic_without_names", panic_without_names),
         ("found/03_recursion_is_folded", recursion_is_folded),
+        ("found/04_b_wasi_memory", wasi_memory),
+        ("found/04_c_leaks_at_exit", leaks_at_exit),
+        ("found/04_c_no_look_for_leaks", no_look_for_leaks),
+        #[cfg(target_os = "linux")]
+        ("found/04_e_device_failed", device_failed),
     ]
 }
 
@@ -30,6 +37,9 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("found/03_wasi_panic_calls", wasi_panic_calls),
         ("found/03_older_std", older_std),
         ("found/03_own_words", own_words),
+        ("found/04_a_no_folder", no_folder),
+        ("found/04_b_out_of_memory", out_of_memory),
+        ("found/04_f_no_threads", no_threads),
     ]
 }
 
@@ -254,4 +264,204 @@ fn recursion_is_folded() -> Tested {
         "those that are not recorded are counted",
         &output,
     )
+}
+
+/// A program that fails for want of a file is told which, and the option, if it was given no folder.
+fn no_folder(device: &str) -> Tested {
+    let hint = |path: &str, folder: &str| {
+        format!("warning: the program asked for `{path}`, but was given no folder: that needs --dir {folder}\n")
+    };
+    for (path, folder) in [("no/data.txt", "."), ("../data.txt", ".."), ("/no/data.txt", "/no")] {
+        let output = run_on(device, [&wasm("wasi", "wc"), path]);
+        let said = format!(
+            "wc: {path}: Capabilities insufficient (os error 76)\n{}",
+            hint(path, folder)
+        );
+        expect(text(&output.stderr) == said, "the path and the option", &output)?;
+        expect(output.status.code() == Some(1), "the program's own code", &output)?;
+    }
+    // C's library, also where it asks by functions of its own.
+    let output = run_on(device, [&wasm("wasi", "c_readdir")]);
+    expect(
+        text(&output.stderr).contains(&hint("many", ".")),
+        "C's library too",
+        &output,
+    )?;
+    // With a folder the program has what it needs to know.
+    let folder = tempfile::tempdir()?;
+    let dir = folder.path().display().to_string();
+    let output = run_on(device, ["--dir", &dir, &wasm("wasi", "wc"), "no/data.txt"]);
+    expect(
+        !text(&output.stderr).contains("--dir"),
+        "nothing with a folder",
+        &output,
+    )?;
+    // Nor is one missed that a program can do without.
+    let output = run_on(device, [&wasm("wasi", "sandbox")]);
+    expect(
+        output.status.success() == !text(&output.stderr).contains("--dir"),
+        "a program that ends well is told nothing",
+        &output,
+    )
+}
+
+/// An allocation that failed is told with the limit and the option, in few lines.
+fn out_of_memory(device: &str) -> Tested {
+    for (name, function) in [("release/sort", "sort::main"), ("wasi/big_io", "big_io::main")] {
+        let (profile, name) = name.split_once('/').ok_or("a profile")?;
+        let output = run_on(device, ["--max-memory", "1179648", &wasm(profile, name)]);
+        let stderr = text(&output.stderr);
+        let at = format!("error: out of memory in thread 0\n  --> 0: {function} (wasm offset ");
+        expect(output.status.code() == Some(134), "exit code 134", &output)?;
+        for part in [
+            "memory allocation of ",
+            &at,
+            "  = help: RUST_BACKTRACE=1 shows all calls\n",
+            "note: the program's memory may have 1.1 MiB: raise that with --max-memory\n",
+        ] {
+            expect(stderr.contains(part), &format!("must say {part:?}"), &output)?;
+        }
+        expect(stderr.lines().count() <= 8, "and little more", &output)?;
+    }
+    // A program that ends well needs no note.
+    let options = ["--invoke", "fill", &wasm("wat", "heap_full"), "4096"];
+    let output = run_on(device, options);
+    expect(output.stderr.is_empty(), "no note", &output)
+}
+
+/// A program for WASI may have all that its addresses reach, if it declares no maximum.
+fn wasi_memory() -> Tested {
+    let (_folder, file) = says(
+        "growing\\n",
+        r#"(func (export "_start")
+            (call $say (i32.const 64) (i32.const 8))
+            (if (i32.eq (memory.grow (i32.const 65000)) (i32.const -1)) (then (unreachable)))
+            (i32.store (i32.const 0xfd000000) (i32.const 7)))"#,
+    )?;
+    let output = run_on("cpu", [&file]);
+    expect(output.status.success(), "more than 3 GiB", &output)?;
+    let output = run_on("cpu", ["--max-memory", "1GiB", &file]);
+    expect(output.status.code() == Some(134), "as much as the option says", &output)
+}
+
+/// Blocks that nobody holds at an exit are leaks. What open calls hold, in locals too, is none.
+fn leaks_at_exit() -> Tested {
+    let source = |depth: u32, code: u32| {
+        format!(
+            r#"(module
+            (import "gpu_run_v1" "alloc" (func $alloc (param i32 i32) (result i32)))
+            (import "gpu_run_v1" "exit" (func $exit (param i32)))
+            (memory 1)
+            (func $lose (param i32) (drop (call $alloc (local.get 0) (i32.const 8))))
+            (func $deep (param $n i32) (local $own i32)
+                (local.set $own (call $alloc (i32.const 3000) (i32.const 8)))
+                (if (i32.eqz (local.get $n)) (then (call $exit (i32.const {code}))))
+                (call $deep (i32.sub (local.get $n) (i32.const 1)))
+                (drop (i32.load (local.get $own))))
+            (func (export "main") (local $kept i32) (local $i i32)
+                (local.set $kept (call $alloc (i32.const 5000) (i32.const 8)))
+                (local.set $i (i32.const 20))
+                (loop $more
+                    (call $lose (i32.const 100))
+                    (br_if $more (local.tee $i (i32.sub (local.get $i) (i32.const 1)))))
+                (call $deep (i32.const {depth}))
+                (drop (i32.load (local.get $kept)))))"#
+        )
+    };
+    // Of more calls than are recorded, too.
+    for (depth, code) in [(10, 0), (10, 3), (1000, 0)] {
+        let (_folder, file) = module(&source(depth, code))?;
+        let output = run_on("cpu", ["--leak-check", &file]);
+        let stderr = text(&output.stderr);
+        expect(output.status.code() == Some(23), "exit code 23", &output)?;
+        expect(
+            stderr.contains("error: 2000 bytes in 20 blocks of the heap were leaked\n")
+                && stderr.contains("allocated by lose ("),
+            "those alone",
+            &output,
+        )?;
+        let output = run_on("cpu", ["--report", "json", "--leak-check", &file]);
+        has(&output, &json!({ "kind": "leaks", "exit_code": 23 }))?;
+        let output = run_on("cpu", [&file]);
+        expect(
+            output.status.code() == Some(code as i32),
+            "the program's own code",
+            &output,
+        )?;
+    }
+    Ok(())
+}
+
+/// Where nobody can look, that is said.
+fn no_look_for_leaks() -> Tested {
+    for (module, why) in [
+        (wasm("release", "panic"), "the program panicked"),
+        (wasm("release", "abort"), "the program trapped"),
+        (wasm("release", "infinite_loop"), "the program was stopped"),
+    ] {
+        let output = run_on("cpu", ["--timeout", "300ms", "--leak-check", &module]);
+        let note = format!("note: --leak-check did not look for leaks: {why}\n");
+        expect(text(&output.stderr).ends_with(&note), &note, &output)?;
+    }
+    Ok(())
+}
+
+/// A driver that does not work is told of, where the CPU takes over without being asked for.
+#[cfg(target_os = "linux")]
+fn device_failed() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let source = folder.path().join("cuda.c");
+    std::fs::write(
+        &source,
+        "int cuInit(unsigned flags) { return 999; }
+         int cuGetErrorName(int error, const char **text) { *text = \"CUDA_ERROR_UNKNOWN\"; return 0; }
+         int cuGetErrorString(int error, const char **text) { *text = \"unknown error\"; return 0; }",
+    )?;
+    let compiler = std::env::var_os("CC").unwrap_or_else(|| "cc".into());
+    let mut command = std::process::Command::new(compiler);
+    command
+        .args(["-shared", "-fPIC", "-o"])
+        .arg(folder.path().join("libcuda.so.1"))
+        .arg(&source);
+    let built = command.output()?;
+    expect(built.status.success(), "the driver must be built", &built)?;
+    std::fs::copy(folder.path().join("libcuda.so.1"), folder.path().join("libcuda.so"))?;
+    for (device, warned) in [("auto", true), ("cpu", false)] {
+        let mut command = gpu_run();
+        command.env("LD_LIBRARY_PATH", folder.path());
+        let output = command.args(["--device", device, &wasm("release", "hello")]).output()?;
+        let said = "warning: the program runs on the CPU, because the GPU cannot be used: cuInit failed: \
+                    CUDA_ERROR_UNKNOWN (unknown error); `--device cpu` says that this is wanted\n";
+        let wanted = if warned { said } else { "" };
+        expect(text(&output.stderr) == wanted, &format!("stderr {wanted:?}"), &output)?;
+        expect(output.status.success(), "it runs on the CPU", &output)?;
+    }
+    Ok(())
+}
+
+/// A panic because no thread can be started comes with what works instead.
+fn no_threads(device: &str) -> Tested {
+    const SPAWN: &str = "failed to spawn thread: Error { kind: Unsupported, message: \\22operation not supported on \
+                         this platform\\22 }";
+    const RAYON: &str = "called `Result::unwrap()` on an `Err` value: ThreadPoolBuildError { kind: IOError(Error { \
+                         kind: Unsupported, message: \\22operation not supported on this platform\\22 }) }";
+    for (message, told) in [(SPAWN, true), (RAYON, true), ("kind: Unsupported", false)] {
+        let said = format!("\\nthread 'main' (1) panicked at src/main.rs:4:5:\\n{message}\\n");
+        let length = said.replace("\\n", "n").replace("\\22", "\"").len();
+        let code = format!(
+            "(func $rust_panic (unreachable))
+            (func $main (export \"_start\") (call $say (i32.const 64) (i32.const {length})) (call $rust_panic))"
+        );
+        let (_folder, file) = says(&said, &code)?;
+        let output = run_on(device, [&file]);
+        let stderr = text(&output.stderr);
+        expect(output.status.code() == Some(134), "exit code 134", &output)?;
+        let notes = ["gpu_std::kernel!", "--threads N", "-Ctarget-feature=+atomics"];
+        expect(
+            notes.iter().all(|part| stderr.contains(part)) == told && stderr.contains("note: ") == told,
+            &format!("what to do: {told}"),
+            &output,
+        )?;
+    }
+    Ok(())
 }

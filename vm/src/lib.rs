@@ -24,7 +24,7 @@ mod tsan;
 mod wasi;
 
 pub use cpu::Cpu;
-pub use cuda::{Cuda, DeviceInfo, devices};
+pub use cuda::{Cuda, DeviceInfo, devices, has_driver};
 pub use debug::{DebugCounts, DebugFormat, DebugMessage, DebugOptions, Level, ThreadSet};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault, HeapFault};

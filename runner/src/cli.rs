@@ -10,6 +10,7 @@ use clap_complete::Shell;
 use gpu_run_vm::{FrameSize, ThreadSet};
 
 use crate::files::parse_size;
+use crate::results::{self, Results};
 use crate::sink::Target;
 
 /// Runs ordinary WebAssembly programs on NVIDIA GPUs, and on the CPU with the same results.
@@ -129,6 +130,10 @@ pub struct RunArgs {
     /// Fail with exit code 23 if the program ends by itself and leaves blocks of the heap that nothing points to.
     #[arg(long, help_heading = REPORTS)]
     pub leak_check: bool,
+    /// Give what each thread of a kernel or of --invoke returned: `all` prints a line for each, `json` an array, and
+    /// anything else is a file for their bytes, little-endian, in the order of the threads.
+    #[arg(long, value_name = "all|json|FILE", value_parser = results::parse, help_heading = REPORTS)]
+    pub results: Option<Results>,
     /// Print times and counts when the program has ended: text, a few lines on stderr; full, all of them; json, an
     /// object on a line of stderr; json:FILE, the same in a file.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text", help_heading = REPORTS)]

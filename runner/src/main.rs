@@ -24,6 +24,7 @@ mod parse;
 mod process;
 mod report;
 mod requests;
+mod results;
 mod run;
 mod shared;
 mod sink;

@@ -11,19 +11,19 @@ use gpu_run_translator::rewrite::{LACKS_PLATFORM, LACKS_THREADS, Status, wants_t
 use gpu_run_translator::{Options, Translation};
 use gpu_run_vm::{
     DEFAULT_MEMORY, DebugOptions, Device, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store,
-    StoreError, ThreadSet, Value, allocates, makes_requests,
+    StoreError, ThreadSet, allocates, makes_requests,
 };
 
 use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs};
 use crate::engine::Held;
-use crate::entry::{self, Entry, Show};
+use crate::entry::{self, Show};
 use crate::environment;
 use crate::lines::LineSource;
 use crate::panic::Aborted;
 use crate::report::{self, Calls, Outcome, Report, code, warn};
 use crate::terminal::{Terminal, debug_format};
 use crate::watchdog::{self, Watchdog};
-use crate::{devices, engine, fault, files, libtest, log, shared, stats, translate};
+use crate::{devices, engine, fault, files, libtest, log, results, shared, stats, translate};
 
 /// Runs a module.
 pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
@@ -64,6 +64,11 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         );
     }
     let entry = entry::find(&translation.program, args)?;
+    let results_file = results::prepare(
+        args.results.as_ref(),
+        &entry,
+        entry::results(&translation.program, &entry),
+    )?;
     if args.threads() > 1 && !translation.program.meta.is_threaded() {
         shared::warn_of_state(args, &entry)?;
     }
@@ -186,7 +191,12 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     }
     let mut context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance);
     let returned = match outcome.end {
-        End::Returned => Some(show_results(&entry, &outcome.results, args.threads())?),
+        End::Returned => Some(results::show(
+            &entry,
+            args.results.as_ref(),
+            results_file,
+            &outcome.results,
+        )?),
         _ => None,
     };
     let mut damage = find_damage(args, &mut store, instance, &outcome.end)?;
@@ -490,33 +500,4 @@ fn show_json(args: &RunArgs, end: &End, report: Option<&Report>, exit_code: u8, 
     if let Some(object) = fault::object(end, report, exit_code, context) {
         args.report.put(&object);
     }
-}
-
-fn show_results(entry: &Entry, results: &[Vec<Value>], threads: u32) -> Outcome<ExitCode> {
-    let first = results.first().map(Vec::as_slice).unwrap_or_default();
-    match entry.show {
-        Show::ExitCode => {
-            let code = match first {
-                [Value::I32(code)] => *code,
-                _ => 0,
-            };
-            return Ok(ExitCode::from(code as u8));
-        }
-        Show::Results => {
-            let lines: String = first.iter().map(|value| format!("{value}\n")).collect();
-            translate::write_stdout(lines.as_bytes())?;
-        }
-        Show::KernelResult if first.is_empty() => {}
-        Show::KernelResult => {
-            let values: Vec<_> = first.iter().map(|value| value.to_string()).collect();
-            let others = results.iter().filter(|result| result.as_slice() != first).count();
-            let note = if others > 0 {
-                format!(" (thread 0; {others} of {threads} threads returned something else)")
-            } else {
-                String::new()
-            };
-            translate::write_stdout(format!("Result: {}{note}\n", values.join(", ")).as_bytes())?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
 }

@@ -1,5 +1,6 @@
 //! What a user reads when something goes wrong, and what he is told to do next.
 
+use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
 use std::process::Output;
 
@@ -9,7 +10,7 @@ use tempfile::TempDir;
 
 #[cfg(target_os = "linux")]
 use crate::common::gpu_run;
-use crate::common::{gpu_run_on, run_on, text};
+use crate::common::{gpu_run_on, root, run_on, text};
 use crate::{Tested, expect, wasm};
 
 /// A test's name and what it does.
@@ -20,9 +21,11 @@ type EngineTest = (&'static str, fn(&str) -> Tested);
 /// Tests that need no engine but the CPU's.
 pub fn general() -> Vec<Test> {
     vec![
+        ("found/00_first_outputs", first_outputs),
         ("found/03_panic_without_names", panic_without_names),
         ("found/03_recursion_is_folded", recursion_is_folded),
         ("found/04_b_wasi_memory", wasi_memory),
+        ("found/06_results_refused", results_refused),
         ("found/04_c_leaks_at_exit", leaks_at_exit),
         ("found/04_c_no_look_for_leaks", no_look_for_leaks),
         #[cfg(target_os = "linux")]
@@ -40,6 +43,8 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("found/04_a_no_folder", no_folder),
         ("found/04_b_out_of_memory", out_of_memory),
         ("found/04_f_no_threads", no_threads),
+        ("found/06_results_of_2048_threads", results_of_kernel),
+        ("found/06_results_of_all_types", results_of_types),
     ]
 }
 
@@ -85,6 +90,44 @@ fn says(data: &str, code: &str) -> Result<(TempDir, String), Failed> {
 const PANIC: &str = "\nthread 'main' (1) panicked at panics/src/main.rs:6:25:\n\
                      index out of bounds: the len is 0 but the index is 3\n\
                      note: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
+
+/// What the documentation shows as the first outputs is printed so, and each is short.
+fn first_outputs() -> Tested {
+    const PAGE: &str = include_str!("../../docs/src/first-outputs.md");
+    let blocks = PAGE.split("```console\n$ gpu-run ").skip(1);
+    let mut count = 0;
+    for block in blocks {
+        let (shown, _) = block.split_once("```").ok_or("the end of a block")?;
+        let (arguments, shown) = shown.split_once('\n').ok_or("what is printed")?;
+        let mut together = tempfile::tempfile()?;
+        let mut command = gpu_run_on("cpu");
+        command.current_dir(root()).args(arguments.split(' '));
+        command
+            .stdout(together.try_clone()?)
+            .stderr(together.try_clone()?)
+            .status()?;
+        let mut printed = String::new();
+        together.seek(SeekFrom::Start(0))?;
+        together.read_to_string(&mut printed)?;
+        // Of two streams either may come first.
+        let sorted = |text: &str| {
+            let mut lines: Vec<String> = text.lines().map(str::to_owned).collect();
+            lines.sort();
+            lines
+        };
+        if sorted(&printed) != sorted(shown) {
+            return Err(format!("gpu-run {arguments} prints:\n{printed}\nand the page has:\n{shown}").into());
+        }
+        if printed.lines().count() > 8 {
+            return Err(format!("gpu-run {arguments} prints more than eight lines").into());
+        }
+        count += 1;
+    }
+    match count {
+        6.. => Ok(()),
+        _ => Err(format!("{count} commands").into()),
+    }
+}
 
 /// A panic says what std says, and no more.
 fn wasi_panic(device: &str) -> Tested {
@@ -464,4 +507,153 @@ fn no_threads(device: &str) -> Tested {
         )?;
     }
     Ok(())
+}
+
+/// A kernel of which thread N returns N, by the forms in which results are given.
+fn results_of_kernel(device: &str) -> Tested {
+    let program = wasm("release", "spmd");
+    let summary = "Result: 0 (thread 0; all 2048 threads: minimum 0, maximum 2047, sum 2096128)\n";
+    let output = run_on(device, ["--threads", "2048", &program]);
+    expect(
+        text(&output.stdout).ends_with(summary),
+        "what they have returned together",
+        &output,
+    )?;
+
+    let output = run_on(device, ["--threads", "2048", "--results", "all", &program]);
+    let stdout = text(&output.stdout);
+    let told = (stdout.lines()).filter_map(|line| line.strip_prefix("thread ")?.split_once(": "));
+    let told: Vec<(usize, usize)> = told
+        .filter_map(|(thread, value)| Some((thread.parse().ok()?, value.parse().ok()?)))
+        .collect();
+    let wanted: Vec<(usize, usize)> = (0..2048).map(|thread| (thread, thread)).collect();
+    expect(
+        told == wanted && stdout.ends_with(summary),
+        "a line for each thread",
+        &output,
+    )?;
+
+    let output = run_on(device, ["--threads", "2048", "--results", "json", &program]);
+    let stdout = text(&output.stdout);
+    let found: Vec<u32> = serde_json::from_str(stdout.lines().last().ok_or("a line")?)?;
+    expect(found == (0..2048).collect::<Vec<u32>>(), "an array", &output)?;
+
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("results.bin");
+    let output = run_on(
+        device,
+        ["--threads", "2048", "--results", &file.display().to_string(), &program],
+    );
+    let bytes: Vec<u8> = (0..2048u32).flat_map(u32::to_le_bytes).collect();
+    expect(std::fs::read(&file)? == bytes, "a file of their bytes", &output)?;
+    expect(
+        text(&output.stdout).ends_with(summary),
+        "and what they are together",
+        &output,
+    )
+}
+
+/// Results of all types of numbers, and several of them.
+fn results_of_types(device: &str) -> Tested {
+    let (folder, file) = module(
+        r#"(module
+        (import "gpu_run_v1" "gid" (func $gid (result i32)))
+        (func (export "mixed") (result i32 i64 f32 f64)
+            (i32.sub (call $gid) (i32.const 2))
+            (i64.mul (i64.extend_i32_u (call $gid)) (i64.const 0x4000000000000000))
+            (f32.div (f32.convert_i32_u (call $gid)) (f32.const 2))
+            (f64.div (f64.const 1) (f64.convert_i32_u (call $gid)))))"#,
+    )?;
+    let run = |results: &str| {
+        run_on(
+            device,
+            ["--threads", "4", "--results", results, "--invoke", "mixed", &file],
+        )
+    };
+    let i64s = [0, 1 << 62, i64::MIN, -(1 << 62)];
+    let output = run("json");
+    let wanted = json!([
+        [-2, 0, 0, "inf"],
+        [-1, i64s[1], 0.5, 1],
+        [0, i64s[2], 1, 0.5],
+        [1, i64s[3], 1.5, 1.0f64 / 3.0]
+    ]);
+    let found: Value = serde_json::from_str(&text(&output.stdout))?;
+    expect(found == wanted, &format!("{wanted}"), &output)?;
+    let output = run("all");
+    let stdout = text(&output.stdout);
+    let lines: Vec<&str> = stdout.lines().collect();
+    expect(
+        lines[0] == "thread 0: -2, 0, 0, inf"
+            && lines[1] == "thread 1: -1, 4611686018427387904, 0.5, 1"
+            && lines[4]
+                == "Result: -2, 0, 0, inf (thread 0; all 4 threads: minimum -2, maximum 1, sum -2; minimum \
+                    -9223372036854775808, maximum 4611686018427387904, sum -9223372036854775808; minimum 0, maximum \
+                    1.5, sum 3; minimum 0.3333333333333333, maximum inf, sum inf)",
+        "values and what they are together",
+        &output,
+    )?;
+    let bytes = folder.path().join("bytes").display().to_string();
+    run(&bytes);
+    let mut wanted = Vec::new();
+    for thread in 0..4i32 {
+        wanted.extend((thread - 2).to_le_bytes());
+        wanted.extend(i64s[thread as usize].to_le_bytes());
+        wanted.extend((thread as f32 / 2.0).to_le_bytes());
+        wanted.extend((1.0 / f64::from(thread)).to_le_bytes());
+    }
+    expect(std::fs::read(&bytes)? == wanted, "bytes", &output)
+}
+
+/// Where results cannot be given, nothing runs, and no file is left.
+fn results_refused() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("results").display().to_string();
+    let nowhere = folder.path().join("no/results").display().to_string();
+    let (_module, none) =
+        module(r#"(module (func (export "none")) (func (export "ref") (result funcref) (ref.null func)))"#)?;
+    let hello = wasm("release", "hello");
+    let traps = wasm("wat", "traps");
+    for (args, part) in [
+        (
+            ["--results", "all", "--threads", "1", hello.as_str(), ""],
+            "the exit code",
+        ),
+        (
+            ["--results", "all", "--invoke", "none", none.as_str(), ""],
+            "returns nothing",
+        ),
+        (
+            ["--results", file.as_str(), "--invoke", "ref", none.as_str(), ""],
+            "no bytes",
+        ),
+        (
+            [
+                "--results",
+                nowhere.as_str(),
+                "--invoke",
+                "fib",
+                &wasm("wat", "fib"),
+                "5",
+            ],
+            "cannot write the results",
+        ),
+        (
+            ["--results", "", "--invoke", "fib", &wasm("wat", "fib"), "5"],
+            "expected `all`",
+        ),
+    ] {
+        let output = run_on(
+            "cpu",
+            args.iter().filter(|arg| !arg.is_empty() || part.contains("expected")),
+        );
+        expect(output.status.code() == Some(2), "exit code 2", &output)?;
+        expect(
+            text(&output.stderr).contains(part),
+            &format!("must say {part:?}"),
+            &output,
+        )?;
+    }
+    let output = run_on("cpu", ["--results", &file, "--invoke", "load_out_of_bounds", &traps]);
+    expect(!std::path::Path::new(&file).exists(), "no file is left", &output)
 }

@@ -17,6 +17,8 @@ mod common;
 mod debug;
 #[path = "end_to_end/gpu_std.rs"]
 mod gpu_std;
+#[path = "end_to_end/hints.rs"]
+mod hints;
 #[path = "end_to_end/memory.rs"]
 mod memory;
 #[path = "end_to_end/net.rs"]
@@ -128,8 +130,9 @@ fn main() {
         .chain(command::general())
         .chain(aborting_tests::general())
         .chain(rustc::general())
-        .chain(attacks::general());
-        .chain(patterns::general());
+        .chain(attacks::general())
+        .chain(patterns::general())
+        .chain(hints::general());
     #[cfg(unix)]
     let general = general.chain(options::general()).chain(cargo_runner::general());
     trials.extend(general.map(|(name, test)| Trial::test(name, test)));
@@ -175,6 +178,7 @@ fn main() {
             net::of_engine(),
             c_heap::of_engine(),
             reports::of_engine(),
+            hints::of_engine(),
             rustc::of_engine(),
             patterns::of_engine(),
         ];

@@ -10,6 +10,7 @@ use clap_complete::Shell;
 use gpu_run_vm::{FrameSize, ThreadSet};
 
 use crate::files::parse_size;
+use crate::results::{self, Results};
 use crate::sink::Target;
 
 /// Runs ordinary WebAssembly programs on NVIDIA GPUs, and on the CPU with the same results.
@@ -110,7 +111,8 @@ pub struct RunArgs {
     /// End the run after this time: 500ms, 2s, 1m 30s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, help_heading = LIMITS)]
     pub timeout: Option<Duration>,
-    /// Bytes that a memory may have [default: what the module declares, else 1 GiB].
+    /// Bytes that a memory may have [default: what the module declares, else 1 GiB; on the CPU 4 GiB for programs for
+    /// WASI].
     #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
     pub max_memory: Option<ByteSize>,
     /// Stack of each thread in linear memory, with more than one thread [default: 64 KiB, or less down to 4 KiB where
@@ -127,9 +129,13 @@ pub struct RunArgs {
     /// or after it was freed.
     #[arg(long, help_heading = REPORTS)]
     pub heap_check: bool,
-    /// Fail with exit code 23 if the program returns and leaves blocks of the heap that nothing points to.
+    /// Fail with exit code 23 if the program ends by itself and leaves blocks of the heap that nothing points to.
     #[arg(long, help_heading = REPORTS)]
     pub leak_check: bool,
+    /// Give what each thread of a kernel or of --invoke returned: `all` prints a line for each, `json` an array, and
+    /// anything else is a file for their bytes, little-endian, in the order of the threads.
+    #[arg(long, value_name = "all|json|FILE", value_parser = results::parse, help_heading = REPORTS)]
+    pub results: Option<Results>,
     /// Print times and counts when the program has ended: text, a few lines on stderr; full, all of them; json, an
     /// object on a line of stderr; json:FILE, the same in a file.
     #[arg(long, value_name = "FORMAT", num_args = 0..=1, require_equals = true, default_missing_value = "text", help_heading = REPORTS)]

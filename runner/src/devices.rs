@@ -6,7 +6,7 @@ use bytesize::ByteSize;
 use gpu_run_vm::{Cpu, Cuda, Device};
 
 use crate::cli::{DeviceArgs, DeviceChoice, Engine};
-use crate::report::{self, Outcome, Report};
+use crate::report::{self, Outcome, Report, warn};
 
 /// Opens the device that was asked for.
 pub fn open(args: &DeviceArgs) -> Outcome<Box<dyn Device>> {
@@ -22,7 +22,14 @@ pub fn open(args: &DeviceArgs) -> Outcome<Box<dyn Device>> {
             Ok(device) => Ok(Box::new(device)),
             Err(error) if compiled => Err(report::device(&error)),
             Err(error) => {
-                tracing::info!("running on the CPU: {error}");
+                if gpu_run_vm::has_driver() {
+                    warn(&format!(
+                        "the program runs on the CPU, because the GPU cannot be used: {error}; \
+                         `--device cpu` says that this is wanted"
+                    ));
+                } else {
+                    tracing::info!("running on the CPU: {error}");
+                }
                 Ok(Box::new(Cpu::new()))
             }
         },

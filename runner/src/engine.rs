@@ -17,10 +17,11 @@ use gpu_run_vm::ptx::{Options, Unit};
 use gpu_run_vm::{DeviceResult, Instantiated, Store, threads_may_wait};
 
 use crate::cache;
-use crate::cli::{Engine, RunArgs};
-use crate::output;
+use crate::calls::grouped;
+use crate::cli::{Engine, ReportFormat, RunArgs};
 use crate::report::{self, Outcome, Report, code as exit_code, warn};
 use crate::stats::ms;
+use crate::{log, output};
 
 /// Longest time that `--engine auto` expects the compiler to take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -196,11 +197,12 @@ pub fn choose(
     let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
     let expected = estimate(request.words(), processors);
     if !forced && expected > PATIENCE {
-        return interpreter(&format!(
-            "{} words of bytecode would take about {:.1} s to compile; --engine ptx does it",
-            request.words(),
-            expected.as_secs_f64()
-        ));
+        let why = slow_compiler(request.words(), expected);
+        // A kernel is there to be fast. Of a program -v says it.
+        if args.threads() > 1 && args.report == ReportFormat::Text && !log::is_quiet() {
+            note!("note: the kernel is interpreted: {why}, and keeps the code for the next run");
+        }
+        return interpreter(&why);
     }
     let begin = Instant::now();
     let built = build(request, cache.map(|cache| (cache, key)), args.compile_time, interrupt)?;
@@ -227,6 +229,15 @@ pub fn choose(
         }
     };
     Ok(Choice { code, waited })
+}
+
+/// Why a program is not compiled, and what does it.
+fn slow_compiler(words: usize, expected: Duration) -> String {
+    format!(
+        "{} words of bytecode would take about {:.1} s to compile; --engine ptx does it",
+        grouped(words as u64),
+        expected.as_secs_f64()
+    )
 }
 
 /// How code was made, for people.
@@ -422,6 +433,14 @@ mod tests {
         assert!(from_cache(&request, &cache, key, |_| Ok(())).is_some());
         assert!(from_cache(&request, &cache, key, unavailable).is_none());
         assert!(!cache.contains(key));
+    }
+
+    #[test]
+    fn a_slow_compiler_is_told_with_what_to_do() {
+        assert_eq!(
+            slow_compiler(41_230, estimate(41_230, 16)),
+            "41,230 words of bytecode would take about 4.6 s to compile; --engine ptx does it"
+        );
     }
 
     /// Programs of the fixtures as compiled on 16 processors, and one of them on one.

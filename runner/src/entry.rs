@@ -49,6 +49,11 @@ fn func_type<'p>(program: &'p Program, name: &str) -> Option<&'p FuncType> {
     Some(&meta.types[meta.func_types()[export.index as usize] as usize])
 }
 
+/// Types of what an entry's function returns.
+pub fn results<'p>(program: &'p Program, entry: &Entry) -> &'p [ValType] {
+    func_type(program, &entry.export).map_or(&[], |ty| &ty.results)
+}
+
 /// Names of the exported functions, as users write them.
 fn functions(program: &Program) -> impl Iterator<Item = &str> {
     let names = || {

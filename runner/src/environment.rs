@@ -102,6 +102,26 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
     }))
 }
 
+/// What to tell a user whose program failed, and had asked for the file `path` without having any folder.
+pub fn no_folder(path: &str) -> String {
+    let folder = folder_of(path);
+    format!("the program asked for `{path}`, but was given no folder: that needs --dir {folder}")
+}
+
+/// The folder to give for a path: that of an absolute one, else the current one or the one as far above it as the path
+/// leads.
+fn folder_of(path: &str) -> String {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    match path.starts_with('/') {
+        true if folder.is_empty() => "/".into(),
+        true => folder.into(),
+        false => match path.split('/').take_while(|part| *part == "..").count() {
+            0 => ".".into(),
+            above => vec![".."; above].join("/"),
+        },
+    }
+}
+
 /// The environment's entries. Of several for one name the last counts. A name alone takes its value over, if it has
 /// one here. They need not be UTF-8.
 fn variables<'v>(given: impl Iterator<Item = &'v OsString>) -> Outcome<Vec<Vec<u8>>> {
@@ -238,6 +258,21 @@ mod tests {
         }
         for bad in ["", "::", "::guest", "host::", ":ro", "host:::ro"] {
             assert!(Dir::parse(bad.as_ref()).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_folder_that_holds_a_file_is_named() {
+        for (path, folder) in [
+            ("data.csv", "."),
+            ("./a/b", "."),
+            ("a/b", "."),
+            ("../../a/b", "../.."),
+            ("/data.csv", "/"),
+            ("/var/data/x", "/var/data"),
+            ("", "."),
+        ] {
+            assert_eq!(folder_of(path), folder, "{path}");
         }
     }
 

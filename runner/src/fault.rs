@@ -1,11 +1,12 @@
 //! `--report json`: how a run ended, as an object for programs.
 
 use gpu_run_bytecode::Place;
-use gpu_run_vm::{Backtrace, End, HeapStats, InstanceId, Leak, Outcome, RunOptions, Store};
+use gpu_run_vm::{Backtrace, End, Fault, HeapStats, InstanceId, Leak, Outcome, RunOptions, Store};
 use serde_json::{Map, Value, json};
 
 use crate::cli::ReportFormat;
-use crate::report::{Report, code, own_call};
+use crate::panic::{self, ABORTS, Aborted, Panic};
+use crate::report::{Calls, Report, code, own_call};
 use crate::sink::Target;
 use crate::terminal::Terminal;
 
@@ -23,6 +24,8 @@ pub struct Context<'c> {
     pub heap: Option<HeapStats>,
     /// Compiled code ran, which keeps no registers for a report.
     pub compiled: bool,
+    /// Calls that are shown of a program that has said itself why it ended.
+    pub calls: Calls,
 }
 
 impl<'c> Context<'c> {
@@ -41,11 +44,12 @@ impl<'c> Context<'c> {
             thread: outcome.ended_by,
             heap: store.heap_stats(instance).ok(),
             compiled: outcome.compiled,
+            calls: Calls::wanted(options.environment.as_ref()),
         }
     }
 
     /// Of a start function that did not return, or of a module that could not be instantiated: then no thread has run.
-    pub fn of_start(end: &End, terminal: &'c Terminal, compiled: bool) -> Context<'c> {
+    pub fn of_start(end: &End, options: &RunOptions, terminal: &'c Terminal, compiled: bool) -> Context<'c> {
         let thread = match end {
             End::Trapped(fault) => (!fault.backtrace.places.is_empty()).then_some(fault.thread),
             End::Panicked { thread, .. } => Some(*thread),
@@ -58,7 +62,21 @@ impl<'c> Context<'c> {
             thread,
             heap: None,
             compiled,
+            calls: Calls::wanted(options.environment.as_ref()),
         }
+    }
+}
+
+impl Context<'_> {
+    /// What a trap was the end of, as its thread has said or its calls tell.
+    pub fn aborted(&self, fault: &Fault) -> Option<Aborted> {
+        panic::aborted(fault, self.terminal.panic(fault.thread).as_deref())
+    }
+
+    /// The bytes of an allocation that failed, if that is what a trap was the end of and the program has said it.
+    fn failed_allocation(&self, fault: &Fault) -> Option<u64> {
+        let failed = self.aborted(fault) == Some(Aborted::OutOfMemory);
+        panic::failed_allocation(&self.terminal.panic(fault.thread).filter(|_| failed)?)
     }
 }
 
@@ -92,13 +110,16 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
                     details.insert("damaged_at_end".into(), blocks.into());
                 }
             }
-            // A panic that aborts ends by a trap.
+            if let Some(bytes) = context.failed_allocation(fault) {
+                message = Some(format!("memory allocation of {bytes} bytes failed"));
+            }
+            // A panic that panics ends by a trap.
             let at_end = fault.heap.as_ref().is_some_and(|heap| heap.damaged_at_end.is_some());
             let said = context.terminal.said_last(fault.thread);
             if let Some(panic) = said
                 .as_deref()
                 .filter(|said| !at_end && said.ends_with(ABORTS))
-                .and_then(panic_message)
+                .and_then(Panic::read)
             {
                 details.insert("panic".into(), panic.message.as_str().into());
                 add_place(&mut details, &panic);
@@ -110,7 +131,8 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
             backtrace: calls,
         } => {
             let said = context.terminal.said_last(*thread);
-            let panic = said.as_deref().and_then(panic_message);
+            let panic = context.terminal.panic(*thread);
+            let panic = panic.as_deref().or(said.as_deref()).and_then(Panic::read);
             if let Some(panic) = &panic {
                 add_place(&mut details, panic);
             }
@@ -140,9 +162,6 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
     }
     Some(object.into())
 }
-
-/// How what a panic printed ends, if the process aborts.
-const ABORTS: &str = "panic. aborting.\n";
 
 /// Where a panic was, as it printed.
 fn add_place(object: &mut Map<String, Value>, panic: &Panic) {
@@ -234,51 +253,12 @@ fn add_backtrace(object: &mut Map<String, Value>, backtrace: &Backtrace, own: bo
     }
     object.insert("backtrace".into(), frames(backtrace).into());
     object.insert("omitted_frames".into(), backtrace.omitted.into());
+    if let Some(index) = backtrace.omitted_at {
+        object.insert("omitted_at".into(), index.into());
+    }
     let registers = match compiled {
         true => Value::Null,
         false => backtrace.registers.as_slice().into(),
     };
     object.insert("registers".into(), registers);
-}
-
-/// What a panic printed, taken apart.
-#[derive(Debug, PartialEq, Eq)]
-struct Panic {
-    message: String,
-    place: Option<(String, u32, u32)>,
-}
-
-/// Reads `… panicked at FILE:LINE:COLUMN:`, the message behind it, and leaves out the note on backtraces.
-fn panic_message(text: &str) -> Option<Panic> {
-    const AT: &str = "panicked at ";
-    let (head, message) = text.split_at(text.rfind(AT)? + AT.len()).1.split_once('\n')?;
-    let message = match message.rfind("note: run with `RUST_BACKTRACE=1`") {
-        Some(note) => &message[..note],
-        None => message,
-    };
-    let place = || {
-        let mut parts = head.strip_suffix(':')?.rsplitn(3, ':');
-        let (column, line) = (parts.next()?.parse().ok()?, parts.next()?.parse().ok()?);
-        Some((parts.next()?.to_owned(), line, column))
-    };
-    Some(Panic {
-        message: message.trim_end_matches('\n').to_owned(),
-        place: place(),
-    })
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn panics_are_taken_apart() {
-        let text = "\nthread 'main' (0) panicked at C:/src/main.rs:5:9:\nno: such\nthing\nnote: run with `RUST_BACKTRACE=1` environment variable to display a backtrace\n";
-        let panic = panic_message(text).expect("a panic");
-        assert_eq!(panic.message, "no: such\nthing");
-        assert_eq!(panic.place, Some(("C:/src/main.rs".to_owned(), 5, 9)));
-        let panic = panic_message("panicked at <unknown location>:\nx\n").expect("a panic");
-        assert_eq!((panic.message.as_str(), panic.place), ("x", None));
-        assert_eq!(panic_message("my own hook\n"), None);
-    }
 }

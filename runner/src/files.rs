@@ -22,14 +22,15 @@ pub struct Files {
 }
 
 /// A file to be written. What was in it stays until then; a new one is removed again if it never comes to that.
-struct Target {
+pub struct Target {
     file: File,
     /// Of a file that was not there.
     new: Option<PathBuf>,
 }
 
 impl Target {
-    fn open(path: &Path) -> std::io::Result<Target> {
+    /// Opens it, so that it is known that it can be written.
+    pub fn open(path: &Path) -> std::io::Result<Target> {
         let mut options = File::options();
         match options.write(true).create_new(true).open(path) {
             Ok(file) => Ok(Target {
@@ -46,7 +47,7 @@ impl Target {
     }
 
     /// Has `write` give it new contents.
-    fn replace<E: From<std::io::Error>>(mut self, write: impl FnOnce(&File) -> Result<(), E>) -> Result<(), E> {
+    pub fn replace<E: From<std::io::Error>>(mut self, write: impl FnOnce(&File) -> Result<(), E>) -> Result<(), E> {
         self.new = None;
         // Pipes and devices have nothing to be replaced.
         if self.file.metadata()?.is_file() {
@@ -130,7 +131,8 @@ fn write_png(file: &File, size: FrameSize, pixels: &[u8]) -> Result<(), png::Enc
     writer.finish()
 }
 
-fn failed(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Report {
+/// The report of a file that cannot be read or written.
+pub fn failed(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Report {
     Report::new(format!("{what}: {error}")).at(path.display().to_string())
 }
 

@@ -15,11 +15,12 @@ use gpu_run_bytecode::Program;
 use gpu_run_bytecode::wasi::Function;
 
 use self::output::{Printed, Summary};
+use crate::cargo;
 use crate::cli::{ReportFormat, RunArgs};
 use crate::report::{Outcome, Report, code, warn};
 use crate::requests::Called;
 use crate::translate::write_stdout;
-use crate::{cargo, process, run};
+use crate::process;
 
 /// Exit codes of runs that say themselves why they ended.
 const REPORTED: [u8; 4] = [code::TRAP, code::PANIC, code::TIMEOUT, code::INTERRUPTED];
@@ -245,7 +246,7 @@ impl Tests<'_> {
             }
             _ => String::new(),
         };
-        Ok(without_abort(&said).to_owned() + &note)
+        Ok(said + &note)
     }
 
     /// Has a process that is waited for interrupted when this one is.
@@ -267,15 +268,6 @@ impl Tests<'_> {
             watcher.thread().unpark();
             result
         })
-    }
-}
-
-/// What a panic printed, without the report of the trap by which it aborted, unless calls are wanted.
-fn without_abort(said: &str) -> &str {
-    const ABORT: &str = "error: trap: unreachable\n";
-    match said.split_once(ABORT) {
-        Some((before, _)) if before.contains(" panicked at ") && !run::wants_backtrace() => before,
-        _ => said,
     }
 }
 

@@ -5,6 +5,7 @@
 mod output;
 
 mod cache;
+mod calls;
 mod cargo;
 mod cli;
 mod devices;
@@ -18,10 +19,12 @@ mod libtest;
 mod lines;
 mod log;
 mod names;
+mod panic;
 mod parse;
 mod process;
 mod report;
 mod requests;
+mod results;
 mod run;
 mod shared;
 mod sink;

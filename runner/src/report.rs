@@ -5,9 +5,12 @@ use std::io::Write as _;
 use std::path::Path;
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use gpu_run_bytecode::{Place, VerifyError, VerifyErrorKind};
 use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
-use gpu_run_vm::{Backtrace, DeviceError, Fault, Leak, StoreError};
+use gpu_run_vm::{Backtrace, DeviceError, Environment, Fault, Leak, MemoryUse, StoreError};
+
+use crate::calls;
 
 /// Exit codes.
 pub mod code {
@@ -227,7 +230,7 @@ pub fn trap(fault: &Fault, path: &Path, threads: u32) -> Report {
         _ = write!(message, ": {:#x}", heap.address);
     }
     let mut report = Report::new(message).code(code::TRAP);
-    report.places = calls(&fault.backtrace);
+    report.places = calls::lines(&fault.backtrace, 0);
     if report.places.is_empty() && fault.heap.is_none() {
         // A segment that does not fit: no code has run.
         report.places.push(place(path, None, None));
@@ -249,6 +252,25 @@ pub fn trap(fault: &Fault, path: &Path, threads: u32) -> Report {
     report
 }
 
+/// What is known of a memory that could not grow, and what to do.
+pub fn no_memory(memory: &MemoryUse) -> Option<String> {
+    if !memory.refused {
+        return None;
+    }
+    let limit = ByteSize(memory.limit);
+    Some(match memory.declared {
+        _ if !memory.wide && memory.limit >= 1 << 32 => {
+            format!("the program's memory may have {limit}, all that 32-bit addresses reach")
+        }
+        Some(declared) if declared <= memory.limit => {
+            format!(
+                "the program's memory may have {limit}, which its module declares as the most: link it with another --max-memory"
+            )
+        }
+        _ => format!("the program's memory may have {limit}: raise that with --max-memory"),
+    })
+}
+
 /// Leaks that are shown.
 const LEAKS: usize = 10;
 
@@ -257,10 +279,10 @@ pub fn leaks(leaks: &[Leak]) -> Report {
     let (blocks, bytes) = leaks.iter().fold((0, 0), |(blocks, bytes), leak| {
         (blocks + leak.blocks, bytes + leak.bytes)
     });
-    // Different calls may show the same function.
+    // Different calls may lead to the same place.
     let mut sites: Vec<(String, u64, u64)> = Vec::new();
     for leak in leaks {
-        let by = allocator(&leak.allocated);
+        let by = site(&leak.allocated);
         match sites.iter_mut().find(|site| site.0 == by) {
             Some(site) => (site.1, site.2) = (site.1 + leak.blocks, site.2 + leak.bytes),
             None => sites.push((by, leak.blocks, leak.bytes)),
@@ -279,6 +301,18 @@ pub fn leaks(leaks: &[Leak]) -> Report {
     report
 }
 
+/// Where a leak is from: function and line, which may have several instructions, else the instruction.
+fn site(backtrace: &Backtrace) -> String {
+    match own_call(backtrace) {
+        Some(Place {
+            function,
+            line: Some(line),
+            ..
+        }) => format!("{function} at {line}"),
+        _ => allocator(backtrace),
+    }
+}
+
 /// Whether wasi-libc made blocks for the arguments of `main`, which it keeps on its stack and never frees.
 pub fn of_start(leak: &Leak) -> bool {
     own_call(&leak.allocated).is_some_and(|place| place.function == "__main_void")
@@ -287,8 +321,15 @@ pub fn of_start(leak: &Leak) -> bool {
 /// The call of the program's own that asked for a block, or panicked: the innermost that is not a part of an allocator
 /// or of std.
 pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
-    const PATHS: [&str; 10] = [
+    let own = own_index(backtrace).and_then(|index| backtrace.places.get(index));
+    own.or(backtrace.places.last())
+}
+
+/// The number of that call.
+fn own_index(backtrace: &Backtrace) -> Option<usize> {
+    const PATHS: [&str; 12] = [
         "__r",
+        "panic_abort::",
         "alloc::",
         "core::",
         "std::",
@@ -298,8 +339,14 @@ pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
         "gpu_std::arena::",
         "gpu_std::platform::",
         "operator new",
+        // Methods of the types that belong to no crate.
+        "str>::",
     ];
-    const OF_C: [&str; 8] = [
+    const WHOLE: [&str; 12] = [
+        "abort",
+        "rust_begin_unwind",
+        "rust_oom",
+        "rust_panic",
         "malloc",
         "calloc",
         "realloc",
@@ -311,11 +358,11 @@ pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
     ];
     let inner = |name: &str| {
         let path = name.trim_start_matches(['<', '&']);
-        OF_C.contains(&name) || PATHS.iter().any(|start| path.starts_with(start))
+        WHOLE.contains(&name) || PATHS.iter().any(|start| path.starts_with(start))
     };
     let places = &backtrace.places;
     // Functions that were inlined have no path in their names, but lines in the sources of std.
-    let of_std = |place: &&Place| {
+    let of_std = |place: &Place| {
         let line = place.line.as_ref().map(|line| line.to_string());
         line.is_some_and(|line| {
             ["alloc", "core", "std"]
@@ -323,62 +370,140 @@ pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
                 .any(|part| line.contains(&format!("/library/{part}/src/")))
         })
     };
-    places
-        .iter()
-        .find(|place| !inner(&place.function) && !of_std(place))
-        .or(places.last())
+    (places.iter()).position(|place| !inner(&place.function) && !of_std(place))
 }
 
 /// The same as text.
 fn allocator(backtrace: &Backtrace) -> String {
-    let Some(place) = own_call(backtrace) else {
-        return "an unknown function".into();
-    };
-    let mut text = place.function.clone();
-    if let Some(line) = &place.line {
-        _ = write!(text, " at {line}");
-    }
-    if let Some(offset) = place.offset {
-        _ = write!(text, " (wasm offset {offset:#x})");
-    }
-    text
+    own_call(backtrace).map_or_else(|| "an unknown function".into(), calls::told)
 }
 
-/// The report of a panic, whose message the program has written.
-pub fn panic(thread: u32, backtrace: &Backtrace) -> Report {
+/// The report of a panic, whose message the program has written. The calls by which std panics come only with `full`.
+pub fn panic(thread: u32, backtrace: &Backtrace, full: bool) -> Report {
     let mut report = Report::new(format!("panic in thread {thread}")).code(code::PANIC);
-    report.places = calls(backtrace);
+    report.places = calls::lines(backtrace, first_shown(backtrace, full));
     report
 }
 
-/// A line for each call.
-fn calls(backtrace: &Backtrace) -> Vec<String> {
-    const SHOWN: usize = 24;
-    let mut lines = Vec::new();
-    for (i, place) in backtrace.places.iter().take(SHOWN).enumerate() {
-        let mut text = format!("{i}: {}", place.function);
-        if let Some(line) = &place.line {
-            _ = write!(text, " at {line}");
-        }
-        if let Some(offset) = place.offset {
-            _ = write!(text, " (wasm offset {offset:#x})");
-        }
-        lines.push(text);
+/// The first call that is shown of a backtrace whose innermost calls are those by which std ends a program.
+fn first_shown(backtrace: &Backtrace, full: bool) -> usize {
+    own_index(backtrace).filter(|_| !full).unwrap_or(0)
+}
+
+/// The report of an allocation that failed, which the program has said. It names the program's own call alone unless
+/// all calls are wanted.
+pub fn out_of_memory(thread: u32, backtrace: &Backtrace, calls: Calls) -> Report {
+    let mut report = Report::new(format!("out of memory in thread {thread}")).code(code::TRAP);
+    let first = first_shown(backtrace, calls == Calls::Full);
+    report.places = calls::lines(backtrace, first);
+    if calls == Calls::None {
+        report.places.truncate(1);
+        report = report.help("RUST_BACKTRACE=1 shows all calls");
     }
-    let more = backtrace.places.len().saturating_sub(SHOWN) as u32 + backtrace.omitted;
-    if more > 0 {
-        lines.push(format!("and {more} more calls"));
+    report
+}
+
+/// Which calls are shown of a program that has said itself why it ended, as RUST_BACKTRACE has it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Calls {
+    /// None.
+    None,
+    /// From the program's own innermost call on.
+    Own,
+    /// All, with those of std.
+    Full,
+}
+
+impl Calls {
+    /// As the variable says: the program's, else this process's.
+    pub fn wanted(environment: Option<&Environment>) -> Calls {
+        const NAME: &str = "RUST_BACKTRACE";
+        let variables = environment.map_or(&[][..], |environment| &environment.variables);
+        let own = variables
+            .iter()
+            .find_map(|entry| entry.strip_prefix(NAME.as_bytes())?.strip_prefix(b"="));
+        let value = match own {
+            Some(value) => Some(value.to_vec()),
+            None => std::env::var_os(NAME).map(|value| value.into_encoded_bytes()),
+        };
+        match value.as_deref() {
+            None | Some(b"0") => Calls::None,
+            Some(b"full") => Calls::Full,
+            Some(_) => Calls::Own,
+        }
     }
-    lines
 }
 
 #[cfg(test)]
 mod tests {
+    use gpu_run_bytecode::SourceLine;
+
     use super::*;
 
     #[test]
+    fn leaks_of_a_line_are_one() {
+        let leak = |offset: u32, line: Option<u32>| Leak {
+            blocks: 1,
+            bytes: 10,
+            allocated: Backtrace {
+                places: vec![Place {
+                    function: "app::load".into(),
+                    offset: Some(offset),
+                    line: line.map(|line| SourceLine {
+                        file: "src/main.rs".into(),
+                        line,
+                        column: 5,
+                    }),
+                }],
+                ..Backtrace::default()
+            },
+        };
+        let known = [leak(16, Some(7)), leak(32, Some(7)), leak(48, Some(8))];
+        assert_eq!(
+            leaks(&known).places,
+            [
+                "20 bytes in 2 blocks, allocated by app::load at src/main.rs:7:5",
+                "10 bytes in 1 blocks, allocated by app::load at src/main.rs:8:5"
+            ]
+        );
+        let unknown = [leak(16, None), leak(32, None), leak(16, None)];
+        assert_eq!(
+            leaks(&unknown).places,
+            [
+                "20 bytes in 2 blocks, allocated by app::load (wasm offset 0x10)",
+                "10 bytes in 1 blocks, allocated by app::load (wasm offset 0x20)"
+            ]
+        );
+    }
+
+    #[test]
+    fn what_a_memory_may_have_is_told_with_what_to_do() {
+        let memory = |limit, declared| MemoryUse {
+            size: 0,
+            limit,
+            declared,
+            wide: false,
+            refused: true,
+        };
+        for (memory, part) in [
+            (memory(1 << 30, None), "1.0 GiB: raise that with --max-memory"),
+            (memory(1 << 30, Some(1 << 32)), "raise that"),
+            (memory(1 << 24, Some(1 << 24)), "its module declares"),
+            (memory(1 << 32, None), "all that 32-bit addresses reach"),
+        ] {
+            let told = no_memory(&memory).unwrap_or_default();
+            assert!(told.contains(part), "{told}");
+        }
+        let fine = MemoryUse {
+            refused: false,
+            ..memory(1 << 30, None)
+        };
+        assert_eq!(no_memory(&fine), None);
+    }
+
+    #[test]
     fn other_faults_are_told() {
-        let report = || panic(3, &Backtrace::default()).at("0: main");
+        let report = || panic(3, &Backtrace::default(), false).at("0: main");
         let places = |said, faults| report().with_others(said, faults).map(|report| report.places);
         assert_eq!(places(true, 1), None);
         assert_eq!(places(true, 64), Some(vec!["and 63 more threads faulted".into()]));

@@ -7,22 +7,23 @@ use std::time::Instant;
 
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{ExternType, Program};
-use gpu_run_translator::rewrite::{LACKS_PLATFORM, Status};
+use gpu_run_translator::rewrite::{LACKS_PLATFORM, LACKS_THREADS, Status, wants_threads};
 use gpu_run_translator::{Options, Translation};
 use gpu_run_vm::{
     DEFAULT_MEMORY, DebugOptions, Device, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store,
-    StoreError, ThreadSet, Value, allocates,
+    StoreError, ThreadSet, allocates, makes_requests,
 };
 
 use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs};
 use crate::engine::Held;
-use crate::entry::{self, Entry, Show};
+use crate::entry::{self, Show};
 use crate::environment;
 use crate::lines::LineSource;
-use crate::report::{self, Outcome, Report, warn};
+use crate::panic::Aborted;
+use crate::report::{self, Calls, Outcome, Report, code, warn};
 use crate::terminal::{Terminal, debug_format};
 use crate::watchdog::{Preparation, Watchdog};
-use crate::{devices, engine, fault, files, libtest, log, shared, stats, translate};
+use crate::{devices, engine, fault, files, libtest, log, results, shared, stats, translate};
 
 /// Runs a module.
 pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
@@ -65,6 +66,11 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         );
     }
     let entry = entry::find(&translation.program, args)?;
+    let results_file = results::prepare(
+        args.results.as_ref(),
+        &entry,
+        entry::results(&translation.program, &entry),
+    )?;
     if args.threads() > 1 && !translation.program.meta.is_threaded() {
         shared::warn_of_state(args, &entry)?;
     }
@@ -73,13 +79,13 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     }
     preparation.loaded();
     let thread_stack = thread_stack(args)?;
-    let device = match device {
+    let mut device = match device {
         Some(device) => device,
         None => devices::open(&args.device)?,
     };
     let limits = Limits {
         memory: args.max_memory.map(|size| size.as_u64()),
-        undeclared_memory: undeclared_memory(args.threads()),
+        undeclared_memory: undeclared_memory(args.threads(), &translation.program, &mut *device),
         call_depth: args.max_call_depth,
         heap: HeapChecks {
             guards: args.heap_check,
@@ -119,14 +125,14 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         Err(StoreError::Ended(mut end)) => {
             files.write(&args.files, &mut store)?;
             terminal.finish();
-            let context = fault::Context::of_start(&end, &terminal, choice.code.is_some());
+            let context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_some());
             return show_early_end(args, &mut end, &context, &lines);
         }
         // The module was not instantiated, so its files stay as they were.
         Err(StoreError::Trap(fault)) => {
             terminal.finish();
             let mut end = End::Trapped(fault);
-            let context = fault::Context::of_start(&end, &terminal, choice.code.is_some());
+            let context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_some());
             return show_early_end(args, &mut end, &context, &lines);
         }
         Err(error) => return Err(report::store(args.module(), &error)),
@@ -168,7 +174,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         return match libtest::go_on(args, &printed, &interrupt)? {
             Some(code) => Ok(code),
             None => {
-                let context = fault::Context::of_start(&outcome.end, &terminal, choice.code.is_some());
+                let context = fault::Context::of_start(&outcome.end, &options, &terminal, choice.code.is_some());
                 show_early_end(args, &mut outcome.end, &context, &lines)
             }
         };
@@ -179,9 +185,20 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
             outcome.debug.dropped
         ));
     }
+    if !matches!(outcome.end, End::Returned | End::Exited(0)) && terminal.is_whole() {
+        let services = options.environment.as_ref().map(|environment| &environment.services);
+        if let Some(path) = services.and_then(|services| services.missed_path()) {
+            warn(&environment::no_folder(&path));
+        }
+    }
     let mut context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance);
     let returned = match outcome.end {
-        End::Returned => Some(show_results(&entry, &outcome.results, args.threads())?),
+        End::Returned => Some(results::show(
+            &entry,
+            args.results.as_ref(),
+            results_file,
+            &outcome.results,
+        )?),
         _ => None,
     };
     let mut damage = find_damage(args, &mut store, instance, &outcome.end)?;
@@ -202,12 +219,25 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     };
     // What main returns for an error, or a panic.
     let failed = matches!(end, End::Panicked { .. }) || engine::number(code) == 1;
-    if failed && translation.rewrites.lacks_platform && args.report == ReportFormat::Text && !log::is_quiet() {
-        note!("note: {LACKS_PLATFORM}");
+    if failed {
+        let panic = match end {
+            End::Panicked { thread, .. } => terminal.panic(*thread),
+            _ => None,
+        };
+        if panic.as_deref().is_some_and(wants_threads) {
+            hint(args, LACKS_THREADS);
+        } else if translation.rewrites.lacks_platform {
+            hint(args, LACKS_PLATFORM);
+        }
     }
-    // A process that ended early had no time to free.
-    let leaks = match args.leak_check && returned.is_some() && whole {
-        true => Some(find_leaks(args, &mut store, instance, &lines)?),
+    if code != ExitCode::SUCCESS {
+        let memory = store.memory_use(instance).ok().flatten();
+        if let Some(what) = memory.as_ref().and_then(report::no_memory) {
+            hint(args, &what);
+        }
+    }
+    let leaks = match args.leak_check {
+        true => find_leaks(args, &mut store, instance, &lines, end, whole)?,
         false => None,
     };
     if let Some(leaks) = leaks.as_deref().filter(|leaks| !leaks.is_empty()) {
@@ -255,14 +285,44 @@ fn find_damage(args: &RunArgs, store: &mut Store, instance: InstanceId, end: &En
     Ok(fault.map(|fault| End::Trapped(Box::new(fault))))
 }
 
-/// Blocks that nobody can reach, without those that are no mistake of the program.
-fn find_leaks(args: &RunArgs, store: &mut Store, instance: InstanceId, lines: &LineSource) -> Outcome<Vec<Leak>> {
-    let mut leaks = store
-        .leaks(instance)
-        .map_err(|error| report::store(args.module(), &error))?;
-    leaks.retain(|leak| !report::of_start(leak));
-    leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
-    Ok(leaks)
+/// Blocks that nobody can reach, without those that are no mistake of the program. `None`, and a note, where they
+/// cannot be known.
+fn find_leaks(
+    args: &RunArgs,
+    store: &mut Store,
+    instance: InstanceId,
+    lines: &LineSource,
+    end: &End,
+    whole: bool,
+) -> Outcome<Option<Vec<Leak>>> {
+    let why = match end {
+        _ if !whole => "the heap is damaged",
+        End::Returned | End::Exited(_) => "it ended by an exit, and what its calls held is known on the CPU alone",
+        End::Trapped(_) => "the program trapped",
+        End::Panicked { .. } => "the program panicked",
+        End::TimedOut | End::Interrupted => "the program was stopped",
+    };
+    let found = match end {
+        End::Returned if whole => store.leaks(instance).map(Some),
+        End::Exited(_) if whole => store.leaks_at_exit(instance),
+        _ => Ok(None),
+    };
+    let found = found.map_err(|error| report::store(args.module(), &error))?;
+    if found.is_none() {
+        hint(args, &format!("--leak-check did not look for leaks: {why}"));
+    }
+    Ok(found.map(|mut leaks| {
+        leaks.retain(|leak| !report::of_start(leak));
+        leaks.iter_mut().for_each(|leak| lines.add_to(&mut leak.allocated));
+        leaks
+    }))
+}
+
+/// Tells people what may help, if they want to know.
+fn hint(args: &RunArgs, text: &str) {
+    if args.report == ReportFormat::Text && !log::is_quiet() {
+        note!("note: {text}");
+    }
 }
 
 /// How a run translates.
@@ -314,8 +374,15 @@ fn own_memory(store: &mut Store, program: &Program) -> Result<Option<Extern>, St
 const LEAST_THREAD_STACK: u32 = 4096;
 
 /// Bytes that a memory may have that declares no maximum: where the smallest stacks of all threads would take most of
-/// what it has by default, as much as they need.
-fn undeclared_memory(threads: u32) -> u64 {
+/// what it has by default, as much as they need. A program for WASI expects all that its addresses reach, as other
+/// engines give it: what it does not touch costs the CPU nothing, but a GPU has it taken.
+fn undeclared_memory(threads: u32, program: &Program, device: &mut dyn Device) -> u64 {
+    let command = ["_start", "_initialize"]
+        .iter()
+        .any(|name| program.meta.export(name).is_some());
+    if makes_requests(program) && command && device.as_compiled().is_none() {
+        return 1 << 32;
+    }
     const BESIDES: u64 = 256 << 20;
     let stacks = u64::from(threads) * u64::from(LEAST_THREAD_STACK);
     (stacks + BESIDES).clamp(DEFAULT_MEMORY, 1 << 32)
@@ -361,9 +428,17 @@ fn show_early_end(
 ) -> Outcome<ExitCode> {
     let json = args.report == ReportFormat::Json;
     let mut quiet = false;
+    let aborted = match end {
+        End::Trapped(fault) => context.aborted(fault),
+        _ => None,
+    };
+    if let (Some(Aborted::Panic), End::Trapped(fault)) = (aborted, &mut *end) {
+        let (thread, backtrace) = (fault.thread, std::mem::take(&mut fault.backtrace));
+        *end = End::Panicked { thread, backtrace };
+    }
     match end {
         End::Panicked { backtrace, .. } => {
-            quiet = !wants_backtrace();
+            quiet = context.calls == Calls::None;
             if json || !quiet {
                 lines.add_to(backtrace);
             }
@@ -378,7 +453,13 @@ fn show_early_end(
     }
     let report = match &*end {
         End::Returned | End::Exited(_) => None,
-        End::Panicked { thread, backtrace } => Some(report::panic(*thread, backtrace)),
+        End::Panicked { thread, backtrace } => {
+            let report = report::panic(*thread, backtrace, context.calls == Calls::Full);
+            Some(report.code(if aborted.is_some() { code::TRAP } else { code::PANIC }))
+        }
+        End::Trapped(fault) if aborted == Some(Aborted::OutOfMemory) => {
+            Some(report::out_of_memory(fault.thread, &fault.backtrace, context.calls))
+        }
         End::Trapped(fault) => Some(report::trap(fault, args.module(), context.threads)),
         End::TimedOut => Some(report::timed_out(args.timeout.unwrap_or_default())),
         // Like other programs, end quietly when nobody reads the output.
@@ -403,38 +484,4 @@ fn show_json(args: &RunArgs, end: &End, report: Option<&Report>, exit_code: u8, 
     if let Some(object) = fault::object(end, report, exit_code, context) {
         args.report.put(&object);
     }
-}
-
-/// Whether a panic's backtrace is wanted: as of native programs, which std asks the same.
-pub fn wants_backtrace() -> bool {
-    std::env::var_os("RUST_BACKTRACE").is_some_and(|value| value != "0")
-}
-
-fn show_results(entry: &Entry, results: &[Vec<Value>], threads: u32) -> Outcome<ExitCode> {
-    let first = results.first().map(Vec::as_slice).unwrap_or_default();
-    match entry.show {
-        Show::ExitCode => {
-            let code = match first {
-                [Value::I32(code)] => *code,
-                _ => 0,
-            };
-            return Ok(ExitCode::from(code as u8));
-        }
-        Show::Results => {
-            let lines: String = first.iter().map(|value| format!("{value}\n")).collect();
-            translate::write_stdout(lines.as_bytes())?;
-        }
-        Show::KernelResult if first.is_empty() => {}
-        Show::KernelResult => {
-            let values: Vec<_> = first.iter().map(|value| value.to_string()).collect();
-            let others = results.iter().filter(|result| result.as_slice() != first).count();
-            let note = if others > 0 {
-                format!(" (thread 0; {others} of {threads} threads returned something else)")
-            } else {
-                String::new()
-            };
-            translate::write_stdout(format!("Result: {}{note}\n", values.join(", ")).as_bytes())?;
-        }
-    }
-    Ok(ExitCode::SUCCESS)
 }

@@ -30,8 +30,10 @@ pub struct Terminal {
     gathered: Vec<u8>,
     /// The last debug message is no whole line.
     line_open: bool,
-    /// What each thread wrote to stderr last, if somebody will ask.
+    /// What each thread wrote to stderr last, if the report will be JSON.
     last_stderr: Option<HashMap<u32, Vec<u8>>>,
+    /// What threads have said of the end that may follow.
+    last_words: LastWords,
 }
 
 impl Terminal {
@@ -45,10 +47,17 @@ impl Terminal {
             gathered: Vec::new(),
             line_open: false,
             last_stderr: (args.report == ReportFormat::Json).then(HashMap::new),
+            last_words: LastWords::default(),
         }
     }
 
-    /// What a thread wrote to stderr last, if the report will be JSON: its panic's message, if it panicked.
+    /// What a thread wrote from its last panic on, or of an allocation that failed.
+    pub fn panic(&self, thread: u32) -> Option<String> {
+        let text = self.last_words.threads.get(&thread)?;
+        Some(String::from_utf8_lossy(text).into_owned())
+    }
+
+    /// What a thread wrote to stderr last, if the report will be JSON.
     pub fn said_last(&self, thread: u32) -> Option<String> {
         let text = self.last_stderr.as_ref()?.get(&thread)?;
         Some(String::from_utf8_lossy(text).into_owned())
@@ -57,6 +66,11 @@ impl Terminal {
     /// Whether the run was interrupted because nobody reads its output.
     pub fn nobody_reads(&self) -> bool {
         !self.tells && self.errors.iter().any(Option::is_some)
+    }
+
+    /// Whether all was written so far.
+    pub fn is_whole(&self) -> bool {
+        self.errors.iter().all(Option::is_none)
     }
 
     /// What could not be written, where the guest may not have said so. That nobody reads is no error.
@@ -122,12 +136,45 @@ impl Terminal {
     }
 }
 
+/// What threads wrote to stderr since they began to tell of a panic or of an allocation that failed. std may do that
+/// in several pieces.
+#[derive(Default)]
+struct LastWords {
+    threads: HashMap<u32, Vec<u8>>,
+}
+
+impl LastWords {
+    /// How what is kept begins, in one piece of std's.
+    const BEGIN: [&str; 3] = ["thread '", "panicked at ", "memory allocation of "];
+    /// Bytes that are kept of a thread.
+    const MOST: usize = 64 << 10;
+
+    fn add(&mut self, thread: u32, bytes: &[u8]) {
+        let begins = |name: &str| memchr::memmem::find(bytes, name.as_bytes()).is_some();
+        match self.threads.get_mut(&thread) {
+            // In pieces, the head is followed by the place.
+            Some(text) if !begins(Self::BEGIN[0]) && !begins(Self::BEGIN[2]) => {
+                let room = Self::MOST.saturating_sub(text.len());
+                text.extend_from_slice(&bytes[..bytes.len().min(room)]);
+            }
+            _ if Self::BEGIN.into_iter().any(begins) => {
+                let kept = &bytes[..bytes.len().min(Self::MOST)];
+                self.threads.insert(thread, kept.to_vec());
+            }
+            _ => {}
+        }
+    }
+}
+
 impl Sink for Terminal {
     fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]) {
         // What a thread said first comes first.
         self.write_gathered();
         if let Some(last) = self.last_stderr.as_mut().filter(|_| stream == Stream::Stderr) {
             last.insert(thread, bytes.to_vec());
+        }
+        if stream == Stream::Stderr {
+            self.last_words.add(thread, bytes);
         }
         self.put(stream, bytes);
     }

@@ -8,13 +8,14 @@
 //! that was inlined away, or a module that rustc did not make.
 //!
 //! In a program for WASI std's platform layer works, so only the allocators, Rust's and C's, and memory functions
-//! are replaced.
+//! are replaced. Only where a file is asked for that no folder holds, the host is told.
 
 mod alloc;
 mod code;
 mod env;
 mod eval;
 mod folded;
+mod folders;
 mod lacking;
 mod malloc;
 mod memory;
@@ -131,6 +132,20 @@ impl RewriteReport {
 pub const LACKS_PLATFORM: &str = "std on wasm32-unknown-unknown has no files, network or processes, and answers \
                                   `operation not supported on this platform` to who asks for them: use \
                                   `gpu_std::{fs, env, io, net, process}`, or build for wasm32-wasip1";
+
+/// What the user should know of a program for `wasm32-wasip1` that could not start a thread.
+pub const LACKS_THREADS: &str = "std::thread::spawn starts no threads on this target, and gpu-run does not run \
+                                 wasm32-wasip1-threads yet: mark a function with `gpu_std::kernel!` and run it by \
+                                 --threads N, or build with `-Ctarget-feature=+atomics`, where --threads N runs `main` \
+                                 on N threads";
+
+/// Whether a panic's text says that a thread could not be started because the target has none: std's own, and
+/// rayon's of its pool.
+pub fn wants_threads(panic: &str) -> bool {
+    let of_thread = ["failed to spawn thread", "ThreadPoolBuildError", "thread pool"];
+    let unsupported = ["Unsupported", "operation not supported on this platform"];
+    of_thread.iter().any(|part| panic.contains(part)) && unsupported.iter().any(|part| panic.contains(part))
+}
 
 /// Why a module cannot be rewritten.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -331,7 +346,9 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
         }
         env.finish(module);
     }
-    if rust && !wasi {
+    if wasi {
+        folders::tell(module, &names);
+    } else if rust {
         report.warnings.extend(print::warn_of_lost_output(module, &names));
     }
     if rust {

@@ -74,10 +74,15 @@ pub(crate) fn check(call: &'static str, result: CUresult) -> DeviceResult<()> {
     result.result().map_err(|error| driver(call, error))
 }
 
-/// Whether the driver's library is on this machine; a message for the user if not.
-fn load_driver() -> DeviceResult<()> {
+/// Whether the driver's library is on this machine, whatever it then finds.
+pub fn has_driver() -> bool {
     // SAFETY: loading the driver's library runs its initializers, as for any CUDA program.
-    if !unsafe { sys::is_culib_present() } {
+    unsafe { sys::is_culib_present() }
+}
+
+/// Starts the driver; a message for the user if there is none.
+fn load_driver() -> DeviceResult<()> {
+    if !has_driver() {
         return Err(DeviceError::Unavailable {
             what: "no NVIDIA driver on this machine (its library libcuda.so.1 was not found)".into(),
         });

@@ -24,7 +24,7 @@ mod tsan;
 mod wasi;
 
 pub use cpu::Cpu;
-pub use cuda::{Cuda, DeviceInfo, devices};
+pub use cuda::{Cuda, DeviceInfo, devices, has_driver};
 pub use debug::{DebugCounts, DebugFormat, DebugMessage, DebugOptions, Level, ThreadSet};
 pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
 pub use fault::{Backtrace, Fault, HeapFault};
@@ -35,6 +35,7 @@ pub use services::{CallingRun, Environment, FileNote, MemoryFiles, Reply, Reques
 pub use stands::{Doing, Stand, Stands};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,
-    Limits, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value, allocates, makes_requests, threads_may_wait,
+    Limits, MemoryUse, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value, allocates, makes_requests,
+    threads_may_wait,
 };
 pub use wasi::{Errno, Input, Wasi, WasiBuilder};

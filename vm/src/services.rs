@@ -163,6 +163,12 @@ pub trait Services: Send + Sync {
         vec![(1, Stream::Stdout), (2, Stream::Stderr)]
     }
 
+    /// The path of the file that the program asked for last and did not find because it was given no folder. Services
+    /// that pass calls on to a [`Wasi`](crate::Wasi) pass this on too.
+    fn missed_path(&self) -> Option<String> {
+        None
+    }
+
     /// Files in memory, whose data the device may hold while a run is under way. Services that pass calls on to a
     /// [`Wasi`](crate::Wasi) pass this on too.
     fn memory_files(&self) -> Option<MemoryFiles<'_>> {

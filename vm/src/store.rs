@@ -26,7 +26,7 @@ use crate::stands::Stands;
 
 pub use batch::Call;
 pub use compiled::Instantiated;
-pub use heap::{ClassStats, HeapChecks, HeapStats, allocates};
+pub use heap::{ClassStats, HeapChecks, HeapStats, MemoryUse, allocates};
 pub use io::FrameSize;
 pub use leaks::Leak;
 pub use requests::makes_requests;
@@ -526,7 +526,15 @@ impl Store {
         if size > limit {
             return Err(StoreError::MemoryTooLarge { declared: size, limit });
         }
-        let base = self.device.allocate(limit, "linear memory")?;
+        let (base, limit) = match self.device.allocate(limit, "linear memory") {
+            Ok(base) => (base, limit),
+            // Nobody asked for that much.
+            Err(_) if self.limits.memory.is_none() && declared.is_none() && limit > DEFAULT_MEMORY.max(size) => {
+                let limit = DEFAULT_MEMORY.max(size);
+                (self.device.allocate(limit, "linear memory")?, limit)
+            }
+            Err(error) => return Err(error.into()),
+        };
         let record = layout::Memory {
             base,
             size,

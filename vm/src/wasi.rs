@@ -29,6 +29,7 @@ mod args;
 mod dir;
 mod errno;
 mod file;
+mod folders;
 mod memory;
 mod net;
 mod open;
@@ -56,6 +57,7 @@ use self::abi::fdflags;
 use self::args::{Args, Result, changes, unless_ended};
 use self::dir::Directory;
 pub use self::errno::Errno;
+use self::folders::Folders;
 pub use self::memory::MemoryFiles;
 use self::net::Network;
 use self::place::Tree;
@@ -104,6 +106,8 @@ pub struct WasiBuilder {
     stdout: Output,
     stderr: Output,
     directories: Vec<Directory>,
+    /// Of the host's, there is one at least.
+    given_folders: bool,
     /// The first file system in memory.
     memory: Option<Arc<Mutex<scratch::Tree>>>,
     listeners: Vec<TcpListener>,
@@ -120,6 +124,7 @@ impl Default for WasiBuilder {
             stdout: Output::new(Stream::Stdout, Box::new(io::sink()), false),
             stderr: Output::new(Stream::Stderr, Box::new(io::sink()), false),
             directories: Vec::new(),
+            given_folders: false,
             memory: None,
             listeners: Vec::new(),
             network: Network::default(),
@@ -167,6 +172,7 @@ impl WasiBuilder {
             let message = format!("cannot open the directory {}: {error}", host.display());
             io::Error::new(error.kind(), message)
         })?;
+        self.given_folders = true;
         self.directories
             .push(Directory::new(Tree::Host(dir), Some(guest.into()), read_only, 0));
         Ok(self)
@@ -235,11 +241,13 @@ impl WasiBuilder {
             Descriptor::Output(self.stderr),
         ];
         let directories = self.directories.into_iter().map(Descriptor::Directory);
+        let folders = Folders::new(self.given_folders);
         let listeners = self.listeners.into_iter().map(Listener::new);
         let listeners = listeners.map(Descriptor::Listener);
         let memory = self.memory;
         Wasi {
             memory,
+            folders,
             table: Table::new(stdio.into_iter().chain(directories).chain(listeners)),
             network: self.network,
             sharing: Sharing::default(),
@@ -252,6 +260,7 @@ impl WasiBuilder {
 /// The host's services for one guest process. See the module's head for what they do.
 pub struct Wasi {
     table: Table,
+    folders: Folders,
     memory: Option<Arc<Mutex<scratch::Tree>>>,
     network: Network,
     sharing: Sharing,
@@ -336,6 +345,9 @@ impl Services for Wasi {
             true => unless_ended(request.run, || self.answer(request)),
             false => self.answer(request),
         };
+        if answer.as_ref().err() == Some(&Errno::Badf) {
+            self.folders.note(request);
+        }
         let reply = answer.unwrap_or_else(|errno| Reply {
             errno: errno.code(),
             ..Reply::default()
@@ -351,6 +363,10 @@ impl Services for Wasi {
         // Those that a device has a place for.
         let stream = |fd| Some((fd, self.is_stream(fd)?));
         (0..STREAM_DESCRIPTORS as u32).filter_map(stream).collect()
+    }
+
+    fn missed_path(&self) -> Option<String> {
+        self.folders.missed()
     }
 
     fn memory_files(&self) -> Option<MemoryFiles<'_>> {

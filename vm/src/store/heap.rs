@@ -67,6 +67,50 @@ pub struct HeapStats {
     pub classes: Vec<ClassStats>,
 }
 
+/// How large a memory may become, and whether that was too little.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct MemoryUse {
+    /// Bytes that it has.
+    pub size: u64,
+    /// Bytes that it may have.
+    pub limit: u64,
+    /// The maximum that its module declares.
+    pub declared: Option<u64>,
+    /// Its addresses have 64 bits.
+    pub wide: bool,
+    /// The program asked for more than it may have, and was told so: the heap had no block, or `memory.grow` failed.
+    pub refused: bool,
+}
+
+/// How often `memory.grow` failed. The kernel does not count that: of a program with an allocator of its own nothing
+/// is known.
+fn failed_grows(_record: &layout::Memory) -> Option<u64> {
+    None
+}
+
+impl Store {
+    /// How an instance has used its memory 0, if it has one.
+    ///
+    /// # Errors
+    ///
+    /// Of the device.
+    pub fn memory_use(&mut self, instance: InstanceId) -> DeviceResult<Option<MemoryUse>> {
+        let Some(index) = self.instance_infos[instance.0 as usize].memories.first().copied() else {
+            return Ok(None);
+        };
+        let info = &self.memory_infos[index as usize];
+        let (ty, at) = (info.ty, info.record);
+        let record = self.fetch::<layout::Memory>(at)?;
+        Ok(Some(MemoryUse {
+            size: record.size,
+            limit: record.limit,
+            declared: ty.limits.max.map(|max| max.saturating_mul(layout::PAGE)),
+            wide: ty.wide,
+            refused: record.heap.failed > 0 || failed_grows(&record).is_some_and(|count| count > 0),
+        }))
+    }
+}
+
 /// Bytes of a class's blocks; twin of `class_size` in `kernel/heap/classes.h`.
 fn class_size(class: usize) -> u32 {
     let class = class as u32;

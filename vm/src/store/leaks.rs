@@ -41,6 +41,60 @@ impl Store {
     ///
     /// Of the device.
     pub fn leaks(&mut self, instance: InstanceId) -> Result<Vec<Leak>, StoreError> {
+        let stacks = self.stacks(instance)?;
+        self.leaks_from(instance, &stacks, &[])
+    }
+
+    /// The same after a run that a thread has ended by an exit. What open calls hold, in registers and on their stacks,
+    /// is no leak. `None` if that is not known: on a GPU registers are gone when the kernel has ended, and compiled
+    /// code has none of ours.
+    ///
+    /// # Errors
+    ///
+    /// Of the device.
+    pub fn leaks_at_exit(&mut self, instance: InstanceId) -> Result<Option<Vec<Leak>>, StoreError> {
+        let Some(registers) = self.registers_at_exit()? else {
+            return Ok(None);
+        };
+        let mut stacks = self.stacks(instance)?;
+        // Of a single thread the part above its stack pointer is in use; of several nobody knows which.
+        stacks.retain(|stack| *stack != self.run.stacks);
+        self.leaks_from(instance, &stacks, &registers).map(Some)
+    }
+
+    /// Bytes of registers that hold all those of calls that were open when a thread ended the run, and few others.
+    fn registers_at_exit(&mut self) -> DeviceResult<Option<Vec<u8>>> {
+        if self.device.as_compiled().is_some() {
+            return Ok(None);
+        }
+        let launch = self.fetch::<layout::Launch>(self.run.launch)?;
+        // Frames of one thread follow each other, and overlap.
+        let open = self.open_units(self.run.control).filter(|_| launch.thread_count == 1);
+        let ranges = match open.filter(|units| *units <= u64::from(launch.home_units)) {
+            Some(units) => vec![(self.run.home.ptr, units * 4)],
+            None => {
+                let arena = self.fetch::<layout::Arena>(self.run.arena_record)?;
+                let home = u64::from(launch.lanes) * u64::from(launch.home_units) * 4;
+                vec![(self.run.home.ptr, home), (arena.base, arena.used.min(arena.size))]
+            }
+        };
+        let mut all = Vec::new();
+        for (at, len) in ranges {
+            let mut bytes = vec![0; len as usize];
+            // SAFETY: the run's registers, which are allocated with that size and more; no kernel runs.
+            unsafe { self.device.read(at, &mut bytes)? };
+            all.extend(bytes);
+        }
+        Ok(Some(all))
+    }
+
+    /// Blocks that can be reached neither from memory without `stacks` nor from `registers`.
+    fn leaks_from(
+        &mut self,
+        instance: InstanceId,
+        stacks: &[Range<usize>],
+        registers: &[u8],
+    ) -> Result<Vec<Leak>, StoreError> {
         let Some(index) = self.instance_infos[instance.0 as usize].memories.first().copied() else {
             return Ok(Vec::new());
         };
@@ -53,10 +107,11 @@ impl Store {
         let bytes = self.memory(index)?;
         let mut blocks = live_blocks(&pages, &sites, record.heap.guards != 0);
         let mut roots = self.guest_pages(&record, &pages)?;
-        for stack in self.stacks(instance)? {
-            roots = roots.into_iter().flat_map(|range| without(range, &stack)).collect();
+        for stack in stacks {
+            roots = roots.into_iter().flat_map(|range| without(range, stack)).collect();
         }
         let mut found: Vec<usize> = Vec::new();
+        follow(registers, &mut blocks, &mut found);
         for range in roots {
             let words = &bytes[range.start.min(bytes.len())..range.end.min(bytes.len())];
             follow(words, &mut blocks, &mut found);

@@ -40,6 +40,21 @@ impl Store {
         (end.kind != 0).then_some(end.thread)
     }
 
+    /// Units of all frames that were open when a thread ended the run of these controls, if all are known.
+    pub(in crate::store) fn open_units(&self, controls: Pinned) -> Option<u64> {
+        // SAFETY: as in `end`.
+        let end = unsafe { controls.host.cast::<Control>().read() }.end;
+        let frames = end.frames as usize;
+        if frames > layout::BACKTRACE || end.depth as usize > frames + 1 {
+            return None;
+        }
+        let callers = end.backtrace[..frames].iter().map(|pc| pc.saturating_sub(1));
+        let units = std::iter::once(end.pc)
+            .chain(callers)
+            .map(|pc| self.frame_units(pc) as u64);
+        Some(units.sum())
+    }
+
     fn backtrace(&self, end: &layout::End) -> Backtrace {
         let (inner, outer) = noted_calls(end);
         let mut places = self.places_of_calls(end.pc, &inner);

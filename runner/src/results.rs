@@ -1,0 +1,264 @@
+//! What the functions that a run calls have returned, and how that is shown.
+
+use std::fmt::{Display, Write as _};
+use std::io::{BufWriter, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use gpu_run_bytecode::ValType;
+use gpu_run_vm::Value;
+use serde_json::Number;
+
+use crate::entry::{Entry, Show};
+use crate::files::{Target, failed};
+use crate::report::{Outcome, Report, code};
+use crate::translate;
+
+/// How the results of all threads are given.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Results {
+    /// A line for each thread.
+    All,
+    /// An array.
+    Json,
+    /// A file of their bytes.
+    File(PathBuf),
+}
+
+/// Reads what the option names.
+pub fn parse(text: &str) -> Result<Results, String> {
+    Ok(match text {
+        "" => return Err("expected `all`, `json`, or the name of a file".into()),
+        "all" => Results::All,
+        "json" => Results::Json,
+        path => Results::File(path.into()),
+    })
+}
+
+/// Opens the file for results, if that is how they are given, before anything runs.
+///
+/// # Errors
+///
+/// If it cannot be written, or the function's results cannot be given so.
+pub fn prepare(option: Option<&Results>, entry: &Entry, types: &[ValType]) -> Outcome<Option<Target>> {
+    let Some(option) = option else { return Ok(None) };
+    if entry.show == Show::ExitCode {
+        return Err(Report::new(format!(
+            "--results is for kernels and --invoke: the result of `{}` is the exit code",
+            entry.export
+        )));
+    }
+    if types.is_empty() {
+        return Err(Report::new(format!(
+            "--results has no meaning: `{}` returns nothing",
+            entry.export
+        )));
+    }
+    let Results::File(path) = option else {
+        return Ok(None);
+    };
+    if types.iter().any(|ty| bytes_of(ty).is_none()) {
+        return Err(Report::new("--results FILE: references have no bytes").help("`--results all` shows them"));
+    }
+    let target = Target::open(path).map_err(|error| failed(LOST, path, &error))?;
+    Ok(Some(target))
+}
+
+const LOST: &str = "cannot write the results";
+
+/// Shows results of all threads, and gives the exit code.
+///
+/// # Errors
+///
+/// If they cannot be written.
+pub fn show(
+    entry: &Entry,
+    option: Option<&Results>,
+    target: Option<Target>,
+    results: &[Vec<Value>],
+) -> Outcome<ExitCode> {
+    let first = results.first().map(Vec::as_slice).unwrap_or_default();
+    if entry.show == Show::ExitCode {
+        return Ok(match first {
+            [Value::I32(code)] => ExitCode::from(*code as u8),
+            _ => ExitCode::SUCCESS,
+        });
+    }
+    if let (Some(Results::File(path)), Some(target)) = (option, target) {
+        let write = |file: &std::fs::File| {
+            let mut file = BufWriter::new(file);
+            for value in results.iter().flatten() {
+                let bytes = value.bits().to_le_bytes();
+                file.write_all(&bytes[..bytes_of(&value.ty()).unwrap_or(0)])?;
+            }
+            file.flush()
+        };
+        let written: std::io::Result<()> = target.replace(write);
+        written.map_err(|error| failed(LOST, path, &error).code(code::LOST))?;
+    }
+    let mut text = String::new();
+    if option == Some(&Results::All) {
+        for (thread, values) in results.iter().enumerate() {
+            _ = writeln!(text, "thread {thread}: {}", joined(values));
+        }
+    }
+    if option == Some(&Results::Json) {
+        _ = writeln!(text, "{}", json(results));
+    } else if entry.show == Show::KernelResult && !first.is_empty() {
+        _ = writeln!(text, "Result: {}{}", joined(first), summary(results));
+    } else if entry.show == Show::Results && option != Some(&Results::All) {
+        first.iter().for_each(|value| _ = writeln!(text, "{value}"));
+    }
+    translate::write_stdout(text.as_bytes())?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn joined(values: &[Value]) -> String {
+    let values: Vec<String> = values.iter().map(Value::to_string).collect();
+    values.join(", ")
+}
+
+/// Bytes of a value in a file.
+fn bytes_of(ty: &ValType) -> Option<usize> {
+    match ty {
+        ValType::I32 | ValType::F32 => Some(4),
+        ValType::I64 | ValType::F64 => Some(8),
+        ValType::V128 => Some(16),
+        _ => None,
+    }
+}
+
+/// An array with an element for each thread: its value, or an array of them if there are several. What JSON has no
+/// number for is text.
+fn json(results: &[Vec<Value>]) -> serde_json::Value {
+    let value = |value: &Value| {
+        let text = value.to_string();
+        let number = match value {
+            Value::I32(_) | Value::I64(_) | Value::F32(_) | Value::F64(_) => text.parse::<Number>().ok(),
+            _ => None,
+        };
+        number.map_or(serde_json::Value::String(text), serde_json::Value::Number)
+    };
+    let thread = |values: &Vec<Value>| match &values[..] {
+        [only] => value(only),
+        several => several.iter().map(value).collect(),
+    };
+    results.iter().map(thread).collect()
+}
+
+/// What threads returned beside the first, if they did not all return the same: of each value the least, the greatest
+/// and the sum.
+fn summary(results: &[Vec<Value>]) -> String {
+    let Some(first) = results.first() else {
+        return String::new();
+    };
+    let others = results.iter().filter(|values| *values != first).count();
+    if others == 0 {
+        return String::new();
+    }
+    let column = |index: usize| results.iter().filter_map(move |values| values.get(index));
+    let columns: Option<Vec<String>> = (0..first.len())
+        .map(|index| match first[index] {
+            Value::I32(_) | Value::I64(_) => Some(of_integers(column(index).filter_map(integer))),
+            Value::F32(_) | Value::F64(_) => Some(of_floats(column(index))),
+            _ => None,
+        })
+        .collect();
+    let threads = results.len();
+    match columns {
+        Some(columns) => format!(" (thread 0; all {threads} threads: {})", columns.join("; ")),
+        None => format!(" (thread 0; {others} of {threads} threads returned something else)"),
+    }
+}
+
+fn integer(value: &Value) -> Option<i128> {
+    match value {
+        Value::I32(value) => Some((*value).into()),
+        Value::I64(value) => Some((*value).into()),
+        _ => None,
+    }
+}
+
+/// The sum of 2^64 integers of 64 bits has a place in 128.
+fn of_integers(values: impl Iterator<Item = i128> + Clone) -> String {
+    let sum: i128 = values.clone().sum();
+    told(values.clone().min(), values.max(), sum)
+}
+
+/// Of floats as they are shown, but for those that are no number. The sum is one of f64, in the order of threads.
+fn of_floats<'v>(values: impl Iterator<Item = &'v Value> + Clone) -> String {
+    let wide = |value: &Value| match value {
+        Value::F32(bits) => f64::from(f32::from_bits(*bits)),
+        Value::F64(bits) => f64::from_bits(*bits),
+        _ => f64::NAN,
+    };
+    let numbers = values.clone().filter(|value| !wide(value).is_nan());
+    let order = |a: &&Value, b: &&Value| wide(a).total_cmp(&wide(b));
+    let nans = values.count() - numbers.clone().count();
+    let sum: f64 = numbers.clone().map(wide).fold(0.0, |sum, value| sum + value);
+    let mut text = told(numbers.clone().min_by(order), numbers.max_by(order), sum);
+    if nans > 0 {
+        _ = write!(text, " without {nans} NaN");
+    }
+    text
+}
+
+fn told<T: Display>(least: Option<T>, most: Option<T>, sum: impl Display) -> String {
+    match (least, most) {
+        (Some(least), Some(most)) => format!("minimum {least}, maximum {most}, sum {sum}"),
+        _ => "no number".into(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn column(values: &[Value]) -> Vec<Vec<Value>> {
+        values.iter().map(|value| vec![*value]).collect()
+    }
+
+    #[test]
+    fn results_that_differ_are_summed_up() {
+        let of = |values: &[Value]| summary(&column(values));
+        assert_eq!(of(&[Value::I32(5), Value::I32(5)]), "");
+        assert_eq!(
+            of(&[Value::I32(2), Value::I32(-7), Value::I32(i32::MAX)]),
+            " (thread 0; all 3 threads: minimum -7, maximum 2147483647, sum 2147483642)"
+        );
+        // More than 64 bits hold.
+        assert_eq!(
+            of(&[Value::I64(i64::MAX), Value::I64(i64::MAX), Value::I64(0)]),
+            " (thread 0; all 3 threads: minimum 0, maximum 9223372036854775807, sum 18446744073709551614)"
+        );
+        let f32s = [0.5f32, f32::NAN, -1.25].map(|value| Value::F32(value.to_bits()));
+        assert_eq!(
+            of(&f32s),
+            " (thread 0; all 3 threads: minimum -1.25, maximum 0.5, sum -0.75 without 1 NaN)"
+        );
+        let f64s = [1e300, f64::INFINITY].map(|value| Value::F64(value.to_bits()));
+        assert!(of(&f64s).ends_with("maximum inf, sum inf)"));
+        assert_eq!(
+            of(&[Value::FuncRef(None), Value::FuncRef(Some(1))]),
+            " (thread 0; 1 of 2 threads returned something else)"
+        );
+        let several = [vec![Value::I32(1), Value::I64(2)], vec![Value::I32(3), Value::I64(2)]];
+        assert_eq!(
+            summary(&several),
+            " (thread 0; all 2 threads: minimum 1, maximum 3, sum 4; minimum 2, maximum 2, sum 4)"
+        );
+    }
+
+    #[test]
+    fn json_has_numbers_where_it_can() {
+        let f32s = [0.1f32, f32::NAN, f32::NEG_INFINITY].map(|value| Value::F32(value.to_bits()));
+        assert_eq!(json(&column(&f32s)).to_string(), r#"[0.1,"NaN","-inf"]"#);
+        assert_eq!(
+            json(&column(&[Value::I64(i64::MIN)])).to_string(),
+            "[-9223372036854775808]"
+        );
+        let several = [vec![Value::I32(1), Value::F64(1.5f64.to_bits())]];
+        assert_eq!(json(&several).to_string(), "[[1,1.5]]");
+        assert_eq!(json(&[]).to_string(), "[]");
+    }
+}

@@ -1,13 +1,15 @@
 //! `--report json`: how a run ended, as an object for programs.
 
 use gpu_run_bytecode::Place;
-use gpu_run_vm::{Backtrace, End, Fault, HeapStats, InstanceId, Leak, Outcome, RunOptions, Store};
+use gpu_run_vm::{Backtrace, End, Fault, HeapStats, InstanceId, Leak, Outcome, RunOptions, Stands, Store};
 use serde_json::{Map, Value, json};
 
 use crate::cli::ReportFormat;
+use crate::lines::LineSource;
 use crate::panic::{self, ABORTS, Aborted, Panic};
 use crate::report::{Calls, Report, code, own_call};
 use crate::sink::Target;
+use crate::stands;
 use crate::terminal::Terminal;
 
 /// What a report tells besides the end itself.
@@ -26,6 +28,8 @@ pub struct Context<'c> {
     pub compiled: bool,
     /// Calls that are shown of a program that has said itself why it ended.
     pub calls: Calls,
+    /// Where threads stood that were stopped.
+    pub stands: Stands,
 }
 
 impl<'c> Context<'c> {
@@ -36,6 +40,7 @@ impl<'c> Context<'c> {
         terminal: &'c Terminal,
         store: &mut Store,
         instance: InstanceId,
+        lines: &LineSource,
     ) -> Context<'c> {
         Context {
             terminal,
@@ -45,6 +50,7 @@ impl<'c> Context<'c> {
             heap: store.heap_stats(instance).ok(),
             compiled: outcome.compiled,
             calls: Calls::wanted(options.environment.as_ref()),
+            stands: stands::of(store, lines),
         }
     }
 
@@ -63,6 +69,7 @@ impl<'c> Context<'c> {
             heap: None,
             compiled,
             calls: Calls::wanted(options.environment.as_ref()),
+            stands: Stands::default(),
         }
     }
 }
@@ -154,6 +161,9 @@ pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
         let own = matches!(end, End::Panicked { .. });
         add_backtrace(&mut object, backtrace, own, context.compiled);
     }
+    if !context.stands.is_empty() {
+        object.insert("stands".into(), stands::object(&context.stands));
+    }
     if let Some(heap) = &context.heap {
         let counts = json!({
             "allocated": heap.allocated, "freed": heap.freed, "failed": heap.failed, "live": heap.live,
@@ -215,7 +225,7 @@ pub fn leaks(report: &Report, leaks: &[Leak]) -> Value {
 }
 
 /// The calls of a backtrace, the innermost first.
-fn frames(backtrace: &Backtrace) -> Vec<Value> {
+pub fn frames(backtrace: &Backtrace) -> Vec<Value> {
     let frames = backtrace.places.iter().map(|place| {
         let mut frame = json!({ "function": place.function, "wasm_offset": place.offset });
         if let Some(line) = &place.line {

@@ -17,10 +17,10 @@ use gpu_run_bytecode::wasi::Function;
 use self::output::{Printed, Summary};
 use crate::cargo;
 use crate::cli::{ReportFormat, RunArgs};
+use crate::process;
 use crate::report::{Outcome, Report, code, warn};
 use crate::requests::Called;
 use crate::translate::write_stdout;
-use crate::process;
 
 /// Exit codes of runs that say themselves why they ended.
 const REPORTED: [u8; 4] = [code::TRAP, code::PANIC, code::TIMEOUT, code::INTERRUPTED];

@@ -28,6 +28,7 @@ mod results;
 mod run;
 mod shared;
 mod sink;
+mod stands;
 mod stats;
 mod terminal;
 mod translate;

@@ -61,6 +61,12 @@ impl Report {
         self
     }
 
+    /// Adds several lines that say where.
+    pub fn all_at(mut self, places: Vec<String>) -> Report {
+        self.places.extend(places);
+        self
+    }
+
     /// Adds what to do.
     pub fn help(mut self, help: impl Into<String>) -> Report {
         let help = help.into();

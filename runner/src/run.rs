@@ -23,7 +23,7 @@ use crate::panic::Aborted;
 use crate::report::{self, Calls, Outcome, Report, code, warn};
 use crate::terminal::{Terminal, debug_format};
 use crate::watchdog::{Preparation, Watchdog};
-use crate::{devices, engine, fault, files, libtest, log, results, shared, stats, translate};
+use crate::{devices, engine, fault, files, libtest, log, results, shared, stands, stats, translate};
 
 /// Runs a module.
 pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
@@ -125,7 +125,8 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         Err(StoreError::Ended(mut end)) => {
             files.write(&args.files, &mut store)?;
             terminal.finish();
-            let context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_some());
+            let mut context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_some());
+            context.stands = stands::of(&store, &lines);
             return show_early_end(args, &mut end, &context, &lines);
         }
         // The module was not instantiated, so its files stay as they were.
@@ -147,7 +148,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         let mut outcome = outcome.map_err(|error| report::store(args.module(), &error))?;
         if !matches!(outcome.end, End::Returned) {
             terminal.finish();
-            let context = fault::Context::of(&outcome, &once, &terminal, &mut store, instance);
+            let context = fault::Context::of(&outcome, &once, &terminal, &mut store, instance, &lines);
             return show_early_end(args, &mut outcome.end, &context, &lines);
         }
     }
@@ -191,7 +192,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
             warn(&environment::no_folder(&path));
         }
     }
-    let mut context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance);
+    let mut context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance, &lines);
     let returned = match outcome.end {
         End::Returned => Some(results::show(
             &entry,
@@ -461,10 +462,12 @@ fn show_early_end(
             Some(report::out_of_memory(fault.thread, &fault.backtrace, context.calls))
         }
         End::Trapped(fault) => Some(report::trap(fault, args.module(), context.threads)),
-        End::TimedOut => Some(report::timed_out(args.timeout.unwrap_or_default())),
+        End::TimedOut => {
+            Some(report::timed_out(args.timeout.unwrap_or_default()).all_at(stands::told(&context.stands)))
+        }
         // Like other programs, end quietly when nobody reads the output.
         End::Interrupted if context.terminal.nobody_reads() => None,
-        End::Interrupted => Some(report::interrupted()),
+        End::Interrupted => Some(report::interrupted().all_at(stands::told(&context.stands))),
     };
     let exit_code = match (&*end, &report) {
         (End::Exited(code), _) => *code as u8,

@@ -1,6 +1,6 @@
 //! Where the threads of a program stood that was stopped by `--timeout` or Ctrl-C, for its report.
 
-use gpu_run_vm::{Doing, Stand, Stands};
+use gpu_run_vm::{Doing, Stand, Stands, Store};
 use serde_json::{Value, json};
 
 use crate::calls::grouped;
@@ -46,7 +46,10 @@ fn place(stand: &Stand) -> String {
     let Some(own) = own_call(&stand.backtrace) else {
         return String::new();
     };
-    let at = places.iter().position(|place| std::ptr::eq(place, own)).unwrap_or_default();
+    let at = places
+        .iter()
+        .position(|place| std::ptr::eq(place, own))
+        .unwrap_or_default();
     let told = match (&own.line, own.offset) {
         (Some(line), _) => format!("{line}"),
         (None, Some(offset)) => format!("wasm offset {offset:#x}"),
@@ -59,11 +62,13 @@ fn place(stand: &Stand) -> String {
     }
 }
 
-/// Adds the lines of the user's sources.
-pub fn add_lines(stands: &mut Stands, lines: &LineSource) {
+/// Where the threads of a store's last run stood, with the lines of the user's sources.
+pub fn of(store: &Store, lines: &LineSource) -> Stands {
+    let mut stands = store.stands().clone();
     for stand in &mut stands.groups {
         lines.add_to(&mut stand.backtrace);
     }
+    stands
 }
 
 /// What a report says of them, the largest groups first.
@@ -147,9 +152,17 @@ mod tests {
         let lock = ("std::sync::poison::mutex::Mutex<i32>::lock", 9);
         let stands = Stands {
             groups: vec![
-                stand(4, Doing::Waits, &[("std::sys::futex::wait", 1), lock, ("app::worker", 16)]),
+                stand(
+                    4,
+                    Doing::Waits,
+                    &[("std::sys::futex::wait", 1), lock, ("app::worker", 16)],
+                ),
                 // By another way in std to the same call.
-                stand(3, Doing::Waits, &[("std::sys::futex::wait", 2), lock, ("app::worker", 16)]),
+                stand(
+                    3,
+                    Doing::Waits,
+                    &[("std::sys::futex::wait", 2), lock, ("app::worker", 16)],
+                ),
                 stand(1, Doing::Runs, &[("app::spin", 32)]),
                 stand(1, Doing::AwaitsOutput, &[]),
             ],

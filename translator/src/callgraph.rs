@@ -279,11 +279,11 @@ impl CallGraph {
         for &node in &self.components().nodes {
             let has_frame = node >= self.imported && node < self.funcs;
             let own = if has_frame { size(node) } else { 0 };
-            let callees = self.node_edges(node).iter().map(|&callee| sums[callee as usize]);
-            let most = callees.fold(Some(0), |most, sum| Some(most?.max(sum?)));
+            let mut callees = self.node_edges(node).iter().map(|&callee| sums[callee as usize]);
+            let most = callees.try_fold(0u64, |most, sum| Some(most.max(sum?)));
             sums[node as usize] = match self.is_recursive(node) {
                 true => None,
-                false => most.map(|most: u64| most.saturating_add(own)),
+                false => most.map(|most| most.saturating_add(own)),
             };
         }
         sums.truncate(self.funcs as usize);

@@ -210,8 +210,11 @@ fn copies(evaluator: &mut Evaluator, overlaps: bool) -> Result<(), String> {
         let to = PLACES[at % 3] + to;
         let apart = PLACES[(at / 3 + at + 1) % 3] + 0x800 + from;
         copies_one(evaluator, to, apart, length)?;
-        if overlaps && length > 0 {
-            let distance = 1 + (at as u64 / 8) % u64::from(length + 2);
+        // Short ones by every distance, and others by some.
+        let step = if length <= 20 { 1 } else { 1 + length / 4 };
+        let first = 1 + at as u32 % step;
+        for distance in (first..=length).step_by(step as usize).filter(|_| overlaps) {
+            let distance = u64::from(distance);
             copies_one(evaluator, to, to + distance, length)?;
             copies_one(evaluator, to + distance, to, length)?;
         }
@@ -387,3 +390,6 @@ fn compare(env: &Env) -> Code {
     code.i32(0);
     code
 }
+
+#[cfg(test)]
+mod tests;

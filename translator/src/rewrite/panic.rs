@@ -77,7 +77,7 @@ impl Ends {
     fn find(module: &Module<'_>, names: &Names, std: &Std) -> Ends {
         let throws = throwing(module);
         Ends {
-            default_hooks: default_hooks(module, names),
+            default_hooks: default_hooks(module, names, std),
             rust_panic: rust_panic(module, names, std, &throws),
             throws,
         }
@@ -182,7 +182,7 @@ fn takes(module: &Module<'_>, func: usize, n: usize) -> bool {
 }
 
 /// `default_hook` and its shims, with the parameter that is what hooks are told.
-fn default_hooks(module: &Module<'_>, names: &Names) -> Vec<(usize, u32)> {
+fn default_hooks(module: &Module<'_>, names: &Names, std: &Std) -> Vec<(usize, u32)> {
     let mut found = Vec::new();
     for func in names.get("std::panicking::default_hook") {
         if takes(module, *func, 1) {
@@ -195,6 +195,7 @@ fn default_hooks(module: &Module<'_>, names: &Names) -> Vec<(usize, u32)> {
             found.push((func, 1));
         }
     }
+    found.retain(|(func, _)| std.is_own(module, *func));
     found
 }
 

@@ -9,7 +9,7 @@
 //! | `hash_keys` | it stores two words of 64 bits, at 0 and 8 or made of addresses, and calls nothing but functions of std's |
 //! | `print`, `eprint` | a `core::fmt::write` of a known type, and the function calls some of std's ([`Std::is_used`]): the optimizer may have put the program's allocator into it |
 //! | `stdout`, `stderr` | implementations of std's traits for std's types, which by Rust's rule only std can have |
-//! | `panic` | how the code reads the payload's vtable or makes the `PanicInfo`; what is replaced as a whole never returns, or is called by nothing but hooks |
+//! | `panic` | how the code reads the payload's vtable or makes the `PanicInfo`; it never returns; what is replaced as a whole calls nothing but functions of std's |
 //! | `alloc_error` | the hook calls nothing but functions of std's; its caller, where the hook is gone, never returns |
 //! | `allocator` | each entry point calls dlmalloc, `System` or C's allocator; dlmalloc's methods call nothing but functions of std's; nothing that stays uses what they kept |
 //! | `c_allocator` | a compiler that reserves C's names ([`is_reserving`]); the state of `dlmalloc` at one fixed place, and every function reads that or a block's size, or calls one that does, and neither another static nor an import |

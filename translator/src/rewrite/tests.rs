@@ -186,6 +186,17 @@ fn connections_that_std_does_not_make_are_named_on_both_targets() {
     assert_eq!(warnings, [""; 0], "a program for WASI has files");
 }
 
+#[test]
+fn std_of_nobody_is_left_alone_and_warned_of() {
+    for (tool, found) in [("rustc", Status::Found), ("clang", Status::Absent)] {
+        let wat = format!("(module {PRINTING} {})", producers(tool, "1.96.0"));
+        let (_, report) = rewritten(&wat).expect("rewritten");
+        assert_eq!(report.status("print"), Some(&found), "{tool}");
+        let warned = report.warnings.iter().any(|warning| warning.contains("`producers`"));
+        assert_eq!(warned, tool != "rustc", "{:?}", report.warnings);
+    }
+}
+
 const MALLOC: &str = "$dlmalloc::dlmalloc::Dlmalloc::malloc";
 
 #[test]

@@ -87,6 +87,7 @@ impl Report {
     pub fn with_others(mut self, said: bool, faults: u32) -> Option<Report> {
         if said {
             self.places.clear();
+            self.help = None;
         }
         if faults > 1 {
             self.places.push(format!("and {} more threads faulted", faults - 1));
@@ -384,11 +385,10 @@ fn allocator(backtrace: &Backtrace) -> String {
     own_call(backtrace).map_or_else(|| "an unknown function".into(), calls::told)
 }
 
-/// The report of a panic, whose message the program has written. The calls by which std panics come only with `full`.
-pub fn panic(thread: u32, backtrace: &Backtrace, full: bool) -> Report {
-    let mut report = Report::new(format!("panic in thread {thread}")).code(code::PANIC);
-    report.places = calls::lines(backtrace, first_shown(backtrace, full));
-    report
+/// The report of a panic, with the program's own call alone unless all calls are wanted.
+pub fn panic(thread: u32, backtrace: &Backtrace, calls: Calls) -> Report {
+    let report = Report::new(format!("panic in thread {thread}")).code(code::PANIC);
+    with_calls(report, backtrace, calls)
 }
 
 /// The first call that is shown of a backtrace whose innermost calls are those by which std ends a program.
@@ -399,9 +399,12 @@ fn first_shown(backtrace: &Backtrace, full: bool) -> usize {
 /// The report of an allocation that failed, which the program has said. It names the program's own call alone unless
 /// all calls are wanted.
 pub fn out_of_memory(thread: u32, backtrace: &Backtrace, calls: Calls) -> Report {
-    let mut report = Report::new(format!("out of memory in thread {thread}")).code(code::TRAP);
-    let first = first_shown(backtrace, calls == Calls::Full);
-    report.places = calls::lines(backtrace, first);
+    let report = Report::new(format!("out of memory in thread {thread}")).code(code::TRAP);
+    with_calls(report, backtrace, calls)
+}
+
+fn with_calls(mut report: Report, backtrace: &Backtrace, calls: Calls) -> Report {
+    report.places = calls::lines(backtrace, first_shown(backtrace, calls == Calls::Full));
     if calls == Calls::None {
         report.places.truncate(1);
         report = report.help("RUST_BACKTRACE=1 shows all calls");
@@ -509,7 +512,7 @@ mod tests {
 
     #[test]
     fn other_faults_are_told() {
-        let report = || panic(3, &Backtrace::default(), false).at("0: main");
+        let report = || panic(3, &Backtrace::default(), Calls::Own).at("0: main");
         let places = |said, faults| report().with_others(said, faults).map(|report| report.places);
         assert_eq!(places(true, 1), None);
         assert_eq!(places(true, 64), Some(vec!["and 63 more threads faulted".into()]));

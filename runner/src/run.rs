@@ -438,8 +438,10 @@ fn show_early_end(
         *end = End::Panicked { thread, backtrace };
     }
     match end {
-        End::Panicked { backtrace, .. } => {
-            quiet = context.calls == Calls::None;
+        End::Panicked { thread, backtrace } => {
+            // A program may have printed nothing: a test harness keeps what its tests print.
+            let said = aborted.is_none() || context.terminal.panic(*thread).is_some();
+            quiet = context.calls == Calls::None && said;
             if json || !quiet {
                 lines.add_to(backtrace);
             }
@@ -455,7 +457,7 @@ fn show_early_end(
     let report = match &*end {
         End::Returned | End::Exited(_) => None,
         End::Panicked { thread, backtrace } => {
-            let report = report::panic(*thread, backtrace, context.calls == Calls::Full);
+            let report = report::panic(*thread, backtrace, context.calls);
             Some(report.code(if aborted.is_some() { code::TRAP } else { code::PANIC }))
         }
         End::Trapped(fault) if aborted == Some(Aborted::OutOfMemory) => {

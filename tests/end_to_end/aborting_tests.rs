@@ -138,5 +138,5 @@ fn tests_in_another_form() -> Tested {
 fn tests_not_by_cargo() -> Tested {
     let output = run_on("cpu", [&*wasm("wasi", "tests"), "--ignored", "--exact", "tests::fails"]);
     ends(&output, 134)?;
-    says(&output, &output.stderr, &["error: trap: unreachable"])
+    says(&output, &output.stderr, &["error: panic in thread 0\n  --> 0: "])
 }

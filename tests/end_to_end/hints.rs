@@ -342,7 +342,7 @@ fn no_folder(device: &str) -> Tested {
     // Nor is one missed that a program can do without.
     let output = run_on(device, [&wasm("wasi", "sandbox")]);
     expect(
-        output.status.success() == !text(&output.stderr).contains("--dir"),
+        output.status.success() != text(&output.stderr).contains("--dir"),
         "a program that ends well is told nothing",
         &output,
     )

@@ -210,9 +210,12 @@ fn copies(evaluator: &mut Evaluator, overlaps: bool) -> Result<(), String> {
         let to = PLACES[at % 3] + to;
         let apart = PLACES[(at / 3 + at + 1) % 3] + 0x800 + from;
         copies_one(evaluator, to, apart, length)?;
-        // Short ones by every distance, and others by some.
-        let step = if length <= 20 { 1 } else { 1 + length / 4 };
-        let first = 1 + at as u32 % step;
+        // Short ranges by every distance, the shortest with every alignment; others by some.
+        let (step, first) = match length {
+            0..=4 => (1, 1),
+            5..=20 => (4, 1 + at as u32 % 4),
+            _ => (1 + length / 4, 1 + at as u32 % (1 + length / 4)),
+        };
         for distance in (first..=length).step_by(step as usize).filter(|_| overlaps) {
             let distance = u64::from(distance);
             copies_one(evaluator, to, to + distance, length)?;

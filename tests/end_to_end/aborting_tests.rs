@@ -129,7 +129,7 @@ fn tests_in_another_form() -> Tested {
     ends(&output, 134)?;
     let wanted = [
         "warning: tests after the one that ended the process were not run",
-        "error: trap: unreachable",
+        "error: panic in thread 0",
     ];
     says(&output, &output.stderr, &wanted)
 }

@@ -366,6 +366,27 @@ fn out_of_memory(device: &str) -> Tested {
         }
         expect(stderr.lines().count() <= 8, "and little more", &output)?;
     }
+    // An allocator of the program's own asks by `memory.grow`.
+    let (_folder, file) = module(
+        r#"(module (memory 1)
+        (func (export "main") (result i32) (i32.eq (memory.grow (i32.const 100)) (i32.const -1))))"#,
+    )?;
+    for (limit, code, stderr) in [
+        (
+            "1MiB",
+            1,
+            "note: the program's memory may have 1.0 MiB: raise that with --max-memory\n",
+        ),
+        ("10MiB", 0, ""),
+    ] {
+        let output = run_on(device, ["--max-memory", limit, &file]);
+        expect(
+            output.status.code() == Some(code),
+            &format!("exit code {code}"),
+            &output,
+        )?;
+        expect(text(&output.stderr) == stderr, &format!("stderr {stderr:?}"), &output)?;
+    }
     // A program that ends well needs no note.
     let options = ["--invoke", "fill", &wasm("wat", "heap_full"), "4096"];
     let output = run_on(device, options);

@@ -594,19 +594,6 @@ impl Store {
         &self.stands
     }
 
-    /// How often a `memory.grow` of the guest failed in a memory, and the limit in bytes that was in the way.
-    ///
-    /// # Errors
-    ///
-    /// The device's.
-    pub fn refused_growth(&mut self, instance: InstanceId) -> DeviceResult<(u64, u64)> {
-        let Some(memory) = self.instance_infos[instance.0 as usize].memories.first().copied() else {
-            return Ok((0, 0));
-        };
-        let record = self.fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?;
-        Ok((record.refused, record.limit))
-    }
-
     /// What an instance exports under a name.
     pub fn export(&self, instance: InstanceId, name: &str) -> Option<Extern> {
         let info = &self.instance_infos[instance.0 as usize];

@@ -82,12 +82,6 @@ pub struct MemoryUse {
     pub refused: bool,
 }
 
-/// How often `memory.grow` failed. The kernel does not count that: of a program with an allocator of its own nothing
-/// is known.
-fn failed_grows(_record: &layout::Memory) -> Option<u64> {
-    None
-}
-
 impl Store {
     /// How an instance has used its memory 0, if it has one.
     ///
@@ -106,7 +100,7 @@ impl Store {
             limit: record.limit,
             declared: ty.limits.max.map(|max| max.saturating_mul(layout::PAGE)),
             wide: ty.wide,
-            refused: record.heap.failed > 0 || failed_grows(&record).is_some_and(|count| count > 0),
+            refused: record.heap.failed > 0 || record.refused > 0,
         }))
     }
 }

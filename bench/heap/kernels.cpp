@@ -63,7 +63,7 @@ extern "C" {
     u64 begin = __nvvm_read_ptx_sreg_clock64();
     u32 block = bench::allocate(*memory, size, retries);
     u64 middle = __nvvm_read_ptx_sreg_clock64();
-    heap::release(*memory, block, size);
+    heap::release(*memory, block, size, 1);
     u64 end = __nvvm_read_ptx_sreg_clock64();
     if (lane == 0) {
       cycles[2 * i] = (u32)(middle - begin);

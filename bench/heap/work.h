@@ -34,7 +34,7 @@ GPU_RUN_INLINE void verify(Memory &memory, const u32 *blocks, u32 *wrong, u32 id
 }
 
 GPU_RUN_INLINE void give(Memory &memory, u32 size, const u32 *blocks, u32 *wrong, u32 id) {
-  if (blocks[id] && heap::release(memory, blocks[id], size) != heap::DONE) count_device(wrong, 1u);
+  if (blocks[id] && heap::release(memory, blocks[id], size, 1) != heap::DONE) count_device(wrong, 1u);
 }
 
 // Sizes of the churn: mostly small, now and then up to 64 KiB.
@@ -56,7 +56,7 @@ GPU_RUN_INLINE void churn(Memory &memory, u32 *blocks, u32 *sizes, u32 *retries,
     if (block) {
       u32 last = block + size - 1;
       bool own = linear::load<u8>(memory.base, block) == (u8)id && linear::load<u8>(memory.base, last) == (u8)id;
-      if (!own || heap::release(memory, block, size) != heap::DONE) count_device(wrong, 1u);
+      if (!own || heap::release(memory, block, size, 1) != heap::DONE) count_device(wrong, 1u);
     }
     size = random_size(state);
     block = allocate(memory, size, again);

@@ -19,9 +19,9 @@ static u32 take_all(TestMemory &test, heap::Batch batch, u32 size, u32 align) {
   }
   return done;
 }
-static void give_all(TestMemory &test, heap::Batch batch, u32 size) {
+static void give_all(TestMemory &test, heap::Batch batch, u32 size, u32 align) {
   for (u32 done = 0, freed, address; done < batch.count; done += freed) {
-    heap::Outcome outcome = heap::give(test.memory, batch, size, done, freed, address);
+    heap::Outcome outcome = heap::give(test.memory, batch, size, align, done, freed, address);
     CHECK(outcome == heap::DONE && freed, "outcome %u of freeing %u bytes at %u", outcome, size, address);
   }
 }
@@ -51,12 +51,12 @@ static void batches(u32 threads, u32 operations, bool checked, bool wide) {
         u32 alone = random.below(2) ? random.below(count + 1) : 0;
         for (u32 b = 0; b < count; b++) {
           verify(test, blocks[b]);
-          if (b < alone) test.free_block(blocks[b].address, size);
+          if (b < alone) test.free_block(blocks[b].address, size, align);
           else linear::store<u32>(test.memory.base, array + 4 * b, blocks[b].address);
         }
-        give_all(test, {array + 4 * alone, count - alone}, size);
+        give_all(test, {array + 4 * alone, count - alone}, size, align);
       }
-      test.free_block(array, 4 * MOST);
+      test.free_block(array, 4 * MOST, 4);
     });
   }
   for (std::thread &worker : workers) worker.join();
@@ -73,7 +73,7 @@ static void batch_edges() {
   for (u32 size : {1000u, 30000u, 100000u}) {
     u32 made = take_all(test, {array, COUNT}, size, 16);
     CHECK((u64)made * size > (8 << 20) && (u64)made * size < (16 << 20), "%u blocks of %u", made, size);
-    give_all(test, {array, made}, size);
+    give_all(test, {array, made}, size, 16);
   }
   // All pages come back, wherever the blocks lay.
   u32 region = test.allocate(8 << 20);
@@ -82,9 +82,9 @@ static void batch_edges() {
   CHECK(take_all(test, {array, 100}, 40, 8) == 100, "no memory");
   u32 third = linear::load<u32>(test.memory.base, array + 8);
   test.free_block(third, 40);
-  heap::Outcome outcome = heap::give(test.memory, {array, 100}, 40, 0, freed, address);
+  heap::Outcome outcome = heap::give(test.memory, {array, 100}, 40, 1, 0, freed, address);
   CHECK(outcome == heap::FREED && address == third, "outcome %u at %u", outcome, address);
-  outcome = heap::give(test.memory, {array, 100}, 4000, 0, freed, address);
+  outcome = heap::give(test.memory, {array, 100}, 4000, 1, 0, freed, address);
   CHECK(outcome == heap::WRONG_SIZE, "outcome %u", outcome);
   printf("batch edges: ok\n");
 }

@@ -63,9 +63,11 @@ struct TestMemory {
     CHECK((u64)address + size <= load_relaxed_device(&memory.size), "outside of the memory");
     return address;
   }
-  heap::Outcome release(u32 address, u32 size) { return heap::release(memory, address, size); }
-  void free_block(u32 address, u32 size) {
-    heap::Outcome outcome = release(address, size);
+  heap::Outcome release(u32 address, u32 size, u32 align = 1) {
+    return heap::release(memory, address, size, align);
+  }
+  void free_block(u32 address, u32 size, u32 align = 1) {
+    heap::Outcome outcome = release(address, size, align);
     CHECK(outcome == heap::DONE, "outcome %u of freeing %u bytes at %u", outcome, size, address);
   }
   u64 live() {

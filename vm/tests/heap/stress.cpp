@@ -28,6 +28,7 @@ static u32 random_size(Random &random) {
 struct Owned {
   u32 address, size;
   u8 mark;
+  u32 align = 1;
 };
 
 // Every byte of a block holds its mark. Plain accesses: ThreadSanitizer sees a block that two own.
@@ -55,12 +56,13 @@ static void churn(u32 threads, u32 operations, bool checked, bool wide) {
       std::vector<Owned> mine;
       auto drop = [&](const Owned &block) {
         verify(test, block);
-        test.free_block(block.address, block.size);
+        test.free_block(block.address, block.size, block.align);
       };
       for (u32 i = 0; i < operations; i++) {
         if (mine.size() < 64 || random.below(2)) {
-          Owned block{0, random_size(random), (u8)random.next()};
-          block.address = test.allocate(block.size, 1u << random.below(random.below(20) ? 5 : 13));
+          const u32 align = 1u << random.below(random.below(20) ? 5 : 13);
+          Owned block{0, random_size(random), (u8)random.next(), align};
+          block.address = test.allocate(block.size, align);
           CHECK(block.address, "out of memory");
           fill(test, block);
           if (random.below(2)) {
@@ -85,7 +87,7 @@ static void churn(u32 threads, u32 operations, bool checked, bool wide) {
   for (Owned *&block : shelf) {
     if (!block) continue;
     verify(test, *block);
-    test.free_block(block->address, block->size);
+    test.free_block(block->address, block->size, block->align);
     delete block;
     block = nullptr;
   }
@@ -263,6 +265,10 @@ static void checks() {
     CHECK(test.release(block, size) == heap::OVERRUN, "the byte behind %u was written", size);
     CHECK(test.release(block, heap::ANY_SIZE) == heap::OVERRUN, "the byte behind %u was written", size);
     base[block + size] = guard;
+    CHECK(test.release(block, size, 64) == heap::WRONG_ALIGN, "%u aligned to 1, not to 64", size);
+    base[block - 1] ^= 1;
+    CHECK(test.release(block, size) == heap::UNDERRUN, "the byte before %u was written", size);
+    base[block - 1] ^= 1;
     test.free_block(block, size % 2 ? size : heap::ANY_SIZE);
     CHECK(test.release(block, size) == heap::FREED, "%u twice", size);
     if (size == 0) continue;

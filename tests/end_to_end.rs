@@ -608,7 +608,7 @@ fn code_is_cached() -> Tested {
     };
     let check = |device: &str, folder: &Path, engine: &str, cached: bool| -> Tested {
         let (stats, output) = start(device, folder)?;
-        let found = stats["engine"] == engine && stats["cached"] == cached;
+        let found = stats["engine"] == engine && stats["cached"].as_bool().unwrap_or(false) == cached;
         let sized = (stats["cubin_bytes"].as_u64() > Some(0)) == (engine == "ptx");
         expect(found && sized, &format!("engine {engine}, cached: {cached}"), &output)
     };

@@ -20,6 +20,9 @@ const GRACE: Duration = Duration::from_secs(3);
 /// How long such a run may take otherwise: other programs may have the device for a while.
 const DEVICE_GRACE: Duration = Duration::from_secs(30);
 
+/// How long it may take in all, however its output moves on: a reader may be slow, but not for ever.
+const MOST_GRACE: Duration = Duration::from_secs(60);
+
 /// Writes under way, and those that are over. Relaxed: they order nothing.
 static WRITING: AtomicU64 = AtomicU64::new(0);
 static WRITTEN: AtomicU64 = AtomicU64::new(0);
@@ -44,9 +47,10 @@ impl Watchdog {
         // Without the thread, the run is stopped all the same.
         _ = thread::Builder::new().name("watchdog".into()).spawn(move || {
             // When its time was over, or it last moved on: a write ended, or began.
-            let Some(mut since) = Instant::now().checked_add(time) else {
+            let Some(over) = Instant::now().checked_add(time) else {
                 return;
             };
+            let mut since = over;
             let mut last = (0, false);
             while !seen.load(Ordering::Relaxed) {
                 let now = Instant::now();
@@ -59,7 +63,7 @@ impl Watchdog {
                 let Some(end) = since.checked_add(patience) else {
                     return;
                 };
-                let left = end.saturating_duration_since(now);
+                let left = end.min(over + MOST_GRACE).saturating_duration_since(now);
                 if left.is_zero() {
                     std::process::exit(exit_code.into());
                 }

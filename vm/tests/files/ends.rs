@@ -6,11 +6,9 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gpu_run_bytecode::wasi::Function;
-use gpu_run_vm::{
-    CallingRun, Environment, FileNote, MemoryFiles, Reply, Request, Services, StoreError, Stream, Wasi, WasiBuilder,
-};
+use gpu_run_vm::{CallingRun, Environment, FileNote, Reply, Request, Services, StoreError, Wasi, WasiBuilder};
 
-use crate::support::{Folder, GUEST, Loaded, Program, Ran};
+use crate::support::{Folder, GUEST, Loaded, Program, Ran, as_its_wasi};
 
 pub const TMPFS: &str = include_str!("tmpfs.wat");
 pub const MINUTE: Duration = Duration::from_secs(60);
@@ -33,17 +31,7 @@ impl<C: Fn(&Wasi, &Request<'_>) -> Reply + Send + Sync> Services for Changed<C> 
         self.waits == Some(request.function) || self.wasi.may_wait(request)
     }
 
-    fn positions(&self) -> Vec<(u32, u64)> {
-        self.wasi.positions()
-    }
-
-    fn streams(&self) -> Vec<(u32, Stream)> {
-        self.wasi.streams()
-    }
-
-    fn memory_files(&self) -> Option<MemoryFiles<'_>> {
-        self.wasi.memory_files()
-    }
+    as_its_wasi!();
 }
 
 pub fn changed<C: Fn(&Wasi, &Request<'_>) -> Reply + Send + Sync + 'static>(wasi: Wasi, call: C) -> Arc<Changed<C>> {

@@ -6,12 +6,30 @@ use std::time::Duration;
 
 use gpu_run_bytecode::wasi::Function;
 use gpu_run_vm::{
-    CallingRun, Cpu, End, Environment, Extern, InstanceId, Limits, MemoryFiles, Reply, Request, RequestCounts,
-    RunOptions, Services, Store, StoreError, Stream, Wasi, WasiBuilder,
+    CallingRun, Cpu, End, Environment, Extern, InstanceId, Limits, Reply, Request, RequestCounts, RunOptions, Services,
+    Store, StoreError, Stream, Wasi, WasiBuilder,
 };
 use tempfile::TempDir;
 
 pub const GUEST: &str = include_str!("guest.wat");
+
+/// What services that are made of a `Wasi` answer as it does.
+macro_rules! as_its_wasi {
+    () => {
+        fn positions(&self) -> Vec<(u32, u64)> {
+            self.wasi.positions()
+        }
+
+        fn streams(&self) -> Vec<(u32, gpu_run_vm::Stream)> {
+            self.wasi.streams()
+        }
+
+        fn memory_files(&self) -> Option<gpu_run_vm::MemoryFiles<'_>> {
+            self.wasi.memory_files()
+        }
+    };
+}
+pub(crate) use as_its_wasi;
 
 /// A function, and what is done when it was served for the first time.
 type First = (Function, Box<dyn FnOnce() + Send>);
@@ -78,17 +96,7 @@ impl Services for Watched {
         self.wasi.may_wait(request)
     }
 
-    fn positions(&self) -> Vec<(u32, u64)> {
-        self.wasi.positions()
-    }
-
-    fn streams(&self) -> Vec<(u32, Stream)> {
-        self.wasi.streams()
-    }
-
-    fn memory_files(&self) -> Option<MemoryFiles<'_>> {
-        self.wasi.memory_files()
-    }
+    as_its_wasi!();
 }
 
 /// What came of a script.

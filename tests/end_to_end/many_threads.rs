@@ -158,6 +158,10 @@ fn guards_in_front(device: &str) -> Tested {
         ("under_large", [UNDER, "block of 500000 bytes was allocated by under"]),
         ("under_kept", [UNDER, "found when the program had ended"]),
         (
+            "realloc_lies",
+            ["with another size than it has", "allocated by realloc_lies"],
+        ),
+        (
             "wrong_align",
             ["with another alignment than it was asked for", "allocated by wrong_align"],
         ),

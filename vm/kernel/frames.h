@@ -117,18 +117,29 @@ GPU_RUN_INLINE void give_segment(Arena &arena, u32 segment, u32 size) {
   push_segment(arena, &arena.free[size], segment);
 }
 
-// First segments of threads, all of one size, have lists of their own, so that few lanes meet at one of them. Where new
-// ones are used up, a lane looks into some of the lists; a thread that gets none begins later.
+// First segments of threads, all of one size, have lists of their own, so that few lanes meet at one of them.
+GPU_RUN_INLINE void give_first_segment(Arena &arena, u32 list, u32 segment) {
+  push_segment(arena, &arena.spares[list % SPARE_LISTS], segment);
+}
+
+// Where new ones are used up, a lane looks into some of these lists, others each time, and divides what calls gave back.
+// ~0: there was none there; a thread that gets none begins later.
 constexpr u32 SPARE_LOOKS = 64;
 GPU_RUN_NOINLINE u32 take_first_segment(Arena &arena, u32 lane, u32 size) {
-  u32 segment = take_segment(arena, size), first = lane + (u32)clock_ns();
+  u32 segment = take_segment(arena, size);
+  if (segment != ~0u) return segment;
+  // The clock may move in steps: its product spreads them.
+  const u32 first = lane + (u32)(clock_ns() * 0x9e3779b97f4a7c15ull >> 32);
   for (u32 i = 0; i < SPARE_LOOKS && segment == ~0u; i++) {
     segment = pop_segment(arena, &arena.spares[(first + i) % SPARE_LISTS]);
   }
+  for (u32 larger = size + 1; larger < SEGMENT_SIZES && segment == ~0u; larger++) {
+    segment = pop_segment(arena, &arena.free[larger]);
+    for (u32 piece = 1; segment != ~0u && piece < 1u << (larger - size); piece++) {
+      give_first_segment(arena, lane + piece, segment + (piece << size));
+    }
+  }
   return segment;
-}
-GPU_RUN_INLINE void give_first_segment(Arena &arena, u32 lane, u32 segment) {
-  push_segment(arena, &arena.spares[lane % SPARE_LISTS], segment);
 }
 
 // The lane's own segment in memory.
@@ -157,10 +168,15 @@ GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, 
     segment = {home(launch, lane), launch.home_units, 1, 0};
     return true;
   }
-  u32 size = CALL_SEGMENT;
-  while (((u64)SEGMENT << size) / 4 < units) size++;
-  if (size >= SEGMENT_SIZES) return false;
-  u32 index = take_segment(*launch.arena, size);
+  u32 least = 0;
+  while (((u64)SEGMENT << least) / 4 < units) least++;
+  if (least >= SEGMENT_SIZES) return false;
+  u32 size = least > CALL_SEGMENT ? least : CALL_SEGMENT, index = take_segment(*launch.arena, size);
+  // Where memory runs short, the smallest that will do, and those of threads that have ended.
+  if (index == ~0u && least < size) index = take_segment(*launch.arena, size = least);
+  if (index == ~0u && launch.rotate > least) {
+    index = take_first_segment(*launch.arena, lane, size = launch.rotate - 1);
+  }
   if (index == ~0u) return false;
   segment = segment_at(launch, index, size);
   return true;
@@ -296,8 +312,9 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
     end.unit_count = units;
     end.detail = (u32)thread.progress;
     u32 frames = 0;
+    const u32 place_depth = place.depth;
     each_call(launch, thread, place, [&](u32 pc) {
-      end.note(frames++, pc);
+      end.note(frames++, pc, place_depth);
       return true;
     });
     end.frames = frames;

@@ -292,13 +292,13 @@ struct End {
   u32 backtrace[BACKTRACE];  // return addresses, innermost first; the last OUTER_CALLS are a ring
   u32 units[END_UNITS];  // the first units of the innermost frame, or what lies behind it
 
-  // Notes return address `index`, innermost first. Of more than there is room for, the innermost and the outermost
+  // Notes return address `index` of a stack of so many frames, innermost first. Of more than there is room for, the innermost and the outermost
   // stay: those between are not written, because this is the host's memory.
-  GPU_RUN_INLINE void note(u32 index, u32 address) {
+  GPU_RUN_INLINE void note(u32 index, u32 address, u32 of_frames) {
     constexpr u32 INNER = BACKTRACE - OUTER_CALLS;
     if (index < INNER) {
       backtrace[index] = address;
-    } else if (index + 1 + OUTER_CALLS >= depth) {
+    } else if (index + 1 + OUTER_CALLS >= of_frames) {
       backtrace[INNER + (index - INNER) % OUTER_CALLS] = address;
     }
   }
@@ -556,7 +556,7 @@ struct Requests {
 static_assert(sizeof(Requests) == 152 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS), "twin in layout.rs");
 
 // Register segments beyond a lane's own: blocks of 2^k times SEGMENT bytes. A thread's first one is as small as its
-// first frame lets it be, because there may be very many; further ones are of CALL_SEGMENT at least.
+// first frame lets it be, because there may be very many; further ones are of CALL_SEGMENT while there are such.
 constexpr u32 SEGMENT = 4096;
 constexpr u32 SEGMENT_SIZES = 8;
 constexpr u32 CALL_SEGMENT = 4;
@@ -567,9 +567,10 @@ struct Arena {
   u64 free[SEGMENT_SIZES];  // heads, with a tag against ABA in the upper half: 1 + offset in segments
   u32 *next;  // links of the free lists, by offset in segments
   u64 *spares;  // SPARE_LISTS heads of lists of threads' first segments; null without Launch::rotate
+  u64 lanes;  // lane i of so many has the i-th first segment from the beginning
 };
 constexpr u32 SPARE_LISTS = 1024;
-static_assert(sizeof(Arena) == 40 + 8 * SEGMENT_SIZES, "twin in layout.rs");
+static_assert(sizeof(Arena) == 48 + 8 * SEGMENT_SIZES, "twin in layout.rs");
 
 // Pinned: what a kernel that stays is told to run. Commands are numbered from 0, in the order in which
 // they run; see `next_command`.

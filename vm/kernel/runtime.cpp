@@ -65,7 +65,7 @@ GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32
     // The innermost ones are in their places; of the others only the outermost are known.
     for (; frames + 1 < depth; frames++) {
       u32 at = depth - 1 - frames;
-      if (depth - at <= OPEN_CALLS || at <= OUTER_CALLS) end.note(frames, return_address(calls, at, depth));
+      if (depth - at <= OPEN_CALLS || at <= OUTER_CALLS) end.note(frames, return_address(calls, at, depth), depth);
     }
     end.frames = frames;
   });

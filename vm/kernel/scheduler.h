@@ -45,7 +45,6 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
   // With `rotate` the lane's own segment is nobody's, because the next thread would overwrite it.
   thread.home_used = launch.rotate != 0;
-  threads::prepare(launch, thread, id);
   frames::Segment segment;
   if (!launch.rotate && frame <= launch.shared_units) {
     segment = {{shared_segment(), lanes_in_block() * 4}, launch.shared_units, 0, 0};
@@ -53,6 +52,7 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
                            : !frames::new_segment(launch, thread, lane, frame, segment)) {
     return false;
   }
+  threads::prepare(launch, thread, id);
   Registers registers = segment.registers;
   for (u32 i = 0; i < launch.arg_units; i++) registers.set32(i, launch.args[i]);
   registers.set32(header, PC_THREAD_END);
@@ -102,6 +102,11 @@ struct Round {
   u32 spare;  // 1 + the number of a first segment that no thread has, or 0
 };
 
+// The first segment that a lane has from the beginning, so that it needs not ask when all do: as Round::spare.
+GPU_RUN_INLINE u32 own_segment(const Launch &launch, u32 lane) {
+  return launch.rotate && lane < launch.arena->lanes ? 1 + (lane << (launch.rotate - 1)) : 0;
+}
+
 // A thread of the lane has ended. Its first segment is for the next that begins.
 GPU_RUN_INLINE void leave_segment(const Launch &launch, Round &round, const Thread &thread, u32 lane) {
   Arena &arena = *launch.arena;
@@ -148,7 +153,7 @@ GPU_RUN_NOINLINE bool next_command(const Launch &launch, Round &round) {
     for (u32 i = 0; i < count; i++) ((Word *)&launch)[first + i] = words[i];
   }
   launch.clock_start = clock_ns();
-  round = {0, 0, 0, false, false, false, 0};
+  round = {0, 0, 0, false, false, false, own_segment(launch, 0)};
   return true;
 }
 
@@ -199,9 +204,7 @@ GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) 
 
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   threads::begin_clock(launch);
-  // The first segments of the arena are the lanes', so that none has to ask when all begin.
-  const u32 spare = launch.rotate ? 1 + (lane << (launch.rotate - 1)) : 0;
-  Round round = {lane, lane, 0, false, false, false, spare};
+  Round round = {lane, lane, 0, false, false, false, own_segment(launch, lane)};
   // Two loops, and the thread by its number: so the compiler keeps the interpreter's loop apart from
   // this one, and nothing of this one in its registers.
   for (;;) {

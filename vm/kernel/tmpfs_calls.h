@@ -117,7 +117,7 @@ GPU_RUN_NOINLINE bool next_piece(Transfer &transfer) {
   const u32 rest = transfer.total - transfer.done;
   if (rest == 0) return false;
   while (transfer.left == 0) {
-    if (transfer.buffer == call.arg(2)) return false;
+    if (transfer.buffer == used_buffers(call.arg(2))) return false;
     // `measure` has looked at the list.
     u64 entry = (u64)call.arg(1) + 8ull * transfer.buffer++;
     transfer.at = linear::load<u32>(call.memory.base, entry);

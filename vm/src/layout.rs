@@ -372,13 +372,14 @@ twins! {
         taken: [u32; REQUEST_SLOTS / 32],
         mails: [u32; REQUEST_SLOTS],
     }
-    struct Arena [40 + 8 * SEGMENT_SIZES] {
+    struct Arena [48 + 8 * SEGMENT_SIZES] {
         base: Ptr,
         size: u64,
         used: u64,
         free: [u64; SEGMENT_SIZES],
         next: Ptr,
         spares: Ptr,
+        lanes: u64,
     }
     struct TryFunction [16] {
         start: u32,

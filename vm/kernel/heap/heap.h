@@ -344,7 +344,8 @@ GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 &old_size, u32 alig
   u32 start;
   Outcome outcome = find_given(heap, address, old_size, block, start);
   if (outcome != DONE) return outcome;
-  if (old_size == ANY_SIZE) old_size = usable(heap, start, block);
+  // Of a checked block the size is compared when the old one is freed: until then no more is copied than it has.
+  if (old_size == ANY_SIZE || heap.sites) old_size = (u32)lesser(old_size, usable(heap, start, block));
   // A checked block moves: so whoever goes on to use the old one is found.
   if (heap.sites) return DONE;
   if (kind(block.state) == KIND_Region) {

@@ -97,6 +97,7 @@ impl Store {
             threads: 1,
             ..options.clone()
         };
+        self.stands = Default::default();
         let mut outcomes = Vec::new();
         let mut call = next(self);
         while let Some(first) = &call {

@@ -74,7 +74,9 @@ impl Store {
             Some(units) => vec![(self.run.home.ptr, units * 4)],
             None => {
                 let arena = self.fetch::<layout::Arena>(self.run.arena_record)?;
-                let home = u64::from(launch.lanes) * u64::from(launch.home_units) * 4;
+                // Threads that take turns have all their frames in the arena.
+                let own = if launch.rotate == 0 { launch.lanes } else { 0 };
+                let home = u64::from(own) * u64::from(launch.home_units) * 4;
                 vec![(self.run.home.ptr, home), (arena.base, arena.used.min(arena.size))]
             }
         };

@@ -61,6 +61,9 @@ pub(super) fn values_of(types: &[ValType], units: &mut impl Iterator<Item = u32>
     types.iter().map(&mut value).collect()
 }
 
+/// Bytes of frames for which each thread that takes turns has room, as long as there is memory.
+const CALL_SEGMENT: u64 = 64 << 10;
+
 /// How often [`layout::SEGMENT`] is doubled for the first segment of each of so many threads that take turns, and whose
 /// first frame has `least` bytes: 64 KiB, so that most never need a second, but less if all of them together would
 /// take more than a sixteenth of the `free` memory.
@@ -92,6 +95,7 @@ impl Store {
         sink: &mut dyn Sink,
     ) -> Result<Outcome, StoreError> {
         let ty = self.func_type(func).clone();
+        self.stands = Stands::default();
         self.check_arguments(&ty, args)?;
         if self.does_nothing(func) {
             return Ok(Outcome::nothing(options.threads));
@@ -132,10 +136,9 @@ impl Store {
         let requests = serving.as_ref().map(|serving| serving.service.counts());
         let time = self.device.kernel_time().unwrap_or_else(|| begin.elapsed());
         let (debug, faults) = host.told(&mut *self.device)?;
-        self.stands = match stopped {
-            Some(_) => self.read_stands()?,
-            None => Stands::default(),
-        };
+        if stopped.is_some() {
+            self.stands = self.read_stands()?;
+        }
         if let Some(serving) = serving {
             self.end_requests(options, serving)?;
         }
@@ -225,16 +228,17 @@ impl Store {
         // A thread that waits for the host leaves its lane to others.
         let rotate = options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests());
         let mut arena_bytes = self.limits.register_arena;
-        let (mut first_size, mut lanes_bytes) = (0, 0);
+        let (mut first_size, mut own_segments) = (0, 0);
         if rotate {
             // Every thread may be under way at once. If that is more than there is, threads start when
             // others have ended.
             let free = self.device.free_memory();
             let least = self.frame_units(self.func_infos[func as usize].func.pc) as u64 * 4;
             first_size = first_segment_size(threads, least, free);
-            let bytes = layout::SEGMENT << first_size;
-            lanes_bytes = u64::from(plan.lanes) * bytes;
-            arena_bytes += (threads * bytes).min(free / 2).max(lanes_bytes);
+            // What first segments do not take is for those that follow: 64 KiB for each thread in all.
+            let bytes = (threads * CALL_SEGMENT).min(free / 2);
+            arena_bytes += bytes;
+            own_segments = u64::from(plan.lanes).min(bytes / (layout::SEGMENT << first_size));
         }
         self.prepare_diagnostics(options)?;
         let shared_memory = self.memory_infos.iter().any(|memory| memory.ty.shared);
@@ -248,8 +252,8 @@ impl Store {
             // No lane has frames in a segment of its own.
             home_bytes = 0;
             arena.spares = run.spares.zeroed(device, layout::SPARE_LISTS * 8)?;
-            // Each lane has one from the beginning.
-            arena.used = lanes_bytes;
+            arena.lanes = own_segments;
+            arena.used = own_segments * (layout::SEGMENT << first_size);
         }
         let home = run.home.at_least(device, home_bytes)?;
         // All new. What a thread needs it gets when it begins.

@@ -32,11 +32,12 @@ fn lanes_that_may_hold_exceptions_stop_in_the_runtime() {
         ))
     };
     let without = text("(block $caught (try_table (catch $e $caught) (call $throw)))");
-    assert!(without.contains("bra TRAP;\n\tmov.b32 %budget"), "{without}");
-    assert!(!without.contains("call gpu_run_poll"), "{without}");
+    // Only where the flag is set.
+    assert!(without.contains("ld.relaxed.gpu.global.b32"), "{without}");
+    assert!(without.contains("exit;\nGO_ON"), "{without}");
     let with =
         text("(drop (block $caught (result exnref) (try_table (catch_all_ref $caught) (call $throw)) unreachable))");
-    assert!(with.contains("call gpu_run_poll"), "{with}");
+    assert!(with.contains("call gpu_run_poll") && !with.contains("GO_ON"), "{with}");
 }
 
 /// A function that can be called through a table has a status because another one may throw. Who calls it, and

@@ -161,6 +161,7 @@ impl Buffers {
             free: Default::default(),
             next: self.segment_links.at_least(device, size / layout::SEGMENT * 4)?,
             spares: 0,
+            lanes: 0,
         })
     }
 }

@@ -16,7 +16,7 @@ use crate::report::{Outcome, code};
 use crate::translate;
 
 /// What a module or a translated program holds. Its fields are those of `--json`.
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Inspection {
     schema: u64,
     /// `module` or `program`.
@@ -48,7 +48,7 @@ struct Inspection {
     refused: Option<String>,
 }
 
-#[derive(Serialize)]
+#[derive(Default, Serialize)]
 struct Functions {
     defined: usize,
     imported: usize,

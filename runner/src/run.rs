@@ -32,21 +32,22 @@ pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
         stats.prepare("--stats")?;
     }
     libtest::watch(args);
-    let device = match args.threads_are_auto().then(|| devices::open(&args.device)).transpose() {
-        Ok(device) => device,
-        Err(report) => {
+    resolve_threads(args)
+        .and_then(|device| run_module(args, device))
+        .or_else(|report| {
             fault::show(&args.report, &report);
-            return Ok(ExitCode::from(report.code));
-        }
-    };
-    if let Some(device) = &device {
-        args.resolve_threads(device.lanes());
+            Ok(ExitCode::from(report.code))
+        })
+}
+
+/// Opens the device, if that decides how many threads there are.
+fn resolve_threads(args: &mut RunArgs) -> Outcome<Option<Box<dyn Device>>> {
+    if !args.threads_are_auto() {
+        return Ok(None);
     }
-    let args = &*args;
-    run_module(args, device).or_else(|report| {
-        fault::show(&args.report, &report);
-        Ok(ExitCode::from(report.code))
-    })
+    let device = devices::open(&args.device)?;
+    args.resolve_threads(device.lanes());
+    Ok(Some(device))
 }
 
 fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCode> {

@@ -110,7 +110,7 @@ impl Points {
 pub(super) struct Flow {
     points: Points,
     kept: Kept,
-    /// Points behind which the code has not been walked with the state of now.
+    /// Points after which the code has not been walked with their present state.
     queued: Words,
     state: State,
     types: Types,
@@ -212,7 +212,7 @@ impl Flow {
         self.reach(self.points.at(function.targets, word));
     }
 
-    /// Walks the code behind a join, whose state it is.
+    /// Walks the code after a join, from the join's state.
     fn walk(&mut self, function: &FunctionVerifier<'_>, join: usize) -> Result<(), VerifyError> {
         let start = self.points.starts[join] as usize;
         let next = self.points.starts.get(join + 1);

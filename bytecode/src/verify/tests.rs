@@ -354,7 +354,7 @@ fn handlers_find_what_all_their_calls_leave() {
     assert_eq!(with_tries(&[(5, 7, reads), (2, 7, other)]), Ok(()));
     assert!(refused(&[(5, 7, other), (2, 7, reads)]));
     assert!(refused(&[(2, 4, other), (2, 7, reads)]));
-    // A range without handlers hides those behind it in the table, and no others.
+    // A range without handlers hides those after it in the table, and no others.
     assert_eq!(with_tries(&[(2, 4, None), (2, 7, reads)]), Ok(()));
     assert!(refused(&[(2, 7, reads), (2, 4, None)]));
     // Ranges that are not nested.

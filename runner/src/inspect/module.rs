@@ -127,15 +127,7 @@ fn declarations(module: &Module<'_>) -> Inspection {
                 shared: memory.shared,
             })
             .collect(),
-        words: None,
-        calls: None,
-        frames: None,
-        patterns: Vec::new(),
-        not_rewritten: None,
-        shared_std: None,
-        warnings: Vec::new(),
-        std_lacks: None,
-        refused: None,
+        ..Inspection::default()
     }
 }
 

@@ -73,14 +73,8 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspe
             })
             .collect(),
         words: Some(program.code.len()),
-        calls: None,
-        frames: None,
-        patterns: Vec::new(),
-        not_rewritten: None,
-        shared_std: None,
-        warnings: Vec::new(),
-        std_lacks: None,
         refused: refused(&program),
+        ..Inspection::default()
     })
 }
 

@@ -16,6 +16,8 @@ fn main() {
         .cpp(true)
         .std("c++17")
         .file("kernel/kernel.cpp")
+        // Headers are included by their path from the kernel's root.
+        .include("kernel")
         // Floats are wasm's: no contraction, and no errno that would make sqrt a call.
         .flag("-ffp-contract=off")
         .flag("-fno-math-errno")
@@ -76,7 +78,15 @@ fn hash_compiler() {
     let mut hasher = DefaultHasher::new();
     hasher.write(env!("CARGO_PKG_VERSION").as_bytes());
     // The instruction set stands beside this crate in the repository; elsewhere the version tells it.
-    for part in ["src/ptx.rs", "src/ptx", "kernel/generated", "../bytecode/src"] {
+    for part in [
+        "src/ptx.rs",
+        "src/ptx",
+        "src/cuda/code.rs",
+        "src/cuda/link.rs",
+        "src/layout.rs",
+        "kernel/generated",
+        "../bytecode/src",
+    ] {
         if Path::new(part).exists() {
             println!("cargo::rerun-if-changed={part}");
             hash_into(&mut hasher, Path::new(part));

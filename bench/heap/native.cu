@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-#include "../../vm/kernel/heap/classes.h"
+#include "heap/classes.h"
 
 using gpu_run::u32;
 using gpu_run::u64;

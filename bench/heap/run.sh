@@ -13,7 +13,7 @@ fi
 if command -v "${CLANG:-clang++-22}" >/dev/null; then "$here/build.sh"; fi
 [ -f "$here/target/heap.ptx" ] || { echo "run.sh: no target/heap.ptx: run build.sh where clang 22 is" >&2; exit 1; }
 if command -v nvcc >/dev/null; then
-  nvcc -O3 -std=c++17 -arch=sm_90 "$here/native.cu" -o "$here/target/native"
+  nvcc -O3 -std=c++17 -arch=sm_90 -I "$here/../../vm/kernel" "$here/native.cu" -o "$here/target/native"
 elif [ ! -x "$here/target/native" ]; then
   echo "run.sh: no nvcc on PATH (CUDA toolkit), and no $here/target/native built before" >&2
   exit 1

@@ -13,7 +13,7 @@ pub fn files() -> Vec<(&'static str, String)> {
         ("vm/kernel/generated/isa.h", header()),
         ("vm/kernel/generated/cases.inc", cases(0..SIMD_PAGE, "interpreter.h")),
         ("vm/kernel/generated/simd.inc", cases(SIMD_PAGE..ATOMIC_PAGE, "simd.h")),
-        ("vm/kernel/generated/pure.inc", pure::wrappers()),
+        ("vm/kernel/generated/templates.inc", pure::wrappers()),
         ("vm/kernel/generated/wasi.h", wasi::header()),
         ("docs/src/isa.md", page()),
     ]

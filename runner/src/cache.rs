@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
-use gpu_run_vm::ptx::cache::{Cache, DEFAULT_LIMIT};
+use gpu_run_vm::cuda::cache::{Cache, DEFAULT_LIMIT};
 
 use crate::cli::{CacheArgs, CacheCommand};
 use crate::report::{Outcome, Report};

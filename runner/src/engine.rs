@@ -11,8 +11,9 @@ use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
 use gpu_run_bytecode::{ExternKind, Program};
-use gpu_run_vm::ptx::cache::{Cache, Key};
-use gpu_run_vm::ptx::code::{self, CODE_START, Code, Origin, Request, Target, options, options_of_linked};
+use gpu_run_vm::Target;
+use gpu_run_vm::cuda::cache::{Cache, Key};
+use gpu_run_vm::cuda::code::{self, CODE_START, Code, CompileRequest, Origin, options, options_of_linked};
 use gpu_run_vm::ptx::{Options, Unit};
 use gpu_run_vm::{DeviceResult, Instantiated, Store, threads_may_wait};
 
@@ -81,10 +82,10 @@ pub fn whole(program: &Program, threads: u32) -> Unit<'_> {
 }
 
 /// What a run compiles: the program's start function and the export that is called.
-fn request(args: &RunArgs, store: &Store, program: &Arc<Program>, export: &str) -> Option<Request> {
+fn request(args: &RunArgs, store: &Store, program: &Arc<Program>, export: &str) -> Option<CompileRequest> {
     let export = program.meta.export(export)?;
     let entries = [Some(export.index), program.meta.start];
-    Some(Request {
+    Some(CompileRequest {
         program: program.clone(),
         prefix: PREFIX.into(),
         code_start: store.next_code_start(),
@@ -102,7 +103,7 @@ fn request(args: &RunArgs, store: &Store, program: &Arc<Program>, export: &str) 
 /// The driver's.
 pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>) -> DeviceResult<Vec<Code>> {
     let options = options_of_linked(instances.iter().map(|instance| &*instance.program));
-    let request = |(i, instance): (usize, &Instantiated)| Request {
+    let request = |(i, instance): (usize, &Instantiated)| CompileRequest {
         program: instance.program.clone(),
         prefix: format!("i{i}_"),
         code_start: instance.code_start,
@@ -116,7 +117,7 @@ pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>
         options,
         target: target.clone(),
     };
-    let requests: Vec<Request> = instances.iter().enumerate().map(request).collect();
+    let requests: Vec<CompileRequest> = instances.iter().enumerate().map(request).collect();
     let Some(cache) = cache else {
         return code::build(&requests, None);
     };
@@ -129,7 +130,7 @@ pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>
 
 /// The program's code from the cache. What `load` does not take is removed, as damaged code is.
 fn from_cache(
-    request: &Request,
+    request: &CompileRequest,
     cache: &Cache,
     key: Key,
     load: impl FnOnce(&Code) -> DeviceResult<()>,
@@ -332,7 +333,7 @@ pub fn number(code: ExitCode) -> u8 {
 /// Compiles on a thread of its own. `None` if it is not ready after `limit`: it goes on, and fills the
 /// cache if the process lives so long.
 fn build(
-    request: Request,
+    request: CompileRequest,
     cache: Option<(Cache, Key)>,
     limit: Duration,
     interrupt: &AtomicBool,
@@ -408,7 +409,7 @@ mod tests {
     fn code_that_cannot_be_loaded_leaves_the_cache() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path(), 1 << 20);
-        let request = Request {
+        let request = CompileRequest {
             program: Arc::default(),
             prefix: PREFIX.into(),
             code_start: CODE_START,
@@ -419,7 +420,7 @@ mod tests {
                 compute_capability: (9, 0),
                 multiprocessors: 132,
                 driver: "13000".into(),
-                linker: gpu_run_vm::ptx::code::Linker::Driver,
+                format: gpu_run_vm::CodeFormat::Cubin,
             },
         };
         let key = request.key();

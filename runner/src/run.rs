@@ -17,13 +17,13 @@ use gpu_run_vm::{
 use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs};
 use crate::engine::Held;
 use crate::entry::{self, Show};
-use crate::environment;
 use crate::lines::LineSource;
 use crate::panic::Aborted;
 use crate::report::{self, Calls, Outcome, Report, code, warn};
 use crate::terminal::{Terminal, debug_format};
+use crate::wasi_options;
 use crate::watchdog::{Preparation, Watchdog};
-use crate::{devices, engine, fault, files, libtest, log, results, shared, stands, stats, translate};
+use crate::{devices, engine, fault, files, libtest, log, results, stands, stats, thread_safety, translate};
 
 /// Runs a module.
 pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
@@ -73,7 +73,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         entry::results(&translation.program, &entry),
     )?;
     if args.threads() > 1 && !translation.program.meta.is_threaded() {
-        shared::warn_of_state(args, &entry)?;
+        thread_safety::warn_of_state(args, &entry)?;
     }
     if (args.heap_check || args.leak_check) && !allocates(&translation.program) {
         warn("the program does not use the device's heap, so nothing of its allocations is checked");
@@ -103,7 +103,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         least_thread_stack: args.thread_stack.map_or(LEAST_THREAD_STACK, |_| thread_stack),
         timeout: args.timeout,
         interrupt: Some(interrupt.clone()),
-        environment: environment::of(&translation.program, args)?,
+        environment: wasi_options::of(&translation.program, args)?,
         debug: debug_options(&args.debug),
     };
     let mut terminal = Terminal::new(
@@ -190,7 +190,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     if !matches!(outcome.end, End::Returned | End::Exited(0)) && terminal.is_whole() {
         let services = options.environment.as_ref().map(|environment| &environment.services);
         if let Some(path) = services.and_then(|services| services.missed_path()) {
-            warn(&environment::no_folder(&path));
+            warn(&wasi_options::no_folder(&path));
         }
     }
     let mut context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance, &lines);

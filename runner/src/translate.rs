@@ -11,7 +11,7 @@ use gpu_run_bytecode::{ExternKind, Program, decode, disassemble, disassemble_fun
 use gpu_run_translator::inline::InlineReport;
 use gpu_run_translator::rewrite::RewriteReport;
 use gpu_run_translator::{BrTables, Options, Times, Translation};
-use gpu_run_vm::ptx::link::Input;
+use gpu_run_vm::cuda::link::Input;
 use gpu_run_vm::{Cuda, ptx};
 
 use crate::cli::{Emit, PassArgs, TranslateArgs};

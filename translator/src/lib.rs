@@ -1,10 +1,10 @@
 //! Turns WebAssembly modules into gpu-run bytecode.
 //!
 //! ```text
-//! bytes --parse--> Module --legacy--> Module --rewrite--> Module --inline--> Module --lower--> Program
+//! bytes --parse--> Module --legacy_eh--> Module --rewrite--> Module --inline--> Module --lower--> Program
 //! ```
 //!
-//! [`translate()`] goes the whole way. `legacy`, `rewrite` and `inline` work on one owned form, [`Module`],
+//! [`translate()`] goes the whole way. `legacy_eh`, `rewrite` and `inline` work on one owned form, [`Module`],
 //! whose instructions know where they came from, and which [`Module::encode`] shows as valid wasm
 //! at any stage. [`callgraph`] finds recursion.
 
@@ -12,7 +12,7 @@ pub mod callgraph;
 mod debug;
 mod dwarf;
 pub mod inline;
-mod legacy;
+mod legacy_eh;
 mod lower;
 pub mod module;
 pub mod rewrite;
@@ -21,7 +21,7 @@ mod translate;
 
 pub use debug::remove_debug;
 pub use dwarf::Dwarf;
-pub use legacy::{BrTables, replace_legacy_exceptions};
+pub use legacy_eh::{BrTables, replace_legacy_exceptions};
 pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, OLD_WASI, gpu_signature, lower};
 pub use module::{Module, ParseError};
 pub use shared_std::{own_allocators, shared_std};

@@ -6,7 +6,7 @@
 //! two become one; `memory` does what works on memories and tables, `atomics` the atomic
 //! instructions, `simd` what works on 128-bit values; `branch` fuses comparisons with branches;
 //! `exceptions` makes the exception table; `wasi_calls` does calls of the host; `emit` writes words and fixes branch distances, to memory from
-//! `pages`.
+//! `huge_pages`.
 
 mod atomics;
 mod branch;
@@ -15,9 +15,9 @@ mod declarations;
 mod emit;
 mod exceptions;
 mod function;
+mod huge_pages;
 mod memory;
 mod ops;
-mod pages;
 mod pairs;
 mod simd;
 mod stack;

@@ -16,7 +16,6 @@ mod env;
 mod eval;
 mod folded;
 mod folders;
-mod lacking;
 mod malloc;
 mod memory;
 mod names;
@@ -25,6 +24,7 @@ mod panic;
 mod print;
 mod proof;
 mod simple;
+mod unsupported_std;
 
 use std::collections::BTreeSet;
 
@@ -259,7 +259,7 @@ fn is_wasi_program(module: &Module<'_>, names: &Names) -> bool {
 pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<RewriteReport, RewriteError> {
     let mut report = RewriteReport {
         has_names: module.has_names,
-        lacks_platform: lacking::platform(module),
+        lacks_platform: unsupported_std::platform(module),
         ..RewriteReport::default()
     };
     if !module.has_names || !env::has_memory(module) {
@@ -352,7 +352,7 @@ pub fn rewrite(module: &mut Module<'_>, options: &RewriteOptions) -> Result<Rewr
         report.warnings.extend(print::warn_of_lost_output(module, &names));
     }
     if rust {
-        report.warnings.extend(lacking::warnings(module, &names, wasi));
+        report.warnings.extend(unsupported_std::warnings(module, &names, wasi));
     }
     if let Some(std) = std.filter(|_| options.refuse_folded && !wasi) {
         folded::check(module, &names, &std, &plan.left)?;

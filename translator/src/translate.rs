@@ -8,7 +8,7 @@ use crate::callgraph::CallGraph;
 use crate::debug::remove_debug;
 use crate::dwarf::Dwarf;
 use crate::inline::{InlineOptions, InlineReport, inline_and_remove_dead};
-use crate::legacy::{BrTables, replace_legacy_exceptions};
+use crate::legacy_eh::{BrTables, replace_legacy_exceptions};
 use crate::lower::{LowerError, lower};
 use crate::module::{Module, ParseError};
 use crate::rewrite::{RewriteError, RewriteOptions, RewriteReport, rewrite};

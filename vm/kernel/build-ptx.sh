@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the GPU's part of the kernel to PTX with the pinned clang: generated/kernel.ptx (the
-# interpreter), pure.ptx (the templates of the PTX compiler) and runtime.ptx (what compiled code calls). The
+# interpreter), templates.ptx (the templates of the PTX compiler) and runtime.ptx (what compiled code calls). The
 # header of each names the compiler and a hash of the sources. With --check it writes nothing and fails
 # if a file differs from what it would write (without that clang: if a hash is stale).
 set -euo pipefail
@@ -9,7 +9,7 @@ cd "$(dirname "$0")"
 # The version that the checked-in files are made with: another one may generate other code.
 CLANG_MAJOR=22
 clang=${CLANG:-clang++-$CLANG_MAJOR}
-files="kernel pure runtime"
+files="kernel templates runtime"
 
 sources=$(find . -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort)
 hash=$(cat $sources | sha256sum | cut -d' ' -f1)
@@ -37,7 +37,7 @@ trap 'rm -rf "$tmp"' EXIT
 # With lifetime markers clang sends every way out of a case through a second switch.
 compile() {
   "$clang" --target=nvptx64-nvidia-cuda -march=sm_75 -Xclang -target-feature -Xclang +ptx75 \
-    -Xclang -disable-lifetime-markers -O3 -std=c++20 -nogpulib -ffreestanding -ffp-contract=off -fno-ident \
+    -Xclang -disable-lifetime-markers -O3 -std=c++20 -nogpulib -ffreestanding -I. -ffp-contract=off -fno-ident \
     -S "$@" -o -
 }
 # Without comments and empty lines.
@@ -50,9 +50,9 @@ compile kernel.cpp | sed '/^.visible .entry/,/^{/s/^{/.maxnreg 64\n{/' > "$tmp/k
 # and one selected than with branches, which keep the assembler from moving it among its neighbours.
 select="-mllvm -two-entry-phi-node-folding-threshold=64"
 {
-  compile pure.cpp $select
-  compile pure.cpp $select -DGPU_RUN_LAZY_NAN | grep -v -E '^\.(version|target|address_size)'
-} | tidy > "$tmp/pure"
+  compile templates.cpp $select
+  compile templates.cpp $select -DGPU_RUN_LAZY_NAN | grep -v -E '^\.(version|target|address_size)'
+} | tidy > "$tmp/templates"
 compile runtime.cpp | tidy > "$tmp/runtime"
 
 for name in $files; do

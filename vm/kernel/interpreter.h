@@ -5,8 +5,8 @@
 // of it escapes. Instructions that depend on their operands alone are in generated/cases.inc.
 #pragma once
 
-#include "pages.h"
-#include "semantics.h"
+#include "ops/dispatch.h"
+#include "ops/semantics.h"
 
 namespace gpu_run {
 

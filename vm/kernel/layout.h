@@ -18,7 +18,7 @@ constexpr u32 HEAP_CLASSES = 44;  // sizes of blocks in slabs
 constexpr u32 HEAP_GROUPS = 128;  // of lanes that have a slab of a class in common
 constexpr u32 HEAP_STRIPES = 16;  // of counters
 constexpr u32 HEAP_WORDS = 64;  // of a slab's bitmap
-constexpr u32 CACHE_CLASSES = 12;  // the smallest, of which a lane keeps a free block; see heap/cache.h
+constexpr u32 CACHE_CLASSES = 12;  // the smallest, of which a lane keeps a free block; see heap/lane_cache.h
 
 // A page of 64 KiB of linear memory; the first one of a slab or a region speaks for all of it.
 struct HeapPage {
@@ -57,7 +57,7 @@ constexpr u8 POISON = 0xdd;  // of a freed block
 // Bytes of a block that are filled with poison at most: one lane does it.
 constexpr u32 POISON_MOST = 65536;
 
-// Of the cache of a lane; see heap/cache.h.
+// Of the cache of a lane; see heap/lane_cache.h.
 struct CacheEntry {
   u64 kept;  // a free block, and how often there was one
   u64 lent;  // the block that the lane was given last
@@ -68,7 +68,7 @@ static_assert(sizeof(CacheEntry) == 16, "twin in layout.rs");
 struct Heap {
   HeapPage *pages;  // null: no program allocates in this memory
   u64 *sets;  // of pages: the free ones, then for each class those that begin a slab with room
-  u64 *slots;  // by group, then class: tickets for blocks of a slab; see heap/search.h
+  u64 *slots;  // by group, then class: tickets for blocks of a slab; see heap/ticket_slots.h
   HeapSite *sites;  // of a checked heap, one for each 64 bytes; else null
   CacheEntry *caches;  // by class, then lane
   u64 cache_lanes;  // lanes that have a cache
@@ -153,8 +153,8 @@ enum ThreadState : u32 {
   THREAD_Runnable = 1,
   THREAD_Sleeping = 2,
   THREAD_Ended = 3,
-  THREAD_Waiting = 4,  // in the queue of an address; see atomics.h
-  THREAD_Requesting = 5,  // for the host's answer; see requests.h
+  THREAD_Waiting = 4,  // in the queue of an address; see ops/atomics.h
+  THREAD_Requesting = 5,  // for the host's answer; see rpc/requests.h
   THREAD_Busy = 6,  // it can run, and tries again what another lane or the host was in the way of
 };
 
@@ -184,10 +184,10 @@ struct Thread {
   u32 request;  // 1 + the slot of the request that it makes of the host, or 0
   union {
     u8 *waits_at;  // where the word lies that it waits at
-    u64 answer_head;  // of one that made a request: see mail.h
+    u64 answer_head;  // of one that made a request: see rpc/mailbox.h
   };
   u32 mail;  // number of the last message that it sent in that slot
-  u32 moved;  // bytes of the request's input, or of the answer's data, that are over; of a write: see requests_local.h
+  u32 moved;  // bytes of the request's input, or of the answer's data, that are over; of a write: see rpc/device_calls.h
   u32 answer;  // errno of a request that was served without the host; else the first word of its results
   u32 random;  // blocks of random bytes that it has taken
 };
@@ -321,7 +321,7 @@ enum RecordKind : u32 {
   RECORD_Empty = 0,
   RECORD_Text = 2,  // piece of a thread's open record
   RECORD_Close = 3,  // the thread's open record is complete
-  RECORD_Debug = 4,  // pieces of threads' debug messages; see debug.h. `thread` and `stream` are 0
+  RECORD_Debug = 4,  // pieces of threads' debug messages; see ops/debug.h. `thread` and `stream` are 0
 };
 struct Record {
   u32 kind;  // written last
@@ -331,7 +331,7 @@ struct Record {
 };
 static_assert(sizeof(Record) == 16, "twin in layout.rs");
 
-// Debug messages: see debug.h. Sizes in words of 4 bytes.
+// Debug messages: see ops/debug.h. Sizes in words of 4 bytes.
 enum DebugFlag : u32 {
   DEBUG_First = 1,  // the message begins: what an earlier one left open is given up
   DEBUG_Last = 2,  // the message is complete
@@ -370,7 +370,7 @@ struct Control {
   End end;
 };
 
-// Requests to the host: see mail.h for how both sides use these.
+// Requests to the host: see rpc/mailbox.h for how both sides use these.
 constexpr u32 REQUEST_SLOTS = 512;
 constexpr u32 REQUEST_BYTES = 4096;
 constexpr u32 REQUEST_RESULTS = 64;
@@ -448,7 +448,7 @@ enum FileLock : u32 {
   FILE_Used = 1,
   FILE_Closes = 2,  // by `fd_close`: the number may already be another file's
 };
-// A descriptor of a file that is open for reading only: see requests_files.h.
+// A descriptor of a file that is open for reading only: see rpc/file_cache.h.
 struct File {
   u32 lock;  // a FileLock, or 0
   u32 open;  // 1: its position is here, 0: it is the host's matter
@@ -464,7 +464,7 @@ struct File {
 };
 static_assert(sizeof(File) == 64, "twin in layout.rs");
 
-// A file system whose data the device holds: see tmpfs.h. Names, directories and links are the host's.
+// A file system whose data the device holds: see rpc/tmpfs.h. Names, directories and links are the host's.
 constexpr u32 TMPFS_BLOCK = 4096;  // bytes
 constexpr u32 TMPFS_DESCRIPTORS = 65536;
 constexpr u32 TMPFS_DIRECT = 16;  // pages of a file that need no tree
@@ -548,7 +548,7 @@ struct Requests {
   u8 *blocks;  // FILE_BLOCK bytes for each
   Tmpfs *tmpfs;  // null: the device holds no files
   u32 own_slots;  // 1: there are no more threads than slots, so that each has the slot of its number
-  u32 first_look;  // cycles from a message to a lane's first look for the answer: see mail.h
+  u32 first_look;  // cycles from a message to a lane's first look for the answer: see rpc/mailbox.h
   u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
   u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
   u32 mails[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it

@@ -6,11 +6,11 @@
 // Internal, so that what is for the interpreter only is left out.
 #define GPU_RUN_NOINLINE [[maybe_unused]] static __attribute__((noinline))
 
-#include "atomics.h"
+#include "ops/atomics.h"
 #include "compiled.h"
-#include "debug.h"
-#include "rare.h"
-#include "requests.h"
+#include "ops/debug.h"
+#include "ops/slow.h"
+#include "rpc/requests.h"
 #include "stands.h"
 #include "threads.h"
 
@@ -246,7 +246,7 @@ void gpu_run_exit(Context *context, u32 pc, u32 depth, u32 kind, u32 value) {
 }
 
 // Runs the instruction at `words`, which is in global memory: of class Rare or Gpu, but for those of
-// transfers.h, or of the atomics page. Its registers are the units of Context::scratch.
+// ops/control.h, or of the atomics page. Its registers are the units of Context::scratch.
 void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u64 *words) {
   const Launch &launch = *context->launch;
   const Instance &instance = launch.instances[instance_index];

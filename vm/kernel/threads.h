@@ -2,9 +2,9 @@
 // a wait.
 #pragma once
 
-#include "atomics.h"
-#include "exceptions.h"
-#include "requests.h"
+#include "ops/atomics.h"
+#include "ops/exceptions.h"
+#include "rpc/requests.h"
 
 namespace gpu_run {
 namespace threads {

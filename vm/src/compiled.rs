@@ -11,7 +11,7 @@ pub struct Module(pub usize);
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Entry(pub usize);
 
-/// A device that runs compiled code: what [`crate::ptx::code::build`] made for its target.
+/// A device that runs compiled code: what [`crate::cuda::code::build`] made for its target.
 pub trait CompiledDevice {
     /// Loads code.
     ///

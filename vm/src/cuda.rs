@@ -1,7 +1,11 @@
 //! CUDA devices, through the driver alone: its library is loaded when it is first asked for, so
 //! that the binary starts on machines without one.
 
+pub mod cache;
+pub mod code;
 mod compiled;
+pub mod link;
+pub mod sass;
 
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
@@ -13,9 +17,9 @@ use cudarc::driver::sys::{
 };
 
 use crate::compiled::CompiledDevice;
+use crate::device::Target;
 use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
 use crate::layout::Ptr;
-use crate::ptx::code::Target;
 
 /// The interpreter kernel; see `kernel/build-ptx.sh`.
 const KERNEL: &str = include_str!("../kernel/generated/kernel.ptx");

@@ -162,7 +162,7 @@ pub(crate) struct Formatted {
     text: Vec<u8>,
 }
 
-/// See `kernel/debug.h`.
+/// See `kernel/ops/debug.h`.
 const ITEM_FILE: u32 = 0x7f;
 const _: () = assert!(DEBUG_WORDS * 4 < 256, "an item's length fits above its opcode");
 

@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use crate::compiled::CompiledDevice;
 use crate::layout::Ptr;
-use crate::ptx::code::Target;
 
 /// Why a device did not do what was asked.
 #[derive(Clone, Debug, thiserror::Error)]
@@ -79,6 +78,39 @@ pub struct Plan {
 /// Bytes that a GPU's cache holds together. Programs begin at multiples of it, so that no line of code
 /// that a kernel may have read is written later.
 pub const CODE_LINE: u64 = 128;
+
+/// The form of the code that a device loads.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum CodeFormat {
+    /// A cubin, made by the compiler and linker in the driver.
+    Cubin,
+    /// The program's PTX and the runtime's, with a NUL between them, for a device that runs PTX as it is. No cache
+    /// keeps it.
+    Ptx,
+}
+
+/// What machine code is made for and by: a CUDA device and its driver.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Target {
+    /// Ordinal of the device.
+    pub ordinal: i32,
+    /// Its compute capability.
+    pub compute_capability: (i32, i32),
+    /// Its multiprocessors.
+    pub multiprocessors: u32,
+    /// Version of the driver, whose compiler it is.
+    pub driver: String,
+    /// The code that it loads.
+    pub format: CodeFormat,
+}
+
+impl Target {
+    /// Lanes that are resident at once even if each needs as many registers as there can be: every
+    /// multiprocessor has 65,536 registers, and a lane takes at most 256 of them.
+    pub fn lanes_at_least(&self) -> u32 {
+        self.multiprocessors * 256
+    }
+}
 
 /// A machine that runs the kernel. Pointers are the device's; all memory is zeroed when allocated.
 pub trait Device {

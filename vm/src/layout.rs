@@ -28,7 +28,7 @@ pub const CHUNK: u64 = 64;
 /// Commands of which a kernel that stays can be told at once.
 pub const COMMANDS: usize = 1024;
 pub const WAIT_BUCKETS: u64 = 1024;
-/// Requests that may be under way at once; see `kernel/requests.h`.
+/// Requests that may be under way at once; see `kernel/rpc/requests.h`.
 pub const REQUEST_SLOTS: usize = 512;
 /// Bytes of data in a message.
 pub const REQUEST_BYTES: usize = 4096;
@@ -107,7 +107,7 @@ twins! {
         pc: u32,
         calls: [u32; SITE_CALLS],
     }
-    /// Of the cache of a lane: see `kernel/heap/cache.h`.
+    /// Of the cache of a lane: see `kernel/heap/lane_cache.h`.
     struct CacheEntry [16] {
         kept: u64,
         lent: u64,

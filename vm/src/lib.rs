@@ -8,7 +8,7 @@
 mod arena;
 pub mod compiled;
 mod cpu;
-mod cuda;
+pub mod cuda;
 mod debug;
 mod device;
 mod fault;
@@ -26,12 +26,12 @@ mod wasi;
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices, has_driver};
 pub use debug::{DebugCounts, DebugFormat, DebugMessage, DebugOptions, Level, ThreadSet};
-pub use device::{CODE_LINE, Device, DeviceError, DeviceResult, Pinned, Plan};
+pub use device::{CODE_LINE, CodeFormat, Device, DeviceError, DeviceResult, Pinned, Plan, Target};
 pub use fault::{Backtrace, Fault, HeapFault};
 pub use layout::Ptr;
 pub use requests::RequestCounts;
 pub use server::Server;
-pub use services::{CallingRun, Environment, FileNote, MemoryFiles, Reply, Request, Services};
+pub use services::{CallingRun, Environment, FileNote, Reply, Request, Services, TmpfsFiles};
 pub use stands::{Doing, Stand, Stands};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,

@@ -1,48 +1,34 @@
-//! The PTX engine's compiler: from a verified program to PTX, which the driver's linker joins with the
-//! runtime (`kernel/runtime.cpp`).
+//! The compiler of the PTX engine: from a verified program to PTX, and nothing else. It knows no driver, no cache and no
+//! disk; what links, keeps and loads its text is [`crate::cuda`]. A test holds it so.
 //!
-//! A pipeline of small passes. `program` looks at the whole program: what is needed, what may throw,
-//! recurse or grow memory. For each function, `cfg` finds the basic blocks, `flow` what is known of
-//! each unit's value, `schedule` puts instructions into another order where too many values are live, and
-//! `function` writes the PTX, instruction by instruction: `instructions` with `template` for the pure
-//! ones, `memory`, `atomics`, `resources`, `calls`, `jumps`, `loops`. `entry` writes the kernels.
+//! In: a [`Unit`]. Out: [`Compiled`], whose text the driver's linker joins with the runtime ([`RUNTIME`], of
+//! `kernel/runtime.cpp`). In the order of the pipeline:
+//!
+//! - `analysis`: what is known of the program: basic blocks, facts of each function, forward data-flow;
+//! - [`schedule`]: instructions in another order where too many values are live;
+//! - [`template`]: the PTX of each pure opcode, which clang made of `kernel/ops/semantics.h`;
+//! - `emit`: the PTX of functions and kernels, written by [`writer`];
+//! - [`image`]: what a program knows of its instance, as constants of the module.
 //!
 //! Unit u of a frame is the register `%r<u>` while it holds 32 bits (a 128-bit value has four), and
-//! `%d<u>` while it holds the low half of 64; registers behind the frame are those of values that `schedule`
+//! `%d<u>` while it holds the low half of 64; registers after the frame are those of values that `schedule`
 //! moved. A verified program never reads a value in another width than it was written, so nothing has to be
 //! kept in both. ptxas renames and colors them.
 
-mod atomics;
-pub mod cache;
-mod calls;
-mod cfg;
-pub mod code;
-mod disjoint;
-mod entry;
-mod flow;
-mod function;
+mod analysis;
+mod emit;
 mod image;
-mod instructions;
-mod jumps;
-pub mod link;
-mod loops;
-mod memory;
-mod own;
-mod program;
-mod resources;
-mod roots;
-pub mod sass;
 mod schedule;
 pub mod template;
-mod vectors;
 mod writer;
 
 use std::fmt::Write;
 
 use gpu_run_bytecode::Program;
 
+use analysis::interprocedural::{self, Analysis};
+use emit::{calls, entry, function};
 pub use image::{Image, ImageLayout};
-use program::Analysis;
 
 /// The runtime that compiled functions call; see `kernel/runtime.cpp`.
 pub const RUNTIME: &str = include_str!("../kernel/generated/runtime.ptx");
@@ -130,7 +116,8 @@ pub fn may_grow(program: &Program) -> bool {
     let memory = program.meta.memory_types().into_iter().next();
     let room = memory.is_some_and(|memory| memory.limits.max.is_none_or(|max| max > memory.limits.min));
     let mut functions = program.meta.functions.iter();
-    room && functions.any(|function| program::code(program, function).any(|(_, inst)| program::grows(inst.op)))
+    room && functions
+        .any(|function| interprocedural::code(program, function).any(|(_, inst)| interprocedural::grows(inst.op)))
 }
 
 /// Units of values that an exception or a tail call of a program takes at most.

@@ -1,4 +1,4 @@
-//! Answers requests of guests while a run is under way: the host's side of `kernel/requests.h`.
+//! Answers requests of guests while a run is under way: the host's side of `kernel/rpc/requests.h`.
 //!
 //! Some threads look at the mailboxes ([`mail`]), as many as there is work for ([`bell`]). Who sees a message takes
 //! it, answers it, and publishes the answer. A call that may wait gets a thread of its own, so that others go on.

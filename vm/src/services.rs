@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use gpu_run_bytecode::wasi::Function;
 
 use crate::Stream;
-pub use crate::wasi::MemoryFiles;
+pub use crate::wasi::TmpfsFiles;
 
 /// A call of a WASI function by a guest's thread.
 ///
@@ -117,7 +117,7 @@ pub struct Reply {
     pub note: FileNote,
 }
 
-/// What a device may do with a file by itself; see `kernel/requests_files.h`.
+/// What a device may do with a file by itself; see `kernel/rpc/file_cache.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum FileNote {
     /// Nothing that it could not do before.
@@ -132,9 +132,9 @@ pub enum FileNote {
     Keep,
     /// Of `path_open`: what it has kept may be out of date from now on.
     Changes,
-    /// Of `path_open`: the new descriptor is this one of the [`MemoryFiles`] that it holds.
+    /// Of `path_open`: the new descriptor is this one of the [`TmpfsFiles`] that it holds.
     Memory(u64),
-    /// Of any function, also beside an errno: this one of the [`MemoryFiles`] that it holds is gone, and is to be
+    /// Of any function, also beside an errno: this one of the [`TmpfsFiles`] that it holds is gone, and is to be
     /// freed.
     Gone(u64),
 }
@@ -171,7 +171,7 @@ pub trait Services: Send + Sync {
 
     /// Files in memory, whose data the device may hold while a run is under way. Services that pass calls on to a
     /// [`Wasi`](crate::Wasi) pass this on too.
-    fn memory_files(&self) -> Option<MemoryFiles<'_>> {
+    fn tmpfs_files(&self) -> Option<TmpfsFiles<'_>> {
         None
     }
 }

@@ -18,10 +18,10 @@ mod tmpfs;
 use gpu_run_bytecode::{FuncType, GlobalType, MemoryType, Program, TableType, TrapKind, ValType};
 use indexmap::IndexSet;
 
+use crate::device::Target;
 use crate::device::{CODE_LINE, Device, DeviceError, DeviceResult};
 use crate::fault::Fault;
 use crate::layout::{self, Ptr};
-use crate::ptx::code::Target;
 use crate::stands::Stands;
 
 pub use batch::Call;

@@ -30,18 +30,17 @@ mod dir;
 mod errno;
 mod file;
 mod folders;
-mod memory;
 mod net;
 mod open;
 mod place;
 mod poll;
 mod readdir;
-mod scratch;
 mod sharing;
 mod sock;
 mod stat;
 mod stdio;
 mod table;
+mod tmpfs;
 
 use std::io::{self, Write};
 use std::net::TcpListener;
@@ -58,16 +57,16 @@ use self::args::{Args, Result, changes, unless_ended};
 use self::dir::Directory;
 pub use self::errno::Errno;
 use self::folders::Folders;
-pub use self::memory::MemoryFiles;
 use self::net::Network;
 use self::place::Tree;
-pub(crate) use self::scratch::DEVICE_NUMBER;
-use self::scratch::Node;
-pub(crate) use self::scratch::loan::{Attributes, LentFile, Pages};
 use self::sharing::Sharing;
 use self::sock::Listener;
 use self::stdio::{Output, Stdin};
 use self::table::{Descriptor, Table};
+pub(crate) use self::tmpfs::DEVICE_NUMBER;
+use self::tmpfs::Node;
+pub use self::tmpfs::TmpfsFiles;
+pub(crate) use self::tmpfs::device_lease::{Attributes, LentFile, Pages};
 use crate::layout::STREAM_DESCRIPTORS;
 use crate::{Reply, Request, Services, Stream};
 
@@ -109,7 +108,7 @@ pub struct WasiBuilder {
     /// Of the host's, there is one at least.
     given_folders: bool,
     /// The first file system in memory.
-    memory: Option<Arc<Mutex<scratch::Tree>>>,
+    memory: Option<Arc<Mutex<tmpfs::Tree>>>,
     listeners: Vec<TcpListener>,
     network: Network,
     monotonic: Clock,
@@ -181,11 +180,11 @@ impl WasiBuilder {
     /// Gives the guest an empty directory in memory by the name `guest`, as [`WasiBuilder::dir`] does one of the
     /// host. It and all below it take at most `size` bytes; what does not fit is ENOSPC. It ends with the
     /// [`Wasi`]. While a run is under way, the data of files in the first such directory lies in device memory; see
-    /// [`MemoryFiles`].
-    pub fn scratch(mut self, guest: impl Into<String>, size: u64) -> Self {
+    /// [`TmpfsFiles`].
+    pub fn tmpfs(mut self, guest: impl Into<String>, size: u64) -> Self {
         let node = Node::new(size);
         self.memory.get_or_insert_with(|| node.file_system());
-        let tree = Tree::Scratch(node);
+        let tree = Tree::Tmpfs(node);
         self.directories
             .push(Directory::new(tree, Some(guest.into()), false, 0));
         self
@@ -261,7 +260,7 @@ impl WasiBuilder {
 pub struct Wasi {
     table: Table,
     folders: Folders,
-    memory: Option<Arc<Mutex<scratch::Tree>>>,
+    memory: Option<Arc<Mutex<tmpfs::Tree>>>,
     network: Network,
     sharing: Sharing,
     monotonic: Clock,
@@ -369,8 +368,8 @@ impl Services for Wasi {
         self.folders.missed()
     }
 
-    fn memory_files(&self) -> Option<MemoryFiles<'_>> {
-        Wasi::memory_files(self)
+    fn tmpfs_files(&self) -> Option<TmpfsFiles<'_>> {
+        Wasi::tmpfs_files(self)
     }
 
     fn may_wait(&self, request: &Request<'_>) -> bool {

@@ -21,6 +21,7 @@ fn build(source: &Path, folder: &Path, name: &str, flags: &[&str]) -> Option<Pat
             "-fno-strict-aliasing",
             "-pthread",
         ])
+        .arg(concat!("-I", env!("CARGO_MANIFEST_DIR"), "/kernel"))
         .args(flags)
         .arg(source)
         .arg("-o")

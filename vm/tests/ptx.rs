@@ -2,7 +2,7 @@
 
 const PTX: &str = include_str!("../kernel/generated/kernel.ptx");
 /// The PTX compiler's: templates, and what compiled code calls.
-const PURE: &str = include_str!("../kernel/generated/pure.ptx");
+const PURE: &str = include_str!("../kernel/generated/templates.ptx");
 const RUNTIME: &str = include_str!("../kernel/generated/runtime.ptx");
 
 fn instructions<'a>(ptx: &'a str, name: &str) -> Vec<&'a str> {

@@ -18,7 +18,7 @@ mod paths;
 mod poll;
 #[path = "wasi/sandbox.rs"]
 mod sandbox;
-#[path = "wasi/scratch.rs"]
-mod scratch;
 #[path = "wasi/sockets.rs"]
 mod sockets;
+#[path = "wasi/tmpfs.rs"]
+mod tmpfs;

@@ -80,7 +80,7 @@ fn wrapper(info: &OpInfo, prefix: &str, function: &str) -> String {
 
 /// All wrappers, each function's once. Those whose names begin with `lazy_` leave NaNs as they come.
 pub(super) fn wrappers() -> String {
-    let mut out = format!("// {NOTE}\n// Included in pure.cpp.\n#if !defined(GPU_RUN_LAZY_NAN)\n");
+    let mut out = format!("// {NOTE}\n// Included in templates.cpp.\n#if !defined(GPU_RUN_LAZY_NAN)\n");
     let mut done = BTreeSet::new();
     let rows = || TABLE.iter().filter_map(|info| Some((info, function(info)?)));
     for (info, function) in rows() {

@@ -13,8 +13,9 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
 use gpu_run_bytecode::Program;
-use gpu_run_vm::ptx::cache::Cache;
-use gpu_run_vm::ptx::code::{Code, Target};
+use gpu_run_vm::Target;
+use gpu_run_vm::cuda::cache::Cache;
+use gpu_run_vm::cuda::code::Code;
 use gpu_run_vm::{Cpu, Instantiated, Server, Store};
 
 use super::{Checked, Failure, Script, read};

@@ -6,7 +6,7 @@ use std::thread::JoinHandle;
 use std::time::Duration;
 
 use gpu_run_vm::compiled::{self, CompiledDevice, Entry};
-use gpu_run_vm::ptx::code::{Linker, Target};
+use gpu_run_vm::{CodeFormat, Target};
 use gpu_run_vm::{Cpu, Device, DeviceError, DeviceResult, Pinned, Plan, Ptr};
 use memmap2::MmapMut;
 
@@ -299,7 +299,7 @@ impl Device for Emulator {
             compute_capability: (9, 0),
             multiprocessors: 132,
             driver: "PTX emulator".into(),
-            linker: Linker::None,
+            format: CodeFormat::Ptx,
         })
     }
 

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use gpu_run_bytecode::Program;
 use gpu_run_ptx_emulator::Emulator;
 use gpu_run_translator::{Options, translate};
-use gpu_run_vm::ptx::code::{self, Request};
+use gpu_run_vm::cuda::code::{self, CompileRequest};
 use gpu_run_vm::{Cpu, Device, End, Extern, Limits, RunOptions, Store, Stream, Value};
 
 fn fixture(path: &str) -> Arc<Program> {
@@ -31,7 +31,7 @@ fn run(device: Box<dyn Device>, program: &Arc<Program>, name: &str, args: &[Valu
     let sink = &mut |_: Stream, _: u32, text: &[u8]| printed.extend_from_slice(text);
     let entry = program.meta.export(name).expect("an export").index;
     let code = store.target().map(|target| {
-        let request = Request {
+        let request = CompileRequest {
             program: program.clone(),
             prefix: "i0_".into(),
             code_start: store.next_code_start(),

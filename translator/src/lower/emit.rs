@@ -5,7 +5,7 @@ use std::rc::Rc;
 use gpu_run_bytecode::code::{Inst, fits};
 use gpu_run_bytecode::{Clause, Op, Operand, SourcePlace, Try};
 
-use super::pages;
+use super::huge_pages;
 use crate::module::Origin;
 
 /// A place in the code that branches lead to.
@@ -102,7 +102,7 @@ impl Emitter {
     /// what is not used is address space only.
     pub(super) fn new(words: usize, places: usize) -> Emitter {
         Emitter {
-            code: pages::with_capacity(words),
+            code: huge_pages::with_capacity(words),
             start: (0, 0),
             labels: Vec::new(),
             fixups: Vec::new(),
@@ -114,7 +114,7 @@ impl Emitter {
             ranges: Vec::new(),
             origin: Origin::synthetic(),
             placed: None,
-            places: pages::with_capacity(places),
+            places: huge_pages::with_capacity(places),
         }
     }
 

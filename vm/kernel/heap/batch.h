@@ -6,7 +6,7 @@
 // Thread::progress says how many are done.
 #pragma once
 
-#include "heap.h"
+#include "heap/heap.h"
 
 namespace gpu_run {
 namespace heap {

@@ -1,7 +1,7 @@
 // Blocks that are handed out: which one an address means.
 #pragma once
 
-#include "large.h"
+#include "heap/large.h"
 
 namespace gpu_run {
 namespace heap {

@@ -6,8 +6,8 @@
 // The heap's own block begins in front of the one that the program has: by `front` bytes, which the alignment tells.
 #pragma once
 
-#include "block.h"
-#include "large.h"
+#include "heap/block.h"
+#include "heap/large.h"
 
 namespace gpu_run {
 namespace heap {

@@ -3,7 +3,7 @@
 // (from 64 bytes on).
 #pragma once
 
-#include "../bulk.h"
+#include "bulk.h"
 
 namespace gpu_run {
 namespace heap {

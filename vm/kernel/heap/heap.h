@@ -2,22 +2,22 @@
 // come through the same atomic grow as the guest's, so both may grow the memory in turn. All that it knows
 // of them lies beside linear memory: a guest can write over its blocks, but not mislead it.
 //
-//   classes.h  sizes of blocks
-//   sets.h     sets of pages
-//   pages.h    runs of pages, growing
-//   slab.h     runs of pages that are cut into blocks of one size
-//   search.h   which slab a lane takes a block from
-//   large.h    blocks of whole pages
-//   block.h    which block an address means
-//   check.h    what --heap-check and --leak-check add
-//   cache.h    a lane's own free blocks
-//   entry.h    where it has them
+//   classes.h             sizes of blocks
+//   page_bitmap.h         sets of pages
+//   pages.h               runs of pages, growing
+//   slab.h                runs of pages that are cut into blocks of one size
+//   ticket_slots.h        which slab a lane takes a block from
+//   large.h               blocks of whole pages
+//   block.h               which block an address means
+//   check.h               what --heap-check and --leak-check add
+//   lane_cache.h          a lane's own free blocks
+//   lane_cache_entry.h    where it has them
 //
 // Lanes of a warp that allocate at the same time make one request together: one of them asks for blocks for
 // all that want the same class.
 #pragma once
 
-#include "cache.h"
+#include "heap/lane_cache.h"
 
 namespace gpu_run {
 namespace heap {

@@ -2,7 +2,7 @@
 // themselves.
 #pragma once
 
-#include "search.h"
+#include "heap/ticket_slots.h"
 
 namespace gpu_run {
 namespace heap {

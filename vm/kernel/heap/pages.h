@@ -5,7 +5,7 @@
 // executes its instruction again, and nobody waits for it here.
 #pragma once
 
-#include "sets.h"
+#include "heap/page_bitmap.h"
 
 namespace gpu_run {
 namespace heap {

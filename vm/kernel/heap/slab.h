@@ -19,7 +19,7 @@
 // up and the same pages became another one with the same state, then blocks of that are as good.
 #pragma once
 
-#include "pages.h"
+#include "heap/pages.h"
 
 namespace gpu_run {
 namespace heap {

@@ -9,11 +9,11 @@ use cudarc::driver::sys::{
 
 use super::{Cuda, attribute, driver};
 use crate::compiled::{CompiledDevice, Entry, Module};
+use crate::cuda::link::{Input, LinkOptions, link};
+use crate::cuda::sass::{FunctionStats, parse};
+use crate::device::{CodeFormat, Target};
 use crate::device::{DeviceError, DeviceResult, Plan};
 use crate::layout::Ptr;
-use crate::ptx::code::{Linker, Target};
-use crate::ptx::link::{Input, LinkOptions, link};
-use crate::ptx::sass::{FunctionStats, parse};
 
 // The driver's pointers are the handles.
 
@@ -54,7 +54,7 @@ impl Cuda {
             compute_capability: self.info.compute_capability,
             multiprocessors: self.multiprocessors(),
             driver: driver_version(),
-            linker: Linker::Driver,
+            format: CodeFormat::Cubin,
         }
     }
 

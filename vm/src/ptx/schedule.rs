@@ -19,8 +19,8 @@ use gpu_run_bytecode::{Class, Op, Operand};
 
 use self::live::{Access, Units};
 use self::order::{Graph, Step, Value};
-use super::cfg::Node;
-use super::function::Compiler;
+use crate::ptx::analysis::cfg::Node;
+use crate::ptx::emit::function::Compiler;
 
 /// Units that may be live at once: code for which that is enough stays as it is. A multiprocessor has registers
 /// for its most warps if each thread has half as many, and for half of them with as many.

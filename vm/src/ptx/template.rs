@@ -1,6 +1,6 @@
 //! What a pure opcode computes, as lines of PTX to put in its place.
 //!
-//! clang compiles a function of `kernel/semantics.h` for each such opcode to `generated/pure.ptx`. Here
+//! clang compiles a function of `kernel/ops/semantics.h` for each such opcode to `generated/templates.ptx`. Here
 //! one is taken apart once: loads of parameters become operands, stores of results become moves (or
 //! vanish, where the instruction before can write the result itself), and what is left is copied with
 //! the registers and labels renamed. So the semantics stand in one place.
@@ -14,7 +14,7 @@ use std::fmt::Write;
 use std::sync::{LazyLock, OnceLock};
 
 /// Compiled by `kernel/build-ptx.sh`.
-const PURE: &str = include_str!("../../kernel/generated/pure.ptx");
+const PURE: &str = include_str!("../../kernel/generated/templates.ptx");
 
 /// Width of an operand: a register of type `.b32` or `.b64`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

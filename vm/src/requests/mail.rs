@@ -1,4 +1,4 @@
-//! The words of messages and answers: the host's half of `kernel/mail.h`, which says how they work.
+//! The words of messages and answers: the host's half of `kernel/rpc/mailbox.h`, which says how they work.
 
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -119,7 +119,7 @@ impl Mailboxes {
     #[inline]
     pub(super) fn take(&self, slot: usize, last: u32) -> Option<Message> {
         let words = self.sent(slot);
-        // Acquire: pairs with the store-release in `send` of `kernel/mail.h`, if the slot has data.
+        // Acquire: pairs with the store-release in `send` of `kernel/rpc/mailbox.h`, if the slot has data.
         let head = words[MAIL_HEAD].load(Ordering::Acquire);
         let number = number_of(head);
         if number == last {
@@ -197,7 +197,7 @@ impl Mailboxes {
             }
         };
         tsan::released(words[0].as_ptr().cast());
-        // Release: pairs with the acquire of `answer_slot` in `kernel/mail.h`, if the slot has more.
+        // Release: pairs with the acquire of `answer_slot` in `kernel/rpc/mailbox.h`, if the slot has more.
         words[0].store(tag | u64::from(head), Ordering::Release);
     }
 }

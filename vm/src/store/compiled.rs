@@ -9,9 +9,9 @@ use gpu_run_bytecode::Program;
 
 use super::{Array, Store, StoreError};
 use crate::compiled::{Entry, Module};
+use crate::cuda::code::Code;
 use crate::device::{DeviceError, DeviceResult};
 use crate::layout::{self, Launch, Ptr};
-use crate::ptx::code::Code;
 use crate::ptx::{Image, ImageLayout};
 
 /// An instance's code on the device.
@@ -270,7 +270,7 @@ impl Store {
 
 #[cfg(test)]
 mod tests {
-    use crate::ptx::code::CODE_START;
+    use crate::cuda::code::CODE_START;
     use crate::{Cpu, Limits, Store};
 
     #[test]

@@ -1,4 +1,4 @@
-//! The host's side of debug messages: pieces from the ring become messages; see `kernel/debug.h`.
+//! The host's side of debug messages: pieces from the ring become messages; see `kernel/ops/debug.h`.
 
 mod lines;
 

@@ -6,9 +6,9 @@ use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Clause, ConstOp, ExternType, Limits, Program, SegmentMode, TrapKind};
 
 use super::{Extern, InstanceId, InstanceInfo, RunOptions, Sink, Store, StoreError, Value};
+use crate::cuda::code::Code;
 use crate::device::DeviceResult;
 use crate::layout::{self, Ptr};
-use crate::ptx::code::Code;
 
 impl Store {
     /// Instantiates a verified program: links its imports, which `resolve` looks up by module and

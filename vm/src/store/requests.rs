@@ -13,7 +13,7 @@ use gpu_run_bytecode::{Op, Program};
 
 use self::calls::Calls;
 use super::run::Sized;
-use super::tmpfs::{Area, Loan};
+use super::tmpfs::{Area, DeviceLease};
 use super::{RunOptions, Store, StoreError, Stream};
 use crate::device::{Device, DeviceError, DeviceResult, Pinned};
 use crate::layout::{self, FILE_BLOCK, FILE_CLOSES, FILE_DESCRIPTORS, Ptr, REQUEST_SLOTS, RequestSlot};
@@ -55,7 +55,7 @@ pub(super) struct Serving {
     pub(super) service: Service,
     calls: Arc<Calls>,
     /// That the device has the data of files. Behind the service, which ends before it.
-    loan: Option<Loan>,
+    lease: Option<DeviceLease>,
 }
 
 impl Requests {
@@ -122,7 +122,7 @@ impl Requests {
         device: &mut dyn Device,
         environment: &Environment,
         threads: u32,
-    ) -> DeviceResult<Option<Loan>> {
+    ) -> DeviceResult<Option<DeviceLease>> {
         let Mailboxes { sent, answered, .. } = self.mailboxes;
         for (pinned, bytes) in [(sent, MAIL_BYTES), (answered, ANSWER_BYTES), (self.errors, 64)] {
             // SAFETY: allocated with that size; no kernel runs, and no service is alive.
@@ -134,7 +134,7 @@ impl Requests {
         let strings = self.strings.at_least(device, args.len() as u64)?;
         let services = &*environment.services;
         self.set_positions(device, services)?;
-        let (tmpfs, loan) = self.tmpfs.lend(device, &environment.services)?.unzip();
+        let (tmpfs, lease) = self.tmpfs.lend(device, &environment.services)?.unzip();
         self.runs += 1;
         let rings = device.rings();
         let ring: extern "C" fn(u64) = Bell::ring;
@@ -169,7 +169,7 @@ impl Requests {
             device.write(strings, &args)?;
             device.write(self.record, bytemuck::bytes_of(&record))?;
         }
-        Ok(loan)
+        Ok(lease)
     }
 }
 
@@ -223,7 +223,7 @@ impl Store {
             Some(requests) => requests,
             None => Requests::new(device)?,
         };
-        let loan = requests.prepare(device, environment, options.threads);
+        let lease = requests.prepare(device, environment, options.threads);
         let rings = device.rings();
         let (record, errors, mailboxes) = (requests.record, requests.errors, requests.mailboxes);
         let bell = requests.bell.clone();
@@ -232,7 +232,7 @@ impl Store {
         let serving = Serving {
             record,
             errors,
-            loan: loan?,
+            lease: lease?,
             service: Service::start(calls.clone(), mailboxes, options.threads, bell, rings),
             calls,
         };
@@ -253,7 +253,7 @@ impl Store {
     /// options say that nobody needs it.
     pub(super) fn end_requests(&mut self, options: &RunOptions, serving: Serving) -> DeviceResult<()> {
         let Serving {
-            service, calls, loan, ..
+            service, calls, lease, ..
         } = serving;
         drop(service);
         let environment = options.environment.as_ref().filter(|environment| !environment.last);
@@ -262,8 +262,8 @@ impl Store {
         };
         let closed = calls.closed();
         requests.tell_positions(&mut *self.device, &*environment.services, closed)?;
-        match loan {
-            Some(loan) => requests.tmpfs.bring_back(&mut *self.device, &loan, closed),
+        match lease {
+            Some(lease) => requests.tmpfs.bring_back(&mut *self.device, &lease, closed),
             None => Ok(()),
         }
     }

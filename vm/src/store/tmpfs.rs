@@ -1,4 +1,4 @@
-//! Device memory for files whose data the device holds while a run is under way: see `kernel/tmpfs.h`. Before the
+//! Device memory for files whose data the device holds while a run is under way: see `kernel/rpc/tmpfs.h`. Before the
 //! run the data goes there, and behind it comes back.
 
 use std::cell::Cell;
@@ -40,22 +40,22 @@ pub(super) struct Area {
 }
 
 /// That the device has files' data, until it is dropped: what has not come back by then is lost.
-pub(super) struct Loan {
+pub(super) struct DeviceLease {
     services: Arc<dyn Services>,
     /// It was ended already: another may have begun since.
     ended: Cell<bool>,
 }
 
-impl Loan {
+impl DeviceLease {
     /// Ends it with what came back.
     fn end(&self, back: HashMap<u32, Pages>) {
-        if let (false, Some(files)) = (self.ended.replace(true), self.services.memory_files()) {
+        if let (false, Some(files)) = (self.ended.replace(true), self.services.tmpfs_files()) {
             files.end_loan(back);
         }
     }
 }
 
-impl Drop for Loan {
+impl Drop for DeviceLease {
     fn drop(&mut self) {
         self.end(HashMap::new());
     }
@@ -89,18 +89,18 @@ impl Area {
         &mut self,
         device: &mut dyn Device,
         services: &Arc<dyn Services>,
-    ) -> DeviceResult<Option<(Ptr, Loan)>> {
-        let Some(files) = services.memory_files() else {
+    ) -> DeviceResult<Option<(Ptr, DeviceLease)>> {
+        let Some(files) = services.tmpfs_files() else {
             return Ok(None);
         };
         let inodes = files.inodes();
         let attributes = self.attributes(device, inodes)?;
         // SAFETY: there are as many, and aligned, as pages of memory are; they live as long as the device, and the
-        // loan ends before.
+        // lease ends before.
         let shared = unsafe { Attributes::new(attributes.host.cast::<TmpfsAttributes>()) };
         let lent = files.lend(shared, inodes);
         let (pages, lent) = lent.map_err(|what| DeviceError::Unavailable { what: what.into() })?;
-        let loan = Loan {
+        let lease = DeviceLease {
             services: services.clone(),
             ended: Cell::new(false),
         };
@@ -112,7 +112,7 @@ impl Area {
         let blocks = pages + index;
         if let Err(error) = self.allocate(device, blocks, inodes) {
             // It is still where it was.
-            loan.end(lent.into_iter().map(|file| (file.inode, file.pages)).collect());
+            lease.end(lent.into_iter().map(|file| (file.inode, file.pages)).collect());
             return Err(error);
         }
         let (at, words) = (self.blocks.ptr, words_for(blocks));
@@ -161,7 +161,7 @@ impl Area {
                 }
             }
         }
-        Ok(Some((self.record.ptr, loan)))
+        Ok(Some((self.record.ptr, lease)))
     }
 
     /// Has memory for so many blocks and inodes; the latter, and descriptors, are zeroed.
@@ -193,7 +193,7 @@ impl Area {
         if let Some((pinned, count)) = self.attributes
             && count >= inodes
         {
-            // SAFETY: as large, and nobody's: no loan is under way.
+            // SAFETY: as large, and nobody's: no lease is under way.
             unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
             return Ok(pinned);
         }
@@ -203,8 +203,13 @@ impl Area {
     }
 
     /// Brings the data back where it was. The run has ended; `closed` is what its calls have closed.
-    pub(super) fn bring_back(&mut self, device: &mut dyn Device, loan: &Loan, closed: &Closed) -> DeviceResult<()> {
-        let Some(files) = loan.services.memory_files() else {
+    pub(super) fn bring_back(
+        &mut self,
+        device: &mut dyn Device,
+        lease: &DeviceLease,
+        closed: &Closed,
+    ) -> DeviceResult<()> {
+        let Some(files) = lease.services.tmpfs_files() else {
             return Ok(());
         };
         let mut back = HashMap::new();
@@ -234,7 +239,7 @@ impl Area {
                 files.set_offset(&open, descriptor.position);
             }
         }
-        loan.end(back);
+        lease.end(back);
         Ok(())
     }
 

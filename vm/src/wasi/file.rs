@@ -15,10 +15,10 @@ use super::args::{Args, Result, unless_ended};
 use super::errno::Errno;
 use super::place::Data;
 use super::poll::{wait_readable, wait_writable};
-use super::scratch::ScratchFile;
 use super::sharing::Share;
 use super::stat::{Stat, Times};
 use super::table::Descriptor;
+use super::tmpfs::TmpfsFile;
 use super::{Wasi, count, done, lock, with_data};
 use crate::layout::FILE_DESCRIPTORS;
 use crate::{CallingRun, FileNote, Reply};
@@ -72,9 +72,9 @@ impl File {
     }
 
     /// Takes a file in memory.
-    pub fn scratch(file: ScratchFile, mode: Mode, share: Share) -> Self {
+    pub fn tmpfs(file: TmpfsFile, mode: Mode, share: Share) -> Self {
         File {
-            data: Data::Scratch(file),
+            data: Data::Tmpfs(file),
             mode,
             waits: false,
             share: Some(share),
@@ -140,7 +140,7 @@ impl File {
     fn wait(&self, until: fn(&fs::File) -> Result<()>) -> Result<()> {
         match &self.data {
             Data::Host(file) => until(file),
-            Data::Scratch(_) => Ok(()),
+            Data::Tmpfs(_) => Ok(()),
         }
     }
 
@@ -223,7 +223,7 @@ impl Wasi {
             // Files of the kernel have no size; see `open_host`.
             Data::Host(file) => file.metadata().is_ok_and(|metadata| metadata.len() > 0),
             // Devices have those of this file system.
-            Data::Scratch(file) => !self.is_in_memory(file),
+            Data::Tmpfs(file) => !self.is_in_memory(file),
         };
         own && file.share.is_some() && !file.mode.write
     }

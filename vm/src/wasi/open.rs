@@ -9,10 +9,10 @@ use super::dir::Directory;
 use super::errno::Errno;
 use super::file::{File, Mode};
 use super::place::Tree;
-use super::scratch::{Node, Open, Opened};
 use super::stat::DIRECTORY_FLAGS;
 use super::table::Descriptor;
-use super::{Wasi, memory, results};
+use super::tmpfs::{Node, Open, Opened};
+use super::{Wasi, results, tmpfs};
 use crate::layout::TMPFS_TRUNCATE;
 use crate::{FileNote, Reply};
 
@@ -65,13 +65,13 @@ impl Wasi {
                 args.unless_ended(|| Ok(()))?;
                 self.open_host(dir, path, how, mode)?
             }
-            Tree::Scratch(node) => args.unless_ended(|| self.open_scratch(node, path, how, mode))?,
+            Tree::Tmpfs(node) => args.unless_ended(|| self.open_tmpfs(node, path, how, mode))?,
         };
         if oflags & oflags::DIRECTORY != 0 && !matches!(opened, Descriptor::Directory(_)) {
             return Err(Errno::Notdir);
         }
         let limit = match note {
-            FileNote::Memory(_) => memory::DESCRIPTORS,
+            FileNote::Memory(_) => tmpfs::DESCRIPTORS,
             _ => u32::MAX,
         };
         let fd = self.table.insert_below(limit, args.run, opened)?;
@@ -135,15 +135,15 @@ impl Wasi {
         Ok((Descriptor::File(file), note.unwrap_or_default()))
     }
 
-    fn open_scratch(&self, node: &Node, path: &str, how: Open, mode: Mode) -> Result<(Descriptor, FileNote)> {
+    fn open_tmpfs(&self, node: &Node, path: &str, how: Open, mode: Mode) -> Result<(Descriptor, FileNote)> {
         Ok(match node.open(path, how)? {
-            Opened::Directory(node) => (opened_directory(Tree::Scratch(node), mode), FileNote::None),
+            Opened::Directory(node) => (opened_directory(Tree::Tmpfs(node), mode), FileNote::None),
             Opened::File(file) => {
                 let (share, note) = self.sharing.open(file.node().id(), mode.write);
                 let cuts = if how.truncate { TMPFS_TRUNCATE } else { 0 };
-                let target = file.target(memory::append_flag(mode.flags) | cuts);
+                let target = file.target(tmpfs::append_flag(mode.flags) | cuts);
                 let note = target.map_or(note, FileNote::Memory);
-                (Descriptor::File(File::scratch(file, mode, share)), note)
+                (Descriptor::File(File::tmpfs(file, mode, share)), note)
             }
         })
     }

@@ -13,27 +13,27 @@ use cap_std::fs::{Dir, Metadata};
 use super::args::Result;
 use super::errno::Errno;
 use super::readdir::Entry;
-use super::scratch::{Node, ScratchFile};
 use super::stat::{Stat, Times, filetype_of};
+use super::tmpfs::{Node, TmpfsFile};
 use super::{fdflags, file, retry};
 
 /// A directory, and all below it.
 pub enum Tree {
     Host(Dir),
-    Scratch(Node),
+    Tmpfs(Node),
 }
 
 /// An open file.
 pub enum Data {
     Host(fs::File),
-    Scratch(ScratchFile),
+    Tmpfs(TmpfsFile),
 }
 
 impl Tree {
     pub fn stat(&self) -> Result<Stat> {
         match self {
             Tree::Host(dir) => Ok(dir.dir_metadata()?.into()),
-            Tree::Scratch(node) => node.stat(),
+            Tree::Tmpfs(node) => node.stat(),
         }
     }
 
@@ -41,14 +41,14 @@ impl Tree {
         match self {
             Tree::Host(dir) if follow => Ok(dir.metadata(path)?.into()),
             Tree::Host(dir) => Ok(dir.symlink_metadata(path)?.into()),
-            Tree::Scratch(node) => node.stat_path(path, follow),
+            Tree::Tmpfs(node) => node.stat_path(path, follow),
         }
     }
 
     pub fn set_times(&self, times: Times) -> Result<()> {
         match self {
             Tree::Host(dir) => Ok(dir.set_times(".", times.accessed, times.modified)?),
-            Tree::Scratch(node) => node.set_times(times),
+            Tree::Tmpfs(node) => node.set_times(times),
         }
     }
 
@@ -56,14 +56,14 @@ impl Tree {
         match self {
             Tree::Host(dir) if follow => Ok(dir.set_times(path, times.accessed, times.modified)?),
             Tree::Host(dir) => Ok(dir.set_symlink_times(path, times.accessed, times.modified)?),
-            Tree::Scratch(node) => node.set_path_times(path, follow, times),
+            Tree::Tmpfs(node) => node.set_path_times(path, follow, times),
         }
     }
 
     pub fn create_dir(&self, path: &str) -> Result<()> {
         match self {
             Tree::Host(dir) => Ok(dir.create_dir(path)?),
-            Tree::Scratch(node) => node.create_dir(path),
+            Tree::Tmpfs(node) => node.create_dir(path),
         }
     }
 
@@ -75,7 +75,7 @@ impl Tree {
         };
         match self {
             Tree::Host(dir) => Ok(dir.remove_dir(path)?),
-            Tree::Scratch(node) => node.remove_dir(path),
+            Tree::Tmpfs(node) => node.remove_dir(path),
         }
     }
 
@@ -83,7 +83,7 @@ impl Tree {
     pub fn remove_file(&self, path: &str) -> Result<()> {
         match self {
             Tree::Host(dir) => Ok(dir.remove_file_or_symlink(path)?),
-            Tree::Scratch(node) => node.remove_file(path),
+            Tree::Tmpfs(node) => node.remove_file(path),
         }
     }
 
@@ -91,7 +91,7 @@ impl Tree {
         match self {
             // By name: the extension trait has a function of this name too.
             Tree::Host(dir) => Ok(DirExt::symlink(dir, target, path)?),
-            Tree::Scratch(node) => node.symlink(target, path),
+            Tree::Tmpfs(node) => node.symlink(target, path),
         }
     }
 
@@ -101,7 +101,7 @@ impl Tree {
                 let target = dir.read_link(path)?;
                 target.into_os_string().into_string().map_err(|_| Errno::Ilseq)
             }
-            Tree::Scratch(node) => node.read_link(path),
+            Tree::Tmpfs(node) => node.read_link(path),
         }
     }
 
@@ -110,7 +110,7 @@ impl Tree {
     pub fn hard_link(&self, old_path: &str, new: &Tree, new_path: &str) -> Result<()> {
         match (self, new) {
             (Tree::Host(old), Tree::Host(new)) => Ok(old.hard_link(old_path, new, new_path)?),
-            (Tree::Scratch(old), Tree::Scratch(new)) => old.hard_link(old_path, new, new_path),
+            (Tree::Tmpfs(old), Tree::Tmpfs(new)) => old.hard_link(old_path, new, new_path),
             _ => Err(Errno::Xdev),
         }
     }
@@ -128,7 +128,7 @@ impl Tree {
                     Ok(old.rename(old_path, new, new_path)?)
                 }
             }
-            (Tree::Scratch(old), Tree::Scratch(new)) => old.rename(old_path, new, new_path),
+            (Tree::Tmpfs(old), Tree::Tmpfs(new)) => old.rename(old_path, new, new_path),
             _ => Err(Errno::Xdev),
         }
     }
@@ -138,7 +138,7 @@ impl Tree {
         use cap_fs_ext::MetadataExt;
         let dir = match self {
             Tree::Host(dir) => dir,
-            Tree::Scratch(node) => return node.list(),
+            Tree::Tmpfs(node) => return node.list(),
         };
         let mut entries = Vec::new();
         for entry in dir.entries()? {
@@ -165,14 +165,14 @@ impl Data {
                 let mut file = file;
                 file.read(bytes)
             })?),
-            Data::Scratch(file) => file.read(bytes),
+            Data::Tmpfs(file) => file.read(bytes),
         }
     }
 
     pub fn read_at(&self, bytes: &mut [u8], offset: u64) -> Result<usize> {
         match self {
             Data::Host(file) => Ok(retry(|| file::read_at(file, bytes, offset))?),
-            Data::Scratch(file) => file.read_at(bytes, offset),
+            Data::Tmpfs(file) => file.read_at(bytes, offset),
         }
     }
 
@@ -183,7 +183,7 @@ impl Data {
                 let mut file = file;
                 file.write(bytes)
             })?),
-            Data::Scratch(file) => file.write(bytes, flags & fdflags::APPEND != 0),
+            Data::Tmpfs(file) => file.write(bytes, flags & fdflags::APPEND != 0),
         }
     }
 
@@ -191,7 +191,7 @@ impl Data {
     pub fn write_at(&self, bytes: &[u8], offset: u64, flags: u16) -> Result<usize> {
         match self {
             Data::Host(file) => Ok(retry(|| file::write_at(file, bytes, offset))?),
-            Data::Scratch(file) => file.write_at(bytes, offset, flags & fdflags::APPEND != 0),
+            Data::Tmpfs(file) => file.write_at(bytes, offset, flags & fdflags::APPEND != 0),
         }
     }
 
@@ -199,7 +199,7 @@ impl Data {
     pub fn seek(&self, by: i64, whence: u8) -> Result<u64> {
         let mut file = match self {
             Data::Host(file) => file,
-            Data::Scratch(file) => return file.seek(by, whence),
+            Data::Tmpfs(file) => return file.seek(by, whence),
         };
         let to = match whence {
             0 => SeekFrom::Start(u64::try_from(by).map_err(|_| Errno::Inval)?),
@@ -216,14 +216,14 @@ impl Data {
                 let mut file = file;
                 Ok(file.stream_position()?)
             }
-            Data::Scratch(file) => Ok(file.offset()),
+            Data::Tmpfs(file) => Ok(file.offset()),
         }
     }
 
     pub fn set_len(&self, len: u64) -> Result<()> {
         match self {
             Data::Host(file) => Ok(file.set_len(len)?),
-            Data::Scratch(file) => file.set_len(len),
+            Data::Tmpfs(file) => file.set_len(len),
         }
     }
 
@@ -232,21 +232,21 @@ impl Data {
         match self {
             Data::Host(file) if attributes => Ok(file.sync_all()?),
             Data::Host(file) => Ok(file.sync_data()?),
-            Data::Scratch(_) => Ok(()),
+            Data::Tmpfs(_) => Ok(()),
         }
     }
 
     pub fn stat(&self) -> Result<Stat> {
         match self {
             Data::Host(file) => Ok(Metadata::from_file(file)?.into()),
-            Data::Scratch(file) => file.node().stat(),
+            Data::Tmpfs(file) => file.node().stat(),
         }
     }
 
     pub fn set_times(&self, times: Times) -> Result<()> {
         match self {
             Data::Host(file) => Ok(file.set_times(times.of_file())?),
-            Data::Scratch(file) => file.node().set_times(times),
+            Data::Tmpfs(file) => file.node().set_times(times),
         }
     }
 }

@@ -224,7 +224,7 @@ fn the_last_run_ends_while_a_call_changes_something() {
 #[test]
 fn a_file_in_memory_whose_flag_was_just_set_stays_where_it_is() {
     let services = Arc::new(Changed {
-        wasi: WasiBuilder::new().scratch("/", 1 << 20).build(),
+        wasi: WasiBuilder::new().tmpfs("/", 1 << 20).build(),
         call: |wasi: &Wasi, request: &Request<'_>| {
             let reply = wasi.call(request);
             if request.function == Function::FdFdstatSetFlags {
@@ -247,7 +247,7 @@ fn a_file_in_memory_whose_flag_was_just_set_stays_where_it_is() {
 fn a_file_that_is_gone_is_freed_whatever_the_answer() {
     let content = Folder::with(b"");
     std::fs::write(content.path().join("b"), "abc").unwrap();
-    let wasi = WasiBuilder::new().scratch("/", 1 << 20);
+    let wasi = WasiBuilder::new().tmpfs("/", 1 << 20);
     let wasi = wasi.dir(content.path(), "/host", false).unwrap().build();
     let late = Mutex::new(FileNote::None);
     let services = changed(wasi, move |wasi, request| {

@@ -117,7 +117,7 @@ fn a_file_in_memory_stays_where_it_is_if_a_change_is_late() {
         (Function::FdRenumber, renumber, [0, 10, 0, 0, 20, 0]),
         (Function::FdClose, &changed, [0, 20, 0, EBADF, 0, 0]),
     ] {
-        let wasi = WasiBuilder::new().scratch("/", 1 << 20).build();
+        let wasi = WasiBuilder::new().tmpfs("/", 1 << 20).build();
         let (services, held, back) = held_back(wasi, function);
         let write = "(call $open (i32.const 0) (i32.const 1) (i64.const 0x42) (i32.const 0))
                      (call $open (i32.const 1) (i32.const 1) (i64.const 0x42) (i32.const 0))
@@ -277,7 +277,7 @@ fn a_file_that_goes_with_a_late_call_is_freed() {
         }
         0
     };
-    let wasi = WasiBuilder::new().scratch("/", 1 << 20).monotonic_clock(clock).build();
+    let wasi = WasiBuilder::new().tmpfs("/", 1 << 20).monotonic_clock(clock).build();
     let services: Arc<dyn Services> = changed(wasi, move |wasi, request| {
         if request.function == Function::PollOneoff {
             // Only for a time of that clock it is asked, and devices have clocks of their own.

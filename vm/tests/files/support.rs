@@ -24,8 +24,8 @@ macro_rules! as_its_wasi {
             self.wasi.streams()
         }
 
-        fn memory_files(&self) -> Option<gpu_run_vm::MemoryFiles<'_>> {
-            self.wasi.memory_files()
+        fn tmpfs_files(&self) -> Option<gpu_run_vm::TmpfsFiles<'_>> {
+            self.wasi.tmpfs_files()
         }
     };
 }

@@ -14,7 +14,7 @@ const NOSPC: u32 = 51;
 const BADF: u32 = 8;
 
 fn memory(size: u64) -> Arc<Watched> {
-    Watched::of(WasiBuilder::new().scratch("/", size).build())
+    Watched::of(WasiBuilder::new().tmpfs("/", size).build())
 }
 
 fn run(services: &Arc<Watched>, threads: u32, bodies: &[&str]) -> Ran {

@@ -1,7 +1,7 @@
 // Part of stress.cpp: many blocks at once, by many threads, among threads that take them one by one.
 #pragma once
 
-#include "../../kernel/heap/batch.h"
+#include "heap/batch.h"
 #include "memory.h"
 
 // Makes or frees all of a batch, as the instruction does; gives how many were made.

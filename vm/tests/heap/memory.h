@@ -7,7 +7,7 @@
 #include <thread>
 #include <vector>
 
-#include "../../kernel/heap/heap.h"
+#include "heap/heap.h"
 
 using namespace gpu_run;
 

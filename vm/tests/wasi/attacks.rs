@@ -237,7 +237,7 @@ fn devices_of_a_directory_for_reading_are_not_written() {
 /// Files in memory take no descriptor of the host's, but memory for each.
 #[test]
 fn descriptors_run_out() {
-    let guest = Guest(WasiBuilder::new().scratch("/", 1000).build());
+    let guest = Guest(WasiBuilder::new().tmpfs("/", 1000).build());
     let opened = (0..2_000_000).take_while(|_| guest.open(".", DIRECTORY, READ).is_ok());
     // Beside the standard streams and the directory.
     assert_eq!(opened.count(), (1 << 20) - 4);

@@ -259,7 +259,7 @@ fn openings_that_may_wait() {
     let wasi = WasiBuilder::new()
         .dir(dir.path(), "/", false)
         .unwrap()
-        .scratch("/tmp", 1000)
+        .tmpfs("/tmp", 1000)
         .build();
     let guest = Guest(wasi);
     let waits = |fd: u32, path: &str, fdflags: u64| {

@@ -221,7 +221,7 @@ fn sizes() {
 #[test]
 fn syncing_advising_allocating() {
     let dir = tempfile::tempdir().unwrap();
-    let memory = Guest(gpu_run_vm::WasiBuilder::new().scratch("/", 1 << 20).build());
+    let memory = Guest(gpu_run_vm::WasiBuilder::new().tmpfs("/", 1 << 20).build());
     for guest in [Guest::with_dir(dir.path()), memory] {
         sync_advise_allocate(&guest);
     }

@@ -5,7 +5,7 @@ use std::ops::Range;
 
 use gpu_run_bytecode::{Operand, ValType};
 
-use crate::ptx::cfg::{Cfg, Node};
+use crate::ptx::analysis::cfg::{Cfg, Node};
 
 /// A set of units.
 #[derive(Clone, Debug, Default, PartialEq)]

@@ -9,7 +9,7 @@ use std::thread::JoinHandle;
 use crate::debug::{DebugOptions, Formatted};
 use crate::layout::{self, DEBUG_WORDS};
 
-/// A piece of a thread's message, as `kernel/debug.h` writes it.
+/// A piece of a thread's message, as `kernel/ops/debug.h` writes it.
 pub(super) struct Piece {
     pub(super) thread: u32,
     pub(super) flags: u32,

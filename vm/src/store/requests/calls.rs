@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gpu_run_bytecode::wasi::Function;
 
 use crate::Stream;
-use crate::services::{CallingRun, Closed, Environment, MemoryFiles, Reply, Request, Services};
+use crate::services::{CallingRun, Closed, Environment, Reply, Request, Services, TmpfsFiles};
 
 /// Services as they serve one run: they say what its calls close, and the last run has no end for them.
 pub(super) struct Calls {
@@ -61,7 +61,7 @@ impl Services for Calls {
         self.services.streams()
     }
 
-    fn memory_files(&self) -> Option<MemoryFiles<'_>> {
-        self.services.memory_files()
+    fn tmpfs_files(&self) -> Option<TmpfsFiles<'_>> {
+        self.services.tmpfs_files()
     }
 }

@@ -1,0 +1,318 @@
+//! What a program for WASI finds around it, from the command line.
+
+use std::ffi::{OsStr, OsString};
+use std::io::IsTerminal;
+use std::path::Path;
+use std::sync::Arc;
+
+use gpu_run_bytecode::Program;
+use gpu_run_vm::{Environment, Input, WasiBuilder, makes_requests};
+
+use crate::cli::RunArgs;
+use crate::report::{Outcome, Report};
+use crate::requests::Called;
+use crate::{cargo, output, translate};
+
+/// What the program calls the directory of `--tmpfs`.
+const TMP: &str = "/tmp";
+
+/// The environment of a run; `None` for a program that calls no function of WASI. Options that a program makes no use
+/// of are no error, so that many programs can be run with the same ones.
+///
+/// # Errors
+///
+/// A directory that cannot be opened, a variable or a destination that makes no sense: whether the program uses it or
+/// not.
+pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
+    let options = &args.environment;
+    let unused = Called::by(program).unused(options);
+    if !unused.is_empty() {
+        tracing::info!("the program makes no use of {}", unused.join(", "));
+    }
+    let (to_terminal, errors_to_terminal) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
+    let mut wasi = WasiBuilder::new()
+        .stdin(match translate::is_stdin(args.module()) {
+            // The module was there.
+            true => Input::Empty,
+            false => Input::Inherit,
+        })
+        .stdout(Box::new(output::stdout()), to_terminal)
+        .stderr(Box::new(output::stderr()), errors_to_terminal);
+    let by_cargo = cargo::is_runner(args.module());
+    let requests = makes_requests(program);
+    let mut folders = match by_cargo && requests && options.dirs.is_empty() {
+        true => cargo::folders(),
+        false => Vec::new(),
+    };
+    if options.tmpfs.is_some() {
+        // The one by its absolute name is `.::NAME`.
+        folders.retain(|folder| {
+            let name = folder.to_str().and_then(|folder| folder.strip_prefix(".::"));
+            name.is_none_or(|name| place(name) != TMP)
+        });
+    }
+    for Dir {
+        option,
+        host,
+        guest,
+        read_only,
+    } in directories(options.dirs.iter().chain(&folders))?
+    {
+        wasi = wasi
+            .dir(host, guest, read_only)
+            .map_err(|error| Report::new(format!("--dir {}: {error}", option.display())))?;
+    }
+    for destination in &options.allow_net {
+        wasi = wasi
+            .allow_net(destination)
+            .map_err(|error| Report::new(format!("--allow-net {destination}: {error}")))?;
+    }
+    if let Some(size) = &options.tmpfs {
+        if let Some(dir) = directories(options.dirs.iter())?
+            .iter()
+            .find(|dir| place(&dir.guest) == TMP)
+        {
+            return Err(Report::new(format!(
+                "--tmpfs and --dir {} both are the program's {TMP}",
+                dir.option.display()
+            ))
+            .help("give that folder another name: --dir HOST::GUEST"));
+        }
+        wasi = wasi.tmpfs(TMP, size.as_u64());
+    }
+    let of_cargo = if by_cargo { cargo::variables() } else { Vec::new() };
+    let variables = variables(of_cargo.iter().chain(&options.variables))?;
+    if !requests {
+        return Ok(None);
+    }
+    let file = args.module().file_name().unwrap_or_default();
+    let name = match &options.argv0 {
+        Some(name) => name.as_encoded_bytes().to_vec(),
+        None => file.as_encoded_bytes().to_vec(),
+    };
+    // With --invoke they are the function's.
+    let rest = if args.invoke.is_some() { &[][..] } else { args.args() };
+    Ok(Some(Environment {
+        args: std::iter::once(name)
+            .chain(rest.iter().map(|arg| arg.as_encoded_bytes().to_vec()))
+            .collect(),
+        variables,
+        seed: options.seed,
+        ..Environment::new(Arc::new(wasi.build()))
+    }))
+}
+
+/// What to tell a user whose program failed, and had asked for the file `path` without having any folder.
+pub fn no_folder(path: &str) -> String {
+    let folder = folder_of(path);
+    format!("the program asked for `{path}`, but was given no folder: that needs --dir {folder}")
+}
+
+/// The folder to give for a path: that of an absolute one, else the current one or the one as far above it as the path
+/// leads.
+fn folder_of(path: &str) -> String {
+    let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
+    match path.starts_with('/') {
+        true if folder.is_empty() => "/".into(),
+        true => folder.into(),
+        false => match path.split('/').take_while(|part| *part == "..").count() {
+            0 => ".".into(),
+            above => vec![".."; above].join("/"),
+        },
+    }
+}
+
+/// The environment's entries. Of several for one name the last counts. A name alone takes its value over, if it has
+/// one here. They need not be UTF-8.
+fn variables<'v>(given: impl Iterator<Item = &'v OsString>) -> Outcome<Vec<Vec<u8>>> {
+    let mut entries: Vec<Vec<u8>> = Vec::new();
+    for variable in given {
+        let bytes = variable.as_encoded_bytes();
+        let name = bytes.split(|byte| *byte == b'=').next().unwrap_or_default();
+        if name.is_empty() {
+            return Err(
+                Report::new(format!("--env {}: a variable has a name", variable.display()))
+                    .help("write NAME=VALUE, or NAME to take its value over"),
+            );
+        }
+        let entry = if name.len() < bytes.len() {
+            bytes.to_vec()
+        } else {
+            match std::env::var_os(variable) {
+                Some(value) => [name, b"=", value.as_encoded_bytes()].concat(),
+                None => continue,
+            }
+        };
+        let same = |entry: &&mut Vec<u8>| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="));
+        match entries.iter_mut().find(same) {
+            Some(earlier) => *earlier = entry,
+            None => entries.push(entry),
+        }
+    }
+    Ok(entries)
+}
+
+/// A directory as `--dir` names it: `HOST[::GUEST][:ro]`.
+#[derive(Debug, PartialEq, Eq)]
+struct Dir<'a> {
+    /// As it was given.
+    option: &'a OsStr,
+    host: &'a Path,
+    guest: String,
+    read_only: bool,
+}
+
+impl Dir<'_> {
+    fn parse(option: &OsStr) -> Outcome<Dir<'_>> {
+        let bytes = option.as_encoded_bytes();
+        let (names, read_only) = match bytes.strip_suffix(b":ro") {
+            Some(names) => (names, true),
+            None => (bytes, false),
+        };
+        let (host, guest) = match names.windows(2).position(|two| two == b"::") {
+            Some(at) => (&names[..at], &names[at + 2..]),
+            None => (names, names),
+        };
+        let refused = |what: &str| Err(Report::new(format!("--dir {}: {what}", option.display())).help(NAMES));
+        if host.is_empty() {
+            return refused("it names no folder");
+        }
+        if guest.is_empty() {
+            return refused("the program must have a name for it");
+        }
+        let Ok(guest) = std::str::from_utf8(guest) else {
+            return refused("the program's name for it must be UTF-8");
+        };
+        Ok(Dir {
+            option,
+            // SAFETY: bytes of an OsStr up to where a separator of ASCII begins, or all of them.
+            host: Path::new(unsafe { OsStr::from_encoded_bytes_unchecked(host) }),
+            guest: guest.to_owned(),
+            read_only,
+        })
+    }
+}
+
+/// How a directory is named.
+const NAMES: &str = "write HOST, or HOST::GUEST to give it another name, and :ro behind it for reading only";
+
+/// Reads all `--dir`.
+///
+/// # Errors
+///
+/// One that cannot be read, or two by one name: C libraries would never find the first.
+fn directories<'a>(given: impl Iterator<Item = &'a OsString>) -> Outcome<Vec<Dir<'a>>> {
+    let mut all: Vec<Dir<'a>> = Vec::new();
+    for option in given {
+        let dir = Dir::parse(option)?;
+        if let Some(other) = all.iter().find(|other| place(&other.guest) == place(&dir.guest)) {
+            let (one, two) = (other.option.display(), dir.option.display());
+            let message = format!(
+                "--dir {one} and --dir {two} both are the program's {}",
+                place(&dir.guest)
+            );
+            return Err(Report::new(message).help("give one of them another name: --dir HOST::GUEST"));
+        }
+        all.push(dir);
+    }
+    Ok(all)
+}
+
+/// A directory's name as C libraries compare it: without `./` before it and slashes behind it.
+fn place(guest: &str) -> &str {
+    let mut name = guest;
+    while let Some(rest) = name.strip_prefix("./") {
+        name = rest.trim_start_matches('/');
+    }
+    match (name.trim_end_matches('/'), name) {
+        ("", "") => ".",
+        ("", _) => "/",
+        (name, _) => name,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn dir(text: &str) -> (String, String, bool) {
+        let Ok(dir) = Dir::parse(text.as_ref()) else {
+            panic!("{text:?} is a directory's name");
+        };
+        (dir.host.display().to_string(), dir.guest, dir.read_only)
+    }
+
+    #[test]
+    fn directories_have_a_name_for_the_guest_and_may_be_read_only() {
+        for (text, host, guest, read_only) in [
+            ("data", "data", "data", false),
+            ("data:ro", "data", "data", true),
+            ("/var/data::/", "/var/data", "/", false),
+            ("a::b:ro", "a", "b", true),
+            // A slash behind it, and the end is no option.
+            ("odd:ro/", "odd:ro/", "odd:ro/", false),
+            ("a b::c::d", "a b", "c::d", false),
+            ("x:y", "x:y", "x:y", false),
+        ] {
+            assert_eq!(dir(text), (host.to_owned(), guest.to_owned(), read_only));
+        }
+        for bad in ["", "::", "::guest", "host::", ":ro", "host:::ro"] {
+            assert!(Dir::parse(bad.as_ref()).is_err(), "{bad:?}");
+        }
+    }
+
+    #[test]
+    fn the_folder_that_holds_a_file_is_named() {
+        for (path, folder) in [
+            ("data.csv", "."),
+            ("./a/b", "."),
+            ("a/b", "."),
+            ("../../a/b", "../.."),
+            ("/data.csv", "/"),
+            ("/var/data/x", "/var/data"),
+            ("", "."),
+        ] {
+            assert_eq!(folder_of(path), folder, "{path}");
+        }
+    }
+
+    #[test]
+    fn names_of_one_place_are_known_as_such() {
+        for (guest, name) in [
+            (".", "."),
+            ("./", "."),
+            ("/", "/"),
+            ("//", "/"),
+            ("./a", "a"),
+            ("a/", "a"),
+            ("/tmp/", "/tmp"),
+            (".a", ".a"),
+        ] {
+            assert_eq!(place(guest), name, "{guest}");
+        }
+    }
+
+    #[test]
+    fn the_last_of_a_variable_counts() {
+        let of = |given: &[&str]| {
+            let given: Vec<OsString> = given.iter().map(OsString::from).collect();
+            let entries = variables(given.iter()).ok()?;
+            Some(
+                entries
+                    .into_iter()
+                    .map(|entry| String::from_utf8(entry).expect("all are"))
+                    .collect::<Vec<_>>(),
+            )
+        };
+        assert_eq!(of(&["A=1", "AB=2", "A=3"]).unwrap(), ["A=3", "AB=2"]);
+        assert_eq!(of(&["A=x=y", "B="]).unwrap(), ["A=x=y", "B="]);
+        // One that has no value here changes nothing.
+        assert_eq!(
+            of(&["GPU_RUN_NO_SUCH=1", "GPU_RUN_NO_SUCH"]).unwrap(),
+            ["GPU_RUN_NO_SUCH=1"]
+        );
+        for bad in ["", "=", "=x"] {
+            assert_eq!(of(&[bad]), None, "{bad:?}");
+        }
+    }
+}

@@ -1,0 +1,50 @@
+// The slots of requests: who has one, and whose turn it is. See rpc/requests.h.
+#pragma once
+
+#include "rpc/mailbox.h"
+
+namespace gpu_run {
+namespace requests {
+
+// Time after which a thread that found no slot looks again, in nanoseconds.
+constexpr u64 NO_SLOT_PAUSE = 20000;
+// The same where all threads may want one: at most 100 looks a microsecond by all of them, which is more often than
+// slots become free, and does not keep the words of `taken` from those who give slots back.
+GPU_RUN_INLINE u64 no_slot_pause(const Launch &launch) {
+  u64 pause = launch.thread_count * 10ull;
+  return pause > NO_SLOT_PAUSE ? pause : NO_SLOT_PAUSE;
+}
+
+// Takes a free slot for thread `id`; 0 if none was found, else 1 + its number. Acquire: what its last owner
+// did in it is over; pairs with `give_slot`.
+GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
+  if (requests.own_slots) return 1 + id;
+  constexpr u32 WORDS = REQUEST_SLOTS / 32;
+  // Neighbours begin at different bits. Who finds his taken sees which are free.
+  u32 bit = id / WORDS % 32;
+  for (u32 i = 0; i < WORDS; i++) {
+    u32 at = (id + i) % WORDS, found;
+    if (!~load_relaxed_device(&requests.taken[at])) continue;
+    while (found = fetch_or_acquire_device(&requests.taken[at], 1u << bit), found >> bit & 1) {
+      if (~found == 0) break;
+      bit = (u32)__builtin_ctz(~found);
+    }
+    if (!(found >> bit & 1)) return 1 + at * 32 + bit;
+  }
+  return 0;
+}
+
+// Release: pairs with the acquire in `take_slot`.
+GPU_RUN_INLINE void give_slot(Requests &requests, Thread &thread) {
+  u32 slot = thread.request - 1;
+  if (!requests.own_slots) fetch_and_release_device(&requests.taken[slot / 32], ~(1u << slot % 32));
+  thread.request = 0;
+}
+
+GPU_RUN_INLINE Done wait_for_answer(Thread &thread) {
+  thread.state = THREAD_Requesting;
+  return {DONE_Wait, 0, 0};
+}
+
+}  // namespace requests
+}  // namespace gpu_run

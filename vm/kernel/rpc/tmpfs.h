@@ -1,0 +1,263 @@
+// Files whose data the device holds, of `--tmpfs`: reading, writing, offsets and sizes need no host.
+//
+// The host has what is seldom and complicated: names, directories, links, descriptors' numbers. Its answers say
+//   - that a new descriptor is a file of this file system: its inode, and how it was opened (NOTE_Tmpfs);
+//   - that an inode is gone, with its last name and its last descriptor (NOTE_Free). Who is told frees its blocks,
+//     whatever it is the answer to.
+// What else it must know of a file, its size and when it was written, stands in pinned memory, beside what the
+// device must know of the host's (TmpfsAttributes). Who writes a file stores it there before the call ends, so
+// requests that come behind it find it so.
+//
+// Two locks, of which nobody waits for any inside (rpc/tmpfs_blocks.h):
+//   - a descriptor's, for calls that use its offset, and for those by which the host closes, moves or changes it:
+//     these keep it until the answer. Who comes by then tries again, so that he finds what the host has made;
+//   - an inode's, for as long as a call touches its data: many may read, or one may write. So a call is one step
+//     for all others, and appends do not mix.
+//
+// A freed inode has another generation. Who had found it by a descriptor, before another thread closed that, sees
+// so once he has the inode's lock.
+#pragma once
+
+#include "rpc/tmpfs_calls.h"
+
+namespace gpu_run {
+namespace requests {
+
+// In Thread::progress, of a thread that
+// - waits for the host with the lock of the descriptor that its first argument names; the bit above is for the second;
+constexpr u64 TMPFS_HELD = 1ull << 57;
+// - polls: those of the subscriptions below the number in the lower half are looked at;
+constexpr u64 TMPFS_POLLS = 1ull << 59;
+// - tells the host the offset of the descriptor above these 32 bits, which it has locked, because it polls.
+constexpr u64 TMPFS_TELLS = 1ull << 60;
+
+// --- Polls --------------------------------------------------------------------------------------
+
+// The host tells of files that are at their end: it must know the offsets. It is told one after the other, and the
+// instruction begins anew behind each.
+GPU_RUN_NOINLINE Local poll_tmpfs(Requests &requests, Thread &thread, u32 id, const Call &call) {
+  constexpr u8 FD_READ = 1;
+  const u64 at = call.arg(0), count = call.arg(2);
+  u32 first = thread.progress & TMPFS_POLLS ? (u32)thread.progress : 0;
+  // What is wrong with the pointer is found later.
+  if (at & 7 || !call.fits(at, count * wasi::SUBSCRIPTION_BYTES)) first = (u32)count;
+  for (u32 i = first; i < count; i++) {
+    u64 subscription = at + (u64)i * wasi::SUBSCRIPTION_BYTES;
+    if (linear::load<u8>(call.memory.base, subscription + 8) != FD_READ) continue;
+    u32 number = linear::load<u32>(call.memory.base, subscription + 16);
+    TmpfsDescriptor *descriptor = tmpfs_of(requests, number);
+    if (!descriptor) continue;
+    thread.progress = TMPFS_POLLS | i;
+    if (!try_lock_tmpfs(*descriptor)) return come_again(thread, FILE_BUSY_PAUSE);
+    FileCall what = {wasi::FN_fd_seek, number, 0, {descriptor->position, WHENCE_Set, 0, 0}};
+    bool is_file = load_relaxed_device(&descriptor->target) != 0;
+    if (!is_file || !send_call(requests, thread, id, what)) {
+      unlock_tmpfs(*descriptor);
+      if (is_file) return come_again(thread, NO_SLOT_PAUSE);
+      continue;
+    }
+    thread.progress |= TMPFS_TELLS | (u64)number << 32;
+    thread.state = THREAD_Requesting;
+    return {LOCAL_Again, DONE_Wait};
+  }
+  thread.progress = 0;
+  return {LOCAL_Host, 0};
+}
+
+GPU_RUN_INLINE bool tells_tmpfs(const Thread &thread) { return (thread.progress & TMPFS_TELLS) != 0; }
+
+// The host knows the offset.
+GPU_RUN_NOINLINE void end_tell(Requests &requests, Thread &thread) {
+  u32 number = (u32)(thread.progress >> 32) % TMPFS_DESCRIPTORS;
+  thread.progress = TMPFS_POLLS | ((u32)thread.progress + 1);
+  give_slot(requests, thread);
+  unlock_tmpfs(requests.tmpfs->descriptors[number]);
+}
+
+// --- All of them ------------------------------------------------------------------------------
+
+GPU_RUN_NOINLINE Local move_tmpfs(const Launch &launch, Tmpfs &fs, Thread &thread, const Call &call,
+                                  TmpfsDescriptor &descriptor) {
+  const bool moves = call.function == wasi::FN_fd_read || call.function == wasi::FN_fd_write;
+  const bool writes = call.function == wasi::FN_fd_write || call.function == wasi::FN_fd_pwrite;
+  Transfer transfer = {launch, fs, thread, call, {descriptor, moves, writes, 0, nullptr}, 0, 0, 0, 0, 0, 0, 0, 0, 0, {}};
+  return writes ? write_tmpfs(transfer) : read_tmpfs(transfer);
+}
+
+// The functions that `begin_tmpfs` is for.
+constexpr u64 TMPFS_FUNCTIONS =
+    set_of(wasi::FN_fd_advise, wasi::FN_fd_allocate, wasi::FN_fd_datasync, wasi::FN_fd_filestat_get,
+           wasi::FN_fd_filestat_set_size, wasi::FN_fd_pread, wasi::FN_fd_pwrite, wasi::FN_fd_read, wasi::FN_fd_seek,
+           wasi::FN_fd_sync, wasi::FN_fd_tell, wasi::FN_fd_write, wasi::FN_poll_oneoff);
+// Those that `leave_tmpfs` and `come_back_to_tmpfs` are for.
+constexpr u64 TMPFS_LEFT = set_of(wasi::FN_fd_close, wasi::FN_fd_fdstat_set_flags, wasi::FN_fd_renumber);
+
+// Begins a call that may be about a file of the file system.
+GPU_RUN_NOINLINE Local begin_tmpfs(const Launch &launch, Thread &thread, u32 id, const Call &call) {
+  Requests &requests = *launch.requests;
+  if (!requests.tmpfs) return {LOCAL_Host, 0};
+  if (call.function == wasi::FN_poll_oneoff && (thread.progress == 0 || thread.progress & TMPFS_POLLS)) {
+    return poll_tmpfs(requests, thread, id, call);
+  }
+  // Else a write to a stream is under way.
+  if (thread.progress) return {LOCAL_Host, 0};
+  TmpfsDescriptor *descriptor = tmpfs_of(requests, call.arg(0));
+  if (!descriptor) return {LOCAL_Host, 0};
+  Tmpfs &fs = *requests.tmpfs;
+  switch (call.function) {
+    case wasi::FN_fd_read:
+    case wasi::FN_fd_pread:
+    case wasi::FN_fd_write:
+    case wasi::FN_fd_pwrite: return move_tmpfs(launch, fs, thread, call, *descriptor);
+    case wasi::FN_fd_seek: return seek_tmpfs(fs, thread, call, *descriptor);
+    case wasi::FN_fd_tell: return tell_tmpfs(fs, thread, call, *descriptor);
+    case wasi::FN_fd_filestat_get: return stat_tmpfs(fs, thread, call, *descriptor);
+    case wasi::FN_fd_filestat_set_size: return resize_tmpfs(launch, fs, thread, call, *descriptor);
+    default: break;
+  }
+  // Memory has nothing to be written to, and nothing to be advised of. The host says the same of its own.
+  Held held = {*descriptor, false, false, 0, nullptr};
+  Local otherwise;
+  if (!hold_tmpfs(fs, thread, held, 0, 0, otherwise)) return otherwise;
+  held.end();
+  if (call.function == wasi::FN_fd_advise) return served(choice_error(call.arg(5), 6));
+  return served(call.function == wasi::FN_fd_allocate ? ERRNO_Notsup : ERRNO_Success);
+}
+
+// How many descriptors a call names that the host closes, moves or changes.
+GPU_RUN_INLINE u32 descriptors_left(u32 function) {
+  switch (function) {
+    case wasi::FN_fd_close:
+    case wasi::FN_fd_fdstat_set_flags: return 1;
+    case wasi::FN_fd_renumber: return 2;
+    default: return 0;
+  }
+}
+
+GPU_RUN_INLINE TmpfsDescriptor *descriptor_left(const Requests &requests, const Call &call, u32 argument) {
+  u32 number = call.arg(argument);
+  if (number >= TMPFS_DESCRIPTORS || (argument && number == call.arg(0))) return nullptr;
+  return &requests.tmpfs->descriptors[number];
+}
+
+// Before the host is asked to close, move or change descriptors, by a thread that has a slot: these are locked, and
+// none of them is a file any more that is closed or moved. Gives false if the thread must come again.
+GPU_RUN_NOINLINE bool leave_tmpfs(Requests &requests, Thread &thread, const Call &call) {
+  const u32 count = descriptors_left(call.function);
+  if (count == 0 || !requests.tmpfs) return true;
+  bool any = false;
+  for (u32 i = 0; i < count; i++) any |= tmpfs_of(requests, call.arg(i)) != nullptr;
+  if (!any) return true;
+  for (u32 i = 0; i < count; i++) {
+    TmpfsDescriptor *descriptor = descriptor_left(requests, call, i);
+    if (!descriptor) continue;
+    if (!try_lock_tmpfs(*descriptor)) {
+      if (thread.progress & TMPFS_HELD) unlock_tmpfs(*descriptor_left(requests, call, 0));
+      thread.progress = 0;
+      return false;
+    }
+    thread.progress |= TMPFS_HELD << i;
+  }
+  if (call.function == wasi::FN_fd_fdstat_set_flags) return true;
+  for (u32 i = 0; i < count; i++) {
+    if (!(thread.progress & TMPFS_HELD << i)) continue;
+    TmpfsDescriptor &descriptor = *descriptor_left(requests, call, i);
+    descriptor.moved = load_relaxed_device(&descriptor.target);
+    // Release: pairs with the acquire in `tmpfs_of`.
+    store_release_device(&descriptor.target, (u64)0);
+  }
+  return true;
+}
+
+// After the answer to such a call: descriptors are what the host has made of them.
+GPU_RUN_NOINLINE void come_back_to_tmpfs(Requests &requests, Thread &thread, const Call &call, u32 error) {
+  const u64 progress = thread.progress;
+  if (!(progress & (TMPFS_HELD | TMPFS_HELD << 1))) return;
+  thread.progress &= ~(TMPFS_HELD | TMPFS_HELD << 1);
+  TmpfsDescriptor *from = progress & TMPFS_HELD ? descriptor_left(requests, call, 0) : nullptr;
+  TmpfsDescriptor *to = progress & TMPFS_HELD << 1 ? descriptor_left(requests, call, 1) : nullptr;
+  if (call.function == wasi::FN_fd_fdstat_set_flags) {
+    constexpr u64 APPEND = (u64)TMPFS_Append << TMPFS_FlagShift;
+    u64 target = load_relaxed_device(&from->target);
+    // Flag 1 of the call is the one that the device knows.
+    if (!error && target) target = call.arg(1) & 1 ? target | APPEND : target & ~APPEND;
+    store_release_device(&from->target, target);
+  } else if (call.function == wasi::FN_fd_renumber && (error || call.arg(0) == call.arg(1))) {
+    if (from) store_release_device(&from->target, from->moved);
+    if (to) store_release_device(&to->target, to->moved);
+  } else if (to) {
+    to->position = from ? from->position : 0;
+    store_release_device(&to->target, from ? from->moved : (u64)0);
+  }
+  if (from) unlock_tmpfs(*from);
+  if (to) unlock_tmpfs(*to);
+}
+
+// A new descriptor. Gives false if the thread must come again.
+GPU_RUN_NOINLINE bool open_tmpfs(const Launch &launch, Tmpfs &fs, Thread &thread, u32 number, u64 target) {
+  if (number >= TMPFS_DESCRIPTORS) return true;
+  TmpfsDescriptor &descriptor = fs.descriptors[number];
+  TmpfsInode &inode = fs.inodes[inode_of(target)];
+  const bool cuts = opened_for(target, TMPFS_Truncate);
+  bool busy = !try_lock_tmpfs(descriptor);
+  if (!busy && cuts && !tmpfs::try_write(inode)) {
+    unlock_tmpfs(descriptor);
+    busy = true;
+  }
+  if (busy) {
+    come_again(thread, FILE_BUSY_PAUSE);
+    return false;
+  }
+  if (cuts) {
+    // Unless another thread has closed what it does not have, the descriptor keeps the file.
+    if (inode.generation == (u32)(target >> 32)) resize(launch, fs, inode, 0);
+    tmpfs::end_write(inode);
+  }
+  descriptor.position = 0;
+  store_release_device(&descriptor.target, target & ~((u64)TMPFS_Truncate << TMPFS_FlagShift));
+  unlock_tmpfs(descriptor);
+  return true;
+}
+
+// The inode is gone. Gives false if the thread must come again.
+GPU_RUN_NOINLINE bool free_tmpfs(Tmpfs &fs, Thread &thread, u64 target) {
+  TmpfsInode &inode = fs.inodes[inode_of(target)];
+  if (!tmpfs::try_write(inode)) {
+    come_again(thread, FILE_BUSY_PAUSE);
+    return false;
+  }
+  tmpfs::cut_blocks(fs, inode, 0);
+  TmpfsAttributes &attributes = fs.attributes[inode_of(target)];
+  inode.size = inode.written = inode.wanted = 0;
+  store_relaxed_system(&attributes.size, inode.size);
+  store_relaxed_system(&attributes.written, inode.written);
+  // Release: pairs with the acquire in `Loan::take` of src/wasi/scratch/loan.rs: the host may give it out again.
+  store_release_system(&attributes.generation, ++inode.generation);
+  tmpfs::end_write(inode);
+  return true;
+}
+
+// Does what an answer says of a file of the file system. Gives false if the thread must come again.
+GPU_RUN_NOINLINE bool finish_tmpfs(const Launch &launch, Thread &thread, RequestSlot &slot) {
+  Requests &requests = *launch.requests;
+  if (!requests.tmpfs || (slot.note != NOTE_Tmpfs && slot.note != NOTE_Free)) return true;
+  const u64 target = join(slot.file, slot.generation);
+  bool done = slot.note == NOTE_Free
+                  ? free_tmpfs(*requests.tmpfs, thread, target)
+                  : open_tmpfs(launch, *requests.tmpfs, thread, linear::load<u32>(slot.results, 0), target);
+  // The slot is the device's now. An answer in pieces is looked at for each.
+  if (done) slot.note = NOTE_None;
+  return done;
+}
+
+// The same for a message that is none of the guest's: it tells the host an offset. What its answer says of a file is of
+// another call, that had more to say than one answer has room for. Gives false if the thread must come again.
+GPU_RUN_NOINLINE bool finish_told(const Launch &launch, Thread &thread) {
+  if (!launch.requests->tmpfs || !((u32)thread.answer_head & ANSWER_SLOT)) return true;
+  if (!finish_tmpfs(launch, thread, answer_slot(*launch.requests, thread))) return false;
+  leave_slot();
+  return true;
+}
+
+}  // namespace requests
+}  // namespace gpu_run

@@ -1,0 +1,304 @@
+//! From a program to machine code: compiled, linked, and kept in the cache.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use gpu_run_bytecode::{Program, encode};
+
+use super::cache::{Cache, Key};
+use super::link::{Input, LinkOptions, Linked, link};
+use crate::device::{CODE_LINE, CodeFormat, DeviceResult, Target};
+use crate::ptx::{COMPILER_VERSION, Compiled, ImageLayout, Options, RUNTIME, Unit, compile, join};
+use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values};
+
+/// Hash of the compiler's own sources; see `build.rs`.
+const COMPILER: &str = env!("GPU_RUN_COMPILER");
+
+/// Word at which the code of a store's first instance begins: behind a line of the store's own.
+pub const CODE_START: u32 = (CODE_LINE / 8) as u32;
+
+/// What is to be compiled.
+#[derive(Clone)]
+pub struct CompileRequest {
+    /// A verified program.
+    pub program: Arc<Program>,
+    /// Prefix of its symbols.
+    pub prefix: String,
+    /// Word of its first instruction in the store's code; see [`crate::Store::next_code_start`].
+    pub code_start: u32,
+    /// Functions (imports first) that will be started.
+    pub entries: Vec<u32>,
+    /// What else the code depends on.
+    pub options: Options,
+    /// For which device.
+    pub target: Target,
+}
+
+/// Machine code of a program.
+#[derive(Clone, Debug)]
+pub struct Code {
+    /// The cubin, in which the runtime is. Programs that were linked together share it.
+    pub cubin: Arc<Vec<u8>>,
+    /// Prefix of its symbols.
+    pub prefix: String,
+    /// Functions that can be started.
+    pub entries: Vec<u32>,
+    /// The native stack has to be set.
+    pub needs_stack: bool,
+    /// Where it came from.
+    pub origin: Origin,
+}
+
+/// Where machine code came from.
+#[derive(Clone, Debug, PartialEq)]
+#[allow(missing_docs)]
+pub enum Origin {
+    /// From the cache.
+    Cache,
+    /// It was compiled.
+    Compiler {
+        /// Time for making the PTX.
+        generate: Duration,
+        /// Time in the driver's compiler and linker.
+        link: Duration,
+        /// Bytes of PTX, the runtime's left out.
+        ptx: usize,
+        /// Whether the driver compiled on several threads.
+        split: bool,
+        /// Why it could not be kept in the cache.
+        unsaved: Option<String>,
+    },
+}
+
+/// What the code of a program needs that is alone in its store and runs on `threads` threads with at
+/// most `call_depth` open calls.
+pub fn options(program: &Program, threads: u32, call_depth: u32) -> Options {
+    Options {
+        growth_by_others: threads > 1 && may_grow(program),
+        // Calls that do not recurse are never deeper than there are functions.
+        check_depth: (call_depth as usize) < program.meta.functions.len(),
+        ..Options::default()
+    }
+}
+
+/// Bytes of constants that the images of a link may take. A link has room for 64 KiB.
+const MOST_CONSTANTS: u32 = 60 << 10;
+
+/// What the code of programs needs that are instantiated in one store, may call each other and are linked
+/// together.
+pub fn options_of_linked<'a>(programs: impl Iterator<Item = &'a Program> + Clone) -> Options {
+    let images = programs.clone().map(|program| ImageLayout::new(program).size);
+    Options {
+        growth_by_others: true,
+        exports: true,
+        statuses: programs.clone().any(may_have_statuses),
+        values: programs.clone().map(most_values).max().unwrap_or(0),
+        stack: programs.map(most_stack).max().unwrap_or(0),
+        far_images: images.sum::<u32>() > MOST_CONSTANTS,
+        ..Options::default()
+    }
+}
+
+/// Under what the code of programs that are linked together is kept in a cache. Nothing is compiled for it.
+pub fn key_of(requests: &[CompileRequest]) -> Key {
+    let parts = requests.iter().flat_map(|request| {
+        let target = &request.target;
+        let text = format!(
+            "{COMPILER_VERSION} {:?} {:?} {} {:?} {} {} {:?}",
+            request.options,
+            request.entries,
+            request.code_start,
+            target.compute_capability,
+            target.driver,
+            request.prefix,
+            LinkOptions::default(),
+        );
+        [text.into_bytes(), encode(&request.program)]
+    });
+    let parts: Vec<Vec<u8>> = parts.collect();
+    let sources = [COMPILER.as_bytes(), RUNTIME.as_bytes()].into_iter();
+    Key::of(&sources.chain(parts.iter().map(|part| &part[..])).collect::<Vec<_>>())
+}
+
+/// The code of programs that are linked together, if it is in the cache under `key`.
+pub fn cached(requests: &[CompileRequest], cache: &Cache, key: Key) -> Option<Vec<Code>> {
+    if requests.first()?.target.format == CodeFormat::Ptx {
+        return None;
+    }
+    let mut contents = cache.load(key)?;
+    let needs_stack = contents.pop()? != 0;
+    Some(codes(requests, contents, needs_stack, &Origin::Cache))
+}
+
+/// Compiles programs whose prefixes differ, links them together, and adds the code to the cache if there
+/// is one. Gives the code of each.
+///
+/// # Errors
+///
+/// The driver's. That the cache cannot be written is none: [`Origin`] tells it.
+pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> DeviceResult<Vec<Code>> {
+    let Some(first) = requests.first() else {
+        return Ok(Vec::new());
+    };
+    let begin = Instant::now();
+    let compiled: Vec<Compiled> = requests.iter().map(CompileRequest::compile).collect();
+    // What a program calls in others may recurse.
+    let needs_stack = requests.iter().any(|request| request.options.exports) || compiled.iter().any(|c| c.needs_stack);
+    let text = join(&compiled);
+    let generate = begin.elapsed();
+    let inputs = [Input::program(&text), Input::runtime()];
+    let (linked, cache) = match first.target.format {
+        CodeFormat::Cubin => (link(first.target.ordinal, &inputs, LinkOptions::default())?, cache),
+        CodeFormat::Ptx => (Linked::texts(&inputs), None),
+    };
+    let unsaved = cache.and_then(|(cache, key)| {
+        let mut contents = linked.cubin.clone();
+        contents.push(needs_stack as u8);
+        cache.save(key, &contents).err()
+    });
+    let origin = Origin::Compiler {
+        generate,
+        link: linked.time,
+        ptx: text.len(),
+        split: linked.split,
+        unsaved: unsaved.map(|error| error.to_string()),
+    };
+    Ok(codes(requests, linked.cubin, needs_stack, &origin))
+}
+
+/// The code of each program of a link.
+fn codes(requests: &[CompileRequest], cubin: Vec<u8>, needs_stack: bool, origin: &Origin) -> Vec<Code> {
+    let cubin = Arc::new(cubin);
+    let code = |request: &CompileRequest| Code {
+        cubin: cubin.clone(),
+        prefix: request.prefix.clone(),
+        entries: request.entries.clone(),
+        needs_stack,
+        origin: origin.clone(),
+    };
+    requests.iter().map(code).collect()
+}
+
+impl CompileRequest {
+    /// Under what its code is kept in a cache, if it is linked alone.
+    pub fn key(&self) -> Key {
+        key_of(std::slice::from_ref(self))
+    }
+
+    /// Words of bytecode, by which the time for compiling can be guessed.
+    pub fn words(&self) -> usize {
+        self.program.code.len()
+    }
+
+    fn compile(&self) -> Compiled {
+        compile(&Unit {
+            program: &self.program,
+            prefix: self.prefix.clone(),
+            code_start: self.code_start,
+            entries: self.entries.clone(),
+            options: self.options,
+        })
+    }
+
+    /// The code of this program alone, if it is in the cache under `key`.
+    pub fn cached(&self, cache: &Cache, key: Key) -> Option<Code> {
+        cached(std::slice::from_ref(self), cache, key)?.pop()
+    }
+
+    /// Compiles and links this program alone; see [`build`].
+    ///
+    /// # Errors
+    ///
+    /// As [`build`].
+    pub fn build(&self, cache: Option<(&Cache, Key)>) -> DeviceResult<Code> {
+        Ok(build(std::slice::from_ref(self), cache)?.remove(0))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn request() -> CompileRequest {
+        let mut program = Program::default();
+        program.code.push(1);
+        let options = options(&program, 1, 100);
+        CompileRequest {
+            program: Arc::new(program),
+            prefix: "i0_".into(),
+            code_start: 2,
+            entries: vec![0],
+            options,
+            target: Target {
+                ordinal: 0,
+                compute_capability: (9, 0),
+                multiprocessors: 132,
+                driver: "13000".into(),
+                format: CodeFormat::Cubin,
+            },
+        }
+    }
+
+    #[test]
+    fn the_key_depends_on_all_that_the_code_does() {
+        let key = request().key();
+        assert_eq!(request().key(), key);
+        let changes: [fn(&mut CompileRequest); 8] = [
+            |r| r.prefix = "i1_".into(),
+            |r| r.code_start = 3,
+            |r| r.entries.push(1),
+            |r| r.options.growth_by_others = true,
+            |r| r.options.values = 1,
+            |r| r.target.compute_capability = (8, 0),
+            |r| r.target.driver = "13010".into(),
+            |r| Arc::make_mut(&mut r.program).code.push(0),
+        ];
+        let mut keys = vec![key];
+        for change in changes {
+            let mut request = request();
+            change(&mut request);
+            assert!(!keys.contains(&request.key()));
+            keys.push(request.key());
+        }
+    }
+
+    #[test]
+    fn the_key_is_the_same_on_every_device_of_a_kind() {
+        let mut other = request();
+        other.target.ordinal = 1;
+        assert_eq!(other.key(), request().key());
+    }
+
+    #[test]
+    fn the_key_of_programs_that_are_linked_depends_on_all() {
+        let (one, mut other) = (request(), request());
+        other.prefix = "i1_".into();
+        let both = key_of(&[one.clone(), other.clone()]);
+        assert_ne!(both, one.key());
+        assert_ne!(both, key_of(&[other, one]));
+    }
+
+    #[test]
+    fn linked_programs_have_their_images_in_memory_when_constants_have_no_room() {
+        let program = Program::default();
+        let size = ImageLayout::new(&program).size as usize;
+        let most = MOST_CONSTANTS as usize / size;
+        assert!(!options_of_linked(std::iter::repeat_n(&program, most)).far_images);
+        assert!(options_of_linked(std::iter::repeat_n(&program, most + 1)).far_images);
+    }
+
+    #[test]
+    fn cached_code_is_what_was_saved() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(folder.path(), 1 << 20);
+        let request = request();
+        let key = request.key();
+        assert!(request.cached(&cache, key).is_none());
+        for needs_stack in [true, false] {
+            cache.save(key, &[1, 2, 3, needs_stack as u8]).unwrap();
+            let code = request.cached(&cache, key).unwrap();
+            assert_eq!((&code.cubin[..], code.needs_stack), (&[1, 2, 3][..], needs_stack));
+            assert_eq!(code.origin, Origin::Cache);
+        }
+    }
+}

@@ -1,0 +1,304 @@
+//! Linking PTX to a cubin, by the compiler and linker in the driver.
+
+use std::ffi::{CString, c_void};
+use std::time::{Duration, Instant};
+
+use cudarc::driver::result;
+use cudarc::driver::sys::{self, CUjit_option, CUjitInputType};
+
+use crate::cuda::{check, driver};
+use crate::device::{DeviceError, DeviceResult};
+
+/// `CU_JIT_SPLIT_COMPILE` of CUDA 12.5 and later, which the bindings for older drivers do not name:
+/// how many threads compile, 0 for as many as there are processors.
+const SPLIT_COMPILE: u32 = 34;
+
+/// Bytes for each of the two logs. What does not fit is cut off by the driver.
+const LOG: usize = 1 << 20;
+
+/// Characters of a log that an error shows.
+const SHOWN: usize = 4000;
+
+/// How PTX is compiled.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct LinkOptions {
+    /// 0 to 4, as of ptxas.
+    pub optimization: u32,
+    /// The log tells registers, stack and spills of each function.
+    pub verbose: bool,
+    /// Compile on several threads, where the driver can.
+    pub split: bool,
+}
+
+impl Default for LinkOptions {
+    fn default() -> LinkOptions {
+        LinkOptions {
+            optimization: 4,
+            verbose: false,
+            split: true,
+        }
+    }
+}
+
+/// A text to link.
+#[derive(Clone, Copy, Debug)]
+pub struct Input<'a> {
+    /// Its name, for messages.
+    pub name: &'a str,
+    /// PTX.
+    pub text: &'a str,
+    /// Registers that its functions may use at most. A kernel takes as many as any function that it may
+    /// call, so that one with many makes it run on fewer lanes.
+    pub registers: Option<u32>,
+}
+
+impl<'a> Input<'a> {
+    /// What was compiled from a program: as many registers as it needs.
+    pub fn program(text: &'a str) -> Input<'a> {
+        Input {
+            name: "program",
+            text,
+            registers: None,
+        }
+    }
+
+    /// The runtime. With 32 registers 2,048 lanes, as many as there can be, share a
+    /// multiprocessor; left alone it takes 236, which is room for 256.
+    pub fn runtime() -> Input<'static> {
+        Input {
+            name: "runtime",
+            text: crate::ptx::RUNTIME,
+            registers: Some(32),
+        }
+    }
+}
+
+/// What came of linking.
+#[derive(Clone, Debug)]
+pub struct Linked {
+    /// The cubin.
+    pub cubin: Vec<u8>,
+    /// What the driver had to say.
+    pub log: String,
+    /// How long it took.
+    pub time: Duration,
+    /// Whether several threads compiled.
+    pub split: bool,
+}
+
+impl Linked {
+    /// The texts as they are, with a NUL between them.
+    pub(super) fn texts(inputs: &[Input]) -> Linked {
+        let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
+        Linked {
+            cubin: texts.join("\0").into_bytes(),
+            log: String::new(),
+            time: Duration::ZERO,
+            split: false,
+        }
+    }
+}
+
+/// A device's primary context, current on this thread as long as this lives.
+struct Context(sys::CUdevice);
+
+impl Context {
+    fn current(ordinal: i32) -> DeviceResult<Context> {
+        let device = result::device::get(ordinal).map_err(|error| driver("cuDeviceGet", error))?;
+        // SAFETY: released in `drop`. Linking takes a current context and is allowed on any thread.
+        let context = unsafe { result::primary_ctx::retain(device) };
+        let context = context.map_err(|error| driver("cuDevicePrimaryCtxRetain", error))?;
+        let this = Context(device);
+        // SAFETY: just retained.
+        unsafe { result::ctx::set_current(context) }.map_err(|error| driver("cuCtxSetCurrent", error))?;
+        Ok(this)
+    }
+}
+
+impl Drop for Context {
+    fn drop(&mut self) {
+        // SAFETY: retained in `current`. It stays this thread's current context only where others, such
+        // as an open device, hold it too.
+        _ = unsafe { result::primary_ctx::release(self.0) };
+    }
+}
+
+/// Compiles PTX texts, each with its name for messages, for device `ordinal` and links them.
+///
+/// # Errors
+///
+/// The driver's, with what its compiler and linker say of the texts.
+pub fn link(ordinal: i32, inputs: &[Input], options: LinkOptions) -> DeviceResult<Linked> {
+    let _context = Context::current(ordinal)?;
+    let begin = Instant::now();
+    let mut linked = match Link::run(inputs, options) {
+        // An older driver does not know the option; anything else fails again.
+        Err(_) if options.split => Link::run(
+            inputs,
+            LinkOptions {
+                split: false,
+                ..options
+            },
+        ),
+        linked => linked,
+    }?;
+    linked.time = begin.elapsed();
+    Ok(linked)
+}
+
+/// A link under way. The driver writes into the logs and option values until it is destroyed.
+struct Link {
+    state: sys::CUlinkState,
+    options: Vec<u32>,
+    values: Vec<*mut c_void>,
+    info: Vec<u8>,
+    errors: Vec<u8>,
+}
+
+impl Drop for Link {
+    fn drop(&mut self) {
+        if !self.state.is_null() {
+            // SAFETY: made by cuLinkCreate, and destroyed once.
+            _ = unsafe { sys::cuLinkDestroy(self.state) };
+        }
+    }
+}
+
+impl Link {
+    fn run(inputs: &[Input], options: LinkOptions) -> DeviceResult<Linked> {
+        let mut link = Link::create(options)?;
+        for input in inputs {
+            link.add(input)?;
+        }
+        let (mut cubin, mut size) = (std::ptr::null_mut(), 0);
+        // SAFETY: a link of this process; the driver sets both.
+        let completed = unsafe { sys::cuLinkComplete(link.state, &mut cubin, &mut size) };
+        link.check("cuLinkComplete", completed)?;
+        // SAFETY: the cubin is the link's until it is destroyed.
+        let cubin = unsafe { std::slice::from_raw_parts(cubin.cast::<u8>(), size) }.to_vec();
+        Ok(Linked {
+            cubin,
+            log: text_of(&link.info),
+            time: Duration::ZERO,
+            split: options.split,
+        })
+    }
+
+    fn create(options: LinkOptions) -> DeviceResult<Link> {
+        let mut link = Link {
+            state: std::ptr::null_mut(),
+            options: Vec::new(),
+            values: Vec::new(),
+            info: vec![0; LOG],
+            errors: vec![0; LOG],
+        };
+        let number = |value: usize| value as *mut c_void;
+        let (info, errors) = (link.info.as_mut_ptr().cast(), link.errors.as_mut_ptr().cast());
+        link.option(CUjit_option::CU_JIT_INFO_LOG_BUFFER as u32, info);
+        link.option(CUjit_option::CU_JIT_INFO_LOG_BUFFER_SIZE_BYTES as u32, number(LOG));
+        link.option(CUjit_option::CU_JIT_ERROR_LOG_BUFFER as u32, errors);
+        link.option(CUjit_option::CU_JIT_ERROR_LOG_BUFFER_SIZE_BYTES as u32, number(LOG));
+        link.option(
+            CUjit_option::CU_JIT_OPTIMIZATION_LEVEL as u32,
+            number(options.optimization as usize),
+        );
+        link.option(
+            CUjit_option::CU_JIT_LOG_VERBOSE as u32,
+            number(options.verbose as usize),
+        );
+        if options.split {
+            link.option(SPLIT_COMPILE, number(0));
+        }
+        // SAFETY: as many options as values; the driver reads the options as integers, of which it may
+        // know more than the bindings. Both arrays and the logs live as long as the link.
+        let created = unsafe {
+            sys::cuLinkCreate_v2(
+                link.options.len() as u32,
+                link.options.as_mut_ptr().cast(),
+                link.values.as_mut_ptr(),
+                &mut link.state,
+            )
+        };
+        check("cuLinkCreate", created)?;
+        Ok(link)
+    }
+
+    fn option(&mut self, option: u32, value: *mut c_void) {
+        self.options.push(option);
+        self.values.push(value);
+    }
+
+    fn add(&mut self, input: &Input) -> DeviceResult<()> {
+        let Input { name, text, registers } = *input;
+        let no_nul = |what| DeviceError::Driver {
+            call: "cuLinkAddData",
+            what: format!("{what} holds a NUL character"),
+        };
+        let file = CString::new(name).map_err(|_| no_nul("a name"))?;
+        let text = CString::new(text).map_err(|_| no_nul(name))?;
+        let bytes = text.as_bytes_with_nul();
+        let mut option = CUjit_option::CU_JIT_MAX_REGISTERS;
+        let mut value = registers.unwrap_or(0) as usize as *mut c_void;
+        // SAFETY: the driver reads the text, which ends with NUL, and the name during the call only.
+        let added = unsafe {
+            sys::cuLinkAddData_v2(
+                self.state,
+                CUjitInputType::CU_JIT_INPUT_PTX,
+                bytes.as_ptr().cast_mut().cast(),
+                bytes.len(),
+                file.as_ptr(),
+                registers.is_some() as u32,
+                &mut option,
+                &mut value,
+            )
+        };
+        self.check("cuLinkAddData", added)
+    }
+
+    /// The driver's error with the logs.
+    fn check(&self, call: &'static str, result: sys::CUresult) -> DeviceResult<()> {
+        check(call, result).map_err(|error| {
+            let log = [text_of(&self.errors), text_of(&self.info)].join("\n");
+            match error {
+                DeviceError::Driver { call, what } if !log.trim().is_empty() => DeviceError::Driver {
+                    call,
+                    what: format!("{what}:\n{}", shortened(log.trim())),
+                },
+                error => error,
+            }
+        })
+    }
+}
+
+/// The text in a buffer that the driver has written, up to its NUL.
+fn text_of(buffer: &[u8]) -> String {
+    let end = buffer.iter().position(|byte| *byte == 0).unwrap_or(buffer.len());
+    String::from_utf8_lossy(&buffer[..end]).into_owned()
+}
+
+/// The beginning of a log, as much as an error shows.
+fn shortened(log: &str) -> String {
+    match log.char_indices().nth(SHOWN) {
+        Some((end, _)) => format!("{}…", &log[..end]),
+        None => log.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn logs_end_at_the_first_nul() {
+        assert_eq!(text_of(b"ptxas info\0\0\0"), "ptxas info");
+        assert_eq!(text_of(b"cut"), "cut");
+        assert_eq!(text_of(b"\0rest"), "");
+    }
+
+    #[test]
+    fn long_logs_are_shortened_between_characters() {
+        let log = "é".repeat(SHOWN + 1);
+        assert_eq!(shortened(&log), "é".repeat(SHOWN) + "…");
+        assert_eq!(shortened("short"), "short");
+    }
+}

@@ -1,0 +1,14 @@
+//! What is known of a program before a line of PTX is written.
+//!
+//! In: a verified [`Program`](gpu_run_bytecode::Program). Out: facts, which `emit` reads. In the order in which to
+//! read them:
+//!
+//! - [`cfg`]: the basic blocks of a function and the edges between them;
+//! - [`interprocedural`]: what the whole program tells of each function: whether it throws, recurses, grows memory;
+//! - [`flow`]: forward data-flow over the blocks: what is known of the value in each unit;
+//! - [`or_reassociate`]: additions and ors of values whose bits cannot overlap, put into a better order.
+
+pub mod cfg;
+pub mod flow;
+pub mod interprocedural;
+pub mod or_reassociate;

@@ -1,0 +1,567 @@
+//! What the compiler must know of the whole program before it compiles a function.
+
+use std::collections::{BTreeSet, HashMap};
+
+use gpu_run_bytecode::code::{Inst, instructions};
+use gpu_run_bytecode::{ConstOp, ExternKind, Function, Op, Operand, Program};
+
+use crate::layout::BACKTRACE;
+use crate::ptx::Options;
+use crate::ptx::analysis::cfg::Cfg;
+use crate::ptx::analysis::flow::Transfer;
+
+/// Facts about a defined function.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Facts {
+    /// A function that is compiled calls it directly.
+    pub called: bool,
+    /// It may throw, itself or through what it calls.
+    pub throws: bool,
+    /// It is compiled: an entry or something else that is compiled may call it.
+    pub needed: bool,
+    /// It may be called through a pointer: from a table or another instance.
+    pub pointed: bool,
+    /// It returns a status, because it may throw or make a tail call.
+    pub status: bool,
+    /// It or a callee may make memory 0 larger.
+    pub grows: bool,
+    /// It can be called again while it runs.
+    pub recursive: bool,
+    /// Its calls count as passes through loops do: it recurses, or stands for very many calls.
+    pub counted: bool,
+    /// It may run with more frames on the stack than a context has places for return addresses.
+    pub deep: bool,
+    /// Something makes a tail call to it.
+    pub tail_called: bool,
+    /// It or a callee looks at the stop flag now and then, because it loops or recurses.
+    pub polls: bool,
+    /// Bytes of native stack that it may take, with its callees up to the next call that looks how much is
+    /// left. An estimate: ptxas decides.
+    pub stack: u32,
+}
+
+/// See the module's documentation.
+pub struct Analysis<'a> {
+    /// The program.
+    pub program: &'a Program,
+    /// Number of imported functions.
+    pub imported: u32,
+    /// Type index of every function, imports first.
+    pub func_types: Vec<u32>,
+    /// By index among the defined functions.
+    pub facts: Vec<Facts>,
+    /// Whether functions that are called through pointers return a status.
+    pub statuses: bool,
+    /// Whether a thread may have references to exceptions: this program makes some, or another instance may.
+    pub makes_references: bool,
+    /// Whether the stack pointer is a multiple of 16 wherever a function reads it.
+    pub aligned_stack: bool,
+    /// Words of bytecode of the functions that are compiled.
+    pub words: u32,
+    /// Bytes that memory 0 has at least, if its addresses are i32.
+    pub least_memory: Option<u64>,
+    /// Whether each memory has i64 addresses.
+    pub wide: Vec<bool>,
+    /// By type: bytes of native stack that a function which is called through a pointer may take, as
+    /// [`Facts::stack`].
+    pointed_stacks: Vec<u32>,
+    /// The same of functions of other instances.
+    foreign_stack: u32,
+    /// For each type the first one that is equal.
+    canonical: Vec<usize>,
+    /// Whether other instances may call what this one exports.
+    exports: bool,
+    starts: HashMap<u32, u32>,
+    calls: Vec<Calls>,
+}
+
+/// What a function calls.
+#[derive(Clone, Debug, Default)]
+struct Calls {
+    direct: Vec<u32>,
+    tail: Vec<u32>,
+    /// Calls through a table or to an import.
+    pointers: bool,
+    /// Types of the functions that it calls through tables.
+    indirect: Vec<u32>,
+    /// Those of them that it calls by tail calls.
+    tail_types: Vec<u32>,
+    /// Calls of imports.
+    imports: bool,
+    throws: bool,
+    tails: bool,
+    grows: bool,
+    loops: bool,
+    /// Functions to which it makes references.
+    references: Vec<u32>,
+}
+
+/// The instructions of a function with their word indices.
+pub fn code<'a>(program: &'a Program, function: &Function) -> impl Iterator<Item = (u32, Inst)> + 'a {
+    let start = function.start;
+    let code = &program.code[start as usize..function.end as usize];
+    instructions(code).filter_map(move |(at, inst)| Some((start + at as u32, inst.ok()?)))
+}
+
+/// Calls that a function may lead to without counting them.
+const MOST_UNCOUNTED: u64 = 1 << 16;
+
+/// Units of a function's frame.
+pub fn frame_units(program: &Program, function: &Function) -> u32 {
+    let head = code(program, function).next();
+    head.map_or(0, |(_, head)| head.args[0] as u32)
+}
+
+/// Bytes of native stack that a frame of so many units may take: all of them, some twice, and what the
+/// compiled code needs besides.
+fn frame_bytes(units: u32) -> u32 {
+    units.saturating_mul(8).saturating_add(320)
+}
+
+/// Whether an opcode may make a memory larger.
+pub fn grows(op: Op) -> bool {
+    matches!(
+        op,
+        Op::MemoryGrow | Op::MemoryGrow64 | Op::Alloc | Op::AllocZero | Op::Realloc | Op::AllocBatch
+    )
+}
+
+impl<'a> Analysis<'a> {
+    /// Analyses a verified program; `entries` are functions that the host may start.
+    pub fn new(program: &'a Program, entries: &[u32], options: &Options) -> Analysis<'a> {
+        let meta = &program.meta;
+        let imported = meta.imported_funcs();
+        let starts = (meta.functions.iter().zip(imported..)).map(|(function, index)| (function.start, index));
+        let memories = meta.memory_types();
+        let mut this = Analysis {
+            program,
+            imported,
+            func_types: meta.func_types(),
+            facts: vec![Facts::default(); meta.functions.len()],
+            statuses: options.statuses,
+            makes_references: options.exports
+                || (meta.functions.iter().flat_map(|function| &function.tries))
+                    .any(|range| range.clauses.iter().any(|clause| clause.reference)),
+            aligned_stack: false,
+            words: 0,
+            least_memory: memories
+                .first()
+                .filter(|memory| !memory.wide)
+                .map(|memory| memory.limits.min.saturating_mul(65536)),
+            wide: memories.iter().map(|memory| memory.wide).collect(),
+            pointed_stacks: vec![0; meta.types.len()],
+            foreign_stack: options.stack,
+            canonical: (meta.types.iter())
+                .map(|ty| meta.types.iter().position(|other| other == ty).unwrap_or(0))
+                .collect(),
+            exports: options.exports,
+            starts: starts.collect(),
+            calls: Vec::new(),
+        };
+        this.calls = meta.functions.iter().map(|function| this.calls_of(function)).collect();
+        this.find_needed(entries);
+        let needed = meta.functions.iter().zip(&this.facts).filter(|(_, facts)| facts.needed);
+        this.words = needed.map(|(function, _)| function.end - function.start).sum();
+        this.find_statuses();
+        this.spread(|facts| &mut facts.grows, |calls| calls.grows, |_| true);
+        this.find_cycles();
+        this.find_stacks();
+        for i in 0..this.facts.len() {
+            this.calls[i].loops |= this.facts[i].counted;
+        }
+        this.spread(|facts| &mut facts.polls, |calls| calls.loops, |_| true);
+        this
+    }
+
+    /// Whether something needed calls through pointers.
+    pub fn calls_pointers(&self) -> bool {
+        let needed = self.facts.iter().zip(&self.calls).filter(|(facts, _)| facts.needed);
+        needed.into_iter().any(|(_, calls)| calls.pointers)
+    }
+
+    /// Whether every function that sets the stack pointer sets it to a multiple of 16, if it finds it one:
+    /// then it always is.
+    pub fn check_stack_alignment(&mut self) -> bool {
+        let meta = &self.program.meta;
+        let Some(global) = meta.stack_pointer else { return false };
+        let imported = meta.global_types().len() - meta.globals.len();
+        let init = (global as usize)
+            .checked_sub(imported)
+            .and_then(|i| meta.globals.get(i));
+        let exported = meta
+            .exports
+            .iter()
+            .any(|export| export.kind == ExternKind::Global && export.index == global);
+        // A thread's block of thread-local storage has an alignment of its own.
+        let written_by_host = meta.thread_locals.is_some_and(|locals| locals.base == global);
+        if exported
+            || written_by_host
+            || !matches!(init.map(|init| &init.init[..]), Some([ConstOp::I32(value)]) if value % 16 == 0)
+        {
+            return false;
+        }
+        self.aligned_stack = true;
+        let sets = |function: &&Function| {
+            code(self.program, function).any(|(_, inst)| {
+                matches!(inst.op, Op::StackPointerSet | Op::GlobalSet32) && inst.args[1] == i64::from(global)
+            })
+        };
+        let functions = meta.functions.iter().zip(&self.facts).filter(|(_, facts)| facts.needed);
+        functions.map(|(function, _)| function).filter(sets).all(|function| {
+            let ty = &meta.types[function.ty as usize];
+            let units = frame_units(self.program, function);
+            let transfer = Transfer {
+                analysis: self,
+                function,
+                eager: BTreeSet::new(),
+            };
+            transfer.run(&Cfg::new(self.program, function), units, ty).stack_aligned
+        })
+    }
+
+    /// The function whose head is at word `pc`, by index with imports first.
+    pub fn function_at(&self, pc: u32) -> u32 {
+        self.starts.get(&pc).copied().unwrap_or(u32::MAX)
+    }
+
+    /// Facts of a function by index with imports first; `None` for an import.
+    pub fn of(&self, index: u32) -> Option<&Facts> {
+        self.facts.get(index.checked_sub(self.imported)? as usize)
+    }
+
+    /// Whether a call through a pointer may lead back to the caller.
+    pub fn pointer_cycles(&self) -> bool {
+        self.facts.iter().any(|facts| facts.pointed && facts.recursive)
+    }
+
+    fn calls_of(&self, function: &Function) -> Calls {
+        let mut calls = Calls::default();
+        for (pc, inst) in code(self.program, function) {
+            let operands = inst.op.info().operands.iter().zip(inst.args);
+            calls.loops |= operands
+                .filter(|(operand, _)| matches!(operand, Operand::Rel16 | Operand::Rel32))
+                .any(|(_, distance)| distance <= 0)
+                // Its distances are not looked at.
+                || inst.op == Op::BrTable;
+            let callee = || self.function_at((i64::from(pc) + inst.args[1]) as u32);
+            match inst.op {
+                Op::Call => calls.direct.push(callee()),
+                Op::ReturnCall => {
+                    calls.tails = true;
+                    calls.tail.push(callee());
+                }
+                Op::CallIndirect | Op::ReturnCallIndirect => {
+                    calls.tails |= inst.op == Op::ReturnCallIndirect;
+                    calls.pointers = true;
+                    calls.indirect.push(inst.args[3] as u32);
+                    if inst.op == Op::ReturnCallIndirect {
+                        calls.tail_types.push(inst.args[3] as u32);
+                    }
+                }
+                Op::CallImport | Op::ReturnCallImport => {
+                    calls.tails |= inst.op == Op::ReturnCallImport;
+                    calls.pointers = true;
+                    calls.imports = true;
+                }
+                Op::Throw | Op::ThrowRef => calls.throws = true,
+                Op::RefFunc => calls.references.push(inst.args[1] as u32),
+                op => calls.grows |= grows(op),
+            }
+        }
+        calls
+    }
+
+    fn find_needed(&mut self, entries: &[u32]) {
+        let meta = &self.program.meta;
+        let mut pointed = Vec::new();
+        if self.exports {
+            let functions = meta.exports.iter().filter(|export| export.kind == ExternKind::Func);
+            pointed.extend(functions.map(|export| export.index));
+        }
+        let constants = meta.elements.iter().flat_map(|segment| segment.items.iter());
+        let constants = constants.chain(meta.globals.iter().map(|global| &global.init));
+        let constants = constants.chain(meta.tables.iter().map(|table| &table.init));
+        pointed.extend(constants.flatten().filter_map(|op| match op {
+            ConstOp::RefFunc(index) => Some(*index),
+            _ => None,
+        }));
+        let mut work = Vec::new();
+        for index in pointed {
+            self.need(index, true, &mut work);
+        }
+        for index in entries {
+            self.need(*index, false, &mut work);
+        }
+        while let Some(index) = work.pop() {
+            let calls = self.calls[index as usize].clone();
+            for callee in calls.direct.iter().chain(&calls.tail) {
+                self.need(*callee, false, &mut work);
+                if let Some(facts) = self.facts.get_mut((callee - self.imported) as usize) {
+                    facts.called = true;
+                    facts.tail_called |= calls.tail.contains(callee);
+                }
+            }
+            for function in &calls.references {
+                self.need(*function, true, &mut work);
+            }
+        }
+    }
+
+    fn need(&mut self, index: u32, pointed: bool, work: &mut Vec<u32>) {
+        let Some(defined) = index.checked_sub(self.imported) else {
+            return;
+        };
+        let Some(facts) = self.facts.get_mut(defined as usize) else {
+            return;
+        };
+        facts.pointed |= pointed;
+        if !std::mem::replace(&mut facts.needed, true) {
+            work.push(defined);
+        }
+    }
+
+    /// Sets a fact of every function for which `own` says so or that calls such a one.
+    fn spread(
+        &mut self,
+        fact: impl Fn(&mut Facts) -> &mut bool,
+        own: impl Fn(&Calls) -> bool,
+        through_pointers: impl Fn(&Analysis) -> bool,
+    ) {
+        loop {
+            let mut changed = false;
+            let any_pointed = through_pointers(self);
+            for i in 0..self.facts.len() {
+                let calls = &self.calls[i];
+                let callees = calls.direct.iter().chain(&calls.tail);
+                let callee = |index: &u32| {
+                    let defined = index.checked_sub(self.imported)? as usize;
+                    let mut facts = *self.facts.get(defined)?;
+                    Some(*fact(&mut facts))
+                };
+                let now = own(calls) || (calls.pointers && any_pointed) || callees.filter_map(callee).any(|set| set);
+                let fact = fact(&mut self.facts[i]);
+                changed |= now && !*fact;
+                *fact |= now;
+            }
+            if !changed {
+                return;
+            }
+        }
+    }
+
+    fn find_statuses(&mut self) {
+        let elsewhere = self.statuses;
+        self.spread(
+            |facts| &mut facts.throws,
+            |calls| calls.throws,
+            |this| elsewhere || this.facts.iter().any(|facts| facts.pointed && facts.throws),
+        );
+        for (facts, calls) in self.facts.iter_mut().zip(&self.calls) {
+            facts.status = facts.throws || calls.tails;
+        }
+        self.statuses |= self.facts.iter().any(|facts| facts.pointed && facts.status);
+        // A tail call through a pointer is made by the caller, which asks the callee for a status too. Also
+        // in functions that are not needed: other programs of the store decide as this one does.
+        self.statuses |= self.calls.iter().any(|calls| calls.tails && calls.pointers);
+        for facts in self.facts.iter_mut().filter(|facts| facts.pointed) {
+            facts.status = self.statuses;
+        }
+    }
+
+    /// Whether a call looks how much stack is left, because what it calls may lead back to it. `callee`:
+    /// none if the call goes through a pointer.
+    pub fn checks_stack(&self, caller: &Facts, callee: Option<&Facts>) -> bool {
+        match callee {
+            Some(callee) => callee.recursive && caller.recursive,
+            None => self.exports || (caller.recursive && self.pointer_cycles()),
+        }
+    }
+
+    /// The type of a defined function, as [`Self::canonical`] has it.
+    fn type_of(&self, defined: usize) -> usize {
+        self.canonical[self.func_types[defined + self.imported as usize] as usize]
+    }
+
+    /// Bytes of native stack that a call of a type through a table may take.
+    pub fn stack_through_table(&self, ty: u32) -> u32 {
+        self.pointed_stacks[self.canonical[ty as usize]].max(self.foreign_stack)
+    }
+
+    /// Bytes of native stack that a call of an import may take.
+    pub fn stack_of_imports(&self) -> u32 {
+        self.foreign_stack
+    }
+
+    /// The most that a call from another instance may take.
+    pub fn most_pointed_stack(&self) -> u32 {
+        self.pointed_stacks.iter().copied().max().unwrap_or(0)
+    }
+
+    fn find_stacks(&mut self) {
+        let functions = self.program.meta.functions.iter();
+        let own: Vec<u32> = functions
+            .map(|function| frame_bytes(frame_units(self.program, function)))
+            .collect();
+        // Calls that are not looked at make no cycles: through tables they are told apart by type, as in
+        // `find_cycles`. So this comes to an end.
+        for _ in 0..=own.len() {
+            let mut changed = false;
+            for (i, own) in own.iter().enumerate() {
+                let caller = self.facts[i];
+                let calls = &self.calls[i];
+                let callees = calls.direct.iter().filter_map(|callee| self.of(*callee));
+                let callees = callees.filter(|callee| !self.checks_stack(&caller, Some(callee)));
+                let through_tables = calls.indirect.iter().map(|ty| self.stack_through_table(*ty));
+                let imported = calls.imports.then_some(self.foreign_stack);
+                let unchecked = !self.checks_stack(&caller, None);
+                let pointed = through_tables.chain(imported).filter(|_| unchecked);
+                let deepest = callees.map(|callee| callee.stack).chain(pointed).max().unwrap_or(0);
+                // A tail call takes this frame's place, with its callee's.
+                let tails = calls.tail.iter().filter_map(|callee| Some(self.of(*callee)?.stack));
+                let tails = tails.chain(calls.tail_types.iter().map(|ty| self.stack_through_table(*ty)));
+                let stack = tails.fold(own.saturating_add(deepest), u32::max);
+                changed |= stack != caller.stack;
+                self.facts[i].stack = stack;
+                if caller.pointed {
+                    let ty = self.type_of(i);
+                    self.pointed_stacks[ty] = self.pointed_stacks[ty].max(stack);
+                }
+            }
+            if !changed {
+                break;
+            }
+        }
+    }
+
+    /// Tarjan's algorithm over the calls. Those through tables lead to one node for each type, and from
+    /// there to every function of the type that a table may hold; those of imports to whatever other
+    /// instances can call.
+    fn find_cycles(&mut self) {
+        let count = self.facts.len();
+        let canonical = &self.canonical;
+        let (tables, imports) = (count, count + canonical.len());
+        let type_of = |defined: usize| self.type_of(defined);
+        let pointed = || (0..count).filter(|i| self.facts[*i].pointed);
+        let mut edges: Vec<Vec<usize>> = vec![Vec::new(); imports + 1];
+        for (edges, calls) in edges.iter_mut().zip(&self.calls) {
+            let defined = |index: &u32| Some(index.checked_sub(self.imported)? as usize);
+            edges.extend(calls.direct.iter().chain(&calls.tail).filter_map(defined));
+            edges.extend(calls.indirect.iter().map(|ty| tables + canonical[*ty as usize]));
+            edges.extend(calls.imports.then_some(imports));
+        }
+        for function in pointed() {
+            edges[tables + type_of(function)].push(function);
+        }
+        if self.exports {
+            // A function of another instance may stand in a table, and calls what it likes.
+            edges[imports].extend(pointed());
+            (tables..imports).for_each(|ty| edges[ty].push(imports));
+        }
+        let components = components(&edges);
+        self.find_deep(&edges, &components);
+        // Calls that a call leads to, as long as nothing counts them. Components come after those that
+        // they lead to.
+        let mut work = vec![1u64; edges.len()];
+        for component in components {
+            let cyclic = is_cycle(&edges, &component);
+            for member in component {
+                let callees = edges[member].iter().map(|callee| work[*callee]);
+                let all = match cyclic {
+                    true => 1,
+                    false => callees.fold(1, u64::saturating_add),
+                };
+                let counted = cyclic || all > MOST_UNCOUNTED;
+                if !counted || member >= count {
+                    work[member] = all;
+                }
+                if let Some(facts) = self.facts.get_mut(member) {
+                    (facts.recursive, facts.counted) = (cyclic, counted);
+                }
+            }
+        }
+    }
+
+    /// Finds how many frames there may be when each function runs, from the callers to what they call.
+    fn find_deep(&mut self, edges: &[Vec<usize>], components: &[Vec<usize>]) {
+        let count = self.facts.len();
+        let mut depths = vec![1usize; edges.len()];
+        if self.exports {
+            // Other instances may call as deep in the stack as they like.
+            depths[edges.len() - 1] = usize::MAX;
+        }
+        for component in components.iter().rev() {
+            if is_cycle(edges, component) {
+                component.iter().for_each(|member| depths[*member] = usize::MAX);
+            }
+            for member in component {
+                // The nodes of tables and imports are no frames.
+                let frame = usize::from(*member < count);
+                if frame == 1 && !self.facts[*member].needed {
+                    continue;
+                }
+                let depth = depths[*member].saturating_add(frame);
+                edges[*member]
+                    .iter()
+                    .for_each(|to| depths[*to] = depths[*to].max(depth));
+            }
+        }
+        for (facts, depth) in self.facts.iter_mut().zip(depths) {
+            facts.deep = depth > BACKTRACE;
+        }
+    }
+}
+
+/// Whether a component of a graph is a cycle.
+fn is_cycle(edges: &[Vec<usize>], component: &[usize]) -> bool {
+    component.len() > 1 || edges[component[0]].contains(&component[0])
+}
+
+/// Strongly connected components of a graph (Tarjan, 1972), without recursion.
+fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
+    const NEW: usize = usize::MAX;
+    let mut index = vec![NEW; edges.len()];
+    let mut low = vec![0; edges.len()];
+    let mut on_stack = vec![false; edges.len()];
+    let (mut stack, mut found, mut count) = (Vec::new(), Vec::new(), 0);
+    for root in 0..edges.len() {
+        if index[root] != NEW {
+            continue;
+        }
+        let mut path = vec![(root, 0)];
+        while let Some((node, next)) = path.last_mut() {
+            let node = *node;
+            if *next == 0 {
+                index[node] = count;
+                low[node] = count;
+                count += 1;
+                stack.push(node);
+                on_stack[node] = true;
+            }
+            if let Some(to) = edges[node].get(*next).copied() {
+                *next += 1;
+                if index[to] == NEW {
+                    path.push((to, 0));
+                } else if on_stack[to] {
+                    low[node] = low[node].min(index[to]);
+                }
+                continue;
+            }
+            path.pop();
+            if let Some((parent, _)) = path.last() {
+                low[*parent] = low[*parent].min(low[node]);
+            }
+            if low[node] == index[node] {
+                let mut component = Vec::new();
+                while let Some(member) = stack.pop() {
+                    on_stack[member] = false;
+                    component.push(member);
+                    if member == node {
+                        break;
+                    }
+                }
+                found.push(component);
+            }
+        }
+    }
+    found
+}

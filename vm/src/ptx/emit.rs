@@ -1,0 +1,25 @@
+//! Writes PTX.
+//!
+//! In: a function with the facts of `analysis`. Out: its text, by the [`writer`](crate::ptx::writer). In the order in
+//! which to read them:
+//!
+//! - [`function`]: a function from its head to its end; the compiler's state;
+//! - [`instructions`]: one instruction; [`handwritten`] names those that have no template;
+//! - [`memory`], [`vectors`], [`atomics`]: accesses;
+//! - [`calls`], [`runtime_calls`]: calls of compiled functions and of the runtime; [`exnref_roots`] keeps what those
+//!   calls may collect;
+//! - [`jumps`], [`loops`]: branches, and where a loop looks whether the run was stopped;
+//! - [`entry`]: the kernels, which the host starts.
+
+pub mod atomics;
+pub mod calls;
+pub mod entry;
+pub mod exnref_roots;
+pub mod function;
+pub mod handwritten;
+pub mod instructions;
+pub mod jumps;
+pub mod loops;
+pub mod memory;
+pub mod runtime_calls;
+pub mod vectors;

@@ -1,0 +1,114 @@
+//! Kernels: each lane calls the function for its thread.
+//!
+//! There is no loop around the call. In one, ptxas would take each jump to a trap for one that leaves the loop,
+//! and put a `BREAK` before it into the code that does not trap. A lane without a thread ends in `gpu_run_begin`:
+//! behind a test of its result ptxas would no longer keep what is the same for all lanes in uniform registers.
+
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use crate::layout::{Context, Launch};
+use crate::ptx::Unit;
+use crate::ptx::analysis::interprocedural::Analysis;
+use crate::ptx::emit::calls::VALUES;
+use crate::ptx::emit::function::{Compiler, Role, ascii};
+use crate::ptx::image::ImageLayout;
+use crate::ptx::writer::ptx;
+
+/// Bytes of a kernel's frame that the native stack has to spare anyway.
+const LARGE_FRAME: usize = 2048;
+
+/// Bytes of arguments that a kernel takes as parameters at most; drivers have room for 4 KiB.
+const MOST_ARGUMENTS: u32 = 2048;
+
+/// Whether a function has no code but its kernel's: nothing calls it, and it can be the kernel's body.
+/// There the compiler keeps more in uniform registers than in a function.
+pub fn is_inlined(unit: &Unit, analysis: &Analysis, index: u32) -> bool {
+    let facts = analysis.of(index);
+    unit.entries.contains(&index)
+        && !unit.options.exports
+        && facts.is_some_and(|facts| !facts.recursive && !facts.status && !facts.called && !facts.pointed)
+}
+
+/// Bytes of the function's arguments that a kernel takes as parameters, if there are some and not too many.
+fn argument_bytes(compiler: &Compiler) -> Option<u32> {
+    let units: u32 = compiler.ty.params.iter().map(|ty| ty.units()).sum();
+    (1..=MOST_ARGUMENTS / 4).contains(&units).then_some(4 * units)
+}
+
+/// Writes the kernel that starts the defined function `defined`.
+pub fn compile(
+    unit: &Unit,
+    analysis: &Analysis,
+    layout: &ImageLayout,
+    defined: usize,
+    out: &mut String,
+    words: &mut String,
+) {
+    let mut compiler = Compiler::new(unit, analysis, layout, defined, Role::Kernel);
+    let index = compiler.index;
+    let inlined = is_inlined(unit, analysis, index);
+    let values = unit.options.values.max(crate::ptx::most_values(unit.program));
+    let bytes = VALUES + 4 * values as usize;
+    let name = ascii(&unit.program.meta.func_name(index));
+    let parameters =
+        argument_bytes(&compiler).map_or_else(String::new, |bytes| format!(", .param .align 4 .b8 args[{bytes}]"));
+    _ = write!(
+        out,
+        "\n// {name}\n.visible .entry {}start_{index}(.param .b64 launch, .param .b32 threads{parameters})\n{{\n\t.local .align 16 .b8 context[{bytes}];\n\t.reg .b64 %launch, %args, %context;\n",
+        unit.prefix
+    );
+    let mut prologue = String::new();
+    prologue += "\tld.param.b64 %launch, [launch];\n\tmov.u64 %local, context;\n\tcvta.local.u64 %context, %local;\n";
+    prologue += "\tmov.b32 %depth, 1;\n";
+    // Written to a compiler of its own, which hands out the registers.
+    let arguments = [("b64", "%launch"), ("b64", "%context")];
+    compiler.call_runtime("gpu_run_begin", &arguments, None);
+    // For calls of functions.
+    ptx!(compiler, "ld.local.b64 %ctx, [%local+{}];", offset_of!(Context, this));
+    if bytes > LARGE_FRAME {
+        // The limit was measured from below this frame.
+        let limit = compiler.w.word();
+        let at = offset_of!(Context, native_limit);
+        ptx!(compiler, "ld.local.b32 {limit}, [%local+{at}];");
+        ptx!(compiler, "add.u32 {limit}, {limit}, {bytes};");
+        ptx!(compiler, "st.local.b32 [%local+{at}], {limit};");
+    }
+    compiler.thread_state();
+    let arguments = argument_bytes(&compiler);
+    if arguments.is_none() {
+        ptx!(compiler, "ld.global.b64 %args, [%launch+{}];", offset_of!(Launch, args));
+    }
+    // Of the kernel's own parameters, which are in constant memory, or at the launch record's arguments.
+    let load = match arguments {
+        Some(_) => |to: &str, at: u32| format!("ld.param.b32 {to}, [args+{}];", 4 * at),
+        None => |to: &str, at: u32| format!("ld.global.b32 {to}, [%args+{}];", 4 * at),
+    };
+    let mut at = 0;
+    for ty in &compiler.ty.params {
+        match ty.units() {
+            2 => {
+                let (low, high) = (compiler.w.word(), compiler.w.word());
+                ptx!(compiler, "{}", load(&low, at));
+                ptx!(compiler, "{}", load(&high, at + 1));
+                ptx!(compiler, "mov.b64 %d{at}, {{{low}, {high}}};");
+            }
+            units => {
+                for k in 0..units {
+                    ptx!(compiler, "{}", load(&format!("%r{}", at + k), at + k));
+                }
+            }
+        }
+        at += ty.units();
+    }
+    match inlined {
+        true => compiler.body(),
+        false => compiler.call_own(),
+    }
+    compiler.w.label("DONE");
+    compiler.call_runtime("gpu_run_finish", &[("b64", "%ctx")], None);
+    ptx!(compiler, "ret;");
+    compiler.finish(&prologue, out);
+    out.push_str("}\n");
+    words.push_str(&compiler.words);
+}

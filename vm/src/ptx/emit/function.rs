@@ -1,0 +1,451 @@
+//! Compiles one function: its head, its blocks in the order of the code, what stands behind them.
+
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use gpu_run_bytecode::{FuncType, Function, TrapKind, disassemble_instruction};
+
+use crate::layout::{Context, Launch};
+use crate::ptx::Unit;
+use crate::ptx::analysis::cfg::{Cfg, Node};
+use crate::ptx::analysis::flow::{Fact, Flow, Nan, State, Transfer};
+use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units};
+use crate::ptx::analysis::or_reassociate::{self, Part};
+use crate::ptx::emit::calls;
+use crate::ptx::emit::exnref_roots;
+use crate::ptx::emit::loops::Loop;
+use crate::ptx::image::ImageLayout;
+use crate::ptx::schedule::{self, Schedule};
+use crate::ptx::writer::{Writer, ptx};
+
+/// What compiled functions may call of the runtime.
+pub const RUNTIME_DECLARATIONS: &str = "\
+.extern .func gpu_run_begin(.param .b64 launch, .param .b64 ctx);
+.extern .func gpu_run_finish(.param .b64 ctx);
+.extern .func gpu_run_trap(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind);
+.extern .func gpu_run_exit(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind, .param .b32 value);
+.extern .func gpu_run_request(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
+.extern .func gpu_run_poll(.param .b64 ctx, .param .b32 pc, .param .b32 depth);
+.extern .func gpu_run_op(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
+.extern .func gpu_run_copy(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 to, .param .b64 from, .param .b64 to_at, .param .b64 from_at, .param .b64 len);
+.extern .func gpu_run_fill(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b64 at, .param .b32 value, .param .b64 len);
+.extern .func (.param .b32 result) gpu_run_compare(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 a, .param .b32 b, .param .b32 len);
+.extern .func (.param .b32 result) gpu_run_allocate(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 size, .param .b32 align, .param .b32 zeroed);
+.extern .func gpu_run_release(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 address, .param .b32 size, .param .b32 align);
+.extern .func (.param .b32 result) gpu_run_reallocate(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 old, .param .b32 old_size, .param .b32 align, .param .b32 size);
+.extern .func gpu_run_print(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 stream, .param .b32 from, .param .b32 len);
+.extern .func gpu_run_print_end(.param .b64 ctx, .param .b32 stream);
+.extern .func gpu_run_debug(.param .b64 ctx, .param .b32 op, .param .b64 value);
+.extern .func gpu_run_throw(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 tag);
+.extern .func gpu_run_throw_ref(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 reference);
+.extern .func (.param .b32 reference) gpu_run_reference(.param .b64 ctx, .param .b32 pc, .param .b32 depth);
+.extern .func gpu_run_unhandled(.param .b64 ctx);
+";
+
+/// Passes through loops between two looks at the stop flag.
+const PASSES: u32 = 4096;
+/// What a return, or an exception that nothing catches here, leads to.
+pub enum Role {
+    /// A function that others call.
+    Function,
+    /// The body of a kernel: results go to the launch's results.
+    Kernel,
+}
+
+/// A function on its way to PTX.
+pub struct Compiler<'a> {
+    pub unit: &'a Unit<'a>,
+    pub analysis: &'a Analysis<'a>,
+    pub layout: &'a ImageLayout,
+    pub function: &'a Function,
+    pub ty: &'a FuncType,
+    pub facts: Facts,
+    pub cfg: Cfg,
+    pub transfer: Transfer<'a>,
+    pub flow: Flow,
+    pub role: Role,
+    /// What is known before the instruction that is compiled.
+    pub state: State,
+    pub w: Writer,
+    /// Constants of the module that the function needs.
+    pub words: String,
+    /// Index with imports first.
+    pub index: u32,
+    pub units: u32,
+    /// Registers of its frame's units, and of values that have none there.
+    pub registers: u32,
+    /// The blocks whose instructions are written in another order.
+    pub schedule: Schedule,
+    /// Whether the function counts its passes through loops.
+    pub counts: bool,
+    /// The loops that are written out several times, by their heads; and the head of each block in one.
+    pub loops: BTreeMap<usize, Loop>,
+    pub head_of: BTreeMap<usize, usize>,
+    /// Where loops go on that several branches close, by their heads.
+    pub latches: BTreeMap<usize, String>,
+    /// Whether it may hold references to exceptions.
+    pub roots: bool,
+    /// The copy that is written.
+    pub copy: usize,
+    /// Whether the block that is written was left by a jump of its last instruction.
+    pub left: bool,
+    /// The sums that are written in another way in this block, and what they have kept.
+    pub parts: BTreeMap<u32, Part>,
+    pub kept: BTreeMap<u32, (String, String)>,
+    trap_used: bool,
+    /// The labels of code that traps, by pc and kind: copies of a loop share it.
+    traps: BTreeMap<(u32, u32), String>,
+    /// Where in the text the thread's state is read.
+    state_at: usize,
+}
+
+/// A name for a comment: the assembler takes ASCII only, and a line ends the comment.
+pub fn ascii(name: &str) -> String {
+    name.replace(|c: char| c != ' ' && !c.is_ascii_graphic(), "?")
+}
+
+/// Compiles the defined function `defined` and appends it to `out`, its constants to `words`.
+pub fn compile(
+    unit: &Unit,
+    analysis: &Analysis,
+    layout: &ImageLayout,
+    defined: usize,
+    out: &mut String,
+    words: &mut String,
+) {
+    let mut compiler = Compiler::new(unit, analysis, layout, defined, Role::Function);
+    compiler.thread_state();
+    if compiler.facts.counted {
+        compiler.w.label("BEGIN");
+        compiler.count(compiler.function.start);
+    }
+    compiler.body();
+    let head = calls::head(unit, analysis, compiler.index);
+    let mut prologue = String::new();
+    prologue += "\tld.param.b64 %ctx, [ctx];\n\tcvta.to.local.u64 %local, %ctx;\n\tld.param.b32 %depth, [depth];\n";
+    if !compiler.facts.pointed {
+        prologue += "\tld.param.b32 %size, [size];\n";
+    }
+    let mut unit_at = 0;
+    for (i, ty) in compiler.ty.params.iter().enumerate() {
+        match ty.units() {
+            2 => _ = writeln!(prologue, "\tld.param.b64 %d{unit_at}, [a{i}];"),
+            units => {
+                for k in 0..units {
+                    _ = writeln!(prologue, "\tld.param.b32 %r{}, [a{i}+{}];", unit_at + k, 4 * k);
+                }
+            }
+        }
+        unit_at += ty.units();
+    }
+    let name = unit.program.meta.func_name(compiler.index);
+    _ = write!(out, "\n// {}\n{head}\n{{\n", ascii(&name));
+    compiler.finish(&prologue, out);
+    out.push_str("}\n");
+    if calls::has_tail_thunk(analysis, compiler.index) {
+        calls::tail_thunk(&compiler, out);
+    }
+    words.push_str(&compiler.words);
+}
+
+impl<'a> Compiler<'a> {
+    /// Prepares a function.
+    pub fn new(
+        unit: &'a Unit<'a>,
+        analysis: &'a Analysis<'a>,
+        layout: &'a ImageLayout,
+        defined: usize,
+        role: Role,
+    ) -> Compiler<'a> {
+        let function = &unit.program.meta.functions[defined];
+        let ty = &unit.program.meta.types[function.ty as usize];
+        let facts = analysis.facts[defined];
+        let units = frame_units(unit.program, function);
+        let cfg = Cfg::new(unit.program, function);
+        let transfer = || Transfer {
+            analysis,
+            function,
+            eager: Default::default(),
+        };
+        let flow = transfer().run(&cfg, units, ty);
+        let transfer = Transfer {
+            eager: flow.eager.clone(),
+            ..transfer()
+        };
+        let roots = exnref_roots::are_held(&transfer, function, &cfg, ty);
+        let mut this = Compiler {
+            unit,
+            analysis,
+            layout,
+            function,
+            ty,
+            facts,
+            counts: !cfg.back_edges.is_empty() || facts.counted,
+            roots,
+            cfg,
+            transfer,
+            flow,
+            role,
+            state: State::new(),
+            w: Writer::default(),
+            words: String::new(),
+            index: analysis.imported + defined as u32,
+            units,
+            // Ranges may be longer than a frame.
+            registers: units + schedule::BEHIND_FRAME,
+            schedule: Schedule::default(),
+            loops: BTreeMap::new(),
+            head_of: BTreeMap::new(),
+            latches: BTreeMap::new(),
+            copy: 0,
+            left: false,
+            parts: BTreeMap::new(),
+            kept: BTreeMap::new(),
+            trap_used: false,
+            traps: BTreeMap::new(),
+            state_at: 0,
+        };
+        this.plan_loops();
+        this.plan_schedule();
+        this
+    }
+
+    /// Writes all blocks.
+    pub fn body(&mut self) {
+        let order = self.emission_order();
+        if order.first().is_some_and(|first| *first != (0, 0)) || self.loops.contains_key(&0) {
+            ptx!(self, "bra {};", self.entry_label(0));
+        }
+        for (i, (block, copy)) in order.iter().enumerate() {
+            self.copy = *copy;
+            self.guard(*block, *copy);
+            let label = self.label(*block, *copy);
+            self.w.label(&label);
+            self.state = self.flow.at[*block].clone();
+            self.left = false;
+            let nodes = match self.schedule.blocks.get(block) {
+                Some(nodes) => {
+                    self.state.resize(self.registers as usize, Fact::default());
+                    nodes.clone()
+                }
+                None => self.cfg.block_nodes(*block).to_vec(),
+            };
+            self.parts = or_reassociate::find(&nodes);
+            for node in &nodes {
+                self.comment(node);
+                self.instruction(node, *block);
+                let mut state = std::mem::take(&mut self.state);
+                self.transfer.apply(node, &mut state);
+                self.state = state;
+            }
+            let goes_on = self.cfg.blocks[*block].successors.first() == Some(&(block + 1));
+            let last = &nodes[nodes.len() - 1];
+            if goes_on && !self.left && !calls::ends_path(last.inst.op) {
+                let next = order.get(i + 1).map(|(block, copy)| self.label(*block, *copy));
+                self.go(*block, *block + 1, next.as_deref());
+            }
+        }
+        // Verified code does not run over its end.
+        if order.is_empty() {
+            ptx!(self, "exit;");
+        }
+    }
+
+    fn comment(&mut self, node: &Node) {
+        if self.unit.options.comments && !schedule::is_copy(node) {
+            let text = disassemble_instruction(self.unit.program, node.pc);
+            _ = writeln!(self.w.out(), "\t// {}", ascii(&text));
+        }
+    }
+
+    /// The register of the launch record's address.
+    pub fn launch(&mut self) -> String {
+        if matches!(self.role, Role::Kernel) {
+            return "%launch".to_owned();
+        }
+        let launch = self.w.pair();
+        ptx!(self, "ld.local.b64 {launch}, [%local+{}];", offset_of!(Context, launch));
+        launch
+    }
+
+    /// Looks at the stop flag, and ends the lane if it is set: its thread stands at word `pc` of the program then.
+    pub fn poll(&mut self, pc: u32) {
+        let pc = self.unit.code_start + pc;
+        if self.analysis.makes_references {
+            // The lane gives back the exceptions that its thread has.
+            let arguments = [("b64", "%ctx"), ("b32", &pc.to_string()), ("b32", "%depth")];
+            self.call_runtime("gpu_run_poll", &arguments, None);
+            return ptx!(self, "mov.b32 %budget, {PASSES};");
+        }
+        let (launch, stop, p) = (self.launch(), self.w.word(), self.w.predicate());
+        // Relaxed: nothing is read that another thread wrote before it set the flag.
+        ptx!(
+            self,
+            "ld.relaxed.gpu.global.b32 {stop}, [{launch}+{}];",
+            offset_of!(Launch, stop)
+        );
+        ptx!(self, "setp.ne.u32 {p}, {stop}, 0;");
+        // Not the way of traps: the registers that these fill would be live in the loop.
+        let (pc, go_on) = (pc.to_string(), self.w.new_label("GO_ON"));
+        ptx!(self, "@!{p} bra {go_on};");
+        let arguments = [("b64", "%ctx"), ("b32", &pc), ("b32", "%depth")];
+        self.call_runtime("gpu_run_poll", &arguments, None);
+        ptx!(self, "exit;");
+        self.w.label(&go_on);
+        ptx!(self, "mov.b32 %budget, {PASSES};");
+    }
+
+    /// The label of code that traps at `node`. Nothing comes back from there.
+    pub fn trap_label(&mut self, node: &Node, kind: TrapKind) -> String {
+        if let Some(label) = self.traps.get(&(node.pc, kind as u32)) {
+            return label.clone();
+        }
+        let label = self.w.new_label("TRAP");
+        let before = self.w.set_aside(true);
+        self.w.label(&label);
+        match kind {
+            TrapKind::MemoryOutOfBounds => {
+                self.trap_used = true;
+                ptx!(self, "mov.b32 %trap_pc, {};", self.unit.code_start + node.pc);
+                ptx!(self, "bra TRAP_BOUNDS;");
+            }
+            kind => self.trap(node, &(kind as u32).to_string()),
+        }
+        self.w.set_aside(before);
+        self.traps.insert((node.pc, kind as u32), label.clone());
+        label
+    }
+
+    /// A trap whose kind is a number or a register.
+    pub fn trap(&mut self, node: &Node, kind: &str) {
+        self.trap_used = true;
+        ptx!(self, "mov.b32 %trap_pc, {};", self.unit.code_start + node.pc);
+        ptx!(self, "mov.b32 %trap_kind, {kind};");
+        ptx!(self, "bra TRAP;");
+    }
+
+    /// The text of instructions that load memory 0's size; they need nothing but the image.
+    pub fn load_size(&self) -> String {
+        let space = self.layout.space();
+        format!(
+            "\tld.{space}.b64 %size_at, [{}instance+{}];\n\tld.relaxed.gpu.global.b32 %size, [%size_at+{}];\n",
+            self.unit.prefix,
+            offset_of!(crate::ptx::Image, memory),
+            offset_of!(crate::layout::Memory, size),
+        )
+    }
+
+    /// Reads memory 0's size again, because it may have grown.
+    pub fn reload_size(&mut self) {
+        let text = self.load_size();
+        self.w.out().push_str(&text);
+    }
+
+    /// A 64-bit number of the image.
+    pub fn image_pair(&mut self, offset: usize) -> String {
+        let value = self.w.pair();
+        let space = self.layout.space();
+        ptx!(self, "ld.{space}.b64 {value}, [{}instance+{offset}];", self.unit.prefix);
+        value
+    }
+
+    /// A 32-bit number of the image.
+    pub fn image_word(&mut self, offset: usize) -> String {
+        let value = self.w.word();
+        let space = self.layout.space();
+        ptx!(self, "ld.{space}.b32 {value}, [{}instance+{offset}];", self.unit.prefix);
+        value
+    }
+
+    /// Fact about a unit before the instruction that is compiled.
+    pub fn fact(&self, unit: i64) -> Fact {
+        self.state.get(unit as usize).copied().unwrap_or_default()
+    }
+
+    /// The register of a unit, with canonical NaN bits where they can be seen. `units`: 1 or 2.
+    pub fn seen(&mut self, unit: i64, units: u32) -> String {
+        let (prefix, float, bits, nan) = match units {
+            2 => ("%d", "f64", "b64", "0x7ff8000000000000"),
+            _ => ("%r", "f32", "b32", "0x7fc00000"),
+        };
+        let register = format!("{prefix}{unit}");
+        if self.fact(unit).nan != Nan::Raw {
+            return register;
+        }
+        let p = self.w.predicate();
+        let value = if units == 2 { self.w.pair() } else { self.w.word() };
+        ptx!(self, "setp.nan.{float} {p}, {register}, {register};");
+        ptx!(self, "selp.{bits} {value}, {nan}, {register}, {p};");
+        value
+    }
+
+    /// Marks where the function reads what it needs of its thread and instance: which it is, is known at
+    /// its end.
+    pub fn thread_state(&mut self) {
+        self.state_at = self.w.hot.len();
+    }
+
+    /// What the function reads there.
+    fn state_reads(&self) -> String {
+        let (space, prefix) = (self.layout.space(), &self.unit.prefix);
+        let mut out = String::new();
+        let used = |register: &str| self.w.hot.contains(register) || self.w.cold.contains(register);
+        if used("%size") && (self.facts.pointed || matches!(self.role, Role::Kernel)) {
+            out += &self.load_size();
+        }
+        if used("%base") {
+            let at = offset_of!(crate::ptx::Image, base);
+            _ = writeln!(out, "\tld.{space}.b64 %base, [{prefix}instance+{at}];");
+        }
+        if used("%globals") {
+            _ = writeln!(
+                out,
+                "\tld.local.b64 %globals, [%local+{}];",
+                offset_of!(Context, globals)
+            );
+        }
+        if self.counts {
+            _ = writeln!(out, "\tld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
+        }
+        out += &self.begin_roots();
+        if used("%deeper") {
+            out += "\tadd.u32 %deeper, %depth, 1;\n";
+        }
+        out
+    }
+
+    /// Puts declarations, `prologue` and all that was written together.
+    pub fn finish(&mut self, prologue: &str, out: &mut String) {
+        out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals;\n");
+        out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;\n");
+        _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.registers);
+        if self.trap_used {
+            let before = self.w.set_aside(true);
+            let bounds = TrapKind::MemoryOutOfBounds as u32;
+            if self.traps.keys().any(|(_, kind)| *kind == bounds) {
+                // What most traps are: none of them says it itself.
+                self.w.label("TRAP_BOUNDS");
+                ptx!(self, "mov.b32 %trap_kind, {bounds};");
+            }
+            self.w.label("TRAP");
+            let arguments = [
+                ("b64", "%ctx"),
+                ("b32", "%trap_pc"),
+                ("b32", "%depth"),
+                ("b32", "%trap_kind"),
+            ];
+            self.call_runtime("gpu_run_trap", &arguments, None);
+            ptx!(self, "exit;");
+            self.w.set_aside(before);
+        }
+        out.push_str(&self.w.declarations());
+        self.declare_roots(out);
+        out.push_str(prologue);
+        let reads = self.state_reads();
+        out.push_str(&self.w.hot[..self.state_at]);
+        out.push_str(&reads);
+        out.push_str(&self.w.hot[self.state_at..]);
+        out.push_str(&self.w.cold);
+    }
+}

@@ -1,0 +1,74 @@
+//! The opcodes that have no template but code of their own in [`crate::ptx::emit::instructions`]; the runtime's
+//! `gpu_run_op` runs the others. That no opcode is forgotten is checked when this crate is compiled.
+
+use gpu_run_bytecode::isa::TABLE;
+use gpu_run_bytecode::{Class, Op};
+
+use crate::ptx::emit::atomics::AtomicAccess;
+
+/// Declares the enumeration, so that a match over it has an arm for each.
+macro_rules! own {
+    ($($name:ident)*) => {
+        /// An opcode with code of its own.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[allow(missing_docs)]
+        pub enum Own { $($name,)* }
+
+        impl Own {
+            /// `None`: it has a template, is an [`AtomicAccess`], or the runtime runs it.
+            pub const fn of(op: Op) -> Option<Own> {
+                match op {
+                    $(Op::$name => Some(Own::$name),)*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+own! {
+    Trap Jump BrIf BrUnless BrTable BrI32AddNe BrI32AddLtS BrI32AddLtU BrI32AddNeImm
+    Return Call CallIndirect CallImport ReturnCall ReturnCallIndirect ReturnCallImport Throw ThrowRef
+    Enter BridgeReturn ThreadEnd
+    CopyRange Zero Const32 Const64S Const64 V128Const I8x16Shuffle
+    GlobalGet32 GlobalGet64 GlobalGet128 GlobalSet32 GlobalSet64 GlobalSet128 StackPointerSet
+    MemorySize MemorySize64 MemoryCopy MemoryCopy64 MemoryFill MemoryFill64 Memcmp
+    TableGet TableSet TableSize RefFunc
+    Gid ThreadCount Time Exit PanicExit Print PrintEnd
+    DbgI32 DbgF32 DbgBool DbgChar DbgU32 DbgI64 DbgF64 DbgU64 DbgNl DbgFlush
+    Alloc AllocZero Dealloc Realloc
+    RequestQueue RequestPoll
+    AtomicFence AtomicAdd AtomicInc AtomicDec AtomicCas
+    V128Load V128Store V128Load8x8S V128Load8x8U V128Load16x4S V128Load16x4U V128Load32x2S V128Load32x2U
+    V128Load8Splat V128Load16Splat V128Load32Splat V128Load64Splat V128Load32Zero V128Load64Zero
+    V128Load8Lane V128Load16Lane V128Load32Lane V128Load64Lane
+    V128Store8Lane V128Store16Lane V128Store32Lane V128Store64Lane
+}
+
+/// Whether the runtime's `gpu_run_op` can run an opcode: it has those of `kernel/ops/slow.h` and
+/// `kernel/ops/atomics.h`. Those of `kernel/ops/control.h` are about the interpreter's frames.
+const fn runtime_has(op: Op, class: Class) -> bool {
+    let transfers = (op as u16) < Op::Copy32 as u16 || matches!(op, Op::ThrowRef | Op::Exit | Op::PanicExit);
+    let simd = (op as u16) >= gpu_run_bytecode::isa::SIMD_PAGE && (op as u16) < gpu_run_bytecode::isa::ATOMIC_PAGE;
+    matches!(class, Class::Rare | Class::Gpu | Class::Access) && !transfers && !simd
+}
+
+const _: () = {
+    let mut i = 0;
+    while i < TABLE.len() {
+        let (op, class) = (TABLE[i].op, TABLE[i].class);
+        let by_hand = matches!(class, Class::Control | Class::Rare | Class::Gpu | Class::Access);
+        let own = Own::of(op).is_some();
+        assert!(
+            by_hand || !own,
+            "an opcode of a class that `instruction` handles as a whole is named in `own!`"
+        );
+        assert!(
+            !by_hand || own || AtomicAccess::of(op).is_some() || runtime_has(op, class),
+            "an opcode has no PTX: name it in `own!` (vm/src/ptx/own.rs) and write its code in `Compiler::instruction` \
+             (vm/src/ptx/instructions.rs); or, if it needs neither frames nor the interpreter's loop, make it Rare \
+             and write it in vm/kernel/ops/slow.h, where the runtime's gpu_run_op finds it"
+        );
+        i += 1;
+    }
+};

@@ -1,0 +1,588 @@
+//! One instruction to PTX.
+//!
+//! An opcode of a class that has templates is found there. Every other has code here, or the runtime runs
+//! it: see [`crate::ptx::emit::handwritten`], where the compiler finds out if a new one was forgotten.
+
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use gpu_run_bytecode::code::Inst;
+use gpu_run_bytecode::{Class, Op, Operand, Ty, wasi};
+
+use crate::layout::{Context, Launch};
+use crate::ptx::analysis::cfg::Node;
+use crate::ptx::analysis::flow::{Kind, Nan, hides_nan, is_arithmetic, passes_nan};
+use crate::ptx::analysis::interprocedural::grows;
+use crate::ptx::analysis::or_reassociate::Part;
+use crate::ptx::emit::atomics::AtomicAccess;
+use crate::ptx::emit::function::{Compiler, Role};
+use crate::ptx::emit::handwritten::Own;
+use crate::ptx::template::{Template, Width, template};
+use crate::ptx::writer::ptx;
+
+/// Bytes of [`Context::scratch`] between two operands of an instruction that the runtime runs.
+const OPERAND: i64 = 16;
+/// Unit of [`Context::scratch`] that the errno of a request goes to: behind all arguments.
+const REQUEST_RESULT: i64 = 31;
+/// Targets that a jump table lists one by one.
+const MOST_TARGETS: usize = 128;
+/// The kinds of end that the runtime records; see `EndKind` in `kernel/layout.h`.
+const END_EXIT: u32 = 2;
+const END_PANIC: u32 = 3;
+
+/// The template of an opcode that must have one.
+pub(super) fn must(name: &str) -> &'static Template {
+    template(name).unwrap_or_else(|| unreachable!("a test checks that `{name}` has a template"))
+}
+
+impl Compiler<'_> {
+    /// Writes an instruction of `block`.
+    pub fn instruction(&mut self, node: &Node, block: usize) {
+        let (op, args) = (node.inst.op, node.inst.args);
+        match op.info().class {
+            Class::Pure => return self.pure(node),
+            Class::Traps => return self.pure_with_trap(node),
+            Class::Branch => return self.branch(node, block),
+            Class::Load(_) | Class::Store(_) | Class::LoadFar(_) | Class::StoreFar(_) => return self.access(node),
+            Class::Control | Class::Rare | Class::Gpu | Class::Access => {}
+        }
+        let to = |i: usize| self.cfg.block_at(node.targets[i]).unwrap_or(block);
+        if let Some(access) = AtomicAccess::of(op) {
+            return self.atomic(node, access);
+        }
+        // The rest runs seldom, or takes long: the interpreter's own code runs it.
+        let Some(own) = Own::of(op) else {
+            return self.runtime_op(node);
+        };
+        match own {
+            Own::Trap => self.trap(node, &args[0].to_string()),
+            Own::Jump => {
+                let to = to(0);
+                self.go(block, to, None);
+            }
+            Own::BrIf | Own::BrUnless => {
+                let to = to(0);
+                let condition = self.seen(args[0], 1);
+                let p = self.w.predicate();
+                ptx!(self, "setp.ne.u32 {p}, {condition}, 0;");
+                self.go_if(block, to, &p, op == Op::BrUnless);
+            }
+            Own::BrTable => self.br_table(node, block),
+            Own::BrI32AddNe | Own::BrI32AddLtS | Own::BrI32AddLtU | Own::BrI32AddNeImm => {
+                let to = to(0);
+                if self.count_pass(block) {
+                    return;
+                }
+                let left = self.seen(args[1], 1);
+                let right = match op {
+                    Op::BrI32AddNeImm => args[3].to_string(),
+                    // The limit is read behind the sum, which it may be itself.
+                    _ if args[3] == args[0] => format!("%r{}", args[0]),
+                    _ => self.seen(args[3], 1),
+                };
+                let compare = match op {
+                    Op::BrI32AddLtS => "lt.s32",
+                    Op::BrI32AddLtU => "lt.u32",
+                    _ => "ne.u32",
+                };
+                let p = self.w.predicate();
+                ptx!(self, "add.u32 %r{}, {left}, {};", args[0], args[2]);
+                ptx!(self, "setp.{compare} {p}, %r{}, {right};", args[0]);
+                self.go_if(block, to, &p, false);
+            }
+            Own::Return => self.return_values(args[1]),
+            Own::Call | Own::CallIndirect | Own::CallImport => self.call(node),
+            Own::ReturnCall | Own::ReturnCallIndirect | Own::ReturnCallImport => self.tail_call(node),
+            Own::Throw | Own::ThrowRef => self.throw(node),
+
+            Own::CopyRange => self.copy_range(args[0], args[1], args[2]),
+            Own::Zero => {
+                for unit in args[0]..args[0] + args[1] {
+                    ptx!(self, "mov.b32 %r{unit}, 0;");
+                    ptx!(self, "mov.b64 %d{unit}, 0;");
+                }
+            }
+            Own::Const32 => ptx!(self, "mov.b32 %r{}, {:#x};", args[0], args[1] as u32),
+            Own::Const64S | Own::Const64 => ptx!(self, "mov.b64 %d{}, {:#x};", args[0], args[1] as u64),
+            Own::GlobalGet32 | Own::GlobalGet64 | Own::GlobalGet128 => {
+                let at = self.global_address(args[1]);
+                match op {
+                    Op::GlobalGet32 => ptx!(self, "ld.global.b32 %r{}, [{at}];", args[0]),
+                    Op::GlobalGet64 => ptx!(self, "ld.global.b64 %d{}, [{at}];", args[0]),
+                    _ => (0..4).for_each(|i| ptx!(self, "ld.global.b32 %r{}, [{at}+{}];", args[0] + i, 4 * i)),
+                }
+            }
+            // The slot of a 32-bit global has 64 bits, of which nobody reads the upper ones.
+            Own::GlobalSet32 => {
+                let value = self.seen(args[0], 1);
+                let at = self.global_address(args[1]);
+                ptx!(self, "st.global.b32 [{at}], {value};");
+            }
+            Own::GlobalSet64 => {
+                let value = self.seen(args[0], 2);
+                let at = self.global_address(args[1]);
+                ptx!(self, "st.global.b64 [{at}], {value};");
+            }
+            Own::GlobalSet128 => {
+                let at = self.global_address(args[1]);
+                (0..4).for_each(|i| ptx!(self, "st.global.b32 [{at}+{}], %r{};", 4 * i, args[0] + i));
+            }
+            Own::StackPointerSet => self.stack_pointer_set(node),
+
+            Own::Gid => ptx!(
+                self,
+                "ld.local.b32 %r{}, [%local+{}];",
+                args[0],
+                offset_of!(Context, id)
+            ),
+            Own::ThreadCount if matches!(self.role, Role::Kernel) => {
+                ptx!(self, "ld.param.b32 %r{}, [threads];", args[0]);
+            }
+            Own::ThreadCount => {
+                let launch = self.launch();
+                ptx!(
+                    self,
+                    "ld.global.b32 %r{}, [{launch}+{}];",
+                    args[0],
+                    offset_of!(Launch, thread_count)
+                );
+            }
+            Own::Time => ptx!(self, "mov.u64 %d{}, %globaltimer;", args[0]),
+            Own::Exit => {
+                let value = self.seen(args[0], 1);
+                self.end(node, END_EXIT, &value);
+            }
+            Own::PanicExit => self.end(node, END_PANIC, "0"),
+            Own::AtomicFence => ptx!(self, "fence.sc.gpu;"),
+
+            // These address memory 0 with an i32, whatever its own addresses are.
+            Own::AtomicAdd | Own::AtomicInc | Own::AtomicDec | Own::AtomicCas => match self.analysis.wide.first() {
+                Some(true) => self.runtime_op(node),
+                _ => self.atomic_op(node),
+            },
+
+            Own::MemorySize | Own::MemorySize64 => self.memory_size(node),
+            Own::MemoryCopy | Own::MemoryCopy64 => self.memory_copy(node),
+            Own::MemoryFill | Own::MemoryFill64 => self.memory_fill(node),
+            Own::Memcmp => self.memory_compare(node),
+            Own::TableGet | Own::TableSet => self.table_element(node),
+            Own::TableSize => self.table_size(node),
+            Own::RefFunc => self.ref_func(node),
+            Own::Alloc | Own::AllocZero => self.allocate(node),
+            Own::Dealloc => self.release(node),
+            Own::Realloc => self.reallocate(node),
+            Own::Print => self.print(node),
+            Own::PrintEnd => self.print_end(node),
+            Own::RequestQueue => self.request(node, args[0], args[1], None),
+            Own::RequestPoll => self.request(node, args[1], args[2], Some(args[0])),
+            Own::DbgI32 | Own::DbgF32 | Own::DbgBool | Own::DbgChar | Own::DbgU32 => self.debug(node, 1),
+            Own::DbgI64 | Own::DbgF64 | Own::DbgU64 => self.debug(node, 2),
+            Own::DbgNl | Own::DbgFlush => self.debug(node, 0),
+
+            Own::V128Const => self.vector(args[0], args[1] as u64, args[2] as u64),
+            Own::I8x16Shuffle => self.shuffle(node),
+            Own::V128Load
+            | Own::V128Store
+            | Own::V128Load8x8S
+            | Own::V128Load8x8U
+            | Own::V128Load16x4S
+            | Own::V128Load16x4U
+            | Own::V128Load32x2S
+            | Own::V128Load32x2U
+            | Own::V128Load8Splat
+            | Own::V128Load16Splat
+            | Own::V128Load32Splat
+            | Own::V128Load64Splat
+            | Own::V128Load32Zero
+            | Own::V128Load64Zero
+            | Own::V128Load8Lane
+            | Own::V128Load16Lane
+            | Own::V128Load32Lane
+            | Own::V128Load64Lane
+            | Own::V128Store8Lane
+            | Own::V128Store16Lane
+            | Own::V128Store32Lane
+            | Own::V128Store64Lane => self.vector_access(node),
+
+            // What the interpreter never finds in a program, or only at a function's head.
+            Own::Enter | Own::BridgeReturn | Own::ThreadEnd => {}
+        }
+    }
+
+    /// The PTX operands of an instruction's operand `i`: four for a 128-bit value.
+    pub fn operand(&mut self, node: &Node, i: usize) -> Vec<String> {
+        let (op, arg) = (node.inst.op, node.inst.args[i]);
+        match op.info().operands[i] {
+            Operand::Src(ty) if ty.units() == 4 => (0..4).map(|k| format!("%r{}", arg + k)).collect(),
+            operand @ Operand::Src(ty) => {
+                let eager = self.transfer.eager.contains(&(node.inst.args[0] as u32));
+                if hides_nan(op, operand) || (passes_nan(op) && ty != Ty::I32 && !eager) {
+                    let prefix = if ty.units() == 2 { "%d" } else { "%r" };
+                    return vec![format!("{prefix}{arg}")];
+                }
+                vec![self.seen(arg, ty.units())]
+            }
+            _ => vec![arg.to_string()],
+        }
+    }
+
+    fn operands(&mut self, node: &Node, range: std::ops::Range<usize>) -> Vec<String> {
+        range.flat_map(|i| self.operand(node, i)).collect()
+    }
+
+    /// Immediates as templates take them: as many bits as the parameter has.
+    fn fit(template: &Template, args: &mut [String]) {
+        for (arg, width) in args.iter_mut().zip(&template.params) {
+            if let (Ok(value), Width::B32) = (arg.parse::<i64>(), width) {
+                *arg = (value as i32).to_string();
+            }
+        }
+    }
+
+    /// Writes a template's instance.
+    pub fn instantiate(&mut self, template: &Template, args: &mut [String], results: &[String]) {
+        Self::fit(template, args);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let results: Vec<&str> = results.iter().map(String::as_str).collect();
+        let unique = self.w.unique();
+        template.emit(self.w.out(), unique, &args, &results);
+    }
+
+    /// Registers of an instruction's result.
+    fn result(node: &Node) -> Vec<String> {
+        let unit = node.inst.args[0];
+        match node.inst.op.info().operands[0] {
+            Operand::Def(ty) if ty.units() == 4 => (0..4).map(|k| format!("%r{}", unit + k)).collect(),
+            Operand::Def(ty) if ty.units() == 2 => vec![format!("%d{unit}")],
+            _ => vec![format!("%r{unit}")],
+        }
+    }
+
+    fn pure(&mut self, node: &Node) {
+        let op = node.inst.op;
+        let info = op.info();
+        let result = Self::result(node);
+        let mut args = self.operands(node, 1..info.operands.len());
+        match op {
+            Op::Copy32 => return ptx!(self, "mov.b32 {}, {};", result[0], args[0]),
+            Op::Copy64 => return ptx!(self, "mov.b64 {}, {};", result[0], args[0]),
+            _ => {}
+        }
+        if let Some(part) = self.parts.get(&node.pc).copied()
+            && self.sum(node.pc, part, &args, &result[0])
+        {
+            return;
+        }
+        let lazy = is_arithmetic(op) && !self.transfer.eager.contains(&(node.inst.args[0] as u32));
+        let lazy = match lazy {
+            true => template(&format!("lazy_{}", info.name.replace('.', "_"))),
+            false => None,
+        };
+        self.instantiate(lazy.unwrap_or_else(|| must(info.name)), &mut args, &result);
+    }
+
+    /// A sum that has a part in another one. False if the sum itself is still to be written.
+    fn sum(&mut self, pc: u32, part: Part, args: &[String], result: &str) -> bool {
+        // The sum of all operands but some; there are two or three.
+        let (skipped, first) = match part {
+            Part::Inner { term } => ([term, term], None),
+            Part::Outer { inner, term, sum } => ([term, sum], self.kept.get(&inner).cloned()),
+        };
+        let others = (1..)
+            .zip(args)
+            .filter(|(i, _)| !skipped.contains(i))
+            .map(|(_, arg)| arg);
+        let mut others: Vec<&String> = others.collect();
+        others.extend(first.as_ref().map(|(rest, _)| rest));
+        let rest = match others[..] {
+            [a, b] => {
+                let rest = self.w.word();
+                ptx!(self, "add.u32 {rest}, {a}, {b};");
+                rest
+            }
+            _ => {
+                let rest = self.w.word();
+                ptx!(self, "mov.b32 {rest}, {};", others[0]);
+                rest
+            }
+        };
+        let kept = self.w.word();
+        match (part, first) {
+            (Part::Outer { term, .. }, Some((_, kept_one))) => {
+                ptx!(self, "or.b32 {kept}, {kept_one}, {};", args[term - 1]);
+                ptx!(self, "add.u32 {result}, {rest}, {kept};");
+                true
+            }
+            (Part::Inner { term }, _) | (Part::Outer { term, .. }, None) => {
+                ptx!(self, "mov.b32 {kept}, {};", args[term - 1]);
+                self.kept.insert(pc, (rest, kept));
+                false
+            }
+        }
+    }
+
+    fn pure_with_trap(&mut self, node: &Node) {
+        let info = node.inst.op.info();
+        let mut args = self.operands(node, 1..info.operands.len());
+        let mut results = Self::result(node);
+        let kind = self.w.word();
+        results.push(kind.clone());
+        self.instantiate(must(info.name), &mut args, &results);
+        let (p, label) = (self.w.predicate(), self.w.new_label("TRAP"));
+        ptx!(self, "setp.ne.u32 {p}, {kind}, 0;");
+        ptx!(self, "@{p} bra {label};");
+        let before = self.w.set_aside(true);
+        self.w.label(&label);
+        self.trap(node, &kind);
+        self.w.set_aside(before);
+    }
+
+    fn branch(&mut self, node: &Node, block: usize) {
+        let info = node.inst.op.info();
+        let (negated, name) = match info.name.strip_prefix("br_not_") {
+            Some(name) => (true, name),
+            None => (false, info.name.trim_start_matches("br_")),
+        };
+        let template = must(name);
+        let mut args = self.operands(node, 0..info.operands.len() - 1);
+        Self::fit(template, &mut args);
+        let args: Vec<&str> = args.iter().map(String::as_str).collect();
+        let (p, unique) = (self.w.predicate(), self.w.unique());
+        if !template.emit_predicate(self.w.out(), unique, &args, &p) {
+            let value = self.w.word();
+            template.emit(self.w.out(), unique, &args, &[&value]);
+            ptx!(self, "setp.ne.u32 {p}, {value}, 0;");
+        }
+        let to = self.cfg.block_at(node.targets[0]).unwrap_or(block);
+        self.go_if(block, to, &p, negated);
+    }
+
+    fn br_table(&mut self, node: &Node, block: usize) {
+        let index = self.seen(node.inst.args[0], 1);
+        let clamped = self.w.word();
+        // What brx.idx does beyond its list is not defined.
+        ptx!(self, "min.u32 {clamped}, {index}, {};", node.targets.len() - 1);
+        let mut targets: Vec<u32> = node.targets.clone();
+        if targets.len() > MOST_TARGETS {
+            // A list of different targets, and a table in memory that says which.
+            targets.sort();
+            targets.dedup();
+            let places = node
+                .targets
+                .iter()
+                .map(|pc| targets.partition_point(|target| target < pc).to_string());
+            let (name, places) = (
+                format!("{}targets_{}", self.unit.prefix, node.pc),
+                places.collect::<Vec<_>>(),
+            );
+            let list = places.join(", ");
+            self.constant(format!(
+                ".global .align 4 .b32 {name}[{}] = {{{list}}};\n",
+                places.len()
+            ));
+            let at = self.w.pair();
+            ptx!(self, "mov.u64 {at}, {name};");
+            ptx!(self, "mad.wide.u32 {at}, {clamped}, 4, {at};");
+            ptx!(self, "ld.global.b32 {clamped}, [{at}];");
+        }
+        let mut labels = Vec::new();
+        for pc in &targets {
+            let to = self.cfg.block_at(*pc).unwrap_or(block);
+            labels.push(self.table_target(block, to));
+        }
+        let table = self.w.new_label("TABLE");
+        _ = writeln!(self.w.out(), "{table}: .branchtargets {};", labels.join(", "));
+        ptx!(self, "brx.idx {clamped}, {table};");
+    }
+
+    /// Declares a constant of the module; copies of a loop use the same.
+    fn constant(&mut self, declaration: String) {
+        if !self.words.contains(&declaration) {
+            self.words.push_str(&declaration);
+        }
+    }
+
+    /// Copies units as the kinds of value that they hold.
+    fn copy_range(&mut self, to: i64, from: i64, count: i64) {
+        let mut i = 0;
+        while i < count {
+            let (to, from) = (to + i, from + i);
+            i += 1;
+            let fact = self.fact(from);
+            let settle = fact.nan == Nan::Raw && self.transfer.eager.contains(&(to as u32));
+            match fact.kind {
+                Kind::Low => {
+                    let value = if settle {
+                        self.seen(from, 2)
+                    } else {
+                        format!("%d{from}")
+                    };
+                    ptx!(self, "mov.b64 %d{to}, {value};");
+                }
+                Kind::Unit => {
+                    let value = if settle {
+                        self.seen(from, 1)
+                    } else {
+                        format!("%r{from}")
+                    };
+                    ptx!(self, "mov.b32 %r{to}, {value};");
+                }
+                Kind::Zero => {
+                    ptx!(self, "mov.b32 %r{to}, 0;");
+                    ptx!(self, "mov.b64 %d{to}, 0;");
+                }
+                Kind::High | Kind::Undefined => {}
+            }
+        }
+    }
+
+    /// The address of a global.
+    pub fn global_address(&mut self, index: i64) -> String {
+        let slot = self.image_word(self.layout.globals as usize + 4 * index as usize);
+        let at = self.w.pair();
+        ptx!(self, "mad.wide.u32 {at}, {slot}, 8, %globals;");
+        at
+    }
+
+    /// Ends the process.
+    fn end(&mut self, node: &Node, kind: u32, value: &str) {
+        let (pc, kind) = ((self.unit.code_start + node.pc).to_string(), kind.to_string());
+        let arguments = [
+            ("b64", "%ctx"),
+            ("b32", &pc),
+            ("b32", "%depth"),
+            ("b32", &kind),
+            ("b32", value),
+        ];
+        self.call_runtime("gpu_run_exit", &arguments, None);
+        ptx!(self, "exit;");
+    }
+
+    /// A call of the runtime. Arguments are types and operands; a result is a type and a register.
+    pub fn call_runtime(&mut self, name: &str, arguments: &[(&str, &str)], result: Option<(&str, &str)>) {
+        let context = match self.role {
+            Role::Kernel => {
+                let context = self.w.pair();
+                ptx!(self, "ld.local.b64 {context}, [%local+{}];", offset_of!(Context, this));
+                context
+            }
+            Role::Function => "%ctx".to_owned(),
+        };
+        self.w.out().push_str("\t{\n");
+        let mut list = Vec::new();
+        for (i, (ty, value)) in arguments.iter().enumerate() {
+            let value = if *value == "%ctx" { &context } else { *value };
+            ptx!(self, ".param .{ty} q{i};");
+            ptx!(self, "st.param.{ty} [q{i}], {value};");
+            list.push(format!("q{i}"));
+        }
+        let list = list.join(", ");
+        match result {
+            None => ptx!(self, "call {name}, ({list});"),
+            Some((ty, register)) => {
+                ptx!(self, ".param .{ty} result;");
+                ptx!(self, "call (result), {name}, ({list});");
+                ptx!(self, "ld.param.{ty} {register}, [result];");
+            }
+        }
+        self.w.out().push_str("\t}\n");
+    }
+
+    /// Has the interpreter's code run an instruction: operand j becomes unit 4 * j of a small frame.
+    fn runtime_op(&mut self, node: &Node) {
+        let op = node.inst.op;
+        let info = op.info();
+        let scratch = offset_of!(Context, scratch) as i64;
+        let mut args = node.inst.args;
+        for (i, operand) in info.operands.iter().enumerate() {
+            let units = match operand {
+                Operand::Def(_) => 0,
+                Operand::Src(ty) => ty.units(),
+                Operand::Address => self.address_units(node),
+                _ => continue,
+            };
+            args[i] = 4 * i as i64;
+            let at = scratch + OPERAND * i as i64;
+            let from = node.inst.args[i];
+            match units {
+                0 => {}
+                4 => (0..4).for_each(|k| ptx!(self, "st.local.b32 [%local+{}], %r{};", at + 4 * k, from + k)),
+                units => {
+                    let value = self.seen(from, units);
+                    ptx!(self, "st.local.b{} [%local+{at}], {value};", 32 * units);
+                }
+            }
+        }
+        self.call_with_words(node, "gpu_run_op", &args[..info.operands.len()]);
+        if let Some(Operand::Def(ty)) = info.operands.first() {
+            let to = node.inst.args[0];
+            match ty.units() {
+                1 => ptx!(self, "ld.local.b32 %r{to}, [%local+{scratch}];"),
+                2 => ptx!(self, "ld.local.b64 %d{to}, [%local+{scratch}];"),
+                _ => (0..4).for_each(|k| ptx!(self, "ld.local.b32 %r{}, [%local+{}];", to + k, scratch + 4 * k)),
+            }
+        }
+        if grows(op) {
+            self.reload_size();
+        }
+    }
+
+    /// A half of a call of a WASI function, whose arguments lie from unit `first` on: they become units 0, 1, …
+    /// of a small frame. `result` is where the errno goes.
+    fn request(&mut self, node: &Node, function: i64, first: i64, result: Option<i64>) {
+        let scratch = offset_of!(Context, scratch) as i64;
+        let types = wasi::Function::from_number(function as u16).map_or_else(Vec::new, wasi::Function::param_types);
+        let mut count = 0;
+        for ty in types {
+            let value = self.seen(first + count, ty.units());
+            let (bits, at) = (32 * ty.units(), scratch + 4 * count);
+            match count % 2 {
+                0 => ptx!(self, "st.local.b{bits} [%local+{at}], {value};"),
+                _ if bits == 32 => ptx!(self, "st.local.b32 [%local+{at}], {value};"),
+                // Not aligned for 64 bits.
+                _ => {
+                    let (low, high) = (self.w.word(), self.w.word());
+                    ptx!(self, "mov.b64 {{{low}, {high}}}, {value};");
+                    ptx!(self, "st.local.b32 [%local+{at}], {low};");
+                    ptx!(self, "st.local.b32 [%local+{}], {high};", at + 4);
+                }
+            }
+            count += i64::from(ty.units());
+        }
+        match result {
+            None => self.call_with_words(node, "gpu_run_request", &[function, 0, count]),
+            Some(to) => {
+                self.call_with_words(node, "gpu_run_request", &[REQUEST_RESULT, function, 0, count]);
+                ptx!(self, "ld.local.b32 %r{to}, [%local+{}];", scratch + 4 * REQUEST_RESULT);
+            }
+        }
+    }
+
+    /// Calls a function of the runtime that runs an instruction of its own opcode, with these operands.
+    fn call_with_words(&mut self, node: &Node, runtime: &str, args: &[i64]) {
+        let mut words = Vec::new();
+        Inst::new(node.inst.op, args).encode(&mut words);
+        let name = format!("{}words_{}", self.unit.prefix, node.pc);
+        let list: Vec<String> = words.iter().map(|word| format!("{word:#x}")).collect();
+        // Copies of a loop use the same words.
+        let declaration = format!(
+            ".global .align 8 .b64 {name}[{}] = {{{}}};\n",
+            words.len(),
+            list.join(", ")
+        );
+        if !self.words.contains(&declaration) {
+            self.words.push_str(&declaration);
+        }
+        let (instance, at) = (self.image_word(offset_of!(crate::ptx::Image, instance)), self.w.pair());
+        ptx!(self, "mov.u64 {at}, {name};");
+        let pc = (self.unit.code_start + node.pc).to_string();
+        let arguments = [
+            ("b64", "%ctx"),
+            ("b32", &pc),
+            ("b32", "%depth"),
+            ("b32", &instance),
+            ("b64", &at),
+        ];
+        self.call_runtime(runtime, &arguments, None);
+    }
+}

@@ -1,0 +1,400 @@
+//! Loads and stores of linear memory.
+//!
+//! An access to memory 0 compares its address with `size - end`, where `end` is its offset plus its
+//! width: a program's memory has at least `end` bytes from the start where this is done, so nothing
+//! wraps. The test is left out where the address is known to be small enough, or where another access
+//! from the same value reached as far. What fails it traps and never comes back, so the path that goes on
+//! stays straight.
+//!
+//! GPUs access naturally aligned addresses only. Where the alignment is not known, a load takes the
+//! aligned words around its value and shifts, without a branch; a store branches to one byte by byte.
+//!
+//! Every other access (memory64, further memories, ends beyond the least size) reads the memory's record
+//! and compares in 64 bits.
+
+use std::mem::offset_of;
+
+use gpu_run_bytecode::{Class, Mem, TrapKind};
+
+use crate::layout::{Instance, Memory};
+use crate::ptx::analysis::cfg::Node;
+use crate::ptx::analysis::flow::{note_reach, reach};
+use crate::ptx::emit::function::Compiler;
+use crate::ptx::writer::ptx;
+
+/// An address that was checked: `[register + offset]` lies in memory.
+pub struct Place {
+    /// 64-bit register.
+    pub register: String,
+    /// Bytes to add.
+    pub offset: u64,
+    /// The sum is a multiple of 2 to the power of this.
+    pub align: u8,
+}
+
+impl Place {
+    /// The same address `bytes` further.
+    pub fn plus(&self, bytes: u64) -> Place {
+        Place {
+            register: self.register.clone(),
+            offset: self.offset + bytes,
+            align: self.align.min(bytes.trailing_zeros().min(32) as u8),
+        }
+    }
+
+    fn text(&self) -> String {
+        format!("[{}+{}]", self.register, self.offset)
+    }
+}
+
+impl Compiler<'_> {
+    /// Units of the address of an access.
+    pub fn address_units(&self, node: &Node) -> u32 {
+        let operands = node.inst.op.info().operands.iter().zip(node.inst.args);
+        let memory = operands
+            .filter(|(operand, _)| matches!(operand, gpu_run_bytecode::Operand::Memory))
+            .map(|(_, arg)| arg as usize)
+            .next();
+        match self.analysis.wide.get(memory.unwrap_or(0)) {
+            Some(true) => 2,
+            _ => 1,
+        }
+    }
+
+    /// Checks an access of `width` bytes at unit `address` plus `offset` in a memory.
+    pub fn place(&mut self, node: &Node, address: i64, memory: i64, offset: u64, width: u64) -> Place {
+        let end = offset.checked_add(width);
+        let least = self.analysis.least_memory.filter(|_| memory == 0);
+        match (least, end) {
+            (Some(least), Some(end)) if end <= least => self.near_place(node, address, offset, end, least),
+            _ => self.far_place(node, address, memory, offset, width),
+        }
+    }
+
+    fn near_place(&mut self, node: &Node, address: i64, offset: u64, end: u64, least: u64) -> Place {
+        let fact = self.fact(address);
+        let align = fact.align.min(offset.trailing_zeros().min(32) as u8);
+        let width = end - offset;
+        let index = self.seen(address, 1);
+        let inside = u64::from(fact.max) + end <= least || u64::from(reach(&self.state, address as u32)) >= end;
+        if !inside {
+            let (last, p) = (self.w.word(), self.w.predicate());
+            // Modulo 2^32, which is exact: memory has at least `end` bytes.
+            ptx!(self, "sub.u32 {last}, %size, {};", end as u32);
+            ptx!(self, "setp.gt.u32 {p}, {index}, {last};");
+            if self.unit.options.growth_by_others {
+                // Another thread may have made memory larger: what looks too large is compared with its size of
+                // now. Without a branch, which would cut the code into pieces, and without a new %size, so
+                // that loops compute what they compare with once.
+                self.size_of_now(&last, &p);
+                ptx!(self, "@{p} sub.u32 {last}, {last}, {};", end as u32);
+                ptx!(self, "setp.gt.u32 {p}, {index}, {last};");
+            }
+            let label = self.trap_label(node, TrapKind::MemoryOutOfBounds);
+            ptx!(self, "@{p} bra {label};");
+            // The accesses that follow know it, also in the same instruction.
+            note_reach(&mut self.state, address as u32, end as u32);
+        }
+        // From the value of which the address is a sum, so that one register serves many addresses.
+        let (index, offset) = match fact.base.checked_sub(1) {
+            Some(base) => (format!("%r{base}"), offset + u64::from(fact.delta)),
+            None => (index, offset),
+        };
+        let register = self.w.pair();
+        ptx!(self, "cvt.u64.u32 {register}, {index};");
+        ptx!(self, "add.s64 {register}, %base, {register};");
+        // What an instruction adds is a signed number of 32 bits.
+        let fits = i32::try_from(offset + width).is_ok();
+        if !fits {
+            ptx!(self, "add.s64 {register}, {register}, {offset};");
+        }
+        Place {
+            register,
+            offset: if fits { offset } else { 0 },
+            align,
+        }
+    }
+
+    /// Loads memory 0's size of now into a word if a predicate holds.
+    fn size_of_now(&mut self, to: &str, p: &str) {
+        let (space, record) = (self.layout.space(), self.w.pair());
+        let (memory, size) = (offset_of!(crate::ptx::Image, memory), offset_of!(Memory, size));
+        ptx!(
+            self,
+            "@{p} ld.{space}.b64 {record}, [{}instance+{memory}];",
+            self.unit.prefix
+        );
+        ptx!(self, "@{p} ld.relaxed.gpu.global.b32 {to}, [{record}+{size}];");
+    }
+
+    /// The record of a memory.
+    pub fn memory_record(&mut self, memory: i64) -> String {
+        if memory == 0 {
+            return self.image_pair(offset_of!(crate::ptx::Image, memory));
+        }
+        let record = self.image_pair(offset_of!(crate::ptx::Image, record));
+        let (memories, at) = (self.w.pair(), self.w.pair());
+        ptx!(
+            self,
+            "ld.global.b64 {memories}, [{record}+{}];",
+            offset_of!(Instance, memories)
+        );
+        ptx!(self, "ld.global.b64 {at}, [{memories}+{}];", 8 * memory);
+        at
+    }
+
+    fn far_place(&mut self, node: &Node, address: i64, memory: i64, offset: u64, width: u64) -> Place {
+        let wide = self.analysis.wide.get(memory as usize) == Some(&true);
+        let index = match wide {
+            true => self.seen(address, 2),
+            false => {
+                let (narrow, index) = (self.seen(address, 1), self.w.pair());
+                ptx!(self, "cvt.u64.u32 {index}, {narrow};");
+                index
+            }
+        };
+        let record = self.memory_record(memory);
+        let (base, size, left, at) = (self.w.pair(), self.w.pair(), self.w.pair(), self.w.pair());
+        ptx!(self, "ld.global.b64 {base}, [{record}+{}];", offset_of!(Memory, base));
+        ptx!(
+            self,
+            "ld.relaxed.gpu.global.b64 {size}, [{record}+{}];",
+            offset_of!(Memory, size)
+        );
+        let (p, q) = (self.w.predicate(), self.w.predicate());
+        // Each step compares with what is left, so that nothing wraps.
+        ptx!(self, "mov.b64 {at}, {offset:#x};");
+        ptx!(self, "sub.u64 {left}, {size}, {at};");
+        ptx!(self, "setp.gt.u64 {p}, {at}, {size};");
+        ptx!(self, "setp.gt.or.u64 {q}, {index}, {left}, {p};");
+        ptx!(self, "sub.u64 {left}, {left}, {index};");
+        ptx!(self, "setp.lt.or.u64 {p}, {left}, {width}, {q};");
+        let label = self.trap_label(node, TrapKind::MemoryOutOfBounds);
+        ptx!(self, "@{p} bra {label};");
+        let register = self.w.pair();
+        ptx!(self, "add.s64 {register}, {base}, {index};");
+        ptx!(self, "add.s64 {register}, {register}, {at};");
+        Place {
+            register,
+            offset: 0,
+            align: 0,
+        }
+    }
+
+    /// A scalar load or store.
+    pub fn access(&mut self, node: &Node) {
+        let args = node.inst.args;
+        let (address, memory, offset) = match node.inst.op.info().class {
+            Class::Load(_) => (args[1], 0, args[2] as u64),
+            Class::Store(_) => (args[0], 0, args[2] as u64),
+            Class::LoadFar(_) => (args[1], args[2], args[3] as u64),
+            _ => (args[0], args[2], args[3] as u64),
+        };
+        let units = match node.inst.op.info().operands {
+            [gpu_run_bytecode::Operand::Def(ty), ..] => ty.units(),
+            [_, gpu_run_bytecode::Operand::Src(ty), ..] => ty.units(),
+            _ => 1,
+        };
+        match node.inst.op.info().class {
+            Class::Load(mem) | Class::LoadFar(mem) => {
+                let place = self.place(node, address, memory, offset, u64::from(mem.size()));
+                let prefix = if units == 2 { "%d" } else { "%r" };
+                self.load(&place, mem, units, &format!("{prefix}{}", args[0]));
+            }
+            Class::Store(mem) | Class::StoreFar(mem) => {
+                let place = self.place(node, address, memory, offset, u64::from(mem.size()));
+                let value = self.seen(args[1], units);
+                self.store(&place, mem, units, &value);
+            }
+            _ => {}
+        }
+    }
+
+    /// Loads a value into a register of `units` units.
+    pub fn load(&mut self, place: &Place, mem: Mem, units: u32, to: &str) {
+        let aligned = 1 << place.align.min(3) >= mem.size();
+        let ty = match mem {
+            Mem::i8 => "s8",
+            Mem::u8 => "u8",
+            Mem::i16 => "s16",
+            Mem::u16 => "u16",
+            Mem::i32 => "s32",
+            Mem::u32 => "u32",
+            Mem::u64 => "u64",
+        };
+        if aligned {
+            return match (mem, units) {
+                (Mem::u32 | Mem::i32, 1) => ptx!(self, "ld.global.b32 {to}, {};", place.text()),
+                _ => ptx!(self, "ld.global.{ty} {to}, {};", place.text()),
+            };
+        }
+        match mem {
+            Mem::i8 | Mem::u8 => unreachable!("bytes are aligned"),
+            Mem::i16 | Mem::u16 => {
+                let (low, high) = (self.w.word(), self.w.word());
+                let sign = if mem == Mem::i16 { "s8" } else { "u8" };
+                ptx!(self, "ld.global.u8 {low}, {};", place.text());
+                ptx!(self, "ld.global.{sign} {high}, {};", place.plus(1).text());
+                ptx!(self, "shl.b32 {high}, {high}, 8;");
+                let value = if units == 1 { to.to_owned() } else { self.w.word() };
+                ptx!(self, "or.b32 {value}, {high}, {low};");
+                self.extend(&value, units, sign == "s8", to);
+            }
+            Mem::i32 | Mem::u32 => {
+                let words = self.words_around(place, 1);
+                let value = if units == 1 { to.to_owned() } else { self.w.word() };
+                ptx!(
+                    self,
+                    "shf.r.wrap.b32 {value}, {}, {}, {};",
+                    words.1[0],
+                    words.1[1],
+                    words.0
+                );
+                self.extend(&value, units, mem == Mem::i32, to);
+            }
+            Mem::u64 => {
+                let (shift, words) = self.words_around(place, 2);
+                let (low, high) = (self.w.word(), self.w.word());
+                ptx!(self, "shf.r.wrap.b32 {low}, {}, {}, {shift};", words[0], words[1]);
+                ptx!(self, "shf.r.wrap.b32 {high}, {}, {}, {shift};", words[1], words[2]);
+                ptx!(self, "mov.b64 {to}, {{{low}, {high}}};");
+            }
+        }
+    }
+
+    /// A 32-bit value as one of `units` units.
+    fn extend(&mut self, value: &str, units: u32, signed: bool, to: &str) {
+        if units == 2 {
+            let sign = if signed { "s" } else { "u" };
+            ptx!(self, "cvt.{sign}64.{sign}32 {to}, {value};");
+        }
+    }
+
+    /// The aligned words that hold `count` words at any address, one more than that, and the bits that
+    /// the first is to be shifted by. The last is loaded only where it is needed, for it may lie beyond
+    /// memory otherwise; then the shift by 0 takes nothing of it.
+    fn words_around(&mut self, place: &Place, count: usize) -> (String, Vec<String>) {
+        let (address, at, low, shift, p) = (
+            self.w.pair(),
+            self.w.pair(),
+            self.w.word(),
+            self.w.word(),
+            self.w.predicate(),
+        );
+        ptx!(self, "add.s64 {address}, {}, {};", place.register, place.offset);
+        ptx!(self, "and.b64 {at}, {address}, -4;");
+        ptx!(self, "cvt.u32.u64 {low}, {address};");
+        ptx!(self, "and.b32 {low}, {low}, 3;");
+        ptx!(self, "setp.ne.u32 {p}, {low}, 0;");
+        ptx!(self, "shl.b32 {shift}, {low}, 3;");
+        let words: Vec<String> = (0..=count).map(|_| self.w.word()).collect();
+        if count == 2 {
+            // One access where the value is aligned.
+            let (whole, odd, even) = (self.w.pair(), self.w.word(), self.w.predicate());
+            ptx!(self, "cvt.u32.u64 {odd}, {address};");
+            ptx!(self, "and.b32 {odd}, {odd}, 7;");
+            ptx!(self, "setp.eq.u32 {even}, {odd}, 0;");
+            ptx!(self, "mov.b64 {whole}, 0;");
+            ptx!(self, "@{even} ld.global.b64 {whole}, [{address}];");
+            ptx!(self, "mov.b64 {{{}, {}}}, {whole};", words[0], words[1]);
+            ptx!(self, "@!{even} ld.global.b32 {}, [{at}];", words[0]);
+            ptx!(self, "@!{even} ld.global.b32 {}, [{at}+4];", words[1]);
+        } else {
+            ptx!(self, "ld.global.b32 {}, [{at}];", words[0]);
+        }
+        ptx!(self, "mov.b32 {}, 0;", words[count]);
+        ptx!(self, "@{p} ld.global.b32 {}, [{at}+{}];", words[count], 4 * count);
+        (shift, words)
+    }
+
+    /// Stores the low bits of a register of `units` units.
+    pub fn store(&mut self, place: &Place, mem: Mem, units: u32, value: &str) {
+        let width = mem.size();
+        let bits = 8 * width;
+        if 1 << place.align.min(3) >= width {
+            return ptx!(self, "st.global.b{bits} {}, {value};", place.text());
+        }
+        let (low, p) = (self.w.word(), self.w.predicate());
+        let address = self.w.pair();
+        ptx!(self, "add.s64 {address}, {}, {};", place.register, place.offset);
+        ptx!(self, "cvt.u32.u64 {low}, {address};");
+        ptx!(self, "and.b32 {low}, {low}, {};", width - 1);
+        ptx!(self, "setp.ne.u32 {p}, {low}, 0;");
+        let (bytes, done) = (self.w.new_label("BYTES"), self.w.new_label("STORED"));
+        ptx!(self, "@{p} bra {bytes};");
+        ptx!(self, "st.global.b{bits} {}, {value};", place.text());
+        self.w.label(&done);
+        let before = self.w.set_aside(true);
+        self.w.label(&bytes);
+        let ty = if units == 2 { "u64" } else { "u32" };
+        let rest = if units == 2 { self.w.pair() } else { self.w.word() };
+        ptx!(self, "mov.{} {rest}, {value};", ty.replace('u', "b"));
+        for i in 0..u64::from(width) {
+            ptx!(self, "st.global.b8 {}, {rest};", place.plus(i).text());
+            ptx!(self, "shr.{ty} {rest}, {rest}, 8;");
+        }
+        ptx!(self, "bra {done};");
+        self.w.set_aside(before);
+    }
+
+    /// Sets the stack pointer, above the thread's limit and inside memory.
+    pub fn stack_pointer_set(&mut self, node: &Node) {
+        use crate::layout::Context;
+        let args = node.inst.args;
+        let value = self.seen(args[0], 1);
+        let limit = self.w.word();
+        ptx!(
+            self,
+            "ld.local.b32 {limit}, [%local+{}];",
+            offset_of!(Context, stack_limit)
+        );
+        let outside = match self.analysis.least_memory {
+            Some(1..) => {
+                let outside = self.beyond(&value, &limit, "%size");
+                match self.unit.options.growth_by_others {
+                    true => {
+                        let size = self.w.word();
+                        ptx!(self, "mov.b32 {size}, %size;");
+                        self.size_of_now(&size, &outside);
+                        self.beyond(&value, &limit, &size)
+                    }
+                    false => outside,
+                }
+            }
+            _ => {
+                let (below, outside) = (self.w.predicate(), self.w.predicate());
+                let record = self.memory_record(0);
+                let (size, wide) = (self.w.pair(), self.w.pair());
+                ptx!(
+                    self,
+                    "ld.relaxed.gpu.global.b64 {size}, [{record}+{}];",
+                    offset_of!(Memory, size)
+                );
+                ptx!(self, "cvt.u64.u32 {wide}, {value};");
+                ptx!(self, "setp.lt.u32 {below}, {value}, {limit};");
+                ptx!(self, "setp.gt.or.u64 {outside}, {wide}, {size}, {below};");
+                outside
+            }
+        };
+        let label = self.trap_label(node, TrapKind::ThreadStackOverflow);
+        ptx!(self, "@{outside} bra {label};");
+        let at = self.global_address(args[1]);
+        ptx!(self, "st.global.b32 [{at}], {value};");
+    }
+
+    /// A predicate: a stack pointer is below its limit or beyond the end of memory 0, which has a byte at least
+    /// and the size in the word `size`.
+    fn beyond(&mut self, value: &str, limit: &str, size: &str) -> String {
+        // Compiled code subtracts from the pointer without a test: below 0 it comes out beyond the memory's
+        // end. A memory that is full holds every address.
+        let (last, one_less) = (self.w.word(), self.w.word());
+        let (zero, below, outside) = (self.w.predicate(), self.w.predicate(), self.w.predicate());
+        ptx!(self, "sub.u32 {last}, {size}, 1;");
+        ptx!(self, "sub.u32 {one_less}, {value}, 1;");
+        // value <= size as value - 1 <= size - 1; 0 was compared with the limit.
+        ptx!(self, "setp.ne.u32 {zero}, {value}, 0;");
+        ptx!(self, "setp.gt.and.u32 {outside}, {one_less}, {last}, {zero};");
+        ptx!(self, "setp.lt.or.u32 {below}, {value}, {limit}, {outside};");
+        below
+    }
+}

@@ -1,0 +1,319 @@
+//! Instructions about memories, tables, the heap and output as a whole.
+//!
+//! What is a load or two is written here; for the rest the runtime has a function each, with the bounds
+//! checks and the code of the interpreter. A copy or fill of few bytes, as many as a constant says, becomes
+//! loads and stores.
+
+use std::mem::offset_of;
+
+use gpu_run_bytecode::{Mem, Op, TrapKind};
+
+use crate::layout::{CACHED_MOST, Instance, Memory, Table};
+use crate::ptx::analysis::cfg::Node;
+use crate::ptx::analysis::interprocedural::grows;
+use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::instructions::must;
+use crate::ptx::emit::memory::Place;
+use crate::ptx::image::Image;
+use crate::ptx::writer::ptx;
+
+/// Bytes of a constant length that are copied or filled without a call.
+const SMALL: u32 = 32;
+
+/// The pieces of which `len` bytes are made: where each begins, and its width.
+fn pieces(len: u32) -> Vec<(u64, Mem)> {
+    let mut pieces = Vec::new();
+    let mut at = 0;
+    while at < len {
+        let mem = match len - at {
+            8.. => Mem::u64,
+            4.. => Mem::u32,
+            2.. => Mem::u16,
+            _ => Mem::u8,
+        };
+        pieces.push((u64::from(at), mem));
+        at += mem.size();
+    }
+    pieces
+}
+
+/// Units of a register that holds a piece.
+fn units(mem: Mem) -> u32 {
+    if mem == Mem::u64 { 2 } else { 1 }
+}
+
+impl Compiler<'_> {
+    /// An operand of `units` units as 64 bits.
+    fn extended(&mut self, unit: i64, units: u32) -> String {
+        let value = self.seen(unit, units);
+        if units == 2 {
+            return value;
+        }
+        let wide = self.w.pair();
+        ptx!(self, "cvt.u64.u32 {wide}, {value};");
+        wide
+    }
+
+    /// A call of the runtime that may trap: behind the context come the instruction and the depth.
+    fn call_for(&mut self, node: &Node, name: &str, arguments: &[(&str, &str)], result: Option<&str>) {
+        let pc = (self.unit.code_start + node.pc).to_string();
+        let mut all = vec![("b64", "%ctx"), ("b32", &pc), ("b32", "%depth")];
+        all.extend(arguments);
+        self.call_runtime(name, &all, result.map(|register| ("b32", register)));
+    }
+
+    /// The length in unit `unit`, if it is a constant of at most [`SMALL`] bytes of memories whose
+    /// addresses are i32.
+    fn small_length(&self, unit: i64, memories: &[i64]) -> Option<u32> {
+        let fact = self.fact(unit);
+        let narrow = |memory: &i64| self.analysis.wide.get(*memory as usize) == Some(&false);
+        let small = fact.exact && (1..=SMALL).contains(&fact.max) && memories.iter().all(narrow);
+        small.then_some(fact.max)
+    }
+
+    /// `memory.size`, in pages of 64 KiB.
+    pub fn memory_size(&mut self, node: &Node) {
+        let args = node.inst.args;
+        let (record, size) = (self.memory_record(args[1]), self.w.pair());
+        ptx!(
+            self,
+            "ld.relaxed.gpu.global.b64 {size}, [{record}+{}];",
+            offset_of!(Memory, size)
+        );
+        ptx!(self, "shr.u64 {size}, {size}, 16;");
+        match node.inst.op {
+            Op::MemorySize64 => ptx!(self, "mov.b64 %d{}, {size};", args[0]),
+            _ => ptx!(self, "cvt.u32.u64 %r{}, {size};", args[0]),
+        }
+    }
+
+    /// `memory.copy`.
+    pub fn memory_copy(&mut self, node: &Node) {
+        let args = node.inst.args;
+        if node.inst.op == Op::MemoryCopy
+            && let Some(len) = self.small_length(args[2], &args[3..5])
+        {
+            let to = self.place(node, args[0], args[3], 0, u64::from(len));
+            let from = self.place(node, args[1], args[4], 0, u64::from(len));
+            return self.small_copy(&to, &from, len);
+        }
+        let units = if node.inst.op == Op::MemoryCopy64 { 2 } else { 1 };
+        let to = self.memory_record(args[3]);
+        let from = if args[3] == args[4] {
+            to.clone()
+        } else {
+            self.memory_record(args[4])
+        };
+        let [to_at, from_at, len] = [0, 1, 2].map(|i| self.extended(args[i], units));
+        let arguments = [
+            ("b64", &to[..]),
+            ("b64", &from),
+            ("b64", &to_at),
+            ("b64", &from_at),
+            ("b64", &len),
+        ];
+        self.call_for(node, "gpu_run_copy", &arguments, None);
+    }
+
+    /// Loads all before it stores any, because the ranges may overlap.
+    fn small_copy(&mut self, to: &Place, from: &Place, len: u32) {
+        let mut values = Vec::new();
+        for (at, mem) in pieces(len) {
+            let value = if mem == Mem::u64 { self.w.pair() } else { self.w.word() };
+            self.load(&from.plus(at), mem, units(mem), &value);
+            values.push((at, mem, value));
+        }
+        for (at, mem, value) in values {
+            self.store(&to.plus(at), mem, units(mem), &value);
+        }
+    }
+
+    /// `memory.fill`.
+    pub fn memory_fill(&mut self, node: &Node) {
+        let args = node.inst.args;
+        let value = self.seen(args[1], 1);
+        if node.inst.op == Op::MemoryFill
+            && let Some(len) = self.small_length(args[2], &args[3..4])
+        {
+            let to = self.place(node, args[0], args[3], 0, u64::from(len));
+            let (word, pair) = (self.w.word(), self.w.pair());
+            ptx!(self, "prmt.b32 {word}, {value}, {value}, 0;");
+            ptx!(self, "mov.b64 {pair}, {{{word}, {word}}};");
+            for (at, mem) in pieces(len) {
+                let value = if mem == Mem::u64 { &pair } else { &word };
+                self.store(&to.plus(at), mem, units(mem), value);
+            }
+            return;
+        }
+        let units = if node.inst.op == Op::MemoryFill64 { 2 } else { 1 };
+        let record = self.memory_record(args[3]);
+        let [at, len] = [0, 2].map(|i| self.extended(args[i], units));
+        let arguments = [("b64", &record[..]), ("b64", &at), ("b32", &value), ("b64", &len)];
+        self.call_for(node, "gpu_run_fill", &arguments, None);
+    }
+
+    /// Calls the runtime with the record of memory 0 and the units of `operands`; the result goes to unit
+    /// `to`.
+    fn call_with(&mut self, node: &Node, name: &str, operands: &[i64], more: Option<&str>, to: Option<i64>) {
+        let record = self.memory_record(0);
+        let operands: Vec<String> = operands.iter().map(|unit| self.seen(*unit, 1)).collect();
+        let mut arguments = vec![("b64", &record[..])];
+        arguments.extend(operands.iter().map(|operand| ("b32", &operand[..])));
+        arguments.extend(more.map(|operand| ("b32", operand)));
+        let result = to.map(|unit| format!("%r{unit}"));
+        self.call_for(node, name, &arguments, result.as_deref());
+        if grows(node.inst.op) {
+            self.reload_size();
+        }
+    }
+
+    /// `memcmp`.
+    pub fn memory_compare(&mut self, node: &Node) {
+        let args = node.inst.args;
+        self.call_with(node, "gpu_run_compare", &args[1..4], None, Some(args[0]));
+    }
+
+    /// `alloc` and `alloc_zero`.
+    pub fn allocate(&mut self, node: &Node) {
+        let args = node.inst.args;
+        let zeroed = node.inst.op == Op::AllocZero;
+        let done = (!zeroed && self.may_be_kept(args[1])).then(|| {
+            let (found, p) = self.ask_cache("heap_take", &args[1..3]);
+            let done = self.w.new_label("KEPT");
+            ptx!(self, "@{p} mov.b32 %r{}, {found};", args[0]);
+            ptx!(self, "@{p} bra {done};");
+            done
+        });
+        let zeroed = if zeroed { "1" } else { "0" };
+        self.call_with(node, "gpu_run_allocate", &args[1..3], Some(zeroed), Some(args[0]));
+        if let Some(done) = done {
+            self.w.label(&done);
+        }
+    }
+
+    /// `dealloc`.
+    pub fn release(&mut self, node: &Node) {
+        let args = node.inst.args;
+        let done = self.may_be_kept(args[1]).then(|| {
+            let (_, p) = self.ask_cache("heap_keep", &args[..2]);
+            let done = self.w.new_label("KEPT");
+            ptx!(self, "@{p} bra {done};");
+            done
+        });
+        self.call_with(node, "gpu_run_release", &args[..3], None, None);
+        if let Some(done) = done {
+            self.w.label(&done);
+        }
+    }
+
+    /// Whether a lane's cache may have blocks of so many bytes, as far as the number is known.
+    fn may_be_kept(&self, size: i64) -> bool {
+        let fact = self.fact(size);
+        !fact.exact || fact.max <= CACHED_MOST
+    }
+
+    /// Asks the lane's cache of free blocks of memory 0, in place. The result, and in a predicate whether it is not 0.
+    fn ask_cache(&mut self, name: &str, operands: &[i64]) -> (String, String) {
+        let (lane, block, first) = (self.w.word(), self.w.word(), self.w.word());
+        ptx!(self, "mov.u32 {lane}, %tid.x;");
+        ptx!(self, "mov.u32 {block}, %ctaid.x;");
+        ptx!(self, "mov.u32 {first}, %ntid.x;");
+        ptx!(self, "mad.lo.u32 {lane}, {block}, {first}, {lane};");
+        let caches = self.image_pair(offset_of!(Image, caches));
+        let mut args = vec![caches, self.image_word(offset_of!(Image, cache_lanes)), lane];
+        args.extend(operands.iter().map(|unit| self.seen(*unit, 1)));
+        let (result, p) = (self.w.word(), self.w.predicate());
+        self.instantiate(must(name), &mut args, std::slice::from_ref(&result));
+        ptx!(self, "setp.ne.u32 {p}, {result}, 0;");
+        (result, p)
+    }
+
+    /// `realloc`.
+    pub fn reallocate(&mut self, node: &Node) {
+        let args = node.inst.args;
+        self.call_with(node, "gpu_run_reallocate", &args[1..5], None, Some(args[0]));
+    }
+
+    /// `print`.
+    pub fn print(&mut self, node: &Node) {
+        self.call_with(node, "gpu_run_print", &node.inst.args[..3], None, None);
+    }
+
+    /// `print_end`.
+    pub fn print_end(&mut self, node: &Node) {
+        let stream = self.seen(node.inst.args[0], 1);
+        self.call_runtime("gpu_run_print_end", &[("b64", "%ctx"), ("b32", &stream)], None);
+    }
+
+    /// A debug opcode with a value of `units` units, or none.
+    pub fn debug(&mut self, node: &Node, units: u32) {
+        let value = match units {
+            0 => "0".to_owned(),
+            units => self.extended(node.inst.args[0], units),
+        };
+        let op = (node.inst.op as u16).to_string();
+        let arguments = [("b64", "%ctx"), ("b32", &op[..]), ("b64", &value)];
+        self.call_runtime("gpu_run_debug", &arguments, None);
+    }
+
+    /// The record of a table, and its size.
+    fn table(&mut self, index: i64) -> (String, String) {
+        let table = self.image_pair(self.layout.tables as usize + 8 * index as usize);
+        let size = self.w.word();
+        ptx!(
+            self,
+            "ld.relaxed.gpu.global.b32 {size}, [{table}+{}];",
+            offset_of!(Table, size)
+        );
+        (table, size)
+    }
+
+    /// `table.size`.
+    pub fn table_size(&mut self, node: &Node) {
+        let args = node.inst.args;
+        let (_, size) = self.table(args[1]);
+        ptx!(self, "mov.b32 %r{}, {size};", args[0]);
+    }
+
+    /// The address of a table's element; traps with `kind` if there is none of this index.
+    pub fn element(&mut self, node: &Node, table: i64, index: &str, kind: TrapKind) -> String {
+        let (table, size) = self.table(table);
+        let (elements, at, p) = (self.w.pair(), self.w.pair(), self.w.predicate());
+        ptx!(self, "setp.ge.u32 {p}, {index}, {size};");
+        let label = self.trap_label(node, kind);
+        ptx!(self, "@{p} bra {label};");
+        ptx!(
+            self,
+            "ld.global.b64 {elements}, [{table}+{}];",
+            offset_of!(Table, elements)
+        );
+        ptx!(self, "mad.wide.u32 {at}, {index}, 4, {elements};");
+        at
+    }
+
+    /// `table.get` and `table.set`.
+    pub fn table_element(&mut self, node: &Node) {
+        let args = node.inst.args;
+        let get = node.inst.op == Op::TableGet;
+        let index = self.seen(if get { args[1] } else { args[0] }, 1);
+        let at = self.element(node, args[2], &index, TrapKind::TableOutOfBounds);
+        // Relaxed: lanes may race on an element, and a reference has no memory behind it.
+        match get {
+            true => ptx!(self, "ld.relaxed.gpu.global.b32 %r{}, [{at}];", args[0]),
+            false => ptx!(self, "st.relaxed.gpu.global.b32 [{at}], %r{};", args[1]),
+        }
+    }
+
+    /// `ref.func`: 1 more than the function's number in the store.
+    pub fn ref_func(&mut self, node: &Node) {
+        let args = node.inst.args;
+        let (record, funcs, number) = (self.image_pair(offset_of!(Image, record)), self.w.pair(), self.w.word());
+        ptx!(
+            self,
+            "ld.global.b64 {funcs}, [{record}+{}];",
+            offset_of!(Instance, funcs)
+        );
+        ptx!(self, "ld.global.b32 {number}, [{funcs}+{}];", 4 * args[1]);
+        ptx!(self, "add.u32 %r{}, {number}, 1;", args[0]);
+    }
+}

@@ -466,7 +466,7 @@ impl Meta {
 
 /// A place in the user's module, innermost inlined function first when listed.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct BacktraceFrame {
     /// Readable function name.
     pub function: String,
     /// Offset in the wasm file, if the code stands in it.
@@ -475,15 +475,15 @@ pub struct Place {
     pub line: Option<SourceLine>,
 }
 
-impl Place {
+impl BacktraceFrame {
     /// This place with what `frames` tells of its offset, innermost first. Several frames are
     /// calls that the user's compiler inlined: a place for each of them.
-    pub fn with_lines(self, frames: Vec<SourceFrame>) -> Vec<Place> {
+    pub fn with_lines(self, frames: Vec<SourceFrame>) -> Vec<BacktraceFrame> {
         let own = frames.len().saturating_sub(1);
         if frames.is_empty() {
             return vec![self];
         }
-        let places = frames.into_iter().enumerate().map(|(i, frame)| Place {
+        let places = frames.into_iter().enumerate().map(|(i, frame)| BacktraceFrame {
             // The outermost is the wasm function itself: its name there is the better one.
             function: match frame.function {
                 Some(name) if i < own || self.function.starts_with("func[") => name,
@@ -519,7 +519,7 @@ impl Program {
 
     /// Where word `pc` came from: the function that it was written in, then the callers into
     /// which that was inlined, the function that holds the code last.
-    pub fn places(&self, pc: u32) -> Vec<Place> {
+    pub fn places(&self, pc: u32) -> Vec<BacktraceFrame> {
         let offset = |offset: u32| (offset != u32::MAX).then_some(offset);
         let Some(function) = self.function_at(pc) else {
             return Vec::new();
@@ -527,7 +527,7 @@ impl Program {
         let holder = self.meta.func_name(self.meta.imported_funcs() + function as u32);
         let after = self.source_map.partition_point(|place| place.pc <= pc);
         let Some(place) = after.checked_sub(1).map(|i| self.source_map[i]) else {
-            return vec![Place {
+            return vec![BacktraceFrame {
                 function: holder,
                 offset: None,
                 line: None,
@@ -537,14 +537,14 @@ impl Program {
         let (mut at, mut site) = (place.offset, place.site);
         while let Some(inlined) = self.meta.inline_sites.get(site as usize) {
             let function = self.meta.func_name(inlined.callee_name);
-            places.push(Place {
+            places.push(BacktraceFrame {
                 function,
                 offset: offset(at),
                 line: None,
             });
             (at, site) = (inlined.call_offset, inlined.parent);
         }
-        places.push(Place {
+        places.push(BacktraceFrame {
             function: holder,
             offset: offset(at),
             line: None,

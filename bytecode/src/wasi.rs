@@ -96,7 +96,7 @@ impl SocketOption {
 
 /// Who serves a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Place {
+pub enum ServedBy {
     /// The device alone.
     Device,
     /// The host, by a request. The device may serve some calls of it, such as writes to stdout.
@@ -115,7 +115,7 @@ pub struct FunctionInfo {
     /// Its parameters.
     pub params: &'static [Param],
     /// Who serves it.
-    pub place: Place,
+    pub served_by: ServedBy,
     /// What it does.
     pub doc: &'static str,
 }
@@ -152,7 +152,7 @@ macro_rules! table {
             module: $module,
             name: $name,
             params: &[$(spell::$param),*],
-            place: Place::$place,
+            served_by: ServedBy::$place,
             doc: $doc,
         },)*)*];
     };

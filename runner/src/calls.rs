@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use gpu_run_bytecode::Place;
+use gpu_run_bytecode::BacktraceFrame;
 use gpu_run_vm::Backtrace;
 
 /// Lines that are shown of the innermost calls, and of the outermost.
@@ -32,7 +32,7 @@ pub fn grouped(number: u64) -> String {
 }
 
 /// A function with its place, where that is known.
-pub fn told(place: &Place) -> String {
+pub fn told(place: &BacktraceFrame) -> String {
     let mut text = place.function.clone();
     if let Some(line) = &place.line {
         _ = write!(text, " at {line}");
@@ -44,7 +44,7 @@ pub fn told(place: &Place) -> String {
 }
 
 /// How often the calls from `at` on repeat, with the shortest cycle that does: its length and the count.
-fn cycle(places: &[Place], at: usize) -> Option<(usize, usize)> {
+fn cycle(places: &[BacktraceFrame], at: usize) -> Option<(usize, usize)> {
     let rest = &places[at..];
     (1..=CYCLE.min(rest.len() / 2)).find_map(|length| {
         let first = &rest[..length];
@@ -55,7 +55,7 @@ fn cycle(places: &[Place], at: usize) -> Option<(usize, usize)> {
 }
 
 /// Lines for calls next to each other, of which the first has number `number`.
-fn fold(places: &[Place], number: usize) -> Vec<Line> {
+fn fold(places: &[BacktraceFrame], number: usize) -> Vec<Line> {
     let mut lines = Vec::new();
     let mut at = 0;
     while at < places.len() {
@@ -124,7 +124,7 @@ mod tests {
     use super::*;
 
     fn backtrace(calls: &[&str], omitted: u32, omitted_at: Option<usize>) -> Backtrace {
-        let place = |name: &&str| Place {
+        let place = |name: &&str| BacktraceFrame {
             function: (*name).to_owned(),
             offset: None,
             line: None,

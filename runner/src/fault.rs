@@ -1,6 +1,6 @@
 //! `--report json`: how a run ended, as an object for programs.
 
-use gpu_run_bytecode::Place;
+use gpu_run_bytecode::BacktraceFrame;
 use gpu_run_vm::{Backtrace, End, Fault, HeapStats, InstanceId, Leak, Outcome, RunOptions, Stands, Store};
 use serde_json::{Map, Value, json};
 
@@ -239,7 +239,7 @@ pub fn frames(backtrace: &Backtrace) -> Vec<Value> {
 }
 
 /// The call that a fault is shown by.
-fn add_call(object: &mut Map<String, Value>, place: Option<&Place>) {
+fn add_call(object: &mut Map<String, Value>, place: Option<&BacktraceFrame>) {
     if let Some(place) = place {
         object.insert("function".into(), place.function.as_str().into());
         object.insert("wasm_offset".into(), place.offset.into());

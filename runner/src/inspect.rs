@@ -170,8 +170,8 @@ fn served(module: &str, name: &str) -> Option<&'static str> {
             wasi::Function::by_import(module, name).map(|_| "network, served by the host: see --allow-net")
         }
         _ => wasi::Function::by_import(module, name).map(|function| match function.info().place {
-            wasi::Place::Device => "WASI, served on the device",
-            wasi::Place::Host => "WASI, served by the host",
+            wasi::ServedBy::Device => "WASI, served on the device",
+            wasi::ServedBy::Host => "WASI, served by the host",
         }),
     }
 }

@@ -150,13 +150,13 @@ fn is_end(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gpu_run_bytecode::Place;
+    use gpu_run_bytecode::BacktraceFrame;
     use gpu_run_vm::Backtrace;
 
     use super::*;
 
     fn fault(kind: TrapKind, calls: &[&str]) -> Fault {
-        let place = |name: &&str| Place {
+        let place = |name: &&str| BacktraceFrame {
             function: (*name).to_owned(),
             offset: None,
             line: None,

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use gpu_run_bytecode::{Place, VerifyError, VerifyErrorKind};
+use gpu_run_bytecode::{BacktraceFrame, VerifyError, VerifyErrorKind};
 use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
 use gpu_run_vm::{Backtrace, DeviceError, Environment, Fault, Leak, MemoryUse, StoreError};
 
@@ -311,7 +311,7 @@ pub fn leaks(leaks: &[Leak]) -> Report {
 /// Where a leak is from: function and line, which may have several instructions, else the instruction.
 fn site(backtrace: &Backtrace) -> String {
     match own_call(backtrace) {
-        Some(Place {
+        Some(BacktraceFrame {
             function,
             line: Some(line),
             ..
@@ -327,7 +327,7 @@ pub fn of_start(leak: &Leak) -> bool {
 
 /// The call of the program's own that asked for a block, or panicked: the innermost that is not a part of an allocator
 /// or of std.
-pub fn own_call(backtrace: &Backtrace) -> Option<&Place> {
+pub fn own_call(backtrace: &Backtrace) -> Option<&BacktraceFrame> {
     let own = own_index(backtrace).and_then(|index| backtrace.places.get(index));
     own.or(backtrace.places.last())
 }
@@ -369,7 +369,7 @@ fn own_index(backtrace: &Backtrace) -> Option<usize> {
     };
     let places = &backtrace.places;
     // Functions that were inlined have no path in their names, but lines in the sources of std.
-    let of_std = |place: &Place| {
+    let of_std = |place: &BacktraceFrame| {
         let line = place.line.as_ref().map(|line| line.to_string());
         line.is_some_and(|line| {
             ["alloc", "core", "std"]
@@ -455,7 +455,7 @@ mod tests {
             blocks: 1,
             bytes: 10,
             allocated: Backtrace {
-                places: vec![Place {
+                places: vec![BacktraceFrame {
                     function: "app::load".into(),
                     offset: Some(offset),
                     line: line.map(|line| SourceLine {

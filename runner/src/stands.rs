@@ -125,13 +125,13 @@ pub fn object(stands: &Stands) -> Value {
 
 #[cfg(test)]
 mod tests {
-    use gpu_run_bytecode::Place;
+    use gpu_run_bytecode::BacktraceFrame;
     use gpu_run_vm::Backtrace;
 
     use super::*;
 
     fn stand(threads: u32, doing: Doing, calls: &[(&str, u32)]) -> Stand {
-        let place = |(function, offset): &(&str, u32)| Place {
+        let place = |(function, offset): &(&str, u32)| BacktraceFrame {
             function: (*function).to_owned(),
             offset: Some(*offset),
             line: None,

@@ -21,7 +21,7 @@ use std::sync::Arc;
 use gpu_run_bytecode::{Program, TrapKind};
 use gpu_run_translator::inline::InlineOptions;
 use gpu_run_translator::{Error, LowerErrorKind, Options, ParseError};
-use gpu_run_vm::{Device, Extern, InstanceId, Limits, RunOptions, Server, Store, StoreError, Stream, Value};
+use gpu_run_vm::{Device, Extern, InstanceId, Limits, PersistentKernel, RunOptions, Store, StoreError, Stream, Value};
 use wast::lexer::Lexer;
 use wast::parser::{self, ParseBuffer};
 use wast::{QuoteWat, Wast, WastDirective, WastExecute};
@@ -48,7 +48,7 @@ pub fn wast(args: &WastArgs) -> Outcome<ExitCode> {
     match args.device.engine {
         Engine::Ptx => compiled::each(args, run)?,
         _ => {
-            let server = Server::new(devices::open(&args.device)?).map_err(|error| report::device(&error))?;
+            let server = PersistentKernel::new(devices::open(&args.device)?).map_err(|error| report::device(&error))?;
             for path in &args.files {
                 run(path, &mut Script::new(args, server.client())?, &read(path)?)?;
             }

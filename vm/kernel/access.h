@@ -191,7 +191,7 @@ GPU_RUN_INLINE u64 memory_grow(Memory &memory, u64 pages) {
 // The same for the guest's own instruction. The host tells a user whose limit was in the way.
 GPU_RUN_INLINE u64 memory_grow_guest(Memory &memory, u64 pages) {
   u64 before = memory_grow(memory, pages);
-  if (before == ~0ull) count_device(&memory.refused, 1ull);
+  if (before == ~0ull) red_add_device(&memory.refused, 1ull);
   return before;
 }
 

@@ -12,8 +12,8 @@
 
 namespace gpu_run {
 
-// A running thread's place, as slow paths take it.
-struct Place {
+// A running thread's state, as slow paths take it.
+struct MachineState {
   Registers registers;
   u32 room;
   u32 header;
@@ -25,12 +25,12 @@ struct Place {
 // How an instruction outside of the interpreter's loop ended.
 enum DoneKind : u32 {
   DONE_Step,  // go on `value` words further
-  DONE_Moved,  // go on where the place is now
+  DONE_Moved,  // go on where the state is now
   DONE_Wait,  // leave the lane; go on `value` words further when the thread runs again
   DONE_Trap,  // end the process with trap `value`
   DONE_Ended,  // the thread is over
 };
-struct Done {
+struct StepResult {
   u32 kind;
   u32 value;
   u32 cost;  // branches that it counts like
@@ -98,10 +98,10 @@ GPU_RUN_INLINE u32 take_segment(Arena &arena, u32 size) {
   u32 free = pop_segment(arena, &arena.free[size]);
   if (free != ~0u) return free;
   const u64 bytes = (u64)SEGMENT << size;
-  const Team team = team_of((u64)&arena + size);
+  const CoalescedGroup team = match_group((u64)&arena + size);
   u64 used = 0;
   u32 taken = 0;
-  if (team.leads()) {
+  if (team.is_leader()) {
     used = load_relaxed_device(&arena.used);
     do {
       u64 room = (arena.size - used) / bytes;
@@ -143,10 +143,10 @@ GPU_RUN_NOINLINE u32 take_first_segment(Arena &arena, u32 lane, u32 size) {
 }
 
 // The lane's own segment in memory.
-GPU_RUN_INLINE Registers home(const Launch &launch, u32 lane) {
+GPU_RUN_INLINE Registers lane_segment(const Launch &launch, u32 lane) {
   u32 lanes = lanes_in_block();
-  u64 block = (u64)(lane / lanes) * launch.home_units * lanes * 4;
-  return {launch.home + block + (u64)(lane % lanes) * 4, lanes * 4};
+  u64 block = (u64)(lane / lanes) * launch.lane_segment_units * lanes * 4;
+  return {launch.lane_segments + block + (u64)(lane % lanes) * 4, lanes * 4};
 }
 
 struct Segment {
@@ -163,9 +163,9 @@ GPU_RUN_INLINE Segment segment_at(const Launch &launch, u32 index, u32 size) {
 
 // Finds room for `units` units; false if there is none.
 GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, u32 units, Segment &segment) {
-  if (!thread.home_used && units <= launch.home_units) {
-    thread.home_used = 1;
-    segment = {home(launch, lane), launch.home_units, 1, 0};
+  if (!thread.lane_segment_used && units <= launch.lane_segment_units) {
+    thread.lane_segment_used = 1;
+    segment = {lane_segment(launch, lane), launch.lane_segment_units, 1, 0};
     return true;
   }
   u32 least = 0;
@@ -174,8 +174,8 @@ GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, 
   u32 size = least > CALL_SEGMENT ? least : CALL_SEGMENT, index = take_segment(*launch.arena, size);
   // Where memory runs short, the smallest that will do, and those of threads that have ended.
   if (index == ~0u && least < size) index = take_segment(*launch.arena, size = least);
-  if (index == ~0u && launch.rotate > least) {
-    index = take_first_segment(*launch.arena, lane, size = launch.rotate - 1);
+  if (index == ~0u && launch.multiplexed > least) {
+    index = take_first_segment(*launch.arena, lane, size = launch.multiplexed - 1);
   }
   if (index == ~0u) return false;
   segment = segment_at(launch, index, size);
@@ -183,44 +183,44 @@ GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, 
 }
 
 // Builds a bridge for a call of the function at word `target` of `instance` with its frame at unit
-// `base` of the caller's, and moves `place` into the callee. False if there is no memory.
-GPU_RUN_NOINLINE bool build_bridge(const Launch &launch, Thread &thread, u32 lane, Place &place, u32 target, u32 base,
+// `base` of the caller's, and moves `state` into the callee. False if there is no memory.
+GPU_RUN_NOINLINE bool build_bridge(const Launch &launch, Thread &thread, u32 lane, MachineState &state, u32 target, u32 base,
                                    u32 instance) {
   u64 head = load_code(launch.code + target);
   u32 frame = head_frame(head), header = head_header(head);
-  Registers caller = place.registers;
+  Registers caller = state.registers;
   Segment segment;
   u32 here = base + header;
-  if (here + BRIDGE + frame <= place.room) {
-    segment = {{caller.frame + (u64)here * caller.stride, caller.stride}, place.room - here, 0, 0};
+  if (here + BRIDGE + frame <= state.room) {
+    segment = {{caller.frame + (u64)here * caller.stride, caller.stride}, state.room - here, 0, 0};
   } else if (!new_segment(launch, thread, lane, BRIDGE + frame, segment)) {
     return false;
   }
   Registers bridge = segment.registers;
   bridge.set32(BRIDGE_FrameLow, (u32)(u64)caller.frame);
   bridge.set32(BRIDGE_FrameHigh, (u32)((u64)caller.frame >> 32));
-  bridge.set32(BRIDGE_Room, place.room);
+  bridge.set32(BRIDGE_Room, state.room);
   bridge.set32(BRIDGE_Stride, caller.stride);
   bridge.set32(BRIDGE_Base, base | header << 16);
-  bridge.set32(BRIDGE_Header, place.header);
-  bridge.set32(BRIDGE_ReturnPc, place.pc);
-  bridge.set32(BRIDGE_Instance, place.instance);
+  bridge.set32(BRIDGE_Header, state.header);
+  bridge.set32(BRIDGE_ReturnPc, state.pc);
+  bridge.set32(BRIDGE_Instance, state.instance);
   bridge.set32(BRIDGE_Segment, segment.give_back);
   bridge.set32(BRIDGE_SegmentSize, segment.size);
   Registers callee = {bridge.frame + (u64)BRIDGE * bridge.stride, bridge.stride};
   for (u32 i = 0; i < header; i++) callee.set32(i, caller.get32(base + i));
   callee.set32(header, PC_BRIDGE_RETURN);
   callee.set32(header + 1, 0);
-  place = {callee, segment.room - BRIDGE, header, target + 1, instance, place.depth + 1};
+  state = {callee, segment.room - BRIDGE, header, target + 1, instance, state.depth + 1};
   return true;
 }
 
-// Units of the caller's frame that are in use while the callee at `place` runs.
-GPU_RUN_INLINE u32 units_below(const Place &place) {
-  if (place.registers.get32(place.header) == PC_BRIDGE_RETURN) {
-    return back_by(place.registers, BRIDGE).get32(BRIDGE_Base) & 0xffff;
+// Units of the caller's frame that are in use while the callee at `state` runs.
+GPU_RUN_INLINE u32 units_below(const MachineState &state) {
+  if (state.registers.get32(state.header) == PC_BRIDGE_RETURN) {
+    return back_by(state.registers, BRIDGE).get32(BRIDGE_Base) & 0xffff;
   }
-  return place.registers.get32(place.header + 1) & 0xffff;
+  return state.registers.get32(state.header + 1) & 0xffff;
 }
 
 // Why a bridge is crossed: to look at the caller, to leave for it after a throw, or to return to it.
@@ -238,30 +238,30 @@ GPU_RUN_INLINE void give_left(Arena &arena, u32 list) {
   }
 }
 
-// Goes back over a bridge: `place` has unit 0 of the callee's frame, on RETURN with the results in it.
-GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Place &place, Crossing crossing,
+// Goes back over a bridge: `state` has unit 0 of the callee's frame, on RETURN with the results in it.
+GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, MachineState &state, Crossing crossing,
                                    u32 &left) {
-  Registers callee = place.registers;
+  Registers callee = state.registers;
   Registers bridge = back_by(callee, BRIDGE);
   u64 frame = bridge.get32(BRIDGE_FrameLow) | (u64)bridge.get32(BRIDGE_FrameHigh) << 32;
   Registers caller = {(u8 *)frame, bridge.get32(BRIDGE_Stride)};
   u32 base = bridge.get32(BRIDGE_Base);
-  Place back = {caller, bridge.get32(BRIDGE_Room), bridge.get32(BRIDGE_Header), bridge.get32(BRIDGE_ReturnPc),
-                bridge.get32(BRIDGE_Instance), place.depth};
+  MachineState back = {caller, bridge.get32(BRIDGE_Room), bridge.get32(BRIDGE_Header), bridge.get32(BRIDGE_ReturnPc),
+                bridge.get32(BRIDGE_Instance), state.depth};
   // A `return` has left the frame already.
   if (crossing != RETURN) back.depth--;
   if (crossing == RETURN) {
     for (u32 i = 0; i < base >> 16; i++) caller.set32((base & 0xffff) + i, callee.get32(i));
   }
   u32 segment = bridge.get32(BRIDGE_Segment), size = bridge.get32(BRIDGE_SegmentSize);
-  if (crossing != LOOK && segment == 1) thread.home_used = 0;
+  if (crossing != LOOK && segment == 1) thread.lane_segment_used = 0;
   if (crossing == RETURN && segment > 1) give_segment(*launch.arena, segment - 2, size);
   if (crossing == UNWIND && segment > 1) {
     // The link is nobody else's while the segment is this thread's.
     store_relaxed_device(&launch.arena->next[segment - 2], left);
     left = (segment - 1) | size << LEFT_SIZE_SHIFT;
   }
-  place = back;
+  state = back;
 }
 
 // Ends the process unless another thread already did: records how and where, with the backtrace that
@@ -270,7 +270,7 @@ template <typename Trace>
 GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 value, u32 pc, Trace trace) {
   End &end = launch.control->end;
   u32 unclaimed = 0;
-  if (kind != END_Exit) count_device(&launch.diagnostics->faults, 1u);
+  if (kind != END_Exit) red_add_device(&launch.diagnostics->faults, 1u);
   // Acquire/release: there is nothing to order but the winner's own writes.
   if (compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u)) {
     end.value = value;
@@ -284,36 +284,36 @@ GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 v
   store_relaxed_device(&launch.stop, 1u);
 }
 
-// Goes along the stack from `place` and gives each return address to `visit`, innermost first, until that says false.
+// Goes along the stack from `state` and gives each return address to `visit`, innermost first, until that says false.
 template <typename Visit>
-GPU_RUN_INLINE void each_call(const Launch &launch, Thread &thread, Place place, Visit visit) {
+GPU_RUN_INLINE void each_call(const Launch &launch, Thread &thread, MachineState state, Visit visit) {
   for (;;) {
-    u32 pc = place.registers.get32(place.header);
-    u32 back = place.registers.get32(place.header + 1);
+    u32 pc = state.registers.get32(state.header);
+    u32 back = state.registers.get32(state.header + 1);
     if (pc == PC_THREAD_END) return;
     if (pc == PC_BRIDGE_RETURN) {
       u32 left = 0;
-      cross_bridge(launch, thread, place, LOOK, left);
-      pc = place.pc;
+      cross_bridge(launch, thread, state, LOOK, left);
+      pc = state.pc;
     } else {
-      place.registers = back_by(place.registers, back & 0xffff);
-      place.header = back >> 16;
+      state.registers = back_by(state.registers, back & 0xffff);
+      state.header = back >> 16;
     }
     if (!visit(pc)) return;
   }
 }
 
-// The same for a thread at `place`, which it ends.
-GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, Place place, EndKind kind, u32 value) {
-  record_end(launch, id, kind, value, place.pc, [&](End &end) {
-    end.depth = place.depth;
-    u32 units = place.room < END_UNITS ? place.room : END_UNITS;
-    for (u32 i = 0; i < units; i++) end.units[i] = place.registers.get32(i);
+// The same for a thread at `state`, which it ends.
+GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, MachineState state, EndKind kind, u32 value) {
+  record_end(launch, id, kind, value, state.pc, [&](End &end) {
+    end.depth = state.depth;
+    u32 units = state.room < END_UNITS ? state.room : END_UNITS;
+    for (u32 i = 0; i < units; i++) end.units[i] = state.registers.get32(i);
     end.unit_count = units;
     end.detail = (u32)thread.progress;
     u32 frames = 0;
-    const u32 place_depth = place.depth;
-    each_call(launch, thread, place, [&](u32 pc) {
+    const u32 place_depth = state.depth;
+    each_call(launch, thread, state, [&](u32 pc) {
       end.note(frames++, pc, place_depth);
       return true;
     });

@@ -30,7 +30,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   // Set by whoever goes to `ended`.
   u32 end_trap;
   // Where slow paths find and leave the thread; it has an address, which the others must not have.
-  Place place;
+  MachineState state;
 
   u64 following = load_code(pc);
 
@@ -190,8 +190,8 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 
   // An instruction that is not in this switch.
   others: {
-    place = {registers, room, header, index_of(pc), instance_index, depth};
-    Done done = pages::execute(launch, thread, id, lane, place, w);
+    state = {registers, room, header, index_of(pc), instance_index, depth};
+    StepResult done = dispatch::execute(launch, thread, id, lane, state, w);
     if (done.kind == DONE_Moved) goto moved;
     if (done.kind == DONE_Trap) TRAP(done.value);
     if (done.kind == DONE_Ended) return;
@@ -204,23 +204,23 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 
   bridge:
     if (depth >= launch.max_depth) TRAP(TRAP_StackOverflow);
-    place = {registers, room, header, return_pc, instance_index, depth};
-    if (!frames::build_bridge(launch, thread, lane, place, index_of(target), call_base, call_instance)) {
+    state = {registers, room, header, return_pc, instance_index, depth};
+    if (!frames::build_bridge(launch, thread, lane, state, index_of(target), call_base, call_instance)) {
       TRAP(TRAP_OutOfRegisterMemory);
     }
 
   moved:
-    registers = place.registers;
-    room = place.room;
-    header = place.header;
-    depth = place.depth;
-    pc = code + place.pc;
+    registers = state.registers;
+    room = state.room;
+    header = state.header;
+    depth = state.depth;
+    pc = code + state.pc;
     if (--budget == 0) {
-      instance_index = place.instance;
+      instance_index = state.instance;
       YIELD;
     }
-    if (place.instance == instance_index) FETCH
-    instance_index = place.instance;
+    if (state.instance == instance_index) FETCH
+    instance_index = state.instance;
 
 
     instance = &launch.instances[instance_index];
@@ -231,7 +231,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   }
 
 ended:
-  frames::end_process(launch, thread, id, Place{registers, room, header, index_of(pc), instance_index, depth}, END_Trap, end_trap);
+  frames::end_process(launch, thread, id, MachineState{registers, room, header, index_of(pc), instance_index, depth}, END_Trap, end_trap);
   return;
 
 waiting:

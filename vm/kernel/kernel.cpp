@@ -7,7 +7,7 @@
 // One lane a hardware thread. Returns when every thread has ended or the host says stop; a kernel that
 // stays then goes on to the next run.
 extern "C" [[clang::device_kernel]] void gpu_run_interpret(const gpu_run::Launch *launch) {
-  gpu_run::u32 lane = gpu_run::lane_id();
+  gpu_run::u32 lane = gpu_run::global_lane();
   if (lane < launch->lanes) gpu_run::run_lane(*launch, lane);
 }
 

@@ -172,7 +172,7 @@ struct Thread {
   u64 progress;  // of an instruction that runs in several pieces
   u64 wake;  // when a sleeping thread goes on, on the device's clock
   u64 *globals;  // its block of globals
-  u32 home_used;  // 1 while frames lie in the lane's own segment in memory, or may not lie there
+  u32 lane_segment_used;  // 1 while frames lie in the lane's own segment in memory, or may not lie there
   u32 exceptions;  // the exceptions that it made: index + 1 of the first
   u32 exception_count;
   u32 exception_limit;  // count at which it looks which are still needed
@@ -184,9 +184,9 @@ struct Thread {
   u32 request;  // 1 + the slot of the request that it makes of the host, or 0
   union {
     u8 *waits_at;  // where the word lies that it waits at
-    u64 answer_head;  // of one that made a request: see rpc/mailbox.h
+    u64 response_head;  // of one that made a request: see rpc/mailbox.h
   };
-  u32 mail;  // number of the last message that it sent in that slot
+  u32 message_number;  // number of the last message that it sent in that slot
   u32 moved;  // bytes of the request's input, or of the answer's data, that are over; of a write: see rpc/device_calls.h
   u32 answer;  // errno of a request that was served without the host; else the first word of its results
   u32 random;  // blocks of random bytes that it has taken
@@ -382,34 +382,34 @@ enum RequestKind : u32 {
 
 // Words of a message to the host: in the upper half of each the message's number, in the lower one what it says.
 enum MailWord : u32 {
-  MAIL_Head = 0,  // the function, and flags
-  MAIL_Thread = 1,
-  MAIL_Capacity = 2,  // bytes that the answer's data may have
-  MAIL_Total = 3,  // bytes of the call's input in all messages
-  MAIL_Units = 4,  // units of 4 bytes of its wasm arguments
+  MESSAGE_Head = 0,  // the function, and flags
+  MESSAGE_Thread = 1,
+  MESSAGE_Capacity = 2,  // bytes that the answer's data may have
+  MESSAGE_Total = 3,  // bytes of the call's input in all messages
+  MESSAGE_Units = 4,  // units of 4 bytes of its wasm arguments
 };
-constexpr u32 MAIL_WORDS = 16;
-constexpr u32 MAIL_UNITS = MAIL_WORDS - MAIL_Units;
+constexpr u32 MESSAGE_WORDS = 16;
+constexpr u32 MESSAGE_UNITS = MESSAGE_WORDS - MESSAGE_Units;
 // Of the head: the function is below these.
-constexpr u32 MAIL_KIND = 16;  // where RequestKind begins
-constexpr u32 MAIL_DATA = 1u << 24;  // there is a piece of input in the slot
-constexpr u32 MAIL_RESULTS = 1u << 25;  // the results are wanted in the slot, however short they are
-struct alignas(16) Mail {
-  u64 words[MAIL_WORDS];
+constexpr u32 MESSAGE_KIND = 16;  // where RequestKind begins
+constexpr u32 MESSAGE_DATA = 1u << 24;  // there is a piece of input in the slot
+constexpr u32 MESSAGE_RESULTS = 1u << 25;  // the results are wanted in the slot, however short they are
+struct alignas(16) RequestMessage {
+  u64 words[MESSAGE_WORDS];
 };
-static_assert(sizeof(Mail) == 8 * MAIL_WORDS, "twin in layout.rs");
+static_assert(sizeof(RequestMessage) == 8 * MESSAGE_WORDS, "twin in layout.rs");
 
 // Words of an answer, like those of a message: the head, and results of up to 12 bytes.
-constexpr u32 ANSWER_WORDS = 4;
-constexpr u32 ANSWER_RESULTS = ANSWER_WORDS - 1;
+constexpr u32 RESPONSE_WORDS = 4;
+constexpr u32 RESPONSE_RESULTS = RESPONSE_WORDS - 1;
 // Of the head.
-constexpr u32 ANSWER_ERRNO = 0xffff;
-constexpr u32 ANSWER_COUNT = 16;  // where the count of words behind the head begins
-constexpr u32 ANSWER_SLOT = 1u << 24;  // all but the errno is in the slot
-struct alignas(16) Answer {
-  u64 words[ANSWER_WORDS];
+constexpr u32 RESPONSE_ERRNO = 0xffff;
+constexpr u32 RESPONSE_COUNT = 16;  // where the count of words behind the head begins
+constexpr u32 RESPONSE_SLOT = 1u << 24;  // all but the errno is in the slot
+struct alignas(16) Response {
+  u64 words[RESPONSE_WORDS];
 };
-static_assert(sizeof(Answer) == 8 * ANSWER_WORDS, "twin in layout.rs");
+static_assert(sizeof(Response) == 8 * RESPONSE_WORDS, "twin in layout.rs");
 
 // Pinned: what is too long for words. Whose it is, the heads say.
 struct RequestSlot {
@@ -533,8 +533,8 @@ static_assert(sizeof(Tmpfs) == 72, "twin in layout.rs");
 // Descriptors that may be streams.
 constexpr u32 STREAM_DESCRIPTORS = 32;
 struct Requests {
-  Mail *sent;  // pinned, the device's: the last message of each slot
-  Answer *answered;  // pinned, the host's: the last answer in each slot
+  RequestMessage *sent;  // pinned, the device's: the last message of each slot
+  Response *answered;  // pinned, the host's: the last answer in each slot
   RequestSlot *slots;  // pinned
   u32 *output_errors;  // pinned: errno of stdout and stderr, once the host could not write them
   Strings args;
@@ -551,7 +551,7 @@ struct Requests {
   u32 first_look;  // cycles from a message to a lane's first look for the answer: see rpc/mailbox.h
   u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
   u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
-  u32 mails[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
+  u32 messages[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
 };
 static_assert(sizeof(Requests) == 152 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS), "twin in layout.rs");
 
@@ -566,7 +566,7 @@ struct Arena {
   u64 used;
   u64 free[SEGMENT_SIZES];  // heads, with a tag against ABA in the upper half: 1 + offset in segments
   u32 *next;  // links of the free lists, by offset in segments
-  u64 *spares;  // SPARE_LISTS heads of lists of threads' first segments; null without Launch::rotate
+  u64 *spares;  // SPARE_LISTS heads of lists of threads' first segments; null without Launch::multiplexed
   u64 lanes;  // lane i of so many has the i-th first segment from the beginning
 };
 constexpr u32 SPARE_LISTS = 1024;
@@ -611,7 +611,7 @@ struct Launch {
   u64 *shared_globals;
   u32 *args;  // units of the arguments, the same for every thread
   u32 *results;  // result units of thread 0, then of thread 1, …
-  u8 *home;  // each lane's own register segment
+  u8 *lane_segments;  // each lane's own register segment
   const TryFunction *try_functions;  // sorted
   const Try *tries;
   const Clause *clauses;
@@ -621,7 +621,7 @@ struct Launch {
   mutable u64 clock_start;  // the device's clock then; stored by the first lane
   u32 thread_count;
   u32 lanes;
-  u32 home_units;
+  u32 lane_segment_units;
   u32 shared_units;  // units of registers per lane in shared memory; 0: none
   u32 max_depth;
   u32 func;  // store-wide number of the function to run
@@ -637,7 +637,7 @@ struct Launch {
   mutable u32 claimed;
   u32 try_function_count;
   u32 max_frame;  // units of the largest frame
-  u32 rotate;  // not 0: a lane has threads that take turns and have their frames in the arena; 1 + the size of the first
+  u32 multiplexed;  // not 0: a lane has threads that take turns and have their frames in the arena; 1 + the size of the first
   u32 tls_base;  // slot of the global that points to a thread's thread-local storage, or ~0
   u32 tls_first;  // address of thread 0's block, which it does not use: it has the module's own
   u32 tls_stride;  // bytes from block to block

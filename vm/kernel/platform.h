@@ -46,7 +46,7 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "a 64
 
 // --- GPU --------------------------------------------------------------------------------------
 
-GPU_RUN_INLINE u32 lane_id() {
+GPU_RUN_INLINE u32 global_lane() {
   return __nvvm_read_ptx_sreg_ctaid_x() * __nvvm_read_ptx_sreg_ntid_x() + __nvvm_read_ptx_sreg_tid_x();
 }
 GPU_RUN_INLINE u32 lane_in_block() { return __nvvm_read_ptx_sreg_tid_x(); }
@@ -61,14 +61,14 @@ GPU_RUN_INLINE u64 clock_ns() {
 
 // Gives way to other warps while a lane has nothing to run, for the `idle`th time in a row. Short at first:
 // the host answers within microseconds.
-GPU_RUN_INLINE void relax(u32 idle) {
+GPU_RUN_INLINE void backoff(u32 idle) {
   u32 pause = idle < 32 ? 100 : 2000;
   asm volatile("nanosleep.u32 %0;" ::"r"(pause));
 }
 
 // How often a lane that has nothing else to do looks for the host's answer before it gives way; each look takes
 // a microsecond.
-constexpr u32 LOOKS = 6;
+constexpr u32 RESPONSE_POLLS = 6;
 
 // A lane's cycles, of which the difference of two is how many went by.
 GPU_RUN_INLINE u32 cycles() {
@@ -78,10 +78,10 @@ GPU_RUN_INLINE u32 cycles() {
 }
 
 // Keeps a lane for a moment from trying again what may take the host some time, and where many lanes wait.
-GPU_RUN_INLINE void rest() { asm volatile("nanosleep.u32 16000;"); }
+GPU_RUN_INLINE void backoff_long() { asm volatile("nanosleep.u32 16000;"); }
 
 // Tells the host of a message. It looks by itself.
-GPU_RUN_INLINE void ring_bell(u64, u64) {}
+GPU_RUN_INLINE void ring_doorbell(u64, u64) {}
 
 // Ends the lane, wherever it is. For compiled code, which has no loop to return to.
 GPU_RUN_INLINE void exit_lane() { asm volatile("exit;"); }
@@ -225,10 +225,10 @@ GPU_RUN_INLINE T *load_word_guest(T *const *at) { return (T *)load_word_guest((c
   GPU_RUN_INLINE void name(T *at, T value) {                                                       \
     asm volatile("red.relaxed.gpu.global." operation "." width " [%0], %1;" ::"l"(at), in(value) : "memory"); \
   }
-GPU_RUN_REDUCE(count_device, "add", u32, "u32", "r")
-GPU_RUN_REDUCE(count_device, "add", u64, "u64", "l")
-GPU_RUN_REDUCE(raise_device, "max", u32, "u32", "r")
-GPU_RUN_REDUCE(raise_device, "max", u64, "u64", "l")
+GPU_RUN_REDUCE(red_add_device, "add", u32, "u32", "r")
+GPU_RUN_REDUCE(red_add_device, "add", u64, "u64", "l")
+GPU_RUN_REDUCE(red_max_device, "max", u32, "u32", "r")
+GPU_RUN_REDUCE(red_max_device, "max", u64, "u64", "l")
 #undef GPU_RUN_REDUCE
 
 #define GPU_RUN_FETCH(name, instruction, T, width, out, in)                                        \
@@ -273,7 +273,7 @@ GPU_RUN_INLINE void store_16(void *at, const u32 *words) {
 }
 
 // Amounts of the lanes of a warp that come here together.
-struct Together {
+struct WarpSum {
   u32 lanes;  // a bit for each
   u32 first;  // the lowest of them
   u32 before;  // sum of the amounts of those below this one
@@ -281,10 +281,10 @@ struct Together {
 };
 
 // Adds up an amount below 8. Whoever runs side by side here calls the builtins with the same lanes.
-GPU_RUN_INLINE Together together(u32 amount) {
+GPU_RUN_INLINE WarpSum warp_exclusive_sum(u32 amount) {
   u32 lanes = __nvvm_activemask();
   u32 below = __nvvm_read_ptx_sreg_lanemask_lt();
-  Together sum = {lanes, (u32)__builtin_ctz(lanes), 0, 0};
+  WarpSum sum = {lanes, (u32)__builtin_ctz(lanes), 0, 0};
   for (u32 bit = 0; bit < 3; bit++) {
     u32 votes = __nvvm_vote_ballot_sync(lanes, (amount >> bit) & 1);
     sum.before += (u32)__builtin_popcount(votes & below) << bit;
@@ -292,55 +292,55 @@ GPU_RUN_INLINE Together together(u32 amount) {
   }
   return sum;
 }
-GPU_RUN_INLINE bool is_first(const Together &sum) { return (lane_in_block() & 31) == sum.first; }
+GPU_RUN_INLINE bool is_leader(const WarpSum &sum) { return (lane_in_block() & 31) == sum.first; }
 // The first lane's value, and what that lane has seen: the barrier orders what it did before what others do
 // behind it.
-GPU_RUN_INLINE u64 value_of_first(const Together &sum, u64 value) {
+GPU_RUN_INLINE u64 broadcast(const WarpSum &sum, u64 value) {
   __nvvm_bar_warp_sync(sum.lanes);
   u32 low = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(u32)value, (i32)sum.first, 31);
   u32 high = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(value >> 32), (i32)sum.first, 31);
   return low | (u64)high << 32;
 }
 // Orders what the lanes did before it ahead of what any of them does behind it.
-GPU_RUN_INLINE void meet(const Together &sum) { __nvvm_bar_warp_sync(sum.lanes); }
+GPU_RUN_INLINE void sync(const WarpSum &sum) { __nvvm_bar_warp_sync(sum.lanes); }
 // A number that lanes far from each other seldom share: of the multiprocessor.
-GPU_RUN_INLINE u32 lane_group() { return __nvvm_read_ptx_sreg_smid(); }
+GPU_RUN_INLINE u32 sm_hint() { return __nvvm_read_ptx_sreg_smid(); }
 // One that the lanes of a warp share, and few others.
-GPU_RUN_INLINE u32 warp_number() { return lane_id() / 32; }
+GPU_RUN_INLINE u32 warp_number() { return global_lane() / 32; }
 
 // The lanes of a warp that are here together with the same key. Any lane may be alone: nothing is asked of
-// the others. What follows must not part the lanes of a team until its last `broadcast` or `meet`.
-struct Team {
+// the others. What follows must not part the lanes of a team until its last `broadcast` or `sync`.
+struct CoalescedGroup {
   u32 mask;
   u32 rank;  // of this lane among them
   u32 size;
-  GPU_RUN_INLINE bool leads() const { return rank == 0; }
+  GPU_RUN_INLINE bool is_leader() const { return rank == 0; }
 };
-GPU_RUN_INLINE Team team_of(u64 key) {
+GPU_RUN_INLINE CoalescedGroup match_group(u64 key) {
   u32 mask = __nvvm_activemask();
   // Who is alone needs not ask.
   if (mask & (mask - 1)) mask = __nvvm_match_any_sync_i64(mask, (long long)key);
   return {mask, (u32)__builtin_popcount(mask & __nvvm_read_ptx_sreg_lanemask_lt()), (u32)__builtin_popcount(mask)};
 }
 // The leader's value.
-GPU_RUN_INLINE u32 broadcast(const Team &team, u32 value) {
+GPU_RUN_INLINE u32 broadcast(const CoalescedGroup &team, u32 value) {
   if (team.size == 1) return value;
   return (u32)__nvvm_shfl_sync_idx_i32(team.mask, (int)value, __builtin_ctz(team.mask), 31);
 }
-GPU_RUN_INLINE u64 broadcast(const Team &team, u64 value) {
+GPU_RUN_INLINE u64 broadcast(const CoalescedGroup &team, u64 value) {
   if (team.size == 1) return value;
   u32 low, high;
   split(value, low, high);
   return join(broadcast(team, low), broadcast(team, high));
 }
 // The lanes of a team without the `count` lowest, for one of these.
-GPU_RUN_INLINE Team without(const Team &team, u32 count) {
+GPU_RUN_INLINE CoalescedGroup without(const CoalescedGroup &team, u32 count) {
   u32 mask = team.mask;
   for (u32 i = 0; i < count; i++) mask &= mask - 1;
   return {mask, team.rank - count, team.size - count};
 }
 // Orders what the lanes did before it ahead of what any of them does behind it.
-GPU_RUN_INLINE void meet(const Team &team) {
+GPU_RUN_INLINE void sync(const CoalescedGroup &team) {
   if (team.size > 1) __nvvm_bar_warp_sync(team.mask);
 }
 
@@ -356,7 +356,7 @@ inline u32 &own_lane() {
   static thread_local u32 lane = ~0u;
   return lane;
 }
-inline u32 lane_id() { return own_lane(); }
+inline u32 global_lane() { return own_lane(); }
 
 }  // namespace gpu_run
 #include <sched.h>
@@ -371,7 +371,7 @@ inline u64 clock_ns() {
 
 // The first times only look again: what a lane waits for often comes at once. Then, for about a millisecond,
 // the processor goes to who has something to do, such as answering a request.
-inline void relax(u32 idle) {
+inline void backoff(u32 idle) {
   if (idle < 100) return;
   if (idle < 1000) {
     sched_yield();
@@ -382,12 +382,12 @@ inline void relax(u32 idle) {
 }
 
 // Here the loop around all that waits is enough: lanes are few.
-inline void rest() {}
-constexpr u32 LOOKS = 1;
+inline void backoff_long() {}
+constexpr u32 RESPONSE_POLLS = 1;
 inline u32 cycles() { return 0; }
 
 // Tells the host of a message, by the function that it left for that.
-inline void ring_bell(u64 bell, u64 context) {
+inline void ring_doorbell(u64 bell, u64 context) {
   if (bell) ((void (*)(u64))bell)(context);
 }
 
@@ -461,9 +461,9 @@ inline bool compare_exchange_acquire_device(T *at, T &expected, T desired) {
   return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQUIRE, __ATOMIC_RELAXED);
 }
 template <typename T>
-inline void count_device(T *at, T value) { __atomic_fetch_add(at, value, __ATOMIC_RELAXED); }
+inline void red_add_device(T *at, T value) { __atomic_fetch_add(at, value, __ATOMIC_RELAXED); }
 template <typename T>
-inline void raise_device(T *at, T value) {
+inline void red_max_device(T *at, T value) {
   T seen = load_relaxed_device(at);
   while (seen < value && !__atomic_compare_exchange_n(at, &seen, value, false, __ATOMIC_RELAXED, __ATOMIC_RELAXED)) {
   }
@@ -501,31 +501,31 @@ inline void fence_seq_cst_device() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 inline void store_16(void *at, const u32 *words) { __builtin_memcpy(at, words, 16); }
 
 // A lane has no others beside it.
-struct Together {
+struct WarpSum {
   u32 before, all;
 };
-inline Together together(u32 amount) { return {0, amount}; }
-inline bool is_first(const Together &) { return true; }
-inline u64 value_of_first(const Together &, u64 value) { return value; }
-inline void meet(const Together &) {}
+inline WarpSum warp_exclusive_sum(u32 amount) { return {0, amount}; }
+inline bool is_leader(const WarpSum &) { return true; }
+inline u64 broadcast(const WarpSum &, u64 value) { return value; }
+inline void sync(const WarpSum &) {}
 // Of the OS thread: from where it has its thread-local variables.
-inline u32 lane_group() {
+inline u32 sm_hint() {
   static thread_local char here;
   return (u32)((u64)&here >> 12);
 }
-inline u32 warp_number() { return lane_group(); }
+inline u32 warp_number() { return sm_hint(); }
 
 // A host has no warps: a lane is alone.
-struct Team {
+struct CoalescedGroup {
   u32 rank;
   u32 size;
-  bool leads() const { return true; }
+  bool is_leader() const { return true; }
 };
-inline Team team_of(u64) { return {0, 1}; }
-inline Team without(const Team &team, u32 count) { return {team.rank - count, team.size - count}; }
+inline CoalescedGroup match_group(u64) { return {0, 1}; }
+inline CoalescedGroup without(const CoalescedGroup &team, u32 count) { return {team.rank - count, team.size - count}; }
 template <typename T>
-inline T broadcast(const Team &, T value) { return value; }
-inline void meet(const Team &) {}
+inline T broadcast(const CoalescedGroup &, T value) { return value; }
+inline void sync(const CoalescedGroup &) {}
 
 #endif
 

@@ -102,7 +102,7 @@ GPU_RUN_INLINE void poll_after(Context &context, u32 pc, u32 depth, u64 bytes) {
 
 // What another lane or the host must do first: a while later it is tried again. `state` is for `stop`.
 GPU_RUN_NOINLINE void wait(Context &context, u32 pc, u32 depth, u32 state, u32 &idle) {
-  relax(++idle);
+  backoff(++idle);
   if (process_ended(*context.launch)) stop(context, pc, depth, state);
 }
 
@@ -130,12 +130,12 @@ GPU_RUN_NOINLINE void note_batch(const Context &context, Memory &memory, Registe
 }
 
 // An instruction of one of the pages.
-GPU_RUN_INLINE Done execute_aside(Context &context, const Instance &instance, Registers scratch, const u64 *words,
+GPU_RUN_INLINE StepResult execute_aside(Context &context, const Instance &instance, Registers scratch, const u64 *words,
                                   u64 w) {
   const Launch &launch = *context.launch;
   Thread &thread = *context.thread;
   if (debug::has((u16)w)) return debug::execute(launch, thread, context.id, instance, scratch, words, w);
-  if ((u16)w < PAGE_SIMD) return rare::execute(launch, thread, context.id, instance, scratch, words, w);
+  if ((u16)w < PAGE_SIMD) return slow::execute(launch, thread, context.id, instance, scratch, words, w);
   return atomics::execute(launch, thread, context.id, instance, scratch, words, w);
 }
 
@@ -161,11 +161,11 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
     if (process_ended(launch)) stop(context, pc, depth, thread.state);
   };
   for (u32 idle = 0;;) {
-    Done done = step();
+    StepResult done = step();
     if (done.kind == DONE_Trap) trap(context, pc, depth, done.value);
     if (done.kind == DONE_Wait) {
       do {
-        relax(++idle);
+        backoff(++idle);
         // Seldom: it takes as long as an answer needs.
         if (idle % 16 == 0) poll();
       } while (!threads::can_go_on(launch, thread));
@@ -198,10 +198,10 @@ void gpu_run_poll(Context *context, u32 pc, u32 depth) {
 // Prepares the lane's thread, which has the lane's number. Ends the lane if there is none or the process was
 // stopped.
 void gpu_run_begin(const Launch *launch, Context *context) {
-  u32 id = lane_id();
+  u32 id = global_lane();
   if (id >= launch->thread_count) exit_lane();
   if (process_ended(*launch)) {
-    if (stands::wanted(*launch)) count_device(&launch->stands->new_threads, 1u);
+    if (stands::wanted(*launch)) red_add_device(&launch->stands->new_threads, 1u);
     exit_lane();
   }
   threads::begin_clock(*launch);

@@ -1,6 +1,6 @@
 // The lanes' loop: a lane starts its threads and runs each until it ends, waits or has used its slice.
 //
-// Lane i of L has threads i, i + L, i + 2L, … With `rotate` they take turns: a thread that waits,
+// Lane i of L has threads i, i + L, i + 2L, … With `multiplexed` they take turns: a thread that waits,
 // sleeps or has used its slice is left for the next, so that threads may wait for each other even if
 // a lane has many. Their frames then lie in the arena, each thread's in segments of its own. Without
 // it a lane stays with a thread until it ends, and all use the lane's own registers.
@@ -29,7 +29,7 @@ inline u8 *shared_segment() { return nullptr; }
 // The first segment of a thread that takes turns: the lane's spare one (1 + its number, or 0), or another. False if
 // there is none.
 GPU_RUN_INLINE bool first_segment(const Launch &launch, u32 lane, u32 &spare, frames::Segment &segment) {
-  const u32 size = launch.rotate - 1;
+  const u32 size = launch.multiplexed - 1;
   const u32 index = spare ? spare - 1 : frames::take_first_segment(*launch.arena, lane, size);
   spare = 0;
   if (index == ~0u) return false;
@@ -43,12 +43,12 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   const Func &func = launch.funcs[launch.func];
   u64 head = load_code(launch.code + func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
-  // With `rotate` the lane's own segment is nobody's, because the next thread would overwrite it.
-  thread.home_used = launch.rotate != 0;
+  // With `multiplexed` the lane's own segment is nobody's, because the next thread would overwrite it.
+  thread.lane_segment_used = launch.multiplexed != 0;
   frames::Segment segment;
-  if (!launch.rotate && frame <= launch.shared_units) {
+  if (!launch.multiplexed && frame <= launch.shared_units) {
     segment = {{shared_segment(), lanes_in_block() * 4}, launch.shared_units, 0, 0};
-  } else if (launch.rotate ? !first_segment(launch, lane, spare, segment)
+  } else if (launch.multiplexed ? !first_segment(launch, lane, spare, segment)
                            : !frames::new_segment(launch, thread, lane, frame, segment)) {
     return false;
   }
@@ -81,7 +81,7 @@ GPU_RUN_NOINLINE bool ready(const Launch &launch, Thread &thread, u32 id, u32 la
   if (thread.state == THREAD_New) {
     if (!start(launch, thread, id, lane, spare)) {
       // Threads that take turns will give memory back.
-      if (!launch.rotate) end_without_frame(launch, id);
+      if (!launch.multiplexed) end_without_frame(launch, id);
       return false;
     }
   } else if (!threads::can_go_on(launch, thread)) {
@@ -104,13 +104,13 @@ struct Round {
 
 // The first segment that a lane has from the beginning, so that it needs not ask when all do: as Round::spare.
 GPU_RUN_INLINE u32 own_segment(const Launch &launch, u32 lane) {
-  return launch.rotate && lane < launch.arena->lanes ? 1 + (lane << (launch.rotate - 1)) : 0;
+  return launch.multiplexed && lane < launch.arena->lanes ? 1 + (lane << (launch.multiplexed - 1)) : 0;
 }
 
 // A thread of the lane has ended. Its first segment is for the next that begins.
 GPU_RUN_INLINE void leave_segment(const Launch &launch, Round &round, const Thread &thread, u32 lane) {
   Arena &arena = *launch.arena;
-  if (!launch.rotate) {
+  if (!launch.multiplexed) {
     frames::give_segment(arena, thread.segment - 1, thread.segment_size);
   } else if (round.spare) {
     frames::give_first_segment(arena, lane, thread.segment - 1);
@@ -137,7 +137,7 @@ GPU_RUN_NOINLINE bool next_command(const Launch &launch, Round &round) {
   u64 number = launch.taken;
   store_release_system(&commands.ended, number);  // pairs with the host's acquire
   // The only lane: it may wait, as no other waits for it.
-  for (u32 idle = 1; load_acquire_system(&commands.published) == number; idle++) relax(idle);
+  for (u32 idle = 1; load_acquire_system(&commands.published) == number; idle++) backoff(idle);
   const Launch *next = commands.launches[number % COMMANDS];
   launch.taken = number + 1;
   if (!next) return false;
@@ -176,14 +176,14 @@ GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
     }
     bool ended = thread.state == THREAD_Ended;
     if (ended && round.id == round.first) round.first += launch.lanes;
-    // Without `rotate` a round is one thread.
-    round.id = launch.rotate || ended ? round.id + launch.lanes : launch.thread_count;
+    // Without `multiplexed` a round is one thread.
+    round.id = launch.multiplexed || ended ? round.id + launch.lanes : launch.thread_count;
   }
   // No thread of this lane needs it: they all have begun.
   if (round.spare) frames::give_first_segment(*launch.arena, lane, round.spare - 1);
   round.spare = 0;
   round.idle = round.worked ? 0 : round.idle + 1;
-  if (round.idle) relax(round.idle);
+  if (round.idle) backoff(round.idle);
   round.over = round.first >= launch.thread_count || (round.idle && stopped(launch));
   round.ran = false;
   round.worked = false;

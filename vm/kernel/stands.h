@@ -53,9 +53,9 @@ GPU_RUN_NOINLINE void note(const Launch &launch, u32 id, const Standing &standin
       for (u32 call = 0; call < standing.frames; call++) group.calls[call] = standing.calls[call];
       found = key;
     }
-    if (found == key) return count_device(&group.count, 1u);
+    if (found == key) return red_add_device(&group.count, 1u);
   }
-  count_device(&stands.others, 1u);
+  red_add_device(&stands.others, 1u);
 }
 
 // The threads of a lane of the interpreter that have not ended: `first` and those behind it.
@@ -72,14 +72,14 @@ GPU_RUN_NOINLINE void note_lane(const Launch &launch, u32 first) {
     standing.depth = thread.depth;
     standing.frames = 0;
     Registers registers = {thread.frame, thread.stride};
-    Place place = {registers, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
-    frames::each_call(launch, thread, place, [&](u32 pc) {
+    MachineState state = {registers, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
+    frames::each_call(launch, thread, state, [&](u32 pc) {
       standing.calls[standing.frames++] = pc;
       return standing.frames < STAND_CALLS;
     });
     note(launch, id, standing);
   }
-  if (waiting) count_device(&launch.stands->new_threads, waiting);
+  if (waiting) red_add_device(&launch.stands->new_threads, waiting);
 }
 
 }  // namespace stands

@@ -22,7 +22,7 @@ GPU_RUN_INLINE void prepare(const Launch &launch, Thread &thread, u32 id) {
   thread.globals = launch.thread_globals + (u64)id * launch.globals_per_thread;
   thread.progress = 0;
   thread.request = 0;
-  thread.mail = 0;
+  thread.message_number = 0;
   thread.exceptions = 0;
   thread.exception_count = 0;
   thread.exception_limit = exceptions::collect_after(launch);

@@ -412,7 +412,7 @@ impl Device for Cuda {
             lanes,
             lanes_per_block: block,
             shared_units,
-            home_units: 1024,
+            lane_segment_units: 1024,
             slice: 20_000,
         }
     }

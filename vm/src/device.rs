@@ -70,7 +70,7 @@ pub struct Plan {
     /// Register units of each lane in shared memory.
     pub shared_units: u32,
     /// Register units of each lane's own segment in memory.
-    pub home_units: u32,
+    pub lane_segment_units: u32,
     /// Branches and calls between two polls of the stop flag.
     pub slice: u32,
 }

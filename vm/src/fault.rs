@@ -1,12 +1,12 @@
 //! How a process ended before its time.
 
-use gpu_run_bytecode::{Place, SourceFrame, TrapKind};
+use gpu_run_bytecode::{BacktraceFrame, SourceFrame, TrapKind};
 
 /// Calls that were open in a thread.
 #[derive(Clone, Debug, Default)]
 pub struct Backtrace {
     /// Where they stood, innermost first; inlined calls are listed as calls.
-    pub places: Vec<Place>,
+    pub places: Vec<BacktraceFrame>,
     /// Frames that are left out.
     pub omitted: u32,
     /// Where: in front of the place with this index; `None` is at the end.

@@ -33,19 +33,19 @@ pub const REQUEST_SLOTS: usize = 512;
 /// Bytes of data in a message.
 pub const REQUEST_BYTES: usize = 4096;
 pub const REQUEST_RESULTS: usize = 64;
-pub const MAIL_WORDS: usize = 16;
-pub const MAIL_HEAD: usize = 0;
-pub const MAIL_THREAD: usize = 1;
-pub const MAIL_CAPACITY: usize = 2;
-pub const MAIL_TOTAL: usize = 3;
-pub const MAIL_UNITS: usize = 4;
-pub const MAIL_KIND: u32 = 16;
-pub const MAIL_DATA: u32 = 1 << 24;
-pub const MAIL_RESULTS: u32 = 1 << 25;
-pub const ANSWER_WORDS: usize = 4;
-pub const ANSWER_RESULTS: usize = ANSWER_WORDS - 1;
-pub const ANSWER_COUNT: u32 = 16;
-pub const ANSWER_SLOT: u32 = 1 << 24;
+pub const MESSAGE_WORDS: usize = 16;
+pub const MESSAGE_HEAD: usize = 0;
+pub const MESSAGE_THREAD: usize = 1;
+pub const MESSAGE_CAPACITY: usize = 2;
+pub const MESSAGE_TOTAL: usize = 3;
+pub const MESSAGE_UNITS: usize = 4;
+pub const MESSAGE_KIND: u32 = 16;
+pub const MESSAGE_DATA: u32 = 1 << 24;
+pub const MESSAGE_RESULTS: u32 = 1 << 25;
+pub const RESPONSE_WORDS: usize = 4;
+pub const RESPONSE_RESULTS: usize = RESPONSE_WORDS - 1;
+pub const RESPONSE_COUNT: u32 = 16;
+pub const RESPONSE_SLOT: u32 = 1 << 24;
 pub const STREAM_DESCRIPTORS: usize = 32;
 pub const FILE_DESCRIPTORS: usize = 256;
 pub const FILE_BLOCK: u64 = 16384;
@@ -184,7 +184,7 @@ twins! {
         progress: u64,
         wake: u64,
         globals: Ptr,
-        home_used: u32,
+        lane_segment_used: u32,
         exceptions: u32,
         exception_count: u32,
         exception_limit: u32,
@@ -195,7 +195,7 @@ twins! {
         previous: u32,
         request: u32,
         waits_at: Ptr,
-        mail: u32,
+        message_number: u32,
         moved: u32,
         answer: u32,
         random: u32,
@@ -271,11 +271,11 @@ twins! {
         pad: [u32; 15],
         end: End,
     }
-    struct Mail [8 * MAIL_WORDS] {
-        words: [u64; MAIL_WORDS],
+    struct RequestMessage [8 * MESSAGE_WORDS] {
+        words: [u64; MESSAGE_WORDS],
     }
-    struct Answer [8 * ANSWER_WORDS] {
-        words: [u64; ANSWER_WORDS],
+    struct Response [8 * RESPONSE_WORDS] {
+        words: [u64; RESPONSE_WORDS],
     }
     struct RequestSlot [128 + REQUEST_BYTES] {
         len: u32,
@@ -370,7 +370,7 @@ twins! {
         first_look: u32,
         streams: [u32; STREAM_DESCRIPTORS],
         taken: [u32; REQUEST_SLOTS / 32],
-        mails: [u32; REQUEST_SLOTS],
+        messages: [u32; REQUEST_SLOTS],
     }
     struct Arena [48 + 8 * SEGMENT_SIZES] {
         base: Ptr,
@@ -435,7 +435,7 @@ twins! {
         shared_globals: Ptr,
         args: Ptr,
         results: Ptr,
-        home: Ptr,
+        lane_segments: Ptr,
         try_functions: Ptr,
         tries: Ptr,
         clauses: Ptr,
@@ -445,7 +445,7 @@ twins! {
         clock_start: u64,
         thread_count: u32,
         lanes: u32,
-        home_units: u32,
+        lane_segment_units: u32,
         shared_units: u32,
         max_depth: u32,
         func: u32,
@@ -459,7 +459,7 @@ twins! {
         claimed: u32,
         try_function_count: u32,
         max_frame: u32,
-        rotate: u32,
+        multiplexed: u32,
         tls_base: u32,
         tls_first: u32,
         tls_stride: u32,

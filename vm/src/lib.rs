@@ -2,7 +2,7 @@
 //!
 //! A [`Store`] holds instances of verified programs on a [`Device`]: the [`Cpu`] or a [`Cuda`]
 //! device. Both run the same interpreter source, `kernel/`. The host's part is small: it lays out
-//! memory, starts the kernel, takes its output while it runs, and reports how it ended. A [`Server`]
+//! memory, starts the kernel, takes its output while it runs, and reports how it ended. A [`PersistentKernel`]
 //! keeps one kernel for many stores.
 
 mod arena;
@@ -14,9 +14,9 @@ mod device;
 mod fault;
 #[allow(missing_docs)]
 mod layout;
+mod persistent_kernel;
 pub mod ptx;
 mod requests;
-mod server;
 mod services;
 mod stands;
 mod store;
@@ -29,9 +29,9 @@ pub use debug::{DebugCounts, DebugFormat, DebugMessage, DebugOptions, Level, Thr
 pub use device::{CODE_LINE, CodeFormat, Device, DeviceError, DeviceResult, Pinned, Plan, Target};
 pub use fault::{Backtrace, Fault, HeapFault};
 pub use layout::Ptr;
+pub use persistent_kernel::PersistentKernel;
 pub use requests::RequestCounts;
-pub use server::Server;
-pub use services::{CallingRun, Environment, FileNote, Reply, Request, Services, TmpfsFiles};
+pub use services::{CacheHint, CallingRun, Environment, HostCall, HostReply, Services, TmpfsFiles};
 pub use stands::{Doing, Stand, Stands};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,

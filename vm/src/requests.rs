@@ -13,9 +13,9 @@
 //! What a small call takes of the host is little more than its service: words that several threads write cost each
 //! of them a tenth of a microsecond, and it needs none of these, but where threads help each other out.
 
-mod bell;
 mod call;
-mod mail;
+mod doorbell;
+mod mailbox;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
@@ -24,15 +24,15 @@ use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::wasi::Function;
 
-pub(crate) use self::bell::Bell;
 use self::call::{Asked, Outgoing};
-pub(crate) use self::mail::Mailboxes;
-use self::mail::{Call, MOST_RESULTS, Message, Short};
+pub(crate) use self::doorbell::Doorbell;
+pub(crate) use self::mailbox::Mailboxes;
+use self::mailbox::{Call, MOST_RESULTS, Message, Short};
 use crate::layout::{
     NOTE_CHANGES, NOTE_FREE, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, NOTE_TMPFS, REQUEST_BYTES, REQUEST_CALL,
     REQUEST_MORE, REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS,
 };
-use crate::services::{CallingRun, FileNote, Reply, Request, Services};
+use crate::services::{CacheHint, CallingRun, HostCall, HostReply, Services};
 
 /// Errnos that are the queue's own.
 const EIO: u16 = 29;
@@ -80,8 +80,8 @@ struct Group {
 
 /// What services answer to a call. A defect in them is an error of the call, and not the end of a thread that others
 /// need.
-pub(crate) fn call(services: &dyn Services, request: &Request<'_>) -> Reply {
-    catch_unwind(AssertUnwindSafe(|| services.call(request))).unwrap_or_else(|_| Reply::error(EIO))
+pub(crate) fn call(services: &dyn Services, request: &HostCall<'_>) -> HostReply {
+    catch_unwind(AssertUnwindSafe(|| services.call(request))).unwrap_or_else(|_| HostReply::error(EIO))
 }
 
 /// What is known of a slot's request between two messages.
@@ -123,7 +123,7 @@ struct Shared {
     groups: Vec<Group>,
     slots: Vec<Mutex<Slot>>,
     workers: Vec<Worker>,
-    bell: Arc<Bell>,
+    bell: Arc<Doorbell>,
     /// Whether lanes ring the bell.
     rings: bool,
 }
@@ -138,18 +138,18 @@ pub struct RequestCounts {
 }
 
 /// The threads that answer the requests of a run. They end with it.
-pub(crate) struct Service(Arc<Shared>);
+pub(crate) struct RequestWorkers(Arc<Shared>);
 
-impl Service {
+impl RequestWorkers {
     /// Begins to answer requests of that many threads. The mailboxes are 0 before the first message. With `rings`,
     /// lanes ring the bell after each.
     pub(crate) fn start(
         services: Arc<dyn Services>,
         mailboxes: Mailboxes,
         threads: u32,
-        bell: Arc<Bell>,
+        bell: Arc<Doorbell>,
         rings: bool,
-    ) -> Service {
+    ) -> RequestWorkers {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
         // Lanes on the CPU need processors too.
         let workers = if rings {
@@ -186,7 +186,7 @@ impl Service {
                 .name(format!("requests {number}"))
                 .spawn(move || shared.work(number));
         }
-        Service(shared)
+        RequestWorkers(shared)
     }
 
     /// What was asked so far. Relaxed: numbers to be shown, which order nothing.
@@ -206,7 +206,7 @@ impl Service {
     }
 }
 
-impl Drop for Service {
+impl Drop for RequestWorkers {
     /// The run has ended: the pinned memory may be used for something else.
     fn drop(&mut self) {
         for worker in &self.0.workers {
@@ -434,7 +434,7 @@ impl Shared {
     fn answer(&self, me: &Worker, asked: &Asked) {
         me.calls.fetch_add(1, Ordering::Relaxed);
         let Some(function) = asked.call.function() else {
-            me.while_alive(|| self.put(asked, Reply::error(ENOSYS)));
+            me.while_alive(|| self.put(asked, HostReply::error(ENOSYS)));
             return;
         };
         let reply = call(&*self.services, &asked.request(function, me.run()));
@@ -442,16 +442,16 @@ impl Shared {
     }
 
     /// Publishes the answer to a call. The run is alive.
-    fn put(&self, asked: &Asked, reply: Reply) {
+    fn put(&self, asked: &Asked, reply: HostReply) {
         let Asked { slot, number, call, .. } = asked;
         let answer = |answer| self.mailboxes.answer(*slot, *number, answer);
         // A file may be gone though the call failed.
-        let told = matches!(reply.note, FileNote::Gone(_));
+        let told = matches!(reply.note, CacheHint::Gone(_));
         if reply.errno != 0 && !told {
             return answer(Short::Errno(reply.errno));
         }
         let bytes = call.function().map_or(0, Function::result_bytes) as usize;
-        if reply.data.is_empty() && reply.note == FileNote::None {
+        if reply.data.is_empty() && reply.note == CacheHint::None {
             if bytes == 0 {
                 return answer(Short::Errno(0));
             }
@@ -466,12 +466,12 @@ impl Shared {
         // SAFETY: the slot is the host's until it is answered, and this thread's, who has taken the message.
         let content = unsafe { &mut *self.mailboxes.slot(*slot) };
         let (note, file) = match reply.note {
-            FileNote::None => (NOTE_NONE, 0),
-            FileNote::Position => (NOTE_POSITION, 0),
-            FileNote::Keep => (NOTE_KEEP, 0),
-            FileNote::Changes => (NOTE_CHANGES, 0),
-            FileNote::Memory(file) => (NOTE_TMPFS, file),
-            FileNote::Gone(file) => (NOTE_FREE, file),
+            CacheHint::None => (NOTE_NONE, 0),
+            CacheHint::Position => (NOTE_POSITION, 0),
+            CacheHint::Keep => (NOTE_KEEP, 0),
+            CacheHint::Changes => (NOTE_CHANGES, 0),
+            CacheHint::Memory(file) => (NOTE_TMPFS, file),
+            CacheHint::Gone(file) => (NOTE_FREE, file),
         };
         content.note = note;
         (content.file, content.generation) = (file as u32, (file >> 32) as u32);

@@ -12,7 +12,7 @@ pub use crate::wasi::TmpfsFiles;
 ///
 /// The kernel has gathered what the function's pointers point to; the host sees no linear memory.
 #[derive(Clone, Copy, Debug)]
-pub struct Request<'r> {
+pub struct HostCall<'r> {
     /// The function, of those that the host serves.
     pub function: Function,
     /// The thread that calls.
@@ -103,23 +103,23 @@ impl<'r> CallingRun<'r> {
     }
 }
 
-/// The answer to a [`Request`].
+/// The answer to a [`HostCall`].
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Reply {
+pub struct HostReply {
     /// 0, or a WASI errno.
     pub errno: u16,
     /// The bytes of all `Result` parameters in order, if `errno` is 0; else empty.
     pub results: Vec<u8>,
-    /// The bytes for the `Out`, `OutVec` or `Events` parameter, at most [`Request::capacity`] of them.
+    /// The bytes for the `Out`, `OutVec` or `Events` parameter, at most [`HostCall::capacity`] of them.
     /// They are written to the guest if `errno` is 0.
     pub data: Vec<u8>,
     /// What the device may do with the file, if `errno` is 0.
-    pub note: FileNote,
+    pub note: CacheHint,
 }
 
 /// What a device may do with a file by itself; see `kernel/rpc/file_cache.h`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum FileNote {
+pub enum CacheHint {
     /// Nothing that it could not do before.
     #[default]
     None,
@@ -142,13 +142,13 @@ pub enum FileNote {
 /// Who answers requests. Calls come from several host threads at once; a guest's thread makes one at a time.
 pub trait Services: Send + Sync {
     /// Answers a request. May wait as long as the function does.
-    fn call(&self, request: &Request<'_>) -> Reply;
+    fn call(&self, request: &HostCall<'_>) -> HostReply;
 
     /// Whether the answer may take long because something else must come first: input, a connection, a
     /// time. Such calls get a host thread of their own.
-    fn may_wait(&self, request: &Request<'_>) -> bool;
+    fn may_wait(&self, request: &HostCall<'_>) -> bool;
 
-    /// The descriptors of which a device may hold the positions, with these: see [`FileNote::Position`]. A run's device
+    /// The descriptors of which a device may hold the positions, with these: see [`CacheHint::Position`]. A run's device
     /// has them from its beginning; at the end of the run the host is told of all that it has by `fd_seek`. Services
     /// that pass calls on to a [`Wasi`](crate::Wasi) pass this on too: else the host is asked for each read.
     fn positions(&self) -> Vec<(u32, u64)> {
@@ -176,12 +176,12 @@ pub trait Services: Send + Sync {
     }
 }
 
-impl Reply {
+impl HostReply {
     /// An answer that is no more than an errno.
-    pub fn error(errno: u16) -> Reply {
-        Reply {
+    pub fn error(errno: u16) -> HostReply {
+        HostReply {
             errno,
-            ..Reply::default()
+            ..HostReply::default()
         }
     }
 }

@@ -68,7 +68,7 @@ use self::tmpfs::Node;
 pub use self::tmpfs::TmpfsFiles;
 pub(crate) use self::tmpfs::device_lease::{Attributes, LentFile, Pages};
 use crate::layout::STREAM_DESCRIPTORS;
-use crate::{Reply, Request, Services, Stream};
+use crate::{HostCall, HostReply, Services, Stream};
 
 /// A clock: nanoseconds since whatever it counts from.
 type Clock = Box<dyn Fn() -> u64 + Send + Sync>;
@@ -277,7 +277,7 @@ impl Wasi {
         }
     }
 
-    fn answer(&self, request: &Request<'_>) -> Result<Reply> {
+    fn answer(&self, request: &HostCall<'_>) -> Result<HostReply> {
         let args = &mut Args::new(request);
         match request.function {
             Function::FdAdvise => self.fd_advise(args),
@@ -339,7 +339,7 @@ impl Wasi {
 }
 
 impl Services for Wasi {
-    fn call(&self, request: &Request<'_>) -> Reply {
+    fn call(&self, request: &HostCall<'_>) -> HostReply {
         let answer = match changes(request.function) {
             true => unless_ended(request.run, || self.answer(request)),
             false => self.answer(request),
@@ -347,9 +347,9 @@ impl Services for Wasi {
         if answer.as_ref().err() == Some(&Errno::Badf) {
             self.folders.note(request);
         }
-        let reply = answer.unwrap_or_else(|errno| Reply {
+        let reply = answer.unwrap_or_else(|errno| HostReply {
             errno: errno.code(),
-            ..Reply::default()
+            ..HostReply::default()
         });
         self.with_gone(request.run, reply)
     }
@@ -372,7 +372,7 @@ impl Services for Wasi {
         Wasi::tmpfs_files(self)
     }
 
-    fn may_wait(&self, request: &Request<'_>) -> bool {
+    fn may_wait(&self, request: &HostCall<'_>) -> bool {
         use Function::*;
         match request.function {
             PollOneoff | SockAccept | SockRecv | SockSend | TcpConnect => true,
@@ -395,27 +395,27 @@ impl Services for Wasi {
 }
 
 /// The answer of a function that gives nothing but success.
-fn done() -> Reply {
-    Reply::default()
+fn done() -> HostReply {
+    HostReply::default()
 }
 
 /// The answer of a function that gives results.
-fn results(bytes: &[u8]) -> Reply {
-    Reply {
+fn results(bytes: &[u8]) -> HostReply {
+    HostReply {
         results: bytes.to_vec(),
         ..done()
     }
 }
 
 /// The answer of a function that gives a count of bytes.
-fn count(bytes: usize) -> Reply {
+fn count(bytes: usize) -> HostReply {
     results(&(bytes as u32).to_le_bytes())
 }
 
 /// The answer of a function that gives bytes, and their count as its result.
-fn with_data(data: Vec<u8>) -> Reply {
+fn with_data(data: Vec<u8>) -> HostReply {
     let count = count(data.len());
-    Reply { data, ..count }
+    HostReply { data, ..count }
 }
 
 /// Does what was interrupted by a signal again.

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gpu_run_bytecode::TrapKind;
 use gpu_run_bytecode::wasi::Function;
 use gpu_run_vm::{
-    Cpu, End, Environment, Extern, Limits, Outcome, Reply, Request, RunOptions, Services, Store, Stream, Value,
+    Cpu, End, Environment, Extern, HostCall, HostReply, Limits, Outcome, RunOptions, Services, Store, Stream, Value,
     WasiBuilder,
 };
 
@@ -35,8 +35,8 @@ struct Test<F> {
     waits: fn(Function) -> bool,
 }
 
-impl<F: Fn(&Request<'_>) -> Reply + Send + Sync> Services for Test<F> {
-    fn call(&self, request: &Request<'_>) -> Reply {
+impl<F: Fn(&HostCall<'_>) -> HostReply + Send + Sync> Services for Test<F> {
+    fn call(&self, request: &HostCall<'_>) -> HostReply {
         self.asked.lock().unwrap().push(Asked {
             function: request.function,
             thread: request.thread,
@@ -47,12 +47,12 @@ impl<F: Fn(&Request<'_>) -> Reply + Send + Sync> Services for Test<F> {
         (self.answer)(request)
     }
 
-    fn may_wait(&self, request: &Request<'_>) -> bool {
+    fn may_wait(&self, request: &HostCall<'_>) -> bool {
         (self.waits)(request.function)
     }
 }
 
-fn services<F: Fn(&Request<'_>) -> Reply + Send + Sync + 'static>(answer: F) -> Arc<Test<F>> {
+fn services<F: Fn(&HostCall<'_>) -> HostReply + Send + Sync + 'static>(answer: F) -> Arc<Test<F>> {
     Arc::new(Test {
         asked: Mutex::default(),
         answer,
@@ -169,9 +169,9 @@ const SIZES: [usize; 9] = [0, 1, 7, 4095, 4096, 4097, 8192, 100_000, 1 << 20];
 #[test]
 fn input_of_any_size_arrives() {
     for split in [0, 1, 4096, 5000] {
-        let services = services(|request| Reply {
+        let services = services(|request| HostReply {
             results: word(request.input.len()),
-            ..Reply::default()
+            ..HostReply::default()
         });
         let mut guest = Guest::new(services.clone());
         for size in SIZES {
@@ -194,10 +194,10 @@ fn input_of_any_size_arrives() {
 #[test]
 fn data_of_any_size_comes_back() {
     for split in [0, 1, 4096, 5000] {
-        let services = services(|request| Reply {
+        let services = services(|request| HostReply {
             results: word(request.capacity),
             data: pattern(request.capacity),
-            ..Reply::default()
+            ..HostReply::default()
         });
         let mut guest = Guest::new(services);
         for size in SIZES {
@@ -224,9 +224,9 @@ fn data_of_any_size_comes_back() {
 
 #[test]
 fn more_than_is_served_at_once_is_served_in_part() {
-    let services = services(|request| Reply {
+    let services = services(|request| HostReply {
         results: word(request.input.len()),
-        ..Reply::default()
+        ..HostReply::default()
     });
     let mut guest = Guest::new(services);
     assert_eq!(guest.call("write_two", &values![3, 1 << 20, 12345]), 0);
@@ -235,14 +235,14 @@ fn more_than_is_served_at_once_is_served_in_part() {
 
 #[test]
 fn paths_and_results_of_all_kinds() {
-    let services = services(|request| Reply {
+    let services = services(|request| HostReply {
         results: match request.function {
             Function::FdFilestatGet => (1..=64).collect(),
             Function::SockRecv => vec![1, 2, 3, 4, 5, 6],
             Function::FdSeek => vec![8, 7, 6, 5, 4, 3, 2, 1],
             _ => Vec::new(),
         },
-        ..Reply::default()
+        ..HostReply::default()
     });
     let mut guest = Guest::new(services.clone());
     assert_eq!(guest.call("path_rename", &values![3, 100, 4, 5, 200, 6]), 0);
@@ -260,11 +260,11 @@ fn paths_and_results_of_all_kinds() {
 
 #[test]
 fn nothing_is_written_if_there_is_an_errno() {
-    let services = services(|_| Reply {
+    let services = services(|_| HostReply {
         errno: 8,
         results: vec![1; 64],
         data: vec![1; 64],
-        ..Reply::default()
+        ..HostReply::default()
     });
     let mut guest = Guest::new(services);
     // Neither the pointers of results nor the buffers are looked at.
@@ -275,10 +275,10 @@ fn nothing_is_written_if_there_is_an_errno() {
 
 #[test]
 fn wrong_pointers_trap_where_they_are_used() {
-    let services = services(|request| Reply {
+    let services = services(|request| HostReply {
         results: vec![1; 64],
         data: vec![1; request.capacity],
-        ..Reply::default()
+        ..HostReply::default()
     });
     let mut guest = Guest::new(services);
     assert_eq!(
@@ -333,9 +333,9 @@ fn wrong_pointers_trap_where_they_are_used() {
 #[test]
 fn more_threads_than_slots_and_each_in_its_own_order() {
     const THREADS: u32 = 2 * SLOTS + 76;
-    let services = services(|request| Reply {
+    let services = services(|request| HostReply {
         results: word(request.args[0] as usize + 1),
-        ..Reply::default()
+        ..HostReply::default()
     });
     let mut guest = Guest::new(services.clone());
     guest.options.threads = THREADS;
@@ -355,19 +355,19 @@ fn more_threads_than_slots_and_each_in_its_own_order() {
 #[test]
 fn directions_are_mixed_among_threads() {
     let services = services(|request| match request.function {
-        Function::FdPwrite => Reply {
+        Function::FdPwrite => HostReply {
             errno: if request.input == pattern(request.input.len()) {
                 0
             } else {
                 29
             },
             results: word(request.input.len()),
-            ..Reply::default()
+            ..HostReply::default()
         },
-        _ => Reply {
+        _ => HostReply {
             results: word(request.capacity),
             data: pattern(request.capacity),
-            ..Reply::default()
+            ..HostReply::default()
         },
     });
     let mut guest = Guest::new(services);
@@ -386,7 +386,7 @@ fn a_blocked_call_lets_others_go_on() {
     let released = Arc::new((Mutex::new(0), Condvar::new()));
     let count = released.clone();
     // Every thread but the last waits for it.
-    let answer = move |request: &Request<'_>| {
+    let answer = move |request: &HostCall<'_>| {
         let (lock, changed) = &*count;
         let mut arrived = lock.lock().unwrap();
         *arrived += 1;
@@ -394,9 +394,9 @@ fn a_blocked_call_lets_others_go_on() {
         while *arrived < 16 && request.function == Function::FdSeek {
             arrived = changed.wait(arrived).unwrap();
         }
-        Reply {
+        HostReply {
             results: vec![0; 8],
-            ..Reply::default()
+            ..HostReply::default()
         }
     };
     let services = Arc::new(Test {
@@ -424,15 +424,15 @@ fn a_run_ends_while_a_call_is_blocked_that_should_not_be() {
 fn blocked_at_the_end(waits: fn(Function) -> bool) {
     let blocked = Arc::new(AtomicBool::new(true));
     let wait = blocked.clone();
-    let answer = move |request: &Request<'_>| {
+    let answer = move |request: &HostCall<'_>| {
         let first = request.args[0] == 7;
         while first && wait.load(Ordering::SeqCst) {
             std::thread::sleep(Duration::from_millis(1));
         }
-        Reply {
+        HostReply {
             errno: if first { 76 } else { 0 },
             results: vec![request.args[0] as u8; 8],
-            ..Reply::default()
+            ..HostReply::default()
         }
     };
     let services = Arc::new(Test {
@@ -461,11 +461,11 @@ fn defects_of_services_are_errors_of_their_calls() {
     let services = services(|request| match request.args[0] {
         0 => panic!("a defect, of which this test wants to see that it goes no further"),
         // Too much, and too little.
-        1 => Reply {
+        1 => HostReply {
             data: vec![7; request.capacity + 5000],
-            ..Reply::default()
+            ..HostReply::default()
         },
-        _ => Reply::default(),
+        _ => HostReply::default(),
     });
     let mut guest = Guest::new(services);
     assert_eq!(guest.call("fd_seek", &values![0, 0i64, 0, 1024]), 29);
@@ -484,7 +484,7 @@ fn without_services_there_is_no_function() {
 
 #[test]
 fn the_device_serves_clocks_arguments_and_random_bytes() {
-    let services = services(|_| Reply::error(76));
+    let services = services(|_| HostReply::error(76));
     let environment = |seed| Environment {
         args: vec![b"name".to_vec(), b"".to_vec(), b"three".to_vec()],
         variables: vec![b"A=1".to_vec()],
@@ -524,7 +524,7 @@ fn the_device_serves_clocks_arguments_and_random_bytes() {
 
 #[test]
 fn a_poll_for_one_clock_sleeps() {
-    let services = services(|_| Reply::error(76));
+    let services = services(|_| HostReply::error(76));
     let mut guest = Guest::new(services.clone());
     let begin = Instant::now();
     assert_eq!(guest.call("sleep", &values![30_000_000i64]), 0);
@@ -536,9 +536,9 @@ fn a_poll_for_one_clock_sleeps() {
 
 #[test]
 fn writes_to_streams_go_to_the_ring_until_the_descriptor_is_closed() {
-    let services = services(|request| Reply {
+    let services = services(|request| HostReply {
         results: word(request.input.len()),
-        ..Reply::default()
+        ..HostReply::default()
     });
     let mut guest = Guest::new(services.clone());
     assert_eq!(guest.call("say", &values![1]), 0);
@@ -577,7 +577,7 @@ fn a_stream_that_was_closed_stays_closed_in_the_next_run() {
 
 #[test]
 fn lines_of_many_threads_are_not_torn() {
-    let mut guest = Guest::new(services(|_| Reply::error(76)));
+    let mut guest = Guest::new(services(|_| HostReply::error(76)));
     guest.options.threads = 100;
     let outcome = guest.run("lines", &[]);
     assert!(matches!(outcome.end, End::Returned), "{:?}", outcome.end);
@@ -593,9 +593,9 @@ fn lines_of_many_threads_are_not_torn() {
 
 #[test]
 fn functions_can_be_values() {
-    let services = services(|_| Reply {
+    let services = services(|_| HostReply {
         errno: 33,
-        ..Reply::default()
+        ..HostReply::default()
     });
     let mut guest = Guest::new(services.clone());
     assert_eq!(guest.call("fd_close", &values![99]), 33, "exported as it is imported");

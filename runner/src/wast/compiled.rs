@@ -16,7 +16,7 @@ use gpu_run_bytecode::Program;
 use gpu_run_vm::Target;
 use gpu_run_vm::cuda::cache::Cache;
 use gpu_run_vm::cuda::code::Code;
-use gpu_run_vm::{Cpu, Instantiated, Server, Store};
+use gpu_run_vm::{Cpu, Instantiated, PersistentKernel, Store};
 
 use super::{Checked, Failure, Script, read};
 use crate::cli::WastArgs;
@@ -33,7 +33,7 @@ pub struct Library {
 impl Library {
     /// Interprets a script, and compiles what it instantiates.
     fn of(args: &WastArgs, path: &Path, text: &str, target: &Target, cache: Option<&Cache>) -> Outcome<Library> {
-        let server = Server::new(Box::new(Cpu::new())).map_err(|error| report::device(&error))?;
+        let server = PersistentKernel::new(Box::new(Cpu::new())).map_err(|error| report::device(&error))?;
         let mut script = Script::new(args, server.client())?;
         script.run(path, text, false)?;
         let instances = script.store.instances(&script.called);

@@ -212,7 +212,7 @@ impl CompiledDevice for Emulator {
             lanes: threads,
             lanes_per_block: threads.clamp(1, 32),
             shared_units: 0,
-            home_units: 0,
+            lane_segment_units: 0,
             slice: 20_000,
         }
     }

@@ -23,12 +23,12 @@ struct Batch {
 // Takes up to `want` blocks of class `c`, and stores their addresses from `at` on. None, and DONE: there is no memory.
 GPU_RUN_NOINLINE Outcome take_blocks(Memory &memory, u32 c, u32 align, u64 at, u32 want, u32 &taken) {
   taken = 0;
-  u64 found = promise(memory, c, want);
-  Grant grant = unpack(found);
+  u64 found = reserve_tickets(memory, c, want);
+  Reservation grant = unpack(found);
   if (grant.count == 0) {
     if (found != no_grant(DONE)) return (Outcome)found;
     u32 address;
-    Outcome outcome = unpack(scrape(memory, c, align), address);
+    Outcome outcome = unpack(allocate_last_resort(memory, c, align), address);
     if (outcome == DONE && address) linear::store<u32>(memory.base, at + 4 * taken++, address);
     return outcome;
   }
@@ -67,7 +67,7 @@ GPU_RUN_INLINE Outcome take(Memory &memory, Batch batch, u32 size, u32 align, u3
   Outcome outcome = take_blocks(memory, class_of(size, align), align, at, want, taken);
   if (outcome == DONE && taken == 0) {
     if (empty_cache(memory)) return RETRY;
-    count_device(&heap.failed, 1u);
+    red_add_device(&heap.failed, 1u);
   }
   return outcome;
 }

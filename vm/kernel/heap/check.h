@@ -67,7 +67,7 @@ GPU_RUN_NOINLINE Outcome check_allocated(Memory &memory, u32 start, u32 size, u3
   store_relaxed_device(&site.pc, 0u);
   store_relaxed_device(&site.state, SITE_Live | log2_floor(align) << SITE_ALIGN);
   u64 live = fetch_add_acq_rel_device(&heap.live_bytes, (u64)size) + size;
-  raise_device(&heap.live_peak, live);
+  red_max_device(&heap.live_peak, live);
   if (!heap.guards) return DONE;
   const Fenced at = fenced(start, address - start, size, bytes);
   linear::fill(memory.base, at.front, GUARD, at.address - at.front);

@@ -34,12 +34,12 @@ GPU_RUN_INLINE bool place(Memory &memory, u32 page, u32 index, u32 &address) {
 }
 
 // The number of a lane's block among those that are promised to its team; ~0 if the records are broken.
-GPU_RUN_INLINE u32 share(Heap &heap, const Team &team, Grant grant) {
+GPU_RUN_INLINE u32 share(Heap &heap, const CoalescedGroup &team, Reservation grant) {
   u32 index = ~0u;
   for (u32 done = 0; done < grant.count;) {
     u32 word = 0;
     u64 bits = 0;
-    if (team.leads()) bits = claim(heap.pages[grant.page], grant.start + done, grant.count - done, word);
+    if (team.is_leader()) bits = claim(heap.pages[grant.page], grant.start + done, grant.count - done, word);
     bits = broadcast(team, bits);
     word = broadcast(team, word);
     if (!bits) return ~0u;
@@ -48,7 +48,7 @@ GPU_RUN_INLINE u32 share(Heap &heap, const Team &team, Grant grant) {
     done += found;
   }
   // What the leader acquired counts for all.
-  meet(team);
+  sync(team);
   return index;
 }
 
@@ -61,44 +61,44 @@ GPU_RUN_INLINE Outcome unpack(u64 result, u32 &address) {
 
 // A block of a slab, alone and from wherever there is one. Address 0: there is no memory. With the lock, which it
 // gives up.
-GPU_RUN_NOINLINE u64 scrape(Memory &memory, u32 c, u32 align) {
-  u64 found = shortage(memory, c, align);
+GPU_RUN_NOINLINE u64 allocate_last_resort(Memory &memory, u32 c, u32 align) {
+  u64 found = search_exhaustively(memory, c, align);
   unlock(memory.heap);
-  Grant grant = unpack(found);
+  Reservation grant = unpack(found);
   if (grant.count == 0) return pack((Outcome)found, 0);
   u32 word, address;
   u64 bits = claim(memory.heap.pages[grant.page], grant.start, 1, word);
   if (!bits || !place(memory, grant.page, word * 64 + low_bit(bits), address)) return pack(BROKEN, 0);
-  count_device(&memory.heap.allocated[0][c], 1ull);
+  red_add_device(&memory.heap.allocated[0][c], 1ull);
   return pack(DONE, address);
 }
 
 // Counts blocks that were handed out.
 GPU_RUN_INLINE void count_allocated(Heap &heap, u32 c, u32 count) {
-  count_device(&heap.allocated[lane_group() % HEAP_STRIPES][c], (u64)count);
+  red_add_device(&heap.allocated[sm_hint() % HEAP_STRIPES][c], (u64)count);
 }
 
 // A block of a slab for each lane of a team, to which some were promised already (NO_GRANT: none).
-GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, Team team, u64 found) {
+GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, CoalescedGroup team, u64 found) {
   Heap &heap = memory.heap;
   for (u32 i = 0; i < TEAMS; i++) {
-    if (i) team = team_of((u64)&memory + c);
+    if (i) team = match_group((u64)&memory + c);
     if (i || found == NO_GRANT) {
       found = 0;
-      if (team.leads()) found = promise(memory, c, team.size);
+      if (team.is_leader()) found = reserve_tickets(memory, c, team.size);
       found = broadcast(team, found);
-      Grant grant = unpack(found);
+      Reservation grant = unpack(found);
       if (grant.count == 0) {
         if (found != no_grant(DONE)) return pack((Outcome)found, 0);
         // One looks everywhere; where there is nothing for it, there is nothing for the others.
         u64 scraped = pack(RETRY, 0);
-        if (team.leads()) scraped = scrape(memory, c, align);
+        if (team.is_leader()) scraped = allocate_last_resort(memory, c, align);
         bool nothing = broadcast(team, (u32)(scraped == pack(DONE, 0)));
         return nothing ? pack(DONE, 0) : scraped;
       }
-      if (team.leads()) count_allocated(heap, c, grant.count);
+      if (team.is_leader()) count_allocated(heap, c, grant.count);
     }
-    Grant grant = unpack(found);
+    Reservation grant = unpack(found);
     u32 index = share(heap, team, grant);
     if (team.rank < grant.count) {
       // A slab has no more bits to claim than blocks.
@@ -114,11 +114,11 @@ GPU_RUN_INLINE Outcome allocate_block(Memory &memory, HeapPage *pages, u64 *slot
   Heap &heap = memory.heap;
   u64 seen = load_relaxed_device(slot);
   // The memory's address and the class, as one number.
-  Team team = team_of((u64)&memory + c);
+  CoalescedGroup team = match_group((u64)&memory + c);
   u64 found = NO_GRANT, bits = 0;
-  if (team.leads() && !takes_own(c, team.size) && left(seen)) {
+  if (team.is_leader() && !takes_own(c, team.size) && left(seen)) {
     found = draw(slot, team.size);
-    Grant grant = unpack(found);
+    Reservation grant = unpack(found);
     u32 word;
     if (grant.count) {
       count_allocated(heap, c, grant.count);
@@ -128,8 +128,8 @@ GPU_RUN_INLINE Outcome allocate_block(Memory &memory, HeapPage *pages, u64 *slot
   found = broadcast(team, found);
   bits = broadcast(team, bits);
   // What the leader acquired counts for all.
-  meet(team);
-  Grant grant = unpack(found);
+  sync(team);
+  Reservation grant = unpack(found);
   u32 taken = (u32)__builtin_popcountll(bits);
   if (team.rank < taken) {
     u32 index = grant.start / 64 * 64 + nth_bit(bits, team.rank);
@@ -180,10 +180,10 @@ GPU_RUN_NOINLINE Outcome check_new(Memory &memory, u32 size, u32 align, u32 &add
 GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
   Heap &heap = memory.heap;
   for (u32 i = 0; i < TEAMS; i++) {
-    Team team = team_of((u64)&memory + HEAP_CLASSES);
+    CoalescedGroup team = match_group((u64)&memory + HEAP_CLASSES);
     u64 bits = 0, alone = pack(RETRY, 0);
     u32 word = 0;
-    if (team.leads()) {
+    if (team.is_leader()) {
       bits = take_some(set_within(memory, FREE_PAGES), team.size, word);
       if (bits) count_regions(heap, (u32)__builtin_popcountll(bits), (u32)__builtin_popcountll(bits));
       // There are none: it makes the memory grow.
@@ -196,7 +196,7 @@ GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
     bits = broadcast(team, bits);
     word = broadcast(team, word);
     // What the leader acquired counts for all.
-    meet(team);
+    sync(team);
     if (team.rank < (u32)__builtin_popcountll(bits)) {
       u32 page = word * 64 + nth_bit(bits, team.rank);
       make_region(heap, page, 1);
@@ -205,7 +205,7 @@ GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
     if (bits) continue;
     // Where there is nothing for one, there is nothing for the others.
     bool nothing = broadcast(team, (u32)(alone == pack(DONE, 0)));
-    if (team.leads() || nothing) return nothing ? pack(DONE, 0) : alone;
+    if (team.is_leader() || nothing) return nothing ? pack(DONE, 0) : alone;
   }
   return pack(RETRY, 0);
 }
@@ -228,9 +228,9 @@ GPU_RUN_INLINE Outcome give(Heap &heap, const Block &block) {
   u64 bit = 1ull << block.index % 64;
   // Release: pairs with the acquire of whoever gets the block next.
   if (!(fetch_and_release_device(&word_of(heap, block), ~bit) & bit)) return FREED;
-  Team team = team_of((u64)state_at);
-  meet(team);
-  if (!team.leads()) return DONE;
+  CoalescedGroup team = match_group((u64)state_at);
+  sync(team);
+  if (!team.is_leader()) return DONE;
   u64 less = 0 - (u64)team.size;
   // Release, for all the team: pairs with the acquire in `retire`. One lane's writes are behind it since the release
   // above, whose result it has.
@@ -303,7 +303,7 @@ GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
   if (!pages || !bytes) {
     // There is no heap, or no block so large.
   } else if (from_slab(bytes, align)) {
-    u64 *slot = slots + (lane_group() & ((1u << width) - 1)) * HEAP_CLASSES + c;
+    u64 *slot = slots + (sm_hint() & ((1u << width) - 1)) * HEAP_CLASSES + c;
     outcome = allocate_block(memory, pages, slot, c, align, address);
   } else {
     outcome = unpack(allocate_pages(memory, bytes, align), address);
@@ -311,7 +311,7 @@ GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
   if (outcome != DONE) return pack(outcome, 0);
   if (address == 0) {
     if (empty_cache(memory)) return pack(RETRY, 0);
-    count_device(&heap.failed, 1u);
+    red_add_device(&heap.failed, 1u);
     return pack(DONE, 0);
   }
   note_lent(entry, address);

@@ -41,7 +41,7 @@ GPU_RUN_INLINE Cache own_cache(const Heap &heap) {
   static_assert(__builtin_offsetof(Heap, cache_lanes) == __builtin_offsetof(Heap, caches) + 8, "one access");
   u64 at, lanes;
   load_pair_guest(&heap.caches, at, lanes);
-  return {(CacheEntry *)at, (u32)lanes, lane_id()};
+  return {(CacheEntry *)at, (u32)lanes, global_lane()};
 }
 
 // The entry for a block that the lane wants, or null.
@@ -57,7 +57,7 @@ GPU_RUN_INLINE void note_lent(CacheEntry *entry, u32 block) {
 
 // Adds an entry's hits to the statistics, where they may be many.
 GPU_RUN_INLINE void count_hits(Heap &heap, u32 c, u64 kept) {
-  count_device(&heap.allocated[lane_group() % HEAP_STRIPES][c], (u64)hits_in(kept));
+  red_add_device(&heap.allocated[sm_hint() % HEAP_STRIPES][c], (u64)hits_in(kept));
 }
 
 // Whether a cache may have the block.

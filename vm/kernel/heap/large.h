@@ -12,7 +12,7 @@ GPU_RUN_INLINE u32 pages_for(u32 size) { return size / PAGE + (size % PAGE != 0)
 // Counts regions that were handed out, of so many pages together.
 GPU_RUN_INLINE void count_regions(Heap &heap, u32 regions, u32 pages) {
   count_used(heap, pages);
-  count_device(&heap.allocated[lane_group() % HEAP_STRIPES][HEAP_CLASSES], (u64)regions);
+  red_add_device(&heap.allocated[sm_hint() % HEAP_STRIPES][HEAP_CLASSES], (u64)regions);
 }
 
 GPU_RUN_INLINE void make_region(Heap &heap, u32 page, u32 pages) {
@@ -47,8 +47,8 @@ GPU_RUN_INLINE Outcome release_region(Heap &heap, u32 page, u64 state) {
     return DONE;
   }
   // Many may do so at once.
-  Team team = team_of((u64)&heap);
-  if (team.leads()) count_device(&heap.used, 0u - team.size);
+  CoalescedGroup team = match_group((u64)&heap);
+  if (team.is_leader()) red_add_device(&heap.used, 0u - team.size);
   add(set(heap, FREE_PAGES), page / 64, 1ull << page % 64);
   return DONE;
 }

@@ -55,7 +55,7 @@ GPU_RUN_INLINE bool try_lock(Heap &heap) {
 GPU_RUN_INLINE void unlock(Heap &heap) { store_release_device(&heap.lock, 0u); }
 
 GPU_RUN_INLINE void count_used(Heap &heap, u32 pages) {
-  raise_device(&heap.used_peak, fetch_add_relaxed_device(&heap.used, pages) + pages);
+  red_max_device(&heap.used_peak, fetch_add_relaxed_device(&heap.used, pages) + pages);
 }
 
 GPU_RUN_INLINE void add_run(const Set &set, u32 first, u32 pages) {
@@ -96,7 +96,7 @@ GPU_RUN_NOINLINE void forget_sites(Heap &heap, u32 page, u32 pages) {
 
 // Gives a run back, to which no state says anything any more.
 GPU_RUN_NOINLINE void give_run(Heap &heap, u32 first, u32 pages) {
-  count_device(&heap.used, 0u - pages);
+  red_add_device(&heap.used, 0u - pages);
   add_run(set(heap, FREE_PAGES), first, pages);
 }
 

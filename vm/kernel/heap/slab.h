@@ -47,13 +47,13 @@ GPU_RUN_INLINE u32 slab_pages(u64 state) {
 }
 
 // Blocks that were promised: of which slab, and where in it the search for them begins.
-struct Grant {
+struct Reservation {
   u32 page;
   u16 count;  // 0: none
   u16 start;
 };
-GPU_RUN_INLINE u64 pack(Grant grant) { return grant.page | (u64)grant.count << 32 | (u64)grant.start << 48; }
-GPU_RUN_INLINE Grant unpack(u64 word) { return {(u32)word, (u16)(word >> 32), (u16)(word >> 48)}; }
+GPU_RUN_INLINE u64 pack(Reservation grant) { return grant.page | (u64)grant.count << 32 | (u64)grant.start << 48; }
+GPU_RUN_INLINE Reservation unpack(u64 word) { return {(u32)word, (u16)(word >> 32), (u16)(word >> 48)}; }
 constexpr u64 NO_GRANT = 0;
 // In place of a number of blocks: as many as there are.
 constexpr u32 ALL = ~0u;
@@ -129,7 +129,7 @@ GPU_RUN_INLINE void make_slab(Heap &heap, u32 page, u32 pages, u32 c, u32 count,
   }
   for (u32 i = 0; i < pages; i++) store_relaxed_device(&heap.pages[page + i].first, page);
   if (UNLIKELY(heap.sites != nullptr)) forget_sites(heap, page, pages);
-  count_device(&heap.slab_pages[c], pages);
+  red_add_device(&heap.slab_pages[c], pages);
   count_used(heap, pages);
   // Release: pairs with the acquire in `reserve`, or in `take` by which another gets it from the set.
   store_release_device(&head.state, (u64)kind << 40 | (u64)c << 32 | (u64)blocks << 16 | count);
@@ -138,7 +138,7 @@ GPU_RUN_INLINE void make_slab(Heap &heap, u32 page, u32 pages, u32 c, u32 count,
 // A slab is no more, and its pages become free. Gives how many.
 GPU_RUN_INLINE u32 give_slab(Heap &heap, u32 page, u64 state) {
   u32 pages = slab_pages(state);
-  count_device(&heap.slab_pages[class_in(state)], 0u - pages);
+  red_add_device(&heap.slab_pages[class_in(state)], 0u - pages);
   give_run(heap, page, pages);
   return pages;
 }

@@ -72,7 +72,7 @@ GPU_RUN_NOINLINE void widen(Heap &heap, u32 c) {
   compare_exchange_acq_rel_device(&heap.width[c], width, width + 1);
 }
 
-// Between these, a slab, its blocks or its pages may be in nobody's sight: `shortage` takes no heap for exhausted
+// Between these, a slab, its blocks or its pages may be in nobody's sight: `search_exhaustively` takes no heap for exhausted
 // then.
 GPU_RUN_INLINE void begin_transit(Heap &heap) { fetch_add_acq_rel_device(&heap.transit, 1ull); }
 GPU_RUN_INLINE void end_transit(Heap &heap) { fetch_add_acq_rel_device(&heap.transit, (1ull << 32) - 1); }
@@ -165,12 +165,12 @@ GPU_RUN_NOINLINE u64 refill(Memory &memory, u32 c, u32 want, u64 *slot, u64 seen
     grant = fetch_slab(memory, c, most, slab_size(heap, c));
     if (unpack(grant).count == 0) {
       store_release_device(slot, seen);
-      if (grant == no_grant(RETRY)) relax(BUSY_IDLE);
+      if (grant == no_grant(RETRY)) backoff(BUSY_IDLE);
       return grant;
     }
     if (old) list(heap, old, KIND_Held);
   }
-  Grant all = unpack(grant);
+  Reservation all = unpack(grant);
   u16 count = (u16)lesser(want, all.count);
   // Release: pairs with the acquire of who draws.
   store_release_device(slot, slot_of(all.page, all.count, count));
@@ -182,7 +182,7 @@ GPU_RUN_NOINLINE u64 refill(Memory &memory, u32 c, u32 want, u64 *slot, u64 seen
 GPU_RUN_INLINE u64 *group_slot(Heap &heap, u32 c, u32 behind) {
   // The width only grows: a value out of a cache is as good.
   u32 mask = (1u << load_guest(&heap.width[c])) - 1;
-  return slot_at(heap, c, (lane_group() + behind) & mask);
+  return slot_at(heap, c, (sm_hint() + behind) & mask);
 }
 
 // Whether so many blocks are worth a slab of one's own.
@@ -221,7 +221,7 @@ GPU_RUN_NOINLINE u64 draw_from_others(Heap &heap, u32 c, u32 want) {
 }
 
 // Promises up to `want` blocks of class `c`. DONE: as of `fetch_slab`.
-GPU_RUN_NOINLINE u64 promise(Memory &memory, u32 c, u32 want) {
+GPU_RUN_NOINLINE u64 reserve_tickets(Memory &memory, u32 c, u32 want) {
   Heap &heap = memory.heap;
   if (takes_own(c, want)) {
     u64 grant = fetch_slab(memory, c, want, (want * class_size(c) + PAGE - 1) / PAGE);
@@ -229,7 +229,7 @@ GPU_RUN_NOINLINE u64 promise(Memory &memory, u32 c, u32 want) {
       list(heap, unpack(grant).page, KIND_Held);
       end_transit(heap);
     } else if (grant == no_grant(RETRY)) {
-      relax(BUSY_IDLE);
+      backoff(BUSY_IDLE);
     }
     return grant;
   }
@@ -262,7 +262,7 @@ GPU_RUN_NOINLINE u64 promise(Memory &memory, u32 c, u32 want) {
     if (grant) return grant;
   }
   widen(heap, c);
-  relax(BUSY_IDLE);
+  backoff(BUSY_IDLE);
   return no_grant(RETRY);
 }
 
@@ -277,7 +277,7 @@ GPU_RUN_INLINE u64 take_held(Heap &heap, u32 c, u64 *slot) {
 // Looks everywhere for one block, where no slab of class `c` was to be had: what other groups have in their
 // slots, what larger classes have, what slabs without blocks give back. DONE in place of a grant: there is
 // no memory. A block that another lane frees while this looks may be missed, nothing else. With the lock.
-GPU_RUN_NOINLINE u64 shortage(Memory &memory, u32 c, u32 align) {
+GPU_RUN_NOINLINE u64 search_exhaustively(Memory &memory, u32 c, u32 align) {
   Heap &heap = memory.heap;
   u64 before = load_acquire_device(&heap.transit), grant = NO_GRANT;
   // First what helps others too, who may be many.

@@ -173,7 +173,7 @@ GPU_RUN_INLINE bool begin_wait(const Launch &launch, Thread &thread, u32 id, u8 
 // --- The page ---------------------------------------------------------------------------------
 
 // Runs the instruction at `pc`, whose first word is `w`, for thread number `id`.
-GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
+GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
                               Registers registers, const u64 *pc, u64 w) {
   const u32 op = (u16)w;
   if (op == OP_atomic_fence) {
@@ -201,7 +201,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
   }
   if (at & (bytes - 1)) return {DONE_Trap, TRAP_UnalignedAtomic, 0};
 
-  auto busy = [&] { thread.state = THREAD_Busy; return Done{DONE_Wait, 0, 0}; };
+  auto busy = [&] { thread.state = THREAD_Busy; return StepResult{DONE_Wait, 0, 0}; };
   auto value_of = [&](u32 unit) { return is_i64(width) ? registers.get64(unit) : registers.get32(unit); };
   if (waits) {
     if (!memory.shared) return {DONE_Trap, TRAP_NotShared, 0};

@@ -5,7 +5,7 @@
 #include "ops/exceptions.h"
 
 namespace gpu_run {
-namespace transfers {
+namespace control {
 
 // Whether an opcode is one of these.
 GPU_RUN_INLINE bool has(u32 op) {
@@ -14,105 +14,105 @@ GPU_RUN_INLINE bool has(u32 op) {
 
 // Calls a function whose frame does not fit behind the caller's, or that belongs to another instance.
 // `words` is the length of the call.
-GPU_RUN_INLINE u32 call_over_bridge(const Launch &launch, Thread &thread, u32 lane, Place &place, const Func &func,
+GPU_RUN_INLINE u32 call_over_bridge(const Launch &launch, Thread &thread, u32 lane, MachineState &state, const Func &func,
                                     u32 base, u32 words) {
-  if (place.depth >= launch.max_depth) return TRAP_StackOverflow;
-  Place callee = place;
+  if (state.depth >= launch.max_depth) return TRAP_StackOverflow;
+  MachineState callee = state;
   callee.pc += words;
   if (!frames::build_bridge(launch, thread, lane, callee, func.pc, base, func.instance)) return TRAP_OutOfRegisterMemory;
-  place = callee;
+  state = callee;
   return TRAP_None;
 }
 
-// The callee takes the place of this frame, whose return address and caller it inherits. A callee of
+// The callee takes the state of this frame, whose return address and caller it inherits. A callee of
 // another instance can do so only above a bridge, which leads back to the caller's instance, and any
 // only if its frame fits; else it is called like any other, once: from then on there is a bridge.
-GPU_RUN_INLINE u32 tail_call(const Launch &launch, Thread &thread, u32 lane, Place &place, const Func &func, u32 base,
+GPU_RUN_INLINE u32 tail_call(const Launch &launch, Thread &thread, u32 lane, MachineState &state, const Func &func, u32 base,
                              u32 words) {
   u64 head = load_code(launch.code + func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
-  const Registers &registers = place.registers;
-  u32 back_pc = registers.get32(place.header), back = registers.get32(place.header + 1);
-  bool leaves = func.instance != place.instance;
-  if (frame > place.room || (leaves && back_pc != PC_BRIDGE_RETURN)) {
-    return call_over_bridge(launch, thread, lane, place, func, base, words);
+  const Registers &registers = state.registers;
+  u32 back_pc = registers.get32(state.header), back = registers.get32(state.header + 1);
+  bool leaves = func.instance != state.instance;
+  if (frame > state.room || (leaves && back_pc != PC_BRIDGE_RETURN)) {
+    return call_over_bridge(launch, thread, lane, state, func, base, words);
   }
   for (u32 i = 0; i < header; i++) registers.set32(i, registers.get32(base + i));
   registers.set32(header, back_pc);
   registers.set32(header + 1, back);
-  place.header = header;
-  place.pc = func.pc + 1;
-  place.instance = func.instance;
+  state.header = header;
+  state.pc = func.pc + 1;
+  state.instance = func.instance;
   return TRAP_None;
 }
 
-// Runs the instruction at `place`, whose first word is `w`.
-GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 lane, Place &place, u64 w) {
-  const u64 *pc = launch.code + place.pc;
-  const Registers registers = place.registers;
-  const Instance &instance = launch.instances[place.instance];
+// Runs the instruction at `state`, whose first word is `w`.
+GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id, u32 lane, MachineState &state, u64 w) {
+  const u64 *pc = launch.code + state.pc;
+  const Registers registers = state.registers;
+  const Instance &instance = launch.instances[state.instance];
   auto get32 = [&](u32 unit) { return registers.get32(unit); };
   auto second_word = [&] { return load_code(pc + 1); };
 
 #define CASE(name) case OP_##name:
-#define NEXT return Done{DONE_Step, 1, 0}
-#define NEXT2 return Done{DONE_Step, 2, 0}
-#define TRAP(kind) return Done{DONE_Trap, (kind), 0}
+#define NEXT return StepResult{DONE_Step, 1, 0}
+#define NEXT2 return StepResult{DONE_Step, 2, 0}
+#define TRAP(kind) return StepResult{DONE_Trap, (kind), 0}
 // Moves to where the call, throw or return led, unless that is a trap.
 #define MOVE(outcome)                                                                              \
   {                                                                                                \
     u32 trap = (outcome);                                                                          \
     if (trap) TRAP(trap);                                                                          \
-    return Done{DONE_Moved, 0, 1};                                                                 \
+    return StepResult{DONE_Moved, 0, 1};                                                                 \
   }
 #define END(kind, value)                                                                           \
   {                                                                                                \
-    frames::end_process(launch, thread, id, place, kind, value);                                   \
-    return Done{DONE_Ended, 0, 0};                                                                 \
+    frames::end_process(launch, thread, id, state, kind, value);                                   \
+    return StepResult{DONE_Ended, 0, 0};                                                                 \
   }
 
   switch ((u16)w) {
     CASE(call_import) {
       const Func &func = launch.funcs[instance.funcs[upper(w)]];
       if (func.kind == FUNC_Nothing) NEXT;
-      MOVE(call_over_bridge(launch, thread, lane, place, func, slot(w, 1), 1));
+      MOVE(call_over_bridge(launch, thread, lane, state, func, slot(w, 1), 1));
     }
     CASE(return_call) {
-      Func func = {FUNC_Wasm, place.instance, place.pc + (i32)upper(w), 0};
-      MOVE(tail_call(launch, thread, lane, place, func, slot(w, 1), 1));
+      Func func = {FUNC_Wasm, state.instance, state.pc + (i32)upper(w), 0};
+      MOVE(tail_call(launch, thread, lane, state, func, slot(w, 1), 1));
     }
     CASE(return_call_indirect) {
       const Func *func;
       u32 trap = frames::indirect(launch, instance, slot(w, 3), get32(slot(w, 2)), (u32)second_word(), func);
       if (trap) TRAP(trap);
       if (func->kind == FUNC_Nothing) NEXT2;
-      MOVE(tail_call(launch, thread, lane, place, *func, slot(w, 1), 2));
+      MOVE(tail_call(launch, thread, lane, state, *func, slot(w, 1), 2));
     }
     CASE(return_call_import) {
       const Func &func = launch.funcs[instance.funcs[upper(w)]];
       if (func.kind == FUNC_Nothing) NEXT;
-      MOVE(tail_call(launch, thread, lane, place, func, slot(w, 1), 1));
+      MOVE(tail_call(launch, thread, lane, state, func, slot(w, 1), 1));
     }
     CASE(throw) {
       exceptions::Thrown thrown = {instance.tags[(u32)second_word()], 0, registers, slot(w, 1), slot(w, 2)};
-      MOVE(exceptions::unwind(launch, thread, id, place, thrown));
+      MOVE(exceptions::unwind(launch, thread, id, state, thrown));
     }
     CASE(throw_ref) {
       u32 reference = get32(slot(w, 1));
       if (reference == 0) TRAP(TRAP_NullExceptionReference);
       exceptions::Thrown thrown = {exceptions::find(launch, reference).tag, reference, registers, 0, 0};
-      MOVE(exceptions::unwind(launch, thread, id, place, thrown));
+      MOVE(exceptions::unwind(launch, thread, id, state, thrown));
     }
     CASE(bridge_return) {
       u32 left = 0;
-      frames::cross_bridge(launch, thread, place, frames::RETURN, left);
+      frames::cross_bridge(launch, thread, state, frames::RETURN, left);
       MOVE(TRAP_None);
     }
     CASE(thread_end) {
       if (thread.exceptions) exceptions::end_thread(launch, thread, id, registers);
       for (u32 i = 0; i < launch.result_units; i++) launch.results[(u64)id * launch.result_units + i] = get32(i);
       thread.state = THREAD_Ended;
-      return Done{DONE_Ended, 0, 0};
+      return StepResult{DONE_Ended, 0, 0};
     }
     CASE(exit) {
       END(END_Exit, get32(slot(w, 1)));
@@ -130,5 +130,5 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 
 #undef END
 }
 
-}  // namespace transfers
+}  // namespace control
 }  // namespace gpu_run

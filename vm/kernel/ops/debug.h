@@ -39,20 +39,20 @@ GPU_RUN_NOINLINE bool send(const Launch &launch, DebugThread &message, u32 id, u
   // In pieces of 16 bytes, as the bus likes them best. What lies behind the items is not looked at.
   constexpr u32 GRAIN = 4;
   u32 grains = (2 + used + GRAIN - 1) / GRAIN;
-  static_assert((2 + DEBUG_WORDS) % GRAIN == 0 && (2 + DEBUG_WORDS) / GRAIN < 8, "together() takes as much");
+  static_assert((2 + DEBUG_WORDS) % GRAIN == 0 && (2 + DEBUG_WORDS) / GRAIN < 8, "warp_exclusive_sum() takes as much");
   Ring &ring = *launch.ring;
-  Together warp = together(grains);
+  WarpSum warp = warp_exclusive_sum(grains);
   u64 at = output::FULL;
   // The others wait for the first lane, which waits for nobody.
-  if (is_first(warp)) at = output::reserve(ring, sizeof(Record) + 16 * (u64)warp.all);
-  at = value_of_first(warp, at);
+  if (is_leader(warp)) at = output::reserve(ring, sizeof(Record) + 16 * (u64)warp.all);
+  at = broadcast(warp, at);
   if (at == output::FULL) {
     if (launch.diagnostics->drop) {
       message.lost = 1;
       return true;
     }
     message.used = used;
-    rest();
+    backoff_long();
     return false;
   }
   u64 to = at + sizeof(Record) + 16 * (u64)warp.before;
@@ -62,9 +62,9 @@ GPU_RUN_NOINLINE bool send(const Launch &launch, DebugThread &message, u32 id, u
   for (u32 i = 1; i < grains; i++) store_16(output::place(ring, to + 16 * i), &message.words[GRAIN * i - 2]);
   message.begun = 1;
   // What the lanes have written comes before the first one's release, which pairs with the host's acquire.
-  meet(warp);
+  sync(warp);
   // Kind and length as one word.
-  if (is_first(warp)) store_release_system((u64 *)output::place(ring, at), RECORD_Debug | (u64)warp.all << 36);
+  if (is_leader(warp)) store_release_system((u64 *)output::place(ring, at), RECORD_Debug | (u64)warp.all << 36);
   return true;
 }
 
@@ -110,7 +110,7 @@ GPU_RUN_INLINE bool finish(const Launch &launch, DebugThread &message, u32 id, u
   if (message.begun || wanted(*launch.diagnostics, message, id)) {
     if (!send(launch, message, id, DEBUG_Last | flags)) return false;
   }
-  if (message.lost) count_device(&launch.diagnostics->dropped, (u64)1);
+  if (message.lost) red_add_device(&launch.diagnostics->dropped, (u64)1);
   message.begun = 0;
   message.lost = 0;
   message.level = 0;
@@ -131,11 +131,11 @@ GPU_RUN_INLINE bool step(const Launch &launch, u32 id, u32 op, u64 value) {
 }
 
 // Runs the instruction at `pc`, whose first word is `w`, for thread number `id`.
-GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
+GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
                               Registers registers, const u64 *pc, u64 w) {
   const Memory &memory = *instance.memories[0];
-  auto wait = [&] { thread.state = THREAD_Busy; return Done{DONE_Wait, 0, 0}; };
-  const Done next = {DONE_Step, 1, 0}, next2 = {DONE_Step, 2, 0}, again = {DONE_Step, 0, 1};
+  auto wait = [&] { thread.state = THREAD_Busy; return StepResult{DONE_Wait, 0, 0}; };
+  const StepResult next = {DONE_Step, 1, 0}, next2 = {DONE_Step, 2, 0}, again = {DONE_Step, 0, 1};
   DebugThread &message = launch.diagnostics->threads[id];
   u32 op = (u16)w;
   switch (op) {

@@ -16,20 +16,20 @@
 #include "ops/control.h"
 
 namespace gpu_run {
-namespace pages {
+namespace dispatch {
 
 GPU_RUN_INLINE bool allocates(u16 op) {
   return op == OP_alloc || op == OP_alloc_zero || op == OP_realloc || op == OP_alloc_batch;
 }
 
 // An instruction that allocates. A checked heap knows who did it; the walk ends where a bridge begins.
-GPU_RUN_NOINLINE Done allocate(const Launch &launch, Thread &thread, u32 id, const Instance &instance, Place &place,
+GPU_RUN_NOINLINE StepResult allocate(const Launch &launch, Thread &thread, u32 id, const Instance &instance, MachineState &state,
                                u64 w) {
-  Done done = rare::execute(launch, thread, id, instance, place.registers, launch.code + place.pc, w);
+  StepResult done = slow::execute(launch, thread, id, instance, state.registers, launch.code + state.pc, w);
   Memory &memory = *instance.memories[0];
   if (!memory.heap.sites || done.kind != DONE_Step || done.value == 0) return done;
-  Registers frame = place.registers;
-  u32 header = place.header, calls[SITE_CALLS], count = 0;
+  Registers frame = state.registers;
+  u32 header = state.header, calls[SITE_CALLS], count = 0;
   while (count < SITE_CALLS && frame.get32(header) > PC_THREAD_END) {
     calls[count++] = frame.get32(header);
     u32 back = frame.get32(header + 1);
@@ -38,25 +38,25 @@ GPU_RUN_NOINLINE Done allocate(const Launch &launch, Thread &thread, u32 id, con
   }
   auto call = [&](u32 i) { return calls[i]; };
   if ((u16)w == OP_alloc_batch) {
-    heap::note_batch(memory, place.registers, launch.code + place.pc, w, place.pc, count, call);
+    heap::note_batch(memory, state.registers, launch.code + state.pc, w, state.pc, count, call);
   } else {
-    heap::note_calls(memory, place.registers.get32(slot(w, 1)), place.pc, count, call);
+    heap::note_calls(memory, state.registers.get32(slot(w, 1)), state.pc, count, call);
   }
   return done;
 }
 
-// Runs the instruction at `place`, whose first word is `w`.
-GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, u32 lane, Place &place, u64 w) {
-  if (transfers::has((u16)w)) return transfers::execute(launch, thread, id, lane, place, w);
-  const Instance &instance = launch.instances[place.instance];
-  const u64 *pc = launch.code + place.pc;
-  if (requests::has((u16)w)) return requests::execute(launch, thread, id, instance, place.registers, w);
-  if (debug::has((u16)w)) return debug::execute(launch, thread, id, instance, place.registers, pc, w);
-  if (allocates((u16)w)) return allocate(launch, thread, id, instance, place, w);
-  if ((u16)w < PAGE_SIMD) return rare::execute(launch, thread, id, instance, place.registers, pc, w);
-  if ((u16)w < PAGE_ATOMIC) return simd::execute(launch, instance, place.registers, thread.globals, pc, w);
-  return atomics::execute(launch, thread, id, instance, place.registers, pc, w);
+// Runs the instruction at `state`, whose first word is `w`.
+GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id, u32 lane, MachineState &state, u64 w) {
+  if (control::has((u16)w)) return control::execute(launch, thread, id, lane, state, w);
+  const Instance &instance = launch.instances[state.instance];
+  const u64 *pc = launch.code + state.pc;
+  if (requests::has((u16)w)) return requests::execute(launch, thread, id, instance, state.registers, w);
+  if (debug::has((u16)w)) return debug::execute(launch, thread, id, instance, state.registers, pc, w);
+  if (allocates((u16)w)) return allocate(launch, thread, id, instance, state, w);
+  if ((u16)w < PAGE_SIMD) return slow::execute(launch, thread, id, instance, state.registers, pc, w);
+  if ((u16)w < PAGE_ATOMIC) return simd::execute(launch, instance, state.registers, thread.globals, pc, w);
+  return atomics::execute(launch, thread, id, instance, state.registers, pc, w);
 }
 
-}  // namespace pages
+}  // namespace dispatch
 }  // namespace gpu_run

@@ -54,23 +54,23 @@ GPU_RUN_INLINE const Clause *handler_at(const Launch &launch, u32 pc, u32 tag) {
   return nullptr;
 }
 
-// Leaves the frame at `place` for its caller's; false from the outermost one. Segments that are left
+// Leaves the frame at `state` for its caller's; false from the outermost one. Segments that are left
 // for good (UNWIND) are added to the list `left`.
-GPU_RUN_INLINE bool leave(const Launch &launch, Thread &thread, Place &place, frames::Crossing crossing, u32 &left) {
-  u32 pc = place.registers.get32(place.header);
-  u32 back = place.registers.get32(place.header + 1);
+GPU_RUN_INLINE bool leave(const Launch &launch, Thread &thread, MachineState &state, frames::Crossing crossing, u32 &left) {
+  u32 pc = state.registers.get32(state.header);
+  u32 back = state.registers.get32(state.header + 1);
   if (pc == PC_THREAD_END) return false;
   if (pc == PC_BRIDGE_RETURN) {
-    frames::cross_bridge(launch, thread, place, crossing, left);
+    frames::cross_bridge(launch, thread, state, crossing, left);
     // A return address lies behind its call.
-    place.pc -= 1;
+    state.pc -= 1;
     return true;
   }
-  place.registers = frames::back_by(place.registers, back & 0xffff);
-  place.room += back & 0xffff;
-  place.header = back >> 16;
-  place.pc = pc - 1;
-  place.depth--;
+  state.registers = frames::back_by(state.registers, back & 0xffff);
+  state.room += back & 0xffff;
+  state.header = back >> 16;
+  state.pc = pc - 1;
+  state.depth--;
   return true;
 }
 
@@ -159,13 +159,13 @@ GPU_RUN_INLINE void sweep(const Launch &launch, Thread &thread, u32 id, u32 work
 }
 
 // Frees the thread's exceptions that no unit of its frames names.
-GPU_RUN_NOINLINE void collect(const Launch &launch, Thread &thread, u32 id, Place place) {
+GPU_RUN_NOINLINE void collect(const Launch &launch, Thread &thread, u32 id, MachineState state) {
   // The innermost frame is scanned as far as frames go; the others up to where the next one lies.
-  u32 units = place.room < launch.max_frame ? place.room : launch.max_frame, left = 0, work = 0;
+  u32 units = state.room < launch.max_frame ? state.room : launch.max_frame, left = 0, work = 0;
   do {
-    for (u32 i = 0; i < units; i++) mark(launch, id, place.registers.get32(i), work);
-    units = frames::units_below(place);
-  } while (leave(launch, thread, place, frames::LOOK, left));
+    for (u32 i = 0; i < units; i++) mark(launch, id, state.registers.get32(i), work);
+    units = frames::units_below(state);
+  } while (leave(launch, thread, state, frames::LOOK, left));
   sweep(launch, thread, id, work);
 }
 
@@ -214,12 +214,12 @@ GPU_RUN_NOINLINE u32 make(const Launch &launch, Thread &thread, u32 id, u32 tag,
   return 0;
 }
 
-// The same for a thread at `place`, after looking which of its exceptions are still needed if it is time
+// The same for a thread at `state`, after looking which of its exceptions are still needed if it is time
 // to, or if that is the only way.
-GPU_RUN_INLINE u32 make_or_collect(const Launch &launch, Thread &thread, u32 id, const Place &place, u32 tag,
+GPU_RUN_INLINE u32 make_or_collect(const Launch &launch, Thread &thread, u32 id, const MachineState &state, u32 tag,
                                    const Registers &values, u32 from, u32 count) {
   for (bool collected = false;; collected = true) {
-    if (collected || thread.exception_count >= thread.exception_limit) collect(launch, thread, id, place);
+    if (collected || thread.exception_count >= thread.exception_limit) collect(launch, thread, id, state);
     u32 made = make(launch, thread, id, tag, values, from, count);
     if (made || collected) return made;
   }
@@ -250,10 +250,10 @@ struct Thrown {
   u32 count;
 };
 
-// Moves `place` from the throwing instruction to its handler. Gives 0, or the trap that the throw ends
-// in; `place` is then as it was.
-GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, Place &place, Thrown thrown) {
-  Place at = place;
+// Moves `state` from the throwing instruction to its handler. Gives 0, or the trap that the throw ends
+// in; `state` is then as it was.
+GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, MachineState &state, Thrown thrown) {
+  MachineState at = state;
   const Clause *clause;
   u32 count = 0, segments = 0;
   while (!(clause = handler_at(launch, at.pc, thrown.tag))) {
@@ -262,10 +262,10 @@ GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, P
   }
   if (clause->reference && !thrown.reference) {
     thrown.reference =
-        make_or_collect(launch, thread, id, place, thrown.tag, thrown.values, thrown.from, thrown.count);
+        make_or_collect(launch, thread, id, state, thrown.tag, thrown.values, thrown.from, thrown.count);
     if (!thrown.reference) return TRAP_TooManyExceptions;
   }
-  for (u32 i = 0; i < count; i++) leave(launch, thread, place, frames::UNWIND, segments);
+  for (u32 i = 0; i < count; i++) leave(launch, thread, state, frames::UNWIND, segments);
   // Never more than the handler has room for, whatever the exception says.
   u32 to = clause->unit & 0xffff, values = clause->unit >> 16;
   if (clause->tag != NONE) {
@@ -275,22 +275,22 @@ GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, P
       if (left_units > values) left_units = values;
       for (u32 piece = thrown.reference; piece; piece = chunk_of(pool, piece).more) {
         for (u32 i = 0; i < CHUNK_UNITS && left_units; i++, left_units--) {
-          place.registers.set32(to++, chunk_of(pool, piece).units[i]);
+          state.registers.set32(to++, chunk_of(pool, piece).units[i]);
         }
       }
     } else {
       // The two may overlap either way.
-      bool down = place.registers.at(to) > thrown.values.at(thrown.from);
+      bool down = state.registers.at(to) > thrown.values.at(thrown.from);
       for (u32 i = 0; i < thrown.count; i++) {
         u32 k = down ? thrown.count - 1 - i : i;
-        place.registers.set32(to + k, thrown.values.get32(thrown.from + k));
+        state.registers.set32(to + k, thrown.values.get32(thrown.from + k));
       }
       to += thrown.count;
     }
   }
-  if (clause->reference) place.registers.set32(to, thrown.reference);
+  if (clause->reference) state.registers.set32(to, thrown.reference);
   frames::give_left(*launch.arena, segments);
-  place.pc = clause->target;
+  state.pc = clause->target;
   return TRAP_None;
 }
 

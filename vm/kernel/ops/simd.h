@@ -45,7 +45,7 @@ GPU_RUN_NOINLINE bool store_lane(const Memory &memory, Registers registers, u32 
 
 // Runs the instruction at `pc`, whose first word is `w`. `registers` is a copy: a reference would bring
 // the interpreter's own ones into memory, for every instruction.
-GPU_RUN_NOINLINE Done execute(const Launch &launch, const Instance &instance, Registers registers, u64 *globals,
+GPU_RUN_NOINLINE StepResult execute(const Launch &launch, const Instance &instance, Registers registers, u64 *globals,
                               const u64 *pc, u64 w) {
   auto get32 = [&](u32 unit) { return registers.get32(unit); };
   auto get64 = [&](u32 unit) { return registers.get64(unit); };
@@ -66,9 +66,9 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, const Instance &instance, Re
   u32 words;
 
 #define CASE(name) case OP_##name:
-#define STEP(count) return Done{DONE_Step, count, 0};
+#define STEP(count) return StepResult{DONE_Step, count, 0};
 #define WRITE(count) { words = count; break; }
-#define TRAP(kind) return Done{DONE_Trap, (kind), 0}
+#define TRAP(kind) return StepResult{DONE_Trap, (kind), 0}
 // The address of an access of 16 bytes, from the unit of its index; the offset is always the second word.
 #define ADDRESS(unit)                                                                              \
   Memory &m = *instance.memories[slot(w, 3)];                                                      \
@@ -178,7 +178,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, const Instance &instance, Re
 #undef LOAD_LANE
 #undef STORE_LANE
   registers.set128(slot(w, 1), result);
-  return Done{DONE_Step, words, 0};
+  return StepResult{DONE_Step, words, 0};
 }
 
 }  // namespace simd

@@ -24,7 +24,7 @@ namespace semantics {
 // Lanes of type T in a value, and bits of one.
 template <typename T>
 constexpr u32 LANES = 16 / sizeof(T);
-using packed::BITS;
+using swar::BITS;
 
 // Lane `i`, which should be a constant once loops are unrolled.
 template <typename T>
@@ -102,8 +102,8 @@ PURE V128 with_lane(const V128 &v, T value, u32 at) {
 }
 template <typename T>
 PURE V128 splat(T value) {
-  packed::Word<T> word = value * packed::LOWEST<T>;
-  return lanes<packed::Word<T>>([&](u32) { return word; });
+  swar::Word<T> word = value * swar::LOWEST<T>;
+  return lanes<swar::Word<T>>([&](u32) { return word; });
 }
 
 // `value` as the nearest one that T has.
@@ -141,12 +141,12 @@ PURE V128 i8x16_shuffle(const V128 &a, const V128 &b, const V128 &indices) {
 
 // Integers, by words of lanes: U is the lane, R the scalar that goes in.
 #define BY_WORD(t, U, op)                                                                          \
-  PURE V128 t##_##op(const V128 &a, const V128 &b) { return map<packed::Word<U>>(a, b, packed::op<U>); }
+  PURE V128 t##_##op(const V128 &a, const V128 &b) { return map<swar::Word<U>>(a, b, swar::op<U>); }
 #define UNARY_BY_WORD(t, U, op)                                                                    \
-  PURE V128 t##_##op(const V128 &a) { return map<packed::Word<U>>(a, packed::op<U>); }
+  PURE V128 t##_##op(const V128 &a) { return map<swar::Word<U>>(a, swar::op<U>); }
 #define SHIFT_BY_WORD(t, U, op)                                                                    \
   PURE V128 t##_##op(const V128 &a, u32 n) {                                                       \
-    return map<packed::Word<U>>(a, [&](packed::Word<U> x) { return packed::op<U>(x, n & (BITS<U> - 1)); }); \
+    return map<swar::Word<U>>(a, [&](swar::Word<U> x) { return swar::op<U>(x, n & (BITS<U> - 1)); }); \
   }
 #define LANES_OF_INTEGERS(t, U, R)                                                                 \
   PURE V128 t##_splat(R a) { return splat<U>((U)a); }                                              \
@@ -163,17 +163,17 @@ PURE V128 i8x16_shuffle(const V128 &a, const V128 &b, const V128 &indices) {
   SHIFT_BY_WORD(t, U, shr_s)                                                                       \
   SHIFT_BY_WORD(t, U, shr_u)                                                                       \
   PURE u32 t##_all_true(const V128 &a) {                                                           \
-    packed::Word<U> all = packed::SIGN<U>;                                                         \
-    UNROLL for (u32 i = 0; i < LANES<packed::Word<U>>; i++) {                                      \
-      all &= packed::nonzero_signs<U>(lane<packed::Word<U>>(a, i));                                \
+    swar::Word<U> all = swar::SIGN<U>;                                                         \
+    UNROLL for (u32 i = 0; i < LANES<swar::Word<U>>; i++) {                                      \
+      all &= swar::nonzero_signs<U>(lane<swar::Word<U>>(a, i));                                \
     }                                                                                              \
-    return all == packed::SIGN<U>;                                                                 \
+    return all == swar::SIGN<U>;                                                                 \
   }                                                                                                \
   PURE u32 t##_bitmask(const V128 &a) {                                                            \
-    constexpr u32 WORDS = LANES<packed::Word<U>>;                                                  \
+    constexpr u32 WORDS = LANES<swar::Word<U>>;                                                  \
     u32 mask = 0;                                                                                  \
     UNROLL for (u32 i = 0; i < WORDS; i++) {                                                       \
-      mask |= packed::sign_bits<U>(lane<packed::Word<U>>(a, i)) << (i * (LANES<U> / WORDS));       \
+      mask |= swar::sign_bits<U>(lane<swar::Word<U>>(a, i)) << (i * (LANES<U> / WORDS));       \
     }                                                                                              \
     return mask;                                                                                   \
   }
@@ -221,7 +221,7 @@ LANES_UP_TO_16(i16x8, u16, i16, i32x4, i32)
 PURE u32 i32x4_extract_lane(const V128 &a, u32 at) { return lane_at<u32>(a, at); }
 PURE u64 i64x2_extract_lane(const V128 &a, u32 at) { return lane_at<u64>(a, at); }
 
-PURE V128 i8x16_popcnt(const V128 &a) { return map<u32>(a, packed::popcnt8); }
+PURE V128 i8x16_popcnt(const V128 &a) { return map<u32>(a, swar::popcnt8); }
 PURE V128 i16x8_mul(const V128 &a, const V128 &b) {
   return map<u16>(a, b, [](u32 x, u32 y) { return x * y; });
 }

@@ -26,10 +26,10 @@ GPU_RUN_INLINE TrapKind heap_trap(heap::Outcome outcome) {
   }
 }
 
-namespace rare {
+namespace slow {
 
 // ALLOC_BATCH and DEALLOC_BATCH. Some blocks at a time: Thread::progress says how many are done.
-GPU_RUN_NOINLINE Done execute_batch(Thread &thread, Memory &memory, Registers registers, const u64 *pc, u64 w) {
+GPU_RUN_NOINLINE StepResult execute_batch(Thread &thread, Memory &memory, Registers registers, const u64 *pc, u64 w) {
   bool makes = (u16)w == OP_alloc_batch;
   u64 x = load_code(pc + 1);
   // A result comes first.
@@ -59,7 +59,7 @@ GPU_RUN_NOINLINE Done execute_batch(Thread &thread, Memory &memory, Registers re
 }
 
 // Runs the instruction at `pc`, whose first word is `w`, for thread number `id`.
-GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
+GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
                               Registers registers, const u64 *pc, u64 w) {
   Memory *memory = instance.memories[0];
   u8 *base = memory->base;
@@ -72,10 +72,10 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
   auto fits = [&](u64 at, u64 len) { return in_bounds(at, len, load_relaxed_device(&memory->size)); };
 
 #define CASE(name) case OP_##name:
-#define NEXT return Done{DONE_Step, 1, cost}
-#define NEXT2 return Done{DONE_Step, 2, cost}
-#define TRAP(kind) return Done{DONE_Trap, (kind), 0}
-#define YIELD { thread.state = THREAD_Busy; return Done{DONE_Wait, 0, 0}; }
+#define NEXT return StepResult{DONE_Step, 1, cost}
+#define NEXT2 return StepResult{DONE_Step, 2, cost}
+#define TRAP(kind) return StepResult{DONE_Trap, (kind), 0}
+#define YIELD { thread.state = THREAD_Busy; return StepResult{DONE_Wait, 0, 0}; }
 // Work of many bytes or elements counts like as many branches, so that the stop flag is seen in time.
 #define CHARGE(amount) cost = 1 + (u32)lesser((u64)(amount) / 256, 1u << 30)
 // The trap's record takes the address from the thread.
@@ -207,7 +207,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       u64 now = clock_ns(), length = get64(slot(w, 1));
       thread.wake = length < ~0ull - now ? now + length : ~0ull;
       thread.state = THREAD_Sleeping;
-      return Done{DONE_Wait, 1, 0};
+      return StepResult{DONE_Wait, 1, 0};
     }
     CASE(memcmp) {
       u32 len = get32(slot(second_word(), 0)), result;
@@ -292,7 +292,7 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
       // A full ring makes the thread wait for the host, so nothing is lost.
       if (!output::append_piece(*launch.ring, id, get32(slot(w, 1)), base + from, len, done)) YIELD;
       thread.progress = done < len ? done : 0;
-      if (done < len) return Done{DONE_Step, 0, 1};
+      if (done < len) return StepResult{DONE_Step, 0, 1};
       NEXT;
     }
     CASE(print_end) {
@@ -315,5 +315,5 @@ GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, cons
 #undef COPY
 }
 
-}  // namespace rare
+}  // namespace slow
 }  // namespace gpu_run

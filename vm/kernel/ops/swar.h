@@ -10,7 +10,7 @@
 #include "platform.h"
 
 namespace gpu_run {
-namespace packed {
+namespace swar {
 
 template <typename U>
 struct WordOf {
@@ -185,5 +185,5 @@ GPU_RUN_INLINE u32 sign_bits(Word<U> x) {
   return bits;
 }
 
-}  // namespace packed
+}  // namespace swar
 }  // namespace gpu_run

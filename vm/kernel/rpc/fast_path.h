@@ -20,28 +20,28 @@ GPU_RUN_INLINE bool is_plain(u64 w) {
 
 // As `queue` does it, where each thread has a slot of its own.
 GPU_RUN_INLINE void queue_plain(Requests &requests, Thread &thread, u32 id, Registers registers, u64 w) {
-  const u32 number = next_number(thread.mail);
+  const u32 number = next_number(thread.message_number);
   const Outgoing message = {requests.sent[id], (u64)number << 32};
-  thread.mail = number;
+  thread.message_number = number;
   thread.request = 1 + id;
-  message.put(MAIL_Capacity, 0, 0);
+  message.put(MESSAGE_Capacity, 0, 0);
   const u32 first = slot(w, 2), units = slot(w, 3);
   GPU_RUN_NO_UNROLL
   for (u32 i = 0; i < units; i += 2) {
-    message.put(MAIL_Units + i, registers.get32(first + i), i + 1 < units ? registers.get32(first + i + 1) : 0);
+    message.put(MESSAGE_Units + i, registers.get32(first + i), i + 1 < units ? registers.get32(first + i + 1) : 0);
   }
   send(requests, thread, id, message, slot(w, 1), REQUEST_Call, 0);
 }
 
 // As `poll`. False if there is no answer yet, or more of it than an errno: then `poll` goes on.
 GPU_RUN_INLINE bool poll_plain(Requests &requests, Thread &thread, u32 id, Registers registers, u64 w) {
-  const u32 number = thread.mail, request = thread.request;
-  const Answer &answer = requests.answered[id];
-  u64 head = thread.answer_head, first;
+  const u32 number = thread.message_number, request = thread.request;
+  const Response &answer = requests.answered[id];
+  u64 head = thread.response_head, first;
   if (request == 0 || (u32)(head >> 32) == number) return false;
-  if (!look_for(requests, answer, number, head, first)) return false;
-  if ((u32)head >> ANSWER_COUNT) {
-    thread.answer_head = head;
+  if (!poll_response_timed(requests, answer, number, head, first)) return false;
+  if ((u32)head >> RESPONSE_COUNT) {
+    thread.response_head = head;
     thread.answer = (u32)first;
     return false;
   }
@@ -60,7 +60,7 @@ GPU_RUN_INLINE bool run_plain(const Launch &launch, Thread &thread, u32 id, Regi
     return true;
   }
   // A lane with other threads does not wait for the answer.
-  return !launch.rotate && poll_plain(*requests, thread, id, registers, w);
+  return !launch.multiplexed && poll_plain(*requests, thread, id, registers, w);
 }
 
 }  // namespace requests

@@ -91,8 +91,8 @@ GPU_RUN_NOINLINE bool send_call(Requests &requests, Thread &thread, u32 id, cons
   thread.request = take_slot(requests, id);
   if (thread.request == 0) return false;
   const Outgoing message = begin_message(requests, thread);
-  message.put(MAIL_Capacity, what.capacity, 0);
-  u32 units[MAIL_UNITS] = {what.descriptor}, count = 1, arg = 0;
+  message.put(MESSAGE_Capacity, what.capacity, 0);
+  u32 units[MESSAGE_UNITS] = {what.descriptor}, count = 1, arg = 0;
   // The descriptor is the first parameter of each of these functions.
   for (u64 left = wasi::PARAMS[what.function] >> wasi::PARAM_BITS; left; left >>= wasi::PARAM_BITS) {
     u32 kind = (u32)left & ((1u << wasi::PARAM_BITS) - 1);
@@ -103,9 +103,9 @@ GPU_RUN_NOINLINE bool send_call(Requests &requests, Thread &thread, u32 id, cons
       for (u32 i = 0; i < units_of(kind); i++) units[count++] = (u32)what.args[arg++];
     }
   }
-  for (u32 i = 0; i < count; i += 2) message.put(MAIL_Units + i, units[i], units[i + 1]);
+  for (u32 i = 0; i < count; i += 2) message.put(MESSAGE_Units + i, units[i], units[i + 1]);
   thread.moved = 0;
-  send(requests, thread, id, message, what.function, REQUEST_Call, MAIL_RESULTS);
+  send(requests, thread, id, message, what.function, REQUEST_Call, MESSAGE_RESULTS);
   return true;
 }
 
@@ -332,7 +332,7 @@ GPU_RUN_NOINLINE void leave_file(Thread &thread, const Call &call, File &file) {
 // Does what an answer of `path_open` says. Gives false if the thread must come again.
 GPU_RUN_NOINLINE bool open_file(Requests &requests, Thread &thread, const RequestSlot &slot) {
   // Whoever learns of the descriptor, and so of what is written through it, learns of this before.
-  if (slot.note == NOTE_Changes) count_device(&requests.epoch, 1u);
+  if (slot.note == NOTE_Changes) red_add_device(&requests.epoch, 1u);
   if (slot.note != NOTE_Position) return true;
   u32 descriptor = linear::load<u32>(slot.results, 0);
   if (descriptor >= FILE_DESCRIPTORS) return true;

@@ -1,5 +1,5 @@
-// How a thread and the host pass a request to and fro: the words of a message (layout.h: Mail), those of its
-// answer (Answer), and the slot for what is longer (RequestSlot). src/requests/mail.rs is the host's half.
+// How a thread and the host pass a request to and fro: the words of a message (layout.h: RequestMessage), those of its
+// answer (Response), and the slot for what is longer (RequestSlot). src/requests/mailbox.rs is the host's half.
 //
 // A message has a number in its slot: 1, 2, …, and again 1 behind 2^32 - 1. Each word of it has that number in its
 // upper half and what it says in its lower one; so has each word of the answer.
@@ -19,8 +19,8 @@
 //   answer n, before which the host has read all of message n; and the host answers n + 1 only after it has seen
 //   that message, which the device sends once it has done with answer n.
 //
-// What is longer than that is plain data in the slot, before which the head comes: with MAIL_DATA a store-release,
-// which the host loads with acquire; with ANSWER_SLOT the other way round, and a fence before the next message. On a
+// What is longer than that is plain data in the slot, before which the head comes: with MESSAGE_DATA a store-release,
+// which the host loads with acquire; with RESPONSE_SLOT the other way round, and a fence before the next message. On a
 // GPU each of these takes half a microsecond, which is why short messages do without.
 //
 // Input longer than a slot goes in pieces: the host answers each but the last with nothing. Data of an answer
@@ -34,17 +34,17 @@ namespace requests {
 
 // A message that the thread begins in its slot.
 struct Outgoing {
-  Mail &mail;
+  RequestMessage &message;
   u64 number;  // in the upper half
 
   GPU_RUN_INLINE void put(u32 index, u32 first, u32 second) const {
-    store_pair_relaxed_system(&mail.words[index], number | first, number | second);
+    store_pair_relaxed_system(&message.words[index], number | first, number | second);
   }
 };
 
 // Bytes of input in all messages of the call that the slot has.
 GPU_RUN_INLINE u32 total_input(const Requests &requests, const Thread &thread) {
-  return (u32)load_relaxed_system(&requests.sent[thread.request - 1].words[MAIL_Total]);
+  return (u32)load_relaxed_system(&requests.sent[thread.request - 1].words[MESSAGE_Total]);
 }
 
 // The number behind another. None is 0, which is what words are before the first.
@@ -53,41 +53,41 @@ GPU_RUN_INLINE u32 next_number(u32 last) { return last + 1 ? last + 1 : 1; }
 // Begins the slot's next message, of which the thread then knows the number.
 GPU_RUN_INLINE Outgoing begin_message(Requests &requests, Thread &thread) {
   u32 slot = thread.request - 1;
-  thread.mail = next_number(requests.own_slots ? thread.mail : requests.mails[slot]);
-  if (!requests.own_slots) requests.mails[slot] = thread.mail;
-  return {requests.sent[slot], (u64)thread.mail << 32};
+  thread.message_number = next_number(requests.own_slots ? thread.message_number : requests.messages[slot]);
+  if (!requests.own_slots) requests.messages[slot] = thread.message_number;
+  return {requests.sent[slot], (u64)thread.message_number << 32};
 }
 
 // Sends the message, whose other words are stored. With `data` it says that there is some in the slot. Release:
-// pairs with the acquire load of `take` in src/requests/mail.rs.
+// pairs with the acquire load of `take` in src/requests/mailbox.rs.
 GPU_RUN_INLINE void send(Requests &requests, Thread &thread, u32 id, const Outgoing &message, u32 function,
                          RequestKind kind, u32 flags) {
-  u32 head = function | kind << MAIL_KIND | flags;
-  if (flags & MAIL_DATA) {
-    store_relaxed_system(&message.mail.words[MAIL_Thread], message.number | id);
-    store_release_system(&message.mail.words[MAIL_Head], message.number | head);
+  u32 head = function | kind << MESSAGE_KIND | flags;
+  if (flags & MESSAGE_DATA) {
+    store_relaxed_system(&message.message.words[MESSAGE_Thread], message.number | id);
+    store_release_system(&message.message.words[MESSAGE_Head], message.number | head);
   } else {
-    message.put(MAIL_Head, head, id);
+    message.put(MESSAGE_Head, head, id);
   }
   // No answer's head yet, as its number is 0.
-  thread.answer_head = 0;
-  ring_bell(requests.bell, requests.bell_context);
+  thread.response_head = 0;
+  ring_doorbell(requests.bell, requests.bell_context);
 }
 
 // Looks at an answer: whether it is that of message `number`. Then `head` is its head, and `first` the word beside it.
-GPU_RUN_INLINE bool look(const Answer &answer, u32 number, u64 &head, u64 &first) {
+GPU_RUN_INLINE bool look(const Response &answer, u32 number, u64 &head, u64 &first) {
   load_pair_relaxed_system(answer.words, head, first);
   if ((u32)(head >> 32) != number) return false;
-  return ((u32)head >> ANSWER_COUNT & ANSWER_RESULTS) == 0 || (u32)(first >> 32) == number;
+  return ((u32)head >> RESPONSE_COUNT & RESPONSE_RESULTS) == 0 || (u32)(first >> 32) == number;
 }
 
 // Whether the host has answered the thread's last message. The head and the first result are then with the thread,
 // so that nobody reads them over the bus again.
 GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
-  if ((u32)(thread.answer_head >> 32) == thread.mail) return true;
+  if ((u32)(thread.response_head >> 32) == thread.message_number) return true;
   u64 head, first;
-  if (!look(requests.answered[thread.request - 1], thread.mail, head, first)) return false;
-  thread.answer_head = head;
+  if (!look(requests.answered[thread.request - 1], thread.message_number, head, first)) return false;
+  thread.response_head = head;
   thread.answer = (u32)first;
   return true;
 }
@@ -104,12 +104,12 @@ constexpr u32 LOOK_LATEST = 3000;
 // A look takes a microsecond, and after one that came too early the answer waits for the next. So the first comes when
 // answers have been there of late: by the steps above it settles where about one of nine is too early. All lanes have
 // that time in common. Plain accesses: whichever value a lane reads is as good.
-GPU_RUN_INLINE bool look_for(Requests &requests, const Answer &answer, u32 number, u64 &head, u64 &first) {
-  if (LOOKS == 1) return look(answer, number, head, first);
+GPU_RUN_INLINE bool poll_response_timed(Requests &requests, const Response &answer, u32 number, u64 &head, u64 &first) {
+  if (RESPONSE_POLLS == 1) return look(answer, number, head, first);
   const u32 begin = cycles(), wait = load_guest(&requests.first_look);
   while (cycles() - begin < wait) {}
   GPU_RUN_NO_UNROLL
-  for (u32 i = 0; i < LOOKS; i++) {
+  for (u32 i = 0; i < RESPONSE_POLLS; i++) {
     if (!look(answer, number, head, first)) continue;
     // Who finds it later still has waited for more than the way there and back.
     if (i == 0) store_guest(&requests.first_look, wait - (u32)lesser(wait, LOOK_SOONER));
@@ -120,32 +120,32 @@ GPU_RUN_INLINE bool look_for(Requests &requests, const Answer &answer, u32 numbe
 }
 
 // As `answered`, for such a lane.
-GPU_RUN_NOINLINE bool await_answer(Requests &requests, Thread &thread) {
-  const u32 number = thread.mail;
-  u64 head = thread.answer_head, first;
+GPU_RUN_NOINLINE bool poll_response(Requests &requests, Thread &thread) {
+  const u32 number = thread.message_number;
+  u64 head = thread.response_head, first;
   if ((u32)(head >> 32) == number) return true;
-  const Answer &answer = requests.answered[thread.request - 1];
-  if (!look_for(requests, answer, number, head, first)) return false;
-  thread.answer_head = head;
+  const Response &answer = requests.answered[thread.request - 1];
+  if (!poll_response_timed(requests, answer, number, head, first)) return false;
+  thread.response_head = head;
   thread.answer = (u32)first;
   return true;
 }
 
 // The results of an answer that are in its words: as many as fit there. False if one is still on its way.
-GPU_RUN_INLINE bool take_results(const Requests &requests, const Thread &thread, u32 (&results)[ANSWER_RESULTS]) {
-  const u32 count = (u32)thread.answer_head >> ANSWER_COUNT & ANSWER_RESULTS;
+GPU_RUN_INLINE bool take_results(const Requests &requests, const Thread &thread, u32 (&results)[RESPONSE_RESULTS]) {
+  const u32 count = (u32)thread.response_head >> RESPONSE_COUNT & RESPONSE_RESULTS;
   results[0] = thread.answer;
   if (count < 2) return true;
   u64 second, third;
   load_pair_relaxed_system(&requests.answered[thread.request - 1].words[2], second, third);
   results[1] = (u32)second;
   results[2] = (u32)third;
-  return (u32)(second >> 32) == thread.mail && (count < 3 || (u32)(third >> 32) == thread.mail);
+  return (u32)(second >> 32) == thread.message_number && (count < 3 || (u32)(third >> 32) == thread.message_number);
 }
 
 // The slot of an answer, as the host left it. Acquire: pairs with the release store of `answer` in
-// src/requests/mail.rs.
-GPU_RUN_INLINE RequestSlot &answer_slot(Requests &requests, const Thread &thread) {
+// src/requests/mailbox.rs.
+GPU_RUN_INLINE RequestSlot &response_slot(Requests &requests, const Thread &thread) {
   u32 slot = thread.request - 1;
   acquire_seen_system(&requests.answered[slot].words[0]);
   return requests.slots[slot];

@@ -33,22 +33,22 @@ constexpr u32 most_units() {
   }
   return most;
 }
-static_assert(most_units() <= MAIL_UNITS, "a message has room for all arguments");
+static_assert(most_units() <= MESSAGE_UNITS, "a message has room for all arguments");
 
 // Begins the message of a call: all but its head. `units` are those of its arguments.
 GPU_RUN_INLINE Outgoing describe(const Launch &launch, const Call &call, Thread &thread, u32 units, u32 total,
                                  u32 capacity) {
   Outgoing message = begin_message(*launch.requests, thread);
-  message.put(MAIL_Capacity, capacity, total);
+  message.put(MESSAGE_Capacity, capacity, total);
   for (u32 i = 0; i < units; i += 2) {
-    message.put(MAIL_Units + i, call.arg(i), i + 1 < units ? call.arg(i + 1) : 0);
+    message.put(MESSAGE_Units + i, call.arg(i), i + 1 < units ? call.arg(i + 1) : 0);
   }
   // The host's clocks are others: it needs to know what these show.
   if (call.function == wasi::FN_poll_oneoff) {
     for (u32 clock = CLOCK_Realtime; clock <= CLOCK_Monotonic; clock++) {
       u32 low, high;
       split(clock_time(launch, clock), low, high);
-      message.put(MAIL_Units + units + 2 * clock, low, high);
+      message.put(MESSAGE_Units + units + 2 * clock, low, high);
     }
   }
   return message;
@@ -122,26 +122,26 @@ GPU_RUN_INLINE void send_bare(Requests &requests, Thread &thread, u32 id, const 
 }
 
 // A message is sent whose input went on from byte `before`: waits until the next piece may follow, if one must.
-GPU_RUN_INLINE Done end_of_piece(Thread &thread, u32 total, u32 before) {
+GPU_RUN_INLINE StepResult end_of_piece(Thread &thread, u32 total, u32 before) {
   if (thread.moved < total) return wait_for_answer(thread);
   thread.moved = 0;
   return {DONE_Step, 1, 1 + (total - before) / 256};
 }
 
 // Sends the next piece of a call's input, once the host has taken the last.
-GPU_RUN_NOINLINE Done send_more(Requests &requests, Thread &thread, u32 id, const Call &call) {
+GPU_RUN_NOINLINE StepResult send_more(Requests &requests, Thread &thread, u32 id, const Call &call) {
   if (!answered(requests, thread)) return wait_for_answer(thread);
   // The slot is this thread's again: what it stores there comes after the host's loads.
-  RequestSlot &slot = answer_slot(requests, thread);
+  RequestSlot &slot = response_slot(requests, thread);
   // As many bytes as it said at first, whatever the guest has made of its buffers meanwhile.
   const u32 total = total_input(requests, thread), before = thread.moved;
   if (u32 trap = gather(call, thread, slot, total)) return {DONE_Trap, trap, 0};
-  send_bare(requests, thread, id, call, REQUEST_More, MAIL_DATA);
+  send_bare(requests, thread, id, call, REQUEST_More, MESSAGE_DATA);
   return end_of_piece(thread, total, before);
 }
 
 // Runs `request_queue`: does what the device can do by itself, else sends the call to the host.
-GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const Memory &memory, Registers registers,
+GPU_RUN_NOINLINE StepResult queue(const Launch &launch, Thread &thread, u32 id, const Memory &memory, Registers registers,
                             u64 w) {
   const Call call = {memory, registers, slot(w, 1), slot(w, 2)};
   if (!launch.requests) {
@@ -190,28 +190,28 @@ GPU_RUN_NOINLINE Done queue(const Launch &launch, Thread &thread, u32 id, const 
   // What the thread has told of files of the device comes first, and a message without data is no release by itself.
   if (requests.tmpfs && total == 0) leave_slot();
   const Outgoing message = describe(launch, call, thread, slot(w, 3), total, capacity);
-  send(requests, thread, id, message, call.function, REQUEST_Call, total ? MAIL_DATA : 0u);
-  Done done = end_of_piece(thread, total, 0);
+  send(requests, thread, id, message, call.function, REQUEST_Call, total ? MESSAGE_DATA : 0u);
+  StepResult done = end_of_piece(thread, total, 0);
   done.cost += cost;
   return done;
 }
 
 // Runs `request_poll`: takes the answer once it is there.
-GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, u32 id, const Memory &memory, Registers registers,
+GPU_RUN_NOINLINE StepResult poll(const Launch &launch, Thread &thread, u32 id, const Memory &memory, Registers registers,
                            u64 w) {
   const Call call = {memory, registers, slot(w, 2), slot(w, 3)};
   u32 error = thread.answer;
   if (thread.request) {
     Requests &requests = *launch.requests;
     // A lane with other threads looks for one that can run; and of what is plain, `run_plain` has awaited the answer.
-    const bool once = launch.rotate || (requests.own_slots && is_plain(w));
-    const bool there = once ? answered(requests, thread) : await_answer(requests, thread);
+    const bool once = launch.multiplexed || (requests.own_slots && is_plain(w));
+    const bool there = once ? answered(requests, thread) : poll_response(requests, thread);
     if (!there) return wait_for_answer(thread);
-    const u32 head = (u32)thread.answer_head;
+    const u32 head = (u32)thread.response_head;
     File *file = held_file(requests, thread);
-    error = head & ANSWER_ERRNO;
-    if (head & ANSWER_SLOT) {
-      RequestSlot &slot = answer_slot(requests, thread);
+    error = head & RESPONSE_ERRNO;
+    if (head & RESPONSE_SLOT) {
+      RequestSlot &slot = response_slot(requests, thread);
       if (!finish_tmpfs(launch, thread, slot)) return {DONE_Wait, 0, 0};
       if (error == 0) {
         if (file) keep_piece(requests, thread, call, *file, slot);
@@ -226,8 +226,8 @@ GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, u32 id, const M
         if (u32 trap = file ? end_file(call, *file, slot) : store_results(call, results)) return {DONE_Trap, trap, 0};
       }
       leave_slot();
-    } else if (head >> ANSWER_COUNT) {
-      u32 results[ANSWER_RESULTS];
+    } else if (head >> RESPONSE_COUNT) {
+      u32 results[RESPONSE_RESULTS];
       if (!take_results(requests, thread, results)) return wait_for_answer(thread);
       if (u32 trap = store_results(call, results)) return {DONE_Trap, trap, 0};
     }
@@ -244,7 +244,7 @@ GPU_RUN_NOINLINE Done poll(const Launch &launch, Thread &thread, u32 id, const M
 GPU_RUN_INLINE bool has(u16 op) { return op == OP_request_queue || op == OP_request_poll; }
 
 // Runs one of the two instructions, whose first word is `w`, for thread number `id`; after `run_plain`, which does not.
-GPU_RUN_INLINE Done run_other(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
+GPU_RUN_INLINE StepResult run_other(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
                               Registers registers, u64 w) {
   const Memory &memory = *instance.memories[0];
   if ((u16)w == OP_request_queue) return queue(launch, thread, id, memory, registers, w);
@@ -252,7 +252,7 @@ GPU_RUN_INLINE Done run_other(const Launch &launch, Thread &thread, u32 id, cons
 }
 
 // Runs one of them.
-GPU_RUN_NOINLINE Done execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
+GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
                               Registers registers, u64 w) {
   const u32 words = (u16)w == OP_request_queue ? 1 : 2;
   if (run_plain(launch, thread, id, registers, w)) return {DONE_Step, words, 1};

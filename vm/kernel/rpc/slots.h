@@ -41,7 +41,7 @@ GPU_RUN_INLINE void give_slot(Requests &requests, Thread &thread) {
   thread.request = 0;
 }
 
-GPU_RUN_INLINE Done wait_for_answer(Thread &thread) {
+GPU_RUN_INLINE StepResult wait_for_answer(Thread &thread) {
   thread.state = THREAD_Requesting;
   return {DONE_Wait, 0, 0};
 }

@@ -253,8 +253,8 @@ GPU_RUN_NOINLINE bool finish_tmpfs(const Launch &launch, Thread &thread, Request
 // The same for a message that is none of the guest's: it tells the host an offset. What its answer says of a file is of
 // another call, that had more to say than one answer has room for. Gives false if the thread must come again.
 GPU_RUN_NOINLINE bool finish_told(const Launch &launch, Thread &thread) {
-  if (!launch.requests->tmpfs || !((u32)thread.answer_head & ANSWER_SLOT)) return true;
-  if (!finish_tmpfs(launch, thread, answer_slot(*launch.requests, thread))) return false;
+  if (!launch.requests->tmpfs || !((u32)thread.response_head & RESPONSE_SLOT)) return true;
+  if (!finish_tmpfs(launch, thread, response_slot(*launch.requests, thread))) return false;
   leave_slot();
   return true;
 }

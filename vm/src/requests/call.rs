@@ -2,9 +2,9 @@
 
 use gpu_run_bytecode::wasi::{Function, SUBSCRIPTION};
 
-use super::mail::Call;
+use super::mailbox::Call;
 use crate::layout::{REQUEST_BYTES, RequestSlot};
-use crate::services::{CallingRun, Request};
+use crate::services::{CallingRun, HostCall};
 
 /// An answer's data, and how much of it was sent.
 #[derive(Default)]
@@ -60,8 +60,8 @@ impl Asked {
         }
     }
 
-    pub(super) fn request<'r>(&'r self, function: Function, run: CallingRun<'r>) -> Request<'r> {
-        Request {
+    pub(super) fn request<'r>(&'r self, function: Function, run: CallingRun<'r>) -> HostCall<'r> {
+        HostCall {
             function,
             thread: self.call.thread,
             args: self.call.args(),

@@ -180,8 +180,8 @@ impl Store {
         let device = &mut *self.device;
         let run = &mut self.run;
         let arena = run.arena(device, register_arena)?;
-        let home_bytes = plan.lanes_per_block as u64 * plan.home_units as u64 * 4;
-        run.home.at_least(device, home_bytes)?;
+        let lane_segment_bytes = plan.lanes_per_block as u64 * plan.lane_segment_units as u64 * 4;
+        run.lane_segments.at_least(device, lane_segment_bytes)?;
         let slots = match run.slots.take() {
             Some(slots) => slots,
             None => Slots::new(device)?,
@@ -234,7 +234,7 @@ impl Store {
             arena: records + (ARENAS_AT + slot * size_of::<Arena>()) as u64,
             args: pinned.device + unit_at as u64,
             results: pinned.device + (unit_at + args.len() * 4) as u64,
-            home: self.run.home.ptr,
+            lane_segments: self.run.lane_segments.ptr,
             func: call.func,
             arg_units: args.len() as u32,
             result_units: ty.result_units(),

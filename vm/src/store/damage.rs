@@ -3,7 +3,7 @@
 
 use gpu_run_bytecode::TrapKind;
 
-use super::leaks::{Place, each_block};
+use super::leaks::{HeapBlock, each_block};
 use super::{InstanceId, Store, StoreError};
 use crate::device::DeviceResult;
 use crate::fault::{Backtrace, Fault};
@@ -35,7 +35,7 @@ impl Store {
         let sites = self.sites(&record, pages.len())?;
         let bytes = self.memory(index)?;
         let mut found: Vec<(u64, TrapKind)> = Vec::new();
-        let mut look = |place: &Place| found.extend(damage(place, &sites, &bytes));
+        let mut look = |place: &HeapBlock| found.extend(damage(place, &sites, &bytes));
         each_block(&pages, &mut look);
         self.freed_regions(&record, &sites)?.iter().for_each(&mut look);
         found.sort_by_key(|(address, _)| *address);
@@ -53,7 +53,7 @@ impl Store {
     }
 
     /// Blocks of whole pages that were freed and whose first page has been free since.
-    fn freed_regions(&mut self, memory: &layout::Memory, sites: &[HeapSite]) -> DeviceResult<Vec<Place>> {
+    fn freed_regions(&mut self, memory: &layout::Memory, sites: &[HeapSite]) -> DeviceResult<Vec<HeapBlock>> {
         let free = self.free_pages(memory)?;
         let per_page = (PAGE / SITE_GRAIN) as usize;
         let pages = sites.chunks_exact(per_page).zip(free).enumerate();
@@ -63,7 +63,7 @@ impl Store {
         };
         Ok(pages
             .filter(|(_, (sites, free))| *free && region(&sites[0]))
-            .map(|(page, _)| Place {
+            .map(|(page, _)| HeapBlock {
                 address: page as u64 * PAGE,
                 bytes: PAGE,
                 used: false,
@@ -73,7 +73,7 @@ impl Store {
 }
 
 /// What is wrong with a block, and its address as the program knows it.
-fn damage(place: &Place, sites: &[HeapSite], memory: &[u8]) -> Option<(u64, TrapKind)> {
+fn damage(place: &HeapBlock, sites: &[HeapSite], memory: &[u8]) -> Option<(u64, TrapKind)> {
     let site = sites.get((place.address / SITE_GRAIN) as usize)?;
     let front = site.front(true);
     let (start, end) = (place.address + front, place.address + place.bytes);
@@ -108,7 +108,7 @@ mod tests {
             state,
             ..bytemuck::Zeroable::zeroed()
         };
-        let place = Place {
+        let place = HeapBlock {
             address: 256,
             bytes: 128,
             used,

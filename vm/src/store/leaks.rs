@@ -70,14 +70,17 @@ impl Store {
         let launch = self.fetch::<layout::Launch>(self.run.launch)?;
         // Frames of one thread follow each other, and overlap.
         let open = self.open_units(self.run.control).filter(|_| launch.thread_count == 1);
-        let ranges = match open.filter(|units| *units <= u64::from(launch.home_units)) {
-            Some(units) => vec![(self.run.home.ptr, units * 4)],
+        let ranges = match open.filter(|units| *units <= u64::from(launch.lane_segment_units)) {
+            Some(units) => vec![(self.run.lane_segments.ptr, units * 4)],
             None => {
                 let arena = self.fetch::<layout::Arena>(self.run.arena_record)?;
                 // Threads that take turns have all their frames in the arena.
-                let own = if launch.rotate == 0 { launch.lanes } else { 0 };
-                let home = u64::from(own) * u64::from(launch.home_units) * 4;
-                vec![(self.run.home.ptr, home), (arena.base, arena.used.min(arena.size))]
+                let own = if launch.multiplexed == 0 { launch.lanes } else { 0 };
+                let lane_segments = u64::from(own) * u64::from(launch.lane_segment_units) * 4;
+                vec![
+                    (self.run.lane_segments.ptr, lane_segments),
+                    (arena.base, arena.used.min(arena.size)),
+                ]
             }
         };
         let mut all = Vec::new();
@@ -272,7 +275,7 @@ fn without(range: Range<usize>, hole: &Range<usize>) -> Vec<Range<usize>> {
 }
 
 /// Where a slab or region has a block, or may have one.
-pub(super) struct Place {
+pub(super) struct HeapBlock {
     pub(super) address: u64,
     /// As many as the heap gave it.
     pub(super) bytes: u64,
@@ -281,19 +284,19 @@ pub(super) struct Place {
 }
 
 /// Calls `each` for the places of all blocks, by address.
-pub(super) fn each_block(pages: &[HeapPage], mut each: impl FnMut(&Place)) {
+pub(super) fn each_block(pages: &[HeapPage], mut each: impl FnMut(&HeapBlock)) {
     for (page, record) in pages.iter().enumerate() {
         let (head, start) = (Head::new(record), page as u64 * PAGE);
         match head.kind {
             KIND_NONE => {}
-            KIND_REGION => each(&Place {
+            KIND_REGION => each(&HeapBlock {
                 address: start,
                 bytes: head.pages() * PAGE,
                 used: true,
             }),
             _ => {
                 for block in 0..head.capacity.min(record.bits.len() as u64 * 64) {
-                    each(&Place {
+                    each(&HeapBlock {
                         address: start + block * head.size(),
                         bytes: head.size(),
                         used: record.bits[block as usize / 64] >> (block % 64) & 1 == 1,

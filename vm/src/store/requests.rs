@@ -17,11 +17,11 @@ use super::tmpfs::{Area, DeviceLease};
 use super::{RunOptions, Store, StoreError, Stream};
 use crate::device::{Device, DeviceError, DeviceResult, Pinned};
 use crate::layout::{self, FILE_BLOCK, FILE_CLOSES, FILE_DESCRIPTORS, Ptr, REQUEST_SLOTS, RequestSlot};
-use crate::requests::{Bell, Mailboxes, Service, call};
-use crate::services::{CallingRun, Closed, Environment, Request, Services};
+use crate::requests::{Doorbell, Mailboxes, RequestWorkers, call};
+use crate::services::{CallingRun, Closed, Environment, HostCall, Services};
 
-const MAIL_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Mail>()) as u64;
-const ANSWER_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Answer>()) as u64;
+const MESSAGE_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::RequestMessage>()) as u64;
+const RESPONSE_BYTES: u64 = (REQUEST_SLOTS * size_of::<layout::Response>()) as u64;
 const FILES_BYTES: u64 = (FILE_DESCRIPTORS * size_of::<layout::File>()) as u64;
 const SLOT_BYTES: u64 = (REQUEST_SLOTS * size_of::<RequestSlot>()) as u64;
 
@@ -41,18 +41,18 @@ pub(super) struct Requests {
     blocks: Ptr,
     strings: Sized,
     tmpfs: Area,
-    bell: Arc<Bell>,
+    bell: Arc<Doorbell>,
     /// Runs of the store so far.
     runs: u32,
 }
 
 /// What is served while a run is under way.
-pub(super) struct Serving {
+pub(super) struct RequestSession {
     /// See [`layout::Launch::requests`].
     pub(super) record: Ptr,
     /// Where the errno of an output stream goes that cannot be written.
     pub(super) errors: Pinned,
-    pub(super) service: Service,
+    pub(super) service: RequestWorkers,
     calls: Arc<Calls>,
     /// That the device has the data of files. Behind the service, which ends before it.
     lease: Option<DeviceLease>,
@@ -62,8 +62,8 @@ impl Requests {
     fn new(device: &mut dyn Device) -> DeviceResult<Requests> {
         Ok(Requests {
             mailboxes: Mailboxes {
-                sent: device.allocate_pinned(MAIL_BYTES)?,
-                answered: device.allocate_pinned(ANSWER_BYTES)?,
+                sent: device.allocate_pinned(MESSAGE_BYTES)?,
+                answered: device.allocate_pinned(RESPONSE_BYTES)?,
                 slots: device.allocate_pinned(SLOT_BYTES)?,
             },
             errors: device.allocate_pinned(64)?,
@@ -101,7 +101,7 @@ impl Requests {
             let is_over = file.lock == FILE_CLOSES && closed.contains(descriptor as u32);
             if file.open != 0 && !is_over {
                 const FROM_START: u64 = 0;
-                let request = Request {
+                let request = HostCall {
                     function: Function::FdSeek,
                     thread: 0,
                     args: &[descriptor, file.position, FROM_START, 0],
@@ -124,7 +124,7 @@ impl Requests {
         threads: u32,
     ) -> DeviceResult<Option<DeviceLease>> {
         let Mailboxes { sent, answered, .. } = self.mailboxes;
-        for (pinned, bytes) in [(sent, MAIL_BYTES), (answered, ANSWER_BYTES), (self.errors, 64)] {
+        for (pinned, bytes) in [(sent, MESSAGE_BYTES), (answered, RESPONSE_BYTES), (self.errors, 64)] {
             // SAFETY: allocated with that size; no kernel runs, and no service is alive.
             unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
         }
@@ -137,7 +137,7 @@ impl Requests {
         let (tmpfs, lease) = self.tmpfs.lend(device, &environment.services)?.unzip();
         self.runs += 1;
         let rings = device.rings();
-        let ring: extern "C" fn(u64) = Bell::ring;
+        let ring: extern "C" fn(u64) = Doorbell::ring;
         let record = layout::Requests {
             sent: sent.device,
             answered: answered.device,
@@ -211,7 +211,7 @@ fn seed(seed: Option<u64>) -> DeviceResult<[u32; 8]> {
 
 impl Store {
     /// Makes requests ready and begins to answer them, if the options say by whom and a program makes any.
-    pub(super) fn serve_requests(&mut self, options: &RunOptions) -> Result<Option<Serving>, StoreError> {
+    pub(super) fn serve_requests(&mut self, options: &RunOptions) -> Result<Option<RequestSession>, StoreError> {
         let Some(environment) = &options.environment else {
             return Ok(None);
         };
@@ -229,11 +229,11 @@ impl Store {
         let bell = requests.bell.clone();
         self.run.requests = Some(requests);
         let calls = Arc::new(Calls::new(environment));
-        let serving = Serving {
+        let serving = RequestSession {
             record,
             errors,
             lease: lease?,
-            service: Service::start(calls.clone(), mailboxes, options.threads, bell, rings),
+            service: RequestWorkers::start(calls.clone(), mailboxes, options.threads, bell, rings),
             calls,
         };
         // What was made ready here may have taken long.
@@ -251,8 +251,8 @@ impl Store {
 
     /// Ends to answer requests, after the run. What its device has of files comes back to the services, unless the
     /// options say that nobody needs it.
-    pub(super) fn end_requests(&mut self, options: &RunOptions, serving: Serving) -> DeviceResult<()> {
-        let Serving {
+    pub(super) fn end_requests(&mut self, options: &RunOptions, serving: RequestSession) -> DeviceResult<()> {
+        let RequestSession {
             service, calls, lease, ..
         } = serving;
         drop(service);

@@ -226,10 +226,10 @@ impl Store {
         let args = units_of(args);
         let places = self.thread_places(func, options)?;
         // A thread that waits for the host leaves its lane to others.
-        let rotate = options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests());
+        let multiplexed = options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests());
         let mut arena_bytes = self.limits.register_arena;
         let (mut first_size, mut own_segments) = (0, 0);
-        if rotate {
+        if multiplexed {
             // Every thread may be under way at once. If that is more than there is, threads start when
             // others have ended.
             let free = self.device.free_memory();
@@ -247,15 +247,15 @@ impl Store {
         let run = &mut self.run;
         let mut arena = run.arena(device, arena_bytes)?;
         let blocks = plan.lanes.div_ceil(plan.lanes_per_block) as u64;
-        let mut home_bytes = blocks * plan.lanes_per_block as u64 * plan.home_units as u64 * 4;
-        if rotate {
+        let mut lane_segment_bytes = blocks * plan.lanes_per_block as u64 * plan.lane_segment_units as u64 * 4;
+        if multiplexed {
             // No lane has frames in a segment of its own.
-            home_bytes = 0;
+            lane_segment_bytes = 0;
             arena.spares = run.spares.zeroed(device, layout::SPARE_LISTS * 8)?;
             arena.lanes = own_segments;
             arena.used = own_segments * (layout::SEGMENT << first_size);
         }
-        let home = run.home.at_least(device, home_bytes)?;
+        let lane_segments = run.lane_segments.at_least(device, lane_segment_bytes)?;
         // All new. What a thread needs it gets when it begins.
         let thread_records = run.threads.zeroed(device, threads * size_of::<Thread>() as u64)?;
         // A single thread works on the store's own globals, which so outlive it.
@@ -275,14 +275,14 @@ impl Store {
             thread_globals,
             args: args_at,
             results,
-            home,
+            lane_segments,
             func,
             arg_units: args.len() as u32,
             result_units: ty.result_units(),
             stack_pointer: places.stack_pointer,
             stack_top: places.stack_top,
             stack_size: places.stack_size,
-            rotate: if rotate { 1 + first_size } else { 0 },
+            multiplexed: if multiplexed { 1 + first_size } else { 0 },
             stands,
             tls_base: places.tls_base,
             tls_first: places.tls_first,
@@ -348,7 +348,7 @@ impl Store {
             wall_start: now.as_nanos() as u64,
             thread_count: options.threads,
             lanes: plan.lanes,
-            home_units: plan.home_units,
+            lane_segment_units: plan.lane_segment_units,
             shared_units: plan.shared_units,
             max_depth: self.limits.call_depth,
             globals_per_thread: (self.globals.len / 8) as u32,

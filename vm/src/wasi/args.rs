@@ -5,7 +5,7 @@
 use gpu_run_bytecode::wasi::Function;
 
 use super::errno::Errno;
-use crate::{CallingRun, Request};
+use crate::{CallingRun, HostCall};
 
 pub type Result<T> = std::result::Result<T, Errno>;
 
@@ -20,7 +20,7 @@ pub struct Args<'r> {
 }
 
 impl<'r> Args<'r> {
-    pub fn new(request: &Request<'r>) -> Self {
+    pub fn new(request: &HostCall<'r>) -> Self {
         Args {
             words: request.args.iter(),
             input: request.input,

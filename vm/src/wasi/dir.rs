@@ -11,7 +11,7 @@ use super::errno::Errno;
 use super::place::Tree;
 use super::readdir::Entry;
 use super::{Wasi, done, results, with_data};
-use crate::Reply;
+use crate::HostReply;
 
 /// An open directory.
 pub struct Directory {
@@ -51,7 +51,7 @@ impl Directory {
 }
 
 impl Wasi {
-    pub(super) fn fd_prestat_get(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_prestat_get(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         let name = descriptor.directory()?.preopen.as_ref().ok_or(Errno::Badf)?;
         let length = u32::try_from(name.len()).map_err(|_| Errno::Overflow)?;
@@ -61,20 +61,20 @@ impl Wasi {
         Ok(results(&bytes))
     }
 
-    pub(super) fn fd_prestat_dir_name(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_prestat_dir_name(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         let directory = descriptor.directory().map_err(|_| Errno::Notdir)?;
         let name = directory.preopen.as_ref().ok_or(Errno::Notdir)?;
         if name.len() > args.capacity {
             return Err(Errno::Nametoolong);
         }
-        Ok(Reply {
+        Ok(HostReply {
             data: name.clone().into_bytes(),
             ..done()
         })
     }
 
-    pub(super) fn path_create_directory(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn path_create_directory(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let (fd, path) = (args.u32()?, args.bytes()?);
         let descriptor = self.table.get(fd)?;
         let directory = descriptor.directory()?;
@@ -83,7 +83,7 @@ impl Wasi {
         Ok(done())
     }
 
-    pub(super) fn path_remove_directory(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn path_remove_directory(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let (fd, path) = (args.u32()?, args.bytes()?);
         let descriptor = self.table.get(fd)?;
         let directory = descriptor.directory()?;
@@ -92,7 +92,7 @@ impl Wasi {
         Ok(done())
     }
 
-    pub(super) fn path_unlink_file(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn path_unlink_file(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let (fd, path) = (args.u32()?, args.bytes()?);
         let descriptor = self.table.get(fd)?;
         let directory = descriptor.directory()?;
@@ -101,7 +101,7 @@ impl Wasi {
         Ok(done())
     }
 
-    pub(super) fn path_link(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn path_link(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let old_fd = args.u32()?;
         let flags = args.flags32(lookup::ALL)?;
         let (old_path, new_fd, new_path) = (args.bytes()?, args.u32()?, args.bytes()?);
@@ -117,7 +117,7 @@ impl Wasi {
         Ok(done())
     }
 
-    pub(super) fn path_rename(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn path_rename(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let (old_fd, old_path) = (args.u32()?, args.bytes()?);
         let (new_fd, new_path) = (args.u32()?, args.bytes()?);
         let (old, new) = (self.table.get(old_fd)?, self.table.get(new_fd)?);
@@ -129,7 +129,7 @@ impl Wasi {
     }
 
     /// Links to absolute paths are refused: they lead outside.
-    pub(super) fn path_symlink(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn path_symlink(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let (target, fd, path) = (args.bytes()?, args.u32()?, args.bytes()?);
         let descriptor = self.table.get(fd)?;
         let directory = descriptor.directory()?;
@@ -138,7 +138,7 @@ impl Wasi {
         Ok(done())
     }
 
-    pub(super) fn path_readlink(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn path_readlink(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let (fd, path) = (args.u32()?, args.bytes()?);
         let descriptor = self.table.get(fd)?;
         let target = descriptor.directory()?.tree.read_link(text(path)?)?;

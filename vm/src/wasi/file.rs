@@ -21,7 +21,7 @@ use super::table::Descriptor;
 use super::tmpfs::TmpfsFile;
 use super::{Wasi, count, done, lock, with_data};
 use crate::layout::FILE_DESCRIPTORS;
-use crate::{CallingRun, FileNote, Reply};
+use crate::{CacheHint, CallingRun, HostReply};
 
 /// Most bytes of one read. A guest that asks for more reads again.
 const MAX_READ: usize = 64 << 20;
@@ -228,7 +228,7 @@ impl Wasi {
         own && file.share.is_some() && !file.mode.write
     }
 
-    pub(super) fn fd_read(&self, args: &mut Args<'_>, thread: u32) -> Result<Reply> {
+    pub(super) fn fd_read(&self, args: &mut Args<'_>, thread: u32) -> Result<HostReply> {
         let bytes = match &*self.table.get(args.u32()?)? {
             Descriptor::File(file) if file.waits => file.read_waiting(args.run, args.capacity)?,
             Descriptor::File(file) => args.unless_ended(|| file.read(args.capacity))?,
@@ -239,7 +239,7 @@ impl Wasi {
         Ok(with_data(bytes))
     }
 
-    pub(super) fn fd_pread(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_pread(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         args.skip()?;
         args.skip()?;
@@ -247,16 +247,16 @@ impl Wasi {
         match &*descriptor {
             Descriptor::File(file) => {
                 // Before the data is read: who opens the file for writing meanwhile says so then.
-                let note = file.share.as_ref().map_or(FileNote::None, Share::note);
+                let note = file.share.as_ref().map_or(CacheHint::None, Share::note);
                 let reply = with_data(file.read_at(args.capacity, offset)?);
-                Ok(Reply { note, ..reply })
+                Ok(HostReply { note, ..reply })
             }
             Descriptor::Stdin(_) | Descriptor::Connection(_) => Err(Errno::Spipe),
             _ => Err(Errno::Badf),
         }
     }
 
-    pub(super) fn fd_write(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_write(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         let bytes = args.rest();
         let written = match &*descriptor {
@@ -269,7 +269,7 @@ impl Wasi {
         Ok(count(written))
     }
 
-    pub(super) fn fd_pwrite(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_pwrite(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         args.skip()?;
         args.skip()?;
@@ -285,7 +285,7 @@ impl Wasi {
         }
     }
 
-    pub(super) fn fd_seek(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_seek(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let fd = args.u32()?;
         let offset = args.u64()? as i64;
         let whence = args.choice(abi::WHENCES)?;
@@ -294,23 +294,23 @@ impl Wasi {
         Ok(super::results(&offset.to_le_bytes()))
     }
 
-    pub(super) fn fd_tell(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_tell(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         let offset = descriptor.seekable()?.offset()?;
         Ok(super::results(&offset.to_le_bytes()))
     }
 
-    pub(super) fn fd_sync(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_sync(&self, args: &mut Args<'_>) -> Result<HostReply> {
         self.table.get(args.u32()?)?.file()?.data.sync(true)?;
         Ok(done())
     }
 
-    pub(super) fn fd_datasync(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_datasync(&self, args: &mut Args<'_>) -> Result<HostReply> {
         self.table.get(args.u32()?)?.file()?.data.sync(false)?;
         Ok(done())
     }
 
-    pub(super) fn fd_advise(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_advise(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let (fd, offset, length) = (args.u32()?, args.u64()?, args.u64()?);
         let advice = args.choice(abi::ADVICES)?;
         let descriptor = self.table.get(fd)?;
@@ -326,12 +326,12 @@ impl Wasi {
     }
 
     /// Not supported, as in wasmtime: few hosts can do it as the specification asks.
-    pub(super) fn fd_allocate(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_allocate(&self, args: &mut Args<'_>) -> Result<HostReply> {
         self.table.get(args.u32()?)?.file()?;
         Err(Errno::Notsup)
     }
 
-    pub(super) fn fd_fdstat_set_flags(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_fdstat_set_flags(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let fd = args.u32()?;
         let flags = args.flags16(fdflags::ALL)?;
         let descriptor = self.table.get(fd)?;
@@ -350,7 +350,7 @@ impl Wasi {
         Ok(done())
     }
 
-    pub(super) fn fd_filestat_set_size(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_filestat_set_size(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let (fd, size) = (args.u32()?, args.u64()?);
         let descriptor = self.table.get(fd)?;
         let file = descriptor.file()?;

@@ -5,7 +5,7 @@ use std::sync::Mutex;
 use gpu_run_bytecode::wasi::Function;
 
 use super::lock;
-use crate::Request;
+use crate::HostCall;
 
 /// Bytes of a path that are kept.
 const MOST: usize = 200;
@@ -26,7 +26,7 @@ impl Folders {
     }
 
     /// A call found no descriptor: remembers the path that it asked for, if it did.
-    pub(super) fn note(&self, request: &Request<'_>) {
+    pub(super) fn note(&self, request: &HostCall<'_>) {
         if self.given {
             return;
         }
@@ -43,7 +43,7 @@ impl Folders {
 }
 
 /// The path that a call asks for in a folder. It is the guest's text, which may be anything.
-fn path(request: &Request<'_>) -> Option<String> {
+fn path(request: &HostCall<'_>) -> Option<String> {
     use Function::*;
     // Which word is its length; the path is the first of the input.
     let length = match request.function {

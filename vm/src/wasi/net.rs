@@ -16,7 +16,7 @@ use super::errno::Errno;
 use super::sock::Connection;
 use super::table::Descriptor;
 use super::{Wasi, done, lock, results, with_data};
-use crate::Reply;
+use crate::HostReply;
 
 /// Refusals that are reported. A guest may ask without end.
 const MOST_REPORTS: usize = 8;
@@ -176,7 +176,7 @@ fn time(nanoseconds: u64) -> Option<Duration> {
 
 impl Wasi {
     /// EACCES for a name that no destination has, ENAMETOOLONG for what is no name.
-    pub(super) fn resolve(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn resolve(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let hosts = self.network.resolve(text(args.bytes()?)?)?;
         let lines = hosts.iter().map(|(ip, scope)| match scope {
             0 => format!("{ip}\n"),
@@ -186,7 +186,7 @@ impl Wasi {
     }
 
     /// EACCES for an address that is not allowed, EINVAL for a text that is no address.
-    pub(super) fn tcp_connect(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn tcp_connect(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let address = text(args.bytes()?)?;
         let timeout = Duration::from_nanos(args.u64()?);
         let connection = Connection::new(self.network.connect(address, timeout)?);
@@ -194,7 +194,7 @@ impl Wasi {
         Ok(results(&fd.to_le_bytes()))
     }
 
-    pub(super) fn tcp_address(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn tcp_address(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         let socket = &descriptor.connection()?.socket;
         let address = match args.choice(2)? {
@@ -205,14 +205,14 @@ impl Wasi {
     }
 
     /// Both descriptors are the same connection, with one set of flags and options.
-    pub(super) fn tcp_duplicate(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn tcp_duplicate(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         descriptor.connection()?;
         let fd = self.table.insert(args.run, descriptor)?;
         Ok(results(&fd.to_le_bytes()))
     }
 
-    pub(super) fn tcp_get(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn tcp_get(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         let socket = &descriptor.connection()?.socket;
         let value = match option(args)? {
@@ -225,7 +225,7 @@ impl Wasi {
         Ok(results(&value.to_le_bytes()))
     }
 
-    pub(super) fn tcp_set(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn tcp_set(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         let socket = &descriptor.connection()?.socket;
         let (option, value) = (option(args)?, args.u64()?);
@@ -249,7 +249,7 @@ fn option(args: &mut Args<'_>) -> Result<SocketOption> {
 ///
 /// # Errors
 /// EOVERFLOW if it has not.
-fn fitting(text: String, room: usize) -> Result<Reply> {
+fn fitting(text: String, room: usize) -> Result<HostReply> {
     if text.len() > room {
         return Err(Errno::Overflow);
     }

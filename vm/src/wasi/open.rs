@@ -14,11 +14,11 @@ use super::table::Descriptor;
 use super::tmpfs::{Node, Open, Opened};
 use super::{Wasi, results, tmpfs};
 use crate::layout::TMPFS_TRUNCATE;
-use crate::{FileNote, Reply};
+use crate::{CacheHint, HostReply};
 
 impl Wasi {
     /// Opening a named pipe waits for its other end, as on the host, unless `NONBLOCK` is set.
-    pub(super) fn path_open(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn path_open(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let fd = args.u32()?;
         let lookup = args.flags32(lookup::ALL)?;
         let path = args.bytes()?;
@@ -71,11 +71,11 @@ impl Wasi {
             return Err(Errno::Notdir);
         }
         let limit = match note {
-            FileNote::Memory(_) => tmpfs::DESCRIPTORS,
+            CacheHint::Memory(_) => tmpfs::DESCRIPTORS,
             _ => u32::MAX,
         };
         let fd = self.table.insert_below(limit, args.run, opened)?;
-        Ok(Reply {
+        Ok(HostReply {
             note,
             ..results(&fd.to_le_bytes())
         })
@@ -102,7 +102,7 @@ impl Wasi {
         Ok(!kind.is_file() && !kind.is_dir())
     }
 
-    fn open_host(&self, dir: &Dir, path: &str, how: Open, mode: Mode) -> Result<(Descriptor, FileNote)> {
+    fn open_host(&self, dir: &Dir, path: &str, how: Open, mode: Mode) -> Result<(Descriptor, CacheHint)> {
         let mut options = OpenOptions::new();
         options.read(mode.read).write(mode.write).truncate(how.truncate);
         match how.exclusive {
@@ -123,26 +123,26 @@ impl Wasi {
         let kind = metadata.file_type();
         if kind.is_dir() {
             let tree = Tree::Host(Dir::from_std_file(file.into_std()));
-            return Ok((opened_directory(tree, mode), FileNote::None));
+            return Ok((opened_directory(tree, mode), CacheHint::None));
         }
         let shared = kind
             .is_file()
             .then(|| self.sharing.open((metadata.dev(), metadata.ino()), mode.write));
         let (share, note) = shared.unzip();
         // Files of the kernel, such as those of /proc, have no size. Not all of them can be read at an offset.
-        let note = note.filter(|note| *note != FileNote::Position || metadata.len() > 0);
+        let note = note.filter(|note| *note != CacheHint::Position || metadata.len() > 0);
         let file = File::new(file.into_std(), kind, mode, share)?;
         Ok((Descriptor::File(file), note.unwrap_or_default()))
     }
 
-    fn open_tmpfs(&self, node: &Node, path: &str, how: Open, mode: Mode) -> Result<(Descriptor, FileNote)> {
+    fn open_tmpfs(&self, node: &Node, path: &str, how: Open, mode: Mode) -> Result<(Descriptor, CacheHint)> {
         Ok(match node.open(path, how)? {
-            Opened::Directory(node) => (opened_directory(Tree::Tmpfs(node), mode), FileNote::None),
+            Opened::Directory(node) => (opened_directory(Tree::Tmpfs(node), mode), CacheHint::None),
             Opened::File(file) => {
                 let (share, note) = self.sharing.open(file.node().id(), mode.write);
                 let cuts = if how.truncate { TMPFS_TRUNCATE } else { 0 };
                 let target = file.target(tmpfs::append_flag(mode.flags) | cuts);
-                let note = target.map_or(note, FileNote::Memory);
+                let note = target.map_or(note, CacheHint::Memory);
                 (Descriptor::File(File::tmpfs(file, mode, share)), note)
             }
         })

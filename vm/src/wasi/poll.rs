@@ -11,7 +11,7 @@ use super::errno::Errno;
 use super::stdio::Stdin;
 use super::table::Descriptor;
 use super::{Wasi, results};
-use crate::Reply;
+use crate::HostReply;
 
 /// What a subscription waits for.
 enum Awaited {
@@ -36,7 +36,7 @@ type Ready = Option<u16>;
 
 impl Wasi {
     /// Bad descriptors and clocks are errors of the call, not events, as in wasmtime.
-    pub(super) fn poll_oneoff(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn poll_oneoff(&self, args: &mut Args<'_>) -> Result<HostReply> {
         args.skip()?;
         args.skip()?;
         let number = args.u32()?;
@@ -62,7 +62,7 @@ impl Wasi {
                 count += 1;
             }
         }
-        Ok(Reply {
+        Ok(HostReply {
             data,
             ..results(&count.to_le_bytes())
         })

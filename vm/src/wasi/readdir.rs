@@ -9,7 +9,7 @@ use super::abi::filetype;
 use super::args::{Args, Result};
 use super::dir::Directory;
 use super::{Wasi, lock, with_data};
-use crate::Reply;
+use crate::HostReply;
 
 /// Bytes of a `dirent`, behind which the name stands.
 const DIRENT: usize = 24;
@@ -49,7 +49,7 @@ impl Directory {
 impl Wasi {
     /// Fills the buffer, if need be with a part of the last entry: one that is not full says that the
     /// directory ends there.
-    pub(super) fn fd_readdir(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_readdir(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         args.skip()?;
         args.skip()?;

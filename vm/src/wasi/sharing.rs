@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 
 use super::lock;
-use crate::FileNote;
+use crate::CacheHint;
 
 /// A file on this machine: its device and its number there.
 pub type FileId = (u64, u64);
@@ -31,13 +31,13 @@ pub struct Share {
 
 impl Sharing {
     /// Notes that a file is open, and says what that means for the device.
-    pub fn open(&self, id: FileId, writes: bool) -> (Share, FileNote) {
+    pub fn open(&self, id: FileId, writes: bool) -> (Share, CacheHint) {
         let mut files = lock(&self.0);
         let uses = files.entry(id).or_default();
         let note = match (writes, uses.reading) {
-            (false, _) => FileNote::Position,
-            (true, 0) => FileNote::None,
-            (true, _) => FileNote::Changes,
+            (false, _) => CacheHint::Position,
+            (true, 0) => CacheHint::None,
+            (true, _) => CacheHint::Changes,
         };
         *if writes { &mut uses.writing } else { &mut uses.reading } += 1;
         let sharing = self.clone();
@@ -47,13 +47,13 @@ impl Sharing {
 
 impl Share {
     /// Whether the device may keep data that is read from now on.
-    pub fn note(&self) -> FileNote {
+    pub fn note(&self) -> CacheHint {
         let files = lock(&self.sharing.0);
         let written = files.get(&self.id).is_none_or(|uses| uses.writing > 0);
         if self.writes || written {
-            FileNote::None
+            CacheHint::None
         } else {
-            FileNote::Keep
+            CacheHint::Keep
         }
     }
 }
@@ -82,14 +82,14 @@ mod tests {
     fn data_is_kept_only_while_nobody_writes() {
         let sharing = Sharing::default();
         let (reader, note) = sharing.open((1, 2), false);
-        assert_eq!((note, reader.note()), (FileNote::Position, FileNote::Keep));
+        assert_eq!((note, reader.note()), (CacheHint::Position, CacheHint::Keep));
         let (other, note) = sharing.open((1, 3), true);
-        assert_eq!((note, other.note()), (FileNote::None, FileNote::None));
-        assert_eq!(reader.note(), FileNote::Keep);
+        assert_eq!((note, other.note()), (CacheHint::None, CacheHint::None));
+        assert_eq!(reader.note(), CacheHint::Keep);
         let (writer, note) = sharing.open((1, 2), true);
-        assert_eq!((note, reader.note()), (FileNote::Changes, FileNote::None));
+        assert_eq!((note, reader.note()), (CacheHint::Changes, CacheHint::None));
         drop(writer);
-        assert_eq!(reader.note(), FileNote::Keep);
+        assert_eq!(reader.note(), CacheHint::Keep);
         drop((reader, other));
         assert!(lock(&sharing.0).is_empty());
     }

@@ -12,7 +12,7 @@ use super::errno::Errno;
 use super::file::buffer;
 use super::table::Descriptor;
 use super::{Wasi, count, done, results, retry};
-use crate::{CallingRun, Reply};
+use crate::{CallingRun, HostReply};
 
 /// Whether a socket answers at once. One flag with nothing that it orders: relaxed.
 #[derive(Default)]
@@ -167,7 +167,7 @@ impl Descriptor {
 }
 
 impl Wasi {
-    pub(super) fn sock_accept(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn sock_accept(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let fd = args.u32()?;
         let flags = args.flags16(fdflags::ALL)?;
         let descriptor = self.table.get(fd)?;
@@ -194,7 +194,7 @@ impl Wasi {
         }
     }
 
-    pub(super) fn sock_recv(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn sock_recv(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let fd = args.u32()?;
         args.skip()?;
         args.skip()?;
@@ -204,20 +204,20 @@ impl Wasi {
         let mut results = (data.len() as u32).to_le_bytes().to_vec();
         // `roflags`: a stream cuts nothing off.
         results.extend_from_slice(&0u16.to_le_bytes());
-        Ok(Reply {
+        Ok(HostReply {
             results,
             data,
             ..done()
         })
     }
 
-    pub(super) fn sock_send(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn sock_send(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let descriptor = self.table.get(args.u32()?)?;
         let sent = descriptor.connection()?.send(args.rest())?;
         Ok(count(sent))
     }
 
-    pub(super) fn sock_shutdown(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn sock_shutdown(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let fd = args.u32()?;
         let how = args.flags8(sock::RD | sock::WR)?;
         let descriptor = self.table.get(fd)?;

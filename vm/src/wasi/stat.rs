@@ -11,7 +11,7 @@ use super::args::{Args, Result, text};
 use super::errno::Errno;
 use super::table::Descriptor;
 use super::{Wasi, done, results};
-use crate::Reply;
+use crate::HostReply;
 
 /// The `filetype` of a file of the host.
 pub fn filetype_of(kind: FileType) -> u8 {
@@ -90,7 +90,7 @@ impl From<Metadata> for Stat {
 }
 
 /// A `filestat`.
-fn filestat(stat: Stat) -> Reply {
+fn filestat(stat: Stat) -> HostReply {
     words([
         stat.device,
         stat.inode,
@@ -104,17 +104,17 @@ fn filestat(stat: Stat) -> Reply {
 }
 
 /// The `filestat` of what is no file.
-fn unnamed(filetype: u8) -> Reply {
+fn unnamed(filetype: u8) -> HostReply {
     words([0, 0, u64::from(filetype), 0, 0, 0, 0, 0])
 }
 
 /// The fields of a `filestat`; the type's is one byte, and padding.
-fn words(fields: [u64; 8]) -> Reply {
+fn words(fields: [u64; 8]) -> HostReply {
     results(fields.map(u64::to_le_bytes).as_flattened())
 }
 
 /// An `fdstat`.
-fn fdstat(filetype: u8, flags: u16, base: u64, inheriting: u64) -> Reply {
+fn fdstat(filetype: u8, flags: u16, base: u64, inheriting: u64) -> HostReply {
     let mut bytes = vec![filetype, 0];
     bytes.extend_from_slice(&flags.to_le_bytes());
     bytes.extend_from_slice(&[0; 4]);
@@ -181,7 +181,7 @@ impl Times {
 }
 
 impl Wasi {
-    pub(super) fn fd_fdstat_get(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_fdstat_get(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let stream = |terminal, right| fdstat(stream_type(terminal), 0, right, right);
         Ok(match &*self.table.get(args.u32()?)? {
             Descriptor::Stdin(stdin) => stream(stdin.is_terminal(), rights::FD_READ),
@@ -228,7 +228,7 @@ impl Wasi {
     }
 
     /// Not supported, as in wasmtime: a descriptor's rights are those it was opened with.
-    pub(super) fn fd_fdstat_set_rights(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_fdstat_set_rights(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let fd = args.u32()?;
         args.flags64(rights::ALL)?;
         args.flags64(rights::ALL)?;
@@ -238,7 +238,7 @@ impl Wasi {
         }
     }
 
-    pub(super) fn fd_filestat_get(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_filestat_get(&self, args: &mut Args<'_>) -> Result<HostReply> {
         Ok(match &*self.table.get(args.u32()?)? {
             Descriptor::Stdin(stdin) => unnamed(stream_type(stdin.is_terminal())),
             Descriptor::Output(output) => unnamed(stream_type(output.terminal)),
@@ -248,7 +248,7 @@ impl Wasi {
         })
     }
 
-    pub(super) fn fd_filestat_set_times(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn fd_filestat_set_times(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let fd = args.u32()?;
         let times = Times::read(args)?;
         match &*self.table.get(fd)? {
@@ -261,7 +261,7 @@ impl Wasi {
         Ok(done())
     }
 
-    pub(super) fn path_filestat_get(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn path_filestat_get(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let fd = args.u32()?;
         let follow = args.flags32(lookup::ALL)? & lookup::SYMLINK_FOLLOW != 0;
         let path = args.bytes()?;
@@ -271,7 +271,7 @@ impl Wasi {
         Ok(filestat(tree.stat_path(path, follow || asks_for_directory(path))?))
     }
 
-    pub(super) fn path_filestat_set_times(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(super) fn path_filestat_set_times(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let fd = args.u32()?;
         let follow = args.flags32(lookup::ALL)? & lookup::SYMLINK_FOLLOW != 0;
         let path = args.bytes()?;

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gpu_run_bytecode::wasi::Function;
-use gpu_run_vm::{CallingRun, Environment, FileNote, Reply, Request, Services, StoreError, Wasi, WasiBuilder};
+use gpu_run_vm::{CacheHint, CallingRun, Environment, HostCall, HostReply, Services, StoreError, Wasi, WasiBuilder};
 
 use crate::support::{Folder, GUEST, Loaded, Program, Ran, as_its_wasi};
 
@@ -22,19 +22,22 @@ pub struct Changed<C> {
     waits: Option<Function>,
 }
 
-impl<C: Fn(&Wasi, &Request<'_>) -> Reply + Send + Sync> Services for Changed<C> {
-    fn call(&self, request: &Request<'_>) -> Reply {
+impl<C: Fn(&Wasi, &HostCall<'_>) -> HostReply + Send + Sync> Services for Changed<C> {
+    fn call(&self, request: &HostCall<'_>) -> HostReply {
         (self.call)(&self.wasi, request)
     }
 
-    fn may_wait(&self, request: &Request<'_>) -> bool {
+    fn may_wait(&self, request: &HostCall<'_>) -> bool {
         self.waits == Some(request.function) || self.wasi.may_wait(request)
     }
 
     as_its_wasi!();
 }
 
-pub fn changed<C: Fn(&Wasi, &Request<'_>) -> Reply + Send + Sync + 'static>(wasi: Wasi, call: C) -> Arc<Changed<C>> {
+pub fn changed<C: Fn(&Wasi, &HostCall<'_>) -> HostReply + Send + Sync + 'static>(
+    wasi: Wasi,
+    call: C,
+) -> Arc<Changed<C>> {
     Arc::new(Changed {
         wasi,
         call,
@@ -65,8 +68,8 @@ pub fn run_into_the_end(services: Arc<dyn Services>, guest: &str, body: &str) {
 }
 
 /// A call of the host's own.
-fn ask(wasi: &Wasi, function: Function, args: &[u64], input: &[u8]) -> Reply {
-    let reply = wasi.call(&Request {
+fn ask(wasi: &Wasi, function: Function, args: &[u64], input: &[u8]) -> HostReply {
+    let reply = wasi.call(&HostCall {
         function,
         thread: 0,
         args,
@@ -147,7 +150,7 @@ fn a_read_that_was_cut_off_has_moved_nothing() {
     let reads = AtomicU32::new(0);
     let services = Arc::new(Changed {
         wasi: folder(&content).build(),
-        call: move |wasi: &Wasi, request: &Request<'_>| {
+        call: move |wasi: &Wasi, request: &HostCall<'_>| {
             if request.function == Function::FdPread && reads.fetch_add(1, Ordering::SeqCst) == 2 {
                 until_the_end(request.run);
             }
@@ -165,7 +168,7 @@ fn a_number_that_was_being_closed_may_be_another_file() {
     let content = Folder::with(b"abcdefgh");
     let services = Arc::new(Changed {
         wasi: folder(&content).build(),
-        call: |wasi: &Wasi, request: &Request<'_>| {
+        call: |wasi: &Wasi, request: &HostCall<'_>| {
             let reply = wasi.call(request);
             if request.function == Function::FdClose {
                 assert_eq!(open_file(wasi), 4);
@@ -200,7 +203,7 @@ fn the_last_run_ends_while_a_call_changes_something() {
     let stalls = stalled.clone();
     let services = Arc::new(Changed {
         wasi: folder(&content).build(),
-        call: move |wasi: &Wasi, request: &Request<'_>| {
+        call: move |wasi: &Wasi, request: &HostCall<'_>| {
             if request.function == Function::FdFilestatSetSize {
                 let wait = || (0..10_000).take_while(|_| stalls.load(Ordering::SeqCst));
                 let change = || wait().for_each(|_| std::thread::sleep(Duration::from_millis(1)));
@@ -225,7 +228,7 @@ fn the_last_run_ends_while_a_call_changes_something() {
 fn a_file_in_memory_whose_flag_was_just_set_stays_where_it_is() {
     let services = Arc::new(Changed {
         wasi: WasiBuilder::new().tmpfs("/", 1 << 20).build(),
-        call: |wasi: &Wasi, request: &Request<'_>| {
+        call: |wasi: &Wasi, request: &HostCall<'_>| {
             let reply = wasi.call(request);
             if request.function == Function::FdFdstatSetFlags {
                 until_the_end(request.run);
@@ -249,11 +252,11 @@ fn a_file_that_is_gone_is_freed_whatever_the_answer() {
     std::fs::write(content.path().join("b"), "abc").unwrap();
     let wasi = WasiBuilder::new().tmpfs("/", 1 << 20);
     let wasi = wasi.dir(content.path(), "/host", false).unwrap().build();
-    let late = Mutex::new(FileNote::None);
+    let late = Mutex::new(CacheHint::None);
     let services = changed(wasi, move |wasi, request| {
         let mut reply = wasi.call(request);
         let mut late = late.lock().unwrap();
-        if matches!(reply.note, FileNote::Gone(_)) {
+        if matches!(reply.note, CacheHint::Gone(_)) {
             *late = std::mem::take(&mut reply.note);
         } else if request.function == Function::FdSeek {
             reply.note = std::mem::take(&mut late);

@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gpu_run_bytecode::wasi::Function;
-use gpu_run_vm::{Environment, Request, Services, StoreError, Wasi, WasiBuilder};
+use gpu_run_vm::{Environment, HostCall, Services, StoreError, Wasi, WasiBuilder};
 
 use crate::ends::{MINUTE, SHORT, TMPFS, changed, folder, run, run_into_the_end};
 use crate::support::{Folder, GUEST, Program, Ran};
@@ -283,7 +283,7 @@ fn a_file_that_goes_with_a_late_call_is_freed() {
             // Only for a time of that clock it is asked, and devices have clocks of their own.
             let mut input = request.input.to_vec();
             input[48 + 40] = 1;
-            let reply = wasi.call(&Request {
+            let reply = wasi.call(&HostCall {
                 input: &input,
                 ..*request
             });

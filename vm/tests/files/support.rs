@@ -6,8 +6,8 @@ use std::time::Duration;
 
 use gpu_run_bytecode::wasi::Function;
 use gpu_run_vm::{
-    CallingRun, Cpu, End, Environment, Extern, InstanceId, Limits, Reply, Request, RequestCounts, RunOptions, Services,
-    Store, StoreError, Stream, Wasi, WasiBuilder,
+    CallingRun, Cpu, End, Environment, Extern, HostCall, HostReply, InstanceId, Limits, RequestCounts, RunOptions,
+    Services, Store, StoreError, Stream, Wasi, WasiBuilder,
 };
 use tempfile::TempDir;
 
@@ -53,7 +53,7 @@ impl Watched {
     /// What a file below the first directory holds, as the host sees it.
     pub fn read(&self, name: &str) -> Vec<u8> {
         let call = |function, args: &[u64], input: &[u8], capacity| {
-            let request = Request {
+            let request = HostCall {
                 function,
                 thread: 0,
                 args,
@@ -78,7 +78,7 @@ impl Watched {
 }
 
 impl Services for Watched {
-    fn call(&self, request: &Request<'_>) -> Reply {
+    fn call(&self, request: &HostCall<'_>) -> HostReply {
         self.asked.lock().unwrap().push(request.function);
         let reply = self.wasi.call(request);
         let mut first = self.first.lock().unwrap();
@@ -92,7 +92,7 @@ impl Services for Watched {
         reply
     }
 
-    fn may_wait(&self, request: &Request<'_>) -> bool {
+    fn may_wait(&self, request: &HostCall<'_>) -> bool {
         self.wasi.may_wait(request)
     }
 

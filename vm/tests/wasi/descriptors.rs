@@ -1,7 +1,7 @@
 //! The table of descriptors, and the three that are there from the start.
 
 use gpu_run_bytecode::wasi::{Function, Place, TABLE};
-use gpu_run_vm::{CallingRun, Errno, Input, Request, Services, Stream, WasiBuilder};
+use gpu_run_vm::{CallingRun, Errno, HostCall, Input, Services, Stream, WasiBuilder};
 
 use crate::call;
 use crate::support::*;
@@ -37,7 +37,7 @@ fn closed_and_forged_descriptors_are_bad_everywhere() {
             let words = info.params.iter().flat_map(|param| param.types()).count();
             let mut args = vec![0; words];
             args[0] = u64::from(bad);
-            let reply = guest.0.call(&Request {
+            let reply = guest.0.call(&HostCall {
                 function: info.function,
                 thread: 0,
                 args: &args,
@@ -231,7 +231,7 @@ fn calls_that_may_wait() {
     let guest = Guest(wasi);
     let file = guest.open("file", CREAT, READ | WRITE).unwrap();
     let waits = |function, fd: u32| {
-        guest.0.may_wait(&Request {
+        guest.0.may_wait(&HostCall {
             function,
             thread: 0,
             args: &[u64::from(fd), 0, 0],
@@ -263,7 +263,7 @@ fn openings_that_may_wait() {
         .build();
     let guest = Guest(wasi);
     let waits = |fd: u32, path: &str, fdflags: u64| {
-        guest.0.may_wait(&Request {
+        guest.0.may_wait(&HostCall {
             function: Function::PathOpen,
             thread: 0,
             args: &[u64::from(fd), 1, 0, path.len() as u64, 0, READ, 0, fdflags],
@@ -285,7 +285,7 @@ fn openings_that_may_wait() {
     // Its reads and writes wait, then.
     let pipe = guest.open_flags("pipe", 0, NONBLOCK as u32).unwrap();
     let waits = |function| {
-        guest.0.may_wait(&Request {
+        guest.0.may_wait(&HostCall {
             function,
             thread: 0,
             args: &[u64::from(pipe)],
@@ -316,7 +316,7 @@ fn child_with_inherited_input() {
     subscriptions[48 + 24..][..4].copy_from_slice(&50_000_000u32.to_le_bytes());
     let ready = || call!(guest, PollOneoff, &subscriptions[..], 2u32).unwrap().data[10];
     let waits = |function, thread, capacity| {
-        guest.0.may_wait(&Request {
+        guest.0.may_wait(&HostCall {
             function,
             thread,
             args: &[0, 0, 0],
@@ -355,7 +355,7 @@ fn child_with_inherited_input() {
 fn child_with_file_as_input() {
     let guest = Guest(WasiBuilder::new().stdin(Input::Inherit).build());
     let waits = |thread| {
-        guest.0.may_wait(&Request {
+        guest.0.may_wait(&HostCall {
             function: Function::FdRead,
             thread,
             args: &[0, 0, 0],

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use gpu_run_vm::{Errno, FileNote};
+use gpu_run_vm::{CacheHint, Errno};
 
 use crate::call;
 use crate::support::*;
@@ -302,19 +302,19 @@ fn devices_may_hold_positions_of_files_that_are_only_read() {
         (word(&reply, 0), reply.note)
     };
     let (fd, note) = open(&guest, "file", READ);
-    assert_eq!(note, FileNote::Position);
+    assert_eq!(note, CacheHint::Position);
     let note_of_read = || call!(guest, FdPread, fd, Arg::Room(9), 0u64).unwrap().note;
-    assert_eq!(note_of_read(), FileNote::Keep);
+    assert_eq!(note_of_read(), CacheHint::Keep);
     // By another name it is the same file.
     let (writer, note) = open(&guest, "name", READ | WRITE);
-    assert_eq!((note, note_of_read()), (FileNote::Changes, FileNote::None));
+    assert_eq!((note, note_of_read()), (CacheHint::Changes, CacheHint::None));
     guest.close(writer).unwrap();
-    assert_eq!(note_of_read(), FileNote::Keep);
+    assert_eq!(note_of_read(), CacheHint::Keep);
     // Not what only looks like a file, and no directories.
-    assert_eq!(open(&guest, "empty", READ).1, FileNote::None);
-    assert_eq!(open(&guest, ".", READ).1, FileNote::None);
+    assert_eq!(open(&guest, "empty", READ).1, CacheHint::None);
+    assert_eq!(open(&guest, ".", READ).1, CacheHint::None);
     assert_eq!(
         open(&Guest::with_dir("/proc".as_ref()), "version", READ).1,
-        FileNote::None
+        CacheHint::None
     );
 }

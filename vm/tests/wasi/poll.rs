@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
-use gpu_run_vm::{Errno, Input, Reply, WasiBuilder};
+use gpu_run_vm::{Errno, HostReply, Input, WasiBuilder};
 
 use crate::call;
 use crate::support::*;
@@ -32,7 +32,7 @@ fn descriptor(userdata: u64, kind: u8, fd: u32) -> [u8; 48] {
 }
 
 /// Userdata, type and flags of the events; none has an error.
-fn events(reply: &Reply) -> Vec<(u64, u8, u8)> {
+fn events(reply: &HostReply) -> Vec<(u64, u8, u8)> {
     let events = reply.data.chunks(32).map(|event| {
         assert_eq!(event[8..10], [0; 2]);
         (u64::from_le_bytes(event[..8].try_into().unwrap()), event[10], event[24])

@@ -4,7 +4,7 @@ use std::io::Write;
 use std::sync::{Arc, Mutex};
 
 use gpu_run_bytecode::wasi::{Function, Param};
-use gpu_run_vm::{CallingRun, Errno, Reply, Request, Services, Wasi, WasiBuilder};
+use gpu_run_vm::{CallingRun, Errno, HostCall, HostReply, Services, Wasi, WasiBuilder};
 
 pub type Result<T> = std::result::Result<T, Errno>;
 
@@ -65,7 +65,7 @@ impl Guest {
         Guest(WasiBuilder::new().dir(dir, "/", false).unwrap().build())
     }
 
-    pub fn call(&self, function: Function, args: &[Arg<'_>]) -> Result<Reply> {
+    pub fn call(&self, function: Function, args: &[Arg<'_>]) -> Result<HostReply> {
         let mut given = args.iter();
         let (mut words, mut input, mut capacity) = (vec![], vec![], 0);
         for param in function.info().params {
@@ -99,7 +99,7 @@ impl Guest {
             }
         }
         assert!(given.next().is_none(), "an argument too many");
-        let reply = self.0.call(&Request {
+        let reply = self.0.call(&HostCall {
             function,
             thread: 0,
             args: &words,
@@ -182,7 +182,7 @@ pub struct Stat {
 }
 
 impl Stat {
-    pub fn of(reply: &Reply) -> Stat {
+    pub fn of(reply: &HostReply) -> Stat {
         Stat {
             inode: long(reply, 8),
             filetype: reply.results[16],
@@ -196,12 +196,12 @@ impl Stat {
 }
 
 /// An i32 of a reply's results.
-pub fn word(reply: &Reply, at: usize) -> u32 {
+pub fn word(reply: &HostReply, at: usize) -> u32 {
     u32::from_le_bytes(reply.results[at..at + 4].try_into().unwrap())
 }
 
 /// An i64 of a reply's results.
-pub fn long(reply: &Reply, at: usize) -> u64 {
+pub fn long(reply: &HostReply, at: usize) -> u64 {
     u64::from_le_bytes(reply.results[at..at + 8].try_into().unwrap())
 }
 

@@ -162,7 +162,7 @@ pub struct Flow {
 }
 
 /// The transfer function of a function's instructions.
-pub struct Transfer<'a> {
+pub struct TransferFn<'a> {
     /// The whole program.
     pub analysis: &'a Analysis<'a>,
     /// The function.
@@ -255,7 +255,7 @@ pub fn passes_nan(op: Op) -> bool {
     matches!(op, Op::Copy32 | Op::Copy64 | Op::Select32 | Op::Select64)
 }
 
-impl Transfer<'_> {
+impl TransferFn<'_> {
     /// Whether a global is the stack pointer.
     pub fn is_stack_pointer(&self, global: i64) -> bool {
         self.analysis.program.meta.stack_pointer == Some(global as u32)

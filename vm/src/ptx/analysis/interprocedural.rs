@@ -8,7 +8,7 @@ use gpu_run_bytecode::{ConstOp, ExternKind, Function, Op, Operand, Program};
 use crate::layout::BACKTRACE;
 use crate::ptx::Options;
 use crate::ptx::analysis::cfg::Cfg;
-use crate::ptx::analysis::flow::Transfer;
+use crate::ptx::analysis::flow::TransferFn;
 
 /// Facts about a defined function.
 #[derive(Clone, Copy, Debug, Default)]
@@ -210,7 +210,7 @@ impl<'a> Analysis<'a> {
         functions.map(|(function, _)| function).filter(sets).all(|function| {
             let ty = &meta.types[function.ty as usize];
             let units = frame_units(self.program, function);
-            let transfer = Transfer {
+            let transfer = TransferFn {
                 analysis: self,
                 function,
                 eager: BTreeSet::new(),

@@ -116,8 +116,12 @@ impl Compiler<'_> {
         let (kind, value, expected) = match node.inst.op {
             Op::AtomicInc => (Kind::Add, "1".into(), String::new()),
             Op::AtomicDec => (Kind::Sub, "1".into(), String::new()),
-            Op::AtomicCas => (Kind::CompareExchange, self.seen(args[3], 1), self.seen(args[2], 1)),
-            _ => (Kind::Add, self.seen(args[2], 1), String::new()),
+            Op::AtomicCas => (
+                Kind::CompareExchange,
+                self.canonical_operand(args[3], 1),
+                self.canonical_operand(args[2], 1),
+            ),
+            _ => (Kind::Add, self.canonical_operand(args[2], 1), String::new()),
         };
         self.atomic_word(kind, 32, &address, &value, &expected, &found);
         ptx!(self, "mov.b32 %r{}, {found};", args[0]);
@@ -125,7 +129,7 @@ impl Compiler<'_> {
 
     /// The low bits of an operand, as wide as the operation.
     fn atomic_operand(&mut self, unit: i64, access: AtomicAccess) -> String {
-        let value = self.seen(unit, access.units);
+        let value = self.canonical_operand(unit, access.units);
         if access.units == 1 || access.bytes == 8 {
             return value;
         }

@@ -213,13 +213,13 @@ impl Compiler<'_> {
         for ty in types {
             match ty.units() {
                 2 => {
-                    let (value, low, high) = (self.seen(unit, 2), self.w.word(), self.w.word());
+                    let (value, low, high) = (self.canonical_operand(unit, 2), self.w.word(), self.w.word());
                     ptx!(self, "mov.b64 {{{low}, {high}}}, {value};");
                     ptx!(self, "st.{space}.b32 [{to}+{at}], {low};");
                     ptx!(self, "st.{space}.b32 [{to}+{}], {high};", at + 4);
                 }
                 1 => {
-                    let value = self.seen(unit, 1);
+                    let value = self.canonical_operand(unit, 1);
                     ptx!(self, "st.{space}.b32 [{to}+{at}], {value};");
                 }
                 units => (0..i64::from(units)).for_each(|k| {
@@ -279,7 +279,7 @@ impl Compiler<'_> {
             match ty.units() {
                 4 => (0..4).for_each(|k| ptx!(self, "st.param.b32 [ret+{}], %r{};", at + 4 * k, unit + i64::from(k))),
                 units => {
-                    let value = self.seen(unit, units);
+                    let value = self.canonical_operand(unit, units);
                     ptx!(self, "st.param.b{} [ret+{at}], {value};", 32 * units);
                 }
             }
@@ -335,7 +335,7 @@ impl Compiler<'_> {
     /// The number in the store of the function that an indirect call calls; traps as the call does.
     fn checked_reference(&mut self, node: &Node) -> String {
         let args = node.inst.args;
-        let index = self.seen(args[1], 1);
+        let index = self.canonical_operand(args[1], 1);
         let at = self.element(node, args[2], &index, TrapKind::UndefinedElement);
         let (reference, p) = (self.w.word(), self.w.predicate());
         ptx!(self, "ld.relaxed.gpu.global.b32 {reference}, [{at}];");
@@ -628,7 +628,7 @@ impl Compiler<'_> {
                 self.call_runtime("gpu_run_throw", &arguments, None);
             }
             _ => {
-                let reference = self.seen(args[0], 1);
+                let reference = self.canonical_operand(args[0], 1);
                 let arguments = [
                     ("b64", "%ctx"),
                     ("b32", pc.as_str()),
@@ -673,7 +673,7 @@ impl Compiler<'_> {
         for ty in &ty.params {
             arguments.push(match ty.units() {
                 4 => (0..4).map(|k| format!("%r{}", unit + k)).collect(),
-                units => vec![self.seen(unit, units)],
+                units => vec![self.canonical_operand(unit, units)],
             });
             unit += i64::from(ty.units());
         }
@@ -757,14 +757,14 @@ impl Compiler<'_> {
         for ty in &ty.params {
             match ty.units() {
                 2 => {
-                    let (value, held) = (self.seen(from, 2), self.w.pair());
+                    let (value, held) = (self.canonical_operand(from, 2), self.w.pair());
                     ptx!(self, "mov.b64 {held}, {value};");
                     moves.push(format!("mov.b64 %d{to}, {held};"));
                 }
                 units => {
                     for k in 0..i64::from(units) {
                         let value = match units {
-                            1 => self.seen(from, 1),
+                            1 => self.canonical_operand(from, 1),
                             _ => format!("%r{}", from + k),
                         };
                         let held = self.w.word();

@@ -13,7 +13,7 @@ use gpu_run_bytecode::{FuncType, Function, Op, ValType};
 
 use crate::layout::Context;
 use crate::ptx::analysis::cfg::{Cfg, is_call};
-use crate::ptx::analysis::flow::Transfer;
+use crate::ptx::analysis::flow::TransferFn;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 
@@ -21,7 +21,7 @@ use crate::ptx::writer::ptx;
 const HEAD: u32 = 8;
 
 /// Whether a function may hold a reference to an exception.
-pub fn are_held(transfer: &Transfer, function: &Function, cfg: &Cfg, ty: &FuncType) -> bool {
+pub fn are_held(transfer: &TransferFn, function: &Function, cfg: &Cfg, ty: &FuncType) -> bool {
     let meta = &transfer.analysis.program.meta;
     let among = |types: &[ValType]| types.contains(&ValType::ExnRef);
     let tags = meta.tag_types();

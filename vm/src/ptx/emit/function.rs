@@ -9,7 +9,7 @@ use gpu_run_bytecode::{FuncType, Function, TrapKind, disassemble_instruction};
 use crate::layout::{Context, Launch};
 use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::{Cfg, Node};
-use crate::ptx::analysis::flow::{Fact, Flow, Nan, State, Transfer};
+use crate::ptx::analysis::flow::{Fact, Flow, Nan, State, TransferFn};
 use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units};
 use crate::ptx::analysis::or_reassociate::{self, Part};
 use crate::ptx::emit::calls;
@@ -62,7 +62,7 @@ pub struct Compiler<'a> {
     pub ty: &'a FuncType,
     pub facts: Facts,
     pub cfg: Cfg,
-    pub transfer: Transfer<'a>,
+    pub transfer: TransferFn<'a>,
     pub flow: Flow,
     pub role: Role,
     /// What is known before the instruction that is compiled.
@@ -163,13 +163,13 @@ impl<'a> Compiler<'a> {
         let facts = analysis.facts[defined];
         let units = frame_units(unit.program, function);
         let cfg = Cfg::new(unit.program, function);
-        let transfer = || Transfer {
+        let transfer = || TransferFn {
             analysis,
             function,
             eager: Default::default(),
         };
         let flow = transfer().run(&cfg, units, ty);
-        let transfer = Transfer {
+        let transfer = TransferFn {
             eager: flow.eager.clone(),
             ..transfer()
         };
@@ -364,7 +364,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The register of a unit, with canonical NaN bits where they can be seen. `units`: 1 or 2.
-    pub fn seen(&mut self, unit: i64, units: u32) -> String {
+    pub fn canonical_operand(&mut self, unit: i64, units: u32) -> String {
         let (prefix, float, bits, nan) = match units {
             2 => ("%d", "f64", "b64", "0x7ff8000000000000"),
             _ => ("%r", "f32", "b32", "0x7fc00000"),

@@ -12,13 +12,13 @@ macro_rules! own {
         /// An opcode with code of its own.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
         #[allow(missing_docs)]
-        pub enum Own { $($name,)* }
+        pub enum HandwrittenOp { $($name,)* }
 
-        impl Own {
+        impl HandwrittenOp {
             /// `None`: it has a template, is an [`AtomicAccess`], or the runtime runs it.
-            pub const fn of(op: Op) -> Option<Own> {
+            pub const fn of(op: Op) -> Option<HandwrittenOp> {
                 match op {
-                    $(Op::$name => Some(Own::$name),)*
+                    $(Op::$name => Some(HandwrittenOp::$name),)*
                     _ => None,
                 }
             }
@@ -58,7 +58,7 @@ const _: () = {
     while i < TABLE.len() {
         let (op, class) = (TABLE[i].op, TABLE[i].class);
         let by_hand = matches!(class, Class::Control | Class::Rare | Class::Gpu | Class::Access);
-        let own = Own::of(op).is_some();
+        let own = HandwrittenOp::of(op).is_some();
         assert!(
             by_hand || !own,
             "an opcode of a class that `instruction` handles as a whole is named in `own!`"

@@ -16,7 +16,7 @@ use crate::ptx::analysis::interprocedural::grows;
 use crate::ptx::analysis::or_reassociate::Part;
 use crate::ptx::emit::atomics::AtomicAccess;
 use crate::ptx::emit::function::{Compiler, Role};
-use crate::ptx::emit::handwritten::Own;
+use crate::ptx::emit::handwritten::HandwrittenOp;
 use crate::ptx::template::{Template, Width, template};
 use crate::ptx::writer::ptx;
 
@@ -31,7 +31,7 @@ const END_EXIT: u32 = 2;
 const END_PANIC: u32 = 3;
 
 /// The template of an opcode that must have one.
-pub(super) fn must(name: &str) -> &'static Template {
+pub(super) fn template_for(name: &str) -> &'static Template {
     template(name).unwrap_or_else(|| unreachable!("a test checks that `{name}` has a template"))
 }
 
@@ -51,34 +51,37 @@ impl Compiler<'_> {
             return self.atomic(node, access);
         }
         // The rest runs seldom, or takes long: the interpreter's own code runs it.
-        let Some(own) = Own::of(op) else {
+        let Some(own) = HandwrittenOp::of(op) else {
             return self.runtime_op(node);
         };
         match own {
-            Own::Trap => self.trap(node, &args[0].to_string()),
-            Own::Jump => {
+            HandwrittenOp::Trap => self.trap(node, &args[0].to_string()),
+            HandwrittenOp::Jump => {
                 let to = to(0);
                 self.go(block, to, None);
             }
-            Own::BrIf | Own::BrUnless => {
+            HandwrittenOp::BrIf | HandwrittenOp::BrUnless => {
                 let to = to(0);
-                let condition = self.seen(args[0], 1);
+                let condition = self.canonical_operand(args[0], 1);
                 let p = self.w.predicate();
                 ptx!(self, "setp.ne.u32 {p}, {condition}, 0;");
                 self.go_if(block, to, &p, op == Op::BrUnless);
             }
-            Own::BrTable => self.br_table(node, block),
-            Own::BrI32AddNe | Own::BrI32AddLtS | Own::BrI32AddLtU | Own::BrI32AddNeImm => {
+            HandwrittenOp::BrTable => self.br_table(node, block),
+            HandwrittenOp::BrI32AddNe
+            | HandwrittenOp::BrI32AddLtS
+            | HandwrittenOp::BrI32AddLtU
+            | HandwrittenOp::BrI32AddNeImm => {
                 let to = to(0);
                 if self.count_pass(block) {
                     return;
                 }
-                let left = self.seen(args[1], 1);
+                let left = self.canonical_operand(args[1], 1);
                 let right = match op {
                     Op::BrI32AddNeImm => args[3].to_string(),
                     // The limit is read behind the sum, which it may be itself.
                     _ if args[3] == args[0] => format!("%r{}", args[0]),
-                    _ => self.seen(args[3], 1),
+                    _ => self.canonical_operand(args[3], 1),
                 };
                 let compare = match op {
                     Op::BrI32AddLtS => "lt.s32",
@@ -90,21 +93,25 @@ impl Compiler<'_> {
                 ptx!(self, "setp.{compare} {p}, %r{}, {right};", args[0]);
                 self.go_if(block, to, &p, false);
             }
-            Own::Return => self.return_values(args[1]),
-            Own::Call | Own::CallIndirect | Own::CallImport => self.call(node),
-            Own::ReturnCall | Own::ReturnCallIndirect | Own::ReturnCallImport => self.tail_call(node),
-            Own::Throw | Own::ThrowRef => self.throw(node),
+            HandwrittenOp::Return => self.return_values(args[1]),
+            HandwrittenOp::Call | HandwrittenOp::CallIndirect | HandwrittenOp::CallImport => self.call(node),
+            HandwrittenOp::ReturnCall | HandwrittenOp::ReturnCallIndirect | HandwrittenOp::ReturnCallImport => {
+                self.tail_call(node)
+            }
+            HandwrittenOp::Throw | HandwrittenOp::ThrowRef => self.throw(node),
 
-            Own::CopyRange => self.copy_range(args[0], args[1], args[2]),
-            Own::Zero => {
+            HandwrittenOp::CopyRange => self.copy_range(args[0], args[1], args[2]),
+            HandwrittenOp::Zero => {
                 for unit in args[0]..args[0] + args[1] {
                     ptx!(self, "mov.b32 %r{unit}, 0;");
                     ptx!(self, "mov.b64 %d{unit}, 0;");
                 }
             }
-            Own::Const32 => ptx!(self, "mov.b32 %r{}, {:#x};", args[0], args[1] as u32),
-            Own::Const64S | Own::Const64 => ptx!(self, "mov.b64 %d{}, {:#x};", args[0], args[1] as u64),
-            Own::GlobalGet32 | Own::GlobalGet64 | Own::GlobalGet128 => {
+            HandwrittenOp::Const32 => ptx!(self, "mov.b32 %r{}, {:#x};", args[0], args[1] as u32),
+            HandwrittenOp::Const64S | HandwrittenOp::Const64 => {
+                ptx!(self, "mov.b64 %d{}, {:#x};", args[0], args[1] as u64)
+            }
+            HandwrittenOp::GlobalGet32 | HandwrittenOp::GlobalGet64 | HandwrittenOp::GlobalGet128 => {
                 let at = self.global_address(args[1]);
                 match op {
                     Op::GlobalGet32 => ptx!(self, "ld.global.b32 %r{}, [{at}];", args[0]),
@@ -113,32 +120,32 @@ impl Compiler<'_> {
                 }
             }
             // The slot of a 32-bit global has 64 bits, of which nobody reads the upper ones.
-            Own::GlobalSet32 => {
-                let value = self.seen(args[0], 1);
+            HandwrittenOp::GlobalSet32 => {
+                let value = self.canonical_operand(args[0], 1);
                 let at = self.global_address(args[1]);
                 ptx!(self, "st.global.b32 [{at}], {value};");
             }
-            Own::GlobalSet64 => {
-                let value = self.seen(args[0], 2);
+            HandwrittenOp::GlobalSet64 => {
+                let value = self.canonical_operand(args[0], 2);
                 let at = self.global_address(args[1]);
                 ptx!(self, "st.global.b64 [{at}], {value};");
             }
-            Own::GlobalSet128 => {
+            HandwrittenOp::GlobalSet128 => {
                 let at = self.global_address(args[1]);
                 (0..4).for_each(|i| ptx!(self, "st.global.b32 [{at}+{}], %r{};", 4 * i, args[0] + i));
             }
-            Own::StackPointerSet => self.stack_pointer_set(node),
+            HandwrittenOp::StackPointerSet => self.stack_pointer_set(node),
 
-            Own::Gid => ptx!(
+            HandwrittenOp::Gid => ptx!(
                 self,
                 "ld.local.b32 %r{}, [%local+{}];",
                 args[0],
                 offset_of!(Context, id)
             ),
-            Own::ThreadCount if matches!(self.role, Role::Kernel) => {
+            HandwrittenOp::ThreadCount if matches!(self.role, Role::Kernel) => {
                 ptx!(self, "ld.param.b32 %r{}, [threads];", args[0]);
             }
-            Own::ThreadCount => {
+            HandwrittenOp::ThreadCount => {
                 let launch = self.launch();
                 ptx!(
                     self,
@@ -147,65 +154,72 @@ impl Compiler<'_> {
                     offset_of!(Launch, thread_count)
                 );
             }
-            Own::Time => ptx!(self, "mov.u64 %d{}, %globaltimer;", args[0]),
-            Own::Exit => {
-                let value = self.seen(args[0], 1);
+            HandwrittenOp::Time => ptx!(self, "mov.u64 %d{}, %globaltimer;", args[0]),
+            HandwrittenOp::Exit => {
+                let value = self.canonical_operand(args[0], 1);
                 self.end(node, END_EXIT, &value);
             }
-            Own::PanicExit => self.end(node, END_PANIC, "0"),
-            Own::AtomicFence => ptx!(self, "fence.sc.gpu;"),
+            HandwrittenOp::PanicExit => self.end(node, END_PANIC, "0"),
+            HandwrittenOp::AtomicFence => ptx!(self, "fence.sc.gpu;"),
 
             // These address memory 0 with an i32, whatever its own addresses are.
-            Own::AtomicAdd | Own::AtomicInc | Own::AtomicDec | Own::AtomicCas => match self.analysis.wide.first() {
+            HandwrittenOp::AtomicAdd
+            | HandwrittenOp::AtomicInc
+            | HandwrittenOp::AtomicDec
+            | HandwrittenOp::AtomicCas => match self.analysis.wide.first() {
                 Some(true) => self.runtime_op(node),
                 _ => self.atomic_op(node),
             },
 
-            Own::MemorySize | Own::MemorySize64 => self.memory_size(node),
-            Own::MemoryCopy | Own::MemoryCopy64 => self.memory_copy(node),
-            Own::MemoryFill | Own::MemoryFill64 => self.memory_fill(node),
-            Own::Memcmp => self.memory_compare(node),
-            Own::TableGet | Own::TableSet => self.table_element(node),
-            Own::TableSize => self.table_size(node),
-            Own::RefFunc => self.ref_func(node),
-            Own::Alloc | Own::AllocZero => self.allocate(node),
-            Own::Dealloc => self.release(node),
-            Own::Realloc => self.reallocate(node),
-            Own::Print => self.print(node),
-            Own::PrintEnd => self.print_end(node),
-            Own::RequestQueue => self.request(node, args[0], args[1], None),
-            Own::RequestPoll => self.request(node, args[1], args[2], Some(args[0])),
-            Own::DbgI32 | Own::DbgF32 | Own::DbgBool | Own::DbgChar | Own::DbgU32 => self.debug(node, 1),
-            Own::DbgI64 | Own::DbgF64 | Own::DbgU64 => self.debug(node, 2),
-            Own::DbgNl | Own::DbgFlush => self.debug(node, 0),
+            HandwrittenOp::MemorySize | HandwrittenOp::MemorySize64 => self.memory_size(node),
+            HandwrittenOp::MemoryCopy | HandwrittenOp::MemoryCopy64 => self.memory_copy(node),
+            HandwrittenOp::MemoryFill | HandwrittenOp::MemoryFill64 => self.memory_fill(node),
+            HandwrittenOp::Memcmp => self.memory_compare(node),
+            HandwrittenOp::TableGet | HandwrittenOp::TableSet => self.table_element(node),
+            HandwrittenOp::TableSize => self.table_size(node),
+            HandwrittenOp::RefFunc => self.ref_func(node),
+            HandwrittenOp::Alloc | HandwrittenOp::AllocZero => self.allocate(node),
+            HandwrittenOp::Dealloc => self.release(node),
+            HandwrittenOp::Realloc => self.reallocate(node),
+            HandwrittenOp::Print => self.print(node),
+            HandwrittenOp::PrintEnd => self.print_end(node),
+            HandwrittenOp::RequestQueue => self.request(node, args[0], args[1], None),
+            HandwrittenOp::RequestPoll => self.request(node, args[1], args[2], Some(args[0])),
+            HandwrittenOp::DbgI32
+            | HandwrittenOp::DbgF32
+            | HandwrittenOp::DbgBool
+            | HandwrittenOp::DbgChar
+            | HandwrittenOp::DbgU32 => self.debug(node, 1),
+            HandwrittenOp::DbgI64 | HandwrittenOp::DbgF64 | HandwrittenOp::DbgU64 => self.debug(node, 2),
+            HandwrittenOp::DbgNl | HandwrittenOp::DbgFlush => self.debug(node, 0),
 
-            Own::V128Const => self.vector(args[0], args[1] as u64, args[2] as u64),
-            Own::I8x16Shuffle => self.shuffle(node),
-            Own::V128Load
-            | Own::V128Store
-            | Own::V128Load8x8S
-            | Own::V128Load8x8U
-            | Own::V128Load16x4S
-            | Own::V128Load16x4U
-            | Own::V128Load32x2S
-            | Own::V128Load32x2U
-            | Own::V128Load8Splat
-            | Own::V128Load16Splat
-            | Own::V128Load32Splat
-            | Own::V128Load64Splat
-            | Own::V128Load32Zero
-            | Own::V128Load64Zero
-            | Own::V128Load8Lane
-            | Own::V128Load16Lane
-            | Own::V128Load32Lane
-            | Own::V128Load64Lane
-            | Own::V128Store8Lane
-            | Own::V128Store16Lane
-            | Own::V128Store32Lane
-            | Own::V128Store64Lane => self.vector_access(node),
+            HandwrittenOp::V128Const => self.vector(args[0], args[1] as u64, args[2] as u64),
+            HandwrittenOp::I8x16Shuffle => self.shuffle(node),
+            HandwrittenOp::V128Load
+            | HandwrittenOp::V128Store
+            | HandwrittenOp::V128Load8x8S
+            | HandwrittenOp::V128Load8x8U
+            | HandwrittenOp::V128Load16x4S
+            | HandwrittenOp::V128Load16x4U
+            | HandwrittenOp::V128Load32x2S
+            | HandwrittenOp::V128Load32x2U
+            | HandwrittenOp::V128Load8Splat
+            | HandwrittenOp::V128Load16Splat
+            | HandwrittenOp::V128Load32Splat
+            | HandwrittenOp::V128Load64Splat
+            | HandwrittenOp::V128Load32Zero
+            | HandwrittenOp::V128Load64Zero
+            | HandwrittenOp::V128Load8Lane
+            | HandwrittenOp::V128Load16Lane
+            | HandwrittenOp::V128Load32Lane
+            | HandwrittenOp::V128Load64Lane
+            | HandwrittenOp::V128Store8Lane
+            | HandwrittenOp::V128Store16Lane
+            | HandwrittenOp::V128Store32Lane
+            | HandwrittenOp::V128Store64Lane => self.vector_access(node),
 
             // What the interpreter never finds in a program, or only at a function's head.
-            Own::Enter | Own::BridgeReturn | Own::ThreadEnd => {}
+            HandwrittenOp::Enter | HandwrittenOp::BridgeReturn | HandwrittenOp::ThreadEnd => {}
         }
     }
 
@@ -220,7 +234,7 @@ impl Compiler<'_> {
                     let prefix = if ty.units() == 2 { "%d" } else { "%r" };
                     return vec![format!("{prefix}{arg}")];
                 }
-                vec![self.seen(arg, ty.units())]
+                vec![self.canonical_operand(arg, ty.units())]
             }
             _ => vec![arg.to_string()],
         }
@@ -278,7 +292,7 @@ impl Compiler<'_> {
             true => template(&format!("lazy_{}", info.name.replace('.', "_"))),
             false => None,
         };
-        self.instantiate(lazy.unwrap_or_else(|| must(info.name)), &mut args, &result);
+        self.instantiate(lazy.unwrap_or_else(|| template_for(info.name)), &mut args, &result);
     }
 
     /// A sum that has a part in another one. False if the sum itself is still to be written.
@@ -327,7 +341,7 @@ impl Compiler<'_> {
         let mut results = Self::result(node);
         let kind = self.w.word();
         results.push(kind.clone());
-        self.instantiate(must(info.name), &mut args, &results);
+        self.instantiate(template_for(info.name), &mut args, &results);
         let (p, label) = (self.w.predicate(), self.w.new_label("TRAP"));
         ptx!(self, "setp.ne.u32 {p}, {kind}, 0;");
         ptx!(self, "@{p} bra {label};");
@@ -343,7 +357,7 @@ impl Compiler<'_> {
             Some(name) => (true, name),
             None => (false, info.name.trim_start_matches("br_")),
         };
-        let template = must(name);
+        let template = template_for(name);
         let mut args = self.operands(node, 0..info.operands.len() - 1);
         Self::fit(template, &mut args);
         let args: Vec<&str> = args.iter().map(String::as_str).collect();
@@ -358,7 +372,7 @@ impl Compiler<'_> {
     }
 
     fn br_table(&mut self, node: &Node, block: usize) {
-        let index = self.seen(node.inst.args[0], 1);
+        let index = self.canonical_operand(node.inst.args[0], 1);
         let clamped = self.w.word();
         // What brx.idx does beyond its list is not defined.
         ptx!(self, "min.u32 {clamped}, {index}, {};", node.targets.len() - 1);
@@ -413,7 +427,7 @@ impl Compiler<'_> {
             match fact.kind {
                 Kind::Low => {
                     let value = if settle {
-                        self.seen(from, 2)
+                        self.canonical_operand(from, 2)
                     } else {
                         format!("%d{from}")
                     };
@@ -421,7 +435,7 @@ impl Compiler<'_> {
                 }
                 Kind::Unit => {
                     let value = if settle {
-                        self.seen(from, 1)
+                        self.canonical_operand(from, 1)
                     } else {
                         format!("%r{from}")
                     };
@@ -508,7 +522,7 @@ impl Compiler<'_> {
                 0 => {}
                 4 => (0..4).for_each(|k| ptx!(self, "st.local.b32 [%local+{}], %r{};", at + 4 * k, from + k)),
                 units => {
-                    let value = self.seen(from, units);
+                    let value = self.canonical_operand(from, units);
                     ptx!(self, "st.local.b{} [%local+{at}], {value};", 32 * units);
                 }
             }
@@ -534,7 +548,7 @@ impl Compiler<'_> {
         let types = wasi::Function::from_number(function as u16).map_or_else(Vec::new, wasi::Function::param_types);
         let mut count = 0;
         for ty in types {
-            let value = self.seen(first + count, ty.units());
+            let value = self.canonical_operand(first + count, ty.units());
             let (bits, at) = (32 * ty.units(), scratch + 4 * count);
             match count % 2 {
                 0 => ptx!(self, "st.local.b{bits} [%local+{at}], {value};"),

@@ -75,7 +75,7 @@ impl Compiler<'_> {
         let fact = self.fact(address);
         let align = fact.align.min(offset.trailing_zeros().min(32) as u8);
         let width = end - offset;
-        let index = self.seen(address, 1);
+        let index = self.canonical_operand(address, 1);
         let inside = u64::from(fact.max) + end <= least || u64::from(reach(&self.state, address as u32)) >= end;
         if !inside {
             let (last, p) = (self.w.word(), self.w.predicate());
@@ -146,9 +146,9 @@ impl Compiler<'_> {
     fn far_place(&mut self, node: &Node, address: i64, memory: i64, offset: u64, width: u64) -> Place {
         let wide = self.analysis.wide.get(memory as usize) == Some(&true);
         let index = match wide {
-            true => self.seen(address, 2),
+            true => self.canonical_operand(address, 2),
             false => {
-                let (narrow, index) = (self.seen(address, 1), self.w.pair());
+                let (narrow, index) = (self.canonical_operand(address, 1), self.w.pair());
                 ptx!(self, "cvt.u64.u32 {index}, {narrow};");
                 index
             }
@@ -203,7 +203,7 @@ impl Compiler<'_> {
             }
             Class::Store(mem) | Class::StoreFar(mem) => {
                 let place = self.place(node, address, memory, offset, u64::from(mem.size()));
-                let value = self.seen(args[1], units);
+                let value = self.canonical_operand(args[1], units);
                 self.store(&place, mem, units, &value);
             }
             _ => {}
@@ -341,7 +341,7 @@ impl Compiler<'_> {
     pub fn stack_pointer_set(&mut self, node: &Node) {
         use crate::layout::Context;
         let args = node.inst.args;
-        let value = self.seen(args[0], 1);
+        let value = self.canonical_operand(args[0], 1);
         let limit = self.w.word();
         ptx!(
             self,

@@ -12,7 +12,7 @@ use crate::layout::{CACHED_MOST, Instance, Memory, Table};
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::interprocedural::grows;
 use crate::ptx::emit::function::Compiler;
-use crate::ptx::emit::instructions::must;
+use crate::ptx::emit::instructions::template_for;
 use crate::ptx::emit::memory::Place;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
@@ -45,7 +45,7 @@ fn units(mem: Mem) -> u32 {
 impl Compiler<'_> {
     /// An operand of `units` units as 64 bits.
     fn extended(&mut self, unit: i64, units: u32) -> String {
-        let value = self.seen(unit, units);
+        let value = self.canonical_operand(unit, units);
         if units == 2 {
             return value;
         }
@@ -131,7 +131,7 @@ impl Compiler<'_> {
     /// `memory.fill`.
     pub fn memory_fill(&mut self, node: &Node) {
         let args = node.inst.args;
-        let value = self.seen(args[1], 1);
+        let value = self.canonical_operand(args[1], 1);
         if node.inst.op == Op::MemoryFill
             && let Some(len) = self.small_length(args[2], &args[3..4])
         {
@@ -156,7 +156,7 @@ impl Compiler<'_> {
     /// `to`.
     fn call_with(&mut self, node: &Node, name: &str, operands: &[i64], more: Option<&str>, to: Option<i64>) {
         let record = self.memory_record(0);
-        let operands: Vec<String> = operands.iter().map(|unit| self.seen(*unit, 1)).collect();
+        let operands: Vec<String> = operands.iter().map(|unit| self.canonical_operand(*unit, 1)).collect();
         let mut arguments = vec![("b64", &record[..])];
         arguments.extend(operands.iter().map(|operand| ("b32", &operand[..])));
         arguments.extend(more.map(|operand| ("b32", operand)));
@@ -221,9 +221,9 @@ impl Compiler<'_> {
         ptx!(self, "mad.lo.u32 {lane}, {block}, {first}, {lane};");
         let caches = self.image_pair(offset_of!(Image, caches));
         let mut args = vec![caches, self.image_word(offset_of!(Image, cache_lanes)), lane];
-        args.extend(operands.iter().map(|unit| self.seen(*unit, 1)));
+        args.extend(operands.iter().map(|unit| self.canonical_operand(*unit, 1)));
         let (result, p) = (self.w.word(), self.w.predicate());
-        self.instantiate(must(name), &mut args, std::slice::from_ref(&result));
+        self.instantiate(template_for(name), &mut args, std::slice::from_ref(&result));
         ptx!(self, "setp.ne.u32 {p}, {result}, 0;");
         (result, p)
     }
@@ -241,7 +241,7 @@ impl Compiler<'_> {
 
     /// `print_end`.
     pub fn print_end(&mut self, node: &Node) {
-        let stream = self.seen(node.inst.args[0], 1);
+        let stream = self.canonical_operand(node.inst.args[0], 1);
         self.call_runtime("gpu_run_print_end", &[("b64", "%ctx"), ("b32", &stream)], None);
     }
 
@@ -295,7 +295,7 @@ impl Compiler<'_> {
     pub fn table_element(&mut self, node: &Node) {
         let args = node.inst.args;
         let get = node.inst.op == Op::TableGet;
-        let index = self.seen(if get { args[1] } else { args[0] }, 1);
+        let index = self.canonical_operand(if get { args[1] } else { args[0] }, 1);
         let at = self.element(node, args[2], &index, TrapKind::TableOutOfBounds);
         // Relaxed: lanes may race on an element, and a reference has no memory behind it.
         match get {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gpu_run_bytecode::wasi::Function;
 
 use crate::Stream;
-use crate::services::{CallingRun, Closed, Environment, Reply, Request, Services, TmpfsFiles};
+use crate::services::{CallingRun, Closed, Environment, HostCall, HostReply, Services, TmpfsFiles};
 
 /// Services as they serve one run: they say what its calls close, and the last run has no end for them.
 pub(super) struct Calls {
@@ -30,7 +30,7 @@ impl Calls {
 }
 
 impl Services for Calls {
-    fn call(&self, request: &Request<'_>) -> Reply {
+    fn call(&self, request: &HostCall<'_>) -> HostReply {
         let run = match self.last {
             // Nobody is there to see what comes late.
             true => CallingRun::default(),
@@ -40,7 +40,7 @@ impl Services for Calls {
         if matches!(request.function, Function::FdClose | Function::FdRenumber) {
             request.args.iter().for_each(|descriptor| forget(*descriptor as u32));
         }
-        let reply = self.services.call(&Request { run, ..*request });
+        let reply = self.services.call(&HostCall { run, ..*request });
         if request.function == Function::PathOpen
             && let Some(descriptor) = reply.results.first_chunk()
         {
@@ -49,7 +49,7 @@ impl Services for Calls {
         reply
     }
 
-    fn may_wait(&self, request: &Request<'_>) -> bool {
+    fn may_wait(&self, request: &HostCall<'_>) -> bool {
         self.services.may_wait(request)
     }
 

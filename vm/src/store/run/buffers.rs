@@ -40,7 +40,7 @@ pub(in crate::store) struct Buffers {
     pub(in crate::store) globals: Sized,
     pub(in crate::store) args: Sized,
     pub(in crate::store) results: Sized,
-    pub(in crate::store) home: Sized,
+    pub(in crate::store) lane_segments: Sized,
     /// Of calls under way together; made when there are some.
     pub(in crate::store) slots: Option<Slots>,
     /// Of requests to the host; made when there are some.
@@ -143,7 +143,7 @@ impl Buffers {
             globals: Sized::new("globals of threads"),
             args: Sized::new("arguments"),
             results: Sized::new("results"),
-            home: Sized::new("registers"),
+            lane_segments: Sized::new("registers"),
             slots: None,
             requests: None,
         };

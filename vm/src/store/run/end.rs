@@ -73,13 +73,13 @@ impl Store {
     }
 
     /// The places of an instruction and of the calls that led to it, innermost first.
-    fn places_of_calls(&self, pc: u32, return_addresses: &[u32]) -> Vec<gpu_run_bytecode::Place> {
+    fn places_of_calls(&self, pc: u32, return_addresses: &[u32]) -> Vec<gpu_run_bytecode::BacktraceFrame> {
         let calls = return_addresses.iter().flat_map(|address| self.place_of_call(*address));
         self.places(pc).into_iter().chain(calls).collect()
     }
 
     /// The places of the call with a return address, which lies behind it.
-    fn place_of_call(&self, return_address: u32) -> Vec<gpu_run_bytecode::Place> {
+    fn place_of_call(&self, return_address: u32) -> Vec<gpu_run_bytecode::BacktraceFrame> {
         self.places(return_address.saturating_sub(1))
     }
 
@@ -134,7 +134,7 @@ impl Store {
     }
 
     /// Places in the user's module of a word of the store's code.
-    pub(in crate::store) fn places(&self, pc: u32) -> Vec<gpu_run_bytecode::Place> {
+    pub(in crate::store) fn places(&self, pc: u32) -> Vec<gpu_run_bytecode::BacktraceFrame> {
         let after = self.instance_infos.partition_point(|info| info.code_start <= pc);
         match after.checked_sub(1) {
             Some(index) => {

@@ -12,7 +12,7 @@ use crate::wasi::errno::Errno;
 use crate::wasi::place::Data;
 use crate::wasi::table::Descriptor;
 use crate::wasi::{Wasi, done, lock};
-use crate::{CallingRun, FileNote, Reply};
+use crate::{CacheHint, CallingRun, HostReply};
 
 /// Descriptors of files that a device holds are below.
 pub const DESCRIPTORS: u32 = TMPFS_DESCRIPTORS as u32;
@@ -58,8 +58,8 @@ impl Wasi {
     }
 
     /// Adds to an answer which file has gone with the call, if one has that a device holds.
-    pub(in crate::wasi) fn with_gone(&self, run: CallingRun<'_>, reply: Reply) -> Reply {
-        let Some(tree) = self.memory.as_ref().filter(|_| reply.note == FileNote::None) else {
+    pub(in crate::wasi) fn with_gone(&self, run: CallingRun<'_>, reply: HostReply) -> HostReply {
+        let Some(tree) = self.memory.as_ref().filter(|_| reply.note == CacheHint::None) else {
             return reply;
         };
         // Nobody gets the answer to a call whose run has ended: what it has closed last, another one tells.
@@ -67,13 +67,13 @@ impl Wasi {
             lock(tree).leave_gone();
             None
         });
-        Reply {
-            note: gone.map_or(FileNote::None, FileNote::Gone),
+        HostReply {
+            note: gone.map_or(CacheHint::None, CacheHint::Gone),
             ..reply
         }
     }
 
-    pub(in crate::wasi) fn fd_renumber(&self, args: &mut Args<'_>) -> Result<Reply> {
+    pub(in crate::wasi) fn fd_renumber(&self, args: &mut Args<'_>) -> Result<HostReply> {
         let (from, to) = (args.u32()?, args.u32()?);
         // The device could not find it there.
         if to >= DESCRIPTORS && self.tmpfs_file(from, |file| file.target(0)).flatten().is_some() {

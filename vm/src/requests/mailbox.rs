@@ -7,28 +7,29 @@ use gpu_run_bytecode::wasi::Function;
 
 use crate::device::Pinned;
 use crate::layout::{
-    ANSWER_COUNT, ANSWER_RESULTS, ANSWER_SLOT, ANSWER_WORDS, Answer, MAIL_CAPACITY, MAIL_DATA, MAIL_HEAD, MAIL_KIND,
-    MAIL_RESULTS, MAIL_THREAD, MAIL_TOTAL, MAIL_UNITS, MAIL_WORDS, Mail, RequestSlot,
+    MESSAGE_CAPACITY, MESSAGE_DATA, MESSAGE_HEAD, MESSAGE_KIND, MESSAGE_RESULTS, MESSAGE_THREAD, MESSAGE_TOTAL,
+    MESSAGE_UNITS, MESSAGE_WORDS, RESPONSE_COUNT, RESPONSE_RESULTS, RESPONSE_SLOT, RESPONSE_WORDS, RequestMessage,
+    RequestSlot, Response,
 };
 use crate::tsan;
 
 /// Most wasm arguments of a function.
-pub(super) const MOST_ARGUMENTS: usize = MAIL_WORDS - MAIL_UNITS;
+pub(super) const MOST_ARGUMENTS: usize = MESSAGE_WORDS - MESSAGE_UNITS;
 /// Of the numbers of messages: where these bits are 1, words of the slot are cleared.
 const CLEARING: u32 = (1 << 31) - 1;
 
 /// The pinned memory of requests.
 #[derive(Clone, Copy, Debug)]
 pub(crate) struct Mailboxes {
-    /// The device's: a [`Mail`] for each slot.
+    /// The device's: a [`RequestMessage`] for each slot.
     pub(crate) sent: Pinned,
-    /// The host's: an [`Answer`] for each slot.
+    /// The host's: an [`Response`] for each slot.
     pub(crate) answered: Pinned,
     /// [`RequestSlot`]s.
     pub(crate) slots: Pinned,
 }
 
-// SAFETY: pinned memory belongs to the process; `Service` says how long it may be used.
+// SAFETY: pinned memory belongs to the process; `RequestWorkers` says how long it may be used.
 unsafe impl Send for Mailboxes {}
 // SAFETY: as above; words are atomics, and a slot is its owner's alone.
 unsafe impl Sync for Mailboxes {}
@@ -84,7 +85,7 @@ pub(super) enum Short<'r> {
 }
 
 /// Bytes of results that fit an answer's words.
-pub(super) const MOST_RESULTS: usize = 4 * ANSWER_RESULTS;
+pub(super) const MOST_RESULTS: usize = 4 * RESPONSE_RESULTS;
 
 fn number_of(word: u64) -> u32 {
     (word >> 32) as u32
@@ -92,14 +93,14 @@ fn number_of(word: u64) -> u32 {
 
 /// All of it is for slots that exist, while the run is under way: callers see to both.
 impl Mailboxes {
-    fn sent(&self, slot: usize) -> &[AtomicU64; MAIL_WORDS] {
+    fn sent(&self, slot: usize) -> &[AtomicU64; MESSAGE_WORDS] {
         // SAFETY: inside of the mailboxes, which are there while the run is alive and are accessed by atomics only.
-        unsafe { &*self.sent.host.add(slot * size_of::<Mail>()).cast() }
+        unsafe { &*self.sent.host.add(slot * size_of::<RequestMessage>()).cast() }
     }
 
-    fn answered(&self, slot: usize) -> &[AtomicU64; ANSWER_WORDS] {
+    fn answered(&self, slot: usize) -> &[AtomicU64; RESPONSE_WORDS] {
         // SAFETY: as above.
-        unsafe { &*self.answered.host.add(slot * size_of::<Answer>()).cast() }
+        unsafe { &*self.answered.host.add(slot * size_of::<Response>()).cast() }
     }
 
     /// The slot itself.
@@ -112,7 +113,7 @@ impl Mailboxes {
     #[inline]
     pub(super) fn number(&self, slot: usize) -> u32 {
         // Relaxed: only whether to look closer.
-        number_of(self.sent(slot)[MAIL_HEAD].load(Ordering::Relaxed))
+        number_of(self.sent(slot)[MESSAGE_HEAD].load(Ordering::Relaxed))
     }
 
     /// The message in a slot, if it is another than number `last` and all of it is there.
@@ -120,7 +121,7 @@ impl Mailboxes {
     pub(super) fn take(&self, slot: usize, last: u32) -> Option<Message> {
         let words = self.sent(slot);
         // Acquire: pairs with the store-release in `send` of `kernel/rpc/mailbox.h`, if the slot has data.
-        let head = words[MAIL_HEAD].load(Ordering::Acquire);
+        let head = words[MESSAGE_HEAD].load(Ordering::Acquire);
         let number = number_of(head);
         if number == last {
             return None;
@@ -134,23 +135,23 @@ impl Mailboxes {
         let mut message = Message {
             slot,
             number,
-            kind: head >> MAIL_KIND & 0xff,
-            data: head & MAIL_DATA != 0,
+            kind: head >> MESSAGE_KIND & 0xff,
+            data: head & MESSAGE_DATA != 0,
             call: Call {
                 number: head as u16,
-                thread: word(MAIL_THREAD)?,
-                results_in_slot: head & MAIL_RESULTS != 0,
+                thread: word(MESSAGE_THREAD)?,
+                results_in_slot: head & MESSAGE_RESULTS != 0,
                 ..Call::default()
             },
         };
         if message.kind == crate::layout::REQUEST_CALL {
             let call = &mut message.call;
-            call.capacity = word(MAIL_CAPACITY)? as usize;
-            call.total = word(MAIL_TOTAL)? as usize;
-            let mut at = MAIL_UNITS;
+            call.capacity = word(MESSAGE_CAPACITY)? as usize;
+            call.total = word(MESSAGE_TOTAL)? as usize;
+            let mut at = MESSAGE_UNITS;
             let mut next = || {
                 at += 1;
-                if at > MAIL_WORDS { None } else { word(at - 1) }
+                if at > MESSAGE_WORDS { None } else { word(at - 1) }
             };
             let params = call.function().map_or(&[][..], |function| function.info().params);
             for ty in params.iter().flat_map(|param| param.types()) {
@@ -167,7 +168,7 @@ impl Mailboxes {
                 }
             }
         }
-        tsan::acquired(words[MAIL_HEAD].as_ptr().cast());
+        tsan::acquired(words[MESSAGE_HEAD].as_ptr().cast());
         Some(message)
     }
 
@@ -176,24 +177,24 @@ impl Mailboxes {
     pub(super) fn answer(&self, slot: usize, number: u32, answer: Short<'_>) {
         let words = self.answered(slot);
         if number & CLEARING == 1 {
-            let old = self.sent(slot)[MAIL_UNITS..].iter().chain(&words[1..]);
+            let old = self.sent(slot)[MESSAGE_UNITS..].iter().chain(&words[1..]);
             // Relaxed: ordered by the release below.
             old.for_each(|word| word.store(0, Ordering::Relaxed));
         }
         let tag = u64::from(number) << 32;
         let head = match answer {
             Short::Errno(errno) => u32::from(errno),
-            Short::InSlot(errno) => u32::from(errno) | ANSWER_SLOT,
+            Short::InSlot(errno) => u32::from(errno) | RESPONSE_SLOT,
             Short::Results(results) => {
                 let pieces = results.chunks(4);
-                let count = pieces.len().min(ANSWER_RESULTS) as u32;
+                let count = pieces.len().min(RESPONSE_RESULTS) as u32;
                 for (piece, word) in pieces.zip(&words[1..]) {
                     let mut bytes = [0; 4];
                     bytes[..piece.len()].copy_from_slice(piece);
                     // Relaxed: who sees it sees whose it is.
                     word.store(tag | u64::from(u32::from_le_bytes(bytes)), Ordering::Relaxed);
                 }
-                count << ANSWER_COUNT
+                count << RESPONSE_COUNT
             }
         };
         tsan::released(words[0].as_ptr().cast());
@@ -209,15 +210,15 @@ mod tests {
 
     /// Pinned memory of one slot, and what a device does with it.
     struct Memory {
-        mail: Box<[u64; MAIL_WORDS]>,
-        answer: Box<[u64; ANSWER_WORDS]>,
+        mail: Box<[u64; MESSAGE_WORDS]>,
+        answer: Box<[u64; RESPONSE_WORDS]>,
     }
 
     impl Memory {
         fn new() -> Memory {
             Memory {
-                mail: Box::new([0; MAIL_WORDS]),
-                answer: Box::new([0; ANSWER_WORDS]),
+                mail: Box::new([0; MESSAGE_WORDS]),
+                answer: Box::new([0; RESPONSE_WORDS]),
             }
         }
 
@@ -238,7 +239,7 @@ mod tests {
         }
 
         fn head(&mut self, number: u32, function: Function, kind: u32) {
-            self.store(number, MAIL_HEAD, function as u32 | kind << MAIL_KIND);
+            self.store(number, MESSAGE_HEAD, function as u32 | kind << MESSAGE_KIND);
         }
     }
 
@@ -247,14 +248,14 @@ mod tests {
 
     #[test]
     fn a_message_is_taken_once_all_of_its_words_are_there_in_whatever_order() {
-        let words: Vec<(usize, u32)> = [(MAIL_THREAD, 3), (MAIL_CAPACITY, 0), (MAIL_TOTAL, 0)]
+        let words: Vec<(usize, u32)> = [(MESSAGE_THREAD, 3), (MESSAGE_CAPACITY, 0), (MESSAGE_TOTAL, 0)]
             .into_iter()
-            .chain((MAIL_UNITS..).zip(SEEK))
+            .chain((MESSAGE_UNITS..).zip(SEEK))
             .collect();
         for missing in 0..words.len() {
             let mut memory = Memory::new();
             // What an older message left is no part of it.
-            (0..MAIL_WORDS).for_each(|index| memory.store(41, index, 0xbad));
+            (0..MESSAGE_WORDS).for_each(|index| memory.store(41, index, 0xbad));
             for (at, (index, value)) in words.iter().enumerate() {
                 if at != missing {
                     memory.store(42, *index, *value);
@@ -279,7 +280,7 @@ mod tests {
         let mut memory = Memory::new();
         memory.head(1, Function::FdRead, REQUEST_NEXT);
         assert!(memory.boxes().take(0, 0).is_none());
-        memory.store(1, MAIL_THREAD, 5);
+        memory.store(1, MESSAGE_THREAD, 5);
         let message = memory.boxes().take(0, 0).expect("a whole message");
         assert_eq!((message.kind, message.call.thread), (REQUEST_NEXT, 5));
     }
@@ -294,12 +295,12 @@ mod tests {
             (u32::MAX, false),
         ] {
             let mut memory = Memory::new();
-            memory.store(77, MAIL_WORDS - 1, 5);
-            memory.answer[ANSWER_RESULTS] = 77 << 32 | 5;
+            memory.store(77, MESSAGE_WORDS - 1, 5);
+            memory.answer[RESPONSE_RESULTS] = 77 << 32 | 5;
             memory.boxes().answer(0, number, Short::Errno(8));
             let old = if cleared { 0 } else { 77 << 32 | 5 };
             assert_eq!(
-                (memory.mail[MAIL_WORDS - 1], memory.answer[ANSWER_RESULTS]),
+                (memory.mail[MESSAGE_WORDS - 1], memory.answer[RESPONSE_RESULTS]),
                 (old, old),
                 "{number}"
             );
@@ -311,7 +312,7 @@ mod tests {
     fn results_are_in_words_that_say_whose_they_are() {
         let mut memory = Memory::new();
         memory.boxes().answer(0, 9, Short::Results(&[1, 2, 3, 4, 5, 6]));
-        let expected = [2 << ANSWER_COUNT, 0x0403_0201, 0x0605].map(|low| 9 << 32 | low);
+        let expected = [2 << RESPONSE_COUNT, 0x0403_0201, 0x0605].map(|low| 9 << 32 | low);
         assert_eq!(memory.answer[..3], expected);
         assert_eq!(memory.answer[3], 0);
     }

@@ -13,7 +13,7 @@ use super::unpoisoned;
 /// Wakes the threads that answer. Lanes ring it where they can call the host: on the CPU, whose few cores nobody
 /// should spend on looking.
 #[derive(Debug, Default)]
-pub(crate) struct Bell {
+pub(crate) struct Doorbell {
     /// Threads that look at the mailboxes.
     looking: AtomicUsize,
     sleepers: AtomicUsize,
@@ -21,11 +21,11 @@ pub(crate) struct Bell {
     rung: Condvar,
 }
 
-impl Bell {
+impl Doorbell {
     /// What lanes call after a message, with the bell's address.
     pub(crate) extern "C" fn ring(context: u64) {
         // SAFETY: the record of requests has the address of a bell that lives as long as the lanes.
-        let bell = unsafe { &*(context as *const Bell) };
+        let bell = unsafe { &*(context as *const Doorbell) };
         // Between the message and the look at who looks; pairs with the sequentially consistent operations of those
         // that look no more, who look at the messages behind it: one of both sees the other.
         fence(Ordering::SeqCst);

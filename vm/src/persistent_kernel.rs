@@ -28,16 +28,16 @@ const CODE_PIECE: u64 = 64 << 20;
 const LOOK_EVERY: u32 = 64;
 
 /// A device that serves many stores with one kernel; see the module's documentation.
-pub struct Server(Rc<RefCell<Serving>>);
+pub struct PersistentKernel(Rc<RefCell<Serving>>);
 
-impl Server {
+impl PersistentKernel {
     /// Serves with `device`, which is the server's alone.
-    pub fn new(mut device: Box<dyn Device>) -> DeviceResult<Server> {
+    pub fn new(mut device: Box<dyn Device>) -> DeviceResult<PersistentKernel> {
         device.prepare_interpreter()?;
         let commands = device.allocate_pinned(size_of::<Commands>() as u64)?;
         let record = device.allocate(size_of::<Launch>() as u64, "launch records")?;
         let pools = (!device.allocates_while_running()).then(Pools::default);
-        Ok(Server(Rc::new(RefCell::new(Serving {
+        Ok(PersistentKernel(Rc::new(RefCell::new(Serving {
             plan: device.plan(1, 0),
             device,
             commands,

@@ -9,8 +9,8 @@ use std::time::Duration;
 
 use gpu_run_bytecode::TrapKind;
 use gpu_run_vm::{
-    CODE_LINE, Call, Cpu, Device, DeviceResult, End, Extern, InstanceId, Limits, Outcome, Pinned, Plan, RunOptions,
-    Server, Store, StoreError, Stream, Value,
+    CODE_LINE, Call, Cpu, Device, DeviceResult, End, Extern, InstanceId, Limits, Outcome, PersistentKernel, Pinned,
+    Plan, RunOptions, Store, StoreError, Stream, Value,
 };
 
 /// What was seen of the device's use.
@@ -121,14 +121,14 @@ impl Device for Strict {
     }
 }
 
-fn server() -> (Server, Rc<Seen>) {
+fn server() -> (PersistentKernel, Rc<Seen>) {
     let seen = Rc::new(Seen::default());
     let device = Strict {
         cpu: Cpu::new(),
         running: false,
         seen: seen.clone(),
     };
-    (Server::new(Box::new(device)).expect("a server"), seen)
+    (PersistentKernel::new(Box::new(device)).expect("a server"), seen)
 }
 
 fn store(device: Box<dyn Device>) -> Store {

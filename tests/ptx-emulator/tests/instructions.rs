@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_run_ptx_emulator::lane::{BacktraceFrame, Lane, Stop};
+use gpu_run_ptx_emulator::lane::{Lane, Place, Stop};
 use gpu_run_ptx_emulator::memory::{Memory, Range};
 use gpu_run_ptx_emulator::{Error, Module, Source};
 
@@ -40,7 +40,7 @@ fn run_with(before: &str, body: &str, args: &[u64]) -> Result<u64, Error> {
     ranges.sort();
     let mut bytes: Vec<u8> = args.iter().flat_map(|arg| arg.to_le_bytes()).collect();
     bytes.resize(64, 0);
-    let place = BacktraceFrame {
+    let place = Place {
         block: 0,
         blocks: 1,
         lane: 0,

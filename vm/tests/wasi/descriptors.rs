@@ -1,6 +1,6 @@
 //! The table of descriptors, and the three that are there from the start.
 
-use gpu_run_bytecode::wasi::{Function, Place, TABLE};
+use gpu_run_bytecode::wasi::{Function, ServedBy, TABLE};
 use gpu_run_vm::{CallingRun, Errno, HostCall, Input, Services, Stream, WasiBuilder};
 
 use crate::call;
@@ -24,7 +24,7 @@ fn closed_and_forged_descriptors_are_bad_everywhere() {
     let fd = guest.open("file", CREAT, READ | WRITE).unwrap();
     guest.close(fd).unwrap();
     for bad in [fd, 1000, u32::MAX] {
-        for info in TABLE.iter().filter(|info| info.place == Place::Host) {
+        for info in TABLE.iter().filter(|info| info.served_by == ServedBy::Host) {
             use Function::*;
             let first_is_fd = !matches!(
                 info.function,

@@ -1,6 +1,7 @@
 """Runs the kernels by gpu-run, natively and in wasmtime, and prints the medians. Called by run.sh."""
 
 import argparse
+import datetime
 import json
 import os
 import re
@@ -130,6 +131,20 @@ def ratio(a, b):
     return "-" if not a or not b else f"{a / b:.2f}x"
 
 
+def write_tsv(options, kernels):
+    """Writes the medians as a file of bench/results; of the streaming kernels, those of the longer run."""
+    with open(options.tsv, "w") as file:
+        runs = f"medians of {options.reps} runs (wasmtime: of {options.wasmtime})"
+        file.write(f"# bench/native/run.sh, {datetime.date.today():%d %B %Y}: milliseconds, {runs}\n")
+        file.write("kernel\tthreads\tnative\tgpu_run\twasmtime\n")
+        for kernel in kernels:
+            if kernel.name in STREAM and kernel.args[0] != ROUNDS[-1]:
+                continue
+            label = kernel.name + (f"_x{kernel.args[0]}" if kernel.name in STREAM else "")
+            medians = [kernel.median(which) for which in ("native", "gpu-run", "wasmtime")]
+            file.write("\t".join([label, str(kernel.threads), *(number(value, 2) for value in medians)]) + "\n")
+
+
 def bandwidths(kernels, copy):
     """Lines with GB/s of the streaming kernels' rounds."""
     for name, (_, _, _, size) in STREAM.items():
@@ -150,6 +165,7 @@ def main():
     parser.add_argument("--device", default="cuda", choices=["cuda", "cpu"], help="cpu: no native times, only results")
     parser.add_argument("--reps", type=int, default=5, help="repetitions")
     parser.add_argument("--wasmtime", type=int, default=0, metavar="N", help="repetitions that run wasmtime too")
+    parser.add_argument("--tsv", metavar="FILE", help="write the medians as bench/chart.py reads them")
     parser.add_argument("--small", action="store_true", help="little work, to check results")
     options = parser.parse_args()
 
@@ -174,6 +190,8 @@ def main():
     print(f"{'kernel':<15} {'threads':>8}" + "".join(f"{head:>11}" for head in heads) + "  checksums")
     for kernel in kernels:
         print(kernel.line())
+    if options.tsv:
+        write_tsv(options, kernels)
     if copy:
         print(f"copy in device memory: {copy:.0f} GB/s")
     for line in bandwidths(kernels, copy):

@@ -1,15 +1,20 @@
 //! From the module form to bytecode: stack code becomes register code.
 //!
-//! `function` walks a function's instructions with an emulated operand `stack` whose entries may
-//! still be locals or constants, so that only computing instructions are emitted; `control` does
-//! blocks and branches; `ops` says which opcode an instruction becomes, `pairs` which
-//! two become one; `memory` does what works on memories and tables, `atomics` the atomic
-//! instructions, `simd` what works on 128-bit values; `branch` fuses comparisons with branches;
-//! `exceptions` makes the exception table; `wasi_calls` does calls of the host; `emit` writes words and fixes branch distances, to memory from
-//! `huge_pages`.
+//! In: a module. Out: a program. In the order in which to read them:
+//!
+//! - `declarations`: what the module declares beside code;
+//! - `function`: walks a function's instructions with an emulated operand `stack`, whose entries may still be locals or
+//!   constants, so that only computing instructions are emitted; `registers` says where its values are;
+//! - `ops`: which opcode an instruction becomes; `pairs` which two become one;
+//! - `control`: blocks and branches; `branch` fuses comparisons with them;
+//! - `calls`, `wasi_calls`: calls of functions and of the host;
+//! - `memory`, `atomics`, `simd`: what works on memories and tables, atomic instructions, 128-bit values;
+//! - `exceptions`: the exception table;
+//! - `emit`: writes words and fixes branch distances, to memory from `huge_pages`.
 
 mod atomics;
 mod branch;
+mod calls;
 mod control;
 mod declarations;
 mod emit;
@@ -19,6 +24,7 @@ mod huge_pages;
 mod memory;
 mod ops;
 mod pairs;
+mod registers;
 mod simd;
 mod stack;
 mod wasi_calls;

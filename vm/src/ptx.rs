@@ -27,7 +27,7 @@ use std::fmt::Write;
 use gpu_run_bytecode::Program;
 
 use analysis::interprocedural::{self, Analysis};
-use emit::{calls, entry, function};
+use emit::{calls, entry, function, tail_calls};
 pub use image::{Image, ImageLayout};
 
 /// The runtime that compiled functions call; see `kernel/runtime.cpp`.
@@ -190,8 +190,8 @@ pub fn compile(unit: &Unit) -> Compiled {
         let index = i as u32 + analysis.imported;
         if analysis.facts[i].needed && !entry::is_inlined(unit, &analysis, index) {
             _ = writeln!(text, "{};", calls::head(unit, &analysis, index));
-            if calls::has_tail_thunk(&analysis, index) {
-                _ = writeln!(text, "{};", calls::tail_head(unit, &analysis, index));
+            if tail_calls::has_tail_thunk(&analysis, index) {
+                _ = writeln!(text, "{};", tail_calls::tail_head(unit, &analysis, index));
             }
         }
     }

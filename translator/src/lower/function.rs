@@ -1,18 +1,18 @@
 //! Lowers one function: walks its instructions with the emulated stack.
 
 use gpu_run_bytecode::code::Inst;
-use gpu_run_bytecode::{FuncType, HEADER_UNITS, Op, Operand, Try, ValType};
+use gpu_run_bytecode::{FuncType, HEADER_UNITS, Op, Try, ValType};
 use wasmparser::{BlockType, Operator};
 
 use super::branch::{self, Condition};
 use super::control::{Frame, Kind};
-use super::declarations::{check_memory, gpu_value};
 use super::emit::{Emitter, Label};
 use super::exceptions::Leaving;
 use super::ops::{self, Binary, Numeric};
 use super::pairs;
-use super::stack::{Bits, Entry, Stack, Value};
-use super::{Context, LowerErrorKind, Target, ref_type, val_type};
+use super::registers::by_width;
+use super::stack::{Entry, Stack, Value};
+use super::{Context, LowerErrorKind, ref_type, val_type};
 use crate::module::{Cursor, Func, Origin, Use, opcode};
 
 /// A lowered function.
@@ -29,9 +29,9 @@ pub(super) type Failure = (LowerErrorKind, Origin);
 
 /// A local's type and place.
 #[derive(Clone, Copy)]
-struct Local {
-    ty: ValType,
-    unit: u32,
+pub(super) struct Local {
+    pub(super) ty: ValType,
+    pub(super) unit: u32,
 }
 
 /// The type of a function that takes and gives nothing.
@@ -44,7 +44,7 @@ static NO_TYPE: FuncType = FuncType {
 pub(super) struct Lowering<'c> {
     pub(super) context: &'c Context<'c>,
     pub(super) ty: &'c FuncType,
-    locals: Vec<Local>,
+    pub(super) locals: Vec<Local>,
     pub(super) stack: Stack,
     pub(super) emitter: Emitter,
     pub(super) frames: Vec<Frame<'c>>,
@@ -256,113 +256,6 @@ impl<'c> Lowering<'c> {
         Ok(())
     }
 
-    // --- Registers ---------------------------------------------------------------------------
-
-    /// The unit that holds an entry's value; a constant is written to the entry's place first.
-    pub(super) fn register(&mut self, entry: Entry) -> u32 {
-        match entry.value {
-            Value::Temp => entry.unit,
-            Value::Local(local) => self.locals[local as usize].unit,
-            Value::Const(bits) => {
-                self.emit_constant(entry.unit, entry.ty, bits);
-                entry.unit
-            }
-        }
-    }
-
-    pub(super) fn pop_register(&mut self) -> i64 {
-        let entry = self.stack.pop();
-        self.register(entry) as i64
-    }
-
-    fn emit_constant(&mut self, unit: u32, ty: ValType, bits: Bits) {
-        let (unit, signed) = (unit as i64, bits[0] as i64);
-        if ty.units() == 1 {
-            self.emitter.emit(Op::Const32, &[unit, bits[0] as u32 as i64]);
-        } else if ty == ValType::V128 {
-            self.emitter.emit(Op::V128Const, &[unit, signed, bits[1] as i64]);
-        } else if i32::try_from(signed).is_ok() {
-            self.emitter.emit(Op::Const64S, &[unit, signed]);
-        } else {
-            self.emitter.emit(Op::Const64, &[unit, signed]);
-        }
-    }
-
-    /// Copies an entry's value to `to`.
-    pub(super) fn move_to(&mut self, entry: Entry, to: u32) {
-        let from = match entry.value {
-            Value::Const(bits) => return self.emit_constant(to, entry.ty, bits),
-            _ => self.register(entry),
-        };
-        if from != to {
-            self.copy(entry.ty, from, to);
-        }
-    }
-
-    fn copy(&mut self, ty: ValType, from: u32, to: u32) {
-        let op = by_width(ty, [Op::Copy32, Op::Copy64, Op::Copy128]);
-        self.emitter.emit(op, &[to as i64, from as i64]);
-    }
-
-    /// Brings entry `index` of the stack to its place.
-    fn settle(&mut self, index: usize) {
-        let entry = self.stack.get(index);
-        if entry.value != Value::Temp {
-            self.move_to(entry, entry.unit);
-            self.stack.set_temp(index);
-        }
-    }
-
-    /// Brings the topmost `count` entries to their places.
-    pub(super) fn settle_top(&mut self, count: usize) {
-        for index in self.stack.len() - count..self.stack.len() {
-            self.settle(index);
-        }
-    }
-
-    /// Copies every entry that is a local to its place: what follows may run more than once or not
-    /// at all, and may change the local.
-    pub(super) fn settle_locals(&mut self) {
-        for index in 0..self.stack.len() {
-            if let Value::Local(_) = self.stack.get(index).value {
-                self.settle(index);
-            }
-        }
-    }
-
-    pub(super) fn constant(&mut self, ty: ValType, bits: Bits) {
-        self.stack.push(ty, Value::Const(bits));
-    }
-
-    /// Pushes a result and emits the instruction that defines it; `rest` are its other operands.
-    // Inlined, so that their number is known and copying them is no call.
-    #[inline(always)]
-    pub(super) fn define(&mut self, op: Op, ty: ValType, rest: &[i64]) {
-        let mut args = [0; 6];
-        args[0] = self.stack.push(ty, Value::Temp) as i64;
-        for (to, from) in args[1..].iter_mut().zip(rest) {
-            *to = *from;
-        }
-        self.emitter.push(Inst { op, args });
-    }
-
-    pub(super) fn effect(&mut self, op: Op, args: &[i64]) {
-        self.emitter.emit(op, args);
-        self.emitter.seal();
-    }
-
-    /// Pops three operands; `rest` are the indices that follow them.
-    pub(super) fn effect3(&mut self, op: Op, rest: &[u32]) {
-        let c = self.pop_register();
-        let b = self.pop_register();
-        let a = self.pop_register();
-        let mut args = vec![a, b, c];
-        args.extend(rest.iter().map(|index| *index as i64));
-        self.effect(op, &args);
-    }
-
-    // --- Operators ---------------------------------------------------------------------------
-
     fn unary(&mut self, op: Op, result: ValType) {
         if op == Op::I32Eqz
             && let Some(negated) = self.last_result().and_then(|inst| branch::negated(&inst))
@@ -535,103 +428,6 @@ impl<'c> Lowering<'c> {
         self.effect(op, &[value, index as i64]);
     }
 
-    // --- Calls -------------------------------------------------------------------------------
-
-    fn call(&mut self, function: u32, tail: bool) -> Result<(), LowerErrorKind> {
-        let context = self.context;
-        match &context.targets[function as usize] {
-            Target::Gpu(op) => {
-                check_memory(*op, context.memories)?;
-                self.gpu(*op);
-            }
-            Target::Wasi { function, .. } => self.wasi(*function),
-            Target::Import { index, ty } => {
-                let base = self.arguments(ty);
-                let op = if tail { Op::ReturnCallImport } else { Op::CallImport };
-                self.emitter.emit(op, &[base as i64, *index as i64]);
-                self.results(ty);
-            }
-            Target::Defined { index, ty } => {
-                let base = self.arguments(ty);
-                self.calls.push((self.emitter.code.len() as u32, *index));
-                let op = if tail { Op::ReturnCall } else { Op::Call };
-                self.emitter.emit(op, &[base as i64, 0]);
-                self.results(ty);
-            }
-        }
-        Ok(())
-    }
-
-    fn call_indirect(&mut self, type_index: u32, table: u32, tail: bool) {
-        let context = self.context;
-        let ty = &context.types[type_index as usize];
-        let index = self.pop_index(self.wide_table(table));
-        // The index may lie just above the arguments, in the callee's frame: it is read first.
-        let base = self.arguments(ty);
-        let op = if tail { Op::ReturnCallIndirect } else { Op::CallIndirect };
-        self.emitter
-            .emit(op, &[base as i64, index, table as i64, type_index as i64]);
-        self.results(ty);
-    }
-
-    fn return_call(&mut self, function: u32) -> Result<(), LowerErrorKind> {
-        self.emitter.seal();
-        let start = self.emitter.code.len() as u32;
-        self.call(function, true)?;
-        self.return_();
-        // The callee runs outside of this function's handlers.
-        self.emitter.no_handlers(start);
-        Ok(())
-    }
-
-    fn return_call_indirect(&mut self, type_index: u32, table: u32) {
-        self.emitter.seal();
-        let start = self.emitter.code.len() as u32;
-        self.call_indirect(type_index, table, true);
-        self.return_();
-        self.emitter.no_handlers(start);
-    }
-
-    /// Brings a call's arguments to their places; gives the unit at which the callee's frame begins.
-    pub(super) fn arguments(&mut self, ty: &FuncType) -> u32 {
-        self.settle_top(ty.params.len());
-        self.stack.truncate(self.stack.len() - ty.params.len());
-        let base = self.stack.top_unit();
-        self.stack.reserve(base + ty.header());
-        base
-    }
-
-    fn results(&mut self, ty: &FuncType) {
-        self.emitter.seal();
-        for result in &ty.results {
-            self.stack.push(*result, Value::Temp);
-        }
-    }
-
-    /// A GPU opcode: its operands in the table's order are result, then parameters.
-    pub(super) fn gpu(&mut self, op: Op) {
-        let operands = op.info().operands;
-        let arguments = operands.iter().filter(|operand| !matches!(operand, Operand::Def(_)));
-        let mut args: Vec<i64> = Vec::new();
-        for operand in arguments.rev() {
-            args.push(match operand {
-                Operand::Src(_) | Operand::Address => self.pop_register(),
-                // Memory 0, and no offset.
-                _ => 0,
-            });
-        }
-        args.reverse();
-        match operands.first() {
-            Some(Operand::Def(ty)) => {
-                self.define(op, gpu_value(*ty), &args);
-                self.emitter.seal();
-            }
-            _ => self.effect(op, &args),
-        }
-    }
-
-    // --- Conditions --------------------------------------------------------------------------
-
     /// Pops a condition; a comparison that was just emitted for it is taken back, to be fused.
     pub(super) fn pop_condition(&mut self) -> Condition {
         let last = self.last_result();
@@ -684,15 +480,6 @@ fn alone(ty: ValType) -> &'static [ValType] {
         ValType::FuncRef => &[ValType::FuncRef],
         ValType::ExternRef => &[ValType::ExternRef],
         ValType::ExnRef => &[ValType::ExnRef],
-    }
-}
-
-/// The opcode for a value's width: of one unit, two, or four.
-fn by_width(ty: ValType, ops: [Op; 3]) -> Op {
-    match ty.units() {
-        1 => ops[0],
-        2 => ops[1],
-        _ => ops[2],
     }
 }
 

@@ -6,7 +6,7 @@
 //! - [`function`]: a function from its head to its end; the compiler's state;
 //! - [`instructions`]: one instruction; [`handwritten`] names those that have no template;
 //! - [`memory`], [`vectors`], [`atomics`]: accesses;
-//! - [`calls`], [`runtime_calls`]: calls of compiled functions and of the runtime; [`exnref_roots`] keeps what those
+//! - [`calls`], [`runtime_calls`]: calls of compiled functions and of the runtime; [`tail_calls`], [`exceptions`]; [`exnref_roots`] keeps what those
 //!   calls may collect;
 //! - [`jumps`], [`loops`]: branches, and where a loop looks whether the run was stopped;
 //! - [`entry`]: the kernels, which the host starts.
@@ -14,6 +14,7 @@
 pub mod atomics;
 pub mod calls;
 pub mod entry;
+pub mod exceptions;
 pub mod exnref_roots;
 pub mod function;
 pub mod handwritten;
@@ -22,4 +23,5 @@ pub mod jumps;
 pub mod loops;
 pub mod memory;
 pub mod runtime_calls;
+pub mod tail_calls;
 pub mod vectors;

@@ -1,31 +1,33 @@
-//! Calls, returns, tail calls and exceptions.
+//! Calls and returns.
 //!
 //! A function takes its thread's context, the number of frames on the stack and memory 0's size, then
-//! its parameters. One that may throw or make a tail call gives a status before its results: its caller
-//! looks at it. An exception's values, and the arguments of a tail call, lie in the context; the caller
-//! of a function that ends in a tail call makes the call, again and again, so that the stack stays.
+//! its parameters. One that may throw or make a tail call returns a status before its results, and its
+//! caller looks at it: see [`exceptions`](super::exceptions) and [`tail_calls`](super::tail_calls).
 
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use gpu_run_bytecode::{Clause, FuncType, Op, TrapKind, ValType};
+use gpu_run_bytecode::{FuncType, Op, TrapKind, ValType};
 
 use crate::layout::{BACKTRACE, Context, Func, Launch, OUTER_CALLS};
 use crate::ptx::Unit;
-use crate::ptx::analysis::cfg::{Node, handlers};
+use crate::ptx::analysis::cfg::Node;
 pub use crate::ptx::analysis::cfg::{ends_path, is_call};
 use crate::ptx::analysis::flow::Fact;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::emit::function::{Compiler, Role};
+use crate::ptx::emit::tail_calls::has_tail_thunk;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
 
 const _: () = assert!(BACKTRACE.is_power_of_two(), "the depth's low bits are a place");
 
-/// What a function with a status gives.
-const RETURNED: u32 = 0;
-const THROWN: u32 = 1;
-const TAIL_CALL: u32 = 2;
+/// Status of a function that has returned its results.
+pub const RETURNED: u32 = 0;
+/// Status of one that leaves with the exception under way.
+pub const THROWN: u32 = 1;
+/// Status of one whose tail call its caller has to make.
+pub const TAIL_CALL: u32 = 2;
 /// Bytes of native stack that are left beyond the limit for calls.
 const SPARE_STACK: u32 = 512;
 /// Where results begin behind a status.
@@ -34,7 +36,7 @@ const BEHIND_STATUS: u32 = 16;
 pub const VALUES: usize = size_of::<Context>();
 
 /// The PTX type of a parameter.
-fn param(ty: ValType, name: &str) -> String {
+pub fn param(ty: ValType, name: &str) -> String {
     match ty.units() {
         4 => format!(".param .align 16 .b8 {name}[16]"),
         2 => format!(".param .b64 {name}"),
@@ -43,7 +45,7 @@ fn param(ty: ValType, name: &str) -> String {
 }
 
 /// Where each result lies, and how many bytes all take.
-fn results(ty: &FuncType, status: bool) -> (Vec<u32>, u32) {
+pub fn results(ty: &FuncType, status: bool) -> (Vec<u32>, u32) {
     let mut at = if status { BEHIND_STATUS } else { 0 };
     let mut offsets = Vec::new();
     for ty in &ty.results {
@@ -56,7 +58,7 @@ fn results(ty: &FuncType, status: bool) -> (Vec<u32>, u32) {
 }
 
 /// The list of what a function returns, with a name for it.
-fn returns(ty: &FuncType, status: bool, name: &str) -> String {
+pub fn returns(ty: &FuncType, status: bool, name: &str) -> String {
     match results(ty, status).1 {
         0 => String::new(),
         bytes => format!("(.param .align 16 .b8 {name}[{bytes}]) "),
@@ -81,20 +83,6 @@ fn prototype(ty: &FuncType, status: bool) -> String {
         _ = write!(params, ", {}", param(*ty, "_"));
     }
     format!("{}_ ({params})", returns(ty, status, "_"))
-}
-
-/// The first line of a function's tail thunk.
-pub fn tail_head(unit: &Unit, analysis: &Analysis, index: u32) -> String {
-    let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
-    let list = ".param .b64 ctx, .param .b32 depth";
-    format!(".func {}{}t{index}({list})", returns(ty, true, "ret"), unit.prefix)
-}
-
-/// Whether something may make a tail call to a function.
-pub fn has_tail_thunk(analysis: &Analysis, index: u32) -> bool {
-    analysis
-        .of(index)
-        .is_some_and(|facts| facts.needed && (facts.tail_called || (facts.pointed && analysis.statuses)))
 }
 
 /// The tables of functions that are called through pointers.
@@ -124,91 +112,25 @@ pub fn tables(unit: &Unit, analysis: &Analysis) -> String {
     out
 }
 
-/// A function that takes its arguments from the context and calls the function itself.
-pub fn tail_thunk(of: &Compiler, out: &mut String) {
-    let (unit, analysis, index) = (of.unit, of.analysis, of.index);
-    let status = of.facts.status;
-    let (offsets, bytes) = results(of.ty, status);
-    let (own_offsets, _) = results(of.ty, true);
-    _ = writeln!(out, "\n{}\n{{", tail_head(unit, analysis, index));
-    out.push_str("\t.reg .b64 %ctx, %local, %l;\n\t.reg .b32 %depth, %w;\n");
-    out.push_str("\tld.param.b64 %ctx, [ctx];\n\tld.param.b32 %depth, [depth];\n\tcvta.to.local.u64 %local, %ctx;\n");
-    out.push_str("\t.param .b64 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
-    // The function reads memory's size itself, or gets it here.
-    _ = writeln!(
-        out,
-        "{}",
-        of.load_size().replace("%size_at", "%l").replace("%size", "%w")
-    );
-    out.push_str("\tst.param.b64 [q0], %ctx;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
-    let mut list = String::from("q0, q1, q2");
-    let mut unit_at = 0;
-    for (i, ty) in of.ty.params.iter().enumerate() {
-        _ = writeln!(out, "\t{};", param(*ty, &format!("p{i}")));
-        let units = ty.units();
-        for k in 0..units {
-            _ = writeln!(
-                out,
-                "\tld.local.b32 %w, [%local+{}];",
-                VALUES as u32 + 4 * (unit_at + k)
-            );
-            _ = writeln!(out, "\tst.param.b32 [p{i}+{}], %w;", 4 * k);
-        }
-        unit_at += units;
-        _ = write!(list, ", p{i}");
-    }
-    let callee = format!("{}f{index}", unit.prefix);
-    match bytes {
-        0 => _ = writeln!(out, "\tcall {callee}, ({list});"),
-        bytes => {
-            _ = writeln!(
-                out,
-                "\t.param .align 16 .b8 q[{bytes}];\n\tcall (q), {callee}, ({list});"
-            );
-        }
-    }
-    match status {
-        true => out.push_str("\tld.param.b32 %w, [q];\n"),
-        false => _ = writeln!(out, "\tmov.b32 %w, {RETURNED};"),
-    }
-    out.push_str("\tst.param.b32 [ret], %w;\n");
-    for ((from, to), ty) in offsets.iter().zip(own_offsets).zip(&of.ty.results) {
-        for k in 0..ty.units() {
-            _ = writeln!(
-                out,
-                "\tld.param.b32 %w, [q+{}];\n\tst.param.b32 [ret+{}], %w;",
-                from + 4 * k,
-                to + 4 * k
-            );
-        }
-    }
-    out.push_str("\tret;\n}\n");
-}
-
 /// What a call calls.
-enum Callee {
+pub enum Callee {
+    /// A function of the program, by its index.
     Direct(u32),
     /// A register with the function's address.
     Pointer(String),
 }
 
 /// A call further out, whose return address had the place that a call's has now.
-struct OuterCall {
+pub struct OuterCall {
     /// As an operand of PTX.
-    place: String,
+    pub place: String,
     /// The register that holds its return address meanwhile.
-    pc: String,
+    pub pc: String,
 }
 
 impl Compiler<'_> {
-    /// Writes units as they lie in a frame behind the context, from the values of `types` at `unit`; gives their
-    /// number.
-    fn put_values(&mut self, unit: i64, types: &[ValType]) -> u32 {
-        self.store_units("local", "%local", VALUES, unit, types)
-    }
-
     /// Stores values that lie at `unit` side by side, where a pair may not be aligned; gives the number of units.
-    fn store_units(&mut self, space: &str, to: &str, first: usize, mut unit: i64, types: &[ValType]) -> u32 {
+    pub fn store_units(&mut self, space: &str, to: &str, first: usize, mut unit: i64, types: &[ValType]) -> u32 {
         let mut at = first;
         for ty in types {
             match ty.units() {
@@ -232,30 +154,7 @@ impl Compiler<'_> {
         ((at - first) / 4) as u32
     }
 
-    /// Reads what [`Self::put_values`] wrote.
-    fn take_values(&mut self, mut unit: i64, types: &[ValType]) -> i64 {
-        let mut at = VALUES;
-        for ty in types {
-            match ty.units() {
-                2 => {
-                    let (low, high) = (self.w.word(), self.w.word());
-                    ptx!(self, "ld.local.b32 {low}, [%local+{at}];");
-                    ptx!(self, "ld.local.b32 {high}, [%local+{}];", at + 4);
-                    ptx!(self, "mov.b64 %d{unit}, {{{low}, {high}}};");
-                }
-                units => {
-                    for k in 0..i64::from(units) {
-                        ptx!(self, "ld.local.b32 %r{}, [%local+{}];", unit + k, at as i64 + 4 * k);
-                    }
-                }
-            }
-            at += 4 * ty.units() as usize;
-            unit += i64::from(ty.units());
-        }
-        unit
-    }
-
-    fn keep_budget(&mut self) {
+    pub fn keep_budget(&mut self) {
         if self.counts {
             ptx!(self, "st.local.b32 [%local+{}], %budget;", offset_of!(Context, polls));
         }
@@ -333,7 +232,7 @@ impl Compiler<'_> {
     }
 
     /// The number in the store of the function that an indirect call calls; traps as the call does.
-    fn checked_reference(&mut self, node: &Node) -> String {
+    pub fn checked_reference(&mut self, node: &Node) -> String {
         let args = node.inst.args;
         let index = self.canonical_operand(args[1], 1);
         let at = self.element(node, args[2], &index, TrapKind::UndefinedElement);
@@ -454,7 +353,7 @@ impl Compiler<'_> {
     }
 
     /// The call itself, and the loads of what it returns. Parameters are in `list`.
-    fn call_native(&mut self, callee: &Callee, ty: &FuncType, status: bool, list: &str, base: i64, code: &str) {
+    pub fn call_native(&mut self, callee: &Callee, ty: &FuncType, status: bool, list: &str, base: i64, code: &str) {
         let (offsets, bytes) = results(ty, status);
         let returned = match bytes {
             0 => "",
@@ -490,156 +389,11 @@ impl Compiler<'_> {
         }
     }
 
-    /// Code for a call that did not just return: makes the tail calls that the callee asks for, until one
-    /// returns or throws.
-    fn unusual(
-        &mut self,
-        call: Option<(&Node, Option<&OuterCall>)>,
-        ty: &FuncType,
-        base: i64,
-        code: &str,
-        label: &str,
-        done: &str,
-    ) {
-        let before = self.w.set_aside(true);
-        self.w.label(label);
-        let (p, thrown) = (self.w.predicate(), self.w.new_label("THROWN"));
-        ptx!(self, "setp.ne.u32 {p}, {code}, {TAIL_CALL};");
-        ptx!(self, "@{p} bra {thrown};");
-        let pointer = self.w.pair();
-        ptx!(
-            self,
-            "ld.local.b64 {pointer}, [%local+{}];",
-            offset_of!(Context, tail_target)
-        );
-        self.w.out().push_str("\t{\n");
-        ptx!(self, ".param .b64 q0; st.param.b64 [q0], %ctx;");
-        ptx!(self, ".param .b32 q1; st.param.b32 [q1], %deeper;");
-        self.call_native(&Callee::Pointer(pointer), ty, true, "q0, q1", base, code);
-        self.w.out().push_str("\t}\n");
-        ptx!(self, "setp.ne.u32 {p}, {code}, {RETURNED};");
-        ptx!(self, "@{p} bra {label};");
-        ptx!(self, "bra {done};");
-        self.w.label(&thrown);
-        self.put_back(call.and_then(|(_, outer)| outer));
-        self.dispatch(call.map(|(node, _)| node));
-        self.w.set_aside(before);
-    }
-
     /// Puts the return address of an outer call back where a trap looks for it.
-    fn put_back(&mut self, outer: Option<&OuterCall>) {
+    pub fn put_back(&mut self, outer: Option<&OuterCall>) {
         if let Some(OuterCall { place, pc }) = outer {
             ptx!(self, "st.local.b32 {place}, {pc};");
         }
-    }
-
-    /// Goes to the handler of the exception under way, or leaves the function with it.
-    fn dispatch(&mut self, node: Option<&Node>) {
-        if self.counts {
-            ptx!(self, "ld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
-        }
-        self.reload_size();
-        let clauses = node.map_or_else(Vec::new, |node| handlers(self.function, node.pc));
-        let caught = clauses.iter().any(|clause| clause.tag.is_none());
-        let mut labels = Vec::new();
-        for clause in &clauses {
-            let label = self.w.new_label("CATCH");
-            match clause.tag {
-                Some(tag) => {
-                    let wanted = self.image_word(self.layout.tags as usize + 4 * tag as usize);
-                    let (thrown, p) = (self.w.word(), self.w.predicate());
-                    ptx!(self, "ld.local.b32 {thrown}, [%local+{}];", offset_of!(Context, tag));
-                    ptx!(self, "setp.eq.u32 {p}, {thrown}, {wanted};");
-                    ptx!(self, "@{p} bra {label};");
-                }
-                None => ptx!(self, "bra {label};"),
-            }
-            labels.push(label);
-        }
-        if !caught {
-            self.leave_thrown();
-        }
-        if let Some(node) = node {
-            for (clause, label) in clauses.iter().zip(labels) {
-                self.handler(node, clause, &label);
-            }
-        }
-    }
-
-    /// Leaves the function with the exception under way.
-    fn leave_thrown(&mut self) {
-        match self.role {
-            Role::Kernel => {
-                self.call_runtime("gpu_run_unhandled", &[("b64", "%ctx")], None);
-                ptx!(self, "exit;");
-            }
-            // What has no status calls nothing that throws, though its callee may have one.
-            Role::Function if !self.facts.status => ptx!(self, "exit;"),
-            Role::Function => {
-                self.keep_budget();
-                self.hide_roots();
-                ptx!(self, "st.param.b32 [ret], {THROWN};");
-                ptx!(self, "ret;");
-            }
-        }
-    }
-
-    /// Gives a handler what it catches, and goes there.
-    fn handler(&mut self, node: &Node, clause: &Clause, label: &str) {
-        self.w.label(label);
-        let meta = &self.unit.program.meta;
-        let tags = meta.tag_types();
-        let types = match clause.tag {
-            Some(tag) => meta.types[tags[tag as usize] as usize].params.clone(),
-            None => Vec::new(),
-        };
-        let reference = clause.reference.then(|| {
-            let (register, pc) = (self.w.word(), (self.unit.code_start + node.pc).to_string());
-            let arguments = [("b64", "%ctx"), ("b32", pc.as_str()), ("b32", "%depth")];
-            self.show_roots();
-            self.call_runtime("gpu_run_reference", &arguments, Some(("b32", &register)));
-            register
-        });
-        let behind = self.take_values(i64::from(clause.unit), &types);
-        if let Some(reference) = reference {
-            ptx!(self, "mov.b32 %r{behind}, {reference};");
-        }
-        let from = self.cfg.nodes.partition_point(|other| other.pc < node.pc);
-        let from = (0..self.cfg.blocks.len()).find(|block| self.cfg.blocks[*block].nodes.contains(&from));
-        if let (Some(from), Some(to)) = (from, self.cfg.block_at(clause.target)) {
-            self.go(from, to, None);
-        }
-    }
-
-    /// Throws an exception.
-    pub fn throw(&mut self, node: &Node) {
-        let (args, pc) = (node.inst.args, (self.unit.code_start + node.pc).to_string());
-        match node.inst.op {
-            Op::Throw => {
-                let meta = &self.unit.program.meta;
-                let ty = meta.tag_types()[args[2] as usize];
-                let types = meta.types[ty as usize].params.clone();
-                let count = self.put_values(args[0], &types);
-                let number = self.w.word();
-                ptx!(self, "mov.b32 {number}, {count};");
-                ptx!(self, "st.local.b32 [%local+{}], {number};", offset_of!(Context, count));
-                let tag = self.image_word(self.layout.tags as usize + 4 * args[2] as usize);
-                let arguments = [("b64", "%ctx"), ("b32", pc.as_str()), ("b32", "%depth"), ("b32", &tag)];
-                self.call_runtime("gpu_run_throw", &arguments, None);
-            }
-            _ => {
-                let reference = self.canonical_operand(args[0], 1);
-                let arguments = [
-                    ("b64", "%ctx"),
-                    ("b32", pc.as_str()),
-                    ("b32", "%depth"),
-                    ("b32", &reference),
-                ];
-                self.call_runtime("gpu_run_throw_ref", &arguments, None);
-            }
-        }
-        self.keep_budget();
-        self.dispatch(Some(node));
     }
 
     /// Calls the function of a kernel that has code of its own, with its parameters from unit 0 on, and
@@ -695,90 +449,5 @@ impl Compiler<'_> {
             _ = write!(list, ", p{i}");
         }
         list
-    }
-
-    /// Ends the function in a call.
-    pub fn tail_call(&mut self, node: &Node) {
-        let args = node.inst.args;
-        let ty = self.transfer.callee_type(node);
-        let target = match node.inst.op {
-            Op::ReturnCall => {
-                let index = self.analysis.function_at((i64::from(node.pc) + args[1]) as u32);
-                if index == self.index && matches!(self.role, Role::Function) {
-                    return self.begin_again(&ty, args[0]);
-                }
-                let address = self.w.pair();
-                ptx!(self, "mov.u64 {address}, {}t{index};", self.unit.prefix);
-                address
-            }
-            op => {
-                let number = match op {
-                    Op::ReturnCallIndirect => self.checked_reference(node),
-                    _ => self.image_word(self.layout.imports as usize + 4 * args[1] as usize),
-                };
-                let tails = self.image_pair(offset_of!(Image, tails));
-                let (at, address) = (self.w.pair(), self.w.pair());
-                ptx!(self, "mad.wide.u32 {at}, {number}, 8, {tails};");
-                ptx!(self, "ld.global.b64 {address}, [{at}];");
-                if ty.results.is_empty() {
-                    // A function of the host's, which does nothing.
-                    let (p, nothing) = (self.w.predicate(), self.w.new_label("NOTHING"));
-                    ptx!(self, "setp.eq.u64 {p}, {address}, 0;");
-                    ptx!(self, "@{p} bra {nothing};");
-                    let before = self.w.set_aside(true);
-                    self.w.label(&nothing);
-                    self.return_values(0);
-                    self.w.set_aside(before);
-                }
-                address
-            }
-        };
-        self.put_values(args[0], &ty.params);
-        ptx!(
-            self,
-            "st.local.b64 [%local+{}], {target};",
-            offset_of!(Context, tail_target)
-        );
-        match self.role {
-            Role::Function => {
-                self.keep_budget();
-                self.hide_roots();
-                ptx!(self, "st.param.b32 [ret], {TAIL_CALL};");
-                ptx!(self, "ret;");
-            }
-            Role::Kernel => unreachable!("a function that makes tail calls is not inlined into its kernel"),
-        }
-    }
-
-    /// A tail call of the function to itself: its parameters get new values.
-    fn begin_again(&mut self, ty: &FuncType, base: i64) {
-        let mut moves = Vec::new();
-        let (mut from, mut to) = (base, 0);
-        for ty in &ty.params {
-            match ty.units() {
-                2 => {
-                    let (value, held) = (self.canonical_operand(from, 2), self.w.pair());
-                    ptx!(self, "mov.b64 {held}, {value};");
-                    moves.push(format!("mov.b64 %d{to}, {held};"));
-                }
-                units => {
-                    for k in 0..i64::from(units) {
-                        let value = match units {
-                            1 => self.canonical_operand(from, 1),
-                            _ => format!("%r{}", from + k),
-                        };
-                        let held = self.w.word();
-                        ptx!(self, "mov.b32 {held}, {value};");
-                        moves.push(format!("mov.b32 %r{}, {held};", to + k));
-                    }
-                }
-            }
-            from += i64::from(ty.units());
-            to += i64::from(ty.units());
-        }
-        for line in moves {
-            ptx!(self, "{line}");
-        }
-        ptx!(self, "bra BEGIN;");
     }
 }

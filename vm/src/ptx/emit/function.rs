@@ -12,9 +12,9 @@ use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Fact, Flow, Nan, State, TransferFn};
 use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units};
 use crate::ptx::analysis::or_reassociate::{self, Part};
-use crate::ptx::emit::calls;
 use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::loops::Loop;
+use crate::ptx::emit::{calls, tail_calls};
 use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
 use crate::ptx::writer::{Writer, ptx};
@@ -143,8 +143,8 @@ pub fn compile(
     _ = write!(out, "\n// {}\n{head}\n{{\n", ascii(&name));
     compiler.finish(&prologue, out);
     out.push_str("}\n");
-    if calls::has_tail_thunk(analysis, compiler.index) {
-        calls::tail_thunk(&compiler, out);
+    if tail_calls::has_tail_thunk(analysis, compiler.index) {
+        tail_calls::tail_thunk(&compiler, out);
     }
     words.push_str(&compiler.words);
 }

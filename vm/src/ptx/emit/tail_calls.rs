@@ -1,0 +1,217 @@
+//! Tail calls.
+//!
+//! A function that ends in a tail call leaves the arguments in the context and returns the status [`TAIL_CALL`]. Its
+//! caller makes the call, again and again until one returns or throws, so that the stack stays. What is called this
+//! way is a thunk, which takes the arguments from the context.
+
+use std::fmt::Write;
+use std::mem::offset_of;
+
+use gpu_run_bytecode::{FuncType, Op};
+
+use crate::layout::Context;
+use crate::ptx::Unit;
+use crate::ptx::analysis::cfg::Node;
+use crate::ptx::analysis::interprocedural::Analysis;
+use crate::ptx::emit::calls::{Callee, OuterCall, RETURNED, TAIL_CALL, VALUES, param, results, returns};
+use crate::ptx::emit::function::{Compiler, Role};
+use crate::ptx::image::Image;
+use crate::ptx::writer::ptx;
+
+/// The first line of a function's tail thunk.
+pub fn tail_head(unit: &Unit, analysis: &Analysis, index: u32) -> String {
+    let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
+    let list = ".param .b64 ctx, .param .b32 depth";
+    format!(".func {}{}t{index}({list})", returns(ty, true, "ret"), unit.prefix)
+}
+
+/// Whether something may make a tail call to a function.
+pub fn has_tail_thunk(analysis: &Analysis, index: u32) -> bool {
+    analysis
+        .of(index)
+        .is_some_and(|facts| facts.needed && (facts.tail_called || (facts.pointed && analysis.statuses)))
+}
+
+/// A function that takes its arguments from the context and calls the function itself.
+pub fn tail_thunk(of: &Compiler, out: &mut String) {
+    let (unit, analysis, index) = (of.unit, of.analysis, of.index);
+    let status = of.facts.status;
+    let (offsets, bytes) = results(of.ty, status);
+    let (own_offsets, _) = results(of.ty, true);
+    _ = writeln!(out, "\n{}\n{{", tail_head(unit, analysis, index));
+    out.push_str("\t.reg .b64 %ctx, %local, %l;\n\t.reg .b32 %depth, %w;\n");
+    out.push_str("\tld.param.b64 %ctx, [ctx];\n\tld.param.b32 %depth, [depth];\n\tcvta.to.local.u64 %local, %ctx;\n");
+    out.push_str("\t.param .b64 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
+    // The function reads memory's size itself, or gets it here.
+    _ = writeln!(
+        out,
+        "{}",
+        of.load_size().replace("%size_at", "%l").replace("%size", "%w")
+    );
+    out.push_str("\tst.param.b64 [q0], %ctx;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
+    let mut list = String::from("q0, q1, q2");
+    let mut unit_at = 0;
+    for (i, ty) in of.ty.params.iter().enumerate() {
+        _ = writeln!(out, "\t{};", param(*ty, &format!("p{i}")));
+        let units = ty.units();
+        for k in 0..units {
+            _ = writeln!(
+                out,
+                "\tld.local.b32 %w, [%local+{}];",
+                VALUES as u32 + 4 * (unit_at + k)
+            );
+            _ = writeln!(out, "\tst.param.b32 [p{i}+{}], %w;", 4 * k);
+        }
+        unit_at += units;
+        _ = write!(list, ", p{i}");
+    }
+    let callee = format!("{}f{index}", unit.prefix);
+    match bytes {
+        0 => _ = writeln!(out, "\tcall {callee}, ({list});"),
+        bytes => {
+            _ = writeln!(
+                out,
+                "\t.param .align 16 .b8 q[{bytes}];\n\tcall (q), {callee}, ({list});"
+            );
+        }
+    }
+    match status {
+        true => out.push_str("\tld.param.b32 %w, [q];\n"),
+        false => _ = writeln!(out, "\tmov.b32 %w, {RETURNED};"),
+    }
+    out.push_str("\tst.param.b32 [ret], %w;\n");
+    for ((from, to), ty) in offsets.iter().zip(own_offsets).zip(&of.ty.results) {
+        for k in 0..ty.units() {
+            _ = writeln!(
+                out,
+                "\tld.param.b32 %w, [q+{}];\n\tst.param.b32 [ret+{}], %w;",
+                from + 4 * k,
+                to + 4 * k
+            );
+        }
+    }
+    out.push_str("\tret;\n}\n");
+}
+
+impl Compiler<'_> {
+    /// Code for a call that did not just return: makes the tail calls that the callee asks for, until one
+    /// returns or throws.
+    pub fn unusual(
+        &mut self,
+        call: Option<(&Node, Option<&OuterCall>)>,
+        ty: &FuncType,
+        base: i64,
+        code: &str,
+        label: &str,
+        done: &str,
+    ) {
+        let before = self.w.set_aside(true);
+        self.w.label(label);
+        let (p, thrown) = (self.w.predicate(), self.w.new_label("THROWN"));
+        ptx!(self, "setp.ne.u32 {p}, {code}, {TAIL_CALL};");
+        ptx!(self, "@{p} bra {thrown};");
+        let pointer = self.w.pair();
+        ptx!(
+            self,
+            "ld.local.b64 {pointer}, [%local+{}];",
+            offset_of!(Context, tail_target)
+        );
+        self.w.out().push_str("\t{\n");
+        ptx!(self, ".param .b64 q0; st.param.b64 [q0], %ctx;");
+        ptx!(self, ".param .b32 q1; st.param.b32 [q1], %deeper;");
+        self.call_native(&Callee::Pointer(pointer), ty, true, "q0, q1", base, code);
+        self.w.out().push_str("\t}\n");
+        ptx!(self, "setp.ne.u32 {p}, {code}, {RETURNED};");
+        ptx!(self, "@{p} bra {label};");
+        ptx!(self, "bra {done};");
+        self.w.label(&thrown);
+        self.put_back(call.and_then(|(_, outer)| outer));
+        self.dispatch(call.map(|(node, _)| node));
+        self.w.set_aside(before);
+    }
+
+    /// Ends the function in a call.
+    pub fn tail_call(&mut self, node: &Node) {
+        let args = node.inst.args;
+        let ty = self.transfer.callee_type(node);
+        let target = match node.inst.op {
+            Op::ReturnCall => {
+                let index = self.analysis.function_at((i64::from(node.pc) + args[1]) as u32);
+                if index == self.index && matches!(self.role, Role::Function) {
+                    return self.begin_again(&ty, args[0]);
+                }
+                let address = self.w.pair();
+                ptx!(self, "mov.u64 {address}, {}t{index};", self.unit.prefix);
+                address
+            }
+            op => {
+                let number = match op {
+                    Op::ReturnCallIndirect => self.checked_reference(node),
+                    _ => self.image_word(self.layout.imports as usize + 4 * args[1] as usize),
+                };
+                let tails = self.image_pair(offset_of!(Image, tails));
+                let (at, address) = (self.w.pair(), self.w.pair());
+                ptx!(self, "mad.wide.u32 {at}, {number}, 8, {tails};");
+                ptx!(self, "ld.global.b64 {address}, [{at}];");
+                if ty.results.is_empty() {
+                    // A function of the host's, which does nothing.
+                    let (p, nothing) = (self.w.predicate(), self.w.new_label("NOTHING"));
+                    ptx!(self, "setp.eq.u64 {p}, {address}, 0;");
+                    ptx!(self, "@{p} bra {nothing};");
+                    let before = self.w.set_aside(true);
+                    self.w.label(&nothing);
+                    self.return_values(0);
+                    self.w.set_aside(before);
+                }
+                address
+            }
+        };
+        self.put_values(args[0], &ty.params);
+        ptx!(
+            self,
+            "st.local.b64 [%local+{}], {target};",
+            offset_of!(Context, tail_target)
+        );
+        match self.role {
+            Role::Function => {
+                self.keep_budget();
+                self.hide_roots();
+                ptx!(self, "st.param.b32 [ret], {TAIL_CALL};");
+                ptx!(self, "ret;");
+            }
+            Role::Kernel => unreachable!("a function that makes tail calls is not inlined into its kernel"),
+        }
+    }
+
+    /// A tail call of the function to itself: its parameters get new values.
+    fn begin_again(&mut self, ty: &FuncType, base: i64) {
+        let mut moves = Vec::new();
+        let (mut from, mut to) = (base, 0);
+        for ty in &ty.params {
+            match ty.units() {
+                2 => {
+                    let (value, held) = (self.canonical_operand(from, 2), self.w.pair());
+                    ptx!(self, "mov.b64 {held}, {value};");
+                    moves.push(format!("mov.b64 %d{to}, {held};"));
+                }
+                units => {
+                    for k in 0..i64::from(units) {
+                        let value = match units {
+                            1 => self.canonical_operand(from, 1),
+                            _ => format!("%r{}", from + k),
+                        };
+                        let held = self.w.word();
+                        ptx!(self, "mov.b32 {held}, {value};");
+                        moves.push(format!("mov.b32 %r{}, {held};", to + k));
+                    }
+                }
+            }
+            from += i64::from(ty.units());
+            to += i64::from(ty.units());
+        }
+        for line in moves {
+            ptx!(self, "{line}");
+        }
+        ptx!(self, "bra BEGIN;");
+    }
+}

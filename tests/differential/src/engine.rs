@@ -1,4 +1,9 @@
-//! What the comparison needs of an engine.
+//! What the comparison needs of an engine, and the engines: gpu-run in `ours`, and the oracles.
+
+mod ours;
+mod with_wasmi;
+#[cfg(feature = "wasmtime")]
+mod with_wasmtime;
 
 use clap::ValueEnum;
 
@@ -112,13 +117,13 @@ pub fn engines(oracles: &[Oracle], proposals: &[Proposal]) -> Vec<Box<dyn Engine
     let mut engines: Vec<Box<dyn Engine>> = Vec::new();
     for oracle in oracles {
         engines.push(match oracle {
-            Oracle::Wasmi => Box::new(crate::with_wasmi::Wasmi::new(proposals)),
+            Oracle::Wasmi => Box::new(with_wasmi::Wasmi::new(proposals)),
             #[cfg(feature = "wasmtime")]
-            Oracle::Wasmtime => Box::new(crate::with_wasmtime::Wasmtime::new(proposals)),
+            Oracle::Wasmtime => Box::new(with_wasmtime::Wasmtime::new(proposals)),
         });
     }
-    engines.push(Box::new(crate::ours::Ours { inline: true }));
-    engines.push(Box::new(crate::ours::Ours { inline: false }));
+    engines.push(Box::new(ours::Ours { inline: true }));
+    engines.push(Box::new(ours::Ours { inline: false }));
     engines
 }
 

@@ -20,14 +20,10 @@ pub mod minimize;
 pub mod mutate;
 mod nan;
 mod operations;
-mod ours;
 pub mod proposals;
 pub mod shape;
 pub mod targets;
 mod text;
-mod with_wasmi;
-#[cfg(feature = "wasmtime")]
-mod with_wasmtime;
 
 pub use case::{Call, Case, Source};
 pub use compare::{Counts, Difference, Verdict};

@@ -4,13 +4,11 @@
 use serde_json::Value;
 
 use crate::common::{run_on, text};
-use crate::{Tested, expect, heap_mistake, stats, wasm};
-
-/// A test of a device and engine.
-type Test = (&'static str, fn(&str) -> Tested);
+use crate::heap::mistakes::heap_mistake;
+use crate::support::{EngineTest, Tested, expect, stats, wasm};
 
 /// The tests for each device and engine.
-pub fn of_engine() -> Vec<Test> {
+pub fn of_engine() -> Vec<EngineTest> {
     vec![
         ("found/01_more_threads_than_lanes", more_than_lanes),
         ("found/01_all_wait_for_all", all_wait),
@@ -25,7 +23,11 @@ pub fn of_engine() -> Vec<Test> {
 
 /// A number of threads that is many for a device: the emulator takes minutes for what the others do at once.
 fn many(device: &str, threads: u32) -> String {
-    let threads = if device == "emulator" { threads.min(512) } else { threads };
+    let threads = if device == "emulator" {
+        threads.min(512)
+    } else {
+        threads
+    };
     threads.to_string()
 }
 
@@ -33,9 +35,16 @@ fn many(device: &str, threads: u32) -> String {
 fn more_than_lanes(device: &str) -> Tested {
     let threads = many(device, 300_000);
     let module = wasm("wat", "hang");
-    let output = run_on(device, ["--stats=json", "--threads", &threads, "--invoke", "count", &module]);
+    let output = run_on(
+        device,
+        ["--stats=json", "--threads", &threads, "--invoke", "count", &module],
+    );
     expect(output.status.success(), "every thread must end", &output)?;
-    expect(stats(&output)?["threads"] == Value::from(threads.parse::<u64>()?), "all must run", &output)
+    expect(
+        stats(&output)?["threads"] == Value::from(threads.parse::<u64>()?),
+        "all must run",
+        &output,
+    )
 }
 
 /// As many as are under way at once wait for the last, which begins all the same.
@@ -52,14 +61,21 @@ fn all_wait(device: &str) -> Tested {
         "(memory (export \"memory\") 1 1 shared)",
         &format!(
             "(memory (export \"memory\") 1 1 shared) (data (i32.const 4) \"{}\")",
-            threads.parse::<u32>()?.to_le_bytes().map(|byte| format!("\\{byte:02x}")).concat()
+            threads
+                .parse::<u32>()?
+                .to_le_bytes()
+                .map(|byte| format!("\\{byte:02x}"))
+                .concat()
         ),
     );
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("meet.wat");
     std::fs::write(&file, source)?;
     let file = file.display().to_string();
-    let output = run_on(device, ["--timeout", "60s", "--threads", &threads, "--invoke", "meet", &file]);
+    let output = run_on(
+        device,
+        ["--timeout", "60s", "--threads", &threads, "--invoke", "meet", &file],
+    );
     expect(
         output.status.success() && text(&output.stdout).contains(&format!("Result: {threads}")),
         "all must meet",
@@ -85,13 +101,20 @@ fn stacks(device: &str) -> Tested {
         &output,
     )?;
     let output = run_on(device, ["--threads", "300000", "--max-memory", "256MiB", &module]);
-    expect(output.status.code() == Some(2), "there is no room for 4 KiB each", &output)
+    expect(
+        output.status.code() == Some(2),
+        "there is no room for 4 KiB each",
+        &output,
+    )
 }
 
 /// `--threads auto` is a number of threads that the device has lanes for.
 fn as_many_as_lanes(device: &str) -> Tested {
     let module = wasm("wat", "hang");
-    let output = run_on(device, ["--stats=json", "--threads", "auto", "--invoke", "count", &module]);
+    let output = run_on(
+        device,
+        ["--stats=json", "--threads", "auto", "--invoke", "count", &module],
+    );
     expect(output.status.success(), "it must run", &output)?;
     let stats = stats(&output)?;
     let (threads, lanes) = (stats["threads"].as_u64(), stats["lanes"].as_u64());
@@ -128,8 +151,17 @@ fn timeout_as_json(device: &str) -> Tested {
     let (Some(waits), Some(runs)) = (of("waits"), of("runs")) else {
         return expect(false, "there must be two groups", &output);
     };
-    expect(waits["threads"] == 48 && runs["threads"] == 16, "all threads are counted", &output)?;
-    let function = |at: usize| waits["backtrace"][at]["function"].as_str().unwrap_or_default().to_owned();
+    expect(
+        waits["threads"] == 48 && runs["threads"] == 16,
+        "all threads are counted",
+        &output,
+    )?;
+    let function = |at: usize| {
+        waits["backtrace"][at]["function"]
+            .as_str()
+            .unwrap_or_default()
+            .to_owned()
+    };
     expect(
         (function(0), function(1)) == ("lock".into(), "worker".into()),
         "the calls are there",
@@ -163,7 +195,10 @@ fn guards_in_front(device: &str) -> Tested {
         ),
         (
             "wrong_align",
-            ["with another alignment than it was asked for", "allocated by wrong_align"],
+            [
+                "with another alignment than it was asked for",
+                "allocated by wrong_align",
+            ],
         ),
     ] {
         heap_mistake(device, &["--heap-check"], &module, name, &wanted)?;

@@ -6,12 +6,10 @@ use std::process::{Output, Stdio};
 use std::sync::{Arc, Barrier};
 use std::time::{Duration, Instant};
 
-use crate::{Failed, Tested, common, expect, run, text, wasm};
+use libtest_mimic::Failed;
 
-/// A test's name and what it does.
-type Test = (&'static str, fn() -> Tested);
-/// The same for a test that is given an engine.
-type EngineTest = (&'static str, fn(&str) -> Tested);
+use crate::common::{self, run, text};
+use crate::support::{EngineTest, Test, Tested, expect, wasm};
 
 /// Where the program lies: a profile's folder, or that of programs for WASI.
 const BUILDS: [(&str, &str); 5] = [

@@ -9,11 +9,11 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::common::{gpu_run_on, run_on, text};
-use crate::{Tested, expect, fail, stats, wasm};
+use crate::support::{Tested, Tests, expect, fail, stats, wasm};
 
 /// What is tested on each device and engine, by name.
-pub fn tests(device: &'static str) -> Vec<(String, Box<dyn FnOnce() -> Tested + Send>)> {
-    let mut tests: Vec<(String, Box<dyn FnOnce() -> Tested + Send>)> = Vec::new();
+pub fn tests(device: &'static str) -> Tests {
+    let mut tests = Tests::new();
     let mut add = |name: &str, test: fn(&str) -> Tested| {
         tests.push((format!("dbg/{name}"), Box::new(move || test(device))));
     };

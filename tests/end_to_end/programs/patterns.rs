@@ -2,12 +2,7 @@
 //! differ, what ours has chosen.
 
 use crate::common::{fixture, gpu_run_on, root, run_on, text};
-use crate::{Tested, expect};
-
-/// A test's name and what it does.
-type Test = (&'static str, fn() -> Tested);
-/// The same for a test that is given an engine.
-type EngineTest = (&'static str, fn(&str) -> Tested);
+use crate::support::{EngineTest, Test, Tested, expect};
 
 /// Tests that need no engine but the CPU's.
 pub fn general() -> Vec<Test> {

@@ -1,9 +1,8 @@
 //! C's allocator by every engine: blocks of many threads, and what is said of mistakes.
 
-use crate::{FOREIGN, LATE, OVERRUN, TWICE, Tested, expect, heap_leak, heap_mistake, run, run_on, text};
-
-/// A test's name and what it does.
-type EngineTest = (&'static str, fn(&str) -> Tested);
+use crate::common::{run, run_on, text};
+use crate::heap::mistakes::{FOREIGN, LATE, OVERRUN, TWICE, heap_leak, heap_mistake};
+use crate::support::{EngineTest, Tested, expect};
 
 /// Tests of an engine.
 pub fn of_engine() -> Vec<EngineTest> {

@@ -3,16 +3,15 @@
 use std::path::Path;
 use std::process::Output;
 
-use super::common::{self, run, run_on, text};
-use super::{Failed, Tested, expect, expected, fail, fixture, wasm};
+use libtest_mimic::Failed;
 
-/// A test of a device and engine.
-pub type Test = Box<dyn FnOnce() -> Tested + Send>;
+use crate::common::{self, fixture, run, run_on, text};
+use crate::support::{Bound, Tested, Tests, expect, expected, fail, wasm};
 
 /// The tests for a device and engine, by name.
-pub fn tests(device: &'static str) -> Vec<(String, Test)> {
-    let mut tests: Vec<(String, Test)> = Vec::new();
-    let mut add = |name: String, test: Test| tests.push((format!("gpu_std/{name}"), test));
+pub fn tests(device: &'static str) -> Tests {
+    let mut tests = Tests::new();
+    let mut add = |name: String, test: Bound| tests.push((format!("gpu_std/{name}"), test));
     for threads in [1, 100, 4096] {
         for kernel in ["saxpy", "saxpy_slices"] {
             add(

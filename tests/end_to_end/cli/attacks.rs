@@ -5,10 +5,7 @@ use std::process::Output;
 use std::time::{Duration, Instant};
 
 use crate::common::{run, text};
-use crate::{Tested, expect};
-
-/// A test's name and what it does.
-type Test = (&'static str, fn() -> Tested);
+use crate::support::{Test, Tested, expect};
 
 /// What everything here is to be done in: it takes a fraction of a second, and without care minutes.
 const SOON: Duration = Duration::from_secs(30);

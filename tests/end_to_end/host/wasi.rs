@@ -7,13 +7,9 @@ use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
-use crate::common::gpu_run_on;
-use crate::{Tested, expect, refuses, run, stats, text, wasm};
-
-/// A test's name and what it does.
-type Test = (&'static str, fn() -> Tested);
-/// The same for a test that is given an engine.
-type EngineTest = (&'static str, fn(&str) -> Tested);
+use crate::cli::refuses::refuses;
+use crate::common::{gpu_run_on, run, text};
+use crate::support::{EngineTest, Test, Tested, expect, stats, wasm};
 
 /// Tests that need no engine.
 pub fn general() -> Vec<Test> {

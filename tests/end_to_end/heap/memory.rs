@@ -6,16 +6,14 @@ use std::time::Duration;
 
 use serde_json::Value;
 
-use super::common::{gpu_run_on, run, run_on, text};
-use super::{FOREIGN, TWICE, Tested, expect, heap_leak, heap_mistake, stats, wasm};
-
-/// A test of a device and engine.
-pub type Test = Box<dyn FnOnce() -> Tested + Send>;
+use crate::common::{gpu_run_on, run, run_on, text};
+use crate::heap::mistakes::{FOREIGN, TWICE, heap_leak, heap_mistake};
+use crate::support::{Bound, Tested, Tests, expect, stats, wasm};
 
 /// The tests for a device and engine, by name.
-pub fn tests(device: &'static str) -> Vec<(String, Test)> {
-    let mut tests: Vec<(String, Test)> = Vec::new();
-    let mut add = |name: String, test: Test| tests.push((format!("memory/{name}"), test));
+pub fn tests(device: &'static str) -> Tests {
+    let mut tests = Tests::new();
+    let mut add = |name: String, test: Bound| tests.push((format!("memory/{name}"), test));
     // So many would take the emulator minutes.
     let many = if device == "emulator" { "2048" } else { "10240" };
     for threads in ["1", "32", many] {

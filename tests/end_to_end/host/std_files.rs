@@ -4,12 +4,11 @@
 use std::fs::{self, File};
 use std::process::Output;
 
+use libtest_mimic::Failed;
 use tempfile::TempDir;
 
-use crate::{Failed, Tested, common, expect, expected, fixture, text, wasm};
-
-/// A test's name, and what it does with an engine.
-type EngineTest = (&'static str, fn(&str) -> Tested);
+use crate::common::{self, fixture, text};
+use crate::support::{EngineTest, Tested, expect, expected, wasm};
 
 /// Tests of an engine.
 pub fn of_engine() -> Vec<EngineTest> {

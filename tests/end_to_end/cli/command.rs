@@ -7,10 +7,7 @@ use libtest_mimic::Failed;
 use serde_json::Value;
 
 use crate::common::{fixture, gpu_run, gpu_run_on, run, run_on, text};
-use crate::{Tested, expect, stats, wasm};
-
-/// A test's name and what it does.
-type Test = (&'static str, fn() -> Tested);
+use crate::support::{Test, Tested, expect, stats, wasm};
 
 /// The tests, which need no engine but the CPU's.
 pub fn general() -> Vec<Test> {

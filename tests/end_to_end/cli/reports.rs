@@ -5,18 +5,14 @@ use std::process::{Command, Output};
 use libtest_mimic::Failed;
 use serde_json::{Value, json};
 
-use crate::common::{gpu_run, root, run_on, text};
-use crate::{Tested, expect, stats, wasm};
-
-/// A test's name and what it does.
-type Test = (&'static str, fn() -> Tested);
-/// The same for a test that is given an engine.
-type EngineTest = (&'static str, fn(&str) -> Tested);
+use crate::common::{gpu_run, root, run, run_on, text};
+use crate::support::{EngineTest, Test, Tested, expect, stats, wasm};
 
 /// Tests that need no engine but the CPU's.
 pub fn general() -> Vec<Test> {
     vec![
         ("report/json_of_leaks", json_of_leaks),
+        ("report/json_of_leaks_and_lost_output", json_of_other_failures),
         ("report/segment_that_does_not_fit", segment),
         ("stats/heap", heap_stats),
         ("options/spelling", spelling),
@@ -251,4 +247,41 @@ fn adapter_as_script() -> Tested {
         )?;
     }
     Ok(())
+}
+
+fn json_of_other_failures() -> Tested {
+    let module = wasm("wat", "bad_frees");
+    let leaks = run([
+        "--device",
+        "cpu",
+        "--report",
+        "json",
+        "--leak-check",
+        "--invoke",
+        "leak",
+        &module,
+    ]);
+    let heap = run([
+        "--device",
+        "cpu",
+        "--report",
+        "json",
+        "--heap-check",
+        "--invoke",
+        "overflow",
+        &module,
+    ]);
+    let picture = wasm("release", "frame");
+    let lost = run(["--device", "cpu", "--report", "json", "--frame", "/dev/full", &picture]);
+    for (output, kind, code) in [(&leaks, "leaks", 23), (&heap, "trap", 134), (&lost, "output", 1)] {
+        let object: serde_json::Value = serde_json::from_slice(&output.stderr)?;
+        expect(object["kind"] == kind && object["exit_code"] == code, kind, output)?;
+        expect(output.status.code() == Some(code), "its code is the process's", output)?;
+    }
+    let object: serde_json::Value = serde_json::from_slice(&heap.stderr)?;
+    expect(
+        object["address"].is_u64() && object["block"]["size"] == 40,
+        "it names the block",
+        &heap,
+    )
 }

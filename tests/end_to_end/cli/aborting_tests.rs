@@ -5,12 +5,9 @@ use std::process::{Command, Output};
 
 use libtest_mimic::Failed;
 
-use crate::command::{ends, says};
+use crate::cli::command::{ends, says};
 use crate::common::{gpu_run_on, run_on, text};
-use crate::{Tested, expect, wasm};
-
-/// A test's name and what it does.
-type Test = (&'static str, fn() -> Tested);
+use crate::support::{Test, Tested, expect, wasm};
 
 /// The tests, which need no engine but the CPU's.
 pub fn general() -> Vec<Test> {

@@ -10,13 +10,9 @@ use tempfile::TempDir;
 
 #[cfg(target_os = "linux")]
 use crate::common::gpu_run;
-use crate::common::{gpu_run_on, root, run_on, text};
-use crate::{Tested, expect, wasm};
 
-/// A test's name and what it does.
-type Test = (&'static str, fn() -> Tested);
-/// The same for a test that is given an engine.
-type EngineTest = (&'static str, fn(&str) -> Tested);
+use crate::common::{gpu_run_on, root, run_on, text};
+use crate::support::{EngineTest, Test, Tested, expect, wasm};
 
 /// Tests that need no engine but the CPU's.
 pub fn general() -> Vec<Test> {
@@ -93,7 +89,7 @@ const PANIC: &str = "\nthread 'main' (1) panicked at panics/src/main.rs:6:25:\n\
 
 /// What the documentation shows as the first outputs is printed so, and each is short.
 fn first_outputs() -> Tested {
-    const PAGE: &str = include_str!("../../docs/src/first-outputs.md");
+    const PAGE: &str = include_str!("../../../docs/src/first-outputs.md");
     let blocks = PAGE.split("```console\n$ gpu-run ").skip(1);
     let mut count = 0;
     for block in blocks {

@@ -5,11 +5,10 @@ use std::fs;
 use std::os::unix::ffi::OsStrExt;
 use std::process::{Command, Output, Stdio};
 
-use crate::common::gpu_run_on;
-use crate::{Failed, Tested, expect, text, wasm};
+use libtest_mimic::Failed;
 
-/// A test's name and what it does.
-type Test = (&'static str, fn() -> Tested);
+use crate::common::{gpu_run_on, text};
+use crate::support::{Test, Tested, expect, wasm};
 
 /// The tests, which need no engine but the CPU's.
 pub fn general() -> Vec<Test> {

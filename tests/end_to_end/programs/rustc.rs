@@ -1,19 +1,13 @@
 //! What rustc makes of std: guests of another version than ours, builds for threads, and what is folded away.
 
 use crate::common::{run, run_on, text};
-use crate::{Tested, expect, wasm};
-
-/// A test's name, and what it does.
-type GeneralTest = (&'static str, fn() -> Tested);
-
-/// A test's name, and what it does with an engine.
-type EngineTest = (&'static str, fn(&str) -> Tested);
+use crate::support::{EngineTest, Test, Tested, expect, wasm};
 
 /// The folder of modules by an older rustc.
 const OLD: &str = "rustc-1.63";
 
 /// Tests that need no engine.
-pub fn general() -> Vec<GeneralTest> {
+pub fn general() -> Vec<Test> {
     vec![
         ("inspect/system_allocator", system_allocator),
         ("inspect/lacks_platform", lacks_platform),
@@ -117,7 +111,7 @@ fn locks_leak_nothing(device: &str) -> Tested {
         ],
     );
     expect(output.status.success(), "nothing leaks", &output)?;
-    let heap = &crate::stats(&output)?["heap"];
+    let heap = &crate::support::stats(&output)?["heap"];
     expect(
         heap["allocated"].as_u64() >= Some(64) && heap["freed"].as_u64() >= Some(64),
         "the device's heap served the threads",

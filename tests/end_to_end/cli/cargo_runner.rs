@@ -6,12 +6,9 @@ use std::process::Stdio;
 
 use tempfile::TempDir;
 
-use crate::common::gpu_run_on;
-use crate::wasi::{folder, run_with};
-use crate::{Tested, expect, text, wasm};
-
-/// A test's name and what it does.
-type Test = (&'static str, fn() -> Tested);
+use crate::common::{gpu_run_on, text};
+use crate::host::wasi::{folder, run_with};
+use crate::support::{Test, Tested, expect, wasm};
 
 /// The tests, which need no engine but the CPU's.
 pub fn general() -> Vec<Test> {

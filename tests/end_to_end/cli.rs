@@ -1,0 +1,48 @@
+//! The command itself: its options and subcommands, what it says, and what it refuses.
+
+mod aborting_tests;
+mod attacks;
+mod cache;
+#[cfg(unix)]
+mod cargo_runner;
+mod command;
+mod hints;
+mod inspect;
+#[cfg(unix)]
+mod options;
+mod output;
+pub mod refuses;
+pub mod reports;
+mod translate;
+
+use crate::support::{Test, Tests, bind};
+
+/// Tests that need no engine but the CPU's.
+pub fn general() -> Vec<Test> {
+    let tests = [
+        refuses::general(),
+        inspect::general(),
+        translate::general(),
+        cache::general(),
+        output::general(),
+        reports::general(),
+        command::general(),
+        aborting_tests::general(),
+        attacks::general(),
+        hints::general(),
+        #[cfg(unix)]
+        options::general(),
+        #[cfg(unix)]
+        cargo_runner::general(),
+    ];
+    tests.concat()
+}
+
+/// The tests of an engine.
+pub fn tests(device: &'static str) -> Tests {
+    let mut tests = [reports::of_engine(), hints::of_engine()].concat();
+    if device == "ptx" {
+        tests.extend(cache::of_ptx());
+    }
+    bind(device, tests)
+}

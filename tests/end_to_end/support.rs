@@ -6,6 +6,7 @@ use libtest_mimic::Failed;
 
 use crate::common::{fixture, text};
 
+/// What becomes of a test.
 pub type Tested = Result<(), Failed>;
 
 /// A test's name and what it does.
@@ -29,6 +30,7 @@ pub fn bind(device: &'static str, tests: impl IntoIterator<Item = EngineTest>) -
     bound.collect()
 }
 
+/// The path of a fixture's module, by its folder and name.
 pub fn wasm(profile: &str, name: &str) -> String {
     fixture("wasm")
         .join(profile)
@@ -37,6 +39,7 @@ pub fn wasm(profile: &str, name: &str) -> String {
         .to_string()
 }
 
+/// What the native program printed or returned: `stdout`, `stderr` or `exit`.
 pub fn expected(name: &str, part: &str) -> Option<Vec<u8>> {
     std::fs::read(fixture("expected").join(format!("{name}.{part}"))).ok()
 }
@@ -52,6 +55,7 @@ pub fn fail<T>(what: impl std::fmt::Display, output: &Output) -> Result<T, Faile
     .into())
 }
 
+/// Fails with what was printed, unless something holds.
 pub fn expect(holds: bool, what: &str, output: &Output) -> Tested {
     if holds { Ok(()) } else { fail(what, output) }
 }

@@ -3,12 +3,16 @@
 use crate::common::{run_on, text};
 use crate::support::{Tested, expect};
 
+/// Of an address that no block has.
 pub const FOREIGN: &str = "the heap was given an address at which it has no block";
 
+/// Of a block that is freed again.
 pub const TWICE: &str = "the heap was given a block that had been freed";
 
+/// Of a write to a block that is free.
 pub const LATE: &str = "a block of the heap was written after it had been freed";
 
+/// Of a write beyond a block.
 pub const OVERRUN: &str = "bytes behind a block of the heap were written";
 
 /// An export ends by a trap whose message has all that is wanted.

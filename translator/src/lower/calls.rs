@@ -8,6 +8,7 @@ use super::stack::Value;
 use super::{LowerErrorKind, Target};
 
 impl Lowering<'_> {
+    /// Calls a function of the module or an import; with `tail`, in place of this function's own return.
     pub(super) fn call(&mut self, function: u32, tail: bool) -> Result<(), LowerErrorKind> {
         let context = self.context;
         match &context.targets[function as usize] {

@@ -1,5 +1,8 @@
 //! What the compiler must write in places where it was wrong once, or nearly: looked for in its text, because
 //! there may be no GPU to run it.
+//!
+//! What is seen in the whole text of a small module is a file in `vm/filetests`; here is what counts, orders or compares
+//! texts, what is bytecode that no module becomes, and what looks into the analysis.
 
 mod calls;
 mod exceptions;

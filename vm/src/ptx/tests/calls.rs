@@ -52,18 +52,6 @@ fn return_addresses_of_outer_calls_are_put_back_behind_a_recursion() {
     assert!(body(&text, 2).contains("ld.local.b32"), "{text}");
 }
 
-/// A tail call through a table takes the address of a thunk, also where nothing in the table has a status.
-#[test]
-fn what_tail_calls_through_a_table_may_call_has_a_thunk() {
-    let text = text_alone(
-        "(module (type $t (func (param i32) (result i32))) (table funcref (elem $leaf))
-           (func $leaf (type $t) (local.get 0))
-           (func (export \"f\") (type $t) (return_call_indirect (type $t) (local.get 0) (i32.const 0))))",
-    );
-    assert!(text.contains("tails[2] = {t0, 0};"), "{text}");
-    assert!(part(&text, "t0(").contains("call (q), f0"), "{text}");
-}
-
 /// A function that a kernel calls and that ends in a tail call: what it calls has the same depth.
 #[test]
 fn a_tail_call_that_a_kernel_makes_has_a_depth() {

@@ -3,7 +3,7 @@
 use gpu_run_bytecode::Op;
 use gpu_run_bytecode::code::Inst;
 
-use super::{Options, body, compiled, handmade_in, text};
+use super::{Options, body, compiled, handmade_in};
 
 /// The check saw canonical bits, so the access must not take the GPU's from the register.
 #[test]
@@ -30,20 +30,4 @@ fn an_address_is_not_a_sum_of_what_may_be_the_gpus_nan() {
     };
     assert_eq!(from_unit_4(&text(Op::I32Add)), 2);
     assert_eq!(from_unit_4(&text(Op::F32Add)), 0);
-}
-
-/// `$x` holds what was loaded or a sum, and `$y` what was loaded or `$x`: the sum is made canonical at once.
-#[test]
-fn a_mixture_is_traced_to_where_it_was_made() {
-    let text = text(
-        "(module
-           (func (export \"f\") (param $a f32) (param $kept f32) (param $c i32) (param $d i32) (result f32)
-             (local $x f32) (local $y f32)
-             (local.set $x (local.get $kept))
-             (local.set $y (local.get $kept))
-             (if (local.get $c) (then (local.set $x (f32.add (local.get $a) (local.get $a)))))
-             (if (local.get $d) (then (local.set $y (local.get $x))))
-             (local.get $y)))",
-    );
-    assert!(body(&text, 0).contains("setp.nan.f32"), "{text}");
 }

@@ -1,0 +1,186 @@
+;; test ptx
+;; A call through a table loads the element, compares its type, and takes its address.
+;; has: .callprototype
+
+(module
+  (table funcref (elem $double $square))
+  (func $double (param i32) (result i32) (i32.shl (local.get 0) (i32.const 1)))
+  (func $square (param i32) (result i32) (i32.mul (local.get 0) (local.get 0)))
+  (func (export "apply") (param $which i32) (param $x i32) (result i32)
+    (call_indirect (param i32) (result i32) (local.get $x) (local.get $which))))
+
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[4]) f2(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
+;;
+;; // double
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<9>;
+;; 	.reg .b64 %d<9>;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %r0, [a0+0];
+;; B0:
+;; 	// i32.shl_imm      r3, r0, 1
+;; 	{
+;; 	.reg .b32 %xr<4>;
+;; 	and.b32 %xr3, 1, 31;
+;; 	shl.b32 %r3, %r0, %xr3;
+;; 	}
+;; 	// return           header 1, r3, x1
+;; 	st.param.b32 [ret+0], %r3;
+;; 	ret;
+;; }
+;;
+;; // square
+;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<9>;
+;; 	.reg .b64 %d<9>;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %r0, [a0+0];
+;; B0:
+;; 	// i32.mul          r3, r0, r0
+;; 	mul.lo.s32 %r3, %r0, %r0;
+;; 	// return           header 1, r3, x1
+;; 	st.param.b32 [ret+0], %r3;
+;; 	ret;
+;; }
+;;
+;; // apply
+;; .func (.param .align 16 .b8 ret[4]) f2(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<10>;
+;; 	.reg .b64 %d<10>;
+;; 	.reg .b32 %w<13>;
+;; 	.reg .b64 %l<10>;
+;; 	.reg .pred %p<8>;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %r0, [a0+0];
+;; 	ld.param.b32 %r1, [a1+0];
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.local.b32 %budget, [%local+36];
+;; 	add.u32 %deeper, %depth, 1;
+;; BEGIN:
+;; 	sub.u32 %budget, %budget, 1;
+;; 	setp.le.s32 %p1, %budget, 0;
+;; 	@%p1 bra POLL_1;
+;; COUNTED_2:
+;; B0:
+;; 	// copy32           r4, r1
+;; 	mov.b32 %r4, %r1;
+;; 	// call_indirect    r4, r0, table0, type0 (i32) -> (i32)
+;; 	ld.const.b64 %l1, [instance+64];
+;; 	ld.relaxed.gpu.global.b32 %w1, [%l1+8];
+;; 	setp.ge.u32 %p2, %r0, %w1;
+;; 	@%p2 bra TRAP_3;
+;; 	ld.global.b64 %l2, [%l1+0];
+;; 	mad.wide.u32 %l3, %r0, 4, %l2;
+;; 	ld.relaxed.gpu.global.b32 %w2, [%l3];
+;; 	setp.eq.u32 %p3, %w2, 0;
+;; 	@%p3 bra TRAP_4;
+;; 	sub.u32 %w2, %w2, 1;
+;; 	ld.const.b64 %l4, [instance+24];
+;; 	ld.const.b32 %w4, [instance+72];
+;; 	mad.wide.u32 %l5, %w2, 16, %l4;
+;; 	ld.global.b32 %w3, [%l5+12];
+;; 	setp.ne.u32 %p3, %w3, %w4;
+;; 	@%p3 bra TRAP_5;
+;; 	ld.const.b64 %l6, [instance+32];
+;; 	mad.wide.u32 %l7, %w2, 8, %l6;
+;; 	ld.global.b64 %l8, [%l7];
+;; 	setp.eq.u64 %p4, %l8, 0;
+;; 	@%p4 bra CALLED_6;
+;; 	stacksave.u32 %w5;
+;; 	ld.local.b32 %w6, [%local+32];
+;; 	ld.local.b32 %w7, [%local+840];
+;; 	setp.lt.u32 %p5, %w5, %w6;
+;; 	setp.ge.or.u32 %p6, %depth, %w7, %p5;
+;; 	@%p6 bra TRAP_7;
+;; 	and.b32 %w8, %depth, 63;
+;; 	mad.wide.u32 %l9, %w8, 4, %local;
+;; 	ld.local.b32 %w9, [%l9+72];
+;; 	sub.u32 %w10, %depth, 65;
+;; 	setp.lt.u32 %p7, %w10, 16;
+;; 	@%p7 st.local.b32 [%l9+324], %w9;
+;; 	mov.b32 %w11, 10;
+;; 	st.local.b32 [%l9+72], %w11;
+;; 	st.local.b32 [%local+36], %budget;
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b32 p0;
+;; 	st.param.b32 [p0+0], %r4;
+;; 	.param .align 16 .b8 q[4];
+;; TYPE_8: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l8, (q0, q1, q2, p0), TYPE_8;
+;; 	ld.param.b32 %r4, [q+0];
+;; 	}
+;; 	st.local.b32 [%l9+72], %w9;
+;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; CALLED_6:
+;; 	// return           header 2, r4, x1
+;; 	st.local.b32 [%local+36], %budget;
+;; 	st.param.b32 [ret+0], %r4;
+;; 	ret;
+;; POLL_1:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], 6;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	}
+;; 	mov.b32 %budget, 4096;
+;; 	bra COUNTED_2;
+;; TRAP_3:
+;; 	mov.b32 %trap_pc, 8;
+;; 	mov.b32 %trap_kind, 4;
+;; 	bra TRAP;
+;; TRAP_4:
+;; 	mov.b32 %trap_pc, 8;
+;; 	mov.b32 %trap_kind, 5;
+;; 	bra TRAP;
+;; TRAP_5:
+;; 	mov.b32 %trap_pc, 8;
+;; 	mov.b32 %trap_kind, 6;
+;; 	bra TRAP;
+;; TRAP_7:
+;; 	mov.b32 %trap_pc, 8;
+;; 	mov.b32 %trap_kind, 10;
+;; 	bra TRAP;
+;; TRAP:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %trap_pc;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
+;; 	}
+;; 	exit;
+;; }
+;;
+;; .visible .global .align 8 .u64 functions[3] = {f0, f1, f2};
+;; .visible .global .align 8 .u64 tails[3] = {0, 0, 0};

@@ -1,0 +1,282 @@
+;; test ptx
+;; A function that may hold references to exceptions shows its units to the runtime before it calls something, and
+;; takes them back when it returns.
+
+(module
+  (tag $odd (param i32))
+  (func $make (param $n i32) (result exnref)
+    (block $caught (result exnref)
+      (try_table (catch_all_ref $caught) (throw $odd (local.get $n)))
+      (unreachable)))
+  (func $use (export "use") (param $n i32)
+    (local $first exnref)
+    (local.set $first (call $make (local.get $n)))
+    (drop (call $make (i32.const 1)))
+    (throw_ref (local.get $first))))
+
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[16]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[16]) t1(.param .b64 ctx, .param .b32 depth);
+;;
+;; // make
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<8>;
+;; 	.reg .b64 %d<8>;
+;; 	.reg .b32 %w<5>;
+;; 	.reg .b64 %l<2>;
+;; 	.local .align 8 .b8 roots[24];
+;; 	.reg .b64 %roots;
+;; 	.reg .b32 %outer;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %size, [size];
+;; 	ld.param.b32 %r0, [a0+0];
+;; 	mov.u64 %roots, roots;
+;; 	ld.local.b32 %outer, [%local+844];
+;; 	st.local.b32 [%roots], %outer;
+;; 	st.local.b32 [%roots+4], 4;
+;; B0:
+;; 	// copy32           r3, r0
+;; 	mov.b32 %r3, %r0;
+;; 	// throw            r3, x1, tag0
+;; 	st.local.b32 [%local+856], %r3;
+;; 	mov.b32 %w1, 1;
+;; 	st.local.b32 [%local+48], %w1;
+;; 	ld.const.b32 %w2, [instance+72];
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], 2;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %w2;
+;; 	call gpu_run_throw, (q0, q1, q2, q3);
+;; 	}
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	bra CATCH_1;
+;; CATCH_1:
+;; 	st.local.b32 [%roots+8], %r0;
+;; 	st.local.b32 [%roots+12], %r1;
+;; 	st.local.b32 [%roots+16], %r2;
+;; 	st.local.b32 [%roots+20], %r3;
+;; 	sub.u64 %l1, %local, %roots;
+;; 	cvt.u32.u64 %w4, %l1;
+;; 	st.local.b32 [%local+844], %w4;
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], 2;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 result;
+;; 	call (result), gpu_run_reference, (q0, q1, q2);
+;; 	ld.param.b32 %w3, [result];
+;; 	}
+;; 	mov.b32 %r3, %w3;
+;; 	bra B1;
+;; B1:
+;; 	// return           header 1, r3, x1
+;; 	st.local.b32 [%local+844], %outer;
+;; 	st.param.b32 [ret], 0;
+;; 	st.param.b32 [ret+16], %r3;
+;; 	ret;
+;; }
+;;
+;; // use
+;; .func (.param .align 16 .b8 ret[16]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<9>;
+;; 	.reg .b64 %d<9>;
+;; 	.reg .b32 %w<13>;
+;; 	.reg .b64 %l<7>;
+;; 	.reg .pred %p<7>;
+;; 	.local .align 8 .b8 roots[28];
+;; 	.reg .b64 %roots;
+;; 	.reg .b32 %outer;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %r0, [a0+0];
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	mov.u64 %roots, roots;
+;; 	ld.local.b32 %outer, [%local+844];
+;; 	st.local.b32 [%roots], %outer;
+;; 	st.local.b32 [%roots+4], 5;
+;; 	add.u32 %deeper, %depth, 1;
+;; B0:
+;; 	// copy32           r4, r0
+;; 	mov.b32 %r4, %r0;
+;; 	// call             r4, make
+;; 	and.b32 %w1, %depth, 63;
+;; 	mad.wide.u32 %l1, %w1, 4, %local;
+;; 	ld.local.b32 %w2, [%l1+72];
+;; 	sub.u32 %w3, %depth, 65;
+;; 	setp.lt.u32 %p1, %w3, 16;
+;; 	@%p1 st.local.b32 [%l1+324], %w2;
+;; 	mov.b32 %w4, 8;
+;; 	st.local.b32 [%l1+72], %w4;
+;; 	st.local.b32 [%roots+8], %r0;
+;; 	st.local.b32 [%roots+12], %r1;
+;; 	st.local.b32 [%roots+16], %r2;
+;; 	st.local.b32 [%roots+20], %r3;
+;; 	st.local.b32 [%roots+24], %r4;
+;; 	sub.u64 %l2, %local, %roots;
+;; 	cvt.u32.u64 %w5, %l2;
+;; 	st.local.b32 [%local+844], %w5;
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b32 p0;
+;; 	st.param.b32 [p0+0], %r4;
+;; 	.param .align 16 .b8 q[20];
+;; 	call (q), f0, (q0, q1, q2, p0);
+;; 	ld.param.b32 %w6, [q];
+;; 	ld.param.b32 %r4, [q+16];
+;; 	}
+;; 	setp.ne.u32 %p2, %w6, 0;
+;; 	@%p2 bra STATUS_2;
+;; CALLED_1_AFTER:
+;; 	st.local.b32 [%l1+72], %w2;
+;; CALLED_1:
+;; 	// copy32           r3, r4
+;; 	mov.b32 %r3, %r4;
+;; 	// const32          r4, 1
+;; 	mov.b32 %r4, 0x1;
+;; 	// call             r4, make
+;; 	and.b32 %w7, %depth, 63;
+;; 	mad.wide.u32 %l4, %w7, 4, %local;
+;; 	ld.local.b32 %w8, [%l4+72];
+;; 	sub.u32 %w9, %depth, 65;
+;; 	setp.lt.u32 %p4, %w9, 16;
+;; 	@%p4 st.local.b32 [%l4+324], %w8;
+;; 	mov.b32 %w10, 11;
+;; 	st.local.b32 [%l4+72], %w10;
+;; 	st.local.b32 [%roots+8], %r0;
+;; 	st.local.b32 [%roots+12], %r1;
+;; 	st.local.b32 [%roots+16], %r2;
+;; 	st.local.b32 [%roots+20], %r3;
+;; 	st.local.b32 [%roots+24], %r4;
+;; 	sub.u64 %l5, %local, %roots;
+;; 	cvt.u32.u64 %w11, %l5;
+;; 	st.local.b32 [%local+844], %w11;
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b32 p0;
+;; 	st.param.b32 [p0+0], %r4;
+;; 	.param .align 16 .b8 q[20];
+;; 	call (q), f0, (q0, q1, q2, p0);
+;; 	ld.param.b32 %w12, [q];
+;; 	ld.param.b32 %r4, [q+16];
+;; 	}
+;; 	setp.ne.u32 %p5, %w12, 0;
+;; 	@%p5 bra STATUS_6;
+;; CALLED_5_AFTER:
+;; 	st.local.b32 [%l4+72], %w8;
+;; CALLED_5:
+;; 	// throw_ref        r3
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], 11;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %r3;
+;; 	call gpu_run_throw_ref, (q0, q1, q2, q3);
+;; 	}
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	st.local.b32 [%local+844], %outer;
+;; 	st.param.b32 [ret], 1;
+;; 	ret;
+;; STATUS_2:
+;; 	setp.ne.u32 %p3, %w6, 2;
+;; 	@%p3 bra THROWN_3;
+;; 	ld.local.b64 %l3, [%local+64];
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .align 16 .b8 q[20];
+;; TYPE_4: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l3, (q0, q1), TYPE_4;
+;; 	ld.param.b32 %w6, [q];
+;; 	ld.param.b32 %r4, [q+16];
+;; 	}
+;; 	setp.ne.u32 %p3, %w6, 0;
+;; 	@%p3 bra STATUS_2;
+;; 	bra CALLED_1_AFTER;
+;; THROWN_3:
+;; 	st.local.b32 [%l1+72], %w2;
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	st.local.b32 [%local+844], %outer;
+;; 	st.param.b32 [ret], 1;
+;; 	ret;
+;; STATUS_6:
+;; 	setp.ne.u32 %p6, %w12, 2;
+;; 	@%p6 bra THROWN_7;
+;; 	ld.local.b64 %l6, [%local+64];
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .align 16 .b8 q[20];
+;; TYPE_8: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l6, (q0, q1), TYPE_8;
+;; 	ld.param.b32 %w12, [q];
+;; 	ld.param.b32 %r4, [q+16];
+;; 	}
+;; 	setp.ne.u32 %p6, %w12, 0;
+;; 	@%p6 bra STATUS_6;
+;; 	bra CALLED_5_AFTER;
+;; THROWN_7:
+;; 	st.local.b32 [%l4+72], %w8;
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	st.local.b32 [%local+844], %outer;
+;; 	st.param.b32 [ret], 1;
+;; 	ret;
+;; }
+;;
+;; .func (.param .align 16 .b8 ret[16]) t1(.param .b64 ctx, .param .b32 depth)
+;; {
+;; 	.reg .b64 %ctx, %local, %l;
+;; 	.reg .b32 %depth, %w;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	ld.param.b32 %depth, [depth];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	.param .b64 q0;
+;; 	.param .b32 q1;
+;; 	.param .b32 q2;
+;; 	ld.const.b64 %l, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %w, [%l+8];
+;;
+;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b32 [q1], %depth;
+;; 	st.param.b32 [q2], %w;
+;; 	.param .b32 p0;
+;; 	ld.local.b32 %w, [%local+856];
+;; 	st.param.b32 [p0+0], %w;
+;; 	.param .align 16 .b8 q[16];
+;; 	call (q), f1, (q0, q1, q2, p0);
+;; 	ld.param.b32 %w, [q];
+;; 	st.param.b32 [ret], %w;
+;; 	ret;
+;; }
+;;
+;; .visible .global .align 8 .u64 functions[2] = {0, f1};
+;; .visible .global .align 8 .u64 tails[2] = {0, t1};

@@ -1,0 +1,199 @@
+;; test ptx
+;; A function that may throw returns a status, which its caller looks at. A handler takes the values out of the
+;; context.
+;; has: call gpu_run_throw
+
+(module
+  (tag $odd (param i32))
+  (func $half (param $n i32) (result i32)
+    (if (i32.and (local.get $n) (i32.const 1)) (then (throw $odd (local.get $n))))
+    (i32.shr_u (local.get $n) (i32.const 1)))
+  (func (export "half_or_less") (param $n i32) (result i32)
+    (block $caught (result i32)
+      (return (try_table (result i32) (catch $odd $caught) (call $half (local.get $n)))))
+    (i32.shr_u (i32.const 1))))
+
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .func (.param .align 16 .b8 ret[20]) t1(.param .b64 ctx, .param .b32 depth);
+;;
+;; // half
+;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<9>;
+;; 	.reg .b64 %d<9>;
+;; 	.reg .b32 %w<3>;
+;; 	.reg .pred %p<2>;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %size, [size];
+;; 	ld.param.b32 %r0, [a0+0];
+;; B0:
+;; 	// br_no_bits_imm   r0, 1, @5
+;; 	{
+;; 	.reg .b32 %xr<4>;
+;; 	and.b32 %xr3, 1, %r0;
+;; 	setp.eq.b32 %p1, %xr3, 0;
+;; 	}
+;; 	@%p1 bra B2;
+;; B1:
+;; 	// copy32           r3, r0
+;; 	mov.b32 %r3, %r0;
+;; 	// throw            r3, x1, tag0
+;; 	st.local.b32 [%local+856], %r3;
+;; 	mov.b32 %w1, 1;
+;; 	st.local.b32 [%local+48], %w1;
+;; 	ld.const.b32 %w2, [instance+72];
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], 3;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %w2;
+;; 	call gpu_run_throw, (q0, q1, q2, q3);
+;; 	}
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	st.param.b32 [ret], 1;
+;; 	ret;
+;; B2:
+;; 	// i32.shr_u_imm    r3, r0, 1
+;; 	{
+;; 	.reg .b32 %xr<4>;
+;; 	and.b32 %xr3, 1, 31;
+;; 	shr.u32 %r3, %r0, %xr3;
+;; 	}
+;; 	// return           header 1, r3, x1
+;; 	st.param.b32 [ret], 0;
+;; 	st.param.b32 [ret+16], %r3;
+;; 	ret;
+;; }
+;;
+;; // half_or_less
+;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<9>;
+;; 	.reg .b64 %d<9>;
+;; 	.reg .b32 %w<8>;
+;; 	.reg .b64 %l<3>;
+;; 	.reg .pred %p<5>;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %r0, [a0+0];
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	add.u32 %deeper, %depth, 1;
+;; B0:
+;; 	// copy32           r3, r0
+;; 	mov.b32 %r3, %r0;
+;; 	// call             r3, half
+;; 	and.b32 %w1, %depth, 63;
+;; 	mad.wide.u32 %l1, %w1, 4, %local;
+;; 	ld.local.b32 %w2, [%l1+72];
+;; 	sub.u32 %w3, %depth, 65;
+;; 	setp.lt.u32 %p1, %w3, 16;
+;; 	@%p1 st.local.b32 [%l1+324], %w2;
+;; 	mov.b32 %w4, 10;
+;; 	st.local.b32 [%l1+72], %w4;
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b32 p0;
+;; 	st.param.b32 [p0+0], %r3;
+;; 	.param .align 16 .b8 q[20];
+;; 	call (q), f0, (q0, q1, q2, p0);
+;; 	ld.param.b32 %w5, [q];
+;; 	ld.param.b32 %r3, [q+16];
+;; 	}
+;; 	setp.ne.u32 %p2, %w5, 0;
+;; 	@%p2 bra STATUS_2;
+;; CALLED_1_AFTER:
+;; 	st.local.b32 [%l1+72], %w2;
+;; CALLED_1:
+;; B1:
+;; 	// return           header 1, r3, x1
+;; 	st.param.b32 [ret], 0;
+;; 	st.param.b32 [ret+16], %r3;
+;; 	ret;
+;; B2:
+;; 	// i32.shr_u_imm    r3, r3, 1
+;; 	{
+;; 	.reg .b32 %xr<4>;
+;; 	and.b32 %xr3, 1, 31;
+;; 	shr.u32 %r3, %r3, %xr3;
+;; 	}
+;; 	// return           header 1, r3, x1
+;; 	st.param.b32 [ret], 0;
+;; 	st.param.b32 [ret+16], %r3;
+;; 	ret;
+;; STATUS_2:
+;; 	setp.ne.u32 %p3, %w5, 2;
+;; 	@%p3 bra THROWN_3;
+;; 	ld.local.b64 %l2, [%local+64];
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .align 16 .b8 q[20];
+;; TYPE_4: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1), TYPE_4;
+;; 	ld.param.b32 %w5, [q];
+;; 	ld.param.b32 %r3, [q+16];
+;; 	}
+;; 	setp.ne.u32 %p3, %w5, 0;
+;; 	@%p3 bra STATUS_2;
+;; 	bra CALLED_1_AFTER;
+;; THROWN_3:
+;; 	st.local.b32 [%l1+72], %w2;
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.const.b32 %w6, [instance+72];
+;; 	ld.local.b32 %w7, [%local+40];
+;; 	setp.eq.u32 %p4, %w7, %w6;
+;; 	@%p4 bra CATCH_5;
+;; 	st.param.b32 [ret], 1;
+;; 	ret;
+;; CATCH_5:
+;; 	ld.local.b32 %r3, [%local+856];
+;; 	bra B2;
+;; }
+;;
+;; .func (.param .align 16 .b8 ret[20]) t1(.param .b64 ctx, .param .b32 depth)
+;; {
+;; 	.reg .b64 %ctx, %local, %l;
+;; 	.reg .b32 %depth, %w;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	ld.param.b32 %depth, [depth];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	.param .b64 q0;
+;; 	.param .b32 q1;
+;; 	.param .b32 q2;
+;; 	ld.const.b64 %l, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %w, [%l+8];
+;;
+;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b32 [q1], %depth;
+;; 	st.param.b32 [q2], %w;
+;; 	.param .b32 p0;
+;; 	ld.local.b32 %w, [%local+856];
+;; 	st.param.b32 [p0+0], %w;
+;; 	.param .align 16 .b8 q[20];
+;; 	call (q), f1, (q0, q1, q2, p0);
+;; 	ld.param.b32 %w, [q];
+;; 	st.param.b32 [ret], %w;
+;; 	ld.param.b32 %w, [q+16];
+;; 	st.param.b32 [ret+16], %w;
+;; 	ret;
+;; }
+;;
+;; .visible .global .align 8 .u64 functions[2] = {0, f1};
+;; .visible .global .align 8 .u64 tails[2] = {0, t1};

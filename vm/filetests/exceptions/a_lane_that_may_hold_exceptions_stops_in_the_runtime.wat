@@ -1,0 +1,283 @@
+;; test ptx --alone
+;; A lane that sees the stop flag and may hold exceptions gives them back, which the runtime does.
+;; has: call gpu_run_poll
+;; lacks: GO_ON
+
+(module
+  (tag $e)
+  (func $throw (throw $e))
+  (func (export "loop") (param i32)
+    (loop $again
+      (drop (block $caught (result exnref) (try_table (catch_all_ref $caught) (call $throw)) unreachable))
+      (br_if $again (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))))
+
+;; .func (.param .align 16 .b8 ret[16]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size);
+;; .func (.param .align 16 .b8 ret[16]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;;
+;; // throw
+;; .func (.param .align 16 .b8 ret[16]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<6>;
+;; 	.reg .b64 %d<6>;
+;; 	.reg .b32 %w<3>;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %size, [size];
+;; B0:
+;; 	// throw            r0, x0, tag0
+;; 	mov.b32 %w1, 0;
+;; 	st.local.b32 [%local+48], %w1;
+;; 	ld.const.b32 %w2, [instance+72];
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], 1;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %w2;
+;; 	call gpu_run_throw, (q0, q1, q2, q3);
+;; 	}
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	st.param.b32 [ret], 1;
+;; 	ret;
+;; }
+;;
+;; // loop
+;; .func (.param .align 16 .b8 ret[16]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<9>;
+;; 	.reg .b64 %d<9>;
+;; 	.reg .b32 %w<7>;
+;; 	.reg .b64 %l<5>;
+;; 	.reg .pred %p<5>;
+;; 	.local .align 8 .b8 roots[28];
+;; 	.reg .b64 %roots;
+;; 	.reg .b32 %outer;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %size, [size];
+;; 	ld.param.b32 %r0, [a0+0];
+;; 	ld.local.b32 %budget, [%local+36];
+;; 	mov.u64 %roots, roots;
+;; 	ld.local.b32 %outer, [%local+844];
+;; 	st.local.b32 [%roots], %outer;
+;; 	st.local.b32 [%roots+4], 5;
+;; 	add.u32 %deeper, %depth, 1;
+;; B0:
+;; 	// call             r3, throw
+;; 	and.b32 %w1, %depth, 63;
+;; 	mad.wide.u32 %l1, %w1, 4, %local;
+;; 	mov.b32 %w2, 5;
+;; 	st.local.b32 [%l1+72], %w2;
+;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%roots+8], %r0;
+;; 	st.local.b32 [%roots+12], %r1;
+;; 	st.local.b32 [%roots+16], %r2;
+;; 	st.local.b32 [%roots+20], %r3;
+;; 	st.local.b32 [%roots+24], %r4;
+;; 	sub.u64 %l2, %local, %roots;
+;; 	cvt.u32.u64 %w3, %l2;
+;; 	st.local.b32 [%local+844], %w3;
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .align 16 .b8 q[16];
+;; 	call (q), f0, (q0, q1, q2);
+;; 	ld.param.b32 %w4, [q];
+;; 	}
+;; 	setp.ne.u32 %p1, %w4, 0;
+;; 	@%p1 bra STATUS_2;
+;; CALLED_1_AFTER:
+;; 	ld.local.b32 %budget, [%local+36];
+;; CALLED_1:
+;; B1:
+;; 	// trap             "unreachable"
+;; 	mov.b32 %trap_pc, 5;
+;; 	mov.b32 %trap_kind, 1;
+;; 	bra TRAP;
+;; B2:
+;; 	// br_i32.add_ne_imm r0, r0, -1, 0, @4
+;; 	add.u32 %r0, %r0, -1;
+;; 	setp.ne.u32 %p3, %r0, 0;
+;; 	sub.u32 %budget, %budget, 1;
+;; 	setp.le.s32 %p4, %budget, 0;
+;; 	@%p4 bra POLL_6;
+;; COUNTED_7:
+;; 	@%p3 bra B0;
+;; B3:
+;; 	// return           header 1, r0, x0
+;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+844], %outer;
+;; 	st.param.b32 [ret], 0;
+;; 	ret;
+;; STATUS_2:
+;; 	setp.ne.u32 %p2, %w4, 2;
+;; 	@%p2 bra THROWN_3;
+;; 	ld.local.b64 %l3, [%local+64];
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .align 16 .b8 q[16];
+;; TYPE_4: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l3, (q0, q1), TYPE_4;
+;; 	ld.param.b32 %w4, [q];
+;; 	}
+;; 	setp.ne.u32 %p2, %w4, 0;
+;; 	@%p2 bra STATUS_2;
+;; 	bra CALLED_1_AFTER;
+;; THROWN_3:
+;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	bra CATCH_5;
+;; CATCH_5:
+;; 	st.local.b32 [%roots+8], %r0;
+;; 	st.local.b32 [%roots+12], %r1;
+;; 	st.local.b32 [%roots+16], %r2;
+;; 	st.local.b32 [%roots+20], %r3;
+;; 	st.local.b32 [%roots+24], %r4;
+;; 	sub.u64 %l4, %local, %roots;
+;; 	cvt.u32.u64 %w6, %l4;
+;; 	st.local.b32 [%local+844], %w6;
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], 4;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 result;
+;; 	call (result), gpu_run_reference, (q0, q1, q2);
+;; 	ld.param.b32 %w5, [result];
+;; 	}
+;; 	mov.b32 %r3, %w5;
+;; 	bra B2;
+;; POLL_6:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], 4;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	}
+;; 	mov.b32 %budget, 4096;
+;; 	bra COUNTED_7;
+;; TRAP:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %trap_pc;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
+;; 	}
+;; 	exit;
+;; }
+;;
+;; // loop
+;; .visible .entry start_1(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4])
+;; {
+;; 	.local .align 16 .b8 context[860];
+;; 	.reg .b64 %launch, %args, %context;
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<9>;
+;; 	.reg .b64 %d<9>;
+;; 	.reg .b32 %w<3>;
+;; 	.reg .b64 %l<6>;
+;; 	.reg .pred %p<3>;
+;; 	.local .align 8 .b8 roots[28];
+;; 	.reg .b64 %roots;
+;; 	.reg .b32 %outer;
+;; 	ld.param.b64 %launch, [launch];
+;; 	mov.u64 %local, context;
+;; 	cvta.local.u64 %context, %local;
+;; 	mov.b32 %depth, 1;
+;; 	ld.local.b64 %l1, [%local+848];
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %launch;
+;; 	.param .b64 q1;
+;; 	st.param.b64 [q1], %context;
+;; 	call gpu_run_begin, (q0, q1);
+;; 	}
+;; 	ld.local.b64 %ctx, [%local+848];
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.local.b32 %budget, [%local+36];
+;; 	mov.u64 %roots, roots;
+;; 	ld.local.b32 %outer, [%local+844];
+;; 	st.local.b32 [%roots], %outer;
+;; 	st.local.b32 [%roots+4], 5;
+;; 	add.u32 %deeper, %depth, 1;
+;; 	ld.param.b32 %r0, [args+0];
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %depth;
+;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b32 p0;
+;; 	st.param.b32 [p0+0], %r0;
+;; 	.param .align 16 .b8 q[16];
+;; 	call (q), f1, (q0, q1, q2, p0);
+;; 	ld.param.b32 %w1, [q];
+;; 	}
+;; 	mov.b32 %deeper, %depth;
+;; 	setp.ne.u32 %p1, %w1, 0;
+;; 	@%p1 bra STATUS_1;
+;; RETURNED:
+;; 	ld.global.b64 %l4, [%launch+88];
+;; 	ld.local.b32 %w2, [%local+24];
+;; 	mad.wide.u32 %l4, %w2, 0, %l4;
+;; DONE:
+;; 	ld.local.b64 %l5, [%local+848];
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %l5;
+;; 	call gpu_run_finish, (q0);
+;; 	}
+;; 	ret;
+;; STATUS_1:
+;; 	setp.ne.u32 %p2, %w1, 2;
+;; 	@%p2 bra THROWN_2;
+;; 	ld.local.b64 %l2, [%local+64];
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .align 16 .b8 q[16];
+;; TYPE_3: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1), TYPE_3;
+;; 	ld.param.b32 %w1, [q];
+;; 	}
+;; 	setp.ne.u32 %p2, %w1, 0;
+;; 	@%p2 bra STATUS_1;
+;; 	bra RETURNED;
+;; THROWN_2:
+;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.local.b64 %l3, [%local+848];
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %l3;
+;; 	call gpu_run_unhandled, (q0);
+;; 	}
+;; 	exit;
+;; }
+;;
+;; .visible .global .align 8 .u64 functions[2] = {0, 0};
+;; .visible .global .align 8 .u64 tails[2] = {0, 0};

@@ -1,0 +1,100 @@
+;; test ptx --only f1
+;; After the call, a unit holds the sum or what was thrown. The sum's NaN becomes canonical before, as what was
+;; thrown has bits that stay.
+;; has: setp.nan.f32
+
+(module
+  (tag $e (param f32))
+  (func $may_throw (param i32) (if (local.get 0) (then (throw $e (f32.const 1)))))
+  (func (export "sum") (param f32 f32 i32) (result f32)
+    (block $caught (result f32)
+      (f32.add (local.get 0) (local.get 1))
+      (try_table (param f32) (result f32) (catch $e $caught) (call $may_throw (local.get 2))))))
+
+;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1, .param .b32 a2)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<11>;
+;; 	.reg .b64 %d<11>;
+;; 	.reg .b32 %w<8>;
+;; 	.reg .b64 %l<3>;
+;; 	.reg .pred %p<5>;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %r0, [a0+0];
+;; 	ld.param.b32 %r1, [a1+0];
+;; 	ld.param.b32 %r2, [a2+0];
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	add.u32 %deeper, %depth, 1;
+;; B0:
+;; 	// f32.add          r5, r0, r1
+;; 	{
+;; 	.reg .pred %xp<2>;
+;; 	.reg .b32 %xr<4>;
+;; 	add.rn.f32 %xr3, %r0, %r1;
+;; 	setp.nan.f32 %xp1, %xr3, %xr3;
+;; 	selp.b32 %r5, 2143289344, %xr3, %xp1;
+;; 	}
+;; 	// copy32           r6, r2
+;; 	mov.b32 %r6, %r2;
+;; 	// call             r6, may_throw
+;; 	and.b32 %w1, %depth, 63;
+;; 	mad.wide.u32 %l1, %w1, 4, %local;
+;; 	ld.local.b32 %w2, [%l1+72];
+;; 	sub.u32 %w3, %depth, 65;
+;; 	setp.lt.u32 %p1, %w3, 16;
+;; 	@%p1 st.local.b32 [%l1+324], %w2;
+;; 	mov.b32 %w4, 10;
+;; 	st.local.b32 [%l1+72], %w4;
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b32 p0;
+;; 	st.param.b32 [p0+0], %r6;
+;; 	.param .align 16 .b8 q[16];
+;; 	call (q), f0, (q0, q1, q2, p0);
+;; 	ld.param.b32 %w5, [q];
+;; 	}
+;; 	setp.ne.u32 %p2, %w5, 0;
+;; 	@%p2 bra STATUS_3;
+;; CALLED_2_AFTER:
+;; 	st.local.b32 [%l1+72], %w2;
+;; CALLED_2:
+;; B1:
+;; 	// return           header 3, r5, x1
+;; 	st.param.b32 [ret], 0;
+;; 	st.param.b32 [ret+16], %r5;
+;; 	ret;
+;; STATUS_3:
+;; 	setp.ne.u32 %p3, %w5, 2;
+;; 	@%p3 bra THROWN_4;
+;; 	ld.local.b64 %l2, [%local+64];
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .align 16 .b8 q[16];
+;; TYPE_5: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1), TYPE_5;
+;; 	ld.param.b32 %w5, [q];
+;; 	}
+;; 	setp.ne.u32 %p3, %w5, 0;
+;; 	@%p3 bra STATUS_3;
+;; 	bra CALLED_2_AFTER;
+;; THROWN_4:
+;; 	st.local.b32 [%l1+72], %w2;
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.const.b32 %w6, [instance+80];
+;; 	ld.local.b32 %w7, [%local+40];
+;; 	setp.eq.u32 %p4, %w7, %w6;
+;; 	@%p4 bra CATCH_6;
+;; 	st.param.b32 [ret], 1;
+;; 	ret;
+;; CATCH_6:
+;; 	ld.local.b32 %r5, [%local+856];
+;; 	bra B1;
+;; }

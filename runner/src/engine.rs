@@ -21,7 +21,6 @@ use crate::cache;
 use crate::calls::grouped;
 use crate::cli::{Engine, ReportFormat, RunArgs};
 use crate::report::{self, Outcome, Report, code as exit_code, warn};
-use crate::stats::ms;
 use crate::{log, output};
 
 /// Longest time that `--engine auto` expects the compiler to take.
@@ -371,32 +370,6 @@ impl Choice {
     pub fn is_cached(&self) -> bool {
         self.code.as_ref().is_some_and(|code| code.origin == Origin::Cache)
     }
-}
-
-/// What a run's statistics tell of the engine. What did not happen has no key.
-pub fn stats(choice: &Choice, compiled: bool) -> serde_json::Map<String, serde_json::Value> {
-    let mut stats = serde_json::Map::new();
-    let mut add = |key: &str, value: serde_json::Value| _ = stats.insert(key.to_owned(), value);
-    add("engine", if compiled { "ptx" } else { "interp" }.into());
-    let Some(code) = &choice.code else {
-        // It may have been waited for in vain.
-        if !choice.waited.is_zero() {
-            add("compile_ms", ms(choice.waited).into());
-        }
-        return stats;
-    };
-    add("cached", choice.is_cached().into());
-    if let Origin::Compiler {
-        generate, link, ptx, ..
-    } = &code.origin
-    {
-        add("compile_ms", ms(choice.waited).into());
-        add("generate_ms", ms(*generate).into());
-        add("link_ms", ms(*link).into());
-        add("ptx_bytes", (*ptx).into());
-    }
-    add("cubin_bytes", code.cubin.len().into());
-    stats
 }
 
 #[cfg(test)]

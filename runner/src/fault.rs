@@ -2,9 +2,9 @@
 
 use gpu_run_bytecode::BacktraceFrame;
 use gpu_run_vm::{Backtrace, End, Fault, HeapStats, InstanceId, Leak, Outcome, RunOptions, Stands, Store};
-use serde_json::{Map, Value, json};
 
 use crate::cli::ReportFormat;
+use crate::json::report::{self as json, Call, EndKind, Place, RefusedKind};
 use crate::lines::LineSource;
 use crate::panic::{self, ABORTS, Aborted, Panic};
 use crate::report::{Calls, Report, code, own_call};
@@ -87,188 +87,155 @@ impl Context<'_> {
     }
 }
 
-/// The object for an end, and nothing if it needs none: the program ended well, or nobody reads.
-pub fn object(end: &End, report: Option<&Report>, exit_code: u8, context: &Context<'_>) -> Option<Value> {
-    let mut details = Map::new();
-    let mut message = report.map(|report| report.message.clone());
-    let mut backtrace = None;
-    let kind = match end {
-        End::Returned | End::Exited(_) if exit_code == 0 => return None,
-        End::Interrupted if context.terminal.nobody_reads() => return None,
-        End::Returned => {
-            message = Some(format!("main returned {exit_code}"));
-            "exit"
-        }
-        End::Exited(code) => {
-            message = Some(format!("the program ended itself with exit code {code}"));
-            "exit"
-        }
-        End::Trapped(fault) => {
-            message = Some(fault.kind.text().to_owned());
-            details.insert("trap".into(), format!("{:?}", fault.kind).into());
-            backtrace = Some(&fault.backtrace);
-            if let Some(heap) = &fault.heap {
-                details.insert("address".into(), heap.address.into());
-                if let Some((size, allocated)) = &heap.block {
-                    let block = json!({ "size": size, "allocated": frames(allocated) });
-                    details.insert("block".into(), block);
-                }
-                if let Some(blocks) = heap.damaged_at_end {
-                    details.insert("damaged_at_end".into(), blocks.into());
-                }
-            }
-            if let Some(bytes) = context.failed_allocation(fault) {
-                message = Some(format!("memory allocation of {bytes} bytes failed"));
-            }
-            // A panic that panics ends by a trap.
-            let at_end = fault.heap.as_ref().is_some_and(|heap| heap.damaged_at_end.is_some());
-            let said = context.terminal.said_last(fault.thread);
-            if let Some(panic) = said
-                .as_deref()
-                .filter(|said| !at_end && said.ends_with(ABORTS))
-                .and_then(Panic::read)
-            {
-                details.insert("panic".into(), panic.message.as_str().into());
-                add_place(&mut details, &panic);
-            }
-            "trap"
-        }
-        End::Panicked {
-            thread,
-            backtrace: calls,
-        } => {
+/// The report of an end, and nothing if it needs none: the program ended well, or nobody reads.
+pub fn of_end(end: &End, report: Option<&Report>, exit_code: u8, context: &Context<'_>) -> Option<json::Report> {
+    let mut ended = json::Ended {
+        kind: kind(end, exit_code, context)?,
+        message: report.map(|report| report.message.clone()),
+        exit_code,
+        thread: context.thread,
+        faults: context.faults,
+        trap: None,
+        address: None,
+        block: None,
+        damaged_at_end: None,
+        panic: None,
+        call: None,
+        place: None,
+        calls: None,
+        stands: stands::object(&context.stands),
+        heap: context.heap.as_ref().map(heap),
+    };
+    match end {
+        End::Returned => ended.message = Some(format!("main returned {exit_code}")),
+        End::Exited(code) => ended.message = Some(format!("the program ended itself with exit code {code}")),
+        End::Trapped(fault) => add_trap(&mut ended, fault, context),
+        End::Panicked { thread, backtrace } => {
             let said = context.terminal.said_last(*thread);
             let panic = context.terminal.panic(*thread);
             let panic = panic.as_deref().or(said.as_deref()).and_then(Panic::read);
-            if let Some(panic) = &panic {
-                add_place(&mut details, panic);
-            }
-            message = panic.map(|panic| panic.message).or(said).or(Some("panic".into()));
-            backtrace = Some(calls);
-            "panic"
+            ended.place = panic.as_ref().and_then(panic_place);
+            ended.message = panic.map(|panic| panic.message).or(said).or(Some("panic".into()));
+            // The innermost calls are those by which std panics.
+            add_calls(&mut ended, backtrace, own_call(backtrace), context.compiled);
         }
-        End::TimedOut => "timeout",
-        End::Interrupted => "interrupted",
-    };
-    let mut object = Map::new();
-    object.insert("kind".into(), kind.into());
-    object.insert("message".into(), message.into());
-    object.insert("exit_code".into(), exit_code.into());
-    object.insert("thread".into(), context.thread.into());
-    object.insert("faults".into(), context.faults.into());
-    object.extend(details);
-    if let Some(backtrace) = backtrace.filter(|backtrace| !backtrace.places.is_empty()) {
-        let own = matches!(end, End::Panicked { .. });
-        add_backtrace(&mut object, backtrace, own, context.compiled);
+        End::TimedOut | End::Interrupted => {}
     }
-    if !context.stands.is_empty() {
-        object.insert("stands".into(), stands::object(&context.stands));
-    }
-    if let Some(heap) = &context.heap {
-        let counts = json!({
-            "allocated": heap.allocated, "freed": heap.freed, "failed": heap.failed, "live": heap.live,
+    Some(json::Report::Ended(Box::new(ended)))
+}
+
+/// How a run ended that needs a report.
+fn kind(end: &End, exit_code: u8, context: &Context<'_>) -> Option<EndKind> {
+    Some(match end {
+        End::Returned | End::Exited(_) if exit_code == 0 => return None,
+        End::Interrupted if context.terminal.nobody_reads() => return None,
+        End::Returned | End::Exited(_) => EndKind::Exit,
+        End::Trapped(_) => EndKind::Trap,
+        End::Panicked { .. } => EndKind::Panic,
+        End::TimedOut => EndKind::Timeout,
+        End::Interrupted => EndKind::Interrupted,
+    })
+}
+
+fn add_trap(ended: &mut json::Ended, fault: &Fault, context: &Context<'_>) {
+    ended.message = Some(match context.failed_allocation(fault) {
+        Some(bytes) => format!("memory allocation of {bytes} bytes failed"),
+        None => fault.kind.text().to_owned(),
+    });
+    ended.trap = Some(format!("{:?}", fault.kind));
+    if let Some(heap) = &fault.heap {
+        ended.address = Some(heap.address);
+        ended.block = heap.block.as_ref().map(|(size, allocated)| json::Block {
+            size: *size,
+            allocated: json::frames(allocated),
         });
-        object.insert("heap".into(), counts);
+        ended.damaged_at_end = heap.damaged_at_end;
     }
-    Some(object.into())
+    // A panic that panics ends by a trap.
+    let said = context.terminal.said_last(fault.thread);
+    let said = said.filter(|said| ended.damaged_at_end.is_none() && said.ends_with(ABORTS));
+    if let Some(panic) = said.as_deref().and_then(Panic::read) {
+        ended.place = panic_place(&panic);
+        ended.panic = Some(panic.message);
+    }
+    add_calls(
+        ended,
+        &fault.backtrace,
+        fault.backtrace.places.first(),
+        context.compiled,
+    );
 }
 
 /// Where a panic was, as it printed.
-fn add_place(object: &mut Map<String, Value>, panic: &Panic) {
-    if let Some((file, line, column)) = &panic.place {
-        object.insert("file".into(), file.as_str().into());
-        object.insert("line".into(), (*line).into());
-        object.insert("column".into(), (*column).into());
+fn panic_place(panic: &Panic) -> Option<Place> {
+    let (file, line, column) = panic.place.clone()?;
+    Some(Place { file, line, column })
+}
+
+/// Adds the calls that were open, if any are known, and the one that the fault is shown by.
+fn add_calls(ended: &mut json::Ended, backtrace: &Backtrace, shown: Option<&BacktraceFrame>, compiled: bool) {
+    if backtrace.places.is_empty() {
+        return;
+    }
+    ended.call = shown.map(Call::from);
+    // The innermost line that is known, unless the panic named one.
+    let mut lines = backtrace.places.iter().filter_map(|place| place.line.as_ref());
+    ended.place = ended.place.take().or_else(|| lines.next().map(Place::from));
+    ended.calls = Some(json::OpenCalls {
+        backtrace: json::frames(backtrace),
+        omitted_frames: backtrace.omitted,
+        omitted_at: backtrace.omitted_at,
+        registers: (!compiled).then(|| backtrace.registers.clone()),
+    });
+}
+
+fn heap(heap: &HeapStats) -> json::HeapCounts {
+    json::HeapCounts {
+        allocated: heap.allocated,
+        freed: heap.freed,
+        failed: heap.failed,
+        live: heap.live,
     }
 }
 
-/// The object for a run that did not begin.
-pub fn refused(report: &Report) -> Value {
-    let kind = match report.code {
-        code::LOST => "output",
-        code::LEAK => "leaks",
-        code::TRAP => "trap",
-        code::TIMEOUT => "timeout",
-        code::INTERRUPTED => "interrupted",
-        _ => "error",
+/// The report of a run that did not begin, or that was wrong as a whole.
+pub fn refused(report: &Report) -> json::Report {
+    json::Report::Refused(refusal(report, None))
+}
+
+/// The report of leaks.
+pub fn leaks(report: &Report, leaks: &[Leak]) -> json::Report {
+    let leak = |leak: &Leak| json::Leak {
+        bytes: leak.bytes,
+        blocks: leak.blocks,
+        call: own_call(&leak.allocated).map(Call::from),
+        backtrace: json::frames(&leak.allocated),
     };
-    json!({
-        "kind": kind,
-        "message": report.message,
-        "exit_code": report.code,
-        "places": report.places,
-        "help": report.help,
-    })
+    json::Report::Refused(refusal(report, Some(leaks.iter().map(leak).collect())))
+}
+
+fn refusal(report: &Report, leaks: Option<Vec<json::Leak>>) -> json::Refused {
+    json::Refused {
+        kind: match report.code {
+            code::LOST => RefusedKind::Output,
+            code::LEAK => RefusedKind::Leaks,
+            code::TRAP => RefusedKind::Trap,
+            code::TIMEOUT => RefusedKind::Timeout,
+            code::INTERRUPTED => RefusedKind::Interrupted,
+            _ => RefusedKind::Error,
+        },
+        message: report.message.clone(),
+        exit_code: report.code,
+        places: report.places.clone(),
+        help: report.help.clone(),
+        leaks,
+    }
 }
 
 /// Shows what was wrong with a run as a whole, in the form and the place that was asked for.
 pub fn show(target: &Target<ReportFormat>, report: &Report) {
     match target.format {
         ReportFormat::Text => report.print(),
-        ReportFormat::Json => target.put(&refused(report)),
+        ReportFormat::Json => target.put(refused(report)),
     }
-}
-
-/// The object for leaks.
-pub fn leaks(report: &Report, leaks: &[Leak]) -> Value {
-    let mut object = refused(report);
-    let leak = |leak: &Leak| {
-        let mut object = Map::new();
-        object.insert("bytes".into(), leak.bytes.into());
-        object.insert("blocks".into(), leak.blocks.into());
-        add_call(&mut object, own_call(&leak.allocated));
-        object.insert("backtrace".into(), frames(&leak.allocated).into());
-        object.into()
-    };
-    object["leaks"] = leaks.iter().map(leak).collect::<Vec<Value>>().into();
-    object
-}
-
-/// The calls of a backtrace, the innermost first.
-pub fn frames(backtrace: &Backtrace) -> Vec<Value> {
-    let frames = backtrace.places.iter().map(|place| {
-        let mut frame = json!({ "function": place.function, "wasm_offset": place.offset });
-        if let Some(line) = &place.line {
-            frame["file"] = line.file.as_str().into();
-            frame["line"] = line.line.into();
-            frame["column"] = line.column.into();
-        }
-        frame
-    });
-    frames.collect()
-}
-
-/// The call that a fault is shown by.
-fn add_call(object: &mut Map<String, Value>, place: Option<&BacktraceFrame>) {
-    if let Some(place) = place {
-        object.insert("function".into(), place.function.as_str().into());
-        object.insert("wasm_offset".into(), place.offset.into());
-    }
-}
-
-/// `own`: the innermost calls are those by which std panics, so the place is that of the program's own.
-fn add_backtrace(object: &mut Map<String, Value>, backtrace: &Backtrace, own: bool, compiled: bool) {
-    let place = match own {
-        true => own_call(backtrace),
-        false => backtrace.places.first(),
-    };
-    add_call(object, place);
-    // The innermost line that is known, unless the panic named one.
-    if !object.contains_key("file")
-        && let Some(line) = backtrace.places.iter().find_map(|place| place.line.as_ref())
-    {
-        object.insert("file".into(), line.file.as_str().into());
-        object.insert("line".into(), line.line.into());
-        object.insert("column".into(), line.column.into());
-    }
-    object.insert("backtrace".into(), frames(backtrace).into());
-    object.insert("omitted_frames".into(), backtrace.omitted.into());
-    if let Some(index) = backtrace.omitted_at {
-        object.insert("omitted_at".into(), index.into());
-    }
-    let registers = match compiled {
-        true => Value::Null,
-        false => backtrace.registers.as_slice().into(),
-    };
-    object.insert("registers".into(), registers);
 }

@@ -17,7 +17,8 @@ use crate::translate;
 
 /// What a module or a translated program holds. Its fields are those of `--json`.
 #[derive(Default, Serialize)]
-struct Inspection {
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+pub struct Inspection {
     schema: u64,
     /// `module` or `program`.
     kind: &'static str,
@@ -49,6 +50,7 @@ struct Inspection {
 }
 
 #[derive(Default, Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Functions {
     defined: usize,
     imported: usize,
@@ -56,6 +58,7 @@ struct Functions {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Import {
     module: String,
     name: String,
@@ -66,6 +69,7 @@ struct Import {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Export {
     /// As users write it.
     name: String,
@@ -78,6 +82,7 @@ struct Export {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Memory {
     pages: u64,
     max_pages: Option<u64>,
@@ -86,6 +91,7 @@ struct Memory {
 
 /// The call graph.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Calls {
     direct: usize,
     /// Functions that call through tables.
@@ -96,6 +102,7 @@ struct Calls {
 
 /// Functions that call each other.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Recursion {
     functions: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -104,6 +111,7 @@ struct Recursion {
 
 /// How deep the calls from an export go; null if nothing bounds it.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Depth {
     export: String,
     depth: Option<u64>,
@@ -111,6 +119,7 @@ struct Depth {
 
 /// The same at run time, with the bytes of frames.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Frames {
     export: String,
     depth: Option<u64>,
@@ -119,6 +128,7 @@ struct Frames {
 
 /// A pattern of std, and what was found of it.
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Pattern {
     pattern: &'static str,
     /// `found`, `absent` or `left alone`.
@@ -132,6 +142,7 @@ struct Pattern {
 }
 
 #[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
 struct Unproven {
     function: String,
     reason: String,

@@ -14,6 +14,7 @@ mod entry;
 mod fault;
 mod files;
 mod inspect;
+mod json;
 mod libtest;
 mod lines;
 mod log;

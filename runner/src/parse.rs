@@ -45,7 +45,7 @@ pub fn refuse(report: &Report, target: &Target<ReportFormat>) -> ExitCode {
     match target.format {
         ReportFormat::Text => report.print(),
         ReportFormat::Json => match target.prepare("--report") {
-            Ok(()) => target.put(&fault::refused(report)),
+            Ok(()) => target.put(fault::refused(report)),
             Err(lost) => {
                 report.print();
                 lost.print();

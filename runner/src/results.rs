@@ -7,10 +7,10 @@ use std::process::ExitCode;
 
 use gpu_run_bytecode::ValType;
 use gpu_run_vm::Value;
-use serde_json::Number;
 
 use crate::entry::{Entry, Show};
 use crate::files::{Target, failed};
+use crate::json::{self, Returned, ReturnedValue};
 use crate::report::{Outcome, Report, code};
 use crate::translate;
 
@@ -103,7 +103,7 @@ pub fn show(
         }
     }
     if option == Some(&Results::Json) {
-        _ = writeln!(text, "{}", json(results));
+        _ = writeln!(text, "{}", json::line(&returned(results)));
     } else if entry.show == Show::KernelResult && !first.is_empty() {
         _ = writeln!(text, "Result: {}{}", joined(first), summary(results));
     } else if entry.show == Show::Results && option != Some(&Results::All) {
@@ -128,20 +128,19 @@ fn bytes_of(ty: &ValType) -> Option<usize> {
     }
 }
 
-/// An array with an element for each thread: its value, or an array of them if there are several. What JSON has no
-/// number for is text.
-fn json(results: &[Vec<Value>]) -> serde_json::Value {
+/// What each thread returned, for programs.
+fn returned(results: &[Vec<Value>]) -> Vec<Returned> {
     let value = |value: &Value| {
         let text = value.to_string();
         let number = match value {
-            Value::I32(_) | Value::I64(_) | Value::F32(_) | Value::F64(_) => text.parse::<Number>().ok(),
+            Value::I32(_) | Value::I64(_) | Value::F32(_) | Value::F64(_) => text.parse().ok(),
             _ => None,
         };
-        number.map_or(serde_json::Value::String(text), serde_json::Value::Number)
+        number.map_or(ReturnedValue::Text(text), ReturnedValue::Number)
     };
     let thread = |values: &Vec<Value>| match &values[..] {
-        [only] => value(only),
-        several => several.iter().map(value).collect(),
+        [only] => Returned::One(value(only)),
+        several => Returned::Several(several.iter().map(value).collect()),
     };
     results.iter().map(thread).collect()
 }
@@ -252,13 +251,13 @@ mod tests {
     #[test]
     fn json_has_numbers_where_it_can() {
         let f32s = [0.1f32, f32::NAN, f32::NEG_INFINITY].map(|value| Value::F32(value.to_bits()));
-        assert_eq!(json(&column(&f32s)).to_string(), r#"[0.1,"NaN","-inf"]"#);
+        assert_eq!(json::line(&returned(&column(&f32s))), r#"[0.1,"NaN","-inf"]"#);
         assert_eq!(
-            json(&column(&[Value::I64(i64::MIN)])).to_string(),
+            json::line(&returned(&column(&[Value::I64(i64::MIN)]))),
             "[-9223372036854775808]"
         );
         let several = [vec![Value::I32(1), Value::F64(1.5f64.to_bits())]];
-        assert_eq!(json(&several).to_string(), "[[1,1.5]]");
-        assert_eq!(json(&[]).to_string(), "[]");
+        assert_eq!(json::line(&returned(&several)), "[[1,1.5]]");
+        assert_eq!(json::line(&returned(&[])), "[]");
     }
 }

@@ -246,7 +246,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         let report = report::leaks(leaks);
         match args.report.format {
             ReportFormat::Text => report.print(),
-            ReportFormat::Json => args.report.put(&fault::leaks(&report, leaks)),
+            ReportFormat::Json => args.report.put(fault::leaks(&report, leaks)),
         }
         code = ExitCode::from(report.code);
     }
@@ -487,7 +487,7 @@ fn show_early_end(
 
 /// Shows how a run ended as JSON, if it did not end well.
 fn show_json(args: &RunArgs, end: &End, report: Option<&Report>, exit_code: u8, context: &fault::Context<'_>) {
-    if let Some(object) = fault::object(end, report, exit_code, context) {
-        args.report.put(&object);
+    if let Some(object) = fault::of_end(end, report, exit_code, context) {
+        args.report.put(object);
     }
 }

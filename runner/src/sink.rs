@@ -5,13 +5,11 @@ use std::io::Write;
 use std::path::PathBuf;
 use std::str::FromStr;
 
-use serde_json::{Map, Value};
+use serde::Serialize;
 
 use crate::cli::{ReportFormat, StatsFormat};
+use crate::json::{self, Numbered};
 use crate::report::{Outcome, Report, warn};
-
-/// The number of the objects' form. It changes when a key goes, or means something else; not when one is added.
-pub const SCHEMA: u64 = 1;
 
 /// A format, and where objects of it go: `FORMAT`, or `json:FILE`.
 #[derive(Clone, Debug)]
@@ -88,10 +86,8 @@ impl<F> Target<F> {
     }
 
     /// Writes an object, with the number of its form in front.
-    pub fn put(&self, object: &Value) {
-        let mut line = Map::from_iter([("schema".to_owned(), SCHEMA.into())]);
-        line.extend(object.as_object().cloned().unwrap_or_default());
-        let line = Value::from(line);
+    pub fn put(&self, object: impl Serialize) {
+        let line = json::line(&Numbered::new(object));
         let Some(file) = &self.file else {
             note!("{line}");
             return;

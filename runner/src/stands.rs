@@ -1,10 +1,9 @@
 //! Where the threads of a program stood that was stopped by `--timeout` or Ctrl-C, for its report.
 
 use gpu_run_vm::{Doing, Stand, Stands, Store};
-use serde_json::{Value, json};
 
 use crate::calls::grouped;
-use crate::fault::frames;
+use crate::json::report as json;
 use crate::lines::LineSource;
 use crate::report::own_call;
 
@@ -97,29 +96,26 @@ pub fn told(stands: &Stands) -> Vec<String> {
     told
 }
 
-/// The same for programs, with all calls.
-pub fn object(stands: &Stands) -> Value {
-    let group = |stand: &Stand| {
-        let doing = match stand.doing {
-            Doing::Runs => "runs",
-            Doing::Sleeps => "sleeps",
-            Doing::Waits => "waits",
-            Doing::AwaitsHost => "awaits_host",
-            Doing::AwaitsOutput => "awaits_output",
-            Doing::AwaitsTurn => "awaits_turn",
-        };
-        json!({
-            "threads": stand.threads,
-            "thread": stand.thread,
-            "doing": doing,
-            "backtrace": frames(&stand.backtrace),
-            "omitted_frames": stand.backtrace.omitted,
-        })
+/// The same for programs, with all calls; nothing if nothing is known.
+pub fn object(stands: &Stands) -> Option<json::Stands> {
+    let group = |stand: &Stand| json::StandGroup {
+        threads: stand.threads,
+        thread: stand.thread,
+        doing: match stand.doing {
+            Doing::Runs => json::Doing::Runs,
+            Doing::Sleeps => json::Doing::Sleeps,
+            Doing::Waits => json::Doing::Waits,
+            Doing::AwaitsHost => json::Doing::AwaitsHost,
+            Doing::AwaitsOutput => json::Doing::AwaitsOutput,
+            Doing::AwaitsTurn => json::Doing::AwaitsTurn,
+        },
+        backtrace: json::frames(&stand.backtrace),
+        omitted_frames: stand.backtrace.omitted,
     };
-    json!({
-        "groups": stands.groups.iter().map(group).collect::<Vec<Value>>(),
-        "not_begun": stands.new_threads,
-        "others": stands.others,
+    (!stands.is_empty()).then(|| json::Stands {
+        groups: stands.groups.iter().map(group).collect(),
+        not_begun: stands.new_threads,
+        others: stands.others,
     })
 }
 

@@ -5,11 +5,13 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use gpu_run_bytecode::Program;
 use gpu_run_translator::Times;
+use gpu_run_vm::cuda::code::{Code, Origin};
 use gpu_run_vm::{ClassStats, HeapStats, Leak, Outcome, allocates, makes_requests};
-use serde_json::{Map, Value, json};
+use serde_json::Value;
 
 use crate::cli::StatsFormat;
-use crate::engine::{self, Choice};
+use crate::engine::Choice;
+use crate::json::stats::{self as json, Stats};
 use crate::sink::Target;
 
 /// What the statistics of a run are made of.
@@ -45,8 +47,8 @@ impl Run<'_> {
     /// Prints them.
     pub fn print(&self, target: &Target<StatsFormat>) {
         match target.format {
-            StatsFormat::Json => target.put(&self.object()),
-            StatsFormat::Full => print_tree(&self.object(), 0),
+            StatsFormat::Json => target.put(self.stats()),
+            StatsFormat::Full => print_tree(&serde_json::to_value(self.stats()).unwrap_or_default(), 0),
             StatsFormat::Text => self.summary().iter().for_each(|line| note!("{line}")),
         }
     }
@@ -106,79 +108,104 @@ impl Run<'_> {
         ]
     }
 
-    /// All of it. What did not happen has no key.
-    fn object(&self) -> Value {
+    /// All of it.
+    fn stats(&self) -> Stats {
         let outcome = self.outcome;
-        let mut stats = Map::new();
-        let mut add = |key: &str, value: Value| _ = stats.insert(key.to_owned(), value);
-        add("device", self.device.into());
-        add("threads", self.threads.into());
-        add("lanes", outcome.lanes.into());
-        add("load_ms", ms(self.load).into());
-        if let Some(t) = &self.translate {
-            let times = json!({
-                "parse": ms(t.parse), "rewrite": ms(t.rewrite), "inline": ms(t.inline), "lower": ms(t.lower),
-                "verify": ms(t.verify), "total": ms(t.total()),
-            });
-            add("translate_ms", times);
+        let (debug, requests) = (&outcome.debug, &outcome.requests);
+        let code = self.choice.code.as_ref();
+        let waited = match code {
+            Some(code) => !matches!(code.origin, Origin::Cache),
+            // The compiler may have been waited for in vain.
+            None => !self.choice.waited.is_zero(),
+        };
+        Stats {
+            device: self.device.to_owned(),
+            threads: self.threads,
+            lanes: outcome.lanes,
+            load_ms: ms(self.load),
+            translate_ms: self.translate.as_ref().map(translation),
+            ready_ms: ms(self.ready),
+            run_ms: ms(outcome.time),
+            debug: (debug.messages > 0 || debug.dropped > 0).then_some(json::DebugCounts {
+                messages: debug.messages,
+                dropped: debug.dropped,
+            }),
+            requests: makes_requests(self.program).then_some(json::RequestCounts {
+                calls: requests.calls,
+                messages: requests.messages,
+            }),
+            heap: allocates(self.program).then(|| heap(self.heap, self.leaks)),
+            engine: match outcome.compiled {
+                true => json::Engine::Ptx,
+                false => json::Engine::Interp,
+            },
+            cached: code.map(|_| self.choice.is_cached()),
+            compile_ms: waited.then(|| ms(self.choice.waited)),
+            compiler: code.and_then(compiler),
+            cubin_bytes: code.map(|code| code.cubin.len()),
         }
-        add("ready_ms", ms(self.ready).into());
-        add("run_ms", ms(outcome.time).into());
-        let debug = &outcome.debug;
-        if debug.messages > 0 || debug.dropped > 0 {
-            add("debug", json!({ "messages": debug.messages, "dropped": debug.dropped }));
-        }
-        let requests = &outcome.requests;
-        if makes_requests(self.program) {
-            add(
-                "requests",
-                json!({ "calls": requests.calls, "messages": requests.messages }),
-            );
-        }
-        if allocates(self.program) {
-            add("heap", heap(self.heap, self.leaks));
-        }
-        stats.extend(engine::stats(self.choice, outcome.compiled));
-        stats.into()
     }
 }
 
-/// The heap's part. Blocks of more than 56 KiB are the class `larger`, the last.
-fn heap(heap: &HeapStats, leaks: Option<&[Leak]>) -> Value {
-    let mut counts = json!({
-        "allocated": heap.allocated,
-        "freed": heap.freed,
-        "failed": heap.failed,
-        "live": heap.live,
-        "live_bytes": heap.live_bytes,
-        "held_bytes": heap.held_bytes,
-        "peak_bytes": heap.peak_bytes,
-    });
-    if let Some(leaks) = leaks {
-        counts["leaked"] = leaks.iter().map(|leak| leak.blocks).sum::<u64>().into();
-        counts["leaked_bytes"] = leaks.iter().map(|leak| leak.bytes).sum::<u64>().into();
+fn translation(times: &Times) -> json::Translation {
+    json::Translation {
+        parse: ms(times.parse),
+        rewrite: ms(times.rewrite),
+        inline: ms(times.inline),
+        lower: ms(times.lower),
+        verify: ms(times.verify),
+        total: ms(times.total()),
     }
-    counts["classes"] = heap.classes.iter().map(class).collect::<Map<_, _>>().into();
-    counts
+}
+
+/// What the compiler did for code that is not from the cache.
+fn compiler(code: &Code) -> Option<json::Compiler> {
+    match &code.origin {
+        Origin::Compiler {
+            generate, link, ptx, ..
+        } => Some(json::Compiler {
+            generate_ms: ms(*generate),
+            link_ms: ms(*link),
+            ptx_bytes: *ptx,
+        }),
+        _ => None,
+    }
+}
+
+/// The heap's part.
+fn heap(heap: &HeapStats, leaks: Option<&[Leak]>) -> json::Heap {
+    json::Heap {
+        allocated: heap.allocated,
+        freed: heap.freed,
+        failed: heap.failed,
+        live: heap.live,
+        live_bytes: heap.live_bytes,
+        held_bytes: heap.held_bytes,
+        peak_bytes: heap.peak_bytes,
+        leaked: leaks.map(|leaks| leaks.iter().map(|leak| leak.blocks).sum()),
+        leaked_bytes: leaks.map(|leaks| leaks.iter().map(|leak| leak.bytes).sum()),
+        classes: heap.classes.iter().map(class).collect(),
+    }
 }
 
 /// The blocks of a size.
-fn class(class: &ClassStats) -> (String, Value) {
+fn class(class: &ClassStats) -> (String, json::Class) {
     let (name, live_bytes) = match class.size {
         // They are whole pages, and their own.
         0 => ("larger".into(), class.held_bytes),
         size => (size.to_string(), class.live * u64::from(size)),
     };
-    let counts = json!({
-        "allocated": class.allocated,
-        "freed": class.allocated.saturating_sub(class.live),
-        "live": class.live,
-        "held_bytes": class.held_bytes,
-        "live_bytes": live_bytes,
-    });
+    let counts = json::Class {
+        allocated: class.allocated,
+        freed: class.allocated.saturating_sub(class.live),
+        live: class.live,
+        held_bytes: class.held_bytes,
+        live_bytes,
+    };
     (name, counts)
 }
 
+/// All of them as lines, with what belongs together indented.
 fn print_tree(value: &Value, indent: usize) {
     let Some(map) = value.as_object() else { return };
     for (key, value) in map {
@@ -215,13 +242,13 @@ mod tests {
                 .into(),
             ..HeapStats::default()
         };
-        let text = heap(&stats, None)["classes"].to_string();
+        let object = serde_json::to_value(heap(&stats, None)).unwrap();
+        let text = object["classes"].to_string();
         let places: Vec<_> = ["16", "112", "1024", "10240", "larger"]
             .iter()
             .map(|name| text.find(&format!("\"{name}\":{{")).expect("a class"))
             .collect();
         assert!(places.is_sorted(), "{text}");
-        let object = heap(&stats, None);
         let (small, larger) = (&object["classes"]["112"], &object["classes"]["larger"]);
         assert_eq!((&small["freed"], &small["live_bytes"]), (&3.into(), &224.into()));
         assert_eq!(larger["live_bytes"], 65536);

@@ -7,9 +7,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use gpu_run_vm::{DebugFormat, DebugMessage, Errno, Level, Sink, Stream};
 use indicatif::ProgressBar;
-use serde_json::json;
 
 use crate::cli::{DebugArgs, ReportFormat, RunArgs};
+use crate::json::{self, DebugLine, DebugPlace};
 use crate::output;
 use crate::report::{Report, code};
 
@@ -242,14 +242,15 @@ fn plain(out: &mut Vec<u8>, message: &DebugMessage<'_>) {
 
 /// A message for programs: an object on a line.
 fn json_line(out: &mut Vec<u8>, message: &DebugMessage<'_>) {
-    let mut object = json!({
-        "thread": message.thread,
-        "level": message.level.unwrap_or(Level::Debug).name(),
-        "text": String::from_utf8_lossy(message.text),
-    });
-    if let Some(file) = message.file.filter(|file| !file.is_empty()) {
-        object["file"] = file.into();
-        object["line"] = message.line.into();
-    }
-    _ = writeln!(out, "{object}");
+    let file = message.file.filter(|file| !file.is_empty());
+    let object = DebugLine {
+        thread: message.thread,
+        level: message.level.unwrap_or(Level::Debug).name(),
+        text: String::from_utf8_lossy(message.text),
+        place: file.map(|file| DebugPlace {
+            file,
+            line: message.line,
+        }),
+    };
+    _ = writeln!(out, "{}", json::line(&object));
 }

@@ -8,10 +8,10 @@ use gpu_run_translator::{Error, Module, Options, check_recursion, shared_std};
 use wasmparser::{ExternalKind, FuncType, GlobalType, MemoryType, TableType, TypeRef, ValType};
 
 use super::{Export, Functions, Import, Inspection, Memory, Pattern, Unproven, calls, served};
+use crate::json::SCHEMA;
 use crate::names::shown;
 use crate::report::{self, Outcome};
 use crate::run::MEMORY_IMPORT;
-use crate::sink::SCHEMA;
 
 /// What a module holds, and what is said of its recursion if that is denied.
 pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<(Inspection, Outcome<()>)> {

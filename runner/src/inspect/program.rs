@@ -5,10 +5,10 @@ use std::path::Path;
 use gpu_run_bytecode::{ExternKind, ExternType, GlobalType, KERNEL_PREFIX, Limits, Program, TableType};
 
 use super::{Export, Functions, Import, Inspection, Memory, served};
+use crate::json::SCHEMA;
 use crate::names::shown;
 use crate::report::Outcome;
 use crate::requests::Called;
-use crate::sink::SCHEMA;
 use crate::translate;
 
 /// What a program holds.

@@ -1,19 +1,21 @@
 //! Warnings and notes of the runtime: events of the crate `tracing`, shown on stderr.
 
 use std::ffi::OsStr;
-use std::fmt::{Debug, Write as _};
-use std::io::Write;
+use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use tracing::field::{Field, Visit};
+use anstyle::Style;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::layer::{Context, SubscriberExt};
+use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
+use tracing_subscriber::layer::SubscriberExt;
+use tracing_subscriber::registry::LookupSpan;
 use tracing_subscriber::util::SubscriberInitExt;
 use tracing_subscriber::{Layer, Registry};
 
 use crate::cli::MessageArgs;
-use crate::output;
+use crate::output::{self, ERROR, STRONG, WARNING};
 use crate::report::{Outcome, Report};
 
 /// What is shown: a level, or levels by crate, as `warn,gpu_run_vm=debug`.
@@ -57,8 +59,13 @@ pub fn start(options: &MessageArgs) -> Outcome<()> {
     let filter = by_option
         .or(chosen)
         .unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
+    let lines = tracing_subscriber::fmt::layer()
+        .event_format(Line)
+        .with_writer(output::styled)
+        // That nobody reads is no error.
+        .log_internal_errors(false);
     // It is set once; a second time changes nothing.
-    _ = Registry::default().with(Stderr.with_filter(filter)).try_init();
+    _ = Registry::default().with(lines.with_filter(filter)).try_init();
     Ok(())
 }
 
@@ -89,44 +96,24 @@ fn filter(text: &OsStr) -> Outcome<Targets> {
     text.parse::<Targets>().map_err(|error| refused(error.to_string()))
 }
 
-/// Shows an event as a line.
-struct Stderr;
+/// Writes an event as a line.
+struct Line;
 
-impl<S: Subscriber> Layer<S> for Stderr {
-    fn on_event(&self, event: &Event<'_>, _: Context<'_, S>) {
-        let mut text = Text::default();
-        event.record(&mut text);
-        let (message, fields) = (text.message, text.fields);
-        // That nobody reads is no error.
-        _ = match *event.metadata().level() {
-            Level::ERROR => writeln!(
-                output::styled(),
-                "\x1b[1;31merror\x1b[0m\x1b[1m: {message}\x1b[0m{fields}"
-            ),
-            Level::WARN => writeln!(
-                output::styled(),
-                "\x1b[1;33mwarning\x1b[0m\x1b[1m: {message}\x1b[0m{fields}"
-            ),
-            Level::INFO => writeln!(output::styled(), "gpu-run: {message}{fields}"),
-            _ => writeln!(output::styled(), "{}: {message}{fields}", event.metadata().target()),
+impl<S, N> FormatEvent<S, N> for Line
+where
+    S: Subscriber + for<'s> LookupSpan<'s>,
+    N: for<'w> FormatFields<'w> + 'static,
+{
+    fn format_event(&self, context: &FmtContext<'_, S, N>, mut to: Writer<'_>, event: &Event<'_>) -> fmt::Result {
+        let (word, style, message) = match *event.metadata().level() {
+            Level::ERROR => ("error", ERROR, STRONG),
+            Level::WARN => ("warning", WARNING, STRONG),
+            Level::INFO => ("gpu-run", Style::new(), Style::new()),
+            _ => (event.metadata().target(), Style::new(), Style::new()),
         };
-    }
-}
-
-/// The parts of an event.
-#[derive(Default)]
-struct Text {
-    message: String,
-    fields: String,
-}
-
-impl Visit for Text {
-    fn record_debug(&mut self, field: &Field, value: &dyn Debug) {
-        // Writing to memory does not fail.
-        _ = match field.name() {
-            "message" => write!(self.message, "{value:?}"),
-            name => write!(self.fields, " {name}={value:?}"),
-        };
+        write!(to, "{style}{word}{style:#}{message}: ")?;
+        context.format_fields(to.by_ref(), event)?;
+        writeln!(to, "{message:#}")
     }
 }
 

@@ -5,6 +5,8 @@
 use std::io::{self, ErrorKind, Stderr, Stdout, Write};
 use std::sync::{Mutex, PoisonError};
 
+use anstyle::{AnsiColor, Style};
+
 use crate::watchdog;
 
 /// Bytes of a write to a pipe or terminal, which takes them as soon as somebody reads as many.
@@ -72,6 +74,15 @@ fn record(bytes: &[u8]) {
         _ => *recorded = None,
     }
 }
+
+/// How the word `error` looks.
+pub const ERROR: Style = AnsiColor::Red.on_default().bold();
+/// How the word `warning` looks.
+pub const WARNING: Style = AnsiColor::Yellow.on_default().bold();
+/// How the marks look with which the lines after a message begin.
+pub const MARK: Style = AnsiColor::Blue.on_default().bold();
+/// How a message looks, beside its first word.
+pub const STRONG: Style = Style::new().bold();
 
 /// Standard error for a message with colours, which are left out where it is no terminal. Waits until it takes one,
 /// if that is as short as messages are.

@@ -11,6 +11,7 @@ use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
 use gpu_run_vm::{Backtrace, DeviceError, Environment, Fault, Leak, MemoryUse, StoreError};
 
 use crate::calls;
+use crate::output::{ERROR, MARK, STRONG};
 
 /// Exit codes.
 pub mod code {
@@ -103,12 +104,12 @@ impl Report {
 
 impl std::fmt::Display for Report {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        writeln!(f, "\x1b[1;31merror\x1b[0m\x1b[1m: {}\x1b[0m", self.message)?;
+        writeln!(f, "{ERROR}error{ERROR:#}{STRONG}: {}{STRONG:#}", self.message)?;
         for place in &self.places {
-            writeln!(f, "  \x1b[1;34m-->\x1b[0m {place}")?;
+            writeln!(f, "  {MARK}-->{MARK:#} {place}")?;
         }
         match &self.help {
-            Some(help) => writeln!(f, "  \x1b[1;34m=\x1b[0m \x1b[1mhelp\x1b[0m: {help}"),
+            Some(help) => writeln!(f, "  {MARK}={MARK:#} {STRONG}help{STRONG:#}: {help}"),
             None => Ok(()),
         }
     }

@@ -318,8 +318,7 @@ pub fn leave(code: ExitCode) -> ExitCode {
 pub fn leave_at_once(code: u8) -> ! {
     _ = output::stdout().flush();
     _ = output::stderr().flush();
-    // SAFETY: ends the process at once; what had to be written is.
-    unsafe { libc::_exit(code.into()) }
+    signal_hook::low_level::exit(code.into())
 }
 
 /// The number of an exit code.

@@ -1,5 +1,8 @@
 //! What this process asks of its host before a run: how signals and limits are to be.
 
+#[cfg(unix)]
+use std::sync::Arc;
+
 /// The most open files that systems without a limit of their own take: OPEN_MAX of macOS.
 #[cfg(unix)]
 const OPEN_MAX: u64 = 10_240;
@@ -12,6 +15,23 @@ pub fn prepare() {
         raise_open_files();
     }
 }
+
+/// Calls `handle`, in a thread for that, each time this process is asked to end: by Ctrl-C, SIGTERM or SIGHUP.
+#[cfg(unix)]
+pub fn on_interrupt(mut handle: impl FnMut() + Send + 'static) {
+    use signal_hook::consts::{SIGHUP, SIGINT, SIGTERM};
+    // Where it fails, these end the process as they do by default.
+    let Ok(mut signals) = signal_hook::iterator::Signals::new([SIGINT, SIGTERM, SIGHUP]) else {
+        return;
+    };
+    _ = std::thread::Builder::new()
+        .name("signals".into())
+        .spawn(move || signals.forever().for_each(|_| handle()));
+}
+
+/// Here Ctrl-C ends the process.
+#[cfg(not(unix))]
+pub fn on_interrupt(_handle: impl FnMut() + Send + 'static) {}
 
 /// Has a process that this one started end as by Ctrl-C.
 #[cfg(unix)]
@@ -29,8 +49,8 @@ pub fn interrupt(_child: &std::process::Child) {}
 /// end of the process.
 #[cfg(unix)]
 fn let_writes_fail() {
-    // SAFETY: a signal is ignored, for which no handler runs.
-    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+    // A handler keeps the signal from ending the process. If there can be none, it does.
+    _ = signal_hook::flag::register(signal_hook::consts::SIGXFSZ, Arc::default());
 }
 
 /// Files that this process may have open at once: as many as its user allows it. Shells begin with few, for the sake

@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::cli::{ReportFormat, RunArgs};
 use crate::report::{self, Report, code};
 use crate::sink::Target;
-use crate::{engine, fault};
+use crate::{engine, fault, process};
 
 /// How long nobody may take the output of a run that is to have ended.
 const GRACE: Duration = Duration::from_secs(3);
@@ -120,7 +120,7 @@ impl Preparation {
         }
         let (shared, target) = (preparation.0.clone(), args.report.clone());
         let asked = AtomicBool::new(false);
-        _ = ctrlc::set_handler(move || {
+        process::on_interrupt(move || {
             let stage = shared.0.lock().unwrap_or_else(PoisonError::into_inner);
             if *stage != Stage::Running {
                 end(&target, &report::interrupted());

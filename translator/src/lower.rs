@@ -10,7 +10,7 @@
 //! - `calls`, `wasi_calls`: calls of functions and of the host;
 //! - `memory`, `atomics`, `simd`: what works on memories and tables, atomic instructions, 128-bit values;
 //! - `exceptions`: the exception table;
-//! - `emit`: writes words and fixes branch distances, to memory from `huge_pages`.
+//! - `emit`: writes words and fixes branch distances.
 
 mod atomics;
 mod branch;
@@ -20,7 +20,6 @@ mod declarations;
 mod emit;
 mod exceptions;
 mod function;
-mod huge_pages;
 mod memory;
 mod ops;
 mod pairs;

@@ -533,8 +533,3 @@ pub fn function_index_mut<'o>(op: &'o mut Operator<'_>) -> Option<&'o mut u32> {
         _ => None,
     }
 }
-
-/// The instructions of a constant expression, without its `end`.
-pub fn const_ops<'a>(expr: &Const<'a>) -> Vec<Operator<'a>> {
-    expr.ops.clone()
-}

@@ -33,9 +33,6 @@ pub use image::{Image, ImageLayout};
 /// The runtime that compiled functions call; see `kernel/runtime.cpp`.
 pub const RUNTIME: &str = include_str!("../kernel/generated/runtime.ptx");
 
-/// Changes with every change of what [`compile`] writes, so that nothing stale is taken from a cache.
-pub const COMPILER_VERSION: u32 = 5;
-
 /// How to compile a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {

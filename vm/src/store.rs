@@ -550,12 +550,6 @@ impl Store {
         Ok(Extern::Memory(self.memory_infos.len() as u32 - 1))
     }
 
-    /// Adds a tag; an exception's values are the parameters of `ty`.
-    pub fn add_tag(&mut self, ty: FuncType) -> Extern {
-        self.tags.push(ty);
-        Extern::Tag(self.tags.len() as u32 - 1)
-    }
-
     fn add_func(&mut self, func: layout::Func, ty: FuncType) -> DeviceResult<u32> {
         self.funcs.push(&mut *self.device, bytemuck::bytes_of(&func))?;
         self.func_infos.push(FuncInfo { ty, func });

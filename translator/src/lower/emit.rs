@@ -5,7 +5,6 @@ use std::rc::Rc;
 use gpu_run_bytecode::code::{Inst, fits};
 use gpu_run_bytecode::{Clause, Op, Operand, SourcePlace, Try};
 
-use super::huge_pages;
 use crate::module::Origin;
 
 /// A place in the code that branches lead to.
@@ -102,7 +101,7 @@ impl Emitter {
     /// what is not used is address space only.
     pub(super) fn new(words: usize, places: usize) -> Emitter {
         Emitter {
-            code: huge_pages::with_capacity(words),
+            code: Vec::with_capacity(words),
             start: (0, 0),
             labels: Vec::new(),
             fixups: Vec::new(),
@@ -114,7 +113,7 @@ impl Emitter {
             ranges: Vec::new(),
             origin: Origin::synthetic(),
             placed: None,
-            places: huge_pages::with_capacity(places),
+            places: Vec::with_capacity(places),
         }
     }
 

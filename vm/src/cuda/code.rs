@@ -8,7 +8,7 @@ use gpu_run_bytecode::{Program, encode};
 use super::cache::{Cache, Key};
 use super::link::{Input, LinkOptions, Linked, link};
 use crate::device::{CODE_LINE, CodeFormat, DeviceResult, Target};
-use crate::ptx::{COMPILER_VERSION, Compiled, ImageLayout, Options, RUNTIME, Unit, compile, join};
+use crate::ptx::{Compiled, ImageLayout, Options, RUNTIME, Unit, compile, join};
 use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values};
 
 /// Hash of the compiler's own sources; see `build.rs`.
@@ -104,7 +104,7 @@ pub fn key_of(requests: &[CompileRequest]) -> Key {
     let parts = requests.iter().flat_map(|request| {
         let target = &request.target;
         let text = format!(
-            "{COMPILER_VERSION} {:?} {:?} {} {:?} {} {} {:?}",
+            "{:?} {:?} {} {:?} {} {} {:?}",
             request.options,
             request.entries,
             request.code_start,

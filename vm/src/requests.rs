@@ -53,10 +53,6 @@ const SLEEP: Duration = Duration::from_millis(200);
 /// For how long a thread leaves a message to others that look too. So one that is not needed finds nothing, and rests;
 /// several that share what one could do keep taking each other's cache lines.
 const COURTESY: Duration = Duration::from_nanos(400);
-/// How long a message must lie there until one that rests takes it for left alone.
-const LEFT_ALONE: Duration = Duration::from_micros(2);
-/// Rounds between two looks at the clock.
-const ROUNDS: u32 = 64;
 
 fn unpoisoned<T>(result: LockResult<T>) -> T {
     result.unwrap_or_else(PoisonError::into_inner)
@@ -275,7 +271,7 @@ impl Shared {
             return;
         }
         std::hint::spin_loop();
-        if !idle.is_multiple_of(ROUNDS) || since.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
+        if since.get_or_insert_with(Instant::now).elapsed() < PATIENCE {
             return;
         }
         if number == 0 || self.bell.is_last() {
@@ -290,24 +286,12 @@ impl Shared {
     /// `watched` it does not if nobody else looks now.
     fn sleep(&self, me: &Worker, number: usize, mut watched: bool) {
         while !self.bell.sleep(WATCH * number as u32, watched, || self.has_work(me)) {
-            if self.is_left_alone(me) {
+            // A message that is still there, after all had the time for it, is left alone.
+            if self.has_work(me) {
                 return;
             }
             // Others that answer now do so in no time, as there was nothing left for this one.
             watched = false;
-        }
-    }
-
-    /// Whether a message is there that nobody takes, though all had the time for it; or the run has ended.
-    fn is_left_alone(&self, me: &Worker) -> bool {
-        let first = || me.while_alive(|| self.first_message());
-        match first() {
-            Some(Some(message)) => {
-                spin_for(LEFT_ALONE);
-                first().is_none_or(|now| now == Some(message))
-            }
-            Some(None) => false,
-            None => true,
         }
     }
 
@@ -316,25 +300,16 @@ impl Shared {
         me.while_alive(|| self.has_messages()).unwrap_or(true)
     }
 
-    /// The number of the message in a slot, if it seems to be a new one.
-    fn new_number(&self, slot: usize) -> Option<u32> {
-        // Relaxed: who takes the message looks again, under the lock.
-        let last = self.groups[slot / GROUP].last[slot % GROUP].load(Ordering::Relaxed);
-        Some(self.mailboxes.number(slot)).filter(|number| *number != last)
-    }
-
+    /// Whether there seems to be a new message in a slot.
     fn is_new(&self, slot: usize) -> bool {
-        self.new_number(slot).is_some()
+        // Relaxed: the thread that takes the message looks again, under the lock.
+        let last = self.groups[slot / GROUP].last[slot % GROUP].load(Ordering::Relaxed);
+        self.mailboxes.number(slot) != last
     }
 
-    /// A message that nobody has taken: its slot and number. The run is alive.
-    fn first_message(&self) -> Option<(usize, u32)> {
-        (0..self.slots_in_use).find_map(|slot| Some((slot, self.new_number(slot)?)))
-    }
-
-    /// Whether there is one. The run is alive.
+    /// Whether there is a message that no thread has taken. The run is alive.
     fn has_messages(&self) -> bool {
-        self.first_message().is_some()
+        (0..self.slots_in_use).any(|slot| self.is_new(slot))
     }
 
     /// Takes some messages, from slot `next` on, which it moves. The run is alive.

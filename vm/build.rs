@@ -11,6 +11,7 @@ fn main() {
     println!("cargo::rerun-if-changed=kernel");
     hash_compiler();
     println!("cargo::rerun-if-env-changed=GPU_RUN_SANITIZE");
+    println!("cargo::rerun-if-env-changed=GPU_RUN_WRITE_LAYOUT");
     let mut build = cc::Build::new();
     build
         .cpp(true)
@@ -29,6 +30,10 @@ fn main() {
         .extra_warnings(true)
         // An interpreter without optimization is of no use, in debug builds too.
         .opt_level(2);
+    if std::env::var_os("GPU_RUN_WRITE_LAYOUT").is_some() {
+        // The header of assertions is about to be written anew: see `src/layout/check.rs`.
+        build.define("GPU_RUN_LAYOUT_UNCHECKED", None);
+    }
     let sanitizers = std::env::var("GPU_RUN_SANITIZE").unwrap_or_default();
     println!("cargo::rustc-check-cfg=cfg(gpu_run_tsan)");
     if sanitizers.split(',').any(|name| name == "thread") {

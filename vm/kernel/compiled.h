@@ -1,5 +1,5 @@
 // What compiled code and runtime.cpp share: a thread's context. The PTX compiler (src/ptx) has the
-// offsets baked in; layout.rs has the twin.
+// offsets baked in, from the twins in src/layout.rs.
 #pragma once
 
 #include "layout.h"
@@ -38,7 +38,7 @@ struct Context {
   // Where the innermost frame of roots lies: bytes below the context, or 0 if there is none.
   u32 roots;
   // The context itself. A kernel reads it where it calls the runtime, so that it need not keep it in a register.
-  Context *self;
+  Context *address;
 
   // Of the exception, or the arguments of the tail call.
   GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }
@@ -52,30 +52,5 @@ struct Roots {
 
   GPU_RUN_INLINE const u32 *units() const { return (const u32 *)(this + 1); }
 };
-static_assert(sizeof(Roots) == 8, "src/ptx/roots.rs");
-
-#define AT(field, offset) static_assert(__builtin_offsetof(Context, field) == offset, "twin in layout.rs")
-AT(launch, 0);
-AT(thread, 8);
-AT(globals, 16);
-AT(id, 24);
-AT(lane, 28);
-AT(native_limit, 32);
-AT(polls, 36);
-AT(tag, 40);
-AT(reference, 44);
-AT(count, 48);
-AT(throw_pc, 52);
-AT(throw_depth, 56);
-AT(stack_limit, 60);
-AT(tail_target, 64);
-AT(calls, 72);
-AT(throw_calls, 392);
-AT(scratch, 712);
-AT(max_depth, 840);
-AT(roots, 844);
-AT(self, 848);
-#undef AT
-static_assert(sizeof(Context) == 856, "values begin here; twin in layout.rs");
 
 }  // namespace gpu_run

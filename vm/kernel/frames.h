@@ -67,7 +67,7 @@ GPU_RUN_INLINE u32 indirect(const Launch &launch, const Instance &instance, u32 
   u32 ref = load_relaxed_device(&in.elements[index]);
   if (ref == 0) return TRAP_UninitializedElement;
   func = &launch.funcs[ref - 1];
-  return func->type == instance.types[type] ? TRAP_None : TRAP_IndirectCallTypeMismatch;
+  return func->type_index == instance.types[type] ? TRAP_None : TRAP_IndirectCallTypeMismatch;
 }
 
 // A list of free segments. Its head has a tag against ABA; its links stand apart from the segments, whose next owner

@@ -1,5 +1,6 @@
 // Where the kernel begins, in its two homes.
 
+#include "generated/layout_check.h"
 #include "scheduler.h"
 
 #if GPU_RUN_GPU

@@ -1,5 +1,5 @@
-// The structures that host and kernel share. vm/src/layout.rs has their twins; both sides assert
-// the sizes. Pointers are device pointers unless a comment says pinned: pinned memory belongs to
+// The structures and constants that host and kernel share. vm/src/layout.rs has their twins, and
+// generated/layout_check.h, which is made from it, asserts that each field and value is the same. Pointers are device pointers unless a comment says pinned: pinned memory belongs to
 // the host and is mapped into the device.
 #pragma once
 
@@ -19,6 +19,16 @@ constexpr u32 HEAP_GROUPS = 128;  // of lanes that have a slab of a class in com
 constexpr u32 HEAP_STRIPES = 16;  // of counters
 constexpr u32 HEAP_WORDS = 64;  // of a slab's bitmap
 constexpr u32 CACHE_CLASSES = 12;  // the smallest, of which a lane keeps a free block; see heap/lane_cache.h
+constexpr u32 CACHED_MOST = 256;  // bytes of the largest of these blocks
+
+// What a page is, in bits 40 to 47 of HeapPage::state.
+enum PageKind : u32 {
+  KIND_None = 0,  // free, or the guest's, or not the first of its slab or region
+  KIND_Region = 1,  // its pages are in the lower half of the state
+  KIND_Held = 2,  // slabs: see heap/slab.h
+  KIND_Listed = 3,
+  KIND_Full = 4,
+};
 
 // A page of 64 KiB of linear memory; the first one of a slab or a region speaks for all of it.
 struct HeapPage {
@@ -27,13 +37,14 @@ struct HeapPage {
   u32 pad;
   u64 bits[HEAP_WORDS];  // a slab's blocks: 1 is handed out
 };
-static_assert(sizeof(HeapPage) == 16 + 8 * HEAP_WORDS, "twin in layout.rs");
 
 // Bytes of the largest block that is cut from a slab; larger ones are regions: whole pages.
 constexpr u32 HEAP_LARGEST = 57344;
 
 // Of a block of a checked heap; see heap/check.h.
 constexpr u32 SITE_CALLS = 5;
+// A block is no smaller, so that there is one record for each so many bytes.
+constexpr u32 SITE_GRAIN = 64;
 enum SiteState : u32 {
   SITE_None = 0,  // nothing is known of the block
   SITE_Live = 1,
@@ -46,7 +57,6 @@ struct HeapSite {
   u32 pc;  // of the instruction that allocated it
   u32 calls[SITE_CALLS];  // return addresses, innermost first; 0 behind the last
 };
-static_assert(sizeof(HeapSite) == 32, "twin in layout.rs");
 // Guard bytes of a block of a checked heap: in front of it and behind it.
 constexpr u32 GUARD_FRONT = 16;  // at least, and as many as the block is aligned to
 constexpr u32 GUARD_FRONT_MOST = 4096;  // none where a block is aligned to more
@@ -62,7 +72,6 @@ struct CacheEntry {
   u64 kept;  // a free block, and how often there was one
   u64 lent;  // the block that the lane was given last
 };
-static_assert(sizeof(CacheEntry) == 16, "twin in layout.rs");
 
 // What all read, and seldom or never changes, lies apart from what many write.
 struct Heap {
@@ -87,7 +96,6 @@ struct Heap {
   u64 transit;  // takers of slabs and pages that are under way; above 32 bits how many there were
   u64 allocated[HEAP_STRIPES][HEAP_CLASSES + 1];  // blocks handed out so far; the last are regions
 };
-static_assert(sizeof(Heap) == 104 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1), "twin in layout.rs");
 
 struct alignas(16) Memory {
   u8 *base;  // aligned to 16 bytes at least
@@ -98,7 +106,6 @@ struct alignas(16) Memory {
   Heap heap;
   u64 refused;  // memory.grow that found the limit in its way
 };
-static_assert(sizeof(Memory) == 40 + sizeof(Heap), "twin in layout.rs");
 // Two words of it are one access: see own_cache.
 static_assert((__builtin_offsetof(Memory, heap) + __builtin_offsetof(Heap, caches)) % 16 == 0, "aligned");
 
@@ -107,7 +114,6 @@ struct Table {
   u32 size;
   u32 limit;
 };
-static_assert(sizeof(Table) == 16, "twin in layout.rs");
 
 struct DataSegment {
   u8 *bytes;
@@ -129,9 +135,8 @@ struct Func {
   FuncKind kind;
   u32 instance;
   u32 pc;  // word index of its head in the store's code
-  u32 type;  // store-wide number of its type
+  u32 type_index;  // store-wide number of its type
 };
-static_assert(sizeof(Func) == 16, "twin in layout.rs");
 
 constexpr u32 GLOBAL_SHARED = 0x80000000;
 struct Instance {
@@ -146,7 +151,6 @@ struct Instance {
   u32 memory_count;
   u32 pad;
 };
-static_assert(sizeof(Instance) == 72, "twin in layout.rs");
 
 enum ThreadState : u32 {
   THREAD_New = 0,
@@ -191,7 +195,6 @@ struct Thread {
   u32 answer;  // errno of a request that was served without the host; else the first word of its results
   u32 random;  // blocks of random bytes that it has taken
 };
-static_assert(sizeof(Thread) == 128, "twin in layout.rs");
 
 // Threads that wait at addresses with the same hash, in the order in which they came.
 constexpr u32 WAIT_BUCKETS = 1024;
@@ -201,7 +204,6 @@ struct Bucket {
   u32 last;
   u32 pad;
 };
-static_assert(sizeof(Bucket) == 16, "twin in layout.rs");
 
 // The exception tables of the store's functions. All numbers of words are the store's.
 struct TryFunction {
@@ -236,14 +238,12 @@ struct Chunk {
   u32 kept;  // 1: never freed
   u32 units[CHUNK_UNITS];
 };
-static_assert(sizeof(Chunk) == 64, "twin in layout.rs");
 struct Exceptions {
   Chunk *chunks;
   u64 free;  // head: index + 1, and in the upper half a tag against ABA
   u32 used;
   u32 capacity;
 };
-static_assert(sizeof(Exceptions) == 24, "twin in layout.rs");
 // Exceptions that a thread makes at most before it looks which are still needed.
 constexpr u32 COLLECT_AFTER = 64;
 
@@ -262,13 +262,11 @@ struct Stand {
   u32 frames;  // entries in calls
   u32 calls[STAND_CALLS];  // return addresses, innermost first
 };
-static_assert(sizeof(Stand) == 32 + 4 * STAND_CALLS, "twin in layout.rs");
 struct Stands {
   u32 new_threads;  // that had not begun
   u32 others;  // for which there was no group left
   Stand groups[STANDS];
 };
-static_assert(sizeof(Stands) == 8 + STANDS * sizeof(Stand), "twin in layout.rs");
 
 // How a process ended. The first thread to end it claims the record.
 enum EndKind : u32 {
@@ -303,7 +301,6 @@ struct End {
     }
   }
 };
-static_assert(sizeof(End) == 32 + 4 * (BACKTRACE + END_UNITS), "twin in layout.rs");
 
 // Output from lanes to the host: records in a ring of bytes in pinned memory.
 struct Ring {
@@ -315,7 +312,6 @@ struct Ring {
   u64 looked;  // when somebody last looked at the tail
   u64 *tail;  // pinned: bytes taken by the host so far
 };
-static_assert(sizeof(Ring) == 56, "twin in layout.rs");
 
 enum RecordKind : u32 {
   RECORD_Empty = 0,
@@ -329,7 +325,6 @@ struct Record {
   u32 thread;
   u32 stream;
 };
-static_assert(sizeof(Record) == 16, "twin in layout.rs");
 
 // Debug messages: see ops/debug.h. Sizes in words of 4 bytes.
 enum DebugFlag : u32 {
@@ -340,6 +335,7 @@ enum DebugFlag : u32 {
 // A piece begins with the thread's number and a word of flags, with the count of words of items above them.
 constexpr u32 DEBUG_UsedShift = 8;
 constexpr u32 DEBUG_WORDS = 26;
+constexpr u32 DEBUG_FILE = 0x7f;  // the item that names the file of a dbg_level; not an opcode
 // A thread's debug message, as far as it is not in the ring.
 struct DebugThread {
   u32 used;  // words of items
@@ -348,7 +344,6 @@ struct DebugThread {
   u32 level;  // severity + 1, or 0 if the message names none
   u32 words[DEBUG_WORDS];
 };
-static_assert(sizeof(DebugThread) == 16 + 4 * DEBUG_WORDS, "twin in layout.rs");
 
 // What is told of a run besides its output and its end.
 struct Diagnostics {
@@ -361,7 +356,6 @@ struct Diagnostics {
   u32 faults;  // threads that trapped or panicked
   u32 pad;
 };
-static_assert(sizeof(Diagnostics) == 40, "twin in layout.rs");
 
 // Pinned: what host and lanes tell each other while a kernel runs.
 struct Control {
@@ -389,7 +383,7 @@ enum MailWord : u32 {
   MESSAGE_Units = 4,  // units of 4 bytes of its wasm arguments
 };
 constexpr u32 MESSAGE_WORDS = 16;
-constexpr u32 MESSAGE_UNITS = MESSAGE_WORDS - MESSAGE_Units;
+constexpr u32 MESSAGE_ARGUMENTS = MESSAGE_WORDS - MESSAGE_Units;  // most units of arguments
 // Of the head: the function is below these.
 constexpr u32 MESSAGE_KIND = 16;  // where RequestKind begins
 constexpr u32 MESSAGE_DATA = 1u << 24;  // there is a piece of input in the slot
@@ -397,7 +391,6 @@ constexpr u32 MESSAGE_RESULTS = 1u << 25;  // the results are wanted in the slot
 struct alignas(16) RequestMessage {
   u64 words[MESSAGE_WORDS];
 };
-static_assert(sizeof(RequestMessage) == 8 * MESSAGE_WORDS, "twin in layout.rs");
 
 // Words of an answer, like those of a message: the head, and results of up to 12 bytes.
 constexpr u32 RESPONSE_WORDS = 4;
@@ -409,7 +402,6 @@ constexpr u32 RESPONSE_SLOT = 1u << 24;  // all but the errno is in the slot
 struct alignas(16) Response {
   u64 words[RESPONSE_WORDS];
 };
-static_assert(sizeof(Response) == 8 * RESPONSE_WORDS, "twin in layout.rs");
 
 // Pinned: what is too long for words. Whose it is, the heads say.
 struct RequestSlot {
@@ -422,7 +414,6 @@ struct RequestSlot {
   u8 results[REQUEST_RESULTS];  // one behind the other, the first not aligned to its own size
   u8 data[REQUEST_BYTES];
 };
-static_assert(sizeof(RequestSlot) == 128 + REQUEST_BYTES, "twin in layout.rs");
 
 // Strings that end with 0, one behind the other.
 struct Strings {
@@ -462,10 +453,10 @@ struct File {
   u64 filled;  // when, on the device's clock
   u64 pad;
 };
-static_assert(sizeof(File) == 64, "twin in layout.rs");
 
 // A file system whose data the device holds: see rpc/tmpfs.h. Names, directories and links are the host's.
 constexpr u32 TMPFS_BLOCK = 4096;  // bytes
+constexpr u32 TMPFS_ENTRIES = TMPFS_BLOCK / sizeof(u32);  // of an index block
 constexpr u32 TMPFS_DESCRIPTORS = 65536;
 constexpr u32 TMPFS_DIRECT = 16;  // pages of a file that need no tree
 // A file.
@@ -481,7 +472,6 @@ struct TmpfsInode {
   u32 direct[TMPFS_DIRECT];  // 1 + the block of each of the first pages, or 0
   u32 pad[5];
 };
-static_assert(sizeof(TmpfsInode) == 128, "twin in layout.rs");
 // A descriptor by its number.
 struct TmpfsDescriptor {
   u64 target;  // 0: no file of it. Else 1 + the inode, TmpfsFlags from TMPFS_FlagShift on, above 32 bits its generation
@@ -490,7 +480,6 @@ struct TmpfsDescriptor {
   u32 lock;  // 1 while a lane works on it, or a thread waits for the host with it
   u32 pad;
 };
-static_assert(sizeof(TmpfsDescriptor) == 32, "twin in layout.rs");
 constexpr u32 TMPFS_FlagShift = 24;
 enum TmpfsFlag : u32 {
   TMPFS_Read = 1,
@@ -513,7 +502,6 @@ struct TmpfsAttributes {
   u32 generation;
   u32 pad2[11];
 };
-static_assert(sizeof(TmpfsAttributes) == 128, "twin in layout.rs");
 struct Tmpfs {
   u8 *blocks;
   u32 *taken;  // a bit for each block
@@ -528,7 +516,6 @@ struct Tmpfs {
   u32 cursor;  // word of `taken` where somebody found a block
   u32 pad;
 };
-static_assert(sizeof(Tmpfs) == 72, "twin in layout.rs");
 
 // Descriptors that may be streams.
 constexpr u32 STREAM_DESCRIPTORS = 32;
@@ -553,7 +540,6 @@ struct Requests {
   u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
   u32 messages[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
 };
-static_assert(sizeof(Requests) == 152 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS), "twin in layout.rs");
 
 // Register segments beyond a lane's own: blocks of 2^k times SEGMENT bytes. A thread's first one is as small as its
 // first frame lets it be, because there may be very many; further ones are of CALL_SEGMENT while there are such.
@@ -570,7 +556,6 @@ struct Arena {
   u64 lanes;  // lane i of so many has the i-th first segment from the beginning
 };
 constexpr u32 SPARE_LISTS = 1024;
-static_assert(sizeof(Arena) == 48 + 8 * SEGMENT_SIZES, "twin in layout.rs");
 
 // Pinned: what a kernel that stays is told to run. Commands are numbered from 0, in the order in which
 // they run; see `next_command`.
@@ -581,7 +566,6 @@ struct Commands {
   u64 ended;  // how many have ended; the lane's
   const Launch *launches[COMMANDS];  // command n is at n % COMMANDS; null: the kernel ends
 };
-static_assert(sizeof(Commands) == 16 + 8 * COMMANDS, "twin in layout.rs");
 
 // What a run reads and writes beside its memory: the buffers of ld_in, st_out and set_pixel.
 struct Io {
@@ -596,7 +580,6 @@ struct Io {
   u64 pixels;  // set so far; counted only for `progress`
   u64 *progress;  // pinned: where `pixels` is told now and then, or null
 };
-static_assert(sizeof(Io) == 72, "twin in layout.rs");
 
 struct Launch {
   const u64 *code;
@@ -657,6 +640,5 @@ struct Launch {
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken
 };
-static_assert(sizeof(Launch) == 28 * 8 + 22 * 4, "twin in layout.rs");
 
 }  // namespace gpu_run

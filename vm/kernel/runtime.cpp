@@ -7,7 +7,7 @@
 #define GPU_RUN_NOINLINE [[maybe_unused]] static __attribute__((noinline))
 
 #include "ops/atomics.h"
-#include "compiled.h"
+#include "generated/layout_check.h"
 #include "ops/debug.h"
 #include "ops/slow.h"
 #include "rpc/requests.h"
@@ -210,7 +210,7 @@ void gpu_run_begin(const Launch *launch, Context *context) {
   thread.state = THREAD_Runnable;
   u32 stack = native_stack();
   context->launch = launch;
-  context->self = context;
+  context->address = context;
   context->thread = &thread;
   context->globals = thread.globals;
   context->id = id;

@@ -5,6 +5,7 @@
 // Internal, so that only the functions below are there.
 #define GPU_RUN_NOINLINE [[maybe_unused]] static __attribute__((noinline))
 
+#include "generated/layout_check.h"
 #include "heap/lane_cache_entry.h"
 #include "ops/simd_semantics.h"
 

@@ -6,7 +6,7 @@ use std::str::FromStr;
 
 use gpu_run_bytecode::Op;
 
-use crate::layout::DEBUG_WORDS;
+use crate::layout::{DEBUG_FILE, DEBUG_WORDS};
 
 /// Severity of a debug message. One that names none is [`Level::Debug`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
@@ -162,8 +162,7 @@ pub(crate) struct Formatted {
     text: Vec<u8>,
 }
 
-/// See `kernel/ops/debug.h`.
-const ITEM_FILE: u32 = 0x7f;
+// See `kernel/ops/debug.h`.
 const _: () = assert!(DEBUG_WORDS * 4 < 256, "an item's length fits above its opcode");
 
 fn integer(text: &mut Vec<u8>, value: impl itoa::Integer) -> std::io::Result<()> {
@@ -226,12 +225,12 @@ impl Formatted {
                 self.level = Some(Level::from_number(extra));
                 self.line = one;
                 self.file.clear();
-            } else if is(Op::DbgStr) || item == ITEM_FILE {
+            } else if is(Op::DbgStr) || item == DEBUG_FILE {
                 taken = (extra as usize).div_ceil(4);
                 let bytes: &[u8] = bytemuck::cast_slice(tail);
                 let bytes = &bytes[..bytes.len().min(extra as usize)];
                 match item {
-                    ITEM_FILE => self.file.extend_from_slice(bytes),
+                    DEBUG_FILE => self.file.extend_from_slice(bytes),
                     _ => self.text.extend_from_slice(bytes),
                 }
             }
@@ -336,7 +335,7 @@ mod tests {
         let words = [
             level,
             17,
-            ITEM_FILE | 4 << 8,
+            DEBUG_FILE | 4 << 8,
             u32::from_le_bytes(*b"a.rs"),
             text_item,
             u32::from_le_bytes(*b"hell"),

@@ -1,118 +1,215 @@
-//! The structures that host and kernel share: twins of `kernel/layout.h`, field by field.
+//! The structures and constants that host and kernel share: twins of those in `kernel/layout.h` and
+//! `kernel/compiled.h`, field by field.
+//!
+//! `kernel/generated/layout_check.h` is made from this file. It asserts on the kernel's side that each field lies where
+//! it lies here, and that each constant has the same value; `check` makes it.
 
 use bytemuck::{Pod, Zeroable};
 
-/// Words at the start of a store's code that returns lead to.
-pub const PC_BRIDGE_RETURN: u32 = 0;
-/// See [`PC_BRIDGE_RETURN`].
-pub const PC_THREAD_END: u32 = 1;
+#[cfg(test)]
+mod check;
 
-pub const PAGE: u64 = 65536;
-/// Bytes of the smallest register segment; see `kernel/layout.h`.
-pub const SEGMENT: u64 = 4096;
-const SEGMENT_SIZES: usize = 8;
-/// Heads of lists of threads' first segments.
-pub const SPARE_LISTS: u64 = 1024;
-pub const BACKTRACE: usize = 64;
-/// Of these, the outermost return addresses, where there are more.
-pub const OUTER_CALLS: usize = 16;
-/// Return addresses of a thread that stands somewhere.
-pub const STAND_CALLS: usize = 12;
-pub const STANDS: usize = 256;
-/// Units of the innermost frame that the record of an end keeps.
-pub const END_UNITS: usize = 32;
-/// Words of items that a thread gathers of a debug message.
-pub const DEBUG_WORDS: usize = 26;
-/// Bytes of a piece of an exception.
-pub const CHUNK: u64 = 64;
-/// Commands of which a kernel that stays can be told at once.
-pub const COMMANDS: usize = 1024;
-pub const WAIT_BUCKETS: u64 = 1024;
-/// Requests that may be under way at once; see `kernel/rpc/requests.h`.
-pub const REQUEST_SLOTS: usize = 512;
-/// Bytes of data in a message.
-pub const REQUEST_BYTES: usize = 4096;
-pub const REQUEST_RESULTS: usize = 64;
-pub const MESSAGE_WORDS: usize = 16;
-pub const MESSAGE_HEAD: usize = 0;
-pub const MESSAGE_THREAD: usize = 1;
-pub const MESSAGE_CAPACITY: usize = 2;
-pub const MESSAGE_TOTAL: usize = 3;
-pub const MESSAGE_UNITS: usize = 4;
-pub const MESSAGE_KIND: u32 = 16;
-pub const MESSAGE_DATA: u32 = 1 << 24;
-pub const MESSAGE_RESULTS: u32 = 1 << 25;
-pub const RESPONSE_WORDS: usize = 4;
-pub const RESPONSE_RESULTS: usize = RESPONSE_WORDS - 1;
-pub const RESPONSE_COUNT: u32 = 16;
-pub const RESPONSE_SLOT: u32 = 1 << 24;
-pub const STREAM_DESCRIPTORS: usize = 32;
-pub const FILE_DESCRIPTORS: usize = 256;
-pub const FILE_BLOCK: u64 = 16384;
-/// Bytes of a block of a file system whose data the device holds.
-pub const TMPFS_BLOCK: usize = 4096;
-/// Pages of a file that need no index.
-pub const TMPFS_DIRECT: usize = 16;
-/// Descriptors that may be files of it.
-pub const TMPFS_DESCRIPTORS: usize = 65536;
-pub const HEAP_CLASSES: usize = 44;
-pub const HEAP_GROUPS: u64 = 128;
-const HEAP_STRIPES: usize = 16;
-pub const HEAP_WORDS: usize = 64;
-pub const CACHE_CLASSES: u64 = 12;
-/// Bytes of the largest block that a cache has.
-pub const CACHED_MOST: u32 = 256;
-/// Bytes of linear memory for each of which a checked heap has a record.
-pub const SITE_GRAIN: u64 = 64;
-pub const SITE_CALLS: usize = 5;
-pub const SITE_LIVE: u32 = 1;
-pub const SITE_FREED: u32 = 2;
-const SITE_ALIGN: u32 = 8;
-/// Bytes of the largest block that is cut from a slab.
-pub const HEAP_LARGEST: u64 = 57344;
-/// Guard bytes of a checked heap; see `kernel/layout.h`.
-pub const GUARD_FRONT: u64 = 16;
-pub const GUARD_FRONT_MOST: u64 = 4096;
-pub const GUARD_LEAST: u64 = 16;
-pub const GUARD_MOST: u64 = 64;
-pub const GUARD: u8 = 0xfd;
-pub const POISON: u8 = 0xdd;
-pub const POISON_MOST: u64 = 65536;
+/// Declares constants, and lists them for the kernel's assertions.
+macro_rules! constants {
+    ($list:ident: $($(#[$doc:meta])* $name:ident: $ty:ty = $value:expr;)*) => {
+        $($(#[$doc])* pub const $name: $ty = $value;)*
+        #[cfg(test)]
+        const $list: &[(&str, u64)] = &[$((stringify!($name), $name as u64),)*];
+    };
+}
+
+// These have the same names in the kernel.
+constants! { CONSTANTS:
+    /// Words at the start of a store's code that returns lead to.
+    PC_BRIDGE_RETURN: u32 = 0;
+    /// See [`PC_BRIDGE_RETURN`].
+    PC_THREAD_END: u32 = 1;
+
+    PAGE: u64 = 65536;
+    /// Bytes of the smallest register segment; see `kernel/layout.h`.
+    SEGMENT: u64 = 4096;
+    SEGMENT_SIZES: usize = 8;
+    /// How often [`SEGMENT`] is doubled for segments after a thread's first.
+    CALL_SEGMENT: u32 = 4;
+    /// Heads of lists of threads' first segments.
+    SPARE_LISTS: u64 = 1024;
+    BACKTRACE: usize = 64;
+    /// Of these, the outermost return addresses, where there are more.
+    OUTER_CALLS: usize = 16;
+    /// Return addresses of a thread that stands somewhere.
+    STAND_CALLS: usize = 12;
+    STANDS: usize = 256;
+    /// Units of the innermost frame that the record of an end keeps.
+    END_UNITS: usize = 32;
+    /// Words of items that a thread gathers of a debug message.
+    DEBUG_WORDS: usize = 26;
+    /// Units of values in a piece of an exception.
+    CHUNK_UNITS: usize = 8;
+    /// Commands of which a kernel that stays can be told at once.
+    COMMANDS: usize = 1024;
+    WAIT_BUCKETS: u64 = 1024;
+    /// Requests that may be under way at once; see `kernel/rpc/requests.h`.
+    REQUEST_SLOTS: usize = 512;
+    /// Bytes of data in a message.
+    REQUEST_BYTES: usize = 4096;
+    REQUEST_RESULTS: usize = 64;
+    MESSAGE_WORDS: usize = 16;
+    /// Most units of arguments.
+    MESSAGE_ARGUMENTS: usize = MESSAGE_WORDS - MESSAGE_UNITS;
+    /// Where the kind begins in a message's head.
+    MESSAGE_KIND: u32 = 16;
+    MESSAGE_DATA: u32 = 1 << 24;
+    MESSAGE_RESULTS: u32 = 1 << 25;
+    RESPONSE_WORDS: usize = 4;
+    RESPONSE_RESULTS: usize = RESPONSE_WORDS - 1;
+    RESPONSE_COUNT: u32 = 16;
+    RESPONSE_SLOT: u32 = 1 << 24;
+    STREAM_DESCRIPTORS: usize = 32;
+    FILE_DESCRIPTORS: usize = 256;
+    FILE_BLOCK: u64 = 16384;
+    /// Of an item that names a file in a debug message; not an opcode.
+    DEBUG_FILE: u32 = 0x7f;
+    /// Bytes of a block of a file system whose data the device holds.
+    TMPFS_BLOCK: usize = 4096;
+    /// Pages of a file that need no index.
+    TMPFS_DIRECT: usize = 16;
+    /// Descriptors that may be files of it.
+    TMPFS_DESCRIPTORS: usize = 65536;
+    HEAP_CLASSES: usize = 44;
+    HEAP_GROUPS: u64 = 128;
+    HEAP_STRIPES: usize = 16;
+    HEAP_WORDS: usize = 64;
+    CACHE_CLASSES: u64 = 12;
+    /// Bytes of the largest block that a cache has.
+    CACHED_MOST: u32 = 256;
+    /// Bytes of linear memory for each of which a checked heap has a record.
+    SITE_GRAIN: u64 = 64;
+    SITE_CALLS: usize = 5;
+    /// Where the alignment begins in [`HeapSite::state`].
+    SITE_ALIGN: u32 = 8;
+    /// Bytes of the largest block that is cut from a slab.
+    HEAP_LARGEST: u64 = 57344;
+    /// Guard bytes of a checked heap; see `kernel/layout.h`.
+    GUARD_FRONT: u64 = 16;
+    GUARD_FRONT_MOST: u64 = 4096;
+    GUARD_LEAST: u64 = 16;
+    GUARD_MOST: u64 = 64;
+    GUARD: u8 = 0xfd;
+    POISON: u8 = 0xdd;
+    POISON_MOST: u64 = 65536;
+    /// Entries of an index block of the device's file system.
+    TMPFS_ENTRIES: usize = TMPFS_BLOCK / 4;
+    /// Units of scratch that a [`Context`] has for an instruction's operands.
+    SCRATCH_UNITS: usize = 32;
+}
+
+// The kernel's enumerators have what follows the first underscore in camel case: `END_EXIT` is `END_Exit`.
+constants! { ENUMERATORS:
+    MESSAGE_HEAD: usize = 0;
+    MESSAGE_THREAD: usize = 1;
+    MESSAGE_CAPACITY: usize = 2;
+    MESSAGE_TOTAL: usize = 3;
+    MESSAGE_UNITS: usize = 4;
+
+    SITE_LIVE: u32 = 1;
+    SITE_FREED: u32 = 2;
+
+    /// Kinds of pages of a heap.
+    KIND_NONE: u64 = 0;
+    KIND_REGION: u64 = 1;
+
+    FUNC_WASM: u32 = 0;
+    FUNC_NOTHING: u32 = 1;
+
+    THREAD_SLEEPING: u32 = 2;
+    THREAD_WAITING: u32 = 4;
+    THREAD_REQUESTING: u32 = 5;
+    THREAD_BUSY: u32 = 6;
+    /// State of a [`Stand`] of threads that wait for room in the output ring.
+    STAND_OUTPUT: u32 = 16;
+
+    END_TRAP: u32 = 1;
+    END_EXIT: u32 = 2;
+    END_PANIC: u32 = 3;
+
+    REQUEST_CALL: u32 = 1;
+    REQUEST_MORE: u32 = 2;
+    REQUEST_NEXT: u32 = 3;
+
+    FILE_CLOSES: u32 = 2;
+
+    NOTE_NONE: u32 = 0;
+    NOTE_POSITION: u32 = 1;
+    NOTE_KEEP: u32 = 2;
+    NOTE_CHANGES: u32 = 3;
+    NOTE_TMPFS: u32 = 4;
+    NOTE_FREE: u32 = 5;
+
+    TMPFS_FLAG_SHIFT: u32 = 24;
+    TMPFS_READ: u32 = 1;
+    TMPFS_WRITE: u32 = 2;
+    TMPFS_APPEND: u32 = 4;
+    TMPFS_TRUNCATE: u32 = 8;
+
+    RECORD_EMPTY: u32 = 0;
+    RECORD_TEXT: u32 = 2;
+    RECORD_CLOSE: u32 = 3;
+    RECORD_DEBUG: u32 = 4;
+
+    DEBUG_FIRST: u32 = 1;
+    DEBUG_LAST: u32 = 2;
+    DEBUG_LINE: u32 = 4;
+    DEBUG_USED_SHIFT: u32 = 8;
+}
 
 /// A pointer on the device.
 pub type Ptr = u64;
 
+/// A shared structure as the kernel must have it: its fields by name, offset and size.
+#[cfg(test)]
+struct Twin {
+    name: &'static str,
+    size: usize,
+    fields: &'static [(&'static str, usize, usize)],
+}
+
+/// Declares structures, and lists them for the kernel's assertions.
 macro_rules! twins {
-    ($($(#[$doc:meta])* struct $name:ident [$size:expr] { $($field:ident: $ty:ty,)* })*) => {
+    ($($(#[$doc:meta])* struct $name:ident { $($field:ident: $ty:ty,)* })*) => {
         $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Pod, Zeroable)]
         #[repr(C)]
         pub struct $name { $(pub $field: $ty,)* }
-        const _: () = assert!(size_of::<$name>() == $size);
         )*
+        #[cfg(test)]
+        const TWINS: &[Twin] = &[$(Twin {
+            name: stringify!($name),
+            size: size_of::<$name>(),
+            fields: &[$((stringify!($field), std::mem::offset_of!($name, $field), size_of::<$ty>()),)*],
+        },)*];
     };
 }
 
 twins! {
-    struct HeapPage [16 + 8 * HEAP_WORDS] {
+    struct HeapPage {
         state: u64,
         first: u32,
         pad: u32,
         bits: [u64; HEAP_WORDS],
     }
-    struct HeapSite [32] {
+    struct HeapSite {
         size: u32,
         state: u32,
         pc: u32,
         calls: [u32; SITE_CALLS],
     }
     /// Of the cache of a lane: see `kernel/heap/lane_cache.h`.
-    struct CacheEntry [16] {
+    struct CacheEntry {
         kept: u64,
         lent: u64,
     }
-    struct Heap [104 + 8 * HEAP_CLASSES + 8 * HEAP_STRIPES * (HEAP_CLASSES + 1)] {
+    struct Heap {
         pages: Ptr,
         sets: Ptr,
         slots: Ptr,
@@ -134,7 +231,7 @@ twins! {
         transit: u64,
         allocated: [[u64; HEAP_CLASSES + 1]; HEAP_STRIPES],
     }
-    struct Memory [40 + size_of::<Heap>()] {
+    struct Memory {
         base: Ptr,
         size: u64,
         limit: u64,
@@ -143,23 +240,26 @@ twins! {
         heap: Heap,
         refused: u64,
     }
-    struct Table [16] {
+    struct Table {
         elements: Ptr,
         size: u32,
         limit: u32,
     }
-    /// A data or element segment: bytes or references, and how many.
-    struct Segment [16] {
-        items: Ptr,
+    struct DataSegment {
+        bytes: Ptr,
         len: u64,
     }
-    struct Func [16] {
+    struct ElemSegment {
+        refs: Ptr,
+        len: u64,
+    }
+    struct Func {
         kind: u32,
         instance: u32,
         pc: u32,
-        ty: u32,
+        type_index: u32,
     }
-    struct Instance [72] {
+    struct Instance {
         memories: Ptr,
         tables: Ptr,
         globals: Ptr,
@@ -171,7 +271,7 @@ twins! {
         memory_count: u32,
         pad: u32,
     }
-    struct Thread [128] {
+    struct Thread {
         state: u32,
         pc: u32,
         frame: Ptr,
@@ -200,13 +300,13 @@ twins! {
         answer: u32,
         random: u32,
     }
-    struct Bucket [16] {
+    struct Bucket {
         lock: u32,
         first: u32,
         last: u32,
         pad: u32,
     }
-    struct End [32 + 4 * (BACKTRACE + END_UNITS)] {
+    struct End {
         kind: u32,
         value: u32,
         thread: u32,
@@ -218,14 +318,14 @@ twins! {
         backtrace: [u32; BACKTRACE],
         units: [u32; END_UNITS],
     }
-    struct DebugThread [16 + 4 * DEBUG_WORDS] {
+    struct DebugThread {
         used: u32,
         begun: u32,
         lost: u32,
         level: u32,
         words: [u32; DEBUG_WORDS],
     }
-    struct Diagnostics [40] {
+    struct Diagnostics {
         threads: Ptr,
         first_thread: u32,
         last_thread: u32,
@@ -235,7 +335,7 @@ twins! {
         faults: u32,
         pad: u32,
     }
-    struct Ring [56] {
+    struct Ring {
         bytes: Ptr,
         capacity: u64,
         head: u64,
@@ -244,14 +344,14 @@ twins! {
         looked: u64,
         tail: Ptr,
     }
-    struct Record [16] {
+    struct Record {
         kind: u32,
         len: u32,
         thread: u32,
         stream: u32,
     }
     /// Threads that stood at one place when a run was stopped; see `kernel/stands.h`.
-    struct Stand [32 + 4 * STAND_CALLS] {
+    struct Stand {
         key: u64,
         count: u32,
         thread: u32,
@@ -261,23 +361,23 @@ twins! {
         frames: u32,
         calls: [u32; STAND_CALLS],
     }
-    struct Stands [8 + STANDS * size_of::<Stand>()] {
+    struct Stands {
         new_threads: u32,
         others: u32,
         groups: [Stand; STANDS],
     }
-    struct Control [64 + size_of::<End>()] {
+    struct Control {
         stop: u32,
         pad: [u32; 15],
         end: End,
     }
-    struct RequestMessage [8 * MESSAGE_WORDS] {
+    struct RequestMessage {
         words: [u64; MESSAGE_WORDS],
     }
-    struct Response [8 * RESPONSE_WORDS] {
+    struct Response {
         words: [u64; RESPONSE_WORDS],
     }
-    struct RequestSlot [128 + REQUEST_BYTES] {
+    struct RequestSlot {
         len: u32,
         total: u32,
         note: u32,
@@ -287,12 +387,12 @@ twins! {
         results: [u8; REQUEST_RESULTS],
         data: [u8; REQUEST_BYTES],
     }
-    struct Strings [16] {
+    struct Strings {
         bytes: Ptr,
         len: u32,
         count: u32,
     }
-    struct File [64] {
+    struct File {
         lock: u32,
         open: u32,
         position: u64,
@@ -305,7 +405,7 @@ twins! {
         filled: u64,
         pad: u64,
     }
-    struct TmpfsInode [128] {
+    struct TmpfsInode {
         lock: u32,
         generation: u32,
         size: u64,
@@ -317,14 +417,14 @@ twins! {
         direct: [u32; TMPFS_DIRECT],
         pad: [u32; 5],
     }
-    struct TmpfsDescriptor [32] {
+    struct TmpfsDescriptor {
         target: u64,
         position: u64,
         moved: u64,
         lock: u32,
         pad: u32,
     }
-    struct TmpfsAttributes [128] {
+    struct TmpfsAttributes {
         number: u64,
         links: u64,
         accessed: u64,
@@ -337,7 +437,7 @@ twins! {
         generation: u32,
         pad2: [u32; 11],
     }
-    struct Tmpfs [72] {
+    struct Tmpfs {
         blocks: Ptr,
         taken: Ptr,
         inodes: Ptr,
@@ -351,7 +451,7 @@ twins! {
         cursor: u32,
         pad: u32,
     }
-    struct Requests [152 + 4 * (STREAM_DESCRIPTORS + REQUEST_SLOTS / 32 + REQUEST_SLOTS)] {
+    struct Requests {
         sent: Ptr,
         answered: Ptr,
         slots: Ptr,
@@ -372,7 +472,7 @@ twins! {
         taken: [u32; REQUEST_SLOTS / 32],
         messages: [u32; REQUEST_SLOTS],
     }
-    struct Arena [48 + 8 * SEGMENT_SIZES] {
+    struct Arena {
         base: Ptr,
         size: u64,
         used: u64,
@@ -381,36 +481,48 @@ twins! {
         spares: Ptr,
         lanes: u64,
     }
-    struct TryFunction [16] {
+    struct TryFunction {
         start: u32,
         end: u32,
         first_try: u32,
         try_count: u32,
     }
-    struct Try [16] {
+    struct Try {
         start: u32,
         end: u32,
         first_clause: u32,
         clause_count: u32,
     }
-    struct Clause [16] {
+    struct Clause {
         tag: u32,
         reference: u32,
         unit: u32,
         target: u32,
     }
-    struct Exceptions [24] {
+    /// A piece of an exception.
+    struct Chunk {
+        tag: u32,
+        count: u32,
+        more: u32,
+        next: u32,
+        owner: u32,
+        sibling: u32,
+        marked: u32,
+        kept: u32,
+        units: [u32; CHUNK_UNITS],
+    }
+    struct Exceptions {
         chunks: Ptr,
         free: u64,
         used: u32,
         capacity: u32,
     }
-    struct Commands [16 + 8 * COMMANDS] {
+    struct Commands {
         published: u64,
         ended: u64,
         launches: [Ptr; COMMANDS],
     }
-    struct Io [72] {
+    struct Io {
         input: Ptr,
         input_size: u64,
         output: Ptr,
@@ -422,7 +534,7 @@ twins! {
         pixels: u64,
         progress: Ptr,
     }
-    struct Launch [312] {
+    struct Launch {
         code: Ptr,
         funcs: Ptr,
         instances: Ptr,
@@ -475,7 +587,7 @@ twins! {
         taken: u64,
     }
     /// Of a thread of compiled code; see `kernel/compiled.h`.
-    struct Context [856] {
+    struct Context {
         launch: Ptr,
         thread: Ptr,
         globals: Ptr,
@@ -492,10 +604,15 @@ twins! {
         tail_target: Ptr,
         calls: [u32; BACKTRACE + OUTER_CALLS],
         throw_calls: [u32; BACKTRACE + OUTER_CALLS],
-        scratch: [u32; 32],
+        scratch: [u32; SCRATCH_UNITS],
         max_depth: u32,
         roots: u32,
-        this: Ptr,
+        address: Ptr,
+    }
+    /// The head of a frame of units that may be references to exceptions; see `kernel/compiled.h`.
+    struct Roots {
+        next: u32,
+        count: u32,
     }
 }
 
@@ -513,58 +630,3 @@ impl HeapSite {
         }
     }
 }
-
-/// The offsets that `compiled.h` asserts too.
-macro_rules! offsets {
-    ($($field:ident = $offset:literal)*) => {
-        $(const _: () = assert!(std::mem::offset_of!(Context, $field) == $offset);)*
-    };
-}
-offsets! {
-    launch = 0 thread = 8 globals = 16 id = 24 lane = 28 native_limit = 32 polls = 36 tag = 40 reference = 44
-    count = 48 throw_pc = 52 throw_depth = 56 stack_limit = 60 tail_target = 64 calls = 72 throw_calls = 392
-    scratch = 712 max_depth = 840 roots = 844 this = 848
-}
-
-pub const FUNC_WASM: u32 = 0;
-pub const FUNC_NOTHING: u32 = 1;
-
-pub const THREAD_SLEEPING: u32 = 2;
-pub const THREAD_WAITING: u32 = 4;
-pub const THREAD_REQUESTING: u32 = 5;
-pub const THREAD_BUSY: u32 = 6;
-/// State of a [`Stand`] of threads that wait for room in the output ring.
-pub const STAND_OUTPUT: u32 = 16;
-
-pub const END_TRAP: u32 = 1;
-pub const END_EXIT: u32 = 2;
-pub const END_PANIC: u32 = 3;
-
-pub const REQUEST_CALL: u32 = 1;
-pub const REQUEST_MORE: u32 = 2;
-pub const REQUEST_NEXT: u32 = 3;
-
-pub const FILE_CLOSES: u32 = 2;
-
-pub const NOTE_NONE: u32 = 0;
-pub const NOTE_POSITION: u32 = 1;
-pub const NOTE_KEEP: u32 = 2;
-pub const NOTE_CHANGES: u32 = 3;
-pub const NOTE_TMPFS: u32 = 4;
-pub const NOTE_FREE: u32 = 5;
-
-pub const TMPFS_FLAG_SHIFT: u32 = 24;
-pub const TMPFS_READ: u32 = 1;
-pub const TMPFS_WRITE: u32 = 2;
-pub const TMPFS_APPEND: u32 = 4;
-pub const TMPFS_TRUNCATE: u32 = 8;
-
-pub const RECORD_EMPTY: u32 = 0;
-pub const RECORD_TEXT: u32 = 2;
-pub const RECORD_CLOSE: u32 = 3;
-pub const RECORD_DEBUG: u32 = 4;
-
-pub const DEBUG_FIRST: u32 = 1;
-pub const DEBUG_LAST: u32 = 2;
-pub const DEBUG_LINE: u32 = 4;
-pub const DEBUG_USED_SHIFT: u32 = 8;

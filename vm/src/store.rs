@@ -433,7 +433,9 @@ impl Store {
         words[layout::PC_THREAD_END as usize] = gpu_run_bytecode::Op::ThreadEnd as u64;
         store.push_code(&words)?;
         let pool = layout::Exceptions {
-            chunks: store.device.allocate(EXCEPTIONS as u64 * layout::CHUNK, "exceptions")?,
+            chunks: store
+                .device
+                .allocate(EXCEPTIONS as u64 * size_of::<layout::Chunk>() as u64, "exceptions")?,
             free: 0,
             used: 0,
             capacity: EXCEPTIONS,
@@ -471,7 +473,7 @@ impl Store {
             kind: layout::FUNC_NOTHING,
             instance: 0,
             pc: 0,
-            ty: self.intern(&ty),
+            type_index: self.intern(&ty),
         };
         self.add_func(func, ty).map(Extern::Func)
     }

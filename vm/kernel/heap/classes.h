@@ -9,7 +9,6 @@ namespace gpu_run {
 namespace heap {
 
 constexpr u32 GRAIN = 16;
-constexpr u32 LARGEST = HEAP_LARGEST;
 constexpr u32 ANY_SIZE = ~0u;  // given by who does not know a block's size, as C's free; no block has so many bytes
 
 GPU_RUN_INLINE u32 log2_floor(u32 n) { return 31 - (u32)__builtin_clz(n); }
@@ -20,7 +19,7 @@ GPU_RUN_INLINE u32 class_size(u32 c) {
   return (4 + c % 4 + 1) << (c / 4 - 1) << 4;
 }
 
-// The smallest class for 1 to LARGEST bytes.
+// The smallest class for 1 to HEAP_LARGEST bytes.
 GPU_RUN_INLINE u32 class_of(u32 size) {
   u32 grains = (size + GRAIN - 1) / GRAIN;
   if (grains <= 4) return grains ? grains - 1 : 0;
@@ -31,7 +30,7 @@ GPU_RUN_INLINE u32 class_of(u32 size) {
 // A class whose blocks are aligned as asked: slabs begin at pages, so blocks are aligned as their size is.
 GPU_RUN_INLINE bool aligns(u32 c, u32 align) { return (class_size(c) & (align - 1)) == 0; }
 
-// The smallest class for a size and an alignment, both at most LARGEST. It ends at a power of two.
+// The smallest class for a size and an alignment, both at most HEAP_LARGEST. It ends at a power of two.
 GPU_RUN_INLINE u32 class_of(u32 size, u32 align) {
   u32 c = class_of(size > align ? size : align);
   // As all blocks are.

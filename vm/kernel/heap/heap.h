@@ -211,7 +211,7 @@ GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
 }
 
 // Whether blocks that take so much are from slabs.
-GPU_RUN_INLINE bool from_slab(u32 bytes, u32 align) { return bytes <= LARGEST && align <= LARGEST; }
+GPU_RUN_INLINE bool from_slab(u32 bytes, u32 align) { return bytes <= HEAP_LARGEST && align <= HEAP_LARGEST; }
 
 // A block of whole pages; its address 0: there is no memory.
 GPU_RUN_NOINLINE u64 allocate_pages(Memory &memory, u32 bytes, u32 align) {
@@ -353,7 +353,7 @@ GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 &old_size, u32 alig
     return DONE;
   }
   if (!live(heap, address, block)) return FREED;
-  done = size <= LARGEST && align <= LARGEST && class_of(size, align) == class_in(block.state);
+  done = size <= HEAP_LARGEST && align <= HEAP_LARGEST && class_of(size, align) == class_in(block.state);
   return DONE;
 }
 

@@ -7,9 +7,6 @@
 namespace gpu_run {
 namespace heap {
 
-// Bytes of the largest block that is kept.
-constexpr u32 CACHED_MOST = 256;
-
 // The class of at most CACHED_MOST bytes.
 GPU_RUN_INLINE u32 small_class(u32 size) {
   u32 grains = (size + GRAIN - 1) / GRAIN;

@@ -56,7 +56,7 @@ GPU_RUN_INLINE Outcome release_region(Heap &heap, u32 page, u64 state) {
 // Makes a region smaller or larger where it is; false if it cannot be.
 GPU_RUN_INLINE bool resize_region(Heap &heap, u32 page, u64 state, u32 size) {
   u32 old = (u32)state, pages = pages_for(size);
-  if (size <= LARGEST) return false;
+  if (size <= HEAP_LARGEST) return false;
   if (pages == old) return true;
   u64 *at = &heap.pages[page].state;
   if (pages < old) {

@@ -23,14 +23,7 @@ enum Outcome : u32 {
   BROKEN,  // the records of the heap contradict each other
 };
 
-// What a page is, in bits 40 to 47 of its state.
-enum Kind : u32 {
-  KIND_None = 0,  // free, or the guest's, or not the first of its slab or region
-  KIND_Region = 1,  // its pages are in the lower half of the state
-  KIND_Held = 2,  // slabs: see slab.h
-  KIND_Listed = 3,
-  KIND_Full = 4,
-};
+// The parts of HeapPage::state: a PageKind, and what follows from it.
 GPU_RUN_INLINE u32 kind(u64 state) { return (u32)(state >> 40) & 0xff; }
 GPU_RUN_INLINE u64 region_state(u32 pages) { return (u64)KIND_Region << 40 | pages; }
 
@@ -82,9 +75,6 @@ GPU_RUN_INLINE void add_new(const Set &set, u32 first, u32 pages) {
     done += len;
   }
 }
-
-// In a checked heap (check.h) a block is no smaller, so that there is one record for each SITE_GRAIN bytes.
-constexpr u32 SITE_GRAIN = 64;
 
 // Pages that are used for something else: what is known of their blocks is forgotten.
 GPU_RUN_NOINLINE void forget_sites(Heap &heap, u32 page, u32 pages) {

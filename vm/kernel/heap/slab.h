@@ -27,7 +27,7 @@ namespace heap {
 GPU_RUN_INLINE u32 used(u64 state) { return (u32)state & 0xffff; }
 GPU_RUN_INLINE u32 capacity(u64 state) { return (u32)state >> 16; }
 GPU_RUN_INLINE u32 class_in(u64 state) { return (u32)(state >> 32) & 0xff; }
-GPU_RUN_INLINE u64 with_kind(u64 state, Kind kind) { return (state & ~(0xffull << 40)) | (u64)kind << 40; }
+GPU_RUN_INLINE u64 with_kind(u64 state, PageKind kind) { return (state & ~(0xffull << 40)) | (u64)kind << 40; }
 
 // The number of the block that begins at an offset in a slab of class `c`; a large number if none begins there. A block
 // is 1, 3, 5 or 7 times a power of two: the quotient by an odd number is the product with its inverse modulo 2^32,
@@ -59,7 +59,7 @@ constexpr u64 NO_GRANT = 0;
 constexpr u32 ALL = ~0u;
 
 // Blocks that are free of a slab, if it is one of class `c` and of a kind.
-GPU_RUN_INLINE u32 room(u64 state, Kind of, u32 c) {
+GPU_RUN_INLINE u32 room(u64 state, PageKind of, u32 c) {
   bool any = kind(state) == of && class_in(state) == c && used(state) < capacity(state);
   return any ? capacity(state) - used(state) : 0;
 }
@@ -119,7 +119,7 @@ GPU_RUN_INLINE u64 claim(HeapPage &head, u32 start, u32 want, u32 &word) {
 }
 
 // Makes a slab of a run of pages, with `count` blocks of it promised.
-GPU_RUN_INLINE void make_slab(Heap &heap, u32 page, u32 pages, u32 c, u32 count, Kind kind) {
+GPU_RUN_INLINE void make_slab(Heap &heap, u32 page, u32 pages, u32 c, u32 count, PageKind kind) {
   HeapPage &head = heap.pages[page];
   u32 blocks = pages * PAGE / class_size(c);
   for (u32 i = 0; i * 64 < blocks; i++) {
@@ -164,7 +164,7 @@ GPU_RUN_NOINLINE void retire(Heap &heap, u32 page) {
 
 // A slab that nobody holds and that has room goes into its class's set. A full one of which all blocks were freed
 // at once is given up.
-GPU_RUN_NOINLINE void list(Heap &heap, u32 page, Kind from) {
+GPU_RUN_NOINLINE void list(Heap &heap, u32 page, PageKind from) {
   u64 *at = &heap.pages[page].state;
   u64 state = load_relaxed_device(at), listed;
   do {

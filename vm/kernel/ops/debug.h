@@ -15,9 +15,6 @@
 namespace gpu_run {
 namespace debug {
 
-// The item that names the file of a dbg_level; not an opcode.
-constexpr u32 ITEM_File = 0x7f;
-
 // Whether messages of a severity of thread `id` are to be shown.
 GPU_RUN_INLINE bool level_wanted(const Diagnostics &diagnostics, u32 level, u32 id) {
   return id >= diagnostics.first_thread && id <= diagnostics.last_thread && level >= diagnostics.least_level;
@@ -158,7 +155,7 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
         thread.progress = 1;
       }
       u64 done = thread.progress - 1;
-      if (!add_text(launch, message, id, ITEM_File, memory.base + from, len, done)) return wait();
+      if (!add_text(launch, message, id, DEBUG_FILE, memory.base + from, len, done)) return wait();
       thread.progress = done < len ? done + 1 : 0;
       return done < len ? again : next2;
     }

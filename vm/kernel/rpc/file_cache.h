@@ -92,7 +92,7 @@ GPU_RUN_NOINLINE bool send_call(Requests &requests, Thread &thread, u32 id, cons
   if (thread.request == 0) return false;
   const Outgoing message = begin_message(requests, thread);
   message.put(MESSAGE_Capacity, what.capacity, 0);
-  u32 units[MESSAGE_UNITS] = {what.descriptor}, count = 1, arg = 0;
+  u32 units[MESSAGE_ARGUMENTS] = {what.descriptor}, count = 1, arg = 0;
   // The descriptor is the first parameter of each of these functions.
   for (u64 left = wasi::PARAMS[what.function] >> wasi::PARAM_BITS; left; left >>= wasi::PARAM_BITS) {
     u32 kind = (u32)left & ((1u << wasi::PARAM_BITS) - 1);

@@ -33,7 +33,7 @@ constexpr u32 most_units() {
   }
   return most;
 }
-static_assert(most_units() <= MESSAGE_UNITS, "a message has room for all arguments");
+static_assert(most_units() <= MESSAGE_ARGUMENTS, "a message has room for all arguments");
 
 // Begins the message of a call: all but its head. `units` are those of its arguments.
 GPU_RUN_INLINE Outgoing describe(const Launch &launch, const Call &call, Thread &thread, u32 units, u32 total,

@@ -231,7 +231,7 @@ GPU_RUN_NOINLINE bool free_tmpfs(Tmpfs &fs, Thread &thread, u64 target) {
   inode.size = inode.written = inode.wanted = 0;
   store_relaxed_system(&attributes.size, inode.size);
   store_relaxed_system(&attributes.written, inode.written);
-  // Release: pairs with the acquire in `Loan::take` of src/wasi/scratch/loan.rs: the host may give it out again.
+  // Release: pairs with the acquire in `DeviceLease::take` of src/wasi/tmpfs/device_lease.rs: the host may give it out again.
   store_release_system(&attributes.generation, ++inode.generation);
   tmpfs::end_write(inode);
   return true;

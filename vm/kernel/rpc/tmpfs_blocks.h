@@ -15,8 +15,7 @@ namespace gpu_run {
 namespace tmpfs {
 
 constexpr u32 INDEX_BITS = 10;  // of a page's number that one index block decides
-constexpr u32 INDEX_ENTRIES = 1u << INDEX_BITS;
-static_assert(INDEX_ENTRIES * sizeof(u32) == TMPFS_BLOCK, "an index block is full");
+static_assert(1u << INDEX_BITS == TMPFS_ENTRIES, "an index block is full");
 constexpr u32 MOST_LEVELS = 6;  // 51 bits of pages
 
 // --- Locks --------------------------------------------------------------------------------------
@@ -170,7 +169,7 @@ GPU_RUN_INLINE bool fits_tree(const TmpfsInode &inode, u64 page) { return page >
 
 // Which entry of an index block leads to a page; those of level 1 lead to data.
 GPU_RUN_INLINE u32 entry_of(u64 page, u32 level) {
-  return (u32)(page >> (INDEX_BITS * (level - 1))) & (INDEX_ENTRIES - 1);
+  return (u32)(page >> (INDEX_BITS * (level - 1))) & (TMPFS_ENTRIES - 1);
 }
 
 // The block of a page, or 0: a hole.
@@ -254,12 +253,12 @@ GPU_RUN_NOINLINE void cut_blocks(Tmpfs &fs, TmpfsInode &inode, u64 first) {
   auto enter = [&](u32 block, u64 page) {
     node[level] = block;
     base[level] = page;
-    next[level] = first > page ? (u32)lesser((first - page) >> (INDEX_BITS * (level - 1)), INDEX_ENTRIES) : 0;
+    next[level] = first > page ? (u32)lesser((first - page) >> (INDEX_BITS * (level - 1)), TMPFS_ENTRIES) : 0;
   };
   if (inode.root) enter(inode.root, 0);
   while (inode.root && level <= inode.levels) {
     u32 *entries = entries_of(fs, node[level]);
-    if (level > 1 && next[level] < INDEX_ENTRIES) {
+    if (level > 1 && next[level] < TMPFS_ENTRIES) {
       u32 at = next[level]++, block = entries[at];
       u64 page = base[level] + ((u64)at << (INDEX_BITS * (level - 1)));
       if (block == 0) continue;
@@ -268,7 +267,7 @@ GPU_RUN_NOINLINE void cut_blocks(Tmpfs &fs, TmpfsInode &inode, u64 first) {
       enter(block, page);
       continue;
     }
-    if (level == 1) cut_entries(freed, entries, next[1], INDEX_ENTRIES);
+    if (level == 1) cut_entries(freed, entries, next[1], TMPFS_ENTRIES);
     if (base[level] >= first) freed.add(node[level]), freed.index++;
     level++;
   }

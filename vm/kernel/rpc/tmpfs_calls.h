@@ -289,7 +289,7 @@ GPU_RUN_NOINLINE Local stat_tmpfs(Tmpfs &fs, Thread &thread, const Call &call, T
   if (!hold_tmpfs(fs, thread, held, 0, 0, otherwise)) return otherwise;
   const TmpfsInode &inode = *held.inode;
   const TmpfsAttributes &host = fs.attributes[inode_of(held.target)];
-  // Acquire: pairs with the release in `publish` of src/wasi/scratch/loan.rs. Who sees the new one sees the time
+  // Acquire: pairs with the release in `publish` of src/wasi/tmpfs/device_lease.rs. Who sees the new one sees the time
   // that belongs to it.
   u64 written_then = load_acquire_system(&host.written_then), written = inode.written;
   u64 modified = load_relaxed_system(&host.modified), changed = load_relaxed_system(&host.changed);

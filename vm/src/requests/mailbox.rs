@@ -7,14 +7,12 @@ use gpu_run_bytecode::wasi::Function;
 
 use crate::device::Pinned;
 use crate::layout::{
-    MESSAGE_CAPACITY, MESSAGE_DATA, MESSAGE_HEAD, MESSAGE_KIND, MESSAGE_RESULTS, MESSAGE_THREAD, MESSAGE_TOTAL,
-    MESSAGE_UNITS, MESSAGE_WORDS, RESPONSE_COUNT, RESPONSE_RESULTS, RESPONSE_SLOT, RESPONSE_WORDS, RequestMessage,
-    RequestSlot, Response,
+    MESSAGE_ARGUMENTS, MESSAGE_CAPACITY, MESSAGE_DATA, MESSAGE_HEAD, MESSAGE_KIND, MESSAGE_RESULTS, MESSAGE_THREAD,
+    MESSAGE_TOTAL, MESSAGE_UNITS, MESSAGE_WORDS, RESPONSE_COUNT, RESPONSE_RESULTS, RESPONSE_SLOT, RESPONSE_WORDS,
+    RequestMessage, RequestSlot, Response,
 };
 use crate::tsan;
 
-/// Most wasm arguments of a function.
-pub(super) const MOST_ARGUMENTS: usize = MESSAGE_WORDS - MESSAGE_UNITS;
 /// Of the numbers of messages: where these bits are 1, words of the slot are cleared.
 const CLEARING: u32 = (1 << 31) - 1;
 
@@ -52,7 +50,7 @@ pub(super) struct Call {
     /// Of the function.
     pub(super) number: u16,
     pub(super) thread: u32,
-    args: [u64; MOST_ARGUMENTS],
+    args: [u64; MESSAGE_ARGUMENTS],
     arg_count: usize,
     pub(super) capacity: usize,
     /// Bytes of its input in all messages.

@@ -5,11 +5,9 @@ use gpu_run_bytecode::{Op, Program};
 
 use super::{InstanceId, Store};
 use crate::device::DeviceResult;
-use crate::layout::{self, CACHE_CLASSES, CacheEntry, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage, HeapSite};
-
-/// Kinds of pages, as in `kernel/heap/pages.h`.
-pub(super) const KIND_NONE: u64 = 0;
-pub(super) const KIND_REGION: u64 = 1;
+use crate::layout::{
+    self, CACHE_CLASSES, CacheEntry, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage, HeapSite, KIND_NONE, KIND_REGION,
+};
 
 /// Pages of a memory's limit for each lane that has a cache. A cache hides [`CACHE_CLASSES`] blocks at most, so at worst 19 % of
 /// the pages have such a block; 0.03 % of the bytes are in them.

@@ -89,7 +89,7 @@ impl Store {
                 kind: layout::FUNC_WASM,
                 instance: number,
                 pc: info.code_start + function.start,
-                ty: types[function.ty as usize],
+                type_index: types[function.ty as usize],
             };
             let index = self.add_func(func, meta.types[function.ty as usize].clone())?;
             info.funcs.push(index);
@@ -233,22 +233,22 @@ impl Store {
         for segment in &program.data {
             // An active segment counts as dropped once it was copied.
             data.push(match segment.mode {
-                SegmentMode::Passive => layout::Segment {
+                SegmentMode::Passive => layout::DataSegment {
                     // Whole words, because the kernel reads it so.
-                    items: self.place_all(&whole_words(&segment.bytes), "a data segment")?,
+                    bytes: self.place_all(&whole_words(&segment.bytes), "a data segment")?,
                     len: segment.bytes.len() as u64,
                 },
-                _ => layout::Segment { items: 0, len: 0 },
+                _ => layout::DataSegment { bytes: 0, len: 0 },
             });
         }
         let mut elems = Vec::new();
         for (segment, refs) in program.meta.elements.iter().zip(elements) {
             elems.push(match segment.mode {
-                SegmentMode::Passive => layout::Segment {
-                    items: self.place_all(refs, "an element segment")?,
+                SegmentMode::Passive => layout::ElemSegment {
+                    refs: self.place_all(refs, "an element segment")?,
                     len: refs.len() as u64,
                 },
-                _ => layout::Segment { items: 0, len: 0 },
+                _ => layout::ElemSegment { refs: 0, len: 0 },
             });
         }
         let record = layout::Instance {

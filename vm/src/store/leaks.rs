@@ -9,11 +9,11 @@ use std::ops::Range;
 
 use gpu_run_bytecode::SegmentMode;
 
-use super::heap::{Head, KIND_NONE, KIND_REGION};
+use super::heap::Head;
 use super::{InstanceId, Store, StoreError};
 use crate::device::DeviceResult;
 use crate::fault::{Backtrace, HeapFault};
-use crate::layout::{self, HeapPage, HeapSite, PAGE, SITE_GRAIN};
+use crate::layout::{self, HeapPage, HeapSite, KIND_NONE, KIND_REGION, PAGE, SITE_GRAIN};
 
 /// Blocks that the same calls made and nobody can reach.
 #[derive(Clone, Debug)]

@@ -61,9 +61,6 @@ pub(super) fn values_of(types: &[ValType], units: &mut impl Iterator<Item = u32>
     types.iter().map(&mut value).collect()
 }
 
-/// Bytes of frames for which each thread that takes turns has room, as long as there is memory.
-const CALL_SEGMENT: u64 = 64 << 10;
-
 /// How often [`layout::SEGMENT`] is doubled for the first segment of each of so many threads that take turns, and whose
 /// first frame has `least` bytes: 64 KiB, so that most never need a second, but less if all of them together would
 /// take more than a sixteenth of the `free` memory.
@@ -236,7 +233,7 @@ impl Store {
             let least = self.frame_units(self.func_infos[func as usize].func.pc) as u64 * 4;
             first_size = first_segment_size(threads, least, free);
             // What first segments do not take is for those that follow: 64 KiB for each thread in all.
-            let bytes = (threads * CALL_SEGMENT).min(free / 2);
+            let bytes = (threads * (layout::SEGMENT << layout::CALL_SEGMENT)).min(free / 2);
             arena_bytes += bytes;
             own_segments = u64::from(plan.lanes).min(bytes / (layout::SEGMENT << first_size));
         }

@@ -10,14 +10,12 @@ use bytemuck::Zeroable;
 use super::run::Sized;
 use crate::device::{Device, DeviceError, DeviceResult, Pinned};
 use crate::layout::{
-    self, Ptr, TMPFS_APPEND, TMPFS_BLOCK, TMPFS_DESCRIPTORS, TMPFS_DIRECT, TMPFS_FLAG_SHIFT, TmpfsAttributes,
-    TmpfsDescriptor, TmpfsInode,
+    self, Ptr, TMPFS_APPEND, TMPFS_BLOCK, TMPFS_DESCRIPTORS, TMPFS_DIRECT, TMPFS_ENTRIES, TMPFS_FLAG_SHIFT,
+    TmpfsAttributes, TmpfsDescriptor, TmpfsInode,
 };
 use crate::services::{Closed, Services};
 use crate::wasi::{Attributes, DEVICE_NUMBER, LentFile, Pages};
 
-/// Numbers of blocks in an index block.
-const ENTRIES: usize = TMPFS_BLOCK / 4;
 /// For so many blocks for data there is one more for indices, so that files without holes have enough: none needs an
 /// index that has fewer pages. Files with holes take what else they need of those for data.
 const INDEX_SHARE: u64 = TMPFS_DIRECT as u64;
@@ -254,10 +252,10 @@ impl Area {
         for _ in 0..inode.levels {
             let mut below = Vec::new();
             for (number, block) in nodes {
-                let mut entries = vec![0u32; ENTRIES];
+                let mut entries = vec![0u32; TMPFS_ENTRIES];
                 // SAFETY: a block that the tree names; no kernel runs.
                 unsafe { device.read(self.block(block), bytemuck::cast_slice_mut(&mut entries))? };
-                let numbers = number * ENTRIES as u64..;
+                let numbers = number * TMPFS_ENTRIES as u64..;
                 below.extend(numbers.zip(entries).filter(|(_, block)| *block != 0));
             }
             nodes = below;
@@ -298,7 +296,7 @@ fn levels(file: &LentFile) -> impl Iterator<Item = Vec<u64>> {
         if over {
             return None;
         }
-        below.iter_mut().for_each(|number| *number /= ENTRIES as u64);
+        below.iter_mut().for_each(|number| *number /= TMPFS_ENTRIES as u64);
         below.dedup();
         over = below == [0];
         Some(below.clone())
@@ -348,9 +346,9 @@ impl Image {
             let mut entries = below.into_iter().peekable();
             below = Vec::new();
             for number in level {
-                let mut index = vec![0u32; ENTRIES];
-                while let Some((child, block)) = entries.next_if(|(child, _)| child / ENTRIES as u64 == number) {
-                    index[(child % ENTRIES as u64) as usize] = block;
+                let mut index = vec![0u32; TMPFS_ENTRIES];
+                while let Some((child, block)) = entries.next_if(|(child, _)| child / TMPFS_ENTRIES as u64 == number) {
+                    index[(child % TMPFS_ENTRIES as u64) as usize] = block;
                 }
                 below.push((number, self.push(device, blocks, bytemuck::cast_slice(&index))?));
                 self.index += 1;

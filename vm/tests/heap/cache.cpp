@@ -180,11 +180,11 @@ static void indices() {
       CHECK(right, "%u at %u bytes of blocks of %u", index, offset, size);
     }
   }
-  for (u32 size = 0; size <= heap::CACHED_MOST; size++) {
+  for (u32 size = 0; size <= CACHED_MOST; size++) {
     u32 c = heap::small_class(size);
     CHECK(c == heap::class_of(size ? size : 1) && c < CACHE_CLASSES, "class %u for %u", c, size);
   }
-  CHECK(heap::class_size(CACHE_CLASSES - 1) == heap::CACHED_MOST, "the last class");
+  CHECK(heap::class_size(CACHE_CLASSES - 1) == CACHED_MOST, "the last class");
   printf("indices: ok\n");
 }
 

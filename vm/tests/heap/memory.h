@@ -39,7 +39,7 @@ struct TestMemory {
     memory.heap.page_limit = pages;
     memory.heap.cache_lanes = caches;
     memory.heap.caches = (CacheEntry *)zeroed(CACHE_CLASSES * sizeof(CacheEntry) * (u64)(caches + 1));
-    if (checked) memory.heap.sites = (HeapSite *)zeroed(pages * (PAGE / heap::SITE_GRAIN) * sizeof(HeapSite));
+    if (checked) memory.heap.sites = (HeapSite *)zeroed(pages * (PAGE / SITE_GRAIN) * sizeof(HeapSite));
     memory.heap.guards = checked;
     for (u32 c = 0; c < HEAP_CLASSES && wide; c++) memory.heap.width[c] = heap::log2_floor(HEAP_GROUPS);
   }
@@ -74,8 +74,8 @@ struct TestMemory {
     u64 blocks = 0;
     for (u32 page = 0; page < memory.heap.page_limit; page++) {
       u64 state = memory.heap.pages[page].state;
-      if (heap::kind(state) == heap::KIND_Region) blocks++;
-      if (heap::kind(state) <= heap::KIND_Region) continue;
+      if (heap::kind(state) == KIND_Region) blocks++;
+      if (heap::kind(state) <= KIND_Region) continue;
       // Its bits: `used` counts what is promised to a slot too. Bits behind the last block are set for ever.
       u32 words = (heap::capacity(state) + 63) / 64;
       for (u32 i = 0; i < words; i++) blocks += (u32)__builtin_popcountll(memory.heap.pages[page].bits[i]);

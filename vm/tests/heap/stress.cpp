@@ -109,7 +109,7 @@ static void fragmentation() {
     block.address = test.allocate(block.size, 8);
     CHECK(block.address, "out of memory");
     asked += block.size;
-    if (block.size > heap::LARGEST) return;
+    if (block.size > HEAP_LARGEST) return;
     u32 c = heap::class_of(block.size, 8);
     bytes_of[c] += heap::class_size(c);
     asked_of[c] += block.size;
@@ -123,7 +123,7 @@ static void fragmentation() {
   }
   u64 blocks_bytes = 0;
   for (const Owned &block : blocks) {
-    blocks_bytes += block.size > heap::LARGEST ? heap::pages_for(block.size) * (u64)PAGE
+    blocks_bytes += block.size > HEAP_LARGEST ? heap::pages_for(block.size) * (u64)PAGE
                                                : heap::class_size(heap::class_of(block.size, 8));
   }
   double pages = (double)test.memory.heap.used * PAGE;
@@ -288,14 +288,14 @@ static void checks() {
 static void classes() {
   u32 worst = 0;
   double sum = 0;
-  for (u32 size = 1; size <= heap::LARGEST; size++) {
+  for (u32 size = 1; size <= HEAP_LARGEST; size++) {
     u32 c = heap::class_of(size);
     CHECK(c < HEAP_CLASSES && heap::class_size(c) >= size, "class %u for %u", c, size);
     CHECK(c == 0 || heap::class_size(c - 1) < size, "class %u for %u", c, size);
     u32 waste = (heap::class_size(c) - size) * 100 / heap::class_size(c);
     if (size > 64 && waste > worst) worst = waste;
     sum += 1 - (double)size / heap::class_size(c);
-    for (u32 align = 1; align <= heap::LARGEST; align *= 2) {
+    for (u32 align = 1; align <= HEAP_LARGEST; align *= 2) {
       u32 aligned = heap::class_of(size, align);
       CHECK(aligned < HEAP_CLASSES && heap::class_size(aligned) % align == 0 && heap::class_size(aligned) >= size,
             "class %u for %u aligned to %u", aligned, size, align);
@@ -309,7 +309,7 @@ static void classes() {
     CHECK(heap::large_slab(c, 1) == heap::small_slab(c), "large slabs of %u too soon", size);
   }
   printf("classes: average waste %.1f %% over all sizes, at most %u %% from 65 bytes on\n",
-         sum / heap::LARGEST * 100, worst);
+         sum / HEAP_LARGEST * 100, worst);
 }
 
 int main(int count, char **args) {

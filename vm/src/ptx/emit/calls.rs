@@ -250,7 +250,11 @@ impl Compiler<'_> {
             "mad.wide.u32 {record}, {reference}, {}, {funcs};",
             size_of::<Func>()
         );
-        ptx!(self, "ld.global.b32 {found}, [{record}+{}];", offset_of!(Func, ty));
+        ptx!(
+            self,
+            "ld.global.b32 {found}, [{record}+{}];",
+            offset_of!(Func, type_index)
+        );
         ptx!(self, "setp.ne.u32 {p}, {found}, {wanted};");
         let label = self.trap_label(node, TrapKind::IndirectCallTypeMismatch);
         ptx!(self, "@{p} bra {label};");

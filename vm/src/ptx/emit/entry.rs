@@ -65,7 +65,11 @@ pub fn compile(
     let arguments = [("b64", "%launch"), ("b64", "%context")];
     compiler.call_runtime("gpu_run_begin", &arguments, None);
     // For calls of functions.
-    ptx!(compiler, "ld.local.b64 %ctx, [%local+{}];", offset_of!(Context, this));
+    ptx!(
+        compiler,
+        "ld.local.b64 %ctx, [%local+{}];",
+        offset_of!(Context, address)
+    );
     if bytes > LARGE_FRAME {
         // The limit was measured from below this frame.
         let limit = compiler.w.word();

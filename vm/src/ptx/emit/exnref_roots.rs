@@ -11,14 +11,15 @@ use std::mem::offset_of;
 
 use gpu_run_bytecode::{FuncType, Function, Op, ValType};
 
-use crate::layout::Context;
+use crate::layout::{Context, Roots};
 use crate::ptx::analysis::cfg::{Cfg, is_call};
 use crate::ptx::analysis::flow::TransferFn;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 
 /// Bytes of a frame before its units: the next frame, and how many units follow.
-const HEAD: u32 = 8;
+const HEAD: u32 = size_of::<Roots>() as u32;
+const _: () = assert!(offset_of!(Roots, next) == 0, "the frame begins with it");
 
 /// Whether a function may hold a reference to an exception.
 pub fn are_held(transfer: &TransferFn, function: &Function, cfg: &Cfg, ty: &FuncType) -> bool {
@@ -58,8 +59,9 @@ impl Compiler<'_> {
             return String::new();
         }
         format!(
-            "\tmov.u64 %roots, roots;\n\tld.local.b32 %outer, [%local+{}];\n\tst.local.b32 [%roots], %outer;\n\tst.local.b32 [%roots+4], {};\n",
+            "\tmov.u64 %roots, roots;\n\tld.local.b32 %outer, [%local+{}];\n\tst.local.b32 [%roots], %outer;\n\tst.local.b32 [%roots+{}], {};\n",
             offset_of!(Context, roots),
+            offset_of!(Roots, count),
             self.units
         )
     }

@@ -65,8 +65,8 @@ const _: () = {
         );
         assert!(
             !by_hand || own || AtomicAccess::of(op).is_some() || runtime_has(op, class),
-            "an opcode has no PTX: name it in `own!` (vm/src/ptx/own.rs) and write its code in `Compiler::instruction` \
-             (vm/src/ptx/instructions.rs); or, if it needs neither frames nor the interpreter's loop, make it Rare \
+            "an opcode has no PTX: name it in `own!` (vm/src/ptx/emit/handwritten.rs) and write its code in `Compiler::instruction` \
+             (vm/src/ptx/emit/instructions.rs); or, if it needs neither frames nor the interpreter's loop, make it Rare \
              and write it in vm/kernel/ops/slow.h, where the runtime's gpu_run_op finds it"
         );
         i += 1;

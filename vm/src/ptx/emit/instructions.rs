@@ -9,7 +9,7 @@ use std::mem::offset_of;
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Class, Op, Operand, Ty, wasi};
 
-use crate::layout::{Context, Launch};
+use crate::layout::{Context, END_EXIT, END_PANIC, Launch};
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::flow::{Kind, Nan, hides_nan, is_arithmetic, passes_nan};
 use crate::ptx::analysis::interprocedural::grows;
@@ -26,9 +26,6 @@ const OPERAND: i64 = 16;
 const REQUEST_RESULT: i64 = 31;
 /// Targets that a jump table lists one by one.
 const MOST_TARGETS: usize = 128;
-/// The kinds of end that the runtime records; see `EndKind` in `kernel/layout.h`.
-const END_EXIT: u32 = 2;
-const END_PANIC: u32 = 3;
 
 /// The template of an opcode that must have one.
 pub(super) fn template_for(name: &str) -> &'static Template {
@@ -477,7 +474,11 @@ impl Compiler<'_> {
         let context = match self.role {
             Role::Kernel => {
                 let context = self.w.pair();
-                ptx!(self, "ld.local.b64 {context}, [%local+{}];", offset_of!(Context, this));
+                ptx!(
+                    self,
+                    "ld.local.b64 {context}, [%local+{}];",
+                    offset_of!(Context, address)
+                );
                 context
             }
             Role::Function => "%ctx".to_owned(),

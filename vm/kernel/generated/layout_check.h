@@ -1,0 +1,534 @@
+// Made from vm/src/layout.rs; see vm/src/layout/check.rs. Do not edit.
+#pragma once
+
+#include "compiled.h"
+
+#if !defined(GPU_RUN_LAYOUT_UNCHECKED)
+namespace gpu_run {
+
+#define CONSTANT(name, value) static_assert((u64)name == value, #name " has another value in vm/src/layout.rs")
+#define SIZE(type, size) static_assert(sizeof(type) == size, #type " has another size in vm/src/layout.rs")
+#define FIELD(type, field, offset, size) \
+  static_assert(__builtin_offsetof(type, field) == offset && sizeof(type::field) == size, \
+                #type "::" #field " lies elsewhere in vm/src/layout.rs")
+
+CONSTANT(PC_BRIDGE_RETURN, 0);
+CONSTANT(PC_THREAD_END, 1);
+CONSTANT(PAGE, 65536);
+CONSTANT(SEGMENT, 4096);
+CONSTANT(SEGMENT_SIZES, 8);
+CONSTANT(CALL_SEGMENT, 4);
+CONSTANT(SPARE_LISTS, 1024);
+CONSTANT(BACKTRACE, 64);
+CONSTANT(OUTER_CALLS, 16);
+CONSTANT(STAND_CALLS, 12);
+CONSTANT(STANDS, 256);
+CONSTANT(END_UNITS, 32);
+CONSTANT(DEBUG_WORDS, 26);
+CONSTANT(CHUNK_UNITS, 8);
+CONSTANT(COMMANDS, 1024);
+CONSTANT(WAIT_BUCKETS, 1024);
+CONSTANT(REQUEST_SLOTS, 512);
+CONSTANT(REQUEST_BYTES, 4096);
+CONSTANT(REQUEST_RESULTS, 64);
+CONSTANT(MESSAGE_WORDS, 16);
+CONSTANT(MESSAGE_ARGUMENTS, 12);
+CONSTANT(MESSAGE_KIND, 16);
+CONSTANT(MESSAGE_DATA, 16777216);
+CONSTANT(MESSAGE_RESULTS, 33554432);
+CONSTANT(RESPONSE_WORDS, 4);
+CONSTANT(RESPONSE_RESULTS, 3);
+CONSTANT(RESPONSE_COUNT, 16);
+CONSTANT(RESPONSE_SLOT, 16777216);
+CONSTANT(STREAM_DESCRIPTORS, 32);
+CONSTANT(FILE_DESCRIPTORS, 256);
+CONSTANT(FILE_BLOCK, 16384);
+CONSTANT(DEBUG_FILE, 127);
+CONSTANT(TMPFS_BLOCK, 4096);
+CONSTANT(TMPFS_DIRECT, 16);
+CONSTANT(TMPFS_DESCRIPTORS, 65536);
+CONSTANT(HEAP_CLASSES, 44);
+CONSTANT(HEAP_GROUPS, 128);
+CONSTANT(HEAP_STRIPES, 16);
+CONSTANT(HEAP_WORDS, 64);
+CONSTANT(CACHE_CLASSES, 12);
+CONSTANT(CACHED_MOST, 256);
+CONSTANT(SITE_GRAIN, 64);
+CONSTANT(SITE_CALLS, 5);
+CONSTANT(SITE_ALIGN, 8);
+CONSTANT(HEAP_LARGEST, 57344);
+CONSTANT(GUARD_FRONT, 16);
+CONSTANT(GUARD_FRONT_MOST, 4096);
+CONSTANT(GUARD_LEAST, 16);
+CONSTANT(GUARD_MOST, 64);
+CONSTANT(GUARD, 253);
+CONSTANT(POISON, 221);
+CONSTANT(POISON_MOST, 65536);
+CONSTANT(TMPFS_ENTRIES, 1024);
+CONSTANT(SCRATCH_UNITS, 32);
+CONSTANT(MESSAGE_Head, 0);
+CONSTANT(MESSAGE_Thread, 1);
+CONSTANT(MESSAGE_Capacity, 2);
+CONSTANT(MESSAGE_Total, 3);
+CONSTANT(MESSAGE_Units, 4);
+CONSTANT(SITE_Live, 1);
+CONSTANT(SITE_Freed, 2);
+CONSTANT(KIND_None, 0);
+CONSTANT(KIND_Region, 1);
+CONSTANT(FUNC_Wasm, 0);
+CONSTANT(FUNC_Nothing, 1);
+CONSTANT(THREAD_Sleeping, 2);
+CONSTANT(THREAD_Waiting, 4);
+CONSTANT(THREAD_Requesting, 5);
+CONSTANT(THREAD_Busy, 6);
+CONSTANT(STAND_Output, 16);
+CONSTANT(END_Trap, 1);
+CONSTANT(END_Exit, 2);
+CONSTANT(END_Panic, 3);
+CONSTANT(REQUEST_Call, 1);
+CONSTANT(REQUEST_More, 2);
+CONSTANT(REQUEST_Next, 3);
+CONSTANT(FILE_Closes, 2);
+CONSTANT(NOTE_None, 0);
+CONSTANT(NOTE_Position, 1);
+CONSTANT(NOTE_Keep, 2);
+CONSTANT(NOTE_Changes, 3);
+CONSTANT(NOTE_Tmpfs, 4);
+CONSTANT(NOTE_Free, 5);
+CONSTANT(TMPFS_FlagShift, 24);
+CONSTANT(TMPFS_Read, 1);
+CONSTANT(TMPFS_Write, 2);
+CONSTANT(TMPFS_Append, 4);
+CONSTANT(TMPFS_Truncate, 8);
+CONSTANT(RECORD_Empty, 0);
+CONSTANT(RECORD_Text, 2);
+CONSTANT(RECORD_Close, 3);
+CONSTANT(RECORD_Debug, 4);
+CONSTANT(DEBUG_First, 1);
+CONSTANT(DEBUG_Last, 2);
+CONSTANT(DEBUG_Line, 4);
+CONSTANT(DEBUG_UsedShift, 8);
+
+SIZE(HeapPage, 528);
+FIELD(HeapPage, state, 0, 8);
+FIELD(HeapPage, first, 8, 4);
+FIELD(HeapPage, pad, 12, 4);
+FIELD(HeapPage, bits, 16, 512);
+
+SIZE(HeapSite, 32);
+FIELD(HeapSite, size, 0, 4);
+FIELD(HeapSite, state, 4, 4);
+FIELD(HeapSite, pc, 8, 4);
+FIELD(HeapSite, calls, 12, 20);
+
+SIZE(CacheEntry, 16);
+FIELD(CacheEntry, kept, 0, 8);
+FIELD(CacheEntry, lent, 8, 8);
+
+SIZE(Heap, 6216);
+FIELD(Heap, pages, 0, 8);
+FIELD(Heap, sets, 8, 8);
+FIELD(Heap, slots, 16, 8);
+FIELD(Heap, sites, 24, 8);
+FIELD(Heap, caches, 32, 8);
+FIELD(Heap, cache_lanes, 40, 8);
+FIELD(Heap, page_limit, 48, 4);
+FIELD(Heap, guards, 52, 4);
+FIELD(Heap, width, 56, 176);
+FIELD(Heap, slab_pages, 232, 176);
+FIELD(Heap, lock, 408, 4);
+FIELD(Heap, held, 412, 4);
+FIELD(Heap, used, 416, 4);
+FIELD(Heap, used_peak, 420, 4);
+FIELD(Heap, failed, 424, 4);
+FIELD(Heap, pad, 428, 4);
+FIELD(Heap, live_bytes, 432, 8);
+FIELD(Heap, live_peak, 440, 8);
+FIELD(Heap, transit, 448, 8);
+FIELD(Heap, allocated, 456, 5760);
+
+SIZE(Memory, 6256);
+FIELD(Memory, base, 0, 8);
+FIELD(Memory, size, 8, 8);
+FIELD(Memory, limit, 16, 8);
+FIELD(Memory, wide, 24, 4);
+FIELD(Memory, shared, 28, 4);
+FIELD(Memory, heap, 32, 6216);
+FIELD(Memory, refused, 6248, 8);
+
+SIZE(Table, 16);
+FIELD(Table, elements, 0, 8);
+FIELD(Table, size, 8, 4);
+FIELD(Table, limit, 12, 4);
+
+SIZE(DataSegment, 16);
+FIELD(DataSegment, bytes, 0, 8);
+FIELD(DataSegment, len, 8, 8);
+
+SIZE(ElemSegment, 16);
+FIELD(ElemSegment, refs, 0, 8);
+FIELD(ElemSegment, len, 8, 8);
+
+SIZE(Func, 16);
+FIELD(Func, kind, 0, 4);
+FIELD(Func, instance, 4, 4);
+FIELD(Func, pc, 8, 4);
+FIELD(Func, type_index, 12, 4);
+
+SIZE(Instance, 72);
+FIELD(Instance, memories, 0, 8);
+FIELD(Instance, tables, 8, 8);
+FIELD(Instance, globals, 16, 8);
+FIELD(Instance, funcs, 24, 8);
+FIELD(Instance, types, 32, 8);
+FIELD(Instance, data, 40, 8);
+FIELD(Instance, elems, 48, 8);
+FIELD(Instance, tags, 56, 8);
+FIELD(Instance, memory_count, 64, 4);
+FIELD(Instance, pad, 68, 4);
+
+SIZE(Thread, 128);
+FIELD(Thread, state, 0, 4);
+FIELD(Thread, pc, 4, 4);
+FIELD(Thread, frame, 8, 8);
+FIELD(Thread, stride, 16, 4);
+FIELD(Thread, room, 20, 4);
+FIELD(Thread, header, 24, 4);
+FIELD(Thread, depth, 28, 4);
+FIELD(Thread, instance, 32, 4);
+FIELD(Thread, stack_limit, 36, 4);
+FIELD(Thread, progress, 40, 8);
+FIELD(Thread, wake, 48, 8);
+FIELD(Thread, globals, 56, 8);
+FIELD(Thread, lane_segment_used, 64, 4);
+FIELD(Thread, exceptions, 68, 4);
+FIELD(Thread, exception_count, 72, 4);
+FIELD(Thread, exception_limit, 76, 4);
+FIELD(Thread, segment, 80, 4);
+FIELD(Thread, segment_size, 84, 4);
+FIELD(Thread, woken, 88, 4);
+FIELD(Thread, next, 92, 4);
+FIELD(Thread, previous, 96, 4);
+FIELD(Thread, request, 100, 4);
+FIELD(Thread, waits_at, 104, 8);
+FIELD(Thread, message_number, 112, 4);
+FIELD(Thread, moved, 116, 4);
+FIELD(Thread, answer, 120, 4);
+FIELD(Thread, random, 124, 4);
+
+SIZE(Bucket, 16);
+FIELD(Bucket, lock, 0, 4);
+FIELD(Bucket, first, 4, 4);
+FIELD(Bucket, last, 8, 4);
+FIELD(Bucket, pad, 12, 4);
+
+SIZE(End, 416);
+FIELD(End, kind, 0, 4);
+FIELD(End, value, 4, 4);
+FIELD(End, thread, 8, 4);
+FIELD(End, pc, 12, 4);
+FIELD(End, depth, 16, 4);
+FIELD(End, frames, 20, 4);
+FIELD(End, unit_count, 24, 4);
+FIELD(End, detail, 28, 4);
+FIELD(End, backtrace, 32, 256);
+FIELD(End, units, 288, 128);
+
+SIZE(DebugThread, 120);
+FIELD(DebugThread, used, 0, 4);
+FIELD(DebugThread, begun, 4, 4);
+FIELD(DebugThread, lost, 8, 4);
+FIELD(DebugThread, level, 12, 4);
+FIELD(DebugThread, words, 16, 104);
+
+SIZE(Diagnostics, 40);
+FIELD(Diagnostics, threads, 0, 8);
+FIELD(Diagnostics, first_thread, 8, 4);
+FIELD(Diagnostics, last_thread, 12, 4);
+FIELD(Diagnostics, least_level, 16, 4);
+FIELD(Diagnostics, drop, 20, 4);
+FIELD(Diagnostics, dropped, 24, 8);
+FIELD(Diagnostics, faults, 32, 4);
+FIELD(Diagnostics, pad, 36, 4);
+
+SIZE(Ring, 56);
+FIELD(Ring, bytes, 0, 8);
+FIELD(Ring, capacity, 8, 8);
+FIELD(Ring, head, 16, 8);
+FIELD(Ring, free, 24, 8);
+FIELD(Ring, tail_seen, 32, 8);
+FIELD(Ring, looked, 40, 8);
+FIELD(Ring, tail, 48, 8);
+
+SIZE(Record, 16);
+FIELD(Record, kind, 0, 4);
+FIELD(Record, len, 4, 4);
+FIELD(Record, thread, 8, 4);
+FIELD(Record, stream, 12, 4);
+
+SIZE(Stand, 80);
+FIELD(Stand, key, 0, 8);
+FIELD(Stand, count, 8, 4);
+FIELD(Stand, thread, 12, 4);
+FIELD(Stand, state, 16, 4);
+FIELD(Stand, pc, 20, 4);
+FIELD(Stand, depth, 24, 4);
+FIELD(Stand, frames, 28, 4);
+FIELD(Stand, calls, 32, 48);
+
+SIZE(Stands, 20488);
+FIELD(Stands, new_threads, 0, 4);
+FIELD(Stands, others, 4, 4);
+FIELD(Stands, groups, 8, 20480);
+
+SIZE(Control, 480);
+FIELD(Control, stop, 0, 4);
+FIELD(Control, pad, 4, 60);
+FIELD(Control, end, 64, 416);
+
+SIZE(RequestMessage, 128);
+FIELD(RequestMessage, words, 0, 128);
+
+SIZE(Response, 32);
+FIELD(Response, words, 0, 32);
+
+SIZE(RequestSlot, 4224);
+FIELD(RequestSlot, len, 0, 4);
+FIELD(RequestSlot, total, 4, 4);
+FIELD(RequestSlot, note, 8, 4);
+FIELD(RequestSlot, file, 12, 4);
+FIELD(RequestSlot, generation, 16, 4);
+FIELD(RequestSlot, pad, 20, 44);
+FIELD(RequestSlot, results, 64, 64);
+FIELD(RequestSlot, data, 128, 4096);
+
+SIZE(Strings, 16);
+FIELD(Strings, bytes, 0, 8);
+FIELD(Strings, len, 8, 4);
+FIELD(Strings, count, 12, 4);
+
+SIZE(File, 64);
+FIELD(File, lock, 0, 4);
+FIELD(File, open, 4, 4);
+FIELD(File, position, 8, 8);
+FIELD(File, next, 16, 8);
+FIELD(File, start, 24, 8);
+FIELD(File, len, 32, 4);
+FIELD(File, window, 36, 4);
+FIELD(File, epoch, 40, 4);
+FIELD(File, wanted, 44, 4);
+FIELD(File, filled, 48, 8);
+FIELD(File, pad, 56, 8);
+
+SIZE(TmpfsInode, 128);
+FIELD(TmpfsInode, lock, 0, 4);
+FIELD(TmpfsInode, generation, 4, 4);
+FIELD(TmpfsInode, size, 8, 8);
+FIELD(TmpfsInode, written, 16, 8);
+FIELD(TmpfsInode, wanted, 24, 8);
+FIELD(TmpfsInode, root, 32, 4);
+FIELD(TmpfsInode, levels, 36, 4);
+FIELD(TmpfsInode, next, 40, 4);
+FIELD(TmpfsInode, direct, 44, 64);
+FIELD(TmpfsInode, pad, 108, 20);
+
+SIZE(TmpfsDescriptor, 32);
+FIELD(TmpfsDescriptor, target, 0, 8);
+FIELD(TmpfsDescriptor, position, 8, 8);
+FIELD(TmpfsDescriptor, moved, 16, 8);
+FIELD(TmpfsDescriptor, lock, 24, 4);
+FIELD(TmpfsDescriptor, pad, 28, 4);
+
+SIZE(TmpfsAttributes, 128);
+FIELD(TmpfsAttributes, number, 0, 8);
+FIELD(TmpfsAttributes, links, 8, 8);
+FIELD(TmpfsAttributes, accessed, 16, 8);
+FIELD(TmpfsAttributes, modified, 24, 8);
+FIELD(TmpfsAttributes, changed, 32, 8);
+FIELD(TmpfsAttributes, written_then, 40, 8);
+FIELD(TmpfsAttributes, pad, 48, 16);
+FIELD(TmpfsAttributes, size, 64, 8);
+FIELD(TmpfsAttributes, written, 72, 8);
+FIELD(TmpfsAttributes, generation, 80, 4);
+FIELD(TmpfsAttributes, pad2, 84, 44);
+
+SIZE(Tmpfs, 72);
+FIELD(Tmpfs, blocks, 0, 8);
+FIELD(Tmpfs, taken, 8, 8);
+FIELD(Tmpfs, inodes, 16, 8);
+FIELD(Tmpfs, descriptors, 24, 8);
+FIELD(Tmpfs, attributes, 32, 8);
+FIELD(Tmpfs, device, 40, 8);
+FIELD(Tmpfs, words, 48, 4);
+FIELD(Tmpfs, free_data, 52, 4);
+FIELD(Tmpfs, free_index, 56, 4);
+FIELD(Tmpfs, most_index, 60, 4);
+FIELD(Tmpfs, cursor, 64, 4);
+FIELD(Tmpfs, pad, 68, 4);
+
+SIZE(Requests, 2392);
+FIELD(Requests, sent, 0, 8);
+FIELD(Requests, answered, 8, 8);
+FIELD(Requests, slots, 16, 8);
+FIELD(Requests, output_errors, 24, 8);
+FIELD(Requests, args, 32, 16);
+FIELD(Requests, environment, 48, 16);
+FIELD(Requests, bell, 64, 8);
+FIELD(Requests, bell_context, 72, 8);
+FIELD(Requests, seed, 80, 32);
+FIELD(Requests, run, 112, 4);
+FIELD(Requests, epoch, 116, 4);
+FIELD(Requests, files, 120, 8);
+FIELD(Requests, blocks, 128, 8);
+FIELD(Requests, tmpfs, 136, 8);
+FIELD(Requests, own_slots, 144, 4);
+FIELD(Requests, first_look, 148, 4);
+FIELD(Requests, streams, 152, 128);
+FIELD(Requests, taken, 280, 64);
+FIELD(Requests, messages, 344, 2048);
+
+SIZE(Arena, 112);
+FIELD(Arena, base, 0, 8);
+FIELD(Arena, size, 8, 8);
+FIELD(Arena, used, 16, 8);
+FIELD(Arena, free, 24, 64);
+FIELD(Arena, next, 88, 8);
+FIELD(Arena, spares, 96, 8);
+FIELD(Arena, lanes, 104, 8);
+
+SIZE(TryFunction, 16);
+FIELD(TryFunction, start, 0, 4);
+FIELD(TryFunction, end, 4, 4);
+FIELD(TryFunction, first_try, 8, 4);
+FIELD(TryFunction, try_count, 12, 4);
+
+SIZE(Try, 16);
+FIELD(Try, start, 0, 4);
+FIELD(Try, end, 4, 4);
+FIELD(Try, first_clause, 8, 4);
+FIELD(Try, clause_count, 12, 4);
+
+SIZE(Clause, 16);
+FIELD(Clause, tag, 0, 4);
+FIELD(Clause, reference, 4, 4);
+FIELD(Clause, unit, 8, 4);
+FIELD(Clause, target, 12, 4);
+
+SIZE(Chunk, 64);
+FIELD(Chunk, tag, 0, 4);
+FIELD(Chunk, count, 4, 4);
+FIELD(Chunk, more, 8, 4);
+FIELD(Chunk, next, 12, 4);
+FIELD(Chunk, owner, 16, 4);
+FIELD(Chunk, sibling, 20, 4);
+FIELD(Chunk, marked, 24, 4);
+FIELD(Chunk, kept, 28, 4);
+FIELD(Chunk, units, 32, 32);
+
+SIZE(Exceptions, 24);
+FIELD(Exceptions, chunks, 0, 8);
+FIELD(Exceptions, free, 8, 8);
+FIELD(Exceptions, used, 16, 4);
+FIELD(Exceptions, capacity, 20, 4);
+
+SIZE(Commands, 8208);
+FIELD(Commands, published, 0, 8);
+FIELD(Commands, ended, 8, 8);
+FIELD(Commands, launches, 16, 8192);
+
+SIZE(Io, 72);
+FIELD(Io, input, 0, 8);
+FIELD(Io, input_size, 8, 8);
+FIELD(Io, output, 16, 8);
+FIELD(Io, output_size, 24, 8);
+FIELD(Io, output_end, 32, 8);
+FIELD(Io, frame, 40, 8);
+FIELD(Io, width, 48, 4);
+FIELD(Io, height, 52, 4);
+FIELD(Io, pixels, 56, 8);
+FIELD(Io, progress, 64, 8);
+
+SIZE(Launch, 312);
+FIELD(Launch, code, 0, 8);
+FIELD(Launch, funcs, 8, 8);
+FIELD(Launch, instances, 16, 8);
+FIELD(Launch, threads, 24, 8);
+FIELD(Launch, control, 32, 8);
+FIELD(Launch, ring, 40, 8);
+FIELD(Launch, arena, 48, 8);
+FIELD(Launch, initial_globals, 56, 8);
+FIELD(Launch, thread_globals, 64, 8);
+FIELD(Launch, shared_globals, 72, 8);
+FIELD(Launch, args, 80, 8);
+FIELD(Launch, results, 88, 8);
+FIELD(Launch, lane_segments, 96, 8);
+FIELD(Launch, try_functions, 104, 8);
+FIELD(Launch, tries, 112, 8);
+FIELD(Launch, clauses, 120, 8);
+FIELD(Launch, exceptions, 128, 8);
+FIELD(Launch, buckets, 136, 8);
+FIELD(Launch, wall_start, 144, 8);
+FIELD(Launch, clock_start, 152, 8);
+FIELD(Launch, thread_count, 160, 4);
+FIELD(Launch, lanes, 164, 4);
+FIELD(Launch, lane_segment_units, 168, 4);
+FIELD(Launch, shared_units, 172, 4);
+FIELD(Launch, max_depth, 176, 4);
+FIELD(Launch, func, 180, 4);
+FIELD(Launch, arg_units, 184, 4);
+FIELD(Launch, result_units, 188, 4);
+FIELD(Launch, globals_per_thread, 192, 4);
+FIELD(Launch, stack_pointer, 196, 4);
+FIELD(Launch, stack_top, 200, 4);
+FIELD(Launch, stack_size, 204, 4);
+FIELD(Launch, slice, 208, 4);
+FIELD(Launch, claimed, 212, 4);
+FIELD(Launch, try_function_count, 216, 4);
+FIELD(Launch, max_frame, 220, 4);
+FIELD(Launch, multiplexed, 224, 4);
+FIELD(Launch, tls_base, 228, 4);
+FIELD(Launch, tls_first, 232, 4);
+FIELD(Launch, tls_stride, 236, 4);
+FIELD(Launch, functions, 240, 8);
+FIELD(Launch, tails, 248, 8);
+FIELD(Launch, requests, 256, 8);
+FIELD(Launch, io, 264, 8);
+FIELD(Launch, native_stack, 272, 4);
+FIELD(Launch, stop, 276, 4);
+FIELD(Launch, diagnostics, 280, 8);
+FIELD(Launch, stands, 288, 8);
+FIELD(Launch, commands, 296, 8);
+FIELD(Launch, taken, 304, 8);
+
+SIZE(Context, 856);
+FIELD(Context, launch, 0, 8);
+FIELD(Context, thread, 8, 8);
+FIELD(Context, globals, 16, 8);
+FIELD(Context, id, 24, 4);
+FIELD(Context, lane, 28, 4);
+FIELD(Context, native_limit, 32, 4);
+FIELD(Context, polls, 36, 4);
+FIELD(Context, tag, 40, 4);
+FIELD(Context, reference, 44, 4);
+FIELD(Context, count, 48, 4);
+FIELD(Context, throw_pc, 52, 4);
+FIELD(Context, throw_depth, 56, 4);
+FIELD(Context, stack_limit, 60, 4);
+FIELD(Context, tail_target, 64, 8);
+FIELD(Context, calls, 72, 320);
+FIELD(Context, throw_calls, 392, 320);
+FIELD(Context, scratch, 712, 128);
+FIELD(Context, max_depth, 840, 4);
+FIELD(Context, roots, 844, 4);
+FIELD(Context, address, 848, 8);
+
+SIZE(Roots, 8);
+FIELD(Roots, next, 0, 4);
+FIELD(Roots, count, 4, 4);
+
+#undef CONSTANT
+#undef SIZE
+#undef FIELD
+
+}  // namespace gpu_run
+#endif

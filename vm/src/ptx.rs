@@ -8,6 +8,7 @@
 //! - [`schedule`]: instructions in another order where too many values are live;
 //! - [`template`]: the PTX of each pure opcode, which clang made of `kernel/ops/semantics.h`;
 //! - `emit`: the PTX of functions and kernels, written by [`writer`];
+//! - [`runtime`]: the signatures of what compiled code calls, read from the runtime's own PTX;
 //! - [`image`]: what a program knows of its instance, as constants of the module.
 //!
 //! Unit u of a frame is the register `%r<u>` while it holds 32 bits (a 128-bit value has four), and
@@ -18,6 +19,7 @@
 mod analysis;
 mod emit;
 mod image;
+pub mod runtime;
 mod schedule;
 pub mod template;
 mod writer;
@@ -29,9 +31,7 @@ use gpu_run_bytecode::Program;
 use analysis::interprocedural::{self, Analysis};
 use emit::{calls, entry, function, tail_calls};
 pub use image::{Image, ImageLayout};
-
-/// The runtime that compiled functions call; see `kernel/runtime.cpp`.
-pub const RUNTIME: &str = include_str!("../kernel/generated/runtime.ptx");
+pub use runtime::RUNTIME;
 
 /// How to compile a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -89,7 +89,7 @@ pub struct Compiled {
 const HEADER: &str = ".version 7.5\n.target sm_75\n.address_size 64\n";
 
 fn preamble() -> String {
-    format!("{HEADER}\n{}\n", function::RUNTIME_DECLARATIONS)
+    format!("{HEADER}\n{}\n", *runtime::DECLARATIONS)
 }
 
 /// Several compiled programs as one module of PTX. Their prefixes differ.

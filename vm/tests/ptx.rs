@@ -148,37 +148,3 @@ fn the_switch_is_one_jump_table() {
 fn the_interpreter_rarely_reads_local_memory() {
     assert!(interpreter().matches("ld.local").count() < 30);
 }
-
-/// What compiled code declares of the runtime: a result, or none, and the parameters.
-#[test]
-fn the_runtime_has_what_compiled_code_calls() {
-    for (name, result, params) in [
-        ("gpu_run_begin", false, &[64, 64][..]),
-        ("gpu_run_finish", false, &[64]),
-        ("gpu_run_trap", false, &[64, 32, 32, 32]),
-        ("gpu_run_exit", false, &[64, 32, 32, 32, 32]),
-        ("gpu_run_poll", false, &[64, 32, 32]),
-        ("gpu_run_op", false, &[64, 32, 32, 32, 64]),
-        ("gpu_run_copy", false, &[64, 32, 32, 64, 64, 64, 64, 64]),
-        ("gpu_run_fill", false, &[64, 32, 32, 64, 64, 32, 64]),
-        ("gpu_run_compare", true, &[64, 32, 32, 64, 32, 32, 32]),
-        ("gpu_run_allocate", true, &[64, 32, 32, 64, 32, 32, 32]),
-        ("gpu_run_release", false, &[64, 32, 32, 64, 32, 32, 32]),
-        ("gpu_run_reallocate", true, &[64, 32, 32, 64, 32, 32, 32, 32]),
-        ("gpu_run_print", false, &[64, 32, 32, 64, 32, 32, 32]),
-        ("gpu_run_print_end", false, &[64, 32]),
-        ("gpu_run_debug", false, &[64, 32, 64]),
-        ("gpu_run_throw", false, &[64, 32, 32, 32]),
-        ("gpu_run_throw_ref", false, &[64, 32, 32, 32]),
-        ("gpu_run_reference", true, &[64, 32, 32]),
-        ("gpu_run_unhandled", false, &[64]),
-    ] {
-        let result = if result { " (.param .b32 func_retval0) " } else { "" };
-        let params = params.iter().enumerate();
-        let params: Vec<_> = params
-            .map(|(n, bits)| format!("\t.param .b{bits} {name}_param_{n}"))
-            .collect();
-        let head = format!(".visible .func {result}{name}(\n{}\n)\n", params.join(",\n"));
-        assert!(RUNTIME.contains(&head), "no {head}");
-    }
-}

@@ -19,32 +19,9 @@ use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
 use crate::ptx::writer::{Writer, ptx};
 
-/// What compiled functions may call of the runtime.
-pub const RUNTIME_DECLARATIONS: &str = "\
-.extern .func gpu_run_begin(.param .b64 launch, .param .b64 ctx);
-.extern .func gpu_run_finish(.param .b64 ctx);
-.extern .func gpu_run_trap(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind);
-.extern .func gpu_run_exit(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 kind, .param .b32 value);
-.extern .func gpu_run_request(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
-.extern .func gpu_run_poll(.param .b64 ctx, .param .b32 pc, .param .b32 depth);
-.extern .func gpu_run_op(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 instance, .param .b64 words);
-.extern .func gpu_run_copy(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 to, .param .b64 from, .param .b64 to_at, .param .b64 from_at, .param .b64 len);
-.extern .func gpu_run_fill(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b64 at, .param .b32 value, .param .b64 len);
-.extern .func (.param .b32 result) gpu_run_compare(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 a, .param .b32 b, .param .b32 len);
-.extern .func (.param .b32 result) gpu_run_allocate(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 size, .param .b32 align, .param .b32 zeroed);
-.extern .func gpu_run_release(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 address, .param .b32 size, .param .b32 align);
-.extern .func (.param .b32 result) gpu_run_reallocate(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 old, .param .b32 old_size, .param .b32 align, .param .b32 size);
-.extern .func gpu_run_print(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b64 memory, .param .b32 stream, .param .b32 from, .param .b32 len);
-.extern .func gpu_run_print_end(.param .b64 ctx, .param .b32 stream);
-.extern .func gpu_run_debug(.param .b64 ctx, .param .b32 op, .param .b64 value);
-.extern .func gpu_run_throw(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 tag);
-.extern .func gpu_run_throw_ref(.param .b64 ctx, .param .b32 pc, .param .b32 depth, .param .b32 reference);
-.extern .func (.param .b32 reference) gpu_run_reference(.param .b64 ctx, .param .b32 pc, .param .b32 depth);
-.extern .func gpu_run_unhandled(.param .b64 ctx);
-";
-
 /// Passes through loops between two looks at the stop flag.
 const PASSES: u32 = 4096;
+
 /// What a return, or an exception that nothing catches here, leads to.
 pub enum Role {
     /// A function that others call.

@@ -17,6 +17,7 @@ use crate::ptx::analysis::or_reassociate::Part;
 use crate::ptx::emit::atomics::AtomicAccess;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::emit::handwritten::HandwrittenOp;
+use crate::ptx::runtime;
 use crate::ptx::template::{Template, Width, template};
 use crate::ptx::writer::ptx;
 
@@ -471,6 +472,11 @@ impl Compiler<'_> {
 
     /// A call of the runtime. Arguments are types and operands; a result is a type and a register.
     pub fn call_runtime(&mut self, name: &str, arguments: &[(&str, &str)], result: Option<(&str, &str)>) {
+        let types: Vec<_> = arguments.iter().map(|(ty, _)| *ty).collect();
+        if let Err(wrong) = runtime::signature(name).check(&types, result.map(|(ty, _)| ty)) {
+            // A bug of this compiler, for every program that makes the call: the assembler would refuse it.
+            panic!("{wrong}");
+        }
         let context = match self.role {
             Role::Kernel => {
                 let context = self.w.pair();

@@ -4,7 +4,8 @@ use super::super::args::Result;
 use super::super::errno::Errno;
 use super::device_lease::{Lent, Pages};
 
-pub const PAGE: usize = 4096;
+/// A page is as large as a block of the device, which takes pages as they are.
+pub use crate::layout::TMPFS_BLOCK as PAGE;
 
 /// Bytes that may still be used, of the size of the file system.
 pub struct Budget {

@@ -1,18 +1,19 @@
 //! Text that is made from the opcode table: the kernel's header, its generated cases, the ISA page.
 
+mod handlers;
 mod pure;
 mod wasi;
 
 use std::fmt::Write;
 
-use crate::isa::{ATOMIC_PAGE, Class, MAX_NUMBER, Mem, Op, OpInfo, Operand, SIMD_PAGE, TABLE, TrapKind, Ty};
+use crate::isa::{Class, Handler, MAX_NUMBER, Mem, Op, OpInfo, Operand, TABLE, TrapKind, Ty};
 
 /// The files made from the table: path in the repository and contents.
 pub fn files() -> Vec<(&'static str, String)> {
     vec![
         ("vm/kernel/generated/isa.h", header()),
-        ("vm/kernel/generated/cases.inc", cases(0..SIMD_PAGE, "interpreter.h")),
-        ("vm/kernel/generated/simd.inc", cases(SIMD_PAGE..ATOMIC_PAGE, "simd.h")),
+        ("vm/kernel/generated/cases.inc", cases(Handler::InLoop, "interpreter.h")),
+        ("vm/kernel/generated/simd.inc", cases(Handler::Simd, "simd.h")),
         ("vm/kernel/generated/templates.inc", pure::wrappers()),
         ("vm/kernel/generated/wasi.h", wasi::header()),
         ("docs/src/isa.md", page()),
@@ -36,10 +37,8 @@ fn header() -> String {
             info.doc
         );
     }
-    _ = write!(
-        out,
-        "}};\n\nconstexpr unsigned short PAGE_SIMD = {SIMD_PAGE:#x};\nconstexpr unsigned short PAGE_ATOMIC = {ATOMIC_PAGE:#x};\n"
-    );
+    out += "};\n\n";
+    out += &handlers::function();
     out += "\nenum TrapKind : unsigned short {\n  TRAP_None = 0,\n";
     for (kind, name) in TrapKind::ALL {
         _ = writeln!(out, "  TRAP_{name} = {},  // {}", *kind as u16, kind.text());
@@ -100,10 +99,10 @@ fn width(operand: Operand) -> &'static str {
     }
 }
 
-fn cases(page: std::ops::Range<u16>, file: &str) -> String {
+fn cases(handler: Handler, file: &str) -> String {
     let mut out =
         format!("// {NOTE}\n// Included in the switch of {file}. `w` is the instruction's word, `x` its second one.\n");
-    for info in TABLE.iter().filter(|info| page.contains(&(info.op as u16))) {
+    for info in TABLE.iter().filter(|info| info.handler == handler) {
         let name = c_name(info.name);
         let args = |from: usize, to: usize| (from..to).map(|i| read(info, i)).collect::<Vec<_>>().join(", ");
         let n = info.operands.len();
@@ -114,7 +113,7 @@ fn cases(page: std::ops::Range<u16>, file: &str) -> String {
         };
         let function = pure::function(info).unwrap_or_default();
         let body = match info.class {
-            Class::Control | Class::Rare | Class::Gpu | Class::Access => continue,
+            Class::Control | Class::Aside | Class::Gpu | Class::Access => continue,
             Class::Pure => {
                 format!(
                     "{second}{}",
@@ -147,7 +146,7 @@ fn cases(page: std::ops::Range<u16>, file: &str) -> String {
         };
         _ = writeln!(out, "CASE({name}) {{ {body}{step} }}");
     }
-    if page.start == 0 {
+    if handler == Handler::InLoop {
         others(&mut out);
     }
     out
@@ -158,7 +157,7 @@ fn cases(page: std::ops::Range<u16>, file: &str) -> String {
 fn others(out: &mut String) {
     let in_loop = |number: u16| {
         let op = Op::from_number(number);
-        op.is_some_and(|op| number < SIMD_PAGE && !matches!(op.info().class, Class::Rare | Class::Gpu))
+        op.is_some_and(|op| op.handler() == Handler::InLoop)
     };
     let mut numbers = (0..=MAX_NUMBER as u16).filter(|number| !in_loop(*number)).peekable();
     while let Some(first) = numbers.next() {

@@ -16,7 +16,7 @@ pub mod wasi;
 
 pub use container::{ContainerError, decode, encode};
 pub use disassemble::{disassemble, disassemble_function, disassemble_instruction};
-pub use isa::{Class, Mem, Op, OpInfo, Operand, TrapKind, Ty};
+pub use isa::{Class, Handler, Mem, Op, OpInfo, Operand, TrapKind, Ty};
 pub use lines::{LineFrame, LineRange, LineTable, Lines, LinesError, SourceFrame, SourceLine};
 pub use program::*;
 pub use verify::{VerifyError, VerifyErrorKind, verify};

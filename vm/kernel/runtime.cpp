@@ -129,14 +129,15 @@ GPU_RUN_NOINLINE void note_batch(const Context &context, Memory &memory, Registe
                    [&](u32 i) { return context.calls[(depth - 1 - i) % OPEN_CALLS]; });
 }
 
-// An instruction of one of the pages.
+// An instruction with one of the handlers that the runtime has: see `runtime_has` in src/ptx/emit/handwritten.rs.
 GPU_RUN_INLINE StepResult execute_aside(Context &context, const Instance &instance, Registers scratch, const u64 *words,
                                   u64 w) {
   const Launch &launch = *context.launch;
   Thread &thread = *context.thread;
-  if (debug::has((u16)w)) return debug::execute(launch, thread, context.id, instance, scratch, words, w);
-  if ((u16)w < PAGE_SIMD) return slow::execute(launch, thread, context.id, instance, scratch, words, w);
-  return atomics::execute(launch, thread, context.id, instance, scratch, words, w);
+  const u16 op = (u16)w;
+  if (is_run_by(HANDLER_Debug, op)) return debug::execute(launch, thread, context.id, instance, scratch, words, w);
+  if (is_run_by(HANDLER_Atomics, op)) return atomics::execute(launch, thread, context.id, instance, scratch, words, w);
+  return slow::execute(launch, thread, context.id, instance, scratch, words, w);
 }
 
 // Frees the thread's exceptions that neither its functions nor the exception under way can name.
@@ -245,8 +246,8 @@ void gpu_run_exit(Context *context, u32 pc, u32 depth, u32 kind, u32 value) {
   end(*context, (EndKind)kind, value, pc, depth, context->calls);
 }
 
-// Runs the instruction at `words`, which is in global memory: of class Rare or Gpu, but for those of
-// ops/control.h, or of the atomics page. Its registers are the units of Context::scratch.
+// Runs the instruction at `words`, which is in global memory: of a handler that needs
+// neither the interpreter's frames nor its loop. Its registers are the units of Context::scratch.
 void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u64 *words) {
   const Launch &launch = *context->launch;
   const Instance &instance = launch.instances[instance_index];

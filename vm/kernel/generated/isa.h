@@ -651,8 +651,31 @@ enum Op : unsigned short {
   OP_i64_atomic_rmw32_cmpxchg_u = 0x38e,  // a = u32 at b + d in memory f; if it was c it becomes e
 };
 
-constexpr unsigned short PAGE_SIMD = 0x200;
-constexpr unsigned short PAGE_ATOMIC = 0x340;
+// The parts of the kernel beside the interpreter's loop.
+enum Handler : unsigned short {
+  HANDLER_Frames,
+  HANDLER_Requests,
+  HANDLER_Debug,
+  HANDLER_Allocation,
+  HANDLER_Slow,
+  HANDLER_Simd,
+  HANDLER_Atomics,
+};
+
+// Whether a handler executes an opcode that is not in the loop's own switch. Comparisons and no table: each
+// caller asks about few handlers, which it names.
+constexpr inline bool is_run_by(Handler handler, unsigned short op) {
+  switch (handler) {
+    case HANDLER_Frames: return op <= 0x01e || (op >= 0x058 && op <= 0x059);
+    case HANDLER_Requests: return (op >= 0x086 && op <= 0x087);
+    case HANDLER_Debug: return (op >= 0x067 && op <= 0x077) || (op >= 0x07a && op <= 0x07e);
+    case HANDLER_Allocation: return (op >= 0x05f && op <= 0x060) || (op >= 0x062 && op <= 0x063) || op == 0x065;
+    case HANDLER_Slow: return (op >= 0x01f && op <= 0x057) || (op >= 0x05a && op <= 0x05e) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x07f && op <= 0x085);
+    case HANDLER_Simd: return (op >= 0x088 && op <= 0x2dd);
+    case HANDLER_Atomics: return op >= 0x2de;
+  }
+  return false;
+}
 
 enum TrapKind : unsigned short {
   TRAP_None = 0,

@@ -7,11 +7,6 @@
 namespace gpu_run {
 namespace control {
 
-// Whether an opcode is one of these.
-GPU_RUN_INLINE bool has(u32 op) {
-  return op < OP_copy32 || op == OP_throw_ref || op == OP_exit || op == OP_panic_exit;
-}
-
 // Calls a function whose frame does not fit behind the caller's, or that belongs to another instance.
 // `words` is the length of the call.
 GPU_RUN_INLINE u32 call_over_bridge(const Launch &launch, Thread &thread, u32 lane, MachineState &state, const Func &func,

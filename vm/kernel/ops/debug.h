@@ -25,9 +25,6 @@ GPU_RUN_INLINE bool wanted(const Diagnostics &diagnostics, const DebugThread &me
   return level_wanted(diagnostics, message.level ? message.level - 1 : 0, id);
 }
 
-// Whether an opcode is one of these.
-GPU_RUN_INLINE bool has(u32 op) { return op >= OP_dbg_i32 && op <= OP_dbg_wanted && op != OP_print && op != OP_print_end; }
-
 // Sends the gathered items. False if the thread must wait for room, and then changes nothing.
 GPU_RUN_NOINLINE bool send(const Launch &launch, DebugThread &message, u32 id, u32 flags) {
   u32 used = message.used;

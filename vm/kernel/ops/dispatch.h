@@ -18,10 +18,6 @@
 namespace gpu_run {
 namespace dispatch {
 
-GPU_RUN_INLINE bool allocates(u16 op) {
-  return op == OP_alloc || op == OP_alloc_zero || op == OP_realloc || op == OP_alloc_batch;
-}
-
 // An instruction that allocates. A checked heap knows who did it; the walk ends where a bridge begins.
 GPU_RUN_NOINLINE StepResult allocate(const Launch &launch, Thread &thread, u32 id, const Instance &instance, MachineState &state,
                                u64 w) {
@@ -47,14 +43,18 @@ GPU_RUN_NOINLINE StepResult allocate(const Launch &launch, Thread &thread, u32 i
 
 // Runs the instruction at `state`, whose first word is `w`.
 GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id, u32 lane, MachineState &state, u64 w) {
-  if (control::has((u16)w)) return control::execute(launch, thread, id, lane, state, w);
+  const u16 op = (u16)w;
+  if (is_run_by(HANDLER_Frames, op)) return control::execute(launch, thread, id, lane, state, w);
   const Instance &instance = launch.instances[state.instance];
   const u64 *pc = launch.code + state.pc;
-  if (requests::has((u16)w)) return requests::execute(launch, thread, id, instance, state.registers, w);
-  if (debug::has((u16)w)) return debug::execute(launch, thread, id, instance, state.registers, pc, w);
-  if (allocates((u16)w)) return allocate(launch, thread, id, instance, state, w);
-  if ((u16)w < PAGE_SIMD) return slow::execute(launch, thread, id, instance, state.registers, pc, w);
-  if ((u16)w < PAGE_ATOMIC) return simd::execute(launch, instance, state.registers, thread.globals, pc, w);
+  if (is_run_by(HANDLER_Requests, op)) return requests::execute(launch, thread, id, instance, state.registers, w);
+  if (is_run_by(HANDLER_Debug, op)) return debug::execute(launch, thread, id, instance, state.registers, pc, w);
+  if (is_run_by(HANDLER_Allocation, op)) return allocate(launch, thread, id, instance, state, w);
+  // One comparison for both.
+  if (!is_run_by(HANDLER_Simd, op) && !is_run_by(HANDLER_Atomics, op)) {
+    return slow::execute(launch, thread, id, instance, state.registers, pc, w);
+  }
+  if (is_run_by(HANDLER_Simd, op)) return simd::execute(launch, instance, state.registers, thread.globals, pc, w);
   return atomics::execute(launch, thread, id, instance, state.registers, pc, w);
 }
 

@@ -240,9 +240,6 @@ GPU_RUN_NOINLINE StepResult poll(const Launch &launch, Thread &thread, u32 id, c
   return {DONE_Step, 2, 1};
 }
 
-// Whether an opcode is run here.
-GPU_RUN_INLINE bool has(u16 op) { return op == OP_request_queue || op == OP_request_poll; }
-
 // Runs one of the two instructions, whose first word is `w`, for thread number `id`; after `run_plain`, which does not.
 GPU_RUN_INLINE StepResult run_other(const Launch &launch, Thread &thread, u32 id, const Instance &instance,
                               Registers registers, u64 w) {

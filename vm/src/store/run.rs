@@ -9,8 +9,7 @@ use std::mem::offset_of;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use gpu_run_bytecode::code::{Inst, instructions};
-use gpu_run_bytecode::isa::ATOMIC_PAGE;
-use gpu_run_bytecode::{FuncType, Op, Program, ValType, wasi};
+use gpu_run_bytecode::{FuncType, Handler, Op, Program, ValType, wasi};
 
 use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
@@ -27,7 +26,7 @@ use crate::stands::Stands;
 /// which threads wait for each other even where they do not wait by an instruction.
 pub fn threads_may_wait(program: &Program) -> bool {
     let waits = |op: Op| {
-        op as u16 >= ATOMIC_PAGE
+        op.handler() == Handler::Atomics
             || matches!(
                 op,
                 Op::Sleep | Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas

@@ -2,7 +2,7 @@
 //! `gpu_run_op` runs the others. That no opcode is forgotten is checked when this crate is compiled.
 
 use gpu_run_bytecode::isa::TABLE;
-use gpu_run_bytecode::{Class, Op};
+use gpu_run_bytecode::{Class, Handler, Op};
 
 use crate::ptx::emit::atomics::AtomicAccess;
 
@@ -45,29 +45,28 @@ own! {
     V128Store8Lane V128Store16Lane V128Store32Lane V128Store64Lane
 }
 
-/// Whether the runtime's `gpu_run_op` can run an opcode: it has those of `kernel/ops/slow.h` and
-/// `kernel/ops/atomics.h`. Those of `kernel/ops/control.h` are about the interpreter's frames.
-const fn runtime_has(op: Op, class: Class) -> bool {
-    let transfers = (op as u16) < Op::Copy32 as u16 || matches!(op, Op::ThrowRef | Op::Exit | Op::PanicExit);
-    let simd = (op as u16) >= gpu_run_bytecode::isa::SIMD_PAGE && (op as u16) < gpu_run_bytecode::isa::ATOMIC_PAGE;
-    matches!(class, Class::Rare | Class::Gpu | Class::Access) && !transfers && !simd
+/// Whether the runtime's `gpu_run_op` can run an opcode of this handler: `execute_aside` in `kernel/runtime.cpp`.
+/// [`Handler::Frames`] is about the interpreter's frames, and requests have a function of their own.
+const fn runtime_has(handler: Handler) -> bool {
+    use Handler::*;
+    matches!(handler, Debug | Allocation | Slow | Atomics)
 }
 
 const _: () = {
     let mut i = 0;
     while i < TABLE.len() {
         let (op, class) = (TABLE[i].op, TABLE[i].class);
-        let by_hand = matches!(class, Class::Control | Class::Rare | Class::Gpu | Class::Access);
+        let by_hand = matches!(class, Class::Control | Class::Aside | Class::Gpu | Class::Access);
         let own = HandwrittenOp::of(op).is_some();
         assert!(
             by_hand || !own,
             "an opcode of a class that `instruction` handles as a whole is named in `own!`"
         );
         assert!(
-            !by_hand || own || AtomicAccess::of(op).is_some() || runtime_has(op, class),
+            !by_hand || own || AtomicAccess::of(op).is_some() || runtime_has(TABLE[i].handler),
             "an opcode has no PTX: name it in `own!` (vm/src/ptx/emit/handwritten.rs) and write its code in `Compiler::instruction` \
-             (vm/src/ptx/emit/instructions.rs); or, if it needs neither frames nor the interpreter's loop, make it Rare \
-             and write it in vm/kernel/ops/slow.h, where the runtime's gpu_run_op finds it"
+             (vm/src/ptx/emit/instructions.rs); or, if it needs neither frames nor the interpreter's loop, give it the handler \
+             Slow and write it in vm/kernel/ops/slow.h, where the runtime's gpu_run_op finds it"
         );
         i += 1;
     }

@@ -42,7 +42,7 @@ impl Compiler<'_> {
             Class::Traps => return self.pure_with_trap(node),
             Class::Branch => return self.branch(node, block),
             Class::Load(_) | Class::Store(_) | Class::LoadFar(_) | Class::StoreFar(_) => return self.access(node),
-            Class::Control | Class::Rare | Class::Gpu | Class::Access => {}
+            Class::Control | Class::Aside | Class::Gpu | Class::Access => {}
         }
         let to = |i: usize| self.cfg.block_at(node.targets[i]).unwrap_or(block);
         if let Some(access) = AtomicAccess::of(op) {

@@ -91,7 +91,7 @@ fn size(node: &Node) -> usize {
     match node.inst.op.info().class {
         Class::Traps => 10,
         Class::Load(_) | Class::Store(_) | Class::LoadFar(_) | Class::StoreFar(_) => 4,
-        Class::Rare | Class::Gpu | Class::Access => LOOP_SIZE,
+        Class::Aside | Class::Gpu | Class::Access => LOOP_SIZE,
         Class::Control | Class::Pure | Class::Branch => 1,
     }
 }

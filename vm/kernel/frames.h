@@ -9,6 +9,7 @@
 
 #include "access.h"
 #include "generated/isa.h"
+#include "resume_state.h"
 
 namespace gpu_run {
 
@@ -310,7 +311,7 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
     u32 units = state.room < END_UNITS ? state.room : END_UNITS;
     for (u32 i = 0; i < units; i++) end.units[i] = state.registers.get32(i);
     end.unit_count = units;
-    end.detail = (u32)thread.progress;
+    end.detail = resume::count(thread);
     u32 frames = 0;
     const u32 place_depth = state.depth;
     each_call(launch, thread, state, [&](u32 pc) {

@@ -173,7 +173,7 @@ struct Thread {
   u32 depth;  // frames on the stack
   u32 instance;
   u32 stack_limit;  // lowest value that the stack pointer global may take
-  u64 progress;  // of an instruction that runs in several pieces
+  u64 resume_state;  // of an instruction that runs in several pieces: see resume_state.h
   u64 wake;  // when a sleeping thread goes on, on the device's clock
   u64 *globals;  // its block of globals
   u32 lane_segment_used;  // 1 while frames lie in the lane's own segment in memory, or may not lie there

@@ -60,7 +60,7 @@ GPU_RUN_INLINE u32 return_address(const u32 *calls, u32 at, u32 depth) {
 GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32 depth, const u32 *calls) {
   frames::record_end(*context.launch, context.id, kind, value, pc, [&](End &end) {
     end.depth = depth;
-    end.detail = (u32)context.thread->progress;
+    end.detail = resume::count(*context.thread);
     u32 frames = 0;
     // The innermost ones are in their places; of the others only the outermost are known.
     for (; frames + 1 < depth; frames++) {
@@ -112,7 +112,7 @@ GPU_RUN_INLINE void heap_request(Context &context, u32 pc, u32 depth, const u32 
   heap::Outcome outcome;
   for (u32 idle = 0; (outcome = request()) == heap::RETRY;) wait(context, pc, depth, THREAD_Busy, idle);
   if (outcome != heap::DONE) {
-    context.thread->progress = at;
+    resume::set_count(*context.thread, at);
     trap(context, pc, depth, heap_trap(outcome));
   }
 }

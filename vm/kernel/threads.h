@@ -20,7 +20,7 @@ GPU_RUN_INLINE void begin_clock(const Launch &launch) {
 // Gives a new thread its globals, stack and thread-local storage.
 GPU_RUN_INLINE void prepare(const Launch &launch, Thread &thread, u32 id) {
   thread.globals = launch.thread_globals + (u64)id * launch.globals_per_thread;
-  thread.progress = 0;
+  resume::clear(thread);
   thread.request = 0;
   thread.message_number = 0;
   thread.exceptions = 0;

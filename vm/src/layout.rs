@@ -281,7 +281,7 @@ twins! {
         depth: u32,
         instance: u32,
         stack_limit: u32,
-        progress: u64,
+        resume_state: u64,
         wake: u64,
         globals: Ptr,
         lane_segment_used: u32,

@@ -197,7 +197,7 @@ FIELD(Thread, header, 24, 4);
 FIELD(Thread, depth, 28, 4);
 FIELD(Thread, instance, 32, 4);
 FIELD(Thread, stack_limit, 36, 4);
-FIELD(Thread, progress, 40, 8);
+FIELD(Thread, resume_state, 40, 8);
 FIELD(Thread, wake, 48, 8);
 FIELD(Thread, globals, 56, 8);
 FIELD(Thread, lane_segment_used, 64, 4);

@@ -3,7 +3,7 @@
 // array of the guest's.
 //
 // An instruction handles so many blocks in one go and is then executed again, so that the stop flag is seen;
-// Thread::progress says how many are done.
+// Thread::resume_state says how many are done.
 #pragma once
 
 #include "heap/heap.h"

@@ -7,7 +7,7 @@
 //
 // memory.atomic.wait never waits inside of the instruction. It puts the thread into the queue of its
 // address and gives the lane back without moving on; when the thread runs again, the same
-// instruction is executed once more, finds in `progress` how the wait ended, and is done. A queue is
+// instruction is executed once more, finds in `resume_state` how the wait ended, and is done. A queue is
 // guarded by its bucket's lock, which is only ever tried: a lane that does not get it gives way too.
 #pragma once
 
@@ -78,7 +78,7 @@ GPU_RUN_INLINE u32 access_narrow(u32 kind, u8 *base, u64 at, u32 mask, u32 value
 
 // --- Queues -----------------------------------------------------------------------------------
 
-// Results of memory.atomic.wait. While a thread has one and was not told, its `progress` is one more.
+// Results of memory.atomic.wait. While a thread has one and was not told, its count in `resume_state` is one more.
 enum Wait : u32 { WOKEN = 0, OTHER_VALUE = 1, TIMED_OUT = 2 };
 
 GPU_RUN_INLINE Bucket &bucket_of(const Launch &launch, const u8 *at) {
@@ -137,12 +137,12 @@ GPU_RUN_NOINLINE bool wait_ended(const Launch &launch, Thread &thread) {
     if (!woken) unlink(launch, bucket, thread);
     unlock(bucket);
   }
-  thread.progress = 1 + (woken ? WOKEN : TIMED_OUT);
+  resume::set_count(thread, 1 + (woken ? WOKEN : TIMED_OUT));
   return true;
 }
 
 // Begins to wait at `at` if the value there is `expected`. Says whether the thread now is in the
-// queue; if not, `progress` is the result, or 0 if the lock was not free.
+// queue; if not, `resume_state` is the result, or 0 if the lock was not free.
 //
 // No wake-up is lost. A thread that changes the value and then notifies takes the lock after the
 // change, and the value is compared here under the same lock. If this lane had the lock first, the
@@ -154,9 +154,9 @@ GPU_RUN_INLINE bool begin_wait(const Launch &launch, Thread &thread, u32 id, u8 
   if (!try_lock(bucket)) return false;
   u64 found = wide ? load_seq_cst_device((const u64 *)at) : load_seq_cst_device((const u32 *)at);
   if (found != expected) {
-    thread.progress = 1 + OTHER_VALUE;
+    resume::set_count(thread, 1 + OTHER_VALUE);
   } else if (timeout == 0) {
-    thread.progress = 1 + TIMED_OUT;
+    resume::set_count(thread, 1 + TIMED_OUT);
   } else {
     u64 now = clock_ns();
     thread.wake = (i64)timeout < 0 || timeout >= ~0ull - now ? ~0ull : now + timeout;
@@ -205,13 +205,13 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
   auto value_of = [&](u32 unit) { return is_i64(width) ? registers.get64(unit) : registers.get32(unit); };
   if (waits) {
     if (!memory.shared) return {DONE_Trap, TRAP_NotShared, 0};
-    if (thread.progress == 0) {
+    if (resume::begins(thread)) {
       u64 expected = value_of(slot(w, 3)), timeout = registers.get64(slot(x, 1));
       if (begin_wait(launch, thread, id, memory.base + at, width == 1, expected, timeout)) return {DONE_Wait, 0, 0};
-      if (thread.progress == 0) return busy();
+      if (resume::begins(thread)) return busy();
     }
-    registers.set32(slot(w, 1), (u32)thread.progress - 1);
-    thread.progress = 0;
+    registers.set32(slot(w, 1), resume::count(thread) - 1);
+    resume::clear(thread);
     return {DONE_Step, words, 0};
   }
   if (notifies) {

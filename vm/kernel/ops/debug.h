@@ -136,24 +136,25 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
     case OP_dbg_str: {
       u32 from = registers.get32(slot(w, 1)), len = registers.get32(slot(w, 2));
       if (!in_bounds(from, len, load_relaxed_device(&memory.size))) return {DONE_Trap, TRAP_MemoryOutOfBounds, 0};
-      u64 done = thread.progress;
+      u64 done = resume::count(thread);
       if (!add_text(launch, message, id, op, memory.base + from, len, done)) return wait();
-      thread.progress = done < len ? done : 0;
+      resume::set_count(thread, done < len ? done : 0);
       return done < len ? again : next;
     }
     case OP_dbg_level: {
       u32 from = registers.get32(slot(w, 2)), len = registers.get32(slot(w, 3));
       if (!in_bounds(from, len, load_relaxed_device(&memory.size))) return {DONE_Trap, TRAP_MemoryOutOfBounds, 0};
-      if (thread.progress == 0) {
+      if (resume::begins(thread)) {
         u32 level = (u32)lesser(registers.get32(slot(w, 1)), 3);
         message.level = level + 1;
         u32 line = registers.get32(slot(load_code(pc + 1), 0));
         if (!add(launch, message, id, op | level << 8, 2, line)) return wait();
-        thread.progress = 1;
+        resume::set_count(thread, 1);
       }
-      u64 done = thread.progress - 1;
+      // One more than the bytes of text that are added.
+      u64 done = (u64)resume::count(thread) - 1;
       if (!add_text(launch, message, id, DEBUG_FILE, memory.base + from, len, done)) return wait();
-      thread.progress = done < len ? done + 1 : 0;
+      resume::set_count(thread, done < len ? done + 1 : 0);
       return done < len ? again : next2;
     }
     case OP_dbg_i32:

@@ -28,7 +28,7 @@ GPU_RUN_INLINE TrapKind heap_trap(heap::Outcome outcome) {
 
 namespace slow {
 
-// ALLOC_BATCH and DEALLOC_BATCH. Some blocks at a time: Thread::progress says how many are done.
+// ALLOC_BATCH and DEALLOC_BATCH. Some blocks at a time: Thread::resume_state says how many are done.
 GPU_RUN_NOINLINE StepResult execute_batch(Thread &thread, Memory &memory, Registers registers, const u64 *pc, u64 w) {
   bool makes = (u16)w == OP_alloc_batch;
   u64 x = load_code(pc + 1);
@@ -36,7 +36,7 @@ GPU_RUN_NOINLINE StepResult execute_batch(Thread &thread, Memory &memory, Regist
   u32 size = registers.get32(slot(w, makes ? 2 : 1)), align = registers.get32(slot(w, makes ? 3 : 2));
   u32 at = registers.get32(makes ? slot(x, 0) : slot(w, 3)), count = registers.get32(slot(x, makes ? 1 : 0));
   if (!in_bounds(at, 4ull * count, load_relaxed_device(&memory.size))) return {DONE_Trap, TRAP_MemoryOutOfBounds, 0};
-  u32 done = (u32)thread.progress, more = 0, address = 0;
+  u32 done = resume::count(thread), more = 0, address = 0;
   heap::Outcome outcome = heap::DONE;
   if (done < count) {
     outcome = makes ? heap::take(memory, {at, count}, size, align, done, more)
@@ -48,12 +48,12 @@ GPU_RUN_NOINLINE StepResult execute_batch(Thread &thread, Memory &memory, Regist
   }
   if (outcome != heap::DONE) {
     // The trap's record takes the address from the thread.
-    thread.progress = address;
+    resume::set_count(thread, address);
     return {DONE_Trap, (u32)heap_trap(outcome), 0};
   }
   done += more;
   bool ended = done == count || more == 0;
-  thread.progress = ended ? 0 : done;
+  resume::set_count(thread, ended ? 0 : done);
   if (ended && makes) registers.set32(slot(w, 1), done);
   return {DONE_Step, ended ? 2u : 0u, 1};
 }
@@ -84,7 +84,7 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
     heap::Outcome outcome = (call);                                                                \
     if (outcome == heap::RETRY) YIELD;                                                             \
     if (outcome != heap::DONE) {                                                                   \
-      thread.progress = (at);                                                                      \
+      resume::set_count(thread, (at));                                                             \
       TRAP(heap_trap(outcome));                                                                    \
     }                                                                                              \
   }
@@ -288,10 +288,10 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
     CASE(print) {
       u32 from = get32(slot(w, 2)), len = get32(slot(w, 3));
       if (!fits(from, len)) TRAP(TRAP_MemoryOutOfBounds);
-      u64 done = thread.progress;
+      u64 done = resume::count(thread);
       // A full ring makes the thread wait for the host, so nothing is lost.
       if (!output::append_piece(*launch.ring, id, get32(slot(w, 1)), base + from, len, done)) YIELD;
-      thread.progress = done < len ? done : 0;
+      resume::set_count(thread, done < len ? done : 0);
       if (done < len) return StepResult{DONE_Step, 0, 1};
       NEXT;
     }

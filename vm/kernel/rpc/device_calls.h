@@ -77,7 +77,7 @@ GPU_RUN_NOINLINE Local sleep(const Launch &launch, Thread &thread, const Call &c
   u64 at = call.arg(0);
   if (u32 trap = call.check(at, wasi::SUBSCRIPTION_BYTES, 8)) return {LOCAL_Trap, trap};
   const u8 *base = call.memory.base;
-  if (thread.progress == 0) {
+  if (resume::begins(thread)) {
     u8 tag = linear::load<u8>(base, at + 8);
     u32 clock = linear::load<u32>(base, at + 16), flags = linear::load<u16>(base, at + 40);
     if (tag != 0 || clock > CLOCK_Monotonic || flags > 1) return {LOCAL_Host, 0};
@@ -88,10 +88,10 @@ GPU_RUN_NOINLINE Local sleep(const Launch &launch, Thread &thread, const Call &c
     }
     thread.wake = timeout < ~0ull - now ? now + timeout : ~0ull;
     thread.state = THREAD_Sleeping;
-    thread.progress = 1;
+    resume::set_count(thread, 1);
     return {LOCAL_Again, DONE_Wait};
   }
-  thread.progress = 0;
+  resume::clear(thread);
   u64 event = call.arg(1);
   if (u32 trap = call.check(event, wasi::EVENT_BYTES, 8)) return {LOCAL_Trap, trap};
   linear::store<u64>(call.memory.base, event, linear::load<u64>(base, at));
@@ -118,7 +118,7 @@ GPU_RUN_NOINLINE Local random(const Launch &launch, Thread &thread, u32 id, cons
   u64 at = call.arg(0), len = call.arg(1);
   if (u32 trap = call.check(at, len, 1)) return {LOCAL_Trap, trap};
   const Requests &requests = *launch.requests;
-  u64 done = thread.progress, end = lesser(len, done + AT_ONCE);
+  u64 done = resume::count(thread), end = lesser(len, done + AT_ONCE);
   while (done < end) {
     u32 key[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
     for (u32 i = 0; i < 8; i++) key[4 + i] = requests.seed[i];
@@ -146,17 +146,14 @@ GPU_RUN_NOINLINE Local random(const Launch &launch, Thread &thread, u32 id, cons
     }
     done += BLOCK;
   }
-  thread.progress = end < len ? end : 0;
+  resume::set_count(thread, end < len ? end : 0);
   return end < len ? Local{LOCAL_Again, DONE_Step} : served(ERRNO_Success);
 }
 
 // --- Streams ----------------------------------------------------------------------------------
 
-// How far a write to a stream is, as Thread::progress holds it; 0 before it begins. Thread::moved is the buffer in
-// which it goes on, Thread::answer how many bytes are in those before that one.
-constexpr u64 WRITE_BEGUN = 1ull << 63;
-GPU_RUN_INLINE u32 write_done(u64 progress) { return (u32)progress; }
-GPU_RUN_INLINE u32 write_line(u64 progress) { return (u32)(progress >> 32) & 0x7fffffff; }
+// How far a write to a stream is, Thread::resume_state says. Thread::moved is the buffer in which it goes on,
+// Thread::answer how many bytes are in those before that one.
 
 // Looks at a whole write before it begins: where the last line of it ends that may be passed on. With one
 // thread that is the end. With several, what comes behind the last newline stays in the thread's open record,
@@ -173,7 +170,7 @@ GPU_RUN_NOINLINE u32 begin_write(const Launch &launch, Thread &thread, const Cal
     total += count;
     return total == MOST_BYTES ? STOP : (u32)TRAP_None;
   });
-  thread.progress = WRITE_BEGUN | line << 32;
+  thread.resume_state = resume::WRITES_STREAM | resume::LINE.put(line);
   thread.moved = 0;
   thread.answer = 0;
   return trap;
@@ -239,7 +236,7 @@ GPU_RUN_NOINLINE u32 append_parts(const Launch &launch, Thread &thread, u32 id, 
 
 // A write to stdout or stderr goes to the output ring, a piece each time that the instruction runs.
 GPU_RUN_NOINLINE Local write_stream(const Launch &launch, Thread &thread, u32 id, const Call &call, u32 stream) {
-  if (thread.progress == 0) {
+  if (resume::begins(thread)) {
     // Relaxed: the number is all there is to see.
     u32 error = load_relaxed_system(&launch.requests->output_errors[stream - 1]);
     if (error) return served(error);
@@ -247,7 +244,7 @@ GPU_RUN_NOINLINE Local write_stream(const Launch &launch, Thread &thread, u32 id
     const u32 cost = cost_of_buffers(call.arg(2));
     if (cost > 1) return {LOCAL_Again, DONE_Step, cost};
   }
-  const u32 done = write_done(thread.progress), line = write_line(thread.progress);
+  const u32 done = (u32)resume::get(thread, resume::WRITTEN), line = (u32)resume::get(thread, resume::LINE);
   u32 trap = TRAP_None;
   const u32 len = append_parts(launch, thread, id, call, stream, done, line, trap);
   if (trap) return {LOCAL_Trap, trap};
@@ -256,9 +253,9 @@ GPU_RUN_NOINLINE Local write_stream(const Launch &launch, Thread &thread, u32 id
     thread.state = THREAD_Busy;
     return {LOCAL_Again, DONE_Wait};
   }
-  thread.progress += len;
+  thread.resume_state += resume::WRITTEN.put(len);
   if (thread.moved < used_buffers(call.arg(2)) && done + len < MOST_BYTES) return {LOCAL_Again, DONE_Step};
-  thread.progress = 0;
+  resume::clear(thread);
   return store_result(call, call.arg(3), done + len);
 }
 
@@ -276,7 +273,8 @@ GPU_RUN_INLINE void set_stream(Requests &requests, u32 descriptor, u32 stream) {
 GPU_RUN_INLINE void leave_streams(Requests &requests, Thread &thread, const Call &call) {
   if (call.function == wasi::FN_fd_close) set_stream(requests, call.arg(0), 0);
   if (call.function == wasi::FN_fd_renumber) {
-    thread.progress |= stream_of(requests, call.arg(0)) | stream_of(requests, call.arg(1)) << 8;
+    thread.resume_state |= resume::FROM_STREAM.put(stream_of(requests, call.arg(0)));
+    thread.resume_state |= resume::TO_STREAM.put(stream_of(requests, call.arg(1)));
     set_stream(requests, call.arg(0), 0);
     set_stream(requests, call.arg(1), 0);
   }
@@ -285,8 +283,8 @@ GPU_RUN_INLINE void leave_streams(Requests &requests, Thread &thread, const Call
 // After the answer: a stream that was moved has its new descriptor, or both are what they were.
 GPU_RUN_INLINE void come_back_to_streams(Requests &requests, Thread &thread, const Call &call, u32 error) {
   if (call.function != wasi::FN_fd_renumber) return;
-  u32 from = (u32)thread.progress & 0xff, to = (u32)thread.progress >> 8;
-  thread.progress = 0;
+  u32 from = (u32)resume::get(thread, resume::FROM_STREAM), to = (u32)resume::get(thread, resume::TO_STREAM);
+  resume::clear(thread);
   if (error) {
     set_stream(requests, call.arg(0), from);
     set_stream(requests, call.arg(1), to);
@@ -332,9 +330,9 @@ GPU_RUN_NOINLINE Local serve(const Launch &launch, Thread &thread, u32 id, const
     default: break;
   }
   // A write was begun here, and before its end another thread closed the stream: what is in records is written.
-  if (thread.progress) {
-    u32 written = write_done(thread.progress);
-    thread.progress = 0;
+  if (!resume::begins(thread)) {
+    u32 written = (u32)resume::get(thread, resume::WRITTEN);
+    resume::clear(thread);
     return store_result(call, call.arg(3), written);
   }
   return {LOCAL_Host, 0};

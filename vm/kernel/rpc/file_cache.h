@@ -38,10 +38,6 @@ constexpr u32 FILE_LARGE = FILE_BLOCK / 4;
 constexpr u64 MOST_OFFSET = 0x7fffffff;
 constexpr u32 WHENCE_Set = 0, WHENCE_Current = 1;
 
-// What Thread::progress says while the thread has the lock of the descriptor in its lower half, and a request
-// under way: that of its call, or one that tells the host the position before.
-constexpr u64 FILE_HELD = 1ull << 62, FILE_RETIRES = 1ull << 61;
-
 // The descriptor, if its position is here. Only a hint without the lock.
 GPU_RUN_INLINE File *file_of(const Requests &requests, u32 descriptor) {
   if (descriptor >= FILE_DESCRIPTORS) return nullptr;
@@ -112,12 +108,12 @@ GPU_RUN_NOINLINE bool send_call(Requests &requests, Thread &thread, u32 id, cons
 // The same for a thread that has the file's lock, which it keeps. Without a slot it gives the lock back: those who
 // have slots may need it.
 GPU_RUN_NOINLINE bool send_held(Requests &requests, Thread &thread, u32 id, File &file, const FileCall &what,
-                                u64 state) {
+                                u64 tag) {
   if (!send_call(requests, thread, id, what)) {
     unlock_file(file);
     return false;
   }
-  thread.progress = state | what.descriptor;
+  thread.resume_state = tag | resume::DESCRIPTOR.put(what.descriptor);
   return true;
 }
 
@@ -176,7 +172,7 @@ GPU_RUN_NOINLINE Local read_file(Requests &requests, Thread &thread, u32 id, con
   // Before it is sent, and so before the host looks who writes the file.
   file.epoch = load_relaxed_device(&requests.epoch);
   FileCall what = {wasi::FN_fd_pread, descriptor, window > wanted ? window : wanted, {0, 0, offset, 0}};
-  return sent(thread, send_held(requests, thread, id, file, what, FILE_HELD));
+  return sent(thread, send_held(requests, thread, id, file, what, resume::HOLDS_FILE));
 }
 
 // `fd_seek`.
@@ -196,7 +192,7 @@ GPU_RUN_NOINLINE Local seek_file(Requests &requests, Thread &thread, u32 id, con
     return store_result(call, call.arg(4), to);
   }
   FileCall what = {wasi::FN_fd_seek, call.arg(0), 0, {to, whence, 0, 0}};
-  return sent(thread, send_held(requests, thread, id, file, what, FILE_HELD));
+  return sent(thread, send_held(requests, thread, id, file, what, resume::HOLDS_FILE));
 }
 
 GPU_RUN_NOINLINE Local tell_file(Thread &thread, const Call &call, File &file) {
@@ -214,7 +210,7 @@ GPU_RUN_NOINLINE Local close_file(Requests &requests, Thread &thread, u32 id, co
   FileCall what = {wasi::FN_fd_close, call.arg(0), 0, {0, 0, 0, 0}};
   // For the host, if the run ends before the answer. Relaxed: it looks behind the run.
   store_relaxed_device(&file.lock, (u32)FILE_Closes);
-  return sent(thread, send_held(requests, thread, id, file, what, FILE_HELD));
+  return sent(thread, send_held(requests, thread, id, file, what, resume::HOLDS_FILE));
 }
 
 // Gives a descriptor back to the host, which is told its position. The instruction then begins anew.
@@ -225,7 +221,7 @@ GPU_RUN_NOINLINE Local retire_file(Requests &requests, Thread &thread, u32 id, u
     return otherwise.kind == LOCAL_Host ? Local{LOCAL_Again, DONE_Step} : otherwise;
   }
   FileCall what = {wasi::FN_fd_seek, descriptor, 0, {file.position, WHENCE_Set, 0, 0}};
-  if (!send_held(requests, thread, id, file, what, FILE_RETIRES)) return come_again(thread, NO_SLOT_PAUSE);
+  if (!send_held(requests, thread, id, file, what, resume::RETIRES_FILE)) return come_again(thread, NO_SLOT_PAUSE);
   thread.state = THREAD_Requesting;
   return {LOCAL_Again, DONE_Wait};
 }
@@ -277,15 +273,15 @@ GPU_RUN_NOINLINE Local begin_file(Requests &requests, Thread &thread, u32 id, co
 
 // The descriptor that a thread has locked while its request is under way, if it has.
 GPU_RUN_INLINE File *held_file(const Requests &requests, const Thread &thread) {
-  return thread.progress & FILE_HELD ? &requests.files[(u32)thread.progress] : nullptr;
+  return resume::has(thread, resume::HOLDS_FILE) ? &requests.files[resume::get(thread, resume::DESCRIPTOR)] : nullptr;
 }
 
-GPU_RUN_INLINE bool retires_file(const Thread &thread) { return (thread.progress & FILE_RETIRES) != 0; }
+GPU_RUN_INLINE bool retires_file(const Thread &thread) { return resume::has(thread, resume::RETIRES_FILE); }
 
 // The host has the position now.
 GPU_RUN_NOINLINE void end_retire(Requests &requests, Thread &thread) {
-  File &file = requests.files[(u32)thread.progress];
-  thread.progress = 0;
+  File &file = requests.files[resume::get(thread, resume::DESCRIPTOR)];
+  resume::clear(thread);
   give_slot(requests, thread);
   store_relaxed_device(&file.open, 0u);
   unlock_file(file);
@@ -298,7 +294,7 @@ GPU_RUN_NOINLINE void keep_piece(Requests &requests, const Thread &thread, const
   u32 len = (u32)lesser(slot.len, REQUEST_BYTES);
   if (!reads || slot.note != NOTE_Keep || file.window == 0 || thread.moved + len > FILE_BLOCK) return;
   if (thread.moved == 0) file.filled = clock_ns();
-  fetch_piece(requests.blocks, (u64)(u32)thread.progress * FILE_BLOCK + thread.moved, slot.data, 0, len);
+  fetch_piece(requests.blocks, resume::get(thread, resume::DESCRIPTOR) * FILE_BLOCK + thread.moved, slot.data, 0, len);
   file.len = thread.moved + len;
 }
 
@@ -324,7 +320,7 @@ GPU_RUN_NOINLINE u32 end_file(const Call &call, File &file, const RequestSlot &s
 
 // Gives the lock back.
 GPU_RUN_NOINLINE void leave_file(Thread &thread, const Call &call, File &file) {
-  thread.progress = 0;
+  resume::clear(thread);
   if (call.function == wasi::FN_fd_close) store_relaxed_device(&file.open, 0u);
   unlock_file(file);
 }

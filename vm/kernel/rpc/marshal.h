@@ -22,8 +22,7 @@ enum Errno : u32 {
   ERRNO_Overflow = 61,
 };
 
-// Bytes that a call reads or writes at most: more buffers than that are used in part, as WASI allows.
-constexpr u64 MOST_BYTES = 1 << 20;
+using resume::MOST_BYTES;
 // Buffers of a list that a call uses at most, for the same reason: so that no call takes long.
 constexpr u32 MOST_BUFFERS = 65536;
 // Bytes of a path; longer ones exist nowhere.

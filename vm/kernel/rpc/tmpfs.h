@@ -23,14 +23,6 @@
 namespace gpu_run {
 namespace requests {
 
-// In Thread::progress, of a thread that
-// - waits for the host with the lock of the descriptor that its first argument names; the bit above is for the second;
-constexpr u64 TMPFS_HELD = 1ull << 57;
-// - polls: those of the subscriptions below the number in the lower half are looked at;
-constexpr u64 TMPFS_POLLS = 1ull << 59;
-// - tells the host the offset of the descriptor above these 32 bits, which it has locked, because it polls.
-constexpr u64 TMPFS_TELLS = 1ull << 60;
-
 // --- Polls --------------------------------------------------------------------------------------
 
 // The host tells of files that are at their end: it must know the offsets. It is told one after the other, and the
@@ -38,7 +30,7 @@ constexpr u64 TMPFS_TELLS = 1ull << 60;
 GPU_RUN_NOINLINE Local poll_tmpfs(Requests &requests, Thread &thread, u32 id, const Call &call) {
   constexpr u8 FD_READ = 1;
   const u64 at = call.arg(0), count = call.arg(2);
-  u32 first = thread.progress & TMPFS_POLLS ? (u32)thread.progress : 0;
+  u32 first = resume::has(thread, resume::POLLS_TMPFS) ? (u32)resume::get(thread, resume::POLLED) : 0;
   // What is wrong with the pointer is found later.
   if (at & 7 || !call.fits(at, count * wasi::SUBSCRIPTION_BYTES)) first = (u32)count;
   for (u32 i = first; i < count; i++) {
@@ -47,7 +39,7 @@ GPU_RUN_NOINLINE Local poll_tmpfs(Requests &requests, Thread &thread, u32 id, co
     u32 number = linear::load<u32>(call.memory.base, subscription + 16);
     TmpfsDescriptor *descriptor = tmpfs_of(requests, number);
     if (!descriptor) continue;
-    thread.progress = TMPFS_POLLS | i;
+    thread.resume_state = resume::POLLS_TMPFS | resume::POLLED.put(i);
     if (!try_lock_tmpfs(*descriptor)) return come_again(thread, FILE_BUSY_PAUSE);
     FileCall what = {wasi::FN_fd_seek, number, 0, {descriptor->position, WHENCE_Set, 0, 0}};
     bool is_file = load_relaxed_device(&descriptor->target) != 0;
@@ -56,20 +48,20 @@ GPU_RUN_NOINLINE Local poll_tmpfs(Requests &requests, Thread &thread, u32 id, co
       if (is_file) return come_again(thread, NO_SLOT_PAUSE);
       continue;
     }
-    thread.progress |= TMPFS_TELLS | (u64)number << 32;
+    thread.resume_state |= resume::TELLS_TMPFS | resume::TOLD.put(number);
     thread.state = THREAD_Requesting;
     return {LOCAL_Again, DONE_Wait};
   }
-  thread.progress = 0;
+  resume::clear(thread);
   return {LOCAL_Host, 0};
 }
 
-GPU_RUN_INLINE bool tells_tmpfs(const Thread &thread) { return (thread.progress & TMPFS_TELLS) != 0; }
+GPU_RUN_INLINE bool tells_tmpfs(const Thread &thread) { return resume::has(thread, resume::TELLS_TMPFS); }
 
 // The host knows the offset.
 GPU_RUN_NOINLINE void end_tell(Requests &requests, Thread &thread) {
-  u32 number = (u32)(thread.progress >> 32) % TMPFS_DESCRIPTORS;
-  thread.progress = TMPFS_POLLS | ((u32)thread.progress + 1);
+  u32 number = (u32)resume::get(thread, resume::TOLD);
+  thread.resume_state = resume::POLLS_TMPFS | resume::POLLED.put((u32)resume::get(thread, resume::POLLED) + 1);
   give_slot(requests, thread);
   unlock_tmpfs(requests.tmpfs->descriptors[number]);
 }
@@ -96,11 +88,11 @@ constexpr u64 TMPFS_LEFT = set_of(wasi::FN_fd_close, wasi::FN_fd_fdstat_set_flag
 GPU_RUN_NOINLINE Local begin_tmpfs(const Launch &launch, Thread &thread, u32 id, const Call &call) {
   Requests &requests = *launch.requests;
   if (!requests.tmpfs) return {LOCAL_Host, 0};
-  if (call.function == wasi::FN_poll_oneoff && (thread.progress == 0 || thread.progress & TMPFS_POLLS)) {
+  if (call.function == wasi::FN_poll_oneoff && (resume::begins(thread) || resume::has(thread, resume::POLLS_TMPFS))) {
     return poll_tmpfs(requests, thread, id, call);
   }
   // Else a write to a stream is under way.
-  if (thread.progress) return {LOCAL_Host, 0};
+  if (!resume::begins(thread)) return {LOCAL_Host, 0};
   TmpfsDescriptor *descriptor = tmpfs_of(requests, call.arg(0));
   if (!descriptor) return {LOCAL_Host, 0};
   Tmpfs &fs = *requests.tmpfs;
@@ -152,15 +144,15 @@ GPU_RUN_NOINLINE bool leave_tmpfs(Requests &requests, Thread &thread, const Call
     TmpfsDescriptor *descriptor = descriptor_left(requests, call, i);
     if (!descriptor) continue;
     if (!try_lock_tmpfs(*descriptor)) {
-      if (thread.progress & TMPFS_HELD) unlock_tmpfs(*descriptor_left(requests, call, 0));
-      thread.progress = 0;
+      if (resume::has(thread, resume::HOLDS_TMPFS)) unlock_tmpfs(*descriptor_left(requests, call, 0));
+      resume::clear(thread);
       return false;
     }
-    thread.progress |= TMPFS_HELD << i;
+    thread.resume_state |= resume::HOLDS_TMPFS << i;
   }
   if (call.function == wasi::FN_fd_fdstat_set_flags) return true;
   for (u32 i = 0; i < count; i++) {
-    if (!(thread.progress & TMPFS_HELD << i)) continue;
+    if (!resume::has(thread, resume::HOLDS_TMPFS << i)) continue;
     TmpfsDescriptor &descriptor = *descriptor_left(requests, call, i);
     descriptor.moved = load_relaxed_device(&descriptor.target);
     // Release: pairs with the acquire in `tmpfs_of`.
@@ -171,11 +163,12 @@ GPU_RUN_NOINLINE bool leave_tmpfs(Requests &requests, Thread &thread, const Call
 
 // After the answer to such a call: descriptors are what the host has made of them.
 GPU_RUN_NOINLINE void come_back_to_tmpfs(Requests &requests, Thread &thread, const Call &call, u32 error) {
-  const u64 progress = thread.progress;
-  if (!(progress & (TMPFS_HELD | TMPFS_HELD << 1))) return;
-  thread.progress &= ~(TMPFS_HELD | TMPFS_HELD << 1);
-  TmpfsDescriptor *from = progress & TMPFS_HELD ? descriptor_left(requests, call, 0) : nullptr;
-  TmpfsDescriptor *to = progress & TMPFS_HELD << 1 ? descriptor_left(requests, call, 1) : nullptr;
+  constexpr u64 EITHER = resume::HOLDS_TMPFS | resume::HOLDS_SECOND_TMPFS;
+  const u64 state = thread.resume_state;
+  if (!(state & EITHER)) return;
+  thread.resume_state &= ~EITHER;
+  TmpfsDescriptor *from = state & resume::HOLDS_TMPFS ? descriptor_left(requests, call, 0) : nullptr;
+  TmpfsDescriptor *to = state & resume::HOLDS_SECOND_TMPFS ? descriptor_left(requests, call, 1) : nullptr;
   if (call.function == wasi::FN_fd_fdstat_set_flags) {
     constexpr u64 APPEND = (u64)TMPFS_Append << TMPFS_FlagShift;
     u64 target = load_relaxed_device(&from->target);

@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Compiles the GPU's part of the kernel to PTX with the pinned clang: generated/kernel.ptx (the
 # interpreter), templates.ptx (the templates of the PTX compiler) and runtime.ptx (what compiled code calls). The
-# header of each names the compiler and a hash of the sources. With --check it writes nothing and fails
+# header of each names the compiler and a hash of the sources' code. With --check it writes nothing and fails
 # if a file differs from what it would write (without that clang: if a hash is stale).
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -12,7 +12,30 @@ clang=${CLANG:-clang++-$CLANG_MAJOR}
 files="kernel templates runtime"
 
 sources=$(find . -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort)
-hash=$(cat $sources | sha256sum | cut -d' ' -f1)
+# The hash is over the sources without comments and white space, so that a comment can be mended without the pinned
+# clang: its PTX would be the same. In awk, because every machine has it, and because two compilers do not write the
+# same text when they are asked for a source without its comments.
+bare() {
+  LC_ALL=C awk '{
+    quote = ""
+    for (i = 1; i <= length($0); i++) {
+      c = substr($0, i, 1)
+      if (comment) {
+        if (substr($0, i, 2) == "*/") { comment = 0; i++ }
+      } else if (quote != "") {
+        if (c == "\\") c = substr($0, i++, 2)
+        else if (c == quote) quote = ""
+        printf "%s", c
+      } else {
+        if (substr($0, i, 2) == "//") break
+        if (substr($0, i, 2) == "/*") { comment = 1; i++; continue }
+        if (c == "\"" || c == "\047") quote = c
+        if (c !~ /[ \t\r]/) printf "%s", c
+      }
+    }
+  }' "$@"
+}
+hash=$(bare $sources | sha256sum | cut -d' ' -f1)
 
 check=false
 [ "${1:-}" = --check ] && check=true

@@ -21,8 +21,8 @@ fn copy(from: &Path, to: &Path) {
         let target = to.join(path.file_name().expect("it has a name"));
         match path.extension() {
             _ if path.is_dir() => copy(&path, &target),
-            Some(extension) if extension != "ptx" => _ = std::fs::copy(&path, target).expect("a file can be copied"),
-            _ => {}
+            Some(_) => _ = std::fs::copy(&path, target).expect("a file can be copied"),
+            None => {}
         }
     }
 }
@@ -294,5 +294,40 @@ fn a_changed_signature_of_the_runtime_is_refused_by_name() {
         let changed = format!("{}{to}{}", &RUNTIME[..at], &RUNTIME[at + from.len()..]);
         let said = check_calls(&changed).expect_err("the function is another one");
         assert!(said.contains(name), "{said}");
+    }
+}
+
+/// Whether `build-ptx.sh --check` takes the kernel with `from` in `file` replaced by `to`, without the pinned clang.
+#[cfg(target_os = "linux")]
+fn is_fresh_with(file: &str, from: &str, to: &str) -> bool {
+    let folder = tempfile::tempdir().expect("a folder can be made");
+    copy(&kernel(), folder.path());
+    let path = folder.path().join(file);
+    let text = std::fs::read_to_string(&path).expect("the file is there");
+    assert_eq!(text.matches(from).count(), 1, "{from:?} in {file}");
+    std::fs::write(&path, text.replace(from, to)).expect("the file can be written");
+    let script = folder.path().join("build-ptx.sh");
+    let output = Command::new("bash")
+        .arg(script)
+        .arg("--check")
+        .env("CLANG", "no-such-clang")
+        .output();
+    output.expect("there is a bash").status.success()
+}
+
+/// The PTX that is checked in is that of the sources, of which comments and white space are no part.
+#[test]
+#[cfg(target_os = "linux")]
+fn the_ptx_is_stale_after_a_change_of_code_alone() {
+    let line = "  u32 depth;  // frames on the stack\n  u32 instance;\n";
+    for (to, fresh) in [
+        (line, true),
+        (
+            "  u32 depth; // how many frames there are\n\n  /* of */ u32  instance;\n",
+            true,
+        ),
+        ("  u32 instance;\n  u32 depth;  // frames on the stack\n", false),
+    ] {
+        assert_eq!(is_fresh_with("layout.h", line, to), fresh, "{to}");
     }
 }

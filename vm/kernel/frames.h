@@ -39,6 +39,12 @@ struct StepResult {
 
 namespace frames {
 
+// A thread has ended. Release: pairs with the acquire in `heap::is_over`, whose lane goes on with what this one had.
+GPU_RUN_INLINE void mark_ended(const Launch &launch, Thread &thread) {
+  if (launch.lane_heaps) return store_release_device(&thread.state, (u32)THREAD_Ended);
+  thread.state = THREAD_Ended;
+}
+
 constexpr u32 BRIDGE = 10;
 enum BridgeUnit : u32 {
   BRIDGE_FrameLow = 0,
@@ -320,7 +326,7 @@ GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, 
     });
     end.frames = frames;
   });
-  thread.state = THREAD_Ended;
+  mark_ended(launch, thread);
 }
 
 }  // namespace frames

@@ -18,8 +18,9 @@ constexpr u32 HEAP_CLASSES = 44;  // sizes of blocks in slabs
 constexpr u32 HEAP_GROUPS = 128;  // of lanes that have a slab of a class in common
 constexpr u32 HEAP_STRIPES = 16;  // of counters
 constexpr u32 HEAP_WORDS = 64;  // of a slab's bitmap
-constexpr u32 CACHE_CLASSES = 12;  // the smallest, of which a lane keeps a free block; see heap/lane_cache.h
-constexpr u32 CACHED_MOST = 256;  // bytes of the largest of these blocks
+constexpr u32 LANE_CLASSES = 20;  // the smallest, of which a lane has slabs of its own; see heap/lane_heap.h
+constexpr u32 LANE_MOST = 1024;  // bytes of the largest of their blocks
+constexpr u32 LANE_SLAB = 1024;  // bytes of memory for each of which there is a LaneSlab
 
 // What a page is, in bits 40 to 47 of HeapPage::state.
 enum PageKind : u32 {
@@ -28,6 +29,7 @@ enum PageKind : u32 {
   KIND_Held = 2,  // slabs: see heap/slab.h
   KIND_Listed = 3,
   KIND_Full = 4,
+  KIND_Lane = 5,  // of no page: a block is of a lane's slab
 };
 
 // A page of 64 KiB of linear memory; the first one of a slab or a region speaks for all of it.
@@ -67,10 +69,14 @@ constexpr u8 POISON = 0xdd;  // of a freed block
 // Bytes of a block that are filled with poison at most: one lane does it.
 constexpr u32 POISON_MOST = 65536;
 
-// Of the cache of a lane; see heap/lane_cache.h.
-struct CacheEntry {
-  u64 kept;  // a free block, and how often there was one
-  u64 lent;  // the block that the lane was given last
+// A slab of one lane's; see heap/lane_slab.h. There is a record for each KiB of memory.
+struct LaneSlab {
+  u64 free;  // its free blocks: only the owner writes
+  u32 owner;  // 1 + the lane, class and blocks; 0: there is none here
+  u32 next;  // 1 + the number of the next slab in the owner's list, or 0
+  u64 freed;  // blocks that other lanes freed, until the owner takes them
+  u32 previous;  // as `next`
+  u32 inbox;  // 1 + the number of the next slab in the owner's inbox, or 0
 };
 
 // What all read, and seldom or never changes, lies apart from what many write.
@@ -79,8 +85,11 @@ struct Heap {
   u64 *sets;  // of pages: the free ones, then for each class those that begin a slab with room
   u64 *slots;  // by group, then class: tickets for blocks of a slab; see heap/ticket_slots.h
   HeapSite *sites;  // of a checked heap, one for each 64 bytes; else null
-  CacheEntry *caches;  // by class, then lane
-  u64 cache_lanes;  // lanes that have a cache
+  u64 *lane_lists;  // by class, then lane: 1 + the number of the first slab; above 32 bits a count of blocks
+  LaneSlab *lane_slabs;
+  u32 *lane_inboxes;  // by lane: 1 + the number of the first slab in which others freed blocks, or 0
+  u32 lanes;  // that have slabs of their own
+  u32 lane_records;  // in lane_slabs
   u32 page_limit;  // pages that all this has room for
   u32 guards;  // 1: of a checked heap whose blocks have guard bytes
   u32 width[HEAP_CLASSES];  // log2 of how many groups have a slot
@@ -93,6 +102,9 @@ struct Heap {
   u32 pad;
   u64 live_bytes;  // of a checked heap: that were asked for
   u64 live_peak;
+  u32 lanes_used;  // 1 + the highest lane that has had a slab
+  u32 lanes_waste;  // lanes are not to keep slabs without blocks: memory was short
+  u64 lane_bytes;  // of slabs that lanes have
   u64 transit;  // takers of slabs and pages that are under way; above 32 bits how many there were
   u64 allocated[HEAP_STRIPES][HEAP_CLASSES + 1];  // blocks handed out so far; the last are regions
 };
@@ -106,8 +118,6 @@ struct alignas(16) Memory {
   Heap heap;
   u64 refused;  // memory.grow that found the limit in its way
 };
-// Two words of it are one access: see own_cache.
-static_assert((__builtin_offsetof(Memory, heap) + __builtin_offsetof(Heap, caches)) % 16 == 0, "aligned");
 
 struct Table {
   u32 *elements;  // references: 0 is null
@@ -634,6 +644,8 @@ struct Launch {
   // Set when the process ends, as control->stop is: compiled loops and the lanes of a GPU look here, where it
   // costs no trip over the bus. The host sets it by a copy, where a launch has more than one lane.
   mutable u32 stop;
+  u32 lane_heaps;  // 1: lanes have slabs of a heap of their own, so that it matters when a thread has ended
+  u32 pad;
   Diagnostics *diagnostics;
   Stands *stands;  // null: nobody asks
   // The last two belong to the kernel, not to a run: commands do not bring them.

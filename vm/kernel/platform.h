@@ -204,8 +204,8 @@ GPU_RUN_INLINE void store_guest(T *at, T value) { *at = value; }
 GPU_RUN_INLINE void load_pair_guest(const void *at, u64 &first, u64 &second) {
   asm volatile("ld.global.v2.b64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(at) : "memory");
 }
-GPU_RUN_INLINE void store_pair_guest(void *at, u64 first, u64 second) {
-  asm volatile("st.global.v2.b64 [%0], {%1, %2};" ::"l"(at), "l"(first), "l"(second) : "memory");
+GPU_RUN_INLINE void store_word_guest(u64 *at, u64 word) {
+  asm volatile("st.global.b64 [%0], %1;" ::"l"(at), "l"(word) : "memory");
 }
 GPU_RUN_INLINE u64 load_word_guest(const u64 *at) {
   u64 word;
@@ -440,10 +440,7 @@ inline void load_pair_guest(const void *at, u64 &first, u64 &second) {
   first = load_relaxed_device((const u64 *)at);
   second = load_relaxed_device((const u64 *)at + 1);
 }
-inline void store_pair_guest(void *at, u64 first, u64 second) {
-  store_relaxed_device((u64 *)at, first);
-  store_relaxed_device((u64 *)at + 1, second);
-}
+inline void store_word_guest(u64 *at, u64 word) { store_relaxed_device(at, word); }
 template <typename T>
 inline bool compare_exchange_acq_rel_device(T *at, T &expected, T desired) {
   return __atomic_compare_exchange_n(at, &expected, desired, false, __ATOMIC_ACQ_REL, __ATOMIC_ACQUIRE);

@@ -232,7 +232,7 @@ void gpu_run_finish(Context *context) {
     u64 at = (u64)context->id * launch.result_units;
     exceptions::end_thread(launch, thread, context->id, {(u8 *)(launch.results + at), 4});
   }
-  thread.state = THREAD_Ended;
+  frames::mark_ended(launch, thread);
 }
 
 // Ends the process with a trap. Of kind TRAP_None it ends the lane of a process that was stopped. Does not return.
@@ -293,19 +293,19 @@ u32 gpu_run_compare(Context *context, u32 pc, u32 depth, const Memory *memory, u
 }
 
 // A new block of the heap, or 0; its bytes are 0 if `zeroed` is not. If not, the caller has looked into the lane's
-// cache.
+// own slabs.
 u32 gpu_run_allocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 size, u32 align, u32 zeroed) {
   u32 address = 0;
   heap_request(*context, pc, depth, address, [&] {
     return zeroed ? heap::allocate_zeroed(*context->launch, *memory, size, align, address)
-                  : heap::unpack(heap::allocate_packed(*memory, size, align), address);
+                  : heap::unpack(heap::allocate_packed(*context->launch, *memory, size, align), address);
   });
   if (zeroed) poll_after(*context, pc, depth, size);
   if (UNLIKELY(memory->heap.sites != nullptr)) note_calls(*context, *memory, address, pc, depth);
   return address;
 }
 
-// Frees a block that is not the one that the lane was given last, as far as the caller has seen.
+// Frees a block for which it does not do to set a bit in a slab of the lane's, as the caller has seen.
 void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 address, u32 size, u32 align) {
   heap_request(*context, pc, depth, address, [&] { return heap::release_slowly(*memory, address, size, align); });
 }

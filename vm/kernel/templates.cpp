@@ -6,7 +6,7 @@
 #define GPU_RUN_NOINLINE [[maybe_unused]] static __attribute__((noinline))
 
 #include "generated/layout_check.h"
-#include "heap/lane_cache_entry.h"
+#include "heap/lane_slab.h"
 #include "ops/simd_semantics.h"
 
 namespace gpu_run {
@@ -43,15 +43,14 @@ V128 i8x16_shuffle(u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, u32 b2, u32 b
                                   V128{{plain(c0), plain(c1), plain(c2), plain(c3)}});
 }
 
-// What of ALLOC and DEALLOC is done in place: a block out of the lane's cache, or 0; and whether it takes one that is
-// freed.
-u32 heap_take(u64 caches, u32 lanes, u32 lane, u32 size, u32 align) {
-  heap::Cache cache = {(CacheEntry *)plain(caches), plain(lanes), plain(lane)};
-  return heap::take_kept(cache, plain(size), plain(align));
+// What of ALLOC and DEALLOC is done in place: a block of one of the lane's slabs, or 0; and whether one is free again.
+u32 heap_take(u64 lists, u64 slabs, u32 lanes, u32 lane, u32 size, u32 align) {
+  heap::Lane own = {(u64 *)plain(lists), (LaneSlab *)plain(slabs), plain(lanes), 0, plain(lane)};
+  return heap::take_own(own, plain(size), plain(align));
 }
-u32 heap_keep(u64 caches, u32 lanes, u32 lane, u32 address, u32 size) {
-  heap::Cache cache = {(CacheEntry *)plain(caches), plain(lanes), plain(lane)};
-  return heap::keep_lent(cache, plain(address), plain(size));
+u32 heap_keep(u64 slabs, u32 lanes, u32 records, u32 lane, u32 address, u32 size) {
+  heap::Lane own = {nullptr, (LaneSlab *)plain(slabs), plain(lanes), plain(records), plain(lane)};
+  return heap::keep_own(own, plain(address), plain(size));
 }
 #endif
 }

@@ -79,9 +79,12 @@ constants! { CONSTANTS:
     HEAP_GROUPS: u64 = 128;
     HEAP_STRIPES: usize = 16;
     HEAP_WORDS: usize = 64;
-    CACHE_CLASSES: u64 = 12;
-    /// Bytes of the largest block that a cache has.
-    CACHED_MOST: u32 = 256;
+    /// Classes of which lanes have slabs of their own.
+    LANE_CLASSES: u64 = 20;
+    /// Bytes of the largest block of these.
+    LANE_MOST: u32 = 1024;
+    /// Bytes of memory for each of which there is a [`LaneSlab`].
+    LANE_SLAB: u64 = 1024;
     /// Bytes of linear memory for each of which a checked heap has a record.
     SITE_GRAIN: u64 = 64;
     SITE_CALLS: usize = 5;
@@ -204,18 +207,25 @@ twins! {
         pc: u32,
         calls: [u32; SITE_CALLS],
     }
-    /// Of the cache of a lane: see `kernel/heap/lane_cache.h`.
-    struct CacheEntry {
-        kept: u64,
-        lent: u64,
+    /// A slab of one lane's: see `kernel/heap/lane_slab.h`.
+    struct LaneSlab {
+        free: u64,
+        owner: u32,
+        next: u32,
+        freed: u64,
+        previous: u32,
+        inbox: u32,
     }
     struct Heap {
         pages: Ptr,
         sets: Ptr,
         slots: Ptr,
         sites: Ptr,
-        caches: Ptr,
-        cache_lanes: u64,
+        lane_lists: Ptr,
+        lane_slabs: Ptr,
+        lane_inboxes: Ptr,
+        lanes: u32,
+        lane_records: u32,
         page_limit: u32,
         guards: u32,
         width: [u32; HEAP_CLASSES],
@@ -228,6 +238,9 @@ twins! {
         pad: u32,
         live_bytes: u64,
         live_peak: u64,
+        lanes_used: u32,
+        lanes_waste: u32,
+        lane_bytes: u64,
         transit: u64,
         allocated: [[u64; HEAP_CLASSES + 1]; HEAP_STRIPES],
     }
@@ -581,6 +594,8 @@ twins! {
         io: Ptr,
         native_stack: u32,
         stop: u32,
+        lane_heaps: u32,
+        pad: u32,
         diagnostics: Ptr,
         stands: Ptr,
         commands: Ptr,

@@ -319,11 +319,20 @@ struct FuncInfo {
     func: layout::Func,
 }
 
+/// Where the slabs of lanes are recorded; all 0 if they have none. See `kernel/heap/lane_heap.h`.
+#[derive(Clone, Copy, Default)]
+struct LaneHeaps {
+    lists: Ptr,
+    slabs: Ptr,
+    lanes: u32,
+    records: u32,
+}
+
 struct MemoryInfo {
     ty: MemoryType,
     record: Ptr,
-    /// Lanes' caches of free blocks, and how many lanes have one; 0 if it has no heap.
-    caches: (Ptr, u32),
+    /// What lanes have of its heap.
+    lanes: LaneHeaps,
 }
 
 struct TableInfo {
@@ -547,8 +556,8 @@ impl Store {
             refused: 0,
         };
         let record = self.place(&record)?;
-        let caches = (0, 0);
-        self.memory_infos.push(MemoryInfo { ty, record, caches });
+        let lanes = LaneHeaps::default();
+        self.memory_infos.push(MemoryInfo { ty, record, lanes });
         Ok(Extern::Memory(self.memory_infos.len() as u32 - 1))
     }
 

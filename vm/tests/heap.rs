@@ -58,9 +58,9 @@ fn every_byte_has_one_owner() {
 }
 
 #[test]
-fn caches_keep_what_their_lanes_free() {
+fn lanes_have_slabs_of_their_own() {
     let folder = tempfile::tempdir().unwrap();
-    let program = build(&source("cache"), folder.path(), "cache", &["-O2"]).expect("the kernel's source compiles");
+    let program = build(&source("lanes"), folder.path(), "lanes", &["-O2"]).expect("the kernel's source compiles");
     run(Command::new(program));
 }
 
@@ -82,7 +82,7 @@ fn sanitized(name: &str, sanitizers: &str, through: &[&str], args: [&str; 2]) {
         eprintln!("skipped: {sanitizers} does not work here; tests/sanitize.sh says what to install");
         return;
     }
-    for test in ["stress", "cache"] {
+    for test in ["stress", "lanes"] {
         let program = build(&source(test), folder.path(), &format!("{test}-{name}"), &flags)
             .expect("the kernel's source compiles");
         let mut command = start(&program);

@@ -83,7 +83,7 @@
 ;; 	// copy32           r4, r1
 ;; 	mov.b32 %r4, %r1;
 ;; 	// call_indirect    r4, r0, table0, type0 (i32) -> (i32)
-;; 	ld.const.b64 %l1, [instance+64];
+;; 	ld.const.b64 %l1, [instance+80];
 ;; 	ld.relaxed.gpu.global.b32 %w1, [%l1+8];
 ;; 	setp.ge.u32 %p2, %r0, %w1;
 ;; 	@%p2 bra TRAP_3;
@@ -94,7 +94,7 @@
 ;; 	@%p3 bra TRAP_4;
 ;; 	sub.u32 %w2, %w2, 1;
 ;; 	ld.const.b64 %l4, [instance+24];
-;; 	ld.const.b32 %w4, [instance+72];
+;; 	ld.const.b32 %w4, [instance+88];
 ;; 	mad.wide.u32 %l5, %w2, 16, %l4;
 ;; 	ld.global.b32 %w3, [%l5+12];
 ;; 	setp.ne.u32 %p3, %w3, %w4;

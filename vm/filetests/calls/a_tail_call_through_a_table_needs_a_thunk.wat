@@ -81,7 +81,7 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// return_call_indirect r3, r4, table0, type0 (i32) -> (i32)
-;; 	ld.const.b64 %l1, [instance+64];
+;; 	ld.const.b64 %l1, [instance+80];
 ;; 	ld.relaxed.gpu.global.b32 %w1, [%l1+8];
 ;; 	setp.ge.u32 %p1, %r4, %w1;
 ;; 	@%p1 bra TRAP_1;
@@ -92,7 +92,7 @@
 ;; 	@%p2 bra TRAP_2;
 ;; 	sub.u32 %w2, %w2, 1;
 ;; 	ld.const.b64 %l4, [instance+24];
-;; 	ld.const.b32 %w4, [instance+72];
+;; 	ld.const.b32 %w4, [instance+88];
 ;; 	mad.wide.u32 %l5, %w2, 16, %l4;
 ;; 	ld.global.b32 %w3, [%l5+12];
 ;; 	setp.ne.u32 %p2, %w3, %w4;

@@ -46,7 +46,7 @@
 ;; 	st.local.b32 [%local+856], %r3;
 ;; 	mov.b32 %w1, 1;
 ;; 	st.local.b32 [%local+48], %w1;
-;; 	ld.const.b32 %w2, [instance+72];
+;; 	ld.const.b32 %w2, [instance+88];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

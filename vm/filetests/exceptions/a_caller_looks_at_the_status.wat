@@ -46,7 +46,7 @@
 ;; 	st.local.b32 [%local+856], %r3;
 ;; 	mov.b32 %w1, 1;
 ;; 	st.local.b32 [%local+48], %w1;
-;; 	ld.const.b32 %w2, [instance+72];
+;; 	ld.const.b32 %w2, [instance+88];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -156,7 +156,7 @@
 ;; 	st.local.b32 [%l1+72], %w2;
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.const.b32 %w6, [instance+72];
+;; 	ld.const.b32 %w6, [instance+88];
 ;; 	ld.local.b32 %w7, [%local+40];
 ;; 	setp.eq.u32 %p4, %w7, %w6;
 ;; 	@%p4 bra CATCH_5;

@@ -30,7 +30,7 @@
 ;; 	// throw            r0, x0, tag0
 ;; 	mov.b32 %w1, 0;
 ;; 	st.local.b32 [%local+48], %w1;
-;; 	ld.const.b32 %w2, [instance+72];
+;; 	ld.const.b32 %w2, [instance+88];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

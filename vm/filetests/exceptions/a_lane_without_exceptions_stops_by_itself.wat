@@ -30,7 +30,7 @@
 ;; 	// throw            r0, x0, tag0
 ;; 	mov.b32 %w1, 0;
 ;; 	st.local.b32 [%local+48], %w1;
-;; 	ld.const.b32 %w2, [instance+72];
+;; 	ld.const.b32 %w2, [instance+88];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -118,7 +118,7 @@
 ;; 	ld.local.b32 %budget, [%local+36];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.const.b32 %w4, [instance+72];
+;; 	ld.const.b32 %w4, [instance+88];
 ;; 	ld.local.b32 %w5, [%local+40];
 ;; 	setp.eq.u32 %p3, %w5, %w4;
 ;; 	@%p3 bra CATCH_5;

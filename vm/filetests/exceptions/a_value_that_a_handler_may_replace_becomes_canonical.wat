@@ -88,7 +88,7 @@
 ;; 	st.local.b32 [%l1+72], %w2;
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.const.b32 %w6, [instance+80];
+;; 	ld.const.b32 %w6, [instance+96];
 ;; 	ld.local.b32 %w7, [%local+40];
 ;; 	setp.eq.u32 %p4, %w7, %w6;
 ;; 	@%p4 bra CATCH_6;

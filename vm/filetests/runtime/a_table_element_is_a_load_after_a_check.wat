@@ -26,7 +26,7 @@
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; B0:
 ;; 	// table.get        r3, r0, table0
-;; 	ld.const.b64 %l1, [instance+64];
+;; 	ld.const.b64 %l1, [instance+80];
 ;; 	ld.relaxed.gpu.global.b32 %w1, [%l1+8];
 ;; 	setp.ge.u32 %p1, %r0, %w1;
 ;; 	@%p1 bra TRAP_1;

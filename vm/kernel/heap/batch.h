@@ -48,25 +48,25 @@ GPU_RUN_NOINLINE Outcome take_blocks(Memory &memory, u32 c, u32 align, u64 at, u
 }
 
 // The same one by one: regions, and blocks of a checked heap.
-GPU_RUN_INLINE Outcome take_one(Memory &memory, u32 size, u32 align, u64 at, u32 &taken) {
+GPU_RUN_INLINE Outcome take_one(const Launch &launch, Memory &memory, u32 size, u32 align, u64 at, u32 &taken) {
   u32 address;
-  Outcome outcome = allocate(memory, size, align, address);
+  Outcome outcome = allocate(launch, memory, size, align, address);
   taken = outcome == DONE && address;
   if (taken) linear::store<u32>(memory.base, at, address);
   return outcome;
 }
 
 // Makes some of the blocks from index `done` of the array on. None, and DONE: there is no memory.
-GPU_RUN_INLINE Outcome take(Memory &memory, Batch batch, u32 size, u32 align, u32 done, u32 &taken) {
+GPU_RUN_INLINE Outcome take(const Launch &launch, Memory &memory, Batch batch, u32 size, u32 align, u32 done, u32 &taken) {
   Heap &heap = memory.heap;
   u64 at = batch.at + 4ull * done;
   if (align == 0 || align & (align - 1)) align = 1;
   if (size == 0) size = 1;
-  if (!heap.pages || heap.sites || !from_slab(size, align)) return take_one(memory, size, align, at, taken);
+  if (!heap.pages || heap.sites || !from_slab(size, align)) return take_one(launch, memory, size, align, at, taken);
   u32 want = (u32)lesser(batch.count - done, BATCH);
   Outcome outcome = take_blocks(memory, class_of(size, align), align, at, want, taken);
   if (outcome == DONE && taken == 0) {
-    if (empty_cache(memory)) return RETRY;
+    if (relieve(launch, memory)) return RETRY;
     red_add_device(&heap.failed, 1u);
   }
   return outcome;
@@ -83,7 +83,7 @@ GPU_RUN_NOINLINE Outcome give_blocks(Memory &memory, Batch batch, u32 size, u32 
   for (u32 i = 0; i < most; i++) {
     if (i) {
       u32 next = linear::load<u32>(memory.base, batch.at + 4ull * (done + i));
-      if (find(heap, next, size, block) != DONE || is_kept(heap, next, block)) break;
+      if (find(heap, next, size, block) != DONE || kind(block.state) == KIND_Lane) break;
     }
     u64 bit = 1ull << block.index % 64;
     if (kind(block.state) == KIND_Region || block.first != first || block.index / 64 != word || bits & bit) break;
@@ -110,8 +110,8 @@ GPU_RUN_INLINE Outcome give(Memory &memory, Batch batch, u32 size, u32 align, u3
   address = linear::load<u32>(memory.base, batch.at + 4ull * done);
   freed = 1;
   Block block;
-  bool alone = memory.heap.sites || find(memory.heap, address, size, block) != DONE || kind(block.state) == KIND_Region;
-  if (!alone && is_kept(memory.heap, address, block)) return FREED;
+  bool alone = memory.heap.sites || find(memory.heap, address, size, block) != DONE ||
+               kind(block.state) == KIND_Region || kind(block.state) == KIND_Lane;
   return alone ? release(memory, address, size, align) : give_blocks(memory, batch, size, done, block, freed, address);
 }
 

@@ -39,6 +39,18 @@ GPU_RUN_INLINE u32 class_of(u32 size, u32 align) {
   return c;
 }
 
+// The number of the block that begins at an offset in a slab of class `c`; a large number if none begins there. A block
+// is 1, 3, 5 or 7 times a power of two: the quotient by an odd number is the product with its inverse modulo 2^32,
+// which is large where there is a remainder. GPUs divide slowly.
+GPU_RUN_INLINE u32 index_in_slab(u32 offset, u32 c) {
+  // For 1 to 4 grains, and 5 to 8: how often they can be halved, and (what is left - 1) / 2 above that.
+  u32 grains = 0x3c582410 >> (c < 4 ? c : 4 + c % 4) * 4;
+  u32 twos = (c < 4 ? 4 : c / 4 + 3) + grains % 4, odd = grains / 4 % 4;
+  u32 inverse = (odd == 0 ? 1 : 0) | (odd == 1 ? 0xaaaaaaab : 0) | (odd == 2 ? 0xcccccccd : 0) |
+                (odd == 3 ? 0xb6db6db7 : 0);
+  return offset & ((1u << twos) - 1) ? ~0u : (offset >> twos) * inverse;
+}
+
 // Pages of a small slab: as few as can be if a 31st may be left over, so that slabs without blocks are soon
 // there to be given back.
 GPU_RUN_INLINE u32 small_slab(u32 c) {

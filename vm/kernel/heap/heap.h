@@ -2,150 +2,29 @@
 // come through the same atomic grow as the guest's, so both may grow the memory in turn. All that it knows
 // of them lies beside linear memory: a guest can write over its blocks, but not mislead it.
 //
-//   classes.h             sizes of blocks
-//   page_bitmap.h         sets of pages
-//   pages.h               runs of pages, growing
-//   slab.h                runs of pages that are cut into blocks of one size
-//   ticket_slots.h        which slab a lane takes a block from
-//   large.h               blocks of whole pages
-//   block.h               which block an address means
-//   check.h               what --heap-check and --leak-check add
-//   lane_cache.h          a lane's own free blocks
-//   lane_cache_entry.h    where it has them
-//
-// Lanes of a warp that allocate at the same time make one request together: one of them asks for blocks for
-// all that want the same class.
+//   classes.h        sizes of blocks
+//   page_bitmap.h    sets of pages
+//   pages.h          runs of pages, growing
+//   slab.h           runs of pages that are cut into blocks of one size
+//   ticket_slots.h   which slab a lane takes a block from
+//   large.h          blocks of whole pages
+//   block.h          which block an address means
+//   check.h          what --heap-check and --leak-check add
+//   shared.h         blocks that all lanes share
+//   lane_slab.h      the slabs of one lane: a block out of one, and back
+//   lane_heap.h      how a lane comes by slabs, and what others free of them
+//   heap.h           this file: the instructions
+//   batch.h          many blocks by one instruction
 #pragma once
 
-#include "heap/lane_cache.h"
+#include "heap/lane_heap.h"
 
 namespace gpu_run {
 namespace heap {
 
-// Teams that a lane is in until it has a block, or executes its instruction again.
-constexpr u32 TEAMS = 8;
-
-// Where block `index` of a slab of any class is; false if that is not in the memory, as where records were broken.
-GPU_RUN_INLINE bool place(Memory &memory, u32 page, u32 index, u32 &address) {
-  u64 size = class_size(class_in(load_relaxed_device(&memory.heap.pages[page].state)));
-  u64 at = (u64)page * PAGE + index * size;
-  address = (u32)at;
-  return in_bounds(at, size, load_relaxed_device(&memory.size));
-}
-
-// The number of a lane's block among those that are promised to its team; ~0 if the records are broken.
-GPU_RUN_INLINE u32 share(Heap &heap, const CoalescedGroup &team, Reservation grant) {
-  u32 index = ~0u;
-  for (u32 done = 0; done < grant.count;) {
-    u32 word = 0;
-    u64 bits = 0;
-    if (team.is_leader()) bits = claim(heap.pages[grant.page], grant.start + done, grant.count - done, word);
-    bits = broadcast(team, bits);
-    word = broadcast(team, word);
-    if (!bits) return ~0u;
-    u32 found = (u32)__builtin_popcountll(bits);
-    if (team.rank >= done && team.rank < done + found) index = word * 64 + nth_bit(bits, team.rank - done);
-    done += found;
-  }
-  // What the leader acquired counts for all.
-  sync(team);
-  return index;
-}
-
-// An outcome and an address as one number: a reference to one of them would need memory, in the shortest way too.
-GPU_RUN_INLINE u64 pack(Outcome outcome, u32 address) { return (u64)outcome << 32 | address; }
-GPU_RUN_INLINE Outcome unpack(u64 result, u32 &address) {
-  address = (u32)result;
-  return (Outcome)(result >> 32);
-}
-
-// A block of a slab, alone and from wherever there is one. Address 0: there is no memory. With the lock, which it
-// gives up.
-GPU_RUN_NOINLINE u64 allocate_last_resort(Memory &memory, u32 c, u32 align) {
-  u64 found = search_exhaustively(memory, c, align);
-  unlock(memory.heap);
-  Reservation grant = unpack(found);
-  if (grant.count == 0) return pack((Outcome)found, 0);
-  u32 word, address;
-  u64 bits = claim(memory.heap.pages[grant.page], grant.start, 1, word);
-  if (!bits || !place(memory, grant.page, word * 64 + low_bit(bits), address)) return pack(BROKEN, 0);
-  red_add_device(&memory.heap.allocated[0][c], 1ull);
-  return pack(DONE, address);
-}
-
-// Counts blocks that were handed out.
-GPU_RUN_INLINE void count_allocated(Heap &heap, u32 c, u32 count) {
-  red_add_device(&heap.allocated[sm_hint() % HEAP_STRIPES][c], (u64)count);
-}
-
-// A block of a slab for each lane of a team, to which some were promised already (NO_GRANT: none).
-GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, CoalescedGroup team, u64 found) {
-  Heap &heap = memory.heap;
-  for (u32 i = 0; i < TEAMS; i++) {
-    if (i) team = match_group((u64)&memory + c);
-    if (i || found == NO_GRANT) {
-      found = 0;
-      if (team.is_leader()) found = reserve_tickets(memory, c, team.size);
-      found = broadcast(team, found);
-      Reservation grant = unpack(found);
-      if (grant.count == 0) {
-        if (found != no_grant(DONE)) return pack((Outcome)found, 0);
-        // One looks everywhere; where there is nothing for it, there is nothing for the others.
-        u64 scraped = pack(RETRY, 0);
-        if (team.is_leader()) scraped = allocate_last_resort(memory, c, align);
-        bool nothing = broadcast(team, (u32)(scraped == pack(DONE, 0)));
-        return nothing ? pack(DONE, 0) : scraped;
-      }
-      if (team.is_leader()) count_allocated(heap, c, grant.count);
-    }
-    Reservation grant = unpack(found);
-    u32 index = share(heap, team, grant);
-    if (team.rank < grant.count) {
-      // A slab has no more bits to claim than blocks.
-      return index == ~0u ? pack(BROKEN, 0) : pack(DONE, grant.page * PAGE + index * class_size(c));
-    }
-  }
-  return pack(RETRY, 0);
-}
-
-// A block of a slab. What is here is the short way, for blocks of which the group's slot has tickets: three
-// accesses of device memory, one behind the other. `pages` are the heap's, `slot` is the group's.
-GPU_RUN_INLINE Outcome allocate_block(Memory &memory, HeapPage *pages, u64 *slot, u32 c, u32 align, u32 &address) {
-  Heap &heap = memory.heap;
-  u64 seen = load_relaxed_device(slot);
-  // The memory's address and the class, as one number.
-  CoalescedGroup team = match_group((u64)&memory + c);
-  u64 found = NO_GRANT, bits = 0;
-  if (team.is_leader() && !takes_own(c, team.size) && left(seen)) {
-    found = draw(slot, team.size);
-    Reservation grant = unpack(found);
-    u32 word;
-    if (grant.count) {
-      count_allocated(heap, c, grant.count);
-      bits = guess(pages[grant.page], grant.start, grant.count, word);
-    }
-  }
-  found = broadcast(team, found);
-  bits = broadcast(team, bits);
-  // What the leader acquired counts for all.
-  sync(team);
-  Reservation grant = unpack(found);
-  u32 taken = (u32)__builtin_popcountll(bits);
-  if (team.rank < taken) {
-    u32 index = grant.start / 64 * 64 + nth_bit(bits, team.rank);
-    address = grant.page * PAGE + index * class_size(c);
-    return DONE;
-  }
-  // Of what was promised, the rest is for those who are left.
-  grant.count -= (u16)taken;
-  grant.start += (u16)taken;
-  u64 result = allocate_slowly(memory, c, align, without(team, taken), grant.count ? pack(grant) : NO_GRANT);
-  return unpack(result, address);
-}
-
 // Whether a block that was found is handed out.
-GPU_RUN_INLINE bool live(const Heap &heap, u32 address, const Block &block) {
-  return kind(block.state) == KIND_Region || (is_marked(heap, block) && !is_kept(heap, address, block));
+GPU_RUN_INLINE bool live(const Heap &heap, const Block &block) {
+  return kind(block.state) == KIND_Region || is_marked(heap, block);
 }
 
 // How many bytes of a block that begins at `start` may be used: in a checked heap no more than were asked for.
@@ -164,7 +43,7 @@ GPU_RUN_NOINLINE Outcome measure(Heap &heap, u32 address, u32 &bytes) {
   if (outcome == FOREIGN && heap.sites && was_freed(heap, address)) outcome = FREED;
   if (outcome != DONE) return outcome;
   bytes = usable(heap, start, block);
-  return live(heap, start, block) ? DONE : FREED;
+  return live(heap, block) ? DONE : FREED;
 }
 
 // A block of a checked heap was handed out, at `address`, which becomes the program's.
@@ -175,75 +54,7 @@ GPU_RUN_NOINLINE Outcome check_new(Memory &memory, u32 size, u32 align, u32 &add
   return check_allocated(memory, address, size, align, block.bytes, address);
 }
 
-// A block of one page, which is a region. The lanes of a team take theirs together, as many as there are in one word of
-// the set.
-GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
-  Heap &heap = memory.heap;
-  for (u32 i = 0; i < TEAMS; i++) {
-    CoalescedGroup team = match_group((u64)&memory + HEAP_CLASSES);
-    u64 bits = 0, alone = pack(RETRY, 0);
-    u32 word = 0;
-    if (team.is_leader()) {
-      bits = take_some(set_within(memory, FREE_PAGES), team.size, word);
-      if (bits) count_regions(heap, (u32)__builtin_popcountll(bits), (u32)__builtin_popcountll(bits));
-      // There are none: it makes the memory grow.
-      if (!bits) {
-        u32 address = 0;
-        Outcome outcome = allocate_region(memory, PAGE, 1, address);
-        alone = pack(outcome, address);
-      }
-    }
-    bits = broadcast(team, bits);
-    word = broadcast(team, word);
-    // What the leader acquired counts for all.
-    sync(team);
-    if (team.rank < (u32)__builtin_popcountll(bits)) {
-      u32 page = word * 64 + nth_bit(bits, team.rank);
-      make_region(heap, page, 1);
-      return pack(DONE, page * PAGE);
-    }
-    if (bits) continue;
-    // Where there is nothing for one, there is nothing for the others.
-    bool nothing = broadcast(team, (u32)(alone == pack(DONE, 0)));
-    if (team.is_leader() || nothing) return nothing ? pack(DONE, 0) : alone;
-  }
-  return pack(RETRY, 0);
-}
-
-// Whether blocks that take so much are from slabs.
-GPU_RUN_INLINE bool from_slab(u32 bytes, u32 align) { return bytes <= HEAP_LARGEST && align <= HEAP_LARGEST; }
-
-// A block of whole pages; its address 0: there is no memory.
-GPU_RUN_NOINLINE u64 allocate_pages(Memory &memory, u32 bytes, u32 align) {
-  if (bytes <= PAGE && align <= PAGE) return allocate_page(memory);
-  u32 address = 0;
-  Outcome outcome = allocate_region(memory, bytes, align, address);
-  return pack(outcome, address);
-}
-
-// Gives a block back to the heap. The team is that of all lanes that do so.
-GPU_RUN_INLINE Outcome give(Heap &heap, const Block &block) {
-  if (kind(block.state) == KIND_Region) return release_region(heap, block.first, block.state);
-  u64 *state_at = &heap.pages[block.first].state;
-  u64 bit = 1ull << block.index % 64;
-  // Release: pairs with the acquire of whoever gets the block next.
-  if (!(fetch_and_release_device(&word_of(heap, block), ~bit) & bit)) return FREED;
-  CoalescedGroup team = match_group((u64)state_at);
-  sync(team);
-  if (!team.is_leader()) return DONE;
-  u64 less = 0 - (u64)team.size;
-  // Release, for all the team: pairs with the acquire in `retire`. One lane's writes are behind it since the release
-  // above, whose result it has.
-  u64 state = team.size == 1 ? fetch_add_released_device(state_at, less) : fetch_add_release_device(state_at, less);
-  if (kind(state) == KIND_Full) {
-    list(heap, block.first, KIND_Full);
-  } else if (kind(state) == KIND_Listed && used(state) == team.size) {
-    retire(heap, block.first);
-  }
-  return DONE;
-}
-
-// `release`, where it is not the block that the lane was given last.
+// `release`, where it is more than a bit.
 GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size, u32 align) {
   Heap &heap = memory.heap;
   Block block;
@@ -257,82 +68,51 @@ GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size, u
     outcome = find(heap, address, size, block);
   }
   if (outcome != DONE) return outcome;
-  Freed freed = keep_other(heap, address, block);
-  if (freed != OVER) return freed == KEPT ? DONE : FREED;
-  return give(heap, block);
+  return kind(block.state) == KIND_Lane ? release_lane(memory, block) : give(heap, block);
 }
 
 // A block is free again.
 GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size, u32 align) {
-  return keep_lent(own_cache(memory.heap), address, size) ? DONE : release_slowly(memory, address, size, align);
+  return keep_own(this_lane(memory.heap), address, size) ? DONE : release_slowly(memory, address, size, align);
 }
 
-// Gives the blocks of the lane's cache to the heap; false if there are none.
-GPU_RUN_NOINLINE bool empty_cache(Memory &memory) {
-  Cache cache = own_cache(memory.heap);
-  bool any = false;
-  for (u32 c = 0; cache.any() && c < CACHE_CLASSES; c++) {
-    CacheEntry *entry = cache.entry(c);
-    u64 kept = load_word_guest(&entry->kept);
-    if (address_in(kept) == 0) continue;
-    store_guest(&entry->kept, join(0, hits_in(kept)));
-    Block block;
-    any |= find(memory.heap, address_in(kept), ANY_SIZE, block) == DONE && give(memory.heap, block) == DONE;
-  }
-  return any;
-}
-
-// A block without a look at the cache: `allocate` for who has looked, with its result as one number.
-GPU_RUN_NOINLINE u64 allocate_packed(Memory &memory, u32 size, u32 align) {
+// A block where the lane's slabs have none at once: `allocate` for who has looked, with its result as one number.
+GPU_RUN_NOINLINE u64 allocate_packed(const Launch &launch, Memory &memory, u32 size, u32 align) {
   Heap &heap = memory.heap;
-  // As it was asked for, as `take_kept` saw it.
-  CacheEntry *entry = entry_for(heap, size, align);
   if (align == 0 || align & (align - 1)) align = 1;
-  u32 bytes = size ? size : 1, c = from_slab(bytes, align) ? class_of(bytes, align) : 0, address = 0;
-  // All of these are on their way at once, and before the first acquire, after which caches begin empty.
-  HeapPage *pages = load_word_guest(&heap.pages);
-  u64 *slots = load_word_guest(&heap.slots);
-  u32 width = load_word_guest(&heap.width[c]);
-  HeapSite *sites = load_word_guest(&heap.sites);
-  if (UNLIKELY(sites != nullptr)) {
-    // What a block of it takes; 0: too much.
-    bytes = checked_size(heap, bytes, align);
-    if (from_slab(bytes, align)) c = class_of(bytes, align), width = load_guest(&heap.width[c]);
-  }
-  Outcome outcome = DONE;
-  if (!pages || !bytes) {
-    // There is no heap, or no block so large.
-  } else if (from_slab(bytes, align)) {
-    u64 *slot = slots + (sm_hint() & ((1u << width) - 1)) * HEAP_CLASSES + c;
-    outcome = allocate_block(memory, pages, slot, c, align, address);
-  } else {
-    outcome = unpack(allocate_pages(memory, bytes, align), address);
-  }
+  u64 result = refill_lane(memory, size, align);
+  if (result != pack(DONE, 0)) return result;
+  u32 bytes = size ? size : 1;
+  const bool checked = heap.sites != nullptr;
+  // What a block of a checked heap takes; 0: too much.
+  if (UNLIKELY(checked)) bytes = checked_size(heap, bytes, align);
+  if (bytes) result = allocate_shared(memory, bytes, align);
+  u32 address;
+  Outcome outcome = unpack(result, address);
   if (outcome != DONE) return pack(outcome, 0);
   if (address == 0) {
-    if (empty_cache(memory)) return pack(RETRY, 0);
+    if (heap.pages && bytes && relieve(launch, memory)) return pack(RETRY, 0);
     red_add_device(&heap.failed, 1u);
     return pack(DONE, 0);
   }
-  note_lent(entry, address);
-  if (UNLIKELY(sites != nullptr)) outcome = check_new(memory, size, align, address);
+  if (UNLIKELY(checked)) outcome = check_new(memory, size, align, address);
   return pack(outcome, address);
 }
 
 // `allocate`, with its result as one number.
-GPU_RUN_NOINLINE u64 allocate_anywhere(Memory &memory, u32 size, u32 align) {
-  u32 address = take_kept(own_cache(memory.heap), size, align);
-  return address ? pack(DONE, address) : allocate_packed(memory, size, align);
+GPU_RUN_NOINLINE u64 allocate_anywhere(const Launch &launch, Memory &memory, u32 size, u32 align) {
+  u32 address = take_own(this_lane(memory.heap), size, align);
+  return address ? pack(DONE, address) : allocate_packed(launch, memory, size, align);
 }
 
 // A new block, or address 0 if there is no memory.
-GPU_RUN_INLINE Outcome allocate(Memory &memory, u32 size, u32 align, u32 &address) {
-  return unpack(allocate_anywhere(memory, size, align), address);
+GPU_RUN_INLINE Outcome allocate(const Launch &launch, Memory &memory, u32 size, u32 align, u32 &address) {
+  return unpack(allocate_anywhere(launch, memory, size, align), address);
 }
 
 // A new block with its `size` bytes 0.
 GPU_RUN_INLINE Outcome allocate_zeroed(const Launch &launch, Memory &memory, u32 size, u32 align, u32 &address) {
-  Outcome outcome = allocate(memory, size, align, address);
+  Outcome outcome = allocate(launch, memory, size, align, address);
   if (outcome == DONE && address) bulk_fill(launch, memory.base, address, 0, size);
   return outcome;
 }
@@ -352,7 +132,7 @@ GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 &old_size, u32 alig
     done = resize_region(heap, block.first, block.state, size);
     return DONE;
   }
-  if (!live(heap, address, block)) return FREED;
+  if (!live(heap, block)) return FREED;
   done = size <= HEAP_LARGEST && align <= HEAP_LARGEST && class_of(size, align) == class_in(block.state);
   return DONE;
 }
@@ -368,7 +148,7 @@ GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old,
   bool done = false;
   Outcome outcome = resize(memory.heap, old, old_size, align, size, done);
   if (outcome != DONE || done) return outcome;
-  outcome = allocate(memory, size, align, address);
+  outcome = allocate(launch, memory, size, align, address);
   if (outcome != DONE) return outcome;
   if (address == 0) {
     // A block that is to be smaller is so already.

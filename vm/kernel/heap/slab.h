@@ -29,18 +29,6 @@ GPU_RUN_INLINE u32 capacity(u64 state) { return (u32)state >> 16; }
 GPU_RUN_INLINE u32 class_in(u64 state) { return (u32)(state >> 32) & 0xff; }
 GPU_RUN_INLINE u64 with_kind(u64 state, PageKind kind) { return (state & ~(0xffull << 40)) | (u64)kind << 40; }
 
-// The number of the block that begins at an offset in a slab of class `c`; a large number if none begins there. A block
-// is 1, 3, 5 or 7 times a power of two: the quotient by an odd number is the product with its inverse modulo 2^32,
-// which is large where there is a remainder. GPUs divide slowly.
-GPU_RUN_INLINE u32 index_in_slab(u32 offset, u32 c) {
-  // For 1 to 4 grains, and 5 to 8: how often they can be halved, and (what is left - 1) / 2 above that.
-  u32 grains = 0x3c582410 >> (c < 4 ? c : 4 + c % 4) * 4;
-  u32 twos = (c < 4 ? 4 : c / 4 + 3) + grains % 4, odd = grains / 4 % 4;
-  u32 inverse = (odd == 0 ? 1 : 0) | (odd == 1 ? 0xaaaaaaab : 0) | (odd == 2 ? 0xcccccccd : 0) |
-                (odd == 3 ? 0xb6db6db7 : 0);
-  return offset & ((1u << twos) - 1) ? ~0u : (offset >> twos) * inverse;
-}
-
 // Pages of a slab: what is left over at its end is less than a page.
 GPU_RUN_INLINE u32 slab_pages(u64 state) {
   return (capacity(state) * class_size(class_in(state)) + PAGE - 1) / PAGE;

@@ -29,7 +29,8 @@ GPU_RUN_INLINE TrapKind heap_trap(heap::Outcome outcome) {
 namespace slow {
 
 // ALLOC_BATCH and DEALLOC_BATCH. Some blocks at a time: Thread::resume_state says how many are done.
-GPU_RUN_NOINLINE StepResult execute_batch(Thread &thread, Memory &memory, Registers registers, const u64 *pc, u64 w) {
+GPU_RUN_NOINLINE StepResult execute_batch(const Launch &launch, Thread &thread, Memory &memory, Registers registers,
+                                         const u64 *pc, u64 w) {
   bool makes = (u16)w == OP_alloc_batch;
   u64 x = load_code(pc + 1);
   // A result comes first.
@@ -39,7 +40,7 @@ GPU_RUN_NOINLINE StepResult execute_batch(Thread &thread, Memory &memory, Regist
   u32 done = resume::count(thread), more = 0, address = 0;
   heap::Outcome outcome = heap::DONE;
   if (done < count) {
-    outcome = makes ? heap::take(memory, {at, count}, size, align, done, more)
+    outcome = makes ? heap::take(launch, memory, {at, count}, size, align, done, more)
                     : heap::give(memory, {at, count}, size, align, done, more, address);
   }
   if (outcome == heap::RETRY) {
@@ -251,7 +252,7 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
 
     CASE(alloc) {
       u32 address;
-      HEAP(heap::allocate(*memory, get32(slot(w, 2)), get32(slot(w, 3)), address), address);
+      HEAP(heap::allocate(launch, *memory, get32(slot(w, 2)), get32(slot(w, 3)), address), address);
       set32(slot(w, 1), address);
       NEXT;
     }
@@ -283,7 +284,7 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
       NEXT;
     }
 
-    CASE(alloc_batch) CASE(dealloc_batch) return execute_batch(thread, *memory, registers, pc, w);
+    CASE(alloc_batch) CASE(dealloc_batch) return execute_batch(launch, thread, *memory, registers, pc, w);
 
     CASE(print) {
       u32 from = get32(slot(w, 2)), len = get32(slot(w, 3));

@@ -24,12 +24,18 @@ pub struct Image {
     pub tails: u64,
     /// Number of the instance.
     pub instance: u32,
-    /// Lanes that have a cache of free blocks of memory 0.
-    pub cache_lanes: u32,
-    /// Their entries.
-    pub caches: u64,
+    /// Lanes that have slabs of their own in memory 0; see `kernel/heap/lane_slab.h`.
+    pub lanes: u32,
+    /// Their lists.
+    pub lane_lists: u64,
+    /// The records of slabs, and how many there are.
+    pub lane_slabs: u64,
+    /// See `lane_slabs`.
+    pub lane_records: u32,
+    /// Not used.
+    pub pad: u32,
 }
-const _: () = assert!(size_of::<Image>() == 64);
+const _: () = assert!(size_of::<Image>() == 80);
 
 /// Constants are the faster place, but all modules of a link share 64 KiB of them.
 const MOST_CONSTANTS: u32 = 4096;

@@ -229,7 +229,7 @@ impl Store {
         };
         let (layout, meta) = (code.layout, &info.program.meta);
         let memory = info.memories.first().map(|memory| &self.memory_infos[*memory as usize]);
-        let (caches, cache_lanes) = memory.map_or((0, 0), |memory| memory.caches);
+        let lanes = memory.map(|memory| memory.lanes).unwrap_or_default();
         let memory = memory.map_or(self.no_memory, |memory| memory.record);
         let tables = info.tables.iter().map(|table| self.table_infos[*table as usize].record);
         let globals = info
@@ -251,8 +251,11 @@ impl Store {
             functions: self.pointers.functions.ptr,
             tails: self.pointers.tails.ptr,
             instance: index as u32,
-            cache_lanes,
-            caches,
+            lanes: lanes.lanes,
+            lane_lists: lanes.lists,
+            lane_slabs: lanes.slabs,
+            lane_records: lanes.records,
+            pad: 0,
         };
         layout.bytes(&head, &tables, &globals, &types, &tags, &imports)
     }

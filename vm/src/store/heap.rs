@@ -3,15 +3,20 @@
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Op, Program};
 
-use super::{InstanceId, Store};
+use super::{InstanceId, LaneHeaps, Store};
 use crate::device::DeviceResult;
 use crate::layout::{
-    self, CACHE_CLASSES, CacheEntry, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage, HeapSite, KIND_NONE, KIND_REGION,
+    self, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage, HeapSite, KIND_NONE, KIND_REGION, LANE_CLASSES, LANE_SLAB, LaneSlab,
 };
 
-/// Pages of a memory's limit for each lane that has a cache. A cache hides [`CACHE_CLASSES`] blocks at most, so at worst 19 % of
-/// the pages have such a block; 0.03 % of the bytes are in them.
-const PAGES_PER_CACHE: u64 = 64;
+/// Bytes of a memory's limit for each lane that has slabs of its own: less would not do for those of a few sizes.
+const BYTES_PER_LANE: u64 = 4096;
+
+/// Lists of each lane: of its classes, and of slabs that it keeps aside.
+const LISTS: u64 = LANE_CLASSES + 1;
+
+/// No GPU runs more lanes at once.
+const MOST_LANES: u64 = 1 << 19;
 
 /// What a store's heaps look at besides their work. Either costs half of a memory's limit in records.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -180,17 +185,22 @@ impl Store {
         let set_bytes = (words + words.div_ceil(64)) * 8;
         let (pages_at, sets_at) = (0, pages * size_of::<HeapPage>() as u64);
         let slots_at = sets_at + set_bytes * (1 + HEAP_CLASSES as u64);
-        let caches_at = slots_at + HEAP_CLASSES as u64 * HEAP_GROUPS * 8;
+        let inboxes_at = slots_at + HEAP_CLASSES as u64 * HEAP_GROUPS * 8;
         let checks = self.limits.heap;
         // A checked heap sees every allocation and every free.
-        let cache_lanes = if checks == HeapChecks::NONE {
-            pages / PAGES_PER_CACHE
-        } else {
-            0
+        let lanes = match checks == HeapChecks::NONE {
+            true => (pages * layout::PAGE / BYTES_PER_LANE).min(MOST_LANES),
+            false => 0,
         };
-        // Entries are read as one word of 16 bytes.
-        let caches_at = caches_at.next_multiple_of(size_of::<CacheEntry>() as u64);
-        let bytes = caches_at + cache_lanes * CACHE_CLASSES * size_of::<CacheEntry>() as u64;
+        let records = if lanes == 0 {
+            0
+        } else {
+            pages * (layout::PAGE / LANE_SLAB)
+        };
+        // Records are read as words of 16 bytes.
+        let slabs_at = (inboxes_at + 4 * lanes).next_multiple_of(size_of::<LaneSlab>() as u64);
+        let lists_at = slabs_at + records * size_of::<LaneSlab>() as u64;
+        let bytes = lists_at + lanes * LISTS * 8;
         let base = self.device.allocate(bytes, "the heap's records")?;
         let sites = match checks.guards || checks.leaks {
             true => {
@@ -205,12 +215,20 @@ impl Store {
             pages: base + pages_at,
             sets: base + sets_at,
             slots: base + slots_at,
-            caches: base + caches_at,
-            cache_lanes,
+            lane_lists: base + lists_at,
+            lane_slabs: base + slabs_at,
+            lane_inboxes: base + inboxes_at,
+            lanes: lanes as u32,
+            lane_records: records as u32,
             page_limit: pages as u32,
             ..bytemuck::Zeroable::zeroed()
         };
-        self.memory_infos[*memory as usize].caches = (record.heap.caches, cache_lanes as u32);
+        self.memory_infos[*memory as usize].lanes = LaneHeaps {
+            lists: record.heap.lane_lists,
+            slabs: record.heap.lane_slabs,
+            lanes: record.heap.lanes,
+            records: record.heap.lane_records,
+        };
         // SAFETY: the memory's record; no kernel runs.
         unsafe { self.device.write(at, bytemuck::bytes_of(&record)) }
     }
@@ -255,17 +273,27 @@ impl Store {
                 }
             }
         }
-        for (index, entry) in self.cache_entries(&heap)?.iter().enumerate() {
-            classes[index / heap.cache_lanes as usize].allocated += entry.kept >> 32;
-            // For the records of its page, a block in a cache is handed out. Where memory was used up, it may be of a
-            // larger class than the cache's.
-            let at = u64::from(entry.kept as u32) / layout::PAGE;
-            let slab = pages.get(at as usize).and_then(|page| pages.get(page.first as usize));
-            if let Some(slab) = slab.filter(|_| entry.kept as u32 != 0) {
-                let class = &mut classes[Head::new(slab).class];
-                class.live = class.live.saturating_sub(1);
-                stats.live_bytes = stats.live_bytes.saturating_sub(class.size as u64);
+        for (class, count) in self.lane_counts(&heap)?.into_iter().enumerate() {
+            classes[class].allocated += count;
+        }
+        let slabs = self.lane_slabs(&record)?;
+        for (index, slab) in slabs.iter().enumerate().filter(|(_, slab)| slab.owner != 0) {
+            let (class, blocks) = ((slab.owner >> 7 & 31) as usize, slab.owner & 127);
+            let two = class_size(class) as u64 * 2 > LANE_SLAB;
+            if two && index % 2 == 1 {
+                continue;
             }
+            // For the records of its page, a lane's slab is a block that is handed out.
+            let page = &pages[index * LANE_SLAB as usize / layout::PAGE as usize];
+            let outer = &mut classes[Head::new(&pages[page.first as usize]).class];
+            outer.live -= 1;
+            let bytes = u64::from(outer.size);
+            outer.held_bytes = outer.held_bytes.saturating_sub(bytes);
+            let live = u64::from(blocks - (slab.free | slab.freed).count_ones());
+            classes[class].live += live;
+            classes[class].held_bytes += bytes;
+            stats.live_bytes += live * u64::from(classes[class].size);
+            stats.live_bytes -= bytes;
         }
         stats.allocated = classes.iter().map(|class| class.allocated).sum();
         stats.live = classes.iter().map(|class| class.live).sum();
@@ -278,15 +306,35 @@ impl Store {
         Ok(stats)
     }
 
-    /// What lanes have in their caches.
-    fn cache_entries(&mut self, heap: &Heap) -> DeviceResult<Vec<CacheEntry>> {
-        let mut entries: Vec<CacheEntry> =
-            vec![bytemuck::Zeroable::zeroed(); (heap.cache_lanes * CACHE_CLASSES) as usize];
-        if !entries.is_empty() {
-            // SAFETY: the heap's records; no kernel runs.
-            unsafe { self.device.read(heap.caches, bytemuck::cast_slice_mut(&mut entries))? };
+    /// Blocks that lanes took of their own slabs, by class.
+    fn lane_counts(&mut self, heap: &Heap) -> DeviceResult<Vec<u64>> {
+        let mut counts = vec![0; LANE_CLASSES as usize];
+        let mut lists = vec![0u64; heap.lanes_used as usize];
+        if lists.is_empty() {
+            return Ok(counts);
         }
-        Ok(entries)
+        for (class, count) in counts.iter_mut().enumerate() {
+            let at = heap.lane_lists + class as u64 * u64::from(heap.lanes) * 8;
+            // SAFETY: the lists of one class; no kernel runs.
+            unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut lists))? };
+            *count = lists.iter().map(|list| list >> 32).sum();
+        }
+        Ok(counts)
+    }
+
+    /// The records of lanes' slabs, as far as memory was grown.
+    fn lane_slabs(&mut self, memory: &layout::Memory) -> DeviceResult<Vec<LaneSlab>> {
+        if memory.heap.lanes_used == 0 {
+            return Ok(Vec::new());
+        }
+        let records = (memory.size / LANE_SLAB).min(u64::from(memory.heap.lane_records));
+        let mut slabs: Vec<LaneSlab> = vec![bytemuck::Zeroable::zeroed(); records as usize];
+        // SAFETY: the heap's records; no kernel runs.
+        unsafe {
+            self.device
+                .read(memory.heap.lane_slabs, bytemuck::cast_slice_mut(&mut slabs))?
+        };
+        Ok(slabs)
     }
 
     /// The records of the heap's pages, as far as its memory was grown.

@@ -326,6 +326,7 @@ impl Store {
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         self.compiled_launch(Launch {
             code: self.code.ptr,
+            lane_heaps: self.memory_infos.iter().any(|memory| memory.lanes.lanes != 0) as u32,
             funcs: self.funcs.ptr,
             instances: self.instances.ptr,
             control: run.control.device,

@@ -8,7 +8,7 @@
 static u32 take_all(TestMemory &test, heap::Batch batch, u32 size, u32 align) {
   u32 done = 0, more = 1;
   while (done < batch.count && more) {
-    heap::Outcome outcome = heap::take(test.memory, batch, size, align, done, more);
+    heap::Outcome outcome = heap::take(test.launch, test.memory, batch, size, align, done, more);
     if (outcome == heap::RETRY) {
       std::this_thread::yield();
       more = 1;

@@ -42,8 +42,8 @@ static void verify(TestMemory &test, const Owned &block) {
 
 #include "batches.h"
 
-// Random sizes and lifetimes; half of the blocks are freed by another thread than the one that made them. Every second
-// thread has a cache, unless the heap is checked.
+// Random sizes and lifetimes; half of the blocks are freed by another thread than the one that made them. Half of the
+// threads have slabs of their own, unless the heap is checked.
 static void churn(u32 threads, u32 operations, bool checked, bool wide) {
   TestMemory test(3 * PAGE, 256 << 20, checked, wide, checked ? 0 : threads / 2);
   constexpr u32 SHELF = 1024;
@@ -91,7 +91,7 @@ static void churn(u32 threads, u32 operations, bool checked, bool wide) {
     delete block;
     block = nullptr;
   }
-  test.empty_caches();
+  test.give_back();
   CHECK(test.live() == 0, "%llu blocks are left", test.live());
   CHECK(test.memory.heap.live_bytes == 0, "%llu bytes are left", test.memory.heap.live_bytes);
   printf("churn%s%s: %u threads, %llu operations, %u MiB at most\n", checked ? " with checks" : "",
@@ -277,7 +277,7 @@ static void checks() {
     std::vector<u32> others;
     u32 again;
     heap::Outcome outcome;
-    while ((outcome = heap::allocate(test.memory, size, 1, again)) == heap::DONE && again) others.push_back(again);
+    while ((outcome = heap::allocate(test.launch, test.memory, size, 1, again)) == heap::DONE && again) others.push_back(again);
     CHECK(outcome == heap::LATE_WRITE && again == block, "%u written after free, %zu later", size, others.size());
     for (u32 other : others) test.free_block(other, size);
   }

@@ -8,7 +8,7 @@ use std::mem::offset_of;
 
 use gpu_run_bytecode::{Mem, Op, TrapKind};
 
-use crate::layout::{CACHED_MOST, Instance, Memory, Table};
+use crate::layout::{Instance, LANE_MOST, Memory, Table};
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::interprocedural::grows;
 use crate::ptx::emit::function::Compiler;
@@ -178,7 +178,7 @@ impl Compiler<'_> {
         let args = node.inst.args;
         let zeroed = node.inst.op == Op::AllocZero;
         let done = (!zeroed && self.may_be_kept(args[1])).then(|| {
-            let (found, p) = self.ask_cache("heap_take", &args[1..3]);
+            let (found, p) = self.ask_own_slabs("heap_take", &args[1..3]);
             let done = self.w.new_label("KEPT");
             ptx!(self, "@{p} mov.b32 %r{}, {found};", args[0]);
             ptx!(self, "@{p} bra {done};");
@@ -195,7 +195,7 @@ impl Compiler<'_> {
     pub fn release(&mut self, node: &Node) {
         let args = node.inst.args;
         let done = self.may_be_kept(args[1]).then(|| {
-            let (_, p) = self.ask_cache("heap_keep", &args[..2]);
+            let (_, p) = self.ask_own_slabs("heap_keep", &args[..2]);
             let done = self.w.new_label("KEPT");
             ptx!(self, "@{p} bra {done};");
             done
@@ -206,21 +206,25 @@ impl Compiler<'_> {
         }
     }
 
-    /// Whether a lane's cache may have blocks of so many bytes, as far as the number is known.
+    /// Whether a lane's slabs may have blocks of so many bytes, as far as the number is known.
     fn may_be_kept(&self, size: i64) -> bool {
         let fact = self.fact(size);
-        !fact.exact || fact.max <= CACHED_MOST
+        !fact.exact || fact.max <= LANE_MOST
     }
 
-    /// Asks the lane's cache of free blocks of memory 0, in place. The result, and in a predicate whether it is not 0.
-    fn ask_cache(&mut self, name: &str, operands: &[i64]) -> (String, String) {
+    /// Asks the lane's own slabs of memory 0, in place. The result, and in a predicate whether it is not 0.
+    fn ask_own_slabs(&mut self, name: &str, operands: &[i64]) -> (String, String) {
         let (lane, block, first) = (self.w.word(), self.w.word(), self.w.word());
         ptx!(self, "mov.u32 {lane}, %tid.x;");
         ptx!(self, "mov.u32 {block}, %ctaid.x;");
         ptx!(self, "mov.u32 {first}, %ntid.x;");
         ptx!(self, "mad.lo.u32 {lane}, {block}, {first}, {lane};");
-        let caches = self.image_pair(offset_of!(Image, caches));
-        let mut args = vec![caches, self.image_word(offset_of!(Image, cache_lanes)), lane];
+        let slabs = self.image_pair(offset_of!(Image, lane_slabs));
+        let lanes = self.image_word(offset_of!(Image, lanes));
+        let mut args = match name {
+            "heap_take" => vec![self.image_pair(offset_of!(Image, lane_lists)), slabs, lanes, lane],
+            _ => vec![slabs, lanes, self.image_word(offset_of!(Image, lane_records)), lane],
+        };
         args.extend(operands.iter().map(|unit| self.canonical_operand(*unit, 1)));
         let (result, p) = (self.w.word(), self.w.predicate());
         self.instantiate(template_for(name), &mut args, std::slice::from_ref(&result));

@@ -181,15 +181,28 @@ fn the_assembler_takes_every_instance() {
 }
 
 #[test]
-fn a_lanes_cache_is_asked_in_place() {
-    for name in ["heap_take", "heap_keep"] {
+fn a_lanes_slabs_are_asked_in_place() {
+    let pair = Width::B64;
+    let take = (
+        vec![pair, pair],
+        "heap_take",
+        ["%lists", "%slabs", "%lanes", "%lane", "%a", "%b"],
+    );
+    let keep = (
+        vec![pair],
+        "heap_keep",
+        ["%slabs", "%lanes", "%records", "%lane", "%a", "%b"],
+    );
+    for (pairs, name, operands) in [take, keep] {
         let Template { params, results, .. } = of(name);
-        let words = [Width::B64, Width::B32, Width::B32, Width::B32, Width::B32];
-        assert_eq!((&params[..], &results[..]), (&words[..], &[Width::B32][..]), "{name}");
-        let text = emitted(name, &["%caches", "%lanes", "%lane", "%a", "%b"], &["%r"]);
-        assert!(
-            text.contains("ld.global.") && text.contains("st.global.v2.b64 ["),
-            "{text}"
+        let words = vec![Width::B32; 6 - pairs.len()];
+        assert_eq!(
+            (&params[..], &results[..]),
+            (&[pairs, words].concat()[..], &[Width::B32][..]),
+            "{name}"
         );
+        let text = emitted(name, &operands, &["%r"]);
+        assert!(text.contains("ld.global.") && text.contains("st.global."), "{text}");
+        assert!(!text.contains("atom.") && !text.contains("bar."), "{text}");
     }
 }

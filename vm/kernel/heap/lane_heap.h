@@ -1,0 +1,274 @@
+// How a lane comes by slabs of its own, and how it loses them. What is done most stands in lane_slab.h.
+//
+// A lane has, for each of the LANE_CLASSES smallest classes, a list of its slabs that have free blocks. It takes blocks
+// from the first one. A slab that becomes full leaves the list when the lane wants a block and finds it so, and comes
+// back with the first block of it that is freed. So only the first slab of a list may be full, and only the first may be
+// without blocks: one that loses its last block further behind leaves the list at once. One or two slabs without blocks
+// are kept aside for other classes.
+//
+// What other lanes free: the freer sets the block's bit in `freed`. Who sets the first one puts the slab into its
+// owner's inbox, a stack to which all push, and which the owner takes as a whole (Treiber; the idea of a list of what
+// others free is mimalloc's). The owner looks there when a list of his is empty.
+//   - A slab is in the inbox at most once: only the owner makes `freed` 0 again, and only after he has taken the slab out
+//     and has read its link.
+//   - No ABA: who pushes needs nothing of the slab that he saw on top, and nobody pops a single one.
+//   - A slab is given up only when all of its blocks came back to the owner, so none is on its way then.
+//
+// Where the slabs come from, a lane's slab is a block as others are, of 1 or 2 KiB. All lanes together have at most half
+// of the memory in such slabs; then, and where there is no room for one, blocks come from the shared slabs as before.
+//
+// When memory runs short, the lane that finds none gives back what it has without blocks, does the same for all lanes
+// that run no thread any more, and asks the others to keep nothing from then on. What those have at that time, a few
+// slabs each, comes back when they next want something.
+//
+// What programs do wrong is found by the bits: a block that is free already, an address at which none begins, a size
+// that is too large. Two lanes that free one block at the same moment may not be noticed; the bits stay right.
+#pragma once
+
+#include "heap/shared.h"
+
+namespace gpu_run {
+namespace heap {
+
+// Slabs without blocks that a lane keeps aside, in the list after those of its classes.
+constexpr u32 ASIDE = 2;
+constexpr u32 ASIDE_LIST = LANE_CLASSES;
+
+GPU_RUN_INLINE Lane lane_at(const Heap &heap, u32 number) {
+  return {load_word_guest(&heap.lane_lists), load_word_guest(&heap.lane_slabs), load_word_guest(&heap.lanes),
+          load_word_guest(&heap.lane_records), number};
+}
+GPU_RUN_INLINE Lane this_lane(const Heap &heap) { return lane_at(heap, global_lane()); }
+
+GPU_RUN_INLINE void set_first(u64 *list, u32 first) { store_guest(list, join(first, count_in(load_word_guest(list)))); }
+
+// Puts slab `index` in front of a list.
+GPU_RUN_INLINE void push_slab(const Lane &lane, u64 *list, u32 index) {
+  u32 next = first_in(load_word_guest(list));
+  store_guest(&lane.slabs[index].next, next);
+  store_guest(&lane.slabs[index].previous, 0u);
+  if (next) store_guest(&lane.slabs[next - 1].previous, index + 1);
+  set_first(list, index + 1);
+}
+
+GPU_RUN_INLINE void unlink_slab(const Lane &lane, u64 *list, u32 index) {
+  LaneSlab &slab = lane.slabs[index];
+  u32 next = load_word_guest(&slab.next), previous = load_word_guest(&slab.previous);
+  if (previous) {
+    store_guest(&lane.slabs[previous - 1].next, next);
+  } else {
+    set_first(list, next);
+  }
+  if (next) store_guest(&lane.slabs[next - 1].previous, previous);
+}
+
+// A slab without blocks, which is in no list, becomes memory for all again.
+GPU_RUN_NOINLINE void give_lane_slab(Memory &memory, const Lane &lane, u32 index) {
+  Heap &heap = memory.heap;
+  u32 c = lane_class_in(load_word_guest(&lane.slabs[index].owner));
+  // Release, by `give`: pairs with the acquire of who gets this memory next.
+  store_relaxed_device(&lane.slabs[index].owner, 0u);
+  if (c >= LANE_TWO) store_relaxed_device(&lane.slabs[index + 1].owner, 0u);
+  red_add_device(&heap.lane_bytes, 0 - (u64)lane_slab_bytes(c));
+  Block block;
+  if (find_shared(heap, index * LANE_SLAB, ANY_SIZE, block) == DONE) give(heap, block);
+}
+
+// The same, or kept for another class.
+GPU_RUN_INLINE void put_aside(Memory &memory, const Lane &lane, u32 index) {
+  u64 *list = lane.list(ASIDE_LIST), aside = load_word_guest(list);
+  bool keep = lane_class_in(load_word_guest(&lane.slabs[index].owner)) < LANE_TWO && count_in(aside) < ASIDE &&
+              !load_relaxed_device(&memory.heap.lanes_waste);
+  if (!keep) return give_lane_slab(memory, lane, index);
+  store_guest(&lane.slabs[index].next, first_in(aside));
+  store_guest(list, join(index + 1, count_in(aside) + 1));
+}
+
+// A slab of the lane's has more free blocks than before, when they were `before`.
+GPU_RUN_NOINLINE void settle(Memory &memory, const Lane &lane, u32 index, u64 before) {
+  LaneSlab &slab = lane.slabs[index];
+  u32 word = load_word_guest(&slab.owner);
+  u64 *list = lane.list(lane_class_in(word));
+  u32 first = first_in(load_word_guest(list));
+  if (first == index + 1) return;
+  bool empty = load_word_guest(&slab.free) == all_blocks(word);
+  if (before == 0) {
+    // It was in no list.
+    if (empty && first) return put_aside(memory, lane, index);
+    if (first) {
+      // Behind another one, the first may be neither full nor without blocks any more.
+      u64 free = load_word_guest(&lane.slabs[first - 1].free);
+      bool idle = free == all_blocks(load_word_guest(&lane.slabs[first - 1].owner));
+      if (free == 0 || idle) unlink_slab(lane, list, first - 1);
+      if (idle) put_aside(memory, lane, first - 1);
+    }
+    push_slab(lane, list, index);
+  } else if (empty) {
+    unlink_slab(lane, list, index);
+    put_aside(memory, lane, index);
+  }
+}
+
+// A block of a lane's slab is free again.
+GPU_RUN_NOINLINE Outcome release_lane(Memory &memory, const Block &block) {
+  Heap &heap = memory.heap;
+  Lane lane = this_lane(heap);
+  LaneSlab &slab = lane.slabs[block.first];
+  u32 owner = owner_in(load_relaxed_device(&slab.owner));
+  u64 bit = 1ull << block.index;
+  if (owner == 0 || owner > lane.lanes) return BROKEN;
+  if (owner == lane.number + 1) {
+    u64 free = load_word_guest(&slab.free);
+    if ((free | load_relaxed_device(&slab.freed)) & bit) return FREED;
+    store_guest(&slab.free, free | bit);
+    settle(memory, lane, block.first, free);
+    return DONE;
+  }
+  if (load_relaxed_device(&slab.free) & bit) return FREED;
+  // Release: pairs with the acquire in `empty_inbox`; who gets the block next comes after what was done with it.
+  u64 before = fetch_or_acq_rel_device(&slab.freed, bit);
+  if (before & bit) return FREED;
+  if (before) return DONE;
+  u32 *inbox = &heap.lane_inboxes[owner - 1], top = load_relaxed_device(inbox);
+  do {
+    store_relaxed_device(&slab.inbox, top);
+    // Release: the link is there. Pairs with the acquire in `empty_inbox`.
+  } while (!compare_exchange_acq_rel_device(inbox, top, block.first + 1));
+  return DONE;
+}
+
+// Takes what others have freed of the lane's slabs.
+GPU_RUN_NOINLINE void empty_inbox(Memory &memory, const Lane &lane) {
+  u32 *inbox = &memory.heap.lane_inboxes[lane.number];
+  if (load_relaxed_device(inbox) == 0) return;
+  // Acquire: pairs with the releases in `release_lane`.
+  u32 slab = fetch_and_acq_rel_device(inbox, 0u);
+  while (slab) {
+    u32 index = slab - 1;
+    // Before the bits are taken: then it may be pushed again.
+    slab = load_relaxed_device(&lane.slabs[index].inbox);
+    u64 before = load_word_guest(&lane.slabs[index].free);
+    u64 freed = fetch_and_acq_rel_device(&lane.slabs[index].freed, 0ull);
+    store_guest(&lane.slabs[index].free, before | freed);
+    settle(memory, lane, index, before);
+  }
+}
+
+// Gives back what the lane has without blocks; whether there was something.
+GPU_RUN_NOINLINE bool give_back(Memory &memory, const Lane &lane) {
+  if (!lane.any()) return false;
+  u64 before = load_relaxed_device(&memory.heap.lane_bytes);
+  empty_inbox(memory, lane);
+  bool any = false;
+  GPU_RUN_NO_UNROLL
+  for (u32 c = 0; c < LANE_CLASSES; c++) {
+    u64 *list = lane.list(c);
+    u32 first = first_in(load_word_guest(list));
+    if (first == 0) continue;
+    LaneSlab &slab = lane.slabs[first - 1];
+    if (load_word_guest(&slab.free) != all_blocks(load_word_guest(&slab.owner))) continue;
+    unlink_slab(lane, list, first - 1);
+    give_lane_slab(memory, lane, first - 1);
+    any = true;
+  }
+  u64 *aside = lane.list(ASIDE_LIST);
+  while (u32 slab = first_in(load_word_guest(aside))) {
+    store_guest(aside, join(load_word_guest(&lane.slabs[slab - 1].next), count_in(load_word_guest(aside)) - 1));
+    give_lane_slab(memory, lane, slab - 1);
+    any = true;
+  }
+  return any || load_relaxed_device(&memory.heap.lane_bytes) != before;
+}
+
+// Whether no thread of this launch will run on a lane any more.
+GPU_RUN_INLINE bool is_over(const Launch &launch, u32 lane) {
+  if (launch.lanes == 0 || lane >= launch.lanes) return launch.lanes != 0;
+  for (u32 id = lane; id < launch.thread_count; id += launch.lanes) {
+    // Acquire: pairs with the release in `frames::mark_ended`.
+    if (load_acquire_device(&launch.threads[id].state) != THREAD_Ended) return false;
+  }
+  return true;
+}
+
+// There is no memory: has what lanes keep without need given back. Whether it is worth another try.
+GPU_RUN_NOINLINE bool relieve(const Launch &launch, Memory &memory) {
+  Heap &heap = memory.heap;
+  if (load_relaxed_device(&heap.lane_bytes) == 0) return false;
+  store_relaxed_device(&heap.lanes_waste, 1u);
+  Lane lane = this_lane(heap);
+  if (give_back(memory, lane)) return true;
+  // With the lock, so that each lane that is over has one to act for it.
+  if (!try_lock(heap)) return true;
+  bool any = false;
+  for (u32 i = 0; i < load_relaxed_device(&heap.lanes_used) && !any; i++) {
+    if (i != lane.number && is_over(launch, i)) any = give_back(memory, lane_at(heap, i));
+  }
+  unlock(heap);
+  return any;
+}
+
+// Makes a slab of class `c` of a block of the shared ones, or of a slab that was kept aside; false if there is none.
+GPU_RUN_NOINLINE Outcome fetch_lane_slab(Memory &memory, const Lane &lane, u32 c, bool &found) {
+  Heap &heap = memory.heap;
+  u64 *aside = lane.list(ASIDE_LIST);
+  u32 slab = first_in(load_word_guest(aside)), index, bytes = lane_slab_bytes(c);
+  found = false;
+  if (slab && c < LANE_TWO) {
+    index = slab - 1;
+    store_guest(aside, join(load_word_guest(&lane.slabs[index].next), count_in(load_word_guest(aside)) - 1));
+  } else {
+    // Half of the memory at most.
+    if (load_relaxed_device(&heap.lane_bytes) >= (u64)heap.page_limit * (PAGE / 2)) return DONE;
+    u32 address;
+    Outcome outcome = unpack(allocate_shared(memory, bytes, bytes), address);
+    if (outcome != DONE || address == 0) return outcome;
+    index = address / LANE_SLAB;
+    // It is no block of the program's.
+    red_add_device(&heap.allocated[0][class_of(bytes)], ~0ull);
+    red_add_device(&heap.lane_bytes, (u64)bytes);
+    red_max_device(&heap.lanes_used, lane.number + 1);
+  }
+  const u32 word = owner_word(lane.number, c, bytes / class_size(c));
+  LaneSlab &record = lane.slabs[index];
+  store_guest(&record.free, all_blocks(word));
+  store_relaxed_device(&record.freed, 0ull);
+  store_relaxed_device(&record.owner, word);
+  if (c >= LANE_TWO) store_relaxed_device(&lane.slabs[index + 1].owner, word);
+  push_slab(lane, lane.list(c), index);
+  found = true;
+  return DONE;
+}
+
+// A block for which the lane has none at once. Address 0 with DONE: it is not for a lane's slab.
+GPU_RUN_NOINLINE u64 refill_lane(Memory &memory, u32 size, u32 align) {
+  Heap &heap = memory.heap;
+  Lane lane = this_lane(heap);
+  if (!lane.any() || !is_small(size, align)) return pack(DONE, 0);
+  u32 c = class_of(size);
+  u64 *list = lane.list(c);
+  if (count_in(load_word_guest(list)) >= MANY_BLOCKS) {
+    red_add_device(&heap.allocated[sm_hint() % HEAP_STRIPES][c], (u64)count_in(load_word_guest(list)));
+    store_guest(list, (u64)first_in(load_word_guest(list)));
+  }
+  auto skip_full = [&] {
+    u32 first;
+    while ((first = first_in(load_word_guest(list))) && load_word_guest(&lane.slabs[first - 1].free) == 0) {
+      unlink_slab(lane, list, first - 1);
+    }
+    return first != 0;
+  };
+  if (!skip_full()) {
+    empty_inbox(memory, lane);
+    if (!skip_full()) {
+      if (load_relaxed_device(&heap.lanes_waste)) give_back(memory, lane);
+      bool found;
+      Outcome outcome = fetch_lane_slab(memory, lane, c, found);
+      if (outcome != DONE) return pack(outcome, 0);
+      if (!found) return pack(DONE, 0);
+    }
+  }
+  return pack(DONE, take_own(lane, size, align));
+}
+
+}  // namespace heap
+}  // namespace gpu_run

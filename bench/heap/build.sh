@@ -7,5 +7,5 @@ clang=${CLANG:-clang++-22}
 mkdir -p target
 "$clang" --target=nvptx64-nvidia-cuda -march=sm_75 -Xclang -target-feature -Xclang +ptx75 \
   -Xclang -disable-lifetime-markers -O3 -std=c++20 -nogpulib -ffreestanding -ffp-contract=off -fno-ident \
-  -DGPU_RUN_NOINLINE='[[maybe_unused]] static __attribute__((noinline))' -S kernels.cpp -o - | sed "/^.visible .entry/,/^{/s/^{/.maxnreg 32\n{/" >target/heap.ptx
+  -DGPU_RUN_NOINLINE='[[maybe_unused]] static __attribute__((noinline))' -I ../../vm/kernel -S kernels.cpp -o - | sed "/^.visible .entry/,/^{/s/^{/.maxnreg 32\n{/" >target/heap.ptx
 echo "made target/heap.ptx"

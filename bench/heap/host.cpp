@@ -4,6 +4,7 @@
 
 #include <cstdio>
 #include <cstdlib>
+#include <cstring>
 #include <thread>
 #include <vector>
 
@@ -23,8 +24,12 @@ int main(int argc, char **argv) {
   memory.heap.sets = (u64 *)calloc((words + (words + 63) / 64) * (1 + HEAP_CLASSES), 8);
   memory.heap.slots = (u64 *)calloc(HEAP_CLASSES * HEAP_GROUPS, 8);
   memory.heap.page_limit = pages;
-  memory.heap.caches = (CacheEntry *)calloc(CACHE_CLASSES * workers, sizeof(CacheEntry));
-  memory.heap.cache_lanes = workers;
+  memory.heap.lane_records = pages * (PAGE / LANE_SLAB);
+  memory.heap.lane_slabs = (LaneSlab *)aligned_alloc(64, memory.heap.lane_records * sizeof(LaneSlab));
+  memset(memory.heap.lane_slabs, 0, memory.heap.lane_records * sizeof(LaneSlab));
+  memory.heap.lane_lists = (u64 *)calloc((LANE_CLASSES + 1) * workers, 8);
+  memory.heap.lane_inboxes = (u32 *)calloc(workers, 4);
+  memory.heap.lanes = workers;
   for (u32 size = 16; size <= 65536; size *= 2) {
     const u32 count = (u32)lesser(most, limit * 3 / 4 / size);
     std::vector<u32> blocks(count);

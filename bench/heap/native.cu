@@ -185,9 +185,13 @@ int main(int argc, char **argv) {
   record.heap.sets = device<u64>((words + words / 64) * (1ull + gpu_run::HEAP_CLASSES));
   record.heap.slots = device<u64>(gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS);
   record.heap.page_limit = pages;
-  const u32 lanes = pages / 64;
-  record.heap.caches = device<gpu_run::CacheEntry>(gpu_run::CACHE_CLASSES * lanes);
-  record.heap.cache_lanes = lanes;
+  const u32 lanes = pages * (gpu_run::PAGE / 4096), slabs = pages * (gpu_run::PAGE / gpu_run::LANE_SLAB);
+  const u64 lists = (gpu_run::LANE_CLASSES + 1ull) * lanes;
+  record.heap.lane_slabs = device<gpu_run::LaneSlab>(slabs);
+  record.heap.lane_lists = device<u64>(lists);
+  record.heap.lane_inboxes = device<u32>(lanes);
+  record.heap.lane_records = slabs;
+  record.heap.lanes = lanes;
   record.size = gpu_run::PAGE;
   CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
   u32 *blocks = device<u32>(most), *sizes = device<u32>(most), *retries = device<u32>(1), *wrong = device<u32>(1);
@@ -225,7 +229,9 @@ int main(int argc, char **argv) {
     CUDA(cudaMemset(record.heap.pages, 0, pages * sizeof(gpu_run::HeapPage)));
     CUDA(cudaMemset(record.heap.sets, 0, (words + words / 64) * (1ull + gpu_run::HEAP_CLASSES) * 8));
     CUDA(cudaMemset(record.heap.slots, 0, gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS * 8));
-    CUDA(cudaMemset(record.heap.caches, 0, gpu_run::CACHE_CLASSES * lanes * sizeof(gpu_run::CacheEntry)));
+    CUDA(cudaMemset(record.heap.lane_slabs, 0, slabs * sizeof(gpu_run::LaneSlab)));
+    CUDA(cudaMemset(record.heap.lane_lists, 0, lists * 8));
+    CUDA(cudaMemset(record.heap.lane_inboxes, 0, lanes * 4));
     CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
   };
 
@@ -281,24 +287,24 @@ int main(int argc, char **argv) {
   complain("churn");
   empty();
 
-  // Blocks of 64 bytes come out of the lane's cache; without caches, from a slab that is there. One of 64 KiB, by one
+  // Blocks of 64 bytes come out of a slab of the lane's own; without those, from a slab that is there. One of 64 KiB, by one
   // lane, is a slab of its own, which is fetched each time.
   printf("cycles of an allocation and a free, median of 1,000 (and the 99th percentile)\n");
   u32 times = 1000, *cycles = device<u32>(2 * times);
   struct Case {
     const char *name;
-    u32 size, lanes, caches;
+    u32 size, lanes, own;
   };
-  for (Case what : {Case{"cache", 64, 1, lanes}, Case{"cache", 64, 32, lanes}, Case{"slab", 64, 1, 0},
+  for (Case what : {Case{"own", 64, 1, lanes}, Case{"own", 64, 32, lanes}, Case{"slab", 64, 1, 0},
                     Case{"slab", 64, 32, 0}, Case{"pages", 65536, 1, 0}, Case{"pages", 65536, 32, 0}}) {
     empty();
-    record.heap.cache_lanes = what.caches;
+    record.heap.lanes = what.own;
     CUDA(cudaMemcpy(memory, &record, sizeof record, cudaMemcpyHostToDevice));
     void *args[] = {&memory, &what.size, &what.lanes, &cycles, &times};
     check(launch_kernel(latency, 1, 1, 1, 32, 1, 1, 0, nullptr, args, nullptr), "launch");
-    // Each lane's cache has a block now.
-    void *hit_args[] = {&record.heap.caches, &what.caches, &what.size, &what.lanes, &cycles, &times};
-    if (what.caches) check(launch_kernel(hits, 1, 1, 1, 32, 1, 1, 0, nullptr, hit_args, nullptr), "launch");
+    // Each lane has a slab with blocks now.
+    void *hit_args[] = {&memory, &what.size, &what.lanes, &cycles, &times};
+    if (what.own) check(launch_kernel(hits, 1, 1, 1, 32, 1, 1, 0, nullptr, hit_args, nullptr), "launch");
     std::vector<u32> all = fetch(cycles, 2 * times);
     std::vector<float> taken, given;
     for (u32 i = 0; i < times; i++) {

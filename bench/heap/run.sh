@@ -7,7 +7,7 @@ set -euo pipefail
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 mkdir -p "$here/target"
 if [ "${1:-}" = --host ]; then
-  "${CXX:-c++}" -std=c++17 -O2 -fno-strict-aliasing -pthread "$here/host.cpp" -o "$here/target/host"
+  "${CXX:-c++}" -std=c++17 -O2 -fno-strict-aliasing -pthread -I "$here/../../vm/kernel" "$here/host.cpp" -o "$here/target/host"
   exec "$here/target/host" "${@:2}"
 fi
 if command -v "${CLANG:-clang++-22}" >/dev/null; then "$here/build.sh"; fi

@@ -1,18 +1,21 @@
 // What each thread of the benchmark does, on a GPU (kernels.cpp) and on the host (host.cpp).
 #pragma once
 
-#include "../../vm/kernel/heap/heap.h"
+#include "heap/heap.h"
 
 namespace bench {
 
 using namespace gpu_run;
 
+// No thread of a launch: no lane is over.
+inline const Launch NO_THREADS{};
+
 // As compiled code does it: a request that must be repeated waits a little.
 GPU_RUN_INLINE u32 allocate(Memory &memory, u32 size, u32 &retries) {
   u32 address, idle = 0;
-  while (heap::allocate(memory, size, 16, address) == heap::RETRY) {
+  while (heap::allocate(NO_THREADS, memory, size, 16, address) == heap::RETRY) {
     retries++;
-    relax(++idle);
+    backoff(++idle);
   }
   return address;
 }
@@ -21,7 +24,7 @@ GPU_RUN_INLINE u32 allocate(Memory &memory, u32 size, u32 &retries) {
 GPU_RUN_INLINE void take(Memory &memory, u32 size, u32 *blocks, u32 *retries, u32 id) {
   u32 again = 0, block = allocate(memory, size, again);
   blocks[id] = block;
-  if (again) count_device(retries, again);
+  if (again) red_add_device(retries, again);
 }
 
 GPU_RUN_INLINE void mark(Memory &memory, const u32 *blocks, u32 id) {
@@ -30,11 +33,11 @@ GPU_RUN_INLINE void mark(Memory &memory, const u32 *blocks, u32 id) {
 
 // Counts blocks that there are not, and blocks that another thread got too.
 GPU_RUN_INLINE void verify(Memory &memory, const u32 *blocks, u32 *wrong, u32 id) {
-  if (blocks[id] == 0 || linear::load<u32>(memory.base, blocks[id]) != id) count_device(wrong, 1u);
+  if (blocks[id] == 0 || linear::load<u32>(memory.base, blocks[id]) != id) red_add_device(wrong, 1u);
 }
 
 GPU_RUN_INLINE void give(Memory &memory, u32 size, const u32 *blocks, u32 *wrong, u32 id) {
-  if (blocks[id] && heap::release(memory, blocks[id], size, 1) != heap::DONE) count_device(wrong, 1u);
+  if (blocks[id] && heap::release(memory, blocks[id], size, 1) != heap::DONE) red_add_device(wrong, 1u);
 }
 
 // Sizes of the churn: mostly small, now and then up to 64 KiB.
@@ -56,12 +59,12 @@ GPU_RUN_INLINE void churn(Memory &memory, u32 *blocks, u32 *sizes, u32 *retries,
     if (block) {
       u32 last = block + size - 1;
       bool own = linear::load<u8>(memory.base, block) == (u8)id && linear::load<u8>(memory.base, last) == (u8)id;
-      if (!own || heap::release(memory, block, size, 1) != heap::DONE) count_device(wrong, 1u);
+      if (!own || heap::release(memory, block, size, 1) != heap::DONE) red_add_device(wrong, 1u);
     }
     size = random_size(state);
     block = allocate(memory, size, again);
     if (!block) {
-      count_device(wrong, 1u);
+      red_add_device(wrong, 1u);
       break;
     }
     linear::store<u8>(memory.base, block, (u8)id);
@@ -69,11 +72,11 @@ GPU_RUN_INLINE void churn(Memory &memory, u32 *blocks, u32 *sizes, u32 *retries,
   }
   blocks[id] = block;
   sizes[id] = size;
-  if (again) count_device(retries, again);
+  if (again) red_add_device(retries, again);
 }
 
 GPU_RUN_INLINE void settle(Memory &memory, const u32 *blocks, const u32 *sizes, u32 *wrong, u32 id) {
-  if (blocks[id] && heap::release(memory, blocks[id], sizes[id]) != heap::DONE) count_device(wrong, 1u);
+  if (blocks[id] && heap::release(memory, blocks[id], sizes[id], 1) != heap::DONE) red_add_device(wrong, 1u);
 }
 
 }  // namespace bench

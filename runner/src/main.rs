@@ -2,43 +2,16 @@
 //! and its exit codes.
 
 #[macro_use]
-mod output;
-
-mod cache;
-mod calls;
-mod cargo;
-mod cli;
-mod devices;
-mod engine;
-mod entry;
-mod fault;
-mod files;
-mod inspect;
-mod json;
-mod libtest;
-mod lines;
-mod log;
-mod names;
-mod panic;
-mod parse;
-mod process;
-mod report;
-mod requests;
-mod results;
-mod run;
-mod sink;
-mod stands;
-mod stats;
-mod terminal;
-mod thread_safety;
-mod translate;
-mod wasi_options;
-mod wast;
-mod watchdog;
+mod present;
+mod args;
+mod command;
 
 use std::process::ExitCode;
 
+use args::{cargo, cli, entry, files, names, parse, requests, wasi_options};
 use cli::Command;
+use command::{cache, devices, engine, inspect, libtest, process, run, thread_safety, translate, wast, watchdog};
+use present::{calls, fault, json, lines, log, output, panic, report, results, sink, stands, stats, terminal};
 
 fn main() -> ExitCode {
     process::prepare();

@@ -1,0 +1,13 @@
+//! The subcommands, and what only they need: which engine runs a program, and what ends a process that waits.
+
+pub mod cache;
+pub mod devices;
+pub mod engine;
+pub mod inspect;
+pub mod libtest;
+pub mod process;
+pub mod run;
+pub mod thread_safety;
+pub mod translate;
+pub mod wast;
+pub mod watchdog;

@@ -1,0 +1,19 @@
+//! What the command tells its user: output, messages, reports, statistics.
+//!
+//! [`report`] and [`log`] are for messages, [`terminal`] for the guest's output, [`fault`] for how a run ended,
+//! [`results`] and [`stats`] for what came of it. [`output`] writes all of it.
+
+#[macro_use]
+pub mod output;
+pub mod calls;
+pub mod fault;
+pub mod json;
+pub mod lines;
+pub mod log;
+pub mod panic;
+pub mod report;
+pub mod results;
+pub mod sink;
+pub mod stands;
+pub mod stats;
+pub mod terminal;

@@ -14,7 +14,7 @@ use crate::program::{Data, Meta, Program, SourcePlace};
 
 const MAGIC: [u8; 4] = *b"\0gbc";
 /// Version of the format and of the instruction set. A change to either changes it.
-pub const VERSION: u32 = 2;
+pub const VERSION: u32 = 3;
 const NAMES: [&str; 5] = ["code", "meta", "source", "data", "lines"];
 const HEAD: usize = 12;
 const ENTRY: usize = 32;

@@ -169,6 +169,17 @@ pub struct Import {
     pub ty: ExternType,
 }
 
+/// A function of the host's that a program calls by requests; see [`crate::wasi::host`].
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct HostFunction {
+    /// Module name of its import.
+    pub module: String,
+    /// Field name.
+    pub name: String,
+    /// Its type.
+    pub ty: FuncType,
+}
+
 /// Prefix of the exports that are kernels: entries for many threads.
 pub const KERNEL_PREFIX: &str = "gpu_run_v1.kernel.";
 
@@ -356,6 +367,8 @@ pub struct Meta {
     pub types: Vec<FuncType>,
     /// Imports, GPU opcodes left out.
     pub imports: Vec<Import>,
+    /// Imported functions that have become calls of the host, by the number that such a call has.
+    pub host_functions: Vec<HostFunction>,
     /// Defined functions, in order of their code.
     pub functions: Vec<Function>,
     /// Defined tables.

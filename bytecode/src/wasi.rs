@@ -1,5 +1,5 @@
 //! The functions of WASI preview 1 (`wasi_snapshot_preview1`), and those by which programs reach the network
-//! (`gpu_run_net_v1`): one table, from which imports are checked and calls are marshalled.
+//! (`gpu_run_net_v1`), and those by which the translator makes calls of host functions (`gpu_run_host_v1`): one table, from which imports are checked and calls are marshalled.
 //!
 //! A row is `number Name "name" [parameters] place "what it does";`. The number is that of requests: host
 //! and kernel know a function by it. Parameters say what pointers point to, so that the kernel can gather
@@ -17,6 +17,63 @@ use crate::ValType;
 pub const MODULE: &str = "wasi_snapshot_preview1";
 /// Module name of the imports that make connections, and ask and set what is theirs.
 pub const NET_MODULE: &str = "gpu_run_net_v1";
+
+/// Module name of the imports of which the translator makes a call of a host function; see [`host`].
+pub const HOST_MODULE: &str = "gpu_run_host_v1";
+
+/// The protocol of a host function's call, which the translator's stub and the host speak by [`Function::HostCall`],
+/// [`Function::HostSend`], [`Function::HostReceive`] and [`Function::HostWord`].
+///
+/// The stub sends the arguments, 64 bits each. Each response has a status in place of the errno, and one word beside it,
+/// which [`Function::HostWord`] returns. By its status the host function has returned, or wants a range of memory 0 read
+/// or written; then the word is the range's address, and the stub goes on until the function has returned.
+pub mod host {
+    /// Arguments that one message carries.
+    pub const ARGUMENTS: usize = 5;
+
+    /// What a [`HostCall`](super::Function::HostCall) says, its second argument.
+    #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+    #[repr(u32)]
+    pub enum Step {
+        /// The last arguments: the function is to be called.
+        Call = 0,
+        /// Arguments before the last ones.
+        Arguments = 1,
+        /// The range was written: what is next?
+        Next = 2,
+        /// The range is outside of memory.
+        Outside = 3,
+        /// Asks for the next word of the results.
+        Result = 4,
+    }
+
+    impl Step {
+        /// The step of a number.
+        pub const fn from_number(number: u32) -> Option<Step> {
+            Some(match number {
+                0 => Step::Call,
+                1 => Step::Arguments,
+                2 => Step::Next,
+                3 => Step::Outside,
+                4 => Step::Result,
+                _ => return None,
+            })
+        }
+    }
+
+    /// Status: the function has returned; the word is the first of its results.
+    pub const DONE: u16 = 0;
+    /// Status: the run is to end. So does every status that is none of the others, such as an errno of the queue.
+    pub const FAILED: u16 = 1;
+    /// Status, with a length: the bytes from the word's address on are wanted.
+    pub const READ: u16 = 1 << KIND;
+    /// Status, with a length: there are bytes for the word's address.
+    pub const WRITE: u16 = 2 << KIND;
+    /// Where the length ends.
+    pub const KIND: u32 = 14;
+    /// Most bytes of a range that is read or written at once.
+    pub const MOST: usize = 8192;
+}
 
 /// Bytes of a `subscription` and of an `event` of `poll_oneoff`.
 pub const SUBSCRIPTION: u32 = 48;
@@ -139,7 +196,7 @@ macro_rules! table {
     ($($module:ident {
         $($number:literal $function:ident $name:literal [$($param:ident),*] $place:ident $doc:literal;)*
     })*) => {
-        /// A function of one of both modules. Its number is its value.
+        /// A function of one of the modules. Its number is its value.
         #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
         #[repr(u16)]
         pub enum Function {
@@ -215,6 +272,12 @@ table! {
         50 TcpGet "tcp_get" [V32, V32, R8] Host "an option of a connection: see SocketOption";
         51 TcpSet "tcp_set" [V32, V32, V64] Host "sets an option of a connection";
     }
+    HOST_MODULE {
+        52 HostCall "call" [V32, V32, V64, V64, V64, V64, V64] Host "calls a host function: its number, a step, arguments";
+        53 HostSend "send" [IN] Host "bytes of memory that a host function reads";
+        54 HostReceive "receive" [OUT] Host "bytes of memory that a host function writes";
+        55 HostWord "word" [] Device "the word beside the last status";
+    }
 }
 
 impl Function {
@@ -223,7 +286,12 @@ impl Function {
         &TABLE[self as usize]
     }
 
-    /// The function that an import of one of both modules names.
+    /// Whether it is a part of a host function's call, to which the host responds with a status and a word.
+    pub const fn is_host_call(self) -> bool {
+        matches!(self, Function::HostCall | Function::HostSend | Function::HostReceive)
+    }
+
+    /// The function that an import of one of the modules names.
     pub fn by_import(module: &str, name: &str) -> Option<Function> {
         let mut rows = TABLE.iter();
         rows.find(|info| info.module == module && info.name == name)

@@ -11,6 +11,7 @@
 pub mod callgraph;
 mod debug;
 mod dwarf;
+mod host_functions;
 pub mod inline;
 mod legacy_eh;
 mod lower;

@@ -11,7 +11,7 @@
 //! are replaced. Only where a file is asked for that no folder holds, the host is told.
 
 mod alloc;
-mod code;
+pub(crate) mod code;
 mod env;
 mod eval;
 mod folded;

@@ -2,11 +2,12 @@
 
 use std::time::{Duration, Instant};
 
-use gpu_run_bytecode::{Lines, Program, VerifyError, VerifyErrorKind, verify};
+use gpu_run_bytecode::{HostFunction, Lines, Program, VerifyError, VerifyErrorKind, verify};
 
 use crate::callgraph::CallGraph;
 use crate::debug::remove_debug;
 use crate::dwarf::Dwarf;
+use crate::host_functions::call_host_functions;
 use crate::inline::{InlineOptions, InlineReport, inline_and_remove_dead};
 use crate::legacy_eh::{BrTables, replace_legacy_exceptions};
 use crate::lower::{LowerError, lower};
@@ -27,6 +28,9 @@ pub struct Options {
     pub deny_recursion: bool,
     /// Whether debug messages are left out: calls of the imports `dbg_*`.
     pub no_debug: bool,
+    /// Whether imported functions that are no part of gpu-run become calls of the host, listed in
+    /// [`gpu_run_bytecode::Meta::host_functions`]. Else they stay imports.
+    pub host_functions: bool,
 }
 
 impl Options {
@@ -38,6 +42,7 @@ impl Options {
             lines: false,
             deny_recursion: false,
             no_debug: false,
+            host_functions: false,
         }
     }
 }
@@ -74,6 +79,8 @@ pub struct Passed<'a> {
     pub rewrites: RewriteReport,
     /// What was inlined.
     pub inlines: InlineReport,
+    /// Imports that have become calls of the host.
+    pub host_functions: Vec<HostFunction>,
     /// Time taken so far.
     pub times: Times,
 }
@@ -161,6 +168,10 @@ pub fn run_passes<'a>(bytes: &'a [u8], tables: &'a BrTables, options: &Options) 
     if options.no_debug {
         remove_debug(&mut module);
     }
+    let host_functions = match options.host_functions {
+        true => call_host_functions(&mut module),
+        false => Vec::new(),
+    };
     times.rewrite = begin.elapsed();
     if options.deny_recursion {
         // After rewriting: what std would do is not what runs.
@@ -176,6 +187,7 @@ pub fn run_passes<'a>(bytes: &'a [u8], tables: &'a BrTables, options: &Options) 
         module,
         rewrites,
         inlines,
+        host_functions,
         times,
     })
 }
@@ -187,10 +199,12 @@ pub fn translate(bytes: &[u8], options: &Options) -> Result<Translation, Error> 
         module,
         rewrites,
         inlines,
+        host_functions,
         mut times,
     } = run_passes(bytes, &tables, options)?;
     let begin = Instant::now();
     let mut program = lower(&module)?;
+    program.meta.host_functions = host_functions;
     times.lower = begin.elapsed();
     let begin = Instant::now();
     if let Some(dwarf) = options.lines.then(|| Dwarf::find(bytes)).flatten() {

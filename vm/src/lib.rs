@@ -31,7 +31,7 @@ pub use fault::{Backtrace, Fault, HeapFault};
 pub use layout::Ptr;
 pub use persistent_kernel::PersistentKernel;
 pub use requests::RequestCounts;
-pub use services::{CacheHint, CallingRun, Environment, HostCall, HostReply, Services, TmpfsFiles};
+pub use services::{CacheHint, CallingRun, Environment, HostCall, HostReply, Responder, Services, TmpfsFiles};
 pub use stands::{Doing, Stand, Stands};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,

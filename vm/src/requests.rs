@@ -32,7 +32,7 @@ use crate::layout::{
     NOTE_CHANGES, NOTE_FREE, NOTE_KEEP, NOTE_NONE, NOTE_POSITION, NOTE_TMPFS, REQUEST_BYTES, REQUEST_CALL,
     REQUEST_MORE, REQUEST_NEXT, REQUEST_RESULTS, REQUEST_SLOTS,
 };
-use crate::services::{CacheHint, CallingRun, HostCall, HostReply, Services};
+use crate::services::{CacheHint, CallingRun, HostCall, HostReply, Responder, Services};
 
 /// Errnos that are the queue's own.
 const EIO: u16 = 29;
@@ -386,6 +386,9 @@ impl Shared {
 
     /// Has a call answered: now, or by a thread of its own.
     fn serve(self: &Arc<Shared>, me: &Worker, asked: Asked) {
+        if let Some(function) = asked.call.function().filter(|function| function.is_host_call()) {
+            return self.answer_later(function, asked);
+        }
         // Services that panic here get the call in a thread of its own, where that is caught.
         let waits = asked.call.function().is_some_and(|function| {
             let request = asked.request(function, me.run());
@@ -416,10 +419,33 @@ impl Shared {
         me.while_alive(|| self.put(asked, reply));
     }
 
+    /// Has the services respond to a part of a host function's call, from whatever thread.
+    fn answer_later(self: &Arc<Shared>, function: Function, asked: Asked) {
+        // The worker that threads for a single call share.
+        let shared = self.clone();
+        let me = shared.workers.len() - 1;
+        if function == Function::HostCall {
+            self.workers[me].calls.fetch_add(1, Ordering::Relaxed);
+        }
+        let asked = Arc::new(asked);
+        let own = asked.clone();
+        let responder = Responder(Some(Box::new(move |reply| {
+            shared.workers[me].while_alive(|| shared.put(&own, reply));
+        })));
+        let request = asked.request(function, self.workers[me].run());
+        // Dropped in a panic, the responder fails the call.
+        _ = catch_unwind(AssertUnwindSafe(|| self.services.call_host_function(&request, responder)));
+    }
+
     /// Publishes the answer to a call. The run is alive.
     fn put(&self, asked: &Asked, reply: HostReply) {
         let Asked { slot, number, call, .. } = asked;
         let answer = |answer| self.mailboxes.answer(*slot, *number, answer);
+        if call.function().is_some_and(Function::is_host_call)
+            && let Some(word) = reply.results.first_chunk()
+        {
+            return answer(Short::Word(reply.errno, u32::from_le_bytes(*word)));
+        }
         // A file may be gone though the call failed.
         let told = matches!(reply.note, CacheHint::Gone(_));
         if reply.errno != 0 && !told {

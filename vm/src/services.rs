@@ -108,7 +108,8 @@ impl<'r> CallingRun<'r> {
 pub struct HostReply {
     /// 0, or a WASI errno.
     pub errno: u16,
-    /// The bytes of all `Result` parameters in order, if `errno` is 0; else empty.
+    /// The bytes of all `Result` parameters in order, if `errno` is 0; else empty. To a part of a host function's call:
+    /// the word beside the status, whatever that is.
     pub results: Vec<u8>,
     /// The bytes for the `Out`, `OutVec` or `Events` parameter, at most [`HostCall::capacity`] of them.
     /// They are written to the guest if `errno` is 0.
@@ -139,6 +140,33 @@ pub enum CacheHint {
     Gone(u64),
 }
 
+/// A call that the services have taken to respond to it later, from any thread. A call without a response fails.
+pub struct Responder(pub(crate) Option<Box<dyn FnOnce(HostReply) + Send>>);
+
+impl Responder {
+    /// Responds. If the run has ended meanwhile, nothing happens.
+    pub fn respond(mut self, reply: HostReply) {
+        if let Some(respond) = self.0.take() {
+            respond(reply);
+        }
+    }
+}
+
+impl Drop for Responder {
+    fn drop(&mut self) {
+        const EIO: u16 = 29;
+        if let Some(respond) = self.0.take() {
+            respond(HostReply::error(EIO));
+        }
+    }
+}
+
+impl std::fmt::Debug for Responder {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Responder").finish_non_exhaustive()
+    }
+}
+
 /// Who answers requests. Calls come from several host threads at once; a guest's thread makes one at a time.
 pub trait Services: Send + Sync {
     /// Answers a request. May wait as long as the function does.
@@ -147,6 +175,13 @@ pub trait Services: Send + Sync {
     /// Whether the answer may take long because something else must come first: input, a connection, a
     /// time. Such calls get a host thread of their own.
     fn may_wait(&self, request: &HostCall<'_>) -> bool;
+
+    /// Responds to a part of a host function's call ([`Function::is_host_call`]), now or later. It must not wait: the
+    /// thread is needed for the requests of other guest threads, for which the host function may be waiting.
+    fn call_host_function(&self, _request: &HostCall<'_>, responder: Responder) {
+        const ENOSYS: u16 = 52;
+        responder.respond(HostReply::error(ENOSYS));
+    }
 
     /// The descriptors of which a device may hold the positions, with these: see [`CacheHint::Position`]. A run's device
     /// has them from its beginning; at the end of the run the host is told of all that it has by `fd_seek`. Services

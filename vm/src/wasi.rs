@@ -324,6 +324,8 @@ impl Wasi {
             Function::TcpDuplicate => self.tcp_duplicate(args),
             Function::TcpGet => self.tcp_get(args),
             Function::TcpSet => self.tcp_set(args),
+            // Calls of host functions are for those that define them.
+            Function::HostCall | Function::HostSend | Function::HostReceive => Err(Errno::Nosys),
             // The device serves these.
             Function::ArgsGet
             | Function::ArgsSizesGet
@@ -333,6 +335,7 @@ impl Wasi {
             | Function::ClockTimeGet
             | Function::ProcExit
             | Function::SchedYield
+            | Function::HostWord
             | Function::RandomGet => Err(Errno::Nosys),
         }
     }

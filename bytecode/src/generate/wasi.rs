@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::wasi::{EVENT, MODULE, NET_MODULE, Param, SUBSCRIPTION, TABLE};
+use crate::wasi::{EVENT, HOST_MODULE, MODULE, NET_MODULE, FunctionInfo, Param, SUBSCRIPTION, TABLE};
 
 /// Bits of a parameter's kind, of which a function's are packed into a word; 0 is none.
 const KIND_BITS: usize = 4;
@@ -28,6 +28,14 @@ fn kinds() -> Vec<Param> {
     kinds
 }
 
+/// A function's name in C++.
+fn name_of(info: &FunctionInfo) -> String {
+    match info.module {
+        HOST_MODULE => format!("host_{}", info.name),
+        _ => info.name.to_owned(),
+    }
+}
+
 pub(super) fn header() -> String {
     let kinds = kinds();
     let number = |param: &Param| {
@@ -38,10 +46,10 @@ pub(super) fn header() -> String {
     };
     let mut out = format!(
         "// Made from bytecode/src/wasi.rs by `cargo run -p gpu-run-bytecode --bin isa-gen`.\n#pragma once\n\n\
-         namespace gpu_run {{\nnamespace wasi {{\n\n// Functions of {MODULE}, then those of {NET_MODULE}.\nenum Function : u32 {{\n"
+         namespace gpu_run {{\nnamespace wasi {{\n\n// Functions of {MODULE}, then those of {NET_MODULE} and {HOST_MODULE}.\nenum Function : u32 {{\n"
     );
     for info in TABLE {
-        _ = writeln!(out, "  FN_{} = {},  // {}", info.name, info.function as u16, info.doc);
+        _ = writeln!(out, "  FN_{} = {},  // {}", name_of(info), info.function as u16, info.doc);
     }
     out += "};\n\n// What a parameter is, and what its pointer points to. 0 is none.\nenum Param : u32 {\n  PARAM_None = 0,\n";
     for param in &kinds {
@@ -57,7 +65,7 @@ pub(super) fn header() -> String {
         let packed = info.params.iter().enumerate().fold(0u64, |packed, (i, param)| {
             packed | (number(param) as u64) << (KIND_BITS * i)
         });
-        _ = writeln!(out, "  {packed:#x},  // {}", info.name);
+        _ = writeln!(out, "  {packed:#x},  // {}", name_of(info));
     }
     out += "};\n\n// Bytes and alignment of a result; 0 for other kinds.\nconstexpr u8 RESULT_BYTES[] = {0";
     let of_result = |param: &Param| match param {

@@ -45,6 +45,27 @@ impl<'a> Module<'a> {
         first
     }
 
+    /// Drops the imported functions with these indices, which ascend. Each gets the index of a defined function in its
+    /// place, in order from the returned one on: the caller appends these functions, with their `original_index`.
+    pub fn drop_func_imports(&mut self, dropped: &[u32]) -> u32 {
+        let is_dropped = |index: u32| dropped.binary_search(&index).is_ok();
+        let first = self.func_count() - dropped.len() as u32;
+        let (mut kept, mut defined) = (0..first, first..);
+        let map: Vec<u32> = (0..self.func_count())
+            .filter_map(|index| if is_dropped(index) { defined.next() } else { kept.next() })
+            .collect();
+        let goes = || (0..).map(is_dropped);
+        let (mut imports, mut types, mut originals) = (goes(), goes(), goes());
+        self.imports.retain(|import| match import.ty {
+            TypeRef::Func(_) | TypeRef::FuncExact(_) => imports.next() != Some(true),
+            _ => true,
+        });
+        self.imported_funcs.retain(|_| types.next() != Some(true));
+        self.original_index.retain(|_| originals.next() != Some(true));
+        self.renumber(map);
+        first
+    }
+
     /// Drops the defined functions for which `keep` (by function index) is false. Nothing that is
     /// kept may name one of them. Imported functions always stay.
     pub fn retain_funcs(&mut self, keep: &[bool]) {
@@ -180,5 +201,30 @@ mod tests {
         let calls: Vec<Operator> = module.funcs[0].instrs().map(|i| i.op).collect();
         let call = |function_index| Operator::Call { function_index };
         assert_eq!(calls, [call(0), call(4), Operator::End]);
+    }
+
+    #[test]
+    fn an_import_becomes_a_defined_function() {
+        let bytes = wat::parse_str(
+            r#"(module (import "e" "f" (func $f)) (import "e" "m" (memory 1)) (import "e" "g" (func $g))
+                (func $a (export "a") call $f call $g) (elem (i32.const 0) $g) (table 1 funcref) (start $f))"#,
+        )
+        .expect("test input");
+        let mut module = Module::parse(&bytes).expect("a valid module");
+        assert_eq!(module.drop_func_imports(&[0]), 2);
+        let ty = module.imported_funcs[0];
+        let body = Body::edited(Vec::new(), vec![crate::module::Instr::synthetic(Operator::End)]);
+        module.funcs.push(crate::module::Func { ty, body });
+        module.original_index.push(None);
+        let encoded = module.encode();
+        Validator::new_with_features(WasmFeatures::all())
+            .validate_all(&encoded)
+            .expect("valid");
+        let names: Vec<&str> = module.imports.iter().map(|import| import.name).collect();
+        assert_eq!(names, ["m", "g"]);
+        assert_eq!((module.start, module.exports[0].index), (Some(2), 1));
+        let calls: Vec<Operator> = module.funcs[0].instrs().map(|i| i.op).collect();
+        let call = |function_index| Operator::Call { function_index };
+        assert_eq!(calls, [call(2), call(0), Operator::End]);
     }
 }

@@ -6,135 +6,135 @@ use crate::module::{Body, Instr};
 
 /// Instructions in the making. Methods are named after what they append.
 #[derive(Default)]
-pub(super) struct Code {
+pub(crate) struct Code {
     locals: Vec<(u32, ValType)>,
     ops: Vec<Operator<'static>>,
 }
 
 impl Code {
-    pub(super) fn new() -> Code {
+    pub(crate) fn new() -> Code {
         Code::default()
     }
 
     /// Declares `count` locals of type `ty`, after those that are declared.
-    pub(super) fn locals(&mut self, count: u32, ty: ValType) -> &mut Code {
+    pub(crate) fn locals(&mut self, count: u32, ty: ValType) -> &mut Code {
         self.locals.push((count, ty));
         self
     }
 
-    pub(super) fn op(&mut self, op: Operator<'static>) -> &mut Code {
+    pub(crate) fn op(&mut self, op: Operator<'static>) -> &mut Code {
         self.ops.push(op);
         self
     }
 
-    pub(super) fn ops(&mut self, ops: impl IntoIterator<Item = Operator<'static>>) -> &mut Code {
+    pub(crate) fn ops(&mut self, ops: impl IntoIterator<Item = Operator<'static>>) -> &mut Code {
         self.ops.extend(ops);
         self
     }
 
-    pub(super) fn get(&mut self, local_index: u32) -> &mut Code {
+    pub(crate) fn get(&mut self, local_index: u32) -> &mut Code {
         self.op(Operator::LocalGet { local_index })
     }
 
-    pub(super) fn set(&mut self, local_index: u32) -> &mut Code {
+    pub(crate) fn set(&mut self, local_index: u32) -> &mut Code {
         self.op(Operator::LocalSet { local_index })
     }
 
-    pub(super) fn tee(&mut self, local_index: u32) -> &mut Code {
+    pub(crate) fn tee(&mut self, local_index: u32) -> &mut Code {
         self.op(Operator::LocalTee { local_index })
     }
 
-    pub(super) fn i32(&mut self, value: i32) -> &mut Code {
+    pub(crate) fn i32(&mut self, value: i32) -> &mut Code {
         self.op(Operator::I32Const { value })
     }
 
-    pub(super) fn i64(&mut self, value: i64) -> &mut Code {
+    pub(crate) fn i64(&mut self, value: i64) -> &mut Code {
         self.op(Operator::I64Const { value })
     }
 
-    pub(super) fn call(&mut self, function_index: u32) -> &mut Code {
+    pub(crate) fn call(&mut self, function_index: u32) -> &mut Code {
         self.op(Operator::Call { function_index })
     }
 
-    pub(super) fn call_indirect(&mut self, type_index: u32) -> &mut Code {
+    pub(crate) fn call_indirect(&mut self, type_index: u32) -> &mut Code {
         self.op(Operator::CallIndirect {
             type_index,
             table_index: 0,
         })
     }
 
-    pub(super) fn global_get(&mut self, global_index: u32) -> &mut Code {
+    pub(crate) fn global_get(&mut self, global_index: u32) -> &mut Code {
         self.op(Operator::GlobalGet { global_index })
     }
 
-    pub(super) fn global_set(&mut self, global_index: u32) -> &mut Code {
+    pub(crate) fn global_set(&mut self, global_index: u32) -> &mut Code {
         self.op(Operator::GlobalSet { global_index })
     }
 
-    pub(super) fn load32(&mut self, offset: u64) -> &mut Code {
+    pub(crate) fn load32(&mut self, offset: u64) -> &mut Code {
         self.op(Operator::I32Load {
             memarg: memarg(offset, 2),
         })
     }
 
-    pub(super) fn load8(&mut self, offset: u64) -> &mut Code {
+    pub(crate) fn load8(&mut self, offset: u64) -> &mut Code {
         self.op(Operator::I32Load8U {
             memarg: memarg(offset, 0),
         })
     }
 
-    pub(super) fn load64(&mut self, offset: u64) -> &mut Code {
+    pub(crate) fn load64(&mut self, offset: u64) -> &mut Code {
         self.op(Operator::I64Load {
             memarg: memarg(offset, 3),
         })
     }
 
-    pub(super) fn store32(&mut self, offset: u64) -> &mut Code {
+    pub(crate) fn store32(&mut self, offset: u64) -> &mut Code {
         self.op(Operator::I32Store {
             memarg: memarg(offset, 2),
         })
     }
 
-    pub(super) fn store8(&mut self, offset: u64) -> &mut Code {
+    pub(crate) fn store8(&mut self, offset: u64) -> &mut Code {
         self.op(Operator::I32Store8 {
             memarg: memarg(offset, 0),
         })
     }
 
-    pub(super) fn store64(&mut self, offset: u64) -> &mut Code {
+    pub(crate) fn store64(&mut self, offset: u64) -> &mut Code {
         self.op(Operator::I64Store {
             memarg: memarg(offset, 3),
         })
     }
 
     /// `if` without results.
-    pub(super) fn if_(&mut self) -> &mut Code {
+    pub(crate) fn if_(&mut self) -> &mut Code {
         self.op(Operator::If {
             blockty: BlockType::Empty,
         })
     }
 
-    pub(super) fn loop_(&mut self) -> &mut Code {
+    pub(crate) fn loop_(&mut self) -> &mut Code {
         self.op(Operator::Loop {
             blockty: BlockType::Empty,
         })
     }
 
-    pub(super) fn br_if(&mut self, relative_depth: u32) -> &mut Code {
+    pub(crate) fn br_if(&mut self, relative_depth: u32) -> &mut Code {
         self.op(Operator::BrIf { relative_depth })
     }
 
-    pub(super) fn end(&mut self) -> &mut Code {
+    pub(crate) fn end(&mut self) -> &mut Code {
         self.op(Operator::End)
     }
 
     /// The instructions alone, to be put into another body.
-    pub(super) fn into_instrs<'a>(self) -> Vec<Instr<'a>> {
+    pub(crate) fn into_instrs<'a>(self) -> Vec<Instr<'a>> {
         self.ops.into_iter().map(Instr::synthetic).collect()
     }
 
     /// The whole body; the closing `end` is added here.
-    pub(super) fn into_body<'a>(self) -> Body<'a> {
+    pub(crate) fn into_body<'a>(self) -> Body<'a> {
         let locals = self.locals.clone();
         let mut instrs = self.into_instrs();
         instrs.push(Instr::synthetic(Operator::End));
@@ -142,7 +142,7 @@ impl Code {
     }
 }
 
-pub(super) fn memarg(offset: u64, align: u8) -> MemArg {
+pub(crate) fn memarg(offset: u64, align: u8) -> MemArg {
     MemArg {
         align,
         max_align: align,

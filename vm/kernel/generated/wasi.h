@@ -4,7 +4,7 @@
 namespace gpu_run {
 namespace wasi {
 
-// Functions of wasi_snapshot_preview1, then those of gpu_run_net_v1.
+// Functions of wasi_snapshot_preview1, then those of gpu_run_net_v1 and gpu_run_host_v1.
 enum Function : u32 {
   FN_args_get = 0,  // pointers to the arguments, and their bytes
   FN_args_sizes_get = 1,  // number of arguments, and of their bytes
@@ -58,6 +58,10 @@ enum Function : u32 {
   FN_tcp_duplicate = 49,  // another descriptor of a connection
   FN_tcp_get = 50,  // an option of a connection: see SocketOption
   FN_tcp_set = 51,  // sets an option of a connection
+  FN_host_call = 52,  // calls a host function: its number, a step, arguments
+  FN_host_send = 53,  // bytes of memory that a host function reads
+  FN_host_receive = 54,  // bytes of memory that a host function writes
+  FN_host_word = 55,  // the word beside the last status
 };
 
 // What a parameter is, and what its pointer points to. 0 is none.
@@ -138,6 +142,10 @@ constexpr u64 PARAMS[] = {
   0x72,  // tcp_duplicate
   0xb22,  // tcp_get
   0x322,  // tcp_set
+  0x3333322,  // host_call
+  0xc,  // host_send
+  0x9,  // host_receive
+  0x0,  // host_word
 };
 
 // Bytes and alignment of a result; 0 for other kinds.

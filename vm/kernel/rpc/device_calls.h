@@ -299,7 +299,7 @@ GPU_RUN_INLINE void come_back_to_streams(Requests &requests, Thread &thread, con
 constexpr u64 LOCAL_FUNCTIONS =
     set_of(wasi::FN_args_get, wasi::FN_args_sizes_get, wasi::FN_environ_get, wasi::FN_environ_sizes_get,
            wasi::FN_clock_res_get, wasi::FN_clock_time_get, wasi::FN_random_get, wasi::FN_sched_yield, wasi::FN_fd_write,
-           wasi::FN_poll_oneoff);
+           wasi::FN_poll_oneoff, wasi::FN_host_word);
 // Those that `leave_streams` and `come_back_to_streams` are for.
 constexpr u64 STREAM_FUNCTIONS = set_of(wasi::FN_fd_close, wasi::FN_fd_renumber);
 
@@ -319,6 +319,8 @@ GPU_RUN_NOINLINE Local serve(const Launch &launch, Thread &thread, u32 id, const
       return store_result(call, call.arg(3), clock_time(launch, call.arg(0)));
     case wasi::FN_random_get: return random(launch, thread, id, call);
     case wasi::FN_sched_yield: return served(ERRNO_Success);
+    // `poll` has left it there, and no other call was made since.
+    case wasi::FN_host_word: return served(thread.answer);
     case wasi::FN_fd_write: {
       u32 stream = stream_of(requests, call.arg(0));
       if (stream) return write_stream(launch, thread, id, call, stream);

@@ -80,6 +80,8 @@ pub(super) enum Short<'r> {
     Results(&'r [u8]),
     /// The errno, and the slot says more.
     InSlot(u16),
+    /// A status in place of the errno, and a word beside it.
+    Word(u16, u32),
 }
 
 /// Bytes of results that fit an answer's words.
@@ -183,6 +185,11 @@ impl Mailboxes {
         let head = match answer {
             Short::Errno(errno) => u32::from(errno),
             Short::InSlot(errno) => u32::from(errno) | RESPONSE_SLOT,
+            Short::Word(status, value) => {
+                // Relaxed: who sees it sees whose it is.
+                words[1].store(tag | u64::from(value), Ordering::Relaxed);
+                u32::from(status) | 1 << RESPONSE_COUNT
+            }
             Short::Results(results) => {
                 let pieces = results.chunks(4);
                 let count = pieces.len().min(RESPONSE_RESULTS) as u32;

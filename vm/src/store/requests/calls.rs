@@ -5,7 +5,7 @@ use std::sync::Arc;
 use gpu_run_bytecode::wasi::Function;
 
 use crate::Stream;
-use crate::services::{CallingRun, Closed, Environment, HostCall, HostReply, Services, TmpfsFiles};
+use crate::services::{CallingRun, Closed, Environment, HostCall, HostReply, Responder, Services, TmpfsFiles};
 
 /// Services as they serve one run: they say what its calls close, and the last run has no end for them.
 pub(super) struct Calls {
@@ -47,6 +47,10 @@ impl Services for Calls {
             forget(u32::from_le_bytes(*descriptor));
         }
         reply
+    }
+
+    fn call_host_function(&self, request: &HostCall<'_>, responder: Responder) {
+        self.services.call_host_function(request, responder);
     }
 
     fn may_wait(&self, request: &HostCall<'_>) -> bool {

@@ -176,6 +176,11 @@ pub trait Services: Send + Sync {
     /// time. Such calls get a host thread of their own.
     fn may_wait(&self, request: &HostCall<'_>) -> bool;
 
+    /// Whether these services are for the host function of that number in a program that is being instantiated.
+    fn has_host_function(&self, _number: u32) -> bool {
+        false
+    }
+
     /// Responds to a part of a host function's call ([`Function::is_host_call`]), now or later. It must not wait: the
     /// thread is needed for the requests of other guest threads, for which the host function may be waiting.
     fn call_host_function(&self, _request: &HostCall<'_>, responder: Responder) {

@@ -11,6 +11,7 @@ mod heap;
 mod instantiate;
 mod io;
 mod leaks;
+mod memory;
 mod requests;
 mod run;
 mod tmpfs;
@@ -157,9 +158,7 @@ pub enum StoreError {
     #[error("{}", .0.kind.text())]
     Trap(Box<Fault>),
     /// A memory declares more than the limit allows.
-    #[error(
-        "the module declares a memory of {declared} bytes, more than the limit of {limit} (raise it with --max-memory)"
-    )]
+    #[error("the module declares a memory of {declared} bytes, more than the limit of {limit}")]
     MemoryTooLarge {
         /// Bytes declared.
         declared: u64,
@@ -624,15 +623,6 @@ impl Store {
         // SAFETY: a global of the block, and no kernel runs.
         unsafe { self.device.read(at, &mut bits[..info.bytes()])? };
         Ok(Value::from_bits(ty, u128::from_le_bytes(bits)))
-    }
-
-    /// Size in bytes and contents of a memory.
-    pub fn memory(&mut self, memory: u32) -> DeviceResult<Vec<u8>> {
-        let record = self.fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?;
-        let mut bytes = vec![0; record.size as usize];
-        // SAFETY: the size never exceeds what was allocated.
-        unsafe { self.device.read(record.base, &mut bytes)? };
-        Ok(bytes)
     }
 
     fn trap(kind: TrapKind) -> StoreError {

@@ -2,11 +2,13 @@
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
+use std::str::FromStr;
 use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
+use gpu_run::DeviceKind;
 use gpu_run_vm::{FrameSize, ThreadSet};
 
 use crate::files::parse_size;
@@ -322,34 +324,11 @@ pub enum ReportFormat {
 #[command(next_help_heading = DEVICE)]
 pub struct DeviceArgs {
     /// What runs the program: auto (a GPU if there is one), cpu, cuda or cuda:N.
-    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = parse_device)]
-    pub device: DeviceChoice,
+    #[arg(long, value_name = "DEVICE", default_value = "auto", value_parser = DeviceKind::from_str)]
+    pub device: DeviceKind,
     /// How it is run.
     #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Auto)]
     pub engine: Engine,
-}
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum DeviceChoice {
-    Auto,
-    Cpu,
-    Cuda(i32),
-    #[cfg(feature = "emulator")]
-    Emulator,
-}
-
-fn parse_device(text: &str) -> Result<DeviceChoice, String> {
-    match text {
-        "auto" => Ok(DeviceChoice::Auto),
-        "cpu" => Ok(DeviceChoice::Cpu),
-        #[cfg(feature = "emulator")]
-        "emulator" => Ok(DeviceChoice::Emulator),
-        "cuda" => Ok(DeviceChoice::Cuda(0)),
-        _ => match text.strip_prefix("cuda:").and_then(|n| n.parse().ok()) {
-            Some(n) if n >= 0 => Ok(DeviceChoice::Cuda(n)),
-            _ => Err("expected auto, cpu, cuda or cuda:N".into()),
-        },
-    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -3,37 +3,28 @@
 use std::process::ExitCode;
 
 use bytesize::ByteSize;
-use gpu_run_vm::{Cpu, Cuda, Device};
+use gpu_run::device::{self, OpenError};
+use gpu_run_vm::{Cpu, Device};
 
-use crate::cli::{DeviceArgs, DeviceChoice, Engine};
+use crate::cli::DeviceArgs;
+use crate::engine;
 use crate::report::{self, Outcome, Report, warn};
 
 /// Opens the device that was asked for.
 pub fn open(args: &DeviceArgs) -> Outcome<Box<dyn Device>> {
-    let compiled = args.engine == Engine::Ptx;
-    match args.device {
-        DeviceChoice::Cpu if compiled => Err(Report::new("the PTX engine needs a GPU, and `--device cpu` is none")
-            .help("`--engine interp` interprets the program; `--device cuda` takes the GPU")),
-        DeviceChoice::Cpu => Ok(Box::new(Cpu::new())),
-        DeviceChoice::Cuda(ordinal) => Ok(Box::new(Cuda::new(ordinal).map_err(|error| report::device(&error))?)),
-        #[cfg(feature = "emulator")]
-        DeviceChoice::Emulator => Ok(Box::new(gpu_run_ptx_emulator::Emulator::new())),
-        DeviceChoice::Auto => match Cuda::new(0) {
-            Ok(device) => Ok(Box::new(device)),
-            Err(error) if compiled => Err(report::device(&error)),
-            Err(error) => {
-                if gpu_run_vm::has_driver() {
-                    warn(&format!(
-                        "the program runs on the CPU, because the GPU cannot be used: {error}; \
-                         `--device cpu` says that this is wanted"
-                    ));
-                } else {
-                    tracing::info!("running on the CPU: {error}");
-                }
-                Ok(Box::new(Cpu::new()))
-            }
-        },
+    let opened = device::open(args.device, engine::strategy(args.engine)).map_err(|error| match error {
+        OpenError::Device(error) => report::device(&error),
+        _ => Report::new("the PTX engine needs a GPU, and `--device cpu` is none")
+            .help("`--engine interp` interprets the program; `--device cuda` takes the GPU"),
+    })?;
+    match &opened.no_gpu {
+        Some(error) if gpu_run_vm::has_driver() => warn(&format!(
+            "the program runs on the CPU, because the GPU cannot be used: {error}; `--device cpu` says that this is wanted"
+        )),
+        Some(error) => tracing::info!("running on the CPU: {error}"),
+        None => {}
     }
+    Ok(opened.device)
 }
 
 /// Prints what can run programs here.

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use gpu_run::exit::HeldStore;
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{ExternType, Program};
 use gpu_run_translator::rewrite::{LACKS_PLATFORM, LACKS_THREADS, Status, wants_threads};
@@ -15,7 +16,6 @@ use gpu_run_vm::{
 };
 
 use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs};
-use crate::engine::Held;
 use crate::entry::{self, Show};
 use crate::lines::LineSource;
 use crate::panic::Aborted;
@@ -95,7 +95,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         ..Limits::default()
     };
     let store = Store::new(device, limits).map_err(|error| report::device(&error))?;
-    let mut store = Held::new(store);
+    let mut store = HeldStore::new(store);
     preparation.end();
     let mut options = RunOptions {
         threads: args.threads(),
@@ -105,6 +105,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         interrupt: Some(interrupt.clone()),
         environment: wasi_options::of(&translation.program, args)?,
         debug: debug_options(&args.debug),
+        interpret: false,
     };
     let mut terminal = Terminal::new(
         interrupt.clone(),
@@ -121,12 +122,12 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     };
     let memory = own_memory(&mut store, &program).map_err(|error| report::store(args.module(), &error))?;
     let resolve = |module: &str, name: &str| memory.filter(|_| (module, name) == MEMORY_IMPORT);
-    let instance = match store.instantiate_compiled(program, choice.code.as_ref(), resolve, &options, &mut terminal) {
+    let instance = match store.instantiate_compiled(program, choice.code(), resolve, &options, &mut terminal) {
         Ok(instance) => instance,
         Err(StoreError::Ended(mut end)) => {
             files.write(&args.files, &mut store)?;
             terminal.finish();
-            let mut context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_some());
+            let mut context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_ok());
             context.stands = stands::of(&store, &lines);
             return show_early_end(args, &mut end, &context, &lines);
         }
@@ -134,7 +135,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         Err(StoreError::Trap(fault)) => {
             terminal.finish();
             let mut end = End::Trapped(fault);
-            let context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_some());
+            let context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_ok());
             return show_early_end(args, &mut end, &context, &lines);
         }
         Err(error) => return Err(report::store(args.module(), &error)),
@@ -176,7 +177,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         return match libtest::go_on(args, &printed, &interrupt)? {
             Some(code) => Ok(code),
             None => {
-                let context = fault::Context::of_start(&outcome.end, &options, &terminal, choice.code.is_some());
+                let context = fault::Context::of_start(&outcome.end, &options, &terminal, choice.code.is_ok());
                 show_early_end(args, &mut outcome.end, &context, &lines)
             }
         };
@@ -213,14 +214,14 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     let mut code = match (&*end, returned) {
         (End::Returned, Some(code)) => {
             if args.report == ReportFormat::Json {
-                show_json(args, &End::Returned, None, engine::number(code), &context);
+                show_json(args, &End::Returned, None, report::number(code), &context);
             }
             code
         }
         _ => show_early_end(args, end, &context, &lines)?,
     };
     // What main returns for an error, or a panic.
-    let failed = matches!(end, End::Panicked { .. }) || engine::number(code) == 1;
+    let failed = matches!(end, End::Panicked { .. }) || report::number(code) == 1;
     if failed {
         let panic = match end {
             End::Panicked { thread, .. } => terminal.panic(*thread),

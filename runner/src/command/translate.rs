@@ -7,6 +7,7 @@ use std::path::Path;
 use std::process::ExitCode;
 use std::sync::OnceLock;
 
+use gpu_run::compile;
 use gpu_run_bytecode::{ExternKind, Program, decode, disassemble, disassemble_function, encode, verify};
 use gpu_run_translator::inline::InlineReport;
 use gpu_run_translator::rewrite::RewriteReport;
@@ -17,7 +18,7 @@ use gpu_run_vm::{Cuda, ptx};
 use crate::cli::{Emit, PassArgs, TranslateArgs};
 use crate::names::{did_you_mean, shown};
 use crate::report::{self, Outcome, Report};
-use crate::{engine, output};
+use crate::output;
 
 /// Whether a module's path says that it comes by stdin.
 pub fn is_stdin(path: &Path) -> bool {
@@ -176,7 +177,7 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
             let program = load(&args.module, &options)?.translation.program;
             match &args.func {
                 Some(name) => ptx_of(&program, function(&program, name, args)?, args)?,
-                None => ptx::compile(&engine::whole(&program, args.threads)).text,
+                None => ptx::compile(&compile::whole(&program, args.threads)).text,
             }
             .into_bytes()
         }
@@ -252,7 +253,7 @@ fn function(program: &Program, name: &str, args: &TranslateArgs) -> Outcome<u32>
 
 /// The PTX of one function of the program, and of the kernel that starts it if it is an export.
 fn ptx_of(program: &Program, index: u32, args: &TranslateArgs) -> Outcome<String> {
-    let unit = engine::whole(program, args.threads);
+    let unit = compile::whole(program, args.threads);
     let text = ptx::compile(&unit).text;
     let parts = ptx::definitions(&unit, &text, index);
     if parts.is_empty() {
@@ -268,7 +269,7 @@ fn ptx_of(program: &Program, index: u32, args: &TranslateArgs) -> Outcome<String
 /// A line for each function of the program's machine code: what the GPU's driver tells of it.
 fn sass_stats(program: &Program, threads: u32) -> Outcome<String> {
     let mut device = Cuda::new(0).map_err(|error| report::device(&error))?;
-    let unit = engine::whole(program, threads);
+    let unit = compile::whole(program, threads);
     let prefix = &unit.prefix;
     let text = ptx::compile(&unit).text;
     let entries: Vec<String> = unit.entries.iter().map(|i| format!("{prefix}start_{i}")).collect();

@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::io::Write as _;
 use std::path::Path;
+use std::process::ExitCode;
 use std::time::Duration;
 
 use bytesize::ByteSize;
@@ -29,6 +30,13 @@ pub mod code {
     pub const INTERRUPTED: u8 = 130;
     /// A trap, as shells report SIGABRT.
     pub const TRAP: u8 = 134;
+}
+
+/// The number of an exit code.
+pub fn number(code: ExitCode) -> u8 {
+    let found = (0..=u8::MAX).find(|number| ExitCode::from(*number) == code);
+    // An exit code is one of these.
+    found.unwrap_or(u8::MAX)
 }
 
 /// An error to be shown.
@@ -210,6 +218,9 @@ pub fn store(path: &Path, error: &StoreError) -> Report {
         StoreError::UnknownThreadLocals => Report::new(error.to_string())
             .at(place(path, None, None))
             .help("link with --export=__tls_size --export=__tls_align --export=__tls_base"),
+        StoreError::MemoryTooLarge { .. } => Report::new(error.to_string())
+            .at(place(path, None, None))
+            .help("raise the limit with --max-memory"),
         _ => Report::new(error.to_string()).at(place(path, None, None)),
     }
 }

@@ -112,7 +112,7 @@ impl Run<'_> {
     fn stats(&self) -> Stats {
         let outcome = self.outcome;
         let (debug, requests) = (&outcome.debug, &outcome.requests);
-        let code = self.choice.code.as_ref();
+        let code = self.choice.code();
         let waited = match code {
             Some(code) => !matches!(code.origin, Origin::Cache),
             // The compiler may have been waited for in vain.

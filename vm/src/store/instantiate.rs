@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gpu_run_bytecode::code::instructions;
-use gpu_run_bytecode::{Clause, ConstOp, ExternType, Limits, Program, SegmentMode, TrapKind};
+use gpu_run_bytecode::{Clause, ConstOp, ExternType, GlobalType, Limits, Program, SegmentMode, TrapKind};
 
 use super::{Extern, InstanceId, InstanceInfo, RunOptions, Sink, Store, StoreError, Value};
 use crate::cuda::code::Code;
@@ -77,7 +77,15 @@ impl Store {
                 Extern::Tag(index) => info.tags.push(index),
             }
         }
-
+        let services = options.environment.as_ref().map(|environment| &environment.services);
+        for (number, function) in (0..).zip(&meta.host_functions) {
+            if !services.is_some_and(|services| services.has_host_function(number)) {
+                return Err(StoreError::UnknownImport {
+                    module: function.module.clone(),
+                    name: function.name.clone(),
+                });
+            }
+        }
         if code.is_none() {
             self.device.prepare_interpreter()?;
         }
@@ -417,6 +425,11 @@ impl Store {
             stack.push(value);
         }
         Ok(stack.pop().unwrap_or(0))
+    }
+
+    /// Type of a global.
+    pub fn global_type(&self, global: u32) -> GlobalType {
+        self.global_infos[global as usize].ty
     }
 
     /// Sets the value of a global (its type's bits).

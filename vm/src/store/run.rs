@@ -96,7 +96,7 @@ impl Store {
         if self.does_nothing(func) {
             return Ok(Outcome::nothing(options.threads));
         }
-        let entry = self.compiled_entry(func);
+        let entry = self.compiled_entry(func).filter(|_| !options.interpret);
         let plan = self.plan(entry, options.threads)?;
         if entry.is_some() {
             self.prepare_compiled()?;

@@ -24,7 +24,7 @@ const INDEX_LEAST: u64 = 64;
 /// Bytes that are copied at once.
 const AT_ONCE: usize = 1 << 20;
 /// What the memory is called.
-const WHAT: &str = "the files of --tmpfs";
+const WHAT: &str = "files in memory";
 
 /// Device memory for files.
 pub(super) struct Area {

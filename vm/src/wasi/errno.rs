@@ -139,7 +139,7 @@ fn warn_of_limit(error: &io::Error) {
     SAID.call_once(|| {
         tracing::warn!(
             "the host opens no more files for this process ({error}): raise its limit (`ulimit -Hn`), use fewer \
-             threads, or put files into --tmpfs"
+             threads, or put files into a tmpfs"
         );
     });
 }

@@ -12,6 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
+use gpu_run::compile;
 use gpu_run_bytecode::Program;
 use gpu_run_vm::Target;
 use gpu_run_vm::cuda::cache::Cache;
@@ -21,7 +22,7 @@ use gpu_run_vm::{Cpu, Instantiated, PersistentKernel, Store};
 use super::{Checked, Failure, Script, read};
 use crate::cli::WastArgs;
 use crate::report::{self, Outcome, Report};
-use crate::{cache, devices, engine};
+use crate::{cache, devices};
 
 /// The code of all instances of a script, in their order.
 pub struct Library {
@@ -37,7 +38,7 @@ impl Library {
         let mut script = Script::new(args, server.client())?;
         script.run(path, text, false)?;
         let instances = script.store.instances(&script.called);
-        let codes = engine::linked(target, &instances, cache).map_err(|error| error.to_string());
+        let codes = compile::linked(target, &instances, cache).map_err(|error| error.to_string());
         Ok(Library { instances, codes })
     }
 

@@ -49,6 +49,10 @@ impl Services for Calls {
         reply
     }
 
+    fn has_host_function(&self, number: u32) -> bool {
+        self.services.has_host_function(number)
+    }
+
     fn call_host_function(&self, request: &HostCall<'_>, responder: Responder) {
         self.services.call_host_function(request, responder);
     }

@@ -66,6 +66,8 @@ pub struct RunOptions {
     pub environment: Option<Environment>,
     /// Which debug messages are given.
     pub debug: DebugOptions,
+    /// That the interpreter runs it, also where there is compiled code.
+    pub interpret: bool,
 }
 
 impl Default for RunOptions {
@@ -78,6 +80,7 @@ impl Default for RunOptions {
             interrupt: None,
             environment: None,
             debug: DebugOptions::default(),
+            interpret: false,
         }
     }
 }

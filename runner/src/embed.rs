@@ -1,0 +1,21 @@
+//! The library's rooms.
+//!
+//! [`engine`] and [`module`] are what programs have in common, [`linker`], [`store`] and [`instance`] make them run, and
+//! [`func`] has the handles of what they export. [`host`] calls host functions. [`compile`], [`device`] and [`exit`] are
+//! what the command shares.
+
+pub mod compile;
+pub(crate) mod config;
+pub mod device;
+pub(crate) mod engine;
+pub(crate) mod error;
+pub(crate) mod events;
+pub mod exit;
+pub(crate) mod func;
+pub(crate) mod host;
+pub(crate) mod instance;
+pub(crate) mod linker;
+pub(crate) mod module;
+pub(crate) mod store;
+pub(crate) mod values;
+pub(crate) mod wasi;

@@ -1,0 +1,358 @@
+//! Which engine runs a program, and its compilation, which may go on after the run has begun.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::time::{Duration, Instant};
+
+use gpu_run_bytecode::{ExternKind, Program};
+use gpu_run_vm::cuda::cache::{Cache, Key};
+use gpu_run_vm::cuda::code::{self, CODE_START, Code, CompileRequest, Origin, options, options_of_linked};
+use gpu_run_vm::ptx::{Options, Unit};
+use gpu_run_vm::{DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
+
+use super::config::Strategy;
+use super::exit::Working;
+
+/// Longest time that [`Strategy::Auto`] expects the compiler to take.
+const PATIENCE: Duration = Duration::from_secs(2);
+
+/// What compiling takes, as measured with driver 580 beside an H200: starting the driver's compiler, and
+/// a word of bytecode on one processor. On 16 processors, a word took a third of it.
+const START_TIME: Duration = Duration::from_millis(200);
+const WORD_TIME: Duration = Duration::from_micros(320);
+const MOST_SPEEDUP: usize = 3;
+
+/// Prefix of the symbols of a program that is alone.
+const PREFIX: &str = "i0_";
+
+/// Why a program is interpreted.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub enum Reason {
+    /// It was asked for.
+    Asked,
+    /// The device runs nothing else.
+    Device,
+    /// There are more threads than lanes, and they may wait for each other.
+    Waiting,
+    /// Compiling so many words of bytecode would take so long.
+    Slow {
+        /// Words of bytecode.
+        words: usize,
+        /// The time that they are expected to take.
+        expected: Duration,
+    },
+    /// The compiler was not ready in time.
+    Late {
+        /// How long it was waited for.
+        limit: Duration,
+    },
+    /// The program could not be compiled or loaded.
+    Failed(DeviceError),
+}
+
+/// The choice for a program.
+#[derive(Debug)]
+pub struct Choice {
+    /// The program's code, or why it is interpreted.
+    pub code: Result<Code, Reason>,
+    /// Time that was waited for the compiler.
+    pub waited: Duration,
+    /// Threads may wait for others that never run, as compiled code was asked for.
+    pub may_hang: bool,
+    /// Why the cache's code was not taken, and was removed.
+    pub damaged: Option<DeviceError>,
+}
+
+/// Why there is no choice.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CompileError {
+    /// Compiled code was asked for, and cannot be made.
+    #[error(transparent)]
+    Device(#[from] DeviceError),
+    /// Waiting for the compiler was interrupted.
+    #[error("interrupted")]
+    Interrupted,
+    /// There is no thread for the compiler, or it ended by a defect.
+    #[error("{0}")]
+    Thread(String),
+}
+
+/// How a program is to be run.
+pub struct Policy<'p> {
+    /// The engine.
+    pub strategy: Strategy,
+    /// Functions (imports first) by which the program is entered, besides its start function.
+    pub entries: Vec<u32>,
+    /// Most threads of a run.
+    pub threads: u32,
+    /// Calls that may be open at once.
+    pub call_depth: u32,
+    /// Where code is kept.
+    pub cache: Option<Cache>,
+    /// How long the compiler is waited for.
+    pub timeout: Duration,
+    /// Ends the waiting when it becomes true.
+    pub interrupt: Option<&'p AtomicBool>,
+}
+
+impl Choice {
+    fn interpreted(reason: Reason) -> Choice {
+        Choice {
+            code: Err(reason),
+            waited: Duration::ZERO,
+            may_hang: false,
+            damaged: None,
+        }
+    }
+
+    /// The program's code; without it, the program is interpreted.
+    pub fn code(&self) -> Option<&Code> {
+        self.code.as_ref().ok()
+    }
+
+    /// Whether the code was in the cache.
+    pub fn is_cached(&self) -> bool {
+        self.code().is_some_and(|code| code.origin == Origin::Cache)
+    }
+}
+
+/// The time that compiling a program is expected to take.
+fn estimate(words: usize, processors: usize) -> Duration {
+    START_TIME + WORD_TIME * words as u32 / (processors / 2).clamp(1, MOST_SPEEDUP) as u32
+}
+
+/// The functions that a program can be entered by: what it exports, and its start function.
+pub fn entries(program: &Program) -> Vec<u32> {
+    let exports = program.meta.exports.iter();
+    let functions = exports.filter(|export| export.kind == ExternKind::Func);
+    let mut entries: Vec<u32> = functions.map(|export| export.index).collect();
+    entries.extend(program.meta.start);
+    tidy(program, entries)
+}
+
+/// Function indices in order, each once, imports left out: another instance has their code.
+fn tidy(program: &Program, mut entries: Vec<u32>) -> Vec<u32> {
+    entries.sort_unstable();
+    entries.dedup();
+    entries.retain(|index| *index >= program.meta.imported_funcs());
+    entries
+}
+
+/// What is compiled of a program that is looked at, not run: all that it can be entered by, on `threads`
+/// threads.
+pub fn whole(program: &Program, threads: u32) -> Unit<'_> {
+    Unit {
+        program,
+        prefix: PREFIX.into(),
+        code_start: CODE_START,
+        entries: entries(program),
+        options: Options {
+            comments: true,
+            ..options(program, threads, u32::MAX)
+        },
+    }
+}
+
+/// Code of all the instances that a store will have, in their order and linked together, from the cache or
+/// compiled now. Each is entered by its start function and those that it was asked for.
+///
+/// # Errors
+///
+/// The driver's.
+pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>) -> DeviceResult<Vec<Code>> {
+    let options = options_of_linked(instances.iter().map(|instance| &*instance.program));
+    let request = |(i, instance): (usize, &Instantiated)| CompileRequest {
+        program: instance.program.clone(),
+        prefix: format!("i{i}_"),
+        code_start: instance.code_start,
+        entries: {
+            let start = instance.program.meta.start.into_iter();
+            tidy(
+                &instance.program,
+                start.chain(instance.functions.iter().copied()).collect(),
+            )
+        },
+        options,
+        target: target.clone(),
+    };
+    let requests: Vec<CompileRequest> = instances.iter().enumerate().map(request).collect();
+    let Some(cache) = cache else {
+        return code::build(&requests, None);
+    };
+    let key = code::key_of(&requests);
+    match code::cached(&requests, cache, key) {
+        Some(codes) => Ok(codes),
+        None => code::build(&requests, Some((cache, key))),
+    }
+}
+
+/// The program's code from the cache. What `load` does not take is removed, as damaged code is; then its error is
+/// returned.
+fn from_cache(
+    request: &CompileRequest,
+    cache: &Cache,
+    key: Key,
+    load: impl FnOnce(&Code) -> DeviceResult<()>,
+) -> Option<DeviceResult<Code>> {
+    let code = request.cached(cache, key)?;
+    Some(match load(&code) {
+        Ok(()) => Ok(code),
+        Err(error) => {
+            cache.remove(key);
+            Err(error)
+        }
+    })
+}
+
+/// Chooses how the store's next instance is run, of that program, and compiles it if that is how.
+///
+/// # Errors
+///
+/// [`Strategy::Ptx`] where it cannot be; the interrupt, while the compiler is waited for.
+pub fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Program>) -> Result<Choice, CompileError> {
+    let forced = match policy.strategy {
+        Strategy::Interpreter => return Ok(Choice::interpreted(Reason::Asked)),
+        Strategy::Ptx => true,
+        Strategy::Auto => false,
+    };
+    let Some(target) = store.target() else {
+        return Ok(Choice::interpreted(Reason::Device));
+    };
+    let lanes = target.lanes_at_least();
+    let request = CompileRequest {
+        program: program.clone(),
+        prefix: PREFIX.into(),
+        code_start: store.next_code_start(),
+        entries: tidy(program, policy.entries.into_iter().chain(program.meta.start).collect()),
+        options: options(program, policy.threads, policy.call_depth),
+        target,
+    };
+    let mut choice = Choice::interpreted(Reason::Waiting);
+    if threads_may_wait(program) && policy.threads > lanes {
+        if !forced {
+            return Ok(choice);
+        }
+        choice.may_hang = true;
+    }
+    let key = request.key();
+    let load = |code: &Code| store.preload(code);
+    match policy.cache.as_ref().and_then(|cache| from_cache(&request, cache, key, load)) {
+        Some(Ok(code)) => {
+            choice.code = Ok(code);
+            return Ok(choice);
+        }
+        Some(Err(error)) => choice.damaged = Some(error),
+        None => {}
+    }
+    let words = request.words();
+    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+    let expected = estimate(words, processors);
+    if !forced && expected > PATIENCE {
+        choice.code = Err(Reason::Slow { words, expected });
+        return Ok(choice);
+    }
+    let begin = Instant::now();
+    let cache = policy.cache.map(|cache| (cache, key));
+    let built = build(request, cache, policy.timeout, policy.interrupt)?;
+    choice.waited = begin.elapsed();
+    let loaded = built.map(|built| built.and_then(|code| store.preload(&code).map(|()| code)));
+    choice.code = match loaded {
+        None => Err(Reason::Late { limit: policy.timeout }),
+        Some(Ok(code)) => Ok(code),
+        Some(Err(error)) if forced => return Err(error.into()),
+        Some(Err(error)) => Err(Reason::Failed(error)),
+    };
+    Ok(choice)
+}
+
+/// Compiles on a thread of its own. `None` if it is not ready after `limit`: it goes on, and fills the
+/// cache if the process lives so long.
+fn build(
+    request: CompileRequest,
+    cache: Option<(Cache, Key)>,
+    limit: Duration,
+    interrupt: Option<&AtomicBool>,
+) -> Result<Option<DeviceResult<Code>>, CompileError> {
+    let (sender, receiver) = channel();
+    let working = Working::begin();
+    let work = move || {
+        let built = request.build(cache.as_ref().map(|(cache, key)| (cache, *key)));
+        // Nobody receives it when the limit is over.
+        _ = sender.send(built);
+        drop(working);
+    };
+    let spawned = std::thread::Builder::new().name("compiler".into()).spawn(work);
+    spawned.map_err(|error| CompileError::Thread(format!("cannot start a thread for the compiler: {error}")))?;
+    let begin = Instant::now();
+    loop {
+        let left = limit.saturating_sub(begin.elapsed());
+        match receiver.recv_timeout(left.min(Duration::from_millis(50))) {
+            Ok(built) => return Ok(Some(built)),
+            Err(RecvTimeoutError::Disconnected) => {
+                return Err(CompileError::Thread("the compiler ended without a result".into()));
+            }
+            Err(RecvTimeoutError::Timeout) => {}
+        }
+        // Relaxed: the flag is all there is to see.
+        if interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+            return Err(CompileError::Interrupted);
+        }
+        if begin.elapsed() >= limit {
+            return Ok(None);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_that_cannot_be_loaded_leaves_the_cache() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(folder.path(), 1 << 20);
+        let request = CompileRequest {
+            program: Arc::default(),
+            prefix: PREFIX.into(),
+            code_start: CODE_START,
+            entries: Vec::new(),
+            options: Options::default(),
+            target: Target {
+                ordinal: 0,
+                compute_capability: (9, 0),
+                multiprocessors: 132,
+                driver: "13000".into(),
+                format: gpu_run_vm::CodeFormat::Cubin,
+            },
+        };
+        let key = request.key();
+        let unavailable = |_: &Code| {
+            Err(DeviceError::Unavailable {
+                what: "no image".into(),
+            })
+        };
+        assert!(from_cache(&request, &cache, key, |_| Ok(())).is_none());
+        cache.save(key, &[1, 2, 0]).unwrap();
+        assert!(from_cache(&request, &cache, key, |_| Ok(())).unwrap().is_ok());
+        assert!(from_cache(&request, &cache, key, unavailable).unwrap().is_err());
+        assert!(!cache.contains(key));
+    }
+
+    /// Programs of the fixtures as compiled on 16 processors, and one of them on one.
+    #[test]
+    fn the_estimate_is_near_what_was_measured() {
+        for (words, processors, milliseconds) in [
+            (2853, 16, 313),
+            (5860, 16, 858),
+            (8414, 16, 1157),
+            (17432, 16, 1556),
+            (8414, 1, 3178),
+        ] {
+            let estimate = estimate(words, processors).as_millis() as f64 / milliseconds as f64;
+            assert!((0.8..1.7).contains(&estimate), "{words} words: {estimate}");
+        }
+    }
+}

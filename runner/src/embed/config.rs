@@ -1,0 +1,147 @@
+//! What an engine is made with.
+
+use std::path::PathBuf;
+use std::str::FromStr;
+use std::time::Duration;
+
+use gpu_run_vm::cuda::cache::{Cache, DEFAULT_LIMIT};
+
+/// The machine that runs modules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum DeviceKind {
+    /// The first GPU, and where there is none the CPU.
+    #[default]
+    Auto,
+    /// The CPU.
+    Cpu,
+    /// The GPU of this number.
+    Cuda(i32),
+    /// The emulator of PTX, for tests.
+    #[cfg(feature = "emulator")]
+    Emulator,
+}
+
+impl FromStr for DeviceKind {
+    type Err = String;
+
+    /// Reads `auto`, `cpu`, `cuda` or `cuda:N`.
+    fn from_str(text: &str) -> Result<DeviceKind, String> {
+        match text {
+            "auto" => Ok(DeviceKind::Auto),
+            "cpu" => Ok(DeviceKind::Cpu),
+            #[cfg(feature = "emulator")]
+            "emulator" => Ok(DeviceKind::Emulator),
+            "cuda" => Ok(DeviceKind::Cuda(0)),
+            _ => match text.strip_prefix("cuda:").and_then(|n| n.parse().ok()) {
+                Some(n) if n >= 0 => Ok(DeviceKind::Cuda(n)),
+                _ => Err("expected auto, cpu, cuda or cuda:N".into()),
+            },
+        }
+    }
+}
+
+/// How a device runs modules.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Strategy {
+    /// Compiled where the code is in the cache, or is expected within about two seconds; else interpreted.
+    #[default]
+    Auto,
+    /// Interpreted.
+    Interpreter,
+    /// Compiled to PTX, on a GPU, however long that takes.
+    Ptx,
+}
+
+/// Where compiled code is kept.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum CacheFolder {
+    /// The user's, where the system has a place for it.
+    Default,
+    Folder(PathBuf),
+    None,
+}
+
+/// What an [`Engine`](crate::Engine) is made with: the device, and how it runs modules.
+///
+/// ```
+/// use gpu_run::{Config, DeviceKind, Engine, Strategy};
+///
+/// let mut config = Config::new();
+/// config.device(DeviceKind::Cpu).strategy(Strategy::Interpreter);
+/// let engine = Engine::new(&config)?;
+/// # Ok::<(), gpu_run::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct Config {
+    pub(crate) device: DeviceKind,
+    pub(crate) strategy: Strategy,
+    pub(crate) compile_timeout: Duration,
+    cache: CacheFolder,
+    cache_size: u64,
+}
+
+impl Default for Config {
+    fn default() -> Config {
+        Config::new()
+    }
+}
+
+impl Config {
+    /// The first GPU or else the CPU, compiled or interpreted, whichever is ready sooner.
+    pub fn new() -> Config {
+        Config {
+            device: DeviceKind::Auto,
+            strategy: Strategy::Auto,
+            compile_timeout: Duration::from_secs(60),
+            cache: CacheFolder::Default,
+            cache_size: DEFAULT_LIMIT,
+        }
+    }
+
+    /// Sets the device.
+    pub fn device(&mut self, device: DeviceKind) -> &mut Config {
+        self.device = device;
+        self
+    }
+
+    /// Sets how the device runs modules.
+    pub fn strategy(&mut self, strategy: Strategy) -> &mut Config {
+        self.strategy = strategy;
+        self
+    }
+
+    /// Sets how long an instantiation waits for the compiler. What is not compiled by then is interpreted.
+    pub fn compile_timeout(&mut self, timeout: Duration) -> &mut Config {
+        self.compile_timeout = timeout;
+        self
+    }
+
+    /// Sets the folder in which compiled code is kept. Left alone, it is one of the user's, which the command shares.
+    pub fn cache_folder(&mut self, folder: impl Into<PathBuf>) -> &mut Config {
+        self.cache = CacheFolder::Folder(folder.into());
+        self
+    }
+
+    /// Sets how many bytes of code are kept.
+    pub fn cache_size(&mut self, bytes: u64) -> &mut Config {
+        self.cache_size = bytes;
+        self
+    }
+
+    /// Has compiled code not kept.
+    pub fn no_cache(&mut self) -> &mut Config {
+        self.cache = CacheFolder::None;
+        self
+    }
+
+    /// The cache, if there is one.
+    pub(crate) fn cache(&self) -> Option<Cache> {
+        let folder = match &self.cache {
+            CacheFolder::Default => Cache::default_folder(),
+            CacheFolder::Folder(folder) => Some(folder.clone()),
+            CacheFolder::None => None,
+        };
+        folder.map(|folder| Cache::new(folder, self.cache_size))
+    }
+}

@@ -1,0 +1,123 @@
+//! What a program says while it runs.
+
+use std::io::Write;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use gpu_run_vm::{Sink, Stream};
+
+/// Something that a program says.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Event<'e> {
+    /// Text for standard output, of that thread.
+    Stdout(u32, &'e [u8]),
+    /// Text for standard error, of that thread.
+    Stderr(u32, &'e [u8]),
+    /// Debug messages of any threads, a line each.
+    Debug(&'e [u8]),
+}
+
+type Handler = dyn FnMut(Event<'_>) + Send;
+
+/// Who takes the events of a store. Clones are the same.
+#[derive(Clone)]
+pub(super) struct Events(Arc<Mutex<Box<Handler>>>);
+
+impl Events {
+    /// Writes to this process's streams.
+    pub(super) fn inherit() -> Events {
+        Events(Arc::new(Mutex::new(Box::new(|event| {
+            // A stream that nobody reads is no error of the program.
+            _ = match event {
+                Event::Stdout(_, bytes) => std::io::stdout().write_all(bytes),
+                Event::Stderr(_, bytes) | Event::Debug(bytes) => std::io::stderr().write_all(bytes),
+            };
+        }))))
+    }
+
+    pub(super) fn set(&self, handler: Box<Handler>) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = handler;
+    }
+
+    pub(super) fn tell(&self, event: Event<'_>) {
+        (self.0.lock().unwrap_or_else(PoisonError::into_inner))(event);
+    }
+}
+
+impl Sink for Events {
+    fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]) {
+        self.tell(match stream {
+            Stream::Stdout => Event::Stdout(thread, bytes),
+            Stream::Stderr => Event::Stderr(thread, bytes),
+        });
+    }
+
+    fn debug(&mut self, messages: &[u8]) {
+        self.tell(Event::Debug(messages));
+    }
+}
+
+/// What a program has said, kept. Clones are the same.
+#[derive(Clone, Debug, Default)]
+pub struct Captured(Arc<Mutex<[Vec<u8>; 3]>>);
+
+impl Captured {
+    pub(super) fn add(&self, event: Event<'_>) {
+        let (index, bytes) = match event {
+            Event::Stdout(_, bytes) => (0, bytes),
+            Event::Stderr(_, bytes) => (1, bytes),
+            Event::Debug(bytes) => (2, bytes),
+        };
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)[index].extend_from_slice(bytes);
+    }
+
+    fn take(&self, index: usize) -> Vec<u8> {
+        std::mem::take(&mut self.0.lock().unwrap_or_else(PoisonError::into_inner)[index])
+    }
+
+    /// Takes what went to standard output.
+    pub fn stdout(&self) -> Vec<u8> {
+        self.take(0)
+    }
+
+    /// Takes what went to standard error.
+    pub fn stderr(&self) -> Vec<u8> {
+        self.take(1)
+    }
+
+    /// Takes the debug messages.
+    pub fn debug(&self) -> Vec<u8> {
+        self.take(2)
+    }
+}
+
+/// Where WASI writes what does not come by the device. It is known once there is a store.
+#[derive(Clone, Default)]
+pub(super) struct LateWriter(Arc<Mutex<Option<Events>>>, bool);
+
+impl LateWriter {
+    /// The writer for standard error that goes along.
+    pub(super) fn of_errors(&self) -> LateWriter {
+        LateWriter(self.0.clone(), true)
+    }
+
+    pub(super) fn bind(&self, events: Events) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(events);
+    }
+}
+
+impl Write for LateWriter {
+    fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+        if let Some(events) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            events.tell(match self.1 {
+                false => Event::Stdout(0, bytes),
+                true => Event::Stderr(0, bytes),
+            });
+        }
+        Ok(bytes.len())
+    }
+
+    fn flush(&mut self) -> std::io::Result<()> {
+        Ok(())
+    }
+}

@@ -1,0 +1,222 @@
+//! Modules.
+
+use std::borrow::Cow;
+use std::path::Path;
+use std::sync::Arc;
+
+use gpu_run_bytecode::code::instructions;
+use gpu_run_bytecode::wasi::{Function, HOST_MODULE};
+use gpu_run_bytecode::{ExternKind, FuncType, GlobalType, MemoryType, Op, Program, TableType, decode, encode, verify};
+use gpu_run_translator::Options;
+
+use super::engine::Engine;
+use super::error::{Error, Result};
+
+/// The type of an import or export.
+#[derive(Clone, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum ExternType {
+    /// A function.
+    Func(FuncType),
+    /// A table.
+    Table(TableType),
+    /// A memory.
+    Memory(MemoryType),
+    /// A global.
+    Global(GlobalType),
+    /// A tag of exceptions, whose values are the parameters.
+    Tag(FuncType),
+}
+
+/// An import of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ImportType {
+    /// Module name.
+    pub module: String,
+    /// Field name.
+    pub name: String,
+    /// What it must be.
+    pub ty: ExternType,
+}
+
+/// An export of a module.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ExportType {
+    /// Its name.
+    pub name: String,
+    /// What it is.
+    pub ty: ExternType,
+}
+
+/// A module, translated to bytecode and verified. Clones are the same module.
+///
+/// ```
+/// use gpu_run::{Config, DeviceKind, Engine, Module};
+///
+/// let engine = Engine::new(Config::new().device(DeviceKind::Cpu))?;
+/// let module = Module::new(&engine, r#"(module (func (export "f")))"#)?;
+/// let bytes = module.serialize();
+/// let again = Module::deserialize(&engine, &bytes)?;
+/// assert_eq!(again.exports().next().unwrap().name, "f");
+/// # Ok::<(), gpu_run::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct Module {
+    pub(super) program: Arc<Program>,
+    wasi: Arc<[Function]>,
+}
+
+impl Module {
+    /// A module of WebAssembly, in binary or text form.
+    ///
+    /// # Errors
+    ///
+    /// It is not valid, or uses what this version does not run.
+    pub fn new(_engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
+        let wasm = assemble(bytes.as_ref(), None)?;
+        let options = Options {
+            host_functions: true,
+            ..Options::full()
+        };
+        Ok(Module::of(gpu_run_translator::translate(&wasm, &options)?.program))
+    }
+
+    /// The module in a file: WebAssembly, in binary or text form, or a serialized module.
+    ///
+    /// # Errors
+    ///
+    /// As [`Module::new`] and [`Module::deserialize`]; the file cannot be read.
+    pub fn from_file(engine: &Engine, path: impl AsRef<Path>) -> Result<Module> {
+        let path = path.as_ref();
+        let bytes = std::fs::read(path).map_err(|source| Error::File {
+            path: path.display().to_string(),
+            source,
+        })?;
+        match is_serialized(&bytes) {
+            true => Module::deserialize(engine, &bytes),
+            false => Module::new(engine, &bytes),
+        }
+    }
+
+    /// A module of what [`Module::serialize`] or `gpu-run translate` has made, in this version. It is verified, so that
+    /// the bytes may come from anywhere.
+    ///
+    /// # Errors
+    ///
+    /// The bytes are no such module.
+    pub fn deserialize(_engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
+        let program = decode(bytes.as_ref())?;
+        verify(&program)?;
+        Ok(Module::of(program))
+    }
+
+    /// The translated module as bytes, which are read faster than it is translated.
+    pub fn serialize(&self) -> Vec<u8> {
+        encode(&self.program)
+    }
+
+    fn of(program: Program) -> Module {
+        let mut wasi: Vec<Function> = instructions(&program.code)
+            .filter_map(|(_, inst)| inst.ok())
+            .filter(|inst| inst.op == Op::RequestQueue)
+            .filter_map(|inst| Function::from_number(inst.args[0] as u16))
+            .filter(|function| function.info().module != HOST_MODULE)
+            .collect();
+        wasi.sort_unstable();
+        wasi.dedup();
+        Module {
+            program: Arc::new(program),
+            wasi: wasi.into(),
+        }
+    }
+
+    /// Its imports, without those that gpu-run serves on the device. Of WASI's functions, those that are called.
+    pub fn imports(&self) -> impl Iterator<Item = ImportType> + '_ {
+        let meta = &self.program.meta;
+        let plain = meta.imports.iter().map(|import| ImportType {
+            module: import.module.clone(),
+            name: import.name.clone(),
+            ty: self.extern_type(import.ty),
+        });
+        let host = meta.host_functions.iter().map(|function| ImportType {
+            module: function.module.clone(),
+            name: function.name.clone(),
+            ty: ExternType::Func(function.ty.clone()),
+        });
+        let wasi = self.wasi.iter().map(|function| ImportType {
+            module: function.info().module.to_owned(),
+            name: function.info().name.to_owned(),
+            ty: ExternType::Func(FuncType {
+                params: function.param_types(),
+                results: vec![gpu_run_bytecode::ValType::I32],
+            }),
+        });
+        plain.chain(host).chain(wasi)
+    }
+
+    /// Its exports.
+    pub fn exports(&self) -> impl Iterator<Item = ExportType> + '_ {
+        let meta = &self.program.meta;
+        let funcs = meta.func_types();
+        let (tables, memories, globals, tags) =
+            (meta.table_types(), meta.memory_types(), meta.global_types(), meta.tag_types());
+        meta.exports.iter().map(move |export| {
+            let index = export.index as usize;
+            ExportType {
+                name: export.name.clone(),
+                ty: match export.kind {
+                    ExternKind::Func => ExternType::Func(meta.types[funcs[index] as usize].clone()),
+                    ExternKind::Table => ExternType::Table(tables[index]),
+                    ExternKind::Memory => ExternType::Memory(memories[index]),
+                    ExternKind::Global => ExternType::Global(globals[index]),
+                    ExternKind::Tag => ExternType::Tag(meta.types[tags[index] as usize].clone()),
+                },
+            }
+        })
+    }
+
+    fn extern_type(&self, ty: gpu_run_bytecode::ExternType) -> ExternType {
+        let types = &self.program.meta.types;
+        match ty {
+            gpu_run_bytecode::ExternType::Func(ty) => ExternType::Func(types[ty as usize].clone()),
+            gpu_run_bytecode::ExternType::Table(ty) => ExternType::Table(ty),
+            gpu_run_bytecode::ExternType::Memory(ty) => ExternType::Memory(ty),
+            gpu_run_bytecode::ExternType::Global(ty) => ExternType::Global(ty),
+            gpu_run_bytecode::ExternType::Tag(ty) => ExternType::Tag(types[ty as usize].clone()),
+        }
+    }
+
+    /// A function of WASI or of the network that it calls.
+    pub(super) fn wasi(&self) -> Option<Function> {
+        self.wasi.first().copied()
+    }
+}
+
+/// Whether a file's bytes are a serialized module.
+pub fn is_serialized(bytes: &[u8]) -> bool {
+    bytes.starts_with(b"\0gbc")
+}
+
+/// The binary form of a module in text form; binary bytes are returned as they are. A module's first byte is 0. Errors
+/// name the file.
+///
+/// # Errors
+///
+/// The text is no module.
+pub fn assemble<'b>(bytes: &'b [u8], path: Option<&Path>) -> Result<Cow<'b, [u8]>> {
+    if bytes.first().is_none_or(|first| *first == 0) {
+        return Ok(Cow::Borrowed(bytes));
+    }
+    let text = str::from_utf8(bytes).map_err(|error| Error::Text(format!("not UTF-8 text: {error}")))?;
+    let assemble = || {
+        let buffer = wast::parser::ParseBuffer::new(text)?;
+        wast::parser::parse::<wast::Wat>(&buffer)?.encode()
+    };
+    assemble().map(Cow::Owned).map_err(|mut error| {
+        if let Some(path) = path {
+            error.set_path(path);
+        }
+        error.set_text(text);
+        Error::Text(error.to_string())
+    })
+}

@@ -5,6 +5,7 @@ pub mod devices;
 pub mod engine;
 pub mod inspect;
 pub mod libtest;
+pub mod load;
 pub mod process;
 pub mod run;
 pub mod thread_safety;

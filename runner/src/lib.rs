@@ -63,7 +63,5 @@ pub use embed::store::{InterruptHandle, MEMORY_IMPORT, Store, StoreLimits};
 pub use embed::values::{Val, WasmTy, WasmValues};
 pub use embed::wasi::{WasiCtx, WasiCtxBuilder};
 pub use embed::{compile, device, exit};
-pub use gpu_run_bytecode::{
-    BacktraceFrame, FuncType, GlobalType, Limits, MemoryType, TableType, TrapKind, ValType,
-};
+pub use gpu_run_bytecode::{BacktraceFrame, FuncType, GlobalType, Limits, MemoryType, TableType, TrapKind, ValType};
 pub use gpu_run_vm::{Backtrace, FrameSize, Input};

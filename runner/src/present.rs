@@ -17,3 +17,4 @@ pub mod sink;
 pub mod stands;
 pub mod stats;
 pub mod terminal;
+pub mod writes;

@@ -59,8 +59,12 @@ pub(crate) fn call_host_functions(module: &mut Module<'_>) -> Vec<HostFunction> 
     }
     let mut arguments = vec![I32, I32];
     arguments.extend([I64; ARGUMENTS]);
-    let signatures: [(&str, &[wasmparser::ValType]); 4] =
-        [("call", &arguments), ("send", &[I32, I32]), ("receive", &[I32, I32]), ("word", &[])];
+    let signatures: [(&str, &[wasmparser::ValType]); 4] = [
+        ("call", &arguments),
+        ("send", &[I32, I32]),
+        ("receive", &[I32, I32]),
+        ("word", &[]),
+    ];
     let added = signatures.map(|(name, params)| (wasi::HOST_MODULE, name, module.intern_type(params, &[I32])));
     module.append_func_imports(added);
     module.drop_func_imports(&indices);
@@ -154,7 +158,11 @@ fn stub(number: i32, ty: &FuncType, requests: &Requests, memory: Memory) -> Code
         code.set(status).op(Operator::Else);
         kind(&mut code);
         code.i32(1).op(Operator::I32Eq).if_();
-        code.get(address).get(length).call(requests.send).set(status).op(Operator::Else);
+        code.get(address)
+            .get(length)
+            .call(requests.send)
+            .set(status)
+            .op(Operator::Else);
         code.get(address).get(length).call(requests.receive).op(Operator::Drop);
         bare(&mut code, Step::Next);
         code.set(status).end().end();
@@ -170,7 +178,10 @@ fn stub(number: i32, ty: &FuncType, requests: &Requests, memory: Memory) -> Code
             code.op(Operator::I64ExtendI32U);
             bare(&mut code, Step::Result);
             code.op(Operator::Drop).call(requests.word);
-            code.op(Operator::I64ExtendI32U).i64(32).op(Operator::I64Shl).op(Operator::I64Or);
+            code.op(Operator::I64ExtendI32U)
+                .i64(32)
+                .op(Operator::I64Shl)
+                .op(Operator::I64Or);
         }
         match ty {
             ValType::F32 => code.op(Operator::F32ReinterpretI32),

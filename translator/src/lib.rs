@@ -25,7 +25,7 @@ pub use dwarf::Dwarf;
 pub use legacy_eh::{BrTables, replace_legacy_exceptions};
 pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, OLD_WASI, gpu_signature, lower};
 pub use module::{Module, ParseError};
-pub use shared_std::{own_allocators, shared_std};
+pub use shared_std::{Shared, own_allocators, shared_std};
 pub use translate::{
     Error, Options, Passed, RecursionError, Times, Translation, check_recursion, run_passes, translate,
 };

@@ -27,6 +27,30 @@ const PATHS: &[&str] = &[
 /// keeps them.
 const HARMLESS: &str = "std::hash::random::RandomState";
 
+/// What the threads of a kernel would share, by readable names of functions.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Shared {
+    /// Those of std; see [`shared_std`].
+    pub std: Vec<String>,
+    /// Allocators; see [`own_allocators`].
+    pub allocators: Vec<String>,
+}
+
+/// What each exported function would share, by its name.
+pub(crate) fn shared_by_exports(module: &Module<'_>) -> Vec<(String, Shared)> {
+    let exports = module.exports.iter();
+    let functions = exports.filter(|export| export.kind == wasmparser::ExternalKind::Func);
+    let shared = functions.map(|export| {
+        let root = [export.index];
+        let shared = Shared {
+            std: shared_std(module, &root),
+            allocators: own_allocators(module, &root),
+        };
+        (export.name.to_owned(), shared)
+    });
+    shared.collect()
+}
+
 /// Readable names of such functions that `roots` (or, if empty, all exports) can reach.
 pub fn shared_std(module: &Module<'_>, roots: &[u32]) -> Vec<String> {
     let graph = CallGraph::new(module);

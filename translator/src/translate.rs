@@ -13,6 +13,7 @@ use crate::legacy_eh::{BrTables, replace_legacy_exceptions};
 use crate::lower::{LowerError, lower};
 use crate::module::{Module, ParseError};
 use crate::rewrite::{RewriteError, RewriteOptions, RewriteReport, rewrite};
+use crate::shared_std::{Shared, shared_by_exports};
 
 /// What [`translate`] does.
 #[derive(Clone, Debug, Default)]
@@ -31,6 +32,8 @@ pub struct Options {
     /// Whether imported functions that are no part of gpu-run become calls of the host, listed in
     /// [`gpu_run_bytecode::Meta::host_functions`]. Else they stay imports.
     pub host_functions: bool,
+    /// Whether [`Translation::shared`] is looked for.
+    pub shared: bool,
 }
 
 impl Options {
@@ -43,6 +46,7 @@ impl Options {
             deny_recursion: false,
             no_debug: false,
             host_functions: false,
+            shared: false,
         }
     }
 }
@@ -81,6 +85,8 @@ pub struct Passed<'a> {
     pub inlines: InlineReport,
     /// Imports that have become calls of the host.
     pub host_functions: Vec<HostFunction>,
+    /// See [`Translation::shared`].
+    pub shared: Vec<(String, Shared)>,
     /// Time taken so far.
     pub times: Times,
 }
@@ -93,6 +99,8 @@ pub struct Translation {
     pub rewrites: RewriteReport,
     /// What was inlined.
     pub inlines: InlineReport,
+    /// For each exported function, what its threads would share, if that was asked for.
+    pub shared: Vec<(String, Shared)>,
     /// Time taken.
     pub times: Times,
 }
@@ -177,6 +185,11 @@ pub fn run_passes<'a>(bytes: &'a [u8], tables: &'a BrTables, options: &Options) 
         // After rewriting: what std would do is not what runs.
         check_recursion(&module)?;
     }
+    // Before inlining, while functions have names.
+    let shared = match options.shared {
+        true => shared_by_exports(&module),
+        false => Vec::new(),
+    };
     let begin = Instant::now();
     let mut inlines = InlineReport::default();
     if let Some(options) = &options.inline {
@@ -188,6 +201,7 @@ pub fn run_passes<'a>(bytes: &'a [u8], tables: &'a BrTables, options: &Options) 
         rewrites,
         inlines,
         host_functions,
+        shared,
         times,
     })
 }
@@ -200,6 +214,7 @@ pub fn translate(bytes: &[u8], options: &Options) -> Result<Translation, Error> 
         rewrites,
         inlines,
         host_functions,
+        shared,
         mut times,
     } = run_passes(bytes, &tables, options)?;
     let begin = Instant::now();
@@ -219,6 +234,7 @@ pub fn translate(bytes: &[u8], options: &Options) -> Result<Translation, Error> 
         program,
         rewrites,
         inlines,
+        shared,
         times,
     })
 }

@@ -434,7 +434,9 @@ impl Shared {
         })));
         let request = asked.request(function, self.workers[me].run());
         // Dropped in a panic, the responder fails the call.
-        _ = catch_unwind(AssertUnwindSafe(|| self.services.call_host_function(&request, responder)));
+        _ = catch_unwind(AssertUnwindSafe(|| {
+            self.services.call_host_function(&request, responder)
+        }));
     }
 
     /// Publishes the answer to a call. The run is alive.

@@ -2,7 +2,7 @@
 
 use std::fmt::Write;
 
-use crate::wasi::{EVENT, HOST_MODULE, MODULE, NET_MODULE, FunctionInfo, Param, SUBSCRIPTION, TABLE};
+use crate::wasi::{EVENT, FunctionInfo, HOST_MODULE, MODULE, NET_MODULE, Param, SUBSCRIPTION, TABLE};
 
 /// Bits of a parameter's kind, of which a function's are packed into a word; 0 is none.
 const KIND_BITS: usize = 4;
@@ -49,7 +49,13 @@ pub(super) fn header() -> String {
          namespace gpu_run {{\nnamespace wasi {{\n\n// Functions of {MODULE}, then those of {NET_MODULE} and {HOST_MODULE}.\nenum Function : u32 {{\n"
     );
     for info in TABLE {
-        _ = writeln!(out, "  FN_{} = {},  // {}", name_of(info), info.function as u16, info.doc);
+        _ = writeln!(
+            out,
+            "  FN_{} = {},  // {}",
+            name_of(info),
+            info.function as u16,
+            info.doc
+        );
     }
     out += "};\n\n// What a parameter is, and what its pointer points to. 0 is none.\nenum Param : u32 {\n  PARAM_None = 0,\n";
     for param in &kinds {

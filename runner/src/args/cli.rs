@@ -11,7 +11,6 @@ use clap_complete::Shell;
 use gpu_run::DeviceKind;
 use gpu_run_vm::{FrameSize, ThreadSet};
 
-use crate::files::parse_size;
 use crate::results::{self, Results};
 use crate::sink::Target;
 
@@ -441,4 +440,32 @@ pub struct WastArgs {
     /// Leave all calls as they are when translating.
     #[arg(long)]
     pub no_inline: bool,
+}
+
+/// Pixels that a frame may have in each direction.
+const SIDE: u32 = 32768;
+
+/// A frame's size as it is written in options: `1920x1080`.
+pub fn parse_size(text: &str) -> Result<FrameSize, String> {
+    let side = |text: &str| text.parse().ok().filter(|side| (1..=SIDE).contains(side));
+    let (width, height) = text.split_once(['x', 'X']).unwrap_or((text, ""));
+    match (side(width), side(height)) {
+        (Some(width), Some(height)) => Ok(FrameSize { width, height }),
+        _ => Err(format!("expected WIDTHxHEIGHT, each from 1 to {SIDE}: 1920x1080")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sizes_have_two_sides() {
+        let size = |width, height| Ok(FrameSize { width, height });
+        assert_eq!(parse_size("1920x1080"), size(1920, 1080));
+        assert_eq!(parse_size("1X32768"), size(1, 32768));
+        for bad in ["", "x", "10", "10x", "x10", "0x5", "5x32769", "5x5x5", "-1x5", "5 x 5"] {
+            assert!(parse_size(bad).is_err(), "{bad:?}");
+        }
+    }
 }

@@ -12,8 +12,6 @@ use crate::report::{self, Outcome, Report, code};
 
 /// Bytes that an output may have whose size is not given.
 const OUTPUT: u64 = 256 << 20;
-/// Pixels that a frame may have in each direction.
-const SIDE: u32 = 32768;
 
 /// The files that the run writes when it has ended.
 pub struct Files {
@@ -152,29 +150,4 @@ pub fn progress(args: &FileArgs) -> Option<ProgressBar> {
     let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
     bar.set_style(style);
     Some(bar)
-}
-
-/// A frame's size as it is written in options: `1920x1080`.
-pub fn parse_size(text: &str) -> Result<FrameSize, String> {
-    let side = |text: &str| text.parse().ok().filter(|side| (1..=SIDE).contains(side));
-    let (width, height) = text.split_once(['x', 'X']).unwrap_or((text, ""));
-    match (side(width), side(height)) {
-        (Some(width), Some(height)) => Ok(FrameSize { width, height }),
-        _ => Err(format!("expected WIDTHxHEIGHT, each from 1 to {SIDE}: 1920x1080")),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn sizes_have_two_sides() {
-        let size = |width, height| Ok(FrameSize { width, height });
-        assert_eq!(parse_size("1920x1080"), size(1920, 1080));
-        assert_eq!(parse_size("1X32768"), size(1, 32768));
-        for bad in ["", "x", "10", "10x", "x10", "0x5", "5x32769", "5x5x5", "-1x5", "5 x 5"] {
-            assert!(parse_size(bad).is_err(), "{bad:?}");
-        }
-    }
 }

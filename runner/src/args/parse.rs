@@ -12,7 +12,7 @@ use crate::cli::{Cli, ColorWhen, Command, ReportFormat, RunArgs};
 use crate::names::did_you_mean;
 use crate::report::{Outcome, Report, code};
 use crate::sink::Target;
-use crate::{fault, translate};
+use crate::{fault, sink};
 
 /// The command with the options of `run` as its own, as users see it: for help, completions and manual pages.
 pub fn whole_command() -> clap::Command {
@@ -180,7 +180,7 @@ pub fn choose_color(when: ColorWhen) {
 pub fn completions(shell: clap_complete::Shell) -> Outcome<ExitCode> {
     let mut script = Vec::new();
     clap_complete::generate(shell, &mut whole_command(), "gpu-run", &mut script);
-    translate::write_stdout(&script)?;
+    sink::write_stdout(&script)?;
     Ok(ExitCode::SUCCESS)
 }
 
@@ -197,7 +197,7 @@ pub fn manual(dir: Option<&Path>) -> Outcome<ExitCode> {
         None => {
             let mut page = Vec::new();
             clap_mangen::Man::new(command).render(&mut page).map_err(failed)?;
-            translate::write_stdout(&page)?;
+            sink::write_stdout(&page)?;
         }
     }
     Ok(ExitCode::SUCCESS)

@@ -11,7 +11,7 @@ use gpu_run_vm::{Environment, Input, WasiBuilder, makes_requests};
 use crate::cli::RunArgs;
 use crate::report::{Outcome, Report};
 use crate::requests::Called;
-use crate::{cargo, output, translate};
+use crate::{cargo, load, output};
 
 /// What the program calls the directory of `--tmpfs`.
 const TMP: &str = "/tmp";
@@ -31,7 +31,7 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
     }
     let (to_terminal, errors_to_terminal) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
     let mut wasi = WasiBuilder::new()
-        .stdin(match translate::is_stdin(args.module()) {
+        .stdin(match load::is_stdin(args.module()) {
             // The module was there.
             true => Input::Empty,
             false => Input::Inherit,

@@ -11,7 +11,7 @@ use gpu_run_vm::cuda::cache::{Cache, DEFAULT_LIMIT};
 
 use crate::cli::{CacheArgs, CacheCommand};
 use crate::report::{Outcome, Report};
-use crate::translate::write_stdout;
+use crate::sink::write_stdout;
 
 const FOLDER: &str = "GPU_RUN_CACHE_DIR";
 const SIZE: &str = "GPU_RUN_CACHE_SIZE";

@@ -8,7 +8,7 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use gpu_run::compile::{self, CompileError, Policy, Reason};
-use gpu_run::{exit, Strategy};
+use gpu_run::{Strategy, exit};
 use gpu_run_bytecode::Program;
 use gpu_run_vm::Store;
 use gpu_run_vm::cuda::code::{Code, Origin};
@@ -44,7 +44,12 @@ pub fn choose(
     let interpreted = args.device.engine == Engine::Interp;
     let policy = Policy {
         strategy: strategy(args.device.engine),
-        entries: program.meta.export(export).map(|export| export.index).into_iter().collect(),
+        entries: program
+            .meta
+            .export(export)
+            .map(|export| export.index)
+            .into_iter()
+            .collect(),
         threads: args.threads(),
         call_depth: args.max_call_depth,
         cache: if interpreted { None } else { cache::open()? },

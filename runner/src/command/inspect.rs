@@ -13,7 +13,7 @@ use serde::Serialize;
 
 use crate::cli::InspectArgs;
 use crate::report::{Outcome, code};
-use crate::translate;
+use crate::{load, sink};
 
 /// What a module or a translated program holds. Its fields are those of `--json`.
 #[derive(Default, Serialize)]
@@ -150,11 +150,11 @@ struct Unproven {
 
 /// Prints what a module or a translated program holds.
 pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
-    let file = translate::read(&args.module)?;
-    let (inspection, recursion) = match translate::is_program(&file) {
+    let file = load::read(&args.module)?;
+    let (inspection, recursion) = match gpu_run::is_serialized(&file) {
         true => (program::inspect(&args.module, &file, args.deny_recursion)?, Ok(())),
         false => {
-            let bytes = translate::wasm(&args.module, &file)?;
+            let bytes = load::wasm(&args.module, &file)?;
             module::inspect(&args.module, &bytes, args.deny_recursion)?
         }
     };
@@ -165,7 +165,7 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
         }
         false => text::render(&inspection),
     };
-    translate::write_stdout(out.as_bytes())?;
+    sink::write_stdout(out.as_bytes())?;
     recursion?;
     Ok(match inspection.refused {
         Some(_) => ExitCode::from(code::USAGE),

@@ -20,7 +20,7 @@ use crate::cli::{ReportFormat, RunArgs};
 use crate::process;
 use crate::report::{Outcome, Report, code, warn};
 use crate::requests::Called;
-use crate::translate::write_stdout;
+use crate::sink::write_stdout;
 
 /// Exit codes of runs that say themselves why they ended.
 const REPORTED: [u8; 4] = [code::TRAP, code::PANIC, code::TIMEOUT, code::INTERRUPTED];

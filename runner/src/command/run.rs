@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use gpu_run::MEMORY_IMPORT;
 use gpu_run::exit::HeldStore;
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{ExternType, Program};
@@ -23,7 +24,7 @@ use crate::report::{self, Calls, Outcome, Report, code, warn};
 use crate::terminal::{Terminal, debug_format};
 use crate::wasi_options;
 use crate::watchdog::{Preparation, Watchdog};
-use crate::{devices, engine, fault, files, libtest, log, results, stands, stats, thread_safety, translate};
+use crate::{devices, engine, fault, files, libtest, load, log, results, stands, stats, thread_safety};
 
 /// Runs a module.
 pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
@@ -54,11 +55,11 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
     let begin = Instant::now();
     let interrupt = Arc::new(AtomicBool::new(false));
     let preparation = Preparation::begin(args, interrupt.clone());
-    let translate::Loaded {
+    let load::Loaded {
         translation,
         translated,
         module,
-    } = translate::load(args.module(), &options(args))?;
+    } = load::load(args.module(), &options(args))?;
     let loaded = begin.elapsed();
     notes(&translation);
     if args.debug.no_debug && sends_messages(&translation.program) {
@@ -73,7 +74,7 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
         entry::results(&translation.program, &entry),
     )?;
     if args.threads() > 1 && !translation.program.meta.is_threaded() {
-        thread_safety::warn_of_state(args, &entry)?;
+        thread_safety::warn_of_state(&translation, &entry);
     }
     if (args.heap_check || args.leak_check) && !allocates(&translation.program) {
         warn("the program does not use the device's heap, so nothing of its allocations is checked");
@@ -333,7 +334,8 @@ fn options(args: &RunArgs) -> Options {
     Options {
         deny_recursion: args.deny_recursion,
         no_debug: args.debug.no_debug,
-        ..translate::options(&args.passes)
+        shared: args.threads() > 1,
+        ..load::options(&args.passes)
     }
 }
 
@@ -360,9 +362,6 @@ fn debug_options(args: &DebugArgs) -> DebugOptions {
 fn sends_messages(program: &Program) -> bool {
     instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| inst.op.is_debug()))
 }
-
-/// The memory that a module may import instead of defining it, as linkers want it for threads.
-pub const MEMORY_IMPORT: (&str, &str) = ("env", "memory");
 
 /// A memory of the type with which the program imports one.
 fn own_memory(store: &mut Store, program: &Program) -> Result<Option<Extern>, StoreError> {

@@ -1,145 +1,19 @@
-//! `gpu-run translate`, and loading modules.
+//! `gpu-run translate`.
 
-use std::borrow::Cow;
 use std::fmt::Write as _;
-use std::io::{Read, Write};
-use std::path::Path;
 use std::process::ExitCode;
-use std::sync::OnceLock;
 
 use gpu_run::compile;
-use gpu_run_bytecode::{ExternKind, Program, decode, disassemble, disassemble_function, encode, verify};
-use gpu_run_translator::inline::InlineReport;
-use gpu_run_translator::rewrite::RewriteReport;
-use gpu_run_translator::{BrTables, Options, Times, Translation};
+use gpu_run_bytecode::{ExternKind, Program, disassemble, disassemble_function, encode};
+use gpu_run_translator::{BrTables, Options};
 use gpu_run_vm::cuda::link::Input;
 use gpu_run_vm::{Cuda, ptx};
 
-use crate::cli::{Emit, PassArgs, TranslateArgs};
+use crate::cli::{Emit, TranslateArgs};
+use crate::load::{load, options, read, wasm};
 use crate::names::{did_you_mean, shown};
 use crate::report::{self, Outcome, Report};
-use crate::output;
-
-/// Whether a module's path says that it comes by stdin.
-pub fn is_stdin(path: &Path) -> bool {
-    path == Path::new("-")
-}
-
-/// Reads a file, or what stdin has to its end.
-pub fn read(path: &Path) -> Outcome<Vec<u8>> {
-    if is_stdin(path) {
-        // It has an end, and may be asked for again.
-        static READ: OnceLock<Vec<u8>> = OnceLock::new();
-        if let Some(bytes) = READ.get() {
-            return Ok(bytes.clone());
-        }
-        let mut bytes = Vec::new();
-        std::io::stdin()
-            .read_to_end(&mut bytes)
-            .map_err(|error| Report::new(format!("cannot read the module from stdin: {error}")))?;
-        return Ok(READ.get_or_init(|| bytes).clone());
-    }
-    std::fs::read(path)
-        .map_err(|error| Report::new(format!("cannot read the module: {error}")).at(path.display().to_string()))
-}
-
-/// The binary module in a file's bytes; text is assembled.
-pub fn wasm<'b>(path: &Path, bytes: &'b [u8]) -> Outcome<Cow<'b, [u8]>> {
-    let is_text = match is_stdin(path) {
-        // A module's first byte is 0.
-        true => bytes.first().is_some_and(|first| *first != 0),
-        false => path.extension().is_some_and(|extension| extension == "wat"),
-    };
-    if !is_text {
-        return Ok(Cow::Borrowed(bytes));
-    }
-    let text = str::from_utf8(bytes)
-        .map_err(|error| Report::new(format!("not UTF-8 text: {error}")).at(path.display().to_string()))?;
-    let assemble = || {
-        let buffer = wast::parser::ParseBuffer::new(text)?;
-        wast::parser::parse::<wast::Wat>(&buffer)?.encode()
-    };
-    assemble().map(Cow::Owned).map_err(|mut error| {
-        error.set_path(path);
-        error.set_text(text);
-        Report::new(error.to_string())
-    })
-}
-
-/// How a module is translated.
-pub fn options(args: &PassArgs) -> Options {
-    let full = Options::full();
-    Options {
-        rewrite: full.rewrite.filter(|_| !args.no_rewrite),
-        inline: full.inline.filter(|_| !args.no_inline),
-        ..full
-    }
-}
-
-/// A loaded program.
-pub struct Loaded {
-    /// The program, and how it was made.
-    pub translation: Translation,
-    /// It was translated just now, and not before.
-    pub translated: bool,
-    /// The module of which it was made just now.
-    pub module: Option<Vec<u8>>,
-}
-
-/// Whether a file is a translated program.
-pub fn is_program(bytes: &[u8]) -> bool {
-    bytes.starts_with(b"\0gbc")
-}
-
-/// The translated program in a file's bytes, verified.
-pub fn program(path: &Path, bytes: &[u8]) -> Outcome<Program> {
-    let place = || path.display().to_string();
-    let program = decode(bytes).map_err(|error| Report::new(error.to_string()).at(place()))?;
-    verify(&program).map_err(|error| report::verification(path, &error))?;
-    Ok(program)
-}
-
-/// That an option asks for what is decided when a module is translated.
-pub fn needs_module_of_program(option: &str, path: &Path) -> Report {
-    Report::new(format!("{option} needs the module, but this is a translated program"))
-        .at(path.display().to_string())
-        .help("give the option to `gpu-run translate`")
-}
-
-/// Loads a program from a file: a module is translated, a program decoded and verified.
-pub fn load(path: &Path, options: &Options) -> Outcome<Loaded> {
-    let bytes = read(path)?;
-    if is_program(&bytes) {
-        let needs_module = [
-            (options.deny_recursion, "--deny-recursion"),
-            (options.rewrite.is_none(), "--no-rewrite"),
-            (options.inline.is_none(), "--no-inline"),
-        ];
-        if let Some((_, option)) = needs_module.iter().find(|(given, _)| *given) {
-            return Err(needs_module_of_program(option, path));
-        }
-        return Ok(Loaded {
-            translation: Translation {
-                program: program(path, &bytes)?,
-                rewrites: RewriteReport::default(),
-                inlines: InlineReport::default(),
-                times: Times::default(),
-            },
-            translated: false,
-            module: None,
-        });
-    }
-    let binary = wasm(path, &bytes)?;
-    let translation =
-        gpu_run_translator::translate(&binary, options).map_err(|error| report::translation(path, &error))?;
-    // A module in text form has no lines to tell.
-    let module = matches!(binary, Cow::Borrowed(_)).then_some(bytes);
-    Ok(Loaded {
-        translation,
-        translated: true,
-        module,
-    })
-}
+use crate::sink;
 
 /// Translates and writes.
 pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
@@ -153,6 +27,8 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
         lines: true,
         deny_recursion: args.deny_recursion,
         no_debug: args.no_debug,
+        // Who embeds the program may define them.
+        host_functions: args.emit == Emit::Bytecode,
         ..options(&args.passes)
     };
     let bytes = match args.emit {
@@ -191,7 +67,7 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
             let error = |error| Report::new(format!("cannot write: {error}")).at(path.display().to_string());
             std::fs::write(path, bytes).map_err(error)?;
         }
-        None if matches!(args.emit, Emit::Disasm | Emit::Ptx | Emit::SassStats) => write_stdout(&bytes)?,
+        None if matches!(args.emit, Emit::Disasm | Emit::Ptx | Emit::SassStats) => sink::write_stdout(&bytes)?,
         None => return Err(Report::new("binary output needs a file").help("name it with -o FILE")),
     }
     Ok(ExitCode::SUCCESS)
@@ -299,15 +175,4 @@ fn sass_stats(program: &Program, threads: u32) -> Outcome<String> {
         );
     }
     Ok(out)
-}
-
-/// Writes to stdout; that a reader has gone is no error.
-pub fn write_stdout(bytes: &[u8]) -> Outcome<()> {
-    let mut stdout = output::stdout();
-    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
-        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
-            Err(Report::new(format!("cannot write to stdout: {error}")))
-        }
-        _ => Ok(()),
-    }
 }

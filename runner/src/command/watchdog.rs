@@ -5,7 +5,7 @@
 //! waits for ever; so what was asked to end is ended when nobody has taken any of it for a while, with the exit code
 //! that it would have had.
 
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use std::time::{Duration, Instant};
 use crate::cli::{ReportFormat, RunArgs};
 use crate::report::{self, Report, code};
 use crate::sink::Target;
-use crate::{engine, fault, process};
+use crate::{engine, fault, process, writes};
 
 /// How long nobody may take the output of a run that is to have ended.
 const GRACE: Duration = Duration::from_secs(3);
@@ -22,19 +22,6 @@ const DEVICE_GRACE: Duration = Duration::from_secs(30);
 
 /// How long it may take in all, however its output moves on: a reader may be slow, but not for ever.
 const MOST_GRACE: Duration = Duration::from_secs(60);
-
-/// Writes under way, and those that are over. Relaxed: they order nothing.
-static WRITING: AtomicU64 = AtomicU64::new(0);
-static WRITTEN: AtomicU64 = AtomicU64::new(0);
-
-/// Makes a write of output, for which all watchdogs have less patience.
-pub fn while_writing<T>(write: impl FnOnce() -> T) -> T {
-    WRITING.fetch_add(1, Ordering::Relaxed);
-    let result = write();
-    WRITTEN.fetch_add(1, Ordering::Relaxed);
-    WRITING.fetch_sub(1, Ordering::Relaxed);
-    result
-}
 
 /// While it is there, the process ends after a time.
 pub struct Watchdog(Arc<AtomicBool>);
@@ -54,8 +41,8 @@ impl Watchdog {
             let mut last = (0, false);
             while !seen.load(Ordering::Relaxed) {
                 let now = Instant::now();
-                let writes = WRITING.load(Ordering::Relaxed) > 0;
-                let before = std::mem::replace(&mut last, (WRITTEN.load(Ordering::Relaxed), writes));
+                let (written, writes) = writes::progress();
+                let before = std::mem::replace(&mut last, (written, writes));
                 if last != before {
                     since = since.max(now);
                 }

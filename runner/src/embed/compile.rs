@@ -239,7 +239,11 @@ pub fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Program>) -> 
     }
     let key = request.key();
     let load = |code: &Code| store.preload(code);
-    match policy.cache.as_ref().and_then(|cache| from_cache(&request, cache, key, load)) {
+    match policy
+        .cache
+        .as_ref()
+        .and_then(|cache| from_cache(&request, cache, key, load))
+    {
         Some(Ok(code)) => {
             choice.code = Ok(code);
             return Ok(choice);

@@ -8,8 +8,8 @@ use gpu_run_bytecode::FuncType;
 
 use super::error::{BoxError, Result};
 use super::values::{Val, WasmTy, WasmValues};
-pub(super) use call::{Calls, Failure, Table};
 use call::Session;
+pub(super) use call::{Calls, Failure, Table};
 
 /// A call of a host function, as the function sees it: the store's data, and the memory of the program that calls.
 pub struct Caller<'c, T> {

@@ -48,7 +48,8 @@ impl Instance {
         store: &Store<T>,
         name: &str,
     ) -> Result<TypedFunc<Params, Results>> {
-        self.found("function", store, name, self.get_func(store, name))?.typed(store)
+        self.found("function", store, name, self.get_func(store, name))?
+            .typed(store)
     }
 
     /// A memory that it exports.

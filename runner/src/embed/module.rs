@@ -158,8 +158,12 @@ impl Module {
     pub fn exports(&self) -> impl Iterator<Item = ExportType> + '_ {
         let meta = &self.program.meta;
         let funcs = meta.func_types();
-        let (tables, memories, globals, tags) =
-            (meta.table_types(), meta.memory_types(), meta.global_types(), meta.tag_types());
+        let (tables, memories, globals, tags) = (
+            meta.table_types(),
+            meta.memory_types(),
+            meta.global_types(),
+            meta.tag_types(),
+        );
         meta.exports.iter().map(move |export| {
             let index = export.index as usize;
             ExportType {

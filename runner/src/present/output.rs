@@ -7,7 +7,7 @@ use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::watchdog;
+use crate::writes;
 
 /// Bytes of a write to a pipe or terminal, which takes them as soon as somebody reads as many.
 const PIECE: usize = 4 << 10;
@@ -89,7 +89,7 @@ pub const STRONG: Style = Style::new().bold();
 pub fn styled() -> anstream::AutoStream<Stderr> {
     let stderr = io::stderr();
     #[cfg(unix)]
-    watchdog::while_writing(|| wait(&stderr));
+    writes::while_writing(|| wait(&stderr));
     anstream::AutoStream::auto(stderr)
 }
 
@@ -143,7 +143,7 @@ impl<S: Write + Waits> Write for Patient<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let whole = bytes.len() <= PIECE || takes_all_at_once(&self.stream);
         let piece = if whole { bytes } else { &bytes[..PIECE] };
-        let written = watchdog::while_writing(|| self.retry(|stream| stream.write(piece)))?;
+        let written = writes::while_writing(|| self.retry(|stream| stream.write(piece)))?;
         if self.recorded {
             record(&piece[..written]);
         }
@@ -151,6 +151,6 @@ impl<S: Write + Waits> Write for Patient<S> {
     }
 
     fn flush(&mut self) -> io::Result<()> {
-        watchdog::while_writing(|| self.retry(Write::flush))
+        writes::while_writing(|| self.retry(Write::flush))
     }
 }

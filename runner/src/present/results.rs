@@ -12,7 +12,7 @@ use crate::entry::{Entry, Show};
 use crate::files::{Target, failed};
 use crate::json::{self, Returned, ReturnedValue};
 use crate::report::{Outcome, Report, code};
-use crate::translate;
+use crate::sink;
 
 /// How the results of all threads are given.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -109,7 +109,7 @@ pub fn show(
     } else if entry.show == Show::Results && option != Some(&Results::All) {
         first.iter().for_each(|value| _ = writeln!(text, "{value}"));
     }
-    translate::write_stdout(text.as_bytes())?;
+    sink::write_stdout(text.as_bytes())?;
     Ok(ExitCode::SUCCESS)
 }
 

@@ -9,6 +9,7 @@ use serde::Serialize;
 
 use crate::cli::{ReportFormat, StatsFormat};
 use crate::json::{self, Numbered};
+use crate::output;
 use crate::report::{Outcome, Report, warn};
 
 /// A format, and where objects of it go: `FORMAT`, or `json:FILE`.
@@ -96,6 +97,17 @@ impl<F> Target<F> {
         if let Err(error) = opened.and_then(|mut file| writeln!(file, "{line}")) {
             warn(&format!("{} could not be written: {error}", file.display()));
         }
+    }
+}
+
+/// Writes to stdout; that a reader has gone is no error.
+pub fn write_stdout(bytes: &[u8]) -> Outcome<()> {
+    let mut stdout = output::stdout();
+    match stdout.write_all(bytes).and_then(|()| stdout.flush()) {
+        Err(error) if error.kind() != std::io::ErrorKind::BrokenPipe => {
+            Err(Report::new(format!("cannot write to stdout: {error}")))
+        }
+        _ => Ok(()),
     }
 }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use gpu_run::MEMORY_IMPORT;
 use gpu_run_bytecode::KERNEL_PREFIX;
 use gpu_run_translator::rewrite::{LACKS_PLATFORM, RewriteOptions, Status, rewrite};
 use gpu_run_translator::{Error, Module, Options, check_recursion, shared_std};
@@ -11,7 +12,6 @@ use super::{Export, Functions, Import, Inspection, Memory, Pattern, Unproven, ca
 use crate::json::SCHEMA;
 use crate::names::shown;
 use crate::report::{self, Outcome};
-use crate::run::MEMORY_IMPORT;
 
 /// What a module holds, and what is said of its recursion if that is denied.
 pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<(Inspection, Outcome<()>)> {

@@ -6,17 +6,17 @@ use gpu_run_bytecode::{ExternKind, ExternType, GlobalType, KERNEL_PREFIX, Limits
 
 use super::{Export, Functions, Import, Inspection, Memory, served};
 use crate::json::SCHEMA;
+use crate::load;
 use crate::names::shown;
 use crate::report::Outcome;
 use crate::requests::Called;
-use crate::translate;
 
 /// What a program holds.
 pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspection> {
     if deny_recursion {
-        return Err(translate::needs_module_of_program("--deny-recursion", path));
+        return Err(load::needs_module_of_program("--deny-recursion", path));
     }
-    let program = translate::program(path, bytes)?;
+    let program = load::program(path, bytes)?;
     let meta = &program.meta;
     let called = Called::by(&program);
     let services = called.functions().map(|function| {
@@ -82,7 +82,7 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspe
 fn refused(program: &Program) -> Option<String> {
     let unknown = program.meta.imports.iter().find(|import| {
         let is_memory = matches!(import.ty, ExternType::Memory(_));
-        !is_memory || (&*import.module, &*import.name) != crate::run::MEMORY_IMPORT
+        !is_memory || (&*import.module, &*import.name) != gpu_run::MEMORY_IMPORT
     });
     unknown.map(|import| format!("unknown import `{}.{}`", import.module, import.name))
 }

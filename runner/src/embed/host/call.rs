@@ -104,7 +104,11 @@ fn status(status: u16, word: u32) -> HostReply {
 fn words(ty: &FuncType, vals: &[Val]) -> VecDeque<u32> {
     let words = ty.results.iter().zip(vals).flat_map(|(ty, val)| {
         let bits = val.bits();
-        let count = if matches!(ty, ValType::I64 | ValType::F64) { 2 } else { 1 };
+        let count = if matches!(ty, ValType::I64 | ValType::F64) {
+            2
+        } else {
+            1
+        };
         [bits as u32, (bits >> 32) as u32].into_iter().take(count)
     });
     words.collect()
@@ -147,7 +151,9 @@ impl Calls {
             }
             let (ty, function) = &table.functions[number];
             session.memory = table.memory;
-            let HostFn::WithCaller(function) = function else { continue };
+            let HostFn::WithCaller(function) = function else {
+                continue;
+            };
             let caller = Caller {
                 data: &mut *data,
                 session: &mut session,

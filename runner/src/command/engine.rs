@@ -41,7 +41,7 @@ pub fn choose(
     export: &str,
     interrupt: &AtomicBool,
 ) -> Outcome<Choice> {
-    let interpreted = args.device.engine == Engine::Interp;
+    let compiles = args.device.engine != Engine::Interp && store.target().is_some();
     let policy = Policy {
         strategy: strategy(args.device.engine),
         entries: program
@@ -52,7 +52,7 @@ pub fn choose(
             .collect(),
         threads: args.threads(),
         call_depth: args.max_call_depth,
-        cache: if interpreted { None } else { cache::open()? },
+        cache: if compiles { cache::open()? } else { None },
         timeout: args.compile_time,
         interrupt: Some(interrupt),
     };

@@ -65,6 +65,9 @@ pub mod host {
     pub const DONE: u16 = 0;
     /// Status: the run is to end. So does every status that is none of the others, such as an errno of the queue.
     pub const FAILED: u16 = 1;
+    /// Status: too many calls wait already, so the stub makes the call again. Each that waits has a slot for requests, and
+    /// the one that is served needs another slot for what it sends.
+    pub const AGAIN: u16 = 2;
     /// Status, with a length: the bytes from the word's address on are wanted.
     pub const READ: u16 = 1 << KIND;
     /// Status, with a length: there are bytes for the word's address.

@@ -4,7 +4,7 @@
 //! protocol that [`gpu_run_bytecode::wasi::host`] describes. It is WebAssembly, so every engine runs it as it runs the
 //! module's own functions.
 
-use gpu_run_bytecode::wasi::host::{ARGUMENTS, KIND, Step};
+use gpu_run_bytecode::wasi::host::{AGAIN, ARGUMENTS, KIND, Step};
 use gpu_run_bytecode::{FuncType, HostFunction, ValType, wasi};
 use wasmparser::{Operator, TypeRef};
 
@@ -115,6 +115,7 @@ fn stub(number: i32, ty: &FuncType, requests: &Requests, memory: Memory) -> Code
     let [status, address, length] = [first, first + 1, first + 2];
     let mut code = Code::new();
     code.locals(3, I32);
+    code.loop_();
     // The last message may be one without arguments.
     let last = ty.params.len().saturating_sub(1) / ARGUMENTS * ARGUMENTS;
     for begin in (0..=last).step_by(ARGUMENTS) {
@@ -132,6 +133,7 @@ fn stub(number: i32, ty: &FuncType, requests: &Requests, memory: Memory) -> Code
             _ => code.op(Operator::Drop),
         };
     }
+    code.get(status).i32(AGAIN.into()).op(Operator::I32Eq).br_if(0).end();
     let bare = |code: &mut Code, step: Step| {
         code.i32(number).i32(step as i32);
         (0..ARGUMENTS).for_each(|_| _ = code.i64(0));

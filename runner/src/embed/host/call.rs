@@ -12,7 +12,7 @@ use std::sync::mpsc::{Receiver, Sender, channel};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use gpu_run_bytecode::wasi::Function;
-use gpu_run_bytecode::wasi::host::{DONE, FAILED, MOST, READ, Step, WRITE};
+use gpu_run_bytecode::wasi::host::{AGAIN, DONE, FAILED, MOST, READ, Step, WRITE};
 use gpu_run_bytecode::{FuncType, ValType};
 use gpu_run_vm::{HostCall, HostReply, Responder, Services, Stream, TmpfsFiles};
 
@@ -74,8 +74,14 @@ struct Shared {
     threads: HashMap<u32, Thread>,
     /// Takes calls for closures with a [`Caller`]; none once the run has ended.
     jobs: Option<Sender<Job>>,
+    /// Calls that wait, or are under way.
+    waiting: usize,
     failure: Option<Failure>,
 }
+
+/// Calls that may wait at once: fewer than there are slots for requests, so that the one that is under way finds a slot
+/// for what it sends.
+const MOST_WAITING: usize = 128;
 
 /// The services of a run in which host functions are called.
 pub(in crate::embed) struct Calls {
@@ -130,6 +136,7 @@ impl Calls {
             shared: Arc::new(Mutex::new(Shared {
                 threads: HashMap::new(),
                 jobs: Some(sender),
+                waiting: 0,
                 failure: None,
             })),
             wasi,
@@ -160,6 +167,7 @@ impl Calls {
             };
             let returned = catch_unwind(AssertUnwindSafe(|| function(caller, &args)));
             let thread = session.thread;
+            lock(&self.shared).waiting -= 1;
             let reply = self.finish(thread, ty, returned);
             if let Some(responder) = session.responder.take() {
                 responder.respond(reply);
@@ -218,6 +226,11 @@ impl Calls {
         }
         let (sender, resumed) = channel();
         let mut shared = lock(&self.shared);
+        if shared.waiting == MOST_WAITING {
+            drop(shared);
+            return responder.respond(status(AGAIN, 0));
+        }
+        shared.waiting += 1;
         shared.threads.entry(thread).or_default().session = Some(sender);
         let session = Session {
             shared: self.shared.clone(),

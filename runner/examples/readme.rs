@@ -1,3 +1,5 @@
+//! Embeds a module with a host function.
+
 use gpu_run::{Caller, Engine, Error, Linker, Module, Store};
 
 const MODULE: &str = r#"(module

@@ -146,7 +146,7 @@ pub trait WasmValues: sealed::Sealed + Sized {
 macro_rules! wasm_values {
     ($($name:ident)*) => {
         impl<$($name: WasmTy),*> sealed::Sealed for ($($name,)*) {}
-        #[allow(non_snake_case, unused_mut, unused_variables)]
+        #[allow(non_snake_case, unused_mut, unused_variables, clippy::unused_unit)]
         impl<$($name: WasmTy),*> WasmValues for ($($name,)*) {
             fn types() -> Vec<ValType> {
                 vec![$($name::TYPE),*]

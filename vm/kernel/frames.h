@@ -105,19 +105,19 @@ GPU_RUN_INLINE u32 take_segment(Arena &arena, u32 size) {
   u32 free = pop_segment(arena, &arena.free[size]);
   if (free != ~0u) return free;
   const u64 bytes = (u64)SEGMENT << size;
-  const CoalescedGroup team = match_group((u64)&arena + size);
+  const CoalescedGroup group = match_group((u64)&arena + size);
   u64 used = 0;
   u32 taken = 0;
-  if (team.is_leader()) {
+  if (group.is_leader()) {
     used = load_relaxed_device(&arena.used);
     do {
       u64 room = (arena.size - used) / bytes;
-      taken = room < team.size ? (u32)room : team.size;
+      taken = room < group.size ? (u32)room : group.size;
     } while (taken && !compare_exchange_acq_rel_device(&arena.used, used, used + taken * bytes));
   }
-  used = broadcast(team, used);
-  taken = broadcast(team, taken);
-  return team.rank < taken ? (u32)(used / SEGMENT) + (team.rank << size) : ~0u;
+  used = broadcast(group, used);
+  taken = broadcast(group, taken);
+  return group.rank < taken ? (u32)(used / SEGMENT) + (group.rank << size) : ~0u;
 }
 
 GPU_RUN_INLINE void give_segment(Arena &arena, u32 segment, u32 size) {

@@ -309,7 +309,7 @@ GPU_RUN_INLINE u32 sm_hint() { return __nvvm_read_ptx_sreg_smid(); }
 GPU_RUN_INLINE u32 warp_number() { return global_lane() / 32; }
 
 // The lanes of a warp that are here together with the same key. Any lane may be alone: nothing is asked of
-// the others. What follows must not part the lanes of a team until its last `broadcast` or `sync`.
+// the others. What follows must not part the lanes of a group until its last `broadcast` or `sync`.
 struct CoalescedGroup {
   u32 mask;
   u32 rank;  // of this lane among them
@@ -323,25 +323,25 @@ GPU_RUN_INLINE CoalescedGroup match_group(u64 key) {
   return {mask, (u32)__builtin_popcount(mask & __nvvm_read_ptx_sreg_lanemask_lt()), (u32)__builtin_popcount(mask)};
 }
 // The leader's value.
-GPU_RUN_INLINE u32 broadcast(const CoalescedGroup &team, u32 value) {
-  if (team.size == 1) return value;
-  return (u32)__nvvm_shfl_sync_idx_i32(team.mask, (int)value, __builtin_ctz(team.mask), 31);
+GPU_RUN_INLINE u32 broadcast(const CoalescedGroup &group, u32 value) {
+  if (group.size == 1) return value;
+  return (u32)__nvvm_shfl_sync_idx_i32(group.mask, (int)value, __builtin_ctz(group.mask), 31);
 }
-GPU_RUN_INLINE u64 broadcast(const CoalescedGroup &team, u64 value) {
-  if (team.size == 1) return value;
+GPU_RUN_INLINE u64 broadcast(const CoalescedGroup &group, u64 value) {
+  if (group.size == 1) return value;
   u32 low, high;
   split(value, low, high);
-  return join(broadcast(team, low), broadcast(team, high));
+  return join(broadcast(group, low), broadcast(group, high));
 }
-// The lanes of a team without the `count` lowest, for one of these.
-GPU_RUN_INLINE CoalescedGroup without(const CoalescedGroup &team, u32 count) {
-  u32 mask = team.mask;
+// The lanes of a group without the `count` lowest, for one of these.
+GPU_RUN_INLINE CoalescedGroup without(const CoalescedGroup &group, u32 count) {
+  u32 mask = group.mask;
   for (u32 i = 0; i < count; i++) mask &= mask - 1;
-  return {mask, team.rank - count, team.size - count};
+  return {mask, group.rank - count, group.size - count};
 }
 // Orders what the lanes did before it ahead of what any of them does behind it.
-GPU_RUN_INLINE void sync(const CoalescedGroup &team) {
-  if (team.size > 1) __nvvm_bar_warp_sync(team.mask);
+GPU_RUN_INLINE void sync(const CoalescedGroup &group) {
+  if (group.size > 1) __nvvm_bar_warp_sync(group.mask);
 }
 
 #else
@@ -519,7 +519,9 @@ struct CoalescedGroup {
   bool is_leader() const { return true; }
 };
 inline CoalescedGroup match_group(u64) { return {0, 1}; }
-inline CoalescedGroup without(const CoalescedGroup &team, u32 count) { return {team.rank - count, team.size - count}; }
+inline CoalescedGroup without(const CoalescedGroup &group, u32 count) {
+  return {group.rank - count, group.size - count};
+}
 template <typename T>
 inline T broadcast(const CoalescedGroup &, T value) { return value; }
 inline void sync(const CoalescedGroup &) {}

@@ -47,8 +47,8 @@ GPU_RUN_INLINE Outcome release_region(Heap &heap, u32 page, u64 state) {
     return DONE;
   }
   // Many may do so at once.
-  CoalescedGroup team = match_group((u64)&heap);
-  if (team.is_leader()) red_add_device(&heap.used, 0u - team.size);
+  CoalescedGroup group = match_group((u64)&heap);
+  if (group.is_leader()) red_add_device(&heap.used, 0u - group.size);
   add(set(heap, FREE_PAGES), page / 64, 1ull << page % 64);
   return DONE;
 }

@@ -7,8 +7,8 @@
 namespace gpu_run {
 namespace heap {
 
-// Teams that a lane is in until it has a block, or executes its instruction again.
-constexpr u32 TEAMS = 8;
+// How many groups a lane joins for a block before it executes its instruction again.
+constexpr u32 GROUP_ATTEMPTS = 8;
 
 // Where block `index` of a slab of any class is; false if that is not in the memory, as where records were broken.
 GPU_RUN_INLINE bool place(Memory &memory, u32 page, u32 index, u32 &address) {
@@ -18,22 +18,22 @@ GPU_RUN_INLINE bool place(Memory &memory, u32 page, u32 index, u32 &address) {
   return in_bounds(at, size, load_relaxed_device(&memory.size));
 }
 
-// The number of a lane's block among those that are promised to its team; ~0 if the records are broken.
-GPU_RUN_INLINE u32 share(Heap &heap, const CoalescedGroup &team, Reservation grant) {
+// The number of a lane's block among those that are promised to its group; ~0 if the records are broken.
+GPU_RUN_INLINE u32 share(Heap &heap, const CoalescedGroup &group, Reservation grant) {
   u32 index = ~0u;
   for (u32 done = 0; done < grant.count;) {
     u32 word = 0;
     u64 bits = 0;
-    if (team.is_leader()) bits = claim(heap.pages[grant.page], grant.start + done, grant.count - done, word);
-    bits = broadcast(team, bits);
-    word = broadcast(team, word);
+    if (group.is_leader()) bits = claim(heap.pages[grant.page], grant.start + done, grant.count - done, word);
+    bits = broadcast(group, bits);
+    word = broadcast(group, word);
     if (!bits) return ~0u;
     u32 found = (u32)__builtin_popcountll(bits);
-    if (team.rank >= done && team.rank < done + found) index = word * 64 + nth_bit(bits, team.rank - done);
+    if (group.rank >= done && group.rank < done + found) index = word * 64 + nth_bit(bits, group.rank - done);
     done += found;
   }
   // What the leader acquired counts for all.
-  sync(team);
+  sync(group);
   return index;
 }
 
@@ -63,29 +63,29 @@ GPU_RUN_INLINE void count_allocated(Heap &heap, u32 c, u32 count) {
   red_add_device(&heap.allocated[sm_hint() % HEAP_STRIPES][c], (u64)count);
 }
 
-// A block of a slab for each lane of a team, to which some were promised already (NO_GRANT: none).
-GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, CoalescedGroup team, u64 found) {
+// A block of a slab for each lane of a group, to which some were promised already (NO_GRANT: none).
+GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, CoalescedGroup group, u64 found) {
   Heap &heap = memory.heap;
-  for (u32 i = 0; i < TEAMS; i++) {
-    if (i) team = match_group((u64)&memory + c);
+  for (u32 i = 0; i < GROUP_ATTEMPTS; i++) {
+    if (i) group = match_group((u64)&memory + c);
     if (i || found == NO_GRANT) {
       found = 0;
-      if (team.is_leader()) found = reserve_tickets(memory, c, team.size);
-      found = broadcast(team, found);
+      if (group.is_leader()) found = reserve_tickets(memory, c, group.size);
+      found = broadcast(group, found);
       Reservation grant = unpack(found);
       if (grant.count == 0) {
         if (found != no_grant(DONE)) return pack((Outcome)found, 0);
         // One looks everywhere; where there is nothing for it, there is nothing for the others.
         u64 scraped = pack(RETRY, 0);
-        if (team.is_leader()) scraped = allocate_last_resort(memory, c, align);
-        bool nothing = broadcast(team, (u32)(scraped == pack(DONE, 0)));
+        if (group.is_leader()) scraped = allocate_last_resort(memory, c, align);
+        bool nothing = broadcast(group, (u32)(scraped == pack(DONE, 0)));
         return nothing ? pack(DONE, 0) : scraped;
       }
-      if (team.is_leader()) count_allocated(heap, c, grant.count);
+      if (group.is_leader()) count_allocated(heap, c, grant.count);
     }
     Reservation grant = unpack(found);
-    u32 index = share(heap, team, grant);
-    if (team.rank < grant.count) {
+    u32 index = share(heap, group, grant);
+    if (group.rank < grant.count) {
       // A slab has no more bits to claim than blocks.
       return index == ~0u ? pack(BROKEN, 0) : pack(DONE, grant.page * PAGE + index * class_size(c));
     }
@@ -99,10 +99,10 @@ GPU_RUN_INLINE Outcome allocate_block(Memory &memory, HeapPage *pages, u64 *slot
   Heap &heap = memory.heap;
   u64 seen = load_relaxed_device(slot);
   // The memory's address and the class, as one number.
-  CoalescedGroup team = match_group((u64)&memory + c);
+  CoalescedGroup group = match_group((u64)&memory + c);
   u64 found = NO_GRANT, bits = 0;
-  if (team.is_leader() && !takes_own(c, team.size) && left(seen)) {
-    found = draw(slot, team.size);
+  if (group.is_leader() && !takes_own(c, group.size) && left(seen)) {
+    found = draw(slot, group.size);
     Reservation grant = unpack(found);
     u32 word;
     if (grant.count) {
@@ -110,34 +110,34 @@ GPU_RUN_INLINE Outcome allocate_block(Memory &memory, HeapPage *pages, u64 *slot
       bits = guess(pages[grant.page], grant.start, grant.count, word);
     }
   }
-  found = broadcast(team, found);
-  bits = broadcast(team, bits);
+  found = broadcast(group, found);
+  bits = broadcast(group, bits);
   // What the leader acquired counts for all.
-  sync(team);
+  sync(group);
   Reservation grant = unpack(found);
   u32 taken = (u32)__builtin_popcountll(bits);
-  if (team.rank < taken) {
-    u32 index = grant.start / 64 * 64 + nth_bit(bits, team.rank);
+  if (group.rank < taken) {
+    u32 index = grant.start / 64 * 64 + nth_bit(bits, group.rank);
     address = grant.page * PAGE + index * class_size(c);
     return DONE;
   }
   // Of what was promised, the rest is for those who are left.
   grant.count -= (u16)taken;
   grant.start += (u16)taken;
-  u64 result = allocate_slowly(memory, c, align, without(team, taken), grant.count ? pack(grant) : NO_GRANT);
+  u64 result = allocate_slowly(memory, c, align, without(group, taken), grant.count ? pack(grant) : NO_GRANT);
   return unpack(result, address);
 }
 
-// A block of one page, which is a region. The lanes of a team take theirs together, as many as there are in one word of
+// A block of one page, which is a region. The lanes of a group take theirs together, as many as there are in one word of
 // the set.
 GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
   Heap &heap = memory.heap;
-  for (u32 i = 0; i < TEAMS; i++) {
-    CoalescedGroup team = match_group((u64)&memory + HEAP_CLASSES);
+  for (u32 i = 0; i < GROUP_ATTEMPTS; i++) {
+    CoalescedGroup group = match_group((u64)&memory + HEAP_CLASSES);
     u64 bits = 0, alone = pack(RETRY, 0);
     u32 word = 0;
-    if (team.is_leader()) {
-      bits = take_some(set_within(memory, FREE_PAGES), team.size, word);
+    if (group.is_leader()) {
+      bits = take_some(set_within(memory, FREE_PAGES), group.size, word);
       if (bits) count_regions(heap, (u32)__builtin_popcountll(bits), (u32)__builtin_popcountll(bits));
       // There are none: it makes the memory grow.
       if (!bits) {
@@ -146,19 +146,19 @@ GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
         alone = pack(outcome, address);
       }
     }
-    bits = broadcast(team, bits);
-    word = broadcast(team, word);
+    bits = broadcast(group, bits);
+    word = broadcast(group, word);
     // What the leader acquired counts for all.
-    sync(team);
-    if (team.rank < (u32)__builtin_popcountll(bits)) {
-      u32 page = word * 64 + nth_bit(bits, team.rank);
+    sync(group);
+    if (group.rank < (u32)__builtin_popcountll(bits)) {
+      u32 page = word * 64 + nth_bit(bits, group.rank);
       make_region(heap, page, 1);
       return pack(DONE, page * PAGE);
     }
     if (bits) continue;
     // Where there is nothing for one, there is nothing for the others.
-    bool nothing = broadcast(team, (u32)(alone == pack(DONE, 0)));
-    if (team.is_leader() || nothing) return nothing ? pack(DONE, 0) : alone;
+    bool nothing = broadcast(group, (u32)(alone == pack(DONE, 0)));
+    if (group.is_leader() || nothing) return nothing ? pack(DONE, 0) : alone;
   }
   return pack(RETRY, 0);
 }
@@ -189,23 +189,23 @@ GPU_RUN_INLINE u64 allocate_shared(Memory &memory, u32 bytes, u32 align) {
   return pack(outcome, address);
 }
 
-// Gives a block back to the heap. The team is that of all lanes that do so.
+// Gives a block back to the heap. The group is that of all lanes that do so.
 GPU_RUN_INLINE Outcome give(Heap &heap, const Block &block) {
   if (kind(block.state) == KIND_Region) return release_region(heap, block.first, block.state);
   u64 *state_at = &heap.pages[block.first].state;
   u64 bit = 1ull << block.index % 64;
   // Release: pairs with the acquire of whoever gets the block next.
   if (!(fetch_and_release_device(&word_of(heap, block), ~bit) & bit)) return FREED;
-  CoalescedGroup team = match_group((u64)state_at);
-  sync(team);
-  if (!team.is_leader()) return DONE;
-  u64 less = 0 - (u64)team.size;
-  // Release, for all the team: pairs with the acquire in `retire`. One lane's writes are behind it since the release
+  CoalescedGroup group = match_group((u64)state_at);
+  sync(group);
+  if (!group.is_leader()) return DONE;
+  u64 less = 0 - (u64)group.size;
+  // Release, for all the group: pairs with the acquire in `retire`. One lane's writes are behind it since the release
   // above, whose result it has.
-  u64 state = team.size == 1 ? fetch_add_released_device(state_at, less) : fetch_add_release_device(state_at, less);
+  u64 state = group.size == 1 ? fetch_add_released_device(state_at, less) : fetch_add_release_device(state_at, less);
   if (kind(state) == KIND_Full) {
     list(heap, block.first, KIND_Full);
-  } else if (kind(state) == KIND_Listed && used(state) == team.size) {
+  } else if (kind(state) == KIND_Listed && used(state) == group.size) {
     retire(heap, block.first);
   }
   return DONE;

@@ -1,8 +1,8 @@
-// ALLOC_BATCH and DEALLOC_BATCH: many blocks of one size by one instruction. Blocks of a slab are promised,
-// claimed and freed up to 64 at a time, by as many atomics as else one block takes. Their addresses lie in an
-// array of the guest's.
+// ALLOC_BATCH and DEALLOC_BATCH: many blocks of one size by one instruction. Blocks of a slab are promised, claimed and
+// freed up to 64 at a time, by as many atomics as one block otherwise takes. Their addresses lie in an array of the
+// guest's.
 //
-// An instruction handles so many blocks in one go and is then executed again, so that the stop flag is seen;
+// An instruction handles so many blocks in one step and is then executed again, so that the stop flag is seen.
 // Thread::resume_state says how many are done.
 #pragma once
 
@@ -11,7 +11,7 @@
 namespace gpu_run {
 namespace heap {
 
-// Blocks in one go: as many as a word of a slab's bitmap has bits.
+// Blocks in one step: as many as a word of a slab's bitmap has bits.
 constexpr u32 BATCH = 64;
 
 // What an instruction knows of its array: where it lies, and how many addresses it has.
@@ -47,7 +47,7 @@ GPU_RUN_NOINLINE Outcome take_blocks(Memory &memory, u32 c, u32 align, u64 at, u
   return DONE;
 }
 
-// The same one by one: regions, and blocks of a checked heap.
+// The same for one block: a region, or a block of a checked heap.
 GPU_RUN_INLINE Outcome take_one(const Launch &launch, Memory &memory, u32 size, u32 align, u64 at, u32 &taken) {
   u32 address;
   Outcome outcome = allocate(launch, memory, size, align, address);
@@ -56,7 +56,7 @@ GPU_RUN_INLINE Outcome take_one(const Launch &launch, Memory &memory, u32 size, 
   return outcome;
 }
 
-// Makes some of the blocks from index `done` of the array on. None, and DONE: there is no memory.
+// Allocates some of the blocks from index `done` of the array on. None, and DONE: there is no memory.
 GPU_RUN_INLINE Outcome take(const Launch &launch, Memory &memory, Batch batch, u32 size, u32 align, u32 done, u32 &taken) {
   Heap &heap = memory.heap;
   u64 at = batch.at + 4ull * done;
@@ -72,8 +72,8 @@ GPU_RUN_INLINE Outcome take(const Launch &launch, Memory &memory, Batch batch, u
   return outcome;
 }
 
-// Frees blocks of one word of a slab's bitmap, beginning with `block`, whose address has index `done` in the array:
-// as many as stand side by side there. `address` becomes that of one that was free already.
+// Frees blocks of one word of a slab's bitmap, beginning with `block`, whose address has index `done` in the array: as
+// many as are adjacent in the array. `address` becomes that of one that was free already.
 GPU_RUN_NOINLINE Outcome give_blocks(Memory &memory, Batch batch, u32 size, u32 done, Block block, u32 &freed,
                                      u32 &address) {
   Heap &heap = memory.heap;
@@ -90,7 +90,7 @@ GPU_RUN_NOINLINE Outcome give_blocks(Memory &memory, Batch batch, u32 size, u32 
     bits |= bit;
   }
   HeapPage &head = heap.pages[first];
-  // Release: pairs with the acquire of whoever gets a block next.
+  // Release: pairs with the acquire of the lane that gets a block next.
   u64 had = fetch_and_release_device(&head.bits[word], ~bits) & bits;
   freed = (u32)__builtin_popcountll(had);
   // Release: as in `release`.
@@ -105,7 +105,7 @@ GPU_RUN_NOINLINE Outcome give_blocks(Memory &memory, Batch batch, u32 size, u32 
   return FREED;
 }
 
-// Frees some of the blocks from index `done` of the array on. `address` is that of a mistake.
+// Frees some of the blocks from index `done` of the array on. `address` becomes that of a mistake.
 GPU_RUN_INLINE Outcome give(Memory &memory, Batch batch, u32 size, u32 align, u32 done, u32 &freed, u32 &address) {
   address = linear::load<u32>(memory.base, batch.at + 4ull * done);
   freed = 1;
@@ -115,7 +115,7 @@ GPU_RUN_INLINE Outcome give(Memory &memory, Batch batch, u32 size, u32 align, u3
   return alone ? release(memory, address, size, align) : give_blocks(memory, batch, size, done, block, freed, address);
 }
 
-// A checked heap knows who allocated each of the blocks.
+// A checked heap knows which calls allocated each of the blocks.
 template <typename Calls>
 GPU_RUN_INLINE void note_batch(Memory &memory, Registers registers, const u64 *words, u64 w, u32 pc, u32 count,
                                Calls calls) {

@@ -15,12 +15,11 @@ struct Block {
   u64 state;
 };
 
-// Finds the block of a slab that lanes share, or of whole pages, at an address which is said to hold `size` bytes, or
-// ANY_SIZE.
+// Finds the block at an address, in a shared slab or as a region. The block is said to hold `size` bytes, or ANY_SIZE.
 GPU_RUN_INLINE Outcome find_shared(const Heap &heap, u32 address, u32 size, Block &block) {
   u32 page = address / PAGE;
   if (!heap.pages || page >= heap.page_limit) return FOREIGN;
-  // Mostly the page is the first one: so its state is on its way at once.
+  // Mostly the page is the first one: so its state is loaded at the same time.
   block.first = load_relaxed_device(&heap.pages[page].first);
   block.state = load_relaxed_device(&heap.pages[page].state);
   if (block.first != page) block.state = load_relaxed_device(&heap.pages[block.first].state);
@@ -29,7 +28,7 @@ GPU_RUN_INLINE Outcome find_shared(const Heap &heap, u32 address, u32 size, Bloc
   if (kind(block.state) == KIND_None) return FOREIGN;
   if (kind(block.state) == KIND_Region) {
     if (offset != 0) return FOREIGN;
-    // Below 4 GiB, so that it does not become 0.
+    // Below 4 GiB, so that it does not wrap to 0.
     block.bytes = (u32)lesser((u64)(u32)block.state * PAGE, ~0u);
   } else {
     u32 c = class_in(block.state);
@@ -40,7 +39,7 @@ GPU_RUN_INLINE Outcome find_shared(const Heap &heap, u32 address, u32 size, Bloc
   return size <= block.bytes || size == ANY_SIZE ? DONE : WRONG_SIZE;
 }
 
-// The same of a lane's slab, whose record says `owner`.
+// The same for a lane's slab, whose record says `owner`.
 GPU_RUN_INLINE Outcome find_in_lane(u32 owner, u32 address, u32 size, Block &block) {
   u32 index = address / LANE_SLAB;
   const u32 c = lane_class_in(owner);
@@ -50,7 +49,7 @@ GPU_RUN_INLINE Outcome find_in_lane(u32 owner, u32 address, u32 size, Block &blo
   return size <= block.bytes || size == ANY_SIZE ? DONE : WRONG_SIZE;
 }
 
-// Finds the block at an address. Slabs of lanes are blocks of shared ones, of which programs know nothing.
+// Finds the block at an address. Lanes' slabs are blocks of shared ones, of which programs know nothing.
 GPU_RUN_INLINE Outcome find(const Heap &heap, u32 address, u32 size, Block &block) {
   if (heap.lane_records) {
     const u32 index = address / LANE_SLAB;
@@ -64,7 +63,7 @@ GPU_RUN_INLINE Outcome find(const Heap &heap, u32 address, u32 size, Block &bloc
 GPU_RUN_INLINE u64 &word_of(const Heap &heap, const Block &block) {
   return heap.pages[block.first].bits[block.index / 64];
 }
-// Whether that is set: for the records, the block is handed out.
+// Whether that bit is set: according to the records, the block is handed out.
 GPU_RUN_INLINE bool is_marked(const Heap &heap, const Block &block) {
   if (kind(block.state) == KIND_Lane) {
     const LaneSlab &slab = heap.lane_slabs[block.first];

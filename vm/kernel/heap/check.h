@@ -1,9 +1,9 @@
-// What --heap-check and --leak-check have the heap do. Both keep a record for each block, beside linear
-// memory: its size and alignment as they were asked for, and the calls that led to it, which src/store/leaks.rs reads
-// after the run. With --heap-check a block has guard bytes on both sides, which are looked at when it is freed; a freed
-// block is filled with poison, which is looked at when the block is handed out again.
+// What --heap-check and --leak-check add to the heap. Both keep a record for each block, beside linear memory. It has
+// the block's size and alignment as they were asked for, and the calls that led to it. src/store/leaks.rs reads it
+// after the run. With --heap-check a block has guard bytes on both sides, which are checked when it is freed. A freed
+// block is filled with poison, which is checked when the block is handed out again.
 //
-// The heap's own block begins in front of the one that the program has: by `front` bytes, which the alignment tells.
+// The heap's own block begins before the one that the program has: by `front` bytes, which follow from the alignment.
 #pragma once
 
 #include "heap/block.h"
@@ -12,7 +12,7 @@
 namespace gpu_run {
 namespace heap {
 
-// The record of a block of the heap's, by where it begins.
+// The record of a block of the heap, by where it begins.
 GPU_RUN_INLINE HeapSite &site_of(Heap &heap, u32 start) { return heap.sites[start / SITE_GRAIN]; }
 
 GPU_RUN_INLINE u32 state_in(u32 state) { return state & ((1u << SITE_ALIGN) - 1); }
@@ -24,7 +24,7 @@ GPU_RUN_INLINE u32 front_for(const Heap &heap, u32 align) {
   return align > GUARD_FRONT ? align : GUARD_FRONT;
 }
 
-// The size that a block for `size` bytes is to have; 0 if that is more than 32 bits count.
+// The size of the heap's block for `size` bytes of the program's; 0 if that does not fit 32 bits.
 GPU_RUN_INLINE u32 checked_size(const Heap &heap, u32 size, u32 align) {
   const u32 more = heap.guards ? front_for(heap, align) + GUARD_LEAST : 0;
   size = size > ~0u - more ? 0 : size + more;
@@ -43,8 +43,8 @@ GPU_RUN_INLINE bool holds(const Memory &memory, u64 at, u64 len, u8 value) {
 struct Fenced {
   u64 address;  // the program's
   u64 end;
-  u64 front;  // where the guard bytes begin that end at `address`
-  u64 behind;  // where those end that begin at `end`
+  u64 front;  // where the guard bytes in front begin, which end at `address`
+  u64 behind;  // where those after it end, which begin at `end`
 };
 GPU_RUN_INLINE Fenced fenced(u32 start, u32 front, u32 size, u32 bytes) {
   const u64 address = (u64)start + front, end = address + size;
@@ -57,7 +57,7 @@ GPU_RUN_NOINLINE Outcome check_allocated(Memory &memory, u32 start, u32 size, u3
   HeapSite &site = site_of(heap, start);
   const u32 before = load_relaxed_device(&site.state);
   if (heap.guards && state_in(before) == SITE_Freed) {
-    // The record stays as it is then: it says whose block it was.
+    // The record stays as it is then: it says which block that was.
     address = start + front_for(heap, align_in(before));
     u64 poisoned = lesser(lesser(load_relaxed_device(&site.size), (u64)start + bytes - address), POISON_MOST);
     if (!holds(memory, address, poisoned, POISON)) return LATE_WRITE;
@@ -75,21 +75,21 @@ GPU_RUN_NOINLINE Outcome check_allocated(Memory &memory, u32 start, u32 size, u3
   return DONE;
 }
 
-// A block of `bytes` that begins at `start` is to be freed that is said to hold `size` and to be aligned to `align`.
+// A block of `bytes` that begins at `start` is to be freed. It is said to hold `size` and to be aligned to `align`.
 GPU_RUN_NOINLINE Outcome check_freed(Memory &memory, u32 start, u32 size, u32 align, u32 bytes) {
   Heap &heap = memory.heap;
   HeapSite &site = site_of(heap, start);
   u32 own = load_relaxed_device(&site.size), state = load_relaxed_device(&site.state);
   if (heap.guards && state_in(state) == SITE_Live) {
     if (align == 0 || align & (align - 1)) align = 1;
-    // C's free knows neither.
+    // C's free knows neither size nor alignment.
     if (size != ANY_SIZE && own != size) return WRONG_SIZE;
     if (size != ANY_SIZE && align_in(state) != align) return WRONG_ALIGN;
     const Fenced at = fenced(start, front_for(heap, align_in(state)), own, bytes);
     if (!holds(memory, at.front, at.address - at.front, GUARD)) return UNDERRUN;
     if (!holds(memory, at.end, at.behind - at.end, GUARD)) return OVERRUN;
   }
-  // Acquire/release: of two who free it one is the second.
+  // Acquire/release: of two lanes that free it one is the second.
   u32 live = (state & ~((1u << SITE_ALIGN) - 1)) | SITE_Live;
   if (!compare_exchange_acq_rel_device(&site.state, live, live - SITE_Live + SITE_Freed)) return FREED;
   fetch_add_acq_rel_device(&heap.live_bytes, 0 - (u64)own);
@@ -99,7 +99,7 @@ GPU_RUN_NOINLINE Outcome check_freed(Memory &memory, u32 start, u32 size, u32 al
   return DONE;
 }
 
-// Whether there may be blocks whose programs' addresses are so far behind their starts, after `front`; sets the next.
+// Whether programs' addresses may be further from their blocks' starts than `front`; sets the next distance.
 GPU_RUN_INLINE bool next_front(const Heap &heap, u32 &front) {
   if (!heap.guards || front == 0) return false;
   front = front < GUARD_FRONT_MOST ? front * 2 : 0;
@@ -107,7 +107,7 @@ GPU_RUN_INLINE bool next_front(const Heap &heap, u32 &front) {
 }
 GPU_RUN_INLINE u32 first_front(const Heap &heap) { return heap.guards ? GUARD_FRONT : 0; }
 
-// Finds the block that the program knows by an address, and where it begins: see `find`.
+// Finds the block that the program knows by an address, and where the heap's block begins: see `find`.
 GPU_RUN_NOINLINE Outcome find_given(Heap &heap, u32 address, u32 size, Block &block, u32 &start) {
   u32 front = first_front(heap);
   do {
@@ -115,7 +115,7 @@ GPU_RUN_NOINLINE Outcome find_given(Heap &heap, u32 address, u32 size, Block &bl
     if (address < front) continue;
     Outcome outcome = find(heap, start, size, block);
     if (!heap.guards) return outcome;
-    // Whether it is wrong is looked at by its record, which knows the size as it was asked for.
+    // Whether the size is wrong is decided by the block's record, which knows the size as it was asked for.
     if (outcome == WRONG_SIZE) outcome = find(heap, start, ANY_SIZE, block);
     const u32 state = outcome == DONE ? load_relaxed_device(&site_of(heap, start).state) : 0;
     if (state_in(state) != SITE_None && front_for(heap, align_in(state)) == front) return DONE;
@@ -123,7 +123,7 @@ GPU_RUN_NOINLINE Outcome find_given(Heap &heap, u32 address, u32 size, Block &bl
   return FOREIGN;
 }
 
-// Whether a block was freed at an address, whose pages may be gone since.
+// Whether a block was freed at an address, even if its pages are gone since.
 GPU_RUN_NOINLINE bool was_freed(Heap &heap, u32 address) {
   u32 front = first_front(heap);
   do {
@@ -135,10 +135,10 @@ GPU_RUN_NOINLINE bool was_freed(Heap &heap, u32 address) {
   return false;
 }
 
-// Notes the calls that led to a block: where ALLOC stands, and the return addresses, innermost first.
+// Records the calls that led to a block: where ALLOC stands, and the return addresses, innermost first.
 template <typename Calls>
 GPU_RUN_INLINE void note_calls(Memory &memory, u32 address, u32 pc, u32 count, Calls calls) {
-  // Of a batch the address comes from the guest's memory, where another thread may write.
+  // In a batch the address comes from the guest's memory, where another thread may write.
   if (!memory.heap.sites || address == 0) return;
   Block block;
   u32 start;

@@ -1,6 +1,6 @@
-// Size classes: multiples of 16 bytes up to 64, then four steps for each power of two, up to 56 KiB; of 64 KiB are
-// blocks that are aligned to more than a smaller one is. A block is at most a quarter larger than what was asked for
-// (from 64 bytes on).
+// Size classes: multiples of 16 bytes up to 64, then four steps for each power of two, up to 56 KiB. There are blocks
+// of 64 KiB too, for alignments that no smaller block has. From 64 bytes on, a block is at most a quarter larger than
+// what was asked for.
 #pragma once
 
 #include "bulk.h"
@@ -9,7 +9,7 @@ namespace gpu_run {
 namespace heap {
 
 constexpr u32 GRAIN = 16;
-constexpr u32 ANY_SIZE = ~0u;  // given by who does not know a block's size, as C's free; no block has so many bytes
+constexpr u32 ANY_SIZE = ~0u;  // where the size of a block is not known, as by C's free; no block has so many bytes
 
 GPU_RUN_INLINE u32 log2_floor(u32 n) { return 31 - (u32)__builtin_clz(n); }
 
@@ -27,23 +27,23 @@ GPU_RUN_INLINE u32 class_of(u32 size) {
   return log * 4 - 4 + ((grains - 1) >> (log - 2)) % 4;
 }
 
-// A class whose blocks are aligned as asked: slabs begin at pages, so blocks are aligned as their size is.
+// Whether a class's blocks are aligned as asked: slabs begin at pages, so blocks are aligned as their size is.
 GPU_RUN_INLINE bool aligns(u32 c, u32 align) { return (class_size(c) & (align - 1)) == 0; }
 
-// The smallest class for a size and an alignment, both at most HEAP_LARGEST. It ends at a power of two.
+// The smallest class for a size and an alignment, both at most HEAP_LARGEST. The search ends at a power of two.
 GPU_RUN_INLINE u32 class_of(u32 size, u32 align) {
   u32 c = class_of(size > align ? size : align);
-  // As all blocks are.
+  // All blocks are aligned to that.
   if (align <= GRAIN) return c;
   while (!aligns(c, align)) c++;
   return c;
 }
 
 // The number of the block that begins at an offset in a slab of class `c`; a large number if none begins there. A block
-// is 1, 3, 5 or 7 times a power of two: the quotient by an odd number is the product with its inverse modulo 2^32,
+// is 1, 3, 5 or 7 times a power of two. The quotient by an odd number is the product with its inverse modulo 2^32,
 // which is large where there is a remainder. GPUs divide slowly.
 GPU_RUN_INLINE u32 index_in_slab(u32 offset, u32 c) {
-  // For 1 to 4 grains, and 5 to 8: how often they can be halved, and (what is left - 1) / 2 above that.
+  // For 1 to 4 grains, and 5 to 8: how often they can be halved, and, above that, (what is left - 1) / 2.
   u32 grains = 0x3c582410 >> (c < 4 ? c : 4 + c % 4) * 4;
   u32 twos = (c < 4 ? 4 : c / 4 + 3) + grains % 4, odd = grains / 4 % 4;
   u32 inverse = (odd == 0 ? 1 : 0) | (odd == 1 ? 0xaaaaaaab : 0) | (odd == 2 ? 0xcccccccd : 0) |
@@ -51,8 +51,8 @@ GPU_RUN_INLINE u32 index_in_slab(u32 offset, u32 c) {
   return offset & ((1u << twos) - 1) ? ~0u : (offset >> twos) * inverse;
 }
 
-// Pages of a small slab: as few as can be if a 31st may be left over, so that slabs without blocks are soon
-// there to be given back.
+// Pages of a small slab: the fewest of which at most a 31st is left over, so that slabs soon are without blocks and can
+// be given up.
 GPU_RUN_INLINE u32 small_slab(u32 c) {
   u32 size = class_size(c);
   for (u32 pages = 1; pages <= 7; pages++) {
@@ -61,7 +61,7 @@ GPU_RUN_INLINE u32 small_slab(u32 c) {
   return 1;
 }
 
-// Pages of a large one: about `most`, but so few that a bitmap has bits for all blocks.
+// Pages of a large slab: about `most`, but so few that a bitmap has bits for all blocks.
 constexpr u32 SLAB_PAGES = 32;
 GPU_RUN_INLINE u32 large_slab(u32 c, u32 most) {
   u32 size = class_size(c), slab = small_slab(c);

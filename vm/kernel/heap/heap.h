@@ -1,6 +1,6 @@
-// The heap behind ALLOC, DEALLOC, REALLOC and ALLOC_ZERO. Its blocks lie inside linear memory and its pages
-// come through the same atomic grow as the guest's, so both may grow the memory in turn. All that it knows
-// of them lies beside linear memory: a guest can write over its blocks, but not mislead it.
+// The heap of ALLOC, DEALLOC, REALLOC and ALLOC_ZERO. Its blocks lie inside linear memory. Its pages come through the
+// same atomic grow as the guest's, so both may grow the memory in turn. All that it knows of them lies beside linear
+// memory: a guest can write over its blocks, but not mislead it.
 //
 //   classes.h        sizes of blocks
 //   page_bitmap.h    sets of pages
@@ -12,7 +12,7 @@
 //   check.h          what --heap-check and --leak-check add
 //   shared.h         blocks that all lanes share
 //   lane_slab.h      the slabs of one lane: a block out of one, and back
-//   lane_heap.h      how a lane comes by slabs, and what others free of them
+//   lane_heap.h      how a lane obtains slabs, and what other lanes free in them
 //   heap.h           this file: the instructions
 //   batch.h          many blocks by one instruction
 #pragma once
@@ -46,7 +46,7 @@ GPU_RUN_NOINLINE Outcome measure(Heap &heap, u32 address, u32 &bytes) {
   return live(heap, block) ? DONE : FREED;
 }
 
-// A block of a checked heap was handed out, at `address`, which becomes the program's.
+// A block of a checked heap was handed out at `address`, which becomes the program's address.
 GPU_RUN_NOINLINE Outcome check_new(Memory &memory, u32 size, u32 align, u32 &address) {
   Block block;
   if (find(memory.heap, address, size, block) != DONE) return BROKEN;
@@ -54,7 +54,7 @@ GPU_RUN_NOINLINE Outcome check_new(Memory &memory, u32 size, u32 align, u32 &add
   return check_allocated(memory, address, size, align, block.bytes, address);
 }
 
-// `release`, where it is more than a bit.
+// The slow path of `release`.
 GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size, u32 align) {
   Heap &heap = memory.heap;
   Block block;
@@ -71,12 +71,12 @@ GPU_RUN_NOINLINE Outcome release_slowly(Memory &memory, u32 address, u32 size, u
   return kind(block.state) == KIND_Lane ? release_lane(memory, block) : give(heap, block);
 }
 
-// A block is free again.
+// Frees a block.
 GPU_RUN_NOINLINE Outcome release(Memory &memory, u32 address, u32 size, u32 align) {
   return keep_own(this_lane(memory.heap), address, size) ? DONE : release_slowly(memory, address, size, align);
 }
 
-// A block where the lane's slabs have none at once: `allocate` for who has looked, with its result as one number.
+// The slow path of `allocate_anywhere`, for a caller that has tried `take_own`; its result is one number.
 GPU_RUN_NOINLINE u64 allocate_packed(const Launch &launch, Memory &memory, u32 size, u32 align) {
   Heap &heap = memory.heap;
   if (align == 0 || align & (align - 1)) align = 1;
@@ -84,7 +84,7 @@ GPU_RUN_NOINLINE u64 allocate_packed(const Launch &launch, Memory &memory, u32 s
   if (result != pack(DONE, 0)) return result;
   u32 bytes = size ? size : 1;
   const bool checked = heap.sites != nullptr;
-  // What a block of a checked heap takes; 0: too much.
+  // The bytes that a block of a checked heap takes; 0: too many.
   if (UNLIKELY(checked)) bytes = checked_size(heap, bytes, align);
   if (bytes) result = allocate_shared(memory, bytes, align);
   u32 address;
@@ -110,23 +110,23 @@ GPU_RUN_INLINE Outcome allocate(const Launch &launch, Memory &memory, u32 size, 
   return unpack(allocate_anywhere(launch, memory, size, align), address);
 }
 
-// A new block with its `size` bytes 0.
+// A new block, whose `size` bytes are 0.
 GPU_RUN_INLINE Outcome allocate_zeroed(const Launch &launch, Memory &memory, u32 size, u32 align, u32 &address) {
   Outcome outcome = allocate(launch, memory, size, align, address);
   if (outcome == DONE && address) bulk_fill(launch, memory.base, address, 0, size);
   return outcome;
 }
 
-// Whether the block can hold `size` bytes where it is: its class is the same, or its region can be resized.
-// ANY_SIZE becomes how many it has.
+// Whether the block can hold `size` bytes where it is: its class is the same, or its region can be resized. If
+// `old_size` is ANY_SIZE, it becomes the block's size.
 GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 &old_size, u32 align, u32 size, bool &done) {
   Block block;
   u32 start;
   Outcome outcome = find_given(heap, address, old_size, block, start);
   if (outcome != DONE) return outcome;
-  // Of a checked block the size is compared when the old one is freed: until then no more is copied than it has.
+  // In a checked heap the size is compared when the old block is freed: until then no more is copied than it has.
   if (old_size == ANY_SIZE || heap.sites) old_size = (u32)lesser(old_size, usable(heap, start, block));
-  // A checked block moves: so whoever goes on to use the old one is found.
+  // A checked block moves, so that a program that goes on using the old one is found.
   if (heap.sites) return DONE;
   if (kind(block.state) == KIND_Region) {
     done = resize_region(heap, block.first, block.state, size);
@@ -137,8 +137,8 @@ GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 &old_size, u32 alig
   return DONE;
 }
 
-// The block `old` with another size: where it was if it can be, else moved. Address 0 if there is no memory;
-// then the block is as it was. `copied` is how many bytes that took.
+// The block `old` with another size: in place if possible, else moved. Address 0: there is no memory, and the block is
+// as it was. `copied` is how many bytes were copied.
 GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old, u32 old_size, u32 align, u32 size,
                                   u32 &address, u32 &copied) {
   copied = 0;
@@ -151,7 +151,7 @@ GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old,
   outcome = allocate(launch, memory, size, align, address);
   if (outcome != DONE) return outcome;
   if (address == 0) {
-    // A block that is to be smaller is so already.
+    // A block that is to be smaller is large enough already.
     if (size <= old_size && !memory.heap.sites) address = old;
     return DONE;
   }

@@ -1,28 +1,29 @@
-// How a lane comes by slabs of its own, and how it loses them. What is done most stands in lane_slab.h.
+// How a lane obtains slabs of its own, and how it loses them. The frequent operations are in lane_slab.h.
 //
-// A lane has, for each of the LANE_CLASSES smallest classes, a list of its slabs that have free blocks. It takes blocks
-// from the first one. A slab that becomes full leaves the list when the lane wants a block and finds it so, and comes
-// back with the first block of it that is freed. So only the first slab of a list may be full, and only the first may be
-// without blocks: one that loses its last block further behind leaves the list at once. One or two slabs without blocks
-// are kept aside for other classes.
+// A lane has a list of its slabs with free blocks for each of the LANE_CLASSES smallest classes. It takes blocks from
+// the first one. A slab that becomes full leaves the list when the lane wants a block and finds it full. It comes back
+// with the first block of it that is freed. So only the first slab of a list may be full, and only the first may be
+// without blocks: one further on leaves the list with its last block. One or two slabs without blocks are kept aside
+// for other classes.
 //
-// What other lanes free: the freer sets the block's bit in `freed`. Who sets the first one puts the slab into its
-// owner's inbox, a stack to which all push, and which the owner takes as a whole (Treiber; the idea of a list of what
-// others free is mimalloc's). The owner looks there when a list of his is empty.
-//   - A slab is in the inbox at most once: only the owner makes `freed` 0 again, and only after he has taken the slab out
-//     and has read its link.
-//   - No ABA: who pushes needs nothing of the slab that he saw on top, and nobody pops a single one.
-//   - A slab is given up only when all of its blocks came back to the owner, so none is on its way then.
+// What other lanes free: the freer sets the block's bit in `freed`. The lane that sets the first bit puts the slab into
+// its owner's inbox. The inbox is a stack to which all lanes push, and which the owner takes as a whole (Treiber's
+// stack; a list of what other threads free is mimalloc's idea). The owner looks there when one of its lists is empty.
+// - A slab is in the inbox at most once: only the owner makes `freed` 0 again, and only after it has taken the slab out
+//   and has read its link.
+// - No ABA: a lane that pushes needs nothing of the slab that it saw on top, and no lane pops a single slab.
+// - A slab is given up only when all of its blocks came back to the owner, so none is on its way then.
 //
-// Where the slabs come from, a lane's slab is a block as others are, of 1 or 2 KiB. All lanes together have at most half
-// of the memory in such slabs; then, and where there is no room for one, blocks come from the shared slabs as before.
+// Where the slabs come from: a lane's slab is a block like any other, of 1 or 2 KiB. All lanes together have at most
+// half of the memory in such slabs. Beyond that, and where there is no room for a slab, blocks come from the shared
+// slabs.
 //
-// When memory runs short, the lane that finds none gives back what it has without blocks, does the same for all lanes
+// When memory runs short, the lane that finds none gives up its slabs without blocks. It does the same for all lanes
 // that run no thread any more, and asks the others to keep nothing from then on. What those have at that time, a few
 // slabs each, comes back when they next want something.
 //
-// What programs do wrong is found by the bits: a block that is free already, an address at which none begins, a size
-// that is too large. Two lanes that free one block at the same moment may not be noticed; the bits stay right.
+// Mistakes of programs are found by the bits: a block that is free already, an address at which none begins, a size
+// that is too large. If two lanes free one block at the same moment, that may go unnoticed; the bits stay right.
 #pragma once
 
 #include "heap/shared.h"
@@ -62,11 +63,11 @@ GPU_RUN_INLINE void unlink_slab(const Lane &lane, u64 *list, u32 index) {
   if (next) store_guest(&lane.slabs[next - 1].previous, previous);
 }
 
-// A slab without blocks, which is in no list, becomes memory for all again.
+// A slab without blocks, which is in no list, becomes memory for all lanes again.
 GPU_RUN_NOINLINE void give_lane_slab(Memory &memory, const Lane &lane, u32 index) {
   Heap &heap = memory.heap;
   u32 c = lane_class_in(load_word_guest(&lane.slabs[index].owner));
-  // Release, by `give`: pairs with the acquire of who gets this memory next.
+  // Release, by `give`: pairs with the acquire of the lane that gets this memory next.
   store_relaxed_device(&lane.slabs[index].owner, 0u);
   if (c >= LANE_TWO) store_relaxed_device(&lane.slabs[index + 1].owner, 0u);
   red_add_device(&heap.lane_bytes, 0 - (u64)lane_slab_bytes(c));
@@ -74,7 +75,7 @@ GPU_RUN_NOINLINE void give_lane_slab(Memory &memory, const Lane &lane, u32 index
   if (find_shared(heap, index * LANE_SLAB, ANY_SIZE, block) == DONE) give(heap, block);
 }
 
-// The same, or kept for another class.
+// The same, unless the slab is kept for another class.
 GPU_RUN_INLINE void put_aside(Memory &memory, const Lane &lane, u32 index) {
   u64 *list = lane.list(ASIDE_LIST), aside = load_word_guest(list);
   bool keep = lane_class_in(load_word_guest(&lane.slabs[index].owner)) < LANE_TWO && count_in(aside) < ASIDE &&
@@ -84,7 +85,7 @@ GPU_RUN_INLINE void put_aside(Memory &memory, const Lane &lane, u32 index) {
   store_guest(list, join(index + 1, count_in(aside) + 1));
 }
 
-// A slab of the lane's has more free blocks than before, when they were `before`.
+// One of the lane's slabs has more free blocks than before; `before` has the bits of those.
 GPU_RUN_NOINLINE void settle(Memory &memory, const Lane &lane, u32 index, u64 before) {
   LaneSlab &slab = lane.slabs[index];
   u32 word = load_word_guest(&slab.owner);
@@ -96,7 +97,7 @@ GPU_RUN_NOINLINE void settle(Memory &memory, const Lane &lane, u32 index, u64 be
     // It was in no list.
     if (empty && first) return put_aside(memory, lane, index);
     if (first) {
-      // Behind another one, the first may be neither full nor without blocks any more.
+      // With another slab in front of it, the first may no longer be full or without blocks.
       u64 free = load_word_guest(&lane.slabs[first - 1].free);
       bool idle = free == all_blocks(load_word_guest(&lane.slabs[first - 1].owner));
       if (free == 0 || idle) unlink_slab(lane, list, first - 1);
@@ -109,7 +110,7 @@ GPU_RUN_NOINLINE void settle(Memory &memory, const Lane &lane, u32 index, u64 be
   }
 }
 
-// A block of a lane's slab is free again.
+// Frees a block of a lane's slab.
 GPU_RUN_NOINLINE Outcome release_lane(Memory &memory, const Block &block) {
   Heap &heap = memory.heap;
   Lane lane = this_lane(heap);
@@ -125,19 +126,19 @@ GPU_RUN_NOINLINE Outcome release_lane(Memory &memory, const Block &block) {
     return DONE;
   }
   if (load_relaxed_device(&slab.free) & bit) return FREED;
-  // Release: pairs with the acquire in `empty_inbox`; who gets the block next comes after what was done with it.
+  // Release: pairs with the acquire in `empty_inbox`; the block's next owner comes after what was done with it.
   u64 before = fetch_or_acq_rel_device(&slab.freed, bit);
   if (before & bit) return FREED;
   if (before) return DONE;
   u32 *inbox = &heap.lane_inboxes[owner - 1], top = load_relaxed_device(inbox);
   do {
     store_relaxed_device(&slab.inbox, top);
-    // Release: the link is there. Pairs with the acquire in `empty_inbox`.
+    // Release: the link is stored. Pairs with the acquire in `empty_inbox`.
   } while (!compare_exchange_acq_rel_device(inbox, top, block.first + 1));
   return DONE;
 }
 
-// Takes what others have freed of the lane's slabs.
+// Takes the blocks of the lane's slabs that other lanes have freed.
 GPU_RUN_NOINLINE void empty_inbox(Memory &memory, const Lane &lane) {
   u32 *inbox = &memory.heap.lane_inboxes[lane.number];
   if (load_relaxed_device(inbox) == 0) return;
@@ -145,7 +146,7 @@ GPU_RUN_NOINLINE void empty_inbox(Memory &memory, const Lane &lane) {
   u32 slab = fetch_and_acq_rel_device(inbox, 0u);
   while (slab) {
     u32 index = slab - 1;
-    // Before the bits are taken: then it may be pushed again.
+    // Before the bits are taken: from then on the slab may be pushed again.
     slab = load_relaxed_device(&lane.slabs[index].inbox);
     u64 before = load_word_guest(&lane.slabs[index].free);
     u64 freed = fetch_and_acq_rel_device(&lane.slabs[index].freed, 0ull);
@@ -154,7 +155,7 @@ GPU_RUN_NOINLINE void empty_inbox(Memory &memory, const Lane &lane) {
   }
 }
 
-// Gives back what the lane has without blocks; whether there was something.
+// Gives up the lane's slabs without blocks; returns whether there were any.
 GPU_RUN_NOINLINE bool give_back(Memory &memory, const Lane &lane) {
   if (!lane.any()) return false;
   u64 before = load_relaxed_device(&memory.heap.lane_bytes);
@@ -190,7 +191,7 @@ GPU_RUN_INLINE bool is_over(const Launch &launch, u32 lane) {
   return true;
 }
 
-// There is no memory: has what lanes keep without need given back. Whether it is worth another try.
+// There is no memory: has slabs given up that lanes keep without need. Whether another try is worthwhile.
 GPU_RUN_NOINLINE bool relieve(const Launch &launch, Memory &memory) {
   Heap &heap = memory.heap;
   if (load_relaxed_device(&heap.lane_bytes) == 0) return false;
@@ -207,7 +208,8 @@ GPU_RUN_NOINLINE bool relieve(const Launch &launch, Memory &memory) {
   return any;
 }
 
-// Makes a slab of class `c` of a block of the shared ones, or of a slab that was kept aside; false if there is none.
+// Makes a slab of class `c` of a block of the shared slabs, or of a slab that was kept aside; `found` is false if there
+// is none.
 GPU_RUN_NOINLINE Outcome fetch_lane_slab(Memory &memory, const Lane &lane, u32 c, bool &found) {
   Heap &heap = memory.heap;
   u64 *aside = lane.list(ASIDE_LIST);
@@ -223,7 +225,7 @@ GPU_RUN_NOINLINE Outcome fetch_lane_slab(Memory &memory, const Lane &lane, u32 c
     Outcome outcome = unpack(allocate_shared(memory, bytes, bytes), address);
     if (outcome != DONE || address == 0) return outcome;
     index = address / LANE_SLAB;
-    // It is no block of the program's.
+    // It is not one of the program's blocks.
     red_add_device(&heap.allocated[0][class_of(bytes)], ~0ull);
     red_add_device(&heap.lane_bytes, (u64)bytes);
     red_max_device(&heap.lanes_used, lane.number + 1);
@@ -239,7 +241,7 @@ GPU_RUN_NOINLINE Outcome fetch_lane_slab(Memory &memory, const Lane &lane, u32 c
   return DONE;
 }
 
-// A block for which the lane has none at once. Address 0 with DONE: it is not for a lane's slab.
+// A block that the lane cannot take from its lists at once. Address 0 with DONE: it is not for a lane's slab.
 GPU_RUN_NOINLINE u64 refill_lane(Memory &memory, u32 size, u32 align) {
   Heap &heap = memory.heap;
   Lane lane = this_lane(heap);

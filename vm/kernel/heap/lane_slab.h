@@ -1,13 +1,14 @@
-// A lane's own slabs, and what is done most with them: a block out of one, and back. No atomic operation, no lock, one
-// record. Compiled programs have this in their own code (templates.cpp); the rest is in lane_heap.h.
+// A lane's own slabs, and the frequent operations on them: taking a block out of one, and putting it back. They need no
+// atomic operation, no lock, and one record. Compiled programs have them in their own code (templates.cpp); the rest is
+// in lane_heap.h.
 //
 // As in Hoard and mimalloc, small blocks come from slabs that one lane owns. They are 1 KiB (2 KiB for blocks of more
-// than 512 bytes), so that tens of thousands of lanes can have some. A record for each KiB of memory says whose slab
-// lies there, and which of its blocks are free.
+// than 512 bytes), so that tens of thousands of lanes can have some. A record for each KiB of memory says which lane
+// owns the slab there, and which of its blocks are free.
 //
-// Memory order: `free` and the links of a slab are its owner's, in program order, so all his accesses are plain ones. A
-// lane is a number in a launch; when another launch gives it to another multiprocessor, a kernel ended in between, or a
-// command was taken with an acquire. Other lanes read `free` relaxed, and only to find mistakes.
+// Memory order: `free` and the links of a slab are its owner's, in program order, so all accesses of the owner are
+// plain ones. A lane is a number in a launch. When another launch assigns it to another multiprocessor, a kernel ended
+// in between, or a command was taken with an acquire. Other lanes read `free` relaxed, and only to find mistakes.
 #pragma once
 
 #include "heap/classes.h"
@@ -31,7 +32,7 @@ GPU_RUN_INLINE u64 all_blocks(u32 word) { return ~0ull >> (64 - blocks_in(word))
 // The parts of an entry of Heap::lane_lists.
 GPU_RUN_INLINE u32 first_in(u64 list) { return (u32)list; }  // 1 + the number of a slab, or 0
 GPU_RUN_INLINE u32 count_in(u64 list) { return (u32)(list >> 32); }  // blocks handed out that the statistics lack
-// So many are added to the statistics before there are more than 32 bits count.
+// Counts of that many are added to the statistics, so that 32 bits do not overflow.
 constexpr u32 MANY_BLOCKS = 1u << 31;
 
 GPU_RUN_INLINE bool is_small(u32 size, u32 align) { return (size <= LANE_MOST) & (align <= GRAIN); }
@@ -62,8 +63,8 @@ GPU_RUN_INLINE u32 take_own(const Lane &lane, u32 size, u32 align) {
   return (slab - 1) * LANE_SLAB + (u32)__builtin_ctzll(blocks) * class_size(c);
 }
 
-// Frees a block of one of the lane's slabs, if nothing else is to be done: the slab was not full, and does not become
-// empty behind others. Else nothing changes.
+// Frees a block of one of the lane's slabs, if that is all there is to do: the slab was not full, and does not become
+// empty after others in its list. Otherwise nothing changes.
 GPU_RUN_INLINE bool keep_own(const Lane &lane, u32 address, u32 size) {
   u32 index = address / LANE_SLAB;
   if (!lane.any() | (index >= lane.records)) return false;
@@ -78,7 +79,8 @@ GPU_RUN_INLINE bool keep_own(const Lane &lane, u32 address, u32 size) {
   }
   load_pair_guest(&slab->freed, freed, links);
   u32 block = index_in_slab(address - index * LANE_SLAB, c);
-  // One that is none, is freed twice, or is smaller than it is said to be: the slow way says which.
+  // No block of the slab, one that is freed twice, or one that is smaller than it is said to be: the slow path says
+  // which.
   if ((block >= blocks_in(word)) | ((size > class_size(c)) & (size != ANY_SIZE)) | (free == 0)) return false;
   u64 bit = 1ull << block, after = free | bit;
   if ((free | freed) & bit) return false;

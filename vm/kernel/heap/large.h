@@ -1,5 +1,5 @@
-// Regions: blocks of more than 56 KiB, which are whole pages. Free pages that touch are one run again by
-// themselves.
+// Regions: blocks of more than 56 KiB, which are whole pages. Free pages that touch are one run again without being
+// merged.
 #pragma once
 
 #include "heap/ticket_slots.h"
@@ -9,7 +9,7 @@ namespace heap {
 
 GPU_RUN_INLINE u32 pages_for(u32 size) { return size / PAGE + (size % PAGE != 0); }
 
-// Counts regions that were handed out, of so many pages together.
+// Counts regions that were handed out, of so many pages in all.
 GPU_RUN_INLINE void count_regions(Heap &heap, u32 regions, u32 pages) {
   count_used(heap, pages);
   red_add_device(&heap.allocated[sm_hint() % HEAP_STRIPES][HEAP_CLASSES], (u64)regions);
@@ -39,14 +39,14 @@ GPU_RUN_NOINLINE Outcome allocate_region(Memory &memory, u32 size, u32 align, u3
   return DONE;
 }
 
-// `state` is what the region's first page was seen to be.
+// `state` is that of the region's first page, as the caller saw it.
 GPU_RUN_INLINE Outcome release_region(Heap &heap, u32 page, u64 state) {
   if (!compare_exchange_acq_rel_device(&heap.pages[page].state, state, (u64)KIND_None)) return FREED;
   if ((u32)state != 1) {
     give_run(heap, page, (u32)state);
     return DONE;
   }
-  // Many may do so at once.
+  // Many lanes may do so at once.
   CoalescedGroup group = match_group((u64)&heap);
   if (group.is_leader()) red_add_device(&heap.used, 0u - group.size);
   add(set(heap, FREE_PAGES), page / 64, 1ull << page % 64);
@@ -64,8 +64,8 @@ GPU_RUN_INLINE bool resize_region(Heap &heap, u32 page, u64 state, u32 size) {
     give_run(heap, page + pages, old - pages);
     return true;
   }
-  // Two that extend regions do not meet in the same pages, but may both miss what the other gives back: so
-  // with the lock, or not at all.
+  // Two lanes that extend regions do not meet in the same pages, but each may miss what the other puts back. So with
+  // the lock, or not at all.
   if ((u64)page + pages > heap.page_limit || !try_lock(heap)) return false;
   bool done = take_exactly(set(heap, FREE_PAGES), page + old, pages - old);
   unlock(heap);

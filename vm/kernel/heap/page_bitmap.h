@@ -1,8 +1,8 @@
-// Sets of pages as bitmaps of two levels: a word for 64 pages, and a summary with a bit for each word that
-// may hold some. The bit of a page is a token: it belongs to whoever clears it.
+// Sets of pages as two-level bitmaps: a word for 64 pages, and a summary with a bit for each word that may hold some.
+// The bit of a page is a token: it belongs to the lane that clears it.
 //
-// Against ABA: there are no links. A bit says all there is to say of its page, so an exchange that succeeds
-// on a word that changed and changed back is as good as one on a word that never did.
+// Against ABA: there are no links. A bit says all there is to say of its page. So an exchange that succeeds on a word
+// that changed and changed back is as good as one on a word that never did.
 #pragma once
 
 #include "heap/classes.h"
@@ -33,13 +33,13 @@ GPU_RUN_INLINE u64 span(u32 from, u32 len) { return (~0ull >> (64 - len)) << fro
 
 // Adds pages of one word.
 GPU_RUN_INLINE void add(const Set &set, u32 word, u64 bits) {
-  // Release: who clears a bit sees the page as it was left.
+  // Release: a lane that clears a bit sees the page as it was left.
   if (fetch_or_acq_rel_device(&set.words[word], bits) != 0) return;
   fetch_or_acq_rel_device(&set.summary[word / 64], 1ull << word % 64);
 }
 
-// A word was found empty. Whoever fills it meanwhile sets the summary's bit before or after it is cleared
-// here: if before, this sees what he put into the word, because his change of the summary comes behind it.
+// A word was found empty. A lane that fills it meanwhile sets the summary's bit before or after it is cleared here. If
+// before, the load below sees what that lane put into the word, because its change of the summary comes after it.
 GPU_RUN_INLINE void note_empty(const Set &set, u32 word) {
   u64 bit = 1ull << word % 64;
   fetch_and_acq_rel_device(&set.summary[word / 64], ~bit);
@@ -60,7 +60,7 @@ GPU_RUN_INLINE bool remove(const Set &set, u32 word, u64 bits) {
 // The index of set bit number `rank`, beginning with 0.
 GPU_RUN_INLINE u32 nth_bit(u64 bits, u32 rank) {
   u64 run = bits >> low_bit(bits);
-  // Often they lie side by side.
+  // Often the bits are adjacent.
   if (!(run & (run + 1))) return low_bit(bits) + rank;
   u32 at = 0;
   for (u32 half = 32; half; half /= 2) {
@@ -85,14 +85,14 @@ GPU_RUN_INLINE u64 runs(u64 word, u32 len) {
 
 constexpr u32 NO_PAGE = ~0u;
 
-// Words that are looked at for a run of the length that is wanted before a shorter one will do.
+// Words that are searched for a run of the wanted length before a shorter one will do.
 constexpr u32 PATIENCE = 16;
 
-// Takes `len` pages in a row that lie in one word, or fewer: no less than `least`. `len` becomes how many;
-// NO_PAGE: there are none. Low pages come first, so that high ones become free. Whoever gets in another's way
-// goes on somewhere else: with one place for all, one of them would get on at a time.
+// Takes `len` adjacent pages that lie in one word, or fewer: no less than `least`. `len` becomes how many; NO_PAGE:
+// there are none. Low pages come first, so that high ones become free. A lane whose exchange fails goes on somewhere
+// else: with one place for all, only one of them would make progress at a time.
 //
-// Lock-free: it looks at each word once, but for those where an exchange failed, so that another got on.
+// Lock-free: it looks at each word once, except for those where an exchange failed, so that another lane made progress.
 GPU_RUN_INLINE u32 take(const Set &set, u32 least, u32 &len) {
   u32 first = 0, turn = 0, hash = 0, patience = len > least ? PATIENCE : 0;
   u64 none = 0;  // words of the summary's word that were looked at in vain
@@ -118,7 +118,7 @@ GPU_RUN_INLINE u32 take(const Set &set, u32 least, u32 &len) {
     if (!at || (found < len && patience)) {
       if (at) patience--;
       none |= 1ull << bit;
-      // After the last of these, those that were passed by count again.
+      // After the last of these, words that were passed by count again.
       if (at && patience == 0) n = 0, none = 0;
       continue;
     }
@@ -141,8 +141,8 @@ GPU_RUN_INLINE u32 take(const Set &set, u32 least, u32 &len) {
   }
 }
 
-// Takes up to `most` pages of one word, wherever in it they are; 0: there are none. Low ones come first; who finds that
-// others were faster goes on somewhere else.
+// Takes up to `most` pages of one word, wherever in it they are; 0: there are none. Low ones come first; a lane that
+// finds that others were faster goes on somewhere else.
 GPU_RUN_INLINE u64 take_some(const Set &set, u32 most, u32 &word) {
   u32 first = 0, turn = 0, hash = 0;
   u64 none = 0;  // words of the summary's word that were looked at in vain

@@ -1,8 +1,8 @@
-// The heap's pages: fetched by growing the memory, given to slabs and regions in runs, taken back.
+// The heap's pages: obtained by growing the memory, given to slabs and regions in runs, and taken back.
 //
-// Free pages are a set, so free runs that touch are one run. A run of up to 64 pages in a row that lie in
-// one word is taken without a lock. Longer ones, and growing, need the heap's lock: whoever does not get it
-// executes its instruction again, and nobody waits for it here.
+// Free pages are a set, so free runs that touch are one run. A run of up to 64 adjacent pages in one word is taken
+// without a lock. Longer ones, and growing, need the heap's lock. A lane that does not get it executes its instruction
+// again; no lane waits for it here.
 #pragma once
 
 #include "heap/page_bitmap.h"
@@ -18,7 +18,7 @@ enum Outcome : u32 {
   WRONG_SIZE,  // the block at the address is smaller than what it is said to hold
   WRONG_ALIGN,  // the block at the address was asked for with another alignment
   UNDERRUN,  // bytes in front of the block at the address were written
-  OVERRUN,  // bytes behind the block at the address were written
+  OVERRUN,  // bytes after the block at the address were written
   LATE_WRITE,  // the block at the address was written after it was freed
   BROKEN,  // the records of the heap contradict each other
 };
@@ -39,12 +39,12 @@ GPU_RUN_INLINE Set set_within(const Memory &memory, u32 index) {
 }
 
 GPU_RUN_INLINE bool try_lock(Heap &heap) {
-  // Many may want it while one has it: an exchange of each would slow that one down.
+  // Many lanes may want the lock while one has it: an exchange by each would slow that one down.
   u32 unlocked = 0;
   if (load_relaxed_device(&heap.lock) != unlocked) return false;
   return compare_exchange_acq_rel_device(&heap.lock, unlocked, 1u);
 }
-// Release: pairs with the acquire of the next to lock.
+// Release: pairs with the acquire of the lane that locks next.
 GPU_RUN_INLINE void unlock(Heap &heap) { store_release_device(&heap.lock, 0u); }
 
 GPU_RUN_INLINE void count_used(Heap &heap, u32 pages) {
@@ -60,7 +60,7 @@ GPU_RUN_INLINE void add_run(const Set &set, u32 first, u32 pages) {
   }
 }
 
-// The same for pages that are in the set for the first time, of which there may be very many: one fence for all.
+// The same for pages that are in the set for the first time. There may be very many: one fence for all.
 GPU_RUN_INLINE void add_new(const Set &set, u32 first, u32 pages) {
   u32 edge = (u32)lesser((64 - first % 64) % 64, pages), words = (pages - edge) / 64, word = (first + edge) / 64;
   add_run(set, first, edge);
@@ -76,7 +76,7 @@ GPU_RUN_INLINE void add_new(const Set &set, u32 first, u32 pages) {
   }
 }
 
-// Pages that are used for something else: what is known of their blocks is forgotten.
+// Pages that get another use: what is known of their blocks is forgotten.
 GPU_RUN_NOINLINE void forget_sites(Heap &heap, u32 page, u32 pages) {
   constexpr u32 PER_PAGE = PAGE / SITE_GRAIN;
   for (u64 i = 0; i < (u64)pages * PER_PAGE; i++) {
@@ -84,7 +84,7 @@ GPU_RUN_NOINLINE void forget_sites(Heap &heap, u32 page, u32 pages) {
   }
 }
 
-// Gives a run back, to which no state says anything any more.
+// Puts back a run that no state describes any more.
 GPU_RUN_NOINLINE void give_run(Heap &heap, u32 first, u32 pages) {
   red_add_device(&heap.used, 0u - pages);
   add_run(set(heap, FREE_PAGES), first, pages);
@@ -103,13 +103,13 @@ GPU_RUN_INLINE bool take_exactly(const Set &set, u32 first, u32 pages) {
   return true;
 }
 
-// Takes the first run of `pages` pages that begins at a multiple of `align` pages, wherever it lies. With
-// the lock, so that no two of these keep pages from each other that neither of them gets in the end. The summary
-// tells it what to skip; as that may lag behind, who has nowhere else to look looks at `all`.
+// Takes the first run of `pages` pages that begins at a multiple of `align` pages, wherever it lies. With the lock, so
+// that no two callers keep pages from each other that neither of them gets in the end. The summary tells what to skip.
+// It may lag behind, so a caller that has nowhere else to look searches `all`.
 GPU_RUN_NOINLINE u32 find_run(Memory &memory, u32 pages, u32 align, bool all) {
   Heap &heap = memory.heap;
   Set free = set(heap, FREE_PAGES);
-  // There are no free pages behind the memory's end.
+  // There are no free pages after the memory's end.
   u32 limit = (u32)lesser(load_relaxed_device(&memory.size) / PAGE, heap.page_limit);
   u32 first = 0;  // of the run that is being looked at
   for (u32 page = 0; page < limit;) {
@@ -129,14 +129,14 @@ GPU_RUN_NOINLINE u32 find_run(Memory &memory, u32 pages, u32 align, bool all) {
     u64 start = ((u64)first + align - 1) / align * align;
     if (start + pages > page) continue;
     if (take_exactly(free, (u32)start, pages)) return (u32)start;
-    // Others took some of it.
+    // Other lanes took some of it.
     first = page;
   }
   return NO_PAGE;
 }
 
-// Makes the memory larger by `pages` if it can. The first `keep` of them are the caller's, and `kept` the first
-// of these (NO_PAGE if they are not to be had); the others become free.
+// Grows the memory by `pages` if possible. The first `keep` of them are the caller's, and `kept` is the first of these
+// (NO_PAGE if they are not to be had). The others become free.
 GPU_RUN_INLINE bool grow(Memory &memory, u64 pages, u32 keep, u32 &kept) {
   Heap &heap = memory.heap;
   u64 size = load_relaxed_device(&memory.size) / PAGE;
@@ -161,17 +161,17 @@ GPU_RUN_INLINE bool grow(Memory &memory, u64 pages, u32 keep, u32 &kept) {
   return true;
 }
 
-// With the lock: `len` pages in a row that are free or new, from a multiple of `align` pages on; or fewer, but no
-// less than `least`. `len` becomes how many; NO_PAGE: there is no memory.
+// With the lock: `len` adjacent pages that are free or new, from a multiple of `align` pages on; or fewer, but no less
+// than `least`. `len` becomes how many; NO_PAGE: there is no memory.
 GPU_RUN_NOINLINE u32 find_or_grow(Memory &memory, u32 least, u32 &len, u32 align) {
   Heap &heap = memory.heap;
   u32 page = NO_PAGE;
   if (len <= 64 && align == 1) page = take(set_within(memory, FREE_PAGES), least, len);
   if (page == NO_PAGE && least == len && len > 1) page = find_run(memory, len, align, false);
   if (page != NO_PAGE) return page;
-  // A heap grows by a part of itself, so that it seldom grows. Where that is too much, what is missing at
-  // most; and then all that there is, which may complete a run at memory's end. Pages that were wanted are kept:
-  // others wait for free ones, and would be faster.
+  // A heap grows by a part of itself, so that it seldom grows. Where that is too much, it grows by what is missing at
+  // most; and then by all that there is, which may complete a run at memory's end. Pages that were wanted are kept:
+  // other lanes wait for free ones, and would be faster.
   u64 most = (u64)len + align - 1, part = load_relaxed_device(&heap.held) / 4;
   u64 ask = part > GROW_PAGES ? part : GROW_PAGES;
   bool grown = grow(memory, ask > most ? ask : most, align == 1 ? len : 0, page);

@@ -1,5 +1,6 @@
-// Blocks of the slabs that all lanes share, and of whole pages. Lanes of a warp that allocate at the same time make one
-// request together: one of them asks for blocks for all that want the same class.
+// Blocks of the slabs that all lanes share, and of whole pages. Requests are warp-aggregated, as in XMalloc and
+// Gallatin: lanes of a warp that want one class at the same time form a coalesced group. Its leader asks for blocks for
+// all of them.
 #pragma once
 
 #include "heap/check.h"
@@ -10,7 +11,8 @@ namespace heap {
 // How many groups a lane joins for a block before it executes its instruction again.
 constexpr u32 GROUP_ATTEMPTS = 8;
 
-// Where block `index` of a slab of any class is; false if that is not in the memory, as where records were broken.
+// Sets the address of block `index` of a slab of any class. False if it is not in the memory, as where records were
+// broken.
 GPU_RUN_INLINE bool place(Memory &memory, u32 page, u32 index, u32 &address) {
   u64 size = class_size(class_in(load_relaxed_device(&memory.heap.pages[page].state)));
   u64 at = (u64)page * PAGE + index * size;
@@ -18,7 +20,7 @@ GPU_RUN_INLINE bool place(Memory &memory, u32 page, u32 index, u32 &address) {
   return in_bounds(at, size, load_relaxed_device(&memory.size));
 }
 
-// The number of a lane's block among those that are promised to its group; ~0 if the records are broken.
+// The index of a lane's block, one of those that are promised to its group; ~0 if the records are broken.
 GPU_RUN_INLINE u32 share(Heap &heap, const CoalescedGroup &group, Reservation grant) {
   u32 index = ~0u;
   for (u32 done = 0; done < grant.count;) {
@@ -37,15 +39,15 @@ GPU_RUN_INLINE u32 share(Heap &heap, const CoalescedGroup &group, Reservation gr
   return index;
 }
 
-// An outcome and an address as one number: a reference to one of them would need memory, in the shortest way too.
+// An outcome and an address as one number: a reference to one of them would need memory, even on the fast path.
 GPU_RUN_INLINE u64 pack(Outcome outcome, u32 address) { return (u64)outcome << 32 | address; }
 GPU_RUN_INLINE Outcome unpack(u64 result, u32 &address) {
   address = (u32)result;
   return (Outcome)(result >> 32);
 }
 
-// A block of a slab, alone and from wherever there is one. Address 0: there is no memory. With the lock, which it
-// gives up.
+// A block of a slab for one lane, from wherever there is one. Address 0: there is no memory. The caller has the lock,
+// which this releases.
 GPU_RUN_NOINLINE u64 allocate_last_resort(Memory &memory, u32 c, u32 align) {
   u64 found = search_exhaustively(memory, c, align);
   unlock(memory.heap);
@@ -63,7 +65,7 @@ GPU_RUN_INLINE void count_allocated(Heap &heap, u32 c, u32 count) {
   red_add_device(&heap.allocated[sm_hint() % HEAP_STRIPES][c], (u64)count);
 }
 
-// A block of a slab for each lane of a group, to which some were promised already (NO_GRANT: none).
+// A block of a slab for each lane of a group, to which some may be promised already: `found` (NO_GRANT: none).
 GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, CoalescedGroup group, u64 found) {
   Heap &heap = memory.heap;
   for (u32 i = 0; i < GROUP_ATTEMPTS; i++) {
@@ -75,7 +77,7 @@ GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, Coalesced
       Reservation grant = unpack(found);
       if (grant.count == 0) {
         if (found != no_grant(DONE)) return pack((Outcome)found, 0);
-        // One looks everywhere; where there is nothing for it, there is nothing for the others.
+        // The leader looks everywhere; where there is nothing for it, there is nothing for the others.
         u64 scraped = pack(RETRY, 0);
         if (group.is_leader()) scraped = allocate_last_resort(memory, c, align);
         bool nothing = broadcast(group, (u32)(scraped == pack(DONE, 0)));
@@ -93,8 +95,8 @@ GPU_RUN_NOINLINE u64 allocate_slowly(Memory &memory, u32 c, u32 align, Coalesced
   return pack(RETRY, 0);
 }
 
-// A block of a slab. What is here is the short way, for blocks of which the group's slot has tickets: three
-// accesses of device memory, one behind the other. `pages` are the heap's, `slot` is the group's.
+// A block of a slab. This is the fast path, for blocks of which the lane's slot has tickets: three dependent accesses
+// of device memory. `pages` are the heap's, `slot` is the lane's.
 GPU_RUN_INLINE Outcome allocate_block(Memory &memory, HeapPage *pages, u64 *slot, u32 c, u32 align, u32 &address) {
   Heap &heap = memory.heap;
   u64 seen = load_relaxed_device(slot);
@@ -121,15 +123,15 @@ GPU_RUN_INLINE Outcome allocate_block(Memory &memory, HeapPage *pages, u64 *slot
     address = grant.page * PAGE + index * class_size(c);
     return DONE;
   }
-  // Of what was promised, the rest is for those who are left.
+  // The rest of what was promised is for the lanes that are left.
   grant.count -= (u16)taken;
   grant.start += (u16)taken;
   u64 result = allocate_slowly(memory, c, align, without(group, taken), grant.count ? pack(grant) : NO_GRANT);
   return unpack(result, address);
 }
 
-// A block of one page, which is a region. The lanes of a group take theirs together, as many as there are in one word of
-// the set.
+// A block of one page, which is a region. The lanes of a group take theirs together, as many as there are in one word
+// of the set.
 GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
   Heap &heap = memory.heap;
   for (u32 i = 0; i < GROUP_ATTEMPTS; i++) {
@@ -139,7 +141,7 @@ GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
     if (group.is_leader()) {
       bits = take_some(set_within(memory, FREE_PAGES), group.size, word);
       if (bits) count_regions(heap, (u32)__builtin_popcountll(bits), (u32)__builtin_popcountll(bits));
-      // There are none: it makes the memory grow.
+      // There are none: the leader makes the memory grow.
       if (!bits) {
         u32 address = 0;
         Outcome outcome = allocate_region(memory, PAGE, 1, address);
@@ -156,17 +158,17 @@ GPU_RUN_NOINLINE u64 allocate_page(Memory &memory) {
       return pack(DONE, page * PAGE);
     }
     if (bits) continue;
-    // Where there is nothing for one, there is nothing for the others.
+    // Where there is nothing for the leader, there is nothing for the others.
     bool nothing = broadcast(group, (u32)(alone == pack(DONE, 0)));
     if (group.is_leader() || nothing) return nothing ? pack(DONE, 0) : alone;
   }
   return pack(RETRY, 0);
 }
 
-// Whether blocks that take so much are from slabs.
+// Whether blocks of such a size and alignment come from slabs.
 GPU_RUN_INLINE bool from_slab(u32 bytes, u32 align) { return bytes <= HEAP_LARGEST && align <= HEAP_LARGEST; }
 
-// A block of whole pages; its address 0: there is no memory.
+// A block of whole pages; address 0: there is no memory.
 GPU_RUN_NOINLINE u64 allocate_pages(Memory &memory, u32 bytes, u32 align) {
   if (bytes <= PAGE && align <= PAGE) return allocate_page(memory);
   u32 address = 0;
@@ -174,11 +176,11 @@ GPU_RUN_NOINLINE u64 allocate_pages(Memory &memory, u32 bytes, u32 align) {
   return pack(outcome, address);
 }
 
-// A block from where all lanes take theirs, for `bytes` bytes, which are not 0; address 0: there is no memory.
+// A block of those that all lanes share, for `bytes` bytes, which are not 0; address 0: there is no memory.
 GPU_RUN_INLINE u64 allocate_shared(Memory &memory, u32 bytes, u32 align) {
   Heap &heap = memory.heap;
   u32 c = from_slab(bytes, align) ? class_of(bytes, align) : 0, address = 0;
-  // All of these are on their way at once.
+  // All of these loads are in flight at once.
   HeapPage *pages = load_word_guest(&heap.pages);
   u64 *slots = load_word_guest(&heap.slots);
   u32 width = load_word_guest(&heap.width[c]);
@@ -189,19 +191,19 @@ GPU_RUN_INLINE u64 allocate_shared(Memory &memory, u32 bytes, u32 align) {
   return pack(outcome, address);
 }
 
-// Gives a block back to the heap. The group is that of all lanes that do so.
+// Frees a block. The group is that of all lanes that do so at the same time in one slab.
 GPU_RUN_INLINE Outcome give(Heap &heap, const Block &block) {
   if (kind(block.state) == KIND_Region) return release_region(heap, block.first, block.state);
   u64 *state_at = &heap.pages[block.first].state;
   u64 bit = 1ull << block.index % 64;
-  // Release: pairs with the acquire of whoever gets the block next.
+  // Release: pairs with the acquire of the lane that gets the block next.
   if (!(fetch_and_release_device(&word_of(heap, block), ~bit) & bit)) return FREED;
   CoalescedGroup group = match_group((u64)state_at);
   sync(group);
   if (!group.is_leader()) return DONE;
   u64 less = 0 - (u64)group.size;
-  // Release, for all the group: pairs with the acquire in `retire`. One lane's writes are behind it since the release
-  // above, whose result it has.
+  // Release, for all of the group: pairs with the acquire in `retire`. The writes of a lane alone are ordered since the
+  // release above, whose result it has.
   u64 state = group.size == 1 ? fetch_add_released_device(state_at, less) : fetch_add_release_device(state_at, less);
   if (kind(state) == KIND_Full) {
     list(heap, block.first, KIND_Full);

@@ -1,29 +1,31 @@
-// Where blocks of slabs come from. For each class, groups of lanes (on a GPU those of a multiprocessor) have
-// a slot with a slab, all of whose free blocks are promised to the slot. Its word hands them out as tickets:
+// Where blocks of slabs come from. Each class has slots, which lanes share: on a GPU, those of the same
+// multiprocessors. A slot has a slab, all of whose free blocks are promised to the slot. The counter by which lanes
+// reserve is as in Gallatin; spreading lanes over memory, so that they seldom meet, is as in ScatterAlloc. The slot's
+// word hands the blocks out as tickets:
 //
 //   bits 0 to 31   drawn: tickets that were asked for, maybe more than there are
 //   bits 32 to 46  tickets: blocks that were promised to the slot
 //   bits 47 to 62  first page of the slab; 0: none
 //   bit 63         busy: a lane is about to put other tickets there
 //
-// So who wants blocks needs one addition, which cannot fail, however many do it at the same time. Who finds
-// all tickets drawn fills the slot anew: with what was freed of its slab meanwhile, or with another slab.
+// So a lane that wants blocks needs one addition, which cannot fail, however many lanes do so at the same time. A lane
+// that finds all tickets drawn fills the slot anew: with what was freed of its slab meanwhile, or with another slab.
 //
-// There is one group at first. Where lanes find a slot busy there become more, up to HEAP_GROUPS, but no more
-// than the class has slabs; and then slabs become larger. So lanes that allocate much seldom wait, and those that
+// A class has one slot at first. Where lanes find a slot busy, there become more, up to HEAP_GROUPS, but never more
+// than the class has slabs. From then on slabs become larger. So lanes that allocate much seldom wait, and those that
 // allocate little do not keep memory from others.
 //
-// Who wants a large part of a slab, as a warp does of large blocks, takes a slab of his own.
+// A group that wants a large part of a slab, such as a warp that allocates large blocks, takes a slab of its own.
 //
-// Who finds his slot without tickets, and its slab full, looks at some other groups' before he fetches another slab, and
-// takes of theirs: else each group would keep for itself what the others grow the memory for. So of all slots only some have tickets, as
-// many as let such a look find some.
+// A lane that finds its slot without tickets, and its slab full, looks at some other slots before it fetches another
+// slab, and takes tickets of theirs. Otherwise each slot would keep for itself what other lanes grow the memory for. So
+// of all slots only some have tickets: as many as let such a look find some.
 //
-// Nobody waits here: who finds a slot that another lane is about to fill tries the next groups', and then
-// executes its instruction again.
+// No lane waits here: one that finds a slot that another lane is about to fill tries the next slots, and then executes
+// its instruction again.
 //
 // Against ABA: whatever a slot has at the moment of the addition, its tickets are for blocks of the class. Between
-// `drawn` and 2^32 there is room, because only who saw tickets that were left draws, once.
+// `drawn` and 2^32 there is room, because only a lane that saw tickets left draws, once.
 #pragma once
 
 #include "heap/slab.h"
@@ -35,16 +37,16 @@ namespace heap {
 constexpr u64 BUSY = 1ull << 63;
 // Slots that are tried.
 constexpr u32 PROBES = 4;
-// Slots of others that are looked at for tickets, and for what was freed of their slabs.
+// Other slots that are searched for tickets, and for what was freed of their slabs.
 constexpr u32 OTHERS = 8;
-// Who wants more than that does not look: the lanes of his warp soon use up what he fetches.
+// A lane that wants more than that does not search them: the lanes of its warp soon use up what it fetches.
 constexpr u32 FEW = 8;
-// For how long who finds them all busy, or the lock taken, gives way (see `relax`): others are at work for him, and
-// to look again at once would only keep them from it.
+// The backoff of a lane that finds all of them busy, or the lock taken (see `backoff`). Other lanes are at work for it,
+// and looking again at once would only keep them from it.
 constexpr u32 BUSY_IDLE = 32;
-// Who wants at least as many pages' worth of blocks takes a slab of his own.
+// A group that wants at least as many pages' worth of blocks takes a slab of its own.
 constexpr u32 OWN_PAGES = 2;
-// Of the heap's pages, the part that is enough when slots are emptied; and the pages of a slab that is worth it.
+// Emptying slots stops when it has found this part of the heap's pages; and the least pages of a slab that is worth it.
 constexpr u32 IDLE_PART = 16;
 constexpr u32 IDLE_SLAB = 8;
 
@@ -58,22 +60,22 @@ GPU_RUN_INLINE u64 no_grant(Outcome why) { return why; }
 
 GPU_RUN_INLINE u64 *slot_at(Heap &heap, u32 c, u32 group) { return heap.slots + group * HEAP_CLASSES + c; }
 
-// Pages of a slab for a slot: small ones as long as lanes do not meet, and then as many as let all slots together have
-// half of the class's pages.
+// Pages of a slab for a slot: few as long as lanes do not meet. After that as many as let all slots together have half
+// of the class's pages.
 GPU_RUN_INLINE u32 slab_size(Heap &heap, u32 c) {
   u32 width = load_relaxed_device(&heap.width[c]);
   return large_slab(c, width ? load_relaxed_device(&heap.slab_pages[c]) >> (width + 1) : 0);
 }
 
-// Lanes got in each other's way: twice as many groups, if there are slabs for them.
+// Lanes contended: twice as many slots, if there are slabs for them.
 GPU_RUN_NOINLINE void widen(Heap &heap, u32 c) {
   u32 width = load_relaxed_device(&heap.width[c]), wider = 2u << width;
   if (wider > HEAP_GROUPS || wider * small_slab(c) > load_relaxed_device(&heap.slab_pages[c])) return;
   compare_exchange_acq_rel_device(&heap.width[c], width, width + 1);
 }
 
-// Between these, a slab, its blocks or its pages may be in nobody's sight: `search_exhaustively` takes no heap for exhausted
-// then.
+// Between these two calls, a slab, its blocks or its pages may be where no other lane finds them. `search_exhaustively`
+// does not take a heap for exhausted then.
 GPU_RUN_INLINE void begin_transit(Heap &heap) { fetch_add_acq_rel_device(&heap.transit, 1ull); }
 GPU_RUN_INLINE void end_transit(Heap &heap) { fetch_add_acq_rel_device(&heap.transit, (1ull << 32) - 1); }
 
@@ -90,8 +92,8 @@ GPU_RUN_INLINE bool maybe_any(const Set &set) {
   return false;
 }
 
-// Takes slabs of at least `pages` pages and without used blocks out of slots, until that is enough, and gives their
-// pages back; says whether there was one. With the lock.
+// Takes slabs of at least `pages` pages and without used blocks out of slots, until that is enough, and frees their
+// pages. Returns whether there was one. With the lock.
 GPU_RUN_NOINLINE bool reclaim(Memory &memory, u32 pages) {
   Heap &heap = memory.heap;
   u32 found = 0, enough = load_relaxed_device(&heap.held) / IDLE_PART + 1;
@@ -104,7 +106,7 @@ GPU_RUN_NOINLINE bool reclaim(Memory &memory, u32 pages) {
       if (page == 0 || seen & BUSY) continue;
       u64 state = load_relaxed_device(&heap.pages[page].state);
       if (used(state) != rest || slab_pages(state) < pages) continue;
-      // Acquire/release: as who refills it. No tickets are left in a busy slot.
+      // Acquire/release: as where a lane refills it. No tickets are left in a busy slot.
       if (!compare_exchange_acq_rel_device(slot, seen, BUSY)) continue;
       found += give_idle(heap, page, rest);
       store_release_device(slot, 0ull);
@@ -113,15 +115,15 @@ GPU_RUN_NOINLINE bool reclaim(Memory &memory, u32 pages) {
   return found != 0;
 }
 
-// A slab that is in no slot, with up to `want` blocks promised: one that has room, or a new one of `pages` pages
-// if they are to be had. After it, the caller ends the transit once the slab is where others find it. DONE in place
-// of a grant: there is no memory, and the lock is the caller's. Many may find so at once; if each had to
-// come by the lock again for what follows, hardly one would, and all the others keep it busy to no end.
+// A slab that is in no slot, with up to `want` blocks promised: one that has room, or a new one of `pages` pages if
+// they are to be had. After it, the caller ends the transit once the slab is where other lanes find it. DONE in place
+// of a grant: there is no memory, and the lock is the caller's. Many lanes may find so at once. If each had to take the
+// lock again for what follows, hardly one would succeed, and all the others would keep it busy endlessly.
 GPU_RUN_NOINLINE u64 fetch_slab(Memory &memory, u32 c, u32 want, u32 pages) {
   Heap &heap = memory.heap;
   u32 least = small_slab(c), page;
   if (pages < least) pages = least;
-  // Who finds nothing is in nobody's way.
+  // A lane that finds nothing is in no other lane's way.
   Set free = set_within(memory, FREE_PAGES);
   if (maybe_any(set_within(memory, 1 + c)) || maybe_any(free)) {
     begin_transit(heap);
@@ -134,7 +136,7 @@ GPU_RUN_NOINLINE u64 fetch_slab(Memory &memory, u32 c, u32 want, u32 pages) {
   if (!try_lock(heap)) return no_grant(RETRY);
   page = take(free, least, pages);
   if (page == NO_PAGE) {
-    // Before a heap grows that has much of what it may have, large slabs that lie idle in slots come first.
+    // Before a heap grows that has much of what it may have, large slabs that lie idle in slots are given up.
     if (load_relaxed_device(&heap.held) > heap.page_limit / 4) reclaim(memory, IDLE_SLAB);
     page = find_or_grow(memory, least, pages, 1);
   }
@@ -145,7 +147,7 @@ GPU_RUN_NOINLINE u64 fetch_slab(Memory &memory, u32 c, u32 want, u32 pages) {
   return new_slab(heap, page, pages, c, want);
 }
 
-// What is free of a slab that is in a slot; in transit then.
+// Promises what is free of a slab that is in a slot; in transit then.
 GPU_RUN_INLINE u64 reserve_rest(Heap &heap, u32 page, u32 c, u32 most) {
   if (!page || !room(load_relaxed_device(&heap.pages[page].state), KIND_Held, c)) return NO_GRANT;
   begin_transit(heap);
@@ -154,11 +156,11 @@ GPU_RUN_INLINE u64 reserve_rest(Heap &heap, u32 page, u32 c, u32 most) {
   return grant;
 }
 
-// Puts new tickets into a slot, which was `seen` before this lane made it busy, and draws up to `want` of them.
-// DONE: as of `fetch_slab`.
+// Puts new tickets into a slot, whose word was `seen` before this lane made it busy, and draws up to `want` of them.
+// DONE: as in `fetch_slab`.
 GPU_RUN_NOINLINE u64 refill(Memory &memory, u32 c, u32 want, u64 *slot, u64 seen) {
   Heap &heap = memory.heap;
-  // A checked heap has no tickets to spare: so it hands out soon again what was freed, and finds who wrote to it.
+  // A checked heap has no tickets to spare: so it soon hands out again what was freed, and finds late writes to it.
   u32 old = slab_of(seen), most = heap.sites ? want : ALL;
   u64 grant = reserve_rest(heap, old, c, most);
   if (!grant) {
@@ -172,20 +174,20 @@ GPU_RUN_NOINLINE u64 refill(Memory &memory, u32 c, u32 want, u64 *slot, u64 seen
   }
   Reservation all = unpack(grant);
   u16 count = (u16)lesser(want, all.count);
-  // Release: pairs with the acquire of who draws.
+  // Release: pairs with the acquire of the lane that draws.
   store_release_device(slot, slot_of(all.page, all.count, count));
   end_transit(heap);
   return pack({all.page, count, 0});
 }
 
-// The slot of the lane's group, or one of those behind it.
+// The lane's slot, or the one `behind` places after it.
 GPU_RUN_INLINE u64 *group_slot(Heap &heap, u32 c, u32 behind) {
   // The width only grows: a value out of a cache is as good.
   u32 mask = (1u << load_guest(&heap.width[c])) - 1;
   return slot_at(heap, c, (sm_hint() + behind) & mask);
 }
 
-// Whether so many blocks are worth a slab of one's own.
+// Whether so many blocks are worth a slab of their own.
 GPU_RUN_INLINE bool takes_own(u32 c, u32 want) { return want > 1 && want * class_size(c) >= OWN_PAGES * PAGE; }
 
 // Draws up to `want` tickets.
@@ -196,11 +198,11 @@ GPU_RUN_INLINE u64 draw(u64 *slot, u32 want) {
   return room ? pack({slab_of(seen), (u16)lesser(want, room), (u16)(u32)seen}) : NO_GRANT;
 }
 
-// Promises up to `want` blocks out of some other groups' slots, which differ from one time to the next.
+// Promises up to `want` blocks out of some other slots, which differ from one time to the next.
 GPU_RUN_NOINLINE u64 draw_from_others(Heap &heap, u32 c, u32 want) {
   const u32 mask = (1u << load_guest(&heap.width[c])) - 1;
   if (mask == 0) return NO_GRANT;
-  // Any number: lanes are to spread. An odd step comes by all slots.
+  // Any number will do: it spreads the lanes. An odd step reaches all slots.
   const u32 random = ((u32)clock_ns() + warp_number() * 0x9e3779b9u) * 0x85ebca6bu;
   const u32 first = random >> 16, step = random >> 8 | 1;
   auto other = [&](u32 i) { return slot_at(heap, c, (first + i * step) & mask); };
@@ -220,7 +222,7 @@ GPU_RUN_NOINLINE u64 draw_from_others(Heap &heap, u32 c, u32 want) {
   return grant;
 }
 
-// Promises up to `want` blocks of class `c`. DONE: as of `fetch_slab`.
+// Promises up to `want` blocks of class `c`. DONE: as in `fetch_slab`.
 GPU_RUN_NOINLINE u64 reserve_tickets(Memory &memory, u32 c, u32 want) {
   Heap &heap = memory.heap;
   if (takes_own(c, want)) {
@@ -249,7 +251,7 @@ GPU_RUN_NOINLINE u64 reserve_tickets(Memory &memory, u32 c, u32 want) {
       // What was freed of it meanwhile.
       const u32 free = room(state, KIND_Held, c);
       if (free && (free * 4 < capacity(state) || heap.sites)) {
-        // Too little to be worth tickets; in a checked heap all is.
+        // Too little to be worth tickets; in a checked heap any number is.
         grant = reserve(heap, page, c, want);
       } else if (!free && want <= FEW && (grant = draw_from_others(heap, c, want))) {
         return grant;
@@ -258,7 +260,7 @@ GPU_RUN_NOINLINE u64 reserve_tickets(Memory &memory, u32 c, u32 want) {
         return refill(memory, c, want, slot, seen);
       }
     }
-    // Else others were faster, and got on.
+    // Otherwise others were faster, and made progress.
     if (grant) return grant;
   }
   widen(heap, c);
@@ -270,17 +272,17 @@ GPU_RUN_NOINLINE u64 reserve_tickets(Memory &memory, u32 c, u32 want) {
 GPU_RUN_INLINE u64 take_held(Heap &heap, u32 c, u64 *slot) {
   u64 seen = load_relaxed_device(slot);
   u64 grant = left(seen) ? draw(slot, 1) : NO_GRANT;
-  // What was freed of it, also if another is about to do the same for the slot.
+  // What was freed of it, even if another lane is about to do the same for the slot.
   return grant || !slab_of(seen) ? grant : reserve(heap, slab_of(seen), c, 1);
 }
 
-// Looks everywhere for one block, where no slab of class `c` was to be had: what other groups have in their
-// slots, what larger classes have, what slabs without blocks give back. DONE in place of a grant: there is
-// no memory. A block that another lane frees while this looks may be missed, nothing else. With the lock.
+// Searches everywhere for one block, where no slab of class `c` was to be had: other slots, larger classes, and what
+// slabs without blocks give back. DONE in place of a grant: there is no memory. Only a block that another lane frees
+// during the search may be missed. With the lock.
 GPU_RUN_NOINLINE u64 search_exhaustively(Memory &memory, u32 c, u32 align) {
   Heap &heap = memory.heap;
   u64 before = load_acquire_device(&heap.transit), grant = NO_GRANT;
-  // First what helps others too, who may be many.
+  // First what helps other lanes too, of which there may be many.
   if (reclaim(memory, 1)) return no_grant(RETRY);
   u32 one = 1, page = find_or_grow(memory, 1, one, 1);
   if (page != NO_PAGE) {

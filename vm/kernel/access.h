@@ -1,12 +1,12 @@
-// The accessors: every access of the kernel to registers, frames and linear memory goes through
-// here, so that a layout can change without touching an opcode.
+// The accessors: every access of the kernel to registers, frames and linear memory is here. So a layout can change
+// without a change to any opcode.
 //
-// Registers are units of 4 bytes. Unit u of a frame lies at frame + u * stride. In a segment that
-// is interleaved across the lanes of a block the stride is the block's width, so a warp whose lanes
-// agree reads one line; in a segment of one thread it is 4.
+// Registers are units of 4 bytes. Unit u of a frame lies at frame + u * stride. In a segment that is interleaved across
+// the lanes of a block, the stride is the block's width, so a warp whose lanes agree reads one line. In a segment of
+// one thread it is 4.
 //
-// Linear memory is plain. Guest races are legal in wasm, so an aligned guest access is a relaxed
-// atomic on the host; on the GPU a plain one gives what wasm asks for and may use the L1 cache.
+// Linear memory is plain. Guest races are legal in wasm, so an aligned guest access is a relaxed atomic on the host. On
+// the GPU a plain one satisfies wasm and may use the L1 cache.
 #pragma once
 
 #include "layout.h"
@@ -69,8 +69,8 @@ GPU_RUN_INLINE bool far_address(const Memory &memory, const Registers &registers
 
 namespace linear {
 
-// GPUs access naturally aligned addresses only; elsewhere it goes byte by byte, which is also what
-// a race in wasm may look like.
+// GPUs access naturally aligned addresses only. Elsewhere an access goes byte by byte, which is also what a race in
+// wasm may look like.
 template <typename T>
 GPU_RUN_INLINE T load(const u8 *base, u64 at) {
   const u8 *p = base + at;
@@ -96,10 +96,10 @@ GPU_RUN_INLINE void store(u8 *base, u64 at, T value) {
 GPU_RUN_INLINE u64 load_word(const u8 *base, u64 at) { return load_guest((const u64 *)(base + at)); }
 GPU_RUN_INLINE void store_word(u8 *base, u64 at, u64 value) { store_guest((u64 *)(base + at), value); }
 
-// Bulk pieces: callers have checked the bounds. Destinations are written in aligned words of 8 bytes,
-// several in flight at once, because on a GPU each access waits for memory. A source that is aligned
-// otherwise is read in aligned words too, and each word written is put together from two: so up to 7
-// bytes around the source are read, which lie in the same words and so in the same allocation.
+// Bulk pieces: callers have checked the bounds. Destinations are written in aligned words of 8 bytes, several in flight
+// at once, because on a GPU each access waits for memory. A source that is aligned otherwise is read in aligned words
+// too, and each written word is composed of two. So up to 7 bytes around the source are read, which lie in the same
+// words and so in the same allocation.
 constexpr u32 IN_FLIGHT = 8;
 
 GPU_RUN_INLINE void copy_up(u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
@@ -146,7 +146,7 @@ GPU_RUN_INLINE void copy_down(u8 *to_base, u64 to, const u8 *from_base, u64 from
   for (; i > 0; i--) store<u8>(to_base, to + i - 1, load<u8>(from_base, from + i - 1));
 }
 
-// The same for few bytes, overlapping or not: every load is under way before the first store.
+// The same for few bytes, overlapping or not: every load is in flight before the first store.
 constexpr u32 SHORT = 32;
 
 GPU_RUN_INLINE void copy_short(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
@@ -183,12 +183,12 @@ GPU_RUN_INLINE u64 memory_grow(Memory &memory, u64 pages) {
   u64 size = load_relaxed_device(&memory.size);
   do {
     if (pages > (memory.limit - size) / PAGE) return ~0ull;
-    // Acquire/release: who sees the new size also sees the pages as whoever grew it left them.
+    // Acquire/release: a lane that sees the new size also sees the pages as the lane that grew the memory left them.
   } while (!compare_exchange_acq_rel_device(&memory.size, size, size + pages * PAGE));
   return size / PAGE;
 }
 
-// The same for the guest's own instruction. The host tells a user whose limit was in the way.
+// The same for the guest's own instruction. The host tells the user when the limit was in the way.
 GPU_RUN_INLINE u64 memory_grow_guest(Memory &memory, u64 pages) {
   u64 before = memory_grow(memory, pages);
   if (before == ~0ull) red_add_device(&memory.refused, 1ull);

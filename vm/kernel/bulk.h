@@ -1,6 +1,5 @@
-// Instructions that work on ranges of memories and tables: in chunks, with a look at the stop flag
-// between them. Callers of `bulk_` functions have checked the bounds; the others give false for a range
-// that does not fit.
+// Instructions that work on ranges of memories and tables: in chunks, with a look at the stop flag between them.
+// Callers of `bulk_` functions have checked the bounds; the others return false for a range that does not fit.
 #pragma once
 
 #include "access.h"
@@ -10,8 +9,8 @@ namespace gpu_run {
 // Bytes that a bulk instruction moves between two looks at the stop flag.
 constexpr u64 CHUNK = 262144;
 
-// Whether threads must end. The host's flag is across the bus: a single lane may look there, many would keep it
-// from all else, and look where the host copies it.
+// Whether threads must end. The host's flag is across the bus. A single lane may look there. Many lanes would slow down
+// all other traffic: they look at the device's copy, which the host writes.
 GPU_RUN_INLINE bool stopped(const Launch &launch) {
 #if GPU_RUN_GPU
   if (launch.lanes > 1) return load_relaxed_device(&launch.stop) != 0;
@@ -19,7 +18,7 @@ GPU_RUN_INLINE bool stopped(const Launch &launch) {
   return load_relaxed_system(&launch.control->stop) != 0;
 }
 
-// Whether a loop over elements should give up at element `i`: it looks now and then.
+// Whether a loop over elements should stop at element `i`: it looks now and then.
 GPU_RUN_INLINE bool poll(const Launch &launch, u32 i) { return i % 65536 == 65535 && stopped(launch); }
 
 GPU_RUN_INLINE u64 lesser(u64 a, u64 b) { return a < b ? a : b; }
@@ -41,7 +40,7 @@ GPU_RUN_NOINLINE void copy_chunks(const Launch &launch, u8 *to_base, u64 to, con
   }
 }
 
-// The short way is a function of its own, which needs few registers and so saves few.
+// The short path is a function of its own, which needs few registers and so saves few.
 GPU_RUN_INLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
   if (len <= linear::SHORT) return copy_short(to_base, to, from_base, from, (u32)len);
   copy_chunks(launch, to_base, to, from_base, from, len);

@@ -8,13 +8,12 @@ namespace gpu_run {
 
 // Calls whose return addresses a context keeps: as many as a backtrace shows.
 constexpr u32 OPEN_CALLS = BACKTRACE;
-// Behind them, those of the outermost calls once deeper ones have taken their places: that of depth d at d - 1.
+// After them come those of the outermost calls once deeper ones have taken their places: that of depth d at d - 1.
 constexpr u32 CALL_PLACES = OPEN_CALLS + OUTER_CALLS;
 // Units for an instruction's operands: eight of up to 128 bits.
 constexpr u32 SCRATCH_UNITS = 32;
 
-// One per lane, in the local memory of the entry function. `values` lie behind it, as many units as the
-// entry declares.
+// One per lane, in the local memory of the entry function. `values` follow it, as many units as the entry declares.
 struct Context {
   const Launch *launch;
   Thread *thread;

@@ -1,10 +1,10 @@
 // Frames beyond the fast path: bridges to other register segments and instances, and the walk
 // along the stack that a fault's backtrace needs.
 //
-// A call normally puts the callee's frame over the caller's outgoing arguments. Where the segment
-// has no room, or the callee belongs to another instance, a bridge is built: BRIDGE units of
-// bookkeeping, then the callee's frame with a copy of the arguments. The callee returns to
-// BRIDGE_RETURN, which copies the results back and undoes the bridge.
+// A call normally puts the callee's frame over the caller's outgoing arguments. Where the segment has no room, or the
+// callee belongs to another instance, a bridge is built. It is BRIDGE units of bookkeeping, then the callee's frame
+// with a copy of the arguments. The callee returns to BRIDGE_RETURN, which copies the results back and undoes the
+// bridge.
 #pragma once
 
 #include "access.h"
@@ -55,7 +55,7 @@ enum BridgeUnit : u32 {
   BRIDGE_Header = 5,
   BRIDGE_ReturnPc = 6,
   BRIDGE_Instance = 7,
-  BRIDGE_Segment = 8,  // what to give back: 0 nothing, 1 the lane's own segment, n + 2 segment n
+  BRIDGE_Segment = 8,  // what to return: 0 nothing, 1 the lane's own segment, n + 2 segment n
   BRIDGE_SegmentSize = 9,
 };
 
@@ -66,7 +66,7 @@ GPU_RUN_INLINE Registers back_by(const Registers &registers, u32 units) {
   return {registers.frame - (u64)units * registers.stride, registers.stride};
 }
 
-// The function that element `index` of table `table` refers to; a trap if it has not type `type`.
+// The function that element `index` of table `table` refers to; a trap if its type is not `type`.
 GPU_RUN_INLINE u32 indirect(const Launch &launch, const Instance &instance, u32 table, u32 index, u32 type,
                             const Func *&func) {
   const Table &in = *instance.tables[table];
@@ -77,8 +77,8 @@ GPU_RUN_INLINE u32 indirect(const Launch &launch, const Instance &instance, u32 
   return func->type_index == instance.types[type] ? TRAP_None : TRAP_IndirectCallTypeMismatch;
 }
 
-// A list of free segments. Its head has a tag against ABA; its links stand apart from the segments, whose next owner
-// writes there plainly.
+// A list of free segments (a Treiber stack). Its head has a tag against ABA. Its links are apart from the segments,
+// whose next owner writes there with plain accesses.
 GPU_RUN_INLINE u32 pop_segment(Arena &arena, u64 *list) {
   u64 head = load_acquire_device(list);  // pairs with push_segment: the link is visible
   while ((u32)head != 0) {
@@ -99,8 +99,8 @@ GPU_RUN_INLINE void push_segment(Arena &arena, u64 *list, u32 segment) {
   } while (!compare_exchange_acq_rel_device(list, head, desired));
 }
 
-// Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. Lanes that come here together take new
-// ones by a single exchange: at the beginning of a launch all of the GPU may do so.
+// Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. Lanes that come here together form a
+// coalesced group and take new ones by a single exchange: at the beginning of a launch all of the GPU may do so.
 GPU_RUN_INLINE u32 take_segment(Arena &arena, u32 size) {
   u32 free = pop_segment(arena, &arena.free[size]);
   if (free != ~0u) return free;
@@ -129,8 +129,8 @@ GPU_RUN_INLINE void give_first_segment(Arena &arena, u32 list, u32 segment) {
   push_segment(arena, &arena.spares[list % SPARE_LISTS], segment);
 }
 
-// Where new ones are used up, a lane looks into some of these lists, others each time, and divides what calls gave back.
-// ~0: there was none there; a thread that gets none begins later.
+// Where new ones are used up, a lane looks into some of these lists, others each time, and divides the segments that
+// calls returned. ~0: there was none there; a thread that gets none begins later.
 constexpr u32 SPARE_LOOKS = 64;
 GPU_RUN_NOINLINE u32 take_first_segment(Arena &arena, u32 lane, u32 size) {
   u32 segment = take_segment(arena, size);
@@ -189,8 +189,8 @@ GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, 
   return true;
 }
 
-// Builds a bridge for a call of the function at word `target` of `instance` with its frame at unit
-// `base` of the caller's, and moves `state` into the callee. False if there is no memory.
+// Builds a bridge for a call of the function at word `target` of `instance`, and moves `state` into the callee. The
+// callee's frame is at unit `base` of the caller's. False if there is no memory.
 GPU_RUN_NOINLINE bool build_bridge(const Launch &launch, Thread &thread, u32 lane, MachineState &state, u32 target, u32 base,
                                    u32 instance) {
   u64 head = load_code(launch.code + target);
@@ -233,8 +233,8 @@ GPU_RUN_INLINE u32 units_below(const MachineState &state) {
 // Why a bridge is crossed: to look at the caller, to leave for it after a throw, or to return to it.
 enum Crossing : u32 { LOOK, UNWIND, RETURN };
 
-// Segments that a throw has left, as a list through the arena's links: index + 1, and above it the
-// size. They are given back once the exception's values, which lie in one of them, are copied.
+// Segments that a throw has left, as a list through the arena's links: index + 1, and above it the size. They are
+// returned once the exception's values, which lie in one of them, are copied.
 constexpr u32 LEFT_SIZE_SHIFT = 28;
 GPU_RUN_INLINE void give_left(Arena &arena, u32 list) {
   while (list) {
@@ -264,15 +264,15 @@ GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Machine
   if (crossing != LOOK && segment == 1) thread.lane_segment_used = 0;
   if (crossing == RETURN && segment > 1) give_segment(*launch.arena, segment - 2, size);
   if (crossing == UNWIND && segment > 1) {
-    // The link is nobody else's while the segment is this thread's.
+    // The link belongs to this thread as long as the segment does.
     store_relaxed_device(&launch.arena->next[segment - 2], left);
     left = (segment - 1) | size << LEFT_SIZE_SHIFT;
   }
   state = back;
 }
 
-// Ends the process unless another thread already did: records how and where, with the backtrace that
-// `trace` gives, and makes every thread of the process stop at its next poll.
+// Ends the process unless another thread already did. Records how and where, with the backtrace that `trace` makes.
+// Makes every thread of the process stop at its next poll.
 template <typename Trace>
 GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 value, u32 pc, Trace trace) {
   End &end = launch.control->end;
@@ -291,7 +291,7 @@ GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 v
   store_relaxed_device(&launch.stop, 1u);
 }
 
-// Goes along the stack from `state` and gives each return address to `visit`, innermost first, until that says false.
+// Walks the stack from `state` and passes each return address to `visit`, innermost first, until that returns false.
 template <typename Visit>
 GPU_RUN_INLINE void each_call(const Launch &launch, Thread &thread, MachineState state, Visit visit) {
   for (;;) {

@@ -1,8 +1,8 @@
 // The interpreter: runs one thread until it ends, waits or has used its slice.
 //
-// What is read at every instruction (pc, frame, memory's base and size) is held in local variables,
-// which the compiler keeps in hardware registers; slow paths get copies of it, so that no address
-// of it escapes. Instructions that depend on their operands alone are in generated/cases.inc.
+// What is read at every instruction (pc, frame, memory's base and size) is in local variables, which the compiler keeps
+// in hardware registers. Slow paths get copies of it, so that no address of it escapes. Instructions that depend on
+// their operands alone are in generated/cases.inc.
 #pragma once
 
 #include "ops/dispatch.h"
@@ -27,7 +27,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   u8 *base = memory->base;
   u64 size = load_relaxed_device(&memory->size);
 
-  // Set by whoever goes to `ended`.
+  // Set before every jump to `ended`.
   u32 end_trap;
   // Where slow paths find and leave the thread; it has an address, which the others must not have.
   MachineState state;
@@ -50,8 +50,8 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 
 #define CASE(name) case OP_##name:
 #define OTHERS goto others;
-// The word behind the running instruction is fetched while that one runs: it is the next one, or the
-// second word of this one. Whoever goes elsewhere fetches again.
+// The word after the running instruction is fetched while that one runs: it is the next one, or the second word of this
+// one. An instruction that goes elsewhere fetches again.
 #define FETCH { following = load_code(pc); continue; }
 #define NEXT { pc += 1; continue; }
 #define NEXT2 { pc += 2; FETCH }
@@ -79,7 +79,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   FAR_ADDRESS(T, slot(w, 1))                                                                       \
   linear::store<T>(m.base, at, (T)get##width(slot(w, 2)));
   for (;;) {
-    // Set by whoever goes to `call` or `bridge`. Not initialized, so that no iteration carries them.
+    // Set before every jump to `call` or `bridge`. Not initialized, so that no iteration carries them.
     const u64 *target;
     u32 call_base, return_pc, call_instance;
     const u64 w = following;

@@ -1,6 +1,5 @@
-// The structures and constants that host and kernel share. vm/src/layout.rs has their twins, and
-// generated/layout_check.h, which is made from it, asserts that each field and value is the same. Pointers are device pointers unless a comment says pinned: pinned memory belongs to
-// the host and is mapped into the device.
+// The structures and constants that host and kernel share. vm/src/layout.rs has their twins. generated/layout_check.h
+// is made from it, and asserts that each field and value is the same.
 #pragma once
 
 #include "platform.h"
@@ -57,9 +56,9 @@ struct HeapSite {
   u32 size;  // bytes that were asked for
   u32 state;  // SiteState, and the alignment that was asked for
   u32 pc;  // of the instruction that allocated it
-  u32 calls[SITE_CALLS];  // return addresses, innermost first; 0 behind the last
+  u32 calls[SITE_CALLS];  // return addresses, innermost first; 0 after the last
 };
-// Guard bytes of a block of a checked heap: in front of it and behind it.
+// Guard bytes of a block of a checked heap: before it and after it.
 constexpr u32 GUARD_FRONT = 16;  // at least, and as many as the block is aligned to
 constexpr u32 GUARD_FRONT_MOST = 4096;  // none where a block is aligned to more
 constexpr u32 GUARD_LEAST = 16;  // behind it
@@ -168,7 +167,7 @@ enum ThreadState : u32 {
   THREAD_Sleeping = 2,
   THREAD_Ended = 3,
   THREAD_Waiting = 4,  // in the queue of an address; see ops/atomics.h
-  THREAD_Requesting = 5,  // for the host's answer; see rpc/requests.h
+  THREAD_Requesting = 5,  // for the host's response; see rpc/requests.h
   THREAD_Busy = 6,  // it can run, and tries again what another lane or the host was in the way of
 };
 
@@ -193,7 +192,7 @@ struct Thread {
   u32 segment;  // of the first frame: 1 + its number in the arena, or 0
   u32 segment_size;
   u32 woken;  // 1 once a notify took the thread out of its queue; the others below are the bucket's
-  u32 next;  // 1 + the thread behind it in the queue, or 0
+  u32 next;  // 1 + the thread after it in the queue, or 0
   u32 previous;
   u32 request;  // 1 + the slot of the request that it makes of the host, or 0
   union {
@@ -201,7 +200,7 @@ struct Thread {
     u64 response_head;  // of one that made a request: see rpc/mailbox.h
   };
   u32 message_number;  // number of the last message that it sent in that slot
-  u32 moved;  // bytes of the request's input, or of the answer's data, that are over; of a write: see rpc/device_calls.h
+  u32 moved;  // bytes of the request's input or the response's data that are over; of a write: see rpc/device_calls.h
   u32 answer;  // errno of a request that was served without the host; else the first word of its results
   u32 random;  // blocks of random bytes that it has taken
 };
@@ -263,7 +262,7 @@ constexpr u32 STANDS = 256;
 // What a thread does there that neither waits as a ThreadState says nor runs: it waits for room in the output ring.
 constexpr u32 STAND_Output = 16;
 struct Stand {
-  u64 key;  // a hash of what follows but the count and the thread; 0: nobody's
+  u64 key;  // a hash of what follows but the count and the thread; 0: of no group
   u32 count;
   u32 thread;  // one of them
   u32 state;  // a ThreadState, or STAND_Output
@@ -298,10 +297,10 @@ struct End {
   u32 unit_count;  // entries in units; 0 of compiled code, which has no frames to show
   u32 detail;  // of a trap of the heap: the address that it was about
   u32 backtrace[BACKTRACE];  // return addresses, innermost first; the last OUTER_CALLS are a ring
-  u32 units[END_UNITS];  // the first units of the innermost frame, or what lies behind it
+  u32 units[END_UNITS];  // the first units of the innermost frame, or what lies after it
 
-  // Notes return address `index` of a stack of so many frames, innermost first. Of more than there is room for, the innermost and the outermost
-  // stay: those between are not written, because this is the host's memory.
+  // Notes return address `index` of a stack of so many frames, innermost first. Of more than there is room for, the
+  // innermost and the outermost stay. Those between are not written, because this is the host's memory.
   GPU_RUN_INLINE void note(u32 index, u32 address, u32 of_frames) {
     constexpr u32 INNER = BACKTRACE - OUTER_CALLS;
     if (index < INNER) {
@@ -319,7 +318,7 @@ struct Ring {
   u64 head;  // bytes reserved so far
   u64 free;  // bytes that may be reserved; below 0 for a moment where lanes take too many
   u64 tail_seen;  // a value that the tail has had
-  u64 looked;  // when somebody last looked at the tail
+  u64 looked;  // when a lane last looked at the tail
   u64 *tail;  // pinned: bytes taken by the host so far
 };
 
@@ -331,7 +330,7 @@ enum RecordKind : u32 {
 };
 struct Record {
   u32 kind;  // written last
-  u32 len;  // bytes behind it, padded to 16
+  u32 len;  // bytes after it, padded to 16
   u32 thread;
   u32 stream;
 };
@@ -381,14 +380,14 @@ constexpr u32 REQUEST_RESULTS = 64;
 enum RequestKind : u32 {
   REQUEST_Call = 1,  // a call, with the first piece of its input
   REQUEST_More = 2,  // the next piece of its input
-  REQUEST_Next = 3,  // asks for the next piece of the answer's data
+  REQUEST_Next = 3,  // asks for the next piece of the response's data
 };
 
 // Words of a message to the host: in the upper half of each the message's number, in the lower one what it says.
 enum MailWord : u32 {
   MESSAGE_Head = 0,  // the function, and flags
   MESSAGE_Thread = 1,
-  MESSAGE_Capacity = 2,  // bytes that the answer's data may have
+  MESSAGE_Capacity = 2,  // bytes that the response's data may have
   MESSAGE_Total = 3,  // bytes of the call's input in all messages
   MESSAGE_Units = 4,  // units of 4 bytes of its wasm arguments
 };
@@ -402,12 +401,12 @@ struct alignas(16) RequestMessage {
   u64 words[MESSAGE_WORDS];
 };
 
-// Words of an answer, like those of a message: the head, and results of up to 12 bytes.
+// Words of a response, like those of a message: the head, and results of up to 12 bytes.
 constexpr u32 RESPONSE_WORDS = 4;
 constexpr u32 RESPONSE_RESULTS = RESPONSE_WORDS - 1;
 // Of the head.
 constexpr u32 RESPONSE_ERRNO = 0xffff;
-constexpr u32 RESPONSE_COUNT = 16;  // where the count of words behind the head begins
+constexpr u32 RESPONSE_COUNT = 16;  // where the count of words after the head begins
 constexpr u32 RESPONSE_SLOT = 1u << 24;  // all but the errno is in the slot
 struct alignas(16) Response {
   u64 words[RESPONSE_WORDS];
@@ -415,28 +414,28 @@ struct alignas(16) Response {
 
 // Pinned: what is too long for words. Whose it is, the heads say.
 struct RequestSlot {
-  u32 len;  // bytes of `data` in this message or answer
-  u32 total;  // bytes of the answer's data in all of its pieces; the host's, as what follows but for input
+  u32 len;  // bytes of `data` in this message or response
+  u32 total;  // bytes of the response's data in all of its pieces; the host's, as what follows but for input
   u32 note;  // FileNote: what a device may do with the file
   u32 file;  // of NOTE_Tmpfs and NOTE_Free: the halves of TmpfsDescriptor::target
   u32 generation;
   u32 pad[11];
-  u8 results[REQUEST_RESULTS];  // one behind the other, the first not aligned to its own size
+  u8 results[REQUEST_RESULTS];  // one after the other, the first not aligned to its own size
   u8 data[REQUEST_BYTES];
 };
 
-// Strings that end with 0, one behind the other.
+// Strings that end with 0, one after the other.
 struct Strings {
   const u8 *bytes;
   u32 len;
   u32 count;
 };
 
-// What an answer says of a file.
+// What a response says of a file.
 enum FileNote : u32 {
   NOTE_None = 0,
   NOTE_Position = 1,  // of path_open: open for reading only; the device may hold its position
-  NOTE_Keep = 2,  // of fd_pread: the device may keep the data, as nobody in the process writes the file
+  NOTE_Keep = 2,  // of fd_pread: the device may keep the data, as the process does not write the file
   NOTE_Changes = 3,  // of path_open: what devices have kept may be out of date from now on
   NOTE_Tmpfs = 4,  // of path_open: a file whose data the device holds
   NOTE_Free = 5,  // of any call, also one that failed: a file whose data the device holds is gone
@@ -471,7 +470,7 @@ constexpr u32 TMPFS_DESCRIPTORS = 65536;
 constexpr u32 TMPFS_DIRECT = 16;  // pages of a file that need no tree
 // A file.
 struct TmpfsInode {
-  u32 lock;  // TMPFS_WRITER, or the number of those who read
+  u32 lock;  // TMPFS_WRITER, or the number of readers
   u32 generation;  // how often the inode was freed
   u64 size;
   u64 written;  // when its data or size was changed last, as Launch::wall_start counts; 0: not yet
@@ -495,7 +494,7 @@ enum TmpfsFlag : u32 {
   TMPFS_Read = 1,
   TMPFS_Write = 2,
   TMPFS_Append = 4,
-  TMPFS_Truncate = 8,  // of an answer: the file is cut to 0 bytes first
+  TMPFS_Truncate = 8,  // of a response: the file is cut to 0 bytes first
 };
 // Pinned: what host and device tell each other of a file. Each side writes its own line; times are in ns since
 // 1970.
@@ -518,12 +517,12 @@ struct Tmpfs {
   TmpfsInode *inodes;
   TmpfsDescriptor *descriptors;  // TMPFS_DESCRIPTORS of them
   TmpfsAttributes *attributes;  // pinned; one for each inode
-  u64 device;  // number of the file system, for who asks
-  u32 words;  // of `taken`; bits behind the last block are set
+  u64 device;  // number of the file system, for calls that ask
+  u32 words;  // of `taken`; bits after the last block are set
   u32 free_data;  // blocks that may still be taken for data
   u32 free_index;  // and for trees, before those for data are
   u32 most_index;  // what that was at most
-  u32 cursor;  // word of `taken` where somebody found a block
+  u32 cursor;  // word of `taken` where a lane last found a block
   u32 pad;
 };
 
@@ -531,7 +530,7 @@ struct Tmpfs {
 constexpr u32 STREAM_DESCRIPTORS = 32;
 struct Requests {
   RequestMessage *sent;  // pinned, the device's: the last message of each slot
-  Response *answered;  // pinned, the host's: the last answer in each slot
+  Response *answered;  // pinned, the host's: the last response in each slot
   RequestSlot *slots;  // pinned
   u32 *output_errors;  // pinned: errno of stdout and stderr, once the host could not write them
   Strings args;
@@ -545,14 +544,14 @@ struct Requests {
   u8 *blocks;  // FILE_BLOCK bytes for each
   Tmpfs *tmpfs;  // null: the device holds no files
   u32 own_slots;  // 1: there are no more threads than slots, so that each has the slot of its number
-  u32 first_look;  // cycles from a message to a lane's first look for the answer: see rpc/mailbox.h
+  u32 first_look;  // cycles from a message to a lane's first look for the response: see rpc/mailbox.h
   u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
   u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
   u32 messages[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
 };
 
 // Register segments beyond a lane's own: blocks of 2^k times SEGMENT bytes. A thread's first one is as small as its
-// first frame lets it be, because there may be very many; further ones are of CALL_SEGMENT while there are such.
+// first frame allows, because there may be very many. Further ones are of CALL_SEGMENT while there are such.
 constexpr u32 SEGMENT = 4096;
 constexpr u32 SEGMENT_SIZES = 8;
 constexpr u32 CALL_SEGMENT = 4;
@@ -583,7 +582,7 @@ struct Io {
   u64 input_size;
   u8 *output;
   u64 output_size;  // bytes that it may have
-  u64 output_end;  // behind the highest byte written
+  u64 output_end;  // after the highest byte written
   u32 *frame;  // rows of pixels, each red, green, blue, alpha
   u32 width;
   u32 height;
@@ -600,7 +599,7 @@ struct Launch {
   Ring *ring;
   Arena *arena;
   const u64 *initial_globals;  // the store's block of globals
-  u64 *thread_globals;  // thread 0's block, behind it those of the others; of a single thread the store's
+  u64 *thread_globals;  // thread 0's block, after it those of the others; of a single thread the store's
   u64 *shared_globals;
   u32 *args;  // units of the arguments, the same for every thread
   u32 *results;  // result units of thread 0, then of thread 1, …
@@ -630,24 +629,24 @@ struct Launch {
   mutable u32 claimed;
   u32 try_function_count;
   u32 max_frame;  // units of the largest frame
-  u32 multiplexed;  // not 0: a lane has threads that take turns and have their frames in the arena; 1 + the size of the first
+  u32 multiplexed;  // not 0: a lane's threads take turns, with frames in the arena; 1 + the size of the first
   u32 tls_base;  // slot of the global that points to a thread's thread-local storage, or ~0
   u32 tls_first;  // address of thread 0's block, which it does not use: it has the module's own
   u32 tls_stride;  // bytes from block to block
-  // Of compiled code, by the store's number of a function: its address, and that of what calls it with
-  // arguments from Context::values; 0 for a host function that does nothing.
+  // Of compiled code, by the store's number of a function: its address, and that of what calls it with arguments from
+  // Context::values. 0 for a host function that does nothing.
   const u64 *functions;
   const u64 *tails;
   Requests *requests;  // null: there is no host to ask
   Io *io;
   u32 native_stack;  // bytes of a lane's stack that compiled functions may use
-  // Set when the process ends, as control->stop is: compiled loops and the lanes of a GPU look here, where it
-  // costs no trip over the bus. The host sets it by a copy, where a launch has more than one lane.
+  // Set when the process ends, as control->stop is. Compiled loops and the lanes of a GPU look here, where it costs no
+  // trip over the bus. The host sets it by a copy, where a launch has more than one lane.
   mutable u32 stop;
   u32 lane_heaps;  // 1: lanes have slabs of a heap of their own, so that it matters when a thread has ended
   u32 pad;
   Diagnostics *diagnostics;
-  Stands *stands;  // null: nobody asks
+  Stands *stands;  // null: the host does not ask
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

@@ -1,9 +1,8 @@
-// All that differs between the two homes of the kernel: a GPU (clang for nvptx64) and a host CPU
-// (any C++17 compiler with the __atomic builtins). No other file asks where it runs or holds PTX.
+// All that differs between the two homes of the kernel: a GPU (clang for nvptx64) and a host CPU (any C++17 compiler
+// with the __atomic builtins). No other file asks where it runs or holds PTX.
 //
-// Orders and scopes are in the names. clang's NVPTX backend drops order and scope of
-// read-modify-write atomics, so those are spelled in PTX here; loads, stores and compare-exchange
-// keep theirs.
+// Orders and scopes are in the names. clang's NVPTX backend drops order and scope of read-modify-write atomics, so
+// those are spelled in PTX here. Loads, stores and compare-exchange keep theirs.
 #pragma once
 
 namespace gpu_run {
@@ -30,8 +29,8 @@ static_assert(sizeof(u32) == 4 && sizeof(u64) == 8 && sizeof(void *) == 8, "a 64
 #define GPU_RUN_NOINLINE __attribute__((noinline))
 #endif
 
-// Before a loop: as it stands, for the instruction cache's sake; or all turns one behind the other, so that loads of
-// several are under way together, and what they bring stays in registers.
+// Before a loop: not unrolled, for the instruction cache's sake. Or fully unrolled, so that loads of several iterations
+// are in flight together, and what they bring stays in registers.
 #if GPU_RUN_GPU
 #define GPU_RUN_NO_UNROLL _Pragma("clang loop unroll(disable)")
 #define GPU_RUN_UNROLL _Pragma("clang loop unroll(full)")
@@ -59,15 +58,15 @@ GPU_RUN_INLINE u64 clock_ns() {
   return now;
 }
 
-// Gives way to other warps while a lane has nothing to run, for the `idle`th time in a row. Short at first:
-// the host answers within microseconds.
+// Backoff of a lane that has nothing to run, for the `idle`th time in a row: gives way to other warps. Short at first:
+// the host responds within microseconds.
 GPU_RUN_INLINE void backoff(u32 idle) {
   u32 pause = idle < 32 ? 100 : 2000;
   asm volatile("nanosleep.u32 %0;" ::"r"(pause));
 }
 
-// How often a lane that has nothing else to do looks for the host's answer before it gives way; each look takes
-// a microsecond.
+// How often a lane that has nothing else to do looks for the host's response before its backoff; each look takes a
+// microsecond.
 constexpr u32 RESPONSE_POLLS = 6;
 
 // A lane's cycles, of which the difference of two is how many went by.
@@ -77,7 +76,7 @@ GPU_RUN_INLINE u32 cycles() {
   return now;
 }
 
-// Keeps a lane for a moment from trying again what may take the host some time, and where many lanes wait.
+// Backoff of a lane from what may take the host some time, and where many lanes wait.
 GPU_RUN_INLINE void backoff_long() { asm volatile("nanosleep.u32 16000;"); }
 
 // Tells the host of a message. It looks by itself.
@@ -93,8 +92,8 @@ GPU_RUN_INLINE u32 native_stack() {
   return at;
 }
 
-// The halves of a 64-bit value. Spelled in PTX, because clang 22 may otherwise store half of an f64
-// register as if it were an integer one, which ptxas then converts to an integer.
+// The halves of a 64-bit value. Spelled in PTX, because clang 22 may otherwise store half of an f64 register as if it
+// were an integer one. ptxas then converts that to an integer.
 GPU_RUN_INLINE void split(u64 value, u32 &low, u32 &high) {
   asm("mov.b64 {%0, %1}, %2;" : "=r"(low), "=r"(high) : "l"(value));
 }
@@ -131,9 +130,9 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
   GPU_RUN_INLINE void name(T *at, T value) {                                                       \
     asm volatile(instruction "." width " [%0], %1;" ::"l"(at), in(value) : "memory");              \
   }
-// What reads and writes at once names the state space: all such words are in global memory, and for an address
-// that might be any other ptxas makes two more ways, and waits for an answer that nobody wants.
-// On failure `expected` becomes what was found.
+// Read-modify-write operations name the state space: all such words are in global memory. For an address that might be
+// in another space, ptxas makes two more paths, and waits for a result that is not used. On failure `expected` becomes
+// what was found.
 #define GPU_RUN_EXCHANGE(name, before, instruction, T, width, out, in)                             \
   GPU_RUN_INLINE bool name(T *at, T &expected, T desired) {                                        \
     T found;                                                                                       \
@@ -160,10 +159,10 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
   GPU_RUN_EXCHANGE(compare_exchange_acq_rel_device, "", "atom.acq_rel.gpu.global.cas", T, width, out, in) \
   GPU_RUN_EXCHANGE(compare_exchange_seq_cst_device, "fence.sc.gpu; ", "atom.acq_rel.gpu.global.cas", T, width, out, in)
 
-// Sequentially consistent: the PTX memory model gives this order to operations that are acquire,
-// release or both and have a fence.sc before them, if all such operations are spelled so. They serve
-// guests, and device scope is enough for those: while threads run, nothing but lanes of their GPU
-// touches guest memory. The host reads and writes it before and after a run.
+// Sequentially consistent: operations that are acquire, release or both and have a fence.sc before them. The PTX memory
+// model gives them this order if all such operations are spelled so. They serve guests, and device scope is enough for
+// those: while threads run, nothing but lanes of their GPU touches guest memory. The host reads and writes it before
+// and after a run.
 GPU_RUN_ATOMICS(u32, "b32", "=r", "r")
 GPU_RUN_ATOMICS(u64, "b64", "=l", "l")
 #undef GPU_RUN_LOAD
@@ -171,18 +170,18 @@ GPU_RUN_ATOMICS(u64, "b64", "=l", "l")
 #undef GPU_RUN_EXCHANGE
 #undef GPU_RUN_ATOMICS
 
-// Two words side by side, at a multiple of 16: each is loaded or stored at once, in any order.
+// Two adjacent words, at a multiple of 16: each is loaded or stored at once, in any order.
 GPU_RUN_INLINE void load_pair_relaxed_system(const u64 *at, u64 &first, u64 &second) {
   asm volatile("ld.relaxed.sys.v2.b64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(at) : "memory");
 }
 GPU_RUN_INLINE void store_pair_relaxed_system(u64 *at, u64 first, u64 second) {
   asm volatile("st.relaxed.sys.v2.b64 [%0], {%1, %2};" ::"l"(at), "l"(first), "l"(second) : "memory");
 }
-// Makes an acquire load of the relaxed one by which this lane has seen what is at `at`. Half as long as another
+// Makes an acquire load of the relaxed one by which this lane has seen what is at `at`. Takes half as long as another
 // look over the bus.
 GPU_RUN_INLINE void acquire_seen_system(const u64 *) { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
-// What this lane has loaded before it was loaded before others see what it stores behind it.
+// What this lane has loaded before the fence was loaded before others see what it stores after the fence.
 GPU_RUN_INLINE void release_fence_system() { asm volatile("fence.acq_rel.sys;" ::: "memory"); }
 
 // Narrower ones serve accesses of guests that are not aligned: volatile, which PTX treats as
@@ -199,8 +198,8 @@ GPU_RUN_INLINE T load_guest(const T *at) { return *at; }
 template <typename T>
 GPU_RUN_INLINE void store_guest(T *at, T value) { *at = value; }
 
-// Two words side by side, at a multiple of 16, as one access; otherwise as with `load_guest`. What is spelled here stays
-// where it stands, so that several loads are on their way at once.
+// Two adjacent words, at a multiple of 16, as one access; otherwise as with `load_guest`. What is spelled here stays
+// where it is, so that several loads are in flight at once.
 GPU_RUN_INLINE void load_pair_guest(const void *at, u64 &first, u64 &second) {
   asm volatile("ld.global.v2.b64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(at) : "memory");
 }
@@ -220,7 +219,7 @@ GPU_RUN_INLINE u32 load_word_guest(const u32 *at) {
 template <typename T>
 GPU_RUN_INLINE T *load_word_guest(T *const *at) { return (T *)load_word_guest((const u64 *)at); }
 
-// Statistics: these order nothing, and nobody waits for what they make of the word.
+// Statistics: these order nothing, and no lane waits for the word's new value.
 #define GPU_RUN_REDUCE(name, operation, T, width, in)                                              \
   GPU_RUN_INLINE void name(T *at, T value) {                                                       \
     asm volatile("red.relaxed.gpu.global." operation "." width " [%0], %1;" ::"l"(at), in(value) : "memory"); \
@@ -240,8 +239,8 @@ GPU_RUN_REDUCE(red_max_device, "max", u64, "u64", "l")
                  : "memory");                                                                      \
     return old;                                                                                    \
   }
-// `released` is a release for who has just made one: atom.release begins with a fence that all of the lane's writes are
-// in front of. PTX has no such fence by itself.
+// `released` is a release for a lane that has just made one: atom.release begins with a fence, and all of the lane's
+// writes are before that one. PTX has no such fence by itself.
 #define GPU_RUN_FETCHES(T, integer, bits, out, in)                                                 \
   GPU_RUN_FETCH(fetch_add_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.add", T, integer, out, in) \
   GPU_RUN_FETCH(fetch_and_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.and", T, bits, out, in) \
@@ -280,7 +279,7 @@ struct WarpSum {
   u32 all;  // sum of all
 };
 
-// Adds up an amount below 8. Whoever runs side by side here calls the builtins with the same lanes.
+// Adds up an amount below 8. All lanes that are converged here call the builtins with the same lanes.
 GPU_RUN_INLINE WarpSum warp_exclusive_sum(u32 amount) {
   u32 lanes = __nvvm_activemask();
   u32 below = __nvvm_read_ptx_sreg_lanemask_lt();
@@ -293,23 +292,24 @@ GPU_RUN_INLINE WarpSum warp_exclusive_sum(u32 amount) {
   return sum;
 }
 GPU_RUN_INLINE bool is_leader(const WarpSum &sum) { return (lane_in_block() & 31) == sum.first; }
-// The first lane's value, and what that lane has seen: the barrier orders what it did before what others do
-// behind it.
+// The first lane's value, and what that lane has seen: the barrier orders what it did before the barrier ahead of what
+// others do after it.
 GPU_RUN_INLINE u64 broadcast(const WarpSum &sum, u64 value) {
   __nvvm_bar_warp_sync(sum.lanes);
   u32 low = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(u32)value, (i32)sum.first, 31);
   u32 high = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(value >> 32), (i32)sum.first, 31);
   return low | (u64)high << 32;
 }
-// Orders what the lanes did before it ahead of what any of them does behind it.
+// Orders what the lanes did before it ahead of what any of them does after it.
 GPU_RUN_INLINE void sync(const WarpSum &sum) { __nvvm_bar_warp_sync(sum.lanes); }
 // A number that lanes far from each other seldom share: of the multiprocessor.
 GPU_RUN_INLINE u32 sm_hint() { return __nvvm_read_ptx_sreg_smid(); }
 // One that the lanes of a warp share, and few others.
 GPU_RUN_INLINE u32 warp_number() { return global_lane() / 32; }
 
-// The lanes of a warp that are here together with the same key. Any lane may be alone: nothing is asked of
-// the others. What follows must not part the lanes of a group until its last `broadcast` or `sync`.
+// The coalesced group of this lane: the lanes of a warp that are here together with the same key. Any lane may be
+// alone: nothing is asked of the others. What follows must not part the lanes of a group until its last `broadcast` or
+// `sync`.
 struct CoalescedGroup {
   u32 mask;
   u32 rank;  // of this lane among them
@@ -318,7 +318,7 @@ struct CoalescedGroup {
 };
 GPU_RUN_INLINE CoalescedGroup match_group(u64 key) {
   u32 mask = __nvvm_activemask();
-  // Who is alone needs not ask.
+  // A lane that is alone need not ask.
   if (mask & (mask - 1)) mask = __nvvm_match_any_sync_i64(mask, (long long)key);
   return {mask, (u32)__builtin_popcount(mask & __nvvm_read_ptx_sreg_lanemask_lt()), (u32)__builtin_popcount(mask)};
 }
@@ -333,13 +333,13 @@ GPU_RUN_INLINE u64 broadcast(const CoalescedGroup &group, u64 value) {
   split(value, low, high);
   return join(broadcast(group, low), broadcast(group, high));
 }
-// The lanes of a group without the `count` lowest, for one of these.
+// The group without its `count` lowest lanes, for one of the others.
 GPU_RUN_INLINE CoalescedGroup without(const CoalescedGroup &group, u32 count) {
   u32 mask = group.mask;
   for (u32 i = 0; i < count; i++) mask &= mask - 1;
   return {mask, group.rank - count, group.size - count};
 }
-// Orders what the lanes did before it ahead of what any of them does behind it.
+// Orders what the lanes did before it ahead of what any of them does after it.
 GPU_RUN_INLINE void sync(const CoalescedGroup &group) {
   if (group.size > 1) __nvvm_bar_warp_sync(group.mask);
 }
@@ -369,8 +369,8 @@ inline u64 clock_ns() {
   return (u64)now.tv_sec * 1000000000ull + (u64)now.tv_nsec;
 }
 
-// The first times only look again: what a lane waits for often comes at once. Then, for about a millisecond,
-// the processor goes to who has something to do, such as answering a request.
+// The first times only look again: what a lane waits for often comes at once. Then, for about a millisecond, the
+// processor goes to threads that have something to do, such as responding to a request.
 inline void backoff(u32 idle) {
   if (idle < 100) return;
   if (idle < 1000) {
@@ -386,7 +386,7 @@ inline void backoff_long() {}
 constexpr u32 RESPONSE_POLLS = 1;
 inline u32 cycles() { return 0; }
 
-// Tells the host of a message, by the function that it left for that.
+// Tells the host of a message, by the function that the host left for that.
 inline void ring_doorbell(u64 bell, u64 context) {
   if (bell) ((void (*)(u64))bell)(context);
 }

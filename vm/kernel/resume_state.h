@@ -48,8 +48,8 @@ static_assert((HOLDS_TMPFS | HOLDS_SECOND_TMPFS | POLLS_TMPFS | TELLS_TMPFS | RE
 
 // --- Payloads -----------------------------------------------------------------------------------
 
-// Of an instruction that has the state for itself: bytes of a text or of random bytes, blocks of a batch, 1 + the
-// result of a wait, 1 after a sleep. After a trap of the heap it is the address for the record of the end.
+// For an instruction that has the state to itself: bytes of a text or of random bytes, or blocks of a batch. Also 1 +
+// the result of a wait, or 1 after a sleep. After a trap of the heap it is the address for the record of the end.
 constexpr Field COUNT = {0, 32};
 static_assert(are_disjoint(COUNT, TAGS), "a count is no tag");
 

@@ -27,7 +27,7 @@ GPU_RUN_NOINLINE void sweep(Context &context, u32 marked) {
   exceptions::sweep(*context.launch, *context.thread, context.id, marked);
 }
 
-// Ends the lane. What nobody can name any more of the thread's exceptions is given back.
+// Ends the lane. Those of the thread's exceptions that can no longer be named go back to the pool.
 GPU_RUN_NOINLINE void leave(Context &context) {
   if (context.thread->exceptions) sweep(context, 0);
   exit_lane();
@@ -117,7 +117,7 @@ GPU_RUN_INLINE void heap_request(Context &context, u32 pc, u32 depth, const u32 
   }
 }
 
-// A checked heap knows who allocated a block.
+// A checked heap knows which calls allocated a block.
 GPU_RUN_NOINLINE void note_calls(const Context &context, Memory &memory, u32 address, u32 pc, u32 depth) {
   heap::note_calls(memory, address, pc, depth - 1, [&](u32 i) { return context.calls[(depth - 1 - i) % OPEN_CALLS]; });
 }
@@ -167,7 +167,7 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
     if (done.kind == DONE_Wait) {
       do {
         backoff(++idle);
-        // Seldom: it takes as long as an answer needs.
+        // Seldom: it takes as long as a response needs.
         if (idle % 16 == 0) poll();
       } while (!threads::can_go_on(launch, thread));
       thread.state = THREAD_Runnable;
@@ -178,7 +178,7 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
   }
 }
 
-// A request that is not plain, or takes its time. So only the first look for an answer is timed by those before it.
+// A request that is not plain, or takes its time. So only the first look for a response is timed by those before it.
 GPU_RUN_NOINLINE void request(Context &context, u32 pc, u32 depth, u32 instance_index, u64 w) {
   const Launch &launch = *context.launch;
   const Instance &instance = launch.instances[instance_index];

@@ -1,9 +1,9 @@
 // The lanes' loop: a lane starts its threads and runs each until it ends, waits or has used its slice.
 //
-// Lane i of L has threads i, i + L, i + 2L, … With `multiplexed` they take turns: a thread that waits,
-// sleeps or has used its slice is left for the next, so that threads may wait for each other even if
-// a lane has many. Their frames then lie in the arena, each thread's in segments of its own. Without
-// it a lane stays with a thread until it ends, and all use the lane's own registers.
+// Lane i of L has threads i, i + L, i + 2L, … With `multiplexed` they take turns: a thread that waits, sleeps or has
+// used its slice is left for the next. So threads may wait for each other even if a lane has many. Their frames then
+// lie in the arena, each thread's in segments of its own. Without it a lane stays with a thread until it ends, and all
+// use the lane's own registers.
 //
 // A thread begins when its lane comes to it for the first time, and has memory for frames from then on until it ends.
 // The lane keeps the first segment of one that ended for the next that begins.
@@ -37,13 +37,13 @@ GPU_RUN_INLINE bool first_segment(const Launch &launch, u32 lane, u32 &spare, fr
   return true;
 }
 
-// Gives a new thread its globals, stack, thread-local storage and first frame. False if there is no
-// memory for the frame.
+// Prepares the globals, stack, thread-local storage and first frame of a new thread. False if there is no memory for
+// the frame.
 GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane, u32 &spare) {
   const Func &func = launch.funcs[launch.func];
   u64 head = load_code(launch.code + func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
-  // With `multiplexed` the lane's own segment is nobody's, because the next thread would overwrite it.
+  // With `multiplexed` no thread has the lane's own segment, because the next thread would overwrite it.
   thread.lane_segment_used = launch.multiplexed != 0;
   frames::Segment segment;
   if (!launch.multiplexed && frame <= launch.shared_units) {
@@ -80,7 +80,7 @@ GPU_RUN_NOINLINE void end_without_frame(const Launch &launch, u32 id) {
 GPU_RUN_NOINLINE bool ready(const Launch &launch, Thread &thread, u32 id, u32 lane, u32 &spare) {
   if (thread.state == THREAD_New) {
     if (!start(launch, thread, id, lane, spare)) {
-      // Threads that take turns will give memory back.
+      // Threads that take turns will return memory.
       if (!launch.multiplexed) end_without_frame(launch, id);
       return false;
     }
@@ -124,7 +124,7 @@ GPU_RUN_INLINE void leave_segment(const Launch &launch, Round &round, const Thre
 //
 // What the host wrote before it published the command is seen by all that the lane reads from here on:
 //   - The host's release store to `published` comes after its writes, and after it has waited for copies
-//     to the device; it synchronizes with the acquire load here, at system scope. Loads behind an acquire
+//     to the device; it synchronizes with the acquire load here, at system scope. Loads after an acquire
 //     do not hit what the L1 cache held before it: ptxas invalidates the cache there.
 //   - Code is read by ld.global.nc, of which PTX promises nothing for memory that is written while the
 //     kernel runs. The host therefore writes a line of code (128 bytes) before it publishes the first
@@ -157,10 +157,9 @@ GPU_RUN_NOINLINE bool next_command(const Launch &launch, Round &round) {
   return true;
 }
 
-// Finds the thread that the lane runs next, after the one that it ran: number `round.id`. False if
-// there is none in the rest of the round. It ends in bounded time and leaves repeating to `run_lane`:
-// lanes of a warp may wait for each other at its end, so that none may stay in it until another has done
-// something.
+// Finds the thread that the lane runs next, after the one that it ran: number `round.id`. False if there is none in the
+// rest of the round. It ends in bounded time and leaves repeating to `run_lane`. For lanes of a warp may wait for each
+// other at its end, so that none may stay in it until another has done something.
 GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
   bool back = round.ran;  // from the thread's turn
   while (round.id < launch.thread_count) {
@@ -205,8 +204,8 @@ GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) 
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   threads::begin_clock(launch);
   Round round = {lane, lane, 0, false, false, false, own_segment(launch, lane)};
-  // Two loops, and the thread by its number: so the compiler keeps the interpreter's loop apart from
-  // this one, and nothing of this one in its registers.
+  // Two loops, and the thread by its number. So the compiler keeps the interpreter's loop apart from this one, and
+  // nothing of this one in its registers.
   for (;;) {
     while (!next_thread(launch, round, lane)) {
       if (round.over) return;

@@ -1,9 +1,9 @@
 // Where threads stand when a run is stopped from outside, for the report of a program that hangs. Threads with the same
-// state and the same calls are one group: there may be a million of them, but they seldom stand at many places.
+// state and the same calls are one group: there may be a million threads, but they seldom stand at many places.
 //
 // A lane notes its threads on its way out, when the host has set the stop flag. Groups are in a hash table with open
-// addressing, which only grows: the lane that puts a key into an empty place writes the rest, and the host reads all
-// of it after the kernel has ended. Two groups whose keys of 64 bits are the same by chance would be counted as one.
+// addressing, which only grows. The lane that puts a key into an empty place writes the rest, and the host reads all of
+// it after the kernel has ended. Two groups whose keys of 64 bits are the same by chance would be counted as one.
 #pragma once
 
 #include "frames.h"
@@ -43,7 +43,7 @@ GPU_RUN_NOINLINE void note(const Launch &launch, u32 id, const Standing &standin
   for (u32 i = 0; i < STANDS; i++) {
     Stand &group = stands.groups[((key >> 1) + i) % STANDS];
     u64 found = load_relaxed_device(&group.key);
-    // Nothing is published by it: lanes read no more than the key.
+    // The exchange publishes nothing: lanes read no more than the key.
     if (found == 0 && compare_exchange_acq_rel_device(&group.key, found, key)) {
       group.thread = id;
       group.state = standing.state;
@@ -58,7 +58,7 @@ GPU_RUN_NOINLINE void note(const Launch &launch, u32 id, const Standing &standin
   red_add_device(&stands.others, 1u);
 }
 
-// The threads of a lane of the interpreter that have not ended: `first` and those behind it.
+// The threads of a lane of the interpreter that have not ended: `first` and those after it.
 GPU_RUN_NOINLINE void note_lane(const Launch &launch, u32 first) {
   if (!wanted(launch)) return;
   u32 waiting = 0;

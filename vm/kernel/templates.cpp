@@ -1,6 +1,6 @@
-// The pure opcodes as functions of their own, from which the PTX compiler takes the code that it puts
-// in place of an opcode: so what an opcode computes stands in ops/semantics.h and ops/simd_semantics.h alone.
-// Compiled for the GPU only, and a second time with GPU_RUN_LAZY_NAN.
+// The pure opcodes as functions of their own, from which the PTX compiler takes the code that it puts in place of an
+// opcode. So what an opcode computes stands in ops/semantics.h and ops/simd_semantics.h alone. Compiled for the GPU
+// only, and a second time with GPU_RUN_LAZY_NAN.
 
 // Internal, so that only the functions below are there.
 #define GPU_RUN_NOINLINE [[maybe_unused]] static __attribute__((noinline))
@@ -11,8 +11,8 @@
 
 namespace gpu_run {
 
-// The value of a parameter, read exactly once whatever is done with it: the compiler would else select
-// between the addresses of two parameters, or read one in some branches only.
+// The value of a parameter, read exactly once whatever is done with it. Otherwise the compiler would select between the
+// addresses of two parameters, or read one in some branches only.
 template <typename T>
 GPU_RUN_INLINE T plain(T parameter) {
   if constexpr (sizeof(T) == 8) {
@@ -43,7 +43,8 @@ V128 i8x16_shuffle(u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, u32 b2, u32 b
                                   V128{{plain(c0), plain(c1), plain(c2), plain(c3)}});
 }
 
-// What of ALLOC and DEALLOC is done in place: a block of one of the lane's slabs, or 0; and whether one is free again.
+// The part of ALLOC and DEALLOC that is done in place: a block of one of the lane's slabs, or 0; and whether one is
+// free again.
 u32 heap_take(u64 lists, u64 slabs, u32 lanes, u32 lane, u32 size, u32 align) {
   heap::Lane own = {(u64 *)plain(lists), (LaneSlab *)plain(slabs), plain(lanes), 0, plain(lane)};
   return heap::take_own(own, plain(size), plain(align));

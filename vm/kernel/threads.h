@@ -17,7 +17,7 @@ GPU_RUN_INLINE void begin_clock(const Launch &launch) {
   compare_exchange_acq_rel_device(&launch.clock_start, unset, clock_ns());
 }
 
-// Gives a new thread its globals, stack and thread-local storage.
+// Prepares the globals, stack and thread-local storage of a new thread.
 GPU_RUN_INLINE void prepare(const Launch &launch, Thread &thread, u32 id) {
   thread.globals = launch.thread_globals + (u64)id * launch.globals_per_thread;
   resume::clear(thread);

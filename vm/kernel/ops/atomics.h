@@ -1,14 +1,14 @@
 // The atomics page of the instruction set: accesses, fence, and the queues of threads that wait at
 // addresses. It has a function of its own, as the SIMD page.
 //
-// Guest atomics are sequentially consistent, and each is one operation on an aligned word of 32 or
-// 64 bits. Those of 8 and 16 bits work on the aligned 32-bit word around them, which lies in the
-// memory too, because its size is a multiple of 4.
+// Guest atomics are sequentially consistent, and each is one operation on an aligned word of 32 or 64 bits. Those of 8
+// and 16 bits work on the aligned 32-bit word around them. It lies in the memory too, because the memory's size is a
+// multiple of 4.
 //
-// memory.atomic.wait never waits inside of the instruction. It puts the thread into the queue of its
-// address and gives the lane back without moving on; when the thread runs again, the same
-// instruction is executed once more, finds in `resume_state` how the wait ended, and is done. A queue is
-// guarded by its bucket's lock, which is only ever tried: a lane that does not get it gives way too.
+// memory.atomic.wait never waits inside of the instruction. It puts the thread into the queue of its address and leaves
+// the lane without moving on. When the thread runs again, the same instruction is executed once more, finds in
+// `resume_state` how the wait ended, and is done. A queue is guarded by its bucket's lock, which is only ever tried: a
+// lane that does not get it leaves too.
 #pragma once
 
 #include "bulk.h"
@@ -32,7 +32,7 @@ GPU_RUN_INLINE u32 log2_bytes(u32 width) { return 0x2101032u >> (4 * width) & 0x
 // Whether the values in registers are i64.
 GPU_RUN_INLINE bool is_i64(u32 width) { return width == 1 || width >= 4; }
 
-// An access to a word of type u32 or u64. Gives what was found, or 0 for a store.
+// An access to a word of type u32 or u64. Returns what was found, or 0 for a store.
 template <typename T>
 GPU_RUN_INLINE T access(u32 kind, T *at, T value, T expected) {
   switch (kind) {
@@ -61,8 +61,8 @@ GPU_RUN_INLINE u32 result(u32 kind, u32 old, u32 value, u32 expected) {
   }
 }
 
-// An access to 1 or 2 bytes, whose bits `mask` has. The loop is lock-free: it goes round only if
-// another lane has changed the word.
+// An access to 1 or 2 bytes, whose bits are `mask`. The loop is lock-free: it repeats only if another lane has changed
+// the word.
 GPU_RUN_INLINE u32 access_narrow(u32 kind, u8 *base, u64 at, u32 mask, u32 value, u32 expected) {
   u32 *word = (u32 *)(base + (at & ~3ull));
   u32 shift = (u32)(at & 3) * 8;
@@ -87,7 +87,7 @@ GPU_RUN_INLINE Bucket &bucket_of(const Launch &launch, const u8 *at) {
   return launch.buckets[(u64)at * 0x9e3779b97f4a7c15ull >> 54];
 }
 
-// Acquire: whoever has the lock sees the queue as the last owner left it; pairs with `unlock`.
+// Acquire: the lock's holder sees the queue as the last holder left it; pairs with `unlock`.
 GPU_RUN_INLINE bool try_lock(Bucket &bucket) {
   u32 open = 0;
   return compare_exchange_acq_rel_device(&bucket.lock, open, 1u);
@@ -141,8 +141,8 @@ GPU_RUN_NOINLINE bool wait_ended(const Launch &launch, Thread &thread) {
   return true;
 }
 
-// Begins to wait at `at` if the value there is `expected`. Says whether the thread now is in the
-// queue; if not, `resume_state` is the result, or 0 if the lock was not free.
+// Begins to wait at `at` if the value there is `expected`. Returns whether the thread now is in the queue. If not,
+// `resume_state` is the result, or 0 if the lock was not free.
 //
 // No wake-up is lost. A thread that changes the value and then notifies takes the lock after the
 // change, and the value is compared here under the same lock. If this lane had the lock first, the
@@ -161,7 +161,7 @@ GPU_RUN_INLINE bool begin_wait(const Launch &launch, Thread &thread, u32 id, u8 
     u64 now = clock_ns();
     thread.wake = (i64)timeout < 0 || timeout >= ~0ull - now ? ~0ull : now + timeout;
     thread.waits_at = at;
-    // Relaxed: who sets it does so under the lock.
+    // Relaxed: a lane that sets it does so under the lock.
     store_relaxed_device(&thread.woken, 0u);
     enqueue(launch, bucket, thread, id);
     thread.state = THREAD_Waiting;
@@ -191,7 +191,7 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
     return {DONE_Trap, TRAP_BadOpcode, 0};
   }
   const u32 words = kind <= STORE ? 2 : 3;
-  // The memory: in the first word of loads and stores; else in the third, behind a replacement.
+  // The memory: in the first word of loads and stores; else in the third, after a replacement.
   const u64 x = words == 3 ? load_code(pc + 2) : 0;
   const Memory &memory = *instance.memories[kind <= STORE ? slot(w, 3) : slot(x, kind == COMPARE_EXCHANGE)];
   const u64 bytes = 1ull << log2_bytes(width);
@@ -216,7 +216,7 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
   }
   if (notifies) {
     u32 woken = 0;
-    // Nobody can wait at a memory that is not shared.
+    // No thread can wait at a memory that is not shared.
     if (memory.shared) {
       Bucket &bucket = bucket_of(launch, memory.base + at);
       if (!try_lock(bucket)) return busy();

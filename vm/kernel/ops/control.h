@@ -7,8 +7,8 @@
 namespace gpu_run {
 namespace control {
 
-// Calls a function whose frame does not fit behind the caller's, or that belongs to another instance.
-// `words` is the length of the call.
+// Calls a function whose frame does not fit after the caller's, or that belongs to another instance. `words` is the
+// length of the call.
 GPU_RUN_INLINE u32 call_over_bridge(const Launch &launch, Thread &thread, u32 lane, MachineState &state, const Func &func,
                                     u32 base, u32 words) {
   if (state.depth >= launch.max_depth) return TRAP_StackOverflow;
@@ -19,9 +19,9 @@ GPU_RUN_INLINE u32 call_over_bridge(const Launch &launch, Thread &thread, u32 la
   return TRAP_None;
 }
 
-// The callee takes the state of this frame, whose return address and caller it inherits. A callee of
-// another instance can do so only above a bridge, which leads back to the caller's instance, and any
-// only if its frame fits; else it is called like any other, once: from then on there is a bridge.
+// The callee takes the place of this frame, whose return address and caller it inherits. A callee of another instance
+// can do so only above a bridge, which leads back to the caller's instance. Any callee can do so only if its frame
+// fits. Otherwise it is called like any other, once: from then on there is a bridge.
 GPU_RUN_INLINE u32 tail_call(const Launch &launch, Thread &thread, u32 lane, MachineState &state, const Func &func, u32 base,
                              u32 words) {
   u64 head = load_code(launch.code + func.pc);

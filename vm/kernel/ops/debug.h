@@ -1,12 +1,11 @@
 // Debug messages: what a thread says between two of dbg_nl and dbg_flush, as small items that the host
 // formats. An item is a word with the opcode and above it a length in bytes, then its value.
 //
-// A thread gathers items in its DebugThread, and sends them as a piece of its message when the message is
-// complete or no more fit: two words that say whose they are, then the items. Lanes of a warp that come
-// together write one record to the output ring, in which their pieces lie side by side: room is reserved and
-// the record published once for all of them. A message that is sent in several pieces is put together by the
-// host, so messages of different threads never mix. What is still gathered when the process ends, the host
-// finds there.
+// A thread gathers items in its DebugThread. It sends them as a piece of its message when the message is complete or no
+// more fit: two words that name the thread, then the items. Lanes of a warp that come together write one record to the
+// output ring, in which their pieces are adjacent. So room is reserved and the record published once for all of them
+// (warp-aggregated). A message that is sent in several pieces is put together by the host, so messages of different
+// threads never mix. What is still gathered when the process ends, the host finds there.
 #pragma once
 
 #include "frames.h"
@@ -30,14 +29,14 @@ GPU_RUN_NOINLINE bool send(const Launch &launch, DebugThread &message, u32 id, u
   u32 used = message.used;
   message.used = 0;
   if (message.lost) return true;
-  // In pieces of 16 bytes, as the bus likes them best. What lies behind the items is not looked at.
+  // In pieces of 16 bytes, which suit the bus best. What lies after the items is not looked at.
   constexpr u32 GRAIN = 4;
   u32 grains = (2 + used + GRAIN - 1) / GRAIN;
   static_assert((2 + DEBUG_WORDS) % GRAIN == 0 && (2 + DEBUG_WORDS) / GRAIN < 8, "warp_exclusive_sum() takes as much");
   Ring &ring = *launch.ring;
   WarpSum warp = warp_exclusive_sum(grains);
   u64 at = output::FULL;
-  // The others wait for the first lane, which waits for nobody.
+  // The others wait for the first lane, which waits for no lane.
   if (is_leader(warp)) at = output::reserve(ring, sizeof(Record) + 16 * (u64)warp.all);
   at = broadcast(warp, at);
   if (at == output::FULL) {

@@ -18,7 +18,7 @@
 namespace gpu_run {
 namespace dispatch {
 
-// An instruction that allocates. A checked heap knows who did it; the walk ends where a bridge begins.
+// An instruction that allocates. A checked heap knows which calls did it; the walk ends where a bridge begins.
 GPU_RUN_NOINLINE StepResult allocate(const Launch &launch, Thread &thread, u32 id, const Instance &instance, MachineState &state,
                                u64 w) {
   StepResult done = slow::execute(launch, thread, id, instance, state.registers, launch.code + state.pc, w);

@@ -1,15 +1,15 @@
 // Exceptions: finding a handler, unwinding to it, and the exceptions that references name.
 //
-// A throw first walks the stack for a handler and changes nothing, so that an exception without one
-// leaves the backtrace whole. Then it leaves the frames, then copies the values to where the handler
-// wants them, which may be over frames that were left, and only then gives back the register segments
-// on the way, because another thread may take them.
+// A throw first walks the stack for a handler and changes nothing, so that an exception without one leaves the
+// backtrace whole. Then it leaves the frames, and copies the values to where the handler wants them, which may be over
+// frames that were left. Only then does it return the register segments on the way, because another thread may take
+// them.
 //
-// An exception becomes an object when a handler asks for a reference to it. Objects are chunks of the
-// store's pool, and are taken back by their thread: when it has made many, it marks those that a unit
-// of its frames may name (numbers that look like references keep an object too) and frees the rest.
-// A table or global may show a reference to other threads, so an object that one of them was given is
-// kept for good: `exception.keep` comes before each such store, which the verifier sees to.
+// An exception becomes an object when a handler asks for a reference to it. Objects are chunks of the store's pool, and
+// are taken back by their thread. When it has made many, it marks those that a unit of its frames may name and frees
+// the rest (mark and sweep). The marking is conservative: numbers that look like references keep an object too. A table
+// or global may show a reference to other threads, so an object that one of them was given is kept for good.
+// `exception.keep` comes before each such store, which the verifier checks.
 #pragma once
 
 #include "frames.h"
@@ -19,8 +19,8 @@ namespace exceptions {
 
 constexpr u32 NONE = ~0u;
 
-// Exceptions that a thread makes before it looks which are still needed: half of the pool is enough
-// for what the threads have not looked at.
+// Exceptions that a thread makes before it looks which are still needed. Half of the pool is enough for those that the
+// threads have not looked at.
 GPU_RUN_INLINE u32 collect_after(const Launch &launch) {
   u32 share = launch.exceptions->capacity / 2 / launch.thread_count;
   return share < 1 ? 1 : share < COLLECT_AFTER ? share : COLLECT_AFTER;
@@ -62,7 +62,7 @@ GPU_RUN_INLINE bool leave(const Launch &launch, Thread &thread, MachineState &st
   if (pc == PC_THREAD_END) return false;
   if (pc == PC_BRIDGE_RETURN) {
     frames::cross_bridge(launch, thread, state, crossing, left);
-    // A return address lies behind its call.
+    // A return address lies after its call.
     state.pc -= 1;
     return true;
   }
@@ -100,7 +100,7 @@ GPU_RUN_INLINE void give_chunk(Exceptions &pool, u32 chunk) {
   } while (!compare_exchange_acq_rel_device(&pool.free, head, ((head >> 32) + 1) << 32 | chunk));
 }
 
-// Gives back an exception with all its chunks.
+// Puts an exception back into the pool with all its chunks.
 GPU_RUN_INLINE void give_exception(Exceptions &pool, u32 exception) {
   if (exception) store_relaxed_device(&chunk_of(pool, exception).owner, 0u);
   while (exception) {
@@ -110,8 +110,8 @@ GPU_RUN_INLINE void give_exception(Exceptions &pool, u32 exception) {
   }
 }
 
-// Marks the exception that a unit's bits may name, if it is this thread's and was not marked yet, and
-// puts it onto the list `work` of those whose values are to be looked at, through the free list's links.
+// Marks the exception that a unit's bits may name, if it is this thread's and was not marked yet. Puts it onto the list
+// `work` of those whose values are to be looked at, through the free list's links.
 GPU_RUN_INLINE bool mark(const Launch &launch, u32 id, u32 bits, u32 &work) {
   Exceptions &pool = *launch.exceptions;
   if (bits == 0 || bits > pool.capacity) return false;
@@ -169,7 +169,7 @@ GPU_RUN_NOINLINE void collect(const Launch &launch, Thread &thread, u32 id, Mach
   sweep(launch, thread, id, work);
 }
 
-// Frees what a thread that has ended leaves behind, but for what its results may name.
+// Frees what a thread that has ended leaves, except for what its results may name.
 GPU_RUN_NOINLINE void end_thread(const Launch &launch, Thread &thread, u32 id, const Registers &results) {
   u32 work = 0;
   for (u32 i = 0; i < launch.result_units; i++) {
@@ -214,8 +214,8 @@ GPU_RUN_NOINLINE u32 make(const Launch &launch, Thread &thread, u32 id, u32 tag,
   return 0;
 }
 
-// The same for a thread at `state`, after looking which of its exceptions are still needed if it is time
-// to, or if that is the only way.
+// The same for a thread at `state`. If it is time to, or if that is the only way, it first looks which of its
+// exceptions are still needed.
 GPU_RUN_INLINE u32 make_or_collect(const Launch &launch, Thread &thread, u32 id, const MachineState &state, u32 tag,
                                    const Registers &values, u32 from, u32 count) {
   for (bool collected = false;; collected = true) {
@@ -250,8 +250,8 @@ struct Thrown {
   u32 count;
 };
 
-// Moves `state` from the throwing instruction to its handler. Gives 0, or the trap that the throw ends
-// in; `state` is then as it was.
+// Moves `state` from the throwing instruction to its handler. Returns 0, or the trap that the throw ends in; `state` is
+// then as it was.
 GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, MachineState &state, Thrown thrown) {
   MachineState at = state;
   const Clause *clause;

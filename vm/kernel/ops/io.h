@@ -1,5 +1,5 @@
-// The buffers that a run has beside its memory: input, output and frame. Threads write where they like, at
-// the same time; where two write the same place, one of them stays, as in linear memory.
+// The buffers that a run has beside its memory: input, output and frame. Threads write anywhere, at the same time;
+// where two write the same place, one value remains, as in linear memory.
 #pragma once
 
 #include "bulk.h"

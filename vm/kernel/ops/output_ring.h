@@ -1,11 +1,11 @@
-// Output from lanes to the host: a bounded ring of records in pinned memory.
+// Output from lanes to the host: a bounded ring of records in pinned memory, with reservation; many lanes produce, the
+// host consumes.
 //
-// A lane reserves room with two additions: it takes the bytes from `free`, so that nobody else has them, and
-// then moves the head (both in device memory). It never waits for another lane: where there is too little, it
-// gives back what it took, and its thread tries again later. It writes its record, and publishes it by storing
-// the record's kind last with release order at system scope. The host polls the kind at its tail with acquire
-// order, takes the record, sets its bytes to 0 and moves the tail. What lies beyond the ring's end continues at
-// its beginning, in pieces of 16 bytes.
+// A lane reserves room with two additions (both in device memory). It takes the bytes from `free`, so that no other
+// lane has them, and then moves the head. It never waits for another lane: where there is too little, it puts back what
+// it took, and its thread tries again later. It writes its record, and publishes it by storing the record's kind last
+// with release order at system scope. The host polls the kind at its tail with acquire order, takes the record, sets
+// its bytes to 0 and moves the tail. What lies beyond the ring's end continues at its beginning, in pieces of 16 bytes.
 #pragma once
 
 #include "bulk.h"
@@ -25,23 +25,23 @@ GPU_RUN_INLINE u8 *place(const Ring &ring, u64 at) { return ring.bytes + (at & (
 // would keep the records from it.
 constexpr u64 LOOK_AFTER = 2000;
 
-// Makes the bytes free that the host has taken since somebody last looked.
+// Makes the bytes free that the host has taken since a lane last looked.
 GPU_RUN_NOINLINE void refill(Ring &ring) {
   u64 now = clock_ns(), looked = load_relaxed_device(&ring.looked);
   // Less than nothing where another lane's clock is ahead.
   if ((i64)(now - looked) < (i64)LOOK_AFTER || !compare_exchange_acq_rel_device(&ring.looked, looked, now)) return;
-  // Before the tail, so that it is not the newer one. Whoever wins adds the difference, and nobody else does.
+  // Before the tail, so that it is not the newer one. The lane that wins adds the difference, and no other lane does.
   u64 seen = load_relaxed_device(&ring.tail_seen);
   // Pairs with the host's release: it has cleared the bytes.
   u64 tail = load_acquire_system(ring.tail);
   if (tail <= seen || !compare_exchange_acq_rel_device(&ring.tail_seen, seen, tail)) return;
-  // Release pairs with the acquire of whoever takes the bytes.
+  // Release pairs with the acquire of the lane that takes the bytes.
   fetch_add_acq_rel_device(&ring.free, tail - seen);
 }
 
 // Reserves `need` bytes, a multiple of 16: the position where they begin, or FULL.
 GPU_RUN_INLINE u64 reserve(Ring &ring, u64 need) {
-  // Below 0 while others give back what they took.
+  // Below 0 while others put back what they took.
   auto lacks = [&](u64 free) { return (i64)free < (i64)need; };
   if (lacks(load_relaxed_device(&ring.free))) {
     refill(ring);
@@ -52,10 +52,10 @@ GPU_RUN_INLINE u64 reserve(Ring &ring, u64 need) {
     fetch_add_relaxed_device(&ring.free, need);
     return FULL;
   }
-  // The place may be one that another lane's bytes were free for: from those that moved the head before, this
-  // acquires, and from here those after it, what the lanes acquired from `free`.
+  // The place may be one that another lane's bytes were free for. From the lanes that moved the head before, this
+  // acquires what they acquired from `free`. The lanes that move it after acquire the same from here.
   u64 at = fetch_add_acq_rel_device(&ring.head, need);
-  // Eight times a round somebody looks before bytes are wanting.
+  // Eight times a round, a lane looks before bytes run out.
   if ((at ^ (at + need)) & ~(ring.capacity / 8 - 1)) refill(ring);
   return at;
 }

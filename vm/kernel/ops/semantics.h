@@ -132,8 +132,8 @@ PURE u64 i64_extend_i32_u(u32 a) { return a; }
 PURE u32 f32_demote_f64(u64 a) { return from_f32((float)to_f64(a)); }
 PURE u64 f64_promote_f32(u32 a) { return from_f64((double)to_f32(a)); }
 
-// A float x truncates into the integer type iff LOW < x < HIGH (LOW <= x where `low_in` says that
-// LOW itself is a float that fits).
+// A float x truncates into the integer type iff LOW < x < HIGH. It is LOW <= x where `low_in` says that LOW itself is a
+// float that fits.
 #define TRUNC(i, f, s, I, U, B, T, IN, LOW, low_in, HIGH)                                          \
   PURE U i##_trunc_##f##_##s(B a, TrapKind &trap) {                                                \
     T x = to_##f(a);                                                                               \

@@ -29,7 +29,7 @@ GPU_RUN_NOINLINE Loaded load_lane(const Memory &memory, Registers registers, u32
     default: return {true, linear::load<u64>(memory.base, at)};
   }
 }
-// Says whether the address was in bounds.
+// Returns whether the address was in bounds.
 GPU_RUN_NOINLINE bool store_lane(const Memory &memory, Registers registers, u32 index_unit, u64 offset,
                                  u32 len, u64 bits) {
   u64 at;
@@ -61,7 +61,7 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, const Instance &instan
     return value;
   };
 
-  // A result of 128 bits is written behind the switch: once, not in two hundred cases.
+  // A result of 128 bits is written after the switch: once, not in two hundred cases.
   V128 result;
   u32 words;
 

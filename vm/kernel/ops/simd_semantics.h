@@ -1,9 +1,9 @@
 // What the pure opcodes of the SIMD page compute, as ops/semantics.h does for scalars.
 //
-// A lane is a part of a unit, a unit, or a pair of units, lowest first as in memory. Everything is
-// built from `lane` and `lanes`, whose loops unroll: with constant indices no value needs an address,
-// so on a GPU it stays in registers. Where lanes stay as wide as they are, narrow ones are computed a
-// unit at a time (ops/swar.h). Floats travel as bits, and their lanes use the scalar functions.
+// A lane is a part of a unit, a unit, or a pair of units, lowest first as in memory. Everything is built from `lane`
+// and `lanes`, whose loops unroll. With constant indices no value needs an address, so on a GPU it stays in registers.
+// Where lanes stay as wide as they are, narrow ones are computed a unit at a time (ops/swar.h). Floats travel as bits,
+// and their lanes use the scalar functions.
 #pragma once
 
 #include "access.h"
@@ -73,7 +73,7 @@ PURE V128 map(const V128 &a, const V128 &b, const V128 &c, F f) {
 // Unit and lane `i`, an index that is known at run time only: selected, since registers have no index.
 // T is unsigned.
 PURE u32 unit_at(const V128 &v, u32 i) {
-  // All are read, so that what is selected are values and not places.
+  // All are read, so that values are selected and not places.
   u32 u0 = v.unit[0], u1 = v.unit[1], u2 = v.unit[2], u3 = v.unit[3];
   u32 low = i & 1 ? u1 : u0, high = i & 1 ? u3 : u2;
   return i & 2 ? high : low;

@@ -1,7 +1,6 @@
-// Instructions that a program seldom runs, or that take so long that a call more does not matter, in a
-// function of their own: the interpreter's loop then needs fewer registers, and its code fits nearer.
-// None of them needs to know of frames, so that compiled code can run them too; those that do are in
-// ops/control.h.
+// Instructions that a program seldom runs, or that take so long that one more call does not matter. They have a
+// function of their own: the interpreter's loop then needs fewer registers, and its code is more compact. None of them
+// needs to know of frames, so that compiled code can run them too; those that do are in ops/control.h.
 #pragma once
 
 #include "bulk.h"
@@ -219,7 +218,7 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
       CHARGE(len);
       NEXT2;
     }
-    // A function of its own, for its calls would have this one save more registers.
+    // In a function of its own, because its calls would make this one save more registers.
     CASE(st_out) CASE(ld_in) CASE(in_size) CASE(out_size) CASE(frame_size) CASE(set_pixel)
       return io::execute(*launch.io, launch, *memory, registers, pc, w);
 #define ATOMIC_ADDRESS(unit)                                                                       \

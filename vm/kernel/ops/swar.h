@@ -1,10 +1,10 @@
-// Integer lanes, a word at a time: a word is four lanes of 8 bits, two of 16, or one of 32 or 64.
+// Integer lanes, a word at a time (SIMD within a register): a word is four lanes of 8 bits, two of 16, or one of 32 or
+// 64.
 //
-// Narrow lanes are computed together in one register, which is several times less code than taking
-// them apart. What must not happen is a carry from one lane into the next, so sign bits, the topmost
-// of each lane, are computed apart from the bits below. Comparisons give their answer in the sign
-// bits, and `fill` makes lanes of ones of it. For lanes as wide as the word, the compiler makes the
-// plain instruction of all this.
+// Narrow lanes are computed together in one register, which takes several times less code than taking them apart. No
+// carry may pass from one lane into the next. So sign bits, the topmost of each lane, are computed apart from the bits
+// below. Comparisons have their result in the sign bits, and `fill` makes lanes of ones of it. For lanes as wide as the
+// word, the compiler makes the plain instruction of all this.
 #pragma once
 
 #include "platform.h"

@@ -61,7 +61,7 @@ GPU_RUN_INLINE Local get_sizes(const Call &call, const Strings &strings) {
 
 enum Clock : u32 { CLOCK_Realtime = 0, CLOCK_Monotonic = 1, CLOCKS = 4 };
 
-// The errno of a clock that is none of the two.
+// The errno of a clock that is neither of the two.
 GPU_RUN_INLINE u32 clock_error(u32 clock) {
   if (clock <= CLOCK_Monotonic) return ERRNO_Success;
   return clock < CLOCKS ? ERRNO_Badf : ERRNO_Inval;
@@ -72,7 +72,7 @@ GPU_RUN_INLINE u64 clock_time(const Launch &launch, u32 clock) {
   return clock == CLOCK_Realtime ? launch.wall_start + (now - launch.clock_start) : now;
 }
 
-// A poll for one clock and nothing else, as sleeping is spelled.
+// A poll for one clock and nothing else, which is how programs sleep.
 GPU_RUN_NOINLINE Local sleep(const Launch &launch, Thread &thread, const Call &call) {
   u64 at = call.arg(0);
   if (u32 trap = call.check(at, wasi::SUBSCRIPTION_BYTES, 8)) return {LOCAL_Trap, trap};
@@ -110,8 +110,8 @@ GPU_RUN_INLINE void quarter_round(u32 &a, u32 &b, u32 &c, u32 &d) {
   c += d, b = rotate_left(b ^ c, 7);
 }
 
-// Fills bytes by ChaCha20 (RFC 8439), keyed by the seed: the nonce is the thread and the run, so that each
-// thread has a stream of its own, which only the seed decides.
+// Fills bytes by ChaCha20 (RFC 8439), keyed by the seed. The nonce is the thread and the run. So each thread has a
+// stream of its own, which only the seed decides.
 GPU_RUN_NOINLINE Local random(const Launch &launch, Thread &thread, u32 id, const Call &call) {
   // Bytes between two looks at the stop flag.
   constexpr u64 AT_ONCE = 4096, BLOCK = 64;
@@ -152,12 +152,12 @@ GPU_RUN_NOINLINE Local random(const Launch &launch, Thread &thread, u32 id, cons
 
 // --- Streams ----------------------------------------------------------------------------------
 
-// How far a write to a stream is, Thread::resume_state says. Thread::moved is the buffer in which it goes on,
+// Thread::resume_state says how far a write to a stream is. Thread::moved is the buffer in which it goes on,
 // Thread::answer how many bytes are in those before that one.
 
-// Looks at a whole write before it begins: where the last line of it ends that may be passed on. With one
-// thread that is the end. With several, what comes behind the last newline stays in the thread's open record,
-// so that no line is torn by another's.
+// Examines a whole write before it begins: where the last line of it ends that may be passed on. With one thread that
+// is the end. With several, what comes after the last newline stays in the thread's open record, so that no line is
+// torn by another's.
 GPU_RUN_NOINLINE u32 begin_write(const Launch &launch, Thread &thread, const Call &call) {
   u64 total = 0, line = 0;
   u32 trap = call.each_buffer(INPUT, [&](u64 at, u64 len) {
@@ -176,9 +176,9 @@ GPU_RUN_NOINLINE u32 begin_write(const Launch &launch, Thread &thread, const Cal
   return trap;
 }
 
-// Goes along the text of a write from byte `done` on, up to `most` bytes: calls `visit` with the address and length of
-// each part, and says how many bytes they have. `index` and `from` are Thread::moved and Thread::answer. Another thread
-// may change the list meanwhile: then the text is another one, but still no longer than it may be.
+// Visits the text of a write from byte `done` on, up to `most` bytes: calls `visit` with the address and length of each
+// part. Returns how many bytes they have. `index` and `from` are Thread::moved and Thread::answer. Another thread may
+// change the list meanwhile: then the text is another one, but still no longer than it may be.
 template <typename Visit>
 GPU_RUN_INLINE u32 each_part(const Call &call, u32 &index, u32 &from, u32 done, u32 most, u32 &trap, Visit visit) {
   const u64 list = call.arg(1);
@@ -205,8 +205,8 @@ GPU_RUN_INLINE u32 each_part(const Call &call, u32 &index, u32 &from, u32 done, 
   return taken;
 }
 
-// Appends the next record of a write that goes on at byte `done`: the rest of a line or text, of however many buffers,
-// or as much as a record takes. Says how many bytes it has, none at the end; ~0: the ring is full.
+// Appends the next record of a write that goes on at byte `done`. It is the rest of a line or text, of however many
+// buffers, or as much as a record takes. Returns how many bytes it has, none at the end; ~0: the ring is full.
 GPU_RUN_NOINLINE u32 append_parts(const Launch &launch, Thread &thread, u32 id, const Call &call, u32 stream, u32 done,
                                   u32 line, u32 &trap) {
   const u32 most = (u32)lesser(done < line ? line - done : MOST_BYTES, output::PIECE);
@@ -259,7 +259,7 @@ GPU_RUN_NOINLINE Local write_stream(const Launch &launch, Thread &thread, u32 id
   return store_result(call, call.arg(3), done + len);
 }
 
-// The stream that a descriptor still is; 0 if it is none, or the host must tell.
+// The stream that a descriptor still is; 0 if it is none, or the host must decide.
 GPU_RUN_INLINE u32 stream_of(const Requests &requests, u32 descriptor) {
   return descriptor < STREAM_DESCRIPTORS ? load_relaxed_device(&requests.streams[descriptor]) : 0;
 }
@@ -268,8 +268,8 @@ GPU_RUN_INLINE void set_stream(Requests &requests, u32 descriptor, u32 stream) {
   if (descriptor < STREAM_DESCRIPTORS) store_relaxed_device(&requests.streams[descriptor], stream);
 }
 
-// Before the host closes or moves a descriptor, it is no stream any more: a number that the host gives out
-// again must not be taken for one. A descriptor that is none here is served by the host, whatever it is.
+// Before the host closes or moves a descriptor, it stops being a stream. Otherwise a number that the host hands out
+// again could be taken for a stream. A descriptor that is none here is served by the host, whatever it is.
 GPU_RUN_INLINE void leave_streams(Requests &requests, Thread &thread, const Call &call) {
   if (call.function == wasi::FN_fd_close) set_stream(requests, call.arg(0), 0);
   if (call.function == wasi::FN_fd_renumber) {
@@ -280,7 +280,7 @@ GPU_RUN_INLINE void leave_streams(Requests &requests, Thread &thread, const Call
   }
 }
 
-// After the answer: a stream that was moved has its new descriptor, or both are what they were.
+// After the response: a stream that was moved has its new descriptor, or both are what they were.
 GPU_RUN_INLINE void come_back_to_streams(Requests &requests, Thread &thread, const Call &call, u32 error) {
   if (call.function != wasi::FN_fd_renumber) return;
   u32 from = (u32)resume::get(thread, resume::FROM_STREAM), to = (u32)resume::get(thread, resume::TO_STREAM);

@@ -1,5 +1,5 @@
-// Calls that are the host's alone and no more than their arguments: the shortest way from a lane to the host and back.
-// On a GPU most of the time of such a request would else be the lane's own.
+// Calls that are the host's alone and no more than their arguments: the shortest path from a lane to the host and back.
+// On a GPU most of the time of such a request would otherwise be the lane's own.
 #pragma once
 
 #include "rpc/tmpfs.h"
@@ -33,7 +33,7 @@ GPU_RUN_INLINE void queue_plain(Requests &requests, Thread &thread, u32 id, Regi
   send(requests, thread, id, message, slot(w, 1), REQUEST_Call, 0);
 }
 
-// As `poll`. False if there is no answer yet, or more of it than an errno: then `poll` goes on.
+// As `poll`. False if there is no response yet, or more of it than an errno: then `poll` goes on.
 GPU_RUN_INLINE bool poll_plain(Requests &requests, Thread &thread, u32 id, Registers registers, u64 w) {
   const u32 number = thread.message_number, request = thread.request;
   const Response &answer = requests.answered[id];
@@ -50,8 +50,8 @@ GPU_RUN_INLINE bool poll_plain(Requests &requests, Thread &thread, u32 id, Regis
   return true;
 }
 
-// Runs one of the two instructions, whose first word is `w`, in this way. False if that is not all, or there is no answer
-// after several looks: then `queue` or `poll` goes on.
+// Runs one of the two instructions, whose first word is `w`, in this way. False if that is not all, or there is no
+// response after several looks: then `queue` or `poll` goes on.
 GPU_RUN_INLINE bool run_plain(const Launch &launch, Thread &thread, u32 id, Registers registers, u64 w) {
   Requests *requests = launch.requests;
   if (!is_plain(w) || !requests || !requests->own_slots) return false;
@@ -59,7 +59,7 @@ GPU_RUN_INLINE bool run_plain(const Launch &launch, Thread &thread, u32 id, Regi
     queue_plain(*requests, thread, id, registers, w);
     return true;
   }
-  // A lane with other threads does not wait for the answer.
+  // A lane with other threads does not wait for the response.
   return !launch.multiplexed && poll_plain(*requests, thread, id, registers, w);
 }
 

@@ -1,25 +1,25 @@
 // Files that are open for reading only: their positions are here, and what is read ahead of them.
 //
 // When the host opens such a file it says so (NOTE_Position). From then on the device holds the position of the
-// descriptor, and asks the host for bytes at an offset. `fd_tell` and most of `fd_seek` need no host. A read that
-// is small and goes on where the last one ended asks for more than it needs: the rest is kept in the descriptor's
-// block, from which the next reads are served.
+// descriptor, and asks the host for bytes at an offset. `fd_tell` and most of `fd_seek` need no host. A read that is
+// small and goes on where the last one ended asks for more than it needs. The rest is kept in the descriptor's block,
+// from which the next reads are served.
 //
 // A block is used only while
-// - the read goes on where the last one ended. So it is a buffer as that of C's stdio: who goes back gets what
-//   the file has now;
-// - nothing in the process can have written the file. The host, which knows files by more than their names,
-//   lets only data of files be kept that nobody has open for writing (NOTE_Keep), and says when one that is open
-//   for reading is opened for writing too (NOTE_Changes). The epoch that then begins ends all blocks that were
-//   asked for before: also those whose answer is still on its way;
+// - the read goes on where the last one ended. So it is a buffer like that of C's stdio: a thread that goes back gets
+//   what the file has now;
+// - nothing in the process can have written the file. The host knows files by more than their names. It lets only data
+//   of files be kept that the process does not have open for writing (NOTE_Keep). It says when a file that is open for
+//   reading is opened for writing too (NOTE_Changes). The epoch that then begins ends all blocks that were asked for
+//   before: also those whose response is still on its way;
 // - it is not old: what other processes write is seen after MOST_AGE.
 //
-// A descriptor's lock makes reads of several threads come one after the other. It is only ever tried; a thread
-// that does not get it comes again a while later. Who asks the host keeps it until the answer, and has a slot
-// before, so that whoever waits for the lock waits for the host alone.
+// A descriptor's lock makes reads of several threads come one after the other. It is only ever tried; a thread that
+// does not get it comes again a while later. A thread that asks the host keeps the lock until the response, and has a
+// slot before. So a thread that waits for the lock waits for the host alone.
 //
-// Descriptors that are polled or moved go back to the host: it is told their position first. So it is when a run ends,
-// whose descriptors another store may use next; and the next run's device gets the positions of all from the host.
+// Descriptors that are polled or moved go back to the host, which is told their position first. So they do when a run
+// ends, because another store may use them next. The next run's device gets all positions from the host.
 #pragma once
 
 #include "rpc/device_calls.h"
@@ -30,9 +30,10 @@ namespace requests {
 
 // Nanoseconds after which a block is not used any more.
 constexpr u64 MOST_AGE = 1000000000;
-// Time after which a thread looks again that found a file in use, in nanoseconds.
+// Nanoseconds after which a thread looks again that found a file in use.
 constexpr u64 FILE_BUSY_PAUSE = 2000;
-// Reads of that many bytes or more are not read ahead. It is what is read ahead first, and one message.
+// Reads of that many bytes or more are not read ahead. This is also how much is read ahead first, and what one message
+// carries.
 constexpr u32 FILE_LARGE = FILE_BLOCK / 4;
 // Offsets up to here are valid in any file system; those above, the host judges.
 constexpr u64 MOST_OFFSET = 0x7fffffff;
@@ -47,7 +48,7 @@ GPU_RUN_INLINE File *file_of(const Requests &requests, u32 descriptor) {
 
 // Acquire: pairs with the release in `unlock_file`.
 GPU_RUN_INLINE bool try_lock_file(File &file) {
-  // Looked at first, so that those who wait do not keep the word from who has the lock.
+  // A load comes first, so that waiting lanes do not keep the word from the lock's holder.
   u32 found = load_relaxed_device(&file.lock);
   return found == 0 && compare_exchange_acquire_device(&file.lock, found, (u32)FILE_Used);
 }
@@ -79,7 +80,7 @@ struct FileCall {
   u32 function;
   u32 descriptor;
   u32 capacity;
-  u64 args[4];  // behind the descriptor
+  u64 args[4];  // after the descriptor
 };
 
 // Sends a call to the host, if there is a slot.
@@ -105,8 +106,8 @@ GPU_RUN_NOINLINE bool send_call(Requests &requests, Thread &thread, u32 id, cons
   return true;
 }
 
-// The same for a thread that has the file's lock, which it keeps. Without a slot it gives the lock back: those who
-// have slots may need it.
+// The same for a thread that has the file's lock, which it keeps. Without a slot it releases the lock, because threads
+// that have slots may need it.
 GPU_RUN_NOINLINE bool send_held(Requests &requests, Thread &thread, u32 id, File &file, const FileCall &what,
                                 u64 tag) {
   if (!send_call(requests, thread, id, what)) {
@@ -126,7 +127,7 @@ GPU_RUN_INLINE bool has_block(const Requests &requests, const File &file, u64 of
   // Differences, so that no sum of a huge offset wraps.
   if (offset != file.next || offset < file.start || offset - file.start > file.len) return false;
   if (wanted > file.len - (offset - file.start)) return false;
-  // Relaxed: whoever knows of a change knows of the epoch too.
+  // Relaxed: a thread that knows of a change knows of the epoch too.
   return file.epoch == load_relaxed_device(&requests.epoch) && clock_ns() - file.filled < MOST_AGE;
 }
 
@@ -169,7 +170,7 @@ GPU_RUN_NOINLINE Local read_file(Requests &requests, Thread &thread, u32 id, con
   file.wanted = wanted;
   file.start = offset;
   file.len = 0;
-  // Before it is sent, and so before the host looks who writes the file.
+  // Before it is sent, and so before the host looks which descriptors write the file.
   file.epoch = load_relaxed_device(&requests.epoch);
   FileCall what = {wasi::FN_fd_pread, descriptor, window > wanted ? window : wanted, {0, 0, offset, 0}};
   return sent(thread, send_held(requests, thread, id, file, what, resume::HOLDS_FILE));
@@ -203,17 +204,17 @@ GPU_RUN_NOINLINE Local tell_file(Thread &thread, const Call &call, File &file) {
   return store_result(call, call.arg(1), position);
 }
 
-// `fd_close`: nobody uses the number until the host has freed it.
+// `fd_close`: no thread uses the number until the host has freed it.
 GPU_RUN_NOINLINE Local close_file(Requests &requests, Thread &thread, u32 id, const Call &call, File &file) {
   Local otherwise;
   if (!hold_file(file, thread, otherwise)) return otherwise;
   FileCall what = {wasi::FN_fd_close, call.arg(0), 0, {0, 0, 0, 0}};
-  // For the host, if the run ends before the answer. Relaxed: it looks behind the run.
+  // For the host, if the run ends before the response. Relaxed: it looks after the run.
   store_relaxed_device(&file.lock, (u32)FILE_Closes);
   return sent(thread, send_held(requests, thread, id, file, what, resume::HOLDS_FILE));
 }
 
-// Gives a descriptor back to the host, which is told its position. The instruction then begins anew.
+// Returns a descriptor to the host, which is told its position. The instruction then begins anew.
 GPU_RUN_NOINLINE Local retire_file(Requests &requests, Thread &thread, u32 id, u32 descriptor) {
   File &file = requests.files[descriptor];
   Local otherwise;
@@ -287,7 +288,7 @@ GPU_RUN_NOINLINE void end_retire(Requests &requests, Thread &thread) {
   unlock_file(file);
 }
 
-// Keeps the piece of an answer's data that is in the slot, if it is for the block.
+// Keeps the piece of a response's data that is in the slot, if it is for the block.
 GPU_RUN_NOINLINE void keep_piece(Requests &requests, const Thread &thread, const Call &call, File &file,
                                  const RequestSlot &slot) {
   bool reads = call.function == wasi::FN_fd_read || call.function == wasi::FN_fd_pread;
@@ -298,7 +299,7 @@ GPU_RUN_NOINLINE void keep_piece(Requests &requests, const Thread &thread, const
   file.len = thread.moved + len;
 }
 
-// The answer is complete, and its data is where it belongs: writes the results.
+// The response is complete, and its data is where it belongs: writes the results.
 GPU_RUN_NOINLINE u32 end_file(const Call &call, File &file, const RequestSlot &slot) {
   switch (call.function) {
     case wasi::FN_fd_read:
@@ -318,22 +319,22 @@ GPU_RUN_NOINLINE u32 end_file(const Call &call, File &file, const RequestSlot &s
   }
 }
 
-// Gives the lock back.
+// Releases the lock.
 GPU_RUN_NOINLINE void leave_file(Thread &thread, const Call &call, File &file) {
   resume::clear(thread);
   if (call.function == wasi::FN_fd_close) store_relaxed_device(&file.open, 0u);
   unlock_file(file);
 }
 
-// Does what an answer of `path_open` says. Gives false if the thread must come again.
+// Does what a response to `path_open` says. Returns false if the thread must come again.
 GPU_RUN_NOINLINE bool open_file(Requests &requests, Thread &thread, const RequestSlot &slot) {
-  // Whoever learns of the descriptor, and so of what is written through it, learns of this before.
+  // A thread that learns of the descriptor, and so of what is written through it, learns of this before.
   if (slot.note == NOTE_Changes) red_add_device(&requests.epoch, 1u);
   if (slot.note != NOTE_Position) return true;
   u32 descriptor = linear::load<u32>(slot.results, 0);
   if (descriptor >= FILE_DESCRIPTORS) return true;
   File &file = requests.files[descriptor];
-  // Who closed the number's last file may still have it.
+  // The thread that closed the number's last file may still have it.
   if (!try_lock_file(file)) {
     come_again(thread, FILE_BUSY_PAUSE);
     return false;

@@ -1,29 +1,30 @@
-// How a thread and the host pass a request to and fro: the words of a message (layout.h: RequestMessage), those of its
-// answer (Response), and the slot for what is longer (RequestSlot). src/requests/mailbox.rs is the host's half.
+// How a thread and the host exchange requests: the words of a message (layout.h: RequestMessage), those of its response
+// (Response), and the slot for what is longer (RequestSlot). src/requests/mailbox.rs is the host's half. As in NCCL's
+// LL protocol, each word carries a flag beside its data, so that it needs no fence.
 //
-// A message has a number in its slot: 1, 2, …, and again 1 behind 2^32 - 1. Each word of it has that number in its
-// upper half and what it says in its lower one; so has each word of the answer.
+// A message has a number in its slot: 1, 2, …, and again 1 after 2^32 - 1. Each word of it has that number in its upper
+// half and its data in its lower one; so has each word of the response.
 //
 //   device: stores the words of message n, in any order
 //   host:   looks at the head until it has another number than the last one; takes the message once all words that
 //           its function has are there with that number too
-//   host:   stores the words of answer n, the head last
+//   host:   stores the words of response n, the head last
 //   device: looks at the head and the word beside it until all that the head counts have the number n
 //
 // No fence is needed: a word says by itself whether it is there.
 // - It cannot be torn: an aligned access of 8 bytes is one access, on both sides.
 // - An old word is not taken for a new one: its number is another. Numbers come again after 2^32 - 1 messages, and an
 //   argument that only other functions have, or a result, may be as old as that. So the host clears these words of a
-//   slot at two of the numbers, half of them apart, before it answers: then those that are left are younger.
-// - Nobody writes over what the other side has still to read. The device stores message n + 1 only after it has seen
-//   answer n, before which the host has read all of message n; and the host answers n + 1 only after it has seen
-//   that message, which the device sends once it has done with answer n.
+//   slot at two of the numbers, half of them apart, before it responds: then those that are left are younger.
+// - Neither side writes over what the other has still to read. The device stores message n + 1 only after it has seen
+//   response n, before which the host has read all of message n. The host stores response n + 1 only after it has seen
+//   that message, which the device sends once it has done with response n.
 //
-// What is longer than that is plain data in the slot, before which the head comes: with MESSAGE_DATA a store-release,
-// which the host loads with acquire; with RESPONSE_SLOT the other way round, and a fence before the next message. On a
-// GPU each of these takes half a microsecond, which is why short messages do without.
+// What is longer than that is plain data in the slot, and the head publishes it. With MESSAGE_DATA the head is a
+// store-release, which the host loads with acquire. With RESPONSE_SLOT it is the other way round, and a fence precedes
+// the next message. On a GPU each of these takes half a microsecond, which is why short messages do without.
 //
-// Input longer than a slot goes in pieces: the host answers each but the last with nothing. Data of an answer
+// Input longer than a slot is sent in pieces: the host's response to each but the last is empty. Data of a response
 // longer than a slot comes in pieces: the device asks for each but the first.
 #pragma once
 
@@ -47,7 +48,7 @@ GPU_RUN_INLINE u32 total_input(const Requests &requests, const Thread &thread) {
   return (u32)load_relaxed_system(&requests.sent[thread.request - 1].words[MESSAGE_Total]);
 }
 
-// The number behind another. None is 0, which is what words are before the first.
+// The number after another one. 0 means none: words have it before the first message.
 GPU_RUN_INLINE u32 next_number(u32 last) { return last + 1 ? last + 1 : 1; }
 
 // Begins the slot's next message, of which the thread then knows the number.
@@ -69,20 +70,20 @@ GPU_RUN_INLINE void send(Requests &requests, Thread &thread, u32 id, const Outgo
   } else {
     message.put(MESSAGE_Head, head, id);
   }
-  // No answer's head yet, as its number is 0.
+  // There is no response's head yet, as its number is 0.
   thread.response_head = 0;
   ring_doorbell(requests.bell, requests.bell_context);
 }
 
-// Looks at an answer: whether it is that of message `number`. Then `head` is its head, and `first` the word beside it.
+// Looks at a response: whether it is that of message `number`. Then `head` is its head, and `first` the word beside it.
 GPU_RUN_INLINE bool look(const Response &answer, u32 number, u64 &head, u64 &first) {
   load_pair_relaxed_system(answer.words, head, first);
   if ((u32)(head >> 32) != number) return false;
   return ((u32)head >> RESPONSE_COUNT & RESPONSE_RESULTS) == 0 || (u32)(first >> 32) == number;
 }
 
-// Whether the host has answered the thread's last message. The head and the first result are then with the thread,
-// so that nobody reads them over the bus again.
+// Whether the host has responded to the thread's last message. The head and the first result are then kept with the
+// thread, so that they are not read over the bus again.
 GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
   if ((u32)(thread.response_head >> 32) == thread.message_number) return true;
   u64 head, first;
@@ -92,18 +93,18 @@ GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
   return true;
 }
 
-// Cycles by which the first look comes sooner after one that found the answer, later after one that did not but the
-// second did; and the latest.
+// Cycles by which the first look comes sooner after one that found the response, or later after one that did not when
+// the second look did. The last is the latest time of a first look.
 constexpr u32 LOOK_SOONER = 16;
 constexpr u32 LOOK_LATER = 128;
 constexpr u32 LOOK_LATEST = 3000;
 
-// For a lane with nothing else to do: looks several times for the answer to message `number`. Bounded, as other lanes
+// For a lane with nothing else to do: looks several times for the response to message `number`. Bounded, as other lanes
 // of its warp may wait for it.
 //
-// A look takes a microsecond, and after one that came too early the answer waits for the next. So the first comes when
-// answers have been there of late: by the steps above it settles where about one of nine is too early. All lanes have
-// that time in common. Plain accesses: whichever value a lane reads is as good.
+// A look takes a microsecond, and after one that came too early the response waits for the next. So the first look
+// comes when responses have been there of late: by the steps above it settles where about one of nine is too early. All
+// lanes have that time in common. Plain accesses: whichever value a lane reads is as good.
 GPU_RUN_INLINE bool poll_response_timed(Requests &requests, const Response &answer, u32 number, u64 &head, u64 &first) {
   if (RESPONSE_POLLS == 1) return look(answer, number, head, first);
   const u32 begin = cycles(), wait = load_guest(&requests.first_look);
@@ -111,7 +112,7 @@ GPU_RUN_INLINE bool poll_response_timed(Requests &requests, const Response &answ
   GPU_RUN_NO_UNROLL
   for (u32 i = 0; i < RESPONSE_POLLS; i++) {
     if (!look(answer, number, head, first)) continue;
-    // Who finds it later still has waited for more than the way there and back.
+    // A lane that finds it later still has waited for more than the round trip.
     if (i == 0) store_guest(&requests.first_look, wait - (u32)lesser(wait, LOOK_SOONER));
     if (i == 1) store_guest(&requests.first_look, (u32)lesser(wait + LOOK_LATER, LOOK_LATEST));
     return true;
@@ -131,7 +132,7 @@ GPU_RUN_NOINLINE bool poll_response(Requests &requests, Thread &thread) {
   return true;
 }
 
-// The results of an answer that are in its words: as many as fit there. False if one is still on its way.
+// The results of a response that are in its words: as many as fit there. False if one is still on its way.
 GPU_RUN_INLINE bool take_results(const Requests &requests, const Thread &thread, u32 (&results)[RESPONSE_RESULTS]) {
   const u32 count = (u32)thread.response_head >> RESPONSE_COUNT & RESPONSE_RESULTS;
   results[0] = thread.answer;
@@ -143,7 +144,7 @@ GPU_RUN_INLINE bool take_results(const Requests &requests, const Thread &thread,
   return (u32)(second >> 32) == thread.message_number && (count < 3 || (u32)(third >> 32) == thread.message_number);
 }
 
-// The slot of an answer, as the host left it. Acquire: pairs with the release store of `answer` in
+// The slot of a response, as the host left it. Acquire: pairs with the release store of `answer` in
 // src/requests/mailbox.rs.
 GPU_RUN_INLINE RequestSlot &response_slot(Requests &requests, const Thread &thread) {
   u32 slot = thread.request - 1;

@@ -34,7 +34,7 @@ GPU_RUN_INLINE u32 used_buffers(u32 count) { return count < MOST_BUFFERS ? count
 // How many branches it counts like to go along the buffers of a list.
 GPU_RUN_INLINE u32 cost_of_buffers(u32 count) { return 1 + used_buffers(count) / 16; }
 
-// What a visit of a buffer gives to end the visits: no kind of trap.
+// What a visit of a buffer returns to end the visits: no kind of trap.
 constexpr u32 STOP = 0xffff;
 
 // Units of a parameter's wasm arguments.
@@ -87,7 +87,7 @@ struct Call {
   u32 function;
   u32 first;  // unit of its first argument
 
-  // Argument of one unit, that many units behind the first.
+  // Argument of one unit, that many units after the first.
   GPU_RUN_INLINE u32 arg(u32 unit) const { return registers.get32(first + unit); }
 
   GPU_RUN_INLINE bool fits(u64 at, u64 len) const { return in_bounds(at, len, load_relaxed_device(&memory.size)); }
@@ -104,7 +104,7 @@ struct Call {
     len = linear::load<u32>(memory.base, at + 8ull * index + 4);
   }
 
-  // Calls `visit` with the kind and the first unit of each parameter, until it gives false.
+  // Calls `visit` with the kind and the first unit of each parameter, until it returns false.
   template <typename Visit>
   GPU_RUN_INLINE void each_param(Visit visit) const {
     u32 unit = first;
@@ -115,8 +115,8 @@ struct Call {
     }
   }
 
-  // Calls `visit` with the address and the length of each buffer that the function reads or fills, until it
-  // gives a trap or STOP. Gives the trap.
+  // Calls `visit` with the address and the length of each buffer that the function reads or fills, until it returns a
+  // trap or STOP. Returns the trap.
   template <typename Visit>
   GPU_RUN_INLINE u32 each_buffer(Direction direction, Visit visit) const {
     const u32 single = direction == INPUT ? wasi::PARAM_In : wasi::PARAM_Out;
@@ -128,7 +128,7 @@ struct Call {
       if (kind == single) {
         trap = visit(at, (u64)registers.get32(unit + 1));
       } else if (kind == events) {
-        // Their count is the argument behind the events.
+        // Their count is the argument after the events.
         u64 bytes = (u64)registers.get32(unit + (direction == INPUT ? 2 : 1)) *
                     (direction == INPUT ? wasi::SUBSCRIPTION_BYTES : wasi::EVENT_BYTES);
         if (at & 7) {
@@ -152,7 +152,7 @@ struct Call {
   }
 };
 
-// Moves a piece of a message, as `bulk_copy` does: of its own, because that one needs more registers, which the
+// Moves a piece of a message, like `bulk_copy`. It is separate because that one needs more registers, which the
 // interpreter's loop would spill.
 GPU_RUN_NOINLINE void move_piece(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
   u32 i = 0;
@@ -168,8 +168,8 @@ GPU_RUN_NOINLINE void move_piece(u8 *to_base, u64 to, const u8 *from_base, u64 f
   for (; i < len; i++) linear::store<u8>(to_base, to + i, linear::load<u8>(from_base, from + i));
 }
 
-// The same where it comes over the bus, from where a load brings 32 bytes and takes a microsecond: first a word of
-// each 32, eight under way at a time, then those beside them, which are near then.
+// The same where it comes over the bus, from where a load brings 32 bytes and takes a microsecond. It loads first a
+// word of each 32 bytes, eight in flight at a time. The words beside them are near then.
 GPU_RUN_NOINLINE void fetch_piece(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
   constexpr u32 TOGETHER = 8, APART = 32;
   u32 i = (u32)lesser(-to & 7, len);

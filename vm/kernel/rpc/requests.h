@@ -2,7 +2,7 @@
 // or from the host by messages.
 //
 //   mailbox.h        the words of a message and of its response, which lane and host write and read
-//   slots.h          which thread has a slot, and whose turn it is
+//   slots.h          which thread has a slot, and which may take one
 //   marshal.h        the arguments of a call, and what they point to
 //   device_calls.h   calls that need no host
 //   file_cache.h     files that are read ahead of their readers
@@ -10,13 +10,13 @@
 //   fast_path.h      calls that are no more than their arguments
 //   requests.h       this file: a call from its instruction to its end
 //
-// A slot carries one request at a time, in messages and answers: see rpc/mailbox.h. Slots are handed out in device memory,
-// by a bit for each, unless there is one for each thread. A thread that finds none sleeps, and one that waits for an
-// answer is left by its lane until `answered`: nothing ever waits inside, but for a few looks at the answer where a
-// lane has only one thread.
+// A slot carries one request at a time, in messages and responses: see rpc/mailbox.h. Slots are handed out in device
+// memory, by a bit for each, unless there is one for each thread. A thread that finds none sleeps, and one that waits
+// for a response is left by its lane until `answered`. So no lane ever waits inside, except for a few looks at the
+// response where it has only one thread.
 //
-// What pointers of the guest point to is checked at each access, because other threads may change lists of
-// buffers meanwhile. Results and output buffers are looked at only if the errno is 0.
+// What the guest's pointers point to is checked at each access, because other threads may change lists of buffers
+// meanwhile. Results and output buffers are looked at only if the errno is 0.
 #pragma once
 
 #include "rpc/fast_path.h"
@@ -76,7 +76,7 @@ GPU_RUN_NOINLINE u32 gather(const Call &call, Thread &thread, RequestSlot &slot,
   return trap;
 }
 
-// Puts the answer's data in the slot, which begins at byte `thread.moved` of it, where the buffers are.
+// Puts the response's data in the slot, which begins at byte `thread.moved` of all its data, where the buffers are.
 GPU_RUN_NOINLINE u32 scatter(const Call &call, Thread &thread, RequestSlot &slot) {
   u32 len = (u32)lesser(slot.len, REQUEST_BYTES), done = 0;
   u64 before = thread.moved;
@@ -96,7 +96,7 @@ GPU_RUN_NOINLINE u32 scatter(const Call &call, Thread &thread, RequestSlot &slot
   });
 }
 
-// Writes the results, which lie one behind the other, where their pointers say.
+// Writes the results, which lie one after another, where their pointers say.
 GPU_RUN_NOINLINE u32 store_results(const Call &call, const u32 *results) {
   u32 trap = TRAP_None, from = 0, word = 0;
   call.each_param([&](u32 kind, u32 unit) {
@@ -133,7 +133,7 @@ GPU_RUN_NOINLINE StepResult send_more(Requests &requests, Thread &thread, u32 id
   if (!answered(requests, thread)) return wait_for_answer(thread);
   // The slot is this thread's again: what it stores there comes after the host's loads.
   RequestSlot &slot = response_slot(requests, thread);
-  // As many bytes as it said at first, whatever the guest has made of its buffers meanwhile.
+  // As many bytes as were announced at first, whatever the guest has made of its buffers meanwhile.
   const u32 total = total_input(requests, thread), before = thread.moved;
   if (u32 trap = gather(call, thread, slot, total)) return {DONE_Trap, trap, 0};
   send_bare(requests, thread, id, call, REQUEST_More, MESSAGE_DATA);
@@ -163,7 +163,7 @@ GPU_RUN_NOINLINE StepResult queue(const Launch &launch, Thread &thread, u32 id, 
   if (local.kind == LOCAL_Host && is_in(FILE_FUNCTIONS, call.function)) local = begin_file(requests, thread, id, call);
   if (local.kind == LOCAL_Sent) return {DONE_Step, 1, 1};
   if (local.kind == LOCAL_Trap) return {DONE_Trap, local.value, 0};
-  // What a call of many small buffers takes counts, so that the stop flag is seen in time.
+  // A call of many small buffers counts by its time, so that the stop flag is seen in time.
   const u32 cost = is_in(WITH_LISTS, call.function) ? cost_of_buffers(call.arg(2)) : 1;
   if (local.kind == LOCAL_Again) return {local.value, 0, local.cost};
   u32 error = 0, trap = TRAP_None;
@@ -187,7 +187,7 @@ GPU_RUN_NOINLINE StepResult queue(const Launch &launch, Thread &thread, u32 id, 
   thread.moved = 0;
   if (total) trap = gather(call, thread, requests.slots[thread.request - 1], total);
   if (trap) return {DONE_Trap, trap, 0};
-  // What the thread has told of files of the device comes first, and a message without data is no release by itself.
+  // What the thread has told about the device's files comes first, and a message without data is no release by itself.
   if (requests.tmpfs && total == 0) leave_slot();
   const Outgoing message = describe(launch, call, thread, slot(w, 3), total, capacity);
   send(requests, thread, id, message, call.function, REQUEST_Call, total ? MESSAGE_DATA : 0u);
@@ -203,7 +203,8 @@ GPU_RUN_NOINLINE StepResult poll(const Launch &launch, Thread &thread, u32 id, c
   u32 error = thread.answer;
   if (thread.request) {
     Requests &requests = *launch.requests;
-    // A lane with other threads looks for one that can run; and of what is plain, `run_plain` has awaited the answer.
+    // A lane with other threads looks for one that can run. And for a plain call, `run_plain` has already waited for
+    // the response.
     const bool once = launch.multiplexed || (requests.own_slots && is_plain(w));
     const bool there = once ? answered(requests, thread) : poll_response(requests, thread);
     if (!there) return wait_for_answer(thread);

@@ -1,4 +1,4 @@
-// The slots of requests: who has one, and whose turn it is. See rpc/requests.h.
+// The slots of requests: which thread has one, and which may take one. See rpc/requests.h.
 #pragma once
 
 #include "rpc/mailbox.h"
@@ -8,19 +8,19 @@ namespace requests {
 
 // Time after which a thread that found no slot looks again, in nanoseconds.
 constexpr u64 NO_SLOT_PAUSE = 20000;
-// The same where all threads may want one: at most 100 looks a microsecond by all of them, which is more often than
-// slots become free, and does not keep the words of `taken` from those who give slots back.
+// The same where all threads may want one: at most 100 looks a microsecond by all of them. That is more often than
+// slots become free, and does not keep the words of `taken` from threads that return slots.
 GPU_RUN_INLINE u64 no_slot_pause(const Launch &launch) {
   u64 pause = launch.thread_count * 10ull;
   return pause > NO_SLOT_PAUSE ? pause : NO_SLOT_PAUSE;
 }
 
-// Takes a free slot for thread `id`; 0 if none was found, else 1 + its number. Acquire: what its last owner
-// did in it is over; pairs with `give_slot`.
+// Takes a free slot for thread `id`; 0 if none was found, else 1 + its number. Acquire: what its last owner did in it
+// is over; pairs with `give_slot`.
 GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
   if (requests.own_slots) return 1 + id;
   constexpr u32 WORDS = REQUEST_SLOTS / 32;
-  // Neighbours begin at different bits. Who finds his taken sees which are free.
+  // Neighbours begin at different bits. A thread that finds its bit taken sees which are free.
   u32 bit = id / WORDS % 32;
   for (u32 i = 0; i < WORDS; i++) {
     u32 at = (id + i) % WORDS, found;

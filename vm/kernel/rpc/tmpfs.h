@@ -1,21 +1,21 @@
 // Files whose data the device holds, of `--tmpfs`: reading, writing, offsets and sizes need no host.
 //
-// The host has what is seldom and complicated: names, directories, links, descriptors' numbers. Its answers say
-//   - that a new descriptor is a file of this file system: its inode, and how it was opened (NOTE_Tmpfs);
-//   - that an inode is gone, with its last name and its last descriptor (NOTE_Free). Who is told frees its blocks,
-//     whatever it is the answer to.
-// What else it must know of a file, its size and when it was written, stands in pinned memory, beside what the
-// device must know of the host's (TmpfsAttributes). Who writes a file stores it there before the call ends, so
-// requests that come behind it find it so.
+// The host has what is seldom and complicated: names, directories, links, descriptors' numbers. Its responses say
+// - that a new descriptor is a file of this file system: its inode, and how it was opened (NOTE_Tmpfs);
+// - that an inode is gone, with its last name and its last descriptor (NOTE_Free). The thread that is told frees its
+//   blocks, whatever its request was.
+// What else the host must know of a file, its size and when it was written, stands in pinned memory (TmpfsAttributes).
+// What the device must know of the host's stands beside it. A thread that writes a file stores it there before the call
+// ends, so requests that come after it find it so.
 //
-// Two locks, of which nobody waits for any inside (rpc/tmpfs_blocks.h):
-//   - a descriptor's, for calls that use its offset, and for those by which the host closes, moves or changes it:
-//     these keep it until the answer. Who comes by then tries again, so that he finds what the host has made;
-//   - an inode's, for as long as a call touches its data: many may read, or one may write. So a call is one step
-//     for all others, and appends do not mix.
+// Two locks, for none of which a lane waits inside (rpc/tmpfs_blocks.h):
+// - a descriptor's, for calls that use its offset, and for those by which the host closes, moves or changes it: these
+//   keep it until the response. A thread that comes meanwhile tries again, so that it finds what the host has made;
+// - an inode's, for as long as a call touches its data: many may read, or one may write. So a call is one step for all
+//   others, and appends do not mix.
 //
-// A freed inode has another generation. Who had found it by a descriptor, before another thread closed that, sees
-// so once he has the inode's lock.
+// A freed inode has another generation. A thread that found the inode by a descriptor, before another thread closed
+// that, sees so once it has the inode's lock.
 #pragma once
 
 #include "rpc/tmpfs_calls.h"
@@ -25,8 +25,8 @@ namespace requests {
 
 // --- Polls --------------------------------------------------------------------------------------
 
-// The host tells of files that are at their end: it must know the offsets. It is told one after the other, and the
-// instruction begins anew behind each.
+// The host reports files that are at their end: it must know the offsets. It is told one after another, and the
+// instruction begins anew after each.
 GPU_RUN_NOINLINE Local poll_tmpfs(Requests &requests, Thread &thread, u32 id, const Call &call) {
   constexpr u8 FD_READ = 1;
   const u64 at = call.arg(0), count = call.arg(2);
@@ -107,7 +107,7 @@ GPU_RUN_NOINLINE Local begin_tmpfs(const Launch &launch, Thread &thread, u32 id,
     case wasi::FN_fd_filestat_set_size: return resize_tmpfs(launch, fs, thread, call, *descriptor);
     default: break;
   }
-  // Memory has nothing to be written to, and nothing to be advised of. The host says the same of its own.
+  // Memory has nothing to be flushed to, and no use for advice. The host says the same of its own.
   Held held = {*descriptor, false, false, 0, nullptr};
   Local otherwise;
   if (!hold_tmpfs(fs, thread, held, 0, 0, otherwise)) return otherwise;
@@ -132,8 +132,8 @@ GPU_RUN_INLINE TmpfsDescriptor *descriptor_left(const Requests &requests, const 
   return &requests.tmpfs->descriptors[number];
 }
 
-// Before the host is asked to close, move or change descriptors, by a thread that has a slot: these are locked, and
-// none of them is a file any more that is closed or moved. Gives false if the thread must come again.
+// For a thread that has a slot, before the host is asked to close, move or change descriptors. These are locked, and
+// those that are closed or moved are files no more. Returns false if the thread must come again.
 GPU_RUN_NOINLINE bool leave_tmpfs(Requests &requests, Thread &thread, const Call &call) {
   const u32 count = descriptors_left(call.function);
   if (count == 0 || !requests.tmpfs) return true;
@@ -161,7 +161,7 @@ GPU_RUN_NOINLINE bool leave_tmpfs(Requests &requests, Thread &thread, const Call
   return true;
 }
 
-// After the answer to such a call: descriptors are what the host has made of them.
+// After the response to such a call: descriptors are what the host has made of them.
 GPU_RUN_NOINLINE void come_back_to_tmpfs(Requests &requests, Thread &thread, const Call &call, u32 error) {
   constexpr u64 EITHER = resume::HOLDS_TMPFS | resume::HOLDS_SECOND_TMPFS;
   const u64 state = thread.resume_state;
@@ -186,7 +186,7 @@ GPU_RUN_NOINLINE void come_back_to_tmpfs(Requests &requests, Thread &thread, con
   if (to) unlock_tmpfs(*to);
 }
 
-// A new descriptor. Gives false if the thread must come again.
+// A new descriptor. Returns false if the thread must come again.
 GPU_RUN_NOINLINE bool open_tmpfs(const Launch &launch, Tmpfs &fs, Thread &thread, u32 number, u64 target) {
   if (number >= TMPFS_DESCRIPTORS) return true;
   TmpfsDescriptor &descriptor = fs.descriptors[number];
@@ -202,7 +202,7 @@ GPU_RUN_NOINLINE bool open_tmpfs(const Launch &launch, Tmpfs &fs, Thread &thread
     return false;
   }
   if (cuts) {
-    // Unless another thread has closed what it does not have, the descriptor keeps the file.
+    // Unless another thread has closed a descriptor that it does not own, the descriptor keeps the file.
     if (inode.generation == (u32)(target >> 32)) resize(launch, fs, inode, 0);
     tmpfs::end_write(inode);
   }
@@ -212,7 +212,7 @@ GPU_RUN_NOINLINE bool open_tmpfs(const Launch &launch, Tmpfs &fs, Thread &thread
   return true;
 }
 
-// The inode is gone. Gives false if the thread must come again.
+// The inode is gone. Returns false if the thread must come again.
 GPU_RUN_NOINLINE bool free_tmpfs(Tmpfs &fs, Thread &thread, u64 target) {
   TmpfsInode &inode = fs.inodes[inode_of(target)];
   if (!tmpfs::try_write(inode)) {
@@ -224,13 +224,14 @@ GPU_RUN_NOINLINE bool free_tmpfs(Tmpfs &fs, Thread &thread, u64 target) {
   inode.size = inode.written = inode.wanted = 0;
   store_relaxed_system(&attributes.size, inode.size);
   store_relaxed_system(&attributes.written, inode.written);
-  // Release: pairs with the acquire in `DeviceLease::take` of src/wasi/tmpfs/device_lease.rs: the host may give it out again.
+  // Release: pairs with the acquire in `DeviceLease::take` of src/wasi/tmpfs/device_lease.rs: the host may hand it out
+  // again.
   store_release_system(&attributes.generation, ++inode.generation);
   tmpfs::end_write(inode);
   return true;
 }
 
-// Does what an answer says of a file of the file system. Gives false if the thread must come again.
+// Does what a response says of a file of the file system. Returns false if the thread must come again.
 GPU_RUN_NOINLINE bool finish_tmpfs(const Launch &launch, Thread &thread, RequestSlot &slot) {
   Requests &requests = *launch.requests;
   if (!requests.tmpfs || (slot.note != NOTE_Tmpfs && slot.note != NOTE_Free)) return true;
@@ -238,13 +239,13 @@ GPU_RUN_NOINLINE bool finish_tmpfs(const Launch &launch, Thread &thread, Request
   bool done = slot.note == NOTE_Free
                   ? free_tmpfs(*requests.tmpfs, thread, target)
                   : open_tmpfs(launch, *requests.tmpfs, thread, linear::load<u32>(slot.results, 0), target);
-  // The slot is the device's now. An answer in pieces is looked at for each.
+  // The slot is the device's now. A response in pieces is looked at for each.
   if (done) slot.note = NOTE_None;
   return done;
 }
 
-// The same for a message that is none of the guest's: it tells the host an offset. What its answer says of a file is of
-// another call, that had more to say than one answer has room for. Gives false if the thread must come again.
+// The same for a message that is not the guest's: it tells the host an offset. What its response says of a file belongs
+// to another call, which had more to say than one response has room for. Returns false if the thread must come again.
 GPU_RUN_NOINLINE bool finish_told(const Launch &launch, Thread &thread) {
   if (!launch.requests->tmpfs || !((u32)thread.response_head & RESPONSE_SLOT)) return true;
   if (!finish_tmpfs(launch, thread, response_slot(*launch.requests, thread))) return false;

@@ -1,12 +1,12 @@
-// The blocks of files whose data the device holds, and who may touch a file: see rpc/tmpfs.h.
+// The blocks of files whose data the device holds, and which threads may touch a file: see rpc/tmpfs.h.
 //
-// The inode names the blocks of the first 16 pages. The others hang on a tree, whose inner nodes are index blocks:
-// 1,024 numbers of blocks each, 1 + the block, or 0 for a hole. It is as high as the file's highest page needs. Who
-// changes a tree has the inode for himself.
+// The inode names the blocks of the first 16 pages. The others hang on a tree, whose inner nodes are index blocks. An
+// index block has 1,024 numbers of blocks: 1 + the block, or 0 for a hole. The tree is as high as the file's highest
+// page needs. A thread that changes a tree has the inode for itself.
 //
-// Free blocks are counted before their bits are looked for. There are never more counted than bits are clear, so who
-// was counted finds one. Some are for trees alone, so that files without holes may have all the others for data; when
-// there are none of them, trees take others.
+// Free blocks are counted before their bits are looked for. There are never more counted than bits are clear, so a
+// thread that was counted finds one. Some are for trees alone, so that files without holes may have all the others for
+// data. When there are none of them, trees take others.
 #pragma once
 
 #include "bulk.h"
@@ -20,17 +20,17 @@ constexpr u32 MOST_LEVELS = 6;  // 51 bits of pages
 
 // --- Locks --------------------------------------------------------------------------------------
 
-// Nobody waits inside for any of these: who finds one taken executes the instruction again. Each is given back by
-// the piece of code that took it, unless a thread waits for the host with a descriptor's.
+// No lane waits inside for any of these locks: one that finds it taken executes the instruction again. Each is released
+// by the piece of code that took it, unless a thread waits for the host with a descriptor's.
 constexpr u32 WRITER = 1u << 31;
-// Time for which readers let a writer come first that found some, in nanoseconds.
+// Nanoseconds for which readers let a writer come first that found readers.
 constexpr u64 PATIENCE = 50000;
 
 // Acquire: pairs with the releases in `end_read` and `end_write`.
 GPU_RUN_INLINE bool try_write(TmpfsInode &inode) {
   u32 found = load_relaxed_device(&inode.lock);
   if (found == 0 && compare_exchange_acquire_device(&inode.lock, found, WRITER)) return true;
-  // A time and not a mark, so that nothing stays if the writer does not come again.
+  // A time and not a mark, so that nothing is left over if the writer does not come again.
   if (!(found & WRITER)) store_relaxed_device(&inode.wanted, clock_ns() + PATIENCE);
   return false;
 }
@@ -58,7 +58,7 @@ GPU_RUN_INLINE u64 start_of(u32 block) { return (u64)(block - 1) * TMPFS_BLOCK; 
 
 GPU_RUN_INLINE u32 *entries_of(const Tmpfs &fs, u32 block) { return (u32 *)(fs.blocks + start_of(block)); }
 
-// Counts one, if there is one. Acquire: pairs with the release in `Freed::flush`, behind which blocks are counted.
+// Counts one, if there is one. Acquire: pairs with the release in `Freed::flush`, after which blocks are counted.
 GPU_RUN_INLINE bool take_one(u32 *count) {
   u32 found = load_relaxed_device(count);
   do {
@@ -67,16 +67,15 @@ GPU_RUN_INLINE bool take_one(u32 *count) {
   return true;
 }
 
-// Takes a block for a file, if there is one: that behind its last one, or one near, or one near the last that was
-// found.
+// Takes a block for a file, if there is one: that after its last one, or one near, or one near the last that was found.
 GPU_RUN_NOINLINE u32 take_block(Tmpfs &fs, const TmpfsInode &inode, bool index) {
   constexpr u32 NEAR = 8;  // words
   if (!(index && take_one(&fs.free_index)) && !take_one(&fs.free_data)) return 0;
-  // Files begin far from each other, so that those who write several are seldom in each other's way.
+  // Files begin far from each other, so that threads that write several are seldom in each other's way.
   const u32 spread = (u32)(&inode - fs.inodes) * 0x9e3779b1u;
   u32 at = (u32)((u64)spread * fs.words >> 32), bit = spread % 32;
   if (inode.next) at = inode.next / 32 % fs.words, bit = inode.next % 32;
-  // There is a clear bit somewhere. It may move, but only if another lane got on.
+  // There is a clear bit somewhere. It may move, but only if another lane made progress.
   for (u32 looked = 1;; looked++) {
     u32 found = load_relaxed_device(&fs.taken[at]);
     while (~found) {
@@ -124,8 +123,8 @@ struct Freed {
 
 // --- Bytes --------------------------------------------------------------------------------------
 
-// Of their own, because what is live here is so on top of all that the interpreter's loop holds, which would spill it
-// if it were more.
+// In functions of their own, because what is live here adds to all that the interpreter's loop holds. If it were more,
+// it would be spilled.
 constexpr u32 WORDS_TOGETHER = 8;
 
 GPU_RUN_NOINLINE void clear_bytes(u8 *base, u64 at, u32 len) {
@@ -146,11 +145,11 @@ GPU_RUN_NOINLINE void copy_bytes(u8 *to_base, u64 to, const u8 *from_base, u64 f
     for (; i + PIECE <= len; i += PIECE, at += PIECE) {
       u64 words[WORDS_TOGETHER];
       for (u32 k = 0; k + 1 < WORDS_TOGETHER; k++) words[k] = linear::load_word(from_base, at + 8 * (k + 1));
-      // If all are aligned the last one begins the next piece, and may lie behind the end.
+      // If all are aligned the last one begins the next piece, and may lie after the end.
       bool more = shift || i + 2 * PIECE <= len;
       words[WORDS_TOGETHER - 1] = more ? linear::load_word(from_base, at + PIECE) : 0;
       for (u32 k = 0; k < WORDS_TOGETHER; k++) {
-        // In two steps, as a shift by all 64 bits is none.
+        // In two steps, because a shift by all 64 bits is undefined.
         linear::store_word(to_base, to + i + 8 * k, low >> shift | words[k] << 1 << (63 - shift));
         low = words[k];
       }
@@ -208,14 +207,14 @@ GPU_RUN_NOINLINE u32 *make_entry(Tmpfs &fs, TmpfsInode &inode, u64 page) {
   return entry;
 }
 
-// The block of a page, which is made if it is a hole: all of it is 0 then but for `len` bytes from `from` on, which
+// The block of a page, which is made if it is a hole. All of it is then 0 except for `len` bytes from `from` on, which
 // the caller writes. 0: there is no room.
 GPU_RUN_NOINLINE u32 make_block(Tmpfs &fs, TmpfsInode &inode, u64 page, u32 from, u32 len) {
   u32 *entry = page < TMPFS_DIRECT ? &inode.direct[page] : make_entry(fs, inode, page);
   if (!entry || *entry) return entry ? *entry : 0;
   u32 block = take_block(fs, inode, false);
   if (!block) return 0;
-  // The next one that the file needs is best behind it.
+  // The next one that the file needs is best right after it.
   inode.next = block;
   *entry = block;
   clear_bytes(fs.blocks, start_of(block), from);

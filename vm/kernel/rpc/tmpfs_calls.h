@@ -17,7 +17,7 @@ GPU_RUN_INLINE bool opened_for(u64 target, TmpfsFlag flag) { return ((u32)target
 GPU_RUN_INLINE TmpfsDescriptor *tmpfs_of(const Requests &requests, u32 descriptor) {
   if (!requests.tmpfs || descriptor >= TMPFS_DESCRIPTORS) return nullptr;
   TmpfsDescriptor *found = &requests.tmpfs->descriptors[descriptor];
-  // Acquire: pairs with the release in `leave_tmpfs`, so that who finds no target finds the lock taken.
+  // Acquire: pairs with the release in `leave_tmpfs`, so that a thread that finds no target finds the lock taken.
   return load_acquire_device(&found->target) || load_relaxed_device(&found->lock) ? found : nullptr;
 }
 
@@ -34,7 +34,7 @@ GPU_RUN_INLINE void unlock_tmpfs(TmpfsDescriptor &descriptor) { store_release_de
 struct Held {
   TmpfsDescriptor &descriptor;
   bool offset;  // the descriptor is locked
-  bool writes;  // the inode is locked for one who writes, else for readers
+  bool writes;  // the inode is locked for a writer, else for readers
   u64 target;
   TmpfsInode *inode;
 
@@ -44,8 +44,8 @@ struct Held {
   }
 };
 
-// Locks the inode of a descriptor, and before that the descriptor, if `held` says so. `needs` is what the file must
-// be open for, or 0; if it is not, the errno is `refusal`. If it gives false, `otherwise` says how the call goes on.
+// Locks the inode of a descriptor, and before that the descriptor, if `held` says so. `needs` is what the file must be
+// open for, or 0; if it is not, the errno is `refusal`. If it returns false, `otherwise` says how the call goes on.
 GPU_RUN_NOINLINE bool hold_tmpfs(Tmpfs &fs, Thread &thread, Held &held, u32 needs, u32 refusal, Local &otherwise) {
   TmpfsDescriptor &descriptor = held.descriptor;
   bool busy = held.offset && !try_lock_tmpfs(descriptor);
@@ -82,7 +82,7 @@ GPU_RUN_INLINE void set_size(Tmpfs &fs, TmpfsInode &inode, u64 size) {
   store_relaxed_system(&fs.attributes[&inode - fs.inodes].size, size);
 }
 
-// Notes that the data or the size is another now. Each time is later than the one before.
+// Notes that the data or the size has changed. Each time is later than the one before.
 GPU_RUN_INLINE void touch(const Launch &launch, Tmpfs &fs, TmpfsInode &inode) {
   u64 now = clock_time(launch, CLOCK_Realtime);
   inode.written = now > inode.written ? now : inode.written + 1;
@@ -91,8 +91,8 @@ GPU_RUN_INLINE void touch(const Launch &launch, Tmpfs &fs, TmpfsInode &inode) {
 
 // --- Data -------------------------------------------------------------------------------------
 
-// A read or write under way. Here, and not in registers: what is live in a call is so on top of all that the
-// interpreter's loop holds, which would spill it. So functions that work on it have nothing of it across a call.
+// A read or write under way. It is here, and not in registers: what is live in a call adds to what the interpreter's
+// loop holds, and would spill it. So functions that work on it keep nothing of it across a call.
 struct Transfer {
   const Launch &launch;
   Tmpfs &fs;
@@ -218,17 +218,17 @@ GPU_RUN_NOINLINE Local write_tmpfs(Transfer &transfer) {
     const u64 end = transfer.offset + transfer.done;
     if (end > inode.size) set_size(transfer.fs, inode, end);
     touch(transfer.launch, transfer.fs, inode);
-    // What fitted is written, and the next write tells.
+    // What fitted is written, and the next write reports the rest.
     transfer.error = ERRNO_Success;
   }
   return end_transfer(transfer);
 }
 
-// Cuts a file, or makes it longer by a hole. For who has the inode to write.
+// Cuts a file, or makes it longer by a hole. The caller has the inode to write.
 GPU_RUN_NOINLINE void resize(const Launch &launch, Tmpfs &fs, TmpfsInode &inode, u64 size) {
   if (size < inode.size) {
     tmpfs::cut_blocks(fs, inode, size / TMPFS_BLOCK + (size % TMPFS_BLOCK != 0));
-    // What lay behind the end must be 0 if the file grows again.
+    // What lay after the end must be 0 if the file grows again.
     u32 kept = (u32)size % TMPFS_BLOCK, block = kept ? tmpfs::find_block(fs, inode, size / TMPFS_BLOCK) : 0;
     if (block) tmpfs::clear_bytes(fs.blocks, tmpfs::start_of(block) + kept, TMPFS_BLOCK - kept);
   }
@@ -251,7 +251,7 @@ GPU_RUN_NOINLINE Local resize_tmpfs(const Launch &launch, Tmpfs &fs, Thread &thr
 
 // --- Offsets and attributes ---------------------------------------------------------------------
 
-// What an argument of 8 bits is refused with that has one of `count` values.
+// The errno for an argument of 8 bits that is none of `count` values.
 GPU_RUN_INLINE u32 choice_error(u32 value, u32 count) {
   if (value < count) return ERRNO_Success;
   return value > 0xff ? ERRNO_Overflow : ERRNO_Inval;
@@ -289,8 +289,8 @@ GPU_RUN_NOINLINE Local stat_tmpfs(Tmpfs &fs, Thread &thread, const Call &call, T
   if (!hold_tmpfs(fs, thread, held, 0, 0, otherwise)) return otherwise;
   const TmpfsInode &inode = *held.inode;
   const TmpfsAttributes &host = fs.attributes[inode_of(held.target)];
-  // Acquire: pairs with the release in `publish` of src/wasi/tmpfs/device_lease.rs. Who sees the new one sees the time
-  // that belongs to it.
+  // Acquire: pairs with the release in `publish` of src/wasi/tmpfs/device_lease.rs. A lane that sees the new value sees
+  // the time that belongs to it.
   u64 written_then = load_acquire_system(&host.written_then), written = inode.written;
   u64 modified = load_relaxed_system(&host.modified), changed = load_relaxed_system(&host.changed);
   u64 fields[8] = {fs.device,

@@ -4,7 +4,7 @@
 #include "heap/batch.h"
 #include "memory.h"
 
-// Makes or frees all of a batch, as the instruction does; gives how many were made.
+// Allocates or frees all of a batch, as the instruction does; returns how many were allocated.
 static u32 take_all(TestMemory &test, heap::Batch batch, u32 size, u32 align) {
   u32 done = 0, more = 1;
   while (done < batch.count && more) {

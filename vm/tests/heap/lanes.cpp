@@ -3,7 +3,7 @@
 
 #include "memory.h"
 
-// What a lane frees it gets back, without the heap; the others do not.
+// A lane gets back what it frees, without the heap; the others do not.
 static void hits() {
   TestMemory test(PAGE, 16 << 20, false, false, 2);
   for (u32 size : {0u, 1u, 16u, 17u, 64u, 65u, 129u, 256u, 500u, 513u, 640u, 1000u, 1024u}) {
@@ -23,7 +23,8 @@ static void hits() {
   }
   test.give_back();
   CHECK(test.live() == 0 && test.lane_slabs() == 0, "%llu blocks, %u slabs are left", test.live(), test.lane_slabs());
-  // Of larger blocks, and of what is aligned to more, a lane has none; lanes above the number of those that have some.
+  // A lane has no larger blocks, and none that are aligned to more. Lanes above the number of those that have slabs
+  // have none.
   for (u32 lane : {0u, 2u, ~0u}) {
     own_lane() = lane;
     u32 size = lane ? 64 : 1025, block = test.allocate(size, 8), aligned = test.allocate(size, 64);
@@ -88,7 +89,7 @@ static void others() {
   printf("others: ok\n");
 }
 
-// What programs do wrong is found, and leaves the heap whole.
+// Mistakes of programs are found, and leave the heap whole.
 static void mistakes() {
   TestMemory test(PAGE, 4 << 20, false, false, 2);
   for (u32 lane : {0u, 1u}) {
@@ -118,8 +119,8 @@ static void mistakes() {
   printf("mistakes: ok\n");
 }
 
-// Before a lane is told that there is no memory, it and lanes that run nothing any more give back what they have without
-// blocks; the others when they next want something.
+// Before a lane is told that there is no memory, slabs without blocks are given up: its own, and those of lanes that
+// run nothing any more. The other lanes give up theirs when they next want something.
 static void exhaustion() {
   constexpr u32 LANES = 4;
   TestMemory test(PAGE, 4 << 20, false, false, LANES);
@@ -149,7 +150,7 @@ static void exhaustion() {
   for (u32 block : most) test.free_block(block, 3000);
   own_lane() = 3;
   test.free_block(test.allocate(2000), 2000);
-  // Its slabs are given back with the first wish that they do not meet.
+  // Its slabs are given up with the first request that they do not meet.
   std::vector<u32> blocks;
   for (u32 i = 0; i < 100; i++) blocks.push_back(test.allocate(64));
   for (u32 block : blocks) test.free_block(block, 64);

@@ -83,7 +83,7 @@ struct TestMemory {
       u64 state = memory.heap.pages[page].state;
       if (heap::kind(state) == KIND_Region) blocks++;
       if (heap::kind(state) <= KIND_Region) continue;
-      // Its bits: `used` counts what is promised to a slot too. Bits behind the last block are set for ever.
+      // Its bits: `used` counts what is promised to a slot too. Bits after the last block are always set.
       u32 words = (heap::capacity(state) + 63) / 64;
       for (u32 i = 0; i < words; i++) blocks += (u32)__builtin_popcountll(memory.heap.pages[page].bits[i]);
       blocks -= words * 64 - heap::capacity(state);
@@ -106,7 +106,7 @@ struct TestMemory {
     }
     return count;
   }
-  // Has every lane give back what it has without blocks, one after another.
+  // Has every lane give up its slabs without blocks, one lane after another.
   void give_back() {
     for (u32 lane = 0; lane < memory.heap.lanes; lane++) heap::give_back(memory, heap::lane_at(memory.heap, lane));
   }

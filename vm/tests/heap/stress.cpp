@@ -31,7 +31,7 @@ struct Owned {
   u32 align = 1;
 };
 
-// Every byte of a block holds its mark. Plain accesses: ThreadSanitizer sees a block that two own.
+// Every byte of a block holds its mark. Plain accesses: ThreadSanitizer sees a block that has two owners.
 static void fill(TestMemory &test, const Owned &block) { memset(test.memory.base + block.address, block.mark, block.size); }
 static void verify(TestMemory &test, const Owned &block) {
   const u8 *at = test.memory.base + block.address;
@@ -163,7 +163,7 @@ static void exhaustion() {
     CHECK(block, "a block of %u was freed, but cannot be had", size);
     for (u32 address : blocks) test.free_block(address, size);
   }
-  // Nothing may be left behind in slots: all of it in one piece.
+  // Nothing may be left in slots: all of it in one piece.
   u32 all = test.allocate(LIMIT - 2 * PAGE);
   CHECK(all, "not all pages came back: %u of %u are free", test.free_pages(), test.memory.heap.held);
   test.free_block(all, LIMIT - 2 * PAGE);
@@ -171,7 +171,7 @@ static void exhaustion() {
   printf("exhaustion: ok\n");
 }
 
-// Threads that fill the memory at the same time get all of it, whoever freed it before.
+// Threads that fill the memory at the same time get all of it, whichever of them freed it before.
 static void contention(u32 threads, bool wide) {
   constexpr u32 LIMIT = 8 << 20;
   TestMemory test(PAGE, LIMIT, false, wide);
@@ -209,7 +209,7 @@ static void contention(u32 threads, bool wide) {
   printf("contention%s: %u threads filled the memory\n", wide ? " with many slots" : "", threads);
 }
 
-// What is known of blocks of 100 and 200,000 bytes without their sizes. Gives another block for the first.
+// What is known of blocks of 100 and 200,000 bytes without their sizes. Returns another block for the first.
 static u32 unknown_sizes(TestMemory &test, u32 block, u32 region) {
   Launch launch{};
   u32 bytes = 0, moved = 0, copied = 0;
@@ -273,7 +273,7 @@ static void checks() {
     CHECK(test.release(block, size) == heap::FREED, "%u twice", size);
     if (size == 0) continue;
     base[block + size / 2 % 1000] ^= 1;
-    // It comes round again at some time, and is lost then.
+    // It is handed out again at some time, and is lost then.
     std::vector<u32> others;
     u32 again;
     heap::Outcome outcome;

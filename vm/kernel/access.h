@@ -2,7 +2,7 @@
 // without a change to any opcode.
 //
 // Registers are units of 4 bytes. Unit u of a frame lies at frame + u * stride. In a segment that is interleaved across
-// the lanes of a block, the stride is the block's width, so a warp whose lanes agree reads one line. In a segment of
+// the lanes of a block, the stride is the block's width. So a warp whose lanes agree reads one line. In a segment of
 // one thread it is 4.
 //
 // Linear memory is plain. Guest races are legal in wasm, so an aligned guest access is a relaxed atomic on the host. On

@@ -100,7 +100,7 @@ GPU_RUN_INLINE void push_segment(Arena &arena, u64 *list, u32 segment) {
 }
 
 // Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. Lanes that come here together form a
-// coalesced group and take new ones by a single exchange: at the beginning of a launch all of the GPU may do so.
+// coalesced group and take new ones by a single exchange. At the beginning of a launch all of the GPU may do so.
 GPU_RUN_INLINE u32 take_segment(Arena &arena, u32 size) {
   u32 free = pop_segment(arena, &arena.free[size]);
   if (free != ~0u) return free;
@@ -130,7 +130,7 @@ GPU_RUN_INLINE void give_first_segment(Arena &arena, u32 list, u32 segment) {
 }
 
 // Where new ones are used up, a lane looks into some of these lists, others each time, and divides the segments that
-// calls returned. ~0: there was none there; a thread that gets none begins later.
+// calls returned. Returns ~0 if there was none there; a thread that gets none begins later.
 constexpr u32 SPARE_LOOKS = 64;
 GPU_RUN_NOINLINE u32 take_first_segment(Arena &arena, u32 lane, u32 size) {
   u32 segment = take_segment(arena, size);

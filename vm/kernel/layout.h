@@ -61,7 +61,7 @@ struct HeapSite {
 // Guard bytes of a block of a checked heap: before it and after it.
 constexpr u32 GUARD_FRONT = 16;  // at least, and as many as the block is aligned to
 constexpr u32 GUARD_FRONT_MOST = 4096;  // none where a block is aligned to more
-constexpr u32 GUARD_LEAST = 16;  // behind it
+constexpr u32 GUARD_LEAST = 16;  // after it
 constexpr u32 GUARD_MOST = 64;  // that are written and looked at, on each side
 constexpr u8 GUARD = 0xfd;
 constexpr u8 POISON = 0xdd;  // of a freed block

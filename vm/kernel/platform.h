@@ -1,5 +1,5 @@
-// All that differs between the two homes of the kernel: a GPU (clang for nvptx64) and a host CPU (any C++17 compiler
-// with the __atomic builtins). No other file asks where it runs or holds PTX.
+// All that differs between the two homes of the kernel. They are a GPU (clang for nvptx64) and a host CPU (any C++17
+// compiler with the __atomic builtins). No other file asks where it runs or holds PTX.
 //
 // Orders and scopes are in the names. clang's NVPTX backend drops order and scope of read-modify-write atomics, so
 // those are spelled in PTX here. Loads, stores and compare-exchange keep theirs.
@@ -239,8 +239,8 @@ GPU_RUN_REDUCE(red_max_device, "max", u64, "u64", "l")
                  : "memory");                                                                      \
     return old;                                                                                    \
   }
-// `released` is a release for a lane that has just made one: atom.release begins with a fence, and all of the lane's
-// writes are before that one. PTX has no such fence by itself.
+// `released` is a release for a lane that has just made one: atom.release begins with a fence that comes after all of
+// the lane's writes. PTX has no such fence by itself.
 #define GPU_RUN_FETCHES(T, integer, bits, out, in)                                                 \
   GPU_RUN_FETCH(fetch_add_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.add", T, integer, out, in) \
   GPU_RUN_FETCH(fetch_and_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.and", T, bits, out, in) \
@@ -292,7 +292,7 @@ GPU_RUN_INLINE WarpSum warp_exclusive_sum(u32 amount) {
   return sum;
 }
 GPU_RUN_INLINE bool is_leader(const WarpSum &sum) { return (lane_in_block() & 31) == sum.first; }
-// The first lane's value, and what that lane has seen: the barrier orders what it did before the barrier ahead of what
+// The first lane's value, and what that lane has seen. The barrier orders what that lane did before it ahead of what
 // others do after it.
 GPU_RUN_INLINE u64 broadcast(const WarpSum &sum, u64 value) {
   __nvvm_bar_warp_sync(sum.lanes);

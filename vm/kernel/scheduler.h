@@ -1,6 +1,6 @@
 // The lanes' loop: a lane starts its threads and runs each until it ends, waits or has used its slice.
 //
-// Lane i of L has threads i, i + L, i + 2L, … With `multiplexed` they take turns: a thread that waits, sleeps or has
+// Lane i of L has threads i, i + L, i + 2L, … With `multiplexed` they take turns. A thread that waits, sleeps or has
 // used its slice is left for the next. So threads may wait for each other even if a lane has many. Their frames then
 // lie in the arena, each thread's in segments of its own. Without it a lane stays with a thread until it ends, and all
 // use the lane's own registers.

@@ -72,8 +72,8 @@ GPU_RUN_INLINE Outcome take(const Launch &launch, Memory &memory, Batch batch, u
   return outcome;
 }
 
-// Frees blocks of one word of a slab's bitmap, beginning with `block`, whose address has index `done` in the array: as
-// many as are adjacent in the array. `address` becomes that of one that was free already.
+// Frees blocks of one word of a slab's bitmap: as many as are adjacent in the array. The first is `block`, whose
+// address has index `done` in the array. `address` becomes that of one that was free already.
 GPU_RUN_NOINLINE Outcome give_blocks(Memory &memory, Batch batch, u32 size, u32 done, Block block, u32 &freed,
                                      u32 &address) {
   Heap &heap = memory.heap;

@@ -51,8 +51,8 @@ GPU_RUN_INLINE u32 index_in_slab(u32 offset, u32 c) {
   return offset & ((1u << twos) - 1) ? ~0u : (offset >> twos) * inverse;
 }
 
-// Pages of a small slab: the fewest of which at most a 31st is left over, so that slabs soon are without blocks and can
-// be given up.
+// Pages of a small slab: the fewest of which at most a 31st is left over. So slabs are soon without blocks, and can be
+// given up.
 GPU_RUN_INLINE u32 small_slab(u32 c) {
   u32 size = class_size(c);
   for (u32 pages = 1; pages <= 7; pages++) {

@@ -3,14 +3,15 @@
 // A lane has a list of its slabs with free blocks for each of the LANE_CLASSES smallest classes. It takes blocks from
 // the first one. A slab that becomes full leaves the list when the lane wants a block and finds it full. It comes back
 // with the first block of it that is freed. So only the first slab of a list may be full, and only the first may be
-// without blocks: one further on leaves the list with its last block. One or two slabs without blocks are kept aside
+// without blocks. One further on leaves the list with its last block. One or two slabs without blocks are kept aside
 // for other classes.
 //
 // What other lanes free: the freer sets the block's bit in `freed`. The lane that sets the first bit puts the slab into
 // its owner's inbox. The inbox is a stack to which all lanes push, and which the owner takes as a whole (Treiber's
-// stack; a list of what other threads free is mimalloc's idea). The owner looks there when one of its lists is empty.
-// - A slab is in the inbox at most once: only the owner makes `freed` 0 again, and only after it has taken the slab out
-//   and has read its link.
+// stack). A list of what other threads free is mimalloc's idea. The owner looks into its inbox when one of its lists is
+// empty.
+// - A slab is in the inbox at most once: only the owner makes `freed` 0 again. It does so only after it has taken the
+//   slab out and has read its link.
 // - No ABA: a lane that pushes needs nothing of the slab that it saw on top, and no lane pops a single slab.
 // - A slab is given up only when all of its blocks came back to the owner, so none is on its way then.
 //
@@ -22,8 +23,8 @@
 // that run no thread any more, and asks the others to keep nothing from then on. What those have at that time, a few
 // slabs each, comes back when they next want something.
 //
-// Mistakes of programs are found by the bits: a block that is free already, an address at which none begins, a size
-// that is too large. If two lanes free one block at the same moment, that may go unnoticed; the bits stay right.
+// The bits reveal mistakes of programs: a block that is free already, an address at which none begins, a size that is
+// too large. If two lanes free one block at the same moment, that may go unnoticed; the bits stay right.
 #pragma once
 
 #include "heap/shared.h"
@@ -208,7 +209,7 @@ GPU_RUN_NOINLINE bool relieve(const Launch &launch, Memory &memory) {
   return any;
 }
 
-// Makes a slab of class `c` of a block of the shared slabs, or of a slab that was kept aside; `found` is false if there
+// Makes a slab of class `c` of a block of the shared slabs, or of a slab that was kept aside. `found` is false if there
 // is none.
 GPU_RUN_NOINLINE Outcome fetch_lane_slab(Memory &memory, const Lane &lane, u32 c, bool &found) {
   Heap &heap = memory.heap;

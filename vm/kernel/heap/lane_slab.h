@@ -63,8 +63,8 @@ GPU_RUN_INLINE u32 take_own(const Lane &lane, u32 size, u32 align) {
   return (slab - 1) * LANE_SLAB + (u32)__builtin_ctzll(blocks) * class_size(c);
 }
 
-// Frees a block of one of the lane's slabs, if that is all there is to do: the slab was not full, and does not become
-// empty after others in its list. Otherwise nothing changes.
+// Frees a block of one of the lane's slabs, if that is all there is to do. That is so if the slab was not full, and
+// does not become empty after others in its list. Otherwise nothing changes.
 GPU_RUN_INLINE bool keep_own(const Lane &lane, u32 address, u32 size) {
   u32 index = address / LANE_SLAB;
   if (!lane.any() | (index >= lane.records)) return false;
@@ -79,8 +79,7 @@ GPU_RUN_INLINE bool keep_own(const Lane &lane, u32 address, u32 size) {
   }
   load_pair_guest(&slab->freed, freed, links);
   u32 block = index_in_slab(address - index * LANE_SLAB, c);
-  // No block of the slab, one that is freed twice, or one that is smaller than it is said to be: the slow path says
-  // which.
+  // No block of the slab, one that is freed twice, or one smaller than it is said to be: the slow path says which.
   if ((block >= blocks_in(word)) | ((size > class_size(c)) & (size != ANY_SIZE)) | (free == 0)) return false;
   u64 bit = 1ull << block, after = free | bit;
   if ((free | freed) & bit) return false;

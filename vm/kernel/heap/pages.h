@@ -170,8 +170,8 @@ GPU_RUN_NOINLINE u32 find_or_grow(Memory &memory, u32 least, u32 &len, u32 align
   if (page == NO_PAGE && least == len && len > 1) page = find_run(memory, len, align, false);
   if (page != NO_PAGE) return page;
   // A heap grows by a part of itself, so that it seldom grows. Where that is too much, it grows by what is missing at
-  // most; and then by all that there is, which may complete a run at memory's end. Pages that were wanted are kept:
-  // other lanes wait for free ones, and would be faster.
+  // most. If that fails, it grows by all that there is, which may complete a run at memory's end. Pages that were
+  // wanted are kept: other lanes wait for free ones, and would be faster.
   u64 most = (u64)len + align - 1, part = load_relaxed_device(&heap.held) / 4;
   u64 ask = part > GROW_PAGES ? part : GROW_PAGES;
   bool grown = grow(memory, ask > most ? ask : most, align == 1 ? len : 0, page);

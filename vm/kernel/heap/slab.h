@@ -89,9 +89,9 @@ GPU_RUN_NOINLINE u64 search(HeapPage &head, u32 want, u32 &word) {
   return 0;
 }
 
-// Finds up to `want` of the promised blocks where a slab has them that fills for the first time: adjacent from `start`
-// on, in one word of the bitmap. Returns their bits, and sets the word's index. The bits of blocks that others have
-// stay as they are.
+// Finds up to `want` of the promised blocks where a slab has them that fills for the first time. There they are
+// adjacent from `start` on, in one word of the bitmap. Returns their bits, and sets the word's index. The bits of
+// blocks that others have stay as they are.
 GPU_RUN_INLINE u64 guess(HeapPage &head, u32 start, u32 want, u32 &word) {
   word = start / 64 % HEAP_WORDS;
   u64 bits = span(start % 64, (u32)lesser(want, 64 - start % 64));
@@ -172,8 +172,8 @@ GPU_RUN_NOINLINE void list(Heap &heap, u32 page, PageKind from) {
   if (used(load_relaxed_device(at)) == 0) retire(heap, page);
 }
 
-// A slab that was taken out of a slot with `rest` tickets left, and of which no more blocks were used: frees its pages,
-// and returns how many. If another lane took a block meanwhile, the slab is listed.
+// Frees the pages of a slab that was taken out of a slot with `rest` tickets left, and returns how many. No more blocks
+// of it were used; if another lane took one meanwhile, the slab is listed.
 GPU_RUN_INLINE u32 give_idle(Heap &heap, u32 page, u32 rest) {
   u64 *at = &heap.pages[page].state;
   u64 state = load_relaxed_device(at);

@@ -17,11 +17,11 @@
 //
 // A group that wants a large part of a slab, such as a warp that allocates large blocks, takes a slab of its own.
 //
-// A lane that finds its slot without tickets, and its slab full, looks at some other slots before it fetches another
-// slab, and takes tickets of theirs. Otherwise each slot would keep for itself what other lanes grow the memory for. So
-// of all slots only some have tickets: as many as let such a look find some.
+// A lane that finds its slot without tickets, and its slab full, first looks at some other slots and takes tickets of
+// theirs. Only then does it fetch another slab. Otherwise each slot would keep for itself what other lanes grow the
+// memory for. So of all slots only some have tickets: as many as let such a look find some.
 //
-// No lane waits here: one that finds a slot that another lane is about to fill tries the next slots, and then executes
+// No lane waits here. One that finds a slot that another lane is about to fill tries the next slots, and then executes
 // its instruction again.
 //
 // Against ABA: whatever a slot has at the moment of the addition, its tickets are for blocks of the class. Between
@@ -115,10 +115,10 @@ GPU_RUN_NOINLINE bool reclaim(Memory &memory, u32 pages) {
   return found != 0;
 }
 
-// A slab that is in no slot, with up to `want` blocks promised: one that has room, or a new one of `pages` pages if
-// they are to be had. After it, the caller ends the transit once the slab is where other lanes find it. DONE in place
-// of a grant: there is no memory, and the lock is the caller's. Many lanes may find so at once. If each had to take the
-// lock again for what follows, hardly one would succeed, and all the others would keep it busy endlessly.
+// A slab that is in no slot, with up to `want` blocks promised. It is one that has room, or a new one of `pages` pages
+// if they are to be had. After it, the caller ends the transit once the slab is where other lanes find it. DONE in
+// place of a grant: there is no memory, and the lock is the caller's. Many lanes may find so at once. If each had to
+// take the lock again for what follows, hardly one would succeed, and all the others would keep it busy endlessly.
 GPU_RUN_NOINLINE u64 fetch_slab(Memory &memory, u32 c, u32 want, u32 pages) {
   Heap &heap = memory.heap;
   u32 least = small_slab(c), page;
@@ -276,9 +276,9 @@ GPU_RUN_INLINE u64 take_held(Heap &heap, u32 c, u64 *slot) {
   return grant || !slab_of(seen) ? grant : reserve(heap, slab_of(seen), c, 1);
 }
 
-// Searches everywhere for one block, where no slab of class `c` was to be had: other slots, larger classes, and what
-// slabs without blocks give back. DONE in place of a grant: there is no memory. Only a block that another lane frees
-// during the search may be missed. With the lock.
+// Searches everywhere for one block, where no slab of class `c` was to be had. It searches other slots, larger classes,
+// and the pages of slabs without blocks. DONE in place of a grant: there is no memory. Only a block that another lane
+// frees during the search may be missed. With the lock.
 GPU_RUN_NOINLINE u64 search_exhaustively(Memory &memory, u32 c, u32 align) {
   Heap &heap = memory.heap;
   u64 before = load_acquire_device(&heap.transit), grant = NO_GRANT;

@@ -2,10 +2,10 @@
 // formats. An item is a word with the opcode and above it a length in bytes, then its value.
 //
 // A thread gathers items in its DebugThread. It sends them as a piece of its message when the message is complete or no
-// more fit: two words that name the thread, then the items. Lanes of a warp that come together write one record to the
-// output ring, in which their pieces are adjacent. So room is reserved and the record published once for all of them
-// (warp-aggregated). A message that is sent in several pieces is put together by the host, so messages of different
-// threads never mix. What is still gathered when the process ends, the host finds there.
+// more fit. A piece is two words that name the thread, then the items. Lanes of a warp that come together write one
+// record to the output ring, in which their pieces are adjacent. So room is reserved and the record published once for
+// all of them (warp-aggregated). A message that is sent in several pieces is put together by the host, so messages of
+// different threads never mix. What is still gathered when the process ends, the host finds there.
 #pragma once
 
 #include "frames.h"

@@ -1,4 +1,4 @@
-// Integer lanes, a word at a time (SIMD within a register): a word is four lanes of 8 bits, two of 16, or one of 32 or
+// Integer lanes, a word at a time (SIMD within a register). A word is four lanes of 8 bits, two of 16, or one of 32 or
 // 64.
 //
 // Narrow lanes are computed together in one register, which takes several times less code than taking them apart. No

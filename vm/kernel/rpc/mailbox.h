@@ -1,6 +1,6 @@
-// How a thread and the host exchange requests: the words of a message (layout.h: RequestMessage), those of its response
-// (Response), and the slot for what is longer (RequestSlot). src/requests/mailbox.rs is the host's half. As in NCCL's
-// LL protocol, each word carries a flag beside its data, so that it needs no fence.
+// How a thread and the host exchange requests: by the words of a message (layout.h: RequestMessage) and those of its
+// response (Response). What is longer is in the slot (RequestSlot). src/requests/mailbox.rs is the host's half. As in
+// NCCL's LL protocol, each word carries a flag beside its data, so that it needs no fence.
 //
 // A message has a number in its slot: 1, 2, …, and again 1 after 2^32 - 1. Each word of it has that number in its upper
 // half and its data in its lower one; so has each word of the response.
@@ -93,8 +93,8 @@ GPU_RUN_INLINE bool answered(const Requests &requests, Thread &thread) {
   return true;
 }
 
-// Cycles by which the first look comes sooner after one that found the response, or later after one that did not when
-// the second look did. The last is the latest time of a first look.
+// Cycles by which the first look comes sooner after one that found the response. It comes later after one that did not
+// when the second look did. The last is the latest time of a first look.
 constexpr u32 LOOK_SOONER = 16;
 constexpr u32 LOOK_LATER = 128;
 constexpr u32 LOOK_LATEST = 3000;
@@ -103,7 +103,7 @@ constexpr u32 LOOK_LATEST = 3000;
 // of its warp may wait for it.
 //
 // A look takes a microsecond, and after one that came too early the response waits for the next. So the first look
-// comes when responses have been there of late: by the steps above it settles where about one of nine is too early. All
+// comes when responses have been there of late. By the steps above it settles where about one of nine is too early. All
 // lanes have that time in common. Plain accesses: whichever value a lane reads is as good.
 GPU_RUN_INLINE bool poll_response_timed(Requests &requests, const Response &answer, u32 number, u64 &head, u64 &first) {
   if (RESPONSE_POLLS == 1) return look(answer, number, head, first);

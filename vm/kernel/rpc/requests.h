@@ -196,7 +196,7 @@ GPU_RUN_NOINLINE StepResult queue(const Launch &launch, Thread &thread, u32 id, 
   return done;
 }
 
-// Runs `request_poll`: takes the answer once it is there.
+// Runs `request_poll`: takes the response once it is there.
 GPU_RUN_NOINLINE StepResult poll(const Launch &launch, Thread &thread, u32 id, const Memory &memory, Registers registers,
                            u64 w) {
   const Call call = {memory, registers, slot(w, 2), slot(w, 3)};

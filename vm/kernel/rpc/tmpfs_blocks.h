@@ -67,7 +67,7 @@ GPU_RUN_INLINE bool take_one(u32 *count) {
   return true;
 }
 
-// Takes a block for a file, if there is one: that after its last one, or one near, or one near the last that was found.
+// Takes a block for a file, if there is one: that after its last one, one near, or one near the last that was found.
 GPU_RUN_NOINLINE u32 take_block(Tmpfs &fs, const TmpfsInode &inode, bool index) {
   constexpr u32 NEAR = 8;  // words
   if (!(index && take_one(&fs.free_index)) && !take_one(&fs.free_data)) return 0;

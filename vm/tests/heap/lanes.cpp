@@ -119,8 +119,8 @@ static void mistakes() {
   printf("mistakes: ok\n");
 }
 
-// Before a lane is told that there is no memory, slabs without blocks are given up: its own, and those of lanes that
-// run nothing any more. The other lanes give up theirs when they next want something.
+// Before a lane is told that there is no memory, slabs without blocks are given up. These are its own, and those of
+// lanes that run nothing any more. The other lanes give up theirs when they next want something.
 static void exhaustion() {
   constexpr u32 LANES = 4;
   TestMemory test(PAGE, 4 << 20, false, false, LANES);

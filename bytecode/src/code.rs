@@ -1,4 +1,11 @@
 //! Encoding and decoding of instructions.
+//!
+//! In: an [`Inst`], an opcode with its operands. Out: its words, and an instruction of words again. In the order in
+//! which
+//! to read them:
+//!
+//! - this file: the instruction, [`Inst::encode`], and [`Inst::decode`], which checks what it reads;
+//! - `layout`: where an opcode's operands lie in its words, as a table.
 
 mod layout;
 
@@ -126,7 +133,7 @@ impl Inst {
         Ok(Inst::read(code))
     }
 
-    /// Checks that an instruction which is well formed begins at the start of `code`; gives its words.
+    /// Checks that an instruction which is well formed begins at the start of `code`; returns its words.
     #[inline]
     pub(crate) fn measure(code: &[u64]) -> Result<usize, CodeError> {
         let number = code[0] as u16;

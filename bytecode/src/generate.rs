@@ -1,4 +1,11 @@
 //! Text that is made from the opcode table: the kernel's header, its generated cases, the ISA page.
+//!
+//! In: the table of [`crate::isa`], and that of [`crate::wasi`]. Out: [`files`], each with its path and contents:
+//!
+//! - this file: the kernel's header of opcodes, the cases of the interpreter's switches, and the ISA page;
+//! - `handlers`: which part of the kernel executes an opcode;
+//! - `pure`: wrappers of which clang makes the templates of the PTX compiler;
+//! - `wasi`: what the kernel knows of WASI's functions.
 
 mod handlers;
 mod pure;

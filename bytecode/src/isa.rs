@@ -5,15 +5,15 @@
 //! [`crate::generate`] the kernel's C++ header, its cases of pure opcodes and the ISA page.
 //!
 //! An instruction is one 64-bit word: the opcode in the low 16 bits, then three 16-bit slots. An
-//! opcode with more operands has a second and a third word with four slots each. 32-bit operands lie
-//! in the upper half of the first word or in a half of a later one; 64-bit operands are a later word.
-//! `br_table` is followed by its offsets, two to a word.
+//! opcode with more operands has a second and a third word with four slots each. Operands of 32 bits
+//! lie in the upper half of the first word or in a half of a later one. Operands of 64 bits are a
+//! later word. `br_table` is followed by its offsets, two to a word.
 //!
 //! Registers are units of 4 bytes, numbered from the frame's start. A 64-bit value takes two units,
 //! a 128-bit one four.
 //!
-//! Numbers come in pages: up to 0x1ff is the interpreter's own switch, whose opcodes are frequent;
-//! SIMD and atomics have a switch each behind it, so that they cost the others nothing.
+//! Numbers come in pages. Up to 0x1ff is the interpreter's own switch, whose opcodes are frequent.
+//! SIMD and atomics have a switch each, reached from it, so that they cost the others nothing.
 
 use Class::*;
 use Operand::*;
@@ -130,7 +130,7 @@ pub enum Operand {
     ElemSegment,
     /// Number of a [`crate::TrapKind`].
     Trap,
-    /// Number of a [`crate::wasi::Function`] that gives an errno.
+    /// Number of a [`crate::wasi::Function`] that returns an errno.
     Wasi,
     /// Index of a lane, below this number of lanes.
     Lane(u8),
@@ -187,7 +187,7 @@ pub enum Handler {
     Requests,
     /// Debug messages, which `--no-debug` leaves out: `ops/debug.h`.
     Debug,
-    /// As `Slow`; a checked heap notes who allocated the block: `ops/dispatch.h`.
+    /// As `Slow`; a checked heap notes which call allocated the block: `ops/dispatch.h`.
     Allocation,
     /// What is seldom run, or long: `ops/slow.h`.
     Slow,
@@ -404,7 +404,7 @@ table! {
     0x084 AtomicDec "atomic_dec" [DI32, I32] Gpu Slow "a = u32 at b, then subtract 1 from it; sequentially consistent";
     0x085 AtomicCas "atomic_cas" [DI32, I32, I32, I32] Gpu Slow "a = u32 at b; if it was c it becomes d; sequentially consistent";
 
-    // Host calls: an import of module `wasi_snapshot_preview1` or `gpu_run_net_v1` is called by these two, one behind
+    // Host calls: an import of module `wasi_snapshot_preview1` or `gpu_run_net_v1` is called by these two, one after
     // the other
     0x086 RequestQueue "request_queue" [WASI, RANGE, COUNT] Aside Requests "begin a call of WASI function a with the c units at b as its arguments: served here, or sent to the host";
     0x087 RequestPoll "request_poll" [DI32, WASI, RANGE, COUNT] Aside Requests "a = errno of the call of WASI function b that was begun with the d units at c, once it is answered; if 0, its results are in memory";
@@ -1066,9 +1066,10 @@ impl Op {
         TABLE.iter().find(|info| info.name == name && info.op.is_importable())
     }
 
-    /// Whether modules may import the opcode: those of class [`Class::Gpu`], and of WebAssembly's own
-    /// instructions those that a compiler may have no way to ask for. Atomics, in builds without the
-    /// feature, on memory 0 without an offset; and the float functions that Rust's `core` lacks.
+    /// Whether modules may import the opcode. These are those of class [`Class::Gpu`], and those of
+    /// WebAssembly's own instructions that a compiler may have no way to ask for. The latter are
+    /// atomics, in builds without the feature, on memory 0 without an offset. Then there are the
+    /// float functions that Rust's `core` lacks.
     pub fn is_importable(self) -> bool {
         let number = self as u16;
         let atomic = (Op::I32AtomicLoad as u16..=Op::I64AtomicRmw32CmpxchgU as u16).contains(&number);

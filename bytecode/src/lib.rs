@@ -1,8 +1,8 @@
 //! The instruction set of gpu-run and its program container.
 //!
-//! [`isa`] holds the one table of opcodes. [`code`] encodes and decodes instructions, [`Program`]
-//! is a translated module and its file format, [`verify()`] proves that a program may run,
-//! [`disassemble`] shows it, and [`generate`] writes what is made from the table.
+//! [`isa`] holds the one table of opcodes, and [`code`] encodes and decodes instructions.
+//! [`Program`] is a translated module and its file format. [`verify()`] proves that a program may
+//! run, [`disassemble`] shows it, and [`generate`] writes what is made from the table.
 
 pub mod code;
 mod container;

@@ -530,8 +530,8 @@ impl Program {
         (pc < self.meta.functions[index].end).then_some(index)
     }
 
-    /// Where word `pc` came from: the function that it was written in, then the callers into
-    /// which that was inlined, the function that holds the code last.
+    /// Where word `pc` came from. First comes the function that it was written in, then the callers
+    /// into which that was inlined, and last the function that holds the code.
     pub fn places(&self, pc: u32) -> Vec<BacktraceFrame> {
         let offset = |offset: u32| (offset != u32::MAX).then_some(offset);
         let Some(function) = self.function_at(pc) else {

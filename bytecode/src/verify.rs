@@ -1,11 +1,22 @@
 //! Proves that a program may run.
 //!
 //! The kernel trusts what it executes: it checks no register number, no branch target and no index.
-//! So a program from anywhere is verified first. Proved are: every instruction is well formed;
-//! registers lie in their frame and never on its header; branches lead to instructions of the same
-//! function, calls to heads of functions with the right arguments in place; every index exists and
-//! has the type that its user needs; every register that is read was written on every path, as a
+//! So a program from anywhere is verified first. Proved are: Every instruction is well formed.
+//! Registers lie in their frame and never on its header. Branches lead to instructions of the same
+//! function, calls to heads of functions with the right arguments in place. Every index exists and
+//! has the type that its user needs. Every register that is read was written on every path, as a
 //! value of that width.
+//!
+//! In: a [`Program`]. Out: nothing, or a [`VerifyError`]. In the order in which to read the modules:
+//!
+//! - `spaces`: what code may refer to; `declarations`: everything but code;
+//! - this file: walks each function, and checks its head and its exception table;
+//! - `operands`: an instruction by itself, whatever the registers hold;
+//! - `flow`: data-flow analysis, what each unit holds on every path, on `state` (one point) and `kept` (all points);
+//! - `effects`, `simple`: what an instruction reads and leaves in the frame, in general and for most opcodes;
+//! - `types`: what each unit holds wherever it holds anything, which spares `flow` passes; `regions`: where exceptions
+//!   go;
+//! - `lines`: line tables, which are checked when they are read.
 
 mod declarations;
 mod effects;

@@ -1,10 +1,11 @@
-//! The functions of WASI preview 1 (`wasi_snapshot_preview1`), and those by which programs reach the network
-//! (`gpu_run_net_v1`), and those by which the translator makes calls of host functions (`gpu_run_host_v1`): one table, from which imports are checked and calls are marshalled.
+//! The functions of WASI preview 1 (`wasi_snapshot_preview1`), those by which programs reach the network
+//! (`gpu_run_net_v1`), and those by which the translator makes calls of host functions (`gpu_run_host_v1`). Imports are
+//! checked and calls are marshalled from this one table.
 //!
-//! A row is `number Name "name" [parameters] place "what it does";`. The number is that of requests: host
-//! and kernel know a function by it. Parameters say what pointers point to, so that the kernel can gather
-//! the bytes that the host needs and scatter those that it answers, and the host never sees linear memory.
-//! Every function but `proc_exit` gives an errno, an i32; see [`Function::has_result`].
+//! A row is `number Name "name" [parameters] place "what it does";`. The number is that of requests: host and kernel
+//! know a function by it. Parameters say what pointers point to. So the kernel can gather the bytes that the host needs
+//! and scatter those that it answers, and the host never sees linear memory. Every function but `proc_exit` returns an
+//! errno, an i32; see [`Function::has_result`].
 //!
 //! WASI preview 1 has calls for connections, but none that makes one: those are `gpu-run`'s own. A connection
 //! is a descriptor like any other, which WASI's functions read, write, poll and close.
@@ -107,7 +108,7 @@ pub enum Param {
         /// Its alignment; another one traps.
         align: u32,
     },
-    /// The subscriptions of `poll_oneoff`: a pointer; their count is the parameter behind the events.
+    /// The subscriptions of `poll_oneoff`: a pointer; their count is the parameter after the events.
     Subscriptions,
     /// The events of `poll_oneoff`: a pointer; the count of subscriptions bounds theirs.
     Events,
@@ -154,7 +155,7 @@ impl SocketOption {
     }
 }
 
-/// Who serves a function.
+/// Which side serves a function.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum ServedBy {
     /// The device alone.
@@ -174,7 +175,7 @@ pub struct FunctionInfo {
     pub name: &'static str,
     /// Its parameters.
     pub params: &'static [Param],
-    /// Who serves it.
+    /// Which side serves it.
     pub served_by: ServedBy,
     /// What it does.
     pub doc: &'static str,

@@ -1,5 +1,5 @@
 //! What encoding, decoding and verification ask of an opcode with every instruction, worked out from
-//! the table once: above all, where its operands lie in its words.
+//! the table once. Above all, this is where its operands lie in its words.
 
 use crate::isa::{Class, Op, Operand, TABLE, Ty};
 
@@ -66,7 +66,7 @@ pub(crate) struct Layout {
     pub(crate) upper: bool,
     /// Whether it is one word, always.
     pub(crate) single: bool,
-    /// For each slot of the first word behind the opcode, its bits if it is a register; else 0.
+    /// For each slot of the first word after the opcode, its bits if it is a register; else 0.
     pub(crate) registers: [u16; SLOTS],
     /// The units of each such register.
     pub(crate) register_units: [u8; SLOTS],
@@ -76,7 +76,7 @@ pub(crate) struct Layout {
     pub(crate) in_slots: bool,
 }
 
-/// Slots of an instruction's first word behind the opcode.
+/// Slots of an instruction's first word after the opcode.
 pub(crate) const SLOTS: usize = 3;
 
 /// What lies in these slots.

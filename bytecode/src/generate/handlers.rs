@@ -10,8 +10,9 @@ fn aside(number: u16) -> Option<Handler> {
     (handler != Handler::InLoop).then_some(handler)
 }
 
-/// The first and last numbers of the runs of a handler's opcodes. A run begins after the opcode of another handler, and
-/// ends with its own last one, or where there are no more of others: numbers that are never asked about belong to either.
+/// The first and last numbers of the runs of a handler's opcodes. A run begins after the opcode of another handler. It
+/// ends with its own last opcode, or where there are no more of others: numbers that are never asked about belong to
+/// either.
 fn ranges(handler: Handler) -> Vec<(u16, u16)> {
     let mut found: Vec<(u16, u16)> = Vec::new();
     // Where a run may begin, while none is open.

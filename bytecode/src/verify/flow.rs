@@ -19,7 +19,7 @@ const STEPS: u64 = 1 << 24;
 const PARTS_PER_WORD: usize = 2;
 const PARTS: usize = 1 << 22;
 
-/// The points of a function's code that are reached from elsewhere: the instructions that branches lead to,
+/// The points of a function's code that are reached from elsewhere. These are the instructions that branches lead to,
 /// which are joins, and the regions of protected code. Points have numbers in the order of the code.
 #[derive(Default)]
 struct Points {
@@ -150,15 +150,14 @@ impl Flow {
 
     /// Follows what units hold in so much detail, in at most so many steps.
     ///
-    /// A state is kept for each instruction that branches lead to, and one for each region of protected code;
-    /// from there the code is walked until it runs into another such instruction or ends. Walks go in the
-    /// order of the code, and from the beginning again while branches back have changed a state.
+    /// A state is kept for each instruction that branches lead to, and one for each region of protected code. From
+    /// there the code is walked until it runs into another such instruction or ends. Walks go in the order of the code,
+    /// and from the beginning again while branches back have changed a state.
     ///
-    /// What each unit holds only becomes less, and that at most three times (zero, any value of one unit, a
-    /// number, nothing), so the analysis ends. For the code of compilers it goes two or three times over it:
-    /// what is lost on the way back of a loop is lost in all loops at the same time. A step is a word that is
-    /// walked, or a chunk of units that is compared, copied or filled: states have so many parts in common
-    /// that a branch is few steps, and at most 1,024.
+    /// What each unit holds only becomes less, and that at most three times (zero, any value of one unit, a number,
+    /// nothing). So the analysis ends. Compiled code takes two or three passes: what is lost on a loop's back edge is
+    /// lost in all loops at the same time. A step is a word that is walked, or a chunk of units that is compared,
+    /// copied or filled. States have so many parts in common that a branch is few steps, and at most 1,024.
     fn follow(
         &mut self,
         function: &FunctionVerifier<'_>,

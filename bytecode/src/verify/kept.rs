@@ -1,10 +1,9 @@
-//! States that are kept: for each point of a function's code that is reached from elsewhere, what the
+//! States that are kept. For each point of a function's code that is reached from elsewhere: what the
 //! units hold there on all paths so far.
 //!
-//! A function may have as many such points as it has instructions, and as many registers. So kept states
-//! are trees of parts that never change: a state has groups of chunks of units, and where nothing was
-//! written between two points, their states have the same parts. Two states are compared and joined where
-//! their parts are not the same ones.
+//! A function may have as many such points as it has instructions, and as many registers. So kept states are trees of
+//! parts that never change: a state has groups of chunks of units. Where nothing was written between two points, their
+//! states have the same parts. Two states are compared and joined where their parts are not the same ones.
 
 use super::state::{ALL_UNDEFINED, CHANGED, CHUNK, GROUP, State, UNDEFINED, Unit, ZERO};
 

@@ -13,8 +13,8 @@ fn wasi_units(number: i64) -> u32 {
     types.iter().map(|ty| ty.units()).sum()
 }
 
-/// For each unit that an operand can name, how many units a value there may take, up to four: none on
-/// the header and behind the frame.
+/// For each unit that an operand can name, how many units a value there may take, up to four. On the
+/// header and past the frame it is none.
 pub(super) struct Room {
     units: Box<[u8; 1 << 16]>,
     /// Those from here on are 0.
@@ -52,7 +52,7 @@ impl Room {
 }
 
 impl FunctionVerifier<'_> {
-    /// Checks the operands of the instruction at `pc`, and notes where it branches to. Gives its words.
+    /// Checks the operands of the instruction at `pc`, and notes where it branches to. Returns its words.
     #[inline]
     pub(super) fn check_operands(&mut self, pc: usize) -> Result<usize, VerifyError> {
         let layout = Layout::of_word(self.code[pc]);

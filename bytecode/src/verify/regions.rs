@@ -1,9 +1,8 @@
 //! Where exceptions go: the handlers of a function as a graph.
 //!
-//! Each call in a protected range may reach each handler of that range and of those around it. So that
-//! these are not as many steps as calls times handlers, each range is a point of the code as a branch's
-//! target is: the calls reach the innermost range that is around them, and a range reaches its handlers and
-//! the next range.
+//! Each call in a protected range may reach each handler of that range and of those around it. That would be as many
+//! steps as calls times handlers. So each range is a point of the code, as a branch's target is. The calls reach the
+//! innermost range that is around them, and a range reaches its handlers and the next range.
 
 use crate::program::Try;
 

@@ -7,8 +7,8 @@ use super::state::{ANY, HIGH, LOW, State, UNDEFINED, Unit, WHOLE, constant};
 use crate::code::{Field, Layout, NUMBERS, Reads, SLOTS, slots};
 use crate::isa::TABLE;
 
-/// What an opcode's instructions do to the frame: they read registers in the slots of their first
-/// word, of at most two units each, and write the first register or none.
+/// What an opcode's instructions do to the frame. They read registers in the slots of their first
+/// word, of at most two units each. They write the first register or none.
 pub(super) struct Simple {
     pub(super) words: usize,
     /// If the instruction may branch, the place of its distance. The next one follows otherwise, ...

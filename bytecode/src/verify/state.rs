@@ -26,11 +26,11 @@ const EXN_REF: Unit = 1 << 9;
 pub(super) const KEPT_EXN_REF: Unit = 1 << 10;
 /// Zero in all widths, as `zero` writes it: it may be read as any value or a part of one, and as null.
 pub(super) const ZERO: Unit = Unit::MAX;
-/// What a value of one unit may be, be it a number or a reference. A zero that was written as such a value is
-/// all of them, but no half of a 64-bit value: the PTX compiler keeps those in other registers.
+/// What a value of one unit may be, be it a number or a reference. A zero that was written as such a value is all of
+/// them. But it is no half of a 64-bit value: the PTX compiler keeps those in other registers.
 pub(super) const ANY: Unit = WHOLE | FUNC_REF | EXTERN_REF | EXN_REF | KEPT_EXN_REF;
 
-/// Units that the largest frame has, as many behind it as the widest value, and [`State::ALWAYS`].
+/// Units that the largest frame has, as many past it as the widest value, and [`State::ALWAYS`].
 const MOST: usize = (1 << 16) + 5;
 
 /// Units of a chunk, the part of a frame that kept states share.
@@ -182,7 +182,7 @@ impl State {
     pub(super) fn forget(&mut self, at: u32) {
         if (at as usize) < self.frame {
             self.write(at, &[UNDEFINED]);
-            // Behind the frame nothing is held anyway.
+            // Past the frame nothing is held anyway.
             let end = self.frame.next_multiple_of(CHUNK);
             self.fill(at as usize, end, UNDEFINED, ALL_UNDEFINED);
         }
@@ -246,8 +246,8 @@ impl State {
         }
     }
 
-    /// Has the units of chunks that are not those of a state that was kept before reduced by `each`, which
-    /// is called with their first unit's number.
+    /// Reduces by `each` the units of all chunks that are not those of a state that was kept before. `each` is called
+    /// with the number of the chunk's first unit.
     pub(super) fn reduce(&mut self, mut each: impl FnMut(usize, &mut [Unit])) {
         for (chunk, kept) in self.chunks[..self.frame.div_ceil(CHUNK)].iter_mut().enumerate() {
             if *kept == CHANGED || *kept == ALL_ZERO {

@@ -99,8 +99,8 @@ fn a_zeroed_range_may_be_read_at_any_width() {
     assert_eq!(verify(&program(&body)), Ok(()));
 }
 
-/// Compiled code has 32-bit values in other registers than 64-bit ones, so a zero that was written as the one
-/// is no half of the other.
+/// Compiled code has 32-bit values in other registers than 64-bit ones. So a zero that was written as the one is no
+/// half of the other.
 #[test]
 fn refuses_zeros_of_32_bits_as_halves() {
     let zero = |unit: i64| Inst::new(Op::Const32, &[unit, 0]);
@@ -309,8 +309,8 @@ fn checks_exception_tables() {
 #[test]
 fn handlers_find_what_all_their_calls_leave() {
     use crate::program::{Clause, Table, Try};
-    // Words: 1 const32, 2 and 3 call, 4 const32 r5, 5 and 6 call, 7 copy32, 8 return; 9 a handler that reads
-    // unit 5, 10 one that does not.
+    // Words: 1 const32, 2 and 3 call, 4 const32 r5, 5 and 6 call, 7 copy32, 8 return. Then 9, a handler that reads unit
+    // 5, and 10, one that does not.
     let call = || Inst::new(Op::CallIndirect, &[7, 6, 0, 1]);
     let body = [
         Inst::new(Op::Const32, &[6, 1]),
@@ -363,7 +363,7 @@ fn handlers_find_what_all_their_calls_leave() {
     assert!(refused(&[(2, 5, reads), (4, 7, other)]));
 }
 
-/// A loop that moves all registers on by one until one that is read holds nothing: only as many passes as there are
+/// A loop that moves all registers on by one until one that is read holds nothing. Only as many passes as there are
 /// registers find that out.
 #[test]
 fn what_takes_too_long_is_no_error_of_the_program() {

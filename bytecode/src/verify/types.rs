@@ -1,9 +1,9 @@
 //! What the units of a function hold wherever they hold anything, whatever the paths are.
 //!
-//! A compiler gives most registers one type for all of a function. Then the only question is where the
-//! register has been written, and the answer needs no more passes over the code than its loops are nested.
-//! Zeros and copies alone could need one for each register: a zero may be read as several types, and a loop
-//! that copies a number from register to register has one register less that is zero with each pass.
+//! A compiler uses most registers with one type in all of a function. Then the only question is where the register has
+//! been written. The answer needs no more passes over the code than its loops are nested. Zeros and copies alone could
+//! need one pass for each register. A zero may be read as several types. And a loop that copies a number from register
+//! to register has one register less that is zero with each pass.
 
 use super::effects::{Effect, step};
 use super::state::{ANY, State, UNDEFINED, Unit, ZERO, value};
@@ -88,8 +88,8 @@ impl Types {
         }
     }
 
-    /// What a copy writes is what its source holds: at most three times less than before, so each copy is
-    /// looked at no more than four times.
+    /// What a copy writes is what its source holds. That becomes less at most three times, so each copy is looked at no
+    /// more than four times.
     fn follow_copies(&mut self) {
         self.copies.sort_unstable();
         self.copies.dedup();

@@ -1,9 +1,14 @@
-//! Who calls whom.
+//! The call graph: which function calls which.
 //!
-//! An indirect call may reach every function whose address is taken (it stands in an element
-//! segment, an initial value or a `ref.func`) and whose type is the call's. Such calls go through
-//! one node for the type, so that the graph stays linear in the size of the module. Imported
+//! An indirect call may reach every function of the call's type whose address is taken. Such a
+//! function stands in an element segment, an initial value or a `ref.func`. Calls of a type go
+//! through one node for it, so that the graph stays linear in the size of the module. Imported
 //! functions are leaves: what the host calls back is not known here.
+//!
+//! In: a module. Out: a [`CallGraph`], which tells callees, recursion, reachable functions, and depths of calls.
+//!
+//! - this file: the graph's nodes and edges, and what is asked of it;
+//! - `cycles`: which calls make a recursion, to show it to a user.
 
 mod cycles;
 
@@ -265,14 +270,14 @@ impl CallGraph {
         reached
     }
 
-    /// For each function, the most frames that can be open at once in a call of it, its own among them; `None`
-    /// if it can reach a recursion. Imported functions have no frame.
+    /// For each function, the most frames that can be open at once in a call of it, its own among them. It is `None` if
+    /// it can reach a recursion. Imported functions have no frame.
     pub fn max_depths(&self) -> Vec<Option<u64>> {
         self.max_sums(|_| 1)
     }
 
-    /// For each function, the largest sum of `size` over the frames that can be open at once in a call of it,
-    /// its own among them; `None` if it can reach a recursion. Imported functions have no frame.
+    /// For each function, the largest sum of `size` over the frames that can be open at once in a call, its own among
+    /// them. It is `None` if it can reach a recursion. Imported functions have no frame.
     pub fn max_sums(&self, size: impl Fn(u32) -> u64) -> Vec<Option<u64>> {
         let mut sums = vec![Some(0u64); self.starts.len() - 1];
         // Callees come first, but in recursions, which have no sum.

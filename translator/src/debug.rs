@@ -10,13 +10,13 @@ use crate::module::{Instr, Module, Origin};
 #[derive(Clone, Copy)]
 struct DebugCall {
     arguments: usize,
-    /// It asks whether messages are wanted, which nobody wants now.
+    /// It asks whether messages are wanted, which are never wanted now.
     asks: bool,
 }
 
-/// Removes every call of a debug opcode. An argument's computation goes too as far as it stands in front of the
-/// call and can neither trap nor change anything; what is stored in a local before stays. Where the program asks
-/// whether a message is wanted, and branches on the answer, what it would do for one is removed.
+/// Removes every call of a debug opcode. An argument's computation goes too as far as it stands in front of the call
+/// and can neither trap nor change anything. What is stored in a local before stays. Where the program asks whether a
+/// message is wanted, and branches on the answer, what it would do for one is removed.
 pub fn remove_debug(module: &mut Module<'_>) {
     let mut calls: Vec<Option<DebugCall>> = Vec::new();
     let functions = module.imports.iter().filter_map(|import| match import.ty {
@@ -127,7 +127,7 @@ impl<'a> Kept<'a> {
         self.instrs.push(instr);
     }
 
-    /// Whether an instruction is left out because nothing reaches it. Behind it something may.
+    /// Whether an instruction is left out because nothing reaches it. What follows it may be reached.
     fn skips(&mut self, op: &Operator<'_>) -> bool {
         let Some(depth) = &mut self.unreached else {
             return false;
@@ -178,7 +178,7 @@ fn callee(op: &Operator<'_>) -> Option<u32> {
     }
 }
 
-/// Drops the value that is on top of the stack behind `code`, and does not compute it where that changes nothing.
+/// Drops the value that is on top of the stack after `code`, and does not compute it where that changes nothing.
 fn drop_top(code: &mut Vec<Instr<'_>>) {
     let mut values = 1;
     while values > 0 {

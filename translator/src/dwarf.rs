@@ -2,7 +2,7 @@
 //!
 //! In WebAssembly, DWARF stands in the custom sections `.debug_*`, and its addresses are offsets
 //! from the start of the code section's contents. It is the user's compiler's word, and no more is
-//! at stake than a message: where it is missing or makes no sense, there are no lines.
+//! at stake than a message. Where it is missing or makes no sense, there are no lines.
 
 use std::borrow::Cow;
 
@@ -51,8 +51,8 @@ impl<'b> Dwarf<'b> {
         })
     }
 
-    /// The frames at an offset of the file, innermost first: functions that the user's compiler
-    /// inlined, then the one that is a function of the module.
+    /// The frames at an offset of the file, innermost first. First come functions that the user's
+    /// compiler inlined, then the one that is a function of the module.
     pub fn frames_at(&self, offset: u32) -> Vec<SourceFrame> {
         let mut found = Vec::new();
         let Some(address) = u64::from(offset).checked_sub(self.code) else {

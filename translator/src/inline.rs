@@ -13,20 +13,25 @@
 //! How much code may come of it:
 //!
 //! - The module's reachable instructions grow by at most
-//!   [`growth_percent`](InlineOptions::growth_percent) of what they were, and
-//!   [`growth_base`](InlineOptions::growth_base) besides. Each inlined call is charged before it is
-//!   made; when nothing is left, calls stay calls. A copied body is charged in full, with the
-//!   setting of its parameters and of locals that must be zero; of one that moves only the latter
-//!   two are new.
+//!   [`growth_percent`](InlineOptions::growth_percent) of what they were, plus
+//!   [`growth_base`](InlineOptions::growth_base). Each inlined call is charged before it is made;
+//!   when nothing is left, calls stay calls. A copied body is charged in full, with the setting of
+//!   its parameters and of locals that must be zero. Of one that moves only the latter two are new.
 //! - A caller grows to at most [`caller_limit`](InlineOptions::caller_limit) instructions and, for
 //!   each value type, [`caller_locals`](InlineOptions::caller_locals) locals. Leaves of cost at most
 //!   [`tiny_cost`](InlineOptions::tiny_cost) are inlined beyond that, within the module's limit.
 //!
-//! The cost of a function is the number of its instructions, without those that cost nothing after
-//! lowering (local access, constants, `block`, `loop`, `end`, `nop`, `drop`).
+//! The cost of a function is the number of its instructions. Those that cost nothing after lowering
+//! (local access, constants, `block`, `loop`, `end`, `nop`, `drop`) do not count.
 //!
 //! Never inlined: imports, members of a recursion, and functions with tail calls, which must leave
-//! no frame behind.
+//! no frame of their own.
+//!
+//! In: a module. Out: the same module with fewer calls, and a report. In the order in which to read them:
+//!
+//! - this file: the order of callers, what is chosen within the limits, and dropping what is dead afterwards;
+//! - `analysis`: what must be known of a function before it is copied;
+//! - `body`: copies callees' bodies into a caller.
 
 mod analysis;
 mod body;

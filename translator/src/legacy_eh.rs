@@ -20,11 +20,17 @@
 //! - A handler that some `rethrow` names gets the exception as an `exnref` as well, and keeps it in
 //!   a local.
 //! - `delegate` becomes a `try_table` that catches everything, and throws it again where the
-//!   target's handlers see it: behind a *landing*, a block around the target's body. The landing
-//!   for exceptions that leave the function is a block around its whole body. Where nothing stands
-//!   between, a `try`-`delegate` is a plain block.
+//!   target's handlers see it. That is past the end of a *landing*, a block around the target's
+//!   body. The landing for exceptions that leave the function is a block around its whole body.
+//!   Where nothing stands between, a `try`-`delegate` is a plain block.
 //!
 //! The relative depths of all branches follow.
+//!
+//! In: a module with legacy instructions. Out: the module without them. In the order in which to read them:
+//!
+//! - `analysis`: what each `try` becomes, and where delegated exceptions go;
+//! - `emit`: writes a body anew;
+//! - this file: goes over the module's bodies, and holds what new instructions refer to.
 
 mod analysis;
 mod emit;

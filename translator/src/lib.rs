@@ -4,9 +4,9 @@
 //! bytes --parse--> Module --legacy_eh--> Module --rewrite--> Module --inline--> Module --lower--> Program
 //! ```
 //!
-//! [`translate()`] goes the whole way. `legacy_eh`, `rewrite` and `inline` work on one owned form, [`Module`],
-//! whose instructions know where they came from, and which [`Module::encode`] shows as valid wasm
-//! at any stage. [`callgraph`] finds recursion.
+//! [`translate()`] goes the whole way. `legacy_eh`, `rewrite` and `inline` work on one owned form, [`Module`], whose
+//! instructions know where they came from. [`Module::encode`] turns it into valid wasm at any stage. [`callgraph`]
+//! finds recursion.
 
 pub mod callgraph;
 mod debug;

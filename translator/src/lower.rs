@@ -3,8 +3,8 @@
 //! In: a module. Out: a program. In the order in which to read them:
 //!
 //! - `declarations`: what the module declares beside code;
-//! - `function`: walks a function's instructions with an emulated operand `stack`, whose entries may still be locals or
-//!   constants, so that only computing instructions are emitted; `registers` says where its values are;
+//! - `function`: walks a function's instructions with an emulated operand `stack`. Its entries may still be locals or
+//!   constants, so that only computing instructions are emitted. `registers` says where its values are;
 //! - `ops`: which opcode an instruction becomes; `pairs` which two become one;
 //! - `control`: blocks and branches; `branch` fuses comparisons with them;
 //! - `calls`, `wasi_calls`: calls of functions and of the host;

@@ -1,10 +1,19 @@
 //! The owned module form that `rewrite` and `inline` edit and `lower` reads.
 //!
 //! It keeps what the file said, section by section, in wasmparser's own types. A function body
-//! stays a slice of the file until a pass changes it, and what inlining makes are bytes again, so
-//! that a large module costs little memory.
-//! Every instruction knows its [`Origin`]: the offset in the user's file and the chain of inlined
-//! calls that brought it where it is.
+//! stays a slice of the file until a pass changes it. What inlining makes are bytes again, so that
+//! a large module costs little memory. Every instruction knows its [`Origin`]: the offset in the
+//! user's file and the chain of inlined calls that brought it where it is.
+//!
+//! In: the bytes of a file. Out: a [`Module`], and bytes of one again. In the order in which to read them:
+//!
+//! - this file: the sections of a module, and bodies in their forms;
+//! - `parse`: from bytes to a validated module, with the errors that refuse one;
+//! - `code`, `cursor`, `writer`: code as bytes, reading and writing it an instruction at a time;
+//! - `summary`, `locals`: what the passes ask of every body, and how its locals are used;
+//! - `renumber`: adding and dropping functions;
+//! - `symbols`: readable names of symbols;
+//! - `encode`: from a module back to bytes.
 
 mod code;
 mod cursor;
@@ -67,7 +76,7 @@ impl Origin {
     }
 }
 
-/// One inlined call. Chains of them expand a backtrace: the innermost function is `callee`, it was
+/// One inlined call. Chains of them expand a backtrace. The innermost function is `callee`. It was
 /// called at `call.offset` by the callee of `call.site` (or by the function that holds the body).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct InlineSite {
@@ -101,8 +110,8 @@ impl<'a> Instr<'a> {
 pub struct RawBody<'a> {
     /// Locals, then instructions.
     pub body: FunctionBody<'a>,
-    /// What the function indices of the file have become, once functions were added or dropped:
-    /// one table for all bodies, applied while reading, so that bodies can stay slices.
+    /// What the function indices of the file have become, once functions were added or dropped. It
+    /// is one table for all bodies, applied while reading, so that bodies can stay slices.
     pub renumber: Option<Arc<[u32]>>,
     /// What it refers to, with the function indices of now.
     pub summary: Summary,
@@ -119,7 +128,7 @@ pub enum Body<'a> {
         locals: Vec<(u32, ValType)>,
         /// Instructions, with the closing `end`.
         instrs: Vec<Instr<'a>>,
-        /// What it refers to, once somebody has asked.
+        /// What it refers to, once a caller has asked.
         summary: OnceLock<Summary>,
     },
     /// Made by inlining, or packed for it.

@@ -1,14 +1,24 @@
 //! Replaces what Rust's std does on `wasm32-unknown-unknown` by GPU operations, and C's allocator.
 //!
 //! std's platform layer for that target does nothing: printing goes nowhere, clocks panic, threads
-//! do not sleep. The functions around it survive compilation under their names, so their bodies
-//! are replaced by ones that call imports from [`IMPORT_MODULE`]. A pattern is a set of functions,
-//! found by demangled path and type, and replaced only if they are proven to be what they are called
-//! (`proof`). What a module does not have is left as it is: a function
-//! that was inlined away, or a module that rustc did not make.
+//! do not sleep. The functions around it survive compilation under their names, so their bodies are
+//! replaced by ones that call imports from [`IMPORT_MODULE`]. A pattern is a set of functions, found
+//! by demangled path and type. They are replaced only if they are proven to be what they are called
+//! (`proof`). What a module does not have is left as it is: a function that was inlined away, or a
+//! module that rustc did not make.
 //!
 //! In a program for WASI std's platform layer works, so only the allocators, Rust's and C's, and memory functions
 //! are replaced. Only where a file is asked for that no folder holds, the host is told.
+//!
+//! In: a module. Out: the module with new bodies, and a report. In the order in which to read the modules:
+//!
+//! - `names`, `proof`, `eval`: names in one spelling, what proves that a function is what its name says, and runs of
+//!   it;
+//! - `print`, `panic`, `oom`, `alloc`, `simple`: patterns of std, each detected and planned before anything is changed;
+//! - `malloc`, `memory`: C's allocator, and C's functions on memory;
+//! - `env`, `code`: what the new bodies share, and a builder for them; the planned jobs are done with these;
+//! - `folders`: tells the host of files that no folder holds;
+//! - `unsupported_std`, `folded`: at the end, what a program asks of std that its target lacks, as warnings and errors.
 
 mod alloc;
 pub(crate) mod code;
@@ -242,7 +252,7 @@ fn is_wasi_program(module: &Module<'_>, names: &Names) -> bool {
     // The entries that WASI prescribes for commands and libraries, else functions of std's or of C's library.
     let entry = exports(|name| matches!(name, "_start" | "_initialize"));
     let below_std = |name: &str| {
-        // Without type arguments, which may be anybody's.
+        // Without type arguments, which may be any crate's.
         let path = name.split('<').next().unwrap_or_default();
         path.starts_with("std::sys::") && path.contains("::wasi::")
     };

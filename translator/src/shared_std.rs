@@ -87,8 +87,8 @@ const ALLOCATORS: &[&str] = &[
 /// How such names end in Rust (an allocator's method, inlined where it is used) and in Zig.
 const ALLOCATOR_ENDS: &[&str] = &[" as core::alloc::global::GlobalAlloc>::alloc", "Allocator.alloc"];
 
-/// Readable names of allocators that `roots` can reach and that do not have their memory from the device's heap:
-/// what they keep is the program's, and mostly made for one thread.
+/// Readable names of allocators that `roots` can reach and that do not have their memory from the device's heap. What
+/// they keep is the program's, and mostly made for one thread.
 pub fn own_allocators(module: &Module<'_>, roots: &[u32]) -> Vec<String> {
     const OF_HEAP: [&str; 4] = ["alloc", "alloc_zero", "realloc", "alloc_batch"];
     let graph = CallGraph::new(module);

@@ -37,8 +37,8 @@ fn calls(module: &Module<'_>, func: usize) -> usize {
 
 #[test]
 fn results_stay_the_same() {
-    // Early return, a branch to the function's label, a local that counts on being zero in a loop,
-    // two results, and a leaf in a leaf.
+    // Early return, a branch to the function's label, and a local that counts on being zero in a
+    // loop. Then two results, and a leaf in a leaf.
     let bytes = wat::parse_str(
         r#"(module
             (func $abs (param i32) (result i32)

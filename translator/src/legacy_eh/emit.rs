@@ -16,7 +16,7 @@ pub(super) struct Code<'a> {
     pub(super) br_tables: Vec<(usize, usize)>,
 }
 
-/// The level of the block around a whole body behind which exceptions leave the function.
+/// The level of the block around a whole body, past whose end exceptions leave the function.
 const FUNCTION_LANDING: u32 = 1;
 
 /// An open block of the old body.

@@ -64,7 +64,7 @@ impl Lowering<'_> {
         self.emitter.no_handlers(start);
     }
 
-    /// Brings a call's arguments to their places; gives the unit at which the callee's frame begins.
+    /// Brings a call's arguments to their places; returns the unit at which the callee's frame begins.
     pub(super) fn arguments(&mut self, ty: &FuncType) -> u32 {
         self.settle_top(ty.params.len());
         self.stack.truncate(self.stack.len() - ty.params.len());

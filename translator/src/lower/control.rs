@@ -254,7 +254,7 @@ impl Lowering<'_> {
             .map(|depth| depth.expect("the module was validated"))
             .collect();
         depths.push(targets.default());
-        // Each target that needs values carried, or is a return, gets a stub behind the table.
+        // Each target that needs values carried, or is a return, gets a stub after the table.
         let mut stubs: Vec<(u32, Label)> = Vec::new();
         let mut labels = Vec::with_capacity(depths.len());
         for depth in depths {

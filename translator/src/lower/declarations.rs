@@ -15,7 +15,7 @@ pub const GPU_MODULE: &str = "gpu_run_v1";
 /// Module name of the imports of the WASI before preview 1.
 pub const OLD_WASI: &str = "wasi_unstable";
 
-/// Fills in `program` but for its code; gives what each function index of the module means.
+/// Fills in `program` but for its code; returns what each function index of the module means.
 pub(super) fn lower(module: &Module<'_>, program: &mut Program) -> Result<Vec<Target>, LowerErrorKind> {
     let meta = &mut program.meta;
     for ty in &module.types {
@@ -335,8 +335,9 @@ pub(super) fn constant_globals(meta: &Meta) -> Vec<Option<(ValType, u128)>> {
     all
 }
 
-/// The global that C and Rust compilers use as stack pointer: named so, or, in a module without
-/// names, a first global that looks like theirs: mutable, i32, not exported, starting above 1 KiB.
+/// The global that C and Rust compilers use as stack pointer: the one of that name. In a module
+/// without names it is a first global that looks like theirs: mutable, i32, not exported, starting
+/// above 1 KiB.
 fn stack_pointer(module: &Module<'_>, meta: &Meta) -> Option<u32> {
     let globals = meta.global_types();
     let fits = |index: u32| {

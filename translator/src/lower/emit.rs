@@ -81,10 +81,9 @@ pub(super) struct Emitter {
     emitted: [Emitted; 2],
     /// Which of them is the last.
     newest: usize,
-    /// How many of them may be changed or taken back: no label lies behind those.
+    /// How many of them may be changed or taken back: no label lies after those.
     known: u8,
-    /// Where the jump leads that was emitted last, and the word behind it; none once anything else depends on
-    /// that word.
+    /// Where the jump leads that was emitted last, and the word after it; none once anything else depends on that word.
     jump: Option<(Label, usize)>,
     /// Open protected ranges, outer ones first.
     open: Vec<Range>,
@@ -306,7 +305,7 @@ impl Emitter {
         self.seal();
     }
 
-    /// Fills in the branch distances; gives the exception table.
+    /// Fills in the branch distances; returns the exception table.
     pub(super) fn finish(&mut self) -> Result<Vec<Try>, TooFar> {
         for fixup in &self.fixups {
             let to = self.labels[fixup.label.0 as usize].expect("every label is bound when its block ends");

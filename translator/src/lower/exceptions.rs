@@ -72,7 +72,7 @@ impl Lowering<'_> {
         self.set_unreachable();
     }
 
-    /// Emits the handlers that leave the function, behind its code.
+    /// Emits the handlers that leave the function, after its code.
     pub(super) fn emit_leaving(&mut self) {
         for leaving in std::mem::take(&mut self.leaving) {
             self.emitter.bind(leaving.label);

@@ -34,7 +34,7 @@ pub(super) struct Local {
     pub(super) unit: u32,
 }
 
-/// The type of a function that takes and gives nothing.
+/// The type of a function without parameters and results.
 static NO_TYPE: FuncType = FuncType {
     params: Vec::new(),
     results: Vec::new(),
@@ -95,7 +95,7 @@ impl<'c> Lowering<'c> {
         })
     }
 
-    /// Lowers a function and gives its exception table; `None` if some branch is too far.
+    /// Lowers a function and returns its exception table; `None` if some branch is too far.
     fn run(&mut self, func: &Func<'_>, near: bool) -> Result<Option<Vec<Try>>, Failure> {
         let context = self.context;
         let ty = &context.types[func.ty as usize];

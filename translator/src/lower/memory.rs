@@ -1,8 +1,8 @@
 //! Loads, stores, and the instructions that work on memories and tables as a whole.
 //!
 //! A memory with 64-bit addresses is reached through the opcodes that name their memory, whose address
-//! operand is then an i64; its bulk opcodes take all sizes as i64. A table never has more than 2^31
-//! elements, so an i64 index is clamped to 32 bits and stays out of bounds if it was.
+//! operand is then an i64. Its bulk opcodes take all sizes as i64. A table never has more than 2^31
+//! elements. So an i64 index is clamped to 32 bits and stays out of bounds if it was.
 
 use gpu_run_bytecode::{Op, ValType};
 use wasmparser::{MemArg, MemArgTarget, Operator};

@@ -72,7 +72,7 @@ impl Lowering<'_> {
         }
     }
 
-    /// Copies every entry that is a local to its place: what follows may run more than once or not
+    /// Copies every entry that is a local to its place. What follows may run more than once or not
     /// at all, and may change the local.
     pub(super) fn settle_locals(&mut self) {
         for index in 0..self.stack.len() {

@@ -1,8 +1,8 @@
 //! SIMD: which opcode an instruction on 128-bit values becomes.
 //!
 //! The table's operands say what an opcode takes, so one path serves nearly all: sources are popped, a
-//! lane follows them. Several instructions share an opcode: `gt` is `lt` the other way round, a lane
-//! of floats moves like one of integers, and where the relaxed instructions leave a choice, the
+//! lane follows them. Several instructions share an opcode. `gt` is `lt` the other way round, and a
+//! lane of floats moves like one of integers. Where the relaxed instructions leave a choice, the
 //! choice is the strict instruction.
 
 use gpu_run_bytecode::{Op, Operand, ValType};

@@ -60,7 +60,7 @@ impl Stack {
         self.top
     }
 
-    /// Pushes an entry and gives its place.
+    /// Pushes an entry and returns its place.
     pub(super) fn push(&mut self, ty: ValType, value: Value) -> u32 {
         let unit = self.top;
         self.top += ty.units();

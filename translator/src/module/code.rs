@@ -1,5 +1,5 @@
-//! Code as bytes of the binary format: the compact form of bodies, which passes read an instruction
-//! at a time without decoding what they do not look at.
+//! Code as bytes of the binary format, which is the compact form of bodies. Passes read it an
+//! instruction at a time without decoding what they do not look at.
 //!
 //! Only validated code is read here.
 

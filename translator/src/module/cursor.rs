@@ -1,6 +1,6 @@
 //! Reads code an instruction at a time, and operands as they are asked for.
 //!
-//! [`Steps`](super::Steps) finds where an instruction ends before it gives it. Where nearly every
+//! [`Steps`](super::Steps) finds where an instruction ends before it yields it. Where nearly every
 //! operand is read anyway, that would read them twice.
 
 use wasmparser::{BlockType, Operator};

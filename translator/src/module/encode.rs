@@ -1,4 +1,9 @@
 //! From a [`Module`] back to bytes: valid wasm after every pass.
+//!
+//! In: a [`Module`] after any pass. Out: the bytes of the sections, in the order of the specification.
+//!
+//! - this file: the sections and bodies;
+//! - `origins`: the custom section that maps instructions to the user's file.
 
 mod origins;
 
@@ -153,8 +158,8 @@ impl Module<'_> {
     /// Encodes the code section; tells whether any instruction has moved in it.
     fn encode_code(&self, out: &mut enc::Module) -> bool {
         let mut code = enc::CodeSection::new();
-        // Distance between a body's place in the file and its place in the new section: as long
-        // as it is the same for all bodies, DWARF's section-relative addresses hold.
+        // Distance between a body's place in the file and its place in the new section. As long as
+        // it is the same for all bodies, DWARF's section-relative addresses hold.
         let mut distance = None;
         let first = self.imported_funcs.len() as u32;
         let mut moved = (0..self.funcs.len() as u32)

@@ -85,7 +85,7 @@ impl Uses {
         }
     }
 
-    /// What is known of each local; those behind the last one are unused. Begins anew.
+    /// What is known of each local; those after the last one are unused. Begins anew.
     pub(super) fn finish(&mut self) -> Box<[Use]> {
         let uses = self.states.iter().map(|state| match state {
             State::Untouched => Use::Unused,

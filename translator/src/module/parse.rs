@@ -1,4 +1,9 @@
 //! From a file's bytes to a validated [`Module`].
+//!
+//! In: the bytes of a file. Out: a [`Module`] whose bodies are slices of them, or a [`ParseError`].
+//!
+//! - this file: reads and validates the sections, and with the bodies their summaries;
+//! - `error`: why a file is refused, said so that its author can act on it.
 
 mod error;
 
@@ -19,7 +24,7 @@ use error::Context;
 pub use error::{Location, ParseError};
 
 /// What validation accepts. Lowering may still refuse what it cannot translate yet, and then it
-/// names the instruction; what is not listed here is refused by the proposal's name.
+/// names the instruction. What is not listed here is refused by the proposal's name.
 const FEATURES: WasmFeatures = WasmFeatures::WASM2
     .union(WasmFeatures::RELAXED_SIMD)
     .union(WasmFeatures::THREADS)

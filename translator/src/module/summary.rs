@@ -41,7 +41,7 @@ pub struct Summary {
     pub tail_calls: bool,
     /// Whether it has a `try` of legacy exception handling.
     pub legacy_try: bool,
-    /// What is known of each local, parameters included; those behind the last one are unused.
+    /// What is known of each local, parameters included; those after the last one are unused.
     pub(crate) uses: Box<[Use]>,
 }
 

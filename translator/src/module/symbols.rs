@@ -96,7 +96,7 @@ mod tests {
         let mut symbol = String::from("_RINvC1a1fuE");
         let inner = symbol.len();
         symbol.truncate(inner - 2);
-        // `T` opens a tuple and `E` closes it; `B` is the type at an offset behind `_R`, in base 62.
+        // `T` opens a tuple and `E` closes it; `B` is the type at an offset past `_R`, in base 62.
         let base62 = |mut number: usize| {
             if number == 0 {
                 return "_".to_owned();

@@ -77,8 +77,8 @@ impl Writer {
         }
     }
 
-    /// Writes an instruction of one operand, an index, in place of one with another; in as many bytes as
-    /// that one had, where they suffice, so that the run of origins goes on.
+    /// Writes an instruction of one operand, an index, in place of one with another. It takes as many
+    /// bytes as that one had, where they suffice, so that the run of origins goes on.
     #[inline]
     pub(crate) fn with_index(&mut self, opcode: u8, index: u32, bytes: usize, origin: Origin) {
         self.mark(self.bytes.len(), origin, false);

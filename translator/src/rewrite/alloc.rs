@@ -1,11 +1,17 @@
 //! The allocator, all of it or nothing.
 //!
-//! Where std's own entry points (`__rdl_*`) are left, they are replaced: sizes and alignments are
-//! at hand. Else the methods of the allocator behind them are, which know less: a block then has
-//! dlmalloc's header (chunk size and flags before the address), so that checks which the compiler
-//! has inlined from it still hold, and `free` finds the size there. On either level the methods of
+//! Where std's own entry points (`__rdl_*`) are left, they are replaced: sizes and alignments are at
+//! hand. Else the methods of the allocator that they call are, which know less. A block then has
+//! dlmalloc's header (chunk size and flags before the address). So checks which the compiler has
+//! inlined from it still hold, and `free` finds the size there. On either level the methods of
 //! `std::alloc::System` may be called from elsewhere, and are then replaced too. A user's own allocator
 //! (`__rg_*`) is never touched.
+//!
+//! In: the module's names. Out: a plan of which functions get which new body, or why none does.
+//!
+//! - this file: on which level the allocator is found, and the bodies for sizes that are known;
+//! - `system`: the methods of `std::alloc::System`;
+//! - `blocks`: bodies for dlmalloc's methods, whose blocks have its header.
 
 mod blocks;
 mod system;
@@ -75,7 +81,7 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, std: &Std, options:
     if !options.replace_allocator || (internal.is_empty() && outer.is_empty()) {
         return;
     }
-    // With another allocator below std, as wasi-libc's, `System` is no business of ours.
+    // With another allocator below std, as wasi-libc's, `System` is left alone.
     let system = if internal.is_empty() {
         System::default()
     } else {
@@ -90,7 +96,7 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, std: &Std, options:
     if !inner.is_empty() {
         inner.extend(system.methods());
     }
-    // A user's own allocator is behind std's entry points.
+    // A user's own allocator is what std's entry points call.
     let levels = [
         ("std's entry points", outer, !custom, Vec::new()),
         ("std's entry points and `System`", with_system, !custom, Vec::new()),
@@ -124,7 +130,7 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, std: &Std, options:
     }
 }
 
-/// Where blocks have dlmalloc's header: functions that zero a block by themselves, behind a call of what gave it.
+/// Where blocks have dlmalloc's header: functions that zero a block by themselves, after a call of what returned it.
 fn zeroing(names: &Names, custom: bool, system: &System) -> Vec<usize> {
     let own = |name: &str| matches!(name, "__rdl_alloc_zeroed" | "__rust_alloc_zeroed");
     // A function of the same name may forward to the user's allocator.
@@ -261,7 +267,7 @@ fn forward(env: &Env, op: &str, params: &[u32]) -> Code {
 }
 
 /// The methods of dlmalloc that are called from outside, with or without their `self` (the
-/// optimizer drops it: there is one allocator), and entry points that such methods were inlined
+/// optimizer drops it: there is one allocator). Also entry points that such methods were inlined
 /// into.
 fn methods(module: &Module<'_>, names: &Names, std: &Std, above: &[bool]) -> Vec<Entry> {
     let mut entries = Vec::new();

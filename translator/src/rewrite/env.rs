@@ -54,10 +54,10 @@ pub(super) struct Env {
     /// The global that holds the guest's shadow stack pointer.
     pub(super) stack_pointer: Option<u32>,
     /// A vtable of `core::fmt::Write`; the data pointer that goes with it is the stream's number,
-    /// and nobody dereferences it.
+    /// and it is never dereferenced.
     pub(super) vtable: i32,
     fmt: Option<FmtWrite>,
-    /// Constant data, put into a page of its own behind the module's memory.
+    /// Constant data, put into a page of its own after the module's memory.
     page: Vec<u8>,
     page_base: u64,
 }
@@ -176,7 +176,7 @@ impl Env {
             }
             Arguments::Pointer => {
                 // The old structure: pieces, arguments, no options; a thread's own, so on its stack.
-                // Behind the argument there are eight bytes left, and it needs six words.
+                // After the argument there are eight bytes left, and it needs six words.
                 let global_index = self.stack_pointer.expect("checked before");
                 let empty = self.constant(&[0; 8]);
                 code.global_get(global_index)
@@ -240,8 +240,8 @@ impl Arguments {
     }
 }
 
-/// Whether the module has what a vtable in memory needs: a 32-bit memory with room for a page, a
-/// function table of known size, and a shadow stack.
+/// Whether the module has what a vtable in memory needs. That is a 32-bit memory with room for a
+/// page, a function table of known size, and a shadow stack.
 pub(super) fn can_format(module: &Module<'_>) -> bool {
     let table = table(module).is_some_and(|ty| ty.element_type == RefType::FUNCREF && !ty.table64);
     table && memory_pages(module).is_some() && stack_pointer(module).is_some()

@@ -1,7 +1,7 @@
-//! Runs functions of a module on inputs of ours, to see what they do.
+//! Runs functions of a module on chosen inputs, to see what they do.
 //!
-//! Enough of WebAssembly for C's functions on memory: integers, locals, structured control, loads and stores of
-//! memory 0, bulk copies and fills, calls of functions of the same kind. Whatever else a body has makes it one that
+//! Enough of WebAssembly for C's functions on memory. It has integers, locals, structured control, loads and stores of
+//! memory 0, bulk copies and fills, and calls of functions of the same kind. Whatever else a body has makes it one that
 //! cannot be evaluated. A function may read and write only what the caller lends it, and has a budget of steps.
 
 use rustc_hash::FxHashMap;
@@ -90,8 +90,8 @@ pub(super) struct Region {
 #[derive(Default)]
 pub(super) struct Scratch {
     pub(super) regions: Vec<Region>,
-    /// Ranges that may be read, and around each what shares an aligned word with it: such a word is in bounds where
-    /// one of its bytes is.
+    /// Ranges that may be read, and around each what shares an aligned word with it. Such a word is in bounds where one
+    /// of its bytes is.
     pub(super) readable: Vec<(u64, u64)>,
     /// The range that may be written.
     pub(super) writable: (u64, u64),

@@ -12,7 +12,7 @@ use super::code::Code;
 use super::names::Names;
 use crate::module::{Func, Module};
 
-/// The functions that look up, and how many parameters they have: the path is the first. They give -1 if no folder
+/// The functions that look up, and how many parameters they have: the path is the first. They return -1 if no folder
 /// fits. The first two are called with the path as the program has it.
 const LOOKUPS: [(&str, usize); 3] = [
     ("__wasilibc_find_relpath_alloc", 5),
@@ -99,7 +99,7 @@ pub(super) fn tell(module: &mut Module<'_>, names: &Names) {
     }
 }
 
-/// Calls the `original`, and where that gives -1 asks for the path in no folder.
+/// Calls the `original`, and where that returns -1 asks for the path in no folder.
 fn wrapper(original: u32, import: u32, ask: Ask, params: u32) -> Code {
     let (path, result, end) = (0, params, params + 1);
     let mut code = Code::new();
@@ -109,7 +109,7 @@ fn wrapper(original: u32, import: u32, ask: Ask, params: u32) -> Code {
     }
     code.call(original).tee(result).i32(0);
     code.op(wasmparser::Operator::I32LtS).if_();
-    // `end` becomes the address behind the 0 that ends the path.
+    // `end` becomes the address after the 0 that ends the path.
     code.get(path).set(end);
     code.loop_();
     code.get(end).load8(0);

@@ -1,9 +1,9 @@
 //! C's allocator as wasi-libc has it (Doug Lea's), all of it or nothing.
 //!
-//! Its functions are found by their names, which they keep because a linker takes the library's objects as they
-//! are. That they are the library's, and that no other code works with what they keep, is looked up in the code:
-//! their state lies at a fixed address, each of them uses it or calls one that does, and the sizes of blocks stand in
-//! front of them. An allocator of another make is left alone.
+//! Its functions are found by their names, which they keep because a linker takes the library's objects as they are.
+//! The code shows that they are the library's, and that no other code works with what they keep. Their state lies at a
+//! fixed address, and each of them uses it or calls one that does. The sizes of blocks stand in front of them. An
+//! allocator of another make is left alone.
 
 use std::ops::Range;
 
@@ -30,8 +30,8 @@ const ANY_SIZE: i32 = -1;
 const EINVAL: i32 = 28;
 const ENOMEM: i32 = 48;
 
-/// Bytes of the allocator's state, `struct malloc_state`, on a 32-bit target, and of its parameters, which lie
-/// behind it. Where it begins, there is the first member that its functions read.
+/// Bytes of the allocator's state, `struct malloc_state`, on a 32-bit target, and of its parameters, which lie after
+/// it. Where it begins, there is the first member that its functions read.
 const STATE_BYTES: u64 = 472;
 const PARAMETER_BYTES: u64 = 24;
 
@@ -73,7 +73,7 @@ pub(super) fn detect(module: &mut Module<'_>, names: &Names, options: &RewriteOp
     for (aliases, params, has_result, body) in FUNCTIONS {
         let results = if *has_result { &[I32][..] } else { &[] };
         for name in *aliases {
-            // One of two functions of a name is somebody else's.
+            // One of two functions of a name is not the library's.
             if let ([_], [func]) = (
                 names.get(name),
                 &names.typed(module, name, &[I32; 3][..*params], results)[..],
@@ -156,8 +156,8 @@ fn left_of_it(module: &mut Module<'_>, names: &Names, funcs: &[usize]) -> Option
     None
 }
 
-/// A function of `funcs` that is not the library's: it uses neither the state nor a block's size nor one that does, has
-/// statics of its own, or asks the host.
+/// A function of `funcs` that is not the library's. It uses neither the state nor a block's size nor one that does, or
+/// it has statics of its own, or asks the host.
 fn foreign(module: &Module<'_>, names: &Names, funcs: &[usize], state: u64) -> Option<String> {
     let first = module.imported_funcs.len();
     let all = state..state + STATE_BYTES + PARAMETER_BYTES;
@@ -187,8 +187,8 @@ fn foreign(module: &Module<'_>, names: &Names, funcs: &[usize], state: u64) -> O
 struct Reads {
     /// The allocator's state.
     state: bool,
-    /// A word in front of an address, where a block has its size and, in the low bits, flags: as `calloc`
-    /// does, to see if the block is zero.
+    /// A word in front of an address, where a block has its size and, in the low bits, flags. `calloc` reads it to see
+    /// if the block is zero.
     header: bool,
     /// Such a word without its flags.
     size: bool,
@@ -373,7 +373,7 @@ fn aligned_alloc(env: &Env, errno: Option<u32>, first: u32) -> Code {
     code
 }
 
-/// `(where the block's address goes, alignment, size)`; gives the error.
+/// `(where the block's address goes, alignment, size)`; returns the error.
 fn posix_memalign(env: &Env) -> Code {
     let (to, align, size, block) = (0, 1, 2, 3);
     let mut code = Code::new();

@@ -1,21 +1,21 @@
 //! C's functions on memory: `memcpy`, `memmove`, `memset`, `memcmp`, `bcmp`.
 //!
-//! A name and a type are no proof: anybody may call a function so. One is replaced if all of this holds:
+//! A name and a type are no proof: any function may be called so. One is replaced if all of this holds:
 //!
-//! - The `producers` section names a compiler for which the name is C's ([`proof::is_reserving`]): such a compiler
-//!   puts calls of it where the program copies or compares, and removes calls, whatever the function does.
-//! - It did what C's does in every run of [`eval`]: lengths 0 to 40 and some up to 300, with every alignment,
-//!   overlaps where C allows them, addresses around 2 GiB and near 4 GiB, results compared bit for bit. It touched
+//! - The `producers` section names a compiler for which the name is C's ([`proof::is_reserving`]). Such a compiler puts
+//!   calls of it where the program copies or compares, and removes calls, whatever the function does.
+//! - It did what C's does in every run of [`eval`], results compared bit for bit. Lengths are 0 to 40 and some up to
+//!   300, with every alignment, and overlaps where C allows them. Addresses are around 2 GiB and near 4 GiB. It touched
 //!   nothing but the bytes that it was asked to, in reading also what shares an aligned word with them. A body that
 //!   uses anything else (globals, imports, floats, tables) cannot be evaluated, so it stays.
-//! - Its constants are no larger than the lengths that were tried, or patterns of equal bytes: so there is no
-//!   threshold beyond which it could do something else.
+//! - Its constants are no larger than the lengths that were tried, or patterns of equal bytes. So there is no threshold
+//!   beyond which it could do something else.
 //! - With length 0 it touches nothing, whatever the addresses. `memory.copy` and `memory.fill` trap there if an
 //!   address is out of bounds, so the new body asks for the length first. A body that does trap there consists of
 //!   such an instruction already: it stays, since there is nothing to gain.
 //!
 //! What C leaves undefined is not compared: overlaps of `memcpy`, ranges that wrap around the address space. A range
-//! that is out of bounds traps as before; what was copied ahead of the trap, nobody sees. `memcmp` may end at a
+//! that is out of bounds traps as before; what was copied ahead of the trap cannot be seen. `memcmp` may end at a
 //! difference before the memory ends: there the new body compares bytes as C's does.
 
 use wasmparser::{BlockType, Operator};
@@ -190,8 +190,8 @@ fn region(start: u64, length: u32) -> Region {
     }
 }
 
-/// Lengths and the alignments of two addresses: every length that is tried with `alignments` of the first, and with
-/// other ones of the second each time.
+/// Lengths and the alignments of two addresses. Every length is tried with `alignments` of the first, and with other
+/// ones of the second each time.
 fn shapes(alignments: u64) -> impl Iterator<Item = (u32, u64, u64)> {
     let every = (0..=EVERY_LENGTH).flat_map(move |length| {
         let n = u64::from(length);

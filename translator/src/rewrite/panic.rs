@@ -1,12 +1,19 @@
 //! Panics speak as native Rust does, and end the process.
 //!
 //! std's `panic_with_hook(payload, location, ..)` is left in every build. It runs a custom hook as
-//! ever; the default one prints nothing on this target, so a report is put in front: unless a
-//! custom hook is set (the static `HOOK` says), print what the default hook would. The message is
-//! the payload's `Display`, through the vtable that the payload comes with. Where no hook is ever
-//! set, the optimizer drops the location parameter: then it is caught in `rust_begin_unwind`.
-//! What the code between here and a custom hook that calls the default one needs to know is kept
-//! in globals: each thread has its own.
+//! ever. The default one prints nothing on this target, so a report is put in front. Unless a
+//! custom hook is set (the static `HOOK` says), it prints what the default hook would. The message
+//! is the payload's `Display`, through the vtable that the payload comes with. Where no hook is
+//! ever set, the optimizer drops the location parameter: then it is caught in `rust_begin_unwind`.
+//! A custom hook may call the default one. What the code between needs to know is kept in globals,
+//! of which each thread has its own.
+//!
+//! In the order in which to read them:
+//!
+//! - this file: finds the functions of a std since 1.81, the static `HOOK`, and plans the new bodies;
+//! - `text`: what a panic prints, whatever std it is of;
+//! - `old`: a std before 1.81, where the message comes beside the payload;
+//! - `literal`: payloads of such a std that are a `&str` alone.
 
 mod literal;
 mod old;
@@ -40,7 +47,7 @@ mod layout {
     /// `std::panic::PanicHookInfo`.
     pub const HOOK_INFO_LOCATION: u64 = 8;
     pub const HOOK_INFO_NO_BACKTRACE: u64 = 13;
-    /// A static `RwLock<Hook>`: the hook behind the lock's word; null data is the default hook.
+    /// A static `RwLock<Hook>`: the hook after the lock's word; null data is the default hook.
     pub const HOOK: i32 = 4;
 }
 
@@ -261,9 +268,9 @@ fn throwing(module: &Module<'_>) -> Vec<usize> {
         .collect()
 }
 
-/// Finds the static `HOOK` in the code that calls a custom hook: data pointer from the static,
-/// arguments, vtable from the word behind, its method `call`. A std that is not optimized names
-/// the static where it locks it.
+/// Finds the static `HOOK` in the code that calls a custom hook. It loads the data pointer from the
+/// static, the arguments, the vtable from the word after it, and its method `call`. A std that is
+/// not optimized names the static where it locks it.
 fn hook_address(module: &Module<'_>, names: &Names, func: usize) -> Option<i32> {
     let mut window: [Option<Operator<'_>>; 3] = [None, None, None];
     let first = module.imported_funcs.len();

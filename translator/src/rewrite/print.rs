@@ -111,8 +111,8 @@ fn constant_text(module: &Module<'_>, names: &Names, func: usize) -> Option<Vec<
     pushed_before_call(func, params, &write_all, 2)
 }
 
-/// Warns when std's line buffer was inlined into code that is not std's: what is written to it
-/// goes nowhere, and nothing can be done about it here.
+/// Warns when std's line buffer was inlined into code that is not std's. What is written to it goes
+/// nowhere, and nothing can be done about it here.
 pub(super) fn warn_of_lost_output(module: &Module<'_>, names: &Names) -> Option<String> {
     let first = module.imported_funcs.len();
     let raw = "std::io::buffered::bufwriter::BufWriter<std::io::stdio::StdoutRaw>::";

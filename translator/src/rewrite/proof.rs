@@ -1,6 +1,6 @@
 //! What proves that a function is what its name says.
 //!
-//! Names are anybody's to choose, so no pattern is taken for what it is called and typed like. What more is asked:
+//! Any module can choose its names, so no pattern is taken for what it is called and typed like. What more is asked:
 //!
 //! | pattern | proof |
 //! |---|---|
@@ -28,8 +28,8 @@ pub(super) fn is_rust(module: &Module<'_>) -> bool {
     module.producers.iter().any(names_rust)
 }
 
-/// Whether a compiler made the module for which the names of C's functions on memory are C's, whoever defines them:
-/// those of LLVM, which calls and removes such functions as it sees fit.
+/// Whether a compiler made the module for which the names of C's functions on memory are C's, wherever they are
+/// defined. These are LLVM's compilers: LLVM calls and removes such functions as it sees fit.
 pub(super) fn is_reserving(module: &Module<'_>) -> bool {
     let of_llvm = |name: &str| ["clang", "zig"].iter().any(|part| name.contains(part));
     is_rust(module) || module.producers.iter().any(|(_, name, _)| of_llvm(name))

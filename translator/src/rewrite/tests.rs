@@ -1,3 +1,10 @@
+//! Tests of the patterns: a module in the text format is rewritten, and its report and code are looked at.
+//!
+//! - this file: helpers, and tests of the patterns in general;
+//! - `memory`: what proves C's functions on memory;
+//! - `panics`: panics of other versions of std;
+//! - `system`: the allocator where code calls `std::alloc::System` directly.
+
 mod memory;
 mod panics;
 mod system;

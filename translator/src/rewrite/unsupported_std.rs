@@ -1,7 +1,7 @@
 //! Names what a program asks of std that std on its target does not have.
 //!
-//! Such calls fail as std has them fail, and the optimizer leaves only some of their names in a module: what is
-//! found is there, what is not found may be there too.
+//! Such calls fail as std has them fail, and the optimizer leaves only some of their names in a module. What is found
+//! is there; what is not found may be there too.
 
 use gpu_run_bytecode::wasi;
 

@@ -182,7 +182,7 @@ impl<'a> Context<'a> {
     }
 }
 
-/// The name of function `index`, found after the fact: the name section stands behind the code.
+/// The name of function `index`, found after the fact: the name section comes after the code.
 fn function_name(bytes: &[u8], index: u32) -> Option<String> {
     for payload in Parser::new(0).parse_all(bytes) {
         let Payload::CustomSection(section) = payload.ok()? else {

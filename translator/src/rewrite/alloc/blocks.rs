@@ -39,7 +39,7 @@ pub(super) fn calloc(env: &Env, size: u32) -> Code {
 }
 
 /// Allocates a chunk aligned to more than dlmalloc's own alignment and writes its header: `block` gets
-/// the address behind the header, or 0. Opens an `if (result i32)` for the case that there is memory.
+/// the address after the header, or 0. Opens an `if (result i32)` for the case that there is memory.
 fn aligned_chunk(env: &Env, code: &mut Code, size: u32, align: u32, chunk: u32, block: u32) {
     chunk_size(code, size);
     code.tee(chunk)

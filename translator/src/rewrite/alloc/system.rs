@@ -26,7 +26,7 @@ struct Known {
     method: Method,
     /// Number of its parameters.
     params: u32,
-    /// The parameter that is the first behind `self`.
+    /// The parameter that is the first after `self`.
     first: u32,
 }
 
@@ -57,8 +57,8 @@ impl System {
         // One compiler made all of them.
         let agree = orders.windows(2).all(|pair| pair[0] == pair[1]);
         system.align_first = orders.first().copied().filter(|_| agree);
-        // Another allocator's `System`, as wasi-libc's, may look alike where it gives blocks; but not where it takes
-        // them.
+        // Another allocator's `System`, as wasi-libc's, may look alike where it hands out blocks, but not where it
+        // takes them.
         let is_dlmalloc = |known: &Known| matches!(known.method, Method::Dealloc | Method::Realloc);
         if system.align_first.is_none() || !system.known.iter().any(is_dlmalloc) {
             system.unknown.extend(system.known.drain(..).map(|known| known.func));
@@ -82,8 +82,8 @@ impl System {
         self.known.iter().map(entry).collect()
     }
 
-    /// The methods as those whose blocks have dlmalloc's header. One that zeroes does so by itself, behind a
-    /// call of another.
+    /// The methods as those whose blocks have dlmalloc's header. One that zeroes does so by itself, after a call of
+    /// another.
     pub(super) fn methods(&self) -> Vec<Entry> {
         let entry = |known: &Known| {
             let (first, params) = (known.first, known.params);
@@ -144,8 +144,8 @@ fn method(name: &str) -> Option<Method> {
     }
 }
 
-/// The method's form, with or without a `self` that it does not use, and whether the alignment is the first
-/// parameter of its layout, where the code says so.
+/// The method's form, with or without a `self` that it does not use. Also whether the alignment is the first parameter
+/// of its layout, where the code says so.
 fn known(module: &Module<'_>, func: usize, method: Method) -> Option<(Known, Option<bool>)> {
     let ty = &module.types[module.funcs[func].ty as usize];
     let plain = match method {

@@ -1,4 +1,4 @@
-//! Mutants of the functions that wasi-libc and Rust have: those that are taken for proven must do what C says for every
+//! Mutants of the functions that wasi-libc and Rust have. Those that are taken for proven must do what C says for every
 //! length and pair of alignments.
 
 use wasmparser::Operator;

@@ -12,7 +12,7 @@ use crate::rewrite::code::Code;
 use crate::rewrite::env::Env;
 use crate::rewrite::names::Names;
 
-/// Vtable of `dyn BoxMeUp`: the method `get`, which gives a `&dyn Any`.
+/// Vtable of `dyn BoxMeUp`: the method `get`, which returns a `&dyn Any`.
 const PAYLOAD_GET: u64 = 16;
 /// Vtable of `dyn Any`: the method `type_id`.
 const TYPE_ID: u64 = 12;

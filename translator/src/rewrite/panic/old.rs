@@ -26,7 +26,7 @@ const CAN_UNWIND: u32 = 4;
 /// Since 1.73: whether to leave out the note about backtraces.
 const NO_BACKTRACE: u32 = 5;
 
-/// Byte offsets in `core::panic::PanicInfo`, behind the two words of the payload.
+/// Byte offsets in `core::panic::PanicInfo`, after the two words of the payload.
 mod layout {
     pub const MESSAGE: u64 = 8;
     pub const LOCATION: u64 = 12;
@@ -46,7 +46,7 @@ struct Path {
     ends: Ends,
 }
 
-/// Finds panics of such a std; `with_hook`: its function, of a form that is known to take words and give nothing.
+/// Finds panics of such a std; `with_hook`: its function, of a form that is known to take words and return nothing.
 pub(super) fn detect(module: &Module<'_>, names: &Names, std: &Std, with_hook: usize, plan: &mut Plan) -> bool {
     let params = module.types[module.funcs[with_hook].ty as usize].params().len() as u32;
     let old = rustc_minor(module).is_some_and(|minor| minor < PAYLOAD_FORMATS);
@@ -99,8 +99,8 @@ fn keeps_info(module: &Module<'_>, func: usize) -> bool {
         && can_unwind == message + (layout::CAN_UNWIND - layout::MESSAGE)
 }
 
-/// Finds the static `HOOK` in the code that calls a custom hook: the vtable, whose word is 0 for the default hook,
-/// is loaded into a local, and later its method `call`.
+/// Finds the static `HOOK` in the code that calls a custom hook. The vtable, whose word is 0 for the default hook, is
+/// loaded into a local, and later its method `call`.
 fn hook_address(module: &Module<'_>, func: usize) -> Option<i32> {
     let mut window: [Option<Operator<'_>>; 2] = [None, None];
     let mut loaded: Vec<(u32, i32)> = Vec::new();
@@ -200,7 +200,7 @@ fn default_hook(
     let mut code = Code::new();
     print_head(env, &mut code, location, print_number);
     code.get(0).if_();
-    // Whoever formats may overwrite what it is given.
+    // The function that formats may overwrite what it is given.
     code.global_get(global_index)
         .i32(layout::ARGUMENTS_SIZE + 8)
         .op(Operator::I32Sub)

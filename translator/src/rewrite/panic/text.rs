@@ -38,7 +38,7 @@ impl Globals {
     }
 }
 
-/// Adds the functions that print the location and a number; gives their indices.
+/// Adds the functions that print the location and a number; returns their indices.
 pub(super) fn add_functions(module: &mut Module<'_>, env: &mut Env, globals: Globals) -> (u32, u32) {
     let code = print_number(env);
     let print_number = env.add_func(module, "gpu_run::panic::print_number", &[I32; 2], &[], code);

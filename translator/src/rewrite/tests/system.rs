@@ -102,8 +102,8 @@ fn what_is_not_certain_is_left_alone_and_each_way_tells_why() {
     }
 }
 
-/// Where dlmalloc's methods are replaced, whoever has blocks of another kind must not meet them: std above another
-/// allocator, that allocator's `System`, and a method that has looked at dlmalloc's headers by itself.
+/// Where dlmalloc's methods are replaced, code with blocks of another kind must not meet them. Such are std above
+/// another allocator, that allocator's `System`, and a method that has looked at dlmalloc's headers by itself.
 #[test]
 fn what_keeps_its_own_blocks_is_left_alone() {
     const DLMALLOC: &str = "dlmalloc::dlmalloc::Dlmalloc<dlmalloc::sys::System>";

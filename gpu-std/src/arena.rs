@@ -42,7 +42,7 @@ impl core::error::Error for ArenaFull {}
 
 /// The head of a chunk; its bytes follow.
 struct Chunk {
-    /// Behind its last byte.
+    /// One past its last byte.
     end: *mut u8,
     /// The chunk that is used when this one is full, or null.
     next: *mut Chunk,
@@ -59,10 +59,10 @@ struct Top {
 
 /// Memory from which blocks are taken by moving a pointer, and given back all at once.
 ///
-/// That costs a few instructions a block, where a heap that many threads share costs atomics. An arena belongs
-/// to one thread, which takes blocks in a [`scope`](Arena::scope); when the scope ends, they are free again, at
-/// no cost. Scopes nest. Memory comes from [`GpuAllocator`] in chunks, which the arena keeps for its next scope
-/// and gives back when it is dropped.
+/// That costs a few instructions a block, where a heap that many threads share costs atomics. An arena belongs to one
+/// thread, which takes blocks in a [`scope`](Arena::scope); when the scope ends, they are free again, at no cost.
+/// Scopes nest. Memory comes from [`GpuAllocator`] in chunks, which the arena keeps for its next scope and returns to
+/// the heap when it is dropped.
 ///
 /// ```
 /// use gpu_std::Arena;
@@ -159,8 +159,8 @@ impl Arena {
         }
     }
 
-    /// Frees all blocks, those of scopes that were forgotten (`core::mem::forget`) too, and gives all chunks
-    /// but the last back to the heap.
+    /// Frees all blocks, those of scopes that were forgotten (`core::mem::forget`) too, and returns all chunks but the
+    /// last to the heap.
     ///
     /// ```
     /// let mut arena = gpu_std::Arena::new();
@@ -202,7 +202,7 @@ impl Arena {
                 return Ok(unsafe { NonNull::new_unchecked(block) });
             }
             let needed = layout.size().saturating_add(layout.align());
-            // SAFETY: a chunk of the arena, or null; so are those behind it.
+            // SAFETY: a chunk of the arena, or null; so are those after it.
             let mut next = unsafe { top.chunk.as_ref() }.map_or(ptr::null_mut(), |chunk| chunk.next);
             // SAFETY: as above.
             while let Some(chunk) = unsafe { next.as_ref() }
@@ -217,7 +217,7 @@ impl Arena {
         }
     }
 
-    /// Adds a chunk of at least `bytes` bytes behind the current one, and goes to it.
+    /// Adds a chunk of at least `bytes` bytes after the current one, and goes to it.
     #[cold]
     fn add_chunk(&self, bytes: usize) -> Result<(), ArenaFull> {
         let full = ArenaFull { bytes };
@@ -250,7 +250,7 @@ impl Arena {
     }
 }
 
-/// The first byte of a chunk behind its head.
+/// The first byte after a chunk's head.
 fn start(chunk: *mut Chunk) -> *mut u8 {
     chunk.wrapping_add(1).cast()
 }
@@ -265,7 +265,7 @@ fn top_of(chunk: *mut Chunk) -> Top {
     }
 }
 
-/// Gives a chunk back to the heap.
+/// Returns a chunk to the heap.
 ///
 /// # Safety
 ///
@@ -324,8 +324,8 @@ pub struct ArenaScope<'a> {
     arena: &'a Arena,
     /// What was free when the scope began.
     begin: Top,
-    /// References to blocks live as long as the arena, or the outer scope, is lent to this one. Until then
-    /// nobody else takes blocks, so they stay what they are even if the scope itself ends before.
+    /// References to blocks live as long as the arena, or the outer scope, is lent to this one. Until then no other
+    /// scope takes blocks, so they stay what they are even if the scope itself ends before.
     blocks: PhantomData<&'a mut u8>,
 }
 
@@ -342,7 +342,7 @@ impl<'a> ArenaScope<'a> {
     /// assert_eq!(*kept, 3);
     /// ```
     ///
-    /// What an inner scope gives cannot be kept once the outer one is used again:
+    /// What an inner scope returns cannot be kept once the outer one is used again:
     ///
     /// ```compile_fail
     /// let mut arena = gpu_std::Arena::new();
@@ -372,7 +372,7 @@ impl<'a> ArenaScope<'a> {
     /// ```
     pub fn alloc<T>(&self, value: T) -> &'a mut T {
         let block = self.take(Layout::new::<T>()).cast::<T>();
-        // SAFETY: nobody else has the block, which is aligned and large enough, as long as 'a.
+        // SAFETY: no other code has the block, which is aligned and large enough, as long as 'a.
         unsafe {
             block.write(value);
             &mut *block.as_ptr()
@@ -439,7 +439,7 @@ impl<'a> ArenaScope<'a> {
     /// ```
     pub fn try_alloc_layout(&self, layout: Layout) -> Result<&'a mut [MaybeUninit<u8>], ArenaFull> {
         let block = self.arena.take(layout)?.cast::<MaybeUninit<u8>>();
-        // SAFETY: nobody else has the block, which has that size, as long as 'a; its bytes may be anything.
+        // SAFETY: no other code has the block, which has that size, as long as 'a; its bytes may be anything.
         Ok(unsafe { core::slice::from_raw_parts_mut(block.as_ptr(), layout.size()) })
     }
 
@@ -448,7 +448,7 @@ impl<'a> ArenaScope<'a> {
             panic!("{len} elements are more than a slice can have");
         };
         let block = self.take(layout).cast::<MaybeUninit<T>>();
-        // SAFETY: nobody else has the block, which is aligned and large enough, as long as 'a.
+        // SAFETY: no other code has the block, which is aligned and large enough, as long as 'a.
         unsafe { core::slice::from_raw_parts_mut(block.as_ptr(), len) }
     }
 

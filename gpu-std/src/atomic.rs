@@ -1,13 +1,13 @@
 //! Atomic operations that are atomic in every build.
 //!
 //! In a plain wasm build, one without the `atomics` target feature, the atomics of `core` are ordinary loads and
-//! stores, and threads of a kernel lose each other's updates. The functions of this module are instructions of
+//! stores. Threads of a kernel then lose each other's updates. The functions of this module are instructions of
 //! `gpu-run` instead, on the same types.
 //!
-//! Each takes an [`Ordering`] and a [`Scope`]. They say what the program needs, and it gets at least that:
-//! today every operation is sequentially consistent at the device's scope, on every engine, and on a host too.
-//! Weaker ones may become faster; a program that names the weakest that it needs then gains by itself. Any
-//! ordering may be given to any operation.
+//! Each takes an [`Ordering`] and a [`Scope`]. They say what the program needs, and it gets at least that. Today every
+//! operation is sequentially consistent at the device's scope, on every engine, and on a host too. Weaker ones may
+//! become faster; a program that names the weakest that it needs then gains by itself. Any ordering may be given to any
+//! operation.
 //!
 //! ```
 //! use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -24,7 +24,7 @@ pub use core::sync::atomic::Ordering;
 
 use crate::platform::{atomic32, atomic64};
 
-/// Who must agree on the order of an operation. See the [module](self) for what that means today.
+/// Which threads must agree on the order of an operation. See the [module](self) for what that means today.
 ///
 /// ```
 /// assert_ne!(gpu_std::atomic::Scope::Block, gpu_std::atomic::Scope::Device);
@@ -164,8 +164,8 @@ pub fn compare_exchange<A: Atomic>(
     if found == expected { Ok(found) } else { Err(found) }
 }
 
-/// Replaces the value by what `f` makes of it, and gives the value before. Where other threads change it
-/// meanwhile, `f` is called again.
+/// Replaces the value by what `f` makes of it, and returns the previous value. Where other threads
+/// change it meanwhile, `f` is called again.
 ///
 /// ```
 /// # use core::sync::atomic::AtomicU32;
@@ -200,7 +200,7 @@ macro_rules! fetch {
 }
 
 fetch! {
-    /// Puts a value there and gives the one before.
+    /// Puts a value there and returns the previous one.
     ///
     /// ```
     /// # use core::sync::atomic::AtomicI32;
@@ -208,7 +208,7 @@ fetch! {
     /// assert_eq!(swap(&AtomicI32::new(-1), 5, AcqRel, Scope::Device), -1);
     /// ```
     swap = swap;
-    /// Adds, wrapping around on overflow, and gives the value before.
+    /// Adds, wrapping around on overflow, and returns the previous value.
     ///
     /// ```
     /// # use core::sync::atomic::AtomicU64;
@@ -218,7 +218,7 @@ fetch! {
     /// assert_eq!(total.into_inner(), (1 << 40) + 1);
     /// ```
     fetch_add = add;
-    /// Subtracts, wrapping around on overflow, and gives the value before.
+    /// Subtracts, wrapping around on overflow, and returns the previous value.
     ///
     /// ```
     /// # use core::sync::atomic::AtomicU32;
@@ -226,7 +226,7 @@ fetch! {
     /// assert_eq!(fetch_sub(&AtomicU32::new(3), 1, Relaxed, Scope::Device), 3);
     /// ```
     fetch_sub = sub;
-    /// Keeps the bits that `value` has, and gives the value before.
+    /// Keeps the bits that `value` has, and returns the previous value.
     ///
     /// ```
     /// # use core::sync::atomic::AtomicU32;
@@ -236,7 +236,7 @@ fetch! {
     /// assert_eq!(bits.into_inner(), 0b1000);
     /// ```
     fetch_and = and;
-    /// Sets the bits that `value` has, and gives the value before.
+    /// Sets the bits that `value` has, and returns the previous value.
     ///
     /// ```
     /// # use core::sync::atomic::AtomicU32;
@@ -246,7 +246,7 @@ fetch! {
     /// assert_eq!(bits.into_inner(), 0b1110);
     /// ```
     fetch_or = or;
-    /// Flips the bits that `value` has, and gives the value before.
+    /// Flips the bits that `value` has, and returns the previous value.
     ///
     /// ```
     /// # use core::sync::atomic::AtomicU32;
@@ -258,7 +258,7 @@ fetch! {
     fetch_xor = xor;
 }
 
-/// Leaves the greater of both, and gives the value before.
+/// Leaves the greater of both, and returns the previous value.
 ///
 /// ```
 /// # use core::sync::atomic::AtomicI64;
@@ -272,7 +272,7 @@ pub fn fetch_max<A: Atomic>(target: &A, value: A::Value, order: Ordering, scope:
     fetch_update(target, order, scope, |old| old.max(value))
 }
 
-/// Leaves the lesser of both, and gives the value before.
+/// Leaves the lesser of both, and returns the previous value.
 ///
 /// ```
 /// # use core::sync::atomic::AtomicU32;
@@ -330,8 +330,8 @@ macro_rules! floats {
                     store(&self.0, value.to_bits(), order, scope);
                 }
 
-                /// Adds and gives the value before. In which order threads add is open, so the sum of many is
-                /// not the same in each run.
+                /// Adds and returns the previous value. In which order threads add is open, so the sum of many is not
+                /// the same in each run.
                 ///
                 /// ```
                 #[doc = concat!("use gpu_std::atomic::{", stringify!($name), ", Ordering::Relaxed, Scope};")]

@@ -1,9 +1,9 @@
 //! Arguments and environment, as in `std::env`.
 //!
-//! On `wasm32-unknown-unknown` std has neither. There [`args`], [`vars`], [`var`] and their kin give what
-//! `gpu-run` was given: arguments behind the module's name, and variables by `--env`. What is no Unicode has
-//! U+FFFD in its place. [`current_dir`] is `/`, as in other WASI programs. Everything else is `std::env`, so
-//! [`set_var`] and [`set_current_dir`] fail there. On any other target this module is `std::env`.
+//! On `wasm32-unknown-unknown` std has neither. There [`args`], [`vars`], [`var`] and their kin return what `gpu-run`
+//! was given: arguments after the module's name, and variables by `--env`. What is no Unicode has U+FFFD in its place.
+//! [`current_dir`] is `/`, as in other WASI programs. Everything else is `std::env`, so [`set_var`] and
+//! [`set_current_dir`] fail there. On any other target this module is `std::env`.
 //!
 //! ```
 //! use gpu_std::env;

@@ -4,10 +4,10 @@ use crate::platform;
 
 /// Sets the pixel in column `x` and row `y`, counted from 0 at the upper left corner.
 ///
-/// `rgba` is red, green, blue and opacity, from 0 to 255 in sRGB, as PNG has them. All threads may paint at the
-/// same time; of colors for the same pixel one stays. A pixel outside of the frame is left out, so without
-/// `--frame` nothing happens. `gpu-run --frame out.png --size 1920x1080` writes the frame when the run has ended,
-/// also by a panic, a trap or an exit code; pixels that were never set are transparent black.
+/// `rgba` is red, green, blue and opacity, from 0 to 255 in sRGB, as PNG has them. All threads may paint at the same
+/// time; of colors for the same pixel one stays. A pixel outside of the frame is left out, so without `--frame` nothing
+/// happens. `gpu-run --frame out.png --size 1920x1080` writes the frame when the run has ended, also by a panic, a trap
+/// or an exit code. Pixels that were never set are transparent black.
 ///
 /// On a host target, [`host::set_frame`](crate::host::set_frame) makes a frame.
 ///

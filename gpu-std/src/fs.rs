@@ -1,8 +1,8 @@
 //! Files and directories, as in `std::fs`.
 //!
-//! On `wasm32-unknown-unknown` std has none. There these functions and types, which have std's names and
-//! signatures, ask `gpu-run` by imports of WASI preview 1, and a program gets its files back by one changed
-//! line: `use gpu_std::fs;` for `use std::fs;`. On any other target this module is `std::fs`.
+//! On `wasm32-unknown-unknown` std has none. There these functions and types, which have std's names and signatures,
+//! ask `gpu-run` by imports of WASI preview 1. A program gets its files back by one changed line: `use gpu_std::fs;`
+//! for `use std::fs;`. On any other target this module is `std::fs`.
 //!
 //! ```
 //! use gpu_std::fs::{self, File};
@@ -24,13 +24,13 @@
 //!
 //! # In a guest
 //!
-//! A program sees the folders that `gpu-run --dir` gives it, by the names given there; `--dir .` is the working
-//! directory. Of several folders whose name a path begins with, the longest name is the one. A path that begins
-//! with none of them fails with [`NotFound`](std::io::ErrorKind::NotFound), and one that leads out of its folder
-//! with [`PermissionDenied`](std::io::ErrorKind::PermissionDenied).
+//! A program sees the folders that `gpu-run --dir` opens for it, by the names that the option sets; `--dir .` is the
+//! working directory. Of several folders whose name a path begins with, the longest name is the one. A path that begins
+//! with none of them fails with [`NotFound`](std::io::ErrorKind::NotFound), and one that leads out of its folder with
+//! [`PermissionDenied`](std::io::ErrorKind::PermissionDenied).
 //!
-//! - Errors have the kinds that std gives them on `wasm32-wasip1`, and the same text with WASI's errno. But
-//!   `raw_os_error` gives `None`, because std has no text for these numbers here.
+//! - Errors have the kinds that std has for them on `wasm32-wasip1`, and the same text with WASI's errno. But
+//!   `raw_os_error` returns `None`, because std has no text for these numbers here.
 //! - `Path::exists`, `Path::metadata` and what else std's `Path` asks of files belong to std, which has none:
 //!   use [`exists`], [`metadata`] and so on.
 //! - [`canonicalize`], [`set_permissions`] and [`File::try_clone`] fail with

@@ -4,8 +4,8 @@ use core::alloc::{GlobalAlloc, Layout};
 
 /// The heap of the device: safe and fast under many threads.
 ///
-/// `gpu-run` gives the allocator of Rust's std to this heap anyway, where it finds it. A `no_std` program, or
-/// one that wants to be sure, names it:
+/// `gpu-run` replaces the allocator of Rust's std by this heap anyway, where it finds it. A `no_std` program, or one
+/// that wants to be sure, names it:
 ///
 /// ```
 /// #[global_allocator]
@@ -15,13 +15,13 @@ use core::alloc::{GlobalAlloc, Layout};
 /// assert_eq!(numbers.iter().sum::<u32>(), 499_500);
 /// ```
 ///
-/// A request that the memory has no room for gives null, upon which std ends the program with its usual message.
+/// A request that the memory has no room for returns null, after which std ends the program with its usual message.
 /// On a host target it is the system's allocator.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct GpuAllocator;
 
-// SAFETY: the heap gives blocks of at least the size and with the alignment asked for, which nobody else has
-// until they are given back; it does not unwind.
+// SAFETY: the heap returns blocks of at least the size and with the alignment asked for. No other code has them until
+// they are given back. It does not unwind.
 unsafe impl GlobalAlloc for GpuAllocator {
     #[inline]
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
@@ -48,11 +48,11 @@ unsafe impl GlobalAlloc for GpuAllocator {
     }
 }
 
-/// Takes as many blocks as `blocks` has places, all of one layout, and gives how many there were: fewer if the memory
-/// has no room for more. Places behind them stay as they are.
+/// Takes as many blocks as `blocks` has places, all of one layout, and returns how many that were. They are fewer if
+/// the memory has no room for more. Places after them stay as they are.
 ///
-/// That is as if by [`GpuAllocator`] for each, but one operation: where 64 blocks lie side by side they cost as
-/// many accesses of the heap as one. Any of them can be freed alone, or with others by [`free_batch`].
+/// That is as if by [`GpuAllocator`] for each, but one operation. Where 64 blocks lie side by side they cost as many
+/// accesses of the heap as one. Any of them can be freed alone, or with others by [`free_batch`].
 ///
 /// ```
 /// use std::alloc::Layout;
@@ -63,7 +63,7 @@ unsafe impl GlobalAlloc for GpuAllocator {
 /// let taken = alloc_batch(layout, &mut blocks);
 /// assert_eq!(taken, 100); // there is room
 /// for (i, block) in blocks[..taken].iter().enumerate() {
-///     // SAFETY: a block for such an array, which nobody else has.
+///     // SAFETY: a block for such an array, which no other code has.
 ///     unsafe { block.cast::<[f32; 4]>().write([i as f32; 4]) };
 /// }
 /// // SAFETY: they were taken with this layout, and are not used again.
@@ -73,11 +73,11 @@ pub fn alloc_batch(layout: Layout, blocks: &mut [*mut u8]) -> usize {
     crate::platform::alloc_batch(layout, blocks)
 }
 
-/// Gives blocks back that have one layout, whether they were taken together or not.
+/// Frees blocks that have one layout, whether they were taken together or not.
 ///
 /// # Safety
 ///
-/// As for [`GlobalAlloc::dealloc`] of [`GpuAllocator`], for each of them: it was taken with this layout, by
+/// As for [`GlobalAlloc::dealloc`] of [`GpuAllocator`], for each of them. It was taken with this layout, by
 /// [`alloc_batch`] or by [`GpuAllocator`], and is not used any more.
 ///
 /// ```

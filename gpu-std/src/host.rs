@@ -42,7 +42,7 @@ fn with<T>(f: impl FnOnce(&mut Buffers) -> T) -> T {
     BUFFERS.with_borrow_mut(f)
 }
 
-/// Gives this thread an input, as `gpu-run --input` does.
+/// Sets an input for this thread, as `gpu-run --input` does.
 ///
 /// ```
 /// gpu_std::host::set_input(b"text".to_vec());
@@ -52,7 +52,7 @@ pub fn set_input(bytes: Vec<u8>) {
     with(|buffers| buffers.input = bytes);
 }
 
-/// Gives this thread an empty output of at most `size` bytes, as `gpu-run --output` does.
+/// Sets an empty output for this thread, of at most `size` bytes, as `gpu-run --output` does.
 ///
 /// ```
 /// gpu_std::host::set_output(8);
@@ -76,7 +76,7 @@ pub fn output() -> Vec<u8> {
     with(|buffers| buffers.output.clone())
 }
 
-/// Gives this thread an empty frame, as `gpu-run --frame` does.
+/// Sets an empty frame for this thread, as `gpu-run --frame` does.
 ///
 /// ```
 /// gpu_std::host::set_frame(4, 3);

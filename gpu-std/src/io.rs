@@ -1,9 +1,9 @@
 //! Standard input and standard error, as in `std::io`, and all the rest of that module.
 //!
-//! On `wasm32-unknown-unknown` std's input is always at its end, and what it does with standard error is removed by
-//! the optimizer in a build with `lto = "fat"`. There [`stdin`] and [`stderr`] are those of `gpu-run`, in any build;
-//! instead of `eprintln!` there is [`gpu_eprintln!`](crate::gpu_eprintln). `stdout` is std's on every target:
-//! `gpu-run` replaces what it does. On any other target this module is `std::io`.
+//! On `wasm32-unknown-unknown` std's input is always at its end. What it does with standard error is removed by the
+//! optimizer in a build with `lto = "fat"`. There [`stdin`] and [`stderr`] are those of `gpu-run`, in any build;
+//! instead of `eprintln!` there is [`gpu_eprintln!`](crate::gpu_eprintln). `stdout` is std's on every target: `gpu-run`
+//! replaces what it does. On any other target this module is `std::io`.
 //!
 //! ```
 //! use gpu_std::io::{self, BufRead};
@@ -19,7 +19,7 @@
 //! # count().unwrap();
 //! ```
 //!
-//! What one call writes to [`stderr`] is one record, also of `write!`: texts of other threads come before or behind it.
+//! What one call writes to [`stderr`] is one record, also of `write!`: texts of other threads come before or after it.
 //!
 //! ```
 //! use gpu_std::io::{self, Write};
@@ -28,8 +28,12 @@
 //! # Ok::<(), io::Error>(())
 //! ```
 //!
-//! In a guest, whether [`stdin`] or [`stderr`] is a terminal tells its own method `is_terminal`: std lets nobody else
-//! implement [`IsTerminal`]. Standard input is for one thread at a time, as locks of std are in a build without atomics.
+//! In a guest, [`stdin`]'s and [`stderr`]'s own method `is_terminal` tells whether it is a terminal: std lets no other
+//! crate implement [`IsTerminal`]. Standard input is for one thread at a time, as locks of std are in a build without
+//! atomics.
+//!
+//! This file chooses what each target has. `stderr` is `gpu-run`'s standard error; its standard input is
+//! `wasi/stdin.rs`.
 
 pub use std::io::*;
 

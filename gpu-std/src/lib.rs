@@ -13,8 +13,8 @@
 //! | [`fs`], [`mod@env`], [`io`], [`process`], [`net`] | what std lacks on `wasm32-unknown-unknown`; connections on `wasm32-wasip1` too |
 //!
 //! On `wasm32` each operation is an import from the module `gpu_run_v1`, which the translator turns into one
-//! instruction. On any other target it is plain `core` or `std` code for a program of one thread, so that the
-//! same source is tested with `cargo test`. There, `host` stands in for `gpu-run`'s options.
+//! instruction. On any other target it is plain `core` or `std` code for a program of one thread. So the same source is
+//! tested with `cargo test`. There, `host` stands in for `gpu-run`'s options.
 //!
 //! ```
 //! use core::sync::atomic::AtomicU32;
@@ -140,10 +140,10 @@ pub fn time() -> u64 {
 ///
 /// The addition is one step that no other thread can come between, and sequentially consistent.
 ///
-/// Why not [`AtomicU32::fetch_add`]: a plain wasm build, one without the `atomics` target
-/// feature, turns the atomics of `core` into ordinary loads and stores, and then two threads of a
-/// kernel lose each other's updates. The functions of this crate are atomic in every build; those in
-/// [`atomic`] do more operations, on more types.
+/// Why not [`AtomicU32::fetch_add`]: a plain wasm build, one without the `atomics` target feature,
+/// turns the atomics of `core` into ordinary loads and stores. Then two threads of a kernel lose
+/// each other's updates. The functions of this crate are atomic in every build; those in [`atomic`]
+/// do more operations, on more types.
 ///
 /// ```
 /// use core::sync::atomic::AtomicU32;

@@ -14,7 +14,7 @@ use crate::__values::Sink;
 /// ```
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Level {
-    /// Of use to who looks for a mistake.
+    /// Of use in looking for a mistake.
     Debug,
     /// What the program does.
     Info,
@@ -61,13 +61,13 @@ pub fn remark() -> impl Sink {
 /// It takes what `format!` takes. [`gpu_error!`](crate::gpu_error), [`gpu_warn!`](crate::gpu_warn),
 /// [`gpu_info!`](crate::gpu_info) and [`gpu_debug!`](crate::gpu_debug) have their level in the name.
 ///
-/// Where the format string has `{}` alone, its texts, and values that are numbers of up to 64 bits, `bool`, `char` or
-/// text, are sent as they are, one instruction each: the host formats them. Anything else, such as `{name}`, `{:?}`
-/// or a type of the program's own, is formatted by `core::fmt` on the device, whose code is large and slow.
+/// Where the format string has `{}` alone, its texts are sent as they are, one instruction each. So are values that are
+/// numbers of up to 64 bits, `bool`, `char` or text: the host formats them. Anything else, such as `{name}`, `{:?}` or
+/// a type of the program's own, is formatted by `core::fmt` on the device. Its code is large and slow.
 ///
-/// The arguments are not evaluated where nobody wants the message: because of `--debug-level` or
-/// `--debug-only`, or with `--no-debug`, for which the translator removes the whole call from an optimized
-/// module. On a host target every message is written.
+/// The arguments are not evaluated where the message is not wanted, because of `--debug-level` or `--debug-only`. With
+/// `--no-debug` the translator removes the whole call from an optimized module. On a host target every message is
+/// written.
 ///
 /// ```
 /// let level = if gpu_std::thread_id() == 0 { gpu_std::Level::Info } else { gpu_std::Level::Debug };
@@ -130,11 +130,11 @@ macro_rules! gpu_debug {
     ($($arg:tt)+) => { $crate::gpu_log!($crate::Level::Debug, $($arg)+) };
 }
 
-/// Shows an expression and its value on standard error, as one record, and gives the value: std's `dbg!`.
+/// Shows an expression and its value on standard error, as one record, and returns the value: std's `dbg!`.
 ///
-/// Needs `Debug`, and no std. With several expressions it gives a tuple; with none it shows only the place.
-/// It is a debug message without a level, which counts as [`Level::Debug`](crate::Level::Debug). The expression
-/// is evaluated in any case.
+/// Needs `Debug`, and no std. With several expressions it returns a tuple; with none it shows only the place. It is a
+/// debug message without a level, which counts as [`Level::Debug`](crate::Level::Debug). The expression is evaluated in
+/// any case.
 ///
 /// ```
 /// let half = gpu_std::gpu_dbg!(6 * 7) / 2; // [src/main.rs:1:12] 6 * 7 = 42

@@ -1,14 +1,14 @@
-//! Functions of real numbers that give the same bits on every engine and device, and on the host.
+//! Functions of real numbers that return the same bits on every engine and device, and on the host.
 //!
 //! The functions of std do not: on a host they are those of its C library, on WebAssembly others. These are
 //! computed by the same code everywhere, out of operations that IEEE 754 defines to the last bit. A result that
 //! is not a number is always the canonical one, [`f64::NAN`] or [`f32::NAN`].
 //!
 //! Each function takes [`f32`] or [`f64`], and needs no std. Angles are radians. For f64 the stated error is the
-//! greatest that was found among 100,000 arguments spread over the function's range, compared with 150-bit
-//! arithmetic; a *unit* is the distance of two neighbouring numbers there, so 0.5 is the best there can be. f32
-//! is computed as f64 and rounded, with an error of at most 0.5000001 units. Results that are subnormal may be
-//! rounded twice: their error is at most 1 unit.
+//! greatest that was found among 100,000 arguments spread over the function's range, compared with 150-bit arithmetic.
+//! A *unit* is the distance of two neighbouring numbers there, so 0.5 is the best there can be. For f32 the result is
+//! computed as f64 and rounded, with an error of at most 0.5000001 units. Results that are subnormal may be rounded
+//! twice: their error is at most 1 unit.
 //!
 //! `abs`, `copysign`, `min`, `max`, `clamp` and `signum` are methods of f32 and f64 in `core`, and exact already.
 //!
@@ -19,6 +19,12 @@
 //! assert_eq!(math::hypot(3.0_f32, 4.0), 5.0);
 //! assert_eq!(math::sin(angle), 0.6);
 //! ```
+//!
+//! In the order in which to read the modules:
+//!
+//! - `dd`: sums of two numbers, with which the others compute; `tables`: their constants;
+//! - `exp`, `log`, `power`: exponential functions, logarithms, powers and roots;
+//! - `trig`, `arc`: trigonometric functions and their inverses.
 
 mod arc;
 mod dd;
@@ -280,7 +286,7 @@ computed! {
     /// assert_eq!(gpu_std::math::log10(1000.0), 3.0);
     /// ```
     log10(x) = log::log10;
-    /// x to the power of y, with the special cases of IEEE 754 (as C's `pow`): 1 if y is 0 or x is 1; NaN for
+    /// x to the power of y, with the special cases of IEEE 754 (as C's `pow`). It is 1 if y is 0 or x is 1, and NaN for
     /// a negative x unless y is an integer. Error: 0.51 units.
     ///
     /// ```

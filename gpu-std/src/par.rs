@@ -10,9 +10,9 @@ use crate::{thread_count, thread_id};
 
 /// Calls `f` for each index below `n` once, on one of the threads.
 ///
-/// Thread t of T gets t, t + T, t + 2 T, …: neighbouring indices go to neighbouring threads, so that what lies
-/// side by side in memory is read side by side. Where some indices are far more work than others, use a
-/// [`Queue`]. It returns when this thread's share is done, not when all is.
+/// Thread t of T gets t, t + T, t + 2 T, …: neighbouring indices go to neighbouring threads. So what lies side by side
+/// in memory is read side by side. Where some indices are far more work than others, use a [`Queue`]. It returns when
+/// this thread's share is done, not when all is.
 ///
 /// ```
 /// # gpu_std::host::set_output(80);
@@ -171,7 +171,7 @@ pub fn map_reduce<A: Atomic>(
     let mut mine = identity;
     for_each(n, |i| mine = reduce(mine, map(i)));
     atomic::fetch_update(&reduction.value, SeqCst, Scope::Device, |all| reduce(all, mine));
-    // Sequentially consistent, so who comes last sees what all others have put in.
+    // Sequentially consistent, so the thread that comes last sees what all others have put in.
     let last = atomic::fetch_add(&reduction.done, 1, SeqCst, Scope::Device) == thread_count() - 1;
     last.then(|| atomic::load(&reduction.value, SeqCst, Scope::Device))
 }

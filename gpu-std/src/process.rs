@@ -20,7 +20,7 @@
 
 pub use std::process::*;
 
-/// Ends the process, with all its threads, and gives `code` to who started it.
+/// Ends the process, with all its threads, and hands `code` to the process that started it.
 ///
 /// No destructors run. What was printed is kept.
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]

@@ -1,9 +1,9 @@
 //! The run's output: what `gpu-run --output FILE` writes to that file when the run has ended.
 //!
-//! All threads may write at any time, in parallel; where two write the same place, one of them stays. As an
-//! array of values of one type, it is written by index. The file ends behind the highest byte that was written,
-//! or has the size of `--output-size`; what nobody wrote is 0. Without `--output` there is no place for
-//! anything, and every write says so.
+//! All threads may write at any time, in parallel; where two write the same place, one of them stays. As an array of
+//! values of one type, it is written by index. The file ends after the highest byte that was written, or has the size
+//! of `--output-size`; what was never written is 0. Without `--output` there is no place for anything, and every write
+//! says so.
 //!
 //! It is written also when the program ends with a panic, a trap or an exit code: with what it had written.
 //!

@@ -1,5 +1,5 @@
-//! How the macros that print take a format string apart at compile time: where it has `{}` alone, texts and values
-//! are given on as they are, and `core::fmt` is not called. What is public here is for these macros only.
+//! How the macros that print take a format string apart at compile time. Where it has `{}` alone, texts and values are
+//! passed on as they are, and `core::fmt` is not called. What is public here is for these macros only.
 
 use core::fmt::{self, Debug, Display};
 
@@ -99,7 +99,7 @@ macro_rules! references {
 }
 references! { &T &mut T }
 
-/// An argument of a macro. `(&&&Value(x)).give(to)` takes the first of these traits that there is for it: the methods
+/// An argument of a macro. `(&&&Value(x)).give(to)` takes the first of these traits that there is for it. The methods
 /// of references are looked at before those of what they refer to.
 pub struct Value<'a, T: ?Sized>(pub &'a T);
 
@@ -190,7 +190,7 @@ pub const fn texts<const N: usize>(format: &'static str) -> [&'static str; N] {
     texts
 }
 
-/// Gives a sink what a format string and its arguments make.
+/// Passes to a sink what a format string and its arguments make.
 ///
 /// Arguments are evaluated before the first of them is given, each once.
 #[doc(hidden)]

@@ -1,7 +1,14 @@
-//! std's files, arguments, environment and input for `wasm32-unknown-unknown`, by imports of WASI preview 1, and
-//! connections for that target and for `wasm32-wasip1`, where std makes none, by imports of `gpu_run_net_v1`.
+//! std's files, arguments, environment and input for `wasm32-unknown-unknown`, by imports of WASI preview 1.
+//! Connections are for that target and for `wasm32-wasip1`, where std makes none, by imports of `gpu_run_net_v1`.
 //!
 //! [`errno`] and [`path`] are plain computation and compiled for tests on the host as well.
+//!
+//! In: calls with std's signatures. Out: WASI's functions, called by import. In the order in which to read them:
+//!
+//! - `sys`: the imports and their numbers; [`errno`]: their errors as `std::io::Error`;
+//! - `fd`: what all descriptors have; `preopens`, [`path`]: the folders of the guest, and which one a path means;
+//! - `fs`: files and directories; `stdin`, `env`: standard input, arguments and environment;
+//! - `net`: connections.
 
 mod errno;
 #[cfg(not(target_os = "wasi"))]

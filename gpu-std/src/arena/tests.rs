@@ -47,7 +47,7 @@ fn scopes_give_their_blocks_back() {
     assert_eq!(arena.capacity(), chunks, "nothing more is fetched");
 }
 
-/// A scope may end while its references live: nobody takes their memory before they are gone.
+/// A scope may end while its references live: nothing takes their memory before they are gone.
 #[test]
 fn references_outlive_the_scope_value() {
     let mut arena = Arena::new();

@@ -12,8 +12,8 @@ const STDERR: u32 = 2;
 /// See `std::io::Stderr`.
 pub struct Stderr(());
 
-/// See `std::io::StderrLock`. It keeps nobody out: each call is one record, with a lock or without, unless a value that it
-/// shows writes to standard error itself, which ends the record there.
+/// See `std::io::StderrLock`. It keeps no other thread out: each call is one record, with a lock or without. Only a
+/// value that is shown and writes to standard error itself ends the record there.
 pub struct StderrLock<'a> {
     /// As in std, it stays with its thread.
     lent: PhantomData<(&'a (), *const ())>,
@@ -30,7 +30,7 @@ impl Stderr {
         StderrLock { lent: PhantomData }
     }
 
-    /// Whether somebody reads it as it comes.
+    /// Whether it is read as it comes, by a person.
     pub fn is_terminal(&self) -> bool {
         is_terminal(STDERR)
     }

@@ -1,7 +1,7 @@
 //! Inverse trigonometric functions.
 //!
-//! All are the angle of a point (x, y). It is taken between the axis and the diagonal, and turned back by
-//! atan(j / 16) for the j for which least is left; a Taylor series has the rest.
+//! All are the angle of a point (x, y). It is taken between the axis and the diagonal, and turned back by atan(j / 16)
+//! for the j for which least is left. A Taylor series has the rest.
 
 use super::dd::{Dd, dd, fast_two_sum, polynomial, scale, two_prod};
 use super::tables::{ATAN, HALF_PI, PI};

@@ -1,8 +1,8 @@
 //! Sums of two numbers: about 106 bits, out of f64 arithmetic alone.
 //!
-//! The algorithms are Knuth's two-sum and Dekker's product ("A floating-point technique for extending the
-//! available precision", Numerische Mathematik 18, 1971). There is no fused multiply-add here, because
-//! WebAssembly has none and every engine must give the same bits.
+//! The algorithms are Knuth's two-sum and Dekker's product ("A floating-point technique for extending the available
+//! precision", Numerische Mathematik 18, 1971). There is no fused multiply-add here, because WebAssembly has none and
+//! every engine must compute the same bits.
 
 /// The value `hi + lo`, where `hi` is the nearest number to it.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -1,8 +1,8 @@
 //! Exponential functions.
 //!
-//! After P. T. P. Tang, "Table-driven implementation of the exponential function in IEEE floating-point
-//! arithmetic", ACM TOMS 15 (1989): x = n ln 2 / 64 + r with |r| < 0.0055, and e^x = 2^(n / 64) e^r, where
-//! 2^(j / 64) is in a table and e^r a Taylor series. Both are sums of two numbers here.
+//! After P. T. P. Tang, "Table-driven implementation of the exponential function in IEEE floating-point arithmetic",
+//! ACM TOMS 15 (1989). There x = n ln 2 / 64 + r with |r| < 0.0055, and e^x = 2^(n / 64) e^r. Here 2^(j / 64) is in a
+//! table and e^r a Taylor series. Both are sums of two numbers here.
 
 use super::dd::{Dd, dd, fast_two_sum, polynomial, scale, two_prod, two_sum};
 use super::tables::{EXP2, LN_2, LN_2_64};

@@ -1,9 +1,9 @@
 //! Logarithms.
 //!
-//! After P. T. P. Tang, "Table-driven implementation of the logarithm function in IEEE floating-point
-//! arithmetic", ACM TOMS 16 (1990): x = 2^k z with z from 0.6875 to 1.375, and a table has for each 128th of
-//! that range a short number c near 1 / z. Then r = z c - 1 is exact in two numbers, |r| < 2^-7, and
-//! ln x = k ln 2 - ln c + ln(1 + r). Around 1, c is 1, so that nothing cancels.
+//! After P. T. P. Tang, "Table-driven implementation of the logarithm function in IEEE floating-point arithmetic", ACM
+//! TOMS 16 (1990). There x = 2^k z with z from 0.6875 to 1.375. A table has for each 128th of that range a short number
+//! c near 1 / z. Then r = z c - 1 is exact in two numbers, |r| < 2^-7, and ln x = k ln 2 - ln c + ln(1 + r). Around 1,
+//! c is 1, so that nothing cancels.
 
 use super::dd::{Dd, dd, fast_two_sum, polynomial, split, two_prod, two_sum};
 use super::tables::{LN, LN_2_PARTS, LOG2_E, LOG10_E};

@@ -24,7 +24,7 @@ pub const HALF_PI_PARTS: [f64; 4] = [
     2.0222662487111665e-21,
     8.4784276603689e-32,
 ];
-/// The bits of 2 / π behind the point, the highest first; before them 64 bits that are 0.
+/// The bits of 2 / π after the binary point, the highest first; before them 64 bits that are 0.
 pub const TWO_OVER_PI: [u64; 21] = [
     0,
     0xa2f9_836e_4e44_1529,
@@ -115,8 +115,8 @@ pub const EXP2: [Dd; 64] = [
     dd(1.9571441241754002, 8.960767791036668e-17),
     dd(1.978456026387951, 4.0388753109278167e-17),
 ];
-/// For each 128th of the numbers from 0.6875 to 1.375: a number c of at most 10 bits near to its inverse, and
-/// -ln c, whose first number is a multiple of 2^-42.
+/// For each 128th of the numbers from 0.6875 to 1.375: a number c of at most 10 bits near to its inverse, and -ln c.
+/// The first number of the latter is a multiple of 2^-42.
 pub const LN: [(f64, Dd); 128] = [
     (1.451171875, dd(-0.3723714196783021, 5.0737869104986215e-14)),
     (1.44140625, dd(-0.3656191995610243, 5.957709464929311e-14)),

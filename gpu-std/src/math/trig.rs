@@ -1,8 +1,8 @@
 //! Sine, cosine and tangent.
 //!
-//! The argument is reduced to at most π / 4: below 2^20 by subtracting multiples of π / 2 in four parts (W. J.
-//! Cody and W. Waite, "Software Manual for the Elementary Functions", 1980), above by the bits of 2 / π that
-//! matter for its exponent (M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric functions",
+//! The argument is reduced to at most π / 4. Below 2^20 this is done by subtracting multiples of π / 2 in four parts
+//! (W. J. Cody and W. Waite, "Software Manual for the Elementary Functions", 1980). Above, it is done by the bits of
+//! 2 / π that matter for its exponent (M. H. Payne and R. N. Hanek, "Radian reduction for trigonometric functions",
 //! SIGNUM Newsletter 18, 1983). Then come Taylor series.
 
 use super::dd::{Dd, dd, fast_two_sum, polynomial, two_prod, two_sum};
@@ -25,12 +25,12 @@ fn reduce(x: f64) -> (u32, Dd) {
     (n as u32, two_sum(b.hi, (a.lo + b.lo) - n * fourth))
 }
 
-/// The same for a large number m 2^e with an integer m: only 192 of the bits of 2 / π make a difference to
-/// m 2^e 2 / π modulo 4 that can be seen.
+/// The same for a large number m 2^e with an integer m. Only 192 of the bits of 2 / π make a difference to m 2^e 2 / π
+/// modulo 4 that can be seen.
 fn reduce_large(x: f64) -> (u32, Dd) {
     let m = x.to_bits() & ((1 << 52) - 1) | 1 << 52;
     let exponent = (x.to_bits() >> 52) as i32 - 1075;
-    // The first bit behind the point has the place 64; of those from `at` on, the first times 2^e is worth 2.
+    // The first bit after the binary point has the place 64; of those from `at` on, the first times 2^e is worth 2.
     let at = (exponent - 2 + 64) as usize;
     let word = |i: usize| {
         let (index, shift) = (at / 64 + i, at % 64);
@@ -62,7 +62,7 @@ fn reduce_large(x: f64) -> (u32, Dd) {
     (quarter % 4, rest.mul(HALF_PI))
 }
 
-/// The value of 192 bits behind the point, of which some are set.
+/// The value of 192 bits after the binary point, of which some are set.
 fn from_fixed(upper: u128, lower: u64) -> Dd {
     let zeros = upper.leading_zeros();
     // At most 63 or so: no number is nearer to a multiple of π / 2.

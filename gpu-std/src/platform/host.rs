@@ -189,8 +189,8 @@ macro_rules! atomics {
     ($name:ident $atomic:ident $value:ident) => {
         /// Atomic operations on a word.
         ///
-        /// Each needs a pointer to an aligned word that lives as long as the call, and all other accesses at
-        /// the same time to be atomic.
+        /// Each needs a pointer to an aligned word that lives as long as the call. All other accesses at the same time
+        /// must be atomic.
         #[allow(clippy::missing_safety_doc)] // Above.
         pub mod $name {
             use core::sync::atomic::{$atomic, Ordering::SeqCst};

@@ -1,4 +1,11 @@
 //! The platform of a `wasm32` guest: each function is an import that becomes one instruction.
+//!
+//! In: calls of the crate's public modules. Out: instructions of `gpu-run`. `platform/host.rs` has the same functions
+//! for
+//! other targets.
+//!
+//! - this file: the imports, and the functions over them;
+//! - `output`: records and debug messages, put together before they are sent.
 
 use core::alloc::Layout;
 use core::sync::atomic::AtomicU32;

@@ -11,8 +11,8 @@ use std::{fmt, ptr};
 use super::errno::check;
 use super::sys;
 
-/// A list of texts by WASI's pair of functions: one that gives how many texts and bytes there are, one that gives
-/// a pointer to each and the bytes, in which each text ends with 0. What is no Unicode gets U+FFFD.
+/// A list of texts by WASI's pair of functions. One returns how many texts and bytes there are. The other writes a
+/// pointer to each and the bytes, in which each text ends with 0. What is no Unicode gets U+FFFD.
 fn texts(
     sizes: unsafe extern "C" fn(*mut usize, *mut usize) -> i32,
     get: unsafe extern "C" fn(*mut *const u8, *mut u8) -> i32,

@@ -104,7 +104,7 @@ impl From<Errno> for io::Error {
     }
 }
 
-/// The result of a function that gave `errno`.
+/// The result of a function that returned `errno`.
 pub fn check(errno: i32) -> Result<(), Errno> {
     match errno {
         0 => Ok(()),

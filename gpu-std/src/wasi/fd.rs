@@ -24,7 +24,7 @@ pub struct Fd(pub u32);
 
 impl Drop for Fd {
     fn drop(&mut self) {
-        // As in std: nobody could be told of an error.
+        // As in std: no caller could be told of an error.
         fd_close(self.0);
     }
 }

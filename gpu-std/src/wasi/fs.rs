@@ -1,4 +1,9 @@
 //! `std::fs`: functions of paths. `fs/` has the types.
+//!
+//! In: paths. Out: files, entries and attributes. In the order in which to read them:
+//!
+//! - this file: functions of paths;
+//! - `file`: open files; `directory`: entries, and making and emptying directories; `metadata`: attributes.
 
 mod directory;
 mod file;

@@ -1,4 +1,10 @@
 //! `std::net`: connections.
+//!
+//! In: calls with std's signatures. Out: functions of `gpu_run_net_v1`. In the order in which to read them:
+//!
+//! - `sys`: the imports and their numbers;
+//! - `addresses`: from a name to addresses;
+//! - this file: the connection itself.
 
 mod addresses;
 mod sys;

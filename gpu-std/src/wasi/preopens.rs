@@ -12,7 +12,7 @@ use super::path::{resolve, text};
 use super::sys::{self, Prestat};
 use crate::atomic_cas;
 
-/// The first descriptor behind input, output and errors.
+/// The first descriptor after standard input, output and error.
 const FIRST: u32 = 3;
 
 /// Address of the names of all folders, in the order of their descriptors; 0: not asked for yet.
@@ -26,7 +26,7 @@ fn names() -> &'static [String] {
         address = made.expose_provenance() as u32;
         let other = atomic_cas(&NAMES, 0, address);
         if other != 0 {
-            // SAFETY: `made` came from a box, and nobody else has seen it.
+            // SAFETY: `made` came from a box, and no other thread has seen it.
             drop(unsafe { Box::from_raw(made) });
             address = other;
         }
@@ -69,7 +69,8 @@ impl At<'_> {
 /// Where a path leads to.
 ///
 /// # Errors
-/// ENOENT if it is in none of the folders, and of course if it is empty; EINVAL if it has a NUL or is no Unicode.
+/// The error is ENOENT if it is in none of the folders, and so if it is empty. It is EINVAL if it has a NUL or is
+/// no Unicode.
 pub fn at(path: &Path) -> Result<At<'_>, Errno> {
     let (position, path) = resolve(names(), text(path)?).ok_or(Errno(NOENT))?;
     Ok(At {

@@ -60,14 +60,14 @@ impl Stdin {
         self.lock().lines()
     }
 
-    /// Whether somebody types it.
+    /// Whether it is a terminal.
     pub fn is_terminal(&self) -> bool {
         is_terminal(STDIN)
     }
 }
 
 impl StdinLock<'_> {
-    /// Whether somebody types it.
+    /// Whether it is a terminal.
     pub fn is_terminal(&self) -> bool {
         stdin().is_terminal()
     }

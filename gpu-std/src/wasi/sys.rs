@@ -36,7 +36,7 @@ pub struct Filestat {
     pub changed: u64,
 }
 
-/// `dirent`, behind which the name stands.
+/// `dirent`, which the name follows.
 #[repr(C)]
 #[derive(Clone, Copy)]
 pub struct Dirent {

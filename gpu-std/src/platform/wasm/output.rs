@@ -134,7 +134,7 @@ impl Sink for Record {
             unsafe { import::print(self.stream as i32, text.as_ptr(), text.len()) };
             return;
         }
-        // SAFETY: behind what is used there is room for so many bytes, as was just compared.
+        // SAFETY: after what is used there is room for so many bytes, as was just compared.
         unsafe {
             let to = self.bytes.as_mut_ptr().add(self.used).cast::<u8>();
             to.copy_from_nonoverlapping(text.as_ptr(), text.len());

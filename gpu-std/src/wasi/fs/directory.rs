@@ -195,7 +195,7 @@ pub(super) fn remove_contents(folder: &Path) -> io::Result<()> {
             false => super::remove_file(&entry.path),
         };
         match removed {
-            // Somebody else was faster.
+            // Another thread or process was faster.
             Err(error) if error.kind() == io::ErrorKind::NotFound => {}
             removed => removed?,
         }

@@ -206,7 +206,7 @@ impl Read for &File {
                 .map_err(|errno| self.refused(errno))
             {
                 Ok(0) => return Ok(bytes.len() - before),
-                // SAFETY: so many bytes behind the others have been read.
+                // SAFETY: so many bytes after the others have been read.
                 Ok(read) => unsafe { bytes.set_len(bytes.len() + read) },
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) => return Err(error),

@@ -1,5 +1,14 @@
 //! CUDA devices, through the driver alone: its library is loaded when it is first asked for, so
 //! that the binary starts on machines without one.
+//!
+//! In: launch records and, for compiled code, programs. Out: runs on the device. In the order in which to read them:
+//!
+//! - this file: [`Cuda`], the [`Device`] with its memory, its streams and the interpreter kernel;
+//! - [`code`]: from a program to machine code, in steps: PTX by [`crate::ptx`], then [`link`], kept in [`cache`];
+//! - [`link`]: from PTX to a cubin, by the driver's compiler and linker;
+//! - [`cache`]: cubins on disk;
+//! - `compiled`: loads a cubin and starts its entries;
+//! - [`sass`]: what the driver's compiler tells of its machine code.
 
 pub mod cache;
 pub mod code;
@@ -144,7 +153,7 @@ impl Cuda {
                 ),
             });
         }
-        // SAFETY: the primary context is retained here and released in `drop`; it is made current
+        // SAFETY: the primary context is retained here and released in `drop`. It is made current
         // on this thread, on which the device is used (`Cuda` is not `Send`).
         unsafe {
             let context =
@@ -226,8 +235,8 @@ impl Cuda {
         blocks.map_or(0, |blocks| blocks.max(0) as u32)
     }
 
-    /// Starts a kernel that takes a pointer to a launch record, the number of lanes if it has a second parameter,
-    /// and `args` if it has a third.
+    /// Starts a kernel that takes a pointer to a launch record. A second parameter is the number of lanes, a third is
+    /// `args`.
     ///
     /// # Safety
     ///
@@ -346,7 +355,7 @@ impl Device for Cuda {
         .map_err(|error| driver("cuMemHostAlloc", error))?;
         self.pinned.push(host);
         let mut device = MaybeUninit::uninit();
-        // SAFETY: `host` is mapped memory of `bytes` bytes, used by nobody yet.
+        // SAFETY: `host` is mapped memory of `bytes` bytes, used by no thread yet.
         unsafe {
             std::ptr::write_bytes(host.cast::<u8>(), 0, bytes as usize);
             check(

@@ -5,16 +5,16 @@
 //! `kernel/runtime.cpp`). In the order of the pipeline:
 //!
 //! - `analysis`: what is known of the program: basic blocks, facts of each function, forward data-flow;
-//! - [`schedule`]: instructions in another order where too many values are live;
+//! - `schedule`: instructions in another order where too many values are live;
 //! - [`template`]: the PTX of each pure opcode, which clang made of `kernel/ops/semantics.h`;
-//! - `emit`: the PTX of functions and kernels, written by [`writer`];
+//! - `emit`: the PTX of functions and kernels, written by `writer`;
 //! - [`runtime`]: the signatures of what compiled code calls, read from the runtime's own PTX;
-//! - [`image`]: what a program knows of its instance, as constants of the module.
+//! - `image`: what a program knows of its instance, as constants of the module.
 //!
-//! Unit u of a frame is the register `%r<u>` while it holds 32 bits (a 128-bit value has four), and
-//! `%d<u>` while it holds the low half of 64; registers after the frame are those of values that `schedule`
-//! moved. A verified program never reads a value in another width than it was written, so nothing has to be
-//! kept in both. ptxas renames and colors them.
+//! Unit u of a frame is the register `%r<u>` while it holds 32 bits (a 128-bit value has four). It is `%d<u>` while it
+//! holds the low half of 64. Registers after the frame are those of values that `schedule` moved. A verified program
+//! never reads a value in another width than it was written in. So nothing has to be kept in both. ptxas renames and
+//! colors them.
 
 mod analysis;
 mod emit;
@@ -50,8 +50,8 @@ pub struct Options {
     pub stack: u32,
     /// Whether every call compares the number of frames with the limit, not only calls that may recurse.
     pub check_depth: bool,
-    /// Whether what the program knows of its instance lies in memory, because there are too many programs
-    /// in a link for the room that it has for constants.
+    /// Whether what the program knows of its instance lies in memory. So it does where there are too many programs in a
+    /// link for the room that it has for constants.
     pub far_images: bool,
     /// Whether each instruction gets a comment that tells the bytecode it came from.
     pub comments: bool,
@@ -123,8 +123,8 @@ pub fn most_values(program: &Program) -> u32 {
     types.max().unwrap_or(0)
 }
 
-/// Bytes of native stack that a function of a program takes at most that other instances may call, up to
-/// the next call that looks how much is left.
+/// The most bytes of native stack that a function of a program may take, up to the next call that looks
+/// how much is left. This is for functions that other instances may call.
 pub fn most_stack(program: &Program) -> u32 {
     let options = Options {
         exports: true,
@@ -133,8 +133,8 @@ pub fn most_stack(program: &Program) -> u32 {
     Analysis::new(program, &[], &options).most_pointed_stack()
 }
 
-/// The definitions of function `index` (imports first) in what [`compile`] wrote for a unit: itself, how it is called
-/// at a tail, and the kernel that starts it, as far as there are.
+/// The definitions of function `index` (imports first) in what [`compile`] wrote for a unit. They are itself, how it is
+/// called at a tail, and the kernel that starts it, as far as there are.
 pub fn definitions(unit: &Unit, text: &str, index: u32) -> Vec<String> {
     let symbols = ["f", "t", "start_"].map(|kind| format!(" {}{kind}{index}(", unit.prefix));
     let mut found = Vec::new();

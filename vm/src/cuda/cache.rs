@@ -43,7 +43,7 @@ impl std::fmt::Display for Key {
     }
 }
 
-/// An entry, as [`Cache::list`] gives it.
+/// An entry, as [`Cache::list`] returns it.
 #[derive(Clone, Debug)]
 pub struct Entry {
     /// Its file.
@@ -164,7 +164,7 @@ impl Cache {
         Ok(entries)
     }
 
-    /// Removes all entries; gives how many there were, and their bytes.
+    /// Removes all entries; returns how many there were, and their bytes.
     pub fn clear(&self) -> io::Result<(usize, u64)> {
         let entries = self.list()?;
         for entry in &entries {
@@ -354,8 +354,8 @@ mod tests {
         assert!(cache.save(key(1), b"one").is_err());
     }
 
-    /// Many write and read the same few entries in a folder that is too small for all: what is read
-    /// is always what was written under that key.
+    /// Many threads write and read the same few entries in a folder that is too small for all. What
+    /// is read is always what was written under that key.
     #[test]
     fn concurrent_use_never_shows_a_part() {
         let folder = tempfile::tempdir().unwrap();

@@ -14,7 +14,7 @@ use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values};
 /// Hash of the compiler's own sources; see `build.rs`.
 const COMPILER: &str = env!("GPU_RUN_COMPILER");
 
-/// Word at which the code of a store's first instance begins: behind a line of the store's own.
+/// Word at which the code of a store's first instance begins: after a line of the store's own.
 pub const CODE_START: u32 = (CODE_LINE / 8) as u32;
 
 /// What is to be compiled.
@@ -131,7 +131,7 @@ pub fn cached(requests: &[CompileRequest], cache: &Cache, key: Key) -> Option<Ve
 }
 
 /// Compiles programs whose prefixes differ, links them together, and adds the code to the cache if there
-/// is one. Gives the code of each.
+/// is one. Returns the code of each.
 ///
 /// # Errors
 ///

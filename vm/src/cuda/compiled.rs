@@ -32,8 +32,8 @@ fn stack_bytes(free: u64, resident: u64) -> u64 {
     (free / 8 / resident.max(1)).clamp(STACK.0, STACK.1) & !15
 }
 
-/// How many bytes of a stack calls may take. An eighth is left for the entry's own frame and for functions
-/// behind the last call that looks at the limit.
+/// How many bytes of a stack calls may take. An eighth is left for the entry's own frame and for functions past the
+/// last call that looks at the limit.
 fn usable_stack(bytes: u64) -> u64 {
     bytes - bytes / 8
 }
@@ -58,8 +58,8 @@ impl Cuda {
         }
     }
 
-    /// Compiles and links PTX texts for this device, and gives what the driver tells of the functions;
-    /// of the kernels named `entries` also what it sets aside to launch them.
+    /// Compiles and links PTX texts for this device, and returns what the driver tells of the
+    /// functions. For the kernels named `entries` this includes what it sets aside to launch them.
     pub fn explain(&mut self, inputs: &[Input], entries: &[String]) -> DeviceResult<Vec<FunctionStats>> {
         let options = LinkOptions {
             verbose: true,

@@ -9,8 +9,8 @@ use cudarc::driver::sys::{self, CUjit_option, CUjitInputType};
 use crate::cuda::{check, driver};
 use crate::device::{DeviceError, DeviceResult};
 
-/// `CU_JIT_SPLIT_COMPILE` of CUDA 12.5 and later, which the bindings for older drivers do not name:
-/// how many threads compile, 0 for as many as there are processors.
+/// `CU_JIT_SPLIT_COMPILE` of CUDA 12.5 and later, which the bindings for older drivers do not name.
+/// It is how many threads compile, 0 for as many as there are processors.
 const SPLIT_COMPILE: u32 = 34;
 
 /// Bytes for each of the two logs. What does not fit is cut off by the driver.

@@ -1,5 +1,5 @@
-//! What compiled code knows of its instance: a block of bytes that the host fills in once the module is
-//! loaded, and that compiled code reads as constants.
+//! What compiled code knows of its instance. It is a block of bytes that the host fills in once the
+//! module is loaded, and that compiled code reads as constants.
 
 use std::fmt::Write;
 
@@ -40,7 +40,7 @@ const _: () = assert!(size_of::<Image>() == 80);
 /// Constants are the faster place, but all modules of a link share 64 KiB of them.
 const MOST_CONSTANTS: u32 = 4096;
 
-/// Where things stand behind the block's head.
+/// Where things stand after the block's head.
 #[derive(Clone, Copy, Debug)]
 pub struct ImageLayout {
     /// Addresses of the tables' records, 8 bytes each.

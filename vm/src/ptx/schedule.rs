@@ -1,13 +1,20 @@
 //! Instructions of a block in another order, where too many values would be live at once.
 //!
-//! LLVM's back end for wasm has no registers to run out of. It may begin ten computations before it ends the
-//! first, and ptxas mostly keeps to that: what divides or takes a root is a piece of code with branches, across
-//! which it moves nothing. A kernel that needs twice the registers has half the warps.
+//! LLVM's back end for WebAssembly has no registers to run out of. It may begin ten computations before it ends the
+//! first, and ptxas mostly keeps to that. For what divides or takes a root is a piece of code with branches, across
+//! which ptxas moves nothing. A kernel that needs twice the registers has half the warps.
 //!
-//! A piece of a block is ordered anew whose instructions are pure, load, store or trap; all others stay where
-//! they are. Two that may trap or that touch memory keep their order. As frames use a unit for one value after
-//! another, values get units of their own behind the frame, but for the last one of each unit, which is written
-//! there or copied there at the end of the piece.
+//! A piece of a block is ordered anew whose instructions are pure, load, store or trap. All others stay where they are.
+//! Two that may trap or that touch memory keep their order. As frames use a unit for one value after another, values
+//! get units of their own past the frame. Only the last one of each unit is written there, or copied there at the end
+//! of the piece.
+//!
+//! In: the instructions of a block. Out: the same instructions in an order in which fewer values are live at once, with
+//! places for the values. In the order in which to read them:
+//!
+//! - this file: which pieces of a block are ordered anew, and their instructions with new places;
+//! - `live`: which units are read after each block;
+//! - `order`: the order of the steps of one piece.
 
 mod live;
 mod order;
@@ -29,7 +36,7 @@ const ENOUGH: u32 = 64;
 const LEAST_GAIN: u32 = 16;
 /// Instructions that a piece must have.
 const LEAST_STEPS: usize = 24;
-/// Registers behind a frame that ranges may touch.
+/// Registers past a frame that ranges may touch.
 pub const BEHIND_FRAME: u32 = 4;
 
 /// The blocks whose instructions stand in another order.
@@ -74,7 +81,7 @@ impl Place {
     }
 }
 
-/// Instructions that may be moved, one behind another, and their values.
+/// Instructions that may be moved, one after another, and their values.
 struct Piece<'a> {
     nodes: &'a [Node],
     graph: Graph,
@@ -84,7 +91,7 @@ struct Piece<'a> {
     operands: Vec<Vec<(usize, usize)>>,
     /// The value that each unit has at the end, of those that the piece makes.
     last: BTreeMap<i64, usize>,
-    /// Units that are live from before the piece to behind it, and not touched.
+    /// Units that are live from before the piece to after it, and not touched.
     through: u32,
 }
 
@@ -178,7 +185,7 @@ impl<'a> Piece<'a> {
             .all(|unit| self.last.get(&unit) == Some(&value))
     }
 
-    /// The instructions in another order. `fresh` gives a place for a value that cannot have its own.
+    /// The instructions in another order. `fresh` returns a place for a value that cannot have its own.
     fn write(&self, order: &[usize], mut fresh: impl FnMut(Place) -> i64) -> Vec<Node> {
         // Where each unit is last read as it was before the piece.
         let made: BTreeSet<usize> = self.graph.steps.iter().filter_map(|step| step.makes).collect();
@@ -391,7 +398,7 @@ mod tests {
         ];
         let piece = Piece::new(&nodes, &Units::new(64), |_| 1).unwrap();
         let after: Vec<&[usize]> = piece.graph.steps.iter().map(|step| &step.after[..]).collect();
-        // The sum as well, behind the store that tells how far memory reaches.
+        // The sum as well, after the store that tells how far memory reaches.
         assert_eq!(after, [&[][..], &[], &[0], &[2], &[2]]);
     }
 }

@@ -1,11 +1,16 @@
 //! What a pure opcode computes, as lines of PTX to put in its place.
 //!
-//! clang compiles a function of `kernel/ops/semantics.h` for each such opcode to `generated/templates.ptx`. Here
-//! one is taken apart once: loads of parameters become operands, stores of results become moves (or
-//! vanish, where the instruction before can write the result itself), and what is left is copied with
-//! the registers and labels renamed. So the semantics stand in one place.
+//! clang compiles a function of `kernel/ops/semantics.h` for each such opcode to `generated/templates.ptx`. Here one is
+//! taken apart once. Loads of parameters become operands. Stores of results become moves, or vanish where the
+//! instruction before can write the result itself. What is left is copied with the registers and labels renamed. So the
+//! semantics stand in one place.
 //!
 //! Names that an instance takes: registers `%x…`, declared in a scope of its own, and labels `$x…`.
+//!
+//! In: clang's text of a function, and for each use the operands. Out: lines of PTX.
+//!
+//! - this file: templates, and their use in place of an instruction;
+//! - `parse`: from clang's text to a template.
 
 mod parse;
 
@@ -74,7 +79,7 @@ enum Token {
     /// Class and number of a register.
     Local(usize, usize),
     Label(usize),
-    /// The label behind the last line.
+    /// The label after the last line.
     End,
 }
 type Line = Vec<Token>;
@@ -120,7 +125,7 @@ impl Template {
     }
 
     /// As [`Template::emit`], with the result in the predicate register `predicate`. Writes nothing and
-    /// gives false if it cannot be had there.
+    /// returns false if it cannot be had there.
     pub fn emit_predicate(&self, out: &mut String, unique: usize, args: &[&str], predicate: &str) -> bool {
         let Some(lines) = &self.predicate else { return false };
         debug_assert_eq!(args.len(), self.params.len());

@@ -1,8 +1,10 @@
-//! What the compiler must write in places where it was wrong once, or nearly: looked for in its text, because
+//! What the compiler must write in places where it was wrong once, or nearly. It is looked for in its text, because
 //! there may be no GPU to run it.
 //!
-//! What is seen in the whole text of a small module is a file in `vm/filetests`; here is what counts, orders or compares
-//! texts, what is bytecode that no module becomes, and what looks into the analysis.
+//! What is seen in the whole text of a small module is a file in `vm/filetests`. Here is what counts, orders or
+//! compares texts. Here is also what is bytecode that no module becomes, and what looks into the analysis.
+//!
+//! By what they look at: `values`, `memory`, `jumps`, `calls`, `exceptions`, `schedule`. What they share is here.
 
 mod calls;
 mod exceptions;
@@ -23,8 +25,8 @@ fn program(wat: &str) -> Program {
     translate(&bytes, &Default::default()).expect("it translates").program
 }
 
-/// A program of one exported function `(i32, i32) -> (i32)` with this body; its frame has 8 units, parameters
-/// in 0 and 1, its header in 2 and 3.
+/// A program of one exported function `(i32, i32) -> (i32)` with this body. Its frame has 8 units: parameters in 0 and
+/// 1, its header in 2 and 3.
 fn handmade(body: &[Inst]) -> Program {
     handmade_in(
         body,

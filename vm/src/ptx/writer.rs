@@ -1,5 +1,5 @@
-//! The text of a PTX function while it grows: instructions, what stands behind them because it seldom
-//! runs, and the registers and labels that they use.
+//! The text of a PTX function while it grows. It has instructions, what stands after them because it
+//! seldom runs, and the registers and labels that they use.
 
 use std::fmt::Write;
 
@@ -42,7 +42,7 @@ impl Writer {
         }
     }
 
-    /// Sends lines to the function's end, or no longer; gives what was set before.
+    /// Sends lines to the function's end, or no longer; returns what was set before.
     pub fn set_aside(&mut self, aside: bool) -> bool {
         std::mem::replace(&mut self.in_cold, aside)
     }

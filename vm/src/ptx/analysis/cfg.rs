@@ -10,7 +10,7 @@ use gpu_run_bytecode::{Clause, Function, Op, Operand, Program};
 pub struct Node {
     /// Word index of the instruction in the program.
     pub pc: u32,
-    /// Word index behind it.
+    /// Word index after it.
     pub next: u32,
     /// The instruction.
     pub inst: Inst,
@@ -28,7 +28,7 @@ pub struct Block {
     pub successors: Vec<usize>,
     /// Whether a path from the function's head leads here.
     pub reachable: bool,
-    /// Whether a branch from this block or from one behind it leads here.
+    /// Whether a branch from this block or from one after it leads here.
     pub loop_head: bool,
 }
 
@@ -45,7 +45,7 @@ pub struct Cfg {
     pub back_edges: BTreeSet<(usize, usize)>,
 }
 
-/// Whether control never goes on behind this opcode.
+/// Whether control never continues past this opcode.
 pub fn ends_path(op: Op) -> bool {
     use Op::*;
     matches!(
@@ -193,8 +193,8 @@ impl Cfg {
         &self.nodes[self.blocks[block].nodes.end - 1]
     }
 
-    /// Blocks that may follow when the last instruction of this one does not throw: the next one first where
-    /// it can, and each as often as it is named.
+    /// Blocks that may follow when the last instruction of this one does not throw. The next one comes first where it
+    /// can follow, and each is there as often as it is named.
     pub fn plain_successors(&self, block: usize) -> Vec<usize> {
         let node = self.last(block);
         let next = Some(block + 1).filter(|next| !ends_path(node.inst.op) && *next < self.blocks.len());

@@ -4,7 +4,7 @@
 //! - Whether its NaN bits are still to be made canonical. Arithmetic leaves the GPU's own NaN; where a
 //!   value's bits can be seen it is replaced. A unit in which arithmetic meets bits that must stay as
 //!   they are (`eager`) gets canonical results at once.
-//! - As an address: its alignment, its largest value, and how far behind it memory is known to reach.
+//! - As an address: its alignment, its largest value, and how far past it memory is known to reach.
 //!   These remove bounds checks that another one dominates, and tests of alignment.
 
 use std::borrow::Cow;
@@ -261,7 +261,7 @@ impl TransferFn<'_> {
         self.analysis.program.meta.stack_pointer == Some(global as u32)
     }
 
-    /// What is known behind an instruction.
+    /// What is known after an instruction.
     pub fn apply(&self, node: &Node, state: &mut State) {
         let (op, args) = (node.inst.op, node.inst.args);
         let info = op.info();

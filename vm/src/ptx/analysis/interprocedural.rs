@@ -433,9 +433,9 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Tarjan's algorithm over the calls. Those through tables lead to one node for each type, and from
-    /// there to every function of the type that a table may hold; those of imports to whatever other
-    /// instances can call.
+    /// Tarjan's algorithm for strongly connected components, over the calls. Those through tables lead
+    /// to one node for each type, and from there to every function of the type that a table may hold.
+    /// Those of imports lead to whatever other instances can call.
     fn find_cycles(&mut self) {
         let count = self.facts.len();
         let canonical = &self.canonical;

@@ -1,8 +1,9 @@
 //! Sums of values that have no bit in common.
 //!
-//! LLVM's back end for wasm writes `(e & f) | (g & ~e)` as a sum, because neither has a bit of the other, and
-//! then sorts the sum's terms: `(x + (g & ~e)) + (e & f)`. The GPU makes any function of three words in one
-//! instruction, so the two terms are put together again: `x + ((g & ~e) | (e & f))`. Found within a block.
+//! LLVM's back end for WebAssembly writes `(e & f) | (g & ~e)` as a sum, because neither has a bit of the other. Then
+//! it sorts the sum's terms: `(x + (g & ~e)) + (e & f)`. The GPU computes any bitwise function of three words in one
+//! instruction. So the two terms are put together again: `x + ((g & ~e) | (e & f))`. Such sums are found within a
+//! block.
 
 use std::collections::BTreeMap;
 
@@ -13,14 +14,14 @@ use crate::ptx::analysis::cfg::Node;
 /// What a sum does besides or instead.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Part {
-    /// The sum at this instruction is the `inner` one of another: its operand `term` (an index in the
+    /// The sum at this instruction is the `inner` one of another. Its operand `term` (an index in the
     /// instruction) and the sum of the others are kept for that one.
     Inner {
         /// See the variant.
         term: usize,
     },
-    /// A sum of what the instruction at `inner` (a pc) kept, its operand `term`, and those that are neither
-    /// this nor `sum`, which is the result of that instruction.
+    /// A sum of what the instruction at `inner` (a pc) kept, its operand `term`, and those that are neither this nor
+    /// `sum`. The latter is the result of that instruction.
     Outer {
         /// See the variant.
         inner: u32,

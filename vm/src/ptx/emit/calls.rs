@@ -30,7 +30,7 @@ pub const THROWN: u32 = 1;
 pub const TAIL_CALL: u32 = 2;
 /// Bytes of native stack that are left beyond the limit for calls.
 const SPARE_STACK: u32 = 512;
-/// Where results begin behind a status.
+/// Where results begin after a status.
 const BEHIND_STATUS: u32 = 16;
 /// Offset of [`Context`]'s values.
 pub const VALUES: usize = size_of::<Context>();
@@ -129,7 +129,7 @@ pub struct OuterCall {
 }
 
 impl Compiler<'_> {
-    /// Stores values that lie at `unit` side by side, where a pair may not be aligned; gives the number of units.
+    /// Stores values that lie at `unit` side by side, where a pair may not be aligned; returns the number of units.
     pub fn store_units(&mut self, space: &str, to: &str, first: usize, mut unit: i64, types: &[ValType]) -> u32 {
         let mut at = first;
         for ty in types {
@@ -285,8 +285,7 @@ impl Compiler<'_> {
         ptx!(self, "@{q} bra {label};");
     }
 
-    /// Calls a function with arguments from unit `base` on, where its results go. `done` is put behind
-    /// it all.
+    /// Calls a function with arguments from unit `base` on, where its results go. `done` is put after it all.
     fn call_function(&mut self, node: &Node, callee: Callee, ty: &FuncType, base: i64, done: Option<&str>) {
         let facts = match &callee {
             Callee::Direct(index) => self.analysis.of(*index).copied(),
@@ -305,7 +304,7 @@ impl Compiler<'_> {
         let (slot, back) = (self.w.word(), self.w.pair());
         ptx!(self, "and.b32 {slot}, %depth, {};", BACKTRACE - 1);
         ptx!(self, "mad.wide.u32 {back}, {slot}, 4, %local;");
-        // Whose place that is where there are more frames than places: its call goes on behind this one.
+        // Whose place that is where there are more frames than places: its call goes on after this one.
         let outer = self.facts.deep.then(|| {
             let (place, pc) = (format!("[{back}+{}]", offset_of!(Context, calls)), self.w.word());
             ptx!(self, "ld.local.b32 {pc}, {place};");
@@ -438,7 +437,7 @@ impl Compiler<'_> {
         arguments
     }
 
-    /// Passes a call's arguments, and gives the list of them.
+    /// Passes a call's arguments, and returns the list of them.
     fn pass(&mut self, ty: &FuncType, arguments: &[Vec<String>], depth: &str) -> String {
         let mut list = String::from("q0, q1, q2");
         for (i, (ty, register)) in [("b64", "%ctx"), ("b32", depth), ("b32", "%size")].iter().enumerate() {

@@ -1,8 +1,8 @@
 //! Kernels: each lane calls the function for its thread.
 //!
-//! There is no loop around the call. In one, ptxas would take each jump to a trap for one that leaves the loop,
-//! and put a `BREAK` before it into the code that does not trap. A lane without a thread ends in `gpu_run_begin`:
-//! behind a test of its result ptxas would no longer keep what is the same for all lanes in uniform registers.
+//! There is no loop around the call. In one, ptxas would take each jump to a trap for one that leaves the loop. It
+//! would put a `BREAK` before it into the code that does not trap. A lane without a thread ends in `gpu_run_begin`.
+//! After a test of its result ptxas would no longer keep what is the same for all lanes in uniform registers.
 
 use std::fmt::Write;
 use std::mem::offset_of;

@@ -14,7 +14,7 @@ use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 
 impl Compiler<'_> {
-    /// Writes units as they lie in a frame behind the context, from the values of `types` at `unit`; gives their
+    /// Writes units as they lie in a frame after the context, from the values of `types` at `unit`; returns their
     /// number.
     pub fn put_values(&mut self, unit: i64, types: &[ValType]) -> u32 {
         self.store_units("local", "%local", VALUES, unit, types)
@@ -94,7 +94,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// Gives a handler what it catches, and goes there.
+    /// Passes a handler what it catches, and goes there.
     fn handler(&mut self, node: &Node, clause: &Clause, label: &str) {
         self.w.label(label);
         let meta = &self.unit.program.meta;

@@ -1,10 +1,9 @@
 //! References to exceptions that a function holds, where the runtime finds them when it looks which
 //! exceptions are still needed.
 //!
-//! Registers cannot be looked through. So a function that may hold references writes its units to a frame
-//! in local memory before it calls another, whatever they are: a number that looks like a reference keeps
-//! an exception, as it does in the interpreter. The frames are a list that begins in the context; see
-//! `Roots` in `kernel/compiled.h`.
+//! Registers cannot be looked through. So a function that may hold references writes its units to a frame in local
+//! memory before it calls another, whatever they are. A number that looks like a reference keeps an exception, as it
+//! does in the interpreter. The frames are a list that begins in the context; see `Roots` in `kernel/compiled.h`.
 
 use std::fmt::Write;
 use std::mem::offset_of;

@@ -1,4 +1,4 @@
-//! Compiles one function: its head, its blocks in the order of the code, what stands behind them.
+//! Compiles one function: its head, its blocks in the order of the code, what stands after them.
 
 use std::collections::BTreeMap;
 use std::fmt::Write;
@@ -250,7 +250,7 @@ impl<'a> Compiler<'a> {
     pub fn poll(&mut self, pc: u32) {
         let pc = self.unit.code_start + pc;
         if self.analysis.makes_references {
-            // The lane gives back the exceptions that its thread has.
+            // The lane frees the exceptions that its thread has.
             let arguments = [("b64", "%ctx"), ("b32", &pc.to_string()), ("b32", "%depth")];
             self.call_runtime("gpu_run_poll", &arguments, None);
             return ptx!(self, "mov.b32 %budget, {PASSES};");

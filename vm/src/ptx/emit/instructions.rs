@@ -23,7 +23,7 @@ use crate::ptx::writer::ptx;
 
 /// Bytes of [`Context::scratch`] between two operands of an instruction that the runtime runs.
 const OPERAND: i64 = 16;
-/// Unit of [`Context::scratch`] that the errno of a request goes to: behind all arguments.
+/// Unit of [`Context::scratch`] that the errno of a request goes to: after all arguments.
 const REQUEST_RESULT: i64 = 31;
 /// Targets that a jump table lists one by one.
 const MOST_TARGETS: usize = 128;
@@ -77,7 +77,7 @@ impl Compiler<'_> {
                 let left = self.canonical_operand(args[1], 1);
                 let right = match op {
                     Op::BrI32AddNeImm => args[3].to_string(),
-                    // The limit is read behind the sum, which it may be itself.
+                    // The limit is read after the sum, which it may be itself.
                     _ if args[3] == args[0] => format!("%r{}", args[0]),
                     _ => self.canonical_operand(args[3], 1),
                 };
@@ -117,7 +117,7 @@ impl Compiler<'_> {
                     _ => (0..4).for_each(|i| ptx!(self, "ld.global.b32 %r{}, [{at}+{}];", args[0] + i, 4 * i)),
                 }
             }
-            // The slot of a 32-bit global has 64 bits, of which nobody reads the upper ones.
+            // The slot of a 32-bit global has 64 bits, of which the upper ones are never read.
             HandwrittenOp::GlobalSet32 => {
                 let value = self.canonical_operand(args[0], 1);
                 let at = self.global_address(args[1]);

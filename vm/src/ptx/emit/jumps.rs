@@ -1,8 +1,8 @@
 //! Jumps.
 //!
 //! A branch that closes a cycle counts down a budget of passes that the thread has until it must look at
-//! the stop flag. Small innermost loops are written out several times in a row, and only the last copy
-//! counts: so looking costs little, and the flag is still seen in time.
+//! the stop flag. Small innermost loops are unrolled: written out several times in a row, of which only
+//! the last copy counts. So looking costs little, and the flag is still seen in time.
 
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::emit::loops::Loop;
@@ -133,7 +133,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// A jump to `to` if `predicate` holds (or does not); else control goes on behind it.
+    /// A jump to `to` if `predicate` holds (or does not); else control goes on after it.
     pub fn go_if(&mut self, from: usize, to: usize, predicate: &str, negated: bool) {
         let not = if negated { "!" } else { "" };
         if let Some(due) = self.due(from, to) {

@@ -25,8 +25,8 @@ const BRIEF: u64 = 4096;
 /// be a quarter of the code, most of which seldom runs.
 const SMALL_PROGRAM: usize = 10_000;
 
-/// A loop that is written out several times: copies 1, 2, …, and before them copy 0 for the odd passes where
-/// it counts them; 0, 1, … where it does not.
+/// A loop that is unrolled, that is, written out several times. Where it counts the odd passes, copies are 1, 2, …, and
+/// before them copy 0 for the odd passes. Where it does not, they are 0, 1, …
 pub struct Loop {
     /// Its blocks in the order of the code.
     blocks: Vec<usize>,
@@ -49,8 +49,8 @@ pub struct Counted {
     compare: Compare,
     /// The passes that it makes, by the ways into it, where they are known: all copies' together divide each.
     passes: Option<Vec<u64>>,
-    /// Nothing in the loop reads the unit: it is brought up to date where the loop is left, and at the end of
-    /// the last copy.
+    /// Nothing in the loop reads the unit. It is brought up to date where the loop is left, and at the end of the last
+    /// copy.
     deferred: bool,
 }
 
@@ -96,8 +96,8 @@ fn size(node: &Node) -> usize {
     }
 }
 
-/// What of `most` instructions for the copies of a loop is left in a program of so many words: a quarter where it is
-/// twice as large as a small one.
+/// How many of `most` instructions for the copies of a loop are left in a program of so many words. It is a quarter
+/// where the program is twice as large as a small one.
 fn in_program(most: usize, words: usize) -> usize {
     let words = words.max(SMALL_PROGRAM);
     most * SMALL_PROGRAM / words * SMALL_PROGRAM / words
@@ -154,8 +154,8 @@ fn passes(compare: Compare, start: u32, step: i64, limit: u32) -> Option<u64> {
     (in_range && right_way).then(|| way.unsigned_abs().div_ceil(step.unsigned_abs()))
 }
 
-/// The bits of the way that is left which are all 0 where the passes left are a multiple of the copies, a power
-/// of two: also where the sum wraps, because the step is odd but for its own power of two.
+/// The bits of the way that is left which are all 0 in a certain case: the passes left are a multiple of the copies, a
+/// power of two. This holds also where the sum wraps, because the step is odd but for its own power of two.
 fn odd_bits(copies: usize, step: i64) -> u32 {
     (((copies as u64) << step.trailing_zeros()) - 1) as u32
 }

@@ -1,13 +1,12 @@
 //! Loads and stores of linear memory.
 //!
-//! An access to memory 0 compares its address with `size - end`, where `end` is its offset plus its
-//! width: a program's memory has at least `end` bytes from the start where this is done, so nothing
-//! wraps. The test is left out where the address is known to be small enough, or where another access
-//! from the same value reached as far. What fails it traps and never comes back, so the path that goes on
-//! stays straight.
+//! An access to memory 0 compares its address with `size - end`, where `end` is its offset plus its width. A program's
+//! memory has at least `end` bytes from the start where this is done, so nothing wraps. The test is left out where the
+//! address is known to be small enough, or where another access from the same value reached as far. What fails it traps
+//! and never comes back, so the path that goes on stays straight.
 //!
 //! GPUs access naturally aligned addresses only. Where the alignment is not known, a load takes the
-//! aligned words around its value and shifts, without a branch; a store branches to one byte by byte.
+//! aligned words around its value and shifts, without a branch. A store branches to one byte by byte.
 //!
 //! Every other access (memory64, further memories, ends beyond the least size) reads the memory's record
 //! and compares in 64 bits.
@@ -382,8 +381,8 @@ impl Compiler<'_> {
         ptx!(self, "st.global.b32 [{at}], {value};");
     }
 
-    /// A predicate: a stack pointer is below its limit or beyond the end of memory 0, which has a byte at least
-    /// and the size in the word `size`.
+    /// A predicate: a stack pointer is below its limit or beyond the end of memory 0. The memory has a byte at least,
+    /// and its size is in the word `size`.
     fn beyond(&mut self, value: &str, limit: &str, size: &str) -> String {
         // Compiled code subtracts from the pointer without a test: below 0 it comes out beyond the memory's
         // end. A memory that is full holds every address.

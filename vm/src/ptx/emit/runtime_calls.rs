@@ -1,8 +1,7 @@
 //! Instructions about memories, tables, the heap and output as a whole.
 //!
-//! What is a load or two is written here; for the rest the runtime has a function each, with the bounds
-//! checks and the code of the interpreter. A copy or fill of few bytes, as many as a constant says, becomes
-//! loads and stores.
+//! What is a load or two is written here. For the rest the runtime has a function each, with the bounds checks and the
+//! code of the interpreter. A copy or fill of few bytes, as many as a constant says, becomes loads and stores.
 
 use std::mem::offset_of;
 
@@ -54,7 +53,7 @@ impl Compiler<'_> {
         wide
     }
 
-    /// A call of the runtime that may trap: behind the context come the instruction and the depth.
+    /// A call of the runtime that may trap: after the context come the instruction and the depth.
     fn call_for(&mut self, node: &Node, name: &str, arguments: &[(&str, &str)], result: Option<&str>) {
         let pc = (self.unit.code_start + node.pc).to_string();
         let mut all = vec![("b64", "%ctx"), ("b32", &pc), ("b32", "%depth")];
@@ -301,7 +300,7 @@ impl Compiler<'_> {
         let get = node.inst.op == Op::TableGet;
         let index = self.canonical_operand(if get { args[1] } else { args[0] }, 1);
         let at = self.element(node, args[2], &index, TrapKind::TableOutOfBounds);
-        // Relaxed: lanes may race on an element, and a reference has no memory behind it.
+        // Relaxed: lanes may race on an element, and a reference leads to no memory.
         match get {
             true => ptx!(self, "ld.relaxed.gpu.global.b32 %r{}, [{at}];", args[0]),
             false => ptx!(self, "st.relaxed.gpu.global.b32 [{at}], %r{};", args[1]),

@@ -1,5 +1,5 @@
-//! The units that are read later, behind each block: a backward data-flow analysis. For estimates only: nothing
-//! that is written depends on it.
+//! The units that are read later, after each block: live-variable analysis, a backward data-flow analysis. It is for
+//! estimates only: nothing that is written depends on it.
 
 use std::ops::Range;
 
@@ -81,14 +81,14 @@ impl Access {
         access
     }
 
-    /// From what is live behind the instruction to what is live before it.
+    /// From what is live after the instruction to what is live before it.
     pub fn apply(&self, live: &mut Units) {
         self.writes.iter().for_each(|units| live.set(units.clone(), false));
         self.reads.iter().for_each(|units| live.set(units.clone(), true));
     }
 }
 
-/// The units of a frame of `units` that are live behind each block.
+/// The units of a frame of `units` that are live after each block.
 pub fn behind(cfg: &Cfg, units: u32, access: impl Fn(&Node) -> Access) -> Vec<Units> {
     let mut before = vec![Units::new(units); cfg.blocks.len()];
     let mut behind = before.clone();

@@ -1,10 +1,9 @@
 //! An order for the steps of a straight piece of code in which few values are live at once.
 //!
-//! Bottom-up list scheduling for register pressure, as compilers have it before they allocate registers
-//! (Goodman and Hsu, "Code Scheduling and Register Allocation in Large Basic Blocks", 1988), with a look ahead:
-//! from the end on, the next step to be placed is the one from which the fewest values become live until there
-//! are no more than before. What one step begins is so finished before another is begun, also where it takes
-//! twenty steps until that pays.
+//! Bottom-up list scheduling for register pressure, with a look-ahead, as compilers have it before register allocation.
+//! See Goodman and Hsu, "Code Scheduling and Register Allocation in Large Basic Blocks", 1988. Steps are placed from
+//! the end on. The next one is that from which the fewest values become live until there are no more than before. What
+//! one step begins is so finished before another is begun, also where it takes twenty steps until that pays.
 
 use std::cmp::Reverse;
 
@@ -13,7 +12,7 @@ use std::cmp::Reverse;
 pub struct Value {
     /// Units of 4 bytes that it takes.
     pub units: u32,
-    /// Whether it is read behind the code.
+    /// Whether it is read after the code.
     pub lives_on: bool,
 }
 
@@ -53,7 +52,7 @@ struct Walk {
     live: Vec<usize>,
     /// Units that are live.
     units: u32,
-    /// Of each step: how many are still to be placed behind it.
+    /// Of each step: how many are still to be placed after it.
     left: Vec<usize>,
     /// Steps that can be placed.
     ready: Vec<usize>,
@@ -96,7 +95,7 @@ impl Walk {
         begun - ended.iter().map(units).sum::<i64>()
     }
 
-    /// Places a step before all that were placed. Gives the units that are live at most on the way.
+    /// Places a step before all that were placed. Returns the units that are live at most on the way.
     fn place(&mut self, graph: &Graph, step: usize) -> u32 {
         self.count += 1;
         self.ready.retain(|ready| *ready != step);
@@ -124,7 +123,7 @@ impl Walk {
         most.max(self.units)
     }
 
-    /// Places `step` and what follows best, until no more is live than before. Gives the steps and the most units
+    /// Places `step` and what follows best, until no more is live than before. Returns the steps and the most units
     /// that were live; nothing if these are more than `most`.
     fn ahead(mut self, graph: &Graph, step: usize, most: u32, looks: &mut usize) -> Option<Ahead> {
         let (before, begin) = (self.units, self.count);
@@ -265,7 +264,7 @@ mod tests {
         assert_eq!(graph.most_live(&order), 2, "{order:?}");
     }
 
-    /// Four pairs, each a difference and a product that two sums each take up: as LLVM writes it, all of one sum
+    /// Four pairs, each a difference and a product that two sums each take up. As LLVM writes it, all of one sum come
     /// first, so that the other four wait.
     #[test]
     fn what_is_begun_is_finished_although_that_pays_late() {

@@ -28,7 +28,7 @@ pub(super) fn parse(text: &str) -> Option<Template> {
         return None;
     }
     // A parameter stands for the caller's register. One that the template writes has a register of its
-    // own, as clang gave it.
+    // own, as clang named it.
     let mut own = Vec::new();
     for line in body().filter(|line| !line.starts_with("ld.param.") && !line.starts_with("st.param.")) {
         let line = parser.tokens(line);
@@ -186,8 +186,8 @@ fn is_written(line: &Line, token: &Token) -> bool {
     writes(line).iter().any(|at| line.get(*at) == Some(token))
 }
 
-/// Whether an instruction takes a number for an operand of its own width: not where it is a float, nor
-/// where it is of a smaller width.
+/// Whether an instruction takes a number for an operand of its own width. It does not where the
+/// operand is a float, nor where it is of a smaller width.
 fn takes_numbers(line: &Line) -> bool {
     const OPCODES: [&str; 15] = [
         "mov", "min", "max", "add", "sub", "mul", "mad", "and", "or", "xor", "shl", "shr", "not", "neg", "selp",

@@ -3,7 +3,7 @@
 use super::{part, text_alone};
 use crate::layout::Context;
 
-/// Behind a handler the budget is read from where a callee that loops would have left it.
+/// After a handler the budget is read from where a callee that loops would have left it.
 #[test]
 fn the_budget_is_kept_for_a_callee_that_throws() {
     let text = text_alone(

@@ -9,7 +9,7 @@ use gpu_run_bytecode::{Clause, Op, Try};
 use super::{Options, body, compiled, handmade, handmade_in, text};
 use crate::{Cpu, End, Extern, Limits, RunOptions, Store, Value};
 
-/// The sum is its own limit: as in the interpreter, which reads the limit behind the sum.
+/// The sum is its own limit: as in the interpreter, which reads the limit after the sum.
 #[test]
 fn a_sum_that_is_its_own_limit_does_not_branch() {
     let program = handmade(&[

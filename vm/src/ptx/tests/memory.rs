@@ -12,8 +12,8 @@ const STACK: &str = "(module (memory 1 10)
     (global $__stack_pointer (mut i32) (i32.const 65536))
     (func (export \"pointer\") (result i32) (global.get 0)))";
 
-/// Another thread may have made the memory in which a stack lies: a pointer beyond the size that is known is
-/// looked at again with the size of now.
+/// Another thread may have made the memory in which a stack lies. A pointer beyond the size that is known is compared
+/// once more with the size of now.
 #[test]
 fn a_stack_pointer_beyond_a_stale_size_has_it_read_again() {
     let program = program(

@@ -51,7 +51,7 @@ impl Arena {
         self.used.contains_key(&block)
     }
 
-    /// Gives a block back; an address at which none begins changes nothing.
+    /// Frees a block; an address at which none begins changes nothing.
     pub(crate) fn give(&mut self, block: Ptr) {
         let Some(mut bytes) = self.used.remove(&block) else {
             return;
@@ -99,7 +99,7 @@ mod tests {
                     .all(|other| other <= block || *other >= block + (i as u64 + 1) * 200)
             );
         }
-        // In an order in which blocks meet free ones before, behind, and on both sides.
+        // In an order in which blocks meet free ones before, after, and on both sides.
         for i in [1, 0, 5, 3, 4, 2] {
             assert!(arena.has(blocks[i]));
             arena.give(blocks[i]);

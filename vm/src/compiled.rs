@@ -34,7 +34,7 @@ pub trait CompiledDevice {
     /// That there is none of this name.
     fn entry(&self, module: Module, name: &str) -> DeviceResult<Entry>;
 
-    /// Sets the native stack of every lane of later launches; gives the bytes of it that calls may take.
+    /// Sets the native stack of every lane of later launches; returns the bytes of it that calls may take.
     ///
     /// # Errors
     ///
@@ -44,9 +44,9 @@ pub trait CompiledDevice {
     /// Lays out the threads of an entry, each on a lane of its own: as many lanes as threads.
     fn plan_compiled(&self, threads: u32) -> Plan;
 
-    /// Starts an entry on a launch record. The kernel takes the number of threads as a parameter, which is that of
-    /// the plan's lanes. `args` are the arguments that are at the record, too: the kernel
-    /// takes them as parameters if there is room, so that they are in constant memory.
+    /// Starts an entry on a launch record. The kernel takes the number of threads as a parameter, which is that of the
+    /// plan's lanes. `args` are the arguments that are at the record, too. The kernel takes them as parameters if there
+    /// is room, so that they are in constant memory.
     ///
     /// # Safety
     ///

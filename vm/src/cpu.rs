@@ -124,7 +124,7 @@ impl Device for Cpu {
     }
 
     fn allocate_pinned(&mut self, bytes: u64) -> DeviceResult<Pinned> {
-        // Of no cache line is a part somebody else's.
+        // No cache line of it is shared with other data.
         let ptr = self.allocate_aligned(bytes, 128, "messages between host and lanes")?;
         Ok(Pinned {
             host: ptr as *mut u8,
@@ -177,7 +177,7 @@ impl Device for Cpu {
             let handle = match spawned {
                 Ok(handle) => handle,
                 Err(error) => {
-                    // The lanes that do run are stopped, so that the launch is nobody's any more.
+                    // The lanes that do run are stopped, so that no lane uses the launch any more.
                     // SAFETY: the launch and its control are the caller's; the word is atomic.
                     unsafe {
                         let control = (*(launch as *const Launch)).control as *mut u32;

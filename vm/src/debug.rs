@@ -20,7 +20,7 @@ pub enum Level {
 }
 
 impl Level {
-    /// The level of a number as guests give it; greater ones are errors.
+    /// The level of a number as guests pass it; greater ones are errors.
     pub fn from_number(number: u32) -> Level {
         match number {
             0 => Level::Debug,
@@ -93,7 +93,7 @@ impl FromStr for ThreadSet {
     }
 }
 
-/// Writes a message behind what stands in a buffer. Several threads may do so at once, each for a buffer of its own.
+/// Writes a message after what stands in a buffer. Several threads may do so at once, each for a buffer of its own.
 pub type DebugFormat = fn(&mut Vec<u8>, &DebugMessage<'_>);
 
 /// A message's text alone, with the end of its line.
@@ -102,7 +102,7 @@ pub(crate) fn text_alone(out: &mut Vec<u8>, message: &DebugMessage<'_>) {
     out.extend(message.ends_line.then_some(b'\n'));
 }
 
-/// Which debug messages a run gives, and what becomes of those for which there is no room.
+/// Which debug messages a run delivers, and what becomes of those for which there is no room.
 #[derive(Clone, Debug)]
 pub struct DebugOptions {
     /// Messages are dropped and counted while the ring is full, instead of that their threads wait.
@@ -147,7 +147,7 @@ pub struct DebugMessage<'m> {
     pub file: Option<&'m str>,
     /// The line there.
     pub line: u32,
-    /// Its text, which is UTF-8 as far as what the guest gave is.
+    /// Its text, which is UTF-8 as far as what the guest sent is.
     pub text: &'m [u8],
     /// It is the end of a line.
     pub ends_line: bool,

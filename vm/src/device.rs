@@ -105,7 +105,7 @@ pub struct Target {
 }
 
 impl Target {
-    /// Lanes that are resident at once even if each needs as many registers as there can be: every
+    /// Lanes that are resident at once even if each needs as many registers as there can be. Every
     /// multiprocessor has 65,536 registers, and a lane takes at most 256 of them.
     pub fn lanes_at_least(&self) -> u32 {
         self.multiprocessors * 256
@@ -123,7 +123,7 @@ pub trait Device {
     /// Allocates zeroed memory.
     fn allocate(&mut self, bytes: u64, what: &'static str) -> DeviceResult<Ptr>;
 
-    /// Allocates zeroed memory for code, of which whole lines of [`CODE_LINE`] bytes are written, each
+    /// Allocates zeroed memory for code. Whole lines of [`CODE_LINE`] bytes of it are written, each
     /// once, before the first run that may read them is started.
     fn allocate_code(&mut self, bytes: u64) -> DeviceResult<Ptr> {
         self.allocate(bytes, "code")
@@ -137,7 +137,7 @@ pub trait Device {
     /// Whether memory can be allocated and released while a kernel runs, without waiting for it.
     fn allocates_while_running(&self) -> bool;
 
-    /// Gives memory back.
+    /// Frees memory.
     ///
     /// # Safety
     ///

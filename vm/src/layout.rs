@@ -3,6 +3,8 @@
 //!
 //! `kernel/generated/layout_check.h` is made from this file. It asserts on the kernel's side that each field lies where
 //! it lies here, and that each constant has the same value; `check` makes it.
+//!
+//! In the order in which to read them: the structures here, each with its constants, then `check`.
 
 use bytemuck::{Pod, Zeroable};
 

@@ -4,6 +4,17 @@
 //! device. Both run the same interpreter source, `kernel/`. The host's part is small: it lays out
 //! memory, starts the kernel, takes its output while it runs, and reports how it ended. A [`PersistentKernel`]
 //! keeps one kernel for many stores.
+//!
+//! In: programs that the verifier accepted. Out: results, output and faults. In the order in which to read the modules:
+//!
+//! - `layout`: the structures that host and kernel share;
+//! - `device`: what a device must do; `cpu` and `cuda` are devices, and `persistent_kernel` shares one between stores;
+//! - `arena`: memory in large pieces, handed out in blocks; `tsan`: what ThreadSanitizer must be told;
+//! - `store`: instances, and runs of their functions; `fault`: how a process ended before its time;
+//! - `stands`: where threads stand when a run is stopped;
+//! - `services`, `requests`, `wasi`: what guests ask of the host, how requests arrive, and the functions of WASI;
+//! - `debug`: debug messages of guests;
+//! - `ptx`, `compiled`: the PTX compiler, and what a device with compiled code can do.
 
 mod arena;
 pub mod compiled;

@@ -2,7 +2,7 @@
 //!
 //! A script test makes a store for each script, and in it thousands of modules and calls. Here all the
 //! stores share a device, one kernel on one lane and one set of large pieces of memory. A run is a
-//! command: the address of its launch record in a ring of pinned memory, to which the kernel comes in
+//! command: the address of its launch record in a ring of pinned memory. The kernel comes to it in
 //! turn (`next_command` of `kernel/scheduler.h`). No driver call stands between two commands.
 //!
 //! A CUDA driver may wait for the running kernel when it allocates memory, so stores get theirs from
@@ -52,7 +52,7 @@ impl PersistentKernel {
     }
 
     /// A device for one store. Whatever number of threads a run has, they share one lane. Memory that
-    /// the store does not give back is given back with it.
+    /// the store does not free is freed with it.
     pub fn client(&self) -> Box<dyn Device> {
         Box::new(Client {
             serving: self.0.clone(),
@@ -121,7 +121,7 @@ impl Serving {
         counter.store(self.published, Ordering::Release);
     }
 
-    /// Runs a launch record behind those that were published before.
+    /// Runs a launch record after those that were published before.
     unsafe fn start(&mut self, launch: Ptr) -> DeviceResult<()> {
         if !self.running {
             // No threads: it goes on to the first command at once.
@@ -217,13 +217,13 @@ impl Serving {
             }
         }
         let block = block.expect("the new piece holds it");
-        // SAFETY: the block is nobody's yet.
+        // SAFETY: the block has no user yet.
         unsafe { self.device.clear(block, bytes)? };
         Ok(block)
     }
 
-    /// Takes a block back. Code is not written again while the kernel runs that may have read it: blocks
-    /// of code wait until it has ended, and no piece holds both code and other memory.
+    /// Takes a block back. Code is not written again while the kernel runs that may have read it. So
+    /// blocks of code wait until it has ended, and no piece holds both code and other memory.
     unsafe fn release(&mut self, block: Ptr) {
         match &mut self.pools {
             Some(pools) if pools.code.has(block) => pools.retired.push(block),
@@ -248,7 +248,7 @@ impl Serving {
         let device = block.expect("the new piece holds it");
         let inside = |(piece, size): &&(Pinned, u64)| (piece.device..piece.device + size).contains(&device);
         let (piece, _) = self.pinned_pieces.iter().find(inside).expect("blocks are of pieces");
-        // SAFETY: the block lies in the piece, on both sides at the same offset, and is nobody's yet.
+        // SAFETY: the block lies in the piece, on both sides at the same offset, and has no user yet.
         let host = unsafe {
             let host = piece.host.add((device - piece.device) as usize);
             std::ptr::write_bytes(host, 0, bytes as usize);

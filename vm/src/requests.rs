@@ -1,17 +1,24 @@
 //! Answers requests of guests while a run is under way: the host's side of `kernel/rpc/requests.h`.
 //!
-//! Some threads look at the mailboxes ([`mail`]), as many as there is work for ([`bell`]). Who sees a message takes
-//! it, answers it, and publishes the answer. A call that may wait gets a thread of its own, so that others go on.
-//! Nobody waits for these threads when the run ends: they touch pinned memory only with their own lock on
-//! [`Worker::alive`], which the end takes away, so a thread that is blocked by an input finds nothing to do when it
+//! Some threads look at the mailboxes ([`mail`]), as many as there is work for ([`bell`]). The thread that sees a
+//! message takes it, answers it, and publishes the answer. A call that may wait gets a thread of its own, so that
+//! others go on. The end of the run does not wait for these threads. They touch pinned memory only with their own lock
+//! on [`Worker::alive`], which the end takes away. So a thread that is blocked by an input finds nothing to do when it
 //! comes back.
 //!
-//! Nor does the next run wait for them. So that it sees nothing of such a call, whatever services a call changes that
+//! Nor does the next run wait for them. It must see nothing of such a call. So whatever a call changes in services that
 //! outlives the run is changed with that lock too ([`CallingRun`]): before the end, or not at all. The call has the
 //! lock for the change alone, and not while it waits for something.
 //!
-//! What a small call takes of the host is little more than its service: words that several threads write cost each
-//! of them a tenth of a microsecond, and it needs none of these, but where threads help each other out.
+//! What a small call takes of the host is little more than its service. Words that several threads write cost each of
+//! them a tenth of a microsecond. A small call needs none of these, but where threads help each other out.
+//!
+//! In: messages in the mailboxes. Out: answers there. In the order in which to read them:
+//!
+//! - `mailbox`: the words of messages and answers;
+//! - `call`: a call with its input, and an answer's data on its way;
+//! - this file: the threads, from a message to its answer;
+//! - `doorbell`: how threads rest and are woken.
 
 mod call;
 mod doorbell;
@@ -45,8 +52,8 @@ const GROUP: usize = 8;
 /// For how long a thread that finds nothing looks before it rests. A lane that makes one request after the other
 /// comes back sooner.
 const PATIENCE: Duration = Duration::from_millis(1);
-/// How long the first of those that rest does so at most where nobody rings, the second twice as long, and so on:
-/// meanwhile all others may have begun calls that take long.
+/// How long the first of the threads that rest does so at most where no lane rings, the second twice as long, and so
+/// on. Meanwhile all others may have begun calls that take long.
 const WATCH: Duration = Duration::from_millis(5);
 /// The same where lanes ring; the run's end rings too, so it is for nothing else.
 const SLEEP: Duration = Duration::from_millis(200);
@@ -217,7 +224,7 @@ impl Shared {
     fn work(self: Arc<Shared>, number: usize) {
         let me = &self.workers[number];
         let (mut found, mut calls) = (Vec::with_capacity(MOST_AT_ONCE), Vec::with_capacity(MOST_AT_ONCE));
-        // Threads begin at different groups, and each round behind the last one, so that each slot has its turn.
+        // Threads begin at different groups, and each round where the last one ended, so that each slot has its turn.
         let mut next = number * self.slots_in_use / (self.workers.len() - 1);
         let (mut idle, mut since) = (0u32, None);
         let first = number == 0;
@@ -227,7 +234,7 @@ impl Shared {
             self.sleep(me, number, false);
         }
         loop {
-            // Held for all messages of a round, because taking it costs something; but not while the services
+            // Held for all messages of a round, because taking it costs something. It is not held while the services
             // answer, for which the run's end would have to wait.
             let alive = unpoisoned(me.alive.read());
             if !*alive {
@@ -275,7 +282,7 @@ impl Shared {
             return;
         }
         if number == 0 || self.bell.is_last() {
-            // Somebody must look.
+            // At least one thread must look.
             return std::thread::sleep(Duration::from_micros(50));
         }
         self.sleep(me, number, true);
@@ -283,7 +290,7 @@ impl Shared {
     }
 
     /// Thread `number`, which looks, sleeps until it is woken, or all others are in calls that take long. With
-    /// `watched` it does not if nobody else looks now.
+    /// `watched` it does not if no other thread looks now.
     fn sleep(&self, me: &Worker, number: usize, mut watched: bool) {
         while !self.bell.sleep(WATCH * number as u32, watched, || self.has_work(me)) {
             // A message that is still there, after all had the time for it, is left alone.
@@ -321,7 +328,7 @@ impl Shared {
             left -= end - slot;
             let first = (slot..end).find(|slot| self.is_new(*slot));
             slot = end % self.slots_in_use;
-            // Who has the lock takes what is there.
+            // The thread that has the lock takes what is there.
             let (Some(first), Ok(_lock)) = (first, group.lock.try_lock()) else {
                 continue;
             };
@@ -341,7 +348,7 @@ impl Shared {
         *next = slot;
     }
 
-    /// Takes in what a message has in its slot. Gives the call if it is complete now; else the message is answered.
+    /// Takes in what a message has in its slot. Returns the call if it is complete now; else the message is answered.
     /// The run is alive.
     fn receive(&self, me: &Worker, message: Message) -> Option<Asked> {
         // Relaxed: only this thread writes it.
@@ -353,7 +360,7 @@ impl Shared {
             return Some(Asked::new(slot, number, message.call, Vec::new()));
         }
         let mut state = unpoisoned(self.slots[slot].lock());
-        // SAFETY: the slot is the host's until it is answered, and this thread's, who has taken the message.
+        // SAFETY: the slot is the host's until it is answered, and this thread's, which has taken the message.
         let content = unsafe { &mut *self.mailboxes.slot(slot) };
         let piece = &content.data[..(content.len as usize).min(REQUEST_BYTES)];
         match message.kind {
@@ -466,7 +473,7 @@ impl Shared {
                 return answer(Short::Results(&results[..bytes]));
             }
         }
-        // SAFETY: the slot is the host's until it is answered, and this thread's, who has taken the message.
+        // SAFETY: the slot is the host's until it is answered, and this thread's, which has taken the message.
         let content = unsafe { &mut *self.mailboxes.slot(*slot) };
         let (note, file) = match reply.note {
             CacheHint::None => (NOTE_NONE, 0),

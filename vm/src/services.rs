@@ -1,4 +1,4 @@
-//! What guests ask of the host: requests, and who answers them.
+//! What guests ask of the host: requests, and the services that answer them.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
@@ -28,9 +28,9 @@ pub struct HostCall<'r> {
     pub run: CallingRun<'r>,
 }
 
-/// The run that a call is of. It may end before the call does, which then goes on while the next run is under way, and
-/// must change nothing that one sees: so services change what outlives the run, such as the table of descriptors, by
-/// [`unless_ended`](CallingRun::unless_ended).
+/// The run that a call is of. It may end before the call does, which then goes on while the next run is under way. The
+/// call must change nothing that the next run sees. So services change what outlives the run, such as the table of
+/// descriptors, by [`unless_ended`](CallingRun::unless_ended).
 ///
 /// The default is none: calls that no guest makes, and those of a run that is the [last](Environment::last).
 #[derive(Clone, Copy, Debug, Default)]
@@ -81,20 +81,20 @@ impl<'r> CallingRun<'r> {
     }
 
     /// Says that a descriptor was closed, or moved away or over. To be called inside of the change that does it. At the
-    /// end of the run the services are told the positions of files that the device holds, but not that of one whose
-    /// number may be another file's by then.
+    /// end of the run the services are told the positions of files that the device holds. They are not told that of one
+    /// whose number may be another file's by then.
     pub fn closed(&self, descriptor: u32) {
         if let Some((closed, thread)) = self.closed {
             closed.lock().insert(descriptor, thread);
         }
     }
 
-    /// Makes a change, unless the run has ended; then it gives `None`, and what the call gives is of no interest.
+    /// Makes a change, unless the run has ended. Then it returns `None`, and what the call returns is of no interest.
     ///
-    /// The run does not end meanwhile, so the change must not wait for what may never come, such as input, a peer or a
-    /// time; nor may it have another one inside. It may use files: the end of the run waits until the host has read,
-    /// written or renamed one. That is as long as the file system takes, also for a run that is stopped: without end,
-    /// for one of a network that does not answer. A run that is the [last](Environment::last) never waits.
+    /// The run does not end meanwhile. So the change must not wait for what may never come, such as input, a peer or a
+    /// time. Nor may it have another one inside. It may use files: the end of the run waits until the host has read,
+    /// written or renamed one. That is as long as the file system takes, also for a run that is stopped. For one of a
+    /// network that does not answer it is without end. A run that is the [last](Environment::last) never waits.
     pub fn unless_ended<T>(&self, change: impl FnOnce() -> T) -> Option<T> {
         let alive = self
             .alive
@@ -124,12 +124,12 @@ pub enum CacheHint {
     /// Nothing that it could not do before.
     #[default]
     None,
-    /// Of `path_open`: it may hold the position of the new descriptor, whose file is open for reading only. It
-    /// will ask for bytes by `fd_pread`, also for more than the guest does, and set the position by `fd_seek`
-    /// before a call that depends on it, and at the end of the run. Whoever closes the descriptor says so by
+    /// Of `path_open`: it may hold the position of the new descriptor, whose file is open for reading only. It will ask
+    /// for bytes by `fd_pread`, also for more than the guest does. It will set the position by `fd_seek` before a call
+    /// that depends on it, and at the end of the run. The call that closes the descriptor says so by
     /// [`CallingRun::closed`].
     Position,
-    /// Of `fd_pread`: it may keep the data, as nobody in the process has the file open for writing.
+    /// Of `fd_pread`: it may keep the data, as no descriptor in the process has the file open for writing.
     Keep,
     /// Of `path_open`: what it has kept may be out of date from now on.
     Changes,
@@ -167,7 +167,7 @@ impl std::fmt::Debug for Responder {
     }
 }
 
-/// Who answers requests. Calls come from several host threads at once; a guest's thread makes one at a time.
+/// What answers requests. Calls come from several host threads at once; a guest's thread makes one at a time.
 pub trait Services: Send + Sync {
     /// Answers a request. May wait as long as the function does.
     fn call(&self, request: &HostCall<'_>) -> HostReply;
@@ -195,9 +195,9 @@ pub trait Services: Send + Sync {
         Vec::new()
     }
 
-    /// The descriptors that are standard output or error at the beginning of a run: what is written to them goes to the
+    /// The descriptors that are standard output or error at the beginning of a run. What is written to them goes to the
     /// run's [`Sink`](crate::Sink) without asking the host, until the guest closes or moves them. Unless the services
-    /// say otherwise, these are 1 and 2. Services that pass calls on to a [`Wasi`](crate::Wasi) pass this on too: else
+    /// say otherwise, these are 1 and 2. Services that pass calls on to a [`Wasi`](crate::Wasi) pass this on too. Else
     /// a stream that one run has closed is there again in the next one.
     fn streams(&self) -> Vec<(u32, Stream)> {
         vec![(1, Stream::Stdout), (2, Stream::Stderr)]
@@ -226,8 +226,8 @@ impl HostReply {
     }
 }
 
-/// What a program finds around it: what WASI's functions tell it, and who answers those that the device
-/// cannot.
+/// What a program finds around it: what WASI's functions tell it, and the services that answer those
+/// that the device cannot.
 #[derive(Clone)]
 pub struct Environment {
     /// Answers requests.
@@ -236,10 +236,10 @@ pub struct Environment {
     pub args: Vec<Vec<u8>>,
     /// The environment's entries, `NAME=value` each. Without bytes that are 0.
     pub variables: Vec<Vec<u8>>,
-    /// Makes `random_get` give the same bytes each time; without it they are the host's.
+    /// Makes `random_get` return the same bytes each time; without it they are the host's.
     pub seed: Option<u64>,
-    /// That nobody uses the services after this run: what device memory holds of their files is not brought back,
-    /// and is lost. Calls that are under way when it ends may change something later, so the end waits for none.
+    /// That nothing uses the services after this run: what device memory holds of their files is not brought back, and
+    /// is lost. Calls that are under way when it ends may change something later, so the end waits for none.
     pub last: bool,
 }
 

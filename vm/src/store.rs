@@ -1,7 +1,17 @@
 //! A store: what the instances of programs share on one device, as the specification has it.
 //!
-//! Functions, tables, memories and globals have store-wide numbers; an instance's record on the
-//! device translates its own indices into them, so that modules link by numbers alone.
+//! Functions, tables, memories and globals have store-wide numbers, the addresses of the
+//! WebAssembly specification. An instance's record on the device translates its own indices into
+//! them, so that modules link by numbers alone.
+//!
+//! In: verified programs and a device. Out: instances, and an outcome of each run. In the order in which to read them:
+//!
+//! - `instantiate`: a program becomes an instance; `compiled`: the same with compiled code;
+//! - `run`: runs one function on many threads; `batch`: many short calls one after another;
+//! - `io`: input, output and frame of a run;
+//! - `requests`: what a run needs so that guests can call the host; `tmpfs`: device memory for files;
+//! - `debug`: debug messages of a run;
+//! - `heap`: what the heap needs beside linear memory; `damage`, `leaks`: what its checks find after a run.
 
 mod batch;
 mod compiled;
@@ -256,7 +266,7 @@ impl Array {
         }
     }
 
-    /// Appends bytes and gives their offset. The array may move: only between launches.
+    /// Appends bytes and returns their offset. The array may move: only between launches.
     fn push(&mut self, device: &mut dyn Device, bytes: &[u8]) -> DeviceResult<u64> {
         let end = self.len + bytes.len() as u64;
         if bytes.is_empty() {
@@ -285,8 +295,8 @@ impl Array {
     }
 }
 
-/// Memory for records, which live as long as the store: cut from large pieces, because a store has
-/// many small ones and the device takes long for each allocation.
+/// Memory for records, which live as long as the store. It is cut from large pieces, because a
+/// store has many small ones and the device takes long for each allocation.
 struct Records {
     next: Ptr,
     left: u64,
@@ -457,7 +467,7 @@ impl Store {
         self.device.target()
     }
 
-    /// Adds code, in whole lines and with a word behind it that the kernel may fetch; gives its first word.
+    /// Adds code, in whole lines and with a word after it that the kernel may fetch; returns its first word.
     fn push_code(&mut self, code: &[u64]) -> DeviceResult<u32> {
         let line = CODE_LINE as usize / 8;
         let mut words = code.to_vec();
@@ -538,7 +548,7 @@ impl Store {
         }
         let (base, limit) = match self.device.allocate(limit, "linear memory") {
             Ok(base) => (base, limit),
-            // Nobody asked for that much.
+            // The caller did not ask for that much.
             Err(_) if self.limits.memory.is_none() && declared.is_none() && limit > DEFAULT_MEMORY.max(size) => {
                 let limit = DEFAULT_MEMORY.max(size);
                 (self.device.allocate(limit, "linear memory")?, limit)

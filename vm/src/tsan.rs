@@ -1,5 +1,5 @@
-//! ThreadSanitizer sees the kernel's atomics, but not those in Rust, which is not instrumented: it is
-//! told of those by which host and kernel order what they write.
+//! ThreadSanitizer sees the kernel's atomics, but not those in Rust, which is not instrumented. So it
+//! is told of those by which host and kernel order what they write.
 
 #[cfg(gpu_run_tsan)]
 unsafe extern "C" {

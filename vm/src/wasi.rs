@@ -3,26 +3,37 @@
 //! [`Wasi`] answers requests of guests: files, directories, standard input and output, waiting, sockets.
 //! Errors are those of wasmtime's preview 1, errno by errno; where this differs, the function says so:
 //!
-//! - Files can be opened with `SYNC`, `DSYNC` and `RSYNC`; `dev`, `ino` and `ctim` are the host's; an error
-//!   of the host that wasmtime reports as EIO keeps its own number (EXDEV, EROFS, EMFILE and others).
+//! - Files can be opened with `SYNC`, `DSYNC` and `RSYNC`. `dev`, `ino` and `ctim` are the host's. An error of the host
+//!   that wasmtime reports as EIO keeps its own number (EXDEV, EROFS, EMFILE and others).
 //! - Reads and writes take all buffers of a call, not the first.
 //! - Numbers of descriptors that were closed are given again lowest first.
-//! - A listing of a directory stays as it was when it began: who removes files meanwhile misses none.
+//! - A listing of a directory stays as it was when it began: a guest that removes files meanwhile misses none.
 //! - `fd_seek` beyond what the host's file system allows is EINVAL; wasmtime, which keeps positions by itself, accepts
 //!   it.
-//! - What a guest's thread gives to a call is looked at before the host is asked, in another order than wasmtime's:
-//!   pointers outside of memory trap also for no bytes (`random_get`), no subscriptions (`poll_oneoff`), and where
-//!   the descriptor is none (`path_create_directory`); so does a write of more bytes than memory has, which there is
-//!   ENOMEM.
-//! - A slash behind the name of a directory does not keep it from being removed.
+//! - What a guest's thread passes to a call is looked at before the host is asked, in another order than wasmtime's.
+//!   Pointers outside of memory trap also for no bytes (`random_get`) and no subscriptions (`poll_oneoff`). So they do
+//!   where the descriptor is none (`path_create_directory`). So does a write of more bytes than memory has, which there
+//!   is ENOMEM.
+//! - A slash after the name of a directory does not keep it from being removed.
 //! - `fd_filestat_set_times` sets the times of a directory too, as WASI's text says ("of a file or directory") and
 //!   POSIX's `futimens`; there it is EBADF.
 //! - `path_filestat_get` of `file/` or `file/.` is ENOTDIR where `file` is no directory, whether links are followed or
-//!   not: POSIX resolves such a path to directories only. There it succeeds where links are not followed.
+//!   not. POSIX resolves such a path to directories only. There it succeeds where links are not followed.
 //! - Flags and numbers that stand for nothing are EINVAL or, if too wide, EOVERFLOW; wasmtime traps.
 //! - Listeners work; there wasmtime has no sockets.
 //!
 //! Read-only directories refuse with EPERM, and what leads out of a directory is EPERM as well.
+//!
+//! In: a [`HostCall`]. Out: a [`HostReply`]. In the order in which to read the modules:
+//!
+//! - this file: [`WasiBuilder`], and [`Wasi`], which finds the function of a call;
+//! - `abi`, `args`, `errno`: numbers of the interface, arguments as its types, errors;
+//! - `table`: descriptors by number;
+//! - `place`: where files lie, on the host or in memory (`tmpfs`); `sharing`: which are open for reading or writing;
+//! - `dir`, `open`, `readdir`, `stat`, `file`: functions of directories and files; `folders` notes a file in no folder;
+//! - `stdio`: standard input, output and error;
+//! - `net`, `sock`: to which addresses a guest may connect, and its sockets;
+//! - `poll`: waiting.
 
 mod abi;
 mod args;
@@ -85,7 +96,7 @@ pub enum Input {
     Bytes(Vec<u8>),
 }
 
-/// What a guest is to have; gives a [`Wasi`].
+/// What a guest is to have; builds a [`Wasi`].
 ///
 /// Left alone, standard input is at its end, and what is written to standard output and error is dropped.
 ///
@@ -148,7 +159,7 @@ impl WasiBuilder {
         self
     }
 
-    /// Sets standard output. `terminal` is what the guest is told: whether somebody looks on.
+    /// Sets standard output. `terminal` is what the guest is told: whether it is a terminal.
     pub fn stdout(mut self, writer: Box<dyn Write + Send>, terminal: bool) -> Self {
         self.stdout = Output::new(Stream::Stdout, writer, terminal);
         self
@@ -160,8 +171,8 @@ impl WasiBuilder {
         self
     }
 
-    /// Gives the guest a directory of the host, and all below it, by the name `guest`. It gets the next
-    /// descriptor, from 3 on. In a `read_only` one nothing can be made, changed or removed.
+    /// Opens a directory of the host, and all below it, to the guest by the name `guest`. It gets the
+    /// next descriptor, from 3 on. In a `read_only` one nothing can be made, changed or removed.
     ///
     /// # Errors
     /// If the directory cannot be opened; the message names it.
@@ -177,9 +188,9 @@ impl WasiBuilder {
         Ok(self)
     }
 
-    /// Gives the guest an empty directory in memory by the name `guest`, as [`WasiBuilder::dir`] does one of the
-    /// host. It and all below it take at most `size` bytes; what does not fit is ENOSPC. It ends with the
-    /// [`Wasi`]. While a run is under way, the data of files in the first such directory lies in device memory; see
+    /// Opens an empty directory in memory to the guest by the name `guest`, as [`WasiBuilder::dir`] does one of the
+    /// host. It and all below it take at most `size` bytes; what does not fit is ENOSPC. It ends with the [`Wasi`].
+    /// While a run is under way, the data of files in the first such directory lies in device memory; see
     /// [`TmpfsFiles`].
     pub fn tmpfs(mut self, guest: impl Into<String>, size: u64) -> Self {
         let node = Node::new(size);
@@ -190,8 +201,8 @@ impl WasiBuilder {
         self
     }
 
-    /// Gives the guest a socket from which it can accept connections. Its descriptor comes behind those of
-    /// all directories: C libraries look for these until the first number that is none.
+    /// Passes the guest a socket from which it can accept connections. Its descriptor comes after those of all
+    /// directories: C libraries look for these until the first number that is none.
     ///
     /// The socket is made to answer at once, and so are its clones: their `accept` is then an error
     /// ([`io::ErrorKind::WouldBlock`]) where there is no connection.
@@ -200,9 +211,9 @@ impl WasiBuilder {
         self
     }
 
-    /// Lets the guest connect to `destination`: `HOST:PORT`. HOST is an IP address (IPv6 in brackets) or a name,
-    /// PORT a number or `*` for every port. A name is resolved here, once: the guest may connect to the addresses
-    /// that it has now, and is told them when it asks for that name. Without any, it may connect to nothing.
+    /// Lets the guest connect to `destination`: `HOST:PORT`. HOST is an IP address (IPv6 in brackets) or a name, PORT a
+    /// number or `*` for every port. A name is resolved here, once. The guest may connect to the addresses that it has
+    /// now, and is told them when it asks for that name. Without any, it may connect to nothing.
     ///
     /// ```
     /// # use gpu_run_vm::WasiBuilder;
@@ -386,7 +397,7 @@ impl Services for Wasi {
                     Ok(Descriptor::Stdin(stdin)) if request.function == FdRead => {
                         stdin.may_wait(request.capacity, request.thread)
                     }
-                    // Whoever reads it may be slow.
+                    // The reader may be slow.
                     Ok(Descriptor::Output(_) | Descriptor::Connection(_)) => true,
                     Ok(Descriptor::File(file)) => file.waits,
                     _ => false,
@@ -397,12 +408,12 @@ impl Services for Wasi {
     }
 }
 
-/// The answer of a function that gives nothing but success.
+/// The answer of a function that returns nothing but success.
 fn done() -> HostReply {
     HostReply::default()
 }
 
-/// The answer of a function that gives results.
+/// The answer of a function that returns results.
 fn results(bytes: &[u8]) -> HostReply {
     HostReply {
         results: bytes.to_vec(),
@@ -410,12 +421,12 @@ fn results(bytes: &[u8]) -> HostReply {
     }
 }
 
-/// The answer of a function that gives a count of bytes.
+/// The answer of a function that returns a count of bytes.
 fn count(bytes: usize) -> HostReply {
     results(&(bytes as u32).to_le_bytes())
 }
 
-/// The answer of a function that gives bytes, and their count as its result.
+/// The answer of a function that returns bytes, and their count as its result.
 fn with_data(data: Vec<u8>) -> HostReply {
     let count = count(data.len());
     HostReply { data, ..count }
@@ -431,7 +442,7 @@ fn retry<T>(mut action: impl FnMut() -> io::Result<T>) -> io::Result<T> {
     }
 }
 
-/// Locks; a thread that panicked left nothing half done behind these locks.
+/// Locks; a thread that panicked left nothing half done under these locks.
 fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

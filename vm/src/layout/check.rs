@@ -2,7 +2,7 @@
 //! with those of [`super`].
 //!
 //! A stale file fails the test here, a kernel that differs from it does not compile. To change both sides, change them
-//! and run `GPU_RUN_WRITE_LAYOUT=1 cargo test -p gpu-run-vm --lib layout`: with that variable the kernel is compiled
+//! and run `GPU_RUN_WRITE_LAYOUT=1 cargo test -p gpu-run-vm --lib layout`. With that variable the kernel is compiled
 //! without the assertions, and the test writes the file.
 
 use std::fmt::Write;

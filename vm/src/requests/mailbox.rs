@@ -196,7 +196,7 @@ impl Mailboxes {
                 for (piece, word) in pieces.zip(&words[1..]) {
                     let mut bytes = [0; 4];
                     bytes[..piece.len()].copy_from_slice(piece);
-                    // Relaxed: who sees it sees whose it is.
+                    // Relaxed: a thread that sees it sees whose it is.
                     word.store(tag | u64::from(u32::from_le_bytes(bytes)), Ordering::Relaxed);
                 }
                 count << RESPONSE_COUNT

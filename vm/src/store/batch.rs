@@ -1,4 +1,4 @@
-//! Many short calls one after another: each is started as soon as it is known, behind those before it,
+//! Many short calls one after another: each is started as soon as it is known, after those before it,
 //! and they are waited for together. A script of thousands of calls would otherwise spend its time in
 //! waiting for the device.
 
@@ -77,12 +77,12 @@ enum Published {
 }
 
 impl Store {
-    /// Runs the calls that `next` gives, one after another, each as [`Store::run`] would on one thread,
-    /// and gives what came of each. A call is started when `next` has given it, and runs while `next`
-    /// looks for the following ones. What one does to memories, tables and globals the next one finds.
-    /// A call that traps ends alone, and so does one with wrong arguments, which is not run. Time and
-    /// interruption in `options` count for the calls under way together: what they stop ends all of them
-    /// that did not trap.
+    /// Runs the calls that `next` returns, one after another, each as [`Store::run`] would on one
+    /// thread, and returns what came of each. A call is started when `next` has returned it, and runs
+    /// while `next` looks for the following ones. What one does to memories, tables and globals the next
+    /// one finds. A call that traps ends alone, and so does one with wrong arguments, which is not run.
+    /// Time and interruption in `options` count for the calls under way together: what they stop ends
+    /// all of them that did not trap.
     ///
     /// # Errors
     ///
@@ -204,7 +204,7 @@ impl Store {
         }))
     }
 
-    /// Starts a call behind those of the round. False if there is no room for it.
+    /// Starts a call after those of the round. False if there is no room for it.
     fn publish(&mut self, round: &mut Round, call: &Call, options: &RunOptions) -> DeviceResult<bool> {
         let ty = self.func_type(call.func);
         if let Err(error) = self.check_arguments(ty, &call.args) {

@@ -1,5 +1,5 @@
-//! Blocks of a checked heap that were written where the program may not write, found when it has ended: what
-//! `kernel/heap/check.h` looks at when a block is freed or handed out again, for those to which neither happened.
+//! Blocks of a checked heap that were written where the program may not write, found when it has ended.
+//! `kernel/heap/check.h` looks when a block is freed or handed out again; this is for blocks to which neither happened.
 
 use gpu_run_bytecode::TrapKind;
 
@@ -13,12 +13,13 @@ use crate::layout::{
 };
 
 impl Store {
-    /// The first block in an instance's memory 0 whose guard bytes were written while it is handed out, or whose
-    /// poison was after it was freed, as the fault that the heap would have found; it also says how many there are
-    /// in all. Of a heap with [`HeapChecks::guards`](super::HeapChecks), after a run that has ended by itself.
+    /// The first damaged block in an instance's memory 0: its guard bytes were written while it is handed out, or its
+    /// poison was after it was freed. It is returned as the fault that the heap would have found, which also says how
+    /// many there are in all. For a heap with [`HeapChecks::guards`](super::HeapChecks), after a run
+    /// that has ended by itself.
     ///
-    /// Freed blocks are looked at as long as it is known where they were: until the slab of which they are a part
-    /// is given up.
+    /// Freed blocks are looked at as long as it is known where they were. That is until the slab of which they are a
+    /// part is given up.
     ///
     /// # Errors
     ///
@@ -57,7 +58,7 @@ impl Store {
         let free = self.free_pages(memory)?;
         let per_page = (PAGE / SITE_GRAIN) as usize;
         let pages = sites.chunks_exact(per_page).zip(free).enumerate();
-        // A smaller block may have been in a slab, and begun behind the page's first byte.
+        // A smaller block may have been in a slab, and begun past the page's first byte.
         let region = |site: &HeapSite| {
             site.kind() == SITE_FREED && site.size as u64 + site.front(true) + GUARD_LEAST > HEAP_LARGEST
         };

@@ -1,4 +1,11 @@
 //! The host's side of debug messages: pieces from the ring become messages; see `kernel/ops/debug.h`.
+//!
+//! In: pieces of messages from the output ring, in the order in which they come. Out: formatted messages, passed to the
+//! run's [`Sink`].
+//!
+//! - this file: collects the pieces of a run in chunks, keeps messages that are still open, and passes on what is
+//!   ready;
+//! - `lines`: formats the messages of a chunk, on other threads where there are many.
 
 mod lines;
 
@@ -18,7 +25,7 @@ const CHUNK_WORDS: usize = 16 << 10;
 /// Debug messages of a run.
 pub(super) struct Messages {
     options: Arc<DebugOptions>,
-    /// Pieces from the ring that nobody looked at yet.
+    /// Pieces from the ring that were not looked at yet.
     chunk: Chunk,
     /// Used again and again.
     spare: Vec<Chunk>,
@@ -61,8 +68,8 @@ impl Messages {
         }
     }
 
-    /// Gives the sink what is ready, and has the rest made ready; says whether there was something. Called when
-    /// the ring has nothing for now.
+    /// Passes the sink what is ready, and has the rest made ready; says whether there was something. Called when the
+    /// ring has nothing for now.
     pub(super) fn pass_on(&mut self, sink: &mut dyn Sink) -> bool {
         let mut some = !self.chunk.words.is_empty();
         if some {
@@ -75,7 +82,7 @@ impl Messages {
         some
     }
 
-    /// Gives the sink all that was taken.
+    /// Passes the sink all that was taken.
     pub(super) fn settle(&mut self, sink: &mut dyn Sink) {
         while let Some(chunk) = self.ready(true) {
             self.give(chunk, sink);
@@ -113,7 +120,7 @@ impl Messages {
         }
     }
 
-    /// Gives the sink a chunk that was formatted.
+    /// Passes the sink a chunk that was formatted.
     fn give(&mut self, mut chunk: Chunk, sink: &mut dyn Sink) {
         let mut given = 0;
         for (at, piece) in &chunk.parts {

@@ -23,7 +23,7 @@ const MOST_LANES: u64 = 1 << 19;
 pub struct HeapChecks {
     /// Guard bytes on both sides of blocks and poison in freed ones; sizes and alignments are compared.
     pub guards: bool,
-    /// Who allocated each block, for [`Store::leaks`].
+    /// Which call allocated each block, for [`Store::leaks`].
     pub leaks: bool,
 }
 
@@ -63,8 +63,8 @@ pub struct HeapStats {
     pub live_bytes: u64,
     /// Bytes that memory was grown by.
     pub held_bytes: u64,
-    /// Most bytes that there were at once: of pages of 64 KiB with blocks in them, or in a checked heap of the
-    /// blocks themselves, as they were asked for.
+    /// Most bytes that there were at once. They are those of pages of 64 KiB with blocks in them. In a checked heap
+    /// they are those of the blocks themselves, as they were asked for.
     pub peak_bytes: u64,
     /// By size, those of which there were blocks.
     pub classes: Vec<ClassStats>,
@@ -169,7 +169,7 @@ pub fn allocates(program: &Program) -> bool {
 }
 
 impl Store {
-    /// Gives memory 0 of an instance what its heap needs, if the program uses one.
+    /// Sets up in memory 0 of an instance what its heap needs, if the program uses one.
     pub(super) fn prepare_heap(&mut self, program: &Program, memories: &[u32]) -> DeviceResult<()> {
         let Some(memory) = memories.first().filter(|_| allocates(program)) else {
             return Ok(());

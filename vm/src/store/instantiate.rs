@@ -11,9 +11,9 @@ use crate::device::DeviceResult;
 use crate::layout::{self, Ptr};
 
 impl Store {
-    /// Instantiates a verified program: links its imports, which `resolve` looks up by module and
-    /// name, lays out its parts, copies its active segments, and runs its start function on one
-    /// thread.
+    /// Instantiates a verified program. It links its imports, which `resolve` looks up by module
+    /// and name. Then it lays out its parts, copies its active segments, and runs its start
+    /// function on one thread.
     ///
     /// # Errors
     ///
@@ -30,9 +30,9 @@ impl Store {
     }
 
     /// Instantiates a program as [`Store::instantiate`] does, with the code that was compiled from it for
-    /// [`Store::next_code_start`], if any. A function that is one of its entries, or its start function,
-    /// runs compiled as long as every instance of the store is compiled and was linked together with it; else
-    /// it is interpreted.
+    /// [`Store::next_code_start`], if any. A function that is one of its entries, or its start function, runs compiled
+    /// on one condition. Every instance of the store must be compiled and have been linked together with it. Else it is
+    /// interpreted.
     ///
     /// # Errors
     ///

@@ -42,7 +42,7 @@ impl Bound {
 }
 
 impl Store {
-    /// Gives the store's runs an input, in place of the one before.
+    /// Sets an input for the store's runs, in place of the one before.
     ///
     /// # Errors
     ///
@@ -60,7 +60,7 @@ impl Store {
         self.write_bound()
     }
 
-    /// Gives the store's runs an output of at most `size` bytes, all 0, in place of the one before.
+    /// Sets an output for the store's runs, of at most `size` bytes, all 0, in place of the one before.
     ///
     /// # Errors
     ///
@@ -72,7 +72,7 @@ impl Store {
         self.write_bound()
     }
 
-    /// Gives the store's runs a frame, all 0, in place of the one before. With `progress`,
+    /// Sets a frame for the store's runs, all 0, in place of the one before. With `progress`,
     /// [`Sink::progress`](super::Sink::progress) is told how much of it is done.
     ///
     /// # Errors
@@ -123,7 +123,7 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Gives a buffer back that is about to be replaced.
+    /// Frees a buffer that is about to be replaced.
     fn unbind(&mut self, buffer: Ptr) {
         if buffer != 0 {
             // SAFETY: it was allocated here, only its record names it, which is written anew before a run.

@@ -1,8 +1,8 @@
-//! Blocks of a checked heap: which call made one, and which nobody can reach any more.
+//! Blocks of a checked heap: which call made one, and which cannot be reached any more.
 //!
-//! A block leaked if no word in memory, in no block that can be reached, points to it or into it: what
-//! statics hold to the end is no leak. Stacks are left out where it is known that they are only that, because
-//! the threads have ended and what lies there is stale.
+//! A block leaked if no word points to it or into it, in memory outside of blocks or in a block that can be reached.
+//! What statics hold to the end is no leak. Stacks are left out where it is known that they are only that, because the
+//! threads have ended and what lies there is stale.
 
 use std::collections::BTreeMap;
 use std::ops::Range;
@@ -15,7 +15,7 @@ use crate::device::DeviceResult;
 use crate::fault::{Backtrace, HeapFault};
 use crate::layout::{self, HeapPage, HeapSite, KIND_NONE, KIND_REGION, PAGE, SITE_GRAIN};
 
-/// Blocks that the same calls made and nobody can reach.
+/// Blocks that the same calls made and that cannot be reached.
 #[derive(Clone, Debug)]
 pub struct Leak {
     /// How many.
@@ -34,7 +34,7 @@ struct Block {
 }
 
 impl Store {
-    /// Blocks in an instance's memory 0 that nobody can reach any more, the most bytes first. Of a heap with
+    /// Blocks in an instance's memory 0 that cannot be reached any more, the most bytes first. Of a heap with
     /// [`HeapChecks::leaks`](super::HeapChecks), after a run whose threads have returned.
     ///
     /// # Errors
@@ -47,7 +47,7 @@ impl Store {
 
     /// The same after a run that a thread has ended by an exit. What open calls hold, in registers and on their stacks,
     /// is no leak. `None` if that is not known: on a GPU registers are gone when the kernel has ended, and compiled
-    /// code has none of ours.
+    /// code keeps none in the interpreter's frames.
     ///
     /// # Errors
     ///
@@ -57,7 +57,7 @@ impl Store {
             return Ok(None);
         };
         let mut stacks = self.stacks(instance)?;
-        // Of a single thread the part above its stack pointer is in use; of several nobody knows which.
+        // Of a single thread the part above its stack pointer is in use; of several it is not known which.
         stacks.retain(|stack| *stack != self.run.stacks);
         self.leaks_from(instance, &stacks, &registers).map(Some)
     }
@@ -161,7 +161,7 @@ impl Store {
             if record.heap.sites == 0 || address as u64 >= limit {
                 continue;
             }
-            // How far the program's block is behind the heap's, only the record says.
+            // How far the program's block lies after the heap's, only the record says.
             let powers = (4..)
                 .map(|bits| 1u64 << bits)
                 .take_while(|front| *front <= layout::GUARD_FRONT_MOST);
@@ -219,7 +219,7 @@ impl Store {
         let words = (memory.heap.page_limit as usize).div_ceil(64);
         let mut free = vec![0u64; words];
         let at = memory.heap.sets + words.div_ceil(64) as u64 * 8;
-        // SAFETY: the heap's set of free pages, behind its summary; no kernel runs.
+        // SAFETY: the heap's set of free pages, after its summary; no kernel runs.
         unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut free))? };
         Ok((0..words * 64)
             .map(|page| free[page / 64] >> (page % 64) & 1 == 1)
@@ -247,7 +247,7 @@ impl Store {
         let mut stacks = vec![self.run.stacks.clone()];
         if let Some(pointer) = pointer {
             let top = self.global(pointer)?.bits() as u32 as usize;
-            // Linkers put the stack below all data or behind it. Behind it, nothing says where it begins.
+            // Linkers put the stack below all data or after it. After it, nothing says where it begins.
             let above = program.data.iter().all(|segment| match &segment.mode {
                 SegmentMode::Active { offset, .. } => {
                     matches!(offset[..], [gpu_run_bytecode::ConstOp::I32(at)] if at as u32 as usize >= top)
@@ -277,7 +277,7 @@ fn without(range: Range<usize>, hole: &Range<usize>) -> Vec<Range<usize>> {
 /// Where a slab or region has a block, or may have one.
 pub(super) struct HeapBlock {
     pub(super) address: u64,
-    /// As many as the heap gave it.
+    /// As many as the heap allocated for it.
     pub(super) bytes: u64,
     /// It is handed out, or about to be.
     pub(super) used: bool,
@@ -334,8 +334,7 @@ fn follow(bytes: &[u8], blocks: &mut [Block], found: &mut Vec<usize>) {
             continue;
         };
         let block = &mut blocks[index];
-        // A pointer behind the last byte is one too, as of an iterator at its end; a block of no bytes has
-        // only that.
+        // A pointer past the last byte is one too, as of an iterator at its end; a block of no bytes has only that.
         if !block.reached && address <= block.address + block.site.size as u64 {
             block.reached = true;
             found.push(index);

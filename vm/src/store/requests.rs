@@ -1,4 +1,11 @@
 //! What a run needs for requests to the host: its memory, its record, and the threads that answer.
+//!
+//! In: the run's options and the device. Out: a record for the kernel, and a session that is ended after the run.
+//!
+//! - this file: allocates mailboxes and files, writes the record, starts the threads, and ends them;
+//! - `calls`: the services as they serve one run, with what its calls have closed.
+//!
+//! The threads that answer, and the mailboxes, are [`crate::requests`].
 
 mod calls;
 
@@ -54,7 +61,7 @@ pub(super) struct RequestSession {
     pub(super) errors: Pinned,
     pub(super) service: RequestWorkers,
     calls: Arc<Calls>,
-    /// That the device has the data of files. Behind the service, which ends before it.
+    /// That the device has the data of files. After the service, which ends before it.
     lease: Option<DeviceLease>,
 }
 
@@ -89,14 +96,14 @@ impl Requests {
         unsafe { device.write(self.files, bytemuck::cast_slice(&files)) }
     }
 
-    /// After a run: tells the services where its device was in files, for who uses them next. `closed` is what its
-    /// calls have closed.
+    /// After a run: tells the services where its device was in files, for the run that uses them next. `closed` is what
+    /// its calls have closed.
     fn tell_positions(&self, device: &mut dyn Device, services: &dyn Services, closed: &Closed) -> DeviceResult<()> {
         let mut files = vec![layout::File::zeroed(); FILE_DESCRIPTORS];
         // SAFETY: all of the files; no kernel runs.
         unsafe { device.read(self.files, bytemuck::cast_slice_mut(&mut files))? };
         for (descriptor, file) in (0u64..).zip(&files) {
-            // A call that was under way for the descriptor has not moved it, but it may have closed it; then the number
+            // A call that was under way for the descriptor has not moved it, but it may have closed it. Then the number
             // may be another file's.
             let is_over = file.lock == FILE_CLOSES && closed.contains(descriptor as u32);
             if file.open != 0 && !is_over {
@@ -116,7 +123,7 @@ impl Requests {
         Ok(())
     }
 
-    /// Writes the record of a run; nobody has to do with requests yet.
+    /// Writes the record of a run. No thread has to do with requests yet.
     fn prepare(
         &mut self,
         device: &mut dyn Device,
@@ -187,7 +194,7 @@ fn streams(services: &dyn Services) -> [u32; layout::STREAM_DESCRIPTORS] {
     streams
 }
 
-/// Strings as the kernel wants them: each with a 0 behind it.
+/// Strings as the kernel wants them: each with a 0 after it.
 fn joined(strings: &[Vec<u8>]) -> Vec<u8> {
     let mut all = Vec::new();
     for string in strings {
@@ -210,7 +217,7 @@ fn seed(seed: Option<u64>) -> DeviceResult<[u32; 8]> {
 }
 
 impl Store {
-    /// Makes requests ready and begins to answer them, if the options say by whom and a program makes any.
+    /// Makes requests ready and begins to answer them, if the options name services and a program makes any.
     pub(super) fn serve_requests(&mut self, options: &RunOptions) -> Result<Option<RequestSession>, StoreError> {
         let Some(environment) = &options.environment else {
             return Ok(None);
@@ -250,7 +257,7 @@ impl Store {
     }
 
     /// Ends to answer requests, after the run. What its device has of files comes back to the services, unless the
-    /// options say that nobody needs it.
+    /// options say that it is not needed.
     pub(super) fn end_requests(&mut self, options: &RunOptions, serving: RequestSession) -> DeviceResult<()> {
         let RequestSession {
             service, calls, lease, ..

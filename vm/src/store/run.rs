@@ -1,4 +1,12 @@
 //! Running a function of a store.
+//!
+//! In: a function's number, its arguments and [`RunOptions`]. Out: an [`Outcome`]. In the order in which to read them:
+//!
+//! - `types`: what a run is given, and what comes of it;
+//! - this file: prepares the launch record and starts the kernel;
+//! - `buffers`: the device's memory that runs use;
+//! - `host`: what the host does while the kernel runs: it takes output from the ring, and stops the run if it must;
+//! - `end`: how the run ended, and where.
 
 mod buffers;
 mod end;
@@ -22,8 +30,8 @@ use crate::device::{DeviceResult, Plan};
 use crate::layout::{self, Control, DebugThread, Launch, Ring, Thread};
 use crate::stands::Stands;
 
-/// Whether a thread may depend on another's progress: a program sleeps, or works with atomics, by
-/// which threads wait for each other even where they do not wait by an instruction.
+/// Whether a thread may depend on another's progress. So it is where a program sleeps, or works
+/// with atomics, by which threads wait for each other even without a wait instruction.
 pub fn threads_may_wait(program: &Program) -> bool {
     let waits = |op: Op| {
         op.handler() == Handler::Atomics
@@ -32,7 +40,7 @@ pub fn threads_may_wait(program: &Program) -> bool {
                 Op::Sleep | Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas
             )
     };
-    // Who yields or sleeps may wait for what another thread writes.
+    // A thread that yields or sleeps may wait for what another thread writes.
     let yields = |inst: &Inst| {
         let functions = [wasi::Function::SchedYield, wasi::Function::PollOneoff];
         inst.op == Op::RequestQueue && functions.iter().any(|function| *function as i64 == inst.args[0])
@@ -61,8 +69,8 @@ pub(super) fn values_of(types: &[ValType], units: &mut impl Iterator<Item = u32>
 }
 
 /// How often [`layout::SEGMENT`] is doubled for the first segment of each of so many threads that take turns, and whose
-/// first frame has `least` bytes: 64 KiB, so that most never need a second, but less if all of them together would
-/// take more than a sixteenth of the `free` memory.
+/// first frame has `least` bytes. That makes 64 KiB, so that most never need a second. It is less if all of them
+/// together would take more than a sixteenth of the `free` memory.
 fn first_segment_size(threads: u64, least: u64, free: u64) -> u32 {
     let bytes = |size: u32| layout::SEGMENT << size;
     let smallest = (0..).find(|size| bytes(*size) >= least).unwrap_or_default();
@@ -81,8 +89,8 @@ struct Places {
 }
 
 impl Store {
-    /// Runs function `func` (a store-wide number of a function with this store's code) with
-    /// arguments of its parameters' types, and gives what its threads write to `sink`.
+    /// Runs function `func` with arguments of its parameters' types, and passes what its threads
+    /// write to `sink`. `func` is a store-wide number of a function with this store's code.
     pub fn run(
         &mut self,
         func: u32,
@@ -259,7 +267,7 @@ impl Store {
             1 => self.globals.ptr,
             _ => run.globals.at_least(device, threads * globals * 8)?,
         };
-        // Somebody may stop the run, and ask then.
+        // The host may stop the run, and ask then.
         let stands = match options.timeout.is_some() || options.interrupt.is_some() {
             true => run.stands.zeroed(device, size_of::<layout::Stands>() as u64)?,
             false => 0,

@@ -1,5 +1,5 @@
 //! Device memory for files whose data the device holds while a run is under way: see `kernel/rpc/tmpfs.h`. Before the
-//! run the data goes there, and behind it comes back.
+//! run the data goes there, and after the run it comes back.
 
 use std::cell::Cell;
 use std::collections::{BTreeMap, HashMap};
@@ -16,8 +16,8 @@ use crate::layout::{
 use crate::services::{Closed, Services};
 use crate::wasi::{Attributes, DEVICE_NUMBER, LentFile, Pages};
 
-/// For so many blocks for data there is one more for indices, so that files without holes have enough: none needs an
-/// index that has fewer pages. Files with holes take what else they need of those for data.
+/// For so many blocks for data there is one more for indices. So files without holes have enough: none needs an index
+/// that has fewer pages. Files with holes take what else they need of those for data.
 const INDEX_SHARE: u64 = TMPFS_DIRECT as u64;
 /// Blocks for indices of files with holes.
 const INDEX_LEAST: u64 = 64;
@@ -59,10 +59,10 @@ impl Drop for DeviceLease {
     }
 }
 
-/// Files as the device shall have them: numbers of blocks from 0 on.
+/// Files as the device is to have them: numbers of blocks from 0 on.
 #[derive(Default)]
 struct Image {
-    /// Blocks for data, and behind them those for indices.
+    /// Blocks for data, and after them those for indices.
     bytes: Vec<u8>,
     /// Where `bytes` begins, in bytes from the first block on.
     at: u64,
@@ -82,7 +82,7 @@ impl Area {
         }
     }
 
-    /// Has the device hold the data of the services' files, if they have any. Gives the record of it.
+    /// Has the device hold the data of the services' files, if they have any. Returns the record of it.
     pub(super) fn lend(
         &mut self,
         device: &mut dyn Device,
@@ -191,7 +191,7 @@ impl Area {
         if let Some((pinned, count)) = self.attributes
             && count >= inodes
         {
-            // SAFETY: as large, and nobody's: no lease is under way.
+            // SAFETY: as large, and in no use: no lease is under way.
             unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
             return Ok(pinned);
         }
@@ -304,7 +304,7 @@ fn levels(file: &LentFile) -> impl Iterator<Item = Vec<u64>> {
 }
 
 impl Image {
-    /// Adds a block, and gives how trees name it.
+    /// Adds a block, and returns how trees name it.
     fn push(&mut self, device: &mut dyn Device, blocks: Ptr, block: &[u8]) -> DeviceResult<u32> {
         self.bytes.extend_from_slice(block);
         let number = (self.at + self.bytes.len() as u64) / TMPFS_BLOCK as u64;

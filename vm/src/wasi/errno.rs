@@ -144,7 +144,7 @@ fn warn_of_limit(error: &io::Error) {
     });
 }
 
-/// The error of a kind, where the host gives no number. Paths that lead out of a preopened directory are
+/// The error of a kind, where the host has no number. Paths that lead out of a preopened directory are
 /// `PermissionDenied` without a number: EPERM, where the host's own EACCES stays EACCES.
 fn of_kind(kind: io::ErrorKind) -> Errno {
     use io::ErrorKind::*;

@@ -1,7 +1,7 @@
 //! Open files: reading, writing, offsets, flags.
 //!
-//! The host keeps a file's offset, so that threads that read or write through one descriptor at once do
-//! not get, or overwrite, the same bytes.
+//! The host keeps a file's offset. So threads that read or write through one descriptor at once do not
+//! get, or overwrite, the same bytes.
 
 use std::fs;
 use std::io;
@@ -246,7 +246,7 @@ impl Wasi {
         let offset = args.u64()?;
         match &*descriptor {
             Descriptor::File(file) => {
-                // Before the data is read: who opens the file for writing meanwhile says so then.
+                // Before the data is read: a call that opens the file for writing meanwhile says so then.
                 let note = file.share.as_ref().map_or(CacheHint::None, Share::note);
                 let reply = with_data(file.read_at(args.capacity, offset)?);
                 Ok(HostReply { note, ..reply })

@@ -1,8 +1,8 @@
 //! Connections that a guest makes: to which addresses it may, and `gpu_run_net_v1`.
 //!
-//! A guest connects to addresses, never to names. What it may connect to are addresses too: those that a
-//! destination names, or that its name had when it was given. So nobody who answers for a name later can lead
-//! a guest to another address.
+//! A guest connects to addresses, never to names. What it may connect to are addresses too: those that a destination
+//! names, or that its name had when it was given. So no server that answers for a name later can lead a guest to
+//! another address.
 
 use std::net::{IpAddr, SocketAddr, TcpStream, ToSocketAddrs};
 use std::sync::Mutex;
@@ -92,7 +92,7 @@ impl Destination {
     }
 }
 
-/// A name as names are compared: letters in lower case, and no dot behind it.
+/// A name as names are compared: letters in lower case, and no dot after it.
 fn canonical(name: &str) -> String {
     name.strip_suffix('.').unwrap_or(name).to_ascii_lowercase()
 }
@@ -115,7 +115,7 @@ impl Network {
         Ok(())
     }
 
-    /// Tells the user once what the guest was refused, and gives the guest's error.
+    /// Tells the user once what the guest was refused, and returns the guest's error.
     fn refuse(&self, what: impl fmt::Display, option: impl fmt::Display) -> Errno {
         let what = what.to_string();
         let mut refused = lock(&self.refused);

@@ -81,8 +81,8 @@ impl Wasi {
         })
     }
 
-    /// Whether opening may wait for somebody else: for the other end of a named pipe, or for a device. The file may
-    /// be another one when it is opened, but guests cannot make such files, nor gain by that.
+    /// Whether opening may wait for another party: for the other end of a named pipe, or for a device. The file may be
+    /// another one when it is opened, but guests cannot make such files, nor gain by that.
     pub(super) fn open_may_wait(&self, args: &mut Args<'_>) -> Result<bool> {
         let fd = args.u32()?;
         args.skip()?;

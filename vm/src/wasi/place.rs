@@ -121,8 +121,7 @@ impl Tree {
         match (self, new) {
             (Tree::Host(old), Tree::Host(new)) => {
                 if new_path.ends_with('/') && !old_path.ends_with('/') && !old_path.is_empty() {
-                    // A slash behind the new name asks for a directory as well; `cap-std` looks at the old one
-                    // only.
+                    // A slash after the new name asks for a directory as well; `cap-std` looks at the old one only.
                     Ok(old.rename(format!("{old_path}/"), new, new_path)?)
                 } else {
                     Ok(old.rename(old_path, new, new_path)?)

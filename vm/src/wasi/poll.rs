@@ -150,7 +150,7 @@ impl Subscription {
     }
 }
 
-/// Waits for the first events, and gives all that happened by then.
+/// Waits for the first events, and returns all that happened by then.
 fn wait(subscriptions: &[Subscription]) -> Result<Vec<Ready>> {
     loop {
         let now = Instant::now();
@@ -219,7 +219,7 @@ fn wait_host(subscriptions: &[Subscription], ready: &mut [Ready], timeout: Optio
     }
     for ((index, _), fd) in waiting.iter().zip(&polled) {
         let found = fd.revents();
-        // Errors are events too: the read or write behind it tells them.
+        // Errors are events too: the read or write after it tells them.
         if !found.is_empty() {
             let hangup = found.contains(PollFlags::HUP) && !found.contains(PollFlags::IN);
             ready[*index] = Some(if hangup { event::HANGUP } else { 0 });
@@ -265,7 +265,7 @@ pub fn is_readable(fd: &impl std::os::fd::AsFd) -> bool {
     matches!(poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&at_once)), Ok(1))
 }
 
-/// Without a way to ask, all descriptors count as ready: the read or write behind it waits.
+/// Without a way to ask, all descriptors count as ready: the read or write after it waits.
 #[cfg(not(unix))]
 fn wait_host(subscriptions: &[Subscription], ready: &mut [Ready], timeout: Option<Duration>) -> Result<()> {
     let mut descriptors = false;

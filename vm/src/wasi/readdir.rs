@@ -1,7 +1,7 @@
 //! `fd_readdir`.
 //!
-//! A cookie is an index into a listing that is taken when cookie 0 is asked for, and kept: a guest that
-//! removes files while it goes through a directory misses none.
+//! A cookie is an index into a listing that is taken when cookie 0 is asked for, and kept. So a guest
+//! that removes files while it goes through a directory misses none.
 
 use std::sync::Arc;
 
@@ -11,7 +11,7 @@ use super::dir::Directory;
 use super::{Wasi, lock, with_data};
 use crate::HostReply;
 
-/// Bytes of a `dirent`, behind which the name stands.
+/// Bytes of a `dirent`, which the name follows.
 const DIRENT: usize = 24;
 
 /// An entry of a directory.
@@ -22,12 +22,12 @@ pub struct Entry {
 }
 
 impl Directory {
-    /// Reads all entries, behind `.` and `..`.
+    /// Reads all entries, after `.` and `..`.
     fn list(&self) -> Result<Vec<Entry>> {
         let inode = self.tree.stat()?.inode;
         let dots = [".", ".."].map(|name| Entry {
             name: name.to_owned(),
-            // Of `..` too: what is above a preopened directory is nobody's business.
+            // Of `..` too: what is above a preopened directory is not the guest's business.
             inode,
             filetype: filetype::DIRECTORY,
         });

@@ -123,7 +123,7 @@ impl Connection {
         Ok(bytes)
     }
 
-    /// Takes bytes that have come; none are left to who waits for them when the run has ended.
+    /// Takes bytes that have come; none are left to a call that waits for them when the run has ended.
     #[cfg(unix)]
     fn take(&self, run: CallingRun<'_>, bytes: &mut [u8]) -> Result<usize> {
         use rustix::net::{RecvFlags, recv};

@@ -36,7 +36,7 @@ impl Stdin {
         matches!(self, Stdin::Inherited(Inherited { terminal: true, .. }))
     }
 
-    /// Whether the read that a guest's thread is about to make may wait for whoever gives the input.
+    /// Whether the read that a guest's thread is about to make may wait for the source of the input.
     pub fn may_wait(&self, capacity: usize, thread: u32) -> bool {
         match self {
             Stdin::Inherited(input) => input.waits && capacity > 0 && !input.promise(thread),
@@ -64,9 +64,9 @@ impl Stdin {
 
 /// Standard input of this process.
 ///
-/// A host thread that is needed for other requests makes a read only if it finds input there. That is promised to
-/// one read at a time, and to none while another one is under way: it could take the input. So at most one such thread
-/// waits after all, where the input went to somebody else in between.
+/// A host thread that is needed for other requests makes a read only if it finds input there. That is promised to one
+/// read at a time, and to none while another one is under way: it could take the input. So at most one such thread
+/// waits after all, where the input went to another process in between.
 pub struct Inherited {
     terminal: bool,
     /// It is no file whose bytes are all there.
@@ -136,8 +136,9 @@ fn read_inherited(run: CallingRun<'_>, taking: &Mutex<()>, bytes: &mut [u8]) -> 
 /// Reads what other processes may read too. It waits for input even if one of them has set it not to: the guest has not
 /// asked for that. What comes when the run has ended is left to the next one.
 ///
-/// Who has seen input takes it before another read of this process, by `taking`. It does without the run's lock,
-/// because another process may be faster: then this waits on, and takes what comes next whichever run is under way.
+/// The read that has seen input takes it before another read of this process, by `taking`. It does without the run's
+/// lock, because another process may be faster. Then this waits on, and takes what comes next whichever run is under
+/// way.
 #[cfg(unix)]
 fn take(input: &impl std::os::fd::AsFd, taking: &Mutex<()>, run: CallingRun<'_>, bytes: &mut [u8]) -> Result<usize> {
     loop {
@@ -175,8 +176,8 @@ impl Output {
         }
     }
 
-    /// Writes and flushes all bytes; what other threads write comes before or behind them. If it fails
-    /// half way, the count tells how far it came, and the next call gives the error.
+    /// Writes and flushes all bytes; what other threads write comes before or after them. If it fails
+    /// half way, the count tells how far it came, and the next call returns the error.
     pub fn write(&self, bytes: &[u8]) -> Result<usize> {
         let mut writer = lock(&self.writer);
         let mut written = 0;

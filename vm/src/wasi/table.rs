@@ -62,9 +62,9 @@ impl Descriptor {
     }
 }
 
-/// The descriptors of a process. Its functions may be called by several threads at once: who uses a
-/// descriptor keeps it, so that it is safe to close it meanwhile. Calls of a run change it only while that is under
-/// way: the next run finds what its end has left, whatever calls have not come back by then.
+/// The descriptors of a process. Its functions may be called by several threads at once. A call that uses a descriptor
+/// keeps it, so that it is safe to close it meanwhile. Calls of a run change it only while that is under way. The next
+/// run finds what its end has left, whatever calls have not come back by then.
 pub struct Table {
     /// Nearly all calls only read, from several threads at once: they do not wait for each other's cache lines.
     slots: ShardedLock<Slots>,
@@ -90,7 +90,7 @@ impl Slots {
 }
 
 impl Table {
-    /// Gives the descriptors the numbers from 0 on.
+    /// Assigns the descriptors the numbers from 0 on.
     pub fn new(descriptors: impl Iterator<Item = Descriptor>) -> Self {
         let used = descriptors.map(|descriptor| Some(Arc::new(descriptor))).collect();
         Table {
@@ -132,7 +132,7 @@ impl Table {
         self.read(used)
     }
 
-    /// Gives a descriptor the lowest free number; it may have others already.
+    /// Assigns a descriptor the lowest free number; it may have others already.
     ///
     /// # Errors
     /// EMFILE if the guest has as many as it may have, ECANCELED if the run has ended.
@@ -142,7 +142,7 @@ impl Table {
 
     /// The same with a number below `limit`.
     pub fn insert_below(&self, limit: u32, run: CallingRun<'_>, descriptor: impl Into<Arc<Descriptor>>) -> Result<u32> {
-        // Dropped behind the locks, if it is not taken: closing a file may take long.
+        // Dropped after the locks, if it is not taken: closing a file may take long.
         let mut descriptor = Some(descriptor.into());
         self.write(run, |slots| {
             let next = slots.used.len() as u32;
@@ -163,7 +163,7 @@ impl Table {
     /// # Errors
     /// EBADF if it stands for nothing, ECANCELED if the run has ended.
     pub fn close(&self, run: CallingRun<'_>, fd: u32) -> Result<()> {
-        // Dropped behind the locks: closing a file may take long.
+        // Dropped after the locks: closing a file may take long.
         let closed = self.write(run, |slots| {
             let taken = slots.take(fd)?;
             run.closed(fd);

@@ -4,10 +4,18 @@
 //! by errno. Every call holds one lock, so calls of several threads come one after the other. Nothing of it is
 //! on a disk; it ends with the process.
 //!
-//! What is charged to its size: pages of 4 KiB that were written (holes in files are free), and a fixed amount
-//! and its name for each file, directory and link. Without room, writes write what fits, and then give ENOSPC.
+//! What is charged to its size: pages of 4 KiB that were written (holes in files are free). Besides, a fixed amount and
+//! its name for each file, directory and link. Without room, writes write what fits, and then return ENOSPC.
 //!
 //! While a run is under way its device holds the data of files, and what is here of them is all else: see [`device_lease`].
+//!
+//! In the order in which to read the modules:
+//!
+//! - this file: a node and an open file, with the functions that [`place`](super::place) asks of them;
+//! - `tree`: the nodes, and what is done with each;
+//! - `path`: from a path to a node; `names`: what changes names;
+//! - `data`: the bytes of a file, in pages;
+//! - [`device_lease`]: what is known while a device holds the data; `files`: what a store needs for that.
 
 mod data;
 pub mod device_lease;
@@ -209,7 +217,7 @@ impl TmpfsFile {
         Ok(count)
     }
 
-    /// Moves the offset to `by` from the start, from where it is, or from the end. Gives the new one.
+    /// Moves the offset to `by` from the start, from where it is, or from the end. Returns the new one.
     pub fn seek(&self, by: i64, whence: u8) -> Result<u64> {
         let mut offset = lock(&self.offset);
         let from = match whence {

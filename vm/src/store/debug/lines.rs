@@ -54,7 +54,7 @@ fn pieces(words: &[u32]) -> impl Iterator<Item = Piece> {
 #[derive(Default)]
 pub(super) struct Chunk {
     pub(super) words: Vec<u32>,
-    /// What became of the messages that came whole, one behind the other.
+    /// What became of the messages that came whole, one after the other.
     pub(super) text: Vec<u8>,
     pub(super) messages: u64,
     /// Pieces of messages that came in several, and how long the text was where they belong.
@@ -105,7 +105,7 @@ fn work(jobs: &Mutex<Receiver<(Chunk, Sender<Chunk>)>>, options: &DebugOptions) 
     let next = || jobs.lock().ok()?.recv().ok();
     while let Some((mut chunk, reply)) = next() {
         chunk.format(options, &mut scratch);
-        // Whoever does not want it any more has ended.
+        // The receiver has ended if it does not want it any more.
         _ = reply.send(chunk);
     }
 }
@@ -126,7 +126,7 @@ impl Workers {
         }
         let (jobs, taken) = channel();
         let (taken, options) = (Arc::new(Mutex::new(taken)), options.clone());
-        // The first starts the others: whoever takes pieces from the ring has no time for it.
+        // The first starts the others: the thread that takes pieces from the ring has no time for it.
         let run = move || {
             let other = || {
                 let (taken, options) = (taken.clone(), options.clone());

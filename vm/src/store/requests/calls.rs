@@ -32,7 +32,7 @@ impl Calls {
 impl Services for Calls {
     fn call(&self, request: &HostCall<'_>) -> HostReply {
         let run = match self.last {
-            // Nobody is there to see what comes late.
+            // There is no caller left to see what comes late.
             true => CallingRun::default(),
             false => request.run.telling(&self.closed, request.thread),
         };

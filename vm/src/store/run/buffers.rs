@@ -6,9 +6,9 @@ use super::super::requests::Requests;
 use crate::device::{Device, DeviceResult, Pinned};
 use crate::layout::{self, Control, Diagnostics, Launch, Ptr, Ring};
 
-/// Bytes of the output ring: powers of two. With debug messages it has [`RING_BYTES_A_THREAD`] for each thread, so that
-/// all may send some at once, as where they end their turns together, before one must wait for the host. Pinned memory
-/// is dear: half a millisecond for a MiB.
+/// Bytes of the output ring: powers of two. With debug messages it has [`RING_BYTES_A_THREAD`] for each thread. So all
+/// may send some at once, as where they end their turns together, before one must wait for the host. Pinned memory is
+/// dear: half a millisecond for a MiB.
 const LEAST_RING_BYTES: u64 = 1 << 20;
 const MOST_RING_BYTES: u64 = 16 << 20;
 const RING_BYTES_A_THREAD: u64 = 1 << 10;

@@ -78,7 +78,7 @@ impl Store {
         self.places(pc).into_iter().chain(calls).collect()
     }
 
-    /// The places of the call with a return address, which lies behind it.
+    /// The places of the call with a return address, which lies after it.
     fn place_of_call(&self, return_address: u32) -> Vec<gpu_run_bytecode::BacktraceFrame> {
         self.places(return_address.saturating_sub(1))
     }

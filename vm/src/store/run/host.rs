@@ -16,7 +16,8 @@ use crate::device::{Device, DeviceResult, Pinned};
 use crate::layout::{self, Control, DebugThread, Diagnostics, Launch, Ptr, Record};
 use crate::tsan;
 
-/// Bytes of the ring that are taken between two looks at reasons to stop: who reads what becomes of them may be slow.
+/// Bytes of the ring that are taken between two looks at reasons to stop: the reader of what becomes of them may be
+/// slow.
 const MOST_AT_ONCE: u64 = 1 << 20;
 /// Bytes that are held back while a thread's record is open.
 const OPEN_BYTES: usize = 1 << 20;
@@ -65,8 +66,8 @@ impl<'r> Host<'r> {
         }
     }
 
-    /// Serves the runs under way, to each of which belongs one of `count` controls, until they have ended.
-    /// Gives why the host stopped them, if it did.
+    /// Serves the runs under way, to each of which belongs one of `count` controls, until they have ended. Returns why
+    /// the host stopped them, if it did.
     pub(in crate::store) fn serve(
         &mut self,
         device: &mut dyn Device,
@@ -125,7 +126,7 @@ impl<'r> Host<'r> {
         Ok(stopped)
     }
 
-    /// After the runs have ended: takes what is left of debug messages, and gives their counts and the number of
+    /// After the runs have ended: takes what is left of debug messages, and returns their counts and the number of
     /// threads that trapped or panicked.
     pub(in crate::store) fn told(&mut self, device: &mut dyn Device) -> DeviceResult<(DebugCounts, u32)> {
         let mut record = Diagnostics::zeroed();
@@ -168,7 +169,7 @@ impl<'r> Host<'r> {
             // SAFETY: the record is published, so the lane is done with it, and its head lies inside.
             let record = unsafe { self.ring.pinned.host.add(at as usize).cast::<Record>().read() };
             let padded = (record.len as u64).next_multiple_of(16);
-            // SAFETY: as above; what the record holds lies behind its head.
+            // SAFETY: as above; what the record holds lies after its head.
             let parts = unsafe { self.parts(at + header, record.len as u64) };
             match kind {
                 layout::RECORD_DEBUG => self.messages.take(parts, self.sink),

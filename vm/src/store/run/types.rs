@@ -32,13 +32,13 @@ pub trait Sink {
     /// Called when nothing is left to take for now.
     fn flush(&mut self) {}
 
-    /// The WASI errno with which a stream cannot be written any more. The guest's next writes give it.
+    /// The WASI errno with which a stream cannot be written any more. The guest's next writes return it.
     fn error(&self, _stream: Stream) -> Option<u16> {
         None
     }
 
-    /// Called now and then while a run goes on, if [`Store::bind_frame`](crate::Store::bind_frame) was asked for it: how many pixels
-    /// were set so far, those that were set again counted again.
+    /// Called now and then while a run goes on, if [`Store::bind_frame`](crate::Store::bind_frame) was asked for it. It
+    /// is passed how many pixels were set so far; those that were set again count again.
     fn progress(&mut self, _pixels: u64) {}
 }
 
@@ -62,7 +62,7 @@ pub struct RunOptions {
     pub timeout: Option<Duration>,
     /// Ends the run when it becomes true.
     pub interrupt: Option<Arc<AtomicBool>>,
-    /// What WASI's functions tell the program; without it they give errno 52, `nosys`.
+    /// What WASI's functions tell the program; without it they return errno 52, `nosys`.
     pub environment: Option<Environment>,
     /// Which debug messages are given.
     pub debug: DebugOptions,

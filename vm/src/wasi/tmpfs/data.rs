@@ -36,7 +36,7 @@ pub struct Data {
     holder: Holder,
 }
 
-/// Who has the data.
+/// Which side has the data.
 #[derive(Clone, Copy, Default)]
 enum Holder {
     #[default]
@@ -85,13 +85,13 @@ impl Data {
         }
     }
 
-    /// From now on a device has the data. Gives its length and its pages.
+    /// From now on a device has the data. Returns its length and its pages.
     pub fn lend(&mut self, lent: Lent) -> (u64, Pages) {
         self.holder = Holder::Device(lent);
         (std::mem::take(&mut self.len), std::mem::take(&mut self.pages))
     }
 
-    /// The data is here again, or lost. Gives the number of its pages.
+    /// The data is here again, or lost. Returns the number of its pages.
     pub fn end_loan(&mut self, len: u64, back: Option<Pages>) -> usize {
         self.holder = match back {
             None if len > 0 => Holder::Nobody,
@@ -105,7 +105,7 @@ impl Data {
         self.pages.len()
     }
 
-    /// What lies behind the end must be 0 if the file grows again.
+    /// What lies past the end must be 0 if the file grows again.
     fn clear_tail(&mut self) {
         let at = (self.len % PAGE as u64) as usize;
         if let Some(page) = self.pages.get_mut(&(self.len / PAGE as u64)) {

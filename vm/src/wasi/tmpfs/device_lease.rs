@@ -43,7 +43,7 @@ impl Attributes {
 
     /// Bytes of the file.
     fn size(&self, inode: u32) -> u64 {
-        // Relaxed: the request that asks has come behind what it must see.
+        // Relaxed: the request that asks has come after what it must see.
         self.word(inode, offset_of!(TmpfsAttributes, size))
             .load(Ordering::Relaxed)
     }
@@ -75,12 +75,12 @@ pub struct Lent {
 /// That a device holds the data of files.
 pub struct DeviceLease {
     attributes: Attributes,
-    /// How often each of the device's inodes was freed, or will have been by those who are told.
+    /// How often each of the device's inodes was freed, or will have been by the threads that are told.
     generations: Vec<u32>,
     /// Inodes without a file.
     free: VecDeque<u32>,
-    /// Inodes that the device must free, as it names them; and the host thread in whose call they came to that, if
-    /// nobody else shall tell the device.
+    /// Inodes that the device must free, as it names them. With each, the host thread in whose call they came to that,
+    /// if no other thread is to tell the device.
     gone: Vec<(u64, Option<ThreadId>)>,
     /// The budget's size before.
     size: u64,
@@ -106,7 +106,7 @@ impl DeviceLease {
             if self.attributes.generation(inode) == self.generations[inode as usize] {
                 return Some(inode);
             }
-            // Who was told to free it has not yet.
+            // The device thread that was told to free it has not yet.
             self.free.push_back(inode);
         }
         None
@@ -133,7 +133,7 @@ impl Tree {
         (self.budget.size / PAGE as u64 + 16).min(MOST_INODES).max(least) as u32
     }
 
-    /// Lends the data of all files, with `inodes` of the device's. Gives them, and how many pages the device may have
+    /// Lends the data of all files, with `inodes` of the device's. Returns them, and how many pages the device may have
     /// for data in all.
     ///
     /// # Errors
@@ -270,7 +270,7 @@ impl Tree {
         };
         let node = self.node(number);
         let word = |at| lease.attributes.word(lent.inode, at);
-        // Relaxed: who is to see them is told by an answer.
+        // Relaxed: the thread that is to see them is told by an answer.
         word(offset_of!(TmpfsAttributes, number)).store(number, Ordering::Relaxed);
         word(offset_of!(TmpfsAttributes, links)).store(node.links, Ordering::Relaxed);
         word(offset_of!(TmpfsAttributes, accessed)).store(node.accessed, Ordering::Relaxed);

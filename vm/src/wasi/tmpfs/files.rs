@@ -28,10 +28,10 @@ pub fn append_flag(fdflags: u16) -> u32 {
 
 /// The files of [`WasiBuilder::tmpfs`](crate::WasiBuilder::tmpfs).
 ///
-/// A [`Store`](crate::Store) that runs a program with a [`Wasi`] that has such files takes their data into device
-/// memory when a run begins, and brings it back at the end, unless [`Environment::last`](crate::Environment::last)
-/// says that nobody will ask for it. So the data is there for the next run, of any store. One run at a time can have
-/// it.
+/// A [`Store`](crate::Store) may run a program with a [`Wasi`] that has such files. It takes their data into device
+/// memory when a run begins, and brings it back at the end. It does not if
+/// [`Environment::last`](crate::Environment::last) says that nothing will ask for it. So the data is there for the next
+/// run, of any store. One run at a time can have it.
 pub struct TmpfsFiles<'w> {
     wasi: &'w Wasi,
     tree: &'w Arc<Mutex<Tree>>,
@@ -62,7 +62,7 @@ impl Wasi {
         let Some(tree) = self.memory.as_ref().filter(|_| reply.note == CacheHint::None) else {
             return reply;
         };
-        // Nobody gets the answer to a call whose run has ended: what it has closed last, another one tells.
+        // No guest gets the answer to a call whose run has ended: what it has closed last, another one tells.
         let gone = run.unless_ended(|| lock(tree).take_gone()).unwrap_or_else(|| {
             lock(tree).leave_gone();
             None
@@ -101,7 +101,7 @@ impl TmpfsFiles<'_> {
         lock(self.tree).inodes()
     }
 
-    /// Lends the data of all files, with so many inodes. Gives it, and the pages that the device may have for data.
+    /// Lends the data of all files, with so many inodes. Returns it, and the pages that the device may have for data.
     ///
     /// # Errors
     /// A text that says why not: another run has it, or had it and has lost it.

@@ -14,8 +14,8 @@ impl Tree {
         matches!(self.node(inode).kind, Kind::Directory { .. })
     }
 
-    /// The place of a name, which is not followed if it is a link. With a slash behind it, it is, and must lead to
-    /// a directory.
+    /// The place of a name, which is not followed if it is a link. With a slash after it, it is, and must lead to a
+    /// directory.
     fn name_place(&self, base: u64, path: &str) -> Result<Place> {
         let place = self.walk(base, path, false)?;
         if place.slash {
@@ -77,7 +77,7 @@ impl Tree {
     }
 
     pub fn create_dir(&mut self, base: u64, path: &str) -> Result<()> {
-        // A slash behind the name of a link does not have it followed.
+        // A slash after the name of a link does not have it followed.
         let place = self.walk(base, trimmed(path), false)?;
         let name = self.free_name(&place)?;
         let kind = Kind::Directory {

@@ -153,7 +153,7 @@ impl Tree {
         }
     }
 
-    /// Writes at an offset, or at the end. Gives where, and how much was written.
+    /// Writes at an offset, or at the end. Returns where, and how much was written.
     pub fn write(&mut self, inode: u64, bytes: &[u8], offset: u64, append: bool) -> Result<(u64, usize)> {
         let Tree { nodes, budget, .. } = self;
         let node = nodes.get_mut(&inode).ok_or(Errno::Badf)?;
@@ -212,7 +212,7 @@ impl Tree {
         Ok(())
     }
 
-    /// Gives a node a name, in place of another node's if it has that.
+    /// Enters a node under a name, in place of another node if there is one of that name.
     pub fn enter(&mut self, directory: u64, name: &str, inode: u64) -> Result<()> {
         self.can_enter(directory)?;
         if !self.entries(directory)?.contains_key(name) {

@@ -185,7 +185,7 @@ int main(int argc, char **argv) {
   record.heap.sets = device<u64>((words + words / 64) * (1ull + gpu_run::HEAP_CLASSES));
   record.heap.slots = device<u64>(gpu_run::HEAP_CLASSES * gpu_run::HEAP_GROUPS);
   record.heap.page_limit = pages;
-  const u32 lanes = pages * (gpu_run::PAGE / 4096), slabs = pages * (gpu_run::PAGE / gpu_run::LANE_SLAB);
+  const u32 lanes = std::min(pages * (gpu_run::PAGE / 4096), 1u << 19), slabs = pages * (gpu_run::PAGE / gpu_run::LANE_SLAB);
   const u64 lists = (gpu_run::LANE_CLASSES + 1ull) * lanes;
   record.heap.lane_slabs = device<gpu_run::LaneSlab>(slabs);
   record.heap.lane_lists = device<u64>(lists);

@@ -15,9 +15,9 @@
 // - No ABA: a lane that pushes needs nothing of the slab that it saw on top, and no lane pops a single slab.
 // - A slab is given up only when all of its blocks came back to the owner, so none is on its way then.
 //
-// Where the slabs come from: a lane's slab is a block like any other, of 1 or 2 KiB. All lanes together have at most
-// half of the memory in such slabs. Beyond that, and where there is no room for a slab, blocks come from the shared
-// slabs.
+// For the shared slabs, a lane's slab is a block as others are, of 1 or 2 KiB. The first block of a class that a lane
+// wants comes from the shared slabs, the next one is worth a slab of its own. All lanes together have at most half
+// of the memory in such slabs; then, and where there is no room for one, blocks come from the shared slabs as before.
 //
 // When memory runs short, the lane that finds none gives up its slabs without blocks. It does the same for all lanes
 // that run no thread any more, and asks the others to keep nothing from then on. What those have at that time, a few
@@ -35,6 +35,10 @@ namespace heap {
 // Slabs without blocks that a lane keeps aside, in the list after those of its classes.
 constexpr u32 ASIDE = 2;
 constexpr u32 ASIDE_LIST = LANE_CLASSES;
+// The upper half of that list: how many there are, and from this bit on, for each class, whether the lane has wanted a
+// block of it.
+GPU_RUN_INLINE u32 aside_in(u64 list) { return count_in(list) & 3; }
+constexpr u32 ASKED = 40;
 
 GPU_RUN_INLINE Lane lane_at(const Heap &heap, u32 number) {
   return {load_word_guest(&heap.lane_lists), load_word_guest(&heap.lane_slabs), load_word_guest(&heap.lanes),
@@ -79,7 +83,7 @@ GPU_RUN_NOINLINE void give_lane_slab(Memory &memory, const Lane &lane, u32 index
 // The same, unless the slab is kept for another class.
 GPU_RUN_INLINE void put_aside(Memory &memory, const Lane &lane, u32 index) {
   u64 *list = lane.list(ASIDE_LIST), aside = load_word_guest(list);
-  bool keep = lane_class_in(load_word_guest(&lane.slabs[index].owner)) < LANE_TWO && count_in(aside) < ASIDE &&
+  bool keep = lane_class_in(load_word_guest(&lane.slabs[index].owner)) < LANE_TWO && aside_in(aside) < ASIDE &&
               !load_relaxed_device(&memory.heap.lanes_waste);
   if (!keep) return give_lane_slab(memory, lane, index);
   store_guest(&lane.slabs[index].next, first_in(aside));
@@ -264,6 +268,12 @@ GPU_RUN_NOINLINE u64 refill_lane(Memory &memory, u32 size, u32 align) {
     empty_inbox(memory, lane);
     if (!skip_full()) {
       if (load_relaxed_device(&heap.lanes_waste)) give_back(memory, lane);
+      // Many threads want one block of a size and no more: the first is not worth a slab.
+      u64 *aside = lane.list(ASIDE_LIST), asked = (1ull << ASKED) << c, seen = load_word_guest(aside);
+      if (!(seen & asked)) {
+        store_guest(aside, seen | asked);
+        return pack(DONE, 0);
+      }
       bool found;
       Outcome outcome = fetch_lane_slab(memory, lane, c, found);
       if (outcome != DONE) return pack(outcome, 0);

@@ -6,7 +6,8 @@ use gpu_run_bytecode::{Op, Program};
 use super::{InstanceId, LaneHeaps, Store};
 use crate::device::DeviceResult;
 use crate::layout::{
-    self, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage, HeapSite, KIND_NONE, KIND_REGION, LANE_CLASSES, LANE_SLAB, LaneSlab,
+    self, HEAP_CLASSES, HEAP_GROUPS, Heap, HeapPage, HeapSite, KIND_NONE, KIND_REGION, LANE_CLASSES, LANE_SLAB,
+    LaneSlab,
 };
 
 /// Bytes of a memory's limit for each lane that has slabs of its own: less would not do for those of a few sizes.

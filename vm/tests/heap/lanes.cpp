@@ -3,9 +3,22 @@
 
 #include "memory.h"
 
+// The first block of a class comes from the shared slabs: each lane has had one of each.
+static void ask_all(TestMemory &test) {
+  for (u32 lane = 0; lane < test.memory.heap.lanes; lane++) {
+    own_lane() = lane;
+    for (u32 c = 0; c < LANE_CLASSES; c++) {
+      u32 slabs = test.lane_slabs(), size = heap::class_size(c), block = test.allocate(size);
+      CHECK(test.lane_slabs() == slabs, "a slab for one block");
+      test.free_block(block, size);
+    }
+  }
+}
+
 // A lane gets back what it frees, without the heap; the others do not.
 static void hits() {
   TestMemory test(PAGE, 16 << 20, false, false, 2);
+  ask_all(test);
   for (u32 size : {0u, 1u, 16u, 17u, 64u, 65u, 129u, 256u, 500u, 513u, 640u, 1000u, 1024u}) {
     own_lane() = 0;
     u32 block = test.allocate(size, 8);
@@ -38,6 +51,7 @@ static void hits() {
 // Many blocks of one size: every byte has one owner, in whatever order they are freed.
 static void many() {
   TestMemory test(PAGE, 64 << 20, false, false, 1);
+  ask_all(test);
   own_lane() = 0;
   for (u32 size : {16u, 48u, 80u, 200u, 512u, 700u, 1024u}) {
     for (u32 step : {1u, 7u, 997u}) {
@@ -65,6 +79,7 @@ static void many() {
 // Blocks that other lanes free come back to their owner.
 static void others() {
   TestMemory test(PAGE, 16 << 20, false, false, 3);
+  ask_all(test);
   for (u32 size : {64u, 800u}) {
     own_lane() = 0;
     std::vector<u32> blocks;
@@ -92,6 +107,7 @@ static void others() {
 // Mistakes of programs are found, and leave the heap whole.
 static void mistakes() {
   TestMemory test(PAGE, 4 << 20, false, false, 2);
+  ask_all(test);
   for (u32 lane : {0u, 1u}) {
     own_lane() = 0;
     u32 block = test.allocate(100), large = test.allocate(700), bytes = 0, moved, copied;
@@ -124,6 +140,7 @@ static void mistakes() {
 static void exhaustion() {
   constexpr u32 LANES = 4;
   TestMemory test(PAGE, 4 << 20, false, false, LANES);
+  ask_all(test);
   Thread threads[LANES] = {};
   test.launch.threads = threads;
   test.launch.thread_count = test.launch.lanes = LANES;

@@ -193,7 +193,7 @@ fn all_threads_of_a_kernel_call_host_functions() {
         let kernel = instance.get_kernel(&store, "run").expect("a kernel");
         let launch = kernel.launch(&mut store, THREADS, &[]).expect("all return");
         for (id, results) in (0..).zip(&launch.results) {
-            assert_eq!(results[..], [Val::I64(id << 40 | id * 3)]);
+            assert_eq!(results[..], [Val::I64((id << 40) | (id * 3))]);
         }
         assert_eq!(calls.load(Ordering::Relaxed), THREADS);
         let mut ids = store.into_data();

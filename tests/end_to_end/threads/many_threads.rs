@@ -41,7 +41,7 @@ fn more_than_lanes(device: &str) -> Tested {
     );
     expect(output.status.success(), "every thread must end", &output)?;
     expect(
-        stats(&output)?["threads"] == Value::from(threads.parse::<u64>()?),
+        stats(&output)?["threads"] == threads.parse::<u64>()?,
         "all must run",
         &output,
     )

@@ -2,7 +2,7 @@
 //!
 //! The driver's clean-up at exit takes away what its compiler works on, and the process crashes. A device that is closed
 //! meanwhile does the same harm. So a [`HeldStore`] stays while a compiler works, and the end of the process waits for
-//! compilers: [`Working`] has a handler run before the driver's. A process that is in a hurry ends by [`leave_at_once`].
+//! compilers: `Working` has a handler run before the driver's. A process that is in a hurry ends by [`leave_at_once`].
 
 use std::mem::ManuallyDrop;
 use std::ops::{Deref, DerefMut};

@@ -15,6 +15,8 @@ mod cycles;
 use std::collections::HashMap;
 use std::sync::OnceLock;
 
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::DiGraph;
 use wasmparser::{ExternalKind, Operator};
 
 use crate::module::{ElementItems, Module};
@@ -112,58 +114,29 @@ impl CallGraph {
         &self.edges[self.starts[node] as usize..self.starts[node + 1] as usize]
     }
 
-    /// Tarjan's algorithm with its own stack, so that a deep call chain cannot overflow ours.
+    /// Kosaraju's algorithm, which petgraph runs on a stack of its own: a deep chain of calls cannot overflow ours.
     fn find_components(&self) -> Components {
-        const NEW: u32 = u32::MAX;
         let nodes = self.starts.len() - 1;
-        let mut order = vec![NEW; nodes];
-        let mut low = vec![0u32; nodes];
+        let mut graph = DiGraph::<(), ()>::with_capacity(nodes, self.edges.len());
+        for _ in 0..nodes {
+            graph.add_node(());
+        }
+        for node in 0..nodes as u32 {
+            for &callee in self.node_edges(node) {
+                graph.add_edge(node.into(), callee.into(), ());
+            }
+        }
         let mut components = Components {
-            of: vec![NEW; nodes],
+            of: vec![0; nodes],
             nodes: Vec::with_capacity(nodes),
             starts: vec![0],
         };
-        let mut open: Vec<u32> = Vec::new();
-        let mut work: Vec<(u32, u32)> = Vec::new();
-        let mut next = 0;
-        for root in 0..nodes as u32 {
-            if order[root as usize] != NEW {
-                continue;
+        for (number, members) in kosaraju_scc(&graph).into_iter().enumerate() {
+            for member in members {
+                components.of[member.index()] = number as u32;
+                components.nodes.push(member.index() as u32);
             }
-            work.push((root, 0));
-            while let Some((node, position)) = work.pop() {
-                let n = node as usize;
-                if position == 0 {
-                    order[n] = next;
-                    low[n] = next;
-                    next += 1;
-                    open.push(node);
-                }
-                if let Some(&target) = self.node_edges(node).get(position as usize) {
-                    work.push((node, position + 1));
-                    let t = target as usize;
-                    if order[t] == NEW {
-                        work.push((target, 0));
-                    } else if components.of[t] == NEW {
-                        low[n] = low[n].min(order[t]);
-                    }
-                    continue;
-                }
-                if low[n] == order[n] {
-                    let number = components.starts.len() as u32 - 1;
-                    while let Some(member) = open.pop() {
-                        components.of[member as usize] = number;
-                        components.nodes.push(member);
-                        if member == node {
-                            break;
-                        }
-                    }
-                    components.starts.push(components.nodes.len() as u32);
-                }
-                if let Some(&(parent, _)) = work.last() {
-                    low[parent as usize] = low[parent as usize].min(low[n]);
-                }
-            }
+            components.starts.push(components.nodes.len() as u32);
         }
         components
     }

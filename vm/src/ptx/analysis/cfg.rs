@@ -202,7 +202,8 @@ impl Cfg {
         next.into_iter().chain(targets).collect()
     }
 
-    /// Depth first from the head: what is reachable, in which order, and which edges close cycles.
+    /// Depth first from the head: what is reachable, in which order, and which edges close cycles. With a stack of its own:
+    /// petgraph's search, which tells the same, recurses once for each block.
     fn walk(&mut self) {
         if self.blocks.is_empty() {
             return;

@@ -4,6 +4,8 @@ use std::collections::{BTreeSet, HashMap};
 
 use gpu_run_bytecode::code::{Inst, instructions};
 use gpu_run_bytecode::{ConstOp, ExternKind, Function, Op, Operand, Program};
+use petgraph::algo::kosaraju_scc;
+use petgraph::graph::{DiGraph, NodeIndex};
 
 use crate::layout::BACKTRACE;
 use crate::ptx::Options;
@@ -433,7 +435,7 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// Tarjan's algorithm for strongly connected components, over the calls. Those through tables lead
+    /// Strongly connected components of the graph of calls. Those through tables lead
     /// to one node for each type, and from there to every function of the type that a table may hold.
     /// Those of imports lead to whatever other instances can call.
     fn find_cycles(&mut self) {
@@ -516,52 +518,19 @@ fn is_cycle(edges: &[Vec<usize>], component: &[usize]) -> bool {
     component.len() > 1 || edges[component[0]].contains(&component[0])
 }
 
-/// Strongly connected components of a graph (Tarjan, 1972), without recursion.
+/// Strongly connected components of a graph, each after those that it leads to. Kosaraju's algorithm, as petgraph's
+/// Tarjan recurses as deep as the calls do.
 fn components(edges: &[Vec<usize>]) -> Vec<Vec<usize>> {
-    const NEW: usize = usize::MAX;
-    let mut index = vec![NEW; edges.len()];
-    let mut low = vec![0; edges.len()];
-    let mut on_stack = vec![false; edges.len()];
-    let (mut stack, mut found, mut count) = (Vec::new(), Vec::new(), 0);
-    for root in 0..edges.len() {
-        if index[root] != NEW {
-            continue;
-        }
-        let mut path = vec![(root, 0)];
-        while let Some((node, next)) = path.last_mut() {
-            let node = *node;
-            if *next == 0 {
-                index[node] = count;
-                low[node] = count;
-                count += 1;
-                stack.push(node);
-                on_stack[node] = true;
-            }
-            if let Some(to) = edges[node].get(*next).copied() {
-                *next += 1;
-                if index[to] == NEW {
-                    path.push((to, 0));
-                } else if on_stack[to] {
-                    low[node] = low[node].min(index[to]);
-                }
-                continue;
-            }
-            path.pop();
-            if let Some((parent, _)) = path.last() {
-                low[*parent] = low[*parent].min(low[node]);
-            }
-            if low[node] == index[node] {
-                let mut component = Vec::new();
-                while let Some(member) = stack.pop() {
-                    on_stack[member] = false;
-                    component.push(member);
-                    if member == node {
-                        break;
-                    }
-                }
-                found.push(component);
-            }
+    let mut graph = DiGraph::<(), (), usize>::with_capacity(edges.len(), edges.iter().map(Vec::len).sum());
+    for _ in edges {
+        graph.add_node(());
+    }
+    for (from, targets) in edges.iter().enumerate() {
+        for to in targets {
+            graph.add_edge(from.into(), (*to).into(), ());
         }
     }
-    found
+    let components = kosaraju_scc(&graph).into_iter();
+    let indices = |members: Vec<NodeIndex<usize>>| members.into_iter().map(NodeIndex::index).collect();
+    components.map(indices).collect()
 }

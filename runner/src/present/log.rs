@@ -5,9 +5,10 @@ use std::fmt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use anstyle::Style;
+use tracing::field::Field;
 use tracing::{Event, Level, Subscriber};
 use tracing_subscriber::filter::{LevelFilter, Targets};
-use tracing_subscriber::fmt::format::Writer;
+use tracing_subscriber::fmt::format::{Writer, debug_fn};
 use tracing_subscriber::fmt::{FmtContext, FormatEvent, FormatFields};
 use tracing_subscriber::layer::SubscriberExt;
 use tracing_subscriber::registry::LookupSpan;
@@ -61,6 +62,7 @@ pub fn start(options: &MessageArgs) -> Outcome<()> {
         .unwrap_or_else(|| Targets::new().with_default(LevelFilter::WARN));
     let lines = tracing_subscriber::fmt::layer()
         .event_format(Line)
+        .fmt_fields(debug_fn(field))
         .with_writer(output::styled)
         // That nobody reads is no error.
         .log_internal_errors(false);
@@ -94,6 +96,15 @@ fn filter(text: &OsStr) -> Outcome<Targets> {
         }
     }
     text.parse::<Targets>().map_err(|error| refused(error.to_string()))
+}
+
+/// Writes a field of an event: its message, which comes first, and what the library knows by the name of no option.
+fn field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
+    match field.name() {
+        "message" => write!(to, "{value:?}"),
+        "allow_net" => write!(to, ": that needs --allow-net {value:?}"),
+        name => write!(to, " {name}={value:?}"),
+    }
 }
 
 /// Writes an event as a line.

@@ -47,7 +47,7 @@ const PARTS: &[Part] = &[
     Part {
         paths: &["std::sys::thread::unsupported::Thread::new"],
         what: "threads that it could start",
-        remedy: "mark a function with `gpu_std::kernel!` and run it by --threads N",
+        remedy: "mark a function with `gpu_std::kernel!`, and launch it on as many threads as you like",
     },
 ];
 
@@ -57,7 +57,7 @@ const WASI_PARTS: &[Part] = &[CONNECTIONS, PORTS];
 const CONNECTIONS: Part = Part {
     paths: &["std::net::tcp::TcpStream::connect"],
     what: "connections that it could make",
-    remedy: "use `gpu_std::net::TcpStream`, and `gpu-run --allow-net HOST:PORT`",
+    remedy: "use `gpu_std::net::TcpStream`, and allow the connection",
 };
 
 const PORTS: Part = Part {

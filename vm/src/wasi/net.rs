@@ -115,12 +115,13 @@ impl Network {
         Ok(())
     }
 
-    /// Tells the user once what the guest was refused, and returns the guest's error.
-    fn refuse(&self, what: impl fmt::Display, option: impl fmt::Display) -> Errno {
+    /// Tells the user once what the guest was refused, and by which destination it would be allowed. Returns the guest's
+    /// error.
+    fn refuse(&self, what: impl fmt::Display, allowed_by: impl fmt::Display) -> Errno {
         let what = what.to_string();
         let mut refused = lock(&self.refused);
         if refused.len() < MOST_REPORTS && !refused.contains(&what) {
-            tracing::warn!("the program was refused {what}: that needs --allow-net {option}");
+            tracing::warn!(allow_net = %allowed_by, "the program was refused {what}");
             refused.push(what);
         }
         Errno::Acces

@@ -13,8 +13,8 @@ files="kernel templates runtime"
 
 sources=$(find . -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort)
 # The hash is over the sources without comments and white space, so that a comment can be mended without the pinned
-# clang: its PTX would be the same. In awk, because every machine has it, and because two compilers do not write the
-# same text when they are asked for a source without its comments.
+# clang: its PTX would be the same. It is in awk, because every machine has that. Compilers differ in the text that
+# they write for a source without its comments.
 bare() {
   LC_ALL=C awk '{
     quote = ""

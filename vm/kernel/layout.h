@@ -1,5 +1,5 @@
-// The structures and constants that host and kernel share. vm/src/layout.rs has their twins. generated/layout_check.h
-// is made from it, and asserts that each field and value is the same.
+// The structures and constants that host and kernel share. vm/src/layout.rs has their twins. It is the source of
+// generated/layout_check.h, which asserts that each field and value is the same.
 #pragma once
 
 #include "platform.h"
@@ -354,7 +354,7 @@ struct DebugThread {
   u32 words[DEBUG_WORDS];
 };
 
-// What is told of a run besides its output and its end.
+// What is reported of a run besides its output and its end.
 struct Diagnostics {
   DebugThread *threads;  // null if the programs send no debug messages
   u32 first_thread;  // messages of threads outside of these, both included, are not wanted
@@ -566,8 +566,8 @@ struct Arena {
 };
 constexpr u32 SPARE_LISTS = 1024;
 
-// Pinned: what a kernel that stays is told to run. Commands are numbered from 0, in the order in which
-// they run; see `next_command`.
+// Pinned: what a persistent kernel is to run. Commands are numbered from 0, in the order in which they
+// run; see `next_command`.
 constexpr u32 COMMANDS = 1024;
 struct Launch;
 struct Commands {
@@ -587,7 +587,7 @@ struct Io {
   u32 width;
   u32 height;
   u64 pixels;  // set so far; counted only for `progress`
-  u64 *progress;  // pinned: where `pixels` is told now and then, or null
+  u64 *progress;  // pinned: where `pixels` is reported now and then, or null
 };
 
 struct Launch {

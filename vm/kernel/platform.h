@@ -58,8 +58,8 @@ GPU_RUN_INLINE u64 clock_ns() {
   return now;
 }
 
-// Backoff of a lane that has nothing to run, for the `idle`th time in a row: gives way to other warps. Short at first:
-// the host responds within microseconds.
+// Backoff of a lane that has nothing to run, for the `idle`th time in a row: lets other warps run. Short at first,
+// because the host responds within microseconds.
 GPU_RUN_INLINE void backoff(u32 idle) {
   u32 pause = idle < 32 ? 100 : 2000;
   asm volatile("nanosleep.u32 %0;" ::"r"(pause));
@@ -118,8 +118,8 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
   return word;
 }
 
-// Loads, stores and compare-exchange. Spelled in PTX too: for this target clang 22 gives its
-// __scoped_atomic builtins system scope whatever scope they name.
+// Loads, stores and compare-exchange. Spelled in PTX too: for this target clang 22 compiles its
+// __scoped_atomic builtins to system scope, whatever scope they name.
 #define GPU_RUN_LOAD(name, instruction, T, width, out)                                             \
   GPU_RUN_INLINE T name(const T *at) {                                                             \
     T value;                                                                                       \
@@ -159,10 +159,10 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
   GPU_RUN_EXCHANGE(compare_exchange_acq_rel_device, "", "atom.acq_rel.gpu.global.cas", T, width, out, in) \
   GPU_RUN_EXCHANGE(compare_exchange_seq_cst_device, "fence.sc.gpu; ", "atom.acq_rel.gpu.global.cas", T, width, out, in)
 
-// Sequentially consistent: operations that are acquire, release or both and have a fence.sc before them. The PTX memory
-// model gives them this order if all such operations are spelled so. They serve guests, and device scope is enough for
-// those: while threads run, nothing but lanes of their GPU touches guest memory. The host reads and writes it before
-// and after a run.
+// Sequentially consistent: operations that are acquire, release or both and have a fence.sc before them. By the PTX
+// memory model they have this order if all such operations are spelled so. They serve guests, for which device scope is
+// enough: while threads run, only lanes of their GPU touch guest memory. The host reads and writes it before and after
+// a run.
 GPU_RUN_ATOMICS(u32, "b32", "=r", "r")
 GPU_RUN_ATOMICS(u64, "b64", "=l", "l")
 #undef GPU_RUN_LOAD

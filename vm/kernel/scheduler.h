@@ -122,15 +122,15 @@ GPU_RUN_INLINE void leave_segment(const Launch &launch, Round &round, const Thre
 // After a run: tells the host that it has ended and waits for the next, whose record takes the place of
 // the one that ran. False if there is none: the kernel does not stay, or is told to end.
 //
-// What the host wrote before it published the command is seen by all that the lane reads from here on:
+// From here on the lane's loads see what the host wrote before it published the command:
 //   - The host's release store to `published` comes after its writes, and after it has waited for copies
 //     to the device; it synchronizes with the acquire load here, at system scope. Loads after an acquire
 //     do not hit what the L1 cache held before it: ptxas invalidates the cache there.
 //   - Code is read by ld.global.nc, of which PTX promises nothing for memory that is written while the
 //     kernel runs. The host therefore writes a line of code (128 bytes) before it publishes the first
 //     command that may read it, and not again while this kernel runs: see `CODE_LINE` in
-//     device.rs, and server.rs.
-// The other way round, all that the lane wrote comes before its release store to `ended`.
+//     device.rs, and persistent_kernel.rs.
+// In the other direction, all that the lane wrote comes before its release store to `ended`.
 GPU_RUN_NOINLINE bool next_command(const Launch &launch, Round &round) {
   if (!launch.commands) return false;
   Commands &commands = *launch.commands;

@@ -43,8 +43,8 @@ V128 i8x16_shuffle(u32 a0, u32 a1, u32 a2, u32 a3, u32 b0, u32 b1, u32 b2, u32 b
                                   V128{{plain(c0), plain(c1), plain(c2), plain(c3)}});
 }
 
-// The parts of ALLOC and DEALLOC that are done in place: taking a block of one of the lane's slabs, or 0; and whether
-// one was freed.
+// The parts of ALLOC and DEALLOC that are done in place. The first returns a block of one of the lane's slabs, or 0;
+// the second whether one was freed.
 u32 heap_take(u64 lists, u64 slabs, u32 lanes, u32 lane, u32 size, u32 align) {
   heap::Lane own = {(u64 *)plain(lists), (LaneSlab *)plain(slabs), plain(lanes), 0, plain(lane)};
   return heap::take_own(own, plain(size), plain(align));

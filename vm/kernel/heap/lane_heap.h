@@ -17,7 +17,7 @@
 //
 // For the shared slabs, a lane's slab is a block as others are, of 1 or 2 KiB. The first block of a class that a lane
 // wants comes from the shared slabs, the next one is worth a slab of its own. All lanes together have at most half
-// of the memory in such slabs; then, and where there is no room for one, blocks come from the shared slabs as before.
+// of the memory in such slabs. Beyond that, and where there is no room for one, blocks come from the shared slabs.
 //
 // When memory runs short, the lane that finds none gives up its slabs without blocks. It does the same for all lanes
 // that run no thread any more, and asks the others to keep nothing from then on. What those have at that time, a few
@@ -35,8 +35,8 @@ namespace heap {
 // Slabs without blocks that a lane keeps aside, in the list after those of its classes.
 constexpr u32 ASIDE = 2;
 constexpr u32 ASIDE_LIST = LANE_CLASSES;
-// The upper half of that list: how many there are, and from this bit on, for each class, whether the lane has wanted a
-// block of it.
+// The upper half of that list's word: how many there are. From this bit on, for each class, whether the lane has wanted
+// a block of it.
 GPU_RUN_INLINE u32 aside_in(u64 list) { return count_in(list) & 3; }
 constexpr u32 ASKED = 40;
 

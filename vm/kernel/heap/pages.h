@@ -104,8 +104,8 @@ GPU_RUN_INLINE bool take_exactly(const Set &set, u32 first, u32 pages) {
 }
 
 // Takes the first run of `pages` pages that begins at a multiple of `align` pages, wherever it lies. With the lock, so
-// that no two callers keep pages from each other that neither of them gets in the end. The summary tells what to skip.
-// It may lag behind, so a caller that has nowhere else to look searches `all`.
+// that no two callers keep pages from each other that neither of them gets in the end. The summary says what to skip.
+// It may be stale, so a caller that has nowhere else to look searches `all`.
 GPU_RUN_NOINLINE u32 find_run(Memory &memory, u32 pages, u32 align, bool all) {
   Heap &heap = memory.heap;
   Set free = set(heap, FREE_PAGES);

@@ -160,7 +160,7 @@ GPU_RUN_INLINE u64 reserve_rest(Heap &heap, u32 page, u32 c, u32 most) {
 // DONE: as in `fetch_slab`.
 GPU_RUN_NOINLINE u64 refill(Memory &memory, u32 c, u32 want, u64 *slot, u64 seen) {
   Heap &heap = memory.heap;
-  // A checked heap has no tickets to spare: so it soon hands out again what was freed, and finds late writes to it.
+  // A checked heap keeps no spare tickets. So it soon hands out again what was freed, and finds late writes to it.
   u32 old = slab_of(seen), most = heap.sites ? want : ALL;
   u64 grant = reserve_rest(heap, old, c, most);
   if (!grant) {
@@ -295,7 +295,7 @@ GPU_RUN_NOINLINE u64 search_exhaustively(Memory &memory, u32 c, u32 align) {
       grant = take_held(heap, larger, slot_at(heap, larger, i));
     }
     if (grant) break;
-    // The summary may lag behind.
+    // The summary may be stale.
     Set listed = set(heap, 1 + larger);
     u32 words = (u32)lesser(load_relaxed_device(&memory.size) / PAGE / 64 + 1, listed.count);
     for (u32 i = 0; i < words; i++) {

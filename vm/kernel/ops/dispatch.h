@@ -2,7 +2,7 @@
 // so that it needs few registers for it. Each page has a function with a switch of its own.
 //
 //   semantics.h, simd_semantics.h   what the pure opcodes compute; swar.h: SIMD lanes, a word at a time
-//   slow.h                          what is seldom run or long: memories, tables, the heap
+//   slow.h                          rare and long instructions: memories, tables, the heap
 //   control.h, exceptions.h         what leads to another frame
 //   simd.h, atomics.h               their pages
 //   io.h, debug.h, output_ring.h    what the host reads

@@ -269,7 +269,7 @@ GPU_RUN_INLINE void set_stream(Requests &requests, u32 descriptor, u32 stream) {
 }
 
 // Before the host closes or moves a descriptor, it stops being a stream. Otherwise a number that the host hands out
-// again could be taken for a stream. A descriptor that is none here is served by the host, whatever it is.
+// again could be taken for a stream. The host serves every descriptor that is no stream here.
 GPU_RUN_INLINE void leave_streams(Requests &requests, Thread &thread, const Call &call) {
   if (call.function == wasi::FN_fd_close) set_stream(requests, call.arg(0), 0);
   if (call.function == wasi::FN_fd_renumber) {

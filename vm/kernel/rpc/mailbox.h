@@ -6,16 +6,16 @@
 // half and its data in its lower one; so has each word of the response.
 //
 //   device: stores the words of message n, in any order
-//   host:   looks at the head until it has another number than the last one; takes the message once all words that
-//           its function has are there with that number too
+//   host:   polls the head until it has another number than the last one; takes the message once all words that its
+//           function has are there with that number too
 //   host:   stores the words of response n, the head last
-//   device: looks at the head and the word beside it until all that the head counts have the number n
+//   device: polls the head and the word beside it until all that the head counts have the number n
 //
-// No fence is needed: a word says by itself whether it is there.
+// No fence is needed: a word itself says whether it is there.
 // - It cannot be torn: an aligned access of 8 bytes is one access, on both sides.
 // - An old word is not taken for a new one: its number is another. Numbers come again after 2^32 - 1 messages, and an
-//   argument that only other functions have, or a result, may be as old as that. So the host clears these words of a
-//   slot at two of the numbers, half of them apart, before it responds: then those that are left are younger.
+//   argument that only other functions have, or a result, may be as old as that. So at two numbers, half of all apart,
+//   the host clears these words of a slot before it responds. Then those that are left are younger.
 // - Neither side writes over what the other has still to read. The device stores message n + 1 only after it has seen
 //   response n, before which the host has read all of message n. The host stores response n + 1 only after it has seen
 //   that message, which the device sends once it has done with response n.
@@ -103,8 +103,8 @@ constexpr u32 LOOK_LATEST = 3000;
 // of its warp may wait for it.
 //
 // A look takes a microsecond, and after one that came too early the response waits for the next. So the first look
-// comes when responses have been there of late. By the steps above it settles where about one of nine is too early. All
-// lanes have that time in common. Plain accesses: whichever value a lane reads is as good.
+// comes when recent responses were there. By the steps above it settles where about one of nine is too early. All lanes
+// have that time in common. Plain accesses: whichever value a lane reads is as good.
 GPU_RUN_INLINE bool poll_response_timed(Requests &requests, const Response &answer, u32 number, u64 &head, u64 &first) {
   if (RESPONSE_POLLS == 1) return look(answer, number, head, first);
   const u32 begin = cycles(), wait = load_guest(&requests.first_look);

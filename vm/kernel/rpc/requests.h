@@ -12,11 +12,11 @@
 //
 // A slot carries one request at a time, in messages and responses: see rpc/mailbox.h. Slots are handed out in device
 // memory, by a bit for each, unless there is one for each thread. A thread that finds none sleeps, and one that waits
-// for a response is left by its lane until `answered`. So no lane ever waits inside, except for a few looks at the
-// response where it has only one thread.
+// for a response is left by its lane until `answered`. So no lane ever waits inside of an instruction, except for a few
+// polls of the response where it has only one thread.
 //
 // What the guest's pointers point to is checked at each access, because other threads may change lists of buffers
-// meanwhile. Results and output buffers are looked at only if the errno is 0.
+// meanwhile. Results and output buffers are used only if the errno is 0.
 #pragma once
 
 #include "rpc/fast_path.h"

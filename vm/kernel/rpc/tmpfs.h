@@ -1,21 +1,21 @@
 // Files whose data the device holds, of `--tmpfs`: reading, writing, offsets and sizes need no host.
 //
-// The host has what is seldom and complicated: names, directories, links, descriptors' numbers. Its responses say
+// The host has what is rare and complicated: names, directories, links, descriptors' numbers. Its responses say
 // - that a new descriptor is a file of this file system: its inode, and how it was opened (NOTE_Tmpfs);
-// - that an inode is gone, with its last name and its last descriptor (NOTE_Free). The thread that is told frees its
-//   blocks, whatever its request was.
-// What else the host must know of a file, its size and when it was written, stands in pinned memory (TmpfsAttributes).
-// What the device must know of the host's stands beside it. A thread that writes a file stores it there before the call
-// ends, so requests that come after it find it so.
+// - that an inode is gone, with its last name and its last descriptor (NOTE_Free). The thread that receives this frees
+//   its blocks, whatever its request was.
+// What else the host must know of a file, its size and when it was written, is in pinned memory (TmpfsAttributes).
+// What the device must know of the host's is beside it. A thread that writes a file stores it there before the call
+// ends, so later requests find it.
 //
-// Two locks, for none of which a lane waits inside (rpc/tmpfs_blocks.h):
-// - a descriptor's, for calls that use its offset, and for those by which the host closes, moves or changes it: these
+// Two locks, for neither of which a lane waits inside of an instruction (rpc/tmpfs_blocks.h):
+// - a descriptor's, for calls that use its offset, and for those by which the host closes, moves or changes it. These
 //   keep it until the response. A thread that comes meanwhile tries again, so that it finds what the host has made;
 // - an inode's, for as long as a call touches its data: many may read, or one may write. So a call is one step for all
 //   others, and appends do not mix.
 //
-// A freed inode has another generation. A thread that found the inode by a descriptor, before another thread closed
-// that, sees so once it has the inode's lock.
+// A freed inode has another generation. A thread may have found the inode by a descriptor before another thread closed
+// that. It sees the change once it has the inode's lock.
 #pragma once
 
 #include "rpc/tmpfs_calls.h"

@@ -1,8 +1,8 @@
-//! Compiles the kernel source for the host, and hashes the sources of the compiler to PTX: the cache of
+//! Compiles the kernel source for the host, and hashes the sources of the PTX compiler: the cache of
 //! compiled programs must not outlive the compiler that made them.
 //!
-//! `GPU_RUN_SANITIZE` names sanitizers to build it with, as `-fsanitize=` takes them. Whoever links
-//! the result with clang must give it `-fsanitize` too: see `tests/sanitize.sh`.
+//! `GPU_RUN_SANITIZE` names sanitizers to build it with, as `-fsanitize=` takes them. If clang links
+//! the result, it needs `-fsanitize` too: see `tests/sanitize.sh`.
 
 use std::hash::{DefaultHasher, Hasher};
 use std::path::Path;
@@ -55,9 +55,9 @@ fn main() {
     }
 }
 
-/// Links the runtime library of a sanitizer of gcc's. It must stand right behind the kernel: rustc
-/// calls the linker with `-nodefaultlibs`, with which gcc links none, and AddressSanitizer wants to
-/// come before the C library. clang adds its own when it is the linker and is told `-fsanitize`.
+/// Links the runtime library of a gcc sanitizer. It must come right after the kernel: rustc calls the
+/// linker with `-nodefaultlibs`, with which gcc links none. AddressSanitizer must come before the C
+/// library. clang adds its own when it is the linker and has `-fsanitize`.
 fn link_runtime(compiler: &cc::Tool, sanitizer: &str) {
     let library = match sanitizer {
         "address" => "asan",

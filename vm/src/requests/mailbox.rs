@@ -186,7 +186,7 @@ impl Mailboxes {
             Short::Errno(errno) => u32::from(errno),
             Short::InSlot(errno) => u32::from(errno) | RESPONSE_SLOT,
             Short::Word(status, value) => {
-                // Relaxed: who sees it sees whose it is.
+                // Relaxed: a lane that sees the word sees its message's number in it.
                 words[1].store(tag | u64::from(value), Ordering::Relaxed);
                 u32::from(status) | 1 << RESPONSE_COUNT
             }

@@ -13,13 +13,12 @@ use crate::layout::{
 };
 
 impl Store {
-    /// The first damaged block in an instance's memory 0: its guard bytes were written while it is handed out, or its
-    /// poison was after it was freed. It is returned as the fault that the heap would have found, which also says how
-    /// many there are in all. For a heap with [`HeapChecks::guards`](super::HeapChecks), after a run
+    /// The first damaged block in an instance's memory 0: its guard bytes were written while it is live, or its poison
+    /// after it was freed. It is returned as the fault that the heap would have found, which also says how many there
+    /// are in all. For a heap with [`HeapChecks::guards`](super::HeapChecks), after a run
     /// that has ended by itself.
     ///
-    /// Freed blocks are looked at as long as it is known where they were. That is until the slab of which they are a
-    /// part is given up.
+    /// Freed blocks are checked as long as it is known where they were. That is until their slab is given up.
     ///
     /// # Errors
     ///

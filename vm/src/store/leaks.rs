@@ -46,7 +46,7 @@ impl Store {
     }
 
     /// The same after a run that a thread has ended by an exit. What open calls hold, in registers and on their stacks,
-    /// is no leak. `None` if that is not known: on a GPU registers are gone when the kernel has ended, and compiled
+    /// is no leak. `None` if that is not known. On a GPU registers are gone when the kernel has ended, and compiled
     /// code keeps none in the interpreter's frames.
     ///
     /// # Errors

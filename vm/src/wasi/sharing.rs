@@ -79,7 +79,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn data_is_kept_only_while_nobody_writes() {
+    fn data_is_kept_only_without_writers() {
         let sharing = Sharing::default();
         let (reader, note) = sharing.open((1, 2), false);
         assert_eq!((note, reader.note()), (CacheHint::Position, CacheHint::Keep));

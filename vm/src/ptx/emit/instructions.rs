@@ -548,8 +548,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// A half of a call of a WASI function, whose arguments lie from unit `first` on: they become units 0, 1, …
-    /// of a small frame. `result` is where the errno goes.
+    /// A half of a call of a WASI function. Its arguments, from unit `first` on, become units 0, 1, … of a small
+    /// frame. `result` is where the errno goes.
     fn request(&mut self, node: &Node, function: i64, first: i64, result: Option<i64>) {
         let scratch = offset_of!(Context, scratch) as i64;
         let types = wasi::Function::from_number(function as u16).map_or_else(Vec::new, wasi::Function::param_types);

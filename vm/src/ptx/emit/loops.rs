@@ -154,8 +154,8 @@ fn passes(compare: Compare, start: u32, step: i64, limit: u32) -> Option<u64> {
     (in_range && right_way).then(|| way.unsigned_abs().div_ceil(step.unsigned_abs()))
 }
 
-/// The bits of the way that is left which are all 0 in a certain case: the passes left are a multiple of the copies, a
-/// power of two. This holds also where the sum wraps, because the step is odd but for its own power of two.
+/// The low bits of the remaining distance that are all 0 if the passes left are a multiple of the copies, a power of
+/// two. This holds also where the sum wraps, because the step is odd but for its own power of two.
 fn odd_bits(copies: usize, step: i64) -> u32 {
     (((copies as u64) << step.trailing_zeros()) - 1) as u32
 }
@@ -166,7 +166,7 @@ fn copies_of(counted: &mut Counted, most: usize) -> usize {
     if most < 2 {
         return 1;
     }
-    // A power of two, so that odd passes are told by a mask.
+    // A power of two, so that a mask shows odd passes.
     let usual = 1 << (most * 5 / 4).min(MOST_COPIES).ilog2();
     if let Some(passes) = &counted.passes {
         let divides = |copies: &usize| passes.iter().all(|passes| passes % *copies as u64 == 0);

@@ -9,7 +9,7 @@ use crate::ptx::Analysis;
 /// More frames than there are places for return addresses: a call puts back what had its place, also when what
 /// it called has thrown.
 #[test]
-fn return_addresses_of_outer_calls_are_put_back_behind_a_recursion() {
+fn return_addresses_of_outer_calls_are_put_back_after_a_recursion() {
     let program = program(
         "(module (tag $e)
            (func $recurse (param i32)

@@ -1,6 +1,6 @@
-//! The functions of WASI preview 1 (`wasi_snapshot_preview1`), those by which programs reach the network
-//! (`gpu_run_net_v1`), and those by which the translator makes calls of host functions (`gpu_run_host_v1`). Imports are
-//! checked and calls are marshalled from this one table.
+//! The functions of WASI preview 1 (`wasi_snapshot_preview1`), those of connections (`gpu_run_net_v1`), and those by
+//! which the translator makes calls of host functions (`gpu_run_host_v1`). Imports are checked and calls are marshalled
+//! from this one table.
 //!
 //! A row is `number Name "name" [parameters] place "what it does";`. The number is that of requests: host and kernel
 //! know a function by it. Parameters say what pointers point to. So the kernel can gather the bytes that the host needs
@@ -26,8 +26,8 @@ pub const HOST_MODULE: &str = "gpu_run_host_v1";
 /// [`Function::HostSend`], [`Function::HostReceive`] and [`Function::HostWord`].
 ///
 /// The stub sends the arguments, 64 bits each. Each response has a status in place of the errno, and one word beside it,
-/// which [`Function::HostWord`] returns. By its status the host function has returned, or wants a range of memory 0 read
-/// or written; then the word is the range's address, and the stub goes on until the function has returned.
+/// which [`Function::HostWord`] returns. The status says that the host function has returned, or that it wants a range
+/// of memory 0 read or written. Then the word is the range's address, and the stub goes on until the function returns.
 pub mod host {
     /// Arguments that one message carries.
     pub const ARGUMENTS: usize = 5;
@@ -131,9 +131,9 @@ impl Param {
 pub enum SocketOption {
     /// Send at once, and do not gather small pieces: 0 or 1.
     NoDelay = 0,
-    /// Nanoseconds after which a read gives up; 0: never.
+    /// Nanoseconds after which a read times out; 0: never.
     ReadTimeout = 1,
-    /// Nanoseconds after which a write gives up; 0: never.
+    /// Nanoseconds after which a write times out; 0: never.
     WriteTimeout = 2,
     /// Hops that a packet may take.
     TimeToLive = 3,

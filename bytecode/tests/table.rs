@@ -47,7 +47,7 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(4096))]
 
     #[test]
-    fn decoding_gives_back_what_was_encoded(inst in inst()) {
+    fn decoding_returns_what_was_encoded(inst in inst()) {
         let mut code = Vec::new();
         inst.encode(&mut code);
         code.resize(inst.words(), 0);

@@ -1,9 +1,9 @@
 //! Measures translation: MB/s of each stage, on one thread, and the peak of memory.
 //!
-//! `speed FILE [RUNS]` prints the best of RUNS translations (5 unless told), for each stage by itself:
-//! wall time of the stages, and on Linux the time that the thread was on a core, which other work of the machine disturbs less.
-//! The peak, also of Linux, is that of the process after the first translation, the file's bytes and
-//! the program included.
+//! `speed FILE [RUNS]` prints the best of RUNS translations (5 by default), for each stage by itself.
+//! It prints wall time, and on Linux the time that the thread was on a core, which other load disturbs
+//! less. The peak, also of Linux, is that of the process after the first translation, the file's bytes
+//! and the program included.
 
 use std::process::ExitCode;
 use std::time::Duration;

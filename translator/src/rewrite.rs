@@ -8,7 +8,7 @@
 //! module that rustc did not make.
 //!
 //! In a program for WASI std's platform layer works, so only the allocators, Rust's and C's, and memory functions
-//! are replaced. Only where a file is asked for that no folder holds, the host is told.
+//! are replaced. In addition the host is told if a file is asked for that no folder holds.
 //!
 //! In: a module. Out: the module with new bodies, and a report. In the order in which to read the modules:
 //!

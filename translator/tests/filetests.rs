@@ -1,5 +1,5 @@
-//! The tests of `filetests/`: a module, and what a stage of the translator makes of it. How to write one is told in
-//! `tests/filetests/src/lib.rs`.
+//! The tests of `filetests/`: a module, and what a stage of the translator makes of it. `tests/filetests/src/lib.rs`
+//! describes how to write one.
 //!
 //! - `test lower`: bytecode, with no pass before. `--no-debug` leaves debug messages out;
 //! - `test inline`: wasm after inlining;

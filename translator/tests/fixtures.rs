@@ -1,4 +1,4 @@
-//! Runs the fixtures in another engine after each pass: what they print and how they end must not
+//! Runs the fixtures in another engine after each pass. What they print and how they end must not
 //! change, and must be what the same source does natively. Inlining must keep to its rule.
 
 use std::path::{Path, PathBuf};
@@ -263,7 +263,7 @@ fn link_instructions(l: &mut Linker<Host>) {
     }
     macro_rules! atomics {
         ($prefix:literal $ty:ident $bytes:literal: $($name:literal $change:expr;)*) => {
-            // Each gives what was there, and leaves what the function makes of it and the operand.
+            // Each returns the old value, and stores what the function makes of it and the operand.
             $(l.func_wrap(M, concat!($prefix, ".atomic.", $name), |mut c: Caller<'_, Host>, at: i32, value: $ty| {
                 let change: fn($ty, $ty) -> $ty = $change;
                 exchange(&mut c, at, |old: [u8; $bytes]| change($ty::from_le_bytes(old), value).to_le_bytes(), $ty::from_le_bytes)
@@ -302,7 +302,7 @@ fn link_instructions(l: &mut Linker<Host>) {
     }
 }
 
-/// Changes bytes of memory, and gives what was there.
+/// Changes bytes of memory, and returns the old ones.
 fn exchange<const N: usize, T>(
     caller: &mut Caller<'_, Host>,
     at: i32,
@@ -385,9 +385,9 @@ const SKIPPED: &[(&str, &str)] = &[
     ("stack_overflow", "how deep the stack is depends on the engine"),
 ];
 
-/// Fixtures in which link-time optimization has removed a text to stderr before we see it: std's
-/// own stderr goes nowhere on this target, and the optimizer knows; or in which it has taken apart the
-/// static that holds the hook, so that the default message comes first.
+/// Fixtures in which link-time optimization has removed a text to stderr before we see it, because
+/// std's own stderr does nothing on this target; or in which it has split the static that holds the
+/// hook, so that the default message comes first.
 const NO_STDERR: &[(&str, &str)] = &[("lto", "panic"), ("lto", "panic_hook"), ("lto", "panic_in_hook")];
 
 /// Fixtures that must be refused: the optimizer has removed their code.
@@ -595,7 +595,7 @@ fn arguments(ty: &wasmi::FuncType, round: usize) -> Vec<Val> {
     ty.params().iter().enumerate().map(value).collect()
 }
 
-/// What each export of a module gives, in an instance of its own, and the memory afterwards.
+/// What each export of a module returns, in an instance of its own, and the memory afterwards.
 fn results(wasm: &[u8]) -> Vec<String> {
     let mut config = wasmi::Config::default();
     config.consume_fuel(true);

@@ -66,8 +66,8 @@ fn calls(body: &[Operator<'_>]) -> usize {
     body.iter().filter(is_call).count()
 }
 
-/// The functions of the mandelbrot fixture that hold its hot loops: rustc inlines all of it in a
-/// release build, and nothing in a debug build, which is ours to do.
+/// The functions of the mandelbrot fixture that hold its hot loops. rustc inlines all of it in a
+/// release build, and nothing in a debug build, where the translator must do it.
 const HOT: [(&str, &str); 2] = [("release", "mandelbrot::main"), ("debug", "mandelbrot::escape::<f32>")];
 
 #[test]

@@ -1,5 +1,5 @@
-//! Nearly all instructions read some registers and write one. What these do to the frame is told from
-//! their first word alone, without decoding them.
+//! Nearly all instructions read some registers and write one. The first word alone says what such an
+//! instruction does to the frame, so it is not decoded.
 
 use super::effects::Effect;
 use super::flow::{ends_block, may_throw};

@@ -3,7 +3,7 @@
 //! In: the bytes of a file. Out: a [`Module`] whose bodies are slices of them, or a [`ParseError`].
 //!
 //! - this file: reads and validates the sections, and with the bodies their summaries;
-//! - `error`: why a file is refused, said so that its author can act on it.
+//! - `error`: why a file is refused, in words on which its author can act.
 
 mod error;
 

@@ -45,8 +45,8 @@ impl<'a> Module<'a> {
         first
     }
 
-    /// Drops the imported functions with these indices, which ascend. Each gets the index of a defined function in its
-    /// place, in order from the returned one on: the caller appends these functions, with their `original_index`.
+    /// Drops the imported functions with these indices, which ascend. In its place each gets the index of a defined
+    /// function, in order from the returned one on. The caller appends these functions, with their `original_index`.
     pub fn drop_func_imports(&mut self, dropped: &[u32]) -> u32 {
         let is_dropped = |index: u32| dropped.binary_search(&index).is_ok();
         let first = self.func_count() - dropped.len() as u32;

@@ -72,7 +72,7 @@ struct Path {
     ends: Ends,
 }
 
-/// How a panic is told and ends, whatever std it is of.
+/// How a panic is reported and ends, with any std.
 struct Ends {
     /// `default_hook` and its shims, with the parameter that is what hooks are told.
     default_hooks: Vec<(usize, u32)>,

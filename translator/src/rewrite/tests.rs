@@ -194,7 +194,7 @@ fn connections_that_std_does_not_make_are_named_on_both_targets() {
 }
 
 #[test]
-fn std_of_nobody_is_left_alone_and_warned_of() {
+fn std_of_another_compiler_is_left_alone_and_warned_of() {
     for (tool, found) in [("rustc", Status::Found), ("clang", Status::Absent)] {
         let wat = format!("(module {PRINTING} {})", producers(tool, "1.96.0"));
         let (_, report) = rewritten(&wat).expect("rewritten");

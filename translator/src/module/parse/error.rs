@@ -1,4 +1,4 @@
-//! Why a file is refused, said so that its author can act on it.
+//! Why a file is refused, in words on which its author can act.
 
 use std::fmt;
 

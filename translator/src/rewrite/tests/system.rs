@@ -67,7 +67,7 @@ fn the_order_of_a_layout_is_read_from_the_code() {
 }
 
 #[test]
-fn behind_entry_points_the_methods_of_dlmalloc_are_replaced() {
+fn below_entry_points_the_methods_of_dlmalloc_are_replaced() {
     let inlined = r#"(drop (call $"dlmalloc::dlmalloc::Dlmalloc<dlmalloc::sys::System>::malloc" (i32.const 8)))"#;
     let wat = module(V0, "i32 i32 i32 i32", &looks(0, 1), inlined);
     let (encoded, report) = rewritten(&wat).expect("fine");

@@ -86,7 +86,7 @@ impl Tree {
     }
 }
 
-/// Whether a file of this name is read by those who work here: Rust, C++, and modules that are tests.
+/// Whether a file of this name is code that people read: Rust, C++, and modules that are tests.
 fn is_code(name: &str) -> bool {
     let extensions = [".rs", ".c", ".cpp", ".cu", ".h", ".wat", ".wast"];
     extensions.iter().any(|extension| name.ends_with(extension))

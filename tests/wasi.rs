@@ -1,5 +1,5 @@
 //! Runs programs for WASI as `fixtures/wasi/cases.toml` says, by every engine on every device of this machine.
-//! What they write, the files that they leave and their exit code must be what wasmtime gave. Tests for a GPU
+//! What they write, the files that they leave and their exit code must be as in wasmtime. Tests for a GPU
 //! are reported as ignored where there is none.
 
 mod common;
@@ -154,8 +154,8 @@ impl Case {
         Ok(command.arg(module).args(&self.args).stdin(stdin).output()?)
     }
 
-    /// The folder has the names, links and sizes that are listed, and the files have the right bytes: those that
-    /// are expected, or what they had at first.
+    /// The folder has the names, links and sizes that are listed. The files have the right bytes: those that are
+    /// expected, or what they had at first.
     fn check_files(&self, given: &Path, folder: &Path, faults: &mut Vec<String>) -> Result<(), Failed> {
         let mut lines = Vec::new();
         let mut files = Vec::new();

@@ -23,8 +23,8 @@ pub fn run<S: AsRef<std::ffi::OsStr>>(args: impl IntoIterator<Item = S>) -> Outp
     gpu_run().args(args).output().expect("the command starts")
 }
 
-/// The options for a device and engine as tests name them: `cpu` and `cuda` interpret, `ptx` compiles for
-/// the GPU, and `auto` is what users get there.
+/// The options for a device and engine as tests name them. `cpu` and `cuda` interpret, `ptx` compiles for
+/// the GPU, and `auto` is the default there.
 pub fn options(name: &str) -> &'static [&'static str] {
     match name {
         "cpu" => &["--device", "cpu"],
@@ -49,8 +49,8 @@ pub fn run_on<S: AsRef<std::ffi::OsStr>>(name: &str, args: impl IntoIterator<Ite
     gpu_run_on(name).args(args).output().expect("the command starts")
 }
 
-/// The devices and engines that tests run on, with whether this machine has them: [`devices`] and `ptx`,
-/// and if it is built in the emulator, which runs compiled code on the CPU.
+/// The devices and engines that tests run on, with whether this machine has them: [`devices`], `ptx`, and
+/// the emulator if it is built in. The emulator runs compiled code on the CPU.
 pub fn engines() -> Vec<(&'static str, bool)> {
     let [cpu, cuda] = devices();
     let emulator = cfg!(feature = "emulator").then_some(("emulator", true));
@@ -70,8 +70,8 @@ pub fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-/// Leave to run compiled code. The driver reserves stacks for all lanes of the GPU, an eighth of what is
-/// free, for each process: of many at once the last get little, and all share the GPU's time.
+/// Leave to run compiled code. For each process the driver reserves stacks for all lanes of the GPU, an
+/// eighth of what is free. Of many at once the last get little, and all share the GPU's time.
 pub struct Turn;
 
 const TURNS: u32 = 4;

@@ -21,7 +21,7 @@ pub type Bound = Box<dyn FnOnce() -> Tested + Send>;
 /// Tests that know their engine, by name.
 pub type Tests = Vec<(String, Bound)>;
 
-/// Gives tests their engine.
+/// Adds the engine to tests.
 pub fn bind(device: &'static str, tests: impl IntoIterator<Item = EngineTest>) -> Tests {
     let bound = tests.into_iter().map(|(name, test)| {
         let test: Bound = Box::new(move || test(device));

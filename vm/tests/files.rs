@@ -1,5 +1,5 @@
-//! Files that are read in small pieces, on the CPU: what the device keeps of them must never be seen, but by how
-//! seldom it asks the host.
+//! Files that are read in small pieces, on the CPU. A guest must not observe what the device keeps of them; only the
+//! host sees how seldom it is asked.
 #![cfg(target_os = "linux")]
 
 #[path = "files/ends.rs"]
@@ -157,7 +157,7 @@ fn what_the_process_writes_is_seen_at_once() {
         (call $log (call $read (local.get $fd) (i32.const 9)))"]);
     assert_eq!(ran.log[..3], [0, 0, 1]);
     assert_eq!(ran.data[..4], *b"ab\0\0");
-    // Once nobody writes any more, data is kept again.
+    // Once there is no writer any more, data is kept again.
     let ran = Folder::with(&pattern(1000)).run(&["
         (local.set $fd (call $open_to_write))
         (call $write (local.get $fd))
@@ -172,7 +172,7 @@ fn text(ran: &Ran, len: usize) -> &str {
 }
 
 #[test]
-fn what_others_write_is_seen_by_who_goes_back() {
+fn what_others_write_is_seen_after_a_seek_back() {
     let folder = Folder::with(b"abcdefgh");
     let services = folder.services();
     let file = folder.file();

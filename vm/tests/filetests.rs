@@ -1,4 +1,4 @@
-//! The tests of `filetests/`: a module, and the PTX that the compiler writes for it. How to write one is told in
+//! The tests of `filetests/`: a module, and the PTX that the compiler writes for it. How to write one is described in
 //! `tests/filetests/src/lib.rs`.
 //!
 //! `test ptx` shows what is compiled of the functions that are exported, without what every module has, and each

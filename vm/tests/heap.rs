@@ -1,5 +1,5 @@
-//! Builds the heap's tests from the kernel's source and runs them, that of stress on many OS threads: as they are, and
-//! with sanitizers where the compiler has them.
+//! Builds the heap's tests from the kernel's source and runs them, the stress test on many OS threads. Each runs as it
+//! is, and with sanitizers where the compiler has them.
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -24,8 +24,8 @@ struct Seen {
     lines: RefCell<HashSet<u64>>,
 }
 
-/// The CPU. It panics where memory is allocated while a kernel runs, and where a line of code is written
-/// a second time, of which the kernel may have an old copy.
+/// The CPU. It panics where memory is allocated while a kernel runs. It also panics where a line of code,
+/// of which the kernel may have an old copy, is written a second time.
 struct Strict {
     cpu: Cpu,
     running: bool,

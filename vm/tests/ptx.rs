@@ -28,8 +28,8 @@ fn check_order_and_scope(ptx: &str) {
     let atomics = instructions(ptx, "atom.");
     assert!(!atomics.is_empty());
     for atomic in atomics {
-        // The heap's are acquire or release alone where that is enough. What gives room in the output ring back and
-        // what counts the heap's pages orders nothing, and says so; what the compiler makes relaxed says nothing.
+        // The heap's are acquire or release alone where that is enough. What frees room in the output ring and what
+        // counts the heap's pages orders nothing, and says so. What the compiler makes relaxed says nothing.
         let spelled = [
             "acq_rel.gpu.",
             "acq_rel.sys.",
@@ -136,7 +136,7 @@ fn interpreter() -> &'static str {
         .expect("the kernel's entry")
 }
 
-/// One dispatch: the interpreter's switch is a single jump table. The pages behind it have their own.
+/// One dispatch: the interpreter's switch is a single jump table. The pages beside it have their own.
 #[test]
 fn the_switch_is_one_jump_table() {
     assert_eq!(interpreter().matches("brx.idx").count(), 1);

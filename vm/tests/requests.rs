@@ -102,7 +102,7 @@ impl Guest {
         self.store.run(func, args, &self.options, sink).expect("it runs")
     }
 
-    /// The i32 that a call on one thread gives.
+    /// The i32 that a call on one thread returns.
     fn call(&mut self, name: &str, args: &[Value]) -> i32 {
         let outcome = self.run(name, args);
         match outcome.results[..] {
@@ -415,7 +415,7 @@ fn a_run_ends_while_a_call_is_blocked_and_its_answer_goes_nowhere() {
     blocked_at_the_end(|_| true);
 }
 
-/// As with a pipe that nobody opens for writing: `path_open` of it does not say that it may wait.
+/// As with a pipe that no process opens for writing: `path_open` of it does not say that it may wait.
 #[test]
 fn a_run_ends_while_a_call_is_blocked_that_should_not_be() {
     blocked_at_the_end(|_| false);

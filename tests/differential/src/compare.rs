@@ -65,7 +65,7 @@ impl fmt::Display for Counts {
 pub struct Difference {
     /// Index of the call; nothing is instantiation.
     pub call: Option<usize>,
-    /// What was seen, and by whom.
+    /// What was seen, and in which engine.
     pub what: String,
 }
 

@@ -1,5 +1,5 @@
 //! Modules in which nearly every instruction runs: nested expressions of all instructions that
-//! compute, few traps and no dead code. wasm-smith's modules are wild, these are dense.
+//! compute, few traps and no dead code. wasm-smith's modules are wild; these are dense.
 
 use fastrand::Rng;
 use wasm_encoder::{
@@ -322,7 +322,7 @@ impl Dense<'_> {
         offset.encode(&mut self.code);
     }
 
-    /// Code that gives a value.
+    /// Code that leaves a value.
     fn expression(&mut self, ty: ValType, depth: u32) {
         if depth == 0 || self.budget == 0 {
             return self.leaf(ty);

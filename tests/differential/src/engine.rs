@@ -63,7 +63,7 @@ pub enum Trap {
     NullReference,
 }
 
-/// Why a call or an instantiation gave no values.
+/// Why a call or an instantiation returned no values.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Failure {
     /// It trapped.

@@ -4,7 +4,7 @@
 //! - A global `fuel` counts down at each function's entry and each loop's head; at 0 the code is
 //!   `unreachable`.
 //! - Functions, globals and memories are exported as `f:0`, `g:0`, `m:0` and so on. Each table has
-//!   an exported function `t:0` that gives a number made of its size and of which elements are null.
+//!   an exported function `t:0` that returns a number made of its size and of which elements are null.
 //! - A NaN that an instruction made can be replaced by the canonical one, as engines may choose its
 //!   bits.
 //! - A wait for another thread has no time, as there is no other thread.
@@ -310,7 +310,7 @@ fn encode(code: &[Instruction<'_>]) -> Vec<u8> {
     bytes
 }
 
-/// A function that gives `size`, multiplied by 31 and increased by 1 for each null, along the table.
+/// A function that returns `size`, multiplied by 31 and increased by 1 for each null, along the table.
 fn observer(table: u32) -> Function {
     const AT: u32 = 0;
     const SUM: u32 = 1;

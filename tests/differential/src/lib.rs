@@ -5,7 +5,7 @@
 //! seed --generate or mutate--> module --instrument--> case --compare--> verdict
 //! ```
 //!
-//! [`instrument`] gives every module fuel, so that it ends the same way in each engine, and exports
+//! [`instrument`] adds fuel to every module, so that it ends the same way in each engine, and exports
 //! for all of its state. [`compare`] runs a [`Case`] in several [`engine::Engine`]s. [`targets`] has
 //! what the fuzzers of `fuzz/` call.
 

@@ -39,7 +39,7 @@ struct Args {
     /// Proposals that modules use [default: what gpu-run and the oracles run].
     #[arg(long = "features", value_delimiter = ',')]
     proposals: Vec<Proposal>,
-    /// Instead of a comparison, gives changed bytes to this fuzz target.
+    /// Instead of a comparison, passes changed bytes to this fuzz target.
     #[arg(long)]
     target: Option<Target>,
     /// Folder with programs to change.

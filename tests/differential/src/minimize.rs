@@ -11,8 +11,8 @@ use crate::engine::{Engine, Oracle, engines};
 use crate::proposals::Proposal;
 use crate::shape::Shape;
 
-/// Makes the calls few and the module small, as long as the engines do not agree, and writes the
-/// module beside `path`, with the extension `min.wasm`.
+/// Makes the calls few and the module small, as long as the engines do not agree. Writes the module
+/// beside `path`, with the extension `min.wasm`.
 ///
 /// # Errors
 ///

@@ -284,7 +284,7 @@ impl Mutate<'_> {
         opcodes[self.rng.usize(..opcodes.len())].encode(out);
     }
 
-    /// Sometimes computes on with a local of the type that the instruction gave.
+    /// Sometimes computes on with a local of the type that the instruction returned.
     fn append(&mut self, opcode: u8, locals: &[ValType], out: &mut Vec<u8>) {
         let (ty, binary) = match opcode {
             0x45..=0x78 => (ValType::I32, 0x6a..=0x78),

@@ -3,7 +3,7 @@
 use wasm_encoder::{Encode, Instruction};
 use wasmparser::{BinaryReader, BinaryReaderError, OperatorsReader};
 
-/// The shape of floats that an instruction gives.
+/// The shape of floats that an instruction returns.
 #[derive(Clone, Copy, PartialEq)]
 enum Floats {
     F32,

@@ -91,7 +91,7 @@ pub enum Target {
 const CHANGES: u64 = 64;
 
 /// Makes a sound input of a seed, changes some bytes of it again and again, and runs the target.
-/// Gives how often it ran.
+/// Returns how often it ran.
 ///
 /// # Errors
 ///

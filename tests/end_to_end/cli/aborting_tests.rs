@@ -131,7 +131,7 @@ fn tests_in_another_form() -> Tested {
     says(&output, &output.stderr, &wanted)
 }
 
-/// What nobody started for cargo ends as its program does.
+/// A run that cargo did not start ends as its program does.
 fn tests_not_by_cargo() -> Tested {
     let output = run_on("cpu", [&*wasm("wasi", "tests"), "--ignored", "--exact", "tests::fails"]);
     ends(&output, 134)?;

@@ -96,8 +96,8 @@ fn f() -> Vec<(String, usize)> {
     vec![("f".into(), 0)]
 }
 
-/// 20,000 values lie on the stack while 60,000 branches are passed: states of the verifier that are all the
-/// same, and that were copied for each branch.
+/// 20,000 values lie on the stack while 60,000 branches are passed. The verifier's states are all the same;
+/// once they were copied for each branch.
 fn branches_and_registers() -> Tested {
     let (values, branches) = (20_000, 60_000);
     let mut body = vec![1, 1, 0x7f];
@@ -212,7 +212,7 @@ fn exports_of_a_chain() -> Tested {
     expect(took < Duration::from_secs(5), &format!("it took {took:?}"), &output)
 }
 
-/// A pipe that nobody writes to, as a module.
+/// A pipe without a writer, as a module.
 #[cfg(unix)]
 fn pipe(folder: &Path) -> Result<String, libtest_mimic::Failed> {
     let path = folder.join("module.wasm").display().to_string();

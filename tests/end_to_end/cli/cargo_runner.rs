@@ -22,8 +22,8 @@ fn folder_of_rustdoc() -> Result<TempDir, std::io::Error> {
     tempfile::Builder::new().prefix("rustdoctest").tempdir()
 }
 
-/// As a cargo runner it gives the program the current folder by its absolute name too, and the variables of std and of
-/// its tests.
+/// For a cargo runner's program, the current folder has its absolute name too, and the variables of std and of its
+/// tests are set.
 fn of_tests() -> Tested {
     let (folder, _) = folder()?;
     let built = tempfile::tempdir()?;
@@ -83,7 +83,7 @@ fn of_tests() -> Tested {
     )
 }
 
-/// As a cargo runner it gives the program the current folder, unless it is told which.
+/// A cargo runner's program has the current folder, unless an option names another.
 fn current_folder() -> Tested {
     let (folder, input) = folder()?;
     let built = tempfile::tempdir()?;

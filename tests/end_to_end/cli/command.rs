@@ -98,7 +98,7 @@ fn options_without_use() -> Tested {
             )?;
         }
     }
-    // A program that makes use of some is told of the others.
+    // If a program uses some of them, a message names the others.
     let options = ["-v", "--dir", ".", "--env", "A=b", "--allow-net", "127.0.0.1:80"];
     let output = gpu_run_on("cpu")
         .args(options)
@@ -152,7 +152,7 @@ fn arguments_without_use() -> Tested {
     Ok(())
 }
 
-/// A kernel has the name that its author gave it, wherever it is shown.
+/// A kernel has the name of its source, wherever it is shown.
 fn kernels() -> Tested {
     let spmd = wasm("release", "spmd");
     for command in [
@@ -187,7 +187,7 @@ fn kernels() -> Tested {
     )?;
     let output = gpu_run_on("cpu").args(["--threads", "2"]).arg(&module).output()?;
     says(&output, &output.stderr, &["--> 0: render ("])?;
-    // A name that is another's too is told in full.
+    // A name that is another's too is shown in full.
     fs::write(
         &module,
         r#"(module (func (export "gpu_run_v1.kernel.both")) (func (export "both")))"#,
@@ -513,7 +513,7 @@ fn objects_in_files() -> Tested {
         .output()?;
     ends(&output, 0)?;
     expect(fs::read(&report)?.is_empty(), "nothing failed", &output)?;
-    // One that does not begin is told there, too.
+    // One that does not begin is reported there, too.
     let output = gpu_run_on("cpu").args(&options).arg("no-such-file.wasm").output()?;
     ends(&output, 2)?;
     let fault = object(&report)?;

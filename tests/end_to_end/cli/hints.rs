@@ -1,4 +1,4 @@
-//! What a user reads when something goes wrong, and what he is told to do next.
+//! What a user reads when something goes wrong, and what the message advises.
 
 use std::io::{Read, Seek, SeekFrom};
 use std::path::PathBuf;
@@ -310,7 +310,7 @@ fn recursion_is_folded() -> Tested {
     )
 }
 
-/// A program that fails for want of a file is told which, and the option, if it was given no folder.
+/// If a program fails for want of a file, a message names the file, and the option if it has no folder.
 fn no_folder(device: &str) -> Tested {
     let hint = |path: &str, folder: &str| {
         format!("warning: the program asked for `{path}`, but was given no folder: that needs --dir {folder}\n")
@@ -349,7 +349,7 @@ fn no_folder(device: &str) -> Tested {
     )
 }
 
-/// An allocation that failed is told with the limit and the option, in few lines.
+/// An allocation that failed is reported with the limit and the option, in few lines.
 fn out_of_memory(device: &str) -> Tested {
     for (name, function) in [("release/sort", "sort::main"), ("wasi/big_io", "big_io::main")] {
         let (profile, name) = name.split_once('/').ok_or("a profile")?;
@@ -409,7 +409,7 @@ fn wasi_memory() -> Tested {
     expect(output.status.code() == Some(134), "as much as the option says", &output)
 }
 
-/// Blocks that nobody holds at an exit are leaks. What open calls hold, in locals too, is none.
+/// Blocks to which nothing points at an exit are leaks. What open calls hold, in locals too, is none.
 fn leaks_at_exit() -> Tested {
     let source = |depth: u32, code: u32| {
         format!(
@@ -457,7 +457,7 @@ fn leaks_at_exit() -> Tested {
     Ok(())
 }
 
-/// Where nobody can look, that is said.
+/// Where leaks cannot be looked for, a note says so.
 fn no_look_for_leaks() -> Tested {
     for (module, why) in [
         (wasm("release", "panic"), "the program panicked"),
@@ -471,7 +471,7 @@ fn no_look_for_leaks() -> Tested {
     Ok(())
 }
 
-/// A driver that does not work is told of, where the CPU takes over without being asked for.
+/// A driver that does not work is reported where the CPU takes over without being asked for.
 #[cfg(target_os = "linux")]
 fn device_failed() -> Tested {
     let folder = tempfile::tempdir()?;

@@ -13,7 +13,7 @@ use crate::support::{Test, Tested, expect, wasm};
 /// The tests, which need no engine but the CPU's.
 pub fn general() -> Vec<Test> {
     vec![
-        ("options/behind_the_module", behind_the_module),
+        ("options/after_the_module", after_the_module),
         ("options/misplaced", misplaced),
         ("options/bytes", bytes),
         ("options/last_variable", last_variable),
@@ -44,8 +44,8 @@ fn run(options: &[&str]) -> Result<Output, std::io::Error> {
     command(&options, &[]).output()
 }
 
-/// All that stands behind the module is the program's, whatever it looks like.
-fn behind_the_module() -> Tested {
+/// All that stands after the module is the program's, whatever it looks like.
+fn after_the_module() -> Tested {
     let own = ["-v", "ERROR", "--help", "--seed", "--", "-x", "--dir=/", "--"];
     let wanted = format!("wasi.wasm\n{}\n? ", own.join("\n"));
     for before in [&[][..], &["--"], &["--timeout", "1m", "--"]] {
@@ -61,7 +61,7 @@ fn behind_the_module() -> Tested {
     Ok(())
 }
 
-/// Who writes an option of gpu-run behind a module that makes nothing of it is told where it belongs.
+/// If an option of gpu-run stands after a module that makes nothing of it, a warning says where it belongs.
 fn misplaced() -> Tested {
     let (hello, fib) = (wasm("release", "hello"), wasm("wat", "fib"));
     let no_arguments = &*wasm("wasi", "stdin_lines");
@@ -258,7 +258,7 @@ fn output_stays() -> Tested {
     )
 }
 
-/// Who shares a pipe may have set it not to wait. Nothing is lost, in either direction.
+/// Another process that shares a pipe may have made it non-blocking. Nothing is lost, in either direction.
 fn streams_that_do_not_wait() -> Tested {
     use std::io::{Read, Write};
     let input: Vec<u8> = (0..300_000u32)
@@ -346,7 +346,7 @@ const LINE_EACH: &str = r#"(module
     (if (local.get $error) (then (return (local.get $error))))
     (call $close (i32.load (local.get $own)))))"#;
 
-/// A low limit of open files is raised as far as it may be; where it stays, threads are told, and so is the user, once.
+/// A low limit of open files is raised as far as it may be. Where it stays, calls fail, and one warning says so.
 fn limit_of_open_files() -> Tested {
     // Fewer than most systems let a process open.
     const THREADS: usize = 1000;

@@ -10,14 +10,14 @@ use crate::support::{Test, Tested, wasm};
 /// The tests, which need no engine but the CPU's.
 pub fn general() -> Vec<Test> {
     vec![
-        ("output/nobody_reads", nobody_reads),
-        ("output/nobody_takes", nobody_takes),
-        ("output/somebody_takes_slowly", somebody_takes_slowly),
+        ("output/closed_by_reader", closed_by_reader),
+        ("output/stalled_reader", stalled_reader),
+        ("output/slow_reader", slow_reader),
     ]
 }
 
 /// Streams that are closed at the other end do not change how the command ends.
-fn nobody_reads() -> Tested {
+fn closed_by_reader() -> Tested {
     let module = wasm("release", "hello");
     for args in [
         &["run", "--device", "cpu", "--stats", "-v", &module][..],
@@ -44,8 +44,8 @@ fn nobody_reads() -> Tested {
     Ok(())
 }
 
-/// Whoever does not take the output cannot keep a run from its end.
-fn nobody_takes() -> Tested {
+/// A reader that does not take the output cannot keep a run from its end.
+fn stalled_reader() -> Tested {
     let mut command = common::gpu_run();
     let module = wasm("wat", "stubborn");
     command.args(["--device", "cpu", "--timeout", "300ms", "--invoke", "print", &module]);
@@ -59,9 +59,9 @@ fn nobody_takes() -> Tested {
     }
 }
 
-/// Whoever takes it slowly gets all that was said before the end, and the report behind it, though that takes longer
-/// than nobody may take.
-fn somebody_takes_slowly() -> Tested {
+/// A slow reader gets all that was said before the end, and the report after it, though that takes longer than a
+/// reader may pause.
+fn slow_reader() -> Tested {
     let mut command = common::gpu_run();
     let module = wasm("wat", "debug");
     command.args([

@@ -123,7 +123,7 @@ fn unknown_thread_locals() -> Tested {
     )
 }
 
-/// Each byte of a program that is changed gives an error or the same program, never a crash.
+/// Each changed byte of a program leads to an error or the same program, never to a crash.
 fn damaged_program() -> Tested {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("fib.gbc").display().to_string();

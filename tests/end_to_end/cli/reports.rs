@@ -38,7 +38,7 @@ fn last(output: &Output) -> Result<Value, Failed> {
     serde_json::from_str(last).map_err(|error| format!("{last}: {error}").into())
 }
 
-/// A trap in the start function is reported as any other, behind what the function has said.
+/// A trap in the start function is reported as any other, after the function's output.
 fn start_function(device: &str) -> Tested {
     let folder = tempfile::tempdir()?;
     let module = folder.path().join("start.wat").display().to_string();
@@ -192,7 +192,7 @@ fn spelling() -> Tested {
     expect(output.status.code() != Some(2), "a size", &output)
 }
 
-/// A program that was translated with its messages shows none with `--no-debug`, and is told that they are not wanted.
+/// With `--no-debug`, a program that was translated with messages shows none, and none are wanted of it.
 fn no_debug_of_program() -> Tested {
     let folder = tempfile::tempdir()?;
     let program = folder.path().join("debug.gbc").display().to_string();
@@ -226,7 +226,7 @@ fn no_debug_of_program() -> Tested {
     }
 }
 
-/// Started as a script it tells its version, and fails for all else: a runner that expects more must not take silence
+/// Started as a script it prints its version, and fails for all else. A runner that expects more must not take silence
 /// for tests that passed.
 fn adapter_as_script() -> Tested {
     let script = root().join("tests/wasi-testsuite-adapter.py");

@@ -54,7 +54,7 @@ pub fn tests(device: &'static str) -> Tests {
     tests
 }
 
-/// Runs an export of the fixture with options in front and arguments behind.
+/// Runs an export of the fixture, with options before it and arguments after it.
 fn call(device: &str, options: &[&str], name: &str, args: &[&str]) -> Output {
     let module = wasm("wat", "debug");
     let own = ["--invoke", name, &module];
@@ -236,7 +236,7 @@ fn drop_counts(device: &str) -> Tested {
     expect(told == (dropped > 0), "it says how many were dropped", &output)
 }
 
-/// While nobody reads stderr the threads wait, and nothing is lost.
+/// While stderr is not read the threads wait, and nothing is lost.
 fn stalled_reader(device: &str) -> Tested {
     const COUNT: usize = 300_000;
     let mut command = gpu_run_on(device);
@@ -262,7 +262,8 @@ fn stalled_reader(device: &str) -> Tested {
     }
 }
 
-/// A reader that keeps the threads waiting, and then leaves: who printed to it is ended, messages are not needed.
+/// A reader that keeps the threads waiting, and then leaves: a program that prints to it is ended, one that only sends
+/// messages goes on.
 fn reader_leaves(device: &str) -> Tested {
     let (messages, lines) = (wasm("wat", "debug"), wasm("release", "containers"));
     for (args, prints) in [

@@ -20,8 +20,8 @@ pub fn tests(device: &'static str) -> Tests {
     }
     for depth in ["1", "200"] {
         tests.push((
-            format!("backtrace_behind_recursion/{depth}"),
-            Box::new(move || backtrace_behind_recursion(device, depth)),
+            format!("backtrace_after_recursion/{depth}"),
+            Box::new(move || backtrace_after_recursion(device, depth)),
         ));
     }
     tests
@@ -97,7 +97,7 @@ fn deep_recursion(device: &str) -> Tested {
 }
 
 /// A recursion that is deeper than a backtrace has returned: the calls around it are still known.
-fn backtrace_behind_recursion(device: &str, depth: &str) -> Tested {
+fn backtrace_after_recursion(device: &str, depth: &str) -> Tested {
     let folder = tempfile::tempdir()?;
     let module = folder.path().join("module.wat");
     // None of them is inlined, because each may come back to itself.

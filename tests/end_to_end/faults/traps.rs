@@ -75,7 +75,7 @@ fn trap(device: &str, module: &str, name: &str, kind: &str) -> Tested {
 }
 
 /// Modules with DWARF, how they are run, their exit code, and what their backtraces must show, in
-/// this order: functions that the compiler inlined are calls too.
+/// this order. Functions that the compiler inlined are calls too.
 pub const LINES: [(&str, &[&str], i32, &[&str]); 3] = [
     (
         "dwarf/abort.wasm",

@@ -46,7 +46,7 @@ fn kernel(device: &str, options: &[&str], threads: &str, name: &str) -> std::pro
     run_on(device, options.iter().chain(&own))
 }
 
-/// Every thread uses all of them, and gives all of their memory back.
+/// Every thread uses all of them, and frees all of their memory.
 fn containers(device: &str, threads: &str) -> Tested {
     let output = kernel(device, &["--leak-check", "--stats=json"], threads, "each");
     expect(
@@ -63,7 +63,7 @@ fn containers(device: &str, threads: &str) -> Tested {
     expect(!text(&output.stderr).contains("warning"), "nothing to warn of", &output)
 }
 
-/// Memory is used up; programs that ask whether there is some are told, and go on.
+/// Memory is used up. A program that allocates fallibly sees that, and goes on.
 fn takes_all(device: &str, threads: &str) -> Tested {
     let options = ["--max-memory", "32MiB", "--stats=json"];
     let output = kernel(device, &options, threads, "takes_all");
@@ -117,7 +117,7 @@ fn one_panics(device: &str) -> Tested {
     )
 }
 
-/// While nobody reads stdout the threads wait, and nothing is lost.
+/// While stdout is not read the threads wait, and nothing is lost.
 fn stalled_reader(device: &str) -> Tested {
     const THREADS: usize = 4;
     let mut command = gpu_run_on(device);

@@ -27,7 +27,7 @@ pub fn heap_mistake(device: &str, options: &[&str], module: &str, export: &str, 
     )
 }
 
-/// An export leaks a block, and the message says of whom it was.
+/// An export leaks a block, and the message says which function allocated it.
 pub fn heap_leak(device: &str, module: &str, export: &str, wanted: &str) -> Tested {
     let output = run_on(device, ["--leak-check", "--invoke", export, module]);
     expect(output.status.code() == Some(23), "exit code must be 23", &output)?;

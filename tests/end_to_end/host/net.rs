@@ -64,13 +64,13 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("net/threads/200", threads),
         ("net/closed_peer", closed_peer),
         ("net/names", names),
-        ("net/nobody_listens", nobody_listens),
+        ("net/no_listener", no_listener),
         ("net/not_allowed", not_allowed),
         ("net/stops_while_it_reads", stops),
     ]
 }
 
-/// Serves each connection by a thread of its own, and gives the address. The threads end with this process.
+/// Serves each connection by a thread of its own, and returns the address. The threads end with this process.
 fn serve(serve: impl Fn(TcpStream) -> std::io::Result<()> + Send + Sync + 'static) -> Result<String, Failed> {
     let listener = TcpListener::bind("127.0.0.1:0")?;
     let (address, serve) = (listener.local_addr()?.to_string(), Arc::new(serve));
@@ -89,7 +89,7 @@ fn echo(mut stream: TcpStream) -> std::io::Result<()> {
     std::io::copy(&mut stream.try_clone()?, &mut stream).map(drop)
 }
 
-/// Runs a build of the program for a server, with options before the module and arguments behind it.
+/// Runs a build of the program for a server, with options before the module and arguments after it.
 fn client(device: &str, build: (&str, &str), server: &str, options: &[&str], args: &[&str]) -> Result<Output, Failed> {
     let mut command = common::gpu_run_on(device);
     command.args(["--env", &format!("SERVER={server}")]).args(options);
@@ -188,8 +188,8 @@ fn names(device: &str) -> Tested {
     Ok(())
 }
 
-fn nobody_listens(device: &str) -> Tested {
-    // A client has the port, so nobody else can listen there.
+fn no_listener(device: &str) -> Tested {
+    // A client has the port, so no process can listen there.
     let holder = TcpStream::connect(serve(|mut stream| stream.read(&mut [0]).map(drop))?)?;
     let address = holder.local_addr()?.to_string();
     for build in TARGETS {
@@ -204,7 +204,7 @@ fn nobody_listens(device: &str) -> Tested {
     Ok(())
 }
 
-/// What no destination names is refused, and the user is told what it needs.
+/// What no destination names is refused, and a warning says what it needs.
 fn not_allowed(device: &str) -> Tested {
     // It would see a connection.
     let listener = TcpListener::bind("127.0.0.1:0")?;

@@ -32,7 +32,7 @@ fn folder() -> Result<TempDir, Failed> {
     Ok(folder)
 }
 
-/// Runs the program in a folder, with options before the module and arguments behind it.
+/// Runs the program in a folder, with options before the module and arguments after it.
 fn run(device: &str, profile: &str, folder: &TempDir, options: &[&str], args: &[&str]) -> Result<Output, Failed> {
     let mut command = common::gpu_run_on(device);
     command.env_remove("CARGO_MANIFEST_DIR").current_dir(folder);

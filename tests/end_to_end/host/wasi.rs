@@ -45,7 +45,7 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("wasi/tmpfs/append/10240", tmpfs_append),
         ("wasi/stops_while_it_reads", stops),
         ("wasi/full_disk", full_disk),
-        ("wasi/nobody_reads", nobody_reads),
+        ("wasi/closed_by_reader", closed_by_reader),
         ("wasi/trap/unaligned_result", |device| {
             trap(device, "unaligned_result", "unaligned pointer")
         }),
@@ -304,7 +304,7 @@ fn stops(device: &str) -> Tested {
     Ok(())
 }
 
-/// What cannot be written is told to the program, and to the user.
+/// A write that fails is reported to the program and to the user.
 fn full_disk(device: &str) -> Tested {
     let Ok(full) = File::options().write(true).open("/dev/full") else {
         return Ok(());
@@ -321,8 +321,8 @@ fn full_disk(device: &str) -> Tested {
     expect(output.status.code() == Some(1), "exit code must be 1", &output)
 }
 
-/// The program goes on, and that nobody reads is no error.
-fn nobody_reads(device: &str) -> Tested {
+/// The program goes on, and that its reader has left is no error.
+fn closed_by_reader(device: &str) -> Tested {
     let mut child = start(device, Stdio::piped())?;
     drop(child.stdout.take());
     let mut stdin = child.stdin.take().expect("piped");

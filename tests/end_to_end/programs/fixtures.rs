@@ -25,7 +25,7 @@ pub fn tests(device: &'static str) -> Tests {
 const FOLDED: [(&str, &str); 2] = [("time", "Instant"), ("process_exit", "std::process::exit")];
 
 /// Fixtures whose `eprintln!`s are gone from the module when they are built with LTO, because std's stderr
-/// does nothing on wasm32-unknown-unknown: their stderr is not compared. That of `gpu-std` is there.
+/// does nothing on wasm32-unknown-unknown. Their stderr is not compared. That of `gpu-std` is there.
 const STDERR_LOST: [&str; 2] = ["panic", "panic_hook"];
 
 /// The fixtures built with a profile.

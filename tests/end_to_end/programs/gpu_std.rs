@@ -79,7 +79,7 @@ fn saxpy_results() -> Result<Vec<u8>, Failed> {
     Ok(results.collect())
 }
 
-/// Runs a kernel of `saxpy` with more options, and gives what it wrote to its output.
+/// Runs a kernel of `saxpy` with more options, and returns what it wrote to its output.
 fn run_saxpy(device: &str, threads: u32, kernel: &str, options: &[&str]) -> Result<(Output, Vec<u8>), Failed> {
     let dir = tempfile::tempdir()?;
     let file = dir.path().join("out.bin");
@@ -100,7 +100,8 @@ fn saxpy(device: &str, threads: u32, kernel: &str) -> Tested {
     expect(written == saxpy_results()?, "the output must hold all results", &output)
 }
 
-/// The file has the size that was asked for. What does not fit is told to the program, what was not written is 0.
+/// The file has the size that was asked for. A write that does not fit is reported to the program. What was not written
+/// is 0.
 fn output_size(device: &str) -> Tested {
     let results = saxpy_results()?;
     let (output, written) = run_saxpy(device, 1, "saxpy_slices", &["--output-size", "402"])?;
@@ -273,7 +274,7 @@ pub fn no_messages_left() -> Tested {
     Ok(())
 }
 
-/// Runs a module in text form with an output file; gives what is in the file.
+/// Runs a module in text form with an output file; returns what is in the file.
 fn run_text(device: &str, module: &str, options: &[&str]) -> Result<(Output, Vec<u8>), Failed> {
     let dir = tempfile::tempdir()?;
     let (source, file) = (dir.path().join("module.wat"), dir.path().join("out.bin"));
@@ -342,7 +343,7 @@ fn bounds(device: &str) -> Tested {
     Ok(())
 }
 
-/// Options that cannot be, and files that cannot be read or written, are told before anything runs.
+/// Impossible options, and files that cannot be read or written, are reported before anything runs.
 pub fn refused() -> Tested {
     let module = wasm("release", "saxpy");
     for (options, parts) in [

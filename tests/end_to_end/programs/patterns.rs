@@ -8,7 +8,7 @@ use crate::support::{EngineTest, Test, Tested, expect};
 pub fn general() -> Vec<Test> {
     vec![
         ("found/11_1_std_of_rustc", std_of_rustc),
-        ("found/11_1_std_of_nobody", std_of_nobody),
+        ("found/11_1_std_of_unknown_compiler", std_of_unknown_compiler),
         ("found/11_1_malloc", malloc),
         ("found/11_1_almost", almost),
         ("found/11_1_inspect_says_why", inspect),
@@ -139,8 +139,8 @@ fn std_of_rustc() -> Tested {
     )
 }
 
-/// The same functions where nothing says that rustc made them.
-fn std_of_nobody() -> Tested {
+/// The same functions in a module that does not say that rustc made it.
+fn std_of_unknown_compiler() -> Tested {
     let source = std::fs::read_to_string(fixture("names/std.wat"))?;
     let (start, _) = source
         .rsplit_once("(@custom")
@@ -279,7 +279,7 @@ fn times_and_slashes() -> Tested {
 fn relaxed_simd(device: &str) -> Tested {
     let folder = tempfile::tempdir()?;
     let module = folder.path().join("relaxed.wat").display().to_string();
-    // (1 + e)^2 - (1 + 2e) is e^2 if it is fused, 0 if the square is rounded first; e is a float's last bit.
+    // With e a float's last bit, (1 + e)^2 - (1 + 2e) is e^2 if it is fused, 0 if the square is rounded first.
     let source = r#"(module
         (func (export "madd") (result i32)
             (i32x4.extract_lane 0 (f32x4.relaxed_madd

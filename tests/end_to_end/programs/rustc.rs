@@ -98,7 +98,7 @@ fn system_allocator() -> Tested {
     expect(found, "the allocator is replaced", &output)
 }
 
-/// The blocks of all threads are the heap's, and those that are left in the end are still known to somebody.
+/// The blocks of all threads are the heap's, and something still points to those that are left in the end.
 fn locks_leak_nothing(device: &str) -> Tested {
     let output = run_on(
         device,
@@ -123,7 +123,7 @@ fn lacks_platform() -> Tested {
     let output = run(["inspect", &wasm(OLD, "files")]);
     let line = "what std may lack: ";
     expect(text(&output.stdout).contains(line), "it names what works", &output)?;
-    // Nobody else is bothered: neither those that have what they need by gpu_std, nor those that fail otherwise.
+    // Other programs get no such line: neither those that use gpu_std, nor those that fail otherwise.
     for name in ["hello", "panic", "std_files", "tcp", "time", "wordcount", "unwind"] {
         let output = run(["inspect", &wasm("release", name)]);
         expect(!text(&output.stdout).contains(line), name, &output)?;

@@ -169,7 +169,7 @@ fn timeout_as_json(device: &str) -> Tested {
     )
 }
 
-/// A million buffers of one byte in one call: a call uses as many as 65,536 of them, in linear time, and several go
+/// A million buffers of one byte in one call. A call uses as many as 65,536 of them, in linear time, and several go
 /// into one record.
 fn many_buffers(device: &str) -> Tested {
     let output = run_on(device, ["--timeout", "60s", &wasm("wat", "iov_many")]);

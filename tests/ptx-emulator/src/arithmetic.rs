@@ -6,7 +6,7 @@
 
 use crate::inst::{Binary, Compare, Convert, Round, Ternary, Ty, Unary};
 
-/// The NaN that single-precision arithmetic gives.
+/// The NaN that single-precision arithmetic returns.
 const NAN32: u32 = 0x7fff_ffff;
 
 /// Takes operands as integers of a type.
@@ -119,7 +119,7 @@ pub fn binary(op: Binary, ty: Ty, a: u64, b: u64) -> u64 {
         }
         Binary::Shr => {
             let by = b as u32;
-            // Behind the last bit a sign remains, or nothing.
+            // Beyond the last bit a sign remains, or nothing.
             integers!(ty, (a = a) => a.checked_shr(by).unwrap_or_else(|| {
                 let all_but_one = a >> (ty.bytes() * 8 - 1);
                 if ty.signed() { all_but_one } else { 0 }

@@ -119,7 +119,7 @@ pub fn function(module: &Module, head: &[Token], body: &[Token]) -> Result<Funct
     decoder.body(body)?;
     decoder.resolve()?;
     let end = decoder.line;
-    // Whoever runs off the end returns.
+    // A lane that runs off the end returns.
     decoder.function.code.push(Inst {
         guard: NONE,
         line: end,
@@ -345,7 +345,7 @@ impl<'t> Decoder<'_, 't> {
         Ok(())
     }
 
-    /// `call (results), function, (params), prototype`, behind the opcode.
+    /// `call (results), function, (params), prototype`, after the opcode.
     fn call(&mut self, tokens: &[Token<'t>]) -> Result<()> {
         let mut lists: [Vec<(u32, u32)>; 2] = Default::default();
         let (mut call, mut inside, mut named) = (Call::default(), false, false);

@@ -72,7 +72,7 @@ pub struct Src(pub u32);
 
 impl Src {
     const TAG: u32 = 30;
-    /// What is behind the tag.
+    /// What is below the tag.
     pub const VALUE: u32 = (1 << Src::TAG) - 1;
 
     /// A register.
@@ -271,7 +271,7 @@ pub struct AtomicOp {
     pub operands: [Src; 2],
 }
 
-/// What a function that is called gets and gives: places in the caller's frame, and bytes.
+/// Arguments and results of a call: places in the caller's frame, and bytes.
 #[derive(Clone, Debug, Default)]
 pub struct Call {
     /// The function if it is known.

@@ -8,7 +8,7 @@ use crate::inst::{AtomicOp, Binary, FullCompare, NONE, Op, Special, Src};
 use crate::memory::{Memory, Range, atomic, load, store};
 use crate::module::{Error, FUNCTIONS, Module, Result};
 
-/// What a register holds that nothing was written to, so that whoever reads it is noticed.
+/// What a register holds that was never written, so that a read of it is noticed.
 const POISON: u64 = 0xa5a5_a5a5_a5a5_a5a5;
 
 /// Where a lane is in its kernel.
@@ -133,7 +133,7 @@ impl<'m> Lane<'m> {
     fn error(&self, what: &str) -> Error {
         let mut text = what.to_owned();
         for (i, frame) in self.frames.iter().rev().take(8).enumerate() {
-            // Of what is called the instruction behind the call is known.
+            // For a caller, the instruction after the call is known.
             let pc = frame.pc.saturating_sub((i > 0) as usize);
             text += if i == 0 { "\n  at " } else { "\n  called at " };
             text += &self.module.place(frame.function, pc);

@@ -88,8 +88,8 @@ impl Memory {
 ///
 /// # Safety
 ///
-/// There is memory at the address, and others access it at the same time only if this is strong, which
-/// makes the address a multiple of the type's bytes.
+/// There is memory at the address. Other threads access it at the same time only if this is strong, and
+/// then the address is a multiple of the type's bytes.
 #[inline(always)]
 pub unsafe fn load(ty: Ty, address: u64, strong: bool) -> u64 {
     if strong {
@@ -162,7 +162,7 @@ fn changed(op: Atomic, ty: Ty, old: u64, a: u64, b: u64) -> u64 {
     }
 }
 
-/// Changes a value in one step, and gives the old one.
+/// Changes a value in one step, and returns the old one.
 ///
 /// # Safety
 ///

@@ -49,9 +49,9 @@ pub struct Function {
     pub registers: u32,
     /// Bytes of the frame.
     pub frame: u32,
-    /// What it takes and gives.
+    /// What it takes.
     pub params: Vec<Param>,
-    /// What it gives.
+    /// What it returns.
     pub results: Vec<Param>,
 }
 

@@ -6,7 +6,7 @@ use gpu_run_ptx_emulator::lane::{Lane, Place, Stop};
 use gpu_run_ptx_emulator::memory::{Memory, Range};
 use gpu_run_ptx_emulator::{Error, Module, Source};
 
-/// Runs a kernel's body on 64-bit arguments, which it finds in `%a0` and so on, and gives what it leaves in
+/// Runs a kernel's body on 64-bit arguments, which it finds in `%a0` and so on, and returns what it leaves in
 /// `%x0`. `%r0` to `%r9` are 32 bits wide, `%h` 16, `%p` predicates.
 fn run(body: &str, args: &[u64]) -> Result<u64, Error> {
     run_with("", body, args)
@@ -155,7 +155,7 @@ fn fields_and_bytes() {
     let of = |op: &str| run(&format!("cvt.u32.u64 %r0, %a0; {op} cvt.u64.u32 %x0, %r1;"), &[word]).unwrap();
     assert_eq!(of("bfe.u32 %r1, %r0, 8, 12;"), 0x543);
     assert_eq!(of("bfe.s32 %r1, %r0, 28, 4;"), 0xffff_fff8);
-    // What lies behind the last bit is the sign.
+    // What lies beyond the last bit is the sign.
     assert_eq!(of("bfe.s32 %r1, %r0, 28, 32;"), 0xffff_fff8);
     assert_eq!(of("bfe.u32 %r1, %r0, 32, 4;"), 0);
     assert_eq!(of("bfi.b32 %r1, 0xff, %r0, 4, 8;"), 0x8765_4ff1);

@@ -20,7 +20,7 @@ fn fixture(path: &str) -> Arc<Program> {
 /// How a run ended, what its threads returned, and what they printed.
 type Ran = (End, Vec<Vec<Value>>, Vec<u8>);
 
-/// Runs an exported function, compiled if the device can, and gives how it ended and what was printed.
+/// Runs an exported function, compiled if the device can, and returns how it ended and what was printed.
 fn run(device: Box<dyn Device>, program: &Arc<Program>, name: &str, args: &[Value], threads: u32) -> Ran {
     let mut store = Store::new(device, Limits::default()).expect("a store");
     let options = RunOptions {

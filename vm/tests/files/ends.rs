@@ -1,5 +1,5 @@
-//! What a run leaves behind it for the next one, which may be another store's: the positions of files. And what its
-//! device frees while it is under way.
+//! What a run leaves for the next one, which may be another store's: the positions of files. And what its device frees
+//! while it is under way.
 
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, Mutex};
@@ -184,7 +184,7 @@ fn a_number_that_was_being_closed_may_be_another_file() {
     assert_eq!(position(&services.wasi, 4), 6);
 }
 
-/// The number of standard output is what the services say it is, whoever closed it.
+/// The number of standard output is what the services say it is, whichever run closed it.
 #[test]
 fn a_file_with_a_streams_number_is_a_file_in_every_store() {
     let content = Folder::with(b"abcdefgh");
@@ -244,8 +244,8 @@ fn a_file_in_memory_whose_flag_was_just_set_stays_where_it_is() {
     assert_eq!(position(&services.wasi, 4), 10);
 }
 
-/// An answer has room for one file that is gone. The others go with the next answers, which may be those of messages
-/// that no call of the guest is: by which the device tells the host an offset.
+/// An answer has room for one file that is gone. The others go with the next answers. These may answer messages that no
+/// call of the guest is, by which the device tells the host an offset.
 #[test]
 fn a_file_that_is_gone_is_freed_whatever_the_answer() {
     let content = Folder::with(b"");

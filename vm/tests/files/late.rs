@@ -87,7 +87,7 @@ fn a_call_that_is_late_changes_no_descriptor() {
     }
 }
 
-/// Runs a function behind the text of a guest, to its end.
+/// Runs a function after the text of a guest, to its end.
 fn in_time(services: &Arc<dyn Services>, guest: &str, body: &str) -> Ran {
     let program = Program::new(guest, &[body]);
     program.run_in(Environment::new(services.clone()), 1, MINUTE).unwrap()
@@ -158,7 +158,7 @@ fn a_stream_whose_close_is_late_stays_the_runs() {
     }
 }
 
-/// What the next run takes of the host that has come behind the end of one that waited for it.
+/// What the next run takes of the host that has come after the end of one that waited for it.
 fn comes_late(waiting: Function, prepare: &str, wait: &str, come: fn(&TcpListener, &mut Vec<TcpStream>)) -> Ran {
     const SOCKETS: &str = r#"
         (import "wasi_snapshot_preview1" "fd_read" (func $fd_read (param i32 i32 i32 i32) (result i32)))
@@ -237,7 +237,7 @@ fn what_comes_late_through_a_pipe_is_the_next_runs() {
 
 /// Two threads wait for a pipe, and what comes is for one of them.
 #[test]
-fn who_finds_a_pipe_empty_again_leaves_it_to_the_next_run() {
+fn a_reader_that_finds_a_pipe_empty_again_leaves_it_to_the_next_run() {
     let content = Folder::with(b"");
     let mut pipe = as_pipe(&content);
     let (services, held, back) = held_back(folder(&content).build(), Function::FdRead);
@@ -265,7 +265,7 @@ fn who_finds_a_pipe_empty_again_leaves_it_to_the_next_run() {
     );
 }
 
-/// The late call has the file open longest, but nobody is told its answer.
+/// The late call has the file open longest, but no thread receives its answer.
 #[test]
 fn a_file_that_goes_with_a_late_call_is_freed() {
     let (polling, polled) = (Arc::new(AtomicBool::new(true)), Arc::new(AtomicBool::new(false)));

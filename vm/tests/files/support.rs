@@ -148,7 +148,7 @@ pub fn run(services: &Arc<Watched>, threads: u32, bodies: &[&str]) -> Ran {
         .expect("the program runs to its end")
 }
 
-/// Functions that run one after the other: each the body of one that has `$fd` and `$i` as locals, behind the text of
+/// Functions that run one after the other: each the body of one that has `$fd` and `$i` as locals, after the text of
 /// a guest.
 pub struct Program {
     program: Arc<gpu_run_bytecode::Program>,

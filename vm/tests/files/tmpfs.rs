@@ -1,5 +1,5 @@
-//! Files of `--tmpfs`, whose data the device holds: they do what files of the host do, call by call, and ask the host
-//! for nothing but names and descriptors.
+//! Files of `--tmpfs`, whose data the device holds. They do what files of the host do, call by call, and ask the host
+//! only for names and descriptors.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -129,7 +129,7 @@ fn it_does_what_a_folder_of_the_host_does() {
     for seed in 0..80 {
         let mut random = Random(seed);
         let calls: Vec<String> = (0..150).map(|_| random.call()).collect();
-        // Each call's place in the log is told by a number that nothing else logs.
+        // A number that nothing else logs marks each call's place in the log.
         let marked =
             |(number, call): (usize, &String)| format!("(call $log (i32.const {}))\n{call}\n", 0x7a00_0000 + number);
         // Two runs, so that what is open goes from one to the next.
@@ -411,7 +411,7 @@ fn descriptors_above_255_are_no_others() {
     asked_only(&ran, &[Function::PathOpen, Function::FdTell]);
 }
 
-/// Memory of each of many threads, for what it calls: a list of one buffer at 0, a result at 8, and its bytes at 16.
+/// Each thread's own memory for its calls: a list of one buffer at 0, a result at 8, and its bytes at 16.
 const OWN: &str = "(local $own i32) (local $fd2 i32)
     (local.set $own (i32.add (i32.const 0x300000) (i32.mul (call $gid) (i32.const 128))))
     (i32.store (local.get $own) (i32.add (local.get $own) (i32.const 16)))
@@ -452,7 +452,7 @@ fn threads_append_whole_records() {
 }
 
 #[test]
-fn who_reads_sees_whole_writes() {
+fn a_reader_sees_whole_writes() {
     // Half of the threads write a record, each with its own byte; the others read it.
     run(
         &memory(1 << 20),

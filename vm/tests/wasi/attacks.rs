@@ -194,7 +194,7 @@ fn no_path_and_endless_paths_are_refused() {
 }
 
 #[test]
-fn renumbering_over_a_directory_gives_no_more_than_both_had() {
+fn renumbering_over_a_directory_grants_no_more_than_both_had() {
     let house = House::new();
     let wasi = WasiBuilder::new()
         .dir(house.inside("dir"), "/rw", false)

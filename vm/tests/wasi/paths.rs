@@ -98,7 +98,7 @@ fn symbolic_links_are_followed_if_asked() {
     assert_eq!(stat(FOLLOW, "to-file").unwrap(), guest.stat("file").unwrap());
     assert_eq!(stat(FOLLOW, "to-dir").unwrap().filetype, 3);
     assert_eq!(stat(FOLLOW, "loop"), Err(Errno::Loop));
-    // A slash behind a link: it is not the path's end.
+    // A slash after a link: it is not the path's end.
     assert_eq!(stat(0, "to-dir/").unwrap().filetype, 3);
     assert_eq!(stat(0, "to-file/"), Err(Errno::Notdir));
     assert_eq!(stat(2, "file"), Err(Errno::Inval));

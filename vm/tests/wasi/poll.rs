@@ -155,7 +155,7 @@ fn named_pipes_are_waited_for() {
     let dir = tempfile::tempdir().unwrap();
     make_pipe(dir.path());
     let guest = Guest::with_dir(dir.path());
-    // Open for both, it does not wait for somebody at the other end.
+    // Open for both, it does not wait for the other end.
     let fd = guest.open("pipe", 0, READ | WRITE).unwrap();
     let both = [descriptor(1, 1, fd), clock(2, MONOTONIC, 10_000_000, 0)];
     assert_eq!(poll(&guest, &both), Ok(vec![(2, 0, 0)]));
@@ -204,7 +204,7 @@ fn more_than_a_pipe_holds_is_written_as_it_is_read() {
         read
     });
     assert!(read == bytes);
-    // Who does not wait gets what there is room for, and nothing.
+    // A write that does not wait takes what there is room for, or nothing.
     call!(guest, FdFdstatSetFlags, fd, NONBLOCK).unwrap();
     let written = guest.write(fd, &bytes).unwrap() as usize;
     assert!((1..MUCH).contains(&written));

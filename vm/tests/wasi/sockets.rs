@@ -48,7 +48,7 @@ fn a_listener_accepts_and_its_connections_talk() {
         .unwrap()
         .build();
     let guest = Guest(wasi);
-    // Behind the directories, whenever it was given.
+    // After the directories, whenever it was added.
     assert!(call!(guest, FdPrestatGet, 3u32).is_ok());
     let listener = 4;
     assert_eq!(guest.fdstat(listener).unwrap().0, 6);

@@ -135,7 +135,7 @@ enum Call {
 }
 
 impl Call {
-    /// Makes the call. Gives what must be the same for both.
+    /// Makes the call. Returns what must be the same for both.
     fn of(&self, guest: &Guest) -> Result<(Vec<u8>, Vec<u8>)> {
         let bytes = |len: usize| (0..len).map(|at| at as u8).collect::<Vec<u8>>();
         let reply = match self {

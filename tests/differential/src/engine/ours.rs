@@ -188,7 +188,7 @@ unsafe extern "C" {
 
 /// The CPU, with its one lane on the calling thread. A call of a generated function takes less time
 /// than the start of the OS thread on which [`Cpu`] would run it. Output must be small and programs
-/// must end, as nobody empties the ring or looks at the clock while the lane runs.
+/// must end: no thread empties the ring or looks at the clock while the lane runs.
 pub(crate) struct CallingThread(pub(crate) Cpu);
 
 impl Device for CallingThread {

@@ -220,7 +220,7 @@ impl<'t> Decoder<'_, 't> {
                 let (value, negated) = self.predicate(value)?;
                 Op::Ballot(self.target(to)?.index, value, negated)
             }
-            // Nobody else has the same value.
+            // No other lane of the warp has the same value.
             ("match", [to, _, _]) if modifiers.take("any") => {
                 modifiers.drop(&["sync", "b32", "b64"]);
                 Op::ActiveMask(self.target(to)?.index)

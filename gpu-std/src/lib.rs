@@ -8,7 +8,7 @@
 //! | [`state_in`], [`state_out`], [`set_pixel`] | the run's input, output and frame |
 //! | [`gpu_println!`], [`gpu_eprintln!`], [`gpu_dbg!`], [`gpu_warn!`] and its kin | output as whole records |
 //! | [`GpuAllocator`], [`heap`], [`Arena`] | memory |
-//! | [`math`] | functions that give the same bits everywhere |
+//! | [`math`] | functions that return the same bits everywhere |
 //! | [`time`] | a clock |
 //! | [`fs`], [`mod@env`], [`io`], [`process`], [`net`] | what std lacks on `wasm32-unknown-unknown`; connections on `wasm32-wasip1` too |
 //!

@@ -31,7 +31,7 @@ pub fn for_each(n: usize, mut f: impl FnMut(usize)) {
     let mut i = thread_id() as usize;
     while i < n {
         f(i);
-        // Beyond the last index of all there is none.
+        // There is no index beyond the last.
         let Some(next) = i.checked_add(step) else { break };
         i = next;
     }

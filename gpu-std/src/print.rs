@@ -26,7 +26,7 @@ pub fn error_record(line: bool) -> impl crate::__values::Sink {
 /// it, never between. The order of records of different threads is open.
 ///
 /// Where the format string has `{}` alone, integers, `bool`, `char` and text need no `core::fmt`, whose code is large
-/// and slow; anything else goes through it.
+/// and slow. Anything else goes through it.
 ///
 /// On a host target it is `print!`.
 ///

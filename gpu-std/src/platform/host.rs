@@ -125,7 +125,7 @@ impl Message {
 
 /// # Safety
 ///
-/// As of [`GlobalAlloc`]; so it is of the next three.
+/// As of [`GlobalAlloc`]. The same holds for the next three.
 pub unsafe fn alloc(layout: Layout) -> *mut u8 {
     // SAFETY: the caller's promise is passed on, here and below.
     unsafe { System.alloc(layout) }

@@ -132,7 +132,7 @@ pub fn wanted(level: Level) -> bool {
 
 /// # Safety
 ///
-/// As of [`core::alloc::GlobalAlloc`]; so it is of the next three.
+/// As of [`core::alloc::GlobalAlloc`]. The same holds for the next three.
 #[inline]
 pub unsafe fn alloc(layout: Layout) -> *mut u8 {
     // SAFETY: the import takes any size and any power of two.

@@ -141,7 +141,7 @@ impl<'a> Kept<'a> {
             }
             Operator::Else if *depth == 0 => {
                 self.unreached = None;
-                // Without its `if` an `else` is none.
+                // Without its `if` it is no `else`.
                 return !self.is_in_if();
             }
             _ => {}

@@ -308,8 +308,7 @@ GPU_RUN_INLINE u32 sm_hint() { return __nvvm_read_ptx_sreg_smid(); }
 GPU_RUN_INLINE u32 warp_number() { return global_lane() / 32; }
 
 // The coalesced group of this lane: the lanes of a warp that are here together with the same key. Any lane may be
-// alone: nothing is asked of the others. What follows must not part the lanes of a group until its last `broadcast` or
-// `sync`.
+// alone: nothing is required of the others. The lanes of a group must not diverge until its last `broadcast` or `sync`.
 struct CoalescedGroup {
   u32 mask;
   u32 rank;  // of this lane among them
@@ -497,7 +496,7 @@ inline void fence_seq_cst_device() { __atomic_thread_fence(__ATOMIC_SEQ_CST); }
 
 inline void store_16(void *at, const u32 *words) { __builtin_memcpy(at, words, 16); }
 
-// A lane has no others beside it.
+// On the CPU a lane is alone in its warp.
 struct WarpSum {
   u32 before, all;
 };

@@ -24,14 +24,14 @@ pub trait CompiledDevice {
     ///
     /// # Errors
     ///
-    /// That there is none of this name.
+    /// If there is no variable of this name.
     fn variable(&self, module: Module, name: &str) -> DeviceResult<(Ptr, usize)>;
 
     /// A kernel of a module.
     ///
     /// # Errors
     ///
-    /// That there is none of this name.
+    /// If there is no kernel of this name.
     fn entry(&self, module: Module, name: &str) -> DeviceResult<Entry>;
 
     /// Sets the native stack of every lane of later launches; returns the bytes of it that calls may take.

@@ -230,7 +230,7 @@ impl Shared {
         let first = number == 0;
         self.bell.look();
         if !first && !self.rings {
-            // One can do what few lanes ask for, and others beside it would only take cache lines from each other.
+            // One thread serves what few lanes ask for. Others beside it would only take cache lines from each other.
             self.sleep(me, number, false);
         }
         loop {

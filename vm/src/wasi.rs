@@ -6,20 +6,20 @@
 //! - Files can be opened with `SYNC`, `DSYNC` and `RSYNC`. `dev`, `ino` and `ctim` are the host's. An error of the host
 //!   that wasmtime reports as EIO keeps its own number (EXDEV, EROFS, EMFILE and others).
 //! - Reads and writes take all buffers of a call, not the first.
-//! - Numbers of descriptors that were closed are given again lowest first.
+//! - Numbers of descriptors that were closed are assigned again, lowest first.
 //! - A listing of a directory stays as it was when it began: a guest that removes files meanwhile misses none.
 //! - `fd_seek` beyond what the host's file system allows is EINVAL; wasmtime, which keeps positions by itself, accepts
 //!   it.
-//! - What a guest's thread passes to a call is looked at before the host is asked, in another order than wasmtime's.
-//!   Pointers outside of memory trap also for no bytes (`random_get`) and no subscriptions (`poll_oneoff`). So they do
-//!   where the descriptor is none (`path_create_directory`). So does a write of more bytes than memory has, which there
-//!   is ENOMEM.
+//! - A call's arguments are checked before the host is asked, in another order than wasmtime's.
+//!   Pointers outside of memory trap also for no bytes (`random_get`) and no subscriptions (`poll_oneoff`). They also
+//!   trap where the descriptor is not open (`path_create_directory`). So does a write of more bytes than memory has,
+//!   which there is ENOMEM.
 //! - A slash after the name of a directory does not keep it from being removed.
 //! - `fd_filestat_set_times` sets the times of a directory too, as WASI's text says ("of a file or directory") and
 //!   POSIX's `futimens`; there it is EBADF.
 //! - `path_filestat_get` of `file/` or `file/.` is ENOTDIR where `file` is no directory, whether links are followed or
 //!   not. POSIX resolves such a path to directories only. There it succeeds where links are not followed.
-//! - Flags and numbers that stand for nothing are EINVAL or, if too wide, EOVERFLOW; wasmtime traps.
+//! - Flags and numbers without a meaning are EINVAL or, if too wide, EOVERFLOW; wasmtime traps.
 //! - Listeners work; there wasmtime has no sockets.
 //!
 //! Read-only directories refuse with EPERM, and what leads out of a directory is EPERM as well.
@@ -202,7 +202,7 @@ impl WasiBuilder {
     }
 
     /// Passes the guest a socket from which it can accept connections. Its descriptor comes after those of all
-    /// directories: C libraries look for these until the first number that is none.
+    /// directories: C libraries look for these until the first number that is not a directory.
     ///
     /// The socket is made to answer at once, and so are its clones: their `accept` is then an error
     /// ([`io::ErrorKind::WouldBlock`]) where there is no connection.

@@ -48,7 +48,7 @@ pub(crate) struct Layout {
     fields: [Field; MOST_OPERANDS],
     /// The bits that operands use, and the opcode.
     pub(crate) used: [u64; MOST_WORDS],
-    /// Which operand is the distance of a branch; calls are none.
+    /// Which operand is the distance of a branch; calls do not count.
     pub(crate) distance: Option<u8>,
     /// Words of an instruction, without `br_table`'s offsets.
     pub(crate) words: u8,
@@ -91,7 +91,7 @@ pub(crate) enum Reads {
     Nothing,
     /// A number of this many units.
     Number(u8),
-    /// A value of one unit, be it a number or a reference.
+    /// A value of one unit, a number or a reference.
     Unit,
     /// An address, whose width depends on the memory.
     Address,

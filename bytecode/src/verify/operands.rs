@@ -13,8 +13,8 @@ fn wasi_units(number: i64) -> u32 {
     types.iter().map(|ty| ty.units()).sum()
 }
 
-/// For each unit that an operand can name, how many units a value there may take, up to four. On the
-/// header and past the frame it is none.
+/// For each unit that an operand can name, how many units a value there may take, up to four. It is 0
+/// on the header and past the frame.
 pub(super) struct Room {
     units: Box<[u8; 1 << 16]>,
     /// Those from here on are 0.
@@ -90,7 +90,7 @@ impl FunctionVerifier<'_> {
     }
 
     /// Whether the registers in the slots of an instruction's first word lie in the frame, and not on
-    /// its header. What is none is unit 0 and takes no units, so that no branch depends on the opcode.
+    /// its header. Other slots count as unit 0 and no units, so that no branch depends on the opcode.
     #[inline]
     fn registers_fit(&self, layout: &Layout, word: u64) -> bool {
         let slots = slots(word);

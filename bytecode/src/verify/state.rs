@@ -26,8 +26,8 @@ const EXN_REF: Unit = 1 << 9;
 pub(super) const KEPT_EXN_REF: Unit = 1 << 10;
 /// Zero in all widths, as `zero` writes it: it may be read as any value or a part of one, and as null.
 pub(super) const ZERO: Unit = Unit::MAX;
-/// What a value of one unit may be, be it a number or a reference. A zero that was written as such a value is all of
-/// them. But it is no half of a 64-bit value: the PTX compiler keeps those in other registers.
+/// What a value of one unit may be, a number or a reference. A zero that was written as such a value is all of them.
+/// But it is no half of a 64-bit value: the PTX compiler keeps those in other registers.
 pub(super) const ANY: Unit = WHOLE | FUNC_REF | EXTERN_REF | EXN_REF | KEPT_EXN_REF;
 
 /// Units that the largest frame has, as many past it as the widest value, and [`State::ALWAYS`].
@@ -292,7 +292,7 @@ impl State {
         }
     }
 
-    /// Whether a value of one unit lies at a unit, be it a number or a reference.
+    /// Whether a value of one unit, a number or a reference, lies at a unit.
     #[inline]
     pub(super) fn holds_unit(&self, at: u32) -> bool {
         self.holds(at, &[ANY])

@@ -224,7 +224,7 @@ impl Emitter {
         Label(self.labels.len() as u32 - 1)
     }
 
-    /// Puts a label here. A jump to it that was emitted last is none.
+    /// Puts a label here. A jump to it that was emitted last is removed.
     pub(super) fn bind(&mut self, label: Label) {
         if self.jump == Some((label, self.code.len()))
             && let Some(fixup) = self.fixups.pop()

@@ -1,6 +1,6 @@
 //! What proves that a function is what its name says.
 //!
-//! Any module can choose its names, so no pattern is taken for what it is called and typed like. What more is asked:
+//! Any module can choose its names, so a name and a type do not prove a pattern. This is required too:
 //!
 //! | pattern | proof |
 //! |---|---|

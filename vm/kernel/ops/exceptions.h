@@ -241,7 +241,7 @@ GPU_RUN_INLINE const Chunk &find(const Launch &launch, u32 reference) {
   return chunk_of(*launch.exceptions, reference);
 }
 
-// What was thrown: an object, or values in registers that are none yet.
+// What was thrown: an object, or values in registers, not yet an object.
 struct Thrown {
   u32 tag;
   u32 reference;  // 0: the values are `count` units from `from`

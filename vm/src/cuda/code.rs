@@ -135,7 +135,7 @@ pub fn cached(requests: &[CompileRequest], cache: &Cache, key: Key) -> Option<Ve
 ///
 /// # Errors
 ///
-/// The driver's. That the cache cannot be written is none: [`Origin`] tells it.
+/// The driver's. A cache that cannot be written is no error: [`Origin`] shows it.
 pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> DeviceResult<Vec<Code>> {
     let Some(first) = requests.first() else {
         return Ok(Vec::new());

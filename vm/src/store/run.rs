@@ -2,7 +2,7 @@
 //!
 //! In: a function's number, its arguments and [`RunOptions`]. Out: an [`Outcome`]. In the order in which to read them:
 //!
-//! - `types`: what a run is given, and what comes of it;
+//! - `types`: what a run takes, and what it returns;
 //! - this file: prepares the launch record and starts the kernel;
 //! - `buffers`: the device's memory that runs use;
 //! - `host`: what the host does while the kernel runs: it takes output from the ring, and stops the run if it must;
@@ -30,7 +30,7 @@ use crate::device::{DeviceResult, Plan};
 use crate::layout::{self, Control, DebugThread, Launch, Ring, Thread};
 use crate::stands::Stands;
 
-/// Whether a thread may depend on another's progress. So it is where a program sleeps, or works
+/// Whether a thread may depend on another's progress. That is so where a program sleeps, or works
 /// with atomics, by which threads wait for each other even without a wait instruction.
 pub fn threads_may_wait(program: &Program) -> bool {
     let waits = |op: Op| {

@@ -123,8 +123,8 @@ pub fn unless_ended<T>(run: CallingRun<'_>, change: impl FnOnce() -> Result<T>) 
     run.unless_ended(change).unwrap_or(Err(Errno::Canceled))
 }
 
-/// Whether a function does no more than to change something at once. All of that is either before the end of its run,
-/// or nothing. The others wait, or take long, and see by themselves to what they change.
+/// Whether a function only changes something, at once. All of that happens before the end of its run, or nothing does.
+/// The others wait, or take long, and see to their changes themselves.
 pub fn changes(function: Function) -> bool {
     use Function::*;
     matches!(

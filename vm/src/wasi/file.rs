@@ -165,8 +165,8 @@ impl File {
     }
 }
 
-/// Has the host append, and answer at once, as `flags` say; `at_once`, it does the latter in any case. The host then
-/// makes each append one step, so that those of several threads or processes never mix.
+/// Makes the host append, and answer at once, as `flags` say. With `at_once` it does the latter in any case. The host
+/// then makes each append one step, so that those of several threads or processes never mix.
 #[cfg(unix)]
 fn set_host_flags(file: &fs::File, flags: u16, at_once: bool) -> io::Result<()> {
     use rustix::fs::{OFlags, fcntl_getfl, fcntl_setfl};

@@ -195,7 +195,7 @@ fn a_file_with_a_streams_number_is_a_file_in_every_store() {
     assert_eq!(std::fs::read(content.file()).unwrap(), b"####efgh");
 }
 
-/// A file system that does not answer is none of the last run's business.
+/// The last run does not wait for a file system that does not answer.
 #[test]
 fn the_last_run_ends_while_a_call_changes_something() {
     let content = Folder::with(b"abcdefgh");

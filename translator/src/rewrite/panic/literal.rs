@@ -1,7 +1,7 @@
 //! Payloads of a std before 1.81 that are a `&str` and nothing else: `panic!("text")` of the editions before 2021.
 //!
-//! What a payload is, only its `Any::type_id` tells. The id of `&str` is asked of the vtable with which std itself
-//! hands out such a text.
+//! Only its `Any::type_id` tells what a payload is. The id of `&str` comes from the vtable with which std itself
+//! passes such a text.
 
 use wasmparser::{Operator, ValType};
 

@@ -247,8 +247,8 @@ impl Cfg {
         &self.nodes[self.blocks[block].nodes.clone()]
     }
 
-    /// The innermost loops: each as its head and its blocks, in the order of the code. A cycle that can
-    /// be entered elsewhere than at its head is none.
+    /// The innermost loops: each as its head and its blocks, in the order of the code. An irreducible
+    /// cycle, which can be entered elsewhere than at its head, is not among them.
     pub fn innermost_loops(&self) -> Vec<(usize, Vec<usize>)> {
         let mut predecessors = vec![Vec::new(); self.blocks.len()];
         for from in &self.order {

@@ -455,7 +455,7 @@ impl<'a> Analysis<'a> {
             edges[tables + type_of(function)].push(function);
         }
         if self.exports {
-            // A function of another instance may stand in a table, and calls what it likes.
+            // A function of another instance may be in a table, and may call anything.
             edges[imports].extend(pointed());
             (tables..imports).for_each(|ty| edges[ty].push(imports));
         }

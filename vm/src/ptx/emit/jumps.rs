@@ -57,7 +57,7 @@ impl Compiler<'_> {
         self.w.label(&counted);
         let before = self.w.set_aside(true);
         if before {
-            // Among what seldom runs already, where it does not matter that it stands in the way.
+            // This code seldom runs, so a jump around the poll costs little.
             let over = self.w.new_label("OVER");
             ptx!(self, "bra {over};");
             self.poll_and_go(pc, &poll, &counted);

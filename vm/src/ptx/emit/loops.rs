@@ -226,8 +226,8 @@ impl Compiler<'_> {
         if others().any(|other| may_throw(other.inst.op)) {
             return None;
         }
-        // Where a pass may go beyond the limit, it is not known how many are left. Where the sum comes round
-        // in fewer passes than there are copies, they are none of their multiples.
+        // Where a pass may go beyond the limit, it is not known how many are left. Where the sum wraps around
+        // in fewer passes than there are copies, their number is no multiple of the copies.
         let step_fits = args[2] == 1 || (args[2] != 0 && args[2].trailing_zeros() < 28 && compare == Compare::Unequal);
         let alone = latches.next().is_none() && self.cfg.block_at(node.targets[0]) == Some(head);
         if !alone || !step_fits || args[0] != args[1] || others().any(|other| writes(&other.inst, args[0])) {

@@ -84,7 +84,7 @@ impl Chunk {
     }
 }
 
-/// Threads that format chunks. What comes of them is taken in the order in which they were given.
+/// Threads that format chunks. The results are taken in the order in which the chunks were passed.
 pub(super) struct Workers {
     jobs: Option<Sender<(Chunk, Sender<Chunk>)>>,
     /// It has started the others, and ends after them.

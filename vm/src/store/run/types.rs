@@ -1,4 +1,4 @@
-//! What a run is given, and what comes of it.
+//! What a run takes, and what it returns.
 
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;

@@ -138,7 +138,7 @@ impl TmpfsFiles<'_> {
 
     /// Sets the offset of an open file.
     pub(crate) fn set_offset(&self, open: &OpenFile, offset: u64) {
-        // One that cannot be is none that the device has set.
+        // The device sets no impossible offset, so an error can be ignored.
         let set = |file: &TmpfsFile| file.seek(offset as i64, 0);
         self.wasi.tmpfs_file(open.descriptor, set);
     }

@@ -72,7 +72,7 @@ impl Tree {
                 continue;
             }
             folder.entries += 1;
-            // A link to a folder is none: nothing is walked twice.
+            // A link to a folder does not count as one, so nothing is walked twice.
             if entry.file_type().expect("it has a type").is_dir() {
                 folder.has_folders = true;
                 self.walk(root, &path);

@@ -24,8 +24,8 @@ pub(crate) fn simd_opcode(bytes: &[u8]) -> (u32, usize) {
     }
 }
 
-/// What floats an instruction makes anew, and may thus give other NaNs than it took. Not those that
-/// only move bits or change signs.
+/// The floats that an instruction computes, whose NaNs may differ from those of its operands. Not
+/// those of instructions that only move bits or change signs.
 fn floats(bytes: &[u8]) -> Option<Floats> {
     Some(match bytes[0] {
         0x8d..=0x97 | 0xb6 => Floats::F32,

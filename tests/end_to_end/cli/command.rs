@@ -361,7 +361,7 @@ fn no_command() -> Tested {
         "run, translate, inspect, devices",
     ];
     says(&output, &output.stderr, &wanted)?;
-    // A path is none.
+    // A path is no misspelled command.
     let output = run(["--device", "cpu", "inspct.wasm"]);
     ends(&output, 2)?;
     says(&output, &output.stderr, &["cannot read the module", "inspct.wasm"])?;

@@ -1,7 +1,7 @@
 //! The library's rooms.
 //!
 //! [`engine`] and [`module`] are what programs have in common, [`linker`], [`store`] and [`instance`] make them run, and
-//! [`func`] has the handles of what they export. [`host`] calls host functions. [`compile`], [`device`] and [`exit`] are
+//! [`func`] has the handles of what they export, and [`outcome`] what comes of a run. [`host`] calls host functions. [`compile`], [`device`] and [`exit`] are
 //! what the command shares.
 
 pub mod compile;
@@ -16,6 +16,7 @@ pub(crate) mod host;
 pub(crate) mod instance;
 pub(crate) mod linker;
 pub(crate) mod module;
+pub(crate) mod outcome;
 pub(crate) mod store;
 pub(crate) mod values;
 pub(crate) mod wasi;

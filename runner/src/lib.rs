@@ -54,14 +54,19 @@ pub use embed::config::{Config, DeviceKind, Strategy};
 pub use embed::engine::Engine;
 pub use embed::error::{BoxError, Error, Fault, FaultKind, Result};
 pub use embed::events::{Captured, Event};
-pub use embed::func::{Extern, Func, Global, Kernel, Launch, Memory, Table, TypedFunc};
+pub use embed::func::{Extern, Func, Global, Kernel, Memory, Table, TypedFunc};
 pub use embed::host::{Caller, HostResult, IntoFunc};
 pub use embed::instance::Instance;
 pub use embed::linker::Linker;
-pub use embed::module::{ExportType, ExternType, ImportType, Module, assemble, is_serialized};
-pub use embed::store::{InterruptHandle, MEMORY_IMPORT, Store, StoreLimits};
+pub use embed::module::{ExportType, ExternType, ImportType, Module, TranslationReport, assemble, is_serialized};
+pub use embed::outcome::{End, Launch, Outcome};
+pub use embed::store::{InstancePre, InterruptHandle, MEMORY_IMPORT, Store, StoreLimits, Usage};
 pub use embed::values::{Val, WasmTy, WasmValues};
 pub use embed::wasi::{WasiCtx, WasiCtxBuilder};
 pub use embed::{compile, device, exit};
 pub use gpu_run_bytecode::{BacktraceFrame, FuncType, GlobalType, Limits, MemoryType, TableType, TrapKind, ValType};
-pub use gpu_run_vm::{Backtrace, FrameSize, Input};
+pub use gpu_run_translator::Options as ModuleOptions;
+pub use gpu_run_vm::{
+    Backtrace, ClassStats, DebugCounts, DebugFormat, DebugMessage, DebugOptions, Device, Doing, FrameSize, HeapChecks,
+    HeapFault, HeapStats, Input, Leak, Level, MemoryUse, RequestCounts, Sink, Stand, Stands, Stream, ThreadSet,
+};

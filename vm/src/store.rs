@@ -108,22 +108,6 @@ impl Value {
     }
 }
 
-impl std::fmt::Display for Value {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match self {
-            Value::I32(value) => write!(f, "{value}"),
-            Value::I64(value) => write!(f, "{value}"),
-            Value::F32(bits) => write!(f, "{}", f32::from_bits(*bits)),
-            Value::F64(bits) => write!(f, "{}", f64::from_bits(*bits)),
-            Value::V128(bits) => write!(f, "{bits:#034x}"),
-            Value::FuncRef(Some(index)) => write!(f, "func {index}"),
-            Value::ExternRef(Some(index)) => write!(f, "extern {index}"),
-            Value::ExnRef(Some(index)) => write!(f, "exception {index}"),
-            Value::FuncRef(None) | Value::ExternRef(None) | Value::ExnRef(None) => write!(f, "null"),
-        }
-    }
-}
-
 /// Something of the store that instances import and export, by store-wide number.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[allow(missing_docs)]

@@ -2,9 +2,9 @@
 
 use std::ffi::OsString;
 
+use gpu_run::{FuncType, Val, ValType};
 use gpu_run_bytecode::wasi::Function;
-use gpu_run_bytecode::{ExternKind, FuncType, KERNEL_PREFIX, Program, ValType};
-use gpu_run_vm::Value;
+use gpu_run_bytecode::{ExternKind, KERNEL_PREFIX, Program};
 
 use crate::cli::RunArgs;
 use crate::names::{did_you_mean, shown};
@@ -36,7 +36,7 @@ pub struct Entry {
     /// Export name.
     pub export: String,
     /// Arguments.
-    pub args: Vec<Value>,
+    pub args: Vec<Val>,
     /// How results are shown.
     pub show: Show,
     /// An export without parameters that one thread calls first: it prepares a library for calls.
@@ -164,7 +164,7 @@ fn program_entry(program: &Program, name: &str, place: &str) -> Outcome<Entry> {
     let args = match ty.params[..] {
         [] => Vec::new(),
         // C's argc and argv, which rustc's `main` takes and ignores on wasm32-unknown-unknown.
-        [ValType::I32, ValType::I32] => vec![Value::I32(0), Value::I32(0)],
+        [ValType::I32, ValType::I32] => vec![Val::I32(0), Val::I32(0)],
         _ => {
             return Err(Report::new(format!("`{name}` has type {ty}, which is no program's"))
                 .at(place)
@@ -179,7 +179,7 @@ fn program_entry(program: &Program, name: &str, place: &str) -> Outcome<Entry> {
     })
 }
 
-fn parse_args(ty: &FuncType, args: &[OsString], name: &str) -> Outcome<Vec<Value>> {
+fn parse_args(ty: &FuncType, args: &[OsString], name: &str) -> Outcome<Vec<Val>> {
     if args.len() != ty.params.len() {
         let message = format!(
             "`{name}` takes {} arguments, {} were given",
@@ -195,29 +195,29 @@ fn parse_args(ty: &FuncType, args: &[OsString], name: &str) -> Outcome<Vec<Value
         .collect()
 }
 
-fn parse_value(ty: ValType, text: &str) -> Outcome<Value> {
+fn parse_value(ty: ValType, text: &str) -> Outcome<Val> {
     // Unsigned spellings are accepted for integers, as wasm has no signs.
     let value = match ty {
         ValType::I32 => text
             .parse()
             .or_else(|_| text.parse::<u32>().map(|n| n as i32))
             .ok()
-            .map(Value::I32),
+            .map(Val::I32),
         ValType::I64 => text
             .parse()
             .or_else(|_| text.parse::<u64>().map(|n| n as i64))
             .ok()
-            .map(Value::I64),
-        ValType::F32 => text.parse::<f32>().ok().map(|x| Value::F32(x.to_bits())),
-        ValType::F64 => text.parse::<f64>().ok().map(|x| Value::F64(x.to_bits())),
+            .map(Val::I64),
+        ValType::F32 => text.parse::<f32>().ok().map(|x| Val::F32(x.to_bits())),
+        ValType::F64 => text.parse::<f64>().ok().map(|x| Val::F64(x.to_bits())),
         ValType::V128 => text
             .strip_prefix("0x")
             .and_then(|digits| u128::from_str_radix(digits, 16).ok())
-            .map(Value::V128),
-        ValType::ExnRef => (text == "null").then_some(Value::ExnRef(None)),
-        ValType::FuncRef => (text == "null").then_some(Value::FuncRef(None)),
-        ValType::ExternRef if text == "null" => Some(Value::ExternRef(None)),
-        ValType::ExternRef => text.parse().ok().map(|n| Value::ExternRef(Some(n))),
+            .map(Val::V128),
+        ValType::ExnRef => (text == "null").then_some(Val::NullExn),
+        ValType::FuncRef => (text == "null").then_some(Val::FuncRef(None)),
+        ValType::ExternRef if text == "null" => Some(Val::ExternRef(None)),
+        ValType::ExternRef => text.parse().ok().map(|n| Val::ExternRef(Some(n))),
     };
     value.ok_or_else(|| Report::new(format!("`{text}` is no value of type {ty}")))
 }

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
-use gpu_run_vm::{FrameSize, Store};
+use gpu_run::{FrameSize, Store};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::FileArgs;
+use crate::cli::{FileArgs, RunArgs};
 use crate::report::{self, Outcome, Report, code};
 
 /// Bytes that an output may have whose size is not given.
@@ -64,12 +64,15 @@ impl Drop for Target {
     }
 }
 
-/// Gives the store's runs what the options name. Files to be written are opened now, so that a run does not end
+/// Binds the store's runs to what the options name. Files to be written are opened now, so that a run does not end
 /// with the news that they cannot be.
-pub fn bind(args: &FileArgs, store: &mut Store) -> Outcome<Files> {
+pub fn bind(args: &RunArgs, store: &mut Store<()>) -> Outcome<Files> {
+    let (module, args) = (args.module(), &args.files);
     if let Some(path) = &args.input {
         let bytes = std::fs::read(path).map_err(|error| failed("cannot read the input", path, &error))?;
-        store.bind_input(&bytes).map_err(|error| report::device(&error))?;
+        store
+            .bind_input(&bytes)
+            .map_err(|error| report::library(&error, module))?;
     }
     let create = |path: &Option<_>, what: &str| {
         let path: Option<&Path> = path.as_deref();
@@ -79,30 +82,33 @@ pub fn bind(args: &FileArgs, store: &mut Store) -> Outcome<Files> {
     let output = create(&args.output, "cannot write the output")?;
     if output.is_some() {
         let size = args.output_size.map_or(OUTPUT, |size| size.as_u64());
-        store.bind_output(size).map_err(|error| report::device(&error))?;
+        store
+            .bind_output(size)
+            .map_err(|error| report::library(&error, module))?;
     }
     let frame = create(&args.frame, "cannot write the frame")?;
     if frame.is_some() {
         let told = shows_progress();
         store
             .bind_frame(args.size, told)
-            .map_err(|error| report::device(&error))?;
+            .map_err(|error| report::library(&error, module))?;
     }
     Ok(Files { output, frame })
 }
 
 impl Files {
     /// Writes what the run has written, however it ended.
-    pub fn write(self, args: &FileArgs, store: &mut Store) -> Outcome<()> {
+    pub fn write(self, args: &RunArgs, store: &mut Store<()>) -> Outcome<()> {
+        let (module, args) = (args.module(), &args.files);
         if let (Some(target), Some(path)) = (self.output, &args.output) {
-            let bytes = store.output().map_err(|error| report::device(&error))?;
+            let bytes = store.output().map_err(|error| report::library(&error, module))?;
             let size = args.output_size.map_or(bytes.len() as u64, |size| size.as_u64());
             target
                 .replace(|mut file| file.write_all(&bytes).and_then(|()| extend(file, size)))
                 .map_err(|error| failed("cannot write the output", path, &error).code(code::LOST))?;
         }
         if let (Some(target), Some(path)) = (self.frame, &args.frame) {
-            let pixels = store.frame().map_err(|error| report::device(&error))?;
+            let pixels = store.frame().map_err(|error| report::library(&error, module))?;
             target
                 .replace(|file| write_png(file, args.size, &pixels))
                 .map_err(|error| failed("cannot write the frame", path, &error).code(code::LOST))?;
@@ -111,7 +117,7 @@ impl Files {
     }
 }
 
-/// Gives a file its size. Pipes and devices have none.
+/// Sets the size of a file. Pipes and devices have none.
 fn extend(file: &File, size: u64) -> std::io::Result<()> {
     match file.metadata()?.is_file() {
         true => file.set_len(size),

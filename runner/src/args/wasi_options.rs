@@ -3,10 +3,11 @@
 use std::ffi::{OsStr, OsString};
 use std::io::IsTerminal;
 use std::path::Path;
-use std::sync::Arc;
 
+use gpu_run::{Error, Input, WasiCtx, WasiCtxBuilder};
 use gpu_run_bytecode::Program;
-use gpu_run_vm::{Environment, Input, WasiBuilder, makes_requests};
+use gpu_run_vm::makes_requests;
+use indexmap::IndexMap;
 
 use crate::cli::RunArgs;
 use crate::report::{Outcome, Report};
@@ -16,28 +17,28 @@ use crate::{cargo, load, output};
 /// What the program calls the directory of `--tmpfs`.
 const TMP: &str = "/tmp";
 
-/// The environment of a run; `None` for a program that calls no function of WASI. Options that a program makes no use
+/// What a run finds around it; `None` for a program that calls no function of WASI. Options that a program makes no use
 /// of are no error, so that many programs can be run with the same ones.
 ///
 /// # Errors
 ///
 /// A directory that cannot be opened, a variable or a destination that makes no sense: whether the program uses it or
 /// not.
-pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
+pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<WasiCtx>> {
     let options = &args.environment;
     let unused = Called::by(program).unused(options);
     if !unused.is_empty() {
         tracing::info!("the program makes no use of {}", unused.join(", "));
     }
     let (to_terminal, errors_to_terminal) = (std::io::stdout().is_terminal(), std::io::stderr().is_terminal());
-    let mut wasi = WasiBuilder::new()
+    let mut wasi = WasiCtxBuilder::new()
         .stdin(match load::is_stdin(args.module()) {
             // The module was there.
             true => Input::Empty,
             false => Input::Inherit,
         })
-        .stdout(Box::new(output::stdout()), to_terminal)
-        .stderr(Box::new(output::stderr()), errors_to_terminal);
+        .stdout(output::stdout(), to_terminal)
+        .stderr(output::stderr(), errors_to_terminal);
     let by_cargo = cargo::is_runner(args.module());
     let requests = makes_requests(program);
     let mut folders = match by_cargo && requests && options.dirs.is_empty() {
@@ -59,13 +60,13 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
     } in directories(options.dirs.iter().chain(&folders))?
     {
         wasi = wasi
-            .dir(host, guest, read_only)
-            .map_err(|error| Report::new(format!("--dir {}: {error}", option.display())))?;
+            .preopened_dir(host, &guest, read_only)
+            .map_err(|error| Report::new(format!("--dir {}: {}", option.display(), cause(error))))?;
     }
     for destination in &options.allow_net {
         wasi = wasi
             .allow_net(destination)
-            .map_err(|error| Report::new(format!("--allow-net {destination}: {error}")))?;
+            .map_err(|error| Report::new(format!("--allow-net {destination}: {}", cause(error))))?;
     }
     if let Some(size) = &options.tmpfs {
         if let Some(dir) = directories(options.dirs.iter())?
@@ -92,14 +93,22 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<Environment>> {
     };
     // With --invoke they are the function's.
     let rest = if args.invoke.is_some() { &[][..] } else { args.args() };
-    Ok(Some(Environment {
-        args: std::iter::once(name)
-            .chain(rest.iter().map(|arg| arg.as_encoded_bytes().to_vec()))
-            .collect(),
-        variables,
-        seed: options.seed,
-        ..Environment::new(Arc::new(wasi.build()))
-    }))
+    wasi = wasi.arg(name).args(rest.iter().map(|arg| arg.as_encoded_bytes()));
+    for (name, value) in variables {
+        wasi = wasi.env(name, value);
+    }
+    if let Some(seed) = options.seed {
+        wasi = wasi.seed(seed);
+    }
+    Ok(Some(wasi.build()))
+}
+
+/// Why the library could not use a file or a destination, which the user has named.
+fn cause(error: Error) -> String {
+    match error {
+        Error::File { source, .. } => source.to_string(),
+        error => error.to_string(),
+    }
 }
 
 /// What to tell a user whose program failed, and had asked for the file `path` without having any folder.
@@ -122,34 +131,29 @@ fn folder_of(path: &str) -> String {
     }
 }
 
-/// The environment's entries. Of several for one name the last counts. A name alone takes its value over, if it has
-/// one here. They need not be UTF-8.
-fn variables<'v>(given: impl Iterator<Item = &'v OsString>) -> Outcome<Vec<Vec<u8>>> {
-    let mut entries: Vec<Vec<u8>> = Vec::new();
+/// The environment's variables, with their values. Of several for one name the last counts. A name alone takes its value
+/// over, if it has one here. They need not be UTF-8.
+fn variables<'v>(given: impl Iterator<Item = &'v OsString>) -> Outcome<IndexMap<Vec<u8>, Vec<u8>>> {
+    let mut variables = IndexMap::new();
     for variable in given {
         let bytes = variable.as_encoded_bytes();
-        let name = bytes.split(|byte| *byte == b'=').next().unwrap_or_default();
+        let mut parts = bytes.splitn(2, |byte| *byte == b'=');
+        let name = parts.next().unwrap_or_default();
         if name.is_empty() {
             return Err(
                 Report::new(format!("--env {}: a variable has a name", variable.display()))
                     .help("write NAME=VALUE, or NAME to take its value over"),
             );
         }
-        let entry = if name.len() < bytes.len() {
-            bytes.to_vec()
-        } else {
-            match std::env::var_os(variable) {
-                Some(value) => [name, b"=", value.as_encoded_bytes()].concat(),
-                None => continue,
-            }
+        let value = match parts.next() {
+            Some(value) => Some(value.to_vec()),
+            None => std::env::var_os(variable).map(OsString::into_encoded_bytes),
         };
-        let same = |entry: &&mut Vec<u8>| entry.strip_prefix(name).is_some_and(|rest| rest.starts_with(b"="));
-        match entries.iter_mut().find(same) {
-            Some(earlier) => *earlier = entry,
-            None => entries.push(entry),
+        if let Some(value) = value {
+            variables.insert(name.to_vec(), value);
         }
     }
-    Ok(entries)
+    Ok(variables)
 }
 
 /// A directory as `--dir` names it: `HOST[::GUEST][:ro]`.
@@ -296,11 +300,12 @@ mod tests {
     fn the_last_of_a_variable_counts() {
         let of = |given: &[&str]| {
             let given: Vec<OsString> = given.iter().map(OsString::from).collect();
-            let entries = variables(given.iter()).ok()?;
+            let variables = variables(given.iter()).ok()?;
+            let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("all are");
             Some(
-                entries
+                variables
                     .into_iter()
-                    .map(|entry| String::from_utf8(entry).expect("all are"))
+                    .map(|(name, value)| format!("{}={}", text(name), text(value)))
                     .collect::<Vec<_>>(),
             )
         };

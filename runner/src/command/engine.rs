@@ -2,22 +2,16 @@
 
 use std::io::Write;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use gpu_run::compile::{self, CompileError, Policy, Reason};
-use gpu_run::{Strategy, exit};
-use gpu_run_bytecode::Program;
-use gpu_run_vm::Store;
+use gpu_run::compile::{Choice, Reason};
+use gpu_run::{Config, Strategy, exit};
 use gpu_run_vm::cuda::code::{Code, Origin};
-
-pub use gpu_run::compile::Choice;
 
 use crate::calls::grouped;
 use crate::cli::{Engine, ReportFormat, RunArgs};
-use crate::report::{self, Outcome, Report, code as exit_code, warn};
+use crate::report::{self, Outcome, warn};
 use crate::{cache, log, output};
 
 /// The library's name of an engine.
@@ -29,44 +23,34 @@ pub fn strategy(engine: Engine) -> Strategy {
     }
 }
 
-/// Chooses how to run `export` of a program, and compiles it if that is how.
+/// The library's engine for the options. The device is opened apart, because it may decide how many threads there are.
+pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
+    let mut config = Config::new();
+    config
+        .strategy(strategy(args.device.engine))
+        .compile_timeout(args.compile_time);
+    match cache::open() {
+        Ok(Some(cache)) => config.cache_folder(cache.folder()).cache_size(cache.limit()),
+        // See `check_cache`.
+        Ok(None) | Err(_) => config.no_cache(),
+    };
+    gpu_run::Engine::new(&config).map_err(|error| report::library(&error, args.module()))
+}
+
+/// Checks what the environment says of the cache, which only matters where programs are compiled.
 ///
 /// # Errors
 ///
-/// `--engine ptx` where it cannot be; the interrupt, while the compiler is waited for.
-pub fn choose(
-    args: &RunArgs,
-    store: &mut Store,
-    program: &Arc<Program>,
-    export: &str,
-    interrupt: &AtomicBool,
-) -> Outcome<Choice> {
-    let compiles = args.device.engine != Engine::Interp && store.target().is_some();
-    let policy = Policy {
-        strategy: strategy(args.device.engine),
-        entries: program
-            .meta
-            .export(export)
-            .map(|export| export.index)
-            .into_iter()
-            .collect(),
-        threads: args.threads(),
-        call_depth: args.max_call_depth,
-        cache: if compiles { cache::open()? } else { None },
-        timeout: args.compile_time,
-        interrupt: Some(interrupt),
-    };
-    let choice = compile::choose(policy, store, program).map_err(|error| match error {
-        CompileError::Device(error) => report::device(&error),
-        CompileError::Interrupted => Report::new("interrupted").code(exit_code::INTERRUPTED),
-        error => Report::new(error.to_string()),
-    })?;
-    tell(args, &choice);
-    Ok(choice)
+/// It makes no sense.
+pub fn check_cache(args: &RunArgs) -> Outcome<()> {
+    match args.device.engine {
+        Engine::Interp => Ok(()),
+        _ => cache::open().map(drop),
+    }
 }
 
 /// Tells the user what was chosen.
-fn tell(args: &RunArgs, choice: &Choice) {
+pub fn tell(args: &RunArgs, choice: &Choice) {
     if choice.may_hang {
         warn("threads that wait for each other may wait forever: there are more than the PTX engine runs at once");
     }

@@ -11,6 +11,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use gpu_run::{End, InterruptHandle};
 use gpu_run_bytecode::Program;
 use gpu_run_bytecode::wasi::Function;
 
@@ -38,10 +39,9 @@ pub fn watch(args: &RunArgs) {
 
 /// What the program printed, if it ended in the middle of a test by a trap, a panic or an exit code, and the others can
 /// be run. Warns of tests that cannot.
-pub fn aborted(end: &gpu_run_vm::End, program: &Program) -> Option<String> {
-    use gpu_run_vm::End;
+pub fn aborted(end: &End, program: &Program) -> Option<String> {
     let early = match end {
-        End::Trapped(_) | End::Panicked { .. } => true,
+        End::Faulted(_) => true,
         End::Exited(code) => *code != 0,
         _ => false,
     };
@@ -77,7 +77,7 @@ fn plain(bytes: &[u8]) -> String {
 /// # Errors
 ///
 /// No process can be started.
-pub fn go_on(args: &RunArgs, printed: &str, interrupt: &AtomicBool) -> Outcome<Option<ExitCode>> {
+pub fn go_on(args: &RunArgs, printed: &str, interrupt: &InterruptHandle) -> Outcome<Option<ExitCode>> {
     let begin = Instant::now();
     let given: Vec<OsString> = std::env::args_os().collect();
     let mut tests = Tests {
@@ -123,7 +123,7 @@ pub fn go_on(args: &RunArgs, printed: &str, interrupt: &AtomicBool) -> Outcome<O
     if stopped != Some(code::INTERRUPTED) {
         all.explain(&tests)?;
     }
-    let interrupted = interrupt.load(Ordering::Relaxed).then_some(code::INTERRUPTED);
+    let interrupted = interrupt.is_pending().then_some(code::INTERRUPTED);
     let stopped = stopped.or(interrupted);
     write_stdout(all.report(begin).as_bytes())?;
     Ok(Some(ExitCode::from(stopped.unwrap_or(match all.failed.is_empty() {
@@ -141,7 +141,7 @@ struct Tests<'i> {
     /// The tests that it chose.
     names: Vec<String>,
     /// Set when this process is to end.
-    interrupt: &'i AtomicBool,
+    interrupt: &'i InterruptHandle,
 }
 
 impl Tests<'_> {
@@ -254,7 +254,7 @@ impl Tests<'_> {
         let done = AtomicBool::new(false);
         let watch = || {
             while !done.load(Ordering::Relaxed) {
-                if self.interrupt.load(Ordering::Relaxed) {
+                if self.interrupt.is_pending() {
                     process::interrupt(child);
                     return;
                 }

@@ -4,13 +4,10 @@ use std::borrow::Cow;
 use std::io::Read;
 use std::path::Path;
 
-use gpu_run::is_serialized;
-use gpu_run_bytecode::{Program, decode, verify};
-use gpu_run_translator::inline::InlineReport;
-use gpu_run_translator::rewrite::RewriteReport;
-use gpu_run_translator::{Options, Times, Translation};
+use gpu_run::{Engine, Module, ModuleOptions, is_serialized};
 
 use crate::cli::PassArgs;
+use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report};
 
 /// Whether a module's path says that it comes by stdin.
@@ -45,31 +42,18 @@ pub fn wasm<'b>(path: &Path, bytes: &'b [u8]) -> Outcome<Cow<'b, [u8]>> {
 }
 
 /// How a module is translated.
-pub fn options(args: &PassArgs) -> Options {
-    let full = Options::full();
-    Options {
+pub fn options(args: &PassArgs) -> ModuleOptions {
+    let full = ModuleOptions::full();
+    ModuleOptions {
         rewrite: full.rewrite.filter(|_| !args.no_rewrite),
         inline: full.inline.filter(|_| !args.no_inline),
         ..full
     }
 }
 
-/// A loaded program.
-pub struct Loaded {
-    /// The program, and how it was made.
-    pub translation: Translation,
-    /// It was translated just now, and not before.
-    pub translated: bool,
-    /// The module of which it was made just now.
-    pub module: Option<Vec<u8>>,
-}
-
 /// The translated program in a file's bytes, verified.
-pub fn program(path: &Path, bytes: &[u8]) -> Outcome<Program> {
-    let place = || path.display().to_string();
-    let program = decode(bytes).map_err(|error| Report::new(error.to_string()).at(place()))?;
-    verify(&program).map_err(|error| report::verification(path, &error))?;
-    Ok(program)
+pub fn translated(engine: &Engine, path: &Path, bytes: &[u8]) -> Outcome<Module> {
+    Module::deserialize(engine, bytes).map_err(|error| report::library(&error, path))
 }
 
 /// That an option asks for what is decided when a module is translated.
@@ -79,8 +63,8 @@ pub fn needs_module_of_program(option: &str, path: &Path) -> Report {
         .help("give the option to `gpu-run translate`")
 }
 
-/// Loads a program from a file: a module is translated, a program decoded and verified.
-pub fn load(path: &Path, options: &Options) -> Outcome<Loaded> {
+/// Loads a module from a file, and translates it unless that was done before.
+pub fn load(engine: &Engine, path: &Path, options: &ModuleOptions) -> Outcome<LineSource> {
     let bytes = read(path)?;
     if is_serialized(&bytes) {
         let needs_module = [
@@ -91,26 +75,14 @@ pub fn load(path: &Path, options: &Options) -> Outcome<Loaded> {
         if let Some((_, option)) = needs_module.iter().find(|(given, _)| *given) {
             return Err(needs_module_of_program(option, path));
         }
-        return Ok(Loaded {
-            translation: Translation {
-                program: program(path, &bytes)?,
-                rewrites: RewriteReport::default(),
-                inlines: InlineReport::default(),
-                shared: Vec::new(),
-                times: Times::default(),
-            },
-            translated: false,
-            module: None,
+        return Ok(LineSource {
+            module: translated(engine, path, &bytes)?,
+            wasm: None,
         });
     }
     let binary = wasm(path, &bytes)?;
-    let translation =
-        gpu_run_translator::translate(&binary, options).map_err(|error| report::translation(path, &error))?;
+    let module = Module::from_binary(engine, &binary, options).map_err(|error| report::library(&error, path))?;
     // A module in text form has no lines to tell.
-    let module = matches!(binary, Cow::Borrowed(_)).then_some(bytes);
-    Ok(Loaded {
-        translation,
-        translated: true,
-        module,
-    })
+    let wasm = matches!(binary, Cow::Borrowed(_)).then_some(bytes);
+    Ok(LineSource { module, wasm })
 }

@@ -1,24 +1,21 @@
-//! `gpu-run run`.
+//! `gpu-run run`: a run by the library, and what its user is told of it.
 
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use gpu_run::MEMORY_IMPORT;
-use gpu_run::exit::HeldStore;
-use gpu_run_bytecode::code::instructions;
-use gpu_run_bytecode::{ExternType, Program};
-use gpu_run_translator::rewrite::{LACKS_PLATFORM, LACKS_THREADS, RewriteReport, Status, wants_threads};
-use gpu_run_translator::{Options, Times, Translation};
-use gpu_run_vm::{
-    DEFAULT_MEMORY, DebugOptions, Device, End, Extern, HeapChecks, InstanceId, Leak, Level, Limits, RunOptions, Store,
-    StoreError, ThreadSet, allocates, makes_requests,
+use bytesize::ByteSize;
+use gpu_run::{
+    DebugOptions, Device, End, FaultKind, HeapChecks, Instance, InterruptHandle, Leak, Level, Linker, Module,
+    ModuleOptions, Store, StoreLimits, ThreadSet, Usage,
 };
+use gpu_run_bytecode::Program;
+use gpu_run_bytecode::code::instructions;
+use gpu_run_translator::rewrite::{LACKS_PLATFORM, LACKS_THREADS, Status, wants_threads};
+use gpu_run_vm::allocates;
 
 use crate::cli::{DebugArgs, DebugLevel, ReportFormat, RunArgs};
-use crate::engine::Choice;
 use crate::entry::{self, Entry, Show};
 use crate::lines::LineSource;
 use crate::panic::Aborted;
@@ -59,11 +56,12 @@ type Stage<T> = Outcome<ControlFlow<ExitCode, T>>;
 /// Runs a module, in stages: load, prepare, execute, report.
 fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCode> {
     let begin = Instant::now();
-    let interrupt = Arc::new(AtomicBool::new(false));
+    let interrupt = InterruptHandle::new();
     let preparation = Preparation::begin(args, interrupt.clone());
-    let guest = Guest::load(args, begin)?;
+    let engine = engine::of(args)?;
+    let guest = Guest::load(args, &engine, begin)?;
     preparation.loaded();
-    let process = match Process::prepare(args, device, guest, preparation, interrupt)? {
+    let process = match Process::prepare(args, &engine, device, guest, preparation, interrupt)? {
         ControlFlow::Continue(process) => process,
         ControlFlow::Break(code) => return Ok(code),
     };
@@ -75,13 +73,8 @@ fn run_module(args: &RunArgs, device: Option<Box<dyn Device>>) -> Outcome<ExitCo
 
 /// What was loaded, and is to be called.
 struct Guest {
-    program: Arc<Program>,
-    /// The module of which the program was made just now.
-    module: Option<Vec<u8>>,
-    rewrites: RewriteReport,
-    /// How long translating took, if it was done just now.
-    translate: Option<Times>,
-    /// How long all of it took.
+    lines: LineSource,
+    /// How long loading took.
     loaded: Duration,
     entry: Entry,
     results_file: Option<files::Target>,
@@ -89,36 +82,26 @@ struct Guest {
 
 impl Guest {
     /// Reads and translates the module, and finds what is to be called.
-    fn load(args: &RunArgs, begin: Instant) -> Outcome<Guest> {
-        let load::Loaded {
-            translation,
-            translated,
-            module,
-        } = load::load(args.module(), &options(args))?;
+    fn load(args: &RunArgs, engine: &gpu_run::Engine, begin: Instant) -> Outcome<Guest> {
+        let lines = load::load(engine, args.module(), &options(args))?;
         let loaded = begin.elapsed();
-        notes(&translation);
-        if args.debug.no_debug && sends_messages(&translation.program) {
+        let program = lines.module.program();
+        notes(&lines.module);
+        if args.debug.no_debug && sends_messages(program) {
             tracing::info!(
                 "the program was translated before, so --no-debug hides its messages, but what sends them still runs"
             );
         }
-        let entry = entry::find(&translation.program, args)?;
-        let results_file = results::prepare(
-            args.results.as_ref(),
-            &entry,
-            entry::results(&translation.program, &entry),
-        )?;
-        if args.threads() > 1 && !translation.program.meta.is_threaded() {
-            thread_safety::warn_of_state(&translation, &entry);
+        let entry = entry::find(program, args)?;
+        let results_file = results::prepare(args.results.as_ref(), &entry, entry::results(program, &entry))?;
+        if args.threads() > 1 && !program.meta.is_threaded() {
+            thread_safety::warn_of_state(&lines.module, &entry);
         }
-        if (args.heap_check || args.leak_check) && !allocates(&translation.program) {
+        if (args.heap_check || args.leak_check) && !allocates(program) {
             warn("the program does not use the device's heap, so nothing of its allocations is checked");
         }
         Ok(Guest {
-            program: Arc::new(translation.program),
-            module,
-            rewrites: translation.rewrites,
-            translate: translated.then_some(translation.times),
+            lines,
             loaded,
             entry,
             results_file,
@@ -128,171 +111,140 @@ impl Guest {
 
 /// A guest on its device.
 struct Process {
-    store: HeldStore,
-    instance: InstanceId,
-    options: RunOptions,
-    terminal: Terminal,
+    guest: Guest,
+    store: Store<()>,
+    instance: Instance,
+    terminal: Arc<Mutex<Terminal>>,
     files: files::Files,
-    choice: Choice,
-    lines: LineSource,
-    interrupt: Arc<AtomicBool>,
-    entry: Entry,
-    results_file: Option<files::Target>,
-    rewrites: RewriteReport,
-    translate: Option<Times>,
-    loaded: Duration,
+    /// The calls that are shown of a program that has said itself why it ended.
+    calls: Calls,
+    interrupt: InterruptHandle,
+}
+
+/// The terminal, which no run uses now.
+fn lock(terminal: &Mutex<Terminal>) -> MutexGuard<'_, Terminal> {
+    terminal.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Process {
     /// Opens the device, chooses the engine, and instantiates the program, which runs its start function.
     fn prepare(
         args: &RunArgs,
+        engine: &gpu_run::Engine,
         device: Option<Box<dyn Device>>,
         guest: Guest,
         preparation: Preparation,
-        interrupt: Arc<AtomicBool>,
+        interrupt: InterruptHandle,
     ) -> Stage<Process> {
-        let Guest {
-            program,
-            module,
-            rewrites,
-            translate,
-            loaded,
-            entry,
-            results_file,
-        } = guest;
+        let failed = |error: gpu_run::Error| report::library(&error, args.module());
         let thread_stack = thread_stack(args)?;
         let mut device = match device {
             Some(device) => device,
             None => devices::open(&args.device)?,
         };
-        let limits = Limits {
-            memory: args.max_memory.map(|size| size.as_u64()),
-            undeclared_memory: undeclared_memory(args.threads(), &program, &mut *device),
-            call_depth: args.max_call_depth,
-            heap: HeapChecks {
-                guards: args.heap_check,
-                leaks: args.leak_check,
-            },
-            ..Limits::default()
-        };
-        let store = Store::new(device, limits).map_err(|error| report::device(&error))?;
-        let mut store = HeldStore::new(store);
+        let module = &guest.lines.module;
+        let limits = limits(args, thread_stack, module, &mut *device);
+        let compiles = device.target().is_some();
+        let mut store = Store::with_device(engine, (), limits, device).map_err(failed)?;
         preparation.end();
-        let options = RunOptions {
-            threads: args.threads(),
-            thread_stack,
-            least_thread_stack: args.thread_stack.map_or(LEAST_THREAD_STACK, |_| thread_stack),
-            timeout: args.timeout,
-            interrupt: Some(interrupt.clone()),
-            environment: wasi_options::of(&program, args)?,
-            debug: debug_options(&args.debug),
-            interpret: false,
-        };
-        let mut terminal = Terminal::new(
+        let wasi = wasi_options::of(module.program(), args)?;
+        let terminal = Arc::new(Mutex::new(Terminal::new(
             interrupt.clone(),
-            options.environment.is_some(),
+            wasi.is_some(),
             files::progress(&args.files).filter(|_| !log::is_quiet()),
             args,
-        );
-        let files = files::bind(&args.files, &mut store)?;
-        let choice = engine::choose(args, &mut store, &program, &entry.export, &interrupt)?;
-        let lines = LineSource {
-            module,
-            program: program.clone(),
+        )));
+        store.set_sink(terminal.clone());
+        store.set_debug(debug_options(&args.debug));
+        store.set_timeout(args.timeout);
+        store.interrupt_by(&interrupt);
+        let calls = Calls::wanted(wasi.as_ref().and_then(|wasi| wasi.var(Calls::VARIABLE)));
+        let files = files::bind(args, &mut store)?;
+        let mut linker = Linker::new(engine);
+        if let Some(wasi) = wasi {
+            linker.wasi(wasi);
+        }
+        if compiles {
+            engine::check_cache(args)?;
+        }
+        let usage = Usage {
+            exports: Some(vec![guest.entry.export.clone()]),
+            threads: Some(args.threads()),
         };
-        let memory = own_memory(&mut store, &program).map_err(|error| report::store(args.module(), &error))?;
-        let resolve = |module: &str, name: &str| memory.filter(|_| (module, name) == MEMORY_IMPORT);
-        let instance = match store.instantiate_compiled(program, choice.code(), resolve, &options, &mut terminal) {
-            Ok(instance) => instance,
-            Err(StoreError::Ended(mut end)) => {
-                files.write(&args.files, &mut store)?;
+        let linked = linker.instantiate_pre(&mut store, module, &usage).map_err(failed)?;
+        engine::tell(args, linked.choice());
+        let compiled = linked.choice().code.is_ok();
+        match linked.instantiate().map_err(gpu_run::Error::into_end) {
+            Ok(instance) => Ok(ControlFlow::Continue(Process {
+                guest,
+                store,
+                instance,
+                terminal,
+                files,
+                calls,
+                interrupt,
+            })),
+            Err(Ok(mut end)) => {
+                // Of a module that was not instantiated the files stay as they were.
+                if !is_trap(&end) {
+                    files.write(args, &mut store)?;
+                }
+                let mut terminal = lock(&terminal);
                 terminal.finish();
-                let mut context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_ok());
-                context.stands = stands::of(&store, &lines);
-                return show_early_end(args, &mut end, &context, &lines).map(ControlFlow::Break);
+                let mut context = fault::Context::of_start(&end, calls, &terminal, compiled);
+                context.stands = stands::of(&store, &guest.lines);
+                show_early_end(args, &mut end, &context, &guest.lines).map(ControlFlow::Break)
             }
-            // The module was not instantiated, so its files stay as they were.
-            Err(StoreError::Trap(fault)) => {
-                terminal.finish();
-                let mut end = End::Trapped(fault);
-                let context = fault::Context::of_start(&end, &options, &terminal, choice.code.is_ok());
-                return show_early_end(args, &mut end, &context, &lines).map(ControlFlow::Break);
-            }
-            Err(error) => return Err(report::store(args.module(), &error)),
-        };
-        Ok(ControlFlow::Continue(Process {
-            store,
-            instance,
-            options,
-            terminal,
-            files,
-            choice,
-            lines,
-            interrupt,
-            entry,
-            results_file,
-            rewrites,
-            translate,
-            loaded,
-        }))
+            Err(Err(error)) => Err(failed(error)),
+        }
     }
 
     /// Runs the program.
     fn execute(self, args: &RunArgs, begin: Instant) -> Stage<Executed> {
         let ready = begin.elapsed();
+        let failed = |error: gpu_run::Error| report::library(&error, args.module());
         let Process {
+            guest,
             mut store,
             instance,
-            mut options,
-            mut terminal,
+            terminal,
             files,
-            choice,
-            lines,
+            calls,
             interrupt,
-            entry,
-            results_file,
-            rewrites,
-            translate,
-            loaded,
         } = self;
-        if let Some(Extern::Func(func)) = entry.before.and_then(|name| store.export(instance, name)) {
-            let once = RunOptions {
-                threads: 1,
-                ..options.clone()
-            };
-            let outcome = store.run(func, &[], &once, &mut terminal);
-            let mut outcome = outcome.map_err(|error| report::store(args.module(), &error))?;
+        let (entry, lines) = (&guest.entry, &guest.lines);
+        if let Some(func) = entry.before.and_then(|name| instance.get_func(&store, name)) {
+            let mut outcome = func.run(&mut store, 1, &[]).map_err(failed)?;
             if !matches!(outcome.end, End::Returned) {
+                let mut terminal = lock(&terminal);
                 terminal.finish();
-                let context = fault::Context::of(&outcome, &once, &terminal, &mut store, instance, &lines);
-                return show_early_end(args, &mut outcome.end, &context, &lines).map(ControlFlow::Break);
+                let mut context = fault::Context::of(&outcome, 1, calls, &terminal);
+                context.look_at(&mut store, instance, lines);
+                return show_early_end(args, &mut outcome.end, &context, lines).map(ControlFlow::Break);
             }
         }
-        let Some(Extern::Func(func)) = store.export(instance, &entry.export) else {
+        let Some(func) = instance.get_func(&store, &entry.export) else {
             return Err(Report::new(format!("`{}` is no function", entry.export)));
         };
         if entry.show == Show::KernelResult && !log::is_quiet() {
             note!("Running on {} with {} threads...", store.device_name(), args.threads());
         }
         let watchdog = Watchdog::of_run(args.timeout);
-        if let Some(environment) = &mut options.environment {
-            environment.last = true;
-        }
-        let mut outcome = store
-            .run(func, &entry.args, &options, &mut terminal)
-            .map_err(|error| report::store(args.module(), &error))?;
+        store.set_last_run(true);
+        let mut outcome = func.run(&mut store, args.threads(), &entry.args).map_err(failed)?;
         let watchdog = watchdog.filter(|_| matches!(outcome.end, End::TimedOut));
-        files.write(&args.files, &mut store)?;
-        terminal.finish();
-        if let Some(printed) = libtest::aborted(&outcome.end, &lines.program) {
+        files.write(args, &mut store)?;
+        lock(&terminal).finish();
+        if let Some(printed) = libtest::aborted(&outcome.end, lines.module.program()) {
+            let compiled = instance.choice(&store).is_ok_and(|choice| choice.code.is_ok());
             // The tests that are left need the device.
             drop(store);
             let code = match libtest::go_on(args, &printed, &interrupt)? {
                 Some(code) => code,
                 None => {
-                    let context = fault::Context::of_start(&outcome.end, &options, &terminal, choice.code.is_ok());
-                    show_early_end(args, &mut outcome.end, &context, &lines)?
+                    let terminal = lock(&terminal);
+                    let context = fault::Context::of_start(&outcome.end, calls, &terminal, compiled);
+                    show_early_end(args, &mut outcome.end, &context, lines)?
                 }
             };
             return Ok(ControlFlow::Break(code));
@@ -301,38 +253,26 @@ impl Process {
             outcome,
             ready,
             watchdog,
+            guest,
             store,
             instance,
-            options,
             terminal,
-            choice,
-            lines,
-            entry,
-            results_file,
-            rewrites,
-            translate,
-            loaded,
+            calls,
         }))
     }
 }
 
 /// A process that has ended.
 struct Executed {
-    outcome: gpu_run_vm::Outcome,
+    outcome: gpu_run::Outcome,
     ready: Duration,
     /// Of a process that was to have ended, which is not to wait for a reader of the report either.
     watchdog: Option<Watchdog>,
-    store: HeldStore,
-    instance: InstanceId,
-    options: RunOptions,
-    terminal: Terminal,
-    choice: Choice,
-    lines: LineSource,
-    entry: Entry,
-    results_file: Option<files::Target>,
-    rewrites: RewriteReport,
-    translate: Option<Times>,
-    loaded: Duration,
+    guest: Guest,
+    store: Store<()>,
+    instance: Instance,
+    terminal: Arc<Mutex<Terminal>>,
+    calls: Calls,
 }
 
 impl Executed {
@@ -342,44 +282,47 @@ impl Executed {
             mut outcome,
             ready,
             watchdog: _watchdog,
+            guest,
             mut store,
             instance,
-            options,
             terminal,
-            choice,
-            lines,
-            entry,
-            results_file,
-            rewrites,
-            translate,
-            loaded,
+            calls,
         } = self;
+        let failed = |error: gpu_run::Error| report::library(&error, args.module());
+        let (lines, terminal) = (&guest.lines, lock(&terminal));
+        let module = &lines.module;
         if outcome.debug.dropped > 0 {
             warn(&format!(
                 "{} debug messages were dropped, because they came faster than they were written",
                 outcome.debug.dropped
             ));
         }
-        if !matches!(outcome.end, End::Returned | End::Exited(0)) && terminal.is_whole() {
-            let services = options.environment.as_ref().map(|environment| &environment.services);
-            if let Some(path) = services.and_then(|services| services.missed_path()) {
-                warn(&wasi_options::no_folder(&path));
-            }
+        if !matches!(outcome.end, End::Returned | End::Exited(0))
+            && terminal.is_whole()
+            && let Some(path) = store.missed_path()
+        {
+            warn(&wasi_options::no_folder(&path));
         }
-        let mut context = fault::Context::of(&outcome, &options, &terminal, &mut store, instance, &lines);
+        let mut context = fault::Context::of(&outcome, args.threads(), calls, &terminal);
+        context.look_at(&mut store, instance, lines);
         let returned = match outcome.end {
             End::Returned => Some(results::show(
-                &entry,
+                &guest.entry,
                 args.results.as_ref(),
-                results_file,
+                guest.results_file,
                 &outcome.results,
             )?),
             _ => None,
         };
-        let mut damage = find_damage(args, &mut store, instance, &outcome.end)?;
+        // What is wrong with the heap of a process that ended by itself is how it ended.
+        let mut damage = match outcome.end {
+            End::Returned | End::Exited(_) if args.heap_check => instance.heap_damage(&mut store).map_err(failed)?,
+            _ => None,
+        }
+        .map(|fault| End::Faulted(Box::new(fault)));
         let whole = damage.is_none();
         if !whole {
-            // Nobody knows who it was.
+            // It is not known which thread it was.
             context.thread = None;
         }
         let end = damage.as_mut().unwrap_or(&mut outcome.end);
@@ -390,29 +333,32 @@ impl Executed {
                 }
                 code
             }
-            _ => show_early_end(args, end, &context, &lines)?,
+            _ => show_early_end(args, end, &context, lines)?,
+        };
+        let panicked = match end {
+            End::Faulted(fault) => (fault.kind == FaultKind::Panic).then_some(fault.thread),
+            _ => None,
         };
         // What main returns for an error, or a panic.
-        let failed = matches!(end, End::Panicked { .. }) || report::number(code) == 1;
-        if failed {
-            let panic = match end {
-                End::Panicked { thread, .. } => terminal.panic(*thread),
-                _ => None,
-            };
+        if panicked.is_some() || report::number(code) == 1 {
+            let panic = panicked.and_then(|thread| terminal.panic(thread));
             if panic.as_deref().is_some_and(wants_threads) {
                 hint(args, LACKS_THREADS);
-            } else if rewrites.lacks_platform {
+            } else if module
+                .translation()
+                .is_some_and(|report| report.rewrites.lacks_platform)
+            {
                 hint(args, LACKS_PLATFORM);
             }
         }
         if code != ExitCode::SUCCESS {
-            let memory = store.memory_use(instance).ok().flatten();
+            let memory = instance.memory_use(&mut store).ok().flatten();
             if let Some(what) = memory.as_ref().and_then(report::no_memory) {
                 hint(args, &what);
             }
         }
         let leaks = match args.leak_check {
-            true => find_leaks(args, &mut store, instance, &lines, end, whole)?,
+            true => find_leaks(args, &mut store, instance, lines, end, whole)?,
             false => None,
         };
         if let Some(leaks) = leaks.as_deref().filter(|leaks| !leaks.is_empty()) {
@@ -424,16 +370,16 @@ impl Executed {
             code = ExitCode::from(report.code);
         }
         if let Some(target) = &args.stats {
+            let heap = instance.heap_stats(&mut store).map_err(failed)?;
             let stats = stats::Run {
                 device: &store.device_name(),
                 threads: args.threads(),
-                load: loaded,
-                translate,
-                program: &lines.program,
+                load: guest.loaded,
+                module,
                 ready,
                 outcome: &outcome,
-                choice: &choice,
-                heap: &store.heap_stats(instance).map_err(|error| report::device(&error))?,
+                choice: instance.choice(&store).map_err(failed)?,
+                heap: &heap,
                 leaks: leaks.as_deref(),
             };
             stats.print(target);
@@ -451,40 +397,34 @@ impl Executed {
     }
 }
 
-/// What is wrong with the heap of a process that ended by itself is how it ended.
-fn find_damage(args: &RunArgs, store: &mut Store, instance: InstanceId, end: &End) -> Outcome<Option<End>> {
-    if !args.heap_check || !matches!(end, End::Returned | End::Exited(_)) {
-        return Ok(None);
-    }
-    let fault = store.heap_damage(instance);
-    let fault = fault.map_err(|error| report::store(args.module(), &error))?;
-    Ok(fault.map(|fault| End::Trapped(Box::new(fault))))
+/// Whether it ended by a trap of WebAssembly.
+fn is_trap(end: &End) -> bool {
+    matches!(end, End::Faulted(fault) if fault.kind != FaultKind::Panic)
 }
 
-/// Blocks that nobody can reach, without those that are no mistake of the program. `None`, and a note, where they
+/// Blocks that nothing points to, without those that are no mistake of the program. `None`, and a note, where they
 /// cannot be known.
 fn find_leaks(
     args: &RunArgs,
-    store: &mut Store,
-    instance: InstanceId,
+    store: &mut Store<()>,
+    instance: Instance,
     lines: &LineSource,
     end: &End,
     whole: bool,
 ) -> Outcome<Option<Vec<Leak>>> {
-    let why = match end {
-        _ if !whole => "the heap is damaged",
-        End::Returned | End::Exited(_) => "it ended by an exit, and what its calls held is known on the CPU alone",
-        End::Trapped(_) => "the program trapped",
-        End::Panicked { .. } => "the program panicked",
-        End::TimedOut | End::Interrupted => "the program was stopped",
+    let found = match whole {
+        true => instance.leaks(store, end),
+        false => Ok(None),
     };
-    let found = match end {
-        End::Returned if whole => store.leaks(instance).map(Some),
-        End::Exited(_) if whole => store.leaks_at_exit(instance),
-        _ => Ok(None),
-    };
-    let found = found.map_err(|error| report::store(args.module(), &error))?;
+    let found = found.map_err(|error| report::library(&error, args.module()))?;
     if found.is_none() {
+        let why = match end {
+            _ if !whole => "the heap is damaged",
+            End::Returned | End::Exited(_) => "it ended by an exit, and what its calls held is known on the CPU alone",
+            End::Faulted(_) if is_trap(end) => "the program trapped",
+            End::Faulted(_) => "the program panicked",
+            End::TimedOut | End::Interrupted => "the program was stopped",
+        };
         hint(args, &format!("--leak-check did not look for leaks: {why}"));
     }
     Ok(found.map(|mut leaks| {
@@ -502,8 +442,8 @@ fn hint(args: &RunArgs, text: &str) {
 }
 
 /// How a run translates.
-fn options(args: &RunArgs) -> Options {
-    Options {
+fn options(args: &RunArgs) -> ModuleOptions {
+    ModuleOptions {
         deny_recursion: args.deny_recursion,
         no_debug: args.debug.no_debug,
         shared: args.threads() > 1,
@@ -535,65 +475,56 @@ fn sends_messages(program: &Program) -> bool {
     instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| inst.op.is_debug()))
 }
 
-/// A memory of the type with which the program imports one.
-fn own_memory(store: &mut Store, program: &Program) -> Result<Option<Extern>, StoreError> {
-    let import = program.meta.imports.iter().find_map(|import| match import.ty {
-        ExternType::Memory(ty) if (&*import.module, &*import.name) == MEMORY_IMPORT => Some(ty),
-        _ => None,
-    });
-    import.map(|ty| store.add_memory(ty)).transpose()
-}
-
-/// Stacks that nobody asked for are no smaller.
-const LEAST_THREAD_STACK: u32 = 4096;
-
-/// Bytes that a memory may have that declares no maximum: where the smallest stacks of all threads would take most of
-/// what it has by default, as much as they need. A program for WASI expects all that its addresses reach, as other
-/// engines give it: what it does not touch costs the CPU nothing, but a GPU has it taken.
-fn undeclared_memory(threads: u32, program: &Program, device: &mut dyn Device) -> u64 {
-    let command = ["_start", "_initialize"]
-        .iter()
-        .any(|name| program.meta.export(name).is_some());
-    if makes_requests(program) && command && device.as_compiled().is_none() {
-        return 1 << 32;
+/// The limits that the options set, and for the rest those that fit the module.
+fn limits(args: &RunArgs, thread_stack: Option<u32>, module: &Module, device: &mut dyn Device) -> StoreLimits {
+    let fitting = StoreLimits::for_module(module, args.threads(), device);
+    StoreLimits {
+        memory: args.max_memory.map(|size| size.as_u64()),
+        call_depth: args.max_call_depth,
+        thread_stack: thread_stack.unwrap_or(fitting.thread_stack),
+        // One that was asked for stays.
+        least_thread_stack: thread_stack.unwrap_or(fitting.least_thread_stack),
+        heap: HeapChecks {
+            guards: args.heap_check,
+            leaks: args.leak_check,
+        },
+        ..fitting
     }
-    const BESIDES: u64 = 256 << 20;
-    let stacks = u64::from(threads) * u64::from(LEAST_THREAD_STACK);
-    (stacks + BESIDES).clamp(DEFAULT_MEMORY, 1 << 32)
 }
 
-fn thread_stack(args: &RunArgs) -> Outcome<u32> {
-    let Some(size) = args.thread_stack else {
-        return Ok(RunOptions::default().thread_stack);
-    };
-    let bytes = size.as_u64();
-    if !(1024..=1 << 30).contains(&bytes) {
-        return Err(Report::new(format!(
+/// Bytes of `--thread-stack`, if it was given.
+fn thread_stack(args: &RunArgs) -> Outcome<Option<u32>> {
+    let stack = |size: ByteSize| match size.as_u64() {
+        bytes @ 1024..=0x4000_0000 => Ok(bytes as u32),
+        _ => Err(Report::new(format!(
             "--thread-stack {size} is not between 1 KiB and 1 GiB"
-        )));
-    }
-    // Compiled code expects stacks to be aligned to 16 bytes.
-    Ok(bytes as u32 & !15)
+        ))),
+    };
+    args.thread_stack.map(stack).transpose()
 }
 
 /// Warnings, and with -v what was done.
-fn notes(translation: &Translation) {
-    for warning in &translation.rewrites.warnings {
+fn notes(module: &Module) {
+    let report = module.translation();
+    for warning in report.iter().flat_map(|report| &report.rewrites.warnings) {
         warn(warning);
     }
-    let patterns = translation.rewrites.patterns.iter();
+    let patterns = report.iter().flat_map(|report| &report.rewrites.patterns);
     for pattern in patterns.filter(|pattern| pattern.status == Status::Found) {
         tracing::info!("{}: {}", pattern.pattern, pattern.found.join(", "));
     }
-    tracing::info!("{} calls inlined", translation.inlines.inlined_calls);
+    tracing::info!(
+        "{} calls inlined",
+        report.map_or(0, |report| report.inlines.inlined_calls)
+    );
     tracing::info!(
         "{} words of bytecode in {:.1} ms",
-        translation.program.code.len(),
-        translation.times.total().as_secs_f64() * 1e3
+        module.program().code.len(),
+        report.map_or(0.0, |report| report.times.total().as_secs_f64() * 1e3)
     );
 }
 
-/// Shows why a run ended before its threads returned, and gives the exit code.
+/// Shows why a run ended before its threads returned, and returns the exit code.
 fn show_early_end(
     args: &RunArgs,
     end: &mut End,
@@ -602,41 +533,34 @@ fn show_early_end(
 ) -> Outcome<ExitCode> {
     let json = args.report == ReportFormat::Json;
     let mut quiet = false;
-    let aborted = match end {
-        End::Trapped(fault) => context.aborted(fault),
-        _ => None,
-    };
-    if let (Some(Aborted::Panic), End::Trapped(fault)) = (aborted, &mut *end) {
-        let (thread, backtrace) = (fault.thread, std::mem::take(&mut fault.backtrace));
-        *end = End::Panicked { thread, backtrace };
-    }
-    match end {
-        End::Panicked { thread, backtrace } => {
+    let mut aborted = None;
+    if let End::Faulted(fault) = end {
+        aborted = context.aborted(fault);
+        if aborted == Some(Aborted::Panic) {
+            fault.kind = FaultKind::Panic;
+        }
+        if fault.kind == FaultKind::Panic {
             // A program may have printed nothing: a test harness keeps what its tests print.
-            let said = aborted.is_none() || context.terminal.panic(*thread).is_some();
+            let said = aborted.is_none() || context.terminal.panic(fault.thread).is_some();
             quiet = context.calls == Calls::None && said;
-            if json || !quiet {
-                lines.add_to(backtrace);
-            }
         }
-        End::Trapped(fault) => {
+        if json || !quiet {
             lines.add_to(&mut fault.backtrace);
-            if let Some((_, allocated)) = fault.heap.as_mut().and_then(|heap| heap.block.as_mut()) {
-                lines.add_to(allocated);
-            }
         }
-        _ => {}
+        if let Some((_, allocated)) = fault.heap.as_mut().and_then(|heap| heap.block.as_mut()) {
+            lines.add_to(allocated);
+        }
     }
     let report = match &*end {
         End::Returned | End::Exited(_) => None,
-        End::Panicked { thread, backtrace } => {
-            let report = report::panic(*thread, backtrace, context.calls);
+        End::Faulted(fault) if fault.kind == FaultKind::Panic => {
+            let report = report::panic(fault.thread, &fault.backtrace, context.calls);
             Some(report.code(if aborted.is_some() { code::TRAP } else { code::PANIC }))
         }
-        End::Trapped(fault) if aborted == Some(Aborted::OutOfMemory) => {
+        End::Faulted(fault) if aborted == Some(Aborted::OutOfMemory) => {
             Some(report::out_of_memory(fault.thread, &fault.backtrace, context.calls))
         }
-        End::Trapped(fault) => Some(report::trap(fault, args.module(), context.threads)),
+        End::Faulted(fault) => Some(report::trap(fault, args.module(), context.threads)),
         End::TimedOut => {
             Some(report::timed_out(args.timeout.unwrap_or_default()).all_at(stands::told(&context.stands)))
         }

@@ -1,6 +1,6 @@
 //! What threads of a module that was made for one of them disturb each other in.
 
-use gpu_run_translator::Translation;
+use gpu_run::Module;
 use gpu_run_translator::rewrite::Status;
 
 use crate::entry::Entry;
@@ -8,7 +8,10 @@ use crate::report::warn;
 
 /// Warns of parts of std that the kernel reaches and that are not made for several threads. A program that was translated
 /// before has no names left to look at.
-pub fn warn_of_state(translation: &Translation, entry: &Entry) {
+pub fn warn_of_state(module: &Module, entry: &Entry) {
+    let Some(translation) = module.translation() else {
+        return;
+    };
     let mut exports = translation.shared.iter();
     let Some((_, shared)) = exports.find(|(name, _)| *name == entry.export) else {
         return;

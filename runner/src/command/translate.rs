@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 use std::process::ExitCode;
 
-use gpu_run::compile;
-use gpu_run_bytecode::{ExternKind, Program, disassemble, disassemble_function, encode};
-use gpu_run_translator::{BrTables, Options};
+use gpu_run::{Engine, ModuleOptions, compile};
+use gpu_run_bytecode::{ExternKind, Program, disassemble, disassemble_function};
+use gpu_run_translator::BrTables;
 use gpu_run_vm::cuda::link::Input;
 use gpu_run_vm::{Cuda, ptx};
 
@@ -22,12 +22,13 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
             Report::new("--func is for --emit disasm and --emit ptx").help("leave it out: the others are whole")
         );
     }
-    let options = Options {
+    let engine = Engine::default();
+    let options = ModuleOptions {
         // Emitted programs are all that is left of the module, so they take its lines along.
         lines: true,
         deny_recursion: args.deny_recursion,
         no_debug: args.no_debug,
-        // Who embeds the program may define them.
+        // A program that embeds it may define them.
         host_functions: args.emit == Emit::Bytecode,
         ..options(&args.passes)
     };
@@ -40,9 +41,9 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
                 .map_err(|error| report::translation(&args.module, &error))?;
             passed.module.encode()
         }
-        Emit::Bytecode => encode(&load(&args.module, &options)?.translation.program),
+        Emit::Bytecode => load(&engine, &args.module, &options)?.module.serialize(),
         Emit::Disasm => {
-            let program = load(&args.module, &options)?.translation.program;
+            let program = load(&engine, &args.module, &options)?.module.program().clone();
             match &args.func {
                 Some(name) => disassemble_function(&program, function(&program, name, args)?),
                 None => disassemble(&program),
@@ -50,7 +51,7 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
             .into_bytes()
         }
         Emit::Ptx => {
-            let program = load(&args.module, &options)?.translation.program;
+            let program = load(&engine, &args.module, &options)?.module.program().clone();
             match &args.func {
                 Some(name) => ptx_of(&program, function(&program, name, args)?, args)?,
                 None => ptx::compile(&compile::whole(&program, args.threads)).text,
@@ -58,7 +59,7 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
             .into_bytes()
         }
         Emit::SassStats => {
-            let program = load(&args.module, &options)?.translation.program;
+            let program = load(&engine, &args.module, &options)?.module.program().clone();
             sass_stats(&program, args.threads)?.into_bytes()
         }
     };

@@ -1,5 +1,4 @@
-//! Ends the process where stopping the run does not: before there is one, or when it waits for somebody to take
-//! its output.
+//! Ends the process where stopping the run does not: before there is one, or when it waits until its output is read.
 //!
 //! A run is stopped by a flag, and its output is written before the report. If nobody reads a pipe, writing
 //! waits for ever; so what was asked to end is ended when nobody has taken any of it for a while, with the exit code
@@ -9,6 +8,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread;
 use std::time::{Duration, Instant};
+
+use gpu_run::InterruptHandle;
 
 use crate::cli::{ReportFormat, RunArgs};
 use crate::report::{self, Report, code};
@@ -89,7 +90,7 @@ pub struct Preparation(Arc<(Mutex<Stage>, Condvar)>);
 impl Preparation {
     /// Begins it. Loading ends the process when it takes longer than `--timeout`; Ctrl-C does in both stages,
     /// and afterwards sets a flag, by which the run is stopped. A second one ends the process at once.
-    pub fn begin(args: &RunArgs, interrupt: Arc<AtomicBool>) -> Preparation {
+    pub fn begin(args: &RunArgs, interrupt: InterruptHandle) -> Preparation {
         let preparation = Preparation(Arc::new((Mutex::new(Stage::Loading), Condvar::new())));
         if let Some(timeout) = args.timeout {
             let (shared, target) = (preparation.0.clone(), args.report.clone());
@@ -113,7 +114,7 @@ impl Preparation {
                 end(&target, &report::interrupted());
             }
             drop(stage);
-            interrupt.store(true, Ordering::Relaxed);
+            interrupt.interrupt();
             if asked.swap(true, Ordering::Relaxed) {
                 std::process::exit(code::INTERRUPTED.into());
             }

@@ -81,21 +81,26 @@ pub enum CompileError {
 }
 
 /// How a program is to be run.
-pub struct Policy<'p> {
-    /// The engine.
-    pub strategy: Strategy,
+pub(super) struct Policy<'p> {
+    pub(super) strategy: Strategy,
     /// Functions (imports first) by which the program is entered, besides its start function.
-    pub entries: Vec<u32>,
-    /// Most threads of a run.
-    pub threads: u32,
+    pub(super) entries: Vec<u32>,
+    /// Most threads of a run, if that is known.
+    pub(super) threads: Option<u32>,
     /// Calls that may be open at once.
-    pub call_depth: u32,
+    pub(super) call_depth: u32,
     /// Where code is kept.
-    pub cache: Option<Cache>,
+    pub(super) cache: Option<Cache>,
     /// How long the compiler is waited for.
-    pub timeout: Duration,
+    pub(super) timeout: Duration,
     /// Ends the waiting when it becomes true.
-    pub interrupt: Option<&'p AtomicBool>,
+    pub(super) interrupt: &'p AtomicBool,
+}
+
+/// Whether so many threads of a program may wait for ever when they run compiled. Compiled threads keep their lanes: one
+/// that waits for another may keep it from ever running.
+pub(super) fn may_hang(program: &Program, threads: u32, target: &Target) -> bool {
+    threads > target.lanes_at_least() && threads_may_wait(program)
 }
 
 impl Choice {
@@ -124,8 +129,8 @@ fn estimate(words: usize, processors: usize) -> Duration {
     START_TIME + WORD_TIME * words as u32 / (processors / 2).clamp(1, MOST_SPEEDUP) as u32
 }
 
-/// The functions that a program can be entered by: what it exports, and its start function.
-pub fn entries(program: &Program) -> Vec<u32> {
+/// The functions by which a program can be entered: what it exports, and its start function.
+pub(super) fn entries(program: &Program) -> Vec<u32> {
     let exports = program.meta.exports.iter();
     let functions = exports.filter(|export| export.kind == ExternKind::Func);
     let mut entries: Vec<u32> = functions.map(|export| export.index).collect();
@@ -212,7 +217,7 @@ fn from_cache(
 /// # Errors
 ///
 /// [`Strategy::Ptx`] where it cannot be; the interrupt, while the compiler is waited for.
-pub fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Program>) -> Result<Choice, CompileError> {
+pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Program>) -> Result<Choice, CompileError> {
     let forced = match policy.strategy {
         Strategy::Interpreter => return Ok(Choice::interpreted(Reason::Asked)),
         Strategy::Ptx => true,
@@ -221,22 +226,23 @@ pub fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Program>) -> 
     let Some(target) = store.target() else {
         return Ok(Choice::interpreted(Reason::Device));
     };
-    let lanes = target.lanes_at_least();
+    let may_hang = policy
+        .threads
+        .is_some_and(|threads| may_hang(program, threads, &target));
     let request = CompileRequest {
         program: program.clone(),
         prefix: PREFIX.into(),
         code_start: store.next_code_start(),
         entries: tidy(program, policy.entries.into_iter().chain(program.meta.start).collect()),
-        options: options(program, policy.threads, policy.call_depth),
+        // Of an unknown number there may be several.
+        options: options(program, policy.threads.unwrap_or(u32::MAX), policy.call_depth),
         target,
     };
     let mut choice = Choice::interpreted(Reason::Waiting);
-    if threads_may_wait(program) && policy.threads > lanes {
-        if !forced {
-            return Ok(choice);
-        }
-        choice.may_hang = true;
+    if may_hang && !forced {
+        return Ok(choice);
     }
+    choice.may_hang = may_hang;
     let key = request.key();
     let load = |code: &Code| store.preload(code);
     match policy
@@ -278,7 +284,7 @@ fn build(
     request: CompileRequest,
     cache: Option<(Cache, Key)>,
     limit: Duration,
-    interrupt: Option<&AtomicBool>,
+    interrupt: &AtomicBool,
 ) -> Result<Option<DeviceResult<Code>>, CompileError> {
     let (sender, receiver) = channel();
     let working = Working::begin();
@@ -301,7 +307,7 @@ fn build(
             Err(RecvTimeoutError::Timeout) => {}
         }
         // Relaxed: the flag is all there is to see.
-        if interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed)) {
+        if interrupt.load(Ordering::Relaxed) {
             return Err(CompileError::Interrupted);
         }
         if begin.elapsed() >= limit {

@@ -1,12 +1,13 @@
 //! What can go wrong, as values.
 
 use gpu_run_bytecode::{ContainerError, TrapKind, VerifyError};
-use gpu_run_vm::{Backtrace, DeviceError, StoreError};
+use gpu_run_vm::{Backtrace, DeviceError, HeapFault, StoreError};
 
 use super::compile::CompileError;
 use super::device::OpenError;
+use super::outcome::End;
 
-/// An error of a host function, or of whoever embeds a module.
+/// An error of a host function.
 pub type BoxError = Box<dyn std::error::Error + Send + Sync>;
 
 /// A result of this crate.
@@ -21,6 +22,8 @@ pub struct Fault {
     pub thread: u32,
     /// The calls that were open in that thread.
     pub backtrace: Backtrace,
+    /// Of a trap of the heap: what it was about.
+    pub heap: Option<HeapFault>,
 }
 
 /// The kinds of faults.
@@ -49,6 +52,7 @@ impl From<gpu_run_vm::Fault> for Fault {
             kind: FaultKind::Trap(fault.kind),
             thread: fault.thread,
             backtrace: fault.backtrace,
+            heap: fault.heap,
         }
     }
 }
@@ -95,7 +99,7 @@ pub enum Error {
     /// The device failed.
     #[error(transparent)]
     Device(#[from] DeviceError),
-    /// A module could not be compiled, which was asked for.
+    /// Compiled code was asked for, and could not be made.
     #[error("cannot compile the module: {0}")]
     Compile(#[from] CompileError),
     /// A module was not instantiated, or a function not called.
@@ -190,12 +194,34 @@ pub enum Error {
     /// The run was interrupted.
     #[error("the run was interrupted")]
     Interrupted,
-    /// The run is over that a host function was called in.
+    /// The run in which the host function was called is over.
     #[error("the run has ended")]
     Ended,
 }
 
 impl Error {
+    /// The error of a run that ended before its threads had returned.
+    pub(super) fn of(end: End, host_error: Option<BoxError>) -> Error {
+        match (end, host_error) {
+            (End::Faulted(fault), Some(source)) => Error::Host { source, fault },
+            (End::Faulted(fault), None) => Error::Fault(fault),
+            (End::Exited(code), _) => Error::Exit(code),
+            (End::TimedOut, _) => Error::TimedOut,
+            _ => Error::Interrupted,
+        }
+    }
+
+    /// How the program ended, if that is what the error says; else the error.
+    pub fn into_end(self) -> Result<End> {
+        match self {
+            Error::Fault(fault) | Error::Host { fault, .. } => Ok(End::Faulted(fault)),
+            Error::Exit(code) => Ok(End::Exited(code)),
+            Error::TimedOut => Ok(End::TimedOut),
+            Error::Interrupted => Ok(End::Interrupted),
+            error => Err(error),
+        }
+    }
+
     /// The fault, if the program failed.
     pub fn fault(&self) -> Option<&Fault> {
         match self {

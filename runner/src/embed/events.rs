@@ -17,16 +17,20 @@ pub enum Event<'e> {
     Debug(&'e [u8]),
 }
 
-type Handler = dyn FnMut(Event<'_>) + Send;
-
-/// Who takes the events of a store. Clones are the same.
+/// Where the events of a store go. Clones are the same.
 #[derive(Clone)]
-pub(super) struct Events(Arc<Mutex<Box<Handler>>>);
+pub(super) struct Events(Arc<Mutex<SharedSink>>);
+
+/// A sink that its owner goes on to use.
+type SharedSink = Arc<Mutex<dyn Sink + Send>>;
+
+/// A handler of events as a sink.
+struct Handler<F>(F);
 
 impl Events {
     /// Writes to this process's streams.
     pub(super) fn inherit() -> Events {
-        Events(Arc::new(Mutex::new(Box::new(|event| {
+        Events(Arc::new(Mutex::new(shared(|event| {
             // A stream that nobody reads is no error of the program.
             _ = match event {
                 Event::Stdout(_, bytes) => std::io::stdout().write_all(bytes),
@@ -35,25 +39,56 @@ impl Events {
         }))))
     }
 
-    pub(super) fn set(&self, handler: Box<Handler>) {
-        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = handler;
+    pub(super) fn set(&self, sink: SharedSink) {
+        *self.0.lock().unwrap_or_else(PoisonError::into_inner) = sink;
     }
 
-    pub(super) fn tell(&self, event: Event<'_>) {
-        (self.0.lock().unwrap_or_else(PoisonError::into_inner))(event);
+    pub(super) fn set_handler(&self, handler: impl FnMut(Event<'_>) + Send + 'static) {
+        self.set(shared(handler));
+    }
+
+    fn with<R>(&self, work: impl FnOnce(&mut dyn Sink) -> R) -> R {
+        let sink = self.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        work(&mut *sink.lock().unwrap_or_else(PoisonError::into_inner))
     }
 }
 
-impl Sink for Events {
+fn shared(handler: impl FnMut(Event<'_>) + Send + 'static) -> SharedSink {
+    Arc::new(Mutex::new(Handler(handler)))
+}
+
+impl<F: FnMut(Event<'_>)> Sink for Handler<F> {
     fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]) {
-        self.tell(match stream {
+        (self.0)(match stream {
             Stream::Stdout => Event::Stdout(thread, bytes),
             Stream::Stderr => Event::Stderr(thread, bytes),
         });
     }
 
     fn debug(&mut self, messages: &[u8]) {
-        self.tell(Event::Debug(messages));
+        (self.0)(Event::Debug(messages));
+    }
+}
+
+impl Sink for Events {
+    fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]) {
+        self.with(|sink| sink.write(stream, thread, bytes));
+    }
+
+    fn debug(&mut self, messages: &[u8]) {
+        self.with(|sink| sink.debug(messages));
+    }
+
+    fn flush(&mut self) {
+        self.with(|sink| sink.flush());
+    }
+
+    fn error(&self, stream: Stream) -> Option<u16> {
+        self.with(|sink| sink.error(stream))
+    }
+
+    fn progress(&mut self, pixels: u64) {
+        self.with(|sink| sink.progress(pixels));
     }
 }
 
@@ -92,13 +127,17 @@ impl Captured {
 }
 
 /// Where WASI writes what does not come by the device. It is known once there is a store.
-#[derive(Clone, Default)]
-pub(super) struct LateWriter(Arc<Mutex<Option<Events>>>, bool);
+#[derive(Clone)]
+pub(super) struct LateWriter(Arc<Mutex<Option<Events>>>, Stream);
 
 impl LateWriter {
+    pub(super) fn new() -> LateWriter {
+        LateWriter(Arc::default(), Stream::Stdout)
+    }
+
     /// The writer for standard error that goes along.
     pub(super) fn of_errors(&self) -> LateWriter {
-        LateWriter(self.0.clone(), true)
+        LateWriter(self.0.clone(), Stream::Stderr)
     }
 
     pub(super) fn bind(&self, events: Events) {
@@ -108,11 +147,8 @@ impl LateWriter {
 
 impl Write for LateWriter {
     fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
-        if let Some(events) = &*self.0.lock().unwrap_or_else(PoisonError::into_inner) {
-            events.tell(match self.1 {
-                false => Event::Stdout(0, bytes),
-                true => Event::Stderr(0, bytes),
-            });
+        if let Some(events) = &mut *self.0.lock().unwrap_or_else(PoisonError::into_inner) {
+            events.write(self.1, 0, bytes);
         }
         Ok(bytes.len())
     }

@@ -1,7 +1,7 @@
 //! Compilers that still work when nobody waits for them any more, and the end of the process meanwhile.
 //!
 //! The driver's clean-up at exit takes away what its compiler works on, and the process crashes. A device that is closed
-//! meanwhile does the same harm. So a [`HeldStore`] stays while a compiler works, and the end of the process waits for
+//! meanwhile does the same harm. So a store stays while a compiler works, and the end of the process waits for
 //! compilers: `Working` has a handler run before the driver's. A process that is in a hurry ends by [`leave_at_once`].
 
 use std::mem::ManuallyDrop;
@@ -54,11 +54,10 @@ pub fn leave_at_once(code: u8) -> ! {
 }
 
 /// A store that is not taken down while a compiler works: then it stays until the process ends.
-pub struct HeldStore(ManuallyDrop<Store>);
+pub(super) struct HeldStore(ManuallyDrop<Store>);
 
 impl HeldStore {
-    /// Holds a store.
-    pub fn new(store: Store) -> HeldStore {
+    pub(super) fn new(store: Store) -> HeldStore {
         HeldStore(ManuallyDrop::new(store))
     }
 }

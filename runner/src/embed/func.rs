@@ -1,11 +1,11 @@
 //! Handles of what a store has: functions, memories, globals, tables.
 
 use std::marker::PhantomData;
-use std::time::Duration;
 
 use gpu_run_bytecode::FuncType;
 
 use super::error::{Error, Result};
+use super::outcome::{Launch, Outcome};
 use super::store::{Handle, Store};
 use super::values::{Val, WasmValues};
 
@@ -30,8 +30,18 @@ impl Func {
     /// [`Error::Fault`], [`Error::Host`], [`Error::Exit`], [`Error::TimedOut`] and [`Error::Interrupted`] say how the
     /// program ended; the others why it was not called.
     pub fn call<T: Send>(&self, store: &mut Store<T>, args: &[Val]) -> Result<Vec<Val>> {
-        let launch = store.launch(*self, 1, args)?;
+        let launch = self.run(store, 1, args)?.returned()?;
         Ok(launch.results.into_iter().next().unwrap_or_default())
+    }
+
+    /// Runs it on `threads` threads with these arguments for each. The outcome says how that ended, also where the
+    /// program failed, and what was counted.
+    ///
+    /// # Errors
+    ///
+    /// Why it was not run.
+    pub fn run<T: Send>(&self, store: &mut Store<T>, threads: u32, args: &[Val]) -> Result<Outcome> {
+        store.run(*self, threads, args)
     }
 
     /// The function with its types.
@@ -101,27 +111,13 @@ impl Kernel {
     ///
     /// As [`Func::call`].
     pub fn launch<T: Send>(&self, store: &mut Store<T>, threads: u32, args: &[Val]) -> Result<Launch> {
-        store.launch(self.0, threads, args)
+        self.0.run(store, threads, args)?.returned()
     }
 
     /// Its function.
     pub fn func(&self) -> Func {
         self.0
     }
-}
-
-/// What came of a launch.
-#[derive(Clone, Debug)]
-#[non_exhaustive]
-pub struct Launch {
-    /// The results of each thread.
-    pub results: Vec<Vec<Val>>,
-    /// Time from the kernel's start to its end.
-    pub time: Duration,
-    /// Lanes of the device that ran threads.
-    pub lanes: u32,
-    /// Whether compiled code ran, and not the interpreter.
-    pub compiled: bool,
 }
 
 /// A linear memory of a store. Between calls the host may read and write it.

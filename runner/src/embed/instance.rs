@@ -1,10 +1,12 @@
 //! Instances.
 
 use gpu_run_bytecode::KERNEL_PREFIX;
-use gpu_run_vm::{Extern as Item, InstanceId};
+use gpu_run_vm::{Extern as Item, HeapStats, InstanceId, Leak, MemoryUse};
 
-use super::error::{Error, Result};
+use super::compile::Choice;
+use super::error::{Error, Fault, Result};
 use super::func::{Extern, Func, Global, Kernel, Memory, Table, TypedFunc};
+use super::outcome::End;
 use super::store::{Store, StoreId};
 use super::values::WasmValues;
 
@@ -79,10 +81,74 @@ impl Instance {
         self.found("kernel", store, name, func).map(Kernel)
     }
 
-    fn found<T, X>(&self, what: &'static str, store: &Store<T>, name: &str, found: Option<X>) -> Result<X> {
-        if self.store != store.id {
-            return Err(Error::WrongStore);
+    /// How it is run, and why so.
+    ///
+    /// # Errors
+    ///
+    /// It is another store's.
+    pub fn choice<'s, T>(&self, store: &'s Store<T>) -> Result<&'s Choice> {
+        self.in_store(store)?;
+        let mut loaded = store.instances.iter();
+        let loaded = loaded.find(|loaded| loaded.id == self.id);
+        Ok(&loaded.expect("an instance is in its store").choice)
+    }
+
+    /// How memory 0 was used, if there is one: its size and limit, and whether the program asked for more.
+    ///
+    /// # Errors
+    ///
+    /// The device's, or it is another store's.
+    pub fn memory_use<T>(&self, store: &mut Store<T>) -> Result<Option<MemoryUse>> {
+        self.in_store(store)?;
+        Ok(store.vm.memory_use(self.id)?)
+    }
+
+    /// Counts of the heap in memory 0, since the instance was made.
+    ///
+    /// # Errors
+    ///
+    /// As [`Instance::memory_use`].
+    pub fn heap_stats<T>(&self, store: &mut Store<T>) -> Result<HeapStats> {
+        self.in_store(store)?;
+        Ok(store.vm.heap_stats(self.id)?)
+    }
+
+    /// The first damage of the heap that no call has noticed, as a write behind a block does. Needs
+    /// [`HeapChecks::guards`](gpu_run_vm::HeapChecks) in the store's limits.
+    ///
+    /// # Errors
+    ///
+    /// As [`Instance::memory_use`].
+    pub fn heap_damage<T>(&self, store: &mut Store<T>) -> Result<Option<Fault>> {
+        self.in_store(store)?;
+        Ok(store.vm.heap_damage(self.id)?.map(Fault::from))
+    }
+
+    /// Blocks of the heap that nothing points to any more, after the run that ended like that: the most bytes first.
+    /// `None` where they cannot be known: after a fault, or after an exit on a GPU, where registers are gone by then.
+    /// Needs [`HeapChecks::leaks`](gpu_run_vm::HeapChecks) in the store's limits, and a heap that is not damaged.
+    ///
+    /// # Errors
+    ///
+    /// As [`Instance::memory_use`].
+    pub fn leaks<T>(&self, store: &mut Store<T>, end: &End) -> Result<Option<Vec<Leak>>> {
+        self.in_store(store)?;
+        Ok(match end {
+            End::Returned => Some(store.vm.leaks(self.id)?),
+            End::Exited(_) => store.vm.leaks_at_exit(self.id)?,
+            _ => None,
+        })
+    }
+
+    fn in_store<T>(&self, store: &Store<T>) -> Result<()> {
+        match self.store == store.id {
+            true => Ok(()),
+            false => Err(Error::WrongStore),
         }
+    }
+
+    fn found<T, X>(&self, what: &'static str, store: &Store<T>, name: &str, found: Option<X>) -> Result<X> {
+        self.in_store(store)?;
         let name = name.to_owned();
         found.ok_or(Error::UnknownExport { what, name })
     }

@@ -9,7 +9,7 @@ use super::func::Extern;
 use super::host::{Caller, HostFn, IntoFunc, Wrapped};
 use super::instance::Instance;
 use super::module::Module;
-use super::store::Store;
+use super::store::{InstancePre, Store, Usage};
 use super::values::Val;
 use super::wasi::WasiCtx;
 
@@ -138,6 +138,22 @@ impl<T: Send> Linker<T> {
     /// An import that is not defined or has another type, a trap of an active segment or the start function, and
     /// what the device has no room for.
     pub fn instantiate(&self, store: &mut Store<T>, module: &Module) -> Result<Instance> {
-        store.instantiate(self, module)
+        self.instantiate_pre(store, module, &Usage::default())?.instantiate()
+    }
+
+    /// Does all of an instantiation but its last step: links the imports, chooses how the module is run, and compiles
+    /// it if that is how. What the instance will be called by need only be known where less is to be compiled.
+    ///
+    /// # Errors
+    ///
+    /// An import that is not defined or has another type, an export of `usage` that is no function, and what the
+    /// device has no room for.
+    pub fn instantiate_pre<'s>(
+        &self,
+        store: &'s mut Store<T>,
+        module: &Module,
+        usage: &Usage,
+    ) -> Result<InstancePre<'s, T>> {
+        InstancePre::new(self, store, module, usage)
     }
 }

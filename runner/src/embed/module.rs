@@ -7,7 +7,9 @@ use std::sync::Arc;
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::wasi::{Function, HOST_MODULE};
 use gpu_run_bytecode::{ExternKind, FuncType, GlobalType, MemoryType, Op, Program, TableType, decode, encode, verify};
-use gpu_run_translator::Options;
+use gpu_run_translator::inline::InlineReport;
+use gpu_run_translator::rewrite::RewriteReport;
+use gpu_run_translator::{Options, Shared, Times};
 
 use super::engine::Engine;
 use super::error::{Error, Result};
@@ -64,6 +66,21 @@ pub struct ExportType {
 pub struct Module {
     pub(super) program: Arc<Program>,
     wasi: Arc<[Function]>,
+    report: Option<Arc<TranslationReport>>,
+}
+
+/// What translating a module did.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct TranslationReport {
+    /// Parts of std that were replaced, and warnings.
+    pub rewrites: RewriteReport,
+    /// Calls that were inlined.
+    pub inlines: InlineReport,
+    /// For each exported function, what its threads would share. Empty without [`ModuleOptions::shared`](Options).
+    pub shared: Vec<(String, Shared)>,
+    /// The time that each stage took.
+    pub times: Times,
 }
 
 impl Module {
@@ -72,13 +89,33 @@ impl Module {
     /// # Errors
     ///
     /// It is not valid, or uses what this version does not run.
-    pub fn new(_engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
+    pub fn new(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
         let wasm = assemble(bytes.as_ref(), None)?;
         let options = Options {
             host_functions: true,
             ..Options::full()
         };
-        Ok(Module::of(gpu_run_translator::translate(&wasm, &options)?.program))
+        Module::from_binary(engine, &wasm, &options)
+    }
+
+    /// A module of WebAssembly in binary form, translated as the options say. Without
+    /// [`ModuleOptions::host_functions`](Options), an import that gpu-run does not serve cannot be a host function.
+    ///
+    /// # Errors
+    ///
+    /// As [`Module::new`]; a recursion, where the options deny that.
+    pub fn from_binary(_engine: &Engine, wasm: &[u8], options: &Options) -> Result<Module> {
+        let translation = gpu_run_translator::translate(wasm, options)?;
+        let report = TranslationReport {
+            rewrites: translation.rewrites,
+            inlines: translation.inlines,
+            shared: translation.shared,
+            times: translation.times,
+        };
+        Ok(Module {
+            report: Some(Arc::new(report)),
+            ..Module::of(translation.program)
+        })
     }
 
     /// The module in a file: WebAssembly, in binary or text form, or a serialized module.
@@ -127,7 +164,18 @@ impl Module {
         Module {
             program: Arc::new(program),
             wasi: wasi.into(),
+            report: None,
         }
+    }
+
+    /// The program that it was translated to, verified.
+    pub fn program(&self) -> &Arc<Program> {
+        &self.program
+    }
+
+    /// What translating it did; `None` of a deserialized module.
+    pub fn translation(&self) -> Option<&TranslationReport> {
+        self.report.as_deref()
     }
 
     /// Its imports, without those that gpu-run serves on the device. Of WASI's functions, those that are called.

@@ -93,6 +93,21 @@ impl Val {
     }
 }
 
+impl std::fmt::Display for Val {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Val::I32(value) => write!(f, "{value}"),
+            Val::I64(value) => write!(f, "{value}"),
+            Val::F32(bits) => write!(f, "{}", f32::from_bits(*bits)),
+            Val::F64(bits) => write!(f, "{}", f64::from_bits(*bits)),
+            Val::V128(bits) => write!(f, "{bits:#034x}"),
+            Val::FuncRef(Some(func)) => write!(f, "func {}", func.0.index()),
+            Val::ExternRef(Some(number)) => write!(f, "extern {number}"),
+            Val::FuncRef(None) | Val::ExternRef(None) | Val::NullExn => write!(f, "null"),
+        }
+    }
+}
+
 /// A type of Rust for a type of WebAssembly: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`.
 pub trait WasmTy: Copy + sealed::Sealed + Send + 'static {
     /// The type of WebAssembly.

@@ -1,5 +1,6 @@
 //! What a program for WASI finds around it.
 
+use std::io::Write;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -12,9 +13,9 @@ use super::events::{Events, LateWriter};
 ///
 /// Left alone, the program has no arguments and no directory, and standard input is at its end. What it writes to
 /// standard output and error are [`Event`](crate::Event)s of its store.
-#[derive(Default)]
 pub struct WasiCtxBuilder {
     wasi: WasiBuilder,
+    output: LateWriter,
     args: Vec<Vec<u8>>,
     variables: Vec<Vec<u8>>,
     seed: Option<u64>,
@@ -26,10 +27,25 @@ pub struct WasiCtx {
     output: LateWriter,
 }
 
+impl Default for WasiCtxBuilder {
+    fn default() -> WasiCtxBuilder {
+        WasiCtxBuilder::new()
+    }
+}
+
 impl WasiCtxBuilder {
     /// A program that has nothing.
     pub fn new() -> WasiCtxBuilder {
-        WasiCtxBuilder::default()
+        let output = LateWriter::new();
+        WasiCtxBuilder {
+            wasi: WasiBuilder::new()
+                .stdout(Box::new(output.clone()), false)
+                .stderr(Box::new(output.of_errors()), false),
+            output,
+            args: Vec::new(),
+            variables: Vec::new(),
+            seed: None,
+        }
     }
 
     /// Adds an argument. The first one is the program's name.
@@ -43,9 +59,9 @@ impl WasiCtxBuilder {
         args.into_iter().fold(self, WasiCtxBuilder::arg)
     }
 
-    /// Adds a variable.
-    pub fn env(mut self, name: &str, value: &str) -> Self {
-        self.variables.push(format!("{name}={value}").into_bytes());
+    /// Adds a variable. Neither its name nor its value need be UTF-8.
+    pub fn env(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.variables.push([name.as_ref(), b"=", value.as_ref()].concat());
         self
     }
 
@@ -55,7 +71,20 @@ impl WasiCtxBuilder {
         self
     }
 
-    /// Gives the program a directory of the host, and all below it, by the name `guest`.
+    /// Sets where the host writes what the program writes to standard output, in place of the store's events. What the
+    /// device takes by itself still becomes events. `terminal` is what the program is told of the stream.
+    pub fn stdout(mut self, writer: impl Write + Send + 'static, terminal: bool) -> Self {
+        self.wasi = self.wasi.stdout(Box::new(writer), terminal);
+        self
+    }
+
+    /// The same as [`WasiCtxBuilder::stdout`] for standard error.
+    pub fn stderr(mut self, writer: impl Write + Send + 'static, terminal: bool) -> Self {
+        self.wasi = self.wasi.stderr(Box::new(writer), terminal);
+        self
+    }
+
+    /// Adds a directory of the host, with all below it. The program knows it by the name `guest`.
     ///
     /// # Errors
     ///
@@ -67,7 +96,7 @@ impl WasiCtxBuilder {
         Ok(WasiCtxBuilder { wasi, ..self })
     }
 
-    /// Gives the program an empty directory in memory of at most `size` bytes, by the name `guest`.
+    /// Adds an empty directory in memory of at most `size` bytes. The program knows it by the name `guest`.
     pub fn tmpfs(mut self, guest: &str, size: u64) -> Self {
         self.wasi = self.wasi.tmpfs(guest, size);
         self
@@ -93,24 +122,25 @@ impl WasiCtxBuilder {
 
     /// Opens the program's descriptors.
     pub fn build(self) -> WasiCtx {
-        let output = LateWriter::default();
-        let wasi = self
-            .wasi
-            .stdout(Box::new(output.clone()), false)
-            .stderr(Box::new(output.of_errors()), false);
         WasiCtx {
             environment: Environment {
                 args: self.args,
                 variables: self.variables,
                 seed: self.seed,
-                ..Environment::new(Arc::new(wasi.build()))
+                ..Environment::new(Arc::new(self.wasi.build()))
             },
-            output,
+            output: self.output,
         }
     }
 }
 
 impl WasiCtx {
+    /// The value of a variable that the program has.
+    pub fn var(&self, name: &str) -> Option<&[u8]> {
+        let mut entries = self.environment.variables.iter();
+        entries.find_map(|entry| entry.strip_prefix(name.as_bytes())?.strip_prefix(b"="))
+    }
+
     /// The environment of a program whose output becomes these events.
     pub(super) fn bind(&self, events: &Events) -> Environment {
         self.output.bind(events.clone());

@@ -1,7 +1,8 @@
 //! `--report json`: how a run ended, as an object for programs.
 
-use gpu_run_bytecode::BacktraceFrame;
-use gpu_run_vm::{Backtrace, End, Fault, HeapStats, InstanceId, Leak, Outcome, RunOptions, Stands, Store};
+use gpu_run::{
+    Backtrace, BacktraceFrame, End, Fault, FaultKind, HeapStats, Instance, Leak, Outcome, Stands, Store, TrapKind,
+};
 
 use crate::cli::ReportFormat;
 use crate::json::report::{self as json, Call, EndKind, Place, RefusedKind};
@@ -33,32 +34,25 @@ pub struct Context<'c> {
 }
 
 impl<'c> Context<'c> {
-    /// Of a run that came to its end. There are no counts of the heap if the device does not answer any more.
-    pub fn of(
-        outcome: &Outcome,
-        options: &RunOptions,
-        terminal: &'c Terminal,
-        store: &mut Store,
-        instance: InstanceId,
-        lines: &LineSource,
-    ) -> Context<'c> {
+    /// Of a run that came to its end.
+    pub fn of(outcome: &Outcome, threads: u32, calls: Calls, terminal: &'c Terminal) -> Context<'c> {
         Context {
             terminal,
-            threads: options.threads,
+            threads,
             faults: outcome.faults,
             thread: outcome.ended_by,
-            heap: store.heap_stats(instance).ok(),
+            heap: None,
             compiled: outcome.compiled,
-            calls: Calls::wanted(options.environment.as_ref()),
-            stands: stands::of(store, lines),
+            calls,
+            stands: Stands::default(),
         }
     }
 
     /// Of a start function that did not return, or of a module that could not be instantiated: then no thread has run.
-    pub fn of_start(end: &End, options: &RunOptions, terminal: &'c Terminal, compiled: bool) -> Context<'c> {
+    pub fn of_start(end: &End, calls: Calls, terminal: &'c Terminal, compiled: bool) -> Context<'c> {
         let thread = match end {
-            End::Trapped(fault) => (!fault.backtrace.places.is_empty()).then_some(fault.thread),
-            End::Panicked { thread, .. } => Some(*thread),
+            End::Faulted(fault) if fault.kind == FaultKind::Panic => Some(fault.thread),
+            End::Faulted(fault) => (!fault.backtrace.places.is_empty()).then_some(fault.thread),
             _ => None,
         };
         Context {
@@ -68,9 +62,15 @@ impl<'c> Context<'c> {
             thread,
             heap: None,
             compiled,
-            calls: Calls::wanted(options.environment.as_ref()),
+            calls,
             stands: Stands::default(),
         }
+    }
+
+    /// Adds what the store knows after the run. There are no counts of the heap if the device does not answer any more.
+    pub fn look_at(&mut self, store: &mut Store<()>, instance: Instance, lines: &LineSource) {
+        self.heap = instance.heap_stats(store).ok();
+        self.stands = stands::of(store, lines);
     }
 }
 
@@ -109,16 +109,10 @@ pub fn of_end(end: &End, report: Option<&Report>, exit_code: u8, context: &Conte
     match end {
         End::Returned => ended.message = Some(format!("main returned {exit_code}")),
         End::Exited(code) => ended.message = Some(format!("the program ended itself with exit code {code}")),
-        End::Trapped(fault) => add_trap(&mut ended, fault, context),
-        End::Panicked { thread, backtrace } => {
-            let said = context.terminal.said_last(*thread);
-            let panic = context.terminal.panic(*thread);
-            let panic = panic.as_deref().or(said.as_deref()).and_then(Panic::read);
-            ended.place = panic.as_ref().and_then(panic_place);
-            ended.message = panic.map(|panic| panic.message).or(said).or(Some("panic".into()));
-            // The innermost calls are those by which std panics.
-            add_calls(&mut ended, backtrace, own_call(backtrace), context.compiled);
-        }
+        End::Faulted(fault) => match fault.kind {
+            FaultKind::Trap(kind) => add_trap(&mut ended, kind, fault, context),
+            _ => add_panic(&mut ended, fault, context),
+        },
         End::TimedOut | End::Interrupted => {}
     }
     Some(json::Report::Ended(Box::new(ended)))
@@ -130,19 +124,29 @@ fn kind(end: &End, exit_code: u8, context: &Context<'_>) -> Option<EndKind> {
         End::Returned | End::Exited(_) if exit_code == 0 => return None,
         End::Interrupted if context.terminal.nobody_reads() => return None,
         End::Returned | End::Exited(_) => EndKind::Exit,
-        End::Trapped(_) => EndKind::Trap,
-        End::Panicked { .. } => EndKind::Panic,
+        End::Faulted(fault) if fault.kind == FaultKind::Panic => EndKind::Panic,
+        End::Faulted(_) => EndKind::Trap,
         End::TimedOut => EndKind::Timeout,
         End::Interrupted => EndKind::Interrupted,
     })
 }
 
-fn add_trap(ended: &mut json::Ended, fault: &Fault, context: &Context<'_>) {
+fn add_panic(ended: &mut json::Ended, fault: &Fault, context: &Context<'_>) {
+    let said = context.terminal.said_last(fault.thread);
+    let panic = context.terminal.panic(fault.thread);
+    let panic = panic.as_deref().or(said.as_deref()).and_then(Panic::read);
+    ended.place = panic.as_ref().and_then(panic_place);
+    ended.message = panic.map(|panic| panic.message).or(said).or(Some("panic".into()));
+    // The innermost calls are those by which std panics.
+    add_calls(ended, &fault.backtrace, own_call(&fault.backtrace), context.compiled);
+}
+
+fn add_trap(ended: &mut json::Ended, kind: TrapKind, fault: &Fault, context: &Context<'_>) {
     ended.message = Some(match context.failed_allocation(fault) {
         Some(bytes) => format!("memory allocation of {bytes} bytes failed"),
-        None => fault.kind.text().to_owned(),
+        None => kind.text().to_owned(),
     });
-    ended.trap = Some(format!("{:?}", fault.kind));
+    ended.trap = Some(format!("{kind:?}"));
     if let Some(heap) = &fault.heap {
         ended.address = Some(heap.address);
         ended.block = heap.block.as_ref().map(|(size, allocated)| json::Block {

@@ -1,30 +1,27 @@
 //! Lines of the user's sources in backtraces.
 
-use std::sync::Arc;
-
-use gpu_run_bytecode::Program;
+use gpu_run::{Backtrace, Module};
 use gpu_run_translator::Dwarf;
-use gpu_run_vm::Backtrace;
 
-/// What can tell the lines of a program. Nothing is read before a fault is reported.
+/// A module, and what tells the lines of its program. Nothing is read before a fault is reported.
 pub struct LineSource {
-    /// The bytes of the module, if the program was translated just now.
-    pub module: Option<Vec<u8>>,
-    /// The program, which may have a line table.
-    pub program: Arc<Program>,
+    /// The module, whose program may have a line table.
+    pub module: Module,
+    /// The bytes of the module, if it was translated just now.
+    pub wasm: Option<Vec<u8>>,
 }
 
 impl LineSource {
     /// Adds what is known to a backtrace.
     pub fn add_to(&self, backtrace: &mut Backtrace) {
-        match &self.module {
-            Some(module) => {
-                if let Some(dwarf) = Dwarf::find(module) {
+        match &self.wasm {
+            Some(wasm) => {
+                if let Some(dwarf) = Dwarf::find(wasm) {
                     backtrace.add_lines(|offset| dwarf.frames_at(offset));
                 }
             }
             None => {
-                if let Ok(table) = self.program.lines.read() {
+                if let Ok(table) = self.module.program().lines.read() {
                     backtrace.add_lines(|offset| table.frames_at(offset));
                 }
             }

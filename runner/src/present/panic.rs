@@ -3,8 +3,7 @@
 //! On `wasm32-wasip1` std prints the message itself and aborts, which in WebAssembly is the trap `unreachable`. To its
 //! user that is a panic, not a crash of the runtime.
 
-use gpu_run_bytecode::TrapKind;
-use gpu_run_vm::Fault;
+use gpu_run::{Fault, FaultKind, TrapKind};
 
 /// How what a panic printed ends, if it panicked again while it was handled.
 pub const ABORTS: &str = "panic. aborting.\n";
@@ -88,7 +87,7 @@ pub enum Aborted {
 
 /// What a trap was the end of, if its thread `said` so on stderr last, or its calls tell.
 pub fn aborted(fault: &Fault, said: Option<&str>) -> Option<Aborted> {
-    if fault.kind != TrapKind::Unreachable || fault.heap.is_some() {
+    if fault.kind != FaultKind::Trap(TrapKind::Unreachable) || fault.heap.is_some() {
         return None;
     }
     let said = said.unwrap_or_default();
@@ -150,8 +149,7 @@ fn is_end(name: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use gpu_run_bytecode::BacktraceFrame;
-    use gpu_run_vm::Backtrace;
+    use gpu_run::{Backtrace, BacktraceFrame};
 
     use super::*;
 
@@ -162,7 +160,7 @@ mod tests {
             line: None,
         };
         Fault {
-            kind,
+            kind: FaultKind::Trap(kind),
             thread: 0,
             backtrace: Backtrace {
                 places: calls.iter().map(place).collect(),

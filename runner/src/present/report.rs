@@ -7,9 +7,11 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use gpu_run_bytecode::{BacktraceFrame, VerifyError, VerifyErrorKind};
+use gpu_run::compile::CompileError;
+use gpu_run::{Backtrace, BacktraceFrame, Fault, Leak, MemoryUse};
+use gpu_run_bytecode::{VerifyError, VerifyErrorKind};
 use gpu_run_translator::{Error, LowerErrorKind, RecursionError};
-use gpu_run_vm::{Backtrace, DeviceError, Environment, Fault, Leak, MemoryUse, StoreError};
+use gpu_run_vm::{DeviceError, StoreError};
 
 use crate::calls;
 use crate::output::{ERROR, MARK, STRONG};
@@ -200,11 +202,28 @@ pub fn verification(path: &Path, error: &VerifyError) -> Report {
 const SPLIT: &str =
     "make smaller functions of this one; the page \"Limits\" of the documentation says how large one may be";
 
+/// The report of what the library did not do with a module.
+pub fn library(error: &gpu_run::Error, path: &Path) -> Report {
+    match error {
+        gpu_run::Error::Module(error) => translation(path, error),
+        gpu_run::Error::Unsound(error) => verification(path, error),
+        gpu_run::Error::Device(error) | gpu_run::Error::Compile(CompileError::Device(error)) => device(error),
+        gpu_run::Error::Interrupted => interrupted(),
+        gpu_run::Error::Compile(error) => Report::new(error.to_string()),
+        gpu_run::Error::Store(error) => store(path, error),
+        gpu_run::Error::UnknownImport { module, name, .. } => {
+            let (module, name) = (module.clone(), name.clone());
+            store(path, &StoreError::UnknownImport { module, name })
+        }
+        error => Report::new(error.to_string()).at(place(path, None, None)),
+    }
+}
+
 /// The report of a program that was not instantiated.
 pub fn store(path: &Path, error: &StoreError) -> Report {
     match error {
         StoreError::Device(error) => device(error),
-        StoreError::Trap(fault) => trap(fault, path, 1),
+        StoreError::Trap(fault) => trap(&Fault::from((**fault).clone()), path, 1),
         StoreError::UnknownImport { module, .. } => {
             let report = Report::new(error.to_string()).at(place(path, None, None));
             match module.as_str() {
@@ -240,7 +259,7 @@ pub fn device(error: &DeviceError) -> Report {
 
 /// The report of a trap of a module, in one of so many threads.
 pub fn trap(fault: &Fault, path: &Path, threads: u32) -> Report {
-    let mut message = format!("trap: {}", fault.kind.text());
+    let mut message = format!("trap: {}", fault.message());
     let at_end = fault.heap.as_ref().and_then(|heap| heap.damaged_at_end);
     if threads > 1 && at_end.is_none() {
         _ = write!(message, " (thread {})", fault.thread);
@@ -436,16 +455,14 @@ pub enum Calls {
 }
 
 impl Calls {
-    /// As the variable says: the program's, else this process's.
-    pub fn wanted(environment: Option<&Environment>) -> Calls {
-        const NAME: &str = "RUST_BACKTRACE";
-        let variables = environment.map_or(&[][..], |environment| &environment.variables);
-        let own = variables
-            .iter()
-            .find_map(|entry| entry.strip_prefix(NAME.as_bytes())?.strip_prefix(b"="));
+    /// The variable that says it.
+    pub const VARIABLE: &str = "RUST_BACKTRACE";
+
+    /// As the variable says: the program's `own`, else this process's.
+    pub fn wanted(own: Option<&[u8]>) -> Calls {
         let value = match own {
             Some(value) => Some(value.to_vec()),
-            None => std::env::var_os(NAME).map(|value| value.into_encoded_bytes()),
+            None => std::env::var_os(Calls::VARIABLE).map(|value| value.into_encoded_bytes()),
         };
         match value.as_deref() {
             None | Some(b"0") => Calls::None,

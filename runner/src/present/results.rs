@@ -5,8 +5,7 @@ use std::io::{BufWriter, Write};
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-use gpu_run_bytecode::ValType;
-use gpu_run_vm::Value;
+use gpu_run::{Val, ValType};
 
 use crate::entry::{Entry, Show};
 use crate::files::{Target, failed};
@@ -57,7 +56,7 @@ pub fn prepare(option: Option<&Results>, entry: &Entry, types: &[ValType]) -> Ou
     let Results::File(path) = option else {
         return Ok(None);
     };
-    if types.iter().any(|ty| bytes_of(ty).is_none()) {
+    if !types.iter().all(has_bytes) {
         return Err(Report::new("--results FILE: references have no bytes").help("`--results all` shows them"));
     }
     let target = Target::open(path).map_err(|error| failed(LOST, path, &error))?;
@@ -66,7 +65,7 @@ pub fn prepare(option: Option<&Results>, entry: &Entry, types: &[ValType]) -> Ou
 
 const LOST: &str = "cannot write the results";
 
-/// Shows results of all threads, and gives the exit code.
+/// Shows results of all threads, and returns the exit code.
 ///
 /// # Errors
 ///
@@ -75,12 +74,12 @@ pub fn show(
     entry: &Entry,
     option: Option<&Results>,
     target: Option<Target>,
-    results: &[Vec<Value>],
+    results: &[Vec<Val>],
 ) -> Outcome<ExitCode> {
     let first = results.first().map(Vec::as_slice).unwrap_or_default();
     if entry.show == Show::ExitCode {
         return Ok(match first {
-            [Value::I32(code)] => ExitCode::from(*code as u8),
+            [Val::I32(code)] => ExitCode::from(*code as u8),
             _ => ExitCode::SUCCESS,
         });
     }
@@ -88,8 +87,7 @@ pub fn show(
         let write = |file: &std::fs::File| {
             let mut file = BufWriter::new(file);
             for value in results.iter().flatten() {
-                let bytes = value.bits().to_le_bytes();
-                file.write_all(&bytes[..bytes_of(&value.ty()).unwrap_or(0)])?;
+                write_bytes(&mut file, value)?;
             }
             file.flush()
         };
@@ -113,32 +111,41 @@ pub fn show(
     Ok(ExitCode::SUCCESS)
 }
 
-fn joined(values: &[Value]) -> String {
-    let values: Vec<String> = values.iter().map(Value::to_string).collect();
+fn joined(values: &[Val]) -> String {
+    let values: Vec<String> = values.iter().map(Val::to_string).collect();
     values.join(", ")
 }
 
-/// Bytes of a value in a file.
-fn bytes_of(ty: &ValType) -> Option<usize> {
-    match ty {
-        ValType::I32 | ValType::F32 => Some(4),
-        ValType::I64 | ValType::F64 => Some(8),
-        ValType::V128 => Some(16),
-        _ => None,
+/// Whether values of a type have bytes for a file.
+fn has_bytes(ty: &ValType) -> bool {
+    use ValType::{F32, F64, I32, I64, V128};
+    matches!(ty, I32 | I64 | F32 | F64 | V128)
+}
+
+/// Writes these bytes.
+fn write_bytes(file: &mut impl Write, value: &Val) -> std::io::Result<()> {
+    match value {
+        Val::I32(value) => file.write_all(&value.to_le_bytes()),
+        Val::I64(value) => file.write_all(&value.to_le_bytes()),
+        Val::F32(bits) => file.write_all(&bits.to_le_bytes()),
+        Val::F64(bits) => file.write_all(&bits.to_le_bytes()),
+        Val::V128(bits) => file.write_all(&bits.to_le_bytes()),
+        // `prepare` has refused references.
+        _ => Ok(()),
     }
 }
 
 /// What each thread returned, for programs.
-fn returned(results: &[Vec<Value>]) -> Vec<Returned> {
-    let value = |value: &Value| {
+fn returned(results: &[Vec<Val>]) -> Vec<Returned> {
+    let value = |value: &Val| {
         let text = value.to_string();
         let number = match value {
-            Value::I32(_) | Value::I64(_) | Value::F32(_) | Value::F64(_) => text.parse().ok(),
+            Val::I32(_) | Val::I64(_) | Val::F32(_) | Val::F64(_) => text.parse().ok(),
             _ => None,
         };
         number.map_or(ReturnedValue::Text(text), ReturnedValue::Number)
     };
-    let thread = |values: &Vec<Value>| match &values[..] {
+    let thread = |values: &Vec<Val>| match &values[..] {
         [only] => Returned::One(value(only)),
         several => Returned::Several(several.iter().map(value).collect()),
     };
@@ -147,7 +154,7 @@ fn returned(results: &[Vec<Value>]) -> Vec<Returned> {
 
 /// What threads returned beside the first, if they did not all return the same: of each value the least, the greatest
 /// and the sum.
-fn summary(results: &[Vec<Value>]) -> String {
+fn summary(results: &[Vec<Val>]) -> String {
     let Some(first) = results.first() else {
         return String::new();
     };
@@ -158,8 +165,8 @@ fn summary(results: &[Vec<Value>]) -> String {
     let column = |index: usize| results.iter().filter_map(move |values| values.get(index));
     let columns: Option<Vec<String>> = (0..first.len())
         .map(|index| match first[index] {
-            Value::I32(_) | Value::I64(_) => Some(of_integers(column(index).filter_map(integer))),
-            Value::F32(_) | Value::F64(_) => Some(of_floats(column(index))),
+            Val::I32(_) | Val::I64(_) => Some(of_integers(column(index).filter_map(integer))),
+            Val::F32(_) | Val::F64(_) => Some(of_floats(column(index))),
             _ => None,
         })
         .collect();
@@ -170,10 +177,10 @@ fn summary(results: &[Vec<Value>]) -> String {
     }
 }
 
-fn integer(value: &Value) -> Option<i128> {
+fn integer(value: &Val) -> Option<i128> {
     match value {
-        Value::I32(value) => Some((*value).into()),
-        Value::I64(value) => Some((*value).into()),
+        Val::I32(value) => Some((*value).into()),
+        Val::I64(value) => Some((*value).into()),
         _ => None,
     }
 }
@@ -185,14 +192,14 @@ fn of_integers(values: impl Iterator<Item = i128> + Clone) -> String {
 }
 
 /// Of floats as they are shown, but for those that are no number. The sum is one of f64, in the order of threads.
-fn of_floats<'v>(values: impl Iterator<Item = &'v Value> + Clone) -> String {
-    let wide = |value: &Value| match value {
-        Value::F32(bits) => f64::from(f32::from_bits(*bits)),
-        Value::F64(bits) => f64::from_bits(*bits),
+fn of_floats<'v>(values: impl Iterator<Item = &'v Val> + Clone) -> String {
+    let wide = |value: &Val| match value {
+        Val::F32(bits) => f64::from(f32::from_bits(*bits)),
+        Val::F64(bits) => f64::from_bits(*bits),
         _ => f64::NAN,
     };
     let numbers = values.clone().filter(|value| !wide(value).is_nan());
-    let order = |a: &&Value, b: &&Value| wide(a).total_cmp(&wide(b));
+    let order = |a: &&Val, b: &&Val| wide(a).total_cmp(&wide(b));
     let nans = values.count() - numbers.clone().count();
     let sum: f64 = numbers.clone().map(wide).fold(0.0, |sum, value| sum + value);
     let mut text = told(numbers.clone().min_by(order), numbers.max_by(order), sum);
@@ -213,35 +220,35 @@ fn told<T: Display>(least: Option<T>, most: Option<T>, sum: impl Display) -> Str
 mod tests {
     use super::*;
 
-    fn column(values: &[Value]) -> Vec<Vec<Value>> {
+    fn column(values: &[Val]) -> Vec<Vec<Val>> {
         values.iter().map(|value| vec![*value]).collect()
     }
 
     #[test]
     fn results_that_differ_are_summed_up() {
-        let of = |values: &[Value]| summary(&column(values));
-        assert_eq!(of(&[Value::I32(5), Value::I32(5)]), "");
+        let of = |values: &[Val]| summary(&column(values));
+        assert_eq!(of(&[Val::I32(5), Val::I32(5)]), "");
         assert_eq!(
-            of(&[Value::I32(2), Value::I32(-7), Value::I32(i32::MAX)]),
+            of(&[Val::I32(2), Val::I32(-7), Val::I32(i32::MAX)]),
             " (thread 0; all 3 threads: minimum -7, maximum 2147483647, sum 2147483642)"
         );
         // More than 64 bits hold.
         assert_eq!(
-            of(&[Value::I64(i64::MAX), Value::I64(i64::MAX), Value::I64(0)]),
+            of(&[Val::I64(i64::MAX), Val::I64(i64::MAX), Val::I64(0)]),
             " (thread 0; all 3 threads: minimum 0, maximum 9223372036854775807, sum 18446744073709551614)"
         );
-        let f32s = [0.5f32, f32::NAN, -1.25].map(|value| Value::F32(value.to_bits()));
+        let f32s = [0.5f32, f32::NAN, -1.25].map(|value| Val::F32(value.to_bits()));
         assert_eq!(
             of(&f32s),
             " (thread 0; all 3 threads: minimum -1.25, maximum 0.5, sum -0.75 without 1 NaN)"
         );
-        let f64s = [1e300, f64::INFINITY].map(|value| Value::F64(value.to_bits()));
+        let f64s = [1e300, f64::INFINITY].map(|value| Val::F64(value.to_bits()));
         assert!(of(&f64s).ends_with("maximum inf, sum inf)"));
         assert_eq!(
-            of(&[Value::FuncRef(None), Value::FuncRef(Some(1))]),
+            of(&[Val::ExternRef(None), Val::ExternRef(Some(1))]),
             " (thread 0; 1 of 2 threads returned something else)"
         );
-        let several = [vec![Value::I32(1), Value::I64(2)], vec![Value::I32(3), Value::I64(2)]];
+        let several = [vec![Val::I32(1), Val::I64(2)], vec![Val::I32(3), Val::I64(2)]];
         assert_eq!(
             summary(&several),
             " (thread 0; all 2 threads: minimum 1, maximum 3, sum 4; minimum 2, maximum 2, sum 4)"
@@ -250,13 +257,13 @@ mod tests {
 
     #[test]
     fn json_has_numbers_where_it_can() {
-        let f32s = [0.1f32, f32::NAN, f32::NEG_INFINITY].map(|value| Value::F32(value.to_bits()));
+        let f32s = [0.1f32, f32::NAN, f32::NEG_INFINITY].map(|value| Val::F32(value.to_bits()));
         assert_eq!(json::line(&returned(&column(&f32s))), r#"[0.1,"NaN","-inf"]"#);
         assert_eq!(
-            json::line(&returned(&column(&[Value::I64(i64::MIN)]))),
+            json::line(&returned(&column(&[Val::I64(i64::MIN)]))),
             "[-9223372036854775808]"
         );
-        let several = [vec![Value::I32(1), Value::F64(1.5f64.to_bits())]];
+        let several = [vec![Val::I32(1), Val::F64(1.5f64.to_bits())]];
         assert_eq!(json::line(&returned(&several)), "[[1,1.5]]");
         assert_eq!(json::line(&returned(&[])), "[]");
     }

@@ -1,6 +1,6 @@
 //! Where the threads of a program stood that was stopped by `--timeout` or Ctrl-C, for its report.
 
-use gpu_run_vm::{Doing, Stand, Stands, Store};
+use gpu_run::{Doing, Stand, Stands, Store};
 
 use crate::calls::grouped;
 use crate::json::report as json;
@@ -62,7 +62,7 @@ fn place(stand: &Stand) -> String {
 }
 
 /// Where the threads of a store's last run stood, with the lines of the user's sources.
-pub fn of(store: &Store, lines: &LineSource) -> Stands {
+pub fn of(store: &Store<()>, lines: &LineSource) -> Stands {
     let mut stands = store.stands().clone();
     for stand in &mut stands.groups {
         lines.add_to(&mut stand.backtrace);
@@ -121,8 +121,7 @@ pub fn object(stands: &Stands) -> Option<json::Stands> {
 
 #[cfg(test)]
 mod tests {
-    use gpu_run_bytecode::BacktraceFrame;
-    use gpu_run_vm::Backtrace;
+    use gpu_run::{Backtrace, BacktraceFrame};
 
     use super::*;
 

@@ -3,14 +3,14 @@
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use gpu_run_bytecode::Program;
+use gpu_run::compile::Choice;
+use gpu_run::{ClassStats, HeapStats, Leak, Module, Outcome};
 use gpu_run_translator::Times;
 use gpu_run_vm::cuda::code::{Code, Origin};
-use gpu_run_vm::{ClassStats, HeapStats, Leak, Outcome, allocates, makes_requests};
+use gpu_run_vm::{allocates, makes_requests};
 use serde_json::Value;
 
 use crate::cli::StatsFormat;
-use crate::engine::Choice;
 use crate::json::stats::{self as json, Stats};
 use crate::sink::Target;
 
@@ -22,10 +22,8 @@ pub struct Run<'r> {
     pub threads: u32,
     /// Reading and translating the module.
     pub load: Duration,
-    /// Translating it, if it was not translated before.
-    pub translate: Option<Times>,
     /// What ran.
-    pub program: &'r Program,
+    pub module: &'r Module,
     /// From the start of the process until the program was ready to run.
     pub ready: Duration,
     /// How the run ended.
@@ -60,11 +58,11 @@ impl Run<'_> {
             true => "compiled",
             false => "interpreted",
         };
-        let load = match self.translate {
-            Some(times) => format!(
+        let load = match self.module.translation() {
+            Some(translation) => format!(
                 "module {:.3} ms, of it translated in {:.3} ms",
                 ms(self.load),
-                ms(times.total())
+                ms(translation.times.total())
             ),
             None => format!("program {:.3} ms", ms(self.load)),
         };
@@ -72,7 +70,7 @@ impl Run<'_> {
             true => format!(", compiler {:.3} ms", ms(self.choice.waited)),
             false => String::new(),
         };
-        let heap = match allocates(self.program) {
+        let heap = match allocates(self.module.program()) {
             true => format!(
                 "{} blocks allocated, {} freed, {} live; at most {} at once",
                 heap.allocated,
@@ -123,18 +121,18 @@ impl Run<'_> {
             threads: self.threads,
             lanes: outcome.lanes,
             load_ms: ms(self.load),
-            translate_ms: self.translate.as_ref().map(translation),
+            translate_ms: self.module.translation().map(|report| translation(&report.times)),
             ready_ms: ms(self.ready),
             run_ms: ms(outcome.time),
             debug: (debug.messages > 0 || debug.dropped > 0).then_some(json::DebugCounts {
                 messages: debug.messages,
                 dropped: debug.dropped,
             }),
-            requests: makes_requests(self.program).then_some(json::RequestCounts {
+            requests: makes_requests(self.module.program()).then_some(json::RequestCounts {
                 calls: requests.calls,
                 messages: requests.messages,
             }),
-            heap: allocates(self.program).then(|| heap(self.heap, self.leaks)),
+            heap: allocates(self.module.program()).then(|| heap(self.heap, self.leaks)),
             engine: match outcome.compiled {
                 true => json::Engine::Ptx,
                 false => json::Engine::Interp,

@@ -2,10 +2,9 @@
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Write};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
-use gpu_run_vm::{DebugFormat, DebugMessage, Errno, Level, Sink, Stream};
+use gpu_run::{DebugFormat, DebugMessage, InterruptHandle, Level, Sink, Stream};
+use gpu_run_vm::Errno;
 use indicatif::ProgressBar;
 
 use crate::cli::{DebugArgs, ReportFormat, RunArgs};
@@ -19,7 +18,7 @@ const TOGETHER: usize = 64 << 10;
 /// Writes the guest's output as it comes.
 pub struct Terminal {
     /// Set to interrupt the run once nobody reads its output.
-    interrupt: Arc<AtomicBool>,
+    interrupt: InterruptHandle,
     /// The guest is told of errors, and does what it likes.
     tells: bool,
     /// Why stdout and stderr cannot be written any more.
@@ -38,7 +37,7 @@ pub struct Terminal {
 
 impl Terminal {
     /// Output as the options want it. `interrupt` ends the run; with `tells` the guest finds errors itself.
-    pub fn new(interrupt: Arc<AtomicBool>, tells: bool, progress: Option<ProgressBar>, args: &RunArgs) -> Terminal {
+    pub fn new(interrupt: InterruptHandle, tells: bool, progress: Option<ProgressBar>, args: &RunArgs) -> Terminal {
         Terminal {
             interrupt,
             tells,
@@ -121,7 +120,7 @@ impl Terminal {
         let Err(error) = result else { return };
         self.errors[stream as usize].get_or_insert(error);
         if !self.tells {
-            self.interrupt.store(true, Ordering::Relaxed);
+            self.interrupt.interrupt();
         }
     }
 

@@ -2,6 +2,7 @@
 
 use std::path::Path;
 
+use gpu_run::Engine;
 use gpu_run_bytecode::{ExternKind, ExternType, GlobalType, KERNEL_PREFIX, Limits, Program, TableType};
 
 use super::{Export, Functions, Import, Inspection, Memory, served};
@@ -16,9 +17,10 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspe
     if deny_recursion {
         return Err(load::needs_module_of_program("--deny-recursion", path));
     }
-    let program = load::program(path, bytes)?;
+    let module = load::translated(&Engine::default(), path, bytes)?;
+    let program = module.program();
     let meta = &program.meta;
-    let called = Called::by(&program);
+    let called = Called::by(program);
     let services = called.functions().map(|function| {
         let info = function.info();
         Import {
@@ -31,7 +33,7 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspe
     let others = meta.imports.iter().map(|import| Import {
         module: import.module.clone(),
         name: import.name.clone(),
-        r#type: import_type(&program, import.ty),
+        r#type: import_type(program, import.ty),
         served: None,
     });
     let names = || {
@@ -50,7 +52,7 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspe
                 ExternKind::Global => "global",
                 ExternKind::Tag => "tag",
             },
-            r#type: export_type(&program, export.kind, export.index as usize).unwrap_or_default(),
+            r#type: export_type(program, export.kind, export.index as usize).unwrap_or_default(),
             export: (name != export.name).then(|| export.name.clone()),
         }
     });
@@ -73,7 +75,7 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspe
             })
             .collect(),
         words: Some(program.code.len()),
-        refused: refused(&program),
+        refused: refused(program),
         ..Inspection::default()
     })
 }

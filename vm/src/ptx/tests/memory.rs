@@ -99,7 +99,7 @@ fn stacks_of_threads_are_aligned_whatever_size_is_asked_for() {
             .flatten()
             .map(|value| match value {
                 Value::I32(pointer) => *pointer,
-                other => panic!("{other}"),
+                other => panic!("{other:?}"),
             })
             .collect();
         assert!(pointers.iter().all(|pointer| pointer % 16 == 0), "{pointers:?}");

@@ -1,0 +1,118 @@
+//! How the functions of a store are run.
+
+use std::sync::Arc;
+
+use gpu_run_vm::{Environment, RunOptions, Sink, Value};
+
+use super::instantiate::Host;
+use super::{Loaded, Store};
+use crate::embed::compile;
+use crate::embed::config::Strategy;
+use crate::embed::error::{Error, Result};
+use crate::embed::func::Func;
+use crate::embed::host::{Calls, Failure};
+use crate::embed::outcome::{End, Outcome};
+use crate::embed::values::Val;
+
+impl<T: Send> Store<T> {
+    /// See [`Func::run`].
+    pub(in crate::embed) fn run(&mut self, func: Func, threads: u32, args: &[Val]) -> Result<Outcome> {
+        let func = func.0.in_store(self.id)?;
+        let id = self.id;
+        let args: Option<Vec<Value>> = args.iter().map(|arg| arg.lower(id)).collect();
+        let args = args.ok_or(Error::WrongStore)?;
+        let interpret = self.must_interpret(threads);
+        let (outcome, failure) = self.serve(threads, interpret, |vm, options, sink| {
+            vm.run(func, &args, options, sink)
+        });
+        let outcome = Outcome::new(outcome?, failure, id);
+        Ok(Outcome {
+            end: self.settled(outcome.end),
+            ..outcome
+        })
+    }
+
+    /// Whether the compiled code that there is, is not for so many threads.
+    fn must_interpret(&self, threads: u32) -> bool {
+        let Some(target) = self.vm.target() else { return false };
+        let forced = self.engine.0.strategy == Strategy::Ptx;
+        let unfit = |loaded: &Loaded| {
+            loaded.choice.code.is_ok()
+                && (threads > loaded.threads || !forced && compile::may_hang(&loaded.module.program, threads, &target))
+        };
+        self.instances.iter().any(unfit)
+    }
+
+    /// An end, after which an interruption that was its reason is over.
+    pub(super) fn settled(&self, end: End) -> End {
+        if let End::Interrupted = end {
+            self.interrupt.settle();
+        }
+        end
+    }
+
+    /// Does what runs something, while host functions are served.
+    pub(super) fn serve<R>(
+        &mut self,
+        threads: u32,
+        interpret: bool,
+        work: impl FnOnce(&mut gpu_run_vm::Store, &RunOptions, &mut dyn Sink) -> R,
+    ) -> (R, Option<Failure>) {
+        let last = self.last_run;
+        let Store { vm, data, host, .. } = self;
+        let mut options = RunOptions {
+            threads,
+            thread_stack: self.limits.thread_stack,
+            least_thread_stack: self.limits.least_thread_stack,
+            timeout: self.timeout,
+            interrupt: Some(self.interrupt.0.clone()),
+            environment: None,
+            debug: self.debug.clone(),
+            interpret,
+        };
+        let mut sink = self.events.clone();
+        let wasi = |wasi: &Environment| Environment { last, ..wasi.clone() };
+        let outcome = match host {
+            None => (work(vm, &options, &mut sink), None),
+            Some(Host { table, wasi: Some(own) }) if table.functions.is_empty() => {
+                options.environment = Some(wasi(own));
+                (work(vm, &options, &mut sink), None)
+            }
+            Some(Host { table, wasi: own }) => {
+                let services = own.as_ref().map(|wasi| wasi.services.clone());
+                let (calls, jobs) = Calls::new(table, services);
+                let calls = Arc::new(calls);
+                options.environment = Some(match own {
+                    Some(own) => Environment {
+                        services: calls.clone(),
+                        ..wasi(own)
+                    },
+                    None => Environment::new(calls.clone()),
+                });
+                let result = std::thread::scope(|scope| {
+                    // Also where the work panics: the scope waits for the thread.
+                    let _close = Close(&calls);
+                    if table.has_callers() {
+                        let calls = &calls;
+                        scope.spawn(move || calls.execute(jobs, table, data));
+                    }
+                    work(vm, &options, &mut sink)
+                });
+                (result, calls.failure())
+            }
+        };
+        match outcome {
+            (_, Some(Failure::Panic(panic))) => std::panic::resume_unwind(panic),
+            outcome => outcome,
+        }
+    }
+}
+
+/// Closes calls when it goes.
+struct Close<'c>(&'c Calls);
+
+impl Drop for Close<'_> {
+    fn drop(&mut self) {
+        self.0.close();
+    }
+}

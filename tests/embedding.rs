@@ -83,6 +83,9 @@ fn readme_embeds_in_at_most_25_lines() {
 fn values_of_all_types_go_to_a_host_function_and_come_back() {
     let text = r#"(module
         (import "h" "f" (func $f (param i32 i64 f32 f64 i32 i64 f32 f64) (result i32 i64 f32 f64)))
+        (import "h" "v" (func $v (param i32 v128 v128) (result v128 i32 v128)))
+        (func (export "vectors") (result v128 i32 v128)
+            (call $v (i32.const 7) (v128.const i64x2 1 2) (v128.const i64x2 3 4)))
         (func (export "run") (result i32 i64 f32 f64)
             (call $f (i32.const -1) (i64.const -2) (f32.const -3.5) (f64.const 4.25)
                 (i32.const 5) (i64.const 0x600000006) (f32.const 7) (f64.const 8))))"#;
@@ -94,8 +97,15 @@ fn values_of_all_types_go_to_a_host_function_and_come_back() {
             (a + e as i32, b + f as i64, c + g, d + h)
         };
         linker.func_wrap("h", "f", function).expect("a new name");
+        let vectors = |a: i32, b: u128, c: u128| (c + 1, a + 1, b + (1 << 64));
+        linker.func_wrap("h", "v", vectors).expect("a new name");
         let mut store = Store::new(&engine, ()).expect("a store");
         let instance = linker.instantiate(&mut store, &module).expect("an instance");
+        let vectors = instance
+            .get_typed_func::<_, (), (u128, i32, u128)>(&store, "vectors")
+            .expect("its type");
+        let found = vectors.call(&mut store, ()).expect("it returns");
+        assert_eq!(found, (4 << 64 | 4, 8, 3 << 64 | 1));
         let run = instance
             .get_typed_func::<_, (), (i32, i64, f32, f64)>(&store, "run")
             .expect("its type");
@@ -235,11 +245,11 @@ fn imports_are_told_and_must_be_defined_with_their_types() {
     assert!(linker.func_wrap("h", "f", || ()).is_err());
     let error = linker.instantiate(&mut store, &again).expect_err("another type");
     assert!(error.to_string().contains("(i32) -> ()") && error.to_string().contains("(i64) -> ()"));
-    let vector = FuncType {
-        params: vec![ValType::V128],
+    let reference = FuncType {
+        params: vec![ValType::FuncRef],
         results: Vec::new(),
     };
-    assert!(linker.func_new("h", "v", vector, |_, _| Ok(Vec::new())).is_err());
+    assert!(linker.func_new("h", "v", reference, |_, _| Ok(Vec::new())).is_err());
     let wasi = r#"(module (import "wasi_snapshot_preview1" "sched_yield" (func $f (result i32)))
         (func (export "run") (result i32) call $f))"#;
     let module = Module::new(engine, wasi).expect("a module");

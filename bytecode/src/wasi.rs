@@ -25,9 +25,10 @@ pub const HOST_MODULE: &str = "gpu_run_host_v1";
 /// The protocol of a host function's call, which the translator's stub and the host speak by [`Function::HostCall`],
 /// [`Function::HostSend`], [`Function::HostReceive`] and [`Function::HostWord`].
 ///
-/// The stub sends the arguments, 64 bits each. Each response has a status in place of the errno, and one word beside it,
-/// which [`Function::HostWord`] returns. The status says that the host function has returned, or that it wants a range
-/// of memory 0 read or written. Then the word is the range's address, and the stub goes on until the function returns.
+/// The stub sends the arguments, 64 bits each; a v128 is two of them, the low half first. Each response has a status in
+/// place of the errno, and one word beside it, which [`Function::HostWord`] returns. The status says that the host
+/// function has returned, or that it wants a range of memory 0 read or written. Then the word is the range's address, and
+/// the stub goes on until the function returns.
 pub mod host {
     /// Arguments that one message carries.
     pub const ARGUMENTS: usize = 5;

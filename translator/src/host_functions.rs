@@ -4,6 +4,8 @@
 //! protocol that [`gpu_run_bytecode::wasi::host`] describes. It is WebAssembly, so every engine runs it as it runs the
 //! module's own functions.
 
+use std::cell::Cell;
+
 use gpu_run_bytecode::wasi::host::{AGAIN, ARGUMENTS, KIND, Step};
 use gpu_run_bytecode::{FuncType, HostFunction, ValType, wasi};
 use wasmparser::{Operator, TypeRef};
@@ -31,8 +33,8 @@ enum Memory {
     Wide,
 }
 
-/// Makes stubs of the imported functions that are no part of gpu-run and have parameters and results of number types.
-/// Returns them in the order of their numbers.
+/// Makes stubs of the imported functions that are no part of gpu-run and have neither references as parameters nor as
+/// results. Returns them in the order of their numbers.
 pub(crate) fn call_host_functions(module: &mut Module<'_>) -> Vec<HostFunction> {
     const OWN: [&str; 5] = [GPU_MODULE, OLD_WASI, wasi::MODULE, wasi::NET_MODULE, wasi::HOST_MODULE];
     let imports = module.imports.iter().filter_map(|import| match import.ty {
@@ -44,7 +46,7 @@ pub(crate) fn call_host_functions(module: &mut Module<'_>) -> Vec<HostFunction> 
         if OWN.contains(&import.module) {
             continue;
         }
-        if let Some(signature) = number_types(&module.types[ty as usize]) {
+        if let Some(signature) = plain_types(&module.types[ty as usize]) {
             indices.push(index as u32);
             types.push(ty);
             functions.push(HostFunction {
@@ -91,17 +93,18 @@ pub(crate) fn call_host_functions(module: &mut Module<'_>) -> Vec<HostFunction> 
     functions
 }
 
-/// The type, if its values are numbers of at most 64 bits.
-fn number_types(ty: &wasmparser::FuncType) -> Option<FuncType> {
+/// The type, if none of its values is a reference.
+fn plain_types(ty: &wasmparser::FuncType) -> Option<FuncType> {
     let list = |types: &[wasmparser::ValType]| {
-        let number = |ty: &wasmparser::ValType| match ty {
+        let plain = |ty: &wasmparser::ValType| match ty {
             wasmparser::ValType::I32 => Some(ValType::I32),
             wasmparser::ValType::I64 => Some(ValType::I64),
             wasmparser::ValType::F32 => Some(ValType::F32),
             wasmparser::ValType::F64 => Some(ValType::F64),
+            wasmparser::ValType::V128 => Some(ValType::V128),
             _ => None,
         };
-        types.iter().map(number).collect::<Option<Vec<_>>>()
+        types.iter().map(plain).collect::<Option<Vec<_>>>()
     };
     Some(FuncType {
         params: list(ty.params())?,
@@ -116,14 +119,17 @@ fn stub(number: i32, ty: &FuncType, requests: &Requests, memory: Memory) -> Code
     let mut code = Code::new();
     code.locals(3, I32);
     code.loop_();
+    // A v128 is sent as two arguments, its low half first.
+    let halves = |(index, ty): (u32, &ValType)| (0..ty.units().div_ceil(2) as u8).map(move |half| (index, half));
+    let arguments: Vec<(u32, u8)> = (0..).zip(&ty.params).flat_map(halves).collect();
     // The last message may be one without arguments.
-    let last = ty.params.len().saturating_sub(1) / ARGUMENTS * ARGUMENTS;
+    let last = arguments.len().saturating_sub(1) / ARGUMENTS * ARGUMENTS;
     for begin in (0..=last).step_by(ARGUMENTS) {
         let step = if begin == last { Step::Call } else { Step::Arguments };
         code.i32(number).i32(step as i32);
         for index in begin..begin + ARGUMENTS {
-            match ty.params.get(index) {
-                Some(ty) => as_bits(code.get(index as u32), *ty),
+            match arguments.get(index) {
+                Some((index, half)) => as_bits(code.get(*index), ty.params[*index as usize], *half),
                 None => code.i64(0),
             };
         }
@@ -170,36 +176,53 @@ fn stub(number: i32, ty: &FuncType, requests: &Requests, memory: Memory) -> Code
         code.set(status).end().end();
     }
     code.op(Operator::Br { relative_depth: 1 }).end().end();
-    for (index, ty) in ty.results.iter().enumerate() {
-        if index > 0 {
-            bare(&mut code, Step::Result);
+    // The first word of the results is there already.
+    let first = Cell::new(true);
+    let word = |code: &mut Code| {
+        if !first.replace(false) {
+            bare(code, Step::Result);
             code.op(Operator::Drop);
         }
         code.call(requests.word);
-        if matches!(ty, ValType::I64 | ValType::F64) {
-            code.op(Operator::I64ExtendI32U);
-            bare(&mut code, Step::Result);
-            code.op(Operator::Drop).call(requests.word);
-            code.op(Operator::I64ExtendI32U)
-                .i64(32)
-                .op(Operator::I64Shl)
-                .op(Operator::I64Or);
-        }
+    };
+    let half = |code: &mut Code| {
+        word(code);
+        code.op(Operator::I64ExtendI32U);
+        word(code);
+        code.op(Operator::I64ExtendI32U)
+            .i64(32)
+            .op(Operator::I64Shl)
+            .op(Operator::I64Or);
+    };
+    for ty in &ty.results {
         match ty {
-            ValType::F32 => code.op(Operator::F32ReinterpretI32),
-            ValType::F64 => code.op(Operator::F64ReinterpretI64),
-            _ => &mut code,
-        };
+            ValType::I64 => half(&mut code),
+            ValType::F64 => {
+                half(&mut code);
+                code.op(Operator::F64ReinterpretI64);
+            }
+            ValType::V128 => {
+                half(&mut code);
+                code.op(Operator::I64x2Splat);
+                half(&mut code);
+                code.op(Operator::I64x2ReplaceLane { lane: 1 });
+            }
+            _ => word(&mut code),
+        }
+        if *ty == ValType::F32 {
+            code.op(Operator::F32ReinterpretI32);
+        }
     }
     code
 }
 
-/// Makes the value on the stack, of that type, 64 bits.
-fn as_bits(code: &mut Code, ty: ValType) -> &mut Code {
+/// Makes the value on the stack, of that type, 64 bits: of a v128 that half.
+fn as_bits(code: &mut Code, ty: ValType, half: u8) -> &mut Code {
     match ty {
         ValType::F32 => code.op(Operator::I32ReinterpretF32).op(Operator::I64ExtendI32U),
         ValType::F64 => code.op(Operator::I64ReinterpretF64),
         ValType::I32 => code.op(Operator::I64ExtendI32U),
+        ValType::V128 => code.op(Operator::I64x2ExtractLane { lane: half }),
         _ => code,
     }
 }
@@ -227,7 +250,7 @@ mod tests {
     fn stubs_are_valid_for_all_numbers_of_values_and_all_memories() {
         for memory in ["", "(memory 1)", "(memory i64 1)"] {
             for params in 0..12 {
-                let types = ["i32", "i64", "f32", "f64"].iter().cycle();
+                let types = ["i32", "i64", "f32", "v128", "f64"].iter().cycle();
                 let types: String = types.take(params).map(|ty| format!("{ty} ")).collect();
                 let text = format!(
                     r#"(module (import "e" "f" (func $f (param {types}) (result {types})))

@@ -2,7 +2,7 @@
 
 use std::collections::HashMap;
 
-use gpu_run_bytecode::{FuncType, ValType};
+use gpu_run_bytecode::FuncType;
 
 use super::error::{BoxError, Error, Result};
 use super::func::Extern;
@@ -74,7 +74,7 @@ impl<T> Linker<T> {
     ///
     /// # Errors
     ///
-    /// The name is defined, or a type is none of `i32`, `i64`, `f32` and `f64`: host functions have no others.
+    /// The name is defined, or a type is that of a reference, which host functions have none of.
     pub fn func_new(
         &mut self,
         module: &str,
@@ -82,10 +82,9 @@ impl<T> Linker<T> {
         ty: FuncType,
         function: impl Fn(Caller<'_, T>, &[Val]) -> Result<Vec<Val>, BoxError> + Send + Sync + 'static,
     ) -> Result<&mut Linker<T>> {
-        let number = |ty: &ValType| matches!(ty, ValType::I32 | ValType::I64 | ValType::F32 | ValType::F64);
-        if !ty.params.iter().chain(&ty.results).all(number) {
+        if ty.params.iter().chain(&ty.results).any(|ty| ty.is_ref()) {
             return Err(Error::Type {
-                wanted: "numbers of at most 64 bits, as host functions have".into(),
+                wanted: "numbers and vectors, as host functions have".into(),
                 found: ty.to_string(),
             });
         }

@@ -71,23 +71,25 @@ impl Val {
         }
     }
 
-    /// Its 64 bits, if it is a number.
-    pub(super) fn bits(&self) -> u64 {
+    /// Its bits, if it is no reference.
+    pub(super) fn bits(&self) -> u128 {
         match *self {
-            Val::I32(value) => u64::from(value as u32),
-            Val::I64(value) => value as u64,
-            Val::F32(bits) => u64::from(bits),
-            Val::F64(bits) => bits,
+            Val::I32(value) => u128::from(value as u32),
+            Val::I64(value) => u128::from(value as u64),
+            Val::F32(bits) => u128::from(bits),
+            Val::F64(bits) => u128::from(bits),
+            Val::V128(bits) => bits,
             _ => 0,
         }
     }
 
-    /// The number of that type with these bits.
-    pub(super) fn from_bits(ty: ValType, bits: u64) -> Val {
+    /// The value of that type, which is none of references, with these bits.
+    pub(super) fn from_bits(ty: ValType, bits: u128) -> Val {
         match ty {
             ValType::I32 => Val::I32(bits as i32),
             ValType::F32 => Val::F32(bits as u32),
-            ValType::F64 => Val::F64(bits),
+            ValType::F64 => Val::F64(bits as u64),
+            ValType::V128 => Val::V128(bits),
             _ => Val::I64(bits as i64),
         }
     }
@@ -108,7 +110,7 @@ impl std::fmt::Display for Val {
     }
 }
 
-/// A type of Rust for a type of WebAssembly: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`.
+/// A type of Rust for a type of WebAssembly: `i32`, `u32`, `i64`, `u64`, `f32`, `f64`; `u128` for the bits of a v128.
 pub trait WasmTy: Copy + sealed::Sealed + Send + 'static {
     /// The type of WebAssembly.
     const TYPE: ValType;
@@ -132,7 +134,7 @@ macro_rules! wasm_ty {
                 Val::$variant(to(self))
             }
             fn from_val(val: Val) -> $rust {
-                let from: fn(u64) -> $rust = $from;
+                let from: fn(u128) -> $rust = $from;
                 from(val.bits())
             }
         }
@@ -143,9 +145,10 @@ wasm_ty! {
     i32 = I32, |value| value, |bits| bits as i32;
     u32 = I32, |value| value as i32, |bits| bits as u32;
     i64 = I64, |value| value, |bits| bits as i64;
-    u64 = I64, |value| value as i64, |bits| bits;
+    u64 = I64, |value| value as i64, |bits| bits as u64;
+    u128 = V128, |bits| bits, |bits| bits;
     f32 = F32, f32::to_bits, |bits| f32::from_bits(bits as u32);
-    f64 = F64, f64::to_bits, f64::from_bits;
+    f64 = F64, f64::to_bits, |bits| f64::from_bits(bits as u64);
 }
 
 /// Values side by side: one [`WasmTy`], or a tuple of at most eight. The parameters of a function, or its results.

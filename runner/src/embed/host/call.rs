@@ -107,17 +107,17 @@ fn status(status: u16, word: u32) -> HostReply {
 }
 
 /// The words of a call's results, in order.
-fn words(ty: &FuncType, vals: &[Val]) -> VecDeque<u32> {
-    let words = ty.results.iter().zip(vals).flat_map(|(ty, val)| {
+fn words(vals: &[Val]) -> VecDeque<u32> {
+    let words = |val: &Val| {
         let bits = val.bits();
-        let count = if matches!(ty, ValType::I64 | ValType::F64) {
-            2
-        } else {
-            1
-        };
-        [bits as u32, (bits >> 32) as u32].into_iter().take(count)
-    });
-    words.collect()
+        (0..val.ty().units()).map(move |unit| (bits >> (32 * unit)) as u32)
+    };
+    vals.iter().flat_map(words).collect()
+}
+
+/// Arguments of 64 bits that a value is sent as.
+fn count(ty: &ValType) -> usize {
+    ty.units().div_ceil(2) as usize
 }
 
 impl Calls {
@@ -194,7 +194,7 @@ impl Calls {
             Ok(Ok(vals)) => {
                 let matches = vals.iter().map(Val::ty).eq(ty.results.iter().copied());
                 if matches {
-                    let mut words = words(ty, &vals);
+                    let mut words = words(&vals);
                     let first = words.pop_front();
                     let state = shared.threads.entry(thread).or_default();
                     (state.results, state.session) = (words, None);
@@ -214,12 +214,14 @@ impl Calls {
     /// Begins a call whose arguments are there.
     fn begin(&self, number: usize, thread: u32, arguments: &[u64], responder: Responder) {
         let (ty, plain) = &self.functions[number];
-        let args: Vec<Val> = ty
-            .params
-            .iter()
-            .zip(arguments)
-            .map(|(ty, bits)| Val::from_bits(*ty, *bits))
-            .collect();
+        let mut rest = arguments;
+        let value = |ty: &ValType| {
+            let (own, others) = rest.split_at(count(ty));
+            rest = others;
+            let bits = own.iter().rev().fold(0, |bits, half| bits << 64 | u128::from(*half));
+            Val::from_bits(*ty, bits)
+        };
+        let args: Vec<Val> = ty.params.iter().map(value).collect();
         if let Some(function) = plain {
             let returned = catch_unwind(AssertUnwindSafe(|| function(&args)));
             return responder.respond(self.finish(thread, ty, returned));
@@ -295,12 +297,13 @@ impl Services for Calls {
         let Some((ty, _)) = self.functions.get(number) else {
             return;
         };
+        let wanted: usize = ty.params.iter().map(count).sum();
         match Step::from_number(*step as u32) {
             Some(Step::Arguments) => {
                 let mut shared = lock(&self.shared);
                 let state = shared.threads.entry(thread).or_default();
                 // No more than there are: a module may call these functions by itself.
-                if state.arguments.len() < ty.params.len() {
+                if state.arguments.len() < wanted {
                     state.arguments.extend(arguments);
                 }
                 drop(shared);
@@ -313,7 +316,7 @@ impl Services for Calls {
                 drop(shared);
                 all.extend(arguments);
                 // Dropped, the responder fails the call.
-                if all.len() >= ty.params.len() {
+                if all.len() >= wanted {
                     self.begin(number, thread, &all, responder);
                 }
             }

@@ -223,7 +223,7 @@ impl<T> Store<T> {
                 (None, ExternType::Memory(ty)) if (&*module, &*name) == MEMORY_IMPORT => self.vm.add_memory(ty)?,
                 (_, ty) => {
                     let why = match ty {
-                        ExternType::Func(_) => ": a host function has no vectors or references",
+                        ExternType::Func(_) => ": a host function has no references",
                         _ => "",
                     };
                     return Err(Error::UnknownImport { module, name, why });

@@ -17,8 +17,8 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
 use gpu_run::{
-    Caller, Config, DeviceKind, Engine, Error, Event, FaultKind, FuncType, Linker, Module, Store, StoreLimits,
-    TrapKind, Val, ValType,
+    Caller, Config, DeviceKind, End, Engine, Error, Event, FaultKind, FuncType, HeapChecks, InterruptHandle, Linker,
+    Module, ModuleOptions, Sink, Store, StoreLimits, Strategy, Stream, TrapKind, Usage, Val, ValType, assemble, device,
 };
 
 /// The engines that are tested.
@@ -397,5 +397,159 @@ fn events_say_which_thread_has_said_what() {
         let mut heard = heard.lock().expect("no panic").clone();
         heard.sort();
         assert_eq!(heard, [0, 1, 2].map(|thread| (thread, b"hi\n".to_vec())));
+    }
+}
+
+/// Embedders may want no error but all that is known of a run.
+#[test]
+fn an_outcome_has_the_end_and_all_counts() {
+    let text = r#"(module
+        (import "h" "f" (func $f))
+        (import "gpu_run_v1" "gid" (func $gid (result i32)))
+        (func (export "ids") (result i32) call $gid)
+        (func (export "fail") (if (i32.eqz (call $gid)) (then call $f)))
+        (func (export "trap") unreachable))"#;
+    for engine in engines() {
+        let module = Module::new(&engine, text).expect("a module");
+        let mut linker = Linker::new(&engine);
+        linker.func_wrap("h", "f", || Err::<(), _>("no")).expect("a new name");
+        let mut store = Store::new(&engine, ()).expect("a store");
+        let instance = linker.instantiate(&mut store, &module).expect("an instance");
+        let run = |store: &mut Store<()>, name: &str, threads: u32| {
+            let func = instance.get_func(store, name).expect("a function");
+            func.run(store, threads, &[]).expect("it runs")
+        };
+        let outcome = run(&mut store, "ids", 3);
+        assert!(matches!(outcome.end, End::Returned) && outcome.ended_by.is_none());
+        assert_eq!(outcome.returned().expect("it returned").results[2], [Val::I32(2)]);
+        let outcome = run(&mut store, "fail", 2);
+        assert_eq!(outcome.host_error.as_ref().expect("an error").to_string(), "no");
+        assert!(outcome.requests.calls > 0);
+        let error = outcome.returned().expect_err("it failed");
+        assert!(matches!(error, Error::Host { .. }), "{error}");
+        let outcome = run(&mut store, "trap", 4);
+        assert_eq!((outcome.faults > 0, outcome.results.len()), (true, 0));
+        let end = outcome.returned().expect_err("it trapped").into_end().expect("an end");
+        assert!(matches!(end, End::Faulted(fault) if fault.kind == FaultKind::Trap(TrapKind::Unreachable)));
+    }
+}
+
+#[test]
+fn less_is_compiled_where_less_is_called() {
+    let text = r#"(module
+        (import "gpu_run_v1" "gid" (func $gid (result i32)))
+        (func (export "a") (result i32) call $gid)
+        (func (export "b") (result i32) (i32.add (call $gid) (i32.const 1)))
+        (global (export "g") i32 (i32.const 1)))"#;
+    for engine in engines() {
+        let module = Module::new(&engine, text).expect("a module");
+        let linker = Linker::new(&engine);
+        let mut store = Store::new(&engine, ()).expect("a store");
+        let usage = |name: &str| Usage {
+            exports: Some(vec![name.to_owned()]),
+            threads: Some(2),
+        };
+        let error = linker.instantiate_pre(&mut store, &module, &usage("g"));
+        assert!(matches!(error.err(), Some(Error::UnknownExport { .. })));
+        let linked = linker
+            .instantiate_pre(&mut store, &module, &usage("a"))
+            .expect("it is linked");
+        let compiled = linked.choice().code.is_ok();
+        let instance = linked.instantiate().expect("an instance");
+        assert_eq!(instance.choice(&store).expect("its store").code.is_ok(), compiled);
+        // What was not asked for is interpreted, as is a run of more threads.
+        for (name, threads, expected) in [("a", 2, compiled), ("b", 2, false), ("a", 3, false)] {
+            let kernel = instance.get_kernel(&store, name).expect("a kernel");
+            let launch = kernel.launch(&mut store, threads, &[]).expect("it returns");
+            assert_eq!(launch.compiled, expected, "{name} on {threads} threads");
+            assert_eq!(launch.results.len(), threads as usize);
+        }
+    }
+}
+
+/// As the command does, whose threads may depend on the device.
+#[test]
+fn a_store_takes_an_open_device_a_sink_and_a_handle_that_were_there_before() {
+    #[derive(Default)]
+    struct Lines(Vec<(Stream, u32, Vec<u8>)>, bool);
+    impl Sink for Lines {
+        fn write(&mut self, stream: Stream, thread: u32, bytes: &[u8]) {
+            self.0.push((stream, thread, bytes.to_vec()));
+        }
+        fn flush(&mut self) {
+            self.1 = true;
+        }
+    }
+    let text = r#"(module
+        (import "gpu_run_v1" "print" (func $print (param i32 i32 i32)))
+        (import "gpu_run_v1" "print_end" (func $end (param i32)))
+        (memory 1) (data (i32.const 8) "hello")
+        (func (export "hello") (call $print (i32.const 1) (i32.const 8) (i32.const 5)) (call $end (i32.const 1)))
+        (func (export "hang") (loop (br 0))))"#;
+    let engine = &engines()[0];
+    let wasm = assemble(text.as_bytes(), None).expect("a module");
+    let module = Module::from_binary(engine, &wasm, &ModuleOptions::full()).expect("a module");
+    assert!(module.translation().is_some());
+    let again = Module::deserialize(engine, module.serialize()).expect("a module");
+    assert!(again.translation().is_none());
+    let opened = device::open(DeviceKind::Cpu, Strategy::Auto).expect("a device");
+    let mut device = opened.device;
+    let limits = StoreLimits::for_module(&module, 1 << 18, &mut *device);
+    assert_eq!(limits.undeclared_memory, (1 << 30) + (256 << 20));
+    let mut store = Store::with_device(engine, (), limits, device).expect("a store");
+    let (lines, handle) = (Arc::new(Mutex::new(Lines::default())), InterruptHandle::new());
+    store.set_sink(lines.clone());
+    store.interrupt_by(&handle);
+    let instance = Linker::new(engine)
+        .instantiate(&mut store, &module)
+        .expect("an instance");
+    let [hello, hang] = ["hello", "hang"].map(|name| instance.get_func(&store, name).expect("a function"));
+    hello.call(&mut store, &[]).expect("it returns");
+    let taken = std::mem::take(&mut *lines.lock().expect("no panic"));
+    assert_eq!(taken.0, [(Stream::Stdout, 0, b"hello".to_vec())]);
+    assert!(taken.1);
+    handle.interrupt();
+    assert!(handle.is_pending());
+    assert!(matches!(hang.call(&mut store, &[]), Err(Error::Interrupted)));
+    assert!(!handle.is_pending() && !store.stands().is_empty());
+    hello.call(&mut store, &[]).expect("the interruption is over");
+}
+
+#[test]
+fn a_checked_heap_tells_of_leaks_and_damage() {
+    let text = r#"(module
+        (import "gpu_run_v1" "alloc" (func $alloc (param i32 i32) (result i32)))
+        (memory 1)
+        (func (export "leak") (drop (call $alloc (i32.const 100) (i32.const 8))))
+        (func (export "damage") (i32.store8 offset=100 (call $alloc (i32.const 100) (i32.const 8)) (i32.const 1))))"#;
+    for engine in engines() {
+        let module = Module::new(&engine, text).expect("a module");
+        let limits = StoreLimits {
+            heap: HeapChecks {
+                guards: true,
+                leaks: true,
+            },
+            ..StoreLimits::default()
+        };
+        let mut store = Store::with_limits(&engine, (), limits).expect("a store");
+        let instance = Linker::new(&engine)
+            .instantiate(&mut store, &module)
+            .expect("an instance");
+        let [leak, damage] = ["leak", "damage"].map(|name| instance.get_func(&store, name).expect("a function"));
+        let end = leak.run(&mut store, 1, &[]).expect("it runs").end;
+        assert!(instance.heap_damage(&mut store).expect("it is known").is_none());
+        let leaks = instance
+            .leaks(&mut store, &end)
+            .expect("no error")
+            .expect("they are known");
+        assert_eq!((leaks.len(), leaks[0].blocks, leaks[0].bytes), (1, 1, 100));
+        assert!(instance.leaks(&mut store, &End::TimedOut).expect("no error").is_none());
+        damage.call(&mut store, &[]).expect("it returns");
+        let fault = instance.heap_damage(&mut store).expect("it is known").expect("damage");
+        let heap = fault.heap.expect("a fault of the heap");
+        assert_eq!(heap.block.map(|(size, _)| size), Some(100));
+        assert_eq!(instance.heap_stats(&mut store).expect("counts").live, 2);
+        let memory = instance.memory_use(&mut store).expect("no error").expect("a memory");
+        assert!(!memory.refused && memory.size >= 65536);
     }
 }

@@ -1,8 +1,8 @@
 //! The library's rooms.
 //!
-//! [`engine`] and [`module`] are what programs have in common, [`linker`], [`store`] and [`instance`] make them run, and
-//! [`func`] has the handles of what they export, and [`outcome`] what comes of a run. [`host`] calls host functions. [`compile`], [`device`] and [`exit`] are
-//! what the command shares.
+//! [`engine`] and [`module`] are what programs have in common. [`linker`], [`store`] and [`instance`] make them run.
+//! [`func`] has the handles of what they export, and [`outcome`] what comes of a run. [`host`] calls host functions.
+//! [`compile`], [`device`] and [`exit`] are what the command shares.
 
 pub mod compile;
 pub(crate) mod config;

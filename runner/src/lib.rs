@@ -35,13 +35,22 @@
 //!
 //! # What ends a run
 //!
-//! A call returns an [`Error`]: a [`Fault`] with a backtrace, the error of a host function, the program's exit code, or
-//! that time was over ([`Store::set_timeout`]). Nothing of that ends your process. A host function that panics goes on
-//! panicking in the call.
+//! A call returns an [`Error`]: a [`Fault`] with a backtrace, the error of a host function, or the program's exit code.
+//! Or time was over ([`Store::set_timeout`]), or the run was interrupted ([`InterruptHandle`]). Nothing of that ends your
+//! process. A host function that panics goes on panicking in the call.
+//!
+//! [`Func::run`] returns an [`Outcome`] instead, which has the end of the run and all that was counted.
+//!
+//! # What is chosen and checked
+//!
+//! [`Instance::choice`] says how a module is run, and why so. [`Linker::instantiate_pre`] takes the [`Usage`] of an
+//! instance, so that no more is compiled than will be called. With [`HeapChecks`] in the [`StoreLimits`], an instance
+//! tells of [leaks](Instance::leaks) and [damage](Instance::heap_damage) of its heap.
 //!
 //! # What a program says
 //!
-//! Text and debug messages are [`Event`]s of the store, which [`Store::on_event`] takes and [`Store::capture`] keeps.
+//! Text and debug messages are [`Event`]s of the store, which [`Store::on_event`] takes and [`Store::capture`] keeps. A
+//! [`Sink`] is for more than that, and [`Store::set_debug`] says which debug messages are wanted.
 //!
 //! # The end of the process
 //!

@@ -1,5 +1,5 @@
-//! `gpu-run` as a cargo runner: cargo starts it for `cargo run`, `cargo test` and `cargo bench`, in place of the
-//! program that it has built, and gives it the module and the program's arguments.
+//! `gpu-run` as a cargo runner. Cargo starts it for `cargo run`, `cargo test` and `cargo bench`, in place of the program
+//! that was built. Its arguments are the module, and those of the program.
 
 use std::ffi::{OsStr, OsString};
 use std::path::{Path, PathBuf};
@@ -7,9 +7,9 @@ use std::path::{Path, PathBuf};
 /// What cargo tells of the package whose module runs: its folder.
 const PACKAGE: &str = "CARGO_MANIFEST_DIR";
 
-/// Whether cargo has started this process to run a module: `cargo run` and `cargo test` tell their runner of
-/// the package, and have built the module in a folder named after its target, or rustdoc has, of an example in the
-/// documentation, in one of its own.
+/// Whether cargo has started this process to run a module. `cargo run` and `cargo test` tell their runner of the package,
+/// and have built the module in a folder named after its target. The tool rustdoc builds an example of the documentation in a
+/// folder of its own.
 pub fn is_runner(module: &Path) -> bool {
     let by_cargo = |folder: &OsStr| folder.as_encoded_bytes().starts_with(b"wasm32-");
     let by_rustdoc = |folder: &OsStr| folder.as_encoded_bytes().starts_with(b"rustdoctest");
@@ -17,8 +17,8 @@ pub fn is_runner(module: &Path) -> bool {
     ["CARGO", PACKAGE].iter().all(|name| std::env::var_os(name).is_some()) && module.iter().any(built)
 }
 
-/// What the program gets without `--dir`, as that option names it: the current folder as `.`, and by its absolute
-/// name, which tests have from `env!("CARGO_MANIFEST_DIR")`.
+/// What the program gets without `--dir`, as that option names it: the current folder as `.` and by its absolute name.
+/// Tests have the latter from `env!("CARGO_MANIFEST_DIR")`.
 pub fn folders() -> Vec<OsString> {
     let mut folders = vec![OsString::from(".")];
     if let Some(name) = absolute() {
@@ -39,8 +39,8 @@ fn absolute() -> Option<String> {
     name.into_os_string().into_string().ok()
 }
 
-/// Variables of this process that are for the program, as `--env` names them: by which std shows backtraces, and by
-/// which the harness of tests is told what it is else by arguments.
+/// Variables of this process that are for the program, as `--env` names them. By one std shows backtraces; others tell
+/// the harness of tests what arguments would.
 pub fn variables() -> Vec<OsString> {
     let wanted = |name: &OsStr| name == "RUST_BACKTRACE" || name.as_encoded_bytes().starts_with(b"RUST_TEST_");
     std::env::vars_os()

@@ -44,7 +44,7 @@ impl Target {
         }
     }
 
-    /// Has `write` give it new contents.
+    /// Replaces its contents by what `write` writes.
     pub fn replace<E: From<std::io::Error>>(mut self, write: impl FnOnce(&File) -> Result<(), E>) -> Result<(), E> {
         self.new = None;
         // Pipes and devices have nothing to be replaced.
@@ -145,7 +145,7 @@ fn shows_progress() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// The line that tells how much of the frame is done; `None` where nobody would see it.
+/// The line that tells how much of the frame is done; `None` where it would not be seen.
 pub fn progress(args: &FileArgs) -> Option<ProgressBar> {
     if args.frame.is_none() || !shows_progress() {
         return None;

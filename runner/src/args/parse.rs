@@ -125,7 +125,7 @@ fn wrong(error: &clap::Error, args: &[OsString]) -> ExitCode {
         let word = args.get(first_word(args)).map(OsString::as_os_str);
         let of_all = ["help", "-h", "--help"].iter().any(|own| word == Some(OsStr::new(own)));
         let alone = args.get(first_word(args) + 1).is_none();
-        // That nobody reads is no error.
+        // A closed stream is no error.
         _ = match error.kind() == ErrorKind::DisplayHelp && of_all && alone {
             true => whole_command().print_help(),
             false => error.print(),

@@ -117,8 +117,7 @@ pub fn no_folder(path: &str) -> String {
     format!("the program asked for `{path}`, but was given no folder: that needs --dir {folder}")
 }
 
-/// The folder to give for a path: that of an absolute one, else the current one or the one as far above it as the path
-/// leads.
+/// The folder that a path needs: of an absolute one its own, else the current one or the one as far above as it leads.
 fn folder_of(path: &str) -> String {
     let folder = path.rsplit_once('/').map_or("", |(folder, _)| folder);
     match path.starts_with('/') {
@@ -222,7 +221,7 @@ fn directories<'a>(given: impl Iterator<Item = &'a OsString>) -> Outcome<Vec<Dir
     Ok(all)
 }
 
-/// A directory's name as C libraries compare it: without `./` before it and slashes behind it.
+/// A directory's name as C libraries compare it: without `./` before it and slashes after it.
 fn place(guest: &str) -> &str {
     let mut name = guest;
     while let Some(rest) = name.strip_prefix("./") {
@@ -253,7 +252,7 @@ mod tests {
             ("data:ro", "data", "data", true),
             ("/var/data::/", "/var/data", "/", false),
             ("a::b:ro", "a", "b", true),
-            // A slash behind it, and the end is no option.
+            // A slash after it, and the end is no option.
             ("odd:ro/", "odd:ro/", "odd:ro/", false),
             ("a b::c::d", "a b", "c::d", false),
             ("x:y", "x:y", "x:y", false),

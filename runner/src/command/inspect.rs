@@ -64,7 +64,7 @@ struct Import {
     name: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     r#type: Option<String>,
-    /// Who serves it.
+    /// What serves it.
     served: Option<&'static str>,
 }
 
@@ -173,7 +173,7 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
     })
 }
 
-/// Who serves an imported function, if anybody does.
+/// What serves an imported function, if anything does.
 fn served(module: &str, name: &str) -> Option<&'static str> {
     match module {
         GPU_MODULE => Op::gpu_op(name).map(|_| "GPU opcode"),

@@ -1,5 +1,5 @@
 //! Tests that abort, as a cargo runner. Rust's own harness runs all tests of a crate in one process, so with
-//! `panic=abort` the first that panics ends it: the others are not run, and what it printed is lost with the process.
+//! `panic=abort` the first that panics ends it. The others are not run, and what it printed is lost with the process.
 //! Here the others are run in further processes, and all are reported as the harness would.
 
 mod output;
@@ -37,8 +37,8 @@ pub fn watch(args: &RunArgs) {
     }
 }
 
-/// What the program printed, if it ended in the middle of a test by a trap, a panic or an exit code, and the others can
-/// be run. Warns of tests that cannot.
+/// What the program printed, if it ended in the middle of a test and the others can be run. It ended by a trap, a panic
+/// or an exit code. Warns of tests that cannot be run.
 pub fn aborted(end: &End, program: &Program) -> Option<String> {
     let early = match end {
         End::Faulted(_) => true,
@@ -58,7 +58,7 @@ pub fn aborted(end: &End, program: &Program) -> Option<String> {
     None
 }
 
-/// Tests that nobody ran are told of.
+/// Warns of tests that were not run.
 fn warn_of_others() {
     warn(
         "tests after the one that ended the process were not run; gpu-run can run them for wasm32-wasip1, without -q \
@@ -71,8 +71,8 @@ fn plain(bytes: &[u8]) -> String {
     anstream::adapter::strip_str(&String::from_utf8_lossy(bytes)).to_string()
 }
 
-/// Runs the tests that are left after the first process has `printed` what it has, and reports all: the exit code that
-/// the harness would end with. None if the harness does not say what its tests are.
+/// Runs the tests that are left after the first process has `printed` what it has, and reports all. Returns the exit code
+/// that the harness would end with. None if the harness does not say what its tests are.
 ///
 /// # Errors
 ///
@@ -187,12 +187,12 @@ impl Tests<'_> {
         more
     }
 
-    /// Runs some of the tests; shows their lines as they come, and gives what was printed, with the process's exit code.
+    /// Runs some of the tests, and shows their lines as they come. Returns what was printed, with the process's exit code.
     fn go_on(&self, names: &[String]) -> Outcome<(Printed, Option<i32>)> {
         let mut command = self.command(&self.only(names))?;
         let stderr = match self.shows_output() {
             true => Stdio::inherit(),
-            // Why it ended is shown behind all tests.
+            // Why it ended is shown after all tests.
             false => Stdio::null(),
         };
         let mut child = command.stdout(Stdio::piped()).stderr(stderr).spawn().map_err(failed)?;
@@ -204,7 +204,7 @@ impl Tests<'_> {
             let text = plain(&bytes);
             if let Some(start) = output::start(&text) {
                 let tests = &text[start..];
-                // Empty lines may belong to what stands behind the tests, and bytes that are cut off to a character.
+                // Empty lines may belong to what stands after the tests, and bytes that are cut off to a character.
                 let end = match output::end(tests) {
                     Some(0) => 0,
                     Some(end) => end + 1,
@@ -348,7 +348,7 @@ impl All {
         Ok(())
     }
 
-    /// The report behind the tests, as the harness writes it.
+    /// The report after the tests, as the harness writes it.
     fn report(&mut self, begin: Instant) -> String {
         let mut out = String::from("\nfailures:\n\n");
         if !self.details.is_empty() {

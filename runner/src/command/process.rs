@@ -45,8 +45,8 @@ pub fn interrupt(child: &std::process::Child) {
 #[cfg(not(unix))]
 pub fn interrupt(_child: &std::process::Child) {}
 
-/// A file that grows over the limit of this process is an error of that write, which the guest is told, and not the
-/// end of the process.
+/// Where a file grows over the limit of this process, the write fails and the guest is told so. The process does not end
+/// by that.
 #[cfg(unix)]
 fn let_writes_fail() {
     // A handler keeps the signal from ending the process. If there can be none, it does.
@@ -59,7 +59,7 @@ fn let_writes_fail() {
 fn raise_open_files() {
     use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
     let limit = getrlimit(Resource::Nofile);
-    // If neither can be set the limit stays, and whoever meets it says so.
+    // If neither can be set the limit stays, and opening one file more fails.
     for most in [limit.maximum, Some(OPEN_MAX)] {
         let raised = Rlimit { current: most, ..limit };
         // None is no limit.

@@ -434,7 +434,7 @@ fn find_leaks(
     }))
 }
 
-/// Tells people what may help, if they want to know.
+/// Tells the user what may help, unless less was asked for.
 fn hint(args: &RunArgs, text: &str) {
     if args.report == ReportFormat::Text && !log::is_quiet() {
         note!("note: {text}");
@@ -564,7 +564,7 @@ fn show_early_end(
         End::TimedOut => {
             Some(report::timed_out(args.timeout.unwrap_or_default()).all_at(stands::told(&context.stands)))
         }
-        // Like other programs, end quietly when nobody reads the output.
+        // Like other programs, end quietly when the output has no reader.
         End::Interrupted if context.terminal.nobody_reads() => None,
         End::Interrupted => Some(report::interrupted().all_at(stands::told(&context.stands))),
     };

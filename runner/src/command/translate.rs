@@ -157,7 +157,7 @@ fn sass_stats(program: &Program, threads: u32) -> Outcome<String> {
     let mut out = String::from("registers   local   stack  spilled  loaded  function\n");
     for function in functions {
         let number = |value: Option<u32>| value.map_or_else(|| "-".into(), |value| value.to_string());
-        // The program's own names, behind the symbols made of their indices.
+        // The program's own names, after the symbols made of their indices.
         let index = function.name.strip_prefix(prefix.as_str()).and_then(|name| {
             let index = name.strip_prefix("start_").or_else(|| name.strip_prefix('f'))?;
             index.parse::<usize>().ok()

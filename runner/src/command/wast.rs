@@ -5,8 +5,8 @@
 //! A call is started when it has been read, and waited for only where what follows is no call. A directive
 //! passes, fails, or is skipped, with the reason, because it needs a feature that gpu-run does not have yet.
 //!
-//! Scripts use the runtime's store and not the library's, which is for embedders and does less: theirs links no functions
-//! of other instances and no tags, compiles an instance that is alone, and waits for each call.
+//! Scripts use the runtime's store and not the library's, which is for embedders. That one links neither functions of
+//! other instances nor tags, compiles no more than one instance, and waits for each call.
 
 mod calls;
 mod compiled;

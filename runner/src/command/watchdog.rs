@@ -1,8 +1,8 @@
 //! Ends the process where stopping the run does not: before there is one, or when it waits until its output is read.
 //!
-//! A run is stopped by a flag, and its output is written before the report. If nobody reads a pipe, writing
-//! waits for ever; so what was asked to end is ended when nobody has taken any of it for a while, with the exit code
-//! that it would have had.
+//! A run is stopped by a flag, and its output is written before the report. Writing to
+//! a pipe that is not read waits for ever. So a run that was asked to end is ended when none of its output was taken for
+//! a while. The exit code is the one that it would have had.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Condvar, Mutex, PoisonError};
@@ -16,7 +16,7 @@ use crate::report::{self, Report, code};
 use crate::sink::Target;
 use crate::{engine, fault, process, writes};
 
-/// How long nobody may take the output of a run that is to have ended.
+/// How long the output of a run that is to have ended may stay unread.
 const GRACE: Duration = Duration::from_secs(3);
 /// How long such a run may take otherwise: other programs may have the device for a while.
 const DEVICE_GRACE: Duration = Duration::from_secs(30);

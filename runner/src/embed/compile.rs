@@ -146,8 +146,8 @@ fn tidy(program: &Program, mut entries: Vec<u32>) -> Vec<u32> {
     entries
 }
 
-/// What is compiled of a program that is looked at, not run: all that it can be entered by, on `threads`
-/// threads.
+/// What is compiled of a program that is only looked at: all functions by which it can be entered, for runs on
+/// `threads` threads.
 pub fn whole(program: &Program, threads: u32) -> Unit<'_> {
     Unit {
         program,
@@ -290,7 +290,7 @@ fn build(
     let working = Working::begin();
     let work = move || {
         let built = request.build(cache.as_ref().map(|(cache, key)| (cache, *key)));
-        // Nobody receives it when the limit is over.
+        // It is not received when the limit is over.
         _ = sender.send(built);
         drop(working);
     };

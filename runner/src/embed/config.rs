@@ -129,7 +129,7 @@ impl Config {
         self
     }
 
-    /// Has compiled code not kept.
+    /// Keeps no compiled code.
     pub fn no_cache(&mut self) -> &mut Config {
         self.cache = CacheFolder::None;
         self

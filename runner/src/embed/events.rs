@@ -31,7 +31,7 @@ impl Events {
     /// Writes to this process's streams.
     pub(super) fn inherit() -> Events {
         Events(Arc::new(Mutex::new(shared(|event| {
-            // A stream that nobody reads is no error of the program.
+            // A closed stream is no error of the program.
             _ = match event {
                 Event::Stdout(_, bytes) => std::io::stdout().write_all(bytes),
                 Event::Stderr(_, bytes) | Event::Debug(bytes) => std::io::stderr().write_all(bytes),

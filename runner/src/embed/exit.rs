@@ -1,4 +1,4 @@
-//! Compilers that still work when nobody waits for them any more, and the end of the process meanwhile.
+//! Compilers that work on after their time was over, and the end of the process meanwhile.
 //!
 //! The driver's clean-up at exit takes away what its compiler works on, and the process crashes. A device that is closed
 //! meanwhile does the same harm. So a store stays while a compiler works, and the end of the process waits for

@@ -14,16 +14,16 @@ use super::values::{Val, WasmValues};
 pub struct Func(pub(super) Handle);
 
 impl Func {
-    /// Its type.
+    /// The function's type.
     ///
     /// # Errors
     ///
-    /// It is another store's.
+    /// The handle is another store's.
     pub fn ty<T>(&self, store: &Store<T>) -> Result<FuncType> {
         Ok(store.vm.func_type(self.0.in_store(store.id)?).clone())
     }
 
-    /// Calls it on one thread.
+    /// Calls the function on one thread.
     ///
     /// # Errors
     ///
@@ -34,7 +34,7 @@ impl Func {
         Ok(launch.results.into_iter().next().unwrap_or_default())
     }
 
-    /// Runs it on `threads` threads with these arguments for each. The outcome says how that ended, also where the
+    /// Runs the function on `threads` threads, with these arguments for each. The outcome says how that ended, also where the
     /// program failed, and what was counted.
     ///
     /// # Errors
@@ -48,7 +48,7 @@ impl Func {
     ///
     /// # Errors
     ///
-    /// Its types are others, or it is another store's.
+    /// The function has other types, or is another store's.
     pub fn typed<Params: WasmValues, Results: WasmValues, T>(
         &self,
         store: &Store<T>,
@@ -82,7 +82,7 @@ pub struct TypedFunc<Params, Results> {
 }
 
 impl<Params: WasmValues, Results: WasmValues> TypedFunc<Params, Results> {
-    /// Calls it on one thread.
+    /// Calls the function on one thread.
     ///
     /// # Errors
     ///
@@ -105,7 +105,7 @@ impl<Params: WasmValues, Results: WasmValues> TypedFunc<Params, Results> {
 pub struct Kernel(pub(super) Func);
 
 impl Kernel {
-    /// Runs it on `threads` threads with these arguments for each, until all have returned.
+    /// Runs the kernel on `threads` threads, with these arguments for each, until all have returned.
     ///
     /// # Errors
     ///
@@ -114,7 +114,7 @@ impl Kernel {
         self.0.run(store, threads, args)?.returned()
     }
 
-    /// Its function.
+    /// The kernel's function.
     pub fn func(&self) -> Func {
         self.0
     }
@@ -125,17 +125,17 @@ impl Kernel {
 pub struct Memory(pub(super) Handle);
 
 impl Memory {
-    /// Its size in bytes.
+    /// The memory's size in bytes.
     ///
     /// # Errors
     ///
-    /// The device's, or it is another store's.
+    /// The device failed, or the handle is another store's.
     pub fn data_size<T>(&self, store: &mut Store<T>) -> Result<u64> {
         let memory = self.0.in_store(store.id)?;
         Ok(store.vm.memory_size(memory)?)
     }
 
-    /// Its size in pages of 64 KiB.
+    /// The memory's size in pages of 64 KiB.
     ///
     /// # Errors
     ///
@@ -148,7 +148,7 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// They are not all in memory; the device's, or it is another store's.
+    /// The bytes are not all in memory. The device failed, or the handle is another store's.
     pub fn read<T>(&self, store: &mut Store<T>, address: u64, bytes: &mut [u8]) -> Result<()> {
         let memory = self.0.in_store(store.id)?;
         match store.vm.read_memory(memory, address, bytes)? {
@@ -170,11 +170,11 @@ impl Memory {
         }
     }
 
-    /// Grows it by so many pages, which are 0. Returns how many it had.
+    /// Grows the memory by `pages` pages of zeros. Returns how many it had before.
     ///
     /// # Errors
     ///
-    /// It would be larger than its type or the store's limits allow; the device's, or it is another store's.
+    /// It would be larger than its type or the store's limits allow. The device failed, or the handle is another store's.
     pub fn grow<T>(&self, store: &mut Store<T>, pages: u64) -> Result<u64> {
         let memory = self.0.in_store(store.id)?;
         store.vm.grow_memory(memory, pages)?.ok_or(Error::Grow { pages })
@@ -193,21 +193,21 @@ fn outside(address: u64, len: usize) -> Error {
 pub struct Global(pub(super) Handle);
 
 impl Global {
-    /// Its value.
+    /// The global's value.
     ///
     /// # Errors
     ///
-    /// The device's, or it is another store's.
+    /// The device failed, or the handle is another store's.
     pub fn get<T>(&self, store: &mut Store<T>) -> Result<Val> {
         let global = self.0.in_store(store.id)?;
         Ok(Val::lift(store.vm.global(global)?, store.id))
     }
 
-    /// Sets it.
+    /// Sets the global's value.
     ///
     /// # Errors
     ///
-    /// It is immutable or of another type; the device's, or it is another store's.
+    /// The global is immutable or of another type. The device failed, or the handle is another store's.
     pub fn set<T>(&self, store: &mut Store<T>, value: Val) -> Result<()> {
         let global = self.0.in_store(store.id)?;
         let value = value.lower(store.id).ok_or(Error::WrongStore)?;

@@ -35,8 +35,7 @@ impl<T> Caller<'_, T> {
 
     /// Reads the bytes of the program's memory 0 from `address` on.
     ///
-    /// The calling thread sends them, so this works while the program runs, on the CPU and on a GPU: a round trip for
-    /// each 8 KiB. Other threads may write there at the same time.
+    /// The calling thread sends them, so this works while the program runs, also on a GPU. Each 8 KiB are a round trip. Other threads may write there at the same time.
     ///
     /// # Errors
     ///

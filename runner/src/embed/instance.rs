@@ -18,7 +18,7 @@ pub struct Instance {
 }
 
 impl Instance {
-    /// What it exports by a name; `None` too for a tag, or with another store than its own.
+    /// The export of a name. `None` too for a tag, or with another store than the instance's.
     pub fn get_export<T>(&self, store: &Store<T>, name: &str) -> Option<Extern> {
         if self.store != store.id {
             return None;
@@ -32,7 +32,7 @@ impl Instance {
         })
     }
 
-    /// A function that it exports.
+    /// An exported function.
     pub fn get_func<T>(&self, store: &Store<T>, name: &str) -> Option<Func> {
         match self.get_export(store, name)? {
             Extern::Func(func) => Some(func),
@@ -40,7 +40,7 @@ impl Instance {
         }
     }
 
-    /// A function that it exports, with its types.
+    /// An exported function, with its types.
     ///
     /// # Errors
     ///
@@ -54,7 +54,7 @@ impl Instance {
             .typed(store)
     }
 
-    /// A memory that it exports.
+    /// An exported memory.
     pub fn get_memory<T>(&self, store: &Store<T>, name: &str) -> Option<Memory> {
         match self.get_export(store, name)? {
             Extern::Memory(memory) => Some(memory),
@@ -62,7 +62,7 @@ impl Instance {
         }
     }
 
-    /// A global that it exports.
+    /// An exported global.
     pub fn get_global<T>(&self, store: &Store<T>, name: &str) -> Option<Global> {
         match self.get_export(store, name)? {
             Extern::Global(global) => Some(global),
@@ -81,11 +81,11 @@ impl Instance {
         self.found("kernel", store, name, func).map(Kernel)
     }
 
-    /// How it is run, and why so.
+    /// How the instance is run, and why so.
     ///
     /// # Errors
     ///
-    /// It is another store's.
+    /// The instance is another store's.
     pub fn choice<'s, T>(&self, store: &'s Store<T>) -> Result<&'s Choice> {
         self.in_store(store)?;
         let mut loaded = store.instances.iter();
@@ -97,7 +97,7 @@ impl Instance {
     ///
     /// # Errors
     ///
-    /// The device's, or it is another store's.
+    /// The device failed, or the instance is another store's.
     pub fn memory_use<T>(&self, store: &mut Store<T>) -> Result<Option<MemoryUse>> {
         self.in_store(store)?;
         Ok(store.vm.memory_use(self.id)?)
@@ -113,7 +113,7 @@ impl Instance {
         Ok(store.vm.heap_stats(self.id)?)
     }
 
-    /// The first damage of the heap that no call has noticed, as a write behind a block does. Needs
+    /// The first damage of the heap that no call has noticed, such as a write after a block's end. Needs
     /// [`HeapChecks::guards`](gpu_run_vm::HeapChecks) in the store's limits.
     ///
     /// # Errors

@@ -54,7 +54,7 @@ impl<T> Linker<T> {
     /// return a `Result`, whose error ends the run.
     ///
     /// Each call is a request to the host, on every device. Closures without a [`Caller`] may be called by several
-    /// threads at the same time; those with one are called one after the other, and never while another one waits for
+    /// threads at the same time. Those with one are called one after the other, and never while another one waits for
     /// the program's memory. A closure should return soon: a few threads of the host serve all threads of the program.
     ///
     /// # Errors
@@ -134,19 +134,18 @@ impl<T: Send> Linker<T> {
     ///
     /// # Errors
     ///
-    /// An import that is not defined or has another type, a trap of an active segment or the start function, and
-    /// what the device has no room for.
+    /// As [`Linker::instantiate_pre`] and [`InstancePre::instantiate`].
     pub fn instantiate(&self, store: &mut Store<T>, module: &Module) -> Result<Instance> {
         self.instantiate_pre(store, module, &Usage::default())?.instantiate()
     }
 
     /// Does all of an instantiation but its last step: links the imports, chooses how the module is run, and compiles
-    /// it if that is how. What the instance will be called by need only be known where less is to be compiled.
+    /// it if that is how. The less `usage` names, the less is compiled.
     ///
     /// # Errors
     ///
-    /// An import that is not defined or has another type, an export of `usage` that is no function, and what the
-    /// device has no room for.
+    /// An import that is not defined or has another type; an export of `usage` that is no function. The device has no
+    /// room for a memory, or compiled code was asked for and cannot be made.
     pub fn instantiate_pre<'s>(
         &self,
         store: &'s mut Store<T>,

@@ -168,17 +168,17 @@ impl Module {
         }
     }
 
-    /// The program that it was translated to, verified.
+    /// The program to which the module was translated, verified.
     pub fn program(&self) -> &Arc<Program> {
         &self.program
     }
 
-    /// What translating it did; `None` of a deserialized module.
+    /// What translating the module did; `None` of a deserialized one.
     pub fn translation(&self) -> Option<&TranslationReport> {
         self.report.as_deref()
     }
 
-    /// Its imports, without those that gpu-run serves on the device. Of WASI's functions, those that are called.
+    /// The module's imports, without those that gpu-run serves on the device. Of WASI's functions, those that are called.
     pub fn imports(&self) -> impl Iterator<Item = ImportType> + '_ {
         let meta = &self.program.meta;
         let plain = meta.imports.iter().map(|import| ImportType {
@@ -202,7 +202,7 @@ impl Module {
         plain.chain(host).chain(wasi)
     }
 
-    /// Its exports.
+    /// The module's exports.
     pub fn exports(&self) -> impl Iterator<Item = ExportType> + '_ {
         let meta = &self.program.meta;
         let funcs = meta.func_types();

@@ -186,8 +186,8 @@ impl<T> Store<T> {
         self.events.set_handler(handler);
     }
 
-    /// Sets the sink of what programs say, in place of a handler. A sink also learns when nothing more comes for now, can
-    /// tell programs that a stream is closed, and is told of the progress of a frame.
+    /// Sets the sink of what programs say, in place of a handler. A sink is also told when nothing more comes for
+    /// now, and of the progress of a frame. It can tell programs that a stream is closed.
     pub fn set_sink(&mut self, sink: Arc<Mutex<dyn Sink + Send>>) {
         self.events.set(sink);
     }
@@ -221,7 +221,7 @@ impl<T> Store<T> {
         self.interrupt.clone()
     }
 
-    /// Has runs ended by a handle that was made before.
+    /// Ends runs by a handle that was made before the store.
     pub fn interrupt_by(&mut self, handle: &InterruptHandle) {
         self.interrupt = handle.clone();
     }

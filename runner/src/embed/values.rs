@@ -29,7 +29,7 @@ pub enum Val {
 }
 
 impl Val {
-    /// Its type.
+    /// The value's type.
     pub fn ty(&self) -> ValType {
         match self {
             Val::I32(_) => ValType::I32,
@@ -114,9 +114,9 @@ impl std::fmt::Display for Val {
 pub trait WasmTy: Copy + sealed::Sealed + Send + 'static {
     /// The type of WebAssembly.
     const TYPE: ValType;
-    /// The value.
+    /// Converts to a value.
     fn to_val(self) -> Val;
-    /// Of a value of that type.
+    /// Converts a value of that type.
     fn from_val(val: Val) -> Self;
 }
 
@@ -153,11 +153,11 @@ wasm_ty! {
 
 /// Values side by side: one [`WasmTy`], or a tuple of at most eight. The parameters of a function, or its results.
 pub trait WasmValues: sealed::Sealed + Sized {
-    /// Their types.
+    /// The types, in order.
     fn types() -> Vec<ValType>;
-    /// The values.
+    /// Converts to values.
     fn to_vals(self) -> Vec<Val>;
-    /// Of values of these types.
+    /// Converts values of these types.
     fn from_vals(vals: &[Val]) -> Self;
 }
 

@@ -114,7 +114,7 @@ impl WasiCtxBuilder {
         Ok(WasiCtxBuilder { wasi, ..self })
     }
 
-    /// Has `random_get` return the same bytes in each run.
+    /// Makes `random_get` return the same bytes in each run.
     pub fn seed(mut self, seed: u64) -> Self {
         self.seed = Some(seed);
         self

@@ -87,7 +87,7 @@ impl Context<'_> {
     }
 }
 
-/// The report of an end, and nothing if it needs none: the program ended well, or nobody reads.
+/// The report of an end. None if it needs none: the program ended well, or its output has no reader.
 pub fn of_end(end: &End, report: Option<&Report>, exit_code: u8, context: &Context<'_>) -> Option<json::Report> {
     let mut ended = json::Ended {
         kind: kind(end, exit_code, context)?,

@@ -64,7 +64,7 @@ pub fn start(options: &MessageArgs) -> Outcome<()> {
         .event_format(Line)
         .fmt_fields(debug_fn(field))
         .with_writer(output::styled)
-        // That nobody reads is no error.
+        // A closed stream is no error.
         .log_internal_errors(false);
     // It is set once; a second time changes nothing.
     _ = Registry::default().with(lines.with_filter(filter)).try_init();

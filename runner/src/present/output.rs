@@ -1,6 +1,6 @@
-//! What is written to the user. A stream that nobody reads any more is no error of the program that runs: what
-//! cannot be written is dropped, where `println!` would panic. A stream that is set not to wait, by somebody who
-//! shares it, is waited for all the same, so that nothing is lost.
+//! What is written to the user. A closed stream is no error of the program that runs: what cannot be written is dropped,
+//! where `println!` would panic. Another process that shares a stream may have set it not to wait. It is waited for all
+//! the same, so that nothing is lost.
 
 use std::io::{self, ErrorKind, Stderr, Stdout, Write};
 use std::sync::{Mutex, PoisonError};
@@ -9,7 +9,7 @@ use anstyle::{AnsiColor, Style};
 
 use crate::writes;
 
-/// Bytes of a write to a pipe or terminal, which takes them as soon as somebody reads as many.
+/// Bytes of a write to a pipe or terminal, which takes them as soon as as many were read.
 const PIECE: usize = 4 << 10;
 
 /// Writes a line to stdout.
@@ -31,7 +31,7 @@ macro_rules! note {
 /// A stream of this process that waits until it takes what is written.
 pub struct Patient<S> {
     stream: S,
-    /// What is written is recorded, once somebody wants it.
+    /// What is written is recorded, once that was asked for.
     recorded: bool,
 }
 
@@ -110,7 +110,7 @@ fn wait(stream: &impl Waits) {
     _ = poll(&mut [PollFd::new(stream, PollFlags::OUT)], None);
 }
 
-/// Whether nobody needs to read for a write to end.
+/// Whether a write ends without a reader.
 #[cfg(unix)]
 fn takes_all_at_once(stream: &impl Waits) -> bool {
     use rustix::fs::{FileType, fstat};

@@ -356,8 +356,8 @@ pub fn of_start(leak: &Leak) -> bool {
     own_call(&leak.allocated).is_some_and(|place| place.function == "__main_void")
 }
 
-/// The call of the program's own that asked for a block, or panicked: the innermost that is not a part of an allocator
-/// or of std.
+/// The call of the program's own that asked for a block, or panicked: the innermost that is not part of an allocator or
+/// of std.
 pub fn own_call(backtrace: &Backtrace) -> Option<&BacktraceFrame> {
     let own = own_index(backtrace).and_then(|index| backtrace.places.get(index));
     own.or(backtrace.places.last())

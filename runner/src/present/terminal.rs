@@ -17,7 +17,7 @@ const TOGETHER: usize = 64 << 10;
 
 /// Writes the guest's output as it comes.
 pub struct Terminal {
-    /// Set to interrupt the run once nobody reads its output.
+    /// Interrupts the run once its output has no reader.
     interrupt: InterruptHandle,
     /// The guest is told of errors, and does what it likes.
     tells: bool,
@@ -62,7 +62,7 @@ impl Terminal {
         Some(String::from_utf8_lossy(text).into_owned())
     }
 
-    /// Whether the run was interrupted because nobody reads its output.
+    /// Whether the run was interrupted because its output has no reader.
     pub fn nobody_reads(&self) -> bool {
         !self.tells && self.errors.iter().any(Option::is_some)
     }
@@ -72,7 +72,7 @@ impl Terminal {
         self.errors.iter().all(Option::is_none)
     }
 
-    /// What could not be written, where the guest may not have said so. That nobody reads is no error.
+    /// What could not be written, where the guest may not have said so. A closed pipe is no error.
     pub fn report(&self) -> Option<Report> {
         let lost = |(error, name): (&Option<std::io::Error>, &str)| {
             let error = error.as_ref().filter(|error| error.kind() != ErrorKind::BrokenPipe)?;
@@ -135,8 +135,8 @@ impl Terminal {
     }
 }
 
-/// What threads wrote to stderr since they began to tell of a panic or of an allocation that failed. std may do that
-/// in several pieces.
+/// What threads wrote to stderr since they began to tell of a panic or of a failed allocation. std may do that in
+/// several pieces.
 #[derive(Default)]
 struct LastWords {
     threads: HashMap<u32, Vec<u8>>,
@@ -219,7 +219,7 @@ pub fn debug_format(args: &DebugArgs) -> DebugFormat {
     }
 }
 
-/// A message for people who ask which thread sent it.
+/// A message for people, with the thread that sent it.
 fn prefixed(out: &mut Vec<u8>, message: &DebugMessage<'_>) {
     // Writing to memory does not fail.
     _ = write!(out, "[thread {}] ", message.thread);

@@ -92,7 +92,7 @@ fn list(names: &[String]) -> String {
     names.iter().map(whole).collect::<Vec<_>>().join(", ")
 }
 
-/// Writes a text behind a head, on as many lines as it takes. The lines that follow are indented more than the first.
+/// Writes a text after a head, on as many lines as it takes. The lines that follow are indented more than the first.
 fn wrap(out: &mut String, head: &str, text: &str) {
     let indent = " ".repeat(head.len() - head.trim_start().len() + 4);
     let options = textwrap::Options::new(WIDTH)

@@ -17,7 +17,7 @@ pub struct Printed {
     pub ended: Vec<(String, End)>,
     /// The test in whose middle the run ended.
     pub open: Option<String>,
-    /// What stands behind the tests, up to the last line.
+    /// What stands after the tests, up to the last line.
     pub details: String,
     /// The last line's counts, of a run that came to its end.
     pub summary: Option<Summary>,
@@ -53,7 +53,7 @@ impl AddAssign<End> for Summary {
 /// What the tests are followed by.
 const BEHIND: [&str; 3] = ["\n\nfailures:\n", "\n\nsuccesses:\n", "\n\ntest result: "];
 
-/// Where the tests begin: behind `running N tests`.
+/// Where the tests begin: after `running N tests`.
 pub fn start(text: &str) -> Option<usize> {
     let head = text.strip_prefix('\n')?.strip_prefix("running ")?;
     let (count, rest) = head.split_once(' ')?;

@@ -1,8 +1,8 @@
 //! Scripts that run compiled.
 //!
-//! Compiling and linking each module alone would take half a second for each of thousands, and code of
-//! modules that were linked apart cannot call each other: a kernel has the constants of its own module, and
-//! no more registers than that needs. So a script is first interpreted on the CPU, with all its output
+//! Compiling and linking each module alone would take half a second for each of thousands. Nor could
+//! modules that were linked apart call each other. A kernel has the constants of its own module, and no more
+//! registers than that needs. So a script is first interpreted on the CPU, with all its output
 //! thrown away, which shows what it instantiates and which functions it calls. All that is linked together,
 //! several scripts at the same time, and then the script runs on the GPU. An instance's numbers in its store
 //! depend on what was instantiated before it, so they are the same both times.
@@ -42,8 +42,8 @@ impl Library {
         Ok(Library { instances, codes })
     }
 
-    /// The code for the store's next instance, of a program; none if the program could not be instantiated
-    /// when it was interpreted, which it can then not be now.
+    /// The code for the store's next instance, of a program. None if the program could not be instantiated
+    /// when it was interpreted: then it cannot be now.
     pub fn code(&self, store: &Store, program: &Arc<Program>) -> Checked<Option<&Code>> {
         let number = store.instance_count();
         let Some(instance) = self.instances.get(number) else {
@@ -65,7 +65,7 @@ impl Library {
 
 /// Makes the scripts ready, on as many threads as there are processors, and runs each in its turn.
 pub fn each(args: &WastArgs, mut run: impl FnMut(&Path, &mut Script, &str) -> Outcome<()>) -> Outcome<()> {
-    // Open until all have run: opening a device takes long while nobody else has it open.
+    // Open until all have run: opening a device takes long where it is not open already.
     let device = devices::open(&args.device)?;
     let target = device
         .target()
@@ -86,7 +86,7 @@ pub fn each(args: &WastArgs, mut run: impl FnMut(&Path, &mut Script, &str) -> Ou
                         let library = Library::of(args, path, &text, target, cache)?;
                         Ok((text, library))
                     });
-                    // Nobody receives it after an error.
+                    // It is not received after an error.
                     if sender.send((path, made)).is_err() {
                         break;
                     }

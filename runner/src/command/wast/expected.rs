@@ -56,7 +56,7 @@ impl Expected<'_> {
     }
 }
 
-/// Scripts give the beginning of a trap's message; some engines' texts differ in detail.
+/// Scripts have the beginning of a trap's message; some engines' texts differ in detail.
 pub fn trap_matches(kind: TrapKind, message: &str) -> bool {
     let text = kind.text();
     text.starts_with(message) || message.starts_with(text)

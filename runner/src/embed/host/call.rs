@@ -2,8 +2,8 @@
 //!
 //! Threads that serve requests bring what a program's thread says ([`Calls`]), and never wait. A closure without a
 //! [`Caller`] is called by them. The others are called by one thread for all ([`Calls::execute`]), which has the store's
-//! data; what such a closure asks of memory goes to the program as the response to its last request, and the answer
-//! comes as the next one ([`Session`]).
+//! data. What such a closure asks of memory goes to the program as the response to its last request. The answer comes as
+//! the next request ([`Session`]).
 
 use std::any::Any;
 use std::collections::{HashMap, VecDeque};
@@ -79,15 +79,15 @@ struct Shared {
     failure: Option<Failure>,
 }
 
-/// Calls that may wait at once: fewer than there are slots for requests, so that the one that is under way finds a slot
-/// for what it sends.
+/// Calls that may wait at once. There are more slots for requests, so that the call that is under way finds one for what
+/// it sends.
 const MOST_WAITING: usize = 128;
 
 /// The services of a run in which host functions are called.
 pub(in crate::embed) struct Calls {
     functions: Vec<(FuncType, Option<PlainFn>)>,
     shared: Arc<Mutex<Shared>>,
-    /// Who serves WASI.
+    /// What serves WASI.
     wasi: Option<Arc<dyn Services>>,
 }
 
@@ -242,7 +242,7 @@ impl Calls {
             memory: false,
         };
         if let Some(jobs) = &shared.jobs {
-            // If nobody takes it any more, the run is over.
+            // If it is not taken any more, the run is over.
             _ = jobs.send(Job { number, args, session });
         }
     }

@@ -25,8 +25,8 @@ pub const MEMORY_IMPORT: (&str, &str) = ("env", "memory");
 pub struct Usage {
     /// The exports that will be called; `None` is all.
     pub exports: Option<Vec<String>>,
-    /// Most threads of a run; `None` is any number. Where more threads than lanes may wait for each other, all of the
-    /// program is interpreted then, and not the runs alone that have so many.
+    /// Most threads of a run; `None` is any number. Runs of more threads are interpreted. So is the whole program, if so
+    /// many are more than the device has lanes and may wait for each other.
     pub threads: Option<u32>,
 }
 
@@ -120,8 +120,8 @@ impl<'s, T: Send> InstancePre<'s, T> {
     ///
     /// # Errors
     ///
-    /// A trap of an active segment or how the start function ended ([`Error::into_end`] tells these from others), and
-    /// what the device has no room for.
+    /// A trap of an active segment, or how the start function ended; [`Error::into_end`] tells these from others. What
+    /// the device has no room for.
     pub fn instantiate(self) -> Result<Instance> {
         let InstancePre {
             store,

@@ -413,6 +413,18 @@ impl Meta {
         all
     }
 
+    /// Functions (imports first) of which segments and initial values of globals and tables have references. Some come more
+    /// than once.
+    pub fn referenced_functions(&self) -> impl Iterator<Item = u32> + '_ {
+        let constants = self.elements.iter().flat_map(|segment| segment.items.iter());
+        let constants = constants.chain(self.globals.iter().map(|global| &global.init));
+        let constants = constants.chain(self.tables.iter().map(|table| &table.init));
+        constants.flatten().filter_map(|op| match op {
+            ConstOp::RefFunc(index) => Some(*index),
+            _ => None,
+        })
+    }
+
     /// Type of every global: imports first.
     pub fn global_types(&self) -> Vec<GlobalType> {
         let mut all = self.imported(|ty| match ty {

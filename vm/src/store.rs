@@ -10,7 +10,7 @@
 //! - `run`: runs one function on many threads; `batch`: many short calls one after another;
 //! - `io`: input, output and frame of a run;
 //! - `requests`: what a run needs so that guests can call the host; `tmpfs`: device memory for files;
-//! - `debug`: debug messages of a run;
+//! - `debug`: debug messages of a run; `waits`: whether threads of a program may wait for each other;
 //! - `heap`: what the heap needs beside linear memory; `damage`, `leaks`: what its checks find after a run.
 
 mod batch;
@@ -25,6 +25,7 @@ mod memory;
 mod requests;
 mod run;
 mod tmpfs;
+mod waits;
 
 use gpu_run_bytecode::{FuncType, GlobalType, MemoryType, Program, TableType, TrapKind, ValType};
 use indexmap::IndexSet;
@@ -41,7 +42,8 @@ pub use heap::{ClassStats, HeapChecks, HeapStats, MemoryUse, allocates};
 pub use io::FrameSize;
 pub use leaks::Leak;
 pub use requests::makes_requests;
-pub use run::{End, Outcome, RunOptions, Sink, Stream, threads_may_wait};
+pub use run::{End, Outcome, RunOptions, Sink, Stream};
+pub use waits::threads_may_wait;
 
 /// A WebAssembly value.
 #[derive(Clone, Copy, Debug, PartialEq)]

@@ -16,37 +16,19 @@ mod types;
 use std::mem::offset_of;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
-use gpu_run_bytecode::code::{Inst, instructions};
-use gpu_run_bytecode::{FuncType, Handler, Op, Program, ValType, wasi};
+use gpu_run_bytecode::{FuncType, ValType};
 
 use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
 pub(super) use self::host::Host;
 pub use self::types::{End, Outcome, RunOptions, Sink, Stream};
 use super::debug::diagnostics;
+use super::waits::threads_may_wait;
 use super::{Store, StoreError, Value};
 use crate::compiled::Entry;
 use crate::device::{DeviceResult, Plan};
 use crate::layout::{self, Control, DebugThread, Launch, Ring, Thread};
 use crate::stands::Stands;
-
-/// Whether a thread may depend on another's progress. That is so where a program sleeps, or works
-/// with atomics, by which threads wait for each other even without a wait instruction.
-pub fn threads_may_wait(program: &Program) -> bool {
-    let waits = |op: Op| {
-        op.handler() == Handler::Atomics
-            || matches!(
-                op,
-                Op::Sleep | Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas
-            )
-    };
-    // A thread that yields or sleeps may wait for what another thread writes.
-    let yields = |inst: &Inst| {
-        let functions = [wasi::Function::SchedYield, wasi::Function::PollOneoff];
-        inst.op == Op::RequestQueue && functions.iter().any(|function| *function as i64 == inst.args[0])
-    };
-    instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| waits(inst.op) || yields(&inst)))
-}
 
 /// Units of values side by side, as frames hold them.
 pub(super) fn units_of(values: &[Value]) -> Vec<u32> {

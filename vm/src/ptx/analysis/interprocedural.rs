@@ -280,13 +280,7 @@ impl<'a> Analysis<'a> {
             let functions = meta.exports.iter().filter(|export| export.kind == ExternKind::Func);
             pointed.extend(functions.map(|export| export.index));
         }
-        let constants = meta.elements.iter().flat_map(|segment| segment.items.iter());
-        let constants = constants.chain(meta.globals.iter().map(|global| &global.init));
-        let constants = constants.chain(meta.tables.iter().map(|table| &table.init));
-        pointed.extend(constants.flatten().filter_map(|op| match op {
-            ConstOp::RefFunc(index) => Some(*index),
-            _ => None,
-        }));
+        pointed.extend(meta.referenced_functions());
         let mut work = Vec::new();
         for index in pointed {
             self.need(index, true, &mut work);

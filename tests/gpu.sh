@@ -2,7 +2,8 @@
 # Runs the whole-system tests on a machine that has a GPU but no Rust.
 #
 #   tests/gpu.sh pack DIR   builds command and tests, and puts them into DIR (in the checkout)
-#   tests/gpu.sh run DIR    there, in the same checkout: runs what needs a GPU, and says how each suite ended
+#   tests/gpu.sh run DIR    there, in the same checkout: runs what needs a GPU, and says how each suite ended;
+#                           TEST_THREADS is how many tests run at a time, 8 by default
 set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 dir=${2:?"usage: tests/gpu.sh pack|run DIR"}
@@ -26,8 +27,8 @@ run() {
   local failed=0 engine name threads log
   for engine in ptx cuda; do
     for name in "${suites[@]}"; do
-      # One script at a time: each fills the device by itself.
-      [ "$name" = conformance ] && threads=1 || threads=8
+      # So many tests at a time.
+      threads=${TEST_THREADS:-8}
       log=$("$dir/$name" "$engine/" --test-threads "$threads" 2>&1) || failed=1
       printf '%s, %s: %s\n' "$engine" "$name" "$(grep '^test result' <<<"$log" || echo 'did not end')"
       grep -E '\.\.\. FAILED|^---- ' <<<"$log" | head -n 60 || true

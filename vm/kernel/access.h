@@ -146,24 +146,67 @@ GPU_RUN_INLINE void copy_down(u8 *to_base, u64 to, const u8 *from_base, u64 from
   for (; i > 0; i--) store<u8>(to_base, to + i - 1, load<u8>(from_base, from + i - 1));
 }
 
-// The same for few bytes, overlapping or not: every load is in flight before the first store.
+// Units of 4 bytes at addresses that are aligned for sure.
+GPU_RUN_INLINE u32 load_unit(const u8 *base, u64 at) { return load_guest((const u32 *)(base + at)); }
+GPU_RUN_INLINE void store_unit(u8 *base, u64 at, u32 value) { store_guest((u32 *)(base + at), value); }
+
+// A range is short if it has so few bytes, or at most SHORT_UNITS in whole and aligned units.
 constexpr u32 SHORT = 32;
 
+GPU_RUN_INLINE bool are_units(u64 to, u64 from, u64 len) { return ((to | from | len) & 3) == 0; }
+GPU_RUN_INLINE bool is_short(u64 to, u64 from, u64 len) {
+  return len <= SHORT || (len <= SHORT_UNITS && are_units(to, from, len));
+}
+
+// At most COUNT units: every load is in flight before the first store.
+template <u32 COUNT>
+GPU_RUN_INLINE void copy_units(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
+  u32 units[COUNT];
+  for (u32 k = 0; k < COUNT; k++) units[k] = 4 * k < len ? load_unit(from_base, from + 4 * k) : 0;
+  for (u32 k = 0; k < COUNT; k++) {
+    if (4 * k < len) store_unit(to_base, to + 4 * k, units[k]);
+  }
+}
+
+// Copies a short range, overlapping or not.
 GPU_RUN_INLINE void copy_short(u8 *to_base, u64 to, const u8 *from_base, u64 from, u32 len) {
+  if (are_units(to, from, len)) {
+    if (len <= 16) return copy_units<4>(to_base, to, from_base, from, len);
+    return copy_units<SHORT_UNITS / 4>(to_base, to, from_base, from, len);
+  }
   const u32 shift = (u32)(from & 7) * 8;
   const u64 first = from & ~7ull, end = from + len;
   u64 words[SHORT / 8 + 1];
   for (u32 k = 0; k <= SHORT / 8; k++) words[k] = first + 8 * k < end ? load_word(from_base, first + 8 * k) : 0;
   for (u32 k = 0; k < SHORT / 8; k++) {
-    if (8 * k >= len) return;
     u64 value = shift ? words[k] >> shift | words[k + 1] << (64 - shift) : words[k];
-    u64 at = to + 8 * k;
-    if (len - 8 * k >= 8 && (at & 7) == 0) {
-      store_word(to_base, at, value);
-    } else {
-      for (u32 i = 0; i < 8 && 8 * k + i < len; i++) store<u8>(to_base, at + i, (u8)(value >> (8 * i)));
+    for (u32 at = 8 * k; at < 8 * k + 8; at += 4, value >>= 32) {
+      if (at >= len) return;
+      if (len - at >= 4 && ((to + at) & 3) == 0) {
+        store_unit(to_base, to + at, (u32)value);
+      } else {
+        for (u32 i = 0; i < 4 && at + i < len; i++) store<u8>(to_base, to + at + i, (u8)((u32)value >> (8 * i)));
+      }
     }
   }
+}
+
+// The difference of the first two bytes that differ.
+GPU_RUN_INLINE u32 compare_bytes(const u8 *base, u64 a, u64 b, u32 len) {
+  u32 i = 0;
+  if (((a | b) & 3) == 0) {
+    for (; i + 4 <= len; i += 4) {
+      u32 x = load_unit(base, a + i), y = load_unit(base, b + i), differ = x ^ y;
+      if (differ == 0) continue;
+      u32 low = (u32)__builtin_ctz(differ) & ~7u;
+      return (x >> low & 0xff) - (y >> low & 0xff);
+    }
+  }
+  for (; i < len; i++) {
+    u32 x = load<u8>(base, a + i), y = load<u8>(base, b + i);
+    if (x != y) return x - y;
+  }
+  return 0;
 }
 
 GPU_RUN_INLINE void fill(u8 *base, u64 at, u8 value, u64 len) {

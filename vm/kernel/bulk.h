@@ -42,7 +42,7 @@ GPU_RUN_NOINLINE void copy_chunks(const Launch &launch, u8 *to_base, u64 to, con
 
 // The short path is a function of its own, which needs few registers and so saves few.
 GPU_RUN_INLINE void bulk_copy(const Launch &launch, u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {
-  if (len <= linear::SHORT) return copy_short(to_base, to, from_base, from, (u32)len);
+  if (linear::is_short(to, from, len)) return copy_short(to_base, to, from_base, from, (u32)len);
   copy_chunks(launch, to_base, to, from_base, from, len);
 }
 
@@ -53,10 +53,9 @@ GPU_RUN_NOINLINE void bulk_fill(const Launch &launch, u8 *base, u64 at, u8 value
 }
 
 GPU_RUN_NOINLINE u32 bulk_compare(const Launch &launch, const u8 *base, u64 a, u64 b, u64 len) {
-  for (u64 i = 0; i < len; i++) {
-    u8 x = linear::load<u8>(base, a + i), y = linear::load<u8>(base, b + i);
-    if (x != y) return (u32)x - (u32)y;
-    if (i % CHUNK == CHUNK - 1 && stopped(launch)) return 0;
+  for (u64 done = 0; done < len && !(done && stopped(launch)); done += CHUNK) {
+    u32 result = linear::compare_bytes(base, a + done, b + done, (u32)lesser(CHUNK, len - done));
+    if (result) return result;
   }
   return 0;
 }

@@ -19,6 +19,10 @@ constexpr u32 HEAP_STRIPES = 16;  // of counters
 constexpr u32 HEAP_WORDS = 64;  // of a slab's bitmap
 constexpr u32 LANE_CLASSES = 20;  // the smallest, of which a lane has slabs of its own; see heap/lane_heap.h
 constexpr u32 LANE_MOST = 1024;  // bytes of the largest of their blocks
+// Bytes of ranges that compiled code copies or compares by a function that calls no other: see `linear::is_short`.
+constexpr u32 SHORT_UNITS = 64;
+// What the comparison of others returns, which is the difference of no two bytes.
+constexpr u32 NOT_SHORT = 1u << 31;
 constexpr u32 LANE_SLAB = 1024;  // bytes of memory for each of which there is a LaneSlab
 
 // What a page is, in bits 40 to 47 of HeapPage::state.

@@ -269,6 +269,23 @@ void gpu_run_request(Context *context, u32 pc, u32 depth, u32 instance_index, co
   request(*context, pc, depth, instance_index, w);
 }
 
+// The same two instructions in memory 0 for short ranges, as most are. Compiled code asks these functions first. They
+// call nothing, so ptxas needs no convergence barrier in them that they would have to save and clear; that lets go of
+// the caller's lanes that wait at such a barrier. Bounds are modulo 2^32: memory has at least SHORT_UNITS bytes.
+
+// Whether the ranges were in memory and short. If not, nothing was done.
+u32 gpu_run_copy_short(u8 *base, u32 size, u32 to, u32 from, u32 len) {
+  if (!linear::is_short(to, from, len) || to > size - len || from > size - len) return 0;
+  linear::copy_short(base, to, base, from, len);
+  return 1;
+}
+
+// As gpu_run_compare, or NOT_SHORT, which is the difference of no two bytes.
+u32 gpu_run_compare_short(const u8 *base, u32 size, u32 a, u32 b, u32 len) {
+  if (len > SHORT_UNITS || a > size - len || b > size - len) return NOT_SHORT;
+  return linear::compare_bytes(base, a, b, len);
+}
+
 // memory.copy, with the records of the memories.
 void gpu_run_copy(Context *context, u32 pc, u32 depth, const Memory *to, const Memory *from, u64 to_at, u64 from_at,
                   u64 len) {
@@ -310,10 +327,16 @@ void gpu_run_release(Context *context, u32 pc, u32 depth, Memory *memory, u32 ad
   heap_request(*context, pc, depth, address, [&] { return heap::release_slowly(*memory, address, size, align); });
 }
 
+// What the lane's own slabs can do of it, without a call; see heap::resize_own.
+u32 gpu_run_reallocate_own(u64 *lists, LaneSlab *slabs, u32 lanes, u32 records, u8 *base, u32 old, u32 old_size, u32 align,
+                           u32 size) {
+  return heap::resize_own({lists, slabs, lanes, records, global_lane()}, base, old, old_size, align, size);
+}
+
 u32 gpu_run_reallocate(Context *context, u32 pc, u32 depth, Memory *memory, u32 old, u32 old_size, u32 align, u32 size) {
   u32 address = 0, copied = 0;
   heap_request(*context, pc, depth, old, [&] {
-    return heap::reallocate(*context->launch, *memory, old, old_size, align, size, address, copied);
+    return heap::reallocate_slowly(*context->launch, *memory, old, old_size, align, size, address, copied);
   });
   poll_after(*context, pc, depth, copied);
   if (UNLIKELY(memory->heap.sites != nullptr)) note_calls(*context, *memory, address, pc, depth);

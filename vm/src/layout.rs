@@ -85,6 +85,10 @@ constants! { CONSTANTS:
     LANE_CLASSES: u64 = 20;
     /// Bytes of the largest block of these.
     LANE_MOST: u32 = 1024;
+    /// Bytes of ranges that compiled code copies or compares by a function that calls no other.
+    SHORT_UNITS: u32 = 64;
+    /// What the comparison of others returns, which is the difference of no two bytes.
+    NOT_SHORT: u32 = 1 << 31;
     /// Bytes of memory for each of which there is a [`LaneSlab`].
     LANE_SLAB: u64 = 1024;
     /// Bytes of linear memory for each of which a checked heap has a record.

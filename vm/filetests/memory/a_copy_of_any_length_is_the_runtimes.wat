@@ -16,15 +16,41 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<12>;
 ;; 	.reg .b64 %d<12>;
+;; 	.reg .b32 %w<2>;
 ;; 	.reg .b64 %l<5>;
+;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
 ;; 	ld.param.b32 %r2, [a2+0];
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.const.b64 %base, [instance+16];
 ;; B0:
 ;; 	// memory.copy      r0, r1, r2, memory0, memory0
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %base;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %size;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %r0;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %r1;
+;; 	.param .b32 q4;
+;; 	st.param.b32 [q4], %r2;
+;; 	.param .b32 result;
+;; 	call (result), gpu_run_copy_short, (q0, q1, q2, q3, q4);
+;; 	ld.param.b32 %w1, [result];
+;; 	}
+;; 	setp.eq.u32 %p1, %w1, 0;
+;; 	@%p1 bra MORE_1;
+;; DONE_2:
+;; 	// return           header 3, r0, x0
+;; 	ret;
+;; MORE_1:
 ;; 	ld.const.b64 %l1, [instance+8];
 ;; 	cvt.u64.u32 %l2, %r0;
 ;; 	cvt.u64.u32 %l3, %r1;
@@ -48,8 +74,7 @@
 ;; 	st.param.b64 [q7], %l4;
 ;; 	call gpu_run_copy, (q0, q1, q2, q3, q4, q5, q6, q7);
 ;; 	}
-;; 	// return           header 3, r0, x0
-;; 	ret;
+;; 	bra DONE_2;
 ;; }
 ;;
 ;; .visible .global .align 8 .u64 functions[1] = {f0};

@@ -138,9 +138,9 @@ GPU_RUN_NOINLINE Outcome resize(Heap &heap, u32 address, u32 &old_size, u32 alig
 }
 
 // The block `old` with another size: in place if possible, else moved. Address 0: there is no memory, and the block is
-// as it was. `copied` is how many bytes were copied.
-GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old, u32 old_size, u32 align, u32 size,
-                                  u32 &address, u32 &copied) {
+// as it was. `copied` is how many bytes were copied. For a caller that has tried `resize_own`.
+GPU_RUN_INLINE Outcome reallocate_slowly(const Launch &launch, Memory &memory, u32 old, u32 old_size, u32 align, u32 size,
+                                         u32 &address, u32 &copied) {
   copied = 0;
   address = old;
   const u32 said = old_size;
@@ -158,6 +158,13 @@ GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old,
   copied = (u32)lesser(old_size, size);
   bulk_copy(launch, memory.base, address, memory.base, old, copied);
   return release(memory, old, said, align);
+}
+
+GPU_RUN_INLINE Outcome reallocate(const Launch &launch, Memory &memory, u32 old, u32 old_size, u32 align, u32 size,
+                                  u32 &address, u32 &copied) {
+  copied = 0;
+  address = resize_own(this_lane(memory.heap), memory.base, old, old_size, align, size);
+  return address ? DONE : reallocate_slowly(launch, memory, old, old_size, align, size, address, copied);
 }
 
 }  // namespace heap

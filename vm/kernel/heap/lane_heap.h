@@ -68,6 +68,11 @@ GPU_RUN_INLINE void unlink_slab(const Lane &lane, u64 *list, u32 index) {
   if (next) store_guest(&lane.slabs[next - 1].previous, previous);
 }
 
+// Whether none of a slab's blocks is in use.
+GPU_RUN_INLINE bool is_idle(const LaneSlab &slab) {
+  return load_word_guest(&slab.free) == all_blocks(load_word_guest(&slab.owner));
+}
+
 // A slab without blocks, which is in no list, becomes memory for all lanes again.
 GPU_RUN_NOINLINE void give_lane_slab(Memory &memory, const Lane &lane, u32 index) {
   Heap &heap = memory.heap;
@@ -90,22 +95,28 @@ GPU_RUN_INLINE void put_aside(Memory &memory, const Lane &lane, u32 index) {
   store_guest(list, join(index + 1, count_in(aside) + 1));
 }
 
+// 1 + the number of a slab that was kept aside, or 0.
+GPU_RUN_INLINE u32 take_aside(const Lane &lane) {
+  u64 *list = lane.list(ASIDE_LIST), aside = load_word_guest(list);
+  u32 slab = first_in(aside);
+  if (slab) store_guest(list, join(load_word_guest(&lane.slabs[slab - 1].next), count_in(aside) - 1));
+  return slab;
+}
+
 // One of the lane's slabs has more free blocks than before; `before` has the bits of those.
 GPU_RUN_NOINLINE void settle(Memory &memory, const Lane &lane, u32 index, u64 before) {
   LaneSlab &slab = lane.slabs[index];
-  u32 word = load_word_guest(&slab.owner);
-  u64 *list = lane.list(lane_class_in(word));
+  u64 *list = lane.list(lane_class_in(load_word_guest(&slab.owner)));
   u32 first = first_in(load_word_guest(list));
   if (first == index + 1) return;
-  bool empty = load_word_guest(&slab.free) == all_blocks(word);
+  bool empty = is_idle(slab);
   if (before == 0) {
     // It was in no list.
     if (empty && first) return put_aside(memory, lane, index);
     if (first) {
       // With another slab in front of it, the first may no longer be full or without blocks.
-      u64 free = load_word_guest(&lane.slabs[first - 1].free);
-      bool idle = free == all_blocks(load_word_guest(&lane.slabs[first - 1].owner));
-      if (free == 0 || idle) unlink_slab(lane, list, first - 1);
+      bool idle = is_idle(lane.slabs[first - 1]);
+      if (idle || load_word_guest(&lane.slabs[first - 1].free) == 0) unlink_slab(lane, list, first - 1);
       if (idle) put_aside(memory, lane, first - 1);
     }
     push_slab(lane, list, index);
@@ -170,16 +181,12 @@ GPU_RUN_NOINLINE bool give_back(Memory &memory, const Lane &lane) {
   for (u32 c = 0; c < LANE_CLASSES; c++) {
     u64 *list = lane.list(c);
     u32 first = first_in(load_word_guest(list));
-    if (first == 0) continue;
-    LaneSlab &slab = lane.slabs[first - 1];
-    if (load_word_guest(&slab.free) != all_blocks(load_word_guest(&slab.owner))) continue;
+    if (first == 0 || !is_idle(lane.slabs[first - 1])) continue;
     unlink_slab(lane, list, first - 1);
     give_lane_slab(memory, lane, first - 1);
     any = true;
   }
-  u64 *aside = lane.list(ASIDE_LIST);
-  while (u32 slab = first_in(load_word_guest(aside))) {
-    store_guest(aside, join(load_word_guest(&lane.slabs[slab - 1].next), count_in(load_word_guest(aside)) - 1));
+  while (u32 slab = take_aside(lane)) {
     give_lane_slab(memory, lane, slab - 1);
     any = true;
   }
@@ -217,13 +224,9 @@ GPU_RUN_NOINLINE bool relieve(const Launch &launch, Memory &memory) {
 // is none.
 GPU_RUN_NOINLINE Outcome fetch_lane_slab(Memory &memory, const Lane &lane, u32 c, bool &found) {
   Heap &heap = memory.heap;
-  u64 *aside = lane.list(ASIDE_LIST);
-  u32 slab = first_in(load_word_guest(aside)), index, bytes = lane_slab_bytes(c);
+  u32 slab = c < LANE_TWO ? take_aside(lane) : 0, index = slab - 1, bytes = lane_slab_bytes(c);
   found = false;
-  if (slab && c < LANE_TWO) {
-    index = slab - 1;
-    store_guest(aside, join(load_word_guest(&lane.slabs[index].next), count_in(load_word_guest(aside)) - 1));
-  } else {
+  if (slab == 0) {
     // Half of the memory at most.
     if (load_relaxed_device(&heap.lane_bytes) >= (u64)heap.page_limit * (PAGE / 2)) return DONE;
     u32 address;

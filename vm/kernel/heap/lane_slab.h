@@ -63,9 +63,16 @@ GPU_RUN_INLINE u32 take_own(const Lane &lane, u32 size, u32 align) {
   return (slab - 1) * LANE_SLAB + (u32)__builtin_ctzll(blocks) * class_size(c);
 }
 
-// Frees a block of one of the lane's slabs, if that is all there is to do. That is so if the slab was not full, and
-// does not become empty after others in its list. Otherwise nothing changes.
-GPU_RUN_INLINE bool keep_own(const Lane &lane, u32 address, u32 size) {
+// A block of one of a lane's slabs.
+struct OwnBlock {
+  LaneSlab *slab;
+  u64 after;  // what the slab's `free` is without it
+  u32 c;
+};
+
+// Finds a block of one of the lane's slabs, if to free it takes no more than its bit. That is so if the slab was not
+// full, and does not become empty after others in its list.
+GPU_RUN_INLINE bool find_own(const Lane &lane, u32 address, u32 size, OwnBlock &found) {
   u32 index = address / LANE_SLAB;
   if (!lane.any() | (index >= lane.records)) return false;
   LaneSlab *slab = lane.slabs + index;
@@ -84,8 +91,31 @@ GPU_RUN_INLINE bool keep_own(const Lane &lane, u32 address, u32 size) {
   u64 bit = 1ull << block, after = free | bit;
   if ((free | freed) & bit) return false;
   if ((after == all_blocks(word)) & ((u32)links != 0)) return false;
-  store_word_guest(&slab->free, after);
+  found = {slab, after, c};
   return true;
+}
+
+// Frees a block of one of the lane's slabs, if that is all there is to do. Otherwise nothing changes.
+GPU_RUN_INLINE bool keep_own(const Lane &lane, u32 address, u32 size) {
+  OwnBlock block;
+  if (!find_own(lane, address, size, block)) return false;
+  store_word_guest(&block.slab->free, block.after);
+  return true;
+}
+
+// The block with another size: where it is, or another one of the lane's slabs, with its bytes. 0 if there is more to
+// do than that; then nothing changes. `base` is the memory's.
+GPU_RUN_INLINE u32 resize_own(const Lane &lane, u8 *base, u32 old, u32 old_size, u32 align, u32 size) {
+  OwnBlock block;
+  if (!is_small(size, align) || !find_own(lane, old, old_size, block)) return 0;
+  if (class_of(size) == block.c) return old;
+  u32 address = take_own(lane, size, align), bytes = old_size < class_size(block.c) ? old_size : class_size(block.c);
+  if (address == 0) return 0;
+  if (size < bytes) bytes = size;
+  // Whole words: blocks are multiples of 16 bytes.
+  for (u32 i = 0; i < bytes; i += 8) linear::store_word(base, address + i, linear::load_word(base, old + i));
+  store_word_guest(&block.slab->free, block.after);
+  return address;
 }
 
 }  // namespace heap

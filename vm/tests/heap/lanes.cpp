@@ -135,6 +135,53 @@ static void mistakes() {
   printf("mistakes: ok\n");
 }
 
+// A block with another size stays where it is or becomes another one of the lane's, with its bytes, for all pairs of
+// sizes; what needs more than the lane's own slabs is refused, and changes nothing.
+static void resizes() {
+  TestMemory test(PAGE, 16 << 20, false, false, 2);
+  ask_all(test);
+  own_lane() = 0;
+  const heap::Lane lane = heap::this_lane(test.memory.heap);
+  auto resize = [&](u32 old, u32 old_size, u32 size) {
+    return heap::resize_own(lane, test.memory.base, old, old_size, 16, size);
+  };
+  constexpr u32 SIZES[] = {1, 15, 16, 17, 40, 64, 100, 112, 113, 500, 512, 513, 900, 1024};
+  for (u32 from : SIZES) {
+    for (u32 to : SIZES) {
+      for (u32 said : {from, heap::ANY_SIZE}) {
+        // One more of each, so that both slabs are there, and neither is without blocks.
+        u32 others[] = {test.allocate(from), test.allocate(to)};
+        u32 old = test.allocate(from), live = (u32)test.live();
+        for (u32 i = 0; i < from; i++) test.memory.base[old + i] = (u8)(i * 7 + 3);
+        u32 moved = resize(old, said, to);
+        if (moved == 0) {
+          // The slab was full, or is to leave its list.
+          u32 copied;
+          CHECK(heap::reallocate(test.launch, test.memory, old, said, 16, to, moved, copied) == heap::DONE, "slowly");
+        }
+        CHECK(test.live() == live, "%u blocks, %u before", (u32)test.live(), live);
+        CHECK((moved == old) == (heap::class_of(from) == heap::class_of(to)), "%u to %u", from, to);
+        for (u32 i = 0; i < from && i < to; i++) CHECK(test.memory.base[moved + i] == (u8)(i * 7 + 3), "byte %u", i);
+        if (moved != old) CHECK(test.release(old, from) == heap::FREED, "the old one is free");
+        CHECK(resize(moved, 2000, to) == 0, "more bytes than it has");
+        CHECK(resize(moved, to, 1025) == 0, "no size of lanes' slabs");
+        test.free_block(moved, to);
+        CHECK(resize(moved, to, from) == 0, "it is free");
+        test.free_block(others[0], from);
+        test.free_block(others[1], to);
+      }
+    }
+  }
+  u32 block = test.allocate(100);
+  own_lane() = 1;
+  CHECK(heap::resize_own(heap::this_lane(test.memory.heap), test.memory.base, block, 100, 16, 110) == 0, "not its own");
+  own_lane() = 0;
+  test.free_block(block, 100);
+  test.give_back();
+  CHECK(test.live() == 0, "all came back");
+  printf("resizes: ok\n");
+}
+
 // Before a lane is told that there is no memory, slabs without blocks are given up. These are its own, and those of
 // lanes that run nothing any more. The other lanes give up theirs when they next want something.
 static void exhaustion() {
@@ -232,6 +279,7 @@ int main() {
   many();
   others();
   mistakes();
+  resizes();
   exhaustion();
   statistics();
   return 0;

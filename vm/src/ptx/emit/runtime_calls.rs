@@ -7,7 +7,7 @@ use std::mem::offset_of;
 
 use gpu_run_bytecode::{Mem, Op, TrapKind};
 
-use crate::layout::{Instance, LANE_MOST, Memory, Table};
+use crate::layout::{Instance, LANE_MOST, Memory, NOT_SHORT, SHORT_UNITS, Table};
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::interprocedural::grows;
 use crate::ptx::emit::function::Compiler;
@@ -96,6 +96,33 @@ impl Compiler<'_> {
             let from = self.place(node, args[1], args[4], 0, u64::from(len));
             return self.small_copy(&to, &from, len);
         }
+        let near = node.inst.op == Op::MemoryCopy && args[3..5] == [0, 0];
+        if !near || !self.holds_short_ranges() {
+            return self.long_copy(node);
+        }
+        let arguments = self.short_ranges(&args[..3]);
+        self.call_or_else("gpu_run_copy_short", &arguments, "0", None, |this| this.long_copy(node));
+    }
+
+    /// Whether memory 0 has at least the bytes that functions for short ranges assume, and addresses of 32 bits.
+    fn holds_short_ranges(&self) -> bool {
+        let narrow = self.analysis.wide.first() == Some(&false);
+        let enough = |least| least >= u64::from(SHORT_UNITS);
+        narrow && self.analysis.least_memory.is_some_and(enough)
+    }
+
+    /// What functions for short ranges in memory 0 take.
+    fn short_ranges(&mut self, operands: &[i64]) -> Vec<(&'static str, String)> {
+        let mut arguments = vec![("b64", "%base".to_owned()), ("b32", "%size".to_owned())];
+        for unit in operands {
+            arguments.push(("b32", self.canonical_operand(*unit, 1)));
+        }
+        arguments
+    }
+
+    /// `memory.copy` of any length.
+    fn long_copy(&mut self, node: &Node) {
+        let args = node.inst.args;
         let units = if node.inst.op == Op::MemoryCopy64 { 2 } else { 1 };
         let to = self.memory_record(args[3]);
         let from = if args[3] == args[4] {
@@ -112,6 +139,35 @@ impl Compiler<'_> {
             ("b64", &len),
         ];
         self.call_for(node, "gpu_run_copy", &arguments, None);
+    }
+
+    /// Calls a function of the runtime that calls no other, and does what is frequent and short: and then `otherwise`, if
+    /// its result is `refused`. The result goes to unit `to`. In the runtime's other functions, ptxas has convergence
+    /// barriers around calls. It saves and clears their registers at the function's head, and that lets go of lanes of
+    /// the caller that wait at such a barrier.
+    fn call_or_else(
+        &mut self,
+        name: &str,
+        arguments: &[(&str, String)],
+        refused: &str,
+        to: Option<i64>,
+        otherwise: impl FnOnce(&mut Self),
+    ) {
+        let arguments: Vec<_> = arguments.iter().map(|(ty, value)| (*ty, value.as_str())).collect();
+        let (result, p) = (self.w.word(), self.w.predicate());
+        let (more, done) = (self.w.new_label("MORE"), self.w.new_label("DONE"));
+        self.call_runtime(name, &arguments, Some(("b32", &result)));
+        ptx!(self, "setp.eq.u32 {p}, {result}, {refused};");
+        ptx!(self, "@{p} bra {more};");
+        if let Some(to) = to {
+            ptx!(self, "mov.b32 %r{to}, {result};");
+        }
+        self.w.label(&done);
+        let before = self.w.set_aside(true);
+        self.w.label(&more);
+        otherwise(self);
+        ptx!(self, "bra {done};");
+        self.w.set_aside(before);
     }
 
     /// Loads all before it stores any, because the ranges may overlap.
@@ -169,7 +225,13 @@ impl Compiler<'_> {
     /// `memcmp`.
     pub fn memory_compare(&mut self, node: &Node) {
         let args = node.inst.args;
-        self.call_with(node, "gpu_run_compare", &args[1..4], None, Some(args[0]));
+        let compare = |this: &mut Self| this.call_with(node, "gpu_run_compare", &args[1..4], None, Some(args[0]));
+        if !self.holds_short_ranges() {
+            return compare(self);
+        }
+        let arguments = self.short_ranges(&args[1..4]);
+        let refused = NOT_SHORT.to_string();
+        self.call_or_else("gpu_run_compare_short", &arguments, &refused, Some(args[0]), compare);
     }
 
     /// `alloc` and `alloc_zero`.
@@ -234,7 +296,19 @@ impl Compiler<'_> {
     /// `realloc`.
     pub fn reallocate(&mut self, node: &Node) {
         let args = node.inst.args;
-        self.call_with(node, "gpu_run_reallocate", &args[1..5], None, Some(args[0]));
+        let mut arguments = vec![
+            ("b64", self.image_pair(offset_of!(Image, lane_lists))),
+            ("b64", self.image_pair(offset_of!(Image, lane_slabs))),
+            ("b32", self.image_word(offset_of!(Image, lanes))),
+            ("b32", self.image_word(offset_of!(Image, lane_records))),
+            ("b64", "%base".to_owned()),
+        ];
+        for unit in &args[1..5] {
+            arguments.push(("b32", self.canonical_operand(*unit, 1)));
+        }
+        self.call_or_else("gpu_run_reallocate_own", &arguments, "0", Some(args[0]), |this| {
+            this.call_with(node, "gpu_run_reallocate", &args[1..5], None, Some(args[0]));
+        });
     }
 
     /// `print`.

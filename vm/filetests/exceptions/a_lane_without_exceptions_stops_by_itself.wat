@@ -131,20 +131,23 @@
 ;; 	ld.local.b64 %l3, [%local+0];
 ;; 	ld.relaxed.gpu.global.b32 %w6, [%l3+276];
 ;; 	setp.ne.u32 %p6, %w6, 0;
+;; 	mov.b32 %budget, 4096;
 ;; 	@!%p6 bra GO_ON_8;
+;; 	mov.b32 %trap_pc, 4;
+;; 	bra STOP;
+;; GO_ON_8:
+;; 	bra COUNTED_7;
+;; STOP:
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 4;
+;; 	st.param.b32 [q1], %trap_pc;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
 ;; 	}
 ;; 	exit;
-;; GO_ON_8:
-;; 	mov.b32 %budget, 4096;
-;; 	bra COUNTED_7;
 ;; }
 ;;
 ;; // loop

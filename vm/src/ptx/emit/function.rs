@@ -71,6 +71,8 @@ pub struct Compiler<'a> {
     pub parts: BTreeMap<u32, Part>,
     pub kept: BTreeMap<u32, (String, String)>,
     trap_used: bool,
+    /// Whether something goes to the function's one call by which a stopped thread ends.
+    stop_used: bool,
     /// The labels of code that traps, by pc and kind: copies of a loop share it.
     traps: BTreeMap<(u32, u32), String>,
     /// Where in the text the thread's state is read.
@@ -180,6 +182,7 @@ impl<'a> Compiler<'a> {
             parts: BTreeMap::new(),
             kept: BTreeMap::new(),
             trap_used: false,
+            stop_used: false,
             traps: BTreeMap::new(),
             state_at: 0,
         };
@@ -263,14 +266,14 @@ impl<'a> Compiler<'a> {
             offset_of!(Launch, stop)
         );
         ptx!(self, "setp.ne.u32 {p}, {stop}, 0;");
-        // Not the way of traps: the registers that these fill would be live in the loop.
-        let (pc, go_on) = (pc.to_string(), self.w.new_label("GO_ON"));
-        ptx!(self, "@!{p} bra {go_on};");
-        let arguments = [("b64", "%ctx"), ("b32", &pc), ("b32", "%depth")];
-        self.call_runtime("gpu_run_poll", &arguments, None);
-        ptx!(self, "exit;");
-        self.w.label(&go_on);
         ptx!(self, "mov.b32 %budget, {PASSES};");
+        // One call for the function, outside of its loops, so that no convergence barrier of theirs is around a call.
+        let go_on = self.w.new_label("GO_ON");
+        ptx!(self, "@!{p} bra {go_on};");
+        ptx!(self, "mov.b32 %trap_pc, {pc};");
+        ptx!(self, "bra STOP;");
+        self.w.label(&go_on);
+        self.stop_used = true;
     }
 
     /// The label of code that traps at `node`. Nothing comes back from there.
@@ -397,6 +400,14 @@ impl<'a> Compiler<'a> {
         out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals;\n");
         out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;\n");
         _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.registers);
+        if self.stop_used {
+            let before = self.w.set_aside(true);
+            self.w.label("STOP");
+            let arguments = [("b64", "%ctx"), ("b32", "%trap_pc"), ("b32", "%depth")];
+            self.call_runtime("gpu_run_poll", &arguments, None);
+            ptx!(self, "exit;");
+            self.w.set_aside(before);
+        }
         if self.trap_used {
             let before = self.w.set_aside(true);
             let bounds = TrapKind::MemoryOutOfBounds as u32;

@@ -8,14 +8,16 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/.."
 dir=${2:?"usage: tests/gpu.sh pack|run DIR"}
 suites=(conformance end_to_end wasi)
+examples=(call_export host_function kernel wasi_output)
 
 pack() {
   mkdir -p "$dir"
-  cargo build --release -p gpu-run
+  cargo build --release -p gpu-run --bins --examples
   strip -o "$dir/gpu-run" target/release/gpu-run
   local built name file
+  for name in "${examples[@]}"; do strip -o "$dir/$name" "target/release/examples/$name"; done
   built=$(cargo test --release -p gpu-run --no-run 2>&1)
-  for name in "${suites[@]}"; do
+  for name in "${suites[@]}" embedding; do
     file=$(sed -n "s,.*(\(.*/$name-[0-9a-f]*\))$,\1,p" <<<"$built" | head -n 1)
     strip -o "$dir/$name" "$file"
   done
@@ -25,6 +27,10 @@ run() {
   export GPU_RUN_BIN=$PWD/$dir/gpu-run
   "$GPU_RUN_BIN" devices | grep '^cuda:' || { echo "no GPU here, so there is nothing to run" >&2; exit 1; }
   local failed=0 engine name threads log
+  # The library, which chooses the engine by itself.
+  for name in "${examples[@]}"; do "$dir/$name" cuda || failed=1; done
+  log=$(GPU_RUN_DEVICE=cuda "$dir/embedding" 2>&1) || failed=1
+  printf 'library: %s\n' "$(grep '^test result' <<<"$log" || echo 'did not end')"
   for engine in ptx cuda; do
     for name in "${suites[@]}"; do
       # So many tests at a time.

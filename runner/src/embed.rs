@@ -2,7 +2,7 @@
 //!
 //! [`engine`] and [`module`] are what programs have in common. [`linker`], [`store`] and [`instance`] make them run.
 //! [`func`] has the handles of what they export, and [`outcome`] what comes of a run. [`host`] calls host functions.
-//! [`compile`], [`device`] and [`exit`] are what the command shares.
+//! [`compile`], [`device`] and [`exit`] are for programs that tell their users of these, as the command does.
 
 pub mod compile;
 pub(crate) mod config;

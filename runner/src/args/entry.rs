@@ -214,7 +214,7 @@ fn parse_value(ty: ValType, text: &str) -> Outcome<Val> {
             .strip_prefix("0x")
             .and_then(|digits| u128::from_str_radix(digits, 16).ok())
             .map(Val::V128),
-        ValType::ExnRef => (text == "null").then_some(Val::NullExn),
+        ValType::ExnRef => (text == "null").then_some(Val::ExnRef(None)),
         ValType::FuncRef => (text == "null").then_some(Val::FuncRef(None)),
         ValType::ExternRef if text == "null" => Some(Val::ExternRef(None)),
         ValType::ExternRef => text.parse().ok().map(|n| Val::ExternRef(Some(n))),

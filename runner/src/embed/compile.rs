@@ -59,7 +59,8 @@ pub struct Choice {
     pub code: Result<Code, Reason>,
     /// Time that was waited for the compiler.
     pub waited: Duration,
-    /// Threads may wait for others that never run, as compiled code was asked for.
+    /// Threads may wait for others that never run, as compiled code was asked for. Known for a number of threads only:
+    /// false where a [`Usage`](crate::Usage) names none.
     pub may_hang: bool,
     /// Why the cache's code was not taken, and was removed.
     pub damaged: Option<DeviceError>,

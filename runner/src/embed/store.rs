@@ -70,7 +70,8 @@ impl InterruptHandle {
         InterruptHandle::default()
     }
 
-    /// Ends the run that is under way, or else the next one: its result is [`Error::Interrupted`].
+    /// Ends the run that is under way, or else the next one: its result is [`Error::Interrupted`], and of `Func::run` an
+    /// outcome with that end. Of stores that share the handle, one run ends.
     pub fn interrupt(&self) {
         // Relaxed: the flag is all there is to see.
         self.0.store(true, Ordering::Relaxed);
@@ -187,7 +188,8 @@ impl<T> Store<T> {
     }
 
     /// Sets the sink of what programs say, in place of a handler. A sink is also told when nothing more comes for
-    /// now, and of the progress of a frame. It can tell programs that a stream is closed.
+    /// now, and of the progress of a frame. It can tell programs that a stream is closed. It is locked during runs: do not
+    /// hold its lock while one begins.
     pub fn set_sink(&mut self, sink: Arc<Mutex<dyn Sink + Send>>) {
         self.events.set(sink);
     }
@@ -210,7 +212,7 @@ impl<T> Store<T> {
         self.timeout = timeout;
     }
 
-    /// Says whether the next run is the last one. Then its end waits for no call of WASI, and files in device memory are
+    /// Says whether runs from here on are the last ones. Then its end waits for no call of WASI, and files in device memory are
     /// not brought back.
     pub fn set_last_run(&mut self, last: bool) {
         self.last_run = last;

@@ -24,8 +24,9 @@ pub enum Val {
     FuncRef(Option<Func>),
     /// A number of the host's, or null.
     ExternRef(Option<u32>),
-    /// A null reference to an exception. Exceptions stay in the program.
-    NullExn,
+    /// A reference to an exception, or null. A result may be one; arguments and globals are null, since exceptions stay in
+    /// the program.
+    ExnRef(Option<u32>),
 }
 
 impl Val {
@@ -39,7 +40,7 @@ impl Val {
             Val::V128(_) => ValType::V128,
             Val::FuncRef(_) => ValType::FuncRef,
             Val::ExternRef(_) => ValType::ExternRef,
-            Val::NullExn => ValType::ExnRef,
+            Val::ExnRef(_) => ValType::ExnRef,
         }
     }
 
@@ -54,7 +55,7 @@ impl Val {
             Val::FuncRef(None) => Value::FuncRef(None),
             Val::FuncRef(Some(func)) => Value::FuncRef(Some(func.0.in_store(store).ok()?)),
             Val::ExternRef(number) => Value::ExternRef(number),
-            Val::NullExn => Value::ExnRef(None),
+            Val::ExnRef(number) => Value::ExnRef(number),
         })
     }
 
@@ -67,7 +68,7 @@ impl Val {
             Value::V128(bits) => Val::V128(bits),
             Value::FuncRef(func) => Val::FuncRef(func.map(|index| Func(store.handle(index)))),
             Value::ExternRef(number) => Val::ExternRef(number),
-            Value::ExnRef(_) => Val::NullExn,
+            Value::ExnRef(number) => Val::ExnRef(number),
         }
     }
 
@@ -105,7 +106,8 @@ impl std::fmt::Display for Val {
             Val::V128(bits) => write!(f, "{bits:#034x}"),
             Val::FuncRef(Some(func)) => write!(f, "func {}", func.0.index()),
             Val::ExternRef(Some(number)) => write!(f, "extern {number}"),
-            Val::FuncRef(None) | Val::ExternRef(None) | Val::NullExn => write!(f, "null"),
+            Val::ExnRef(Some(number)) => write!(f, "exception {number}"),
+            Val::FuncRef(None) | Val::ExternRef(None) | Val::ExnRef(None) => write!(f, "null"),
         }
     }
 }

@@ -101,10 +101,18 @@ fn filter(text: &OsStr) -> Outcome<Targets> {
 /// Writes a field of an event: its message, which comes first, and what the library knows by the name of no option.
 fn field(to: &mut Writer<'_>, field: &Field, value: &dyn fmt::Debug) -> fmt::Result {
     match field.name() {
-        "message" => write!(to, "{value:?}"),
-        "allow_net" => write!(to, ": that needs --allow-net {value:?}"),
-        name => write!(to, " {name}={value:?}"),
+        "message" => {}
+        "allow_net" => write!(to, ": that needs --allow-net ")?,
+        name => write!(to, " {name}=")?,
     }
+    // What a guest has named is no command to the terminal.
+    for character in format!("{value:?}").chars() {
+        match character.is_control() && !matches!(character, '\n' | '\t') {
+            true => write!(to, "{}", character.escape_default())?,
+            false => to.write_char(character)?,
+        }
+    }
+    Ok(())
 }
 
 /// Writes an event as a line.
@@ -131,6 +139,37 @@ where
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        use std::sync::{Arc, Mutex};
+        let written: Arc<Mutex<Vec<u8>>> = Arc::default();
+        let lines = {
+            let written = written.clone();
+            tracing_subscriber::fmt::layer()
+                .event_format(Line)
+                .fmt_fields(debug_fn(field))
+                .with_writer(move || Shared(written.clone()))
+        };
+        tracing::subscriber::with_default(Registry::default().with(lines), || {
+            tracing::warn!(allow_net = %"a\u{9b}b", "the path \u{1b}]0;x\u{7}\tends");
+        });
+        let text = String::from_utf8(written.lock().unwrap().clone()).unwrap();
+        let plain = text.contains("the path \\u{1b}]0;x\\u{7}\tends: that needs --allow-net a\\u{9b}b");
+        assert!(plain && text.ends_with('\n'), "{text:?}");
+
+        struct Shared(Arc<Mutex<Vec<u8>>>);
+
+        impl std::io::Write for Shared {
+            fn write(&mut self, bytes: &[u8]) -> std::io::Result<usize> {
+                self.0.lock().unwrap().write(bytes)
+            }
+
+            fn flush(&mut self) -> std::io::Result<()> {
+                Ok(())
+            }
+        }
+    }
 
     #[test]
     fn filters_name_levels_and_crates() {

@@ -23,7 +23,7 @@ pub(super) use self::buffers::{Buffers, Sized};
 pub(super) use self::host::Host;
 pub use self::types::{End, Outcome, RunOptions, Sink, Stream};
 use super::debug::diagnostics;
-use super::waits::threads_may_wait;
+use super::waits::{linked_threads_may_wait, threads_may_wait};
 use super::{Store, StoreError, Value};
 use crate::compiled::Entry;
 use crate::device::{DeviceResult, Plan};
@@ -366,7 +366,10 @@ impl Store {
 
     /// Whether threads of any of the store's programs may wait for each other.
     fn threads_may_wait(&self) -> bool {
-        self.instance_infos.iter().any(|info| threads_may_wait(&info.program))
+        match &self.instance_infos[..] {
+            [info] => threads_may_wait(&info.program),
+            infos => linked_threads_may_wait(infos.iter().map(|info| &*info.program)),
+        }
     }
 
     /// Slot of the stack pointer of the function's instance, or `u32::MAX`.

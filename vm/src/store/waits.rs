@@ -20,7 +20,7 @@ pub fn threads_may_wait(program: &Program) -> bool {
         return false;
     }
     let graph = Graph::new(program);
-    let nodes = || graph.edges.iter();
+    let nodes = || graph.nodes.iter();
     // By whatever it calls.
     let mut atomic: Vec<bool> = nodes().map(|node| node.atomic).collect();
     loop {
@@ -40,7 +40,7 @@ pub fn threads_may_wait(program: &Program) -> bool {
 
 /// Atomic accesses and calls of each function, and then of what a call through a table leads to, and one of an import.
 struct Graph {
-    edges: Vec<Node>,
+    nodes: Vec<Node>,
 }
 
 /// What a function does.
@@ -69,18 +69,18 @@ impl Graph {
             calls: callees.map(|callee| (callee, false)).collect(),
             ..Node::default()
         };
-        let mut edges: Vec<Node> = functions.iter().map(|f| Node::of(program, f, &starts)).collect();
-        edges.push(to(&mut referenced.into_iter().filter_map(defined)));
+        let mut nodes: Vec<Node> = functions.iter().map(|f| Node::of(program, f, &starts)).collect();
+        nodes.push(to(&mut referenced.into_iter().filter_map(defined)));
         // Another instance, which may call what it likes.
-        edges.push(to(&mut (0..functions.len())));
-        Graph { edges }
+        nodes.push(to(&mut (0..functions.len())));
+        Graph { nodes }
     }
 
     /// Whether one of these functions can call itself, by way of others of them.
     fn comes_round(&self, of_these: &[bool]) -> bool {
-        let callees = |node: usize| self.edges[node].calls.iter().map(|(callee, _)| *callee);
-        (0..self.edges.len()).filter(|first| of_these[*first]).any(|first| {
-            let mut seen = vec![false; self.edges.len()];
+        let callees = |node: usize| self.nodes[node].calls.iter().map(|(callee, _)| *callee);
+        (0..self.nodes.len()).filter(|first| of_these[*first]).any(|first| {
+            let mut seen = vec![false; self.nodes.len()];
             let mut work: Vec<usize> = callees(first).collect();
             while let Some(node) = work.pop() {
                 if of_these[node] && !std::mem::replace(&mut seen[node], true) {
@@ -90,6 +90,14 @@ impl Graph {
             seen[first]
         })
     }
+}
+
+/// The same of programs that may call each other: where each of their accesses leads to is not followed.
+pub(super) fn linked_threads_may_wait<'p>(mut programs: impl Iterator<Item = &'p Program>) -> bool {
+    programs.any(|program| {
+        let mut decoded = instructions(&program.code).filter_map(|(_, inst)| inst.ok());
+        decoded.any(|inst| waits(&inst) || is_atomic(inst.op))
+    })
 }
 
 /// Whether an instruction is there to wait.
@@ -199,6 +207,25 @@ mod tests {
         assert!(!waits(&format!(
             r#"{far} (func $g {ADD}) (func (export "f") (call $g) (call $g))"#
         )));
+    }
+
+    #[test]
+    fn of_programs_that_are_linked_any_access_counts() {
+        let program = |wat: &str| {
+            let wasm = wat::parse_str(wat).unwrap();
+            let options = gpu_run_translator::Options::full();
+            gpu_run_translator::translate(&wasm, &options).unwrap().program
+        };
+        let polls = program(
+            r#"(module (memory 1 1 shared) (func (export "poll") (result i32) (i32.atomic.load (i32.const 0))))"#,
+        );
+        let loops = program(
+            r#"(module (import "a" "poll" (func $poll (result i32)))
+                (func (export "f") (loop (br_if 0 (i32.eqz (call $poll))))))"#,
+        );
+        assert!(!threads_may_wait(&polls) && !threads_may_wait(&loops));
+        assert!(linked_threads_may_wait([&polls, &loops].into_iter()));
+        assert!(!linked_threads_may_wait([&loops, &loops].into_iter()));
     }
 
     #[test]

@@ -25,8 +25,9 @@ pub const MEMORY_IMPORT: (&str, &str) = ("env", "memory");
 pub struct Usage {
     /// The exports that will be called; `None` is all.
     pub exports: Option<Vec<String>>,
-    /// Most threads of a run; `None` is any number. Runs of more threads are interpreted. So is the whole program, if so
-    /// many are more than the device has lanes and may wait for each other.
+    /// Most threads of a run; `None` is any number. Runs of more threads are interpreted. So is the whole program if so
+    /// many are more than the device has lanes and may wait for each other, unless compiled code was asked for: see
+    /// [`Choice::may_hang`](crate::compile::Choice::may_hang).
     pub threads: Option<u32>,
 }
 

@@ -96,10 +96,10 @@ GPU_RUN_INLINE void store(u8 *base, u64 at, T value) {
 GPU_RUN_INLINE u64 load_word(const u8 *base, u64 at) { return load_guest((const u64 *)(base + at)); }
 GPU_RUN_INLINE void store_word(u8 *base, u64 at, u64 value) { store_guest((u64 *)(base + at), value); }
 
-// Bulk pieces: callers have checked the bounds. Long destinations are written in aligned words of 8 bytes, several in flight
-// at once, because on a GPU each access waits for memory. A source that is aligned otherwise is read in aligned words
-// too, and each written word is composed of two. So up to 7 bytes around the source are read, which lie in the same
-// words and so in the same allocation.
+// Bulk pieces: callers have checked the bounds. Long destinations are written in aligned words of 8 bytes. Several are in
+// flight at once, because on a GPU each access waits for memory. A source that is aligned otherwise is read in aligned
+// words too, and each written word is composed of two. So up to 7 bytes around the source are read, which lie in the
+// same words and so in the same allocation.
 constexpr u32 IN_FLIGHT = 8;
 
 GPU_RUN_INLINE void copy_up(u8 *to_base, u64 to, const u8 *from_base, u64 from, u64 len) {

@@ -269,7 +269,7 @@ void gpu_run_request(Context *context, u32 pc, u32 depth, u32 instance_index, co
   request(*context, pc, depth, instance_index, w);
 }
 
-// The same two instructions in memory 0 for short ranges, as most are. Compiled code asks these functions first. They
+// memory.copy and memcmp in memory 0 for short ranges, as most are. Compiled code asks these functions first. They
 // call nothing, so ptxas needs no convergence barrier in them that they would have to save and clear; that lets go of
 // the caller's lanes that wait at such a barrier. Bounds are modulo 2^32: memory has at least SHORT_UNITS bytes.
 

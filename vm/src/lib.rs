@@ -14,10 +14,11 @@
 //! - `stands`: where threads stand when a run is stopped;
 //! - `services`, `requests`, `wasi`: what guests ask of the host, how requests arrive, and the functions of WASI;
 //! - `debug`: debug messages of guests;
-//! - `ptx`, `compiled`: the PTX compiler, and what a device with compiled code can do.
+//! - `ptx`, `compiled`: the PTX compiler, and what a device with compiled code can do; `components`: cycles of calls.
 
 mod arena;
 pub mod compiled;
+mod components;
 mod cpu;
 pub mod cuda;
 mod debug;

@@ -44,7 +44,7 @@ struct Fenced {
   u64 address;  // the program's
   u64 end;
   u64 front;  // where the guard bytes in front begin, which end at `address`
-  u64 behind;  // where those after it end, which begin at `end`
+  u64 guard_end;  // of the bytes after it, which begin at `end`
 };
 GPU_RUN_INLINE Fenced fenced(u32 start, u32 front, u32 size, u32 bytes) {
   const u64 address = (u64)start + front, end = address + size;
@@ -71,7 +71,7 @@ GPU_RUN_NOINLINE Outcome check_allocated(Memory &memory, u32 start, u32 size, u3
   if (!heap.guards) return DONE;
   const Fenced at = fenced(start, address - start, size, bytes);
   linear::fill(memory.base, at.front, GUARD, at.address - at.front);
-  linear::fill(memory.base, at.end, GUARD, at.behind - at.end);
+  linear::fill(memory.base, at.end, GUARD, at.guard_end - at.end);
   return DONE;
 }
 
@@ -87,7 +87,7 @@ GPU_RUN_NOINLINE Outcome check_freed(Memory &memory, u32 start, u32 size, u32 al
     if (size != ANY_SIZE && align_in(state) != align) return WRONG_ALIGN;
     const Fenced at = fenced(start, front_for(heap, align_in(state)), own, bytes);
     if (!holds(memory, at.front, at.address - at.front, GUARD)) return UNDERRUN;
-    if (!holds(memory, at.end, at.behind - at.end, GUARD)) return OVERRUN;
+    if (!holds(memory, at.end, at.guard_end - at.end, GUARD)) return OVERRUN;
   }
   // Acquire/release: of two lanes that free it one is the second.
   u32 live = (state & ~((1u << SITE_ALIGN) - 1)) | SITE_Live;

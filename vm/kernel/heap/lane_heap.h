@@ -19,7 +19,7 @@
 // wants comes from the shared slabs, the next one is worth a slab of its own. All lanes together have at most half
 // of the memory in such slabs. Beyond that, and where there is no room for one, blocks come from the shared slabs.
 //
-// When memory runs short, the lane that finds none gives up its slabs without blocks. It does the same for all lanes
+// When memory runs short, the lane that finds none releases its slabs without blocks. It does the same for all lanes
 // that run no thread any more, and asks the others to keep nothing from then on. What those have at that time, a few
 // slabs each, comes back when they next want something.
 //
@@ -171,7 +171,7 @@ GPU_RUN_NOINLINE void empty_inbox(Memory &memory, const Lane &lane) {
   }
 }
 
-// Gives up the lane's slabs without blocks; returns whether there were any.
+// Releases the lane's slabs without blocks; returns whether there were any.
 GPU_RUN_NOINLINE bool give_back(Memory &memory, const Lane &lane) {
   if (!lane.any()) return false;
   u64 before = load_relaxed_device(&memory.heap.lane_bytes);

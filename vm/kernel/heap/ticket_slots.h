@@ -180,11 +180,11 @@ GPU_RUN_NOINLINE u64 refill(Memory &memory, u32 c, u32 want, u64 *slot, u64 seen
   return pack({all.page, count, 0});
 }
 
-// The lane's slot, or the one `behind` places after it.
-GPU_RUN_INLINE u64 *group_slot(Heap &heap, u32 c, u32 behind) {
+// The lane's slot, or the one `distance` places after it.
+GPU_RUN_INLINE u64 *group_slot(Heap &heap, u32 c, u32 distance) {
   // The width only grows: a value out of a cache is as good.
   u32 mask = (1u << load_guest(&heap.width[c])) - 1;
-  return slot_at(heap, c, (sm_hint() + behind) & mask);
+  return slot_at(heap, c, (sm_hint() + distance) & mask);
 }
 
 // Whether so many blocks are worth a slab of their own.

@@ -9,6 +9,8 @@ use std::collections::HashMap;
 use gpu_run_bytecode::code::{Inst, br_table_offset, instructions};
 use gpu_run_bytecode::{Function, Handler, Op, Operand, Program, wasi};
 
+use crate::components::{components, is_cycle};
+
 /// Whether a thread may depend on another's progress: it sleeps, yields, waits, or has an atomic access in a loop or a
 /// recursion.
 pub fn threads_may_wait(program: &Program) -> bool {
@@ -19,28 +21,23 @@ pub fn threads_may_wait(program: &Program) -> bool {
     if !decoded().any(|inst| is_atomic(inst.op)) {
         return false;
     }
-    let graph = Graph::new(program);
-    let nodes = || graph.nodes.iter();
-    // By whatever it calls.
-    let mut atomic: Vec<bool> = nodes().map(|node| node.atomic).collect();
-    loop {
-        let leads = |node: &Node| node.calls.iter().any(|(callee, _)| atomic[*callee]);
-        let next: Vec<bool> = nodes()
-            .zip(&atomic)
-            .map(|(node, atomic)| *atomic || leads(node))
-            .collect();
-        if next == atomic {
-            break;
-        }
-        atomic = next;
-    }
-    let in_loop = |node: &Node| node.calls.iter().any(|(callee, looped)| *looped && atomic[*callee]);
-    nodes().any(|node| node.atomic_in_loop || in_loop(node)) || graph.comes_round(&atomic)
-}
-
-/// Atomic accesses and calls of each function, and then of what a call through a table leads to, and one of an import.
-struct Graph {
-    nodes: Vec<Node>,
+    let nodes = nodes(program);
+    let edges: Vec<Vec<usize>> = nodes
+        .iter()
+        .map(|node| node.calls.iter().map(|(callee, _)| *callee).collect())
+        .collect();
+    // By whatever they call. Components come after those that they lead to.
+    let mut atomic = vec![false; nodes.len()];
+    components(&edges).into_iter().any(|component| {
+        let leads = |node: &usize| nodes[*node].atomic || edges[*node].iter().any(|callee| atomic[*callee]);
+        let accesses = component.iter().any(leads);
+        component.iter().for_each(|node| atomic[*node] = accesses);
+        let in_loop = |node: &usize| {
+            let mut calls = nodes[*node].calls.iter();
+            nodes[*node].atomic_in_loop || calls.any(|(callee, looped)| *looped && atomic[*callee])
+        };
+        accesses && (is_cycle(&edges, &component) || component.iter().any(in_loop))
+    })
 }
 
 /// What a function does.
@@ -52,44 +49,28 @@ struct Node {
     calls: Vec<(usize, bool)>,
 }
 
-impl Graph {
-    fn new(program: &Program) -> Graph {
-        let functions = &program.meta.functions;
-        let starts = functions.iter().enumerate().map(|(i, function)| (function.start, i));
-        let starts: HashMap<u32, usize> = starts.collect();
-        let mut referenced: Vec<u32> = program.meta.referenced_functions().collect();
-        let decoded = instructions(&program.code).filter_map(|(_, inst)| inst.ok());
-        referenced.extend(
-            decoded
-                .filter(|inst| inst.op == Op::RefFunc)
-                .map(|inst| inst.args[1] as u32),
-        );
-        let defined = |index: u32| Some(index.checked_sub(program.meta.imported_funcs())? as usize);
-        let to = |callees: &mut dyn Iterator<Item = usize>| Node {
-            calls: callees.map(|callee| (callee, false)).collect(),
-            ..Node::default()
-        };
-        let mut nodes: Vec<Node> = functions.iter().map(|f| Node::of(program, f, &starts)).collect();
-        nodes.push(to(&mut referenced.into_iter().filter_map(defined)));
-        // Another instance, which may call what it likes.
-        nodes.push(to(&mut (0..functions.len())));
-        Graph { nodes }
-    }
-
-    /// Whether one of these functions can call itself, by way of others of them.
-    fn comes_round(&self, of_these: &[bool]) -> bool {
-        let callees = |node: usize| self.nodes[node].calls.iter().map(|(callee, _)| *callee);
-        (0..self.nodes.len()).filter(|first| of_these[*first]).any(|first| {
-            let mut seen = vec![false; self.nodes.len()];
-            let mut work: Vec<usize> = callees(first).collect();
-            while let Some(node) = work.pop() {
-                if of_these[node] && !std::mem::replace(&mut seen[node], true) {
-                    work.extend(callees(node));
-                }
-            }
-            seen[first]
-        })
-    }
+/// What each function does, then what a call through a table leads to, then what one of an import does.
+fn nodes(program: &Program) -> Vec<Node> {
+    let functions = &program.meta.functions;
+    let starts = functions.iter().enumerate().map(|(i, function)| (function.start, i));
+    let starts: HashMap<u32, usize> = starts.collect();
+    let mut referenced: Vec<u32> = program.meta.referenced_functions().collect();
+    let decoded = instructions(&program.code).filter_map(|(_, inst)| inst.ok());
+    referenced.extend(
+        decoded
+            .filter(|inst| inst.op == Op::RefFunc)
+            .map(|inst| inst.args[1] as u32),
+    );
+    let defined = |index: u32| Some(index.checked_sub(program.meta.imported_funcs())? as usize);
+    let to = |callees: &mut dyn Iterator<Item = usize>| Node {
+        calls: callees.map(|callee| (callee, false)).collect(),
+        ..Node::default()
+    };
+    let mut nodes: Vec<Node> = functions.iter().map(|f| Node::of(program, f, &starts)).collect();
+    nodes.push(to(&mut referenced.into_iter().filter_map(defined)));
+    // Another instance, which may call what it likes.
+    nodes.push(to(&mut (0..functions.len())));
+    nodes
 }
 
 /// The same of programs that may call each other: where each of their accesses leads to is not followed.
@@ -141,7 +122,7 @@ impl Node {
 }
 
 /// Ranges of a function's words that hold all of its cycles. Whatever the order of the code, a cycle through a word has a
-/// jump that leads back from behind it to before it.
+/// jump that leads back from there or later to there or earlier.
 fn loops(code: &[u64], function: &Function) -> Vec<(i64, i64)> {
     let mut ranges = Vec::new();
     for (at, inst) in instructions(code).filter_map(|(at, inst)| Some((at, inst.ok()?))) {

@@ -13,7 +13,8 @@ mod kernel;
 mod wasi_output;
 
 use std::sync::atomic::{AtomicU32, Ordering};
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, mpsc};
+use std::thread;
 use std::time::Duration;
 
 use gpu_run::{
@@ -369,6 +370,47 @@ fn a_run_ends_while_host_functions_are_called() {
             assert_eq!(fault.kind, FaultKind::Trap(TrapKind::Unreachable));
             assert_eq!(fault.thread, 0);
         }
+    }
+}
+
+/// A store on another thread neither waits for a run nor holds it up, though both are on one device.
+#[test]
+fn a_store_is_opened_and_used_while_another_ones_kernel_waits_for_its_host() {
+    let waits = r#"(module (import "h" "wait" (func $wait)) (func (export "run") (call $wait)))"#;
+    let adds = r#"(module (func (export "add") (param i32 i32) (result i32) (i32.add (local.get 0) (local.get 1))))"#;
+    for engine in engines() {
+        let module = Module::new(&engine, waits).expect("a module");
+        let mut linker = Linker::new(&engine);
+        let (begun, has_begun) = mpsc::channel();
+        let (ended, has_ended) = mpsc::channel();
+        let has_ended = Mutex::new(has_ended);
+        let wait = move |_: Caller<'_, ()>| {
+            begun.send(()).expect("the other thread waits");
+            let has_ended = has_ended.lock().expect("no panic");
+            has_ended.recv_timeout(Duration::from_secs(100))
+        };
+        linker.func_wrap("h", "wait", wait).expect("a new name");
+        let other = engine.clone();
+        thread::scope(|scope| {
+            scope.spawn(move || {
+                let engine = other;
+                has_begun.recv().expect("the kernel runs");
+                let module = Module::new(&engine, adds).expect("a module");
+                let mut store = Store::new(&engine, ()).expect("a store");
+                let instance = Linker::new(&engine).instantiate(&mut store, &module);
+                let add = instance.expect("an instance");
+                let add = add
+                    .get_typed_func::<_, (u32, u32), u32>(&store, "add")
+                    .expect("its type");
+                assert_eq!(add.call(&mut store, (40, 2)).expect("it returns"), 42);
+                drop(store);
+                ended.send(()).expect("the host function waits");
+            });
+            let mut store = Store::new(&engine, ()).expect("a store");
+            let instance = linker.instantiate(&mut store, &module).expect("an instance");
+            let run = instance.get_typed_func::<_, (), ()>(&store, "run").expect("its type");
+            run.call(&mut store, ()).expect("it returns");
+        });
     }
 }
 

@@ -4,6 +4,7 @@
 //! In: launch records and, for compiled code, programs. Out: runs on the device. In the order in which to read them:
 //!
 //! - this file: [`Cuda`], the [`Device`] with its memory, its streams and the interpreter kernel;
+//! - `context`: the driver's context that each device has for itself;
 //! - [`code`]: from a program to machine code, in steps: PTX by [`crate::ptx`], then [`link`], kept in [`cache`];
 //! - [`link`]: from PTX to a cubin, by the driver's compiler and linker;
 //! - [`cache`]: cubins on disk;
@@ -13,11 +14,13 @@
 pub mod cache;
 pub mod code;
 mod compiled;
+mod context;
 pub mod link;
 pub mod sass;
 
 use std::ffi::{CString, c_int, c_uint, c_void};
 use std::mem::MaybeUninit;
+use std::sync::Arc;
 use std::time::Duration;
 
 use cudarc::driver::result::{self, DriverError};
@@ -29,6 +32,7 @@ use crate::compiled::CompiledDevice;
 use crate::device::Target;
 use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
 use crate::layout::Ptr;
+use context::Context;
 
 /// The interpreter kernel; see `kernel/build-ptx.sh`.
 const KERNEL: &str = include_str!("../kernel/generated/kernel.ptx");
@@ -52,6 +56,7 @@ pub struct DeviceInfo {
 pub struct Cuda {
     info: DeviceInfo,
     device: sys::CUdevice,
+    context: Arc<Context>,
     /// The interpreter, once it was needed: the driver takes seconds to compile it for the first time.
     interpreter: Option<sys::CUfunction>,
     modules: Vec<sys::CUmodule>,
@@ -153,13 +158,7 @@ impl Cuda {
                 ),
             });
         }
-        // SAFETY: the primary context is retained here and released in `drop`. It is made current
-        // on this thread, on which the device is used (`Cuda` is not `Send`).
-        unsafe {
-            let context =
-                result::primary_ctx::retain(device).map_err(|error| driver("cuDevicePrimaryCtxRetain", error))?;
-            result::ctx::set_current(context).map_err(|error| driver("cuCtxSetCurrent", error))?;
-        }
+        let context = Context::new(ordinal)?;
         let stream = || {
             result::stream::create(result::stream::StreamKind::NonBlocking)
                 .map_err(|error| driver("cuStreamCreate", error))
@@ -175,6 +174,7 @@ impl Cuda {
         Ok(Cuda {
             info,
             device,
+            context,
             interpreter: None,
             modules: Vec::new(),
             kernel_stream: stream()?,
@@ -197,6 +197,7 @@ impl Cuda {
 
     /// The interpreter kernel, loaded when this is asked for the first time.
     fn interpreter(&mut self) -> DeviceResult<sys::CUfunction> {
+        self.context.enter()?;
         if let Some(function) = self.interpreter {
             return Ok(function);
         }
@@ -221,6 +222,7 @@ impl Cuda {
     ///
     /// `image` is PTX text that ends with NUL, or a whole cubin.
     unsafe fn load(&mut self, image: *const c_void) -> DeviceResult<sys::CUmodule> {
+        self.context.enter()?;
         // SAFETY: the caller's promise.
         let module = unsafe { result::module::load_data(image) }.map_err(|error| driver("cuModuleLoadData", error))?;
         self.modules.push(module);
@@ -242,6 +244,7 @@ impl Cuda {
     ///
     /// As [`Device::start`]; a second parameter is of 32 bits, a third is as long as `args`.
     unsafe fn launch(&mut self, function: sys::CUfunction, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {
+        self.context.enter()?;
         let (mut argument, mut lanes) = (launch, plan.lanes);
         // The driver copies as many as the kernel has, and writes none.
         let mut arguments = [
@@ -284,6 +287,7 @@ impl Cuda {
 
 impl Drop for Cuda {
     fn drop(&mut self) {
+        _ = self.context.enter();
         // SAFETY: everything freed here was made by this device and is used by nothing else once
         // the kernel has ended. Errors cannot be helped any more.
         unsafe {
@@ -301,7 +305,6 @@ impl Drop for Cuda {
             for module in self.modules.drain(..) {
                 _ = result::module::unload(module);
             }
-            _ = result::primary_ctx::release(self.device);
         }
     }
 }
@@ -312,10 +315,15 @@ impl Device for Cuda {
     }
 
     fn free_memory(&self) -> u64 {
-        result::mem_get_info().map_or(0, |(free, _)| free as u64)
+        let free = self.context.enter().and_then(|()| {
+            let info = result::mem_get_info().map_err(|error| driver("cuMemGetInfo", error))?;
+            Ok(info.0 as u64)
+        });
+        free.unwrap_or(0)
     }
 
     fn allocate(&mut self, bytes: u64, what: &'static str) -> DeviceResult<Ptr> {
+        self.context.enter()?;
         let bytes = bytes.max(16);
         // SAFETY: freed in `release` or `drop`.
         let ptr = unsafe { result::malloc_sync(bytes as usize) }.map_err(|error| match error.0 {
@@ -339,12 +347,14 @@ impl Device for Cuda {
     unsafe fn release(&mut self, ptr: Ptr) {
         if let Some(index) = self.allocations.iter().position(|known| *known == ptr) {
             self.allocations.swap_remove(index);
+            _ = self.context.enter();
             // SAFETY: allocated here; unused by the caller's promise.
             _ = unsafe { result::free_sync(ptr) };
         }
     }
 
     fn allocate_pinned(&mut self, bytes: u64) -> DeviceResult<Pinned> {
+        self.context.enter()?;
         // SAFETY: freed in `drop`. Mapped, so that the kernel reaches it.
         let host = unsafe {
             result::malloc_host(
@@ -373,6 +383,7 @@ impl Device for Cuda {
         if bytes.is_empty() {
             return Ok(());
         }
+        self.context.enter()?;
         // SAFETY: the caller's range; the copy is waited for before `bytes` may go.
         unsafe { result::memcpy_htod_async(to, bytes, self.copy_stream) }
             .map_err(|error| driver("cuMemcpyHtoD", error))?;
@@ -383,6 +394,7 @@ impl Device for Cuda {
         if bytes.is_empty() {
             return Ok(());
         }
+        self.context.enter()?;
         // SAFETY: as in `write`.
         unsafe { result::memcpy_dtoh_async(bytes, from, self.copy_stream) }
             .map_err(|error| driver("cuMemcpyDtoH", error))?;
@@ -390,6 +402,7 @@ impl Device for Cuda {
     }
 
     unsafe fn clear(&mut self, at: Ptr, bytes: u64) -> DeviceResult<()> {
+        self.context.enter()?;
         // SAFETY: the caller's range.
         unsafe { result::memset_d8_async(at, 0, bytes as usize, self.copy_stream) }
             .map_err(|error| driver("cuMemsetD8", error))?;
@@ -409,6 +422,8 @@ impl Device for Cuda {
                 .min(self.max_shared_per_block);
             bytes / (block * 4)
         };
+        // Where it fails, the count below is 0.
+        _ = self.context.enter();
         let resident = self
             .interpreter
             .map_or(1, |function| Cuda::blocks_per_multiprocessor(function, block, 0));
@@ -454,6 +469,7 @@ impl Device for Cuda {
         if !self.running {
             return Ok(true);
         }
+        self.context.enter()?;
         // SAFETY: the stream is this device's.
         match unsafe { sys::cuStreamQuery(self.kernel_stream) } {
             CUresult::CUDA_ERROR_NOT_READY => Ok(false),
@@ -465,6 +481,7 @@ impl Device for Cuda {
     }
 
     fn kernel_time(&self) -> Option<Duration> {
+        self.context.enter().ok()?;
         // SAFETY: the events are this device's.
         let ms = unsafe { result::event::elapsed(self.begin, self.end) }.ok()?;
         Some(Duration::from_secs_f64(f64::from(ms).max(0.0) / 1e3))

@@ -12,7 +12,7 @@ use crate::compiled::{CompiledDevice, Entry, Module};
 use crate::cuda::link::{Input, LinkOptions, link};
 use crate::cuda::sass::{FunctionStats, parse};
 use crate::device::{CodeFormat, Target};
-use crate::device::{DeviceError, DeviceResult, Plan};
+use crate::device::{Device, DeviceError, DeviceResult, Plan};
 use crate::layout::Ptr;
 
 // The driver's pointers are the handles.
@@ -98,11 +98,13 @@ impl CompiledDevice for Cuda {
     }
 
     fn variable(&self, module: Module, name: &str) -> DeviceResult<(Ptr, usize)> {
+        self.context.enter()?;
         // SAFETY: modules live as long as the device.
         unsafe { result::module::get_global(handle(module), symbol(name)?) }.map_err(|error| missing(name, error))
     }
 
     fn entry(&self, module: Module, name: &str) -> DeviceResult<Entry> {
+        self.context.enter()?;
         // SAFETY: modules live as long as the device.
         let function = unsafe { result::module::get_function(handle(module), symbol(name)?) };
         function
@@ -116,15 +118,15 @@ impl CompiledDevice for Cuda {
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_THREADS_PER_MULTIPROCESSOR,
         )?;
         let resident = lanes.max(1) as u64 * self.multiprocessors() as u64;
-        let (free, _) = result::mem_get_info().map_err(|error| driver("cuMemGetInfo", error))?;
-        // Stores on one device share its context: what another has set stays, or the driver would reserve
-        // anew.
+        let free = self.free_memory();
+        self.context.enter()?;
+        // What was set for another module stays, or the driver would reserve anew.
         let set =
             result::ctx::get_limit(CUlimit::CU_LIMIT_STACK_SIZE).map_err(|error| driver("cuCtxGetLimit", error))?;
         if set as u64 >= STACK.0 {
             return Ok(usable_stack(set as u64) as u32);
         }
-        let bytes = stack_bytes(free as u64, resident);
+        let bytes = stack_bytes(free, resident);
         result::ctx::set_limit(CUlimit::CU_LIMIT_STACK_SIZE, bytes as usize)
             .map_err(|error| driver("cuCtxSetLimit", error))?;
         Ok(usable_stack(bytes) as u32)

@@ -3,10 +3,10 @@
 use std::ffi::{CString, c_void};
 use std::time::{Duration, Instant};
 
-use cudarc::driver::result;
 use cudarc::driver::sys::{self, CUjit_option, CUjitInputType};
 
-use crate::cuda::{check, driver};
+use crate::cuda::check;
+use crate::cuda::context::Context;
 use crate::device::{DeviceError, DeviceResult};
 
 /// `CU_JIT_SPLIT_COMPILE` of CUDA 12.5 and later, which the bindings for older drivers do not name.
@@ -99,37 +99,14 @@ impl Linked {
     }
 }
 
-/// A device's primary context, current on this thread as long as this lives.
-struct Context(sys::CUdevice);
-
-impl Context {
-    fn current(ordinal: i32) -> DeviceResult<Context> {
-        let device = result::device::get(ordinal).map_err(|error| driver("cuDeviceGet", error))?;
-        // SAFETY: released in `drop`. Linking takes a current context and is allowed on any thread.
-        let context = unsafe { result::primary_ctx::retain(device) };
-        let context = context.map_err(|error| driver("cuDevicePrimaryCtxRetain", error))?;
-        let this = Context(device);
-        // SAFETY: just retained.
-        unsafe { result::ctx::set_current(context) }.map_err(|error| driver("cuCtxSetCurrent", error))?;
-        Ok(this)
-    }
-}
-
-impl Drop for Context {
-    fn drop(&mut self) {
-        // SAFETY: retained in `current`. It stays this thread's current context only where others, such
-        // as an open device, hold it too.
-        _ = unsafe { result::primary_ctx::release(self.0) };
-    }
-}
-
 /// Compiles PTX texts, each with its name for messages, for device `ordinal` and links them.
 ///
 /// # Errors
 ///
 /// The driver's, with what its compiler and linker say of the texts.
 pub fn link(ordinal: i32, inputs: &[Input], options: LinkOptions) -> DeviceResult<Linked> {
-    let _context = Context::current(ordinal)?;
+    // Linking takes a current context, on any thread.
+    let _context = Context::any(ordinal)?;
     let begin = Instant::now();
     let mut linked = match Link::run(inputs, options) {
         // An older driver does not know the option; anything else fails again.

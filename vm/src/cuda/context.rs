@@ -1,8 +1,9 @@
 //! CUDA contexts: one for each open device, and the one that a link borrows.
 //!
 //! A [`Cuda`](super::Cuda) has a context of its own and not the process's primary one. Allocating, freeing and loading
-//! a module wait until all kernels of the context have ended. A kernel of ours may wait for its host in turn, and ends
-//! only with its help: in a context that two stores share, one on each thread, both would wait for ever.
+//! a module wait until all kernels of the context have ended, and keep other calls of the context waiting. A kernel of
+//! ours may wait for its host in turn, which needs such calls to serve it: in a context that two stores share, one on
+//! each thread, all would wait for ever.
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 
@@ -50,7 +51,7 @@ impl Context {
     pub(super) fn any(ordinal: i32) -> DeviceResult<Arc<Context>> {
         let contexts = CONTEXTS.lock().unwrap_or_else(PoisonError::into_inner);
         let on_device = |context: &Arc<Context>| context.ordinal == ordinal;
-        let known = contexts.iter().filter_map(Weak::upgrade).find(on_device);
+        let known = contexts.iter().rev().filter_map(Weak::upgrade).find(on_device);
         drop(contexts);
         match known {
             Some(context) => context.enter().map(|()| context),

@@ -1,4 +1,4 @@
-//! Loops that are written out several times.
+//! Loops that are written out several times, or that know their passes.
 //!
 //! A loop that ends in `i += step; if i != limit` (or `<`) knows how many passes are left. If they are not a
 //! multiple of its copies, a copy that does all (number 0) makes the odd ones first. So only the last of the
@@ -10,7 +10,7 @@ use gpu_run_bytecode::{Class, Op, Operand};
 use crate::ptx::analysis::cfg::{Node, may_throw};
 use crate::ptx::analysis::flow::Nan;
 use crate::ptx::emit::calls;
-use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 
 /// Instructions that a loop should have for each time that it counts.
@@ -181,7 +181,11 @@ fn copies_of(counted: &mut Counted, most: usize) -> usize {
 impl Compiler<'_> {
     /// Decides which loops are written out several times.
     pub fn plan_loops(&mut self) {
-        let words = self.analysis.words as usize;
+        // What a kernel does by itself is what it was started for.
+        let words = match self.role {
+            Role::Function => self.analysis.words,
+            Role::Kernel => self.function.end - self.function.start,
+        } as usize;
         let (most, most_counted) = (in_program(LOOP_SIZE, words), in_program(COUNTED_SIZE, words));
         for (head, blocks) in self.cfg.innermost_loops() {
             let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
@@ -194,7 +198,9 @@ impl Compiler<'_> {
                 Some(counted) => copies_of(counted, (most_counted / size).min(MOST_COPIES)),
                 None => (most / size).min(MOST_COPIES),
             };
-            if copies > 1 {
+            // A single copy, if it then need not look at the stop flag.
+            let brief = counted.as_ref().is_some_and(|counted| counted.brief(1).is_some());
+            if copies > 1 || brief {
                 self.head_of.extend(blocks.iter().map(|block| (*block, head)));
                 let planned = Loop {
                     blocks,

@@ -37,10 +37,13 @@ pub fn options(name: &str) -> &'static [&'static str] {
 }
 
 /// The command with the options for a device and engine. It waits for the compiler however long it takes,
-/// so that no test falls back to the interpreter.
+/// so that no test falls back to the interpreter. `GPU_RUN_TEST_OPTIONS` adds options of `run` for all tests.
 pub fn gpu_run_on(name: &str) -> Command {
     let mut command = gpu_run();
     command.args(options(name)).args(["--compile-time", "10m"]);
+    if let Ok(options) = std::env::var("GPU_RUN_TEST_OPTIONS") {
+        command.args(options.split_whitespace());
+    }
     command
 }
 

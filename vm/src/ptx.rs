@@ -33,6 +33,18 @@ use emit::{calls, entry, function, tail_calls};
 pub use image::{Image, ImageLayout};
 pub use runtime::RUNTIME;
 
+/// Where compiled functions keep their frames of the shadow stack while they run: see `analysis::stack_frame`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum LocalFrames {
+    /// In linear memory, as everything.
+    #[default]
+    Never,
+    /// In local memory, where nobody else can know an address in them and loops access them often.
+    Auto,
+    /// In local memory, wherever nobody else can know an address in them. For tests.
+    Always,
+}
+
 /// How to compile a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -53,6 +65,8 @@ pub struct Options {
     /// Whether what the program knows of its instance lies in memory. So it does where there are too many programs in a
     /// link for the room that it has for constants.
     pub far_images: bool,
+    /// Where functions keep their frames of the shadow stack.
+    pub local_frames: LocalFrames,
     /// Whether each instruction gets a comment that tells the bytecode it came from.
     pub comments: bool,
 }

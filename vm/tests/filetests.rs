@@ -5,6 +5,7 @@
 //! instruction of the bytecode as a comment. Its flags:
 //!
 //! - `--alone`: exports are kernels, and no other instance can call them, so that the whole program is known;
+//! - `--local-frames`: frames of the shadow stack are in local memory wherever they can be;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
 
 use std::path::Path;
@@ -16,7 +17,7 @@ use gpu_run_vm::ptx;
 
 const COMMANDS: &[Command] = &[Command {
     name: "ptx",
-    flags: &["alone"],
+    flags: &["alone", "local-frames"],
     options: &["only"],
     run: compiled,
 }];
@@ -43,6 +44,10 @@ fn compiled(test: &FileTest) -> Result<String, String> {
         entries,
         options: ptx::Options {
             exports: !alone,
+            local_frames: match test.flag("local-frames") {
+                true => ptx::LocalFrames::Always,
+                false => ptx::LocalFrames::Never,
+            },
             comments: true,
             ..ptx::Options::default()
         },

@@ -105,6 +105,10 @@ pub struct RunArgs {
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration, help_heading = DEVICE)]
     pub compile_time: Duration,
+    /// Whether compiled functions keep their frames of the stack in linear memory in the GPU's local memory, where lanes
+    /// access them together. Results are the same.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = LocalFrames::Auto, help_heading = DEVICE)]
+    pub local_frames: LocalFrames,
     #[command(flatten)]
     pub environment: EnvironmentArgs,
     #[command(flatten)]
@@ -340,6 +344,26 @@ pub enum Engine {
     Ptx,
 }
 
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum LocalFrames {
+    /// With 32 threads and more, in functions whose loops access their frame often.
+    Auto,
+    /// Wherever it is possible.
+    Always,
+    /// Never.
+    Never,
+}
+
+impl From<LocalFrames> for gpu_run::LocalFrames {
+    fn from(frames: LocalFrames) -> gpu_run::LocalFrames {
+        match frames {
+            LocalFrames::Auto => gpu_run::LocalFrames::Auto,
+            LocalFrames::Always => gpu_run::LocalFrames::Always,
+            LocalFrames::Never => gpu_run::LocalFrames::Never,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum StatsFormat {
     /// What most people want to know.
@@ -386,6 +410,9 @@ pub struct TranslateArgs {
     /// Write PTX for so many threads: beside others, a thread finds that memory has grown.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: u32,
+    /// As of `run`.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = LocalFrames::Auto)]
+    pub local_frames: LocalFrames,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

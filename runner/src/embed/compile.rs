@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gpu_run_bytecode::{ExternKind, Program};
 use gpu_run_vm::cuda::cache::{Cache, Key};
 use gpu_run_vm::cuda::code::{self, CODE_START, Code, CompileRequest, Origin, options, options_of_linked};
-use gpu_run_vm::ptx::{Options, Unit};
+use gpu_run_vm::ptx::{LocalFrames, Options, Unit};
 use gpu_run_vm::{DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
 
 use super::config::Strategy;
@@ -90,6 +90,8 @@ pub(super) struct Policy<'p> {
     pub(super) threads: Option<u32>,
     /// Calls that may be open at once.
     pub(super) call_depth: u32,
+    /// Where functions keep their frames of the shadow stack.
+    pub(super) local_frames: LocalFrames,
     /// Where code is kept.
     pub(super) cache: Option<Cache>,
     /// How long the compiler is waited for.
@@ -149,7 +151,7 @@ fn tidy(program: &Program, mut entries: Vec<u32>) -> Vec<u32> {
 
 /// What is compiled of a program that is only looked at: all functions by which it can be entered, for runs on
 /// `threads` threads.
-pub fn whole(program: &Program, threads: u32) -> Unit<'_> {
+pub fn whole(program: &Program, threads: u32, local_frames: LocalFrames) -> Unit<'_> {
     Unit {
         program,
         prefix: PREFIX.into(),
@@ -157,7 +159,7 @@ pub fn whole(program: &Program, threads: u32) -> Unit<'_> {
         entries: entries(program),
         options: Options {
             comments: true,
-            ..options(program, threads, u32::MAX)
+            ..options(program, threads, u32::MAX, local_frames)
         },
     }
 }
@@ -236,7 +238,12 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         code_start: store.next_code_start(),
         entries: tidy(program, policy.entries.into_iter().chain(program.meta.start).collect()),
         // Of an unknown number there may be several.
-        options: options(program, policy.threads.unwrap_or(u32::MAX), policy.call_depth),
+        options: options(
+            program,
+            policy.threads.unwrap_or(u32::MAX),
+            policy.call_depth,
+            policy.local_frames,
+        ),
         target,
     };
     let mut choice = Choice::interpreted(Reason::Waiting);

@@ -5,6 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use gpu_run_vm::cuda::cache::{Cache, DEFAULT_LIMIT};
+use gpu_run_vm::ptx::LocalFrames;
 
 /// The machine that runs modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -76,6 +77,7 @@ enum CacheFolder {
 pub struct Config {
     pub(crate) device: DeviceKind,
     pub(crate) strategy: Strategy,
+    pub(crate) local_frames: LocalFrames,
     pub(crate) compile_timeout: Duration,
     cache: CacheFolder,
     cache_size: u64,
@@ -93,6 +95,7 @@ impl Config {
         Config {
             device: DeviceKind::Auto,
             strategy: Strategy::Auto,
+            local_frames: LocalFrames::Auto,
             compile_timeout: Duration::from_secs(60),
             cache: CacheFolder::Default,
             cache_size: DEFAULT_LIMIT,
@@ -108,6 +111,12 @@ impl Config {
     /// Sets how the device runs modules.
     pub fn strategy(&mut self, strategy: Strategy) -> &mut Config {
         self.strategy = strategy;
+        self
+    }
+
+    /// Sets where compiled functions keep their frames of the shadow stack. Results are the same.
+    pub fn local_frames(&mut self, local_frames: LocalFrames) -> &mut Config {
+        self.local_frames = local_frames;
         self
     }
 

@@ -8,7 +8,7 @@ use gpu_run_bytecode::{Program, encode};
 use super::cache::{Cache, Key};
 use super::link::{Input, LinkOptions, Linked, link};
 use crate::device::{CODE_LINE, CodeFormat, DeviceResult, Target};
-use crate::ptx::{Compiled, ImageLayout, Options, RUNTIME, Unit, compile, join};
+use crate::ptx::{Compiled, ImageLayout, LocalFrames, Options, RUNTIME, Unit, compile, join};
 use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values};
 
 /// Hash of the compiler's own sources; see `build.rs`.
@@ -70,10 +70,17 @@ pub enum Origin {
     },
 }
 
+/// Threads from which on frames in local memory may pay. Those of a few lanes are read by a few accesses anyway.
+const FRAMES_FROM: u32 = 32;
+
 /// What the code of a program needs that is alone in its store and runs on `threads` threads with at
 /// most `call_depth` open calls.
-pub fn options(program: &Program, threads: u32, call_depth: u32) -> Options {
+pub fn options(program: &Program, threads: u32, call_depth: u32, local_frames: LocalFrames) -> Options {
     Options {
+        local_frames: match local_frames {
+            LocalFrames::Auto if threads < FRAMES_FROM => LocalFrames::Never,
+            frames => frames,
+        },
         growth_by_others: threads > 1 && may_grow(program),
         // Calls that do not recurse are never deeper than there are functions.
         check_depth: (call_depth as usize) < program.meta.functions.len(),
@@ -222,7 +229,7 @@ mod tests {
     fn request() -> CompileRequest {
         let mut program = Program::default();
         program.code.push(1);
-        let options = options(&program, 1, 100);
+        let options = options(&program, 1, 100, LocalFrames::Auto);
         CompileRequest {
             program: Arc::new(program),
             prefix: "i0_".into(),

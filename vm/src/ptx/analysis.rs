@@ -12,3 +12,4 @@ pub mod cfg;
 pub mod flow;
 pub mod interprocedural;
 pub mod or_reassociate;
+pub mod stack_frame;

@@ -16,6 +16,7 @@ pub mod calls;
 pub mod entry;
 pub mod exceptions;
 pub mod exnref_roots;
+pub mod frame_copy;
 pub mod function;
 pub mod handwritten;
 pub mod instructions;

@@ -7,9 +7,10 @@ use gpu_run_bytecode::{ConstOp, ExternKind, Function, Op, Operand, Program};
 
 use crate::components::{components, is_cycle};
 use crate::layout::BACKTRACE;
-use crate::ptx::Options;
-use crate::ptx::analysis::cfg::Cfg;
+use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::TransferFn;
+use crate::ptx::analysis::stack_frame::{self, StackFrame};
+use crate::ptx::{LocalFrames, Options};
 
 /// Facts about a defined function.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,6 +40,8 @@ pub struct Facts {
     /// Bytes of native stack that it may take, with its callees up to the next call that looks how much is
     /// left. An estimate: ptxas decides.
     pub stack: u32,
+    /// What of its frame of the shadow stack it keeps in local memory.
+    pub frame: StackFrame,
 }
 
 /// See the module's documentation.
@@ -166,6 +169,7 @@ impl<'a> Analysis<'a> {
         this.find_statuses();
         this.spread(|facts| &mut facts.grows, |calls| calls.grows, |_| true);
         this.find_cycles();
+        this.find_frames(options);
         this.find_stacks();
         for i in 0..this.facts.len() {
             this.calls[i].loops |= this.facts[i].counted;
@@ -394,8 +398,11 @@ impl<'a> Analysis<'a> {
 
     fn find_stacks(&mut self) {
         let functions = self.program.meta.functions.iter();
-        let own: Vec<u32> = functions
-            .map(|function| frame_bytes(frame_units(self.program, function)))
+        let units = functions.map(|function| frame_units(self.program, function));
+        let frames = self.facts.iter().map(|facts| facts.frame.bytes);
+        let own: Vec<u32> = units
+            .zip(frames)
+            .map(|(units, frame)| frame_bytes(units).saturating_add(frame))
             .collect();
         // Calls that are not looked at make no cycles: through tables they are told apart by type, as in
         // `find_cycles`. So this comes to an end.
@@ -426,6 +433,45 @@ impl<'a> Analysis<'a> {
                 break;
             }
         }
+    }
+
+    /// Finds which functions keep their frame of the shadow stack in local memory.
+    fn find_frames(&mut self, options: &Options) {
+        let always = match options.local_frames {
+            LocalFrames::Never => return,
+            LocalFrames::Auto => false,
+            LocalFrames::Always => true,
+        };
+        // The code that copies the frame compares with a size of 32 bits.
+        if self.makes_references || !matches!(self.least_memory, Some(1..)) {
+            return;
+        }
+        let functions = self.program.meta.functions.iter();
+        let found = functions.zip(&self.facts).map(|(function, facts)| {
+            let plain = facts.needed && !facts.counted && !facts.status && function.tries.is_empty();
+            if !plain || !code(self.program, function).any(|(_, inst)| inst.op == Op::StackPointerSet) {
+                return StackFrame::default();
+            }
+            let transfer = TransferFn {
+                analysis: self,
+                function,
+                eager: BTreeSet::new(),
+            };
+            let parameters = |node: &Node| transfer.callee_type(node).param_units();
+            let units = frame_units(self.program, function);
+            stack_frame::find(
+                self.program,
+                &Cfg::new(self.program, function),
+                units,
+                &parameters,
+                always,
+            )
+        });
+        let found: Vec<StackFrame> = found.collect();
+        self.facts
+            .iter_mut()
+            .zip(found)
+            .for_each(|(facts, frame)| facts.frame = frame);
     }
 
     /// Strongly connected components of the graph of calls. Those through tables lead

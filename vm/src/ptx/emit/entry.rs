@@ -10,6 +10,7 @@ use std::mem::offset_of;
 use crate::layout::{Context, Launch};
 use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
+use crate::ptx::analysis::stack_frame::StackFrame;
 use crate::ptx::emit::calls::VALUES;
 use crate::ptx::emit::function::{Compiler, Role, ascii};
 use crate::ptx::image::ImageLayout;
@@ -48,6 +49,10 @@ pub fn compile(
     let mut compiler = Compiler::new(unit, analysis, layout, defined, Role::Kernel);
     let index = compiler.index;
     let inlined = is_inlined(unit, analysis, index);
+    if !inlined {
+        // The function itself has it.
+        compiler.facts.frame = StackFrame::default();
+    }
     let values = unit.options.values.max(crate::ptx::most_values(unit.program));
     let bytes = VALUES + 4 * values as usize;
     let name = ascii(&unit.program.meta.func_name(index));

@@ -193,6 +193,7 @@ impl<'a> Compiler<'a> {
 
     /// Writes all blocks.
     pub fn body(&mut self) {
+        self.begin_frame();
         let order = self.emission_order();
         if order.first().is_some_and(|first| *first != (0, 0)) || self.loops.contains_key(&0) {
             ptx!(self, "bra {};", self.entry_label(0));
@@ -214,7 +215,7 @@ impl<'a> Compiler<'a> {
             self.parts = or_reassociate::find(&nodes);
             for node in &nodes {
                 self.comment(node);
-                self.instruction(node, *block);
+                self.instruction_in_frame(node, *block);
                 let mut state = std::mem::take(&mut self.state);
                 self.transfer.apply(node, &mut state);
                 self.state = state;
@@ -403,6 +404,7 @@ impl<'a> Compiler<'a> {
         if self.stop_used {
             let before = self.w.set_aside(true);
             self.w.label("STOP");
+            self.frame_to_memory();
             let arguments = [("b64", "%ctx"), ("b32", "%trap_pc"), ("b32", "%depth")];
             self.call_runtime("gpu_run_poll", &arguments, None);
             ptx!(self, "exit;");
@@ -417,6 +419,7 @@ impl<'a> Compiler<'a> {
                 ptx!(self, "mov.b32 %trap_kind, {bounds};");
             }
             self.w.label("TRAP");
+            self.frame_to_memory();
             let arguments = [
                 ("b64", "%ctx"),
                 ("b32", "%trap_pc"),
@@ -429,6 +432,7 @@ impl<'a> Compiler<'a> {
         }
         out.push_str(&self.w.declarations());
         self.declare_roots(out);
+        self.declare_frame(out);
         out.push_str(prologue);
         let reads = self.state_reads();
         out.push_str(&self.w.hot[..self.state_at]);

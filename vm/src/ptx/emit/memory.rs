@@ -70,9 +70,14 @@ impl Compiler<'_> {
         }
     }
 
+    /// The address in unit `address` plus `offset` is a multiple of 2 to the power of this.
+    pub fn access_align(&self, address: i64, offset: u64) -> u8 {
+        self.fact(address).align.min(offset.trailing_zeros().min(32) as u8)
+    }
+
     fn near_place(&mut self, node: &Node, address: i64, offset: u64, end: u64, least: u64) -> Place {
         let fact = self.fact(address);
-        let align = fact.align.min(offset.trailing_zeros().min(32) as u8);
+        let align = self.access_align(address, offset);
         let width = end - offset;
         let index = self.canonical_operand(address, 1);
         let inside = u64::from(fact.max) + end <= least || u64::from(reach(&self.state, address as u32)) >= end;
@@ -196,14 +201,19 @@ impl Compiler<'_> {
         };
         match node.inst.op.info().class {
             Class::Load(mem) | Class::LoadFar(mem) => {
-                let place = self.place(node, address, memory, offset, u64::from(mem.size()));
                 let prefix = if units == 2 { "%d" } else { "%r" };
-                self.load(&place, mem, units, &format!("{prefix}{}", args[0]));
+                let to = format!("{prefix}{}", args[0]);
+                let done = self.load_from_frame(node, address, offset, mem, &to);
+                let place = self.place(node, address, memory, offset, u64::from(mem.size()));
+                self.load(&place, mem, units, &to);
+                self.end_frame_access(done);
             }
             Class::Store(mem) | Class::StoreFar(mem) => {
-                let place = self.place(node, address, memory, offset, u64::from(mem.size()));
                 let value = self.canonical_operand(args[1], units);
+                let done = self.store_to_frame(node, address, offset, mem, &value);
+                let place = self.place(node, address, memory, offset, u64::from(mem.size()));
                 self.store(&place, mem, units, &value);
+                self.end_frame_access(done);
             }
             _ => {}
         }

@@ -1,0 +1,168 @@
+//! Functions that keep their frame of the shadow stack in local memory do what they do in the interpreter: random ones,
+//! which access the frame, its edges and what lies around it at every alignment, by addresses from the stack pointer and
+//! from nowhere, in loops and between calls that look at the stack.
+
+mod support;
+
+use std::fmt::Write;
+
+use gpu_run_vm::Value;
+use support::{compiled, program, same};
+
+/// Where the stack begins, and what the functions look at in the end.
+const TOP: u32 = 4096;
+const LOOKED_AT: std::ops::Range<u32> = 3400..4600;
+
+/// Xorshift, by Marsaglia.
+struct Random(u32);
+
+impl Random {
+    fn below(&mut self, limit: u32) -> u32 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 17;
+        self.0 ^= self.0 << 5;
+        self.0 % limit
+    }
+
+    fn pick<T: Copy>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len() as u32) as usize]
+    }
+}
+
+/// An address of at most `reach` bytes outside of a frame of `bytes` bytes.
+fn address(random: &mut Random, bytes: u32) -> String {
+    let width = bytes + 24;
+    match random.below(4) {
+        // Known to the compiler, most of them aligned.
+        0 => format!("(i32.add (local.get $fp) (i32.const {}))", 8 * random.below(bytes / 8)),
+        1 => format!(
+            "(i32.add (local.get $fp) (i32.const {}))",
+            random.below(width) as i32 - 12
+        ),
+        2 => {
+            format!("(i32.sub (i32.add (local.get $fp) (i32.rem_u (local.get $x) (i32.const {width}))) (i32.const 12))")
+        }
+        // No address of the frame, as far as anyone can tell.
+        _ => format!(
+            "(i32.add (i32.const {}) (i32.and (i32.rem_u (local.get $x) (i32.const {width})) (i32.const {})))",
+            TOP - bytes - 16,
+            random.pick(&[-1, -4, -8])
+        ),
+    }
+}
+
+/// A statement, of which some hold others.
+fn statement(random: &mut Random, bytes: u32, depth: u32, out: &mut String) {
+    let at = address(random, bytes);
+    let offset = random.pick(&[0, 0, 0, 1, 4, 8]);
+    let mix = "(local.set $x (i32.add (i32.mul (local.get $x) (i32.const 1664525)) (i32.const 1013904223)))";
+    _ = match random.below(12) {
+        0 => writeln!(out, "(i32.store offset={offset} {at} (local.get $x))"),
+        1 => writeln!(
+            out,
+            "(i64.store offset={offset} {at} (i64.mul (i64.extend_i32_u (local.get $x)) (i64.const 0x9e3779b97f4a7c15)))"
+        ),
+        2 => writeln!(out, "(i32.store8 offset={offset} {at} (local.get $x))"),
+        3 => writeln!(out, "(i32.store16 offset={offset} {at} (local.get $x))"),
+        4 => writeln!(
+            out,
+            "(f64.store offset={offset} {at} (f64.convert_i32_s (local.get $x)))"
+        ),
+        5 => {
+            let load = random.pick(&["i32.load", "i32.load8_s", "i32.load8_u", "i32.load16_s", "i32.load16_u"]);
+            writeln!(
+                out,
+                "(local.set $x (i32.xor (local.get $x) ({load} offset={offset} {at})))"
+            )
+        }
+        6 => {
+            let load = random.pick(&[
+                "i64.load",
+                "i64.load32_s",
+                "i64.load32_u",
+                "i64.load8_s",
+                "i64.load16_u",
+            ]);
+            writeln!(
+                out,
+                "(local.set $y (i64.add (local.get $y) ({load} offset={offset} {at})))"
+            )
+        }
+        7 => writeln!(out, "(local.set $x (call $look (local.get $x)))"),
+        8 => writeln!(
+            out,
+            "(memory.fill {at} (local.get $x) (i32.const {}))",
+            random.below(40)
+        ),
+        9 => writeln!(
+            out,
+            "(memory.copy {at} {} (i32.const {}))",
+            address(random, bytes),
+            random.below(40)
+        ),
+        _ if depth < 3 => {
+            let (i, passes) = (depth, 1 + random.below(5));
+            _ = writeln!(out, "(local.set $i{i} (i32.const {passes})) (loop $l{i} {mix}");
+            for _ in 0..=random.below(4) {
+                statement(random, bytes, depth + 1, out);
+            }
+            writeln!(
+                out,
+                "(br_if $l{i} (local.tee $i{i} (i32.sub (local.get $i{i}) (i32.const 1)))))"
+            )
+        }
+        _ => writeln!(out, "{mix}"),
+    };
+}
+
+/// A module with a random function, and one that reads the stack and leaves traces below it.
+fn module(random: &mut Random) -> String {
+    let bytes = 8 * (2 + random.below(20));
+    let mut body = String::new();
+    for _ in 0..4 + random.below(10) {
+        statement(random, bytes, 0, &mut body);
+    }
+    let (first, last) = (LOOKED_AT.start, LOOKED_AT.end);
+    format!(
+        r#"(module (memory 1)
+        (global $__stack_pointer (mut i32) (i32.const {TOP}))
+        (func $look (param $x i32) (result i32) (local $fp i32) (local $i i32)
+            (global.set $__stack_pointer (local.tee $fp (i32.sub (global.get $__stack_pointer) (i32.const 32))))
+            (i32.store offset=8 (local.get $fp) (local.get $x))
+            (loop $l
+                (local.set $x (i32.add (i32.mul (local.get $x) (i32.const 31))
+                    (i32.load (i32.add (local.get $fp) (local.get $i)))))
+                (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 4))) (i32.const 256))))
+            (i32.store (i32.add (local.get $fp) (i32.and (local.get $x) (i32.const 252))) (local.get $x))
+            (global.set $__stack_pointer (i32.add (local.get $fp) (i32.const 32)))
+            (local.get $x))
+        (func (export "f") (param $x i32) (result i32)
+            (local $fp i32) (local $y i64) (local $i0 i32) (local $i1 i32) (local $i2 i32)
+            (global.set $__stack_pointer (local.tee $fp (i32.sub (global.get $__stack_pointer) (i32.const {bytes}))))
+            {body}
+            (global.set $__stack_pointer (i32.add (local.get $fp) (i32.const {bytes})))
+            (i32.xor (call $sum (local.get $x)) (i32.wrap_i64 (i64.xor (local.get $y) (i64.shr_u (local.get $y) (i64.const 32))))))
+        (func $sum (param $x i32) (result i32) (local $i i32)
+            (local.set $i (i32.const {first}))
+            (loop $l
+                (local.set $x (i32.add (i32.mul (local.get $x) (i32.const 31)) (i32.load8_u (local.get $i))))
+                (br_if $l (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (i32.const {last}))))
+            (local.get $x)))"#
+    )
+}
+
+/// `GPU_RUN_FRAMES` is how many, and where to begin: 100000, 100000@7.
+#[test]
+fn random_functions_return_the_same() {
+    let asked = std::env::var("GPU_RUN_FRAMES").unwrap_or_else(|_| "300".into());
+    let (count, first) = asked.split_once('@').unwrap_or((&asked, "1"));
+    let (count, first): (u32, u32) = (count.parse().expect("a number"), first.parse().expect("a number"));
+    let mut local = 0;
+    for seed in first..first + count {
+        let text = module(&mut Random(seed.wrapping_mul(0x9e37_79b9) | 1));
+        let program = program(&text);
+        same(&program, "f", &[Value::I32(seed as i32)], 1);
+        local += u32::from(compiled(&program, "f").contains(".b8 frame["));
+    }
+    assert!(local > count / 2, "{local} of {count} have their frame in local memory");
+}

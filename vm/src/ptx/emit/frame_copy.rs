@@ -1,0 +1,270 @@
+//! Frames of the shadow stack in local memory, where [`stack_frame`](crate::ptx::analysis::stack_frame) finds that they can
+//! be there.
+//!
+//! The function copies its frame into the array `frame` at its head. It accesses memory 0 there if the address lies in
+//! the frame, whatever it was computed from. It copies the frame back before whatever else reads memory: a call, a range of
+//! memory, a trap, its end. After what comes back it copies it again. So memory is at every moment what it would be, but
+//! for accesses of other threads, and those do not know an address in the frame.
+//!
+//! `%frame_low` is the frame's first address in memory, `%frame_size` its bytes. The size is 0 where local memory holds no
+//! frame: the stack pointer was no address to begin with, or an access was neither inside nor outside.
+
+use std::mem::offset_of;
+
+use gpu_run_bytecode::Mem;
+
+use crate::layout::Context;
+use crate::ptx::analysis::cfg::{Node, ends_path};
+use crate::ptx::analysis::stack_frame::{Effect, GRANULE, PIECE, StackFrame, effect};
+use crate::ptx::emit::function::Compiler;
+use crate::ptx::writer::ptx;
+
+const _: () = assert!(GRANULE == 2 * PIECE, "a pass of the copy moves two pieces");
+
+/// Largest offset of an access of which the frame is asked for before memory's size. The frame lies at this address or
+/// further, so that none in it has an index below 0.
+const NEAR: u64 = 1024;
+
+/// An access that may be one of the frame.
+struct FrameAccess {
+    /// Predicate: it is.
+    inside: String,
+    /// Its address in local memory then.
+    address: String,
+    /// Bytes of each of its parts, which are aligned.
+    part: u32,
+}
+
+impl Compiler<'_> {
+    /// Declarations for a function with a frame in local memory.
+    pub fn declare_frame(&self, out: &mut String) {
+        if self.facts.frame.bytes > 0 {
+            *out += &format!(
+                "\t.local .align {GRANULE} .b8 frame[{}];\n\t.reg .b64 %frame, %frame_at;\n\t.reg .b32 %frame_low, %frame_size;\n",
+                self.facts.frame.bytes
+            );
+        }
+    }
+
+    /// Copies the frame to local memory at the function's head.
+    pub fn begin_frame(&mut self) {
+        let (frame, Some(global)) = (self.facts.frame, self.unit.program.meta.stack_pointer) else {
+            return;
+        };
+        let StackFrame { bytes, below } = frame;
+        if bytes == 0 {
+            return;
+        }
+        let at = self.global_address(i64::from(global));
+        let (top, low, last, limit) = (self.w.word(), self.w.word(), self.w.word(), self.w.word());
+        let holds: Vec<String> = (0..4).map(|_| self.w.predicate()).collect();
+        ptx!(self, "mov.u64 %frame, frame;");
+        ptx!(self, "ld.global.b32 {top}, [{at}];");
+        ptx!(self, "sub.u32 %frame_low, {top}, {below};");
+        // A multiple of the granule,
+        ptx!(self, "and.b32 {low}, {top}, {};", GRANULE - 1);
+        ptx!(self, "setp.eq.u32 {}, {low}, 0;", holds[0]);
+        // not below 0 or what `NEAR` says,
+        let least = u64::from(below) + NEAR;
+        ptx!(self, "setp.ge.and.u32 {}, {top}, {least}, {};", holds[1], holds[0]);
+        // in memory, whose size is 0 for 2^32,
+        ptx!(self, "sub.u32 {last}, %size, 1;");
+        ptx!(self, "sub.u32 {low}, {top}, 1;");
+        ptx!(self, "setp.le.and.u32 {}, {low}, {last}, {};", holds[2], holds[1]);
+        // and this thread's: below the limit lies another one's stack.
+        let stack_limit = offset_of!(Context, stack_limit);
+        ptx!(self, "ld.local.b32 {limit}, [%local+{stack_limit}];");
+        ptx!(self, "setp.ge.and.u32 {}, %frame_low, {limit}, {};", holds[3], holds[2]);
+        ptx!(self, "selp.b32 %frame_size, {bytes}, 0, {};", holds[3]);
+        ptx!(self, "cvt.u64.u32 %frame_at, %frame_low;");
+        ptx!(self, "add.s64 %frame_at, %base, %frame_at;");
+        self.copy_frame("global", "%frame_at", "local", "%frame");
+    }
+
+    fn copy_frame(&mut self, from: &str, source: &str, to: &str, target: &str) {
+        let (i, wide, read, write, p) = (
+            self.w.word(),
+            self.w.pair(),
+            self.w.pair(),
+            self.w.pair(),
+            self.w.predicate(),
+        );
+        let (first, second) = (self.w.pair(), self.w.pair());
+        let (next, done) = (self.w.new_label("COPY"), self.w.new_label("COPIED"));
+        ptx!(self, "mov.b32 {i}, 0;");
+        self.w.label(&next);
+        ptx!(self, "setp.ge.u32 {p}, {i}, %frame_size;");
+        ptx!(self, "@{p} bra {done};");
+        ptx!(self, "cvt.u64.u32 {wide}, {i};");
+        ptx!(self, "add.s64 {read}, {source}, {wide};");
+        ptx!(self, "add.s64 {write}, {target}, {wide};");
+        ptx!(self, "ld.{from}.b64 {first}, [{read}];");
+        ptx!(self, "ld.{from}.b64 {second}, [{read}+{PIECE}];");
+        ptx!(self, "st.{to}.b64 [{write}], {first};");
+        ptx!(self, "st.{to}.b64 [{write}+{PIECE}], {second};");
+        ptx!(self, "add.u32 {i}, {i}, {GRANULE};");
+        ptx!(self, "bra {next};");
+        self.w.label(&done);
+    }
+
+    /// Copies the frame to memory, if the function has one in local memory.
+    pub fn frame_to_memory(&mut self) {
+        if self.facts.frame.bytes > 0 {
+            self.copy_frame("local", "%frame", "global", "%frame_at");
+        }
+    }
+
+    fn frame_from_memory(&mut self) {
+        self.copy_frame("global", "%frame_at", "local", "%frame");
+    }
+
+    /// Writes an instruction of `block`, with memory as the instruction has to find it.
+    pub fn instruction_in_frame(&mut self, node: &Node, block: usize) {
+        let other = self.facts.frame.bytes > 0 && effect(node) == Effect::Other;
+        if other {
+            self.frame_to_memory();
+        }
+        self.instruction(node, block);
+        if other && !ends_path(node.inst.op) {
+            self.frame_from_memory();
+        }
+    }
+
+    /// Finds out whether an access of memory 0 is one of the frame. It need not have been checked. `None`: nothing is to be
+    /// found out, because the function has no frame in local memory, or `node` is no access of this kind.
+    fn frame_access(&mut self, node: &Node, index: i64, offset: u64, mem: Mem) -> Option<FrameAccess> {
+        if self.facts.frame.bytes == 0 || !matches!(effect(node), Effect::Access(_)) {
+            return None;
+        }
+        let width = mem.size();
+        // A part that is aligned lies in the frame or not, for the frame begins and ends at a multiple of more.
+        let known = 1u32 << self.access_align(index, offset).min(3);
+        let part = if known == 1 { width } else { known.min(width) };
+        let value = self.canonical_operand(index, 1);
+        let (at, inside) = (self.w.word(), self.w.predicate());
+        ptx!(self, "sub.u32 {at}, {value}, %frame_low;");
+        ptx!(self, "add.u32 {at}, {at}, {};", offset as u32);
+        if offset > NEAR {
+            // The sum of both may be beyond 2^32. It is not where the check of it passes.
+            self.place(node, index, 0, offset, u64::from(width));
+        }
+        if known < width {
+            let (last, p, q) = (self.w.word(), self.w.predicate(), self.w.predicate());
+            ptx!(self, "add.u32 {last}, {at}, {};", width - known);
+            ptx!(self, "setp.lt.u32 {p}, {at}, %frame_size;");
+            match known {
+                // Not aligned, and its first or last byte is in the frame.
+                1 => {
+                    let low = self.w.word();
+                    let aligned = self.w.predicate();
+                    ptx!(self, "and.b32 {low}, {at}, {};", width - 1);
+                    ptx!(self, "setp.ne.u32 {aligned}, {low}, 0;");
+                    ptx!(self, "setp.lt.or.u32 {q}, {last}, %frame_size, {p};");
+                    ptx!(self, "and.pred {q}, {q}, {aligned};");
+                }
+                // Its first part is, or its last, but not both.
+                _ => ptx!(self, "setp.lt.xor.u32 {q}, {last}, %frame_size, {p};"),
+            }
+            let (apart, back) = (self.w.new_label("APART"), self.w.new_label("ACCESS"));
+            ptx!(self, "@{q} bra {apart};");
+            self.w.label(&back);
+            let before = self.w.set_aside(true);
+            self.w.label(&apart);
+            self.frame_to_memory();
+            ptx!(self, "mov.b32 %frame_size, 0;");
+            ptx!(self, "bra {back};");
+            self.w.set_aside(before);
+        }
+        let (wide, address) = (self.w.pair(), self.w.pair());
+        ptx!(self, "setp.lt.u32 {inside}, {at}, %frame_size;");
+        ptx!(self, "cvt.u64.u32 {wide}, {at};");
+        ptx!(self, "add.s64 {address}, %frame, {wide};");
+        Some(FrameAccess { inside, address, part })
+    }
+
+    /// Loads a value from the frame, and goes on at the label that it returns, if the address lies there.
+    pub fn load_from_frame(&mut self, node: &Node, index: i64, offset: u64, mem: Mem, to: &str) -> Option<String> {
+        let FrameAccess { inside, address, part } = self.frame_access(node, index, offset, mem)?;
+        let done = self.w.new_label("ACCESSED");
+        let parts = mem.size() / part;
+        let outside = self.w.new_label("MEMORY");
+        ptx!(self, "@!{inside} bra {outside};");
+        if parts == 1 {
+            let ty = mem_type(mem, to.starts_with("%d"));
+            ptx!(self, "ld.local.{ty} {to}, [{address}];");
+        } else {
+            let words: Vec<String> = (0..mem.size().div_ceil(4)).map(|_| self.w.word()).collect();
+            for (i, word) in words.iter().enumerate() {
+                match part {
+                    4 => ptx!(self, "ld.local.b32 {word}, [{address}+{}];", 4 * i),
+                    _ => {
+                        let high = self.w.word();
+                        ptx!(self, "ld.local.u16 {word}, [{address}+{}];", 4 * i);
+                        ptx!(self, "ld.local.u16 {high}, [{address}+{}];", 4 * i + 2);
+                        ptx!(self, "shl.b32 {high}, {high}, 16;");
+                        ptx!(self, "or.b32 {word}, {word}, {high};");
+                    }
+                }
+            }
+            match (&words[..], mem, to.starts_with("%d")) {
+                ([low, high], ..) => ptx!(self, "mov.b64 {to}, {{{low}, {high}}};"),
+                ([word], Mem::i32, true) => ptx!(self, "cvt.s64.s32 {to}, {word};"),
+                ([word], _, true) => ptx!(self, "cvt.u64.u32 {to}, {word};"),
+                (words, ..) => ptx!(self, "mov.b32 {to}, {};", words[0]),
+            }
+        }
+        ptx!(self, "bra {done};");
+        self.w.label(&outside);
+        Some(done)
+    }
+
+    /// Stores a value to the frame, and goes on at the label that it returns, if the address lies there.
+    pub fn store_to_frame(&mut self, node: &Node, index: i64, offset: u64, mem: Mem, value: &str) -> Option<String> {
+        let FrameAccess { inside, address, part } = self.frame_access(node, index, offset, mem)?;
+        let (done, outside) = (self.w.new_label("ACCESSED"), self.w.new_label("MEMORY"));
+        ptx!(self, "@!{inside} bra {outside};");
+        if part == mem.size() {
+            ptx!(self, "st.local.b{} [{address}], {value};", 8 * part);
+        } else {
+            let wide = self.values_are_wide(value);
+            let (rest, ty) = match wide {
+                true => (self.w.pair(), "b64"),
+                false => (self.w.word(), "b32"),
+            };
+            ptx!(self, "mov.{ty} {rest}, {value};");
+            for i in 0..mem.size() / part {
+                ptx!(self, "st.local.b{} [{address}+{}], {rest};", 8 * part, part * i);
+                ptx!(self, "shr.{} {rest}, {rest}, {};", ty.replace('b', "u"), 8 * part);
+            }
+        }
+        ptx!(self, "bra {done};");
+        self.w.label(&outside);
+        Some(done)
+    }
+
+    /// The place where code goes on after an access of the frame.
+    pub fn end_frame_access(&mut self, done: Option<String>) {
+        if let Some(done) = done {
+            self.w.label(&done);
+        }
+    }
+
+    /// Whether a register has 64 bits.
+    fn values_are_wide(&self, register: &str) -> bool {
+        register.starts_with("%d") || register.starts_with("%l")
+    }
+}
+
+/// The type of a load into a register of 64 bits, or of 32.
+fn mem_type(mem: Mem, wide: bool) -> &'static str {
+    match mem {
+        Mem::i8 => "s8",
+        Mem::u8 => "u8",
+        Mem::i16 => "s16",
+        Mem::u16 => "u16",
+        Mem::i32 if wide => "s32",
+        Mem::u32 if wide => "u32",
+        Mem::i32 | Mem::u32 => "b32",
+        Mem::u64 => "u64",
+    }
+}

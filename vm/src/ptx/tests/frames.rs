@@ -1,0 +1,115 @@
+//! Which frames of the shadow stack are kept in local memory.
+
+use super::{Options, Unit, compile, program};
+use crate::ptx::LocalFrames;
+
+/// Bytes that a function with this body keeps in local memory, wherever it can or where it pays. It has an address
+/// `$p`, which is the lowest one of 32 bytes, and `$x`, which is none.
+fn kept(body: &str, local_frames: LocalFrames) -> u32 {
+    let program = program(&format!(
+        r#"(module (memory 1) (table 1 funcref)
+            (global $__stack_pointer (mut i32) (i32.const 4096)) (global $other (mut i32) (i32.const 0))
+            (func $use (param i32))
+            (func (export "f") (param $x i32) (result i32) (local $p i32) (local $q i32)
+                (global.set 0 (local.tee $p (i32.sub (global.get 0) (i32.const 32))))
+                {body}
+                (global.set 0 (i32.add (local.get $p) (i32.const 32)))
+                (local.get $x)))"#
+    ));
+    let unit = Unit {
+        program: &program,
+        prefix: String::new(),
+        code_start: 0,
+        entries: program.meta.exports.iter().map(|export| export.index).collect(),
+        options: Options {
+            local_frames,
+            ..Options::default()
+        },
+    };
+    let text = compile(&unit).text;
+    let size = text.split_once(" .b8 frame[").map(|(_, rest)| rest.split(']').next());
+    size.flatten().map_or(0, |bytes| bytes.parse().expect("a number"))
+}
+
+#[test]
+fn a_frame_whose_addresses_stay_in_the_function_is_kept() {
+    for body in [
+        "(i32.store (local.get $p) (local.get $x))",
+        "(local.set $x (i32.load offset=4 (i32.add (local.get $p) (i32.shl (local.get $x) (i32.const 2)))))",
+        // What is compared or loaded is no address.
+        "(i32.store (local.get $p) (i32.lt_u (local.get $p) (local.get $x)))",
+        "(call $use (i32.load (local.get $p)))",
+        // Nor does an instruction keep one that reads or writes a range.
+        "(memory.fill (local.get $p) (i32.const 1) (i32.const 32))",
+        "(memory.copy (local.get $p) (local.get $x) (i32.const 16))",
+        "(if (local.get $p) (then (call $use (local.get $x))))",
+    ] {
+        assert_eq!(kept(body, LocalFrames::Always), 32, "{body}");
+        assert_eq!(kept(body, LocalFrames::Never), 0, "{body}");
+    }
+}
+
+#[test]
+fn a_frame_of_which_an_address_escapes_is_not() {
+    for body in [
+        "(i32.store (local.get $x) (local.get $p))",
+        "(i32.store (local.get $x) (i32.add (local.get $p) (i32.const 8)))",
+        "(i64.store (local.get $x) (i64.extend_i32_u (local.get $p)))",
+        "(i32.store8 (local.get $x) (i32.shr_u (local.get $p) (i32.const 4)))",
+        "(call $use (i32.add (local.get $p) (local.get $x)))",
+        "(call_indirect (param i32) (local.get $p) (i32.const 0))",
+        "(global.set $other (local.get $p))",
+        "(local.set $x (local.get $p))",
+        "(local.set $x (select (local.get $x) (local.get $p) (local.get $x)))",
+        "(drop (i32.atomic.rmw.add (local.get $x) (local.get $p)))",
+        "(drop (i32.atomic.rmw.add (local.get $p) (local.get $x)))",
+        // On one of two paths, and after a loop has gone round.
+        "(if (local.get $x) (then (local.set $q (local.get $p)))) (i32.store (local.get $x) (local.get $q))",
+        "(loop (i32.store (local.get $x) (local.get $q)) (local.set $q (local.get $p)) (br_if 0 (local.get $x)))",
+    ] {
+        assert_eq!(kept(body, LocalFrames::Always), 0, "{body}");
+    }
+}
+
+/// As functions that were inlined have theirs.
+#[test]
+fn a_frame_below_one_of_which_an_address_escapes_is_kept() {
+    let inner = |inside: &str| {
+        format!(
+            "(call $use (local.get $p))
+             (global.set 0 (local.tee $q (i32.sub (global.get 0) (i32.const 64))))
+             (i32.store (local.get $q) (local.get $x)) {inside}
+             (global.set 0 (i32.add (local.get $q) (i32.const 64)))"
+        )
+    };
+    assert_eq!(kept(&inner(""), LocalFrames::Always), 64);
+    assert_eq!(kept(&inner("(call $use (local.get $q))"), LocalFrames::Always), 0);
+}
+
+#[test]
+fn a_stack_pointer_of_unknown_distance_keeps_none() {
+    for body in [
+        "(global.set 0 (i32.sub (local.get $p) (local.get $x)))",
+        "(global.set 0 (i32.add (local.get $p) (i32.const 64)))",
+        "(global.set 0 (i32.sub (local.get $p) (i32.const 4096)))",
+    ] {
+        let body = format!("{body} (i32.store (local.get $p) (local.get $x)) (global.set 0 (local.get $p))");
+        assert_eq!(kept(&body, LocalFrames::Always), 0, "{body}");
+    }
+}
+
+#[test]
+fn it_pays_where_loops_access_the_frame_more_often_than_it_is_copied() {
+    let access = "(i32.store (i32.add (local.get $p) (i32.and (local.get $x) (i32.const 28))) (local.get $x))";
+    let looped = |body: &str| {
+        let count = "(local.tee $x (i32.sub (local.get $x) (i32.const 1)))";
+        format!("(loop (local.set $q (i32.add (local.get $q) (local.get $x))) {body} (br_if 0 {count}))")
+    };
+    assert_eq!(kept(access, LocalFrames::Auto), 0);
+    assert_eq!(kept(&looped(access), LocalFrames::Auto), 32);
+    // Each call has to find it in memory.
+    let call = format!("{access} (call $use (local.get $x))");
+    assert_eq!(kept(&looped(&call), LocalFrames::Auto), 0);
+    let inner = format!("{} (call $use (local.get $x))", looped(&looped(access)));
+    assert_eq!(kept(&looped(&inner), LocalFrames::Auto), 32);
+}

@@ -5,6 +5,7 @@
 //!
 //! - this file: [`Cuda`], the [`Device`] with its memory, its streams and the interpreter kernel;
 //! - `context`: the driver's context that each device has for itself;
+//! - `machine_code`: the interpreter and the runtime for the GPUs that people have, so that no driver compiles them;
 //! - [`code`]: from a program to machine code, in steps: PTX by [`crate::ptx`], then [`link`], kept in [`cache`];
 //! - [`link`]: from PTX to a cubin, by the driver's compiler and linker;
 //! - [`cache`]: cubins on disk;
@@ -16,6 +17,7 @@ pub mod code;
 mod compiled;
 mod context;
 pub mod link;
+mod machine_code;
 pub mod sass;
 
 use std::ffi::{CString, c_int, c_uint, c_void};
@@ -57,7 +59,7 @@ pub struct Cuda {
     info: DeviceInfo,
     device: sys::CUdevice,
     context: Arc<Context>,
-    /// The interpreter, once it was needed: the driver takes seconds to compile it for the first time.
+    /// The interpreter, once it was needed.
     interpreter: Option<sys::CUfunction>,
     modules: Vec<sys::CUmodule>,
     kernel_stream: sys::CUstream,
@@ -201,9 +203,17 @@ impl Cuda {
         if let Some(function) = self.interpreter {
             return Ok(function);
         }
-        let source = CString::new(KERNEL).expect("PTX has no NUL");
-        // SAFETY: the image is NUL-terminated PTX text.
-        let module = unsafe { self.load(source.as_ptr().cast())? };
+        let ready_made = machine_code::kernel(self.info.compute_capability);
+        // SAFETY: a whole cubin. A driver that does not know its format refuses it.
+        let loaded = ready_made.and_then(|cubin| unsafe { self.load(cubin.as_ptr().cast()) }.ok());
+        let module = match loaded {
+            Some(module) => module,
+            None => {
+                let source = CString::new(KERNEL).expect("PTX has no NUL");
+                // SAFETY: the image is NUL-terminated PTX text.
+                unsafe { self.load(source.as_ptr().cast())? }
+            }
+        };
         let name = CString::new("gpu_run_interpret").expect("no NUL");
         // SAFETY: the module was just loaded.
         let function = unsafe { result::module::get_function(module, name) }

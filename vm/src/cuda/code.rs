@@ -7,6 +7,7 @@ use gpu_run_bytecode::{Program, encode};
 
 use super::cache::{Cache, Key};
 use super::link::{Input, LinkOptions, Linked, link};
+use super::machine_code;
 use crate::device::{CODE_LINE, CodeFormat, DeviceResult, Target};
 use crate::ptx::{Compiled, ImageLayout, LocalFrames, Options, RUNTIME, Unit, compile, join};
 use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values};
@@ -153,7 +154,12 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
     let needs_stack = requests.iter().any(|request| request.options.exports) || compiled.iter().any(|c| c.needs_stack);
     let text = join(&compiled);
     let generate = begin.elapsed();
-    let inputs = [Input::program(&text), Input::runtime()];
+    let object = machine_code::runtime(first.target.compute_capability);
+    let runtime = Input {
+        object: object.as_deref(),
+        ..Input::runtime()
+    };
+    let inputs = [Input::program(&text), runtime];
     let (linked, cache) = match first.target.format {
         CodeFormat::Cubin => (link(first.target.ordinal, &inputs, LinkOptions::default())?, cache),
         CodeFormat::Ptx => (Linked::texts(&inputs), None),

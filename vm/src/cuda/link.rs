@@ -40,13 +40,15 @@ impl Default for LinkOptions {
     }
 }
 
-/// A text to link.
+/// What is to be linked.
 #[derive(Clone, Copy, Debug)]
 pub struct Input<'a> {
     /// Its name, for messages.
     pub name: &'a str,
     /// PTX.
     pub text: &'a str,
+    /// The same as machine code for the device, if there is some.
+    pub object: Option<&'a [u8]>,
     /// Registers that its functions may use at most. A kernel takes as many as any function that it may
     /// call, so that one with many makes it run on fewer lanes.
     pub registers: Option<u32>,
@@ -58,6 +60,7 @@ impl<'a> Input<'a> {
         Input {
             name: "program",
             text,
+            object: None,
             registers: None,
         }
     }
@@ -68,6 +71,7 @@ impl<'a> Input<'a> {
         Input {
             name: "runtime",
             text: crate::ptx::RUNTIME,
+            object: None,
             registers: Some(32),
         }
     }
@@ -108,16 +112,17 @@ pub fn link(ordinal: i32, inputs: &[Input], options: LinkOptions) -> DeviceResul
     // Linking takes a current context, on any thread.
     let _context = Context::any(ordinal)?;
     let begin = Instant::now();
-    let mut linked = match Link::run(inputs, options) {
-        // An older driver does not know the option; anything else fails again.
-        Err(_) if options.split => Link::run(
-            inputs,
-            LinkOptions {
-                split: false,
-                ..options
-            },
-        ),
-        linked => linked,
+    let texts = || inputs.iter().map(|input| Input { object: None, ..*input });
+    let texts: Vec<Input> = texts().collect();
+    let alone = LinkOptions {
+        split: false,
+        ..options
+    };
+    // An older driver knows neither the machine code nor the option to split; anything else fails again.
+    let linked = Link::run(inputs, options).or_else(|_| Link::run(&texts, options));
+    let mut linked = match options.split {
+        true => linked.or_else(|_| Link::run(&texts, alone)),
+        false => linked,
     }?;
     linked.time = begin.elapsed();
     Ok(linked)
@@ -206,21 +211,30 @@ impl Link {
     }
 
     fn add(&mut self, input: &Input) -> DeviceResult<()> {
-        let Input { name, text, registers } = *input;
+        let Input {
+            name,
+            text,
+            object,
+            registers,
+        } = *input;
         let no_nul = |what| DeviceError::Driver {
             call: "cuLinkAddData",
             what: format!("{what} holds a NUL character"),
         };
         let file = CString::new(name).map_err(|_| no_nul("a name"))?;
         let text = CString::new(text).map_err(|_| no_nul(name))?;
-        let bytes = text.as_bytes_with_nul();
+        let (kind, bytes) = match object {
+            Some(object) => (CUjitInputType::CU_JIT_INPUT_CUBIN, object),
+            None => (CUjitInputType::CU_JIT_INPUT_PTX, text.as_bytes_with_nul()),
+        };
+        let registers = registers.filter(|_| object.is_none());
         let mut option = CUjit_option::CU_JIT_MAX_REGISTERS;
         let mut value = registers.unwrap_or(0) as usize as *mut c_void;
-        // SAFETY: the driver reads the text, which ends with NUL, and the name during the call only.
+        // SAFETY: the driver reads the text, which ends with NUL, or the object, and the name during the call only.
         let added = unsafe {
             sys::cuLinkAddData_v2(
                 self.state,
-                CUjitInputType::CU_JIT_INPUT_PTX,
+                kind,
                 bytes.as_ptr().cast_mut().cast(),
                 bytes.len(),
                 file.as_ptr(),

@@ -1,0 +1,89 @@
+//! The interpreter and the runtime as machine code, for the GPUs that people have: `kernel/build-cubins.sh` makes it.
+//! For other GPUs, and older drivers, there is the PTX.
+
+use std::io::Read;
+
+use flate2::read::GzDecoder;
+
+/// Machine code for one compute capability, compressed.
+struct MachineCode {
+    compute_capability: (i32, i32),
+    kernel: &'static [u8],
+    runtime: &'static [u8],
+}
+
+macro_rules! machine_code {
+    ($($major:literal $minor:literal $arch:literal;)*) => {
+        &[$(MachineCode {
+            compute_capability: ($major, $minor),
+            kernel: include_bytes!(concat!("../../kernel/generated/machine_code/kernel.sm_", $arch, ".cubin.gz")),
+            runtime: include_bytes!(concat!("../../kernel/generated/machine_code/runtime.sm_", $arch, ".cubin.gz")),
+        }),*]
+    };
+}
+
+/// In ascending order.
+const MACHINE_CODE: &[MachineCode] = machine_code! {
+    7 5 "75";
+    8 0 "80";
+    8 6 "86";
+    8 9 "89";
+    9 0 "90";
+    10 0 "100";
+    12 0 "120";
+};
+
+/// What a GPU runs: machine code of its major version, and of no later minor one.
+fn of(compute_capability: (i32, i32)) -> Option<&'static MachineCode> {
+    let runs = |code: &&MachineCode| {
+        let (major, minor) = code.compute_capability;
+        major == compute_capability.0 && minor <= compute_capability.1
+    };
+    MACHINE_CODE.iter().rev().find(runs)
+}
+
+fn unpacked(packed: &[u8]) -> Option<Vec<u8>> {
+    let mut bytes = Vec::new();
+    GzDecoder::new(packed).read_to_end(&mut bytes).ok()?;
+    Some(bytes)
+}
+
+/// The interpreter's cubin, if there is one.
+pub(super) fn kernel(compute_capability: (i32, i32)) -> Option<Vec<u8>> {
+    unpacked(of(compute_capability)?.kernel)
+}
+
+/// The runtime as an object to link, if there is one.
+pub(super) fn runtime(compute_capability: (i32, i32)) -> Option<Vec<u8>> {
+    unpacked(of(compute_capability)?.runtime)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_gpu_runs_code_of_its_major_version() {
+        let found = |compute_capability| of(compute_capability).map(|code| code.compute_capability);
+        assert_eq!(found((7, 5)), Some((7, 5)));
+        assert_eq!(found((8, 7)), Some((8, 6)));
+        assert_eq!(found((9, 0)), Some((9, 0)));
+        assert_eq!(found((10, 3)), Some((10, 0)));
+        assert_eq!(found((12, 1)), Some((12, 0)));
+        assert_eq!(found((7, 0)), None);
+        assert_eq!(found((11, 0)), None);
+    }
+
+    #[test]
+    fn all_of_it_is_elf() {
+        for code in MACHINE_CODE {
+            for bytes in [kernel(code.compute_capability), runtime(code.compute_capability)] {
+                assert!(
+                    bytes.is_some_and(|bytes| bytes.starts_with(b"\x7fELF")),
+                    "{:?}",
+                    code.compute_capability
+                );
+            }
+        }
+    }
+}

@@ -373,8 +373,8 @@ fn a_run_ends_while_host_functions_are_called() {
     }
 }
 
-/// The driver may keep a store that is opened waiting until another one's kernel on the same GPU has ended. The host
-/// goes on to serve that kernel meanwhile.
+/// The driver keeps a store that is dropped waiting until another one's kernel on the same GPU has ended. The host goes on
+/// to serve that kernel meanwhile.
 #[test]
 fn a_kernel_is_served_while_another_thread_opens_a_store() {
     let asks = r#"(module

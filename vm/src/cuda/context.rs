@@ -3,7 +3,8 @@
 //! A [`Cuda`](super::Cuda) has a context of its own and not the process's primary one. Allocating, freeing and loading
 //! a module wait until all kernels of the context have ended, and keep other calls of the context waiting. A kernel of
 //! ours may wait for its host in turn, which needs such calls to serve it: in a context that two stores share, one on
-//! each thread, all would wait for ever.
+//! each thread, all would wait for ever. Of contexts that are not shared only the destruction waits, until the kernels of
+//! the others have ended; none of these waits for that (driver 580).
 
 use std::sync::{Arc, Mutex, PoisonError, Weak};
 

@@ -403,7 +403,8 @@ fn a_kernel_is_served_while_another_thread_opens_a_store() {
         thread::scope(|scope| {
             scope.spawn(move || {
                 let engine = other;
-                has_begun.recv().expect("the kernel runs");
+                let minute = Duration::from_secs(60);
+                has_begun.recv_timeout(minute).expect("the kernel runs");
                 let module = Module::new(&engine, adds).expect("a module");
                 let mut store = Store::new(&engine, ()).expect("a store");
                 let instance = Linker::new(&engine).instantiate(&mut store, &module);

@@ -14,8 +14,11 @@ architectures="75 80 86 89 90 100 120"
 
 # Of the text that counts: a header's line names the sources.
 hash=$(sed '/^\/\//d' kernel.ptx runtime.ptx | sha256sum | cut -d' ' -f1)
+kernel_flags="-O3"
+# As many registers as let 2,048 lanes share a multiprocessor.
+runtime_flags="-c -O3 --maxrregcount 32"
 made="PTX: sha256 $hash
-ptxas: $VERSION"
+ptxas $VERSION: $kernel_flags; $runtime_flags"
 
 if [ "${1:-}" = --check ]; then
   if [ "$(cat machine_code/made_of 2>/dev/null)" != "$made" ]; then
@@ -39,9 +42,8 @@ if [ -z "${PTXAS:-}" ]; then
 fi
 mkdir -p machine_code
 for arch in $architectures; do
-  "$PTXAS" -arch="sm_$arch" -O3 kernel.ptx -o "$tmp/kernel.sm_$arch.cubin" &
-  # As many registers as let 2,048 lanes share a multiprocessor.
-  "$PTXAS" -c -arch="sm_$arch" -O3 --maxrregcount 32 runtime.ptx -o "$tmp/runtime.sm_$arch.cubin"
+  "$PTXAS" -arch="sm_$arch" $kernel_flags kernel.ptx -o "$tmp/kernel.sm_$arch.cubin" &
+  "$PTXAS" -arch="sm_$arch" $runtime_flags runtime.ptx -o "$tmp/runtime.sm_$arch.cubin"
   wait $!
   for name in kernel runtime; do
     gzip -9n <"$tmp/$name.sm_$arch.cubin" >"machine_code/$name.sm_$arch.cubin.gz"

@@ -1,12 +1,12 @@
 //! Functions that keep their frame of the shadow stack in local memory do what they do in the interpreter: random ones,
 //! which access the frame, its edges and what lies around it at every alignment, by addresses from the stack pointer and
-//! from nowhere, in loops and between calls that look at the stack.
+//! from nowhere, in loops, between calls that look at the stack, and before traps.
 
 mod support;
 
 use std::fmt::Write;
 
-use gpu_run_vm::Value;
+use gpu_run_vm::{End, Value};
 use support::{compiled, program, same};
 
 /// Where the stack begins, and what the functions look at in the end.
@@ -53,8 +53,14 @@ fn address(random: &mut Random, bytes: u32) -> String {
 
 /// A statement, of which some hold others.
 fn statement(random: &mut Random, bytes: u32, depth: u32, out: &mut String) {
-    let at = address(random, bytes);
-    let offset = random.pick(&[0, 0, 0, 1, 4, 8]);
+    let mut at = address(random, bytes);
+    let mut offset = random.pick(&[0, 0, 0, 1, 4, 8]);
+    if random.below(20) == 0 {
+        // Further than the frame may be from address 0, or from an index that wraps around to it.
+        offset = random.pick(&[1024, 1032, 4000]);
+        let back = if random.below(4) == 0 { 8 } else { offset };
+        at = format!("(i32.sub {at} (i32.const {back}))");
+    }
     let mix = "(local.set $x (i32.add (i32.mul (local.get $x) (i32.const 1664525)) (i32.const 1013904223)))";
     _ = match random.below(12) {
         0 => writeln!(out, "(i32.store offset={offset} {at} (local.get $x))"),
@@ -89,6 +95,10 @@ fn statement(random: &mut Random, bytes: u32, depth: u32, out: &mut String) {
             )
         }
         7 => writeln!(out, "(local.set $x (call $look (local.get $x)))"),
+        8 if random.below(12) == 0 => writeln!(
+            out,
+            "(if (i32.eqz (i32.and (local.get $x) (i32.const 7))) (then unreachable))"
+        ),
         8 => writeln!(
             out,
             "(memory.fill {at} (local.get $x) (i32.const {}))",
@@ -115,7 +125,8 @@ fn statement(random: &mut Random, bytes: u32, depth: u32, out: &mut String) {
     };
 }
 
-/// A module with a random function, and one that reads the stack and leaves traces below it.
+/// A module with a random function, one that reads the stack and leaves traces below it, and one that sums the stack up,
+/// also after a trap.
 fn module(random: &mut Random) -> String {
     let bytes = 8 * (2 + random.below(20));
     let mut body = String::new();
@@ -142,7 +153,7 @@ fn module(random: &mut Random) -> String {
             {body}
             (global.set $__stack_pointer (i32.add (local.get $fp) (i32.const {bytes})))
             (i32.xor (call $sum (local.get $x)) (i32.wrap_i64 (i64.xor (local.get $y) (i64.shr_u (local.get $y) (i64.const 32))))))
-        (func $sum (param $x i32) (result i32) (local $i i32)
+        (func $sum (export "sum") (param $x i32) (result i32) (local $i i32)
             (local.set $i (i32.const {first}))
             (loop $l
                 (local.set $x (i32.add (i32.mul (local.get $x) (i32.const 31)) (i32.load8_u (local.get $i))))
@@ -157,12 +168,15 @@ fn random_functions_return_the_same() {
     let asked = std::env::var("GPU_RUN_FRAMES").unwrap_or_else(|_| "300".into());
     let (count, first) = asked.split_once('@').unwrap_or((&asked, "1"));
     let (count, first): (u32, u32) = (count.parse().expect("a number"), first.parse().expect("a number"));
-    let mut local = 0;
+    let (mut local, mut trapped) = (0, 0);
     for seed in first..first + count {
         let text = module(&mut Random(seed.wrapping_mul(0x9e37_79b9) | 1));
         let program = program(&text);
-        same(&program, "f", &[Value::I32(seed as i32)], 1);
+        let (first, then) = ([Value::I32(seed as i32)], [Value::I32(0)]);
+        let ran = same(&program, &[("f", &first), ("sum", &then)], 1);
+        trapped += u32::from(matches!(ran[0].0, End::Trapped(_)));
         local += u32::from(compiled(&program, "f").contains(".b8 frame["));
     }
     assert!(local > count / 2, "{local} of {count} have their frame in local memory");
+    assert!(trapped > count / 50, "{trapped} of {count} trap");
 }

@@ -12,7 +12,7 @@ fn same(path: &str, name: &str, args: &[Value], threads: u32) -> Ran {
         .join("../../fixtures/wasm")
         .join(path);
     let wasm = std::fs::read(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    support::same(&program(&wasm), name, args, threads)
+    support::same(&program(&wasm), &[(name, args)], threads).remove(0)
 }
 
 #[test]
@@ -31,4 +31,18 @@ fn threads_return_the_same() {
 fn a_trap_is_the_same() {
     let (end, ..) = same("wat/traps.wasm", "unreachable", &[], 1);
     assert!(matches!(end, End::Trapped(_)), "{end:?}");
+}
+
+/// Nothing stands before the loop, whose passes come from a parameter.
+#[test]
+fn a_loop_at_a_functions_head_makes_all_its_passes() {
+    let program = program(
+        r#"(module (memory 1) (func (export "f") (param $n i32) (result i32)
+            (loop $l
+                (i32.store (i32.const 0) (i32.add (i32.load (i32.const 0)) (i32.const 1)))
+                (br_if $l (local.tee $n (i32.sub (local.get $n) (i32.const 1)))))
+            (i32.load (i32.const 0))))"#,
+    );
+    let ran = support::same(&program, &[("f", &[Value::I32(1000)])], 1);
+    assert_eq!(ran[0].1, [[Value::I32(1000)]]);
 }

@@ -256,12 +256,13 @@ mod tests {
     fn the_key_depends_on_all_that_the_code_does() {
         let key = request().key();
         assert_eq!(request().key(), key);
-        let changes: [fn(&mut CompileRequest); 8] = [
+        let changes: [fn(&mut CompileRequest); 9] = [
             |r| r.prefix = "i1_".into(),
             |r| r.code_start = 3,
             |r| r.entries.push(1),
             |r| r.options.growth_by_others = true,
             |r| r.options.values = 1,
+            |r| r.options.local_frames = LocalFrames::Always,
             |r| r.target.compute_capability = (8, 0),
             |r| r.target.driver = "13010".into(),
             |r| Arc::make_mut(&mut r.program).code.push(0),

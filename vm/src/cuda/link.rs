@@ -112,18 +112,13 @@ pub fn link(ordinal: i32, inputs: &[Input], options: LinkOptions) -> DeviceResul
     // Linking takes a current context, on any thread.
     let _context = Context::any(ordinal)?;
     let begin = Instant::now();
-    let texts = || inputs.iter().map(|input| Input { object: None, ..*input });
-    let texts: Vec<Input> = texts().collect();
-    let alone = LinkOptions {
-        split: false,
-        ..options
-    };
-    // An older driver knows neither the machine code nor the option to split; anything else fails again.
-    let linked = Link::run(inputs, options).or_else(|_| Link::run(&texts, options));
-    let mut linked = match options.split {
-        true => linked.or_else(|_| Link::run(&texts, alone)),
-        false => linked,
-    }?;
+    let mut linked = Link::run_as_it_can(inputs, options);
+    if linked.is_err() && inputs.iter().any(|input| input.object.is_some()) {
+        // The driver may be older than the machine code.
+        let texts = inputs.iter().map(|input| Input { object: None, ..*input });
+        linked = Link::run_as_it_can(&texts.collect::<Vec<_>>(), options);
+    }
+    let mut linked = linked?;
     linked.time = begin.elapsed();
     Ok(linked)
 }
@@ -147,6 +142,18 @@ impl Drop for Link {
 }
 
 impl Link {
+    /// As asked, or on one thread if the driver does not know the option to split; anything else fails again.
+    fn run_as_it_can(inputs: &[Input], options: LinkOptions) -> DeviceResult<Linked> {
+        let alone = LinkOptions {
+            split: false,
+            ..options
+        };
+        match Link::run(inputs, options) {
+            Err(_) if options.split => Link::run(inputs, alone),
+            linked => linked,
+        }
+    }
+
     fn run(inputs: &[Input], options: LinkOptions) -> DeviceResult<Linked> {
         let mut link = Link::create(options)?;
         for input in inputs {

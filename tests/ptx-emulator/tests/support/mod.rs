@@ -18,65 +18,71 @@ pub fn program(module: &(impl AsRef<[u8]> + ?Sized)) -> Arc<Program> {
     Arc::new(translate(&wasm, &Options::full()).expect("a valid module").program)
 }
 
-/// What is compiled of a program that is entered at `name`.
-fn request(
-    program: &Arc<Program>,
-    name: &str,
-    threads: u32,
-    store: &Store,
-    target: gpu_run_vm::Target,
-) -> CompileRequest {
-    CompileRequest {
-        program: program.clone(),
-        prefix: "i0_".into(),
-        code_start: store.next_code_start(),
-        entries: vec![program.meta.export(name).expect("an export").index],
-        options: code::options(program, threads, 1000, LocalFrames::Always),
-        target,
-    }
-}
+/// A call of an exported function.
+pub type Call<'a> = (&'a str, &'a [Value]);
 
 /// How a run ended, what its threads returned, and what they printed.
 pub type Ran = (End, Vec<Vec<Value>>, Vec<u8>);
 
-/// Runs an exported function, compiled if the device can, and returns how it ended and what was printed.
-fn run(device: Box<dyn Device>, program: &Arc<Program>, name: &str, args: &[Value], threads: u32) -> Ran {
+fn entries(program: &Program, calls: &[Call]) -> Vec<u32> {
+    let entry = |(name, _): &Call| program.meta.export(name).expect("an export").index;
+    calls.iter().map(entry).collect()
+}
+
+/// Makes calls one after the other, compiled if the device can.
+fn run(device: Box<dyn Device>, program: &Arc<Program>, calls: &[Call], threads: u32) -> Vec<Ran> {
     let mut store = Store::new(device, Limits::default()).expect("a store");
     let options = RunOptions {
         threads,
         ..RunOptions::default()
     };
-    let mut printed = Vec::new();
-    let sink = &mut |_: Stream, _: u32, text: &[u8]| printed.extend_from_slice(text);
-    let target = store.target();
-    let code = target.map(|target| {
-        request(program, name, threads, &store, target)
-            .build(None)
-            .expect("it links")
+    let code = store.target().map(|target| {
+        let request = CompileRequest {
+            program: program.clone(),
+            prefix: "i0_".into(),
+            code_start: store.next_code_start(),
+            entries: entries(program, calls),
+            options: code::options(program, threads, 1000, LocalFrames::Always),
+            target,
+        };
+        request.build(None).expect("it links")
     });
     let compiled = code.is_some();
     let instance = store
-        .instantiate_compiled(program.clone(), code.as_ref(), |_, _| None, &options, sink)
+        .instantiate_compiled(
+            program.clone(),
+            code.as_ref(),
+            |_, _| None,
+            &options,
+            &mut |_: Stream, _: u32, _: &[u8]| {},
+        )
         .expect("it is instantiated");
-    let Some(Extern::Func(func)) = store.export(instance, name) else {
-        panic!("no function {name}")
+    let ran = |(name, args): &Call| {
+        let mut printed = Vec::new();
+        let sink = &mut |_: Stream, _: u32, text: &[u8]| printed.extend_from_slice(text);
+        let Some(Extern::Func(func)) = store.export(instance, name) else {
+            panic!("no function {name}")
+        };
+        let outcome = store.run(func, args, &options, sink).expect("it runs");
+        assert_eq!(outcome.compiled, compiled);
+        let mut end = outcome.end;
+        if let End::Trapped(fault) = &mut end {
+            // The interpreter's own.
+            fault.backtrace.registers.clear();
+        }
+        (end, outcome.results, printed)
     };
-    let outcome = store.run(func, args, &options, sink).expect("it runs");
-    assert_eq!(outcome.compiled, compiled);
-    let mut end = outcome.end;
-    if let End::Trapped(fault) = &mut end {
-        // The interpreter's own.
-        fault.backtrace.registers.clear();
-    }
-    (end, outcome.results, printed)
+    calls.iter().map(ran).collect()
 }
 
-/// Runs an exported function both ways, and compares.
-pub fn same(program: &Arc<Program>, name: &str, args: &[Value], threads: u32) -> Ran {
-    let expected = run(Box::new(Cpu::new()), program, name, args, threads);
-    let found = run(Box::new(Emulator::new()), program, name, args, threads);
-    assert_eq!(format!("{:?}", found.0), format!("{:?}", expected.0));
-    assert_eq!((&found.1, &found.2), (&expected.1, &expected.2));
+/// Makes calls both ways, and compares.
+pub fn same(program: &Arc<Program>, calls: &[Call], threads: u32) -> Vec<Ran> {
+    let expected = run(Box::new(Cpu::new()), program, calls, threads);
+    let found = run(Box::new(Emulator::new()), program, calls, threads);
+    for (found, expected) in found.iter().zip(&expected) {
+        assert_eq!(format!("{:?}", found.0), format!("{:?}", expected.0));
+        assert_eq!((&found.1, &found.2), (&expected.1, &expected.2));
+    }
     found
 }
 
@@ -86,7 +92,7 @@ pub fn compiled(program: &Program, name: &str) -> String {
         program,
         prefix: String::new(),
         code_start: 0,
-        entries: vec![program.meta.export(name).expect("an export").index],
+        entries: entries(program, &[(name, &[])]),
         options: code::options(program, 1, 1000, LocalFrames::Always),
     };
     ptx::compile(&unit).text

@@ -7,9 +7,9 @@ use gpu_run_bytecode::{ConstOp, ExternKind, Function, Op, Operand, Program};
 
 use crate::components::{components, is_cycle};
 use crate::layout::BACKTRACE;
-use crate::ptx::analysis::cfg::{Cfg, Node};
+use crate::ptx::analysis::cfg::Cfg;
 use crate::ptx::analysis::flow::TransferFn;
-use crate::ptx::analysis::stack_frame::{self, StackFrame};
+use crate::ptx::analysis::stack_frame::{self, Analyzed, StackFrame};
 use crate::ptx::{LocalFrames, Options};
 
 /// Facts about a defined function.
@@ -446,32 +446,45 @@ impl<'a> Analysis<'a> {
         if self.makes_references || !matches!(self.least_memory, Some(1..)) {
             return;
         }
-        let functions = self.program.meta.functions.iter();
-        let found = functions.zip(&self.facts).map(|(function, facts)| {
+        let pointer = self.program.meta.stack_pointer.map(i64::from);
+        let uses = |function: &Function, ops: [Op; 2]| {
+            code(self.program, function).any(|(_, inst)| ops.contains(&inst.op) && Some(inst.args[1]) == pointer)
+        };
+        let found = |(function, facts): (&Function, &Facts)| {
             let plain = facts.needed && !facts.counted && !facts.status && function.tries.is_empty();
-            if !plain || !code(self.program, function).any(|(_, inst)| inst.op == Op::StackPointerSet) {
-                return StackFrame::default();
+            match plain && uses(function, [Op::StackPointerSet; 2]) {
+                true => self.analyze_stack(function, |analyzed| stack_frame::find(analyzed, always)),
+                false => StackFrame::default(),
             }
-            let transfer = TransferFn {
-                analysis: self,
-                function,
-                eager: BTreeSet::new(),
-            };
-            let parameters = |node: &Node| transfer.callee_type(node).param_units();
-            let units = frame_units(self.program, function);
-            stack_frame::find(
-                self.program,
-                &Cfg::new(self.program, function),
-                units,
-                &parameters,
-                always,
-            )
-        });
-        let found: Vec<StackFrame> = found.collect();
+        };
+        let functions = || self.program.meta.functions.iter().zip(&self.facts);
+        let found: Vec<StackFrame> = functions().map(found).collect();
+        let hands_out = |(function, facts): (&Function, &Facts)| {
+            let uses = facts.needed && uses(function, [Op::GlobalGet32, Op::StackPointerSet]);
+            uses && self.analyze_stack(function, stack_frame::hands_out)
+        };
+        if found.iter().all(|frame| frame.bytes == 0) || functions().any(hands_out) {
+            return;
+        }
         self.facts
             .iter_mut()
             .zip(found)
             .for_each(|(facts, frame)| facts.frame = frame);
+    }
+
+    /// What an analysis of the stack pointer finds in a function.
+    fn analyze_stack<R>(&self, function: &Function, found: impl Fn(&Analyzed) -> R) -> R {
+        let transfer = TransferFn {
+            analysis: self,
+            function,
+            eager: BTreeSet::new(),
+        };
+        found(&Analyzed {
+            program: self.program,
+            cfg: &Cfg::new(self.program, function),
+            units: frame_units(self.program, function),
+            parameter_units: &|node| transfer.callee_type(node).param_units(),
+        })
     }
 
     /// Strongly connected components of the graph of calls. Those through tables lead

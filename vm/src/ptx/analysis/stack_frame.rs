@@ -11,8 +11,9 @@
 //! - a value that was computed from a frame's lowest address *escapes* if it is stored, passed to a call, returned, or an
 //!   operand of an instruction that is not known here to do no more than compute, compare or access memory.
 //!
-//! That is a forward data-flow analysis over all units, in which whatever is computed from such a value is one too. It
-//! takes for granted that nobody computes an address in one frame from an address in another. That matters to other
+//! That is a forward data-flow analysis over all units, in which whatever is computed from such a value is one too. What a
+//! call returns is none: in a program in which a function hands out the stack pointer that it found, or leaves another
+//! one behind, no frame is kept. The analysis takes for granted that nobody computes an address in one frame from an address in another. That matters to other
 //! threads only: the code that is made of it, in [`frame_copy`](crate::ptx::emit::frame_copy), looks at every address
 //! that the function accesses, whatever it was computed from, and memory holds the frame when others run.
 
@@ -107,6 +108,8 @@ struct Finder<'a> {
     lowest: i32,
     /// Where the lowest frame begins of which an address escapes; 0 is above all.
     escaped: i32,
+    /// The stack pointer that the function found escapes, or is another one when it returns.
+    hands_out: bool,
     refused: bool,
 }
 
@@ -154,10 +157,17 @@ impl Finder<'_> {
                 // What is stored, and not where.
                 Effect::Access(_) if matches!(op.info().class, Class::Store(_)) => self.reads(node, 1, state),
                 Effect::None if matches!(op, GlobalSet32 | GlobalSet64 | GlobalSet128) => sources,
-                Effect::Other if !is_bulk(op) => sources,
+                // Ranges that are read and written; the value of a fill is stored.
+                Effect::Other if matches!(op, MemoryCopy | Memcmp) => Value::Other,
+                Effect::Other if op == MemoryFill => self.reads(node, 1, state),
+                Effect::Other => sources,
                 _ => Value::Other,
             };
             self.escaped = self.escaped.min(escapes.base().unwrap_or(0));
+            self.hands_out |= escapes.base() == Some(0);
+            if op == Return {
+                self.hands_out |= state[pointer] != Value::Stack { delta: 0, base: 0 };
+            }
         }
         let value = match matches!(op.info().class, Class::Load(_)) || is_comparison(op) {
             true => Value::Other,
@@ -234,16 +244,11 @@ fn count(node: &Node) -> u32 {
     count.map_or(0, |(_, count)| count as u32)
 }
 
-/// Whether an instruction compares: its result is 0 or 1.
+/// Whether an instruction compares: its result has no bits of what it compares.
 fn is_comparison(op: Op) -> bool {
-    let name = op.info().name;
-    let compares = [".eq", ".ne", ".lt", ".gt", ".le", ".ge"];
-    compares.iter().any(|part| name.contains(part)) && op.info().class == Class::Pure
-}
-
-/// Whether an instruction reads and writes ranges of memory, and does nothing else with its operands.
-fn is_bulk(op: Op) -> bool {
-    matches!(op, Op::MemoryCopy | Op::MemoryFill | Op::Memcmp)
+    let name = op.info().name.rsplit('.').next().unwrap_or_default();
+    let name = name.split('_').next().unwrap_or_default();
+    op.info().class == Class::Pure && matches!(name, "eq" | "eqz" | "ne" | "lt" | "gt" | "le" | "ge")
 }
 
 /// How many loops are around each block. Those of irreducible cycles count for what they are entered by.
@@ -279,29 +284,57 @@ pub struct StackFrame {
     pub below: u32,
 }
 
-/// The bytes that a function keeps in local memory. `parameter_units` is how many units a call passes. `always`: wherever
-/// it can, not only where its loops access the frame more often than it is copied.
-pub fn find(
-    program: &Program,
-    cfg: &Cfg,
-    units: u32,
-    parameter_units: &dyn Fn(&Node) -> u32,
-    always: bool,
-) -> StackFrame {
+/// What the analysis of a function needs.
+pub struct Analyzed<'a> {
+    pub program: &'a Program,
+    pub cfg: &'a Cfg,
+    /// Units of its frame of registers.
+    pub units: u32,
+    /// Units that a call passes.
+    pub parameter_units: &'a dyn Fn(&Node) -> u32,
+}
+
+impl<'a> Analyzed<'a> {
+    fn finder(&self, stack_pointer: u32) -> Finder<'a> {
+        Finder {
+            cfg: self.cfg,
+            parameter_units: self.parameter_units,
+            stack_pointer: i64::from(stack_pointer),
+            lowest: 0,
+            escaped: 0,
+            hands_out: false,
+            refused: false,
+        }
+    }
+}
+
+/// Whether a function gives its callers their own stack pointer, or leaves them with another one.
+pub fn hands_out(function: &Analyzed) -> bool {
+    let Some(stack_pointer) = function.program.meta.stack_pointer else {
+        return false;
+    };
+    let mut finder = function.finder(stack_pointer);
+    let at = finder.run(function.units as usize);
+    for block in &function.cfg.order {
+        let mut state = at[*block].clone();
+        for node in function.cfg.block_nodes(*block) {
+            finder.apply(node, &mut state, true);
+        }
+    }
+    finder.hands_out
+}
+
+/// The bytes that a function keeps in local memory. `always`: wherever it can, not only where its loops access the frame
+/// more often than it is copied.
+pub fn find(function: &Analyzed, always: bool) -> StackFrame {
+    let Analyzed { program, cfg, .. } = *function;
     let none = StackFrame::default();
     let sets = |node: &Node| node.inst.op == Op::StackPointerSet;
     let (Some(stack_pointer), true) = (program.meta.stack_pointer, cfg.nodes.iter().any(sets)) else {
         return none;
     };
-    let mut finder = Finder {
-        cfg,
-        parameter_units,
-        stack_pointer: i64::from(stack_pointer),
-        lowest: 0,
-        escaped: 0,
-        refused: false,
-    };
-    let at = finder.run(units as usize);
+    let mut finder = function.finder(stack_pointer);
+    let at = finder.run(function.units as usize);
     let depths = loop_depths(cfg);
     // At the head, and to and fro wherever memory has to hold the frame.
     let mut copies = 1u64;

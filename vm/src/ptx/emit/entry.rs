@@ -75,6 +75,7 @@ pub fn compile(
         "ld.local.b64 %ctx, [%local+{}];",
         offset_of!(Context, address)
     );
+    let bytes = bytes + compiler.facts.frame.bytes as usize;
     if bytes > LARGE_FRAME {
         // The limit was measured from below this frame.
         let limit = compiler.w.word();

@@ -3,8 +3,8 @@
 //!
 //! The function copies its frame into the array `frame` at its head. It accesses memory 0 there if the address lies in
 //! the frame, whatever it was computed from. It copies the frame back before whatever else reads memory: a call, a range of
-//! memory, a trap, its end. After what comes back it copies it again. So memory is at every moment what it would be, but
-//! for accesses of other threads, and those do not know an address in the frame.
+//! memory, a trap, its end. After what comes back it copies it again. So whatever else
+//! reads memory finds what it would find, but for other threads, and those do not know an address in the frame.
 //!
 //! `%frame_low` is the frame's first address in memory, `%frame_size` its bytes. The size is 0 where local memory holds no
 //! frame: the stack pointer was no address to begin with, or an access was neither inside nor outside.
@@ -156,11 +156,11 @@ impl Compiler<'_> {
                 // Not aligned, and its first or last byte is in the frame.
                 1 => {
                     let low = self.w.word();
-                    let aligned = self.w.predicate();
+                    let apart = self.w.predicate();
                     ptx!(self, "and.b32 {low}, {at}, {};", width - 1);
-                    ptx!(self, "setp.ne.u32 {aligned}, {low}, 0;");
+                    ptx!(self, "setp.ne.u32 {apart}, {low}, 0;");
                     ptx!(self, "setp.lt.or.u32 {q}, {last}, %frame_size, {p};");
-                    ptx!(self, "and.pred {q}, {q}, {aligned};");
+                    ptx!(self, "and.pred {q}, {q}, {apart};");
                 }
                 // Its first part is, or its last, but not both.
                 _ => ptx!(self, "setp.lt.xor.u32 {q}, {last}, %frame_size, {p};"),

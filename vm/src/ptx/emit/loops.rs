@@ -268,13 +268,17 @@ impl Compiler<'_> {
 
     /// The values that a unit has where a loop is entered, if they are known.
     fn values_before(&self, head: usize, blocks: &[usize], unit: i64) -> Option<Vec<u32>> {
+        // The function's caller enters it too, with values of its own.
+        if head == 0 {
+            return None;
+        }
         let enters = |block: &&usize| !blocks.contains(block) && self.cfg.blocks[**block].successors.contains(&head);
         let value = |block: &usize| {
             let mut state = self.flow.at[*block].clone();
             let nodes = self.cfg.block_nodes(*block);
             nodes.iter().for_each(|node| self.transfer.apply(node, &mut state));
             let handled = nodes.last().is_some_and(|node| may_throw(node.inst.op));
-            state[unit as usize].constant_value().filter(|_| !handled && head != 0)
+            state[unit as usize].constant_value().filter(|_| !handled)
         };
         self.cfg.order.iter().filter(enters).map(value).collect()
     }

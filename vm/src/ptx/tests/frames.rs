@@ -6,10 +6,15 @@ use crate::ptx::LocalFrames;
 /// Bytes that a function with this body keeps in local memory, wherever it can or where it pays. It has an address
 /// `$p`, which is the lowest one of 32 bytes, and `$x`, which is none.
 fn kept(body: &str, local_frames: LocalFrames) -> u32 {
+    kept_beside("", body, local_frames)
+}
+
+/// The same beside other functions.
+fn kept_beside(functions: &str, body: &str, local_frames: LocalFrames) -> u32 {
     let program = program(&format!(
         r#"(module (memory 1) (table 1 funcref)
             (global $__stack_pointer (mut i32) (i32.const 4096)) (global $other (mut i32) (i32.const 0))
-            (func $use (param i32))
+            (func $use (param i32)) {functions}
             (func (export "f") (param $x i32) (result i32) (local $p i32) (local $q i32)
                 (global.set 0 (local.tee $p (i32.sub (global.get 0) (i32.const 32))))
                 {body}
@@ -63,6 +68,9 @@ fn a_frame_of_which_an_address_escapes_is_not() {
         "(local.set $x (select (local.get $x) (local.get $p) (local.get $x)))",
         "(drop (i32.atomic.rmw.add (local.get $x) (local.get $p)))",
         "(drop (i32.atomic.rmw.add (local.get $p) (local.get $x)))",
+        "(memory.fill (local.get $x) (local.get $p) (i32.const 1))",
+        "(i32.store (local.get $x) (i32.reinterpret_f32 (f32.neg (f32.reinterpret_i32 (local.get $p)))))",
+        "(i32.store (local.get $x) (i32x4.extract_lane 0 (i32x4.neg (i32x4.splat (local.get $p)))))",
         // On one of two paths, and after a loop has gone round.
         "(if (local.get $x) (then (local.set $q (local.get $p)))) (i32.store (local.get $x) (local.get $q))",
         "(loop (i32.store (local.get $x) (local.get $q)) (local.set $q (local.get $p)) (br_if 0 (local.get $x)))",
@@ -95,6 +103,28 @@ fn a_stack_pointer_of_unknown_distance_keeps_none() {
     ] {
         let body = format!("{body} (i32.store (local.get $p) (local.get $x)) (global.set 0 (local.get $p))");
         assert_eq!(kept(&body, LocalFrames::Always), 0, "{body}");
+    }
+}
+
+#[test]
+fn no_frame_is_kept_where_a_function_hands_the_stack_pointer_out() {
+    let body = "(i32.store (local.get $p) (local.get $x)) (drop (call $other)) (global.set 0 (local.get $p))";
+    for (functions, bytes) in [
+        ("(func $other (result i32) (global.get 0))", 0),
+        (
+            "(func $other (result i32) (i32.store (i32.const 8) (global.get 0)) (i32.const 1))",
+            0,
+        ),
+        (
+            "(func $other (result i32) (global.set 0 (i32.sub (global.get 0) (i32.const 16))) (i32.const 1))",
+            0,
+        ),
+        (
+            "(func $other (result i32) (i32.load (i32.sub (global.get 0) (i32.const 16))))",
+            32,
+        ),
+    ] {
+        assert_eq!(kept_beside(functions, body, LocalFrames::Always), bytes, "{functions}");
     }
 }
 

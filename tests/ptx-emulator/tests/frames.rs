@@ -29,7 +29,7 @@ impl Random {
     }
 }
 
-/// An address of at most `reach` bytes outside of a frame of `bytes` bytes.
+/// An address in a frame of `bytes` bytes, or a few bytes outside of it.
 fn address(random: &mut Random, bytes: u32) -> String {
     let width = bytes + 24;
     match random.below(4) {

@@ -247,39 +247,61 @@ impl Cfg {
         &self.nodes[self.blocks[block].nodes.clone()]
     }
 
-    /// The innermost loops: each as its head and its blocks, in the order of the code. An irreducible
-    /// cycle, which can be entered elsewhere than at its head, is not among them.
-    pub fn innermost_loops(&self) -> Vec<(usize, Vec<usize>)> {
+    /// The reachable blocks that lead to each block.
+    fn predecessors(&self) -> Vec<Vec<usize>> {
         let mut predecessors = vec![Vec::new(); self.blocks.len()];
         for from in &self.order {
             for to in &self.blocks[*from].successors {
                 predecessors[*to].push(*from);
             }
         }
+        predecessors
+    }
+
+    /// The cycles: each as the block to which branches lead back, and all blocks on ways from there to these branches. Of
+    /// an irreducible one these may go back to the function's head.
+    fn loops(&self, predecessors: &[Vec<usize>]) -> Vec<(usize, BTreeSet<usize>)> {
         let heads: BTreeSet<usize> = self.back_edges.iter().map(|(_, head)| *head).collect();
-        let mut loops = Vec::new();
-        'heads: for head in &heads {
-            let mut blocks = BTreeSet::from([*head]);
-            let latches = self
-                .back_edges
-                .iter()
-                .filter(|(_, to)| to == head)
-                .map(|(from, _)| *from);
-            let mut work: Vec<usize> = latches.collect();
+        let blocks_of = |head: usize| {
+            let mut blocks = BTreeSet::from([head]);
+            let latches = self.back_edges.iter().filter(|(_, to)| *to == head);
+            let mut work: Vec<usize> = latches.map(|(from, _)| *from).collect();
             while let Some(block) = work.pop() {
-                if blocks.insert(block) {
-                    // Going back past the function's head: the loop's head does not dominate it.
-                    if block == 0 {
-                        continue 'heads;
-                    }
+                if blocks.insert(block) && block != 0 {
                     work.extend(&predecessors[block]);
                 }
             }
+            (head, blocks)
+        };
+        heads.into_iter().map(blocks_of).collect()
+    }
+
+    /// How many loops are around each block. Those of irreducible cycles count for all from which they can be entered.
+    pub fn loop_depths(&self) -> Vec<u32> {
+        let mut depths = vec![0; self.blocks.len()];
+        let loops = self.loops(&self.predecessors());
+        let blocks = loops.into_iter().flat_map(|(_, blocks)| blocks);
+        blocks.for_each(|block| depths[block] += 1);
+        depths
+    }
+
+    /// The innermost loops: each as its head and its blocks, in the order of the code. An irreducible
+    /// cycle, which can be entered elsewhere than at its head, is not among them.
+    pub fn innermost_loops(&self) -> Vec<(usize, Vec<usize>)> {
+        let predecessors = self.predecessors();
+        let all = self.loops(&predecessors);
+        let heads: BTreeSet<usize> = all.iter().map(|(head, _)| *head).collect();
+        let mut loops = Vec::new();
+        for (head, blocks) in all {
+            // Back past the function's head: the loop's head does not dominate it.
+            if head != 0 && blocks.contains(&0) {
+                continue;
+            }
             if blocks.iter().filter(|block| heads.contains(block)).count() == 1 {
                 let entered =
-                    |block: &usize| *block == *head || predecessors[*block].iter().all(|from| blocks.contains(from));
+                    |block: &usize| *block == head || predecessors[*block].iter().all(|from| blocks.contains(from));
                 if blocks.iter().all(entered) {
-                    loops.push((*head, blocks.into_iter().collect()));
+                    loops.push((head, blocks.into_iter().collect()));
                 }
             }
         }

@@ -7,9 +7,9 @@ use gpu_run_bytecode::{ConstOp, ExternKind, Function, Op, Operand, Program};
 
 use crate::components::{components, is_cycle};
 use crate::layout::BACKTRACE;
-use crate::ptx::analysis::cfg::Cfg;
+use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::TransferFn;
-use crate::ptx::analysis::stack_frame::{self, Analyzed, StackFrame};
+use crate::ptx::analysis::stack_frame::{self, StackFrame};
 use crate::ptx::{LocalFrames, Options};
 
 /// Facts about a defined function.
@@ -446,45 +446,35 @@ impl<'a> Analysis<'a> {
         if self.makes_references || !matches!(self.least_memory, Some(1..)) {
             return;
         }
-        let pointer = self.program.meta.stack_pointer.map(i64::from);
-        let uses = |function: &Function, ops: [Op; 2]| {
-            code(self.program, function).any(|(_, inst)| ops.contains(&inst.op) && Some(inst.args[1]) == pointer)
-        };
-        let found = |(function, facts): (&Function, &Facts)| {
-            let plain = facts.needed && !facts.counted && !facts.status && function.tries.is_empty();
-            match plain && uses(function, [Op::StackPointerSet; 2]) {
-                true => self.analyze_stack(function, |analyzed| stack_frame::find(analyzed, always)),
-                false => StackFrame::default(),
-            }
-        };
-        let functions = || self.program.meta.functions.iter().zip(&self.facts);
-        let found: Vec<StackFrame> = functions().map(found).collect();
-        let hands_out = |(function, facts): (&Function, &Facts)| {
-            let uses = facts.needed && uses(function, [Op::GlobalGet32, Op::StackPointerSet]);
-            uses && self.analyze_stack(function, stack_frame::hands_out)
-        };
-        if found.iter().all(|frame| frame.bytes == 0) || functions().any(hands_out) {
+        let Some(pointer) = self.program.meta.stack_pointer else {
             return;
-        }
-        self.facts
-            .iter_mut()
-            .zip(found)
-            .for_each(|(facts, frame)| facts.frame = frame);
-    }
-
-    /// What an analysis of the stack pointer finds in a function.
-    fn analyze_stack<R>(&self, function: &Function, found: impl Fn(&Analyzed) -> R) -> R {
-        let transfer = TransferFn {
-            analysis: self,
-            function,
-            eager: BTreeSet::new(),
         };
-        found(&Analyzed {
-            program: self.program,
-            cfg: &Cfg::new(self.program, function),
-            units: frame_units(self.program, function),
-            parameter_units: &|node| transfer.callee_type(node).param_units(),
-        })
+        let uses =
+            |inst: Inst| matches!(inst.op, Op::GlobalGet32 | Op::StackPointerSet) && inst.args[1] == i64::from(pointer);
+        let mut frames = vec![StackFrame::default(); self.facts.len()];
+        let mut handed_out = false;
+        for (i, function) in self.program.meta.functions.iter().enumerate() {
+            let facts = &self.facts[i];
+            if !facts.needed || !code(self.program, function).any(|(_, inst)| uses(inst)) {
+                continue;
+            }
+            let transfer = TransferFn {
+                analysis: self,
+                function,
+                eager: BTreeSet::new(),
+            };
+            let parameters = |node: &Node| transfer.callee_type(node).param_units();
+            let units = frame_units(self.program, function);
+            let found = stack_frame::find(&Cfg::new(self.program, function), pointer, units, &parameters, always);
+            handed_out |= found.hands_out;
+            if !facts.counted && !facts.status && function.tries.is_empty() {
+                frames[i] = found.frame;
+            }
+        }
+        if !handed_out {
+            let facts = self.facts.iter_mut().zip(frames);
+            facts.for_each(|(facts, frame)| facts.frame = frame);
+        }
     }
 
     /// Strongly connected components of the graph of calls. Those through tables lead

@@ -3,23 +3,25 @@
 //! Compilers keep local arrays in linear memory, on a stack that a global points to. The stacks of 32 lanes lie apart, so
 //! that each access of a warp is 32 of the device. CUDA's local memory has the same bytes of all lanes side by side.
 //!
-//! A function's frame is the bytes between the lowest value that it gives the stack pointer and the one it found. Where
-//! functions were inlined it has theirs in it, one below the other. What of it can lie in local memory is the part from its
-//! lowest byte up to the first frame of which somebody else may know an address:
+//! A function's frame is the bytes from the lowest value that it sets the stack pointer to, up to the one it found. Where
+//! functions were inlined, their frames are parts of it, one below the other. The part that can lie in local memory ends at
+//! the first frame of which another thread may know an address:
 //!
-//! - every value that the function gives the stack pointer is the one it found less a constant;
-//! - a value that was computed from a frame's lowest address *escapes* if it is stored, passed to a call, returned, or an
-//!   operand of an instruction that is not known here to do no more than compute, compare or access memory.
+//! - every value that the function sets the stack pointer to is the one it found less a constant;
+//! - a value that was computed from a frame's lowest address *escapes* if it is stored, passed to a call or returned. It
+//!   also does as an operand of an instruction that is not known here to compute, compare or access memory only.
 //!
 //! That is a forward data-flow analysis over all units, in which whatever is computed from such a value is one too. What a
-//! call returns is none: in a program in which a function hands out the stack pointer that it found, or leaves another
-//! one behind, no frame is kept. The analysis takes for granted that nobody computes an address in one frame from an address in another. That matters to other
-//! threads only: the code that is made of it, in [`frame_copy`](crate::ptx::emit::frame_copy), looks at every address
-//! that the function accesses, whatever it was computed from, and memory holds the frame when others run.
+//! call returns is none. So no frame is kept in a program in which a function hands out the stack pointer that it found,
+//! or returns with another one.
+//!
+//! The analysis assumes that no address in one frame is computed from an address in another. Only for other threads does
+//! that matter. The code, in [`frame_copy`](crate::ptx::emit::frame_copy), looks at every address that the function
+//! accesses, whatever it was computed from.
 
 use std::collections::BTreeSet;
 
-use gpu_run_bytecode::{Class, Op, Operand, Program};
+use gpu_run_bytecode::{Class, Op, Operand};
 
 use crate::ptx::analysis::cfg::{Cfg, Node, ends_path};
 
@@ -251,30 +253,6 @@ fn is_comparison(op: Op) -> bool {
     op.info().class == Class::Pure && matches!(name, "eq" | "eqz" | "ne" | "lt" | "gt" | "le" | "ge")
 }
 
-/// How many loops are around each block. Those of irreducible cycles count for what they are entered by.
-fn loop_depths(cfg: &Cfg) -> Vec<u32> {
-    let mut predecessors = vec![Vec::new(); cfg.blocks.len()];
-    for from in &cfg.order {
-        for to in &cfg.blocks[*from].successors {
-            predecessors[*to].push(*from);
-        }
-    }
-    let mut depths = vec![0; cfg.blocks.len()];
-    let heads: BTreeSet<usize> = cfg.back_edges.iter().map(|(_, head)| *head).collect();
-    for head in heads {
-        let mut blocks = BTreeSet::from([head]);
-        let latches = cfg.back_edges.iter().filter(|(_, to)| *to == head);
-        let mut work: Vec<usize> = latches.map(|(from, _)| *from).collect();
-        while let Some(block) = work.pop() {
-            if blocks.insert(block) && block != 0 {
-                work.extend(&predecessors[block]);
-            }
-        }
-        blocks.into_iter().for_each(|block| depths[block] += 1);
-    }
-    depths
-}
-
 /// Bytes of a frame of the shadow stack.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
 pub struct StackFrame {
@@ -284,58 +262,28 @@ pub struct StackFrame {
     pub below: u32,
 }
 
-/// What the analysis of a function needs.
-pub struct Analyzed<'a> {
-    pub program: &'a Program,
-    pub cfg: &'a Cfg,
-    /// Units of its frame of registers.
-    pub units: u32,
-    /// Units that a call passes.
-    pub parameter_units: &'a dyn Fn(&Node) -> u32,
+/// What is found of a function.
+pub struct Found {
+    /// The bytes that it may keep in local memory, where no function hands out the stack pointer.
+    pub frame: StackFrame,
+    /// It gives its callers their own stack pointer, or leaves them with another one.
+    pub hands_out: bool,
 }
 
-impl<'a> Analyzed<'a> {
-    fn finder(&self, stack_pointer: u32) -> Finder<'a> {
-        Finder {
-            cfg: self.cfg,
-            parameter_units: self.parameter_units,
-            stack_pointer: i64::from(stack_pointer),
-            lowest: 0,
-            escaped: 0,
-            hands_out: false,
-            refused: false,
-        }
-    }
-}
-
-/// Whether a function gives its callers their own stack pointer, or leaves them with another one.
-pub fn hands_out(function: &Analyzed) -> bool {
-    let Some(stack_pointer) = function.program.meta.stack_pointer else {
-        return false;
+/// Analyses a function whose frame of registers has `units`. `parameter_units` is how many a call passes. `always`: it may
+/// keep what it can, not only what its loops access more often than it is copied.
+pub fn find(cfg: &Cfg, stack_pointer: u32, units: u32, parameter_units: &dyn Fn(&Node) -> u32, always: bool) -> Found {
+    let mut finder = Finder {
+        cfg,
+        parameter_units,
+        stack_pointer: i64::from(stack_pointer),
+        lowest: 0,
+        escaped: 0,
+        hands_out: false,
+        refused: false,
     };
-    let mut finder = function.finder(stack_pointer);
-    let at = finder.run(function.units as usize);
-    for block in &function.cfg.order {
-        let mut state = at[*block].clone();
-        for node in function.cfg.block_nodes(*block) {
-            finder.apply(node, &mut state, true);
-        }
-    }
-    finder.hands_out
-}
-
-/// The bytes that a function keeps in local memory. `always`: wherever it can, not only where its loops access the frame
-/// more often than it is copied.
-pub fn find(function: &Analyzed, always: bool) -> StackFrame {
-    let Analyzed { program, cfg, .. } = *function;
-    let none = StackFrame::default();
-    let sets = |node: &Node| node.inst.op == Op::StackPointerSet;
-    let (Some(stack_pointer), true) = (program.meta.stack_pointer, cfg.nodes.iter().any(sets)) else {
-        return none;
-    };
-    let mut finder = function.finder(stack_pointer);
-    let at = finder.run(function.units as usize);
-    let depths = loop_depths(cfg);
+    let at = finder.run(units as usize);
+    let depths = cfg.loop_depths();
     // At the head, and to and fro wherever memory has to hold the frame.
     let mut copies = 1u64;
     let mut accesses = Vec::new();
@@ -357,11 +305,15 @@ pub fn find(function: &Analyzed, always: bool) -> StackFrame {
     let below = finder.lowest.unsigned_abs().next_multiple_of(GRANULE);
     let kept = finder.escaped.unsigned_abs().next_multiple_of(GRANULE);
     let bytes = below.saturating_sub(kept);
-    if finder.refused || !(1..=MOST).contains(&bytes) {
-        return none;
-    }
     let within = accesses.into_iter().filter(|(base, _)| base.unsigned_abs() > kept);
     let accesses = within.fold(0u64, |sum, (_, times)| sum.saturating_add(times));
     let pays = always || accesses > copies.saturating_mul(u64::from(bytes / PIECE));
-    if pays { StackFrame { bytes, below } } else { none }
+    let frame = match !finder.refused && pays && (1..=MOST).contains(&bytes) {
+        true => StackFrame { bytes, below },
+        false => StackFrame::default(),
+    };
+    Found {
+        frame,
+        hands_out: finder.hands_out,
+    }
 }

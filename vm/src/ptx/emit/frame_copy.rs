@@ -17,6 +17,7 @@ use crate::layout::Context;
 use crate::ptx::analysis::cfg::{Node, ends_path};
 use crate::ptx::analysis::stack_frame::{Effect, GRANULE, PIECE, StackFrame, effect};
 use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::memory::{Place, load_type};
 use crate::ptx::writer::ptx;
 
 const _: () = assert!(GRANULE == 2 * PIECE, "a pass of the copy moves two pieces");
@@ -78,7 +79,7 @@ impl Compiler<'_> {
         ptx!(self, "selp.b32 %frame_size, {bytes}, 0, {};", holds[3]);
         ptx!(self, "cvt.u64.u32 %frame_at, %frame_low;");
         ptx!(self, "add.s64 %frame_at, %base, %frame_at;");
-        self.copy_frame("global", "%frame_at", "local", "%frame");
+        self.frame_from_memory();
     }
 
     fn copy_frame(&mut self, from: &str, source: &str, to: &str, target: &str) {
@@ -183,15 +184,22 @@ impl Compiler<'_> {
     }
 
     /// Loads a value from the frame, and goes on at the label that it returns, if the address lies there.
-    pub fn load_from_frame(&mut self, node: &Node, index: i64, offset: u64, mem: Mem, to: &str) -> Option<String> {
+    pub fn load_from_frame(
+        &mut self,
+        node: &Node,
+        index: i64,
+        offset: u64,
+        mem: Mem,
+        units: u32,
+        to: &str,
+    ) -> Option<String> {
         let FrameAccess { inside, address, part } = self.frame_access(node, index, offset, mem)?;
         let done = self.w.new_label("ACCESSED");
         let parts = mem.size() / part;
         let outside = self.w.new_label("MEMORY");
         ptx!(self, "@!{inside} bra {outside};");
         if parts == 1 {
-            let ty = mem_type(mem, to.starts_with("%d"));
-            ptx!(self, "ld.local.{ty} {to}, [{address}];");
+            ptx!(self, "ld.local.{} {to}, [{address}];", load_type(mem, units));
         } else {
             let words: Vec<String> = (0..mem.size().div_ceil(4)).map(|_| self.w.word()).collect();
             for (i, word) in words.iter().enumerate() {
@@ -206,11 +214,10 @@ impl Compiler<'_> {
                     }
                 }
             }
-            match (&words[..], mem, to.starts_with("%d")) {
-                ([low, high], ..) => ptx!(self, "mov.b64 {to}, {{{low}, {high}}};"),
-                ([word], Mem::i32, true) => ptx!(self, "cvt.s64.s32 {to}, {word};"),
-                ([word], _, true) => ptx!(self, "cvt.u64.u32 {to}, {word};"),
-                (words, ..) => ptx!(self, "mov.b32 {to}, {};", words[0]),
+            match &words[..] {
+                [low, high] => ptx!(self, "mov.b64 {to}, {{{low}, {high}}};"),
+                [word] if units == 2 => self.extend(word, units, mem == Mem::i32, to),
+                words => ptx!(self, "mov.b32 {to}, {};", words[0]),
             }
         }
         ptx!(self, "bra {done};");
@@ -219,23 +226,27 @@ impl Compiler<'_> {
     }
 
     /// Stores a value to the frame, and goes on at the label that it returns, if the address lies there.
-    pub fn store_to_frame(&mut self, node: &Node, index: i64, offset: u64, mem: Mem, value: &str) -> Option<String> {
+    pub fn store_to_frame(
+        &mut self,
+        node: &Node,
+        index: i64,
+        offset: u64,
+        mem: Mem,
+        units: u32,
+        value: &str,
+    ) -> Option<String> {
         let FrameAccess { inside, address, part } = self.frame_access(node, index, offset, mem)?;
         let (done, outside) = (self.w.new_label("ACCESSED"), self.w.new_label("MEMORY"));
         ptx!(self, "@!{inside} bra {outside};");
         if part == mem.size() {
             ptx!(self, "st.local.b{} [{address}], {value};", 8 * part);
         } else {
-            let wide = self.values_are_wide(value);
-            let (rest, ty) = match wide {
-                true => (self.w.pair(), "b64"),
-                false => (self.w.word(), "b32"),
+            let place = Place {
+                register: address,
+                offset: 0,
+                align: 0,
             };
-            ptx!(self, "mov.{ty} {rest}, {value};");
-            for i in 0..mem.size() / part {
-                ptx!(self, "st.local.b{} [{address}+{}], {rest};", 8 * part, part * i);
-                ptx!(self, "shr.{} {rest}, {rest}, {};", ty.replace('b', "u"), 8 * part);
-            }
+            self.store_parts("local", &place, part, mem.size(), units, value);
         }
         ptx!(self, "bra {done};");
         self.w.label(&outside);
@@ -247,24 +258,5 @@ impl Compiler<'_> {
         if let Some(done) = done {
             self.w.label(&done);
         }
-    }
-
-    /// Whether a register has 64 bits.
-    fn values_are_wide(&self, register: &str) -> bool {
-        register.starts_with("%d") || register.starts_with("%l")
-    }
-}
-
-/// The type of a load into a register of 64 bits, or of 32.
-fn mem_type(mem: Mem, wide: bool) -> &'static str {
-    match mem {
-        Mem::i8 => "s8",
-        Mem::u8 => "u8",
-        Mem::i16 => "s16",
-        Mem::u16 => "u16",
-        Mem::i32 if wide => "s32",
-        Mem::u32 if wide => "u32",
-        Mem::i32 | Mem::u32 => "b32",
-        Mem::u64 => "u64",
     }
 }

@@ -46,6 +46,20 @@ impl Place {
     }
 }
 
+/// The type of a load into a register of `units` units.
+pub fn load_type(mem: Mem, units: u32) -> &'static str {
+    match mem {
+        Mem::i8 => "s8",
+        Mem::u8 => "u8",
+        Mem::i16 => "s16",
+        Mem::u16 => "u16",
+        Mem::i32 | Mem::u32 if units == 1 => "b32",
+        Mem::i32 => "s32",
+        Mem::u32 => "u32",
+        Mem::u64 => "u64",
+    }
+}
+
 impl Compiler<'_> {
     /// Units of the address of an access.
     pub fn address_units(&self, node: &Node) -> u32 {
@@ -203,14 +217,14 @@ impl Compiler<'_> {
             Class::Load(mem) | Class::LoadFar(mem) => {
                 let prefix = if units == 2 { "%d" } else { "%r" };
                 let to = format!("{prefix}{}", args[0]);
-                let done = self.load_from_frame(node, address, offset, mem, &to);
+                let done = self.load_from_frame(node, address, offset, mem, units, &to);
                 let place = self.place(node, address, memory, offset, u64::from(mem.size()));
                 self.load(&place, mem, units, &to);
                 self.end_frame_access(done);
             }
             Class::Store(mem) | Class::StoreFar(mem) => {
                 let value = self.canonical_operand(args[1], units);
-                let done = self.store_to_frame(node, address, offset, mem, &value);
+                let done = self.store_to_frame(node, address, offset, mem, units, &value);
                 let place = self.place(node, address, memory, offset, u64::from(mem.size()));
                 self.store(&place, mem, units, &value);
                 self.end_frame_access(done);
@@ -222,20 +236,8 @@ impl Compiler<'_> {
     /// Loads a value into a register of `units` units.
     pub fn load(&mut self, place: &Place, mem: Mem, units: u32, to: &str) {
         let aligned = 1 << place.align.min(3) >= mem.size();
-        let ty = match mem {
-            Mem::i8 => "s8",
-            Mem::u8 => "u8",
-            Mem::i16 => "s16",
-            Mem::u16 => "u16",
-            Mem::i32 => "s32",
-            Mem::u32 => "u32",
-            Mem::u64 => "u64",
-        };
         if aligned {
-            return match (mem, units) {
-                (Mem::u32 | Mem::i32, 1) => ptx!(self, "ld.global.b32 {to}, {};", place.text()),
-                _ => ptx!(self, "ld.global.{ty} {to}, {};", place.text()),
-            };
+            return ptx!(self, "ld.global.{} {to}, {};", load_type(mem, units), place.text());
         }
         match mem {
             Mem::i8 | Mem::u8 => unreachable!("bytes are aligned"),
@@ -272,7 +274,7 @@ impl Compiler<'_> {
     }
 
     /// A 32-bit value as one of `units` units.
-    fn extend(&mut self, value: &str, units: u32, signed: bool, to: &str) {
+    pub fn extend(&mut self, value: &str, units: u32, signed: bool, to: &str) {
         if units == 2 {
             let sign = if signed { "s" } else { "u" };
             ptx!(self, "cvt.{sign}64.{sign}32 {to}, {value};");
@@ -335,15 +337,23 @@ impl Compiler<'_> {
         self.w.label(&done);
         let before = self.w.set_aside(true);
         self.w.label(&bytes);
-        let ty = if units == 2 { "u64" } else { "u32" };
-        let rest = if units == 2 { self.w.pair() } else { self.w.word() };
-        ptx!(self, "mov.{} {rest}, {value};", ty.replace('u', "b"));
-        for i in 0..u64::from(width) {
-            ptx!(self, "st.global.b8 {}, {rest};", place.plus(i).text());
-            ptx!(self, "shr.{ty} {rest}, {rest}, 8;");
-        }
+        self.store_parts("global", place, 1, width, units, value);
         ptx!(self, "bra {done};");
         self.w.set_aside(before);
+    }
+
+    /// Stores the `width` low bytes of a register of `units` units as parts of `part` bytes.
+    pub fn store_parts(&mut self, space: &str, place: &Place, part: u32, width: u32, units: u32, value: &str) {
+        let (rest, bits) = match units {
+            2 => (self.w.pair(), 64),
+            _ => (self.w.word(), 32),
+        };
+        ptx!(self, "mov.b{bits} {rest}, {value};");
+        for at in (0..width).step_by(part as usize) {
+            let place = place.plus(u64::from(at));
+            ptx!(self, "st.{space}.b{} {}, {rest};", 8 * part, place.text());
+            ptx!(self, "shr.u{bits} {rest}, {rest}, {};", 8 * part);
+        }
     }
 
     /// Sets the stack pointer, above the thread's limit and inside memory.

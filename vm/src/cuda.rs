@@ -160,7 +160,12 @@ impl Cuda {
                 ),
             });
         }
-        let context = Context::new(ordinal)?;
+        Cuda::in_context(Context::new(ordinal)?, device, info)
+    }
+
+    /// Opens a device in a context that is there.
+    fn in_context(context: Arc<Context>, device: sys::CUdevice, info: DeviceInfo) -> DeviceResult<Cuda> {
+        context.enter()?;
         let stream = || {
             result::stream::create(result::stream::StreamKind::NonBlocking)
                 .map_err(|error| driver("cuStreamCreate", error))
@@ -458,6 +463,11 @@ impl Device for Cuda {
 
     fn prepare_interpreter(&mut self) -> DeviceResult<()> {
         self.interpreter().map(drop)
+    }
+
+    fn again(&self) -> DeviceResult<Box<dyn Device>> {
+        let again = Cuda::in_context(self.context.clone(), self.device, self.info.clone())?;
+        Ok(Box::new(again))
     }
 
     fn target(&self) -> Option<Target> {

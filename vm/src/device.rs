@@ -173,6 +173,18 @@ pub trait Device {
         Ok(())
     }
 
+    /// The same device, opened once more at little cost: it shares with this one what is slow to make. In return a call
+    /// of one may wait until a kernel of the other has ended.
+    ///
+    /// # Errors
+    ///
+    /// As opening it.
+    fn again(&self) -> DeviceResult<Box<dyn Device>> {
+        Err(DeviceError::Unavailable {
+            what: format!("{} is opened only once", self.name()),
+        })
+    }
+
     /// What programs are compiled for to run here; `None` where only the interpreter runs.
     fn target(&self) -> Option<Target> {
         None

@@ -251,6 +251,10 @@ impl Device for Emulator {
         "PTX emulator".into()
     }
 
+    fn again(&self) -> DeviceResult<Box<dyn Device>> {
+        Ok(Box::new(Emulator::new()))
+    }
+
     fn free_memory(&self) -> u64 {
         self.cpu.free_memory()
     }

@@ -65,7 +65,7 @@ impl Library {
 
 /// Makes the scripts ready, on as many threads as there are processors, and runs each in its turn.
 pub fn each(args: &WastArgs, mut run: impl FnMut(&Path, &mut Script, &str) -> Outcome<()>) -> Outcome<()> {
-    // Open until all have run: opening a device takes long where it is not open already.
+    // Each script has it again, for opening a device takes long. One kernel runs at a time.
     let device = devices::open(&args.device)?;
     let target = device
         .target()
@@ -99,7 +99,8 @@ pub fn each(args: &WastArgs, mut run: impl FnMut(&Path, &mut Script, &str) -> Ou
         drop(sender);
         for (path, made) in receiver {
             let (text, library) = made?;
-            let mut script = Script::new(args, devices::open(&args.device)?)?;
+            let again = device.again().map_err(|error| report::device(&error))?;
+            let mut script = Script::new(args, again)?;
             script.library = Some(library);
             run(path, &mut script, &text)?;
         }

@@ -48,6 +48,6 @@ pub use stands::{Doing, Stand, Stands};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,
     Limits, MemoryUse, Outcome, RunOptions, Sink, Store, StoreError, Stream, Value, allocates, makes_requests,
-    threads_may_wait,
+    may_meet, threads_may_wait,
 };
 pub use wasi::{Errno, Input, Wasi, WasiBuilder};

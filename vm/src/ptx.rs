@@ -45,6 +45,15 @@ pub enum LocalFrames {
     Always,
 }
 
+/// What users may choose about compiled code. Results are the same.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Tuning {
+    /// Where functions keep their frames of the shadow stack.
+    pub local_frames: LocalFrames,
+    /// Whether lanes meet: see [`Options::reconverge`].
+    pub reconverge: bool,
+}
+
 /// How to compile a program.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
 pub struct Options {
@@ -67,6 +76,9 @@ pub struct Options {
     pub far_images: bool,
     /// Where functions keep their frames of the shadow stack.
     pub local_frames: LocalFrames,
+    /// Whether the lanes of a warp meet after calls, and at the end of each pass of a loop that calls: see
+    /// `emit::reconvergence`. Not for threads that may wait for each other: one would wait for a lane that waits for it.
+    pub reconverge: bool,
     /// Whether each instruction gets a comment that tells the bytecode it came from.
     pub comments: bool,
 }

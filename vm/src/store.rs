@@ -43,7 +43,7 @@ pub use io::FrameSize;
 pub use leaks::Leak;
 pub use requests::makes_requests;
 pub use run::{End, Outcome, RunOptions, Sink, Stream};
-pub use waits::threads_may_wait;
+pub use waits::{may_meet, threads_may_wait};
 
 /// A WebAssembly value.
 #[derive(Clone, Copy, Debug, PartialEq)]

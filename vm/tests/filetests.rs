@@ -6,6 +6,7 @@
 //!
 //! - `--alone`: exports are kernels, and no other instance can call them, so that the whole program is known;
 //! - `--local-frames`: frames of the shadow stack are in local memory wherever they can be;
+//! - `--reconverge`: lanes meet at the ends of loops and after calls;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
 
 use std::path::Path;
@@ -17,7 +18,7 @@ use gpu_run_vm::ptx;
 
 const COMMANDS: &[Command] = &[Command {
     name: "ptx",
-    flags: &["alone", "local-frames"],
+    flags: &["alone", "local-frames", "reconverge"],
     options: &["only"],
     run: compiled,
 }];
@@ -48,6 +49,7 @@ fn compiled(test: &FileTest) -> Result<String, String> {
                 true => ptx::LocalFrames::Always,
                 false => ptx::LocalFrames::Never,
             },
+            reconverge: test.flag("reconverge"),
             comments: true,
             ..ptx::Options::default()
         },

@@ -105,10 +105,8 @@ pub struct RunArgs {
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration, help_heading = DEVICE)]
     pub compile_time: Duration,
-    /// Whether compiled functions keep their frames of the stack in linear memory in the GPU's local memory, where lanes
-    /// access them together. Results are the same.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = LocalFrames::Auto, help_heading = DEVICE)]
-    pub local_frames: LocalFrames,
+    #[command(flatten)]
+    pub tuning: TuningArgs,
     #[command(flatten)]
     pub environment: EnvironmentArgs,
     #[command(flatten)]
@@ -344,6 +342,29 @@ pub enum Engine {
     Ptx,
 }
 
+/// What may be chosen about compiled code.
+#[derive(Args)]
+pub struct TuningArgs {
+    /// Whether compiled functions keep their frames of the stack in linear memory in the GPU's local memory, where lanes
+    /// access them together. Results are the same.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = LocalFrames::Auto, help_heading = DEVICE)]
+    pub local_frames: LocalFrames,
+    /// Experimental: lanes that took different ways meet at the ends of loops and after calls. Compiled code may be several
+    /// times as fast, and may never end.
+    #[arg(long, help_heading = DEVICE)]
+    pub reconverge: bool,
+}
+
+impl TuningArgs {
+    /// As the compiler takes it.
+    pub fn values(&self) -> gpu_run::Tuning {
+        gpu_run::Tuning {
+            local_frames: self.local_frames.into(),
+            reconverge: self.reconverge,
+        }
+    }
+}
+
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum LocalFrames {
     /// With 32 threads and more, in functions whose loops access their frame often.
@@ -410,9 +431,8 @@ pub struct TranslateArgs {
     /// Write PTX for so many threads: beside others, a thread finds that memory has grown.
     #[arg(long, value_name = "N", default_value_t = 1)]
     pub threads: u32,
-    /// As of `run`.
-    #[arg(long, value_name = "WHEN", value_enum, default_value_t = LocalFrames::Auto)]
-    pub local_frames: LocalFrames,
+    #[command(flatten)]
+    pub tuning: TuningArgs,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -28,7 +28,8 @@ pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
     let mut config = Config::new();
     config
         .strategy(strategy(args.device.engine))
-        .local_frames(args.local_frames.into())
+        .local_frames(args.tuning.local_frames.into())
+        .reconverge(args.tuning.reconverge)
         .compile_timeout(args.compile_time);
     match cache::open() {
         Ok(Some(cache)) => config.cache_folder(cache.folder()).cache_size(cache.limit()),

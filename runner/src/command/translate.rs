@@ -54,7 +54,7 @@ pub fn translate(args: &TranslateArgs) -> Outcome<ExitCode> {
             let program = load(&engine, &args.module, &options)?.module.program().clone();
             match &args.func {
                 Some(name) => ptx_of(&program, function(&program, name, args)?, args)?,
-                None => ptx::compile(&compile::whole(&program, args.threads, args.local_frames.into())).text,
+                None => ptx::compile(&compile::whole(&program, args.threads, args.tuning.values())).text,
             }
             .into_bytes()
         }
@@ -130,7 +130,7 @@ fn function(program: &Program, name: &str, args: &TranslateArgs) -> Outcome<u32>
 
 /// The PTX of one function of the program, and of the kernel that starts it if it is an export.
 fn ptx_of(program: &Program, index: u32, args: &TranslateArgs) -> Outcome<String> {
-    let unit = compile::whole(program, args.threads, args.local_frames.into());
+    let unit = compile::whole(program, args.threads, args.tuning.values());
     let text = ptx::compile(&unit).text;
     let parts = ptx::definitions(&unit, &text, index);
     if parts.is_empty() {
@@ -146,7 +146,7 @@ fn ptx_of(program: &Program, index: u32, args: &TranslateArgs) -> Outcome<String
 /// A line for each function of the program's machine code: what the GPU's driver tells of it.
 fn sass_stats(program: &Program, args: &TranslateArgs) -> Outcome<String> {
     let mut device = Cuda::new(0).map_err(|error| report::device(&error))?;
-    let unit = compile::whole(program, args.threads, args.local_frames.into());
+    let unit = compile::whole(program, args.threads, args.tuning.values());
     let prefix = &unit.prefix;
     let text = ptx::compile(&unit).text;
     let entries: Vec<String> = unit.entries.iter().map(|i| format!("{prefix}start_{i}")).collect();

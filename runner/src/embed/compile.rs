@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 use gpu_run_bytecode::{ExternKind, Program};
 use gpu_run_vm::cuda::cache::{Cache, Key};
 use gpu_run_vm::cuda::code::{self, CODE_START, Code, CompileRequest, Origin, options, options_of_linked};
-use gpu_run_vm::ptx::{LocalFrames, Options, Unit};
+use gpu_run_vm::ptx::{Options, Tuning, Unit};
 use gpu_run_vm::{DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
 
 use super::config::Strategy;
@@ -91,7 +91,7 @@ pub(super) struct Policy<'p> {
     /// Calls that may be open at once.
     pub(super) call_depth: u32,
     /// Where functions keep their frames of the shadow stack.
-    pub(super) local_frames: LocalFrames,
+    pub(super) tuning: Tuning,
     /// Where code is kept.
     pub(super) cache: Option<Cache>,
     /// How long the compiler is waited for.
@@ -151,7 +151,7 @@ fn tidy(program: &Program, mut entries: Vec<u32>) -> Vec<u32> {
 
 /// What is compiled of a program that is only looked at: all functions by which it can be entered, for runs on
 /// `threads` threads.
-pub fn whole(program: &Program, threads: u32, local_frames: LocalFrames) -> Unit<'_> {
+pub fn whole(program: &Program, threads: u32, tuning: Tuning) -> Unit<'_> {
     Unit {
         program,
         prefix: PREFIX.into(),
@@ -159,7 +159,7 @@ pub fn whole(program: &Program, threads: u32, local_frames: LocalFrames) -> Unit
         entries: entries(program),
         options: Options {
             comments: true,
-            ..options(program, threads, u32::MAX, local_frames)
+            ..options(program, threads, u32::MAX, tuning)
         },
     }
 }
@@ -242,7 +242,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
             program,
             policy.threads.unwrap_or(u32::MAX),
             policy.call_depth,
-            policy.local_frames,
+            policy.tuning,
         ),
         target,
     };

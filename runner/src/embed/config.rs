@@ -5,7 +5,7 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use gpu_run_vm::cuda::cache::{Cache, DEFAULT_LIMIT};
-use gpu_run_vm::ptx::LocalFrames;
+use gpu_run_vm::ptx::{LocalFrames, Tuning};
 
 /// The machine that runs modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -77,7 +77,7 @@ enum CacheFolder {
 pub struct Config {
     pub(crate) device: DeviceKind,
     pub(crate) strategy: Strategy,
-    pub(crate) local_frames: LocalFrames,
+    pub(crate) tuning: Tuning,
     pub(crate) compile_timeout: Duration,
     cache: CacheFolder,
     cache_size: u64,
@@ -95,7 +95,10 @@ impl Config {
         Config {
             device: DeviceKind::Auto,
             strategy: Strategy::Auto,
-            local_frames: LocalFrames::Auto,
+            tuning: Tuning {
+                local_frames: LocalFrames::Auto,
+                reconverge: false,
+            },
             compile_timeout: Duration::from_secs(60),
             cache: CacheFolder::Default,
             cache_size: DEFAULT_LIMIT,
@@ -116,7 +119,14 @@ impl Config {
 
     /// Sets where compiled functions keep their frames of the shadow stack. Results are the same.
     pub fn local_frames(&mut self, local_frames: LocalFrames) -> &mut Config {
-        self.local_frames = local_frames;
+        self.tuning.local_frames = local_frames;
+        self
+    }
+
+    /// Sets whether lanes that took different ways meet at the ends of loops and after calls. Experimental: a program
+    /// may be several times as fast, and may never end.
+    pub fn reconverge(&mut self, reconverge: bool) -> &mut Config {
+        self.tuning.reconverge = reconverge;
         self
     }
 

@@ -9,7 +9,8 @@ use super::cache::{Cache, Key};
 use super::link::{Input, LinkOptions, Linked, link};
 use super::machine_code;
 use crate::device::{CODE_LINE, CodeFormat, DeviceResult, Target};
-use crate::ptx::{Compiled, ImageLayout, LocalFrames, Options, RUNTIME, Unit, compile, join};
+use crate::may_meet;
+use crate::ptx::{Compiled, ImageLayout, LocalFrames, Options, RUNTIME, Tuning, Unit, compile, join};
 use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values};
 
 /// Hash of the compiler's own sources; see `build.rs`.
@@ -76,13 +77,14 @@ const FRAMES_FROM: u32 = 32;
 
 /// What the code of a program needs that is alone in its store and runs on `threads` threads with at
 /// most `call_depth` open calls.
-pub fn options(program: &Program, threads: u32, call_depth: u32, local_frames: LocalFrames) -> Options {
+pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning) -> Options {
     Options {
-        local_frames: match local_frames {
+        local_frames: match tuning.local_frames {
             LocalFrames::Auto if threads < FRAMES_FROM => LocalFrames::Never,
             frames => frames,
         },
         growth_by_others: threads > 1 && may_grow(program),
+        reconverge: tuning.reconverge && may_meet(program),
         // Calls that do not recurse are never deeper than there are functions.
         check_depth: (call_depth as usize) < program.meta.functions.len(),
         ..Options::default()
@@ -235,7 +237,7 @@ mod tests {
     fn request() -> CompileRequest {
         let mut program = Program::default();
         program.code.push(1);
-        let options = options(&program, 1, 100, LocalFrames::Auto);
+        let options = options(&program, 1, 100, Tuning::default());
         CompileRequest {
             program: Arc::new(program),
             prefix: "i0_".into(),
@@ -256,13 +258,14 @@ mod tests {
     fn the_key_depends_on_all_that_the_code_does() {
         let key = request().key();
         assert_eq!(request().key(), key);
-        let changes: [fn(&mut CompileRequest); 9] = [
+        let changes: [fn(&mut CompileRequest); 10] = [
             |r| r.prefix = "i1_".into(),
             |r| r.code_start = 3,
             |r| r.entries.push(1),
             |r| r.options.growth_by_others = true,
             |r| r.options.values = 1,
             |r| r.options.local_frames = LocalFrames::Always,
+            |r| r.options.reconverge = true,
             |r| r.target.compute_capability = (8, 0),
             |r| r.target.driver = "13010".into(),
             |r| Arc::make_mut(&mut r.program).code.push(0),

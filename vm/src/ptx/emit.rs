@@ -8,7 +8,8 @@
 //! - [`memory`], [`vectors`], [`atomics`]: accesses;
 //! - [`calls`], [`runtime_calls`]: calls of compiled functions and of the runtime; [`tail_calls`], [`exceptions`]; [`exnref_roots`] keeps what those
 //!   calls may collect;
-//! - [`jumps`], [`loops`]: branches, and where a loop looks whether the run was stopped;
+//! - [`jumps`], [`loops`]: branches, and where a loop looks whether the run was stopped; [`reconvergence`]: where lanes
+//!   meet;
 //! - [`entry`]: the kernels, which the host starts.
 
 pub mod atomics;
@@ -23,6 +24,7 @@ pub mod instructions;
 pub mod jumps;
 pub mod loops;
 pub mod memory;
+pub mod reconvergence;
 pub mod runtime_calls;
 pub mod tail_calls;
 pub mod vectors;

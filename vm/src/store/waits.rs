@@ -40,6 +40,32 @@ pub fn threads_may_wait(program: &Program) -> bool {
     })
 }
 
+/// Whether lanes of a warp may wait for each other in a program's code: no thread then waits for one of them by a way of
+/// its own. Beside what [`threads_may_wait`] finds, that may be a read from what another thread writes to, or a function
+/// of another instance or of the host.
+pub fn may_meet(program: &Program) -> bool {
+    let mut decoded = instructions(&program.code).filter_map(|(_, inst)| inst.ok());
+    let leads_out = |inst: &Inst| match inst.op {
+        Op::CallImport | Op::ReturnCallImport => true,
+        Op::RequestQueue => READS.iter().any(|function| *function as i64 == inst.args[0]),
+        _ => false,
+    };
+    !decoded.any(|inst| leads_out(&inst)) && !threads_may_wait(program)
+}
+
+/// What a thread may wait in until another one has written, or connected.
+const READS: [wasi::Function; 9] = [
+    wasi::Function::FdRead,
+    wasi::Function::FdPread,
+    wasi::Function::SockAccept,
+    wasi::Function::SockRecv,
+    wasi::Function::SockSend,
+    wasi::Function::Resolve,
+    wasi::Function::TcpConnect,
+    wasi::Function::TcpSet,
+    wasi::Function::TcpGet,
+];
+
 /// What a function does.
 #[derive(Default)]
 struct Node {
@@ -228,5 +254,29 @@ mod tests {
             .unwrap()
             .program;
         assert!(threads_may_wait(&program));
+    }
+
+    #[test]
+    fn lanes_meet_where_no_thread_waits_for_another() {
+        let meets = |imports: &str, body: &str| {
+            let wasm = wat::parse_str(format!(
+                r#"(module {imports} (memory (export "memory") 1) (func (export "f") (loop {body} (br_if 0 (i32.const 0)))))"#
+            ));
+            let options = gpu_run_translator::Options::full();
+            may_meet(&gpu_run_translator::translate(&wasm.unwrap(), &options).unwrap().program)
+        };
+        let wasi = |name: &str| {
+            format!(r#"(import "wasi_snapshot_preview1" "{name}" (func $f (param i32 i32 i32 i32) (result i32)))"#)
+        };
+        let call = "(drop (call $f (i32.const 1) (i32.const 0) (i32.const 0) (i32.const 0)))";
+        assert!(meets("", ""));
+        assert!(meets(&wasi("fd_write"), call));
+        // Another thread may write to the other end.
+        assert!(!meets(&wasi("fd_read"), call));
+        assert!(!meets(&wasi("poll_oneoff"), call));
+        // A function of another instance.
+        assert!(!meets(r#"(import "a" "f" (func $f))"#, "(call $f)"));
+        let add = r#"(import "gpu_run_v1" "atomic_add" (func $f (param i32 i32) (result i32)))"#;
+        assert!(!meets(add, "(drop (call $f (i32.const 0) (i32.const 1)))"));
     }
 }

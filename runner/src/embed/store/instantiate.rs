@@ -91,7 +91,7 @@ impl<'s, T: Send> InstancePre<'s, T> {
             entries,
             threads: usage.threads,
             call_depth: store.limits.call_depth,
-            local_frames: config.local_frames,
+            tuning: config.tuning,
             cache: config.cache(),
             timeout: config.compile_timeout,
             interrupt: &store.interrupt.0,

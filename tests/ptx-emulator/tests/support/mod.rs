@@ -9,8 +9,14 @@ use gpu_run_bytecode::Program;
 use gpu_run_ptx_emulator::Emulator;
 use gpu_run_translator::{Options, translate};
 use gpu_run_vm::cuda::code::{self, CompileRequest};
-use gpu_run_vm::ptx::{self, LocalFrames};
+use gpu_run_vm::ptx::{self, LocalFrames, Tuning};
 use gpu_run_vm::{Cpu, Device, End, Extern, Limits, RunOptions, Store, Stream, Value};
+
+/// Everything that changes how code is compiled and not what it does.
+const TUNING: Tuning = Tuning {
+    local_frames: LocalFrames::Always,
+    reconverge: true,
+};
 
 /// The program of a module, as bytes or text.
 pub fn program(module: &(impl AsRef<[u8]> + ?Sized)) -> Arc<Program> {
@@ -42,7 +48,7 @@ fn run(device: Box<dyn Device>, program: &Arc<Program>, calls: &[Call], threads:
             prefix: "i0_".into(),
             code_start: store.next_code_start(),
             entries: entries(program, calls),
-            options: code::options(program, threads, 1000, LocalFrames::Always),
+            options: code::options(program, threads, 1000, TUNING),
             target,
         };
         request.build(None).expect("it links")
@@ -93,7 +99,7 @@ pub fn compiled(program: &Program, name: &str) -> String {
         prefix: String::new(),
         code_start: 0,
         entries: entries(program, &[(name, &[])]),
-        options: code::options(program, 1, 1000, LocalFrames::Always),
+        options: code::options(program, 1, 1000, TUNING),
     };
     ptx::compile(&unit).text
 }

@@ -285,26 +285,29 @@ impl Cfg {
         depths
     }
 
+    /// The loops that are entered at their heads only: each as its head and its blocks. So two of them have no block in
+    /// common, or one contains the other.
+    pub fn reducible_loops(&self) -> Vec<(usize, BTreeSet<usize>)> {
+        let predecessors = self.predecessors();
+        let mut loops = self.loops(&predecessors);
+        loops.retain(|(head, blocks)| {
+            let entered =
+                |block: &usize| block == head || predecessors[*block].iter().all(|from| blocks.contains(from));
+            // Back past the function's head: the loop's head does not dominate it.
+            (*head == 0 || !blocks.contains(&0)) && blocks.iter().all(entered)
+        });
+        loops
+    }
+
     /// The innermost loops: each as its head and its blocks, in the order of the code. An irreducible
     /// cycle, which can be entered elsewhere than at its head, is not among them.
     pub fn innermost_loops(&self) -> Vec<(usize, Vec<usize>)> {
-        let predecessors = self.predecessors();
-        let all = self.loops(&predecessors);
-        let heads: BTreeSet<usize> = all.iter().map(|(head, _)| *head).collect();
-        let mut loops = Vec::new();
-        for (head, blocks) in all {
-            // Back past the function's head: the loop's head does not dominate it.
-            if head != 0 && blocks.contains(&0) {
-                continue;
-            }
-            if blocks.iter().filter(|block| heads.contains(block)).count() == 1 {
-                let entered =
-                    |block: &usize| *block == head || predecessors[*block].iter().all(|from| blocks.contains(from));
-                if blocks.iter().all(entered) {
-                    loops.push((head, blocks.into_iter().collect()));
-                }
-            }
-        }
+        let heads: BTreeSet<usize> = self.back_edges.iter().map(|(_, head)| *head).collect();
+        let innermost = |blocks: &BTreeSet<usize>| blocks.iter().filter(|block| heads.contains(block)).count() == 1;
+        let loops = self.reducible_loops().into_iter();
+        let loops = loops.filter(|(_, blocks)| innermost(blocks));
         loops
+            .map(|(head, blocks)| (head, blocks.into_iter().collect()))
+            .collect()
     }
 }

@@ -333,8 +333,10 @@ impl Compiler<'_> {
         self.w.out().push_str("\t{\n");
         let list = self.pass(ty, &arguments, "%deeper");
         let code = self.w.word();
+        let callers = self.note_callers();
         self.call_native(&callee, ty, status, &list, base, &code);
         self.w.out().push_str("\t}\n");
+        self.meet_callers(callers);
         let own = self.w.new_label("CALLED");
         let done = done.unwrap_or(&own);
         if status {

@@ -14,6 +14,7 @@ use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units};
 use crate::ptx::analysis::or_reassociate::{self, Part};
 use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::loops::Loop;
+use crate::ptx::emit::reconvergence::Meeting;
 use crate::ptx::emit::{calls, tail_calls};
 use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
@@ -61,6 +62,8 @@ pub struct Compiler<'a> {
     pub head_of: BTreeMap<usize, usize>,
     /// Where loops go on that several branches close, by their heads.
     pub latches: BTreeMap<usize, String>,
+    /// The loops at whose ends lanes meet, by their heads.
+    pub meetings: BTreeMap<usize, Meeting>,
     /// Whether it may hold references to exceptions.
     pub roots: bool,
     /// The copy that is written.
@@ -177,6 +180,7 @@ impl<'a> Compiler<'a> {
             loops: BTreeMap::new(),
             head_of: BTreeMap::new(),
             latches: BTreeMap::new(),
+            meetings: BTreeMap::new(),
             copy: 0,
             left: false,
             parts: BTreeMap::new(),
@@ -187,6 +191,7 @@ impl<'a> Compiler<'a> {
             state_at: 0,
         };
         this.plan_loops();
+        this.plan_meetings();
         this.plan_schedule();
         this
     }
@@ -203,6 +208,7 @@ impl<'a> Compiler<'a> {
             self.guard(*block, *copy);
             let label = self.label(*block, *copy);
             self.w.label(&label);
+            self.begin_pass(*block);
             self.state = self.flow.at[*block].clone();
             self.left = false;
             let nodes = match self.schedule.blocks.get(block) {
@@ -231,6 +237,7 @@ impl<'a> Compiler<'a> {
         if order.is_empty() {
             ptx!(self, "exit;");
         }
+        self.write_meetings();
     }
 
     fn comment(&mut self, node: &Node) {

@@ -95,6 +95,12 @@ impl Compiler<'_> {
 
     /// Where a branch from `from`, in the copy that is written, to `to` leads. `None`: it must count.
     fn target(&mut self, from: usize, to: usize) -> Option<String> {
+        let meeting = self.way_to_meeting(from, to, None);
+        meeting.or_else(|| self.beyond_meetings(from, to))
+    }
+
+    /// The same where no lanes meet on the way.
+    fn beyond_meetings(&mut self, from: usize, to: usize) -> Option<String> {
         self.uncounted(from, to).or_else(|| self.latch(to))
     }
 
@@ -123,7 +129,19 @@ impl Compiler<'_> {
 
     /// A jump with nothing due.
     fn go_now(&mut self, from: usize, to: usize, next: Option<&str>) {
-        match self.target(from, to) {
+        let target = self.target(from, to);
+        self.jump(to, target, next);
+    }
+
+    /// A jump out of the loop with head `head`, whose lanes have met.
+    pub fn go_from_meeting(&mut self, head: usize, from: usize, to: usize) {
+        let outer = self.way_to_meeting(from, to, Some(head));
+        let target = outer.or_else(|| self.beyond_meetings(from, to));
+        self.jump(to, target, None);
+    }
+
+    fn jump(&mut self, to: usize, target: Option<String>, next: Option<&str>) {
+        match target {
             Some(label) if Some(label.as_str()) == next => {}
             Some(label) => ptx!(self, "bra {label};"),
             None => {

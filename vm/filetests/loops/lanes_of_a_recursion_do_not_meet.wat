@@ -1,0 +1,139 @@
+;; test ptx --reconverge --only f0
+;; A lane that waits there could be taken for one that waits further inside.
+
+(module
+  (func $f (export "f") (param $x i32) (result i32)
+    (loop $next
+      (if (i32.and (local.get $x) (i32.const 1)) (then (local.set $x (call $f (i32.shr_u (local.get $x) (i32.const 1))))))
+      (br_if $next (local.tee $x (i32.shr_u (local.get $x) (i32.const 1)))))
+    (local.get $x)))
+
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<9>;
+;; 	.reg .b64 %d<9>;
+;; 	.reg .b32 %w<9>;
+;; 	.reg .b64 %l<2>;
+;; 	.reg .pred %p<8>;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %r0, [a0+0];
+;; 	ld.const.b64 %size_at, [instance+8];
+;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.local.b32 %budget, [%local+36];
+;; 	add.u32 %deeper, %depth, 1;
+;; BEGIN:
+;; 	sub.u32 %budget, %budget, 1;
+;; 	setp.le.s32 %p1, %budget, 0;
+;; 	@%p1 bra POLL_1;
+;; COUNTED_2:
+;; B0:
+;; 	// br_no_bits_imm   r0, 1, @5
+;; 	{
+;; 	.reg .b32 %xr<4>;
+;; 	and.b32 %xr3, 1, %r0;
+;; 	setp.eq.b32 %p2, %xr3, 0;
+;; 	}
+;; 	@%p2 bra B2;
+;; B1:
+;; 	// i32.shr_u_imm    r3, r0, 1
+;; 	{
+;; 	.reg .b32 %xr<4>;
+;; 	and.b32 %xr3, 1, 31;
+;; 	shr.u32 %r3, %r0, %xr3;
+;; 	}
+;; 	// call             r3, f
+;; 	stacksave.u32 %w1;
+;; 	ld.local.b32 %w2, [%local+32];
+;; 	ld.local.b32 %w3, [%local+840];
+;; 	setp.lt.u32 %p3, %w1, %w2;
+;; 	setp.ge.or.u32 %p4, %depth, %w3, %p3;
+;; 	@%p4 bra TRAP_5;
+;; 	and.b32 %w4, %depth, 63;
+;; 	mad.wide.u32 %l1, %w4, 4, %local;
+;; 	ld.local.b32 %w5, [%l1+72];
+;; 	sub.u32 %w6, %depth, 65;
+;; 	setp.lt.u32 %p5, %w6, 16;
+;; 	@%p5 st.local.b32 [%l1+324], %w5;
+;; 	mov.b32 %w7, 4;
+;; 	st.local.b32 [%l1+72], %w7;
+;; 	st.local.b32 [%local+36], %budget;
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b32 p0;
+;; 	st.param.b32 [p0+0], %r3;
+;; 	.param .align 16 .b8 q[4];
+;; 	call (q), f0, (q0, q1, q2, p0);
+;; 	ld.param.b32 %r3, [q+0];
+;; 	}
+;; 	st.local.b32 [%l1+72], %w5;
+;; 	ld.local.b32 %budget, [%local+36];
+;; CALLED_6:
+;; 	// copy32           r0, r3
+;; 	mov.b32 %r0, %r3;
+;; B2:
+;; 	// i32.shr_u_imm    r0, r0, 1
+;; 	{
+;; 	.reg .b32 %xr<4>;
+;; 	and.b32 %xr3, 1, 31;
+;; 	shr.u32 %r0, %r0, %xr3;
+;; 	}
+;; 	// br_if            r0, @1
+;; 	setp.ne.u32 %p6, %r0, 0;
+;; 	sub.u32 %budget, %budget, 1;
+;; 	setp.le.s32 %p7, %budget, 0;
+;; 	@%p7 bra POLL_8;
+;; COUNTED_9:
+;; 	@%p6 bra B0;
+;; B3:
+;; 	// return           header 1, r0, x1
+;; 	st.local.b32 [%local+36], %budget;
+;; 	st.param.b32 [ret+0], %r0;
+;; 	ret;
+;; POLL_1:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], 0;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	}
+;; 	mov.b32 %budget, 4096;
+;; 	bra COUNTED_2;
+;; TRAP_5:
+;; 	mov.b32 %trap_pc, 3;
+;; 	mov.b32 %trap_kind, 10;
+;; 	bra TRAP;
+;; POLL_8:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], 1;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	}
+;; 	mov.b32 %budget, 4096;
+;; 	bra COUNTED_9;
+;; TRAP:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %trap_pc;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
+;; 	}
+;; 	exit;
+;; }

@@ -69,7 +69,9 @@ def gpu_run(options, name, threads, args, expect=-1):
 
 def wasmtime(name, threads, args):
     """A run on all cores in wasmtime: ms, total."""
-    return json.loads(output([sys.executable, f"{HERE}/wasmtime_cores.py", name, threads, *args])[0])
+    module = f"{HERE}/guests/compute.wasm"
+    command = [sys.executable, f"{ROOT}/bench/wasmtime_cores.py", module, name, threads, *args, -1]
+    return json.loads(output(command)[0])
 
 
 class Kernel:

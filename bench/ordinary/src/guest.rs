@@ -27,4 +27,4 @@ macro_rules! kernels {
         })*
     };
 }
-kernels!(edit sort words json tree);
+kernels!(edit sort words json tree regex base64 lz4 markdown matrix find queens expression sha256 blake3 shuffle);

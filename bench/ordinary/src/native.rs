@@ -5,7 +5,11 @@ use std::time::Instant;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
-    let work = ordinary::WORK.iter().find(|(name, _)| *name == args[0]).expect("a name of WORK").1;
+    let work = ordinary::WORK
+        .iter()
+        .find(|(name, _)| *name == args[0])
+        .expect("a name of WORK")
+        .1;
     let (threads, rounds): (u32, u32) = (args[1].parse().expect("a number"), args[2].parse().expect("a number"));
     let cores = std::thread::available_parallelism().map_or(1, |cores| cores.get());
     let (next, total) = (AtomicU32::new(0), AtomicU32::new(0));

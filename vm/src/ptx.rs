@@ -134,6 +134,11 @@ pub fn may_have_statuses(program: &Program) -> bool {
     Analysis::new(program, &[], &options).statuses
 }
 
+/// Words of bytecode that are compiled of a program: those of functions that `entries` may lead to.
+pub fn reachable_words(program: &Program, entries: &[u32], options: &Options) -> u32 {
+    Analysis::of_calls(program, entries, options).words
+}
+
 /// Whether code of a program may make its memory 0 larger.
 pub fn may_grow(program: &Program) -> bool {
     let memory = program.meta.memory_types().into_iter().next();

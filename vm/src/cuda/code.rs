@@ -11,7 +11,7 @@ use super::machine_code;
 use crate::device::{CODE_LINE, CodeFormat, DeviceResult, Target};
 use crate::may_meet;
 use crate::ptx::{Compiled, ImageLayout, LocalFrames, Options, RUNTIME, Tuning, Unit, compile, join};
-use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values};
+use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values, reachable_words};
 
 /// Hash of the compiler's own sources; see `build.rs`.
 const COMPILER: &str = env!("GPU_RUN_COMPILER");
@@ -200,9 +200,9 @@ impl CompileRequest {
         key_of(std::slice::from_ref(self))
     }
 
-    /// Words of bytecode, by which the time for compiling can be guessed.
+    /// Words of bytecode that are compiled, by which the time for it can be guessed.
     pub fn words(&self) -> usize {
-        self.program.code.len()
+        reachable_words(&self.program, &self.entries, &self.options) as usize
     }
 
     fn compile(&self) -> Compiled {

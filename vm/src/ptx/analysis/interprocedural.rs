@@ -1,6 +1,6 @@
 //! What the compiler must know of the whole program before it compiles a function.
 
-use std::collections::{BTreeSet, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gpu_run_bytecode::code::{Inst, instructions};
 use gpu_run_bytecode::{ConstOp, ExternKind, Function, Op, Operand, Program};
@@ -79,6 +79,15 @@ pub struct Analysis<'a> {
     calls: Vec<Calls>,
 }
 
+/// What is known of tables while the functions are found that are needed.
+#[derive(Default)]
+struct Tables {
+    /// Types, as [`Analysis::canonical`] has them, of functions that something needed calls through tables.
+    called: BTreeSet<usize>,
+    /// By type, functions to which there are references, as long as nothing needed calls them.
+    uncalled: BTreeMap<usize, Vec<u32>>,
+}
+
 /// What a function calls.
 #[derive(Clone, Debug, Default)]
 struct Calls {
@@ -133,6 +142,21 @@ pub fn grows(op: Op) -> bool {
 impl<'a> Analysis<'a> {
     /// Analyses a verified program; `entries` are functions that the host may start.
     pub fn new(program: &'a Program, entries: &[u32], options: &Options) -> Analysis<'a> {
+        let mut this = Analysis::of_calls(program, entries, options);
+        this.find_statuses();
+        this.spread(|facts| &mut facts.grows, |calls| calls.grows, |_| true);
+        this.find_cycles();
+        this.find_frames(options);
+        this.find_stacks();
+        for i in 0..this.facts.len() {
+            this.calls[i].loops |= this.facts[i].counted;
+        }
+        this.spread(|facts| &mut facts.polls, |calls| calls.loops, |_| true);
+        this
+    }
+
+    /// What functions call, and which are compiled: little of the work of [`new`](Analysis::new).
+    pub fn of_calls(program: &'a Program, entries: &[u32], options: &Options) -> Analysis<'a> {
         let meta = &program.meta;
         let imported = meta.imported_funcs();
         let starts = (meta.functions.iter().zip(imported..)).map(|(function, index)| (function.start, index));
@@ -166,15 +190,6 @@ impl<'a> Analysis<'a> {
         this.find_needed(entries);
         let needed = meta.functions.iter().zip(&this.facts).filter(|(_, facts)| facts.needed);
         this.words = needed.map(|(function, _)| function.end - function.start).sum();
-        this.find_statuses();
-        this.spread(|facts| &mut facts.grows, |calls| calls.grows, |_| true);
-        this.find_cycles();
-        this.find_frames(options);
-        this.find_stacks();
-        for i in 0..this.facts.len() {
-            this.calls[i].loops |= this.facts[i].counted;
-        }
-        this.spread(|facts| &mut facts.polls, |calls| calls.loops, |_| true);
         this
     }
 
@@ -278,15 +293,16 @@ impl<'a> Analysis<'a> {
 
     fn find_needed(&mut self, entries: &[u32]) {
         let meta = &self.program.meta;
-        let mut pointed = Vec::new();
+        let mut work = Vec::new();
+        let mut tables = Tables::default();
         if self.exports {
             let functions = meta.exports.iter().filter(|export| export.kind == ExternKind::Func);
-            pointed.extend(functions.map(|export| export.index));
+            for export in functions {
+                self.need(export.index, true, &mut work);
+            }
         }
-        pointed.extend(meta.referenced_functions());
-        let mut work = Vec::new();
-        for index in pointed {
-            self.need(index, true, &mut work);
+        for index in meta.referenced_functions() {
+            self.point(index, &mut tables, &mut work);
         }
         for index in entries {
             self.need(*index, false, &mut work);
@@ -301,8 +317,34 @@ impl<'a> Analysis<'a> {
                 }
             }
             for function in &calls.references {
-                self.need(*function, true, &mut work);
+                self.point(*function, &mut tables, &mut work);
             }
+            for ty in &calls.indirect {
+                let ty = self.canonical[*ty as usize];
+                if tables.called.insert(ty) {
+                    for index in tables.uncalled.remove(&ty).unwrap_or_default() {
+                        self.need(index, true, &mut work);
+                    }
+                }
+            }
+        }
+    }
+
+    /// There is a reference to a function, which may be in a table. It is needed if something needed calls functions of its
+    /// type through tables, for such a call traps if the type is another one; or if another instance may call it.
+    fn point(&mut self, index: u32, tables: &mut Tables, work: &mut Vec<u32>) {
+        let Some(defined) = index.checked_sub(self.imported).map(|defined| defined as usize) else {
+            return;
+        };
+        let Some(facts) = self.facts.get_mut(defined) else {
+            return;
+        };
+        facts.pointed = true;
+        let ty = self.type_of(defined);
+        if self.exports || tables.called.contains(&ty) {
+            self.need(index, true, work);
+        } else {
+            tables.uncalled.entry(ty).or_default().push(index);
         }
     }
 
@@ -485,7 +527,7 @@ impl<'a> Analysis<'a> {
         let canonical = &self.canonical;
         let (tables, imports) = (count, count + canonical.len());
         let type_of = |defined: usize| self.type_of(defined);
-        let pointed = || (0..count).filter(|i| self.facts[*i].pointed);
+        let pointed = || (0..count).filter(|i| self.facts[*i].pointed && self.facts[*i].needed);
         let mut edges: Vec<Vec<usize>> = vec![Vec::new(); imports + 1];
         for (edges, calls) in edges.iter_mut().zip(&self.calls) {
             let defined = |index: &u32| Some(index.checked_sub(self.imported)? as usize);

@@ -4,7 +4,7 @@ use std::mem::offset_of;
 
 use super::{Options, body, compiled, part, program, text_alone};
 use crate::layout::Context;
-use crate::ptx::Analysis;
+use crate::ptx::{Analysis, reachable_words};
 
 /// More frames than there are places for return addresses: a call puts back what had its place, also when what
 /// it called has thrown.
@@ -127,4 +127,25 @@ fn a_tail_call_counts_for_the_stack() {
     assert_eq!(stack(1), stack(0));
     assert!(stack(2) >= stack(0));
     assert!(stack(3) > stack(0));
+}
+
+/// What an entry does not lead to is not compiled, and does not count.
+#[test]
+fn words_are_those_that_entries_may_lead_to() {
+    let program = program(
+        r#"(module (type $t (func (result i32))) (table funcref (elem $far $other))
+             (func $far (result i32) (i32.const 7))
+             (func $other (param i32))
+             (func $near (result i32) (i32.div_u (i32.const 1) (i32.const 0)))
+             (func (export "alone") (result i32) (i32.const 1))
+             (func (export "direct") (result i32) (call $near))
+             (func (export "table") (result i32) (call_indirect (type $t) (i32.const 0))))"#,
+    );
+    let functions = &program.meta.functions;
+    let size = |index: usize| functions[index].end - functions[index].start;
+    let words = |entries: &[u32]| reachable_words(&program, entries, &Options::default());
+    assert_eq!(words(&[3]), size(3));
+    assert_eq!(words(&[4]), size(4) + size(2));
+    assert_eq!(words(&[5]), size(5) + size(0));
+    assert_eq!(words(&[3, 4]), size(2) + size(3) + size(4));
 }

@@ -39,8 +39,8 @@ fn timeout(device: &str) -> Tested {
     )?;
     let run_ms = run_ms(&output)?;
     expect(
-        // Other tests may have the device for a while.
-        (2000.0..30_000.0).contains(&run_ms),
+        // The device's clock begins a little later than the timeout. Other tests may have the device for a while.
+        (1990.0..30_000.0).contains(&run_ms),
         "it must end soon behind its time",
         &output,
     )?;

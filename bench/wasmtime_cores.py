@@ -64,11 +64,12 @@ def share(path, name, threads, args, first, step, ready, results):
 def main():
     path, name, threads, args = sys.argv[1], sys.argv[2], int(sys.argv[3]), sys.argv[4:]
     cores = len(os.sched_getaffinity(0))
-    ready, results = multiprocessing.Barrier(cores), multiprocessing.Queue()
+    # If a process fails, the others wait no longer than that.
+    ready, results = multiprocessing.Barrier(cores, timeout=60), multiprocessing.Queue()
     for first in range(cores):
         work = (path, name, threads, args, first, cores, ready, results)
         multiprocessing.Process(target=share, args=work, daemon=True).start()
-    found = [results.get(timeout=300) for _ in range(cores)]
+    found = [results.get(timeout=240) for _ in range(cores)]
     ms = (max(end for _, end, _ in found) - min(begin for begin, _, _ in found)) * 1e3
     print(json.dumps({"ms": ms, "total": sum(total for _, _, total in found) % 2**32, "cores": cores}))
 

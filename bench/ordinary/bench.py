@@ -65,6 +65,7 @@ def output(command, limit=300):
 def gpu_run(options, engine, threads, name, rounds):
     """The command of a run by gpu-run."""
     command = [options.bin, "run", "--device", options.device, "--engine", engine, "--timeout", "60s", "--stats=json"]
+    command += ["--compile-time", "10m"]
     return command + options.extra + ["--threads", threads, "--invoke", name, MODULE, rounds]
 
 
@@ -93,7 +94,10 @@ class Row:
 
     def engine(self, options, engine):
         stdout, stderr = output(gpu_run(options, engine, self.threads, self.name, self.rounds))
-        return int(stdout.split()[0]), json.loads(stderr.splitlines()[-1])["run_ms"]
+        stats = json.loads(stderr.splitlines()[-1])
+        if engine != "auto" and stats["engine"] != engine:
+            raise Failed(f"it ran by {stats['engine']}")
+        return int(stdout.split()[0]), stats["run_ms"]
 
     def wasmtime(self):
         command = [sys.executable, f"{ROOT}/bench/wasmtime_cores.py", MODULE, self.name, self.threads, self.rounds]
@@ -117,10 +121,13 @@ class Row:
             return
         table = text[text.find('"ID"') :]
         values = {row["Metric Name"]: row["Metric Value"] for row in csv.DictReader(io.StringIO(table))}
-        for column, metric in COUNTERS.items():
-            self.counters[column] = float(values[metric].replace(",", ""))
-        if "instructions" in self.counters:
-            self.counters["instructions"] /= self.threads * COUNTED_ROUNDS
+        try:
+            counters = {column: float(values[metric].replace(",", "")) for column, metric in COUNTERS.items()}
+        except (KeyError, ValueError) as error:
+            print(f"{self.name}: ncu: no counter {error}", file=sys.stderr, flush=True)
+            return
+        counters["instructions"] /= self.threads * COUNTED_ROUNDS
+        self.counters = counters
 
     def repeat(self, options, rep):
         """One repetition of each column."""
@@ -174,7 +181,7 @@ def write_tsv(options, rows):
     columns = ["native", "ptx", "interp", "wasmtime", "cuda"]
     with open(options.tsv, "w") as file:
         extra = f" with {' '.join(options.extra)}" if options.extra else ""
-        runs = f"medians of {options.reps} runs (wasmtime: of {options.wasmtime})"
+        runs = f"medians of {options.reps} runs (wasmtime: of {min(options.reps, options.wasmtime)})"
         file.write(f"# bench/ordinary/run.sh{extra}, {datetime.date.today():%d %B %Y}: milliseconds, {runs}\n")
         file.write("\t".join(["work", "threads", "rounds", *columns, *COUNTERS]) + "\n")
         for row in rows:
@@ -196,7 +203,7 @@ def main():
     parser.add_argument("--small", action="store_true", help="little work, to check results")
     words = sys.argv[1:]
     own = words[: words.index("--")] if "--" in words else words
-    options = parser.parse_args(own)
+    options = parser.parse_intermixed_args(own)
     options.extra = words[len(own) + 1 :]
     options.engine = options.engine.split(",")
     options.twins = os.access(f"{HERE}/target/twins", os.X_OK)

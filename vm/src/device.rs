@@ -178,7 +178,7 @@ pub trait Device {
     ///
     /// # Errors
     ///
-    /// As opening it.
+    /// As opening it; and always where a device cannot be opened again.
     fn again(&self) -> DeviceResult<Box<dyn Device>> {
         Err(DeviceError::Unavailable {
             what: format!("{} is opened only once", self.name()),

@@ -45,7 +45,7 @@ pub enum LocalFrames {
     Always,
 }
 
-/// What users may choose about compiled code. Results are the same.
+/// What users may choose about compiled code. Results are the same, if the program ends: see [`Options::reconverge`].
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuning {
     /// Where functions keep their frames of the shadow stack.

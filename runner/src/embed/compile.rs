@@ -90,7 +90,7 @@ pub(super) struct Policy<'p> {
     pub(super) threads: Option<u32>,
     /// Calls that may be open at once.
     pub(super) call_depth: u32,
-    /// Where functions keep their frames of the shadow stack.
+    /// What was chosen about compiled code.
     pub(super) tuning: Tuning,
     /// Where code is kept.
     pub(super) cache: Option<Cache>,

@@ -1,5 +1,5 @@
 ;; test ptx --reconverge --only f1
-;; A pass begins at B1: the lanes that make it are noted. Both ways to the next pass, and both ways out, lead to MEET1, where
+;; A pass begins at B0: the lanes that make it are noted. Both ways to the next pass, and both ways out, lead to MEET0, where
 ;; they wait for each other. One way out returns. Those that call f0 together meet after it.
 
 (module

@@ -1,7 +1,7 @@
 //! CUDA contexts: one for each open device, and the one that a link borrows.
 //!
 //! A [`Cuda`](super::Cuda) has a context of its own and not the process's primary one, unless it was opened
-//! [again](crate::device::Device::again) in another one's. Allocating, freeing and loading
+//! [again](crate::device::Device::again) in the context of another. Allocating, freeing and loading
 //! a module wait until all kernels of the context have ended, and keep other calls of the context waiting. A kernel of
 //! ours may wait for its host in turn, which needs such calls to serve it: in a context that two stores share, one on
 //! each thread, all would wait for ever. Of contexts that are not shared only the destruction waits, until the kernels of

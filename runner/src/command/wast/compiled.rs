@@ -99,7 +99,8 @@ pub fn each(args: &WastArgs, mut run: impl FnMut(&Path, &mut Script, &str) -> Ou
         drop(sender);
         for (path, made) in receiver {
             let (text, library) = made?;
-            let again = device.again().map_err(|error| report::device(&error))?;
+            // A fault may have spoiled what they share.
+            let again = device.again().or_else(|_| devices::open(&args.device))?;
             let mut script = Script::new(args, again)?;
             script.library = Some(library);
             run(path, &mut script, &text)?;

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use gpu_run_bytecode::code::{Inst, instructions};
-use gpu_run_bytecode::{ConstOp, ExternKind, Function, Op, Operand, Program};
+use gpu_run_bytecode::{ConstOp, Export, ExternKind, Function, Op, Operand, Program};
 
 use crate::components::{components, is_cycle};
 use crate::layout::BACKTRACE;
@@ -101,6 +101,8 @@ struct Calls {
     tail_types: Vec<u32>,
     /// Calls of imports.
     imports: bool,
+    /// Puts references into tables.
+    sets: bool,
     throws: bool,
     tails: bool,
     grows: bool,
@@ -285,6 +287,7 @@ impl<'a> Analysis<'a> {
                 }
                 Op::Throw | Op::ThrowRef => calls.throws = true,
                 Op::RefFunc => calls.references.push(inst.args[1] as u32),
+                Op::TableSet | Op::TableGrow | Op::TableFill => calls.sets = true,
                 op => calls.grows |= grows(op),
             }
         }
@@ -295,10 +298,12 @@ impl<'a> Analysis<'a> {
         let meta = &self.program.meta;
         let mut work = Vec::new();
         let mut tables = Tables::default();
-        if self.exports {
+        // The host may hand a function that is exported to one that puts it into a table, or put it there itself.
+        let is_table = |export: &Export| export.kind == ExternKind::Table;
+        if self.exports || self.calls.iter().any(|calls| calls.sets) || meta.exports.iter().any(is_table) {
             let functions = meta.exports.iter().filter(|export| export.kind == ExternKind::Func);
             for export in functions {
-                self.need(export.index, true, &mut work);
+                self.point(export.index, &mut tables, &mut work);
             }
         }
         for index in meta.referenced_functions() {
@@ -330,16 +335,16 @@ impl<'a> Analysis<'a> {
         }
     }
 
-    /// There is a reference to a function, which may be in a table. It is needed if something needed calls functions of its
-    /// type through tables, for such a call traps if the type is another one; or if another instance may call it.
+    /// Notes that there may be a reference to a function in a table. The function is needed if something needed calls
+    /// functions of its type through tables, for such a call traps if the type is another one; or if another instance may
+    /// call it.
     fn point(&mut self, index: u32, tables: &mut Tables, work: &mut Vec<u32>) {
         let Some(defined) = index.checked_sub(self.imported).map(|defined| defined as usize) else {
             return;
         };
-        let Some(facts) = self.facts.get_mut(defined) else {
+        if defined >= self.facts.len() {
             return;
-        };
-        facts.pointed = true;
+        }
         let ty = self.type_of(defined);
         if self.exports || tables.called.contains(&ty) {
             self.need(index, true, work);
@@ -527,7 +532,7 @@ impl<'a> Analysis<'a> {
         let canonical = &self.canonical;
         let (tables, imports) = (count, count + canonical.len());
         let type_of = |defined: usize| self.type_of(defined);
-        let pointed = || (0..count).filter(|i| self.facts[*i].pointed && self.facts[*i].needed);
+        let pointed = || (0..count).filter(|i| self.facts[*i].pointed);
         let mut edges: Vec<Vec<usize>> = vec![Vec::new(); imports + 1];
         for (edges, calls) in edges.iter_mut().zip(&self.calls) {
             let defined = |index: &u32| Some(index.checked_sub(self.imported)? as usize);

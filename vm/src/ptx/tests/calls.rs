@@ -149,3 +149,20 @@ fn words_are_those_that_entries_may_lead_to() {
     assert_eq!(words(&[5]), size(5) + size(0));
     assert_eq!(words(&[3, 4]), size(2) + size(3) + size(4));
 }
+
+/// The host may hand an exported function to one that puts it into a table. Without that, no call through a table finds it.
+#[test]
+fn an_exported_function_may_be_put_into_a_table() {
+    let words = |put: &str| {
+        let program = program(&format!(
+            r#"(module (type $t (func (param i32))) (table 1 funcref)
+                 (func (export "other") (param i32))
+                 (func (export "entry") (param funcref) {put} (call_indirect (type $t) (i32.const 5) (i32.const 0))))"#
+        ));
+        let own = program.meta.functions[1].end - program.meta.functions[1].start;
+        reachable_words(&program, &[1], &Options::default()) - own
+    };
+    assert_eq!(words(""), 0);
+    assert!(words("(table.set (i32.const 0) (local.get 0))") > 0);
+    assert!(words("(drop (table.grow (local.get 0) (i32.const 1)))") > 0);
+}

@@ -6,11 +6,14 @@ import json
 import os
 import re
 import statistics
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, f"{ROOT}/bench")
+
+from measure import Failed, output, wasmtime  # noqa: E402
+
 FIRST_PAGE = 65536
 # Elements of saxpy's two f32 arrays and of reduce's u32 array: all of 4 GiB but the first page.
 SAXPY_LEN = (2**32 - FIRST_PAGE) // 8
@@ -36,18 +39,6 @@ STREAM = {
 ROUNDS = (1, 11)
 
 
-class Failed(Exception):
-    """A program ended with an error."""
-
-
-def output(command):
-    """Standard output and standard error of a program."""
-    done = subprocess.run([str(word) for word in command], capture_output=True, text=True)
-    if done.returncode != 0:
-        raise Failed((done.stderr or done.stdout).strip() or f"{command[0]} ended with {done.returncode}")
-    return done.stdout, done.stderr
-
-
 def native(options, name, threads, args):
     """A native run: ms, first, total."""
     mode = ["--host"] if options.device == "cpu" else []
@@ -65,13 +56,6 @@ def gpu_run(options, name, threads, args, expect=-1):
     stdout, stderr = output(command)
     result = int(re.match(r"Result: (-?\d+)", stdout)[1]) % 2**32
     return json.loads(stderr.splitlines()[-1])["run_ms"], result
-
-
-def wasmtime(name, threads, args):
-    """A run on all cores in wasmtime: ms, total."""
-    module = f"{HERE}/guests/compute.wasm"
-    command = [sys.executable, f"{ROOT}/bench/wasmtime_cores.py", module, name, threads, *args, -1]
-    return json.loads(output(command)[0])
 
 
 class Kernel:
@@ -109,7 +93,7 @@ class Kernel:
             if first != self.first:
                 self.fail("gpu-run", f"thread 0 returned {first}, natively {self.first}")
         if with_wasmtime and self.name in COMPUTE:
-            found = wasmtime(self.name, self.threads, self.args)
+            found = wasmtime(f"{HERE}/guests/compute.wasm", self.name, self.threads, [*self.args, -1])
             self.ms["wasmtime"].append(found["ms"])
             if found["total"] != self.total:
                 self.fail("wasmtime", f"the sum of results is {found['total']}, natively {self.total}")

@@ -125,9 +125,8 @@ BOTH u32 nbody(Thread t, u32 n) {
   return sum;
 }
 
-BOTH u32 sha256(Thread t, u32 n) {
-  constexpr u32 start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
-                            0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+// A state of SHA-256 after a block more, whose 16 words it takes for its schedule.
+BOTH void sha256_block(u32 (&hash)[8], u32 (&w)[16]) {
   constexpr u32 k[64] = {
       0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
       0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
@@ -138,23 +137,36 @@ BOTH u32 sha256(Thread t, u32 n) {
       0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
       0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2,
   };
+  u32 s[8];
+  for (int i = 0; i < 8; i++) s[i] = hash[i];
+#pragma unroll
+  for (int i = 0; i < 64; i++) {
+    if (i >= 16) {
+      u32 a = w[(i + 1) % 16], b = w[(i + 14) % 16];
+      w[i % 16] += (rotr(a, 7) ^ rotr(a, 18) ^ a >> 3) + w[(i + 9) % 16] + (rotr(b, 17) ^ rotr(b, 19) ^ b >> 10);
+    }
+    u32 a = s[0], b = s[1], c = s[2], e = s[4], f = s[5], g = s[6];
+    u32 x = s[7] + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + ((e & f) ^ (~e & g)) + k[i] + w[i % 16];
+    u32 y = (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
+    s[7] = g, s[6] = f, s[5] = e, s[4] = s[3] + x, s[3] = c, s[2] = b, s[1] = a, s[0] = x + y;
+  }
+  for (int i = 0; i < 8; i++) hash[i] += s[i];
+}
+
+BOTH void sha256_start(u32 (&hash)[8]) {
+  constexpr u32 start[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a,
+                            0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
+  for (int i = 0; i < 8; i++) hash[i] = start[i];
+}
+
+BOTH u32 sha256(Thread t, u32 n) {
   u32 digest[8] = {};
   for (u32 round = 0; round < n; round++) {
-    u32 w[16] = {}, s[8];
-    for (int i = 0; i < 8; i++) w[i] = digest[i], s[i] = start[i];
+    u32 w[16] = {};
+    for (int i = 0; i < 8; i++) w[i] = digest[i];
     w[8] = t.id, w[9] = 0x80000000, w[15] = 36 * 8;
-#pragma unroll
-    for (int i = 0; i < 64; i++) {
-      if (i >= 16) {
-        u32 a = w[(i + 1) % 16], b = w[(i + 14) % 16];
-        w[i % 16] += (rotr(a, 7) ^ rotr(a, 18) ^ a >> 3) + w[(i + 9) % 16] + (rotr(b, 17) ^ rotr(b, 19) ^ b >> 10);
-      }
-      u32 a = s[0], b = s[1], c = s[2], e = s[4], f = s[5], g = s[6];
-      u32 x = s[7] + (rotr(e, 6) ^ rotr(e, 11) ^ rotr(e, 25)) + ((e & f) ^ (~e & g)) + k[i] + w[i % 16];
-      u32 y = (rotr(a, 2) ^ rotr(a, 13) ^ rotr(a, 22)) + ((a & b) ^ (a & c) ^ (b & c));
-      s[7] = g, s[6] = f, s[5] = e, s[4] = s[3] + x, s[3] = c, s[2] = b, s[1] = a, s[0] = x + y;
-    }
-    for (int i = 0; i < 8; i++) digest[i] = s[i] + start[i];
+    sha256_start(digest);
+    sha256_block(digest, w);
   }
   return digest[0];
 }

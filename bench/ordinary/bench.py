@@ -9,11 +9,14 @@ import math
 import os
 import shutil
 import statistics
-import subprocess
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, f"{ROOT}/bench")
+
+from measure import Failed, output, wasmtime  # noqa: E402
+
 MODULE = f"{HERE}/ordinary.wasm"
 
 # name: (threads, rounds of each)
@@ -45,21 +48,6 @@ COUNTERS = {
 }
 # Rounds under Nsight Compute, which runs a kernel several times.
 COUNTED_ROUNDS = 2
-
-
-class Failed(Exception):
-    """A program ended with an error."""
-
-
-def output(command, limit=300):
-    """Standard output and standard error of a program."""
-    try:
-        done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=limit)
-    except subprocess.TimeoutExpired:
-        raise Failed(f"{command[0]} did not end in {limit} s") from None
-    if done.returncode != 0:
-        raise Failed((done.stderr or done.stdout).strip() or f"{command[0]} ended with {done.returncode}")
-    return done.stdout, done.stderr
 
 
 def gpu_run(options, engine, threads, name, rounds):
@@ -100,8 +88,7 @@ class Row:
         return int(stdout.split()[0]), stats["run_ms"]
 
     def wasmtime(self):
-        command = [sys.executable, f"{ROOT}/bench/wasmtime_cores.py", MODULE, self.name, self.threads, self.rounds]
-        found = json.loads(output(command)[0])
+        found = wasmtime(MODULE, self.name, self.threads, [self.rounds])
         return found["total"], found["ms"]
 
     def twin(self, options):

@@ -3,24 +3,15 @@
 //   twins NAME THREADS ROUNDS          on the GPU: the sum of all results, and the milliseconds of the second launch
 //   twins --host NAME THREADS ROUNDS   on one CPU thread, to check the code without a GPU
 #include <chrono>
-#include <cstdint>
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <string>
 
-#define BOTH __host__ __device__
+// `BOTH`, random numbers and SHA-256, which the kernels written for a GPU have too.
+#include "../native/kernels.h"
 
-using u32 = uint32_t;
-
-BOTH u32 next(u32 &state) {
-  state ^= state << 13;
-  state ^= state >> 17;
-  state ^= state << 5;
-  return state;
-}
-
-BOTH u32 seed(u32 id) { return (0x2545f491 ^ id * 0x9e3779b1) | 1; }
+BOTH u32 next(u32 &state) { return state = xorshift(state); }
 
 struct Edit {
   BOTH static u32 work(u32 id, u32 rounds) {
@@ -110,40 +101,6 @@ struct Queens {
 };
 
 struct Sha256 {
-  BOTH static u32 turned(u32 x, int n) { return x >> n | x << (32 - n); }
-
-  BOTH static void block(u32 (&hash)[8], const uint8_t *bytes) {
-    static constexpr u32 K[64] = {
-        0x428a2f98, 0x71374491, 0xb5c0fbcf, 0xe9b5dba5, 0x3956c25b, 0x59f111f1, 0x923f82a4, 0xab1c5ed5,
-        0xd807aa98, 0x12835b01, 0x243185be, 0x550c7dc3, 0x72be5d74, 0x80deb1fe, 0x9bdc06a7, 0xc19bf174,
-        0xe49b69c1, 0xefbe4786, 0x0fc19dc6, 0x240ca1cc, 0x2de92c6f, 0x4a7484aa, 0x5cb0a9dc, 0x76f988da,
-        0x983e5152, 0xa831c66d, 0xb00327c8, 0xbf597fc7, 0xc6e00bf3, 0xd5a79147, 0x06ca6351, 0x14292967,
-        0x27b70a85, 0x2e1b2138, 0x4d2c6dfc, 0x53380d13, 0x650a7354, 0x766a0abb, 0x81c2c92e, 0x92722c85,
-        0xa2bfe8a1, 0xa81a664b, 0xc24b8b70, 0xc76c51a3, 0xd192e819, 0xd6990624, 0xf40e3585, 0x106aa070,
-        0x19a4c116, 0x1e376c08, 0x2748774c, 0x34b0bcb5, 0x391c0cb3, 0x4ed8aa4a, 0x5b9cca4f, 0x682e6ff3,
-        0x748f82ee, 0x78a5636f, 0x84c87814, 0x8cc70208, 0x90befffa, 0xa4506ceb, 0xbef9a3f7, 0xc67178f2};
-    u32 w[64];
-    for (int i = 0; i < 16; i++) {
-      w[i] = u32(bytes[4 * i]) << 24 | u32(bytes[4 * i + 1]) << 16 | u32(bytes[4 * i + 2]) << 8 | bytes[4 * i + 3];
-    }
-    for (int i = 16; i < 64; i++) {
-      u32 low = turned(w[i - 15], 7) ^ turned(w[i - 15], 18) ^ w[i - 15] >> 3;
-      u32 high = turned(w[i - 2], 17) ^ turned(w[i - 2], 19) ^ w[i - 2] >> 10;
-      w[i] = w[i - 16] + low + w[i - 7] + high;
-    }
-    u32 v[8];
-    for (int i = 0; i < 8; i++) v[i] = hash[i];
-    for (int i = 0; i < 64; i++) {
-      u32 first = v[7] + (turned(v[4], 6) ^ turned(v[4], 11) ^ turned(v[4], 25)) + ((v[4] & v[5]) ^ (~v[4] & v[6]));
-      first += K[i] + w[i];
-      u32 second = (turned(v[0], 2) ^ turned(v[0], 13) ^ turned(v[0], 22)) + ((v[0] & v[1]) ^ (v[0] & v[2]) ^ (v[1] & v[2]));
-      for (int j = 7; j > 0; j--) v[j] = v[j - 1];
-      v[4] += first;
-      v[0] = first + second;
-    }
-    for (int i = 0; i < 8; i++) hash[i] += v[i];
-  }
-
   BOTH static u32 work(u32 id, u32 rounds) {
     constexpr int LEN = 200, PADDED = 256;
     u32 state = seed(id), sum = 0;
@@ -153,8 +110,15 @@ struct Sha256 {
       text[LEN] = 0x80;
       text[PADDED - 2] = LEN * 8 >> 8;
       text[PADDED - 1] = uint8_t(LEN * 8);
-      u32 hash[8] = {0x6a09e667, 0xbb67ae85, 0x3c6ef372, 0xa54ff53a, 0x510e527f, 0x9b05688c, 0x1f83d9ab, 0x5be0cd19};
-      for (int at = 0; at < PADDED; at += 64) block(hash, text + at);
+      u32 hash[8];
+      sha256_start(hash);
+      for (const uint8_t *at = text; at < text + PADDED; at += 64) {
+        u32 w[16];
+        for (int i = 0; i < 16; i++) {
+          w[i] = u32(at[4 * i]) << 24 | u32(at[4 * i + 1]) << 16 | u32(at[4 * i + 2]) << 8 | at[4 * i + 3];
+        }
+        sha256_block(hash, w);
+      }
       // The first four bytes, the least one first.
       u32 first = hash[0];
       sum += first >> 24 | (first >> 8 & 0xff00) | (first << 8 & 0xff0000) | first << 24;

@@ -265,12 +265,14 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         Some(Err(error)) => choice.damaged = Some(error),
         None => {}
     }
-    let words = request.words();
-    let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-    let expected = estimate(words, processors);
-    if !forced && expected > PATIENCE {
-        choice.code = Err(Reason::Slow { words, expected });
-        return Ok(choice);
+    if !forced {
+        let words = request.words();
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+        let expected = estimate(words, processors);
+        if expected > PATIENCE {
+            choice.code = Err(Reason::Slow { words, expected });
+            return Ok(choice);
+        }
     }
     let begin = Instant::now();
     let cache = policy.cache.map(|cache| (cache, key));

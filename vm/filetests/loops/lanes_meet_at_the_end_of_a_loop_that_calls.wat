@@ -100,26 +100,25 @@
 ;; OUT0_1:
 ;; 	mov.b32 %w2, 1;
 ;; 	bra MEET0;
-;; PASS0:
-;; 	mov.b32 %w2, 0;
-;; 	bra MEET0;
 ;; OUT0_2:
 ;; 	mov.b32 %w2, 2;
 ;; 	bra MEET0;
+;; PASS0:
+;; 	mov.b32 %w2, 0;
 ;; MEET0:
 ;; 	mov.u32 %w10, %lanemask_eq;
 ;; 	or.b32 %w10, %w10, %w1;
 ;; 	bar.warp.sync %w10;
 ;; 	setp.eq.u32 %p5, %w2, 1;
-;; 	@%p5 bra EXIT_6;
+;; 	@%p5 bra EXIT0_1;
 ;; 	setp.eq.u32 %p6, %w2, 2;
-;; 	@%p6 bra EXIT_7;
+;; 	@%p6 bra EXIT0_2;
 ;; 	sub.u32 %budget, %budget, 1;
 ;; 	setp.le.s32 %p7, %budget, 0;
-;; 	@%p7 bra POLL_8;
-;; COUNTED_9:
-;; 	bra OVER_10;
-;; POLL_8:
+;; 	@%p7 bra POLL_6;
+;; COUNTED_7:
+;; 	bra OVER_8;
+;; POLL_6:
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -130,11 +129,11 @@
 ;; 	call gpu_run_poll, (q0, q1, q2);
 ;; 	}
 ;; 	mov.b32 %budget, 4096;
-;; 	bra COUNTED_9;
-;; OVER_10:
+;; 	bra COUNTED_7;
+;; OVER_8:
 ;; 	bra B0;
-;; EXIT_6:
+;; EXIT0_1:
 ;; 	bra B1;
-;; EXIT_7:
+;; EXIT0_2:
 ;; 	bra B4;
 ;; }

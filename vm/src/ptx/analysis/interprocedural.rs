@@ -300,13 +300,10 @@ impl<'a> Analysis<'a> {
         let mut tables = Tables::default();
         // The host may hand a function that is exported to one that puts it into a table, or put it there itself.
         let is_table = |export: &Export| export.kind == ExternKind::Table;
-        if self.exports || self.calls.iter().any(|calls| calls.sets) || meta.exports.iter().any(is_table) {
-            let functions = meta.exports.iter().filter(|export| export.kind == ExternKind::Func);
-            for export in functions {
-                self.point(export.index, &mut tables, &mut work);
-            }
-        }
-        for index in meta.referenced_functions() {
+        let handed = self.exports || self.calls.iter().any(|calls| calls.sets) || meta.exports.iter().any(is_table);
+        let exported = meta.exports.iter();
+        let exported = exported.filter(|export| handed && export.kind == ExternKind::Func);
+        for index in exported.map(|export| export.index).chain(meta.referenced_functions()) {
             self.point(index, &mut tables, &mut work);
         }
         for index in entries {
@@ -339,13 +336,10 @@ impl<'a> Analysis<'a> {
     /// functions of its type through tables, for such a call traps if the type is another one; or if another instance may
     /// call it.
     fn point(&mut self, index: u32, tables: &mut Tables, work: &mut Vec<u32>) {
-        let Some(defined) = index.checked_sub(self.imported).map(|defined| defined as usize) else {
-            return;
-        };
-        if defined >= self.facts.len() {
+        if self.of(index).is_none() {
             return;
         }
-        let ty = self.type_of(defined);
+        let ty = self.canonical[self.func_types[index as usize] as usize];
         if self.exports || tables.called.contains(&ty) {
             self.need(index, true, work);
         } else {

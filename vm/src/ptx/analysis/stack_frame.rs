@@ -266,7 +266,7 @@ pub struct StackFrame {
 pub struct Found {
     /// The bytes that it may keep in local memory, where no function hands out the stack pointer.
     pub frame: StackFrame,
-    /// It gives its callers their own stack pointer, or leaves them with another one.
+    /// It hands out the stack pointer that it found, or returns with another one.
     pub hands_out: bool,
 }
 

@@ -26,14 +26,16 @@ const _: () = assert!(GRANULE == 2 * PIECE, "a pass of the copy moves two pieces
 /// further, so that none in it has an index below 0.
 const NEAR: u64 = 1024;
 
-/// An access that may be one of the frame.
+/// An access of the frame, which is about to be written.
 struct FrameAccess {
-    /// Predicate: it is.
-    inside: String,
-    /// Its address in local memory then.
+    /// Its address in local memory.
     address: String,
     /// Bytes of each of its parts, which are aligned.
     part: u32,
+    /// The label of an access of memory, which stands after this one.
+    outside: String,
+    /// The label where code goes on after either.
+    done: String,
 }
 
 impl Compiler<'_> {
@@ -131,8 +133,8 @@ impl Compiler<'_> {
         }
     }
 
-    /// Finds out whether an access of memory 0 is one of the frame. It need not have been checked. `None`: nothing is to be
-    /// found out, because the function has no frame in local memory, or `node` is no access of this kind.
+    /// Branches over what is written next unless an access of memory 0, which need not have been checked, is one of the
+    /// frame. `None`: nothing is to be found out, because the function has no frame in local memory, or `node` is no access of this kind.
     fn frame_access(&mut self, node: &Node, index: i64, offset: u64, mem: Mem) -> Option<FrameAccess> {
         if self.facts.frame.bytes == 0 || !matches!(effect(node), Effect::Access(_)) {
             return None;
@@ -180,7 +182,21 @@ impl Compiler<'_> {
         ptx!(self, "setp.lt.u32 {inside}, {at}, %frame_size;");
         ptx!(self, "cvt.u64.u32 {wide}, {at};");
         ptx!(self, "add.s64 {address}, %frame, {wide};");
-        Some(FrameAccess { inside, address, part })
+        let (done, outside) = (self.w.new_label("ACCESSED"), self.w.new_label("MEMORY"));
+        ptx!(self, "@!{inside} bra {outside};");
+        Some(FrameAccess {
+            address,
+            part,
+            outside,
+            done,
+        })
+    }
+
+    /// Goes on after an access of the frame, at the label that this returns. What is written next accesses memory.
+    fn leave_frame(&mut self, outside: &str, done: String) -> Option<String> {
+        ptx!(self, "bra {done};");
+        self.w.label(outside);
+        Some(done)
     }
 
     /// Loads a value from the frame, and goes on at the label that it returns, if the address lies there.
@@ -193,12 +209,13 @@ impl Compiler<'_> {
         units: u32,
         to: &str,
     ) -> Option<String> {
-        let FrameAccess { inside, address, part } = self.frame_access(node, index, offset, mem)?;
-        let done = self.w.new_label("ACCESSED");
-        let parts = mem.size() / part;
-        let outside = self.w.new_label("MEMORY");
-        ptx!(self, "@!{inside} bra {outside};");
-        if parts == 1 {
+        let FrameAccess {
+            address,
+            part,
+            outside,
+            done,
+        } = self.frame_access(node, index, offset, mem)?;
+        if part == mem.size() {
             ptx!(self, "ld.local.{} {to}, [{address}];", load_type(mem, units));
         } else {
             let words: Vec<String> = (0..mem.size().div_ceil(4)).map(|_| self.w.word()).collect();
@@ -220,9 +237,7 @@ impl Compiler<'_> {
                 words => ptx!(self, "mov.b32 {to}, {};", words[0]),
             }
         }
-        ptx!(self, "bra {done};");
-        self.w.label(&outside);
-        Some(done)
+        self.leave_frame(&outside, done)
     }
 
     /// Stores a value to the frame, and goes on at the label that it returns, if the address lies there.
@@ -235,9 +250,12 @@ impl Compiler<'_> {
         units: u32,
         value: &str,
     ) -> Option<String> {
-        let FrameAccess { inside, address, part } = self.frame_access(node, index, offset, mem)?;
-        let (done, outside) = (self.w.new_label("ACCESSED"), self.w.new_label("MEMORY"));
-        ptx!(self, "@!{inside} bra {outside};");
+        let FrameAccess {
+            address,
+            part,
+            outside,
+            done,
+        } = self.frame_access(node, index, offset, mem)?;
         if part == mem.size() {
             ptx!(self, "st.local.b{} [{address}], {value};", 8 * part);
         } else {
@@ -248,9 +266,7 @@ impl Compiler<'_> {
             };
             self.store_parts("local", &place, part, mem.size(), units, value);
         }
-        ptx!(self, "bra {done};");
-        self.w.label(&outside);
-        Some(done)
+        self.leave_frame(&outside, done)
     }
 
     /// The place where code goes on after an access of the frame.

@@ -31,7 +31,7 @@ impl Compiler<'_> {
         let before = self.w.set_aside(true);
         self.w.label(&label);
         ptx!(self, "add.u32 %r{unit}, %r{unit}, {due};");
-        self.go_now(from, to, None);
+        self.go_now(None, from, to, None);
         self.w.set_aside(before);
         label
     }
@@ -93,15 +93,11 @@ impl Compiler<'_> {
         ptx!(self, "bra {to};");
     }
 
-    /// Where a branch from `from`, in the copy that is written, to `to` leads. `None`: it must count.
-    fn target(&mut self, from: usize, to: usize) -> Option<String> {
-        let meeting = self.way_to_meeting(from, to, None);
-        meeting.or_else(|| self.beyond_meetings(from, to))
-    }
-
-    /// The same where no lanes meet on the way.
-    fn beyond_meetings(&mut self, from: usize, to: usize) -> Option<String> {
-        self.uncounted(from, to).or_else(|| self.latch(to))
+    /// Where a branch from `from`, in the copy that is written, to `to` leads: from the meeting of the loop with head
+    /// `met`, if it comes from there. `None`: it must count.
+    fn target(&mut self, met: Option<usize>, from: usize, to: usize) -> Option<String> {
+        let meeting = self.way_to_meeting(from, to, met);
+        meeting.or_else(|| self.uncounted(from, to)).or_else(|| self.latch(to))
     }
 
     /// The same where nothing is to be counted.
@@ -124,24 +120,12 @@ impl Compiler<'_> {
         if let Some((unit, due)) = self.due(from, to) {
             ptx!(self, "add.u32 %r{unit}, %r{unit}, {due};");
         }
-        self.go_now(from, to, next);
+        self.go_now(None, from, to, next);
     }
 
-    /// A jump with nothing due.
-    fn go_now(&mut self, from: usize, to: usize, next: Option<&str>) {
-        let target = self.target(from, to);
-        self.jump(to, target, next);
-    }
-
-    /// A jump out of the loop with head `head`, whose lanes have met.
-    pub fn go_from_meeting(&mut self, head: usize, from: usize, to: usize) {
-        let outer = self.way_to_meeting(from, to, Some(head));
-        let target = outer.or_else(|| self.beyond_meetings(from, to));
-        self.jump(to, target, None);
-    }
-
-    fn jump(&mut self, to: usize, target: Option<String>, next: Option<&str>) {
-        match target {
+    /// A jump with nothing due, from the meeting of the loop with head `met` or from `from` itself.
+    pub fn go_now(&mut self, met: Option<usize>, from: usize, to: usize, next: Option<&str>) {
+        match self.target(met, from, to) {
             Some(label) if Some(label.as_str()) == next => {}
             Some(label) => ptx!(self, "bra {label};"),
             None => {
@@ -158,7 +142,7 @@ impl Compiler<'_> {
             let label = self.leave(from, to, due);
             return ptx!(self, "@{not}{predicate} bra {label};");
         }
-        if let Some(label) = self.target(from, to) {
+        if let Some(label) = self.target(None, from, to) {
             ptx!(self, "@{not}{predicate} bra {label};");
             return;
         }
@@ -171,7 +155,7 @@ impl Compiler<'_> {
         if let Some(due) = self.due(from, to) {
             return self.leave(from, to, due);
         }
-        if let Some(label) = self.target(from, to) {
+        if let Some(label) = self.target(None, from, to) {
             return label;
         }
         let stub = self.w.new_label("BACK");

@@ -7,7 +7,7 @@
 //! - at the end of each pass of a loop that calls. The head notes in a mask the lanes that begin the pass together. All
 //!   ways to a next pass and all ways out lead to one place, where these lanes wait for each other. From there each goes
 //!   where its way leads. That it is one place matters: ptxas may hold lanes where ways join, and there they join at the
-//!   meeting and not behind it;
+//!   meeting and not after it;
 //! - after a call: those that made it together.
 //!
 //! Why no lane should wait for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
@@ -42,18 +42,9 @@ pub struct Meeting {
     mask: String,
     /// The way by which a lane got to the meeting: 0 for the next pass, 1 and on for `exits`.
     way: String,
-    exits: Vec<Exit>,
-    /// Whether a way leads to a next pass.
-    next_pass: bool,
-}
-
-/// A way out of a loop. It leads to a block from which none leads back, be it one that returns or traps.
-struct Exit {
-    /// A block from which it leads, as each other that has it.
-    from: usize,
-    to: usize,
-    /// Whether it begins the next pass of an outer loop.
-    closes: bool,
+    /// The ways out: a block from which each leads, and one to which it does, from which none leads back, be it one that
+    /// returns or traps.
+    exits: Vec<(usize, usize)>,
 }
 
 /// Whether an instruction calls, be it a function of the runtime.
@@ -80,7 +71,6 @@ impl Compiler<'_> {
                 mask: self.w.word(),
                 way: self.w.word(),
                 exits: Vec::new(),
-                next_pass: false,
             };
             self.meetings.insert(head, meeting);
         }
@@ -134,51 +124,26 @@ impl Compiler<'_> {
     }
 
     /// The label that leads a branch from `from` to `to` to where lanes meet, if it ends a pass of such a loop: of one
-    /// around the loop `inside`.
+    /// around the loop `inside`, whose lanes have met.
     pub fn way_to_meeting(&mut self, from: usize, to: usize, inside: Option<usize>) -> Option<String> {
         let head = self.meeting_around(from, inside)?;
         if head == to {
-            return Some(self.next_pass(head));
+            return Some(format!("PASS{head}"));
         }
         if self.meetings[&head].blocks.contains(&to) {
             return None;
         }
-        let closes = self.cfg.back_edges.contains(&(from, to));
-        Some(self.way_out(head, Exit { from, to, closes }))
-    }
-
-    /// The label of the way to a next pass.
-    fn next_pass(&mut self, head: usize) -> String {
-        let label = format!("PASS{head}");
-        let meeting = self.meetings.get_mut(&head).expect("a loop whose lanes meet");
-        if !std::mem::replace(&mut meeting.next_pass, true) {
-            let way = meeting.way.clone();
-            self.stub(head, &label, &way, 0);
-        }
-        label
-    }
-
-    /// The label of a way out.
-    fn way_out(&mut self, head: usize, exit: Exit) -> String {
-        let meeting = self.meetings.get_mut(&head).expect("a loop whose lanes meet");
-        let is_same = |other: &Exit| (other.to, other.closes) == (exit.to, exit.closes);
-        let known = meeting.exits.iter().position(is_same);
-        let number = 1 + known.unwrap_or(meeting.exits.len());
-        let label = format!("OUT{head}_{number}");
+        // Whether the branch closes an outer cycle is part of the way.
+        let closes = |from| self.cfg.back_edges.contains(&(from, to));
+        let exits = &mut self.meetings.get_mut(&head).expect("a loop whose lanes meet").exits;
+        let known = exits
+            .iter()
+            .position(|other| other.1 == to && closes(other.0) == closes(from));
+        let number = known.unwrap_or(exits.len()) + 1;
         if known.is_none() {
-            meeting.exits.push(exit);
-            let way = meeting.way.clone();
-            self.stub(head, &label, &way, number);
+            exits.push((from, to));
         }
-        label
-    }
-
-    fn stub(&mut self, head: usize, label: &str, way: &str, number: usize) {
-        let before = self.w.set_aside(true);
-        self.w.label(label);
-        ptx!(self, "mov.b32 {way}, {number};");
-        ptx!(self, "bra MEET{head};");
-        self.w.set_aside(before);
+        Some(format!("OUT{head}_{number}"))
     }
 
     /// Writes where lanes meet. Ways out of inner loops may be ways out of outer ones, so these come later.
@@ -194,27 +159,27 @@ impl Compiler<'_> {
     }
 
     fn write_meeting(&mut self, head: usize) {
-        let Some(meeting) = self.meetings.get_mut(&head) else {
-            return;
-        };
-        let exits = std::mem::take(&mut meeting.exits);
-        let (mask, way, next_pass) = (meeting.mask.clone(), meeting.way.clone(), meeting.next_pass);
-        if exits.is_empty() && !next_pass {
-            return;
+        let Meeting { mask, way, exits, .. } = &self.meetings[&head];
+        let (mask, way, exits) = (mask.clone(), way.clone(), exits.clone());
+        for number in 1..=exits.len() {
+            self.w.label(&format!("OUT{head}_{number}"));
+            ptx!(self, "mov.b32 {way}, {number};");
+            ptx!(self, "bra MEET{head};");
         }
+        self.w.label(&format!("PASS{head}"));
+        ptx!(self, "mov.b32 {way}, 0;");
         self.w.label(&format!("MEET{head}"));
         self.meet(&mask);
-        let labels: Vec<String> = exits.iter().map(|_| self.w.new_label("EXIT")).collect();
-        for (i, label) in labels.iter().enumerate() {
+        for number in 1..=exits.len() {
             let p = self.w.predicate();
-            ptx!(self, "setp.eq.u32 {p}, {way}, {};", i + 1);
-            ptx!(self, "@{p} bra {label};");
+            ptx!(self, "setp.eq.u32 {p}, {way}, {number};");
+            ptx!(self, "@{p} bra EXIT{head}_{number};");
         }
         self.count(self.first_word(head));
         ptx!(self, "bra {};", self.label(head, 0));
-        for (exit, label) in exits.into_iter().zip(labels) {
-            self.w.label(&label);
-            self.go_from_meeting(head, exit.from, exit.to);
+        for (i, (from, to)) in exits.into_iter().enumerate() {
+            self.w.label(&format!("EXIT{head}_{}", i + 1));
+            self.go_now(Some(head), from, to, None);
         }
     }
 }

@@ -409,6 +409,10 @@ table! {
     0x086 RequestQueue "request_queue" [WASI, RANGE, COUNT] Aside Requests "begin a call of WASI function a with the c units at b as its arguments: served here, or sent to the host";
     0x087 RequestPoll "request_poll" [DI32, WASI, RANGE, COUNT] Aside Requests "a = errno of the call of WASI function b that was begun with the d units at c, once it is answered; if 0, its results are in memory";
 
+    // Threads
+    0x08b ThreadSpawn "thread_spawn" [DI32, I32] Gpu Slow "a = id of a new thread that calls the export `wasi_thread_start` with it and b, or -6 if there is no room for one";
+    0x08c Parallelism "parallelism" [DI32] Gpu Slow "a = threads that the device runs well at once, or as many as the user has said";
+
     // i32 arithmetic
     0x090 I32Add "i32.add" [DI32, I32, I32] Pure InLoop "a = b + c";
     0x091 I32Sub "i32.sub" [DI32, I32, I32] Pure InLoop "a = b - c";
@@ -1101,6 +1105,8 @@ impl Op {
             Op::Gid
                 | Op::Time
                 | Op::ThreadCount
+                | Op::ThreadSpawn
+                | Op::Parallelism
                 | Op::WallTime
                 | Op::Sleep
                 | Op::Exit
@@ -1177,6 +1183,7 @@ traps! {
     18 NullExceptionReference "null exception reference";
     19 TooManyExceptions "no device memory left for exceptions";
     20 UnalignedPointer "unaligned pointer";
+    21 Deadlock "deadlock: every thread waits, and none is left to wake another";
     30 HeapForeignAddress "the heap was given an address at which it has no block";
     31 HeapFreedTwice "the heap was given a block that had been freed";
     32 HeapWrongSize "the heap was given a block with another size than it has";

@@ -8,6 +8,7 @@ pub mod libtest;
 pub mod load;
 pub mod process;
 pub mod run;
+pub mod spawning;
 pub mod thread_safety;
 pub mod translate;
 pub mod wast;

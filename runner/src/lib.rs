@@ -69,7 +69,7 @@ pub use embed::instance::Instance;
 pub use embed::linker::Linker;
 pub use embed::module::{ExportType, ExternType, ImportType, Module, TranslationReport, assemble, is_serialized};
 pub use embed::outcome::{End, Launch, Outcome};
-pub use embed::store::{InstancePre, InterruptHandle, MEMORY_IMPORT, Store, StoreLimits, Usage};
+pub use embed::store::{InstancePre, InterruptHandle, MEMORY_IMPORT, Store, StoreLimits, Usage, makes_memory};
 pub use embed::values::{Val, WasmTy, WasmValues};
 pub use embed::wasi::{WasiCtx, WasiCtxBuilder};
 pub use embed::{compile, device, exit};
@@ -78,5 +78,6 @@ pub use gpu_run_translator::Options as ModuleOptions;
 pub use gpu_run_vm::ptx::{LocalFrames, Tuning};
 pub use gpu_run_vm::{
     Backtrace, ClassStats, DebugCounts, DebugFormat, DebugMessage, DebugOptions, Device, Doing, FrameSize, HeapChecks,
-    HeapFault, HeapStats, Input, Leak, Level, MemoryUse, RequestCounts, Sink, Stand, Stands, Stream, ThreadSet,
+    HeapFault, HeapStats, Input, Leak, Level, MemoryUse, RequestCounts, Sink, Spawned, Stand, Stands, Stream,
+    ThreadSet,
 };

@@ -10,7 +10,9 @@ use std::process::ExitCode;
 
 use args::{cargo, cli, entry, files, names, parse, requests, wasi_options};
 use cli::Command;
-use command::{cache, devices, engine, inspect, libtest, load, process, run, thread_safety, translate, wast, watchdog};
+use command::{
+    cache, devices, engine, inspect, libtest, load, process, run, spawning, thread_safety, translate, wast, watchdog,
+};
 use present::{calls, fault, json, lines, log, output, panic, report, results, sink, stands, stats, terminal, writes};
 
 fn main() -> ExitCode {

@@ -10,7 +10,7 @@ use gpu_run_bytecode::wasi::host::{AGAIN, ARGUMENTS, KIND, Step};
 use gpu_run_bytecode::{FuncType, HostFunction, ValType, wasi};
 use wasmparser::{Operator, TypeRef};
 
-use crate::lower::{GPU_MODULE, OLD_WASI};
+use crate::lower::{GPU_MODULE, OLD_WASI, WASI_SPAWN};
 use crate::module::{Func, Module};
 use crate::rewrite::code::Code;
 
@@ -43,7 +43,7 @@ pub(crate) fn call_host_functions(module: &mut Module<'_>) -> Vec<HostFunction> 
     });
     let (mut indices, mut types, mut functions) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (import, ty)) in imports.enumerate() {
-        if OWN.contains(&import.module) {
+        if OWN.contains(&import.module) || (import.module, import.name) == WASI_SPAWN {
             continue;
         }
         if let Some(signature) = plain_types(&module.types[ty as usize]) {

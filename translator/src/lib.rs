@@ -23,7 +23,7 @@ mod translate;
 pub use debug::remove_debug;
 pub use dwarf::Dwarf;
 pub use legacy_eh::{BrTables, replace_legacy_exceptions};
-pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, OLD_WASI, gpu_signature, lower};
+pub use lower::{GPU_MODULE, LowerError, LowerErrorKind, OLD_WASI, WASI_SPAWN, gpu_signature, lower};
 pub use module::{Module, ParseError};
 pub use shared_std::{Shared, own_allocators, shared_std};
 pub use translate::{

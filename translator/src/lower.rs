@@ -30,10 +30,12 @@ mod wasi_calls;
 
 use std::borrow::Cow;
 
-pub use declarations::{GPU_MODULE, OLD_WASI, gpu_signature};
+pub use declarations::{GPU_MODULE, OLD_WASI, WASI_SPAWN, gpu_signature};
 use emit::Emitter;
 use function::Lowering;
-use gpu_run_bytecode::{FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, TableType, ValType, wasi};
+use gpu_run_bytecode::{
+    FuncType, Function, InlineSite, MemoryType, Meta, Op, Program, THREAD_START, TableType, ValType, wasi,
+};
 use rustc_hash::FxHashMap;
 use wasmparser::{AbstractHeapType, HeapType};
 
@@ -81,6 +83,11 @@ pub enum LowerErrorKind {
         /// Import name.
         name: String,
     },
+    /// Threads are spawned, but the function that they begin with is not exported.
+    #[error(
+        "the module spawns threads, but exports no function `{THREAD_START}` of type (i32, i32) -> () for them to begin with"
+    )]
+    NoThreadStart,
     /// A GPU opcode used as a value or export.
     #[error("`gpu_run_v1.{name}` is an instruction: it can be called, but not exported or referred to")]
     GpuReference {

@@ -144,10 +144,9 @@ pub const LACKS_PLATFORM: &str = "std on wasm32-unknown-unknown has no files, ne
                                   `gpu_std::{fs, env, io, net, process}`, or build for wasm32-wasip1";
 
 /// What the user should know of a program for `wasm32-wasip1` that could not start a thread.
-pub const LACKS_THREADS: &str = "std::thread::spawn starts no threads on this target, and gpu-run does not run \
-                                 wasm32-wasip1-threads yet: mark a function with `gpu_std::kernel!` and run it by \
-                                 --threads N, or build with `-Ctarget-feature=+atomics`, where --threads N runs `main` \
-                                 on N threads";
+pub const LACKS_THREADS: &str = "std::thread::spawn starts no threads on this target: build for \
+                                 wasm32-wasip1-threads, where it does, or mark a function with `gpu_std::kernel!` and \
+                                 run it by --threads N";
 
 /// Whether a panic's text says that a thread could not be started because the target has none: std's own, and
 /// rayon's of its pool.

@@ -207,6 +207,11 @@ struct Thread {
   u32 moved;  // bytes of the request's input or the response's data that are over; of a write: see rpc/device_calls.h
   u32 answer;  // errno of a request that was served without the host; else the first word of its results
   u32 random;  // blocks of random bytes that it has taken
+  // Of a program that spawns threads; see spawn.h.
+  u32 home;  // lane that it runs on
+  u32 link;  // 1 + the thread after it in the lane's list, or 0
+  u32 argument;  // that its parent has given it
+  u32 pad;
 };
 
 // Threads that wait at addresses with the same hash, in the order in which they came.
@@ -594,6 +599,36 @@ struct Io {
   u64 *progress;  // pinned: where `pixels` is reported now and then, or null
 };
 
+// Of a program with a memory whose threads may wait: whether one of them can go on. See census.h.
+struct Census {
+  // Threads that live, or that will begin. Above 32 bits, those of them that wait and have no time at which they go on.
+  u64 counts;
+  u32 deadlocked;  // 1: all threads wait, and none is left to wake one; 2: and one has told of it
+  u32 pad;
+};
+
+// Of a program that spawns threads. A thread has a slot, which is its id; the first has slot 0. See spawn.h.
+struct Spawner {
+  u64 free;  // slots whose threads have ended, as a list: 1 + the first, and above 32 bits a tag against ABA
+  u32 *next;  // its links, by slot
+  u64 spawned;  // threads since the launch
+  u32 *inboxes;  // by lane of the interpreter: 1 + a thread that was spawned or woken, or 0; a list by Thread::link
+  u32 *idle;  // by place (see `spawn::lane_at`), a bit: its lane has no thread that could run
+  u64 *mail;  // by slot, of compiled code: SPAWN_MAIL and the argument of a thread that is to begin, or 0
+  u64 *globals;  // blocks of the threads, by slot
+  const u64 *initial_globals;  // what such a block begins with
+  u32 capacity;  // slots
+  u32 used;  // slots that have ever been handed out
+  u32 func;  // store-wide number of the function that threads begin with
+  u32 place;  // that gets the next thread where no idle one is found
+  u32 most;  // threads that lived at once
+  u32 lanes_out;  // lanes of the interpreter that run no thread any more
+  u32 parallelism;  // threads that the program is told to be of use
+  u32 pad;
+};
+// Above the argument in Spawner::mail.
+constexpr u64 SPAWN_MAIL = 1ull << 32;
+
 struct Launch {
   const u64 *code;
   const Func *funcs;
@@ -651,6 +686,8 @@ struct Launch {
   u32 pad;
   Diagnostics *diagnostics;
   Stands *stands;  // null: the host does not ask
+  Census *census;  // null: threads cannot wait for each other by addresses
+  Spawner *spawner;  // null: the program spawns no threads, or begins with several
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

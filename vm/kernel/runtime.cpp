@@ -160,6 +160,8 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
   Thread &thread = *context.thread;
   auto poll = [&] {
     if (process_ended(launch)) stop(context, pc, depth, thread.state);
+    // Of a program that spawns threads, the first tells of it.
+    if ((context.id == 0 || !launch.spawner) && census::claim_deadlock(launch)) trap(context, pc, depth, TRAP_Deadlock);
   };
   for (u32 idle = 0;;) {
     StepResult done = step();
@@ -187,6 +189,33 @@ GPU_RUN_NOINLINE void request(Context &context, u32 pc, u32 depth, u32 instance_
              [&] { return requests::run_other(launch, *context.thread, context.id, instance, scratch, w); });
 }
 
+// Prepares thread `id`, which the lane has.
+GPU_RUN_NOINLINE void begin_thread(const Launch &launch, Context &context, u32 id) {
+  threads::begin_clock(launch);
+  Thread &thread = launch.threads[id];
+  threads::prepare(launch, thread, id);
+  thread.state = THREAD_Runnable;
+  u32 stack = native_stack();
+  context.launch = &launch;
+  context.address = &context;
+  context.thread = &thread;
+  context.globals = thread.globals;
+  context.id = id;
+  context.lane = id;
+  context.native_limit = (stack > launch.native_stack ? stack - launch.native_stack : 0) + MARGIN;
+  context.polls = launch.slice;
+  context.reference = 0;
+  context.roots = 0;
+  context.stack_limit = thread.stack_limit;
+  context.max_depth = launch.max_depth;
+}
+
+// Lets a moment pass for a lane that has no thread. In a function of its own: see gpu_run_next.
+GPU_RUN_NOINLINE void pause_without_thread(const Launch &launch) {
+  if (process_ended(launch)) exit_lane();
+  backoff(32);
+}
+
 }  // namespace
 
 extern "C" {
@@ -205,23 +234,29 @@ void gpu_run_begin(const Launch *launch, Context *context) {
     if (stands::wanted(*launch)) red_add_device(&launch->stands->new_threads, 1u);
     exit_lane();
   }
-  threads::begin_clock(*launch);
-  Thread &thread = launch->threads[id];
-  threads::prepare(*launch, thread, id);
-  thread.state = THREAD_Runnable;
-  u32 stack = native_stack();
-  context->launch = launch;
-  context->address = context;
-  context->thread = &thread;
-  context->globals = thread.globals;
-  context->id = id;
-  context->lane = id;
-  context->native_limit = (stack > launch->native_stack ? stack - launch->native_stack : 0) + MARGIN;
-  context->polls = launch->slice;
-  context->reference = 0;
-  context->roots = 0;
-  context->stack_limit = thread.stack_limit;
-  context->max_depth = launch->max_depth;
+  begin_thread(*launch, *context, id);
+}
+
+// Looks whether a thread was spawned in the lane's slot, and prepares it; 0 if there is none yet. Ends the lane when the
+// process has ended.
+//
+// The caller asks again and again, while other lanes of its warp run. ptxas makes lanes that leave such a loop wait for
+// those that stay in it, at a convergence barrier. It saves and clears the barriers of callers at the head of a function
+// that calls others, as this one does: that lets go of them.
+u32 gpu_run_next(const Launch *launch, Context *context) {
+  const u32 id = global_lane();
+  if (id >= launch->spawner->capacity) exit_lane();
+  u64 *mail = &launch->spawner->mail[id];
+  const u64 found = load_acquire_device(mail);  // pairs with the release in `spawn::begin`
+  if (found == 0) {
+    pause_without_thread(*launch);
+    return 0;
+  }
+  // The slot is this thread's: nobody else writes there until it is given back.
+  store_relaxed_device(mail, (u64)0);
+  launch->threads[id].argument = (u32)found;
+  begin_thread(*launch, *context, id);
+  return 1;
 }
 
 // The thread ended: its results are stored.
@@ -233,6 +268,13 @@ void gpu_run_finish(Context *context) {
     exceptions::end_thread(launch, thread, context->id, {(u8 *)(launch.results + at), 4});
   }
   frames::mark_ended(launch, thread);
+  spawn::count_returned(launch, context->id);
+  if (!launch.spawner) return;
+  if (context->id == 0) {
+    spawn::end_process(launch);
+  } else {
+    spawn::end(launch, context->id);
+  }
 }
 
 // Ends the process with a trap. Of kind TRAP_None it ends the lane of a process that was stopped. Does not return.

@@ -1,6 +1,6 @@
 // The lanes' loop: a lane starts its threads and runs each until it ends, waits or has used its slice.
 //
-// Lane i of L has threads i, i + L, i + 2L, … With `multiplexed` they take turns. A thread that waits, sleeps or has
+// Lane i of L has threads i, i + L, i + 2L, … (A program that spawns threads has lists instead: `find_spawned`.) With `multiplexed` they take turns. A thread that waits, sleeps or has
 // used its slice is left for the next. So threads may wait for each other even if a lane has many. Their frames then
 // lie in the arena, each thread's in segments of its own. Without it a lane stays with a thread until it ends, and all
 // use the lane's own registers.
@@ -12,8 +12,8 @@
 #pragma once
 
 #include "interpreter.h"
+#include "run_lists.h"
 #include "stands.h"
-#include "threads.h"
 
 namespace gpu_run {
 
@@ -40,7 +40,8 @@ GPU_RUN_INLINE bool first_segment(const Launch &launch, u32 lane, u32 &spare, fr
 // Prepares the globals, stack, thread-local storage and first frame of a new thread. False if there is no memory for
 // the frame.
 GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane, u32 &spare) {
-  const Func &func = launch.funcs[launch.func];
+  const bool spawned = launch.spawner && id != 0;
+  const Func &func = launch.funcs[spawned ? launch.spawner->func : launch.func];
   u64 head = load_code(launch.code + func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
   // With `multiplexed` no thread has the lane's own segment, because the next thread would overwrite it.
@@ -54,7 +55,12 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   }
   threads::prepare(launch, thread, id);
   Registers registers = segment.registers;
-  for (u32 i = 0; i < launch.arg_units; i++) registers.set32(i, launch.args[i]);
+  if (spawned) {
+    registers.set32(0, id);
+    registers.set32(1, thread.argument);
+  } else {
+    for (u32 i = 0; i < launch.arg_units; i++) registers.set32(i, launch.args[i]);
+  }
   registers.set32(header, PC_THREAD_END);
   registers.set32(header + 1, 0);
   thread.segment = segment.give_back > 1 ? segment.give_back - 1 : 0;
@@ -100,11 +106,18 @@ struct Round {
   bool worked;  // and did not only find that another lane or the host was in its way
   bool over;  // all threads have ended, or the lane must stop
   u32 spare;  // 1 + the number of a first segment that no thread has, or 0
+  RunLists lists;  // of a program that spawns threads
 };
 
 // The first segment that a lane has from the beginning, so that it needs not ask when all do: as Round::spare.
 GPU_RUN_INLINE u32 own_segment(const Launch &launch, u32 lane) {
   return launch.multiplexed && lane < launch.arena->lanes ? 1 + (lane << (launch.multiplexed - 1)) : 0;
+}
+
+// What a lane begins with: of a program that spawns threads the first lane has the first thread, the others none.
+GPU_RUN_INLINE Round first_round(const Launch &launch, u32 lane) {
+  const u32 thread = launch.spawner && lane == 0;
+  return {lane, lane, 0, false, false, false, own_segment(launch, lane), {thread, thread, 0, false}};
 }
 
 // A thread of the lane has ended. Its first segment is for the next that begins.
@@ -153,8 +166,15 @@ GPU_RUN_NOINLINE bool next_command(const Launch &launch, Round &round) {
     for (u32 i = 0; i < count; i++) ((Word *)&launch)[first + i] = words[i];
   }
   launch.clock_start = clock_ns();
-  round = {0, 0, 0, false, false, false, own_segment(launch, 0)};
+  round = first_round(launch, 0);
   return true;
+}
+
+// A thread of the lane, which waits, is told that no thread will ever wake it.
+GPU_RUN_NOINLINE void end_deadlock(const Launch &launch, u32 id) {
+  Thread &thread = launch.threads[id];
+  MachineState state = {{thread.frame, thread.stride}, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
+  frames::end_process(launch, thread, id, state, END_Trap, TRAP_Deadlock);
 }
 
 // Finds the thread that the lane runs next, after the one that it ran: number `round.id`. False if there is none in the
@@ -183,6 +203,7 @@ GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
   round.spare = 0;
   round.idle = round.worked ? 0 : round.idle + 1;
   if (round.idle) backoff(round.idle);
+  if (round.idle && round.first < launch.thread_count && census::claim_deadlock(launch)) end_deadlock(launch, round.first);
   round.over = round.first >= launch.thread_count || (round.idle && stopped(launch));
   round.ran = false;
   round.worked = false;
@@ -190,10 +211,76 @@ GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
   return false;
 }
 
+// The turn of a thread of a program that spawns threads is over.
+GPU_RUN_INLINE void end_turn(const Launch &launch, Round &round, u32 lane) {
+  Thread &thread = launch.threads[round.id];
+  // Where all that the lane has are in the way of others, it must not hurry.
+  round.idle = thread.state == THREAD_Busy && round.lists.first_ready == 0 ? round.idle + 1 : 0;
+  if (round.idle) backoff(round.idle);
+  if (thread.state != THREAD_Ended) return run_lists::put_back(launch, round.lists, round.id + 1);
+  if (thread.segment) leave_segment(launch, round, thread, lane);
+  if (round.id == 0) {
+    spawn::end_process(launch);
+  } else {
+    spawn::end(launch, round.id);
+  }
+}
+
+// As `find_thread`, for a lane of a program that spawns threads: it may get others at any time.
+GPU_RUN_INLINE bool find_spawned(const Launch &launch, Round &round, u32 lane) {
+  RunLists &lists = round.lists;
+  if (round.ran) end_turn(launch, round, lane);
+  round.ran = false;
+  run_lists::collect(launch, lists, lane);
+  round.over = stopped(launch);
+  if (round.over) return false;
+  if (lists.first_ready) {
+    if (lists.told_idle) spawn::say_idle(launch, lane, false);
+    lists.told_idle = false;
+    const u32 number = run_lists::take_ready(launch, lists);
+    round.id = number - 1;
+    round.ran = ready(launch, launch.threads[round.id], round.id, lane, round.spare);
+    if (round.ran) {
+      run_lists::share(launch, lists, lane);
+      return true;
+    }
+    // It has not begun, for there is no memory for its frame: others return theirs when they end.
+    run_lists::append_ready(launch, lists, number);
+  } else if (!lists.told_idle) {
+    spawn::say_idle(launch, lane, true);
+    lists.told_idle = true;
+  }
+  if (round.spare) frames::give_first_segment(*launch.arena, lane, round.spare - 1);
+  round.spare = 0;
+  // The first thread tells of it, on its own lane: it is at rest there, and nothing moves it any more.
+  if (launch.threads[0].home == lane && census::claim_deadlock(launch)) end_deadlock(launch, 0);
+  backoff(++round.idle);
+  if (round.idle >= 64) backoff_long();
+  return false;
+}
+
+// A lane leaves when the process has ended. Where threads stand is known when all lanes have: each then looks at some of
+// the slots, because threads that wait are no lane's.
+GPU_RUN_INLINE void leave_spawned(const Launch &launch, u32 lane) {
+  Spawner &spawner = *launch.spawner;
+  // Release, and acquire below: each lane's threads are at rest before any is looked at. All lanes are resident, and each
+  // comes here in bounded time.
+  fetch_add_acq_rel_device(&spawner.lanes_out, 1u);
+  for (u32 idle = 1; stands::wanted(launch) && load_acquire_device(&spawner.lanes_out) < launch.lanes; idle++) {
+    backoff(idle);
+  }
+  stands::note_lane(launch, lane);
+}
+
 // As `find_thread`, in this run or the next. In a function of its own, so that nothing of it stays in
 // hardware registers while a thread runs. Runs follow each other in here, and not in a loop around
 // `run_lane`: that would change how the interpreter's loop is compiled.
 GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) {
+  if (launch.spawner) {
+    if (find_spawned(launch, round, lane)) return true;
+    if (round.over) leave_spawned(launch, lane);
+    return false;
+  }
   if (find_thread(launch, round, lane)) return true;
   if (!round.over) return false;
   if (launch.stands) stands::note_lane(launch, round.first);
@@ -203,7 +290,7 @@ GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) 
 
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   threads::begin_clock(launch);
-  Round round = {lane, lane, 0, false, false, false, own_segment(launch, lane)};
+  Round round = first_round(launch, lane);
   // Two loops, and the thread by its number. So the compiler keeps the interpreter's loop apart from this one, and
   // nothing of this one in its registers.
   for (;;) {

@@ -7,6 +7,7 @@
 #pragma once
 
 #include "frames.h"
+#include "spawn.h"
 
 namespace gpu_run {
 namespace stands {
@@ -20,9 +21,10 @@ struct Standing {
   u32 calls[STAND_CALLS];
 };
 
-// Whether threads that end now have been stopped from outside: no thread has ended the process.
+// Whether it is to be noted where threads stand that end now. They have been stopped from outside: no thread has ended
+// the process. Or none can go on.
 GPU_RUN_INLINE bool wanted(const Launch &launch) {
-  return launch.stands && load_relaxed_device(&launch.claimed) == 0;
+  return launch.stands && (load_relaxed_device(&launch.claimed) == 0 || census::deadlocked(launch));
 }
 
 // FNV-1a, a word at a time; never 0.
@@ -62,7 +64,8 @@ GPU_RUN_NOINLINE void note(const Launch &launch, u32 id, const Standing &standin
 GPU_RUN_NOINLINE void note_lane(const Launch &launch, u32 first) {
   if (!wanted(launch)) return;
   u32 waiting = 0;
-  for (u32 id = first; id < launch.thread_count; id += launch.lanes) {
+  const u32 threads = launch.spawner ? launch.spawner->used : launch.thread_count;
+  for (u32 id = first; id < threads; id += launch.lanes) {
     Thread &thread = launch.threads[id];
     if (thread.state == THREAD_New) waiting++;
     if (thread.state == THREAD_New || thread.state == THREAD_Ended) continue;

@@ -19,15 +19,18 @@ GPU_RUN_INLINE void begin_clock(const Launch &launch) {
 
 // Prepares the globals, stack and thread-local storage of a new thread.
 GPU_RUN_INLINE void prepare(const Launch &launch, Thread &thread, u32 id) {
-  thread.globals = launch.thread_globals + (u64)id * launch.globals_per_thread;
+  // The first thread of a program that spawns some works on the store's own globals, as any single thread.
+  const Spawner *spawner = id ? launch.spawner : nullptr;
+  const u64 *initial = spawner ? spawner->initial_globals : launch.initial_globals;
+  thread.globals = (spawner ? spawner->globals : launch.thread_globals) + (u64)id * launch.globals_per_thread;
   resume::clear(thread);
   thread.request = 0;
   thread.message_number = 0;
   thread.exceptions = 0;
   thread.exception_count = 0;
   thread.exception_limit = exceptions::collect_after(launch);
-  if (launch.thread_count > 1) {
-    for (u32 i = 0; i < launch.globals_per_thread; i++) thread.globals[i] = launch.initial_globals[i];
+  if (spawner || launch.thread_count > 1) {
+    for (u32 i = 0; i < launch.globals_per_thread; i++) thread.globals[i] = initial[i];
   }
   thread.stack_limit = 0;
   if (launch.stack_size && launch.stack_pointer != ~0u) {

@@ -76,6 +76,8 @@ pub struct Cuda {
 
 /// Lanes in a block when threads fill the device.
 const BLOCK: u32 = 128;
+/// Threads that spawn others go different ways: so many warps of a multiprocessor get one of them each.
+const WARPS_FOR_THREADS: u32 = 8;
 
 pub(crate) fn driver(call: &'static str, error: DriverError) -> DeviceError {
     let name = error
@@ -426,6 +428,11 @@ impl Device for Cuda {
 
     /// Few threads get a warp's worth of shared memory each; many share what a multiprocessor has.
     /// All threads run at the same time as long as they fit.
+    /// Neighbouring places are in different warps, so that no lane waits for another that goes another way.
+    fn parallelism(&self) -> u32 {
+        self.multiprocessors() * WARPS_FOR_THREADS
+    }
+
     fn plan(&self, threads: u32, frame: u32) -> Plan {
         let multiprocessors = self.multiprocessors();
         let per_multiprocessor = threads.div_ceil(multiprocessors);

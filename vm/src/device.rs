@@ -200,6 +200,11 @@ pub trait Device {
         self.plan(u32::MAX, 0).lanes
     }
 
+    /// Threads of use to a program that spawns them: they go different ways.
+    fn parallelism(&self) -> u32 {
+        self.lanes()
+    }
+
     /// Lays out `threads` threads of the interpreter whose largest frame has `frame` units.
     fn plan(&self, threads: u32, frame: u32) -> Plan;
 

@@ -318,6 +318,10 @@ twins! {
         moved: u32,
         answer: u32,
         random: u32,
+        home: u32,
+        link: u32,
+        argument: u32,
+        pad: u32,
     }
     struct Bucket {
         lock: u32,
@@ -553,6 +557,29 @@ twins! {
         pixels: u64,
         progress: Ptr,
     }
+    struct Census {
+        counts: u64,
+        deadlocked: u32,
+        pad: u32,
+    }
+    struct Spawner {
+        free: u64,
+        next: Ptr,
+        spawned: u64,
+        inboxes: Ptr,
+        idle: Ptr,
+        mail: Ptr,
+        globals: Ptr,
+        initial_globals: Ptr,
+        capacity: u32,
+        used: u32,
+        func: u32,
+        place: u32,
+        most: u32,
+        lanes_out: u32,
+        parallelism: u32,
+        pad: u32,
+    }
     struct Launch {
         code: Ptr,
         funcs: Ptr,
@@ -604,6 +631,8 @@ twins! {
         pad: u32,
         diagnostics: Ptr,
         stands: Ptr,
+        census: Ptr,
+        spawner: Ptr,
         commands: Ptr,
         taken: u64,
     }

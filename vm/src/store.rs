@@ -42,7 +42,7 @@ pub use heap::{ClassStats, HeapChecks, HeapStats, MemoryUse, allocates};
 pub use io::FrameSize;
 pub use leaks::Leak;
 pub use requests::makes_requests;
-pub use run::{End, Outcome, RunOptions, Sink, Stream};
+pub use run::{End, MOST_SPAWNED, Outcome, RunOptions, Sink, Spawned, Stream};
 pub use waits::{may_meet, threads_may_wait};
 
 /// A WebAssembly value.
@@ -361,6 +361,8 @@ struct InstanceInfo {
     thread_locals: Vec<u8>,
     /// Its compiled code, if it has any.
     code: Option<compiled::CompiledCode>,
+    /// The store's number of the function that new threads begin with, if the program spawns threads.
+    thread_start: Option<u32>,
 }
 
 /// See the module's documentation.

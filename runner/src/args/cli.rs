@@ -95,9 +95,10 @@ pub struct RunArgs {
     #[arg(long, value_name = "NAME", help_heading = START)]
     pub invoke: Option<String>,
     /// Threads that enter the kernel, or main in a build for threads, and share its memory: a number, or auto for as
-    /// many as the device has lanes.
-    #[arg(long, value_name = "N", default_value = "1", value_parser = parse_thread_count, help_heading = START)]
-    threads: ThreadCount,
+    /// many as the device has lanes. A program that spawns threads itself is told that so many are of use [default: 1;
+    /// for programs that spawn threads, what suits the device].
+    #[arg(long, value_name = "N", value_parser = parse_thread_count, help_heading = START)]
+    threads: Option<ThreadCount>,
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
@@ -158,22 +159,29 @@ const LIMITS: &str = "Limits";
 const REPORTS: &str = "Checks and reports";
 
 impl RunArgs {
-    /// How many threads there are. `auto` is 1 until [`RunArgs::resolve_threads`] has set it.
-    pub fn threads(&self) -> u32 {
+    /// How many threads were asked for, if they were. `auto` is none until [`RunArgs::resolve_threads`] has set it.
+    pub fn given_threads(&self) -> Option<u32> {
         match self.threads {
-            ThreadCount::Number(threads) => threads,
-            ThreadCount::Auto => 1,
+            Some(ThreadCount::Number(threads)) => Some(threads),
+            Some(ThreadCount::Auto) | None => None,
         }
+    }
+
+    /// The same; without it there is one. What a program does with it that spawns threads, [`Entry`] says.
+    ///
+    /// [`Entry`]: crate::entry::Entry
+    pub fn threads(&self) -> u32 {
+        self.given_threads().unwrap_or(1)
     }
 
     /// Whether the device decides how many threads there are.
     pub fn threads_are_auto(&self) -> bool {
-        self.threads == ThreadCount::Auto
+        self.threads == Some(ThreadCount::Auto)
     }
 
     /// Sets the number of threads that the device has decided.
     pub fn resolve_threads(&mut self, threads: u32) {
-        self.threads = ThreadCount::Number(threads);
+        self.threads = Some(ThreadCount::Number(threads));
     }
 
     /// The module's path.

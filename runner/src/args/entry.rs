@@ -41,6 +41,8 @@ pub struct Entry {
     pub show: Show,
     /// An export without parameters that one thread calls first: it prepares a library for calls.
     pub before: Option<&'static str>,
+    /// Threads that call it.
+    pub threads: u32,
 }
 
 fn func_type<'p>(program: &'p Program, name: &str) -> Option<&'p FuncType> {
@@ -100,6 +102,7 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
             before: (name != INITIALIZE).then(|| initializer(program)).flatten(),
             export: name,
             show,
+            threads: args.threads(),
         });
     }
     let kernels: Vec<_> = program
@@ -112,17 +115,26 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         .into_iter()
         .find(|name| func_type(program, name).is_some());
     let entry = match (main, &kernels[..]) {
-        (Some(main), _) if args.threads() == 1 => program_entry(program, main, &place),
-        (_, [kernel]) => Ok(Entry { export: kernel.name.clone(), args: Vec::new(), show: Show::KernelResult, before: initializer(program) }),
+        // One thread enters it, and it spawns the others.
+        (Some(main), []) if program.thread_start().is_some() => program_entry(program, main, 1, &place),
+        (Some(main), _) if args.threads() == 1 => program_entry(program, main, 1, &place),
+        (_, [kernel]) => Ok(Entry {
+            export: kernel.name.clone(),
+            args: Vec::new(),
+            show: Show::KernelResult,
+            before: initializer(program),
+            threads: args.threads(),
+        }),
         (_, [_, _, ..]) => {
             let names: Vec<_> = kernels.iter().map(|kernel| format!("`{}`", &kernel.name[KERNEL_PREFIX.len()..])).collect();
             Err(Report::new("the module has several kernels").at(place).help(format!("choose one with --invoke: {}", names.join(", "))))
         }
         // Made for threads: what its parts share is guarded by locks and atomics.
-        (Some(main), []) if program.meta.is_threaded() => program_entry(program, main, &place),
+        (Some(main), []) if program.meta.is_threaded() => program_entry(program, main, args.threads(), &place),
         (Some(main), []) => Err(Report::new(format!("`{main}` cannot run on {} threads: it is a program for one", args.threads())).at(place).help(
             "three ways work: mark a function with gpu_std::kernel!, or name an export with --invoke, and every thread calls it; \
-             run independent processes with --instances (not in this version); or build with atomics and a shared memory (-Ctarget-feature=+atomics)",
+             run independent processes with --instances (not in this version); or build with atomics and a shared memory \
+             (-Ctarget-feature=+atomics). A program for wasm32-wasip1-threads spawns its threads itself",
         )),
         (None, []) => Err(with_order(
             Report::new("the module has no entry: no `_start`, `main` or kernel is exported")
@@ -159,7 +171,7 @@ fn with_order(report: Report, args: &RunArgs) -> Report {
     }
 }
 
-fn program_entry(program: &Program, name: &str, place: &str) -> Outcome<Entry> {
+fn program_entry(program: &Program, name: &str, threads: u32, place: &str) -> Outcome<Entry> {
     let ty = func_type(program, name).expect("the caller found it");
     let args = match ty.params[..] {
         [] => Vec::new(),
@@ -176,6 +188,7 @@ fn program_entry(program: &Program, name: &str, place: &str) -> Outcome<Entry> {
         args,
         show: Show::ExitCode,
         before: None,
+        threads,
     })
 }
 

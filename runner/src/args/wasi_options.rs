@@ -12,19 +12,20 @@ use indexmap::IndexMap;
 use crate::cli::RunArgs;
 use crate::report::{Outcome, Report};
 use crate::requests::Called;
+use crate::spawning::Spawning;
 use crate::{cargo, load, output};
 
 /// What the program calls the directory of `--tmpfs`.
 const TMP: &str = "/tmp";
 
-/// What a run finds around it; `None` for a program that calls no function of WASI. Options that a program makes no use
+/// What a run finds around it, with what a program is told that spawns threads; `None` for a program that calls no function of WASI. Options that a program makes no use
 /// of are no error, so that many programs can be run with the same ones.
 ///
 /// # Errors
 ///
 /// A directory that cannot be opened, a variable or a destination that makes no sense: whether the program uses it or
 /// not.
-pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<WasiCtx>> {
+pub fn of(program: &Program, args: &RunArgs, spawning: Option<&Spawning>) -> Outcome<Option<WasiCtx>> {
     let options = &args.environment;
     let unused = Called::by(program).unused(options);
     if !unused.is_empty() {
@@ -82,7 +83,11 @@ pub fn of(program: &Program, args: &RunArgs) -> Outcome<Option<WasiCtx>> {
         wasi = wasi.tmpfs(TMP, size.as_u64());
     }
     let of_cargo = if by_cargo { cargo::variables() } else { Vec::new() };
-    let variables = variables(of_cargo.iter().chain(&options.variables))?;
+    let mut variables = variables(of_cargo.iter().chain(&options.variables))?;
+    for (name, value) in spawning.iter().flat_map(|spawning| spawning.variables()) {
+        let value = || value.to_string().into_bytes();
+        variables.entry(name.as_bytes().to_vec()).or_insert_with(value);
+    }
     if !requests {
         return Ok(None);
     }

@@ -8,7 +8,7 @@ mod text;
 use std::process::ExitCode;
 
 use gpu_run_bytecode::{Op, wasi};
-use gpu_run_translator::GPU_MODULE;
+use gpu_run_translator::{GPU_MODULE, WASI_SPAWN};
 use serde::Serialize;
 
 use crate::cli::InspectArgs;
@@ -175,6 +175,9 @@ pub fn inspect(args: &InspectArgs) -> Outcome<ExitCode> {
 
 /// What serves an imported function, if anything does.
 fn served(module: &str, name: &str) -> Option<&'static str> {
+    if (module, name) == WASI_SPAWN {
+        return Some("WASI threads, on the device");
+    }
     match module {
         GPU_MODULE => Op::gpu_op(name).map(|_| "GPU opcode"),
         wasi::NET_MODULE => {

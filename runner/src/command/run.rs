@@ -23,6 +23,7 @@ use crate::cli::{DebugArgs, DebugLevel, RunArgs};
 use crate::entry::{self, Entry, Show};
 use crate::lines::LineSource;
 use crate::report::{self, Calls, Outcome, Report, warn};
+use crate::spawning::Spawning;
 use crate::terminal::{Terminal, debug_format};
 use crate::wasi_options;
 use crate::watchdog::{Preparation, Watchdog};
@@ -97,7 +98,7 @@ impl Guest {
         }
         let entry = entry::find(program, args)?;
         let results_file = results::prepare(args.results.as_ref(), &entry, entry::results(program, &entry))?;
-        if args.threads() > 1 && !program.meta.is_threaded() {
+        if entry.threads > 1 && !program.meta.is_threaded() {
             thread_safety::warn_of_state(&lines.module, &entry);
         }
         if (args.heap_check || args.leak_check) && !allocates(program) {
@@ -146,11 +147,12 @@ impl Process {
             None => devices::open(&args.device)?,
         };
         let module = &guest.lines.module;
-        let limits = limits(args, thread_stack, module, &mut *device);
+        let limits = limits(args, thread_stack, &guest, &mut *device);
+        let spawning = Spawning::of(module.program(), &limits, &*device);
         let compiles = device.target().is_some();
         let mut store = Store::with_device(engine, (), limits, device).map_err(failed)?;
         preparation.end();
-        let wasi = wasi_options::of(module.program(), args)?;
+        let wasi = wasi_options::of(module.program(), args, spawning.as_ref())?;
         let terminal = Arc::new(Mutex::new(Terminal::new(
             interrupt.clone(),
             wasi.is_some(),
@@ -172,7 +174,7 @@ impl Process {
         }
         let usage = Usage {
             exports: Some(vec![guest.entry.export.clone()]),
-            threads: Some(args.threads()),
+            threads: Some(guest.entry.threads),
         };
         let linked = linker.instantiate_pre(&mut store, module, &usage).map_err(failed)?;
         engine::tell(args, linked.choice());
@@ -230,11 +232,11 @@ impl Process {
             return Err(Report::new(format!("`{}` is no function", entry.export)));
         };
         if entry.show == Show::KernelResult && !log::is_quiet() {
-            note!("Running on {} with {} threads...", store.device_name(), args.threads());
+            note!("Running on {} with {} threads...", store.device_name(), entry.threads);
         }
         let watchdog = Watchdog::of_run(args.timeout);
         store.set_last_run(true);
-        let mut outcome = func.run(&mut store, args.threads(), &entry.args).map_err(failed)?;
+        let mut outcome = func.run(&mut store, entry.threads, &entry.args).map_err(failed)?;
         let watchdog = watchdog.filter(|_| matches!(outcome.end, End::TimedOut));
         files.write(args, &mut store)?;
         lock(&terminal).finish();
@@ -300,8 +302,8 @@ fn sends_messages(program: &Program) -> bool {
 }
 
 /// The limits that the options set, and for the rest those that fit the module.
-fn limits(args: &RunArgs, thread_stack: Option<u32>, module: &Module, device: &mut dyn Device) -> StoreLimits {
-    let fitting = StoreLimits::for_module(module, args.threads(), device);
+fn limits(args: &RunArgs, thread_stack: Option<u32>, guest: &Guest, device: &mut dyn Device) -> StoreLimits {
+    let fitting = StoreLimits::for_module(&guest.lines.module, guest.entry.threads, device);
     StoreLimits {
         memory: args.max_memory.map(|size| size.as_u64()),
         call_depth: args.max_call_depth,
@@ -312,6 +314,7 @@ fn limits(args: &RunArgs, thread_stack: Option<u32>, module: &Module, device: &m
             guards: args.heap_check,
             leaks: args.leak_check,
         },
+        parallelism: args.given_threads().unwrap_or(fitting.parallelism),
         ..fitting
     }
 }

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use gpu_run_vm::{DebugCounts, RequestCounts};
+use gpu_run_vm::{DebugCounts, RequestCounts, Spawned};
 
 use super::error::{BoxError, Error, Fault, FaultKind, Result};
 use super::host::Failure;
@@ -66,6 +66,8 @@ pub struct Outcome {
     pub debug: DebugCounts,
     /// What was asked of the host.
     pub requests: RequestCounts,
+    /// Threads that the program spawned, if it is one that may.
+    pub spawned: Option<Spawned>,
 }
 
 impl Outcome {
@@ -83,6 +85,7 @@ impl Outcome {
             faults: outcome.faults,
             debug: outcome.debug,
             requests: outcome.requests,
+            spawned: outcome.spawned,
         }
     }
 

@@ -19,7 +19,7 @@ use super::exit::HeldStore;
 use super::module::Module;
 use instantiate::Host;
 
-pub use instantiate::{InstancePre, MEMORY_IMPORT, Usage};
+pub use instantiate::{InstancePre, MEMORY_IMPORT, Usage, makes_memory};
 pub use limits::StoreLimits;
 
 /// Which store a handle belongs to.

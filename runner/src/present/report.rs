@@ -356,8 +356,8 @@ pub fn of_start(leak: &Leak) -> bool {
     own_call(&leak.allocated).is_some_and(|place| place.function == "__main_void")
 }
 
-/// The call of the program's own that asked for a block, or panicked: the innermost that is not part of an allocator or
-/// of std.
+/// The call of the program's own that asked for a block, panicked or waits: the innermost that is not part of an
+/// allocator, of std or of wasi-libc's threads.
 pub fn own_call(backtrace: &Backtrace) -> Option<&BacktraceFrame> {
     let own = own_index(backtrace).and_then(|index| backtrace.places.get(index));
     own.or(backtrace.places.last())
@@ -365,7 +365,7 @@ pub fn own_call(backtrace: &Backtrace) -> Option<&BacktraceFrame> {
 
 /// The number of that call.
 fn own_index(backtrace: &Backtrace) -> Option<usize> {
-    const PATHS: [&str; 12] = [
+    const PATHS: [&str; 17] = [
         "__r",
         "panic_abort::",
         "alloc::",
@@ -377,10 +377,16 @@ fn own_index(backtrace: &Backtrace) -> Option<usize> {
         "gpu_std::arena::",
         "gpu_std::platform::",
         "operator new",
+        // Of wasi-libc.
+        "__wasi",
+        "__pthread_",
+        "pthread_",
+        "__timedwait",
+        "__wait",
         // Methods of the types that belong to no crate.
         "str>::",
     ];
-    const WHOLE: [&str; 12] = [
+    const WHOLE: [&str; 17] = [
         "abort",
         "rust_begin_unwind",
         "rust_oom",
@@ -393,8 +399,18 @@ fn own_index(backtrace: &Backtrace) -> Option<usize> {
         "internal_memalign",
         "dlmalloc",
         "strdup",
+        "sched_yield",
+        "nanosleep",
+        "clock_nanosleep",
+        "usleep",
+        "wasi_thread_start",
     ];
+    // Into which the closure was inlined that a thread was spawned with.
+    const THREAD: [&str; 2] = ["__rust_begin_short_backtrace::<", "::spawn_unchecked"];
     let inner = |name: &str| {
+        if name.contains("{closure") && THREAD.iter().any(|part| name.contains(part)) {
+            return false;
+        }
         let path = name.trim_start_matches(['<', '&']);
         WHOLE.contains(&name) || PATHS.iter().any(|start| path.starts_with(start))
     };

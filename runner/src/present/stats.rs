@@ -82,11 +82,14 @@ impl Run<'_> {
         };
         let (requests, debug) = (&outcome.requests, &outcome.debug);
         let plural = |count: u64| if count == 1 { "" } else { "s" };
+        let threads = match outcome.spawned {
+            Some(spawned) => format!("{} spawned, at most {} at once,", spawned.threads, spawned.most),
+            None => self.threads.to_string(),
+        };
         [
             format!("device:  {}, {engine}", self.device),
             format!(
-                "threads: {} on {} lane{}",
-                self.threads,
+                "threads: {threads} on {} lane{}",
                 outcome.lanes,
                 plural(outcome.lanes.into())
             ),
@@ -119,6 +122,7 @@ impl Run<'_> {
         Stats {
             device: self.device.to_owned(),
             threads: self.threads,
+            spawned: outcome.spawned.map(|spawned| spawned.threads),
             lanes: outcome.lanes,
             load_ms: ms(self.load),
             translate_ms: self.module.translation().map(|report| translation(&report.times)),

@@ -521,7 +521,7 @@ fn no_threads(device: &str) -> Tested {
         let output = run_on(device, [&file]);
         let stderr = text(&output.stderr);
         expect(output.status.code() == Some(134), "exit code 134", &output)?;
-        let notes = ["gpu_std::kernel!", "--threads N", "-Ctarget-feature=+atomics"];
+        let notes = ["gpu_std::kernel!", "--threads N", "wasm32-wasip1-threads"];
         expect(
             notes.iter().all(|part| stderr.contains(part)) == told && stderr.contains("note: ") == told,
             &format!("what to do: {told}"),

@@ -30,6 +30,18 @@ pub fn general() -> Vec<Test> {
         ("refuses/unknown_import", || {
             refuses("unknown_import.wasm", &["unknown import `"])
         }),
+        ("refuses/spawn_without_start", || {
+            refuses(
+                "spawn_without_start.wasm",
+                &["exports no function `wasi_thread_start` of type (i32, i32) -> ()"],
+            )
+        }),
+        ("refuses/spawn_type", || {
+            refuses(
+                "spawn_type.wasm",
+                &["import `wasi.thread-spawn` with type (i64) -> (i32)", "(i32) -> (i32)"],
+            )
+        }),
         ("refuses/gpu_memory64", || {
             refuses(
                 "gpu_memory64.wasm",

@@ -301,7 +301,8 @@ impl Device for Emulator {
         Some(Target {
             ordinal: 0,
             compute_capability: (9, 0),
-            multiprocessors: 132,
+            // Of 256 lanes each: see `Target::lanes_at_least`.
+            multiprocessors: RESIDENT as u32 / 256,
             driver: "PTX emulator".into(),
             format: CodeFormat::Ptx,
         })

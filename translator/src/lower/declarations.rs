@@ -2,7 +2,7 @@
 
 use gpu_run_bytecode::{
     ConstOp, Data, Element, Export, ExternKind, ExternType, FuncType, Global, GlobalType, Import, Limits, MemoryType,
-    Meta, Op, Operand, Program, SegmentMode, Table, TableType, ThreadLocals, ValType, wasi,
+    Meta, Op, Operand, Program, SegmentMode, THREAD_START, Table, TableType, ThreadLocals, ValType, wasi,
 };
 use wasmparser::{ExternalKind, Operator, TypeRef};
 
@@ -14,6 +14,8 @@ use crate::module::{self, Const, ElementItems, Module};
 pub const GPU_MODULE: &str = "gpu_run_v1";
 /// Module name of the imports of the WASI before preview 1.
 pub const OLD_WASI: &str = "wasi_unstable";
+/// Module and name of the import by which programs for WASI's threads spawn one.
+pub const WASI_SPAWN: (&str, &str) = ("wasi", "thread-spawn");
 
 /// Fills in `program` but for its code; returns what each function index of the module means.
 pub(super) fn lower(module: &Module<'_>, program: &mut Program) -> Result<Vec<Target>, LowerErrorKind> {
@@ -113,8 +115,15 @@ fn functions(module: &Module<'_>, meta: &mut Meta) -> Result<Vec<Target>, LowerE
         let ty = match import.ty {
             TypeRef::Func(ty) | TypeRef::FuncExact(ty) => {
                 let func_type = meta.types[ty as usize].clone();
-                if import.module == GPU_MODULE {
-                    targets.push(Target::Gpu(gpu_op(import.name, &func_type)?));
+                if import.module == GPU_MODULE || (import.module, import.name) == WASI_SPAWN {
+                    let op = match import.module {
+                        GPU_MODULE => gpu_op(import.name, &func_type)?,
+                        _ => wasi_spawn(&func_type)?,
+                    };
+                    if op == Op::ThreadSpawn {
+                        check_thread_start(module)?;
+                    }
+                    targets.push(Target::Gpu(op));
                     continue;
                 }
                 if import.module == OLD_WASI {
@@ -190,6 +199,34 @@ fn wasi_function(module: &str, name: &str, found: &FuncType) -> Result<wasi::Fun
         return Err(error(format!("its type must be {wanted}")));
     }
     Ok(function)
+}
+
+/// The opcode of WASI's function that spawns a thread.
+fn wasi_spawn(found: &FuncType) -> Result<Op, LowerErrorKind> {
+    let wanted = gpu_signature(Op::ThreadSpawn.info());
+    if *found == wanted {
+        return Ok(Op::ThreadSpawn);
+    }
+    Err(LowerErrorKind::HostImport {
+        import: format!("{}.{}", WASI_SPAWN.0, WASI_SPAWN.1),
+        found: found.to_string(),
+        what: format!("its type must be {wanted}"),
+    })
+}
+
+/// A module that spawns threads exports what they begin with.
+fn check_thread_start(module: &Module<'_>) -> Result<(), LowerErrorKind> {
+    let export = module.exports.iter().find(|export| export.name == THREAD_START);
+    let is_function = |kind| matches!(kind, ExternalKind::Func | ExternalKind::FuncExact);
+    let imported = module.imported_funcs.len() as u32;
+    let ty = export
+        .filter(|export| is_function(export.kind) && export.index >= imported)
+        .map(|export| module.func_type(export.index));
+    let i32s = [wasmparser::ValType::I32; 2];
+    if ty.is_some_and(|ty| *ty.params() == i32s && ty.results().is_empty()) {
+        return Ok(());
+    }
+    Err(LowerErrorKind::NoThreadStart)
 }
 
 /// The opcode that an import from `gpu_run_v1` means.

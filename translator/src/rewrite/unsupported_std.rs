@@ -47,7 +47,8 @@ const PARTS: &[Part] = &[
     Part {
         paths: &["std::sys::thread::unsupported::Thread::new"],
         what: "threads that it could start",
-        remedy: "mark a function with `gpu_std::kernel!`, and launch it on as many threads as you like",
+        remedy: "build for wasm32-wasip1-threads, or mark a function with `gpu_std::kernel!` and launch it on as many \
+                 threads as you like",
     },
 ];
 

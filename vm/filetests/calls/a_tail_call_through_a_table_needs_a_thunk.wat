@@ -174,7 +174,7 @@
 ;; 	mov.b32 %deeper, %depth;
 ;; 	setp.ne.u32 %p1, %w1, 0;
 ;; 	@%p1 bra STATUS_1;
-;; RETURNED:
+;; RETURNED_2:
 ;; 	ld.global.b64 %l4, [%launch+88];
 ;; 	ld.local.b32 %w2, [%local+24];
 ;; 	mad.wide.u32 %l4, %w2, 4, %l4;
@@ -189,21 +189,21 @@
 ;; 	ret;
 ;; STATUS_1:
 ;; 	setp.ne.u32 %p2, %w1, 2;
-;; 	@%p2 bra THROWN_2;
+;; 	@%p2 bra THROWN_3;
 ;; 	ld.local.b64 %l2, [%local+64];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[20];
-;; TYPE_3: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
-;; 	call (q), %l2, (q0, q1), TYPE_3;
+;; TYPE_4: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1), TYPE_4;
 ;; 	ld.param.b32 %w1, [q];
 ;; 	ld.param.b32 %r0, [q+16];
 ;; 	}
 ;; 	setp.ne.u32 %p2, %w1, 0;
 ;; 	@%p2 bra STATUS_1;
-;; 	bra RETURNED;
-;; THROWN_2:
+;; 	bra RETURNED_2;
+;; THROWN_3:
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b64 %l3, [%local+848];

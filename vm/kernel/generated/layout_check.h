@@ -200,7 +200,7 @@ FIELD(Instance, tags, 56, 8);
 FIELD(Instance, memory_count, 64, 4);
 FIELD(Instance, pad, 68, 4);
 
-SIZE(Thread, 128);
+SIZE(Thread, 144);
 FIELD(Thread, state, 0, 4);
 FIELD(Thread, pc, 4, 4);
 FIELD(Thread, frame, 8, 8);
@@ -228,6 +228,10 @@ FIELD(Thread, message_number, 112, 4);
 FIELD(Thread, moved, 116, 4);
 FIELD(Thread, answer, 120, 4);
 FIELD(Thread, random, 124, 4);
+FIELD(Thread, home, 128, 4);
+FIELD(Thread, link, 132, 4);
+FIELD(Thread, argument, 136, 4);
+FIELD(Thread, pad, 140, 4);
 
 SIZE(Bucket, 16);
 FIELD(Bucket, lock, 0, 4);
@@ -461,7 +465,30 @@ FIELD(Io, height, 52, 4);
 FIELD(Io, pixels, 56, 8);
 FIELD(Io, progress, 64, 8);
 
-SIZE(Launch, 320);
+SIZE(Census, 16);
+FIELD(Census, counts, 0, 8);
+FIELD(Census, deadlocked, 8, 4);
+FIELD(Census, pad, 12, 4);
+
+SIZE(Spawner, 96);
+FIELD(Spawner, free, 0, 8);
+FIELD(Spawner, next, 8, 8);
+FIELD(Spawner, spawned, 16, 8);
+FIELD(Spawner, inboxes, 24, 8);
+FIELD(Spawner, idle, 32, 8);
+FIELD(Spawner, mail, 40, 8);
+FIELD(Spawner, globals, 48, 8);
+FIELD(Spawner, initial_globals, 56, 8);
+FIELD(Spawner, capacity, 64, 4);
+FIELD(Spawner, used, 68, 4);
+FIELD(Spawner, func, 72, 4);
+FIELD(Spawner, place, 76, 4);
+FIELD(Spawner, most, 80, 4);
+FIELD(Spawner, lanes_out, 84, 4);
+FIELD(Spawner, parallelism, 88, 4);
+FIELD(Spawner, pad, 92, 4);
+
+SIZE(Launch, 336);
 FIELD(Launch, code, 0, 8);
 FIELD(Launch, funcs, 8, 8);
 FIELD(Launch, instances, 16, 8);
@@ -512,8 +539,10 @@ FIELD(Launch, lane_heaps, 280, 4);
 FIELD(Launch, pad, 284, 4);
 FIELD(Launch, diagnostics, 288, 8);
 FIELD(Launch, stands, 296, 8);
-FIELD(Launch, commands, 304, 8);
-FIELD(Launch, taken, 312, 8);
+FIELD(Launch, census, 304, 8);
+FIELD(Launch, spawner, 312, 8);
+FIELD(Launch, commands, 320, 8);
+FIELD(Launch, taken, 328, 8);
 
 SIZE(Context, 856);
 FIELD(Context, launch, 0, 8);

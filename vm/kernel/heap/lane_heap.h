@@ -196,6 +196,8 @@ GPU_RUN_NOINLINE bool give_back(Memory &memory, const Lane &lane) {
 // Whether no thread of this launch will run on a lane any more.
 GPU_RUN_INLINE bool is_over(const Launch &launch, u32 lane) {
   if (launch.lanes == 0 || lane >= launch.lanes) return launch.lanes != 0;
+  // Any lane may get a thread.
+  if (launch.spawner) return false;
   for (u32 id = lane; id < launch.thread_count; id += launch.lanes) {
     // Acquire: pairs with the release in `frames::mark_ended`.
     if (load_acquire_device(&launch.threads[id].state) != THREAD_Ended) return false;

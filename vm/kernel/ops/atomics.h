@@ -14,6 +14,7 @@
 #include "bulk.h"
 #include "frames.h"
 #include "generated/isa.h"
+#include "spawn.h"
 
 namespace gpu_run {
 namespace atomics {
@@ -107,19 +108,27 @@ GPU_RUN_INLINE void unlink(const Launch &launch, Bucket &bucket, const Thread &t
   (thread.previous ? launch.threads[thread.previous - 1].next : bucket.first) = thread.next;
 }
 
+// Whether a thread that waits has no time at which it goes on by itself.
+GPU_RUN_INLINE bool is_counted(const Thread &thread) { return thread.wake == ~0ull; }
+
 // Takes the threads that wait at an address, `count` at most, out of their queue. Needs the lock.
 GPU_RUN_INLINE u32 wake(const Launch &launch, Bucket &bucket, const u8 *at, u32 count) {
   u32 woken = 0;
   u32 seen = 0;
   for (u32 id = bucket.first; id != 0 && woken < count && !poll(launch, seen); seen++) {
-    Thread &thread = launch.threads[id - 1];
+    const u32 number = id - 1;
+    Thread &thread = launch.threads[number];
     id = thread.next;
     if (thread.waits_at != at) continue;
     unlink(launch, bucket, thread);
     woken++;
+    const bool counted = is_counted(thread), pushes = counted && spawn::has_inboxes(launch);
+    if (counted) census::count_woken(launch);
     // Last, because from here on the thread is its lane's, which may enqueue it elsewhere. Release:
     // what was done here is before what that lane does once it has seen the flag (acquire).
     store_release_device(&thread.woken, 1u);
+    // But for a thread that no lane has in a list: it is this lane's until it is pushed.
+    if (pushes) spawn::push(launch, number);
   }
   return woken;
 }
@@ -165,6 +174,8 @@ GPU_RUN_INLINE bool begin_wait(const Launch &launch, Thread &thread, u32 id, u8 
     store_relaxed_device(&thread.woken, 0u);
     enqueue(launch, bucket, thread, id);
     thread.state = THREAD_Waiting;
+    // Under the lock, so that it comes before a notify counts the thread back.
+    if (is_counted(thread)) census::count_waiting(launch);
   }
   unlock(bucket);
   return thread.state == THREAD_Waiting;

@@ -105,8 +105,9 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
     }
     CASE(thread_end) {
       if (thread.exceptions) exceptions::end_thread(launch, thread, id, registers);
-      for (u32 i = 0; i < launch.result_units; i++) launch.results[(u64)id * launch.result_units + i] = get32(i);
+      for (u32 i = 0; i < spawn::result_units(launch, id); i++) launch.results[(u64)id * launch.result_units + i] = get32(i);
       frames::mark_ended(launch, thread);
+      spawn::count_returned(launch, id);
       return StepResult{DONE_Ended, 0, 0};
     }
     CASE(exit) {

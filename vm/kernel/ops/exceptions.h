@@ -13,6 +13,7 @@
 #pragma once
 
 #include "frames.h"
+#include "spawn.h"
 
 namespace gpu_run {
 namespace exceptions {
@@ -22,7 +23,7 @@ constexpr u32 NONE = ~0u;
 // Exceptions that a thread makes before it looks which are still needed. Half of the pool is enough for those that the
 // threads have not looked at.
 GPU_RUN_INLINE u32 collect_after(const Launch &launch) {
-  u32 share = launch.exceptions->capacity / 2 / launch.thread_count;
+  u32 share = launch.exceptions->capacity / 2 / spawn::most_threads(launch);
   return share < 1 ? 1 : share < COLLECT_AFTER ? share : COLLECT_AFTER;
 }
 
@@ -172,7 +173,7 @@ GPU_RUN_NOINLINE void collect(const Launch &launch, Thread &thread, u32 id, Mach
 // Frees what a thread that has ended leaves, except for what its results may name.
 GPU_RUN_NOINLINE void end_thread(const Launch &launch, Thread &thread, u32 id, const Registers &results) {
   u32 work = 0;
-  for (u32 i = 0; i < launch.result_units; i++) {
+  for (u32 i = 0; i < spawn::result_units(launch, id); i++) {
     u32 bits = results.get32(i);
     if (mark(launch, id, bits, work)) chunk_of(*launch.exceptions, bits).kept = 1;
   }

@@ -2,6 +2,7 @@
 #pragma once
 
 #include "rpc/mailbox.h"
+#include "spawn.h"
 
 namespace gpu_run {
 namespace requests {
@@ -11,7 +12,7 @@ constexpr u64 NO_SLOT_PAUSE = 20000;
 // The same where all threads may want one: at most 100 looks a microsecond by all of them. That is more often than
 // slots become free, and does not keep the words of `taken` from threads that return slots.
 GPU_RUN_INLINE u64 no_slot_pause(const Launch &launch) {
-  u64 pause = launch.thread_count * 10ull;
+  u64 pause = spawn::most_threads(launch) * 10ull;
   return pause > NO_SLOT_PAUSE ? pause : NO_SLOT_PAUSE;
 }
 

@@ -78,6 +78,11 @@ const FRAMES_FROM: u32 = 32;
 /// What the code of a program needs that is alone in its store and runs on `threads` threads with at
 /// most `call_depth` open calls.
 pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning) -> Options {
+    let threads = match program.thread_start() {
+        // It may spawn any number.
+        Some(_) => u32::MAX,
+        None => threads,
+    };
     Options {
         local_frames: match tuning.local_frames {
             LocalFrames::Auto if threads < FRAMES_FROM => LocalFrames::Never,

@@ -106,7 +106,7 @@ impl Store {
                 call = next(self);
                 continue;
             };
-            let mut host = Host::new(&self.run, &options, sink);
+            let mut host = Host::new(&self.run, &options, options.threads, sink);
             host.launches = Some((round.pinned, LAUNCHES_AT, size_of::<Launch>()));
             let begin = Instant::now();
             let publish = || -> DeviceResult<()> {
@@ -152,6 +152,7 @@ impl Store {
                             ended_by,
                             faults,
                             requests: RequestCounts::default(),
+                            spawned: None,
                         })
                     }
                 });
@@ -175,7 +176,7 @@ impl Store {
         if entry.is_some() {
             self.prepare_compiled()?;
         }
-        self.prepare_diagnostics(options)?;
+        self.prepare_diagnostics(options, options.threads)?;
         let register_arena = self.limits.register_arena;
         let device = &mut *self.device;
         let run = &mut self.run;

@@ -56,6 +56,7 @@ impl Store {
             tags: Vec::new(),
             thread_locals: Vec::new(),
             code: None,
+            thread_start: None,
         };
         for import in &meta.imports {
             let unknown = || StoreError::UnknownImport {
@@ -137,6 +138,7 @@ impl Store {
         });
         let elements = elements.collect::<Result<Vec<_>, _>>()?;
 
+        info.thread_start = program.thread_start().map(|index| info.funcs[index as usize]);
         self.place_instance(&program, &info, &types, &elements)?;
         self.max_frame = self.max_frame.max(meta.max_frame);
         self.sends_debug |= instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| inst.op.is_debug()));

@@ -218,7 +218,12 @@ fn seed(seed: Option<u64>) -> DeviceResult<[u32; 8]> {
 
 impl Store {
     /// Makes requests ready and begins to answer them, if the options name services and a program makes any.
-    pub(super) fn serve_requests(&mut self, options: &RunOptions) -> Result<Option<RequestSession>, StoreError> {
+    /// There are at most so many threads.
+    pub(super) fn serve_requests(
+        &mut self,
+        options: &RunOptions,
+        threads: u32,
+    ) -> Result<Option<RequestSession>, StoreError> {
         let Some(environment) = &options.environment else {
             return Ok(None);
         };
@@ -230,7 +235,7 @@ impl Store {
             Some(requests) => requests,
             None => Requests::new(device)?,
         };
-        let lease = requests.prepare(device, environment, options.threads);
+        let lease = requests.prepare(device, environment, threads);
         let rings = device.rings();
         let (record, errors, mailboxes) = (requests.record, requests.errors, requests.mailboxes);
         let bell = requests.bell.clone();
@@ -240,7 +245,7 @@ impl Store {
             record,
             errors,
             lease: lease?,
-            service: RequestWorkers::start(calls.clone(), mailboxes, options.threads, bell, rings),
+            service: RequestWorkers::start(calls.clone(), mailboxes, threads, bell, rings),
             calls,
         };
         // What was made ready here may have taken long.

@@ -5,12 +5,14 @@
 //! - `types`: what a run takes, and what it returns;
 //! - this file: prepares the launch record and starts the kernel;
 //! - `buffers`: the device's memory that runs use;
+//! - `spawner`: what a program needs that spawns threads;
 //! - `host`: what the host does while the kernel runs: it takes output from the ring, and stops the run if it must;
 //! - `end`: how the run ended, and where.
 
 mod buffers;
 mod end;
 mod host;
+mod spawner;
 mod types;
 
 use std::mem::offset_of;
@@ -21,7 +23,9 @@ use gpu_run_bytecode::{FuncType, ValType};
 use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
 pub(super) use self::host::Host;
-pub use self::types::{End, Outcome, RunOptions, Sink, Stream};
+pub use self::spawner::Spawned;
+use self::spawner::Spawns;
+pub use self::types::{End, MOST_SPAWNED, Outcome, RunOptions, Sink, Stream};
 use super::debug::diagnostics;
 use super::waits::{linked_threads_may_wait, threads_may_wait};
 use super::{Store, StoreError, Value};
@@ -87,20 +91,22 @@ impl Store {
             return Ok(Outcome::nothing(options.threads));
         }
         let entry = self.compiled_entry(func).filter(|_| !options.interpret);
-        let plan = self.plan(entry, options.threads)?;
+        let spawns = self.spawns(func, options, entry.is_some());
+        let threads = spawns.as_ref().map_or(options.threads, |spawns| spawns.most);
+        let plan = self.plan(entry, threads)?;
         if entry.is_some() {
             self.prepare_compiled()?;
         }
-        self.prepare(func, &ty, args, options, plan)?;
-        let serving = self.serve_requests(options)?;
+        self.prepare(func, &ty, args, options, plan, spawns)?;
+        let serving = self.serve_requests(options, threads)?;
         tracing::debug!(
             device = self.device.name(),
-            threads = options.threads,
+            threads,
             lanes = plan.lanes,
             compiled = entry.is_some(),
             "a run begins"
         );
-        let mut host = Host::new(&self.run, options, sink);
+        let mut host = Host::new(&self.run, options, threads, sink);
         host.errors = serving.as_ref().map(|serving| serving.errors);
         host.pixels = self.io.progress;
         // Where lanes are threads of this machine they look at the control, and a copy would race with them.
@@ -122,13 +128,14 @@ impl Store {
         let requests = serving.as_ref().map(|serving| serving.service.counts());
         let time = self.device.kernel_time().unwrap_or_else(|| begin.elapsed());
         let (debug, faults) = host.told(&mut *self.device)?;
-        if stopped.is_some() {
-            self.stands = self.read_stands()?;
-        }
+        let was_stopped = stopped.is_some();
         if let Some(serving) = serving {
             self.end_requests(options, serving)?;
         }
         let end = self.end(self.run.control, 0, stopped);
+        if was_stopped || end.is_deadlock() {
+            self.stands = self.read_stands()?;
+        }
         let results = match end {
             End::Returned => {
                 let threads = options.threads as usize;
@@ -147,6 +154,7 @@ impl Store {
             ended_by: self.ended_by(self.run.control, 0),
             faults,
             requests: requests.unwrap_or_default(),
+            spawned: self.read_spawned()?,
         })
     }
 
@@ -170,6 +178,7 @@ impl Store {
     pub(super) fn run_start(&mut self, func: u32, options: &RunOptions, sink: &mut dyn Sink) -> Result<(), StoreError> {
         let options = RunOptions {
             threads: 1,
+            most_threads: 1,
             ..options.clone()
         };
         match self.run(func, &[], &options, sink)?.end {
@@ -207,12 +216,16 @@ impl Store {
         args: &[Value],
         options: &RunOptions,
         plan: Plan,
+        spawns: Option<Spawns>,
     ) -> Result<(), StoreError> {
-        let threads = options.threads as u64;
+        let threads = u64::from(spawns.as_ref().map_or(options.threads, |spawns| spawns.most));
         let args = units_of(args);
         let places = self.thread_places(func, options)?;
         // A thread that waits for the host leaves its lane to others.
-        let multiplexed = options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests());
+        let multiplexed = match &spawns {
+            Some(spawns) => !spawns.compiled,
+            None => options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests()),
+        };
         let mut arena_bytes = self.limits.register_arena;
         let (mut first_size, mut own_segments) = (0, 0);
         if multiplexed {
@@ -226,7 +239,8 @@ impl Store {
             arena_bytes += bytes;
             own_segments = u64::from(plan.lanes).min(bytes / (layout::SEGMENT << first_size));
         }
-        self.prepare_diagnostics(options)?;
+        self.prepare_diagnostics(options, threads as u32)?;
+        let spawner = self.prepare_spawner(spawns.as_ref(), options, plan)?;
         let shared_memory = self.memory_infos.iter().any(|memory| memory.ty.shared);
         let globals = self.globals.len / 8;
         let device = &mut *self.device;
@@ -245,17 +259,18 @@ impl Store {
         // All new. What a thread needs it gets when it begins.
         let thread_records = run.threads.zeroed(device, threads * size_of::<Thread>() as u64)?;
         // A single thread works on the store's own globals, which so outlive it.
-        let thread_globals = match threads {
+        let thread_globals = match options.threads {
             1 => self.globals.ptr,
             _ => run.globals.at_least(device, threads * globals * 8)?,
         };
         // The host may stop the run, and ask then.
-        let stands = match options.timeout.is_some() || options.interrupt.is_some() {
+        let stands = match options.timeout.is_some() || options.interrupt.is_some() || shared_memory {
             true => run.stands.zeroed(device, size_of::<layout::Stands>() as u64)?,
             false => 0,
         };
         let args_at = run.args.at_least(device, args.len() as u64 * 4)?;
-        let results = run.results.at_least(device, threads * ty.result_units() as u64 * 4)?;
+        let results = u64::from(options.threads) * u64::from(ty.result_units()) * 4;
+        let results = run.results.at_least(device, results)?;
         let launch = Launch {
             threads: thread_records,
             thread_globals,
@@ -270,6 +285,8 @@ impl Store {
             stack_size: places.stack_size,
             multiplexed: if multiplexed { 1 + first_size } else { 0 },
             stands,
+            census: if shared_memory { run.census } else { 0 },
+            spawner,
             tls_base: places.tls_base,
             tls_first: places.tls_first,
             tls_stride: places.tls_stride,
@@ -286,6 +303,11 @@ impl Store {
             // A run that was stopped leaves its queues as they were.
             if shared_memory {
                 device.clear(run.buckets, BUCKETS_BYTES)?;
+                let census = layout::Census {
+                    counts: options.threads.into(),
+                    ..bytemuck::Zeroable::zeroed()
+                };
+                device.write(run.census, bytemuck::bytes_of(&census))?;
             }
             device.write(run.ring, bytemuck::bytes_of(&ring))?;
             std::ptr::write_bytes(run.control.host, 0, size_of::<Control>());
@@ -294,13 +316,13 @@ impl Store {
         Ok(())
     }
 
-    /// Makes ready what the threads tell of themselves, and the ring for it.
-    pub(super) fn prepare_diagnostics(&mut self, options: &RunOptions) -> DeviceResult<()> {
+    /// Makes ready what at `most` so many threads tell of themselves, and the ring for it.
+    pub(super) fn prepare_diagnostics(&mut self, options: &RunOptions, most: u32) -> DeviceResult<()> {
         let (device, run) = (&mut *self.device, &mut self.run);
-        run.ring_bytes.prepare(device, self.sends_debug, options.threads)?;
+        run.ring_bytes.prepare(device, self.sends_debug, most)?;
         let mut threads = 0;
         if self.sends_debug {
-            let bytes = u64::from(options.threads) * size_of::<DebugThread>() as u64;
+            let bytes = u64::from(most) * size_of::<DebugThread>() as u64;
             threads = run.debug_threads.at_least(device, bytes)?;
             // SAFETY: as large as it was asked for; no kernel runs.
             unsafe { device.clear(threads, bytes)? };

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use gpu_run::MEMORY_IMPORT;
+use gpu_run::makes_memory;
 use gpu_run_bytecode::KERNEL_PREFIX;
 use gpu_run_translator::rewrite::{LACKS_PLATFORM, RewriteOptions, Status, rewrite};
 use gpu_run_translator::{Error, Module, Options, check_recursion, shared_std};
@@ -74,7 +74,7 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<(Insp
 fn is_provided(import: &wasmparser::Import<'_>) -> bool {
     match import.ty {
         TypeRef::Func(_) | TypeRef::FuncExact(_) => served(import.module, import.name).is_some(),
-        TypeRef::Memory(_) => (import.module, import.name) == MEMORY_IMPORT,
+        TypeRef::Memory(ty) => makes_memory(import.module, import.name, ty.shared),
         _ => false,
     }
 }

@@ -58,7 +58,8 @@ impl Executed {
         {
             warn(&wasi_options::no_folder(&path));
         }
-        let mut context = fault::Context::of(&outcome, args.threads(), calls, &terminal);
+        let threads = outcome.spawned.map_or(guest.entry.threads, |spawned| spawned.most);
+        let mut context = fault::Context::of(&outcome, threads, calls, &terminal);
         context.look_at(&mut store, instance, lines);
         let returned = match outcome.end {
             End::Returned => Some(results::show(
@@ -128,7 +129,7 @@ impl Executed {
             let heap = instance.heap_stats(&mut store).map_err(failed)?;
             let stats = stats::Run {
                 device: &store.device_name(),
-                threads: args.threads(),
+                threads,
                 load: guest.loaded,
                 module,
                 ready,
@@ -232,7 +233,11 @@ pub(super) fn show_early_end(
         End::Faulted(fault) if aborted == Some(Aborted::OutOfMemory) => {
             Some(report::out_of_memory(fault.thread, &fault.backtrace, context.calls))
         }
-        End::Faulted(fault) => Some(report::trap(fault, args.module(), context.threads)),
+        End::Faulted(fault) => {
+            let report = report::trap(fault, args.module(), context.threads);
+            // Of a deadlock, where all threads wait.
+            Some(report.all_at(stands::told(&context.stands)))
+        }
         End::TimedOut => {
             Some(report::timed_out(args.timeout.unwrap_or_default()).all_at(stands::told(&context.stands)))
         }

@@ -69,6 +69,8 @@ impl<T: Send> Store<T> {
             environment: None,
             debug: self.debug.clone(),
             interpret,
+            most_threads: self.limits.spawned_threads,
+            parallelism: self.limits.parallelism,
         };
         let mut sink = self.events.clone();
         let wasi = |wasi: &Environment| Environment { last, ..wasi.clone() };

@@ -11,6 +11,9 @@ pub struct Stats {
     pub device: String,
     /// Threads of the run.
     pub threads: u32,
+    /// Threads that the program has spawned, if it is one that may. `threads` then is how many there were at once.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub spawned: Option<u64>,
     /// Lanes that ran.
     pub lanes: u32,
     /// Reading and translating the module.

@@ -60,6 +60,8 @@ pub struct Analysis<'a> {
     pub makes_references: bool,
     /// Whether the stack pointer is a multiple of 16 wherever a function reads it.
     pub aligned_stack: bool,
+    /// The function that threads begin with which the program spawns, if something that is compiled does.
+    pub thread_start: Option<u32>,
     /// Words of bytecode of the functions that are compiled.
     pub words: u32,
     /// Bytes that memory 0 has at least, if its addresses are i32.
@@ -103,6 +105,8 @@ struct Calls {
     imports: bool,
     /// Puts references into tables.
     sets: bool,
+    /// Spawns threads.
+    spawns: bool,
     throws: bool,
     tails: bool,
     grows: bool,
@@ -173,6 +177,7 @@ impl<'a> Analysis<'a> {
                 || (meta.functions.iter().flat_map(|function| &function.tries))
                     .any(|range| range.clauses.iter().any(|clause| clause.reference)),
             aligned_stack: false,
+            thread_start: None,
             words: 0,
             least_memory: memories
                 .first()
@@ -288,6 +293,7 @@ impl<'a> Analysis<'a> {
                 Op::Throw | Op::ThrowRef => calls.throws = true,
                 Op::RefFunc => calls.references.push(inst.args[1] as u32),
                 Op::TableSet | Op::TableGrow | Op::TableFill => calls.sets = true,
+                Op::ThreadSpawn => calls.spawns = true,
                 op => calls.grows |= grows(op),
             }
         }
@@ -316,6 +322,16 @@ impl<'a> Analysis<'a> {
                 if let Some(facts) = self.facts.get_mut((callee - self.imported) as usize) {
                     facts.called = true;
                     facts.tail_called |= calls.tail.contains(callee);
+                }
+            }
+            if calls.spawns && self.thread_start.is_none() {
+                self.thread_start = self.program.thread_start();
+                // By the kernels, as any callee.
+                if let Some(start) = self.thread_start {
+                    self.need(start, false, &mut work);
+                    if let Some(facts) = self.facts.get_mut((start - self.imported) as usize) {
+                        facts.called = true;
+                    }
                 }
             }
             for function in &calls.references {

@@ -405,24 +405,33 @@ impl Compiler<'_> {
     /// stores its results.
     pub fn call_own(&mut self) {
         let ty = self.ty.clone();
-        let status = self.facts.status;
         let arguments = self.arguments(&ty, 0);
+        self.call_from_kernel(self.index, &arguments);
+        self.state = vec![Fact::default(); self.units as usize];
+        self.store_results(0);
+    }
+
+    /// Calls a function of the program as a thread's first, with registers of its arguments' values. Its results are in
+    /// the units from 0 on.
+    pub fn call_from_kernel(&mut self, index: u32, arguments: &[Vec<String>]) {
+        let program = self.analysis.program;
+        let ty = program.meta.types[self.analysis.func_types[index as usize] as usize].clone();
+        let status = self.analysis.of(index).is_some_and(|facts| facts.status);
         self.w.out().push_str("\t{\n");
-        let list = self.pass(&ty, &arguments, "%depth");
+        let list = self.pass(&ty, arguments, "%depth");
         let code = self.w.word();
-        self.call_native(&Callee::Direct(self.index), &ty, status, &list, 0, &code);
+        self.call_native(&Callee::Direct(index), &ty, status, &list, 0, &code);
         self.w.out().push_str("\t}\n");
         if status {
             let (p, unusual) = (self.w.predicate(), self.w.new_label("STATUS"));
+            let returned = self.w.new_label("RETURNED");
             // A function that is called by a tail call has this one's depth.
             ptx!(self, "mov.b32 %deeper, %depth;");
             ptx!(self, "setp.ne.u32 {p}, {code}, {RETURNED};");
             ptx!(self, "@{p} bra {unusual};");
-            self.unusual(None, &ty, 0, &code, &unusual, "RETURNED");
-            self.w.label("RETURNED");
+            self.unusual(None, &ty, 0, &code, &unusual, &returned);
+            self.w.label(&returned);
         }
-        self.state = vec![Fact::default(); self.units as usize];
-        self.store_results(0);
     }
 
     /// Registers of the values of a call's parameters, from unit `base` on.

@@ -1,13 +1,13 @@
 //! Kernels: each lane calls the function for its thread.
 //!
-//! There is no loop around the call. In one, ptxas would take each jump to a trap for one that leaves the loop. It
+//! There is no loop around the call, but for threads that a program spawns. In one, ptxas would take each jump to a trap for one that leaves the loop. It
 //! would put a `BREAK` before it into the code that does not trap. A lane without a thread ends in `gpu_run_begin`.
 //! After a test of its result ptxas would no longer keep what is the same for all lanes in uniform registers.
 
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use crate::layout::{Context, Launch};
+use crate::layout::{Context, Launch, Thread};
 use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::analysis::stack_frame::StackFrame;
@@ -18,6 +18,9 @@ use crate::ptx::writer::ptx;
 
 /// Bytes of a kernel's frame that the native stack has to spare anyway.
 const LARGE_FRAME: usize = 2048;
+
+/// Where a lane of a program that spawns threads goes on when its thread has ended.
+const NEXT_THREAD: &str = "NEXT_THREAD";
 
 /// Bytes of arguments that a kernel takes as parameters at most; drivers have room for 4 KiB.
 const MOST_ARGUMENTS: u32 = 2048;
@@ -35,6 +38,51 @@ pub fn is_inlined(unit: &Unit, analysis: &Analysis, index: u32) -> bool {
 fn argument_bytes(compiler: &Compiler) -> Option<u32> {
     let units: u32 = compiler.ty.params.iter().map(|ty| ty.units()).sum();
     (1..=MOST_ARGUMENTS / 4).contains(&units).then_some(4 * units)
+}
+
+/// Corrects the limit of the native stack, which was measured from below the kernel's frame of so many bytes.
+fn measure_stack(compiler: &mut Compiler, bytes: usize) {
+    if bytes > LARGE_FRAME {
+        let limit = compiler.w.word();
+        let at = offset_of!(Context, native_limit);
+        ptx!(compiler, "ld.local.b32 {limit}, [%local+{at}];");
+        ptx!(compiler, "add.u32 {limit}, {limit}, {bytes};");
+        ptx!(compiler, "st.local.b32 [%local+{at}], {limit};");
+    }
+}
+
+/// Writes what lanes do that have no thread from the beginning: they run those that are spawned, one after the other.
+/// The kernel's frame has so many bytes.
+fn spawned_threads(compiler: &mut Compiler, start: u32, bytes: usize) {
+    let (found, none) = (compiler.w.word(), compiler.w.predicate());
+    let (thread, id, argument) = (compiler.w.pair(), compiler.w.word(), compiler.w.word());
+    compiler.w.label(NEXT_THREAD);
+    let arguments = [("b64", "%launch"), ("b64", "%context")];
+    compiler.call_runtime("gpu_run_next", &arguments, Some(("b32", &found)));
+    ptx!(compiler, "setp.eq.u32 {none}, {found}, 0;");
+    ptx!(compiler, "@{none} bra {NEXT_THREAD};");
+    measure_stack(compiler, bytes);
+    ptx!(
+        compiler,
+        "ld.local.b64 %ctx, [%local+{}];",
+        offset_of!(Context, address)
+    );
+    ptx!(
+        compiler,
+        "ld.local.b64 {thread}, [%local+{}];",
+        offset_of!(Context, thread)
+    );
+    ptx!(compiler, "ld.local.b32 {id}, [%local+{}];", offset_of!(Context, id));
+    ptx!(
+        compiler,
+        "ld.global.b32 {argument}, [{thread}+{}];",
+        offset_of!(Thread, argument)
+    );
+    let size = compiler.load_size();
+    compiler.w.out().push_str(&size);
+    compiler.call_from_kernel(start, &[vec![id], vec![argument]]);
+    compiler.call_runtime("gpu_run_finish", &[("b64", "%ctx")], None);
+    ptx!(compiler, "bra {NEXT_THREAD};");
 }
 
 /// Writes the kernel that starts the defined function `defined`.
@@ -66,6 +114,17 @@ pub fn compile(
     let mut prologue = String::new();
     prologue += "\tld.param.b64 %launch, [launch];\n\tmov.u64 %local, context;\n\tcvta.local.u64 %context, %local;\n";
     prologue += "\tmov.b32 %depth, 1;\n";
+    if analysis.thread_start.is_some() {
+        // The first lane has the first thread, the others those that are spawned.
+        let (lane, block, lanes) = (compiler.w.word(), compiler.w.word(), compiler.w.word());
+        let p = compiler.w.predicate();
+        ptx!(compiler, "mov.u32 {lane}, %tid.x;");
+        ptx!(compiler, "mov.u32 {block}, %ctaid.x;");
+        ptx!(compiler, "mov.u32 {lanes}, %ntid.x;");
+        ptx!(compiler, "mad.lo.u32 {lane}, {block}, {lanes}, {lane};");
+        ptx!(compiler, "setp.ne.u32 {p}, {lane}, 0;");
+        ptx!(compiler, "@{p} bra {NEXT_THREAD};");
+    }
     // Written to a compiler of its own, which hands out the registers.
     let arguments = [("b64", "%launch"), ("b64", "%context")];
     compiler.call_runtime("gpu_run_begin", &arguments, None);
@@ -76,14 +135,7 @@ pub fn compile(
         offset_of!(Context, address)
     );
     let bytes = bytes + compiler.facts.frame.bytes as usize;
-    if bytes > LARGE_FRAME {
-        // The limit was measured from below this frame.
-        let limit = compiler.w.word();
-        let at = offset_of!(Context, native_limit);
-        ptx!(compiler, "ld.local.b32 {limit}, [%local+{at}];");
-        ptx!(compiler, "add.u32 {limit}, {limit}, {bytes};");
-        ptx!(compiler, "st.local.b32 [%local+{at}], {limit};");
-    }
+    measure_stack(&mut compiler, bytes);
     compiler.thread_state();
     let arguments = argument_bytes(&compiler);
     if arguments.is_none() {
@@ -118,6 +170,9 @@ pub fn compile(
     compiler.w.label("DONE");
     compiler.call_runtime("gpu_run_finish", &[("b64", "%ctx")], None);
     ptx!(compiler, "ret;");
+    if let Some(start) = analysis.thread_start {
+        spawned_threads(&mut compiler, start, bytes);
+    }
     compiler.finish(&prologue, out);
     out.push_str("}\n");
     words.push_str(&compiler.words);

@@ -3,6 +3,7 @@
 use super::super::Limits;
 use super::super::batch::Slots;
 use super::super::requests::Requests;
+use super::spawner::SpawnBuffers;
 use crate::device::{Device, DeviceResult, Pinned};
 use crate::layout::{self, Control, Diagnostics, Launch, Ptr, Ring};
 
@@ -34,6 +35,8 @@ pub(in crate::store) struct Buffers {
     /// [`layout::Stands`].
     pub(in crate::store) stands: Sized,
     pub(in crate::store) buckets: Ptr,
+    /// [`layout::Census`].
+    pub(in crate::store) census: Ptr,
     /// Where the stacks of the last run's threads were in memory 0, if there were several.
     pub(in crate::store) stacks: std::ops::Range<usize>,
     pub(in crate::store) threads: Sized,
@@ -43,6 +46,8 @@ pub(in crate::store) struct Buffers {
     pub(in crate::store) lane_segments: Sized,
     /// Of calls under way together; made when there are some.
     pub(in crate::store) slots: Option<Slots>,
+    /// Of programs that spawn threads.
+    pub(in crate::store) spawn: SpawnBuffers,
     /// Of requests to the host; made when there are some.
     pub(in crate::store) requests: Option<Requests>,
 }
@@ -138,6 +143,7 @@ impl Buffers {
             spares: Sized::new("call frames"),
             stands: Sized::new("diagnostics"),
             buckets: device.allocate(BUCKETS_BYTES, "wait queues")?,
+            census: device.allocate(size_of::<layout::Census>() as u64, "wait queues")?,
             stacks: 0..0,
             threads: Sized::new("threads"),
             globals: Sized::new("globals of threads"),
@@ -145,6 +151,7 @@ impl Buffers {
             results: Sized::new("results"),
             lane_segments: Sized::new("registers"),
             slots: None,
+            spawn: SpawnBuffers::new(),
             requests: None,
         };
         this.arena(device, limits.register_arena)?;

@@ -46,7 +46,8 @@ pub(in crate::store) struct Host<'r> {
 }
 
 impl<'r> Host<'r> {
-    pub(in crate::store) fn new(run: &Buffers, options: &RunOptions, sink: &'r mut dyn Sink) -> Host<'r> {
+    /// The host of runs of so many threads at most.
+    pub(in crate::store) fn new(run: &Buffers, options: &RunOptions, threads: u32, sink: &'r mut dyn Sink) -> Host<'r> {
         Host {
             ring: run.ring_bytes,
             tail: run.tail,
@@ -61,7 +62,7 @@ impl<'r> Host<'r> {
             pixels: None,
             messages: Messages::new(options.debug.clone()),
             diagnostics: run.diagnostics,
-            threads: options.threads,
+            threads,
             sink,
         }
     }

@@ -5,6 +5,7 @@ use std::sync::atomic::AtomicBool;
 use std::time::Duration;
 
 use super::super::Value;
+use super::spawner::Spawned;
 use crate::debug::{DebugCounts, DebugOptions};
 use crate::fault::{Backtrace, Fault};
 use crate::requests::RequestCounts;
@@ -68,6 +69,11 @@ pub struct RunOptions {
     pub debug: DebugOptions,
     /// That the interpreter runs it, also where there is compiled code.
     pub interpret: bool,
+    /// Threads that there may be at once, where the program spawns some and `threads` is 1. Compiled there are no more
+    /// than lanes.
+    pub most_threads: u32,
+    /// How many of them a program is told to be of use; 0: as the device has lanes.
+    pub parallelism: u32,
 }
 
 impl Default for RunOptions {
@@ -81,9 +87,14 @@ impl Default for RunOptions {
             environment: None,
             debug: DebugOptions::default(),
             interpret: false,
+            most_threads: MOST_SPAWNED,
+            parallelism: 0,
         }
     }
 }
+
+/// [`RunOptions::most_threads`] where nothing else is said.
+pub const MOST_SPAWNED: u32 = 1 << 17;
 
 impl RunOptions {
     /// Bytes of each thread's stack, the largest that `room` bytes have a place for, else the least that may be; 0:
@@ -144,6 +155,8 @@ pub struct Outcome {
     pub faults: u32,
     /// What was asked of the host.
     pub requests: RequestCounts,
+    /// Threads that the program spawned, if it is one that may.
+    pub spawned: Option<Spawned>,
 }
 
 impl Outcome {
@@ -159,6 +172,7 @@ impl Outcome {
             ended_by: None,
             faults: 0,
             requests: RequestCounts::default(),
+            spawned: None,
         }
     }
 }

@@ -566,6 +566,83 @@ fn a_store_takes_an_open_device_a_sink_and_a_handle_that_were_there_before() {
     hello.call(&mut store, &[]).expect("the interruption is over");
 }
 
+/// Threads that a guest spawns: run after run, with a host function, up to a limit, and in a deadlock.
+#[test]
+fn a_guest_spawns_threads() {
+    let text = r#"(module
+        (import "env" "memory" (memory 1 1 shared))
+        (import "wasi" "thread-spawn" (func $spawn (param i32) (result i32)))
+        (import "host" "add" (func $add (param i32)))
+        (func (export "wasi_thread_start") (param $id i32) (param $argument i32)
+            (if (i32.eqz (local.get $argument))
+                (then (drop (memory.atomic.wait32 (i32.const 8) (i32.const 0) (i64.const -1)))))
+            (call $add (local.get $argument))
+            (drop (i32.atomic.rmw.add (i32.const 0) (i32.const 1)))
+            (drop (memory.atomic.notify (i32.const 0) (i32.const 1))))
+        (func $await (param $count i32) (local $seen i32)
+            (loop $again
+                (local.set $seen (i32.atomic.load (i32.const 0)))
+                (if (i32.ne (local.get $seen) (local.get $count)) (then
+                    (drop (memory.atomic.wait32 (i32.const 0) (local.get $seen) (i64.const -1)))
+                    (br $again)))))
+        (func (export "spawn") (param $count i32) (result i32) (local $i i32)
+            (i32.atomic.store (i32.const 0) (i32.const 0))
+            (loop $again
+                (if (i32.lt_s (call $spawn (i32.add (local.get $i) (i32.const 1))) (i32.const 1))
+                    (then (return (i32.const -1))))
+                (br_if $again (i32.lt_u (local.tee $i (i32.add (local.get $i) (i32.const 1))) (local.get $count))))
+            (call $await (local.get $count))
+            (i32.atomic.load (i32.const 0)))
+        (func (export "room") (result i32) (local $count i32)
+            (loop $again
+                (if (i32.gt_s (call $spawn (i32.const 0)) (i32.const 0)) (then
+                    (local.set $count (i32.add (local.get $count) (i32.const 1)))
+                    (br $again))))
+            (local.get $count))
+        (func (export "stay")
+            (drop (call $spawn (i32.const 0)))
+            (call $await (i32.const 9))))"#;
+    for engine in engines() {
+        let wasm = assemble(text.as_bytes(), None).expect("a module");
+        let module = Module::new(&engine, &wasm).expect("a module");
+        let sum = Arc::new(AtomicU32::new(0));
+        let added = sum.clone();
+        let mut linker = Linker::new(&engine);
+        linker
+            .func_wrap("host", "add", move |_: Caller<'_, ()>, x: i32| {
+                added.fetch_add(x as u32, Ordering::Relaxed);
+            })
+            .expect("a function");
+        let limits = StoreLimits {
+            spawned_threads: 21,
+            ..StoreLimits::default()
+        };
+        let mut store = Store::with_limits(&engine, (), limits).expect("a store");
+        let instance = linker.instantiate(&mut store, &module).expect("an instance");
+        let [spawn, room, stay] =
+            ["spawn", "room", "stay"].map(|name| instance.get_func(&store, name).expect("a function"));
+        for _ in 0..3 {
+            let outcome = spawn.run(&mut store, 1, &[Val::I32(20)]).expect("it runs");
+            assert!(matches!(outcome.results[..], [ref values] if matches!(values[..], [Val::I32(20)])));
+            assert!(
+                outcome
+                    .spawned
+                    .is_some_and(|spawned| spawned.threads == 20 && spawned.most <= 21)
+            );
+        }
+        assert_eq!(sum.load(Ordering::Relaxed), 3 * 210);
+        let results = room.call(&mut store, &[]).expect("it returns");
+        assert!(matches!(results[..], [Val::I32(20)]), "{results:?}");
+        let outcome = stay.run(&mut store, 1, &[]).expect("it runs");
+        let End::Faulted(fault) = &outcome.end else {
+            panic!("{:?}", outcome.end)
+        };
+        assert_eq!(fault.kind, FaultKind::Trap(TrapKind::Deadlock));
+        assert_eq!(store.stands().groups.iter().map(|stand| stand.threads).sum::<u32>(), 1);
+        spawn.call(&mut store, &[Val::I32(1)]).expect("the store is as before");
+    }
+}
+
 #[test]
 fn a_checked_heap_tells_of_leaks_and_damage() {
     let text = r#"(module

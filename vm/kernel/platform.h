@@ -79,6 +79,14 @@ GPU_RUN_INLINE u32 cycles() {
 // Backoff of a lane from what may take the host some time, and where many lanes wait.
 GPU_RUN_INLINE void backoff_long() { asm volatile("nanosleep.u32 16000;"); }
 
+// Backoff of a lane that has nothing to do until a word is no longer 0, or for some time: a short one if `soon`.
+GPU_RUN_INLINE void rest(const u32 *, u32 idle, bool) {
+  backoff(idle);
+  if (idle >= 64) backoff_long();
+}
+// Ends the rest of a lane. Those of a GPU look again by themselves.
+GPU_RUN_INLINE void rouse(const u32 *) {}
+
 // Tells the host of a message. It looks by itself.
 GPU_RUN_INLINE void ring_doorbell(u64, u64) {}
 
@@ -360,6 +368,11 @@ inline u32 global_lane() { return own_lane(); }
 }  // namespace gpu_run
 #include <sched.h>
 #include <time.h>
+#if defined(__linux__)
+#include <linux/futex.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+#endif
 namespace gpu_run {
 
 inline u64 clock_ns() {
@@ -378,6 +391,27 @@ inline void backoff(u32 idle) {
   }
   timespec pause = {0, 50000};
   nanosleep(&pause, nullptr);
+}
+
+// Backoff of a lane that has nothing to do until a word is no longer 0, or for some time: a short one if `soon`. The
+// system compares the word, so that nothing is lost that was written before.
+inline void rest(const u32 *word, u32 idle, bool soon) {
+#if defined(__linux__)
+  if (idle >= 200) {
+    timespec most = {0, soon ? 50000 : 500000};
+    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, &most, nullptr, 0);
+    return;
+  }
+#endif
+  (void)word, (void)soon;
+  backoff(idle);
+}
+// Ends the rest of a lane.
+inline void rouse(const u32 *word) {
+#if defined(__linux__)
+  syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
+#endif
+  (void)word;
 }
 
 // Here the loop around all that waits is enough: lanes are few.

@@ -12,6 +12,8 @@ struct RunLists {
   u32 first_ready, last_ready;  // threads that can run, or try again, in the order of their turns
   u32 timed;  // that sleep, wait until a time, or wait for the host
   bool told_idle;  // others may give the lane a thread
+  bool leaves;  // the process has ended
+  bool counted_out;  // in Spawner::lanes_out
 };
 
 namespace run_lists {
@@ -84,7 +86,7 @@ GPU_RUN_INLINE void share(const Launch &launch, RunLists &lists, u32 lane) {
   if (idle == ~0u) return;
   const u32 number = take_ready(launch, lists);
   thread_at(launch, number).home = idle;
-  spawn::push(launch, number - 1);
+  spawn::push(launch, number - 1, true);
 }
 
 }  // namespace run_lists

@@ -117,7 +117,7 @@ GPU_RUN_INLINE u32 own_segment(const Launch &launch, u32 lane) {
 // What a lane begins with: of a program that spawns threads the first lane has the first thread, the others none.
 GPU_RUN_INLINE Round first_round(const Launch &launch, u32 lane) {
   const u32 thread = launch.spawner && lane == 0;
-  return {lane, lane, 0, false, false, false, own_segment(launch, lane), {thread, thread, 0, false}};
+  return {lane, lane, 0, false, false, false, own_segment(launch, lane), {thread, thread, 0, false, false, false}};
 }
 
 // A thread of the lane has ended. Its first segment is for the next that begins.
@@ -232,8 +232,8 @@ GPU_RUN_INLINE bool find_spawned(const Launch &launch, Round &round, u32 lane) {
   if (round.ran) end_turn(launch, round, lane);
   round.ran = false;
   run_lists::collect(launch, lists, lane);
-  round.over = stopped(launch);
-  if (round.over) return false;
+  lists.leaves = stopped(launch);
+  if (lists.leaves) return false;
   if (lists.first_ready) {
     if (lists.told_idle) spawn::say_idle(launch, lane, false);
     lists.told_idle = false;
@@ -254,22 +254,24 @@ GPU_RUN_INLINE bool find_spawned(const Launch &launch, Round &round, u32 lane) {
   round.spare = 0;
   // The first thread tells of it, on its own lane: it is at rest there, and nothing moves it any more.
   if (launch.threads[0].home == lane && census::claim_deadlock(launch)) end_deadlock(launch, 0);
-  backoff(++round.idle);
-  if (round.idle >= 64) backoff_long();
+  rest(&launch.spawner->inboxes[lane], ++round.idle, lists.timed != 0);
   return false;
 }
 
 // A lane leaves when the process has ended. Where threads stand is known when all lanes have: each then looks at some of
-// the slots, because threads that wait are no lane's.
-GPU_RUN_INLINE void leave_spawned(const Launch &launch, u32 lane) {
-  Spawner &spawner = *launch.spawner;
-  // Release, and acquire below: each lane's threads are at rest before any is looked at. All lanes are resident, and each
-  // comes here in bounded time.
-  fetch_add_acq_rel_device(&spawner.lanes_out, 1u);
-  for (u32 idle = 1; stands::wanted(launch) && load_acquire_device(&spawner.lanes_out) < launch.lanes; idle++) {
-    backoff(idle);
+// the slots, because threads that wait are no lane's. Returns whether it has left. It does not wait for the others in
+// here, as lanes of its warp may wait for it at its end.
+GPU_RUN_INLINE bool leave_spawned(const Launch &launch, Round &round, u32 lane) {
+  u32 &out = launch.spawner->lanes_out;
+  // Release, and acquire below: each lane's threads are at rest before any is looked at.
+  if (!round.lists.counted_out) fetch_add_acq_rel_device(&out, 1u);
+  round.lists.counted_out = true;
+  if (stands::wanted(launch) && load_acquire_device(&out) < launch.lanes) {
+    backoff(++round.idle);
+    return false;
   }
   stands::note_lane(launch, lane);
+  return true;
 }
 
 // As `find_thread`, in this run or the next. In a function of its own, so that nothing of it stays in
@@ -277,8 +279,8 @@ GPU_RUN_INLINE void leave_spawned(const Launch &launch, u32 lane) {
 // `run_lane`: that would change how the interpreter's loop is compiled.
 GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) {
   if (launch.spawner) {
-    if (find_spawned(launch, round, lane)) return true;
-    if (round.over) leave_spawned(launch, lane);
+    if (!round.lists.leaves && find_spawned(launch, round, lane)) return true;
+    if (round.lists.leaves) round.over = leave_spawned(launch, round, lane);
     return false;
   }
   if (find_thread(launch, round, lane)) return true;

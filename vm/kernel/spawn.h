@@ -51,6 +51,11 @@ GPU_RUN_INLINE u32 claim_idle(const Launch &launch, Spawner &spawner, u32 place)
   return ~0u;
 }
 
+GPU_RUN_INLINE bool is_idle(const Launch &launch, u32 lane) {
+  const u32 place = place_of(launch.lanes, lane);
+  return load_relaxed_device(&launch.spawner->idle[place / 32]) >> place % 32 & 1;
+}
+
 GPU_RUN_INLINE void say_idle(const Launch &launch, u32 lane, bool idle) {
   const u32 place = place_of(launch.lanes, lane);
   u32 *word = &launch.spawner->idle[place / 32];
@@ -66,15 +71,18 @@ GPU_RUN_INLINE void say_idle(const Launch &launch, u32 lane, bool idle) {
 // Whether threads that wait without a time are in no lane's list until they are woken.
 GPU_RUN_INLINE bool has_inboxes(const Launch &launch) { return launch.spawner && !launch.spawner->mail; }
 
-// Leaves thread `id`, which no lane has, to its home.
-GPU_RUN_INLINE void push(const Launch &launch, u32 id) {
+// Leaves thread `id`, which no lane has, to its home: one that was `claimed`, and so said to be idle, or another.
+GPU_RUN_INLINE void push(const Launch &launch, u32 id, bool claimed) {
   Thread &thread = launch.threads[id];
-  u32 *inbox = &launch.spawner->inboxes[thread.home];
+  const u32 home = thread.home;
+  u32 *inbox = &launch.spawner->inboxes[home];
   u32 first = load_relaxed_device(inbox);
   do {
     store_relaxed_device(&thread.link, first);
     // The release half publishes the thread to the acquire in `take`.
   } while (!compare_exchange_acq_rel_device(inbox, first, id + 1));
+  // The lane may rest. If that is not seen here, it looks again after a while.
+  if (claimed || (first == 0 && is_idle(launch, home))) rouse(inbox);
 }
 
 // 1 + the thread that was pushed last, with a list of those before it; 0 if there is none.
@@ -140,7 +148,7 @@ GPU_RUN_INLINE u32 begin(const Launch &launch, u32 argument) {
   thread.state = THREAD_New;
   thread.argument = argument;
   thread.home = idle == NONE ? lane_at(launch.lanes, place) : idle;
-  push(launch, id);
+  push(launch, id, idle != NONE);
   return id;
 }
 

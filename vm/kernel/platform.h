@@ -79,8 +79,8 @@ GPU_RUN_INLINE u32 cycles() {
 // Backoff of a lane from what may take the host some time, and where many lanes wait.
 GPU_RUN_INLINE void backoff_long() { asm volatile("nanosleep.u32 16000;"); }
 
-// Backoff of a lane that has nothing to do until a word is no longer 0, or for some time: a short one if `soon`.
-GPU_RUN_INLINE void rest(const u32 *, u32 idle, bool) {
+// Backoff of a lane that has nothing to do until a word is no longer 0, or for so many nanoseconds.
+GPU_RUN_INLINE void rest(const u32 *, u32 idle, u64) {
   backoff(idle);
   if (idle >= 64) backoff_long();
 }
@@ -370,6 +370,7 @@ inline u32 global_lane() { return own_lane(); }
 #include <time.h>
 #if defined(__linux__)
 #include <linux/futex.h>
+#include <sys/prctl.h>
 #include <sys/syscall.h>
 #include <unistd.h>
 #endif
@@ -393,25 +394,26 @@ inline void backoff(u32 idle) {
   nanosleep(&pause, nullptr);
 }
 
-// Backoff of a lane that has nothing to do until a word is no longer 0, or for some time: a short one if `soon`. The
-// system compares the word, so that nothing is lost that was written before.
-inline void rest(const u32 *word, u32 idle, bool soon) {
+// Backoff of a lane that has nothing to do until a word is no longer 0, or for so many nanoseconds, less than a second.
+// The system compares the word, so that nothing is lost that was written before.
+inline void rest([[maybe_unused]] const u32 *word, u32 idle, [[maybe_unused]] u64 length) {
 #if defined(__linux__)
-  if (idle >= 200) {
-    timespec most = {0, soon ? 50000 : 500000};
-    syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, &most, nullptr, 0);
-    return;
-  }
-#endif
-  (void)word, (void)soon;
+  // The system wakes a lane some time later than it is asked to.
+  constexpr u64 LATE = 40000;
+  if (idle < 200 || length <= LATE) return backoff(idle < 1000 ? idle : 999);
+  // Else it adds 50 us.
+  [[maybe_unused]] static thread_local const int exact = prctl(PR_SET_TIMERSLACK, 1, 0, 0, 0);
+  timespec most = {0, (long)(length - LATE)};
+  syscall(SYS_futex, word, FUTEX_WAIT_PRIVATE, 0, &most, nullptr, 0);
+#else
   backoff(idle);
+#endif
 }
 // Ends the rest of a lane.
-inline void rouse(const u32 *word) {
+inline void rouse([[maybe_unused]] const u32 *word) {
 #if defined(__linux__)
   syscall(SYS_futex, word, FUTEX_WAKE_PRIVATE, 1, nullptr, nullptr, 0);
 #endif
-  (void)word;
 }
 
 // Here the loop around all that waits is enough: lanes are few.

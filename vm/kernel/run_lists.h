@@ -11,6 +11,7 @@ namespace gpu_run {
 struct RunLists {
   u32 first_ready, last_ready;  // threads that can run, or try again, in the order of their turns
   u32 timed;  // that sleep, wait until a time, or wait for the host
+  u64 look_after;  // when those in `timed` are looked at again, on the device's clock
   bool told_idle;  // others may give the lane a thread
   bool leaves;  // the process has ended
   bool counted_out;  // in Spawner::lanes_out
@@ -50,8 +51,11 @@ GPU_RUN_INLINE void put_back(const Launch &launch, RunLists &lists, u32 number) 
   }
 }
 
-// Finds threads that can run again, and takes those that others have left.
-GPU_RUN_INLINE void collect(const Launch &launch, RunLists &lists, u32 lane) {
+// Finds threads that can run again: sleepers, those whose time is over, and those that have an answer.
+GPU_RUN_NOINLINE void look_at_timed(const Launch &launch, RunLists &lists) {
+  const u64 begin = clock_ns();
+  // There may be very many: as long as others can run, at most half of the time goes to them.
+  if (lists.first_ready && begin < lists.look_after) return;
   for (u32 *at = &lists.timed; *at;) {
     const u32 number = *at;
     Thread &thread = thread_at(launch, number);
@@ -63,6 +67,13 @@ GPU_RUN_INLINE void collect(const Launch &launch, RunLists &lists, u32 lane) {
     thread.state = THREAD_Runnable;
     append_ready(launch, lists, number);
   }
+  const u64 end = clock_ns();
+  lists.look_after = end + (end - begin);
+}
+
+// Takes the threads that can run again, and those that others have left.
+GPU_RUN_INLINE void collect(const Launch &launch, RunLists &lists, u32 lane) {
+  if (lists.timed) look_at_timed(launch, lists);
   // The last one that came is the first in the inbox.
   u32 in_order = 0;
   for (u32 number = spawn::take(launch, lane); number;) {
@@ -79,13 +90,29 @@ GPU_RUN_INLINE void collect(const Launch &launch, RunLists &lists, u32 lane) {
   }
 }
 
+// Nanoseconds that a lane without threads that can run need not look after the others.
+GPU_RUN_INLINE u64 time_to_rest(const Launch &launch, const RunLists &lists) {
+  // The stop flag is looked at so often, and responses of the host.
+  u64 most = 500000;
+  constexpr u64 RESPONSES = 50000;
+  const u64 now = lists.timed ? clock_ns() : 0;
+  for (u32 number = lists.timed; number;) {
+    const Thread &thread = thread_at(launch, number);
+    const u64 length = thread.state == THREAD_Requesting ? RESPONSES : thread.wake > now ? thread.wake - now : 0;
+    if (length < most) most = length;
+    number = thread.link;
+  }
+  return most;
+}
+
 // Gives the next thread to a lane that has none, if there is one.
 GPU_RUN_INLINE void share(const Launch &launch, RunLists &lists, u32 lane) {
   if (!lists.first_ready) return;
   const u32 idle = spawn::claim_idle(launch, *launch.spawner, spawn::place_of(launch.lanes, lane));
   if (idle == ~0u) return;
   const u32 number = take_ready(launch, lists);
-  thread_at(launch, number).home = idle;
+  // Atomic, because lanes look where the first thread is.
+  store_relaxed_device(&thread_at(launch, number).home, idle);
   spawn::push(launch, number - 1, true);
 }
 

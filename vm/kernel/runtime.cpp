@@ -269,12 +269,7 @@ void gpu_run_finish(Context *context) {
   }
   frames::mark_ended(launch, thread);
   spawn::count_returned(launch, context->id);
-  if (!launch.spawner) return;
-  if (context->id == 0) {
-    spawn::end_process(launch);
-  } else {
-    spawn::end(launch, context->id);
-  }
+  if (launch.spawner) spawn::finish(launch, context->id);
 }
 
 // Ends the process with a trap. Of kind TRAP_None it ends the lane of a process that was stopped. Does not return.

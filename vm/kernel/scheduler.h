@@ -1,6 +1,6 @@
 // The lanes' loop: a lane starts its threads and runs each until it ends, waits or has used its slice.
 //
-// Lane i of L has threads i, i + L, i + 2L, … (A program that spawns threads has lists instead: `find_spawned`.) With `multiplexed` they take turns. A thread that waits, sleeps or has
+// Lane i of L has threads i, i + L, i + 2L, … (Of a program that spawns threads it has lists: `find_spawned`.) With `multiplexed` they take turns. A thread that waits, sleeps or has
 // used its slice is left for the next. So threads may wait for each other even if a lane has many. Their frames then
 // lie in the arena, each thread's in segments of its own. Without it a lane stays with a thread until it ends, and all
 // use the lane's own registers.
@@ -41,7 +41,7 @@ GPU_RUN_INLINE bool first_segment(const Launch &launch, u32 lane, u32 &spare, fr
 // the frame.
 GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane, u32 &spare) {
   const bool spawned = launch.spawner && id != 0;
-  const Func &func = launch.funcs[spawned ? launch.spawner->func : launch.func];
+  const Func &func = launch.funcs[spawned ? thread.start : launch.func];
   u64 head = load_code(launch.code + func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
   // With `multiplexed` no thread has the lane's own segment, because the next thread would overwrite it.
@@ -117,7 +117,7 @@ GPU_RUN_INLINE u32 own_segment(const Launch &launch, u32 lane) {
 // What a lane begins with: of a program that spawns threads the first lane has the first thread, the others none.
 GPU_RUN_INLINE Round first_round(const Launch &launch, u32 lane) {
   const u32 thread = launch.spawner && lane == 0;
-  return {lane, lane, 0, false, false, false, own_segment(launch, lane), {thread, thread, 0, false, false, false}};
+  return {lane, lane, 0, false, false, false, own_segment(launch, lane), {thread, thread, 0, 0, false, false, false}};
 }
 
 // A thread of the lane has ended. Its first segment is for the next that begins.
@@ -219,11 +219,7 @@ GPU_RUN_INLINE void end_turn(const Launch &launch, Round &round, u32 lane) {
   if (round.idle) backoff(round.idle);
   if (thread.state != THREAD_Ended) return run_lists::put_back(launch, round.lists, round.id + 1);
   if (thread.segment) leave_segment(launch, round, thread, lane);
-  if (round.id == 0) {
-    spawn::end_process(launch);
-  } else {
-    spawn::end(launch, round.id);
-  }
+  spawn::finish(launch, round.id);
 }
 
 // As `find_thread`, for a lane of a program that spawns threads: it may get others at any time.
@@ -253,8 +249,8 @@ GPU_RUN_INLINE bool find_spawned(const Launch &launch, Round &round, u32 lane) {
   if (round.spare) frames::give_first_segment(*launch.arena, lane, round.spare - 1);
   round.spare = 0;
   // The first thread tells of it, on its own lane: it is at rest there, and nothing moves it any more.
-  if (launch.threads[0].home == lane && census::claim_deadlock(launch)) end_deadlock(launch, 0);
-  rest(&launch.spawner->inboxes[lane], ++round.idle, lists.timed != 0);
+  if (load_relaxed_device(&launch.threads[0].home) == lane && census::claim_deadlock(launch)) end_deadlock(launch, 0);
+  rest(&launch.spawner->inboxes[lane], ++round.idle, run_lists::time_to_rest(launch, lists));
   return false;
 }
 

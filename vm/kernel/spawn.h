@@ -127,9 +127,9 @@ GPU_RUN_INLINE void give_slot(Spawner &spawner, u32 slot) {
 // What WASI's thread-spawn returns where there is no room for a thread: its errno `again`, negative.
 constexpr u32 NO_ROOM = (u32)-6;
 
-// Begins a thread. Returns its id, which is not 0, or NO_ROOM.
-GPU_RUN_INLINE u32 begin(const Launch &launch, u32 argument) {
-  if (!launch.spawner) return NO_ROOM;
+// Begins a thread of an instance. Returns its id, which is not 0, or NO_ROOM.
+GPU_RUN_INLINE u32 begin(const Launch &launch, const Instance &instance, u32 argument) {
+  if (!launch.spawner || !instance.thread_start) return NO_ROOM;
   Spawner &spawner = *launch.spawner;
   const u32 id = take_slot(launch, spawner);
   if (id == NONE) return NO_ROOM;
@@ -146,20 +146,17 @@ GPU_RUN_INLINE u32 begin(const Launch &launch, u32 argument) {
   // The slot is this thread's until it is pushed.
   Thread &thread = launch.threads[id];
   thread.state = THREAD_New;
+  thread.start = instance.thread_start - 1;
   thread.argument = argument;
   thread.home = idle == NONE ? lane_at(launch.lanes, place) : idle;
   push(launch, id, idle != NONE);
   return id;
 }
 
-// A thread that was spawned is over, and its lane needs nothing of it any more.
-GPU_RUN_INLINE void end(const Launch &launch, u32 id) {
-  give_slot(*launch.spawner, id);
-}
-
-// The first thread is over, and with it the process: the others end at their next poll. One that faults meanwhile has
-// come too late.
-GPU_RUN_INLINE void end_process(const Launch &launch) {
+// A thread is over, and its lane needs nothing of it any more. With the first one the process is: the others end at their
+// next poll. One that faults meanwhile has come too late.
+GPU_RUN_INLINE void finish(const Launch &launch, u32 id) {
+  if (id != 0) return give_slot(*launch.spawner, id);
   u32 unclaimed = 0;
   compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u);
   store_relaxed_system(&launch.control->stop, 1u);

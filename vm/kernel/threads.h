@@ -25,7 +25,8 @@ GPU_RUN_INLINE void prepare(const Launch &launch, Thread &thread, u32 id) {
   thread.globals = (spawner ? spawner->globals : launch.thread_globals) + (u64)id * launch.globals_per_thread;
   resume::clear(thread);
   thread.request = 0;
-  thread.message_number = 0;
+  // A slot's goes on from thread to thread, because its mailbox does.
+  if (!spawner) thread.message_number = 0;
   thread.exceptions = 0;
   thread.exception_count = 0;
   thread.exception_limit = exceptions::collect_after(launch);

@@ -182,6 +182,9 @@ impl Device for Cpu {
                     unsafe {
                         let control = (*(launch as *const Launch)).control as *mut u32;
                         AtomicU32::from_ptr(control).store(1, Ordering::Relaxed);
+                        // Nobody is to note where threads stand, for which lanes wait for each other.
+                        let claimed = &raw mut (*(launch as *mut Launch)).claimed;
+                        AtomicU32::from_ptr(claimed).store(1, Ordering::Relaxed);
                     }
                     for lane in self.running.drain(..) {
                         _ = lane.join();

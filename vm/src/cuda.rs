@@ -426,13 +426,13 @@ impl Device for Cuda {
         self.finish_copies()
     }
 
-    /// Few threads get a warp's worth of shared memory each; many share what a multiprocessor has.
-    /// All threads run at the same time as long as they fit.
     /// Neighbouring places are in different warps, so that no lane waits for another that goes another way.
     fn parallelism(&self) -> u32 {
         self.multiprocessors() * WARPS_FOR_THREADS
     }
 
+    /// Few threads get a warp's worth of shared memory each; many share what a multiprocessor has.
+    /// All threads run at the same time as long as they fit.
     fn plan(&self, threads: u32, frame: u32) -> Plan {
         let multiprocessors = self.multiprocessors();
         let per_multiprocessor = threads.div_ceil(multiprocessors);

@@ -288,7 +288,7 @@ twins! {
         elems: Ptr,
         tags: Ptr,
         memory_count: u32,
-        pad: u32,
+        thread_start: u32,
     }
     struct Thread {
         state: u32,
@@ -321,7 +321,7 @@ twins! {
         home: u32,
         link: u32,
         argument: u32,
-        pad: u32,
+        start: u32,
     }
     struct Bucket {
         lock: u32,
@@ -573,12 +573,10 @@ twins! {
         initial_globals: Ptr,
         capacity: u32,
         used: u32,
-        func: u32,
         place: u32,
         most: u32,
         lanes_out: u32,
         parallelism: u32,
-        pad: u32,
     }
     struct Launch {
         code: Ptr,

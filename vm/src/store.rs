@@ -389,6 +389,10 @@ pub struct Store {
     max_frame: u32,
     /// Whether a program sends debug messages.
     sends_debug: bool,
+    /// Whether a program has an instruction that waits at an address.
+    waits: bool,
+    /// The globals of all instances as the last one that spawns threads found them, before its start function ran.
+    fresh_globals: Vec<u8>,
     records: Records,
     /// A memory of no pages, for instances without one.
     no_memory: Ptr,
@@ -426,6 +430,8 @@ impl Store {
             instance_infos: Vec::new(),
             max_frame: 0,
             sends_debug: false,
+            waits: false,
+            fresh_globals: Vec::new(),
             records: Records { next: 0, left: 0 },
             no_memory,
             pointers: compiled::Pointers::default(),

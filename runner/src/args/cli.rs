@@ -99,6 +99,9 @@ pub struct RunArgs {
     /// for programs that spawn threads, what suits the device].
     #[arg(long, value_name = "N", value_parser = parse_thread_count, help_heading = START)]
     threads: Option<ThreadCount>,
+    /// What `--threads auto` means on the device.
+    #[arg(skip)]
+    lanes: Option<u32>,
     #[command(flatten)]
     pub device: DeviceArgs,
     #[command(flatten)]
@@ -159,7 +162,7 @@ const LIMITS: &str = "Limits";
 const REPORTS: &str = "Checks and reports";
 
 impl RunArgs {
-    /// How many threads were asked for, if they were. `auto` is none until [`RunArgs::resolve_threads`] has set it.
+    /// How many threads were asked for, if it was a number.
     pub fn given_threads(&self) -> Option<u32> {
         match self.threads {
             Some(ThreadCount::Number(threads)) => Some(threads),
@@ -167,11 +170,10 @@ impl RunArgs {
         }
     }
 
-    /// The same; without it there is one. What a program does with it that spawns threads, [`Entry`] says.
-    ///
-    /// [`Entry`]: crate::entry::Entry
+    /// How many threads there are, of a program that spawns none itself. `auto` is 1 until [`RunArgs::resolve_threads`]
+    /// has set it.
     pub fn threads(&self) -> u32 {
-        self.given_threads().unwrap_or(1)
+        self.given_threads().or(self.lanes).unwrap_or(1)
     }
 
     /// Whether the device decides how many threads there are.
@@ -181,7 +183,7 @@ impl RunArgs {
 
     /// Sets the number of threads that the device has decided.
     pub fn resolve_threads(&mut self, threads: u32) {
-        self.threads = Some(ThreadCount::Number(threads));
+        self.lanes = Some(threads);
     }
 
     /// The module's path.

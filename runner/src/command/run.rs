@@ -148,7 +148,11 @@ impl Process {
         };
         let module = &guest.lines.module;
         let limits = limits(args, thread_stack, &guest, &mut *device);
-        let spawning = Spawning::of(module.program(), &limits, &*device);
+        // Threads from the beginning spawn none.
+        let spawns = guest.entry.threads == 1;
+        let spawning = spawns
+            .then(|| Spawning::of(module.program(), &limits, &*device))
+            .flatten();
         let compiles = device.target().is_some();
         let mut store = Store::with_device(engine, (), limits, device).map_err(failed)?;
         preparation.end();

@@ -3,12 +3,17 @@
 //! std has no answer of its own on this target (`available_parallelism` is an error there), and its stacks of 2 MiB fill
 //! a memory of 1 GiB with 512 threads. Both can be told by variables that std and rayon read.
 
+use std::cmp::min;
+
 use gpu_run::{Device, StoreLimits};
 use gpu_run_bytecode::Program;
 
 /// Bytes of std's stacks, and of the smallest that it is told of.
 const STACK: u64 = 2 << 20;
 const LEAST_STACK: u64 = 64 << 10;
+
+/// Threads of rayon's pools at most, where addresses have 32 bits.
+const MOST_OF_RAYON: u32 = 255;
 
 /// What a program is told that spawns threads.
 pub struct Spawning {
@@ -26,7 +31,9 @@ impl Spawning {
             0 => device.parallelism(),
             parallelism => parallelism,
         };
-        let threads = u64::from(threads);
+        // The first one has a stack of its own.
+        let room = limits.spawned_threads.saturating_sub(1).max(1);
+        let threads = u64::from(min(threads, min(room, MOST_OF_RAYON)));
         let memory = program.meta.memory_types().first().and_then(|memory| memory.limits.max);
         let memory = memory.map_or(limits.undeclared_memory, |pages| pages << 16);
         let memory = limits.memory.map_or(memory, |limit| limit.min(memory));

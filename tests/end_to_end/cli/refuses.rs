@@ -36,6 +36,9 @@ pub fn general() -> Vec<Test> {
                 &["exports no function `wasi_thread_start` of type (i32, i32) -> ()"],
             )
         }),
+        ("refuses/spawn_unshared", || {
+            refuses("spawn_unshared.wasm", &["its memory 0 is not a shared one"])
+        }),
         ("refuses/spawn_type", || {
             refuses(
                 "spawn_type.wasm",

@@ -19,6 +19,9 @@ pub fn tests(device: &'static str) -> Tests {
             ("spawned/limit", limit as fn(&str) -> Tested),
             ("spawned/room", room),
             ("spawned/told", told),
+            ("spawned/frames", frames),
+            ("spawned/beside_sleepers", beside_sleepers),
+            ("spawned/none_beside_others", none_beside_others),
             ("spawned/c_allocator", c_allocator),
             ("spawned/deadlock", deadlock),
             ("spawned/deadlock/locks", deadlocked_locks),
@@ -116,6 +119,79 @@ fn room(device: &str) -> Tested {
         _ => found == MOST_SPAWNED - 1,
     };
     expect(right, "there must be room for the threads", &output)
+}
+
+/// The first frame of threads may be larger than that of the function which spawns them.
+fn frames(device: &str) -> Tested {
+    const LOCALS: usize = 20_000;
+    let mut text = String::from(
+        "(module (import \"env\" \"memory\" (memory 1 1 shared))
+            (import \"wasi\" \"thread-spawn\" (func $spawn (param i32) (result i32)))
+            (func (export \"wasi_thread_start\") (param i32) (param $argument i32) (local $round i32)\n",
+    );
+    (0..LOCALS).for_each(|i| text += &format!("(local $l{i} i64)\n"));
+    // Other threads write to theirs meanwhile.
+    text += "(loop $again\n";
+    for i in (0..LOCALS).step_by(97) {
+        text += &format!("(local.set $l{i} (i64.add (local.get $l{i}) (i64.extend_i32_u (local.get $argument))))\n");
+    }
+    text += "(drop (memory.atomic.wait32 (i32.const 8) (i32.const 0) (i64.const 1000)))
+        (br_if $again (i32.lt_u (local.tee $round (i32.add (local.get $round) (i32.const 1))) (i32.const 20))))\n";
+    let last = (LOCALS - 1) / 97 * 97;
+    text += &format!(
+        "(drop (i64.atomic.rmw.add (i32.const 16) (i64.add (local.get $l0) (local.get $l{last}))))
+        (drop (i32.atomic.rmw.add (i32.const 0) (i32.const 1)))
+        (drop (memory.atomic.notify (i32.const 0) (i32.const 1))))
+        (func (export \"sum\") (param $count i32) (result i64) (local $i i32) (local $seen i32)
+            (loop $again
+                (drop (call $spawn (local.tee $i (i32.add (local.get $i) (i32.const 1)))))
+                (br_if $again (i32.lt_u (local.get $i) (local.get $count))))
+            (loop $again
+                (local.set $seen (i32.atomic.load (i32.const 0)))
+                (if (i32.ne (local.get $seen) (local.get $count)) (then
+                    (drop (memory.atomic.wait32 (i32.const 0) (local.get $seen) (i64.const -1)))
+                    (br $again))))
+            (i64.load (i32.const 16))))"
+    );
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("frames.wat");
+    std::fs::write(&file, text)?;
+    let file = file.display().to_string();
+    let output = run_on(device, ["--timeout", "1m", "--invoke", "sum", &file, "24"]);
+    expect(
+        output.status.success() && text_of(&output) == "12000",
+        "2 * 20 * (1 + ... + 24)",
+        &output,
+    )
+}
+
+/// What was printed, without the newline.
+fn text_of(output: &Output) -> String {
+    text(&output.stdout).trim().to_owned()
+}
+
+/// Two threads take turns beside many that wait until a time: they are not looked at in each turn.
+fn beside_sleepers(device: &str) -> Tested {
+    let output = run_spawn(device, &["--timeout", "1m"], "sleepers 1500");
+    expect(
+        output.status.success() && text_of(&output) == "0",
+        "it must end soon",
+        &output,
+    )
+}
+
+/// A function that several threads enter spawns none, and is told so.
+fn none_beside_others(device: &str) -> Tested {
+    let module = wasm("wat", "spawn");
+    let output = run_on(
+        device,
+        ["--timeout", "1m", "--threads", "64", "--invoke", "refused", &module],
+    );
+    expect(
+        output.status.success() && text_of(&output) == "Result: -6",
+        "thread-spawn must return the error",
+        &output,
+    )
 }
 
 /// How many threads there were is told.

@@ -210,7 +210,7 @@ impl CompiledDevice for Emulator {
     fn plan_compiled(&self, threads: u32) -> Plan {
         Plan {
             lanes: threads,
-            lanes_per_block: threads.clamp(1, 32),
+            lanes_per_block: 32,
             shared_units: 0,
             lane_segment_units: 0,
             slice: 20_000,

@@ -223,10 +223,14 @@ fn check_thread_start(module: &Module<'_>) -> Result<(), LowerErrorKind> {
         .filter(|export| is_function(export.kind) && export.index >= imported)
         .map(|export| module.func_type(export.index));
     let i32s = [wasmparser::ValType::I32; 2];
-    if ty.is_some_and(|ty| *ty.params() == i32s && ty.results().is_empty()) {
-        return Ok(());
+    if !ty.is_some_and(|ty| *ty.params() == i32s && ty.results().is_empty()) {
+        return Err(LowerErrorKind::NoThreadStart);
     }
-    Err(LowerErrorKind::NoThreadStart)
+    let memory = module.imported_memories.iter().chain(&module.memories).next();
+    match memory.is_some_and(|memory| memory.shared) {
+        true => Ok(()),
+        false => Err(LowerErrorKind::NoSharedMemory),
+    }
 }
 
 /// The opcode that an import from `gpu_run_v1` means.

@@ -198,7 +198,7 @@ FIELD(Instance, data, 40, 8);
 FIELD(Instance, elems, 48, 8);
 FIELD(Instance, tags, 56, 8);
 FIELD(Instance, memory_count, 64, 4);
-FIELD(Instance, pad, 68, 4);
+FIELD(Instance, thread_start, 68, 4);
 
 SIZE(Thread, 144);
 FIELD(Thread, state, 0, 4);
@@ -231,7 +231,7 @@ FIELD(Thread, random, 124, 4);
 FIELD(Thread, home, 128, 4);
 FIELD(Thread, link, 132, 4);
 FIELD(Thread, argument, 136, 4);
-FIELD(Thread, pad, 140, 4);
+FIELD(Thread, start, 140, 4);
 
 SIZE(Bucket, 16);
 FIELD(Bucket, lock, 0, 4);
@@ -470,7 +470,7 @@ FIELD(Census, counts, 0, 8);
 FIELD(Census, deadlocked, 8, 4);
 FIELD(Census, pad, 12, 4);
 
-SIZE(Spawner, 96);
+SIZE(Spawner, 88);
 FIELD(Spawner, free, 0, 8);
 FIELD(Spawner, next, 8, 8);
 FIELD(Spawner, spawned, 16, 8);
@@ -481,12 +481,10 @@ FIELD(Spawner, globals, 48, 8);
 FIELD(Spawner, initial_globals, 56, 8);
 FIELD(Spawner, capacity, 64, 4);
 FIELD(Spawner, used, 68, 4);
-FIELD(Spawner, func, 72, 4);
-FIELD(Spawner, place, 76, 4);
-FIELD(Spawner, most, 80, 4);
-FIELD(Spawner, lanes_out, 84, 4);
-FIELD(Spawner, parallelism, 88, 4);
-FIELD(Spawner, pad, 92, 4);
+FIELD(Spawner, place, 72, 4);
+FIELD(Spawner, most, 76, 4);
+FIELD(Spawner, lanes_out, 80, 4);
+FIELD(Spawner, parallelism, 84, 4);
 
 SIZE(Launch, 336);
 FIELD(Launch, code, 0, 8);

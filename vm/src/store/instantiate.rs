@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gpu_run_bytecode::code::instructions;
-use gpu_run_bytecode::{Clause, ConstOp, ExternType, GlobalType, Limits, Program, SegmentMode, TrapKind};
+use gpu_run_bytecode::{Clause, ConstOp, ExternType, GlobalType, Limits, Op, Program, SegmentMode, TrapKind};
 
 use super::{Extern, InstanceId, InstanceInfo, RunOptions, Sink, Store, StoreError, Value};
 use crate::cuda::code::Code;
@@ -142,6 +142,13 @@ impl Store {
         self.place_instance(&program, &info, &types, &elements)?;
         self.max_frame = self.max_frame.max(meta.max_frame);
         self.sends_debug |= instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| inst.op.is_debug()));
+        let waits = |op| matches!(op, Op::MemoryAtomicWait32 | Op::MemoryAtomicWait64);
+        self.waits |= instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| waits(inst.op)));
+        if info.thread_start.is_some() {
+            self.fresh_globals = vec![0; self.globals.len as usize];
+            // SAFETY: as long as that; no kernel runs.
+            unsafe { self.device.read(self.globals.ptr, &mut self.fresh_globals)? };
+        }
         self.instance_infos.push(info);
         if let Some(code) = code {
             self.load_code(number, code)?;
@@ -271,7 +278,7 @@ impl Store {
             elems: self.place_all(&elems, "an instance")?,
             tags: self.place_all(&info.tags, "an instance")?,
             memory_count: info.memories.len() as u32,
-            pad: 0,
+            thread_start: info.thread_start.map_or(0, |func| func + 1),
         };
         self.instances.push(&mut *self.device, bytemuck::bytes_of(&record))?;
         Ok(())

@@ -232,7 +232,11 @@ impl Store {
             // Every thread may be under way at once. If that is more than there is, threads start when
             // others have ended.
             let free = self.device.free_memory();
-            let least = self.frame_units(self.func_infos[func as usize].func.pc) as u64 * 4;
+            let frame = |func: u32| self.frame_units(self.func_infos[func as usize].func.pc) as u64 * 4;
+            // Threads that are spawned begin with functions of their own.
+            let starts = self.instance_infos.iter().filter_map(|info| info.thread_start);
+            let starts = starts.filter(|_| spawns.is_some());
+            let least = starts.map(frame).fold(frame(func), u64::max);
             first_size = first_segment_size(threads, least, free);
             // What first segments do not take is for those that follow: 64 KiB for each thread in all.
             let bytes = (threads * (layout::SEGMENT << layout::CALL_SEGMENT)).min(free / 2);
@@ -241,7 +245,8 @@ impl Store {
         }
         self.prepare_diagnostics(options, threads as u32)?;
         let spawner = self.prepare_spawner(spawns.as_ref(), options, plan)?;
-        let shared_memory = self.memory_infos.iter().any(|memory| memory.ty.shared);
+        // There threads can wait at addresses.
+        let waits = self.waits && self.memory_infos.iter().any(|memory| memory.ty.shared) || spawns.is_some();
         let globals = self.globals.len / 8;
         let device = &mut *self.device;
         let run = &mut self.run;
@@ -264,7 +269,7 @@ impl Store {
             _ => run.globals.at_least(device, threads * globals * 8)?,
         };
         // The host may stop the run, and ask then.
-        let stands = match options.timeout.is_some() || options.interrupt.is_some() || shared_memory {
+        let stands = match options.timeout.is_some() || options.interrupt.is_some() || waits {
             true => run.stands.zeroed(device, size_of::<layout::Stands>() as u64)?,
             false => 0,
         };
@@ -285,7 +290,7 @@ impl Store {
             stack_size: places.stack_size,
             multiplexed: if multiplexed { 1 + first_size } else { 0 },
             stands,
-            census: if shared_memory { run.census } else { 0 },
+            census: if waits { run.census } else { 0 },
             spawner,
             tls_base: places.tls_base,
             tls_first: places.tls_first,
@@ -301,7 +306,7 @@ impl Store {
             device.write(args_at, bytemuck::cast_slice(&args))?;
             device.write(run.arena_record, bytemuck::bytes_of(&arena))?;
             // A run that was stopped leaves its queues as they were.
-            if shared_memory {
+            if waits {
                 device.clear(run.buckets, BUCKETS_BYTES)?;
                 let census = layout::Census {
                     counts: options.threads.into(),

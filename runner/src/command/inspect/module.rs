@@ -5,7 +5,7 @@ use std::path::Path;
 use gpu_run::makes_memory;
 use gpu_run_bytecode::KERNEL_PREFIX;
 use gpu_run_translator::rewrite::{LACKS_PLATFORM, RewriteOptions, Status, rewrite};
-use gpu_run_translator::{Error, Module, Options, check_recursion, shared_std};
+use gpu_run_translator::{Error, Module, Options, WASI_SPAWN, check_recursion, shared_std};
 use wasmparser::{ExternalKind, FuncType, GlobalType, MemoryType, TableType, TypeRef, ValType};
 
 use super::{Export, Functions, Import, Inspection, Memory, Pattern, Unproven, calls, served};
@@ -60,7 +60,11 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<(Insp
         Err(error) => inspection.refused = Some(error.to_string()),
     }
     if inspection.refused.is_none() {
-        let unknown = module.imports.iter().find(|import| !is_provided(import));
+        let spawns = module
+            .imports
+            .iter()
+            .any(|import| (import.module, import.name) == WASI_SPAWN);
+        let unknown = module.imports.iter().find(|import| !is_provided(import, spawns));
         inspection.refused = unknown.map(|import| format!("unknown import `{}.{}`", import.module, import.name));
     }
     let recursion = match deny_recursion {
@@ -70,11 +74,11 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<(Insp
     Ok((inspection, recursion))
 }
 
-/// Whether a run has what an import asks for.
-fn is_provided(import: &wasmparser::Import<'_>) -> bool {
+/// Whether a run has what an import asks for, of a module that spawns threads or not.
+fn is_provided(import: &wasmparser::Import<'_>, spawns: bool) -> bool {
     match import.ty {
         TypeRef::Func(_) | TypeRef::FuncExact(_) => served(import.module, import.name).is_some(),
-        TypeRef::Memory(ty) => makes_memory(import.module, import.name, ty.shared),
+        TypeRef::Memory(ty) => makes_memory(import.module, import.name, spawns && ty.shared),
         _ => false,
     }
 }

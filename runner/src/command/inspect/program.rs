@@ -82,8 +82,9 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspe
 
 /// The first import that a run would not find.
 fn refused(program: &Program) -> Option<String> {
+    let spawns = program.thread_start().is_some();
     let unknown = program.meta.imports.iter().find(|import| match import.ty {
-        ExternType::Memory(ty) => !gpu_run::makes_memory(&import.module, &import.name, ty.shared),
+        ExternType::Memory(ty) => !gpu_run::makes_memory(&import.module, &import.name, spawns && ty.shared),
         _ => true,
     });
     unknown.map(|import| format!("unknown import `{}.{}`", import.module, import.name))

@@ -20,10 +20,10 @@ use crate::embed::outcome::{End, host_error};
 /// The memory that a module may import instead of defining it, as linkers want it for threads.
 pub const MEMORY_IMPORT: (&str, &str) = ("env", "memory");
 
-/// Whether a memory that a module imports is made for it, if the linker has none: [`MEMORY_IMPORT`], and one for threads
-/// by whatever name, as WASI's threads have it.
-pub fn makes_memory(module: &str, name: &str, shared: bool) -> bool {
-    shared || (module, name) == MEMORY_IMPORT
+/// Whether a memory that a module imports is made for it, if the linker has none: [`MEMORY_IMPORT`], and of a module that
+/// spawns threads the one that they share, by whatever name, as WASI's threads have it.
+pub fn makes_memory(module: &str, name: &str, for_spawned: bool) -> bool {
+    for_spawned || (module, name) == MEMORY_IMPORT
 }
 
 /// What an instance will be called by. What else is called is interpreted.
@@ -221,6 +221,7 @@ impl<T> Store<T> {
     /// What a module's other imports stand for.
     fn imports_of(&mut self, linker: &Linker<T>, module: &Module) -> Result<HashMap<(String, String), Item>> {
         let mut items = HashMap::new();
+        let spawns = module.program.thread_start().is_some();
         for import in &module.program.meta.imports {
             let (module, name) = (import.module.clone(), import.name.clone());
             let item = match (linker.get(&module, &name), import.ty) {
@@ -228,7 +229,9 @@ impl<T> Store<T> {
                 (Some(Definition::Extern(Extern::Memory(memory))), _) => Item::Memory(memory.0.in_store(self.id)?),
                 (Some(Definition::Extern(Extern::Global(global))), _) => Item::Global(global.0.in_store(self.id)?),
                 (Some(Definition::Extern(Extern::Table(table))), _) => Item::Table(table.0.in_store(self.id)?),
-                (None, ExternType::Memory(ty)) if makes_memory(&module, &name, ty.shared) => self.vm.add_memory(ty)?,
+                (None, ExternType::Memory(ty)) if makes_memory(&module, &name, spawns && ty.shared) => {
+                    self.vm.add_memory(ty)?
+                }
                 (_, ty) => {
                     let why = match ty {
                         ExternType::Func(_) => ": a host function has no references",

@@ -115,14 +115,22 @@ pub fn compile(
     prologue += "\tld.param.b64 %launch, [launch];\n\tmov.u64 %local, context;\n\tcvta.local.u64 %context, %local;\n";
     prologue += "\tmov.b32 %depth, 1;\n";
     if analysis.thread_start.is_some() {
-        // The first lane has the first thread, the others those that are spawned.
+        // The first lane has the first thread, the others those that are spawned. Or each has one from the beginning, and
+        // no more come.
         let (lane, block, lanes) = (compiler.w.word(), compiler.w.word(), compiler.w.word());
         let p = compiler.w.predicate();
         ptx!(compiler, "mov.u32 {lane}, %tid.x;");
         ptx!(compiler, "mov.u32 {block}, %ctaid.x;");
         ptx!(compiler, "mov.u32 {lanes}, %ntid.x;");
         ptx!(compiler, "mad.lo.u32 {lane}, {block}, {lanes}, {lane};");
+        let spawner = compiler.w.pair();
+        ptx!(
+            compiler,
+            "ld.global.b64 {spawner}, [%launch+{}];",
+            offset_of!(Launch, spawner)
+        );
         ptx!(compiler, "setp.ne.u32 {p}, {lane}, 0;");
+        ptx!(compiler, "setp.ne.and.b64 {p}, {spawner}, 0, {p};");
         ptx!(compiler, "@{p} bra {NEXT_THREAD};");
     }
     // Written to a compiler of its own, which hands out the registers.

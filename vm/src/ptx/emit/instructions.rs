@@ -140,7 +140,7 @@ impl Compiler<'_> {
                 args[0],
                 offset_of!(Context, id)
             ),
-            HandwrittenOp::ThreadCount if matches!(self.role, Role::Kernel) => {
+            HandwrittenOp::ThreadCount if matches!(self.role, Role::Kernel) && self.analysis.thread_start.is_none() => {
                 ptx!(self, "ld.param.b32 %r{}, [threads];", args[0]);
             }
             HandwrittenOp::ThreadCount => {

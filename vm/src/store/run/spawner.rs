@@ -9,11 +9,13 @@ use crate::device::{Device, DeviceResult, Plan};
 use crate::fault::Fault;
 use crate::layout::{self, Ptr};
 
+/// Bytes of threads' globals at most, unless that is less than so many threads need.
+const MOST_GLOBALS_BYTES: u64 = 256 << 20;
+const LEAST_THREADS: u64 = 256;
+
 /// The threads that a run may have, of which it begins with one.
 #[derive(Clone, Debug)]
 pub(in crate::store) struct Spawns {
-    /// Store-wide number of the function that the others begin with.
-    start: u32,
     /// How many there may be at once.
     pub(super) most: u32,
     /// They are compiled: each is a lane.
@@ -74,7 +76,6 @@ impl SpawnBuffers {
             initial_globals: initial,
             capacity: spawns.most,
             used: 1,
-            func: spawns.start,
             // The first thread has the lane of place 0.
             place: 1,
             most: 1,
@@ -105,7 +106,11 @@ impl Store {
     /// from the beginning.
     pub(super) fn spawns(&self, func: u32, options: &RunOptions, compiled: bool) -> Option<Spawns> {
         let instance = self.func_infos[func as usize].func.instance;
-        let start = self.instance_infos[instance as usize].thread_start?;
+        // Of several instances that are compiled, each kernel knows its own alone.
+        let several = compiled && self.instance_infos.len() > 1;
+        self.instance_infos[instance as usize]
+            .thread_start
+            .filter(|_| !several)?;
         if options.threads > 1 || options.most_threads <= 1 {
             return None;
         }
@@ -115,7 +120,10 @@ impl Store {
         };
         // Queues and records count threads from 1 in 32 bits, and WASI's ids have 29.
         let most = options.most_threads.min(lanes).min(1 << 28);
-        Some(Spawns { start, most, compiled })
+        // Each has a block of all globals. Few programs have more than a dozen.
+        let blocks = (MOST_GLOBALS_BYTES / self.globals.len.max(1)).max(LEAST_THREADS);
+        let most = u64::from(most).min(blocks) as u32;
+        Some(Spawns { most, compiled })
     }
 
     /// The spawner's record for a run, 0 without `spawns`.
@@ -127,9 +135,11 @@ impl Store {
     ) -> DeviceResult<Ptr> {
         self.run.spawn.used = spawns.is_some();
         let Some(spawns) = spawns else { return Ok(0) };
+        // Those of instances that came later, which spawn none, are not among the fresh ones.
         let mut globals = vec![0u8; self.globals.len as usize];
         // SAFETY: as long as that; no kernel runs.
         unsafe { self.device.read(self.globals.ptr, &mut globals)? };
+        globals[..self.fresh_globals.len()].copy_from_slice(&self.fresh_globals);
         let device = &mut *self.device;
         self.run.spawn.prepare(device, spawns, options, plan, &globals)
     }

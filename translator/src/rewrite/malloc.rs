@@ -345,8 +345,8 @@ fn errno_address(module: &Module<'_>, funcs: &[usize]) -> Option<Errno> {
     let mut found = Vec::new();
     for func in funcs {
         let ops: Vec<Operator<'_>> = module.funcs[*func].instrs().map(|instr| instr.op).collect();
-        for ops in ops.windows(5) {
-            match ops {
+        for end in 1..=ops.len() {
+            match &ops[..end] {
                 [
                     ..,
                     Operator::I32Const { value: base },
@@ -357,6 +357,7 @@ fn errno_address(module: &Module<'_>, funcs: &[usize]) -> Option<Errno> {
                     found.push(Errno::Static(address));
                 }
                 [
+                    ..,
                     Operator::GlobalGet { global_index },
                     Operator::I32Const { value: offset },
                     Operator::I32Add,

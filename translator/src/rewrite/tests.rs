@@ -297,6 +297,50 @@ fn the_allocator_of_c_is_replaced() {
     assert!(stores("malloc") && stores("realloc") && !stores("free"), "errno is set");
 }
 
+/// The allocator for threads: its parameters lie at 1976, its state at 2000, its locks at 2472, and each thread has an
+/// errno.
+fn c_allocator_for_threads(more: &str) -> String {
+    format!(
+        r#"(module (memory (export "memory") 1 1 shared)
+            (global $tls (mut i32) (i32.const 0))
+            (func $malloc (param i32) (result i32) (call $dlmalloc (local.get 0)))
+            (func $dlmalloc (param i32) (result i32)
+                (drop (i32.load offset=1976 (i32.const 0)))
+                (drop (i32.atomic.rmw.xchg offset=2476 (i32.const 0) (i32.const 1)))
+                (drop (i32.load offset=2476 (i32.const 0)))
+                (i32.store (i32.add (global.get $tls) (i32.const 4)) (i32.const 48))
+                (i32.load offset=2000 (i32.const 0)))
+            (func $free (param i32) (call $dlfree (local.get 0)))
+            (func $dlfree (param i32) {STATE})
+            (func (export "f") (call $free (call $malloc (i32.const 4))))
+            {more})"#
+    )
+}
+
+#[test]
+fn the_allocator_of_c_for_threads_is_replaced() {
+    let (encoded, report) = rewritten(&c_allocator_for_threads("")).expect("rewritten");
+    assert_eq!(report.status("c_allocator"), Some(&Status::Found));
+    let module = Module::parse(&encoded).expect("a valid module");
+    let malloc = module.func_names.iter().find(|(_, name)| *name == "malloc");
+    let malloc = module.defined(*malloc.expect("it is there").0).expect("a function");
+    let ops: Vec<Operator<'_>> = malloc.instrs().map(|instr| instr.op).collect();
+    let stores = ops.windows(3).any(|ops| match ops {
+        [
+            Operator::GlobalGet { .. },
+            Operator::I32Const { value: 48 },
+            Operator::I32Store { memarg },
+        ] => memarg.offset == 4,
+        _ => false,
+    });
+    assert!(stores, "the thread's errno is set");
+    // Memory that the start function fills, where the state is.
+    let filled = r#"(data $held "0123") (start $init)
+        (func $init (memory.init $held (i32.const 2100) (i32.const 0) (i32.const 4)))"#;
+    let (_, report) = rewritten(&c_allocator_for_threads(filled)).expect("rewritten");
+    assert!(!matches!(report.status("c_allocator"), Some(Status::Found)));
+}
+
 #[test]
 fn an_allocator_of_c_is_left_alone_where_more_is_known_of_it() {
     let left = |wat: &str| {

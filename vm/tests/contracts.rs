@@ -167,7 +167,7 @@ const CALLS_ALL: &str = r#"(module
   (import "gpu_run_v1" "dbg_i32" (func $dbg_i32 (param i32)))
   (import "wasi_snapshot_preview1" "fd_close" (func $fd_close (param i32) (result i32)))
   (import "gpu_run_v1" "thread_spawn" (func $spawn (param i32) (result i32)))
-  (memory (export "memory") 1 16)
+  (memory (export "memory") 1 16 shared)
   (table 1 16 funcref)
   (tag $tag (param i32))
   (func (export "wasi_thread_start") (param i32 i32))

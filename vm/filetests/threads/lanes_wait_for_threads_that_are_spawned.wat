@@ -20,7 +20,7 @@
 ;; 	.reg .b32 %r<7>;
 ;; 	.reg .b64 %d<7>;
 ;; 	.reg .b32 %w<10>;
-;; 	.reg .b64 %l<9>;
+;; 	.reg .b64 %l<10>;
 ;; 	.reg .pred %p<3>;
 ;; 	ld.param.b64 %launch, [launch];
 ;; 	mov.u64 %local, context;
@@ -30,9 +30,11 @@
 ;; 	mov.u32 %w2, %ctaid.x;
 ;; 	mov.u32 %w3, %ntid.x;
 ;; 	mad.lo.u32 %w1, %w2, %w3, %w1;
+;; 	ld.global.b64 %l1, [%launch+312];
 ;; 	setp.ne.u32 %p1, %w1, 0;
+;; 	setp.ne.and.b64 %p1, %l1, 0, %p1;
 ;; 	@%p1 bra NEXT_THREAD;
-;; 	ld.local.b64 %l1, [%local+848];
+;; 	ld.local.b64 %l2, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %launch;
@@ -50,11 +52,11 @@
 ;; 	// thread_spawn     r2, r2
 ;; 	st.local.b32 [%local+728], %r2;
 ;; 	ld.const.b32 %w4, [instance+48];
-;; 	mov.u64 %l2, words_5;
-;; 	ld.local.b64 %l3, [%local+848];
+;; 	mov.u64 %l3, words_5;
+;; 	ld.local.b64 %l4, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l3;
+;; 	st.param.b64 [q0], %l4;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], 5;
 ;; 	.param .b32 q2;
@@ -62,25 +64,25 @@
 ;; 	.param .b32 q3;
 ;; 	st.param.b32 [q3], %w4;
 ;; 	.param .b64 q4;
-;; 	st.param.b64 [q4], %l2;
+;; 	st.param.b64 [q4], %l3;
 ;; 	call gpu_run_op, (q0, q1, q2, q3, q4);
 ;; 	}
 ;; 	ld.local.b32 %r2, [%local+712];
 ;; 	// return           header 0, r0, x0
-;; 	ld.global.b64 %l4, [%launch+88];
+;; 	ld.global.b64 %l5, [%launch+88];
 ;; 	ld.local.b32 %w5, [%local+24];
-;; 	mad.wide.u32 %l4, %w5, 0, %l4;
+;; 	mad.wide.u32 %l5, %w5, 0, %l5;
 ;; 	bra DONE;
 ;; DONE:
-;; 	ld.local.b64 %l5, [%local+848];
+;; 	ld.local.b64 %l6, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l5;
+;; 	st.param.b64 [q0], %l6;
 ;; 	call gpu_run_finish, (q0);
 ;; 	}
 ;; 	ret;
 ;; NEXT_THREAD:
-;; 	ld.local.b64 %l7, [%local+848];
+;; 	ld.local.b64 %l8, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %launch;
@@ -93,9 +95,9 @@
 ;; 	setp.eq.u32 %p2, %w6, 0;
 ;; 	@%p2 bra NEXT_THREAD;
 ;; 	ld.local.b64 %ctx, [%local+848];
-;; 	ld.local.b64 %l6, [%local+8];
+;; 	ld.local.b64 %l7, [%local+8];
 ;; 	ld.local.b32 %w7, [%local+24];
-;; 	ld.global.b32 %w8, [%l6+136];
+;; 	ld.global.b32 %w8, [%l7+136];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; 	{
@@ -108,10 +110,10 @@
 ;; 	st.param.b32 [p1+0], %w8;
 ;; 	call f0, (q0, q1, q2, p0, p1);
 ;; 	}
-;; 	ld.local.b64 %l8, [%local+848];
+;; 	ld.local.b64 %l9, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l8;
+;; 	st.param.b64 [q0], %l9;
 ;; 	call gpu_run_finish, (q0);
 ;; 	}
 ;; 	bra NEXT_THREAD;

@@ -8,14 +8,13 @@ import json
 import math
 import os
 import shutil
-import statistics
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, f"{ROOT}/bench")
 
-from measure import Failed, output, wasmtime  # noqa: E402
+from measure import Failed, Row, cell, output, wasmtime  # noqa: E402
 
 MODULE = f"{HERE}/ordinary.wasm"
 
@@ -57,24 +56,13 @@ def gpu_run(options, engine, threads, name, rounds):
     return command + options.extra + ["--threads", threads, "--invoke", name, MODULE, rounds]
 
 
-class Row:
+class Work(Row):
     """A unit of work, and what was measured."""
 
     def __init__(self, options, name):
-        self.name = name
+        super().__init__(name)
         self.threads, self.rounds = (96, 2) if options.small else WORK[name]
-        self.sums, self.ms, self.counters, self.failed = {}, {}, {}, False
-
-    def note(self, column, measure):
-        """Adds what `measure` returns (a sum and milliseconds) to a column."""
-        try:
-            total, ms = measure()
-        except Failed as error:
-            self.failed = True
-            print(f"{self.name}: {column}: {error}", file=sys.stderr, flush=True)
-            return
-        self.sums.setdefault(total, []).append(column)
-        self.ms.setdefault(column, []).append(ms)
+        self.counters = {}
 
     def native(self):
         total, ms = output([f"{HERE}/target/release/native", self.name, self.threads, self.rounds])[0].split()
@@ -125,23 +113,6 @@ class Row:
             self.note("wasmtime", self.wasmtime)
         if options.twins and self.name in TWINS:
             self.note("cuda", lambda: self.twin(options))
-
-    def median(self, column):
-        return statistics.median(self.ms[column]) if self.ms.get(column) else None
-
-    def faster(self, engine):
-        """How many times as fast as natively."""
-        native, ours = self.median("native"), self.median(engine)
-        return native / ours if native and ours else None
-
-    def verdict(self):
-        if len(self.sums) > 1:
-            return "DIFFERENT: " + ", ".join(f"{total} {'/'.join(sorted(set(who)))}" for total, who in self.sums.items())
-        return "FAILED" if self.failed else "equal"
-
-
-def cell(value, digits):
-    return "-" if value is None else f"{value:.{digits}f}"
 
 
 def table(options, rows):
@@ -200,7 +171,7 @@ def main():
     if options.counters and not shutil.which("ncu"):
         parser.error("--counters needs ncu (Nsight Compute) on PATH")
 
-    rows = [Row(options, name) for name in WORK if not options.names or name in options.names]
+    rows = [Work(options, name) for name in WORK if not options.names or name in options.names]
     for rep in range(options.reps):
         for row in rows:
             row.repeat(options, rep)

@@ -4,14 +4,13 @@ import argparse
 import datetime
 import json
 import os
-import statistics
 import sys
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 ROOT = os.path.dirname(os.path.dirname(HERE))
 sys.path.insert(0, f"{ROOT}/bench")
 
-from measure import Failed, output  # noqa: E402
+from measure import Failed, Row, cell, output  # noqa: E402
 
 MODULE = f"{HERE}/parallel.wasm"
 
@@ -31,55 +30,32 @@ WORK = {
 }
 
 
-class Row:
+class Work(Row):
     """A program, and what was measured."""
 
     def __init__(self, options, name):
-        self.name, self.size = name, WORK[name][options.small]
-        self.results, self.ms, self.failed = {}, {}, False
+        super().__init__(name)
+        self.size = WORK[name][options.small]
 
-    def run(self, options, column, command):
-        """Runs it once more for a column. It prints its result, milliseconds and how many threads its pool had."""
-        try:
-            stdout, stderr = output([*command, self.name, self.size], limit=options.limit)
-            result, ms, _ = stdout.split()
-            stats = json.loads(stderr.splitlines()[-1]) if column != "native" else None
-            if stats and column.split("/")[0] != stats["engine"]:
-                raise Failed(f"it ran by {stats['engine']}")
-        except Failed as error:
-            self.failed = True
-            print(f"{self.name}: {column}: {error}", file=sys.stderr, flush=True)
-            return
-        self.results.setdefault(result, []).append(column)
-        self.ms.setdefault(column, []).append(float(ms))
-
-    def median(self, column):
-        return statistics.median(self.ms[column]) if self.ms.get(column) else None
-
-    def faster(self, column):
-        """How many times as fast as natively."""
-        native, ours = self.median("native"), self.median(column)
-        return native / ours if native and ours else None
-
-    def verdict(self):
-        if len(self.results) > 1:
-            return "DIFFERENT: " + ", ".join(f"{result} {'/'.join(who)}" for result, who in self.results.items())
-        return "FAILED" if self.failed else "equal"
-
-
-def cell(value):
-    return "-" if value is None else f"{value:.2f}"
+    def run(self, options, command, engine=None):
+        """Runs it, by an engine or natively. It prints its result, milliseconds and how many threads its pool had."""
+        stdout, stderr = output([*command, self.name, self.size], limit=options.limit)
+        result, ms, _ = stdout.split()
+        found = engine and json.loads(stderr.splitlines()[-1])["engine"]
+        if found != engine:
+            raise Failed(f"it ran by {found}")
+        return result, float(ms)
 
 
 def columns(options):
-    """What is run, besides natively: the name of the column and the command."""
+    """What is run, besides natively: the name of the column, the engine and the command."""
     for engine in options.engine:
         for threads in options.threads or [None]:
             command = [options.bin, "run", "--device", options.device, "--engine", engine]
             command += ["--timeout", f"{options.limit}s", "--stats=json", "--compile-time", "10m", *options.extra]
             if threads:
                 command += ["--threads", threads]
-            yield f"{engine}/{threads}" if threads else engine, [*command, MODULE]
+            yield f"{engine}/{threads}" if threads else engine, engine, [*command, MODULE]
 
 
 def table(rows, names):
@@ -121,14 +97,14 @@ def main():
     unknown = set(options.names) - WORK.keys()
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))}")
-    rows = [Row(options, name) for name in options.names or WORK]
+    rows = [Work(options, name) for name in options.names or WORK]
     runs = list(columns(options))
     for _ in range(options.reps):
         for row in rows:
-            row.run(options, "native", [f"{HERE}/target/release/parallel"])
-            for column, command in runs:
-                row.run(options, column, command)
-    names = [column for column, _ in runs]
+            row.note("native", lambda: row.run(options, [f"{HERE}/target/release/parallel"]))
+            for column, engine, command in runs:
+                row.note(column, lambda: row.run(options, command, engine))
+    names = [column for column, _, _ in runs]
     for line in table(rows, names):
         print(line, flush=True)
     if options.tsv:

@@ -411,7 +411,6 @@ table! {
 
     // Threads
     0x08b ThreadSpawn "thread_spawn" [DI32, I32] Gpu Slow "a = id of a new thread that calls the export `wasi_thread_start` with it and b, or -6 if there is no room for one";
-    0x08c Parallelism "parallelism" [DI32] Gpu Slow "a = threads that the device runs well at once, or as many as the user has said";
 
     // i32 arithmetic
     0x090 I32Add "i32.add" [DI32, I32, I32] Pure InLoop "a = b + c";
@@ -1106,7 +1105,6 @@ impl Op {
                 | Op::Time
                 | Op::ThreadCount
                 | Op::ThreadSpawn
-                | Op::Parallelism
                 | Op::WallTime
                 | Op::Sleep
                 | Op::Exit

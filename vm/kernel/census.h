@@ -9,8 +9,9 @@ namespace census {
 
 constexpr u64 LIVES = 1, WAITS = 1ull << 32;
 
-// All changes are of one word, so they have one order, and nothing else is ordered by them. A thread counts as waiting only while it is in a queue, and who
-// takes it out counts it back before and lives meanwhile. So what is found here stays true.
+// All changes are of one word, so they have one order, and nothing else is ordered by them. A thread counts as waiting
+// only while it is in a queue. The thread that takes it out counts it back first, and lives meanwhile. So what is found
+// here stays true.
 GPU_RUN_INLINE u64 count(Census &census, u64 change) {
   const u64 now = fetch_add_relaxed_device(&census.counts, change) + change;
   if ((u32)now == now >> 32 && (u32)now != 0) store_relaxed_device(&census.deadlocked, 1u);

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "access.h"
+#include "free_list.h"
 #include "generated/isa.h"
 #include "resume_state.h"
 
@@ -77,26 +78,14 @@ GPU_RUN_INLINE u32 indirect(const Launch &launch, const Instance &instance, u32 
   return func->type_index == instance.types[type] ? TRAP_None : TRAP_IndirectCallTypeMismatch;
 }
 
-// A list of free segments (a Treiber stack). Its head has a tag against ABA. Its links are apart from the segments,
-// whose next owner writes there with plain accesses.
+// Lists of free segments, whose numbers there are 1 + theirs. Links are apart from the segments, whose next owner writes
+// there with plain accesses.
 GPU_RUN_INLINE u32 pop_segment(Arena &arena, u64 *list) {
-  u64 head = load_acquire_device(list);  // pairs with push_segment: the link is visible
-  while ((u32)head != 0) {
-    u32 next = load_relaxed_device(&arena.next[(u32)head - 1]);
-    u64 desired = ((head >> 32) + 1) << 32 | next;
-    if (compare_exchange_acq_rel_device(list, head, desired)) return (u32)head - 1;
-  }
-  return ~0u;
+  return free_list::pop(list, [&](u32 number) { return &arena.next[number - 1]; }) - 1;
 }
 
 GPU_RUN_INLINE void push_segment(Arena &arena, u64 *list, u32 segment) {
-  u64 head = load_relaxed_device(list);
-  u64 desired;
-  do {
-    store_relaxed_device(&arena.next[segment], (u32)head);
-    desired = ((head >> 32) + 1) << 32 | (segment + 1);
-    // The release half publishes the link to the acquire in pop_segment.
-  } while (!compare_exchange_acq_rel_device(list, head, desired));
+  free_list::push(list, segment + 1, [&](u32 number) { return &arena.next[number - 1]; });
 }
 
 // Takes a segment of SEGMENT << size bytes from the arena; ~0 if there is none. Lanes that come here together form a
@@ -271,15 +260,26 @@ GPU_RUN_NOINLINE void cross_bridge(const Launch &launch, Thread &thread, Machine
   state = back;
 }
 
+// Whether the caller is the one to end the process: no thread has. Acquire/release: there is nothing to order but the
+// winner's own writes.
+GPU_RUN_INLINE bool claim_end(const Launch &launch) {
+  u32 unclaimed = 0;
+  return compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u);
+}
+
+// Makes every thread of the process stop at its next poll.
+GPU_RUN_INLINE void stop_threads(const Launch &launch) {
+  store_relaxed_system(&launch.control->stop, 1u);
+  store_relaxed_device(&launch.stop, 1u);
+}
+
 // Ends the process unless another thread already did. Records how and where, with the backtrace that `trace` makes.
 // Makes every thread of the process stop at its next poll.
 template <typename Trace>
 GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 value, u32 pc, Trace trace) {
   End &end = launch.control->end;
-  u32 unclaimed = 0;
   if (kind != END_Exit) red_add_device(&launch.diagnostics->faults, 1u);
-  // Acquire/release: there is nothing to order but the winner's own writes.
-  if (compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u)) {
+  if (claim_end(launch)) {
     end.value = value;
     end.thread = id;
     end.pc = pc;
@@ -287,8 +287,7 @@ GPU_RUN_INLINE void record_end(const Launch &launch, u32 id, EndKind kind, u32 v
     // The host reads the record once it sees the kind: release here, acquire there.
     store_release_system(&end.kind, (u32)kind);
   }
-  store_relaxed_system(&launch.control->stop, 1u);
-  store_relaxed_device(&launch.stop, 1u);
+  stop_threads(launch);
 }
 
 // Walks the stack from `state` and passes each return address to `visit`, innermost first, until that returns false.

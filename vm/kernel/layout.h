@@ -622,7 +622,7 @@ struct Spawner {
   u32 place;  // that gets the next thread where no idle one is found
   u32 most;  // threads that lived at once
   u32 lanes_out;  // lanes of the interpreter that run no thread any more
-  u32 parallelism;  // threads that the program is told to be of use
+  u32 pad;
 };
 // Above the argument in Spawner::mail.
 constexpr u64 SPAWN_MAIL = 1ull << 32;

@@ -39,7 +39,7 @@ GPU_RUN_INLINE void put_back(const Launch &launch, RunLists &lists, u32 number) 
   Thread &thread = thread_at(launch, number);
   switch (thread.state) {
     case THREAD_Waiting:
-      // Who wakes it leaves it in the inbox, maybe already now.
+      // The thread that wakes it leaves it in the inbox, maybe already now.
       if (atomics::is_counted(thread)) return;
       [[fallthrough]];
     case THREAD_Sleeping:
@@ -105,11 +105,11 @@ GPU_RUN_INLINE u64 time_to_rest(const Launch &launch, const RunLists &lists) {
   return most;
 }
 
-// Gives the next thread to a lane that has none, if there is one.
+// Passes the next thread on to a lane that has none, if there is one.
 GPU_RUN_INLINE void share(const Launch &launch, RunLists &lists, u32 lane) {
   if (!lists.first_ready) return;
   const u32 idle = spawn::claim_idle(launch, *launch.spawner, spawn::place_of(launch.lanes, lane));
-  if (idle == ~0u) return;
+  if (idle == spawn::NONE) return;
   const u32 number = take_ready(launch, lists);
   // Atomic, because lanes look where the first thread is.
   store_relaxed_device(&thread_at(launch, number).home, idle);

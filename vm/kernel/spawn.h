@@ -6,9 +6,12 @@
 #pragma once
 
 #include "census.h"
+#include "frames.h"
 
 namespace gpu_run {
 namespace spawn {
+
+constexpr u32 NONE = ~0u;
 
 // --- Places: the order in which lanes get threads -------------------------------------------------
 
@@ -34,7 +37,7 @@ GPU_RUN_INLINE u32 place_of(u32 lanes, u32 lane) {
 // Words of `idle` that a lane looks at for one that has nothing to do: not all, because there may be very many.
 constexpr u32 IDLE_LOOKS = 8;
 
-// A lane that has nothing to do, which is from now on no longer said to be idle; ~0 if none was found from `place` on.
+// A lane that has nothing to do, which is from now on no longer said to be idle; NONE if none was found from `place` on.
 // The bits are hints: nothing is ordered by them.
 GPU_RUN_INLINE u32 claim_idle(const Launch &launch, Spawner &spawner, u32 place) {
   const u32 words = (launch.lanes + 31) / 32;
@@ -48,7 +51,7 @@ GPU_RUN_INLINE u32 claim_idle(const Launch &launch, Spawner &spawner, u32 place)
       return lane_at(launch.lanes, at * 32 + (u32)__builtin_ctz(bit));
     }
   }
-  return ~0u;
+  return NONE;
 }
 
 GPU_RUN_INLINE bool is_idle(const Launch &launch, u32 lane) {
@@ -94,16 +97,9 @@ GPU_RUN_INLINE u32 take(const Launch &launch, u32 lane) {
 
 // --- Slots ----------------------------------------------------------------------------------------
 
-constexpr u32 NONE = ~0u;
-
 GPU_RUN_INLINE u32 take_slot(const Launch &launch, Spawner &spawner) {
-  u64 head = load_acquire_device(&spawner.free);  // pairs with give_slot: the link is visible
-  while ((u32)head != 0) {
-    const u32 slot = (u32)head - 1;
-    const u64 desired = ((head >> 32) + 1) << 32 | load_relaxed_device(&spawner.next[slot]);
-    // Acquire: what the last thread of the slot did is over.
-    if (compare_exchange_acq_rel_device(&spawner.free, head, desired)) return slot;
-  }
+  const u32 free = free_list::pop(&spawner.free, [&](u32 number) { return &spawner.next[number - 1]; });
+  if (free) return free - 1;
   // Looked at first, so that the count stays near the capacity however often threads ask.
   if (load_relaxed_device(&spawner.used) >= spawner.capacity) return NONE;
   const u32 fresh = fetch_add_relaxed_device(&spawner.used, 1u);
@@ -113,13 +109,7 @@ GPU_RUN_INLINE u32 take_slot(const Launch &launch, Spawner &spawner) {
 }
 
 GPU_RUN_INLINE void give_slot(Spawner &spawner, u32 slot) {
-  u64 head = load_relaxed_device(&spawner.free);
-  u64 desired;
-  do {
-    store_relaxed_device(&spawner.next[slot], (u32)head);
-    desired = ((head >> 32) + 1) << 32 | (slot + 1);
-    // The release half publishes the link, and that the thread is over, to `take_slot`.
-  } while (!compare_exchange_acq_rel_device(&spawner.free, head, desired));
+  free_list::push(&spawner.free, slot + 1, [&](u32 number) { return &spawner.next[number - 1]; });
 }
 
 // --- Threads begin and end ------------------------------------------------------------------------
@@ -157,10 +147,8 @@ GPU_RUN_INLINE u32 begin(const Launch &launch, const Instance &instance, u32 arg
 // next poll. One that faults meanwhile has come too late.
 GPU_RUN_INLINE void finish(const Launch &launch, u32 id) {
   if (id != 0) return give_slot(*launch.spawner, id);
-  u32 unclaimed = 0;
-  compare_exchange_acq_rel_device(&launch.claimed, unclaimed, 1u);
-  store_relaxed_system(&launch.control->stop, 1u);
-  store_relaxed_device(&launch.stop, 1u);
+  frames::claim_end(launch);
+  frames::stop_threads(launch);
 }
 
 // A thread has returned. With the first of a program that spawns threads, the process ends.

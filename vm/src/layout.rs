@@ -576,7 +576,7 @@ twins! {
         place: u32,
         most: u32,
         lanes_out: u32,
-        parallelism: u32,
+        pad: u32,
     }
     struct Launch {
         code: Ptr,

@@ -18,8 +18,9 @@ use crate::{cargo, load, output};
 /// What the program calls the directory of `--tmpfs`.
 const TMP: &str = "/tmp";
 
-/// What a run finds around it, with what a program is told that spawns threads; `None` for a program that calls no function of WASI. Options that a program makes no use
-/// of are no error, so that many programs can be run with the same ones.
+/// What a run finds around it, with what a program is told that spawns threads; `None` for a program that calls no
+/// function of WASI. Options that a program makes no use of are no error, so that many programs can be run with the same
+/// ones.
 ///
 /// # Errors
 ///

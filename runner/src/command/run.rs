@@ -149,10 +149,10 @@ impl Process {
         let module = &guest.lines.module;
         let limits = limits(args, thread_stack, &guest, &mut *device);
         // Threads from the beginning spawn none.
-        let spawns = guest.entry.threads == 1;
-        let spawning = spawns
-            .then(|| Spawning::of(module.program(), &limits, &*device))
-            .flatten();
+        let spawning = match guest.entry.threads {
+            1 => Spawning::of(module.program(), args.given_threads(), &limits, &*device),
+            _ => None,
+        };
         let compiles = device.target().is_some();
         let mut store = Store::with_device(engine, (), limits, device).map_err(failed)?;
         preparation.end();
@@ -318,7 +318,6 @@ fn limits(args: &RunArgs, thread_stack: Option<u32>, guest: &Guest, device: &mut
             guards: args.heap_check,
             leaks: args.leak_check,
         },
-        parallelism: args.given_threads().unwrap_or(fitting.parallelism),
         ..fitting
     }
 }

@@ -24,13 +24,10 @@ pub struct Spawning {
 }
 
 impl Spawning {
-    /// What to tell the program; `None` if it spawns no threads.
-    pub fn of(program: &Program, limits: &StoreLimits, device: &dyn Device) -> Option<Spawning> {
+    /// What to tell the program, where so many threads were `asked` for or none; `None` if it spawns no threads.
+    pub fn of(program: &Program, asked: Option<u32>, limits: &StoreLimits, device: &dyn Device) -> Option<Spawning> {
         program.thread_start()?;
-        let threads = match limits.parallelism {
-            0 => device.parallelism(),
-            parallelism => parallelism,
-        };
+        let threads = asked.unwrap_or_else(|| device.parallelism());
         // The first one has a stack of its own.
         let room = limits.spawned_threads.saturating_sub(1).max(1);
         let threads = u64::from(min(threads, min(room, MOST_OF_RAYON)));

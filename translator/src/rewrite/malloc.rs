@@ -46,7 +46,7 @@ const LOCK_BYTES: u64 = 8;
 enum Errno {
     /// At an address.
     Static(u32),
-    /// So far behind where a global points to: each thread has its own.
+    /// At an offset from where a global points to: each thread has its own.
     ThreadLocal { base: u32, offset: u32 },
 }
 

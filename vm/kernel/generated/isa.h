@@ -101,7 +101,6 @@ enum Op : unsigned short {
   OP_request_queue = 0x086,  // begin a call of WASI function a with the c units at b as its arguments: served here, or sent to the host
   OP_request_poll = 0x087,  // a = errno of the call of WASI function b that was begun with the d units at c, once it is answered; if 0, its results are in memory
   OP_thread_spawn = 0x08b,  // a = id of a new thread that calls the export `wasi_thread_start` with it and b, or -6 if there is no room for one
-  OP_parallelism = 0x08c,  // a = threads that the device runs well at once, or as many as the user has said
   OP_i32_add = 0x090,  // a = b + c
   OP_i32_sub = 0x091,  // a = b - c
   OP_i32_mul = 0x092,  // a = b * c
@@ -672,8 +671,8 @@ constexpr inline bool is_run_by(Handler handler, unsigned short op) {
     case HANDLER_Requests: return (op >= 0x086 && op <= 0x087);
     case HANDLER_Debug: return (op >= 0x067 && op <= 0x077) || (op >= 0x07a && op <= 0x07e);
     case HANDLER_Allocation: return (op >= 0x05f && op <= 0x060) || (op >= 0x062 && op <= 0x063) || op == 0x065;
-    case HANDLER_Slow: return (op >= 0x01f && op <= 0x057) || (op >= 0x05a && op <= 0x05e) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x07f && op <= 0x085) || (op >= 0x088 && op <= 0x08c);
-    case HANDLER_Simd: return (op >= 0x08d && op <= 0x2dd);
+    case HANDLER_Slow: return (op >= 0x01f && op <= 0x057) || (op >= 0x05a && op <= 0x05e) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x07f && op <= 0x085) || (op >= 0x088 && op <= 0x08b);
+    case HANDLER_Simd: return (op >= 0x08c && op <= 0x2dd);
     case HANDLER_Atomics: return op >= 0x2de;
   }
   return false;

@@ -484,7 +484,7 @@ FIELD(Spawner, used, 68, 4);
 FIELD(Spawner, place, 72, 4);
 FIELD(Spawner, most, 76, 4);
 FIELD(Spawner, lanes_out, 80, 4);
-FIELD(Spawner, parallelism, 84, 4);
+FIELD(Spawner, pad, 84, 4);
 
 SIZE(Launch, 336);
 FIELD(Launch, code, 0, 8);

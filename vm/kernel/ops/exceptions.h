@@ -78,14 +78,9 @@ GPU_RUN_INLINE bool leave(const Launch &launch, Thread &thread, MachineState &st
 GPU_RUN_INLINE Chunk &chunk_of(const Exceptions &pool, u32 reference) { return pool.chunks[reference - 1]; }
 
 // Takes a chunk from the pool; 0 if none is left. Chunks are named by index + 1, as references are.
-// The list's tags guard against ABA: a head that was taken and put back between a load and its exchange is
-// noticed.
 GPU_RUN_INLINE u32 take_chunk(Exceptions &pool) {
-  u64 head = load_acquire_device(&pool.free);  // pairs with give_chunk: the link is visible
-  while ((u32)head != 0) {
-    u32 next = load_relaxed_device(&chunk_of(pool, (u32)head).next);
-    if (compare_exchange_acq_rel_device(&pool.free, head, ((head >> 32) + 1) << 32 | next)) return (u32)head;
-  }
+  const u32 chunk = free_list::pop(&pool.free, [&](u32 number) { return &chunk_of(pool, number).next; });
+  if (chunk) return chunk;
   u32 used = load_relaxed_device(&pool.used);
   do {
     if (used == pool.capacity) return 0;
@@ -94,11 +89,7 @@ GPU_RUN_INLINE u32 take_chunk(Exceptions &pool) {
 }
 
 GPU_RUN_INLINE void give_chunk(Exceptions &pool, u32 chunk) {
-  u64 head = load_relaxed_device(&pool.free);
-  do {
-    store_relaxed_device(&chunk_of(pool, chunk).next, (u32)head);
-    // The release half publishes the link to the acquire in take_chunk.
-  } while (!compare_exchange_acq_rel_device(&pool.free, head, ((head >> 32) + 1) << 32 | chunk));
+  free_list::push(&pool.free, chunk, [&](u32 number) { return &chunk_of(pool, number).next; });
 }
 
 // Puts an exception back into the pool with all its chunks.

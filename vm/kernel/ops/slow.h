@@ -202,10 +202,6 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
 
     CASE(gid) { set32(slot(w, 1), id); NEXT; }
     CASE(thread_spawn) { set32(slot(w, 1), spawn::begin(launch, instance, get32(slot(w, 2)))); NEXT; }
-    CASE(parallelism) {
-      set32(slot(w, 1), launch.spawner ? launch.spawner->parallelism : launch.thread_count);
-      NEXT;
-    }
     CASE(thread_count) { set32(slot(w, 1), launch.thread_count); NEXT; }
     CASE(time) { set64(slot(w, 1), clock_ns()); NEXT; }
     CASE(wall_time) { set64(slot(w, 1), launch.wall_start + (clock_ns() - launch.clock_start)); NEXT; }

@@ -141,9 +141,11 @@ impl Store {
         info.thread_start = program.thread_start().map(|index| info.funcs[index as usize]);
         self.place_instance(&program, &info, &types, &elements)?;
         self.max_frame = self.max_frame.max(meta.max_frame);
-        self.sends_debug |= instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| inst.op.is_debug()));
-        let waits = |op| matches!(op, Op::MemoryAtomicWait32 | Op::MemoryAtomicWait64);
-        self.waits |= instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| waits(inst.op)));
+        for (_, inst) in instructions(&program.code) {
+            let Ok(inst) = inst else { continue };
+            self.sends_debug |= inst.op.is_debug();
+            self.waits |= matches!(inst.op, Op::MemoryAtomicWait32 | Op::MemoryAtomicWait64);
+        }
         if info.thread_start.is_some() {
             self.fresh_globals = vec![0; self.globals.len as usize];
             // SAFETY: as long as that; no kernel runs.

@@ -244,7 +244,7 @@ impl Store {
             own_segments = u64::from(plan.lanes).min(bytes / (layout::SEGMENT << first_size));
         }
         self.prepare_diagnostics(options, threads as u32)?;
-        let spawner = self.prepare_spawner(spawns.as_ref(), options, plan)?;
+        let spawner = self.prepare_spawner(spawns.as_ref(), plan)?;
         // There threads can wait at addresses.
         let waits = self.waits && self.memory_infos.iter().any(|memory| memory.ty.shared) || spawns.is_some();
         let globals = self.globals.len / 8;

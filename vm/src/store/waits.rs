@@ -120,7 +120,7 @@ pub(super) fn linked_threads_may_wait<'p>(mut programs: impl Iterator<Item = &'p
 fn waits(inst: &Inst) -> bool {
     let yields = [wasi::Function::SchedYield, wasi::Function::PollOneoff];
     match inst.op {
-        // Who spawns a thread waits for it.
+        // A thread that spawns another waits for it.
         Op::Sleep | Op::ThreadSpawn | Op::MemoryAtomicWait32 | Op::MemoryAtomicWait64 => true,
         Op::RequestQueue => yields.iter().any(|function| *function as i64 == inst.args[0]),
         _ => false,

@@ -23,8 +23,6 @@ pub struct StoreLimits {
     /// Threads that there may be at once in a program that spawns some, with the first one. Compiled there are no more
     /// than the GPU has resident lanes.
     pub spawned_threads: u32,
-    /// How many of them a program is told to be of use; 0: what suits the device.
-    pub parallelism: u32,
     /// What heaps look at. Each check costs time and memory.
     pub heap: HeapChecks,
 }
@@ -40,7 +38,6 @@ impl Default for StoreLimits {
             thread_stack: options.thread_stack,
             least_thread_stack: options.least_thread_stack,
             spawned_threads: options.most_threads,
-            parallelism: options.parallelism,
             heap: limits.heap,
         }
     }

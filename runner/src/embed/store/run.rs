@@ -70,7 +70,6 @@ impl<T: Send> Store<T> {
             debug: self.debug.clone(),
             interpret,
             most_threads: self.limits.spawned_threads,
-            parallelism: self.limits.parallelism,
         };
         let mut sink = self.events.clone();
         let wasi = |wasi: &Environment| Environment { last, ..wasi.clone() };

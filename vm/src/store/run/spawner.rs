@@ -60,14 +60,7 @@ impl SpawnBuffers {
     }
 
     /// The record of a run of `spawns` on `plan`, of a store with this block of globals.
-    fn prepare(
-        &mut self,
-        device: &mut dyn Device,
-        spawns: &Spawns,
-        options: &RunOptions,
-        plan: Plan,
-        globals: &[u8],
-    ) -> DeviceResult<Ptr> {
+    fn prepare(&mut self, device: &mut dyn Device, spawns: &Spawns, plan: Plan, globals: &[u8]) -> DeviceResult<Ptr> {
         let (most, lanes, block) = (u64::from(spawns.most), u64::from(plan.lanes), globals.len() as u64);
         let initial = self.initial.at_least(device, block)?;
         let mut record = layout::Spawner {
@@ -79,10 +72,6 @@ impl SpawnBuffers {
             // The first thread has the lane of place 0.
             place: 1,
             most: 1,
-            parallelism: match options.parallelism {
-                0 => device.parallelism(),
-                parallelism => parallelism,
-            },
             ..layout::Spawner::zeroed()
         };
         if spawns.compiled {
@@ -127,12 +116,7 @@ impl Store {
     }
 
     /// The spawner's record for a run, 0 without `spawns`.
-    pub(super) fn prepare_spawner(
-        &mut self,
-        spawns: Option<&Spawns>,
-        options: &RunOptions,
-        plan: Plan,
-    ) -> DeviceResult<Ptr> {
+    pub(super) fn prepare_spawner(&mut self, spawns: Option<&Spawns>, plan: Plan) -> DeviceResult<Ptr> {
         self.run.spawn.used = spawns.is_some();
         let Some(spawns) = spawns else { return Ok(0) };
         // Those of instances that came later, which spawn none, are not among the fresh ones.
@@ -141,7 +125,7 @@ impl Store {
         unsafe { self.device.read(self.globals.ptr, &mut globals)? };
         globals[..self.fresh_globals.len()].copy_from_slice(&self.fresh_globals);
         let device = &mut *self.device;
-        self.run.spawn.prepare(device, spawns, options, plan, &globals)
+        self.run.spawn.prepare(device, spawns, plan, &globals)
     }
 
     /// What became of the last run's threads that it spawned.

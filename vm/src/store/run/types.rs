@@ -72,8 +72,6 @@ pub struct RunOptions {
     /// Threads that there may be at once, where the program spawns some and `threads` is 1. Compiled there are no more
     /// than lanes.
     pub most_threads: u32,
-    /// How many of them a program is told to be of use; 0: as the device has lanes.
-    pub parallelism: u32,
 }
 
 impl Default for RunOptions {
@@ -88,7 +86,6 @@ impl Default for RunOptions {
             debug: DebugOptions::default(),
             interpret: false,
             most_threads: MOST_SPAWNED,
-            parallelism: 0,
         }
     }
 }

@@ -1,7 +1,8 @@
 #!/usr/bin/env bash
 # Compiles the GPU's part of the kernel to PTX with the pinned clang: generated/kernel.ptx (the
-# interpreter), templates.ptx (the templates of the PTX compiler) and runtime.ptx (what compiled code calls). The
-# header of each names the compiler and a hash of the sources' code. With --check it writes nothing and fails
+# interpreter), templates.ptx (the templates of the PTX compiler), runtime.ptx (what compiled code calls) and mixed.ptx (the
+# interpreter for functions of a program that is compiled in part). The header of each names the compiler and a hash of the
+# sources' code. With --check it writes nothing and fails
 # if a file differs from what it would write (without that clang: if a hash is stale).
 set -euo pipefail
 cd "$(dirname "$0")"
@@ -9,7 +10,7 @@ cd "$(dirname "$0")"
 # The version that the checked-in files are made with: another one may generate other code.
 CLANG_MAJOR=22
 clang=${CLANG:-clang++-$CLANG_MAJOR}
-files="kernel templates runtime"
+files="kernel templates runtime mixed"
 
 sources=$(find . -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort)
 # The hash is over the sources without comments and white space, so that a comment can be mended without the pinned
@@ -77,6 +78,7 @@ select="-mllvm -two-entry-phi-node-folding-threshold=64"
   compile templates.cpp $select -DGPU_RUN_LAZY_NAN | grep -v -E '^\.(version|target|address_size)'
 } | tidy > "$tmp/templates"
 compile runtime.cpp | tidy > "$tmp/runtime"
+compile mixed.cpp | tidy > "$tmp/mixed"
 
 for name in $files; do
   {

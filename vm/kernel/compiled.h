@@ -38,9 +38,19 @@ struct Context {
   u32 roots;
   // The context itself. A kernel reads it where it calls the runtime, so that it need not keep it in a register.
   Context *address;
+  // Of the interpreted function that runs on top of compiled ones.
+  u32 nested;  // a Nested
+  u32 nested_depth;  // frames on the stack with its own
 
   // Of the exception, or the arguments of the tail call.
   GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }
+};
+
+// How an interpreted function that compiled code has called has ended.
+enum Nested : u32 {
+  NESTED_Runs = 0,
+  NESTED_Returned = 1,
+  NESTED_Thrown = 2,  // the exception under way is the context's
 };
 
 // What a compiled function writes before it calls another while it may hold references to exceptions: any
@@ -52,4 +62,23 @@ struct Roots {
   GPU_RUN_INLINE const u32 *units() const { return (const u32 *)(this + 1); }
 };
 
+namespace native {
+
+// The return address of the call that was made at depth `at`, seen from `depth`: one of the innermost OPEN_CALLS, or of
+// the outermost OUTER_CALLS. 0: it is not known, nor ever shown.
+GPU_RUN_INLINE u32 return_address(const u32 *calls, u32 at, u32 depth) {
+  if (depth - at <= OPEN_CALLS) return calls[at % OPEN_CALLS];
+  return at <= OUTER_CALLS ? calls[OPEN_CALLS + at - 1] : 0;
+}
+
+// Passes the return addresses of the compiled calls below an interpreted function to `visit`, innermost first, until that
+// returns false.
+template <typename Visit>
+GPU_RUN_INLINE void each_call(const Context &context, Visit visit) {
+  for (u32 at = context.nested_depth; --at > 0;) {
+    if (!visit(return_address(context.calls, at, context.nested_depth))) return;
+  }
+}
+
+}  // namespace native
 }  // namespace gpu_run

@@ -8,6 +8,7 @@
 #pragma once
 
 #include "access.h"
+#include "compiled.h"
 #include "free_list.h"
 #include "generated/isa.h"
 #include "resume_state.h"
@@ -297,6 +298,7 @@ GPU_RUN_INLINE void each_call(const Launch &launch, Thread &thread, MachineState
     u32 pc = state.registers.get32(state.header);
     u32 back = state.registers.get32(state.header + 1);
     if (pc == PC_THREAD_END) return;
+    if (pc == PC_NATIVE_RETURN) return native::each_call(*thread.native, visit);
     if (pc == PC_BRIDGE_RETURN) {
       u32 left = 0;
       cross_bridge(launch, thread, state, LOOK, left);

@@ -10,6 +10,7 @@ constexpr u32 PAGE = 65536;
 // Words at the start of the store's code that returns lead to.
 constexpr u32 PC_BRIDGE_RETURN = 0;
 constexpr u32 PC_THREAD_END = 1;
+constexpr u32 PC_NATIVE_RETURN = 2;
 
 // The heap of a memory; see heap/heap.h. What it points to lies beside linear memory, where no guest
 // reaches it. Host code of its own (src/store/heap.rs) reads it after a run.
@@ -176,6 +177,7 @@ enum ThreadState : u32 {
 };
 
 // A thread at rest. While it runs, the lane holds this in hardware registers.
+struct Context;
 struct Thread {
   u32 state;
   u32 pc;
@@ -212,6 +214,7 @@ struct Thread {
   u32 link;  // 1 + the thread after it in the lane's list, or 0
   u32 argument;  // that its parent has given it
   u32 start;  // store-wide number of the function that it begins with
+  Context *native;  // while a compiled thread runs an interpreted function: see mixed.cpp. Else null
 };
 
 // Threads that wait at addresses with the same hash, in the order in which they came.

@@ -6,12 +6,11 @@
 // Internal, so that what is for the interpreter only is left out.
 #define GPU_RUN_NOINLINE [[maybe_unused]] static __attribute__((noinline))
 
-#include "ops/atomics.h"
 #include "generated/layout_check.h"
+#include "compiled_thread.h"
 #include "ops/debug.h"
 #include "ops/slow.h"
 #include "rpc/requests.h"
-#include "stands.h"
 #include "threads.h"
 
 namespace gpu_run {
@@ -19,63 +18,6 @@ namespace {
 
 // Bytes of native stack that are left for this file's functions where compiled ones find none.
 constexpr u32 MARGIN = 2048;
-
-// Relaxed: a lane reads nothing that was written before the flag was.
-GPU_RUN_INLINE bool process_ended(const Launch &launch) { return load_relaxed_device(&launch.stop) != 0; }
-
-GPU_RUN_NOINLINE void sweep(Context &context, u32 marked) {
-  exceptions::sweep(*context.launch, *context.thread, context.id, marked);
-}
-
-// Ends the lane. Those of the thread's exceptions that can no longer be named go back to the pool.
-GPU_RUN_NOINLINE void leave(Context &context) {
-  if (context.thread->exceptions) sweep(context, 0);
-  exit_lane();
-}
-
-// Ends the lane because its process has been stopped, and says where its thread stands in which state.
-GPU_RUN_NOINLINE void stop(Context &context, u32 pc, u32 depth, u32 state) {
-  if (stands::wanted(*context.launch)) {
-    stands::Standing standing;
-    standing.state = state;
-    standing.pc = pc;
-    standing.depth = depth;
-    u32 frames = 0;
-    for (; frames + 1 < depth && frames < STAND_CALLS; frames++) {
-      standing.calls[frames] = context.calls[(depth - 1 - frames) % OPEN_CALLS];
-    }
-    standing.frames = frames;
-    stands::note(*context.launch, context.id, standing);
-  }
-  leave(context);
-}
-
-// The return address of the call that was made at depth `at`, seen from `depth`: one of the innermost OPEN_CALLS, or of
-// the outermost OUTER_CALLS.
-GPU_RUN_INLINE u32 return_address(const u32 *calls, u32 at, u32 depth) {
-  return calls[depth - at <= OPEN_CALLS ? at % OPEN_CALLS : OPEN_CALLS + at - 1];
-}
-
-// Ends the process unless another thread already did, and this lane. `calls` are the return addresses.
-GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32 depth, const u32 *calls) {
-  frames::record_end(*context.launch, context.id, kind, value, pc, [&](End &end) {
-    end.depth = depth;
-    end.detail = resume::count(*context.thread);
-    u32 frames = 0;
-    // The innermost ones are in their places; of the others only the outermost are known.
-    for (; frames + 1 < depth; frames++) {
-      u32 at = depth - 1 - frames;
-      if (depth - at <= OPEN_CALLS || at <= OUTER_CALLS) end.note(frames, return_address(calls, at, depth), depth);
-    }
-    end.frames = frames;
-  });
-  context.thread->state = THREAD_Ended;
-  leave(context);
-}
-
-void trap(Context &context, u32 pc, u32 depth, u32 kind) {
-  end(context, END_Trap, kind, pc, depth, context.calls);
-}
 
 void trap_at_throw(Context &context, TrapKind kind) {
   end(context, END_Trap, kind, context.throw_pc, context.throw_depth, context.throw_calls);
@@ -142,14 +84,8 @@ GPU_RUN_INLINE StepResult execute_aside(Context &context, const Instance &instan
 
 // Frees the thread's exceptions that neither its functions nor the exception under way can name.
 GPU_RUN_NOINLINE void collect(Context &context) {
-  const Launch &launch = *context.launch;
   u32 work = 0;
-  for (u32 i = 0; i < context.count; i++) exceptions::mark(launch, context.id, context.values()[i], work);
-  for (u32 at = context.roots; at;) {
-    const Roots &roots = *(const Roots *)((const u8 *)&context - at);
-    for (u32 i = 0; i < roots.count; i++) exceptions::mark(launch, context.id, roots.units()[i], work);
-    at = roots.next;
-  }
+  exceptions::mark_native(*context.launch, context, work);
   sweep(context, work);
 }
 
@@ -414,13 +350,9 @@ void gpu_run_throw_ref(Context *context, u32 pc, u32 depth, u32 reference) {
   if (reference == 0) trap(*context, pc, depth, TRAP_NullExceptionReference);
   const Chunk &exception = exceptions::find(launch, reference);
   begin_throw(*context, pc, depth, exception.tag, reference);
-  u32 count = exception.count, done = 0;
-  context->count = count;
-  for (u32 piece = reference; piece && done < count;) {
-    const Chunk &chunk = exceptions::chunk_of(*launch.exceptions, piece);
-    for (u32 i = 0; i < CHUNK_UNITS && done < count; i++) context->values()[done++] = chunk.units[i];
-    piece = chunk.more;
-  }
+  context->count = exception.count;
+  exceptions::read_values(*launch.exceptions, reference, exception.count,
+                          [&](u32 i, u32 unit) { context->values()[i] = unit; });
 }
 
 // A reference to the exception under way. Compiled functions show what they may hold in `roots`.

@@ -60,6 +60,22 @@ GPU_RUN_NOINLINE void note(const Launch &launch, u32 id, const Standing &standin
   red_add_device(&stands.others, 1u);
 }
 
+// A thread that has frames of the interpreter.
+GPU_RUN_NOINLINE void note_thread(const Launch &launch, Thread &thread, u32 id) {
+  Standing standing;
+  standing.state = thread.state;
+  standing.pc = thread.pc;
+  standing.depth = thread.depth;
+  standing.frames = 0;
+  Registers registers = {thread.frame, thread.stride};
+  MachineState state = {registers, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
+  frames::each_call(launch, thread, state, [&](u32 pc) {
+    standing.calls[standing.frames++] = pc;
+    return standing.frames < STAND_CALLS;
+  });
+  note(launch, id, standing);
+}
+
 // The threads of a lane of the interpreter that have not ended: `first` and those after it.
 GPU_RUN_NOINLINE void note_lane(const Launch &launch, u32 first) {
   if (!wanted(launch)) return;
@@ -68,19 +84,7 @@ GPU_RUN_NOINLINE void note_lane(const Launch &launch, u32 first) {
   for (u32 id = first; id < threads; id += launch.lanes) {
     Thread &thread = launch.threads[id];
     if (thread.state == THREAD_New) waiting++;
-    if (thread.state == THREAD_New || thread.state == THREAD_Ended) continue;
-    Standing standing;
-    standing.state = thread.state;
-    standing.pc = thread.pc;
-    standing.depth = thread.depth;
-    standing.frames = 0;
-    Registers registers = {thread.frame, thread.stride};
-    MachineState state = {registers, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
-    frames::each_call(launch, thread, state, [&](u32 pc) {
-      standing.calls[standing.frames++] = pc;
-      return standing.frames < STAND_CALLS;
-    });
-    note(launch, id, standing);
+    if (thread.state != THREAD_New && thread.state != THREAD_Ended) note_thread(launch, thread, id);
   }
   if (waiting) red_add_device(&launch.stands->new_threads, waiting);
 }

@@ -5,7 +5,7 @@
 //!
 //! - this file: [`Cuda`], the [`Device`] with its memory, its streams and the interpreter kernel;
 //! - `context`: the driver's context that each device has for itself;
-//! - `machine_code`: the interpreter and the runtime for the GPUs that people have, so that no driver compiles them;
+//! - `machine_code`: the interpreters and the runtime for the GPUs that people have, so that no driver compiles them;
 //! - [`code`]: from a program to machine code, in steps: PTX by [`crate::ptx`], then [`link`], kept in [`cache`];
 //! - [`link`]: from PTX to a cubin, by the driver's compiler and linker;
 //! - [`cache`]: cubins on disk;

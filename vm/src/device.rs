@@ -110,6 +110,11 @@ impl Target {
     pub fn lanes_at_least(&self) -> u32 {
         self.multiprocessors * 256
     }
+
+    /// Lanes that are resident at once at most.
+    pub fn most_lanes(&self) -> u32 {
+        self.multiprocessors * 2048
+    }
 }
 
 /// A machine that runs the kernel. Pointers are the device's; all memory is zeroed when allocated.

@@ -26,6 +26,8 @@ constants! { CONSTANTS:
     PC_BRIDGE_RETURN: u32 = 0;
     /// See [`PC_BRIDGE_RETURN`].
     PC_THREAD_END: u32 = 1;
+    /// See [`PC_BRIDGE_RETURN`].
+    PC_NATIVE_RETURN: u32 = 2;
 
     PAGE: u64 = 65536;
     /// Bytes of the smallest register segment; see `kernel/layout.h`.
@@ -322,6 +324,7 @@ twins! {
         link: u32,
         argument: u32,
         start: u32,
+        native: Ptr,
     }
     struct Bucket {
         lock: u32,
@@ -656,6 +659,8 @@ twins! {
         max_depth: u32,
         roots: u32,
         address: Ptr,
+        nested: u32,
+        nested_depth: u32,
     }
     /// The head of a frame of units that may be references to exceptions; see `kernel/compiled.h`.
     struct Roots {

@@ -24,14 +24,15 @@ mod schedule;
 pub mod template;
 mod writer;
 
+use std::collections::BTreeSet;
 use std::fmt::Write;
 
 use gpu_run_bytecode::Program;
 
 use analysis::interprocedural::{self, Analysis};
-use emit::{calls, entry, function, tail_calls};
+use emit::{calls, entry, function, interpreted, tail_calls};
 pub use image::{Image, ImageLayout};
-pub use runtime::RUNTIME;
+pub use runtime::{MIXED, RUNTIME};
 
 /// Where compiled functions keep their frames of the shadow stack while they run: see `analysis::stack_frame`.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
@@ -93,6 +94,9 @@ pub struct Unit<'a> {
     pub code_start: u32,
     /// Functions that the host may start, by index with imports first.
     pub entries: Vec<u32>,
+    /// Functions that are not compiled, by index with imports first. Compiled code calls the interpreter in their place;
+    /// what they call is interpreted too. Entries are compiled anyway. Not for programs that are linked with others.
+    pub interpreted: BTreeSet<u32>,
     /// How.
     pub options: Options,
 }
@@ -134,9 +138,12 @@ pub fn may_have_statuses(program: &Program) -> bool {
     Analysis::new(program, &[], &options).statuses
 }
 
-/// Words of bytecode that are compiled of a program: those of functions that `entries` may lead to.
-pub fn reachable_words(program: &Program, entries: &[u32], options: &Options) -> u32 {
-    Analysis::of_calls(program, entries, options).words
+/// Words of bytecode that are compiled of a program: those of functions that `entries` may lead to, and that are not
+/// `interpreted`.
+pub fn reachable_words(program: &Program, entries: &[u32], interpreted: &BTreeSet<u32>, options: &Options) -> u32 {
+    let mut analysis = Analysis::of_calls(program, entries, options);
+    analysis.leave_out(interpreted, entries);
+    analysis.words
 }
 
 /// Whether code of a program may make its memory 0 larger.
@@ -148,9 +155,9 @@ pub fn may_grow(program: &Program) -> bool {
         .any(|function| interprocedural::code(program, function).any(|(_, inst)| interprocedural::grows(inst.op)))
 }
 
-/// Units of values that an exception or a tail call of a program takes at most.
+/// Units of values that an exception or a tail call of a program takes at most, or a call of the interpreter.
 pub fn most_values(program: &Program) -> u32 {
-    let types = program.meta.types.iter().map(|ty| ty.param_units());
+    let types = program.meta.types.iter().map(|ty| ty.header());
     types.max().unwrap_or(0)
 }
 
@@ -188,6 +195,8 @@ pub fn definitions(unit: &Unit, text: &str, index: u32) -> Vec<String> {
 pub fn compile(unit: &Unit) -> Compiled {
     let mut analysis = Analysis::new(unit.program, &unit.entries, &unit.options);
     analysis.aligned_stack = analysis.check_stack_alignment();
+    // After all that is to hold for interpreted functions too.
+    analysis.leave_out(&unit.interpreted, &unit.entries);
     let mut layout = ImageLayout::new(unit.program);
     layout.constant &= !unit.options.far_images;
     let mut compiled = Compiled::default();
@@ -198,9 +207,17 @@ pub fn compile(unit: &Unit) -> Compiled {
         if !facts.needed || entry::is_inlined(unit, &analysis, i as u32 + analysis.imported) {
             continue;
         }
-        function::compile(unit, &analysis, &layout, i, &mut bodies, &mut words);
-        compiled.functions += 1;
-        compiled.words += function.end - function.start;
+        let index = i as u32 + analysis.imported;
+        if facts.interpreted {
+            interpreted::compile(unit, &analysis, &layout, i, &mut bodies);
+        } else {
+            function::compile(unit, &analysis, &layout, i, &mut bodies, &mut words);
+            compiled.functions += 1;
+            compiled.words += function.end - function.start;
+        }
+        if tail_calls::has_tail_thunk(&analysis, index) {
+            tail_calls::tail_thunk(unit, &analysis, &layout, index, &mut bodies);
+        }
     }
     for index in &unit.entries {
         if let Some(i) = index.checked_sub(analysis.imported) {

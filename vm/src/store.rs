@@ -440,9 +440,10 @@ impl Store {
             io,
         };
         // The words to which the outermost frames return.
-        let mut words = [0u64; 2];
+        let mut words = [0u64; 3];
         words[layout::PC_BRIDGE_RETURN as usize] = gpu_run_bytecode::Op::BridgeReturn as u64;
         words[layout::PC_THREAD_END as usize] = gpu_run_bytecode::Op::ThreadEnd as u64;
+        words[layout::PC_NATIVE_RETURN as usize] = gpu_run_bytecode::Op::NativeReturn as u64;
         store.push_code(&words)?;
         let pool = layout::Exceptions {
             chunks: store

@@ -7,6 +7,7 @@
 //! - `--alone`: exports are kernels, and no other instance can call them, so that the whole program is known;
 //! - `--local-frames`: frames of the shadow stack are in local memory wherever they can be;
 //! - `--reconverge`: lanes meet at the ends of loops and after calls;
+//! - `--interpreted 1,2`: these functions are not compiled;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
 
 use std::path::Path;
@@ -19,7 +20,7 @@ use gpu_run_vm::ptx;
 const COMMANDS: &[Command] = &[Command {
     name: "ptx",
     flags: &["alone", "local-frames", "reconverge"],
-    options: &["only"],
+    options: &["interpreted", "only"],
     run: compiled,
 }];
 
@@ -43,6 +44,13 @@ fn compiled(test: &FileTest) -> Result<String, String> {
         prefix: String::new(),
         code_start: 0,
         entries,
+        interpreted: match test.option("interpreted") {
+            Some(list) => {
+                let indices: Result<_, _> = list.split(',').map(str::parse).collect();
+                indices.map_err(|error| format!("--interpreted {list}: {error}"))?
+            }
+            None => Default::default(),
+        },
         options: ptx::Options {
             exports: !alone,
             local_frames: match test.flag("local-frames") {

@@ -85,7 +85,9 @@ fn refuses_bad_targets_and_ends() {
     assert!(refusal(&[Inst::new(Op::Jump, &[0x1000])]).contains("operand 1"));
     assert!(refusal(&[Inst::new(Op::Jump, &[-1])]).contains("operand 1"));
     assert!(refusal(&[Inst::new(Op::Copy32, &[5, 0])]).contains("run off"));
-    assert!(refusal(&[Inst::new(Op::ThreadEnd, &[]), ret()]).contains("cannot stand"));
+    for op in [Op::ThreadEnd, Op::NativeReturn] {
+        assert!(refusal(&[Inst::new(op, &[]), ret()]).contains("cannot stand"));
+    }
 }
 
 #[test]

@@ -9,6 +9,7 @@ use bytesize::ByteSize;
 use clap::{ArgAction, Args, Parser, Subcommand, ValueEnum, ValueHint};
 use clap_complete::Shell;
 use gpu_run::DeviceKind;
+use gpu_run::compile::Functions;
 use gpu_run_vm::{FrameSize, ThreadSet};
 
 use crate::results::{self, Results};
@@ -109,6 +110,9 @@ pub struct RunArgs {
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration, help_heading = DEVICE)]
     pub compile_time: Duration,
+    /// Which functions the PTX engine compiles.
+    #[arg(long, value_name = "WHICH", default_value = "all", value_parser = parse_functions, hide = true, help_heading = DEVICE)]
+    pub compile: Functions,
     #[command(flatten)]
     pub tuning: TuningArgs,
     #[command(flatten)]
@@ -305,6 +309,14 @@ fn parse_thread_count(text: &str) -> Result<ThreadCount, String> {
         _ if text == "auto" => Ok(ThreadCount::Auto),
         Ok(threads @ 1..=MOST_THREADS) => Ok(ThreadCount::Number(threads)),
         _ => Err(format!("expected auto or a number from 1 to {MOST_THREADS}")),
+    }
+}
+
+fn parse_functions(text: &str) -> Result<Functions, String> {
+    match text.strip_prefix("random:").map(str::parse) {
+        _ if text == "all" => Ok(Functions::All),
+        Some(Ok(seed)) => Ok(Functions::Random(seed)),
+        _ => Err("expected all or random:SEED".into()),
     }
 }
 

@@ -30,6 +30,7 @@ pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
         .strategy(strategy(args.device.engine))
         .local_frames(args.tuning.local_frames.into())
         .reconverge(args.tuning.reconverge)
+        .functions(args.compile)
         .compile_timeout(args.compile_time);
     match cache::open() {
         Ok(Some(cache)) => config.cache_folder(cache.folder()).cache_size(cache.limit()),

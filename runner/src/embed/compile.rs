@@ -1,5 +1,6 @@
 //! Which engine runs a program, and its compilation, which may go on after the run has begun.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
@@ -81,6 +82,39 @@ pub enum CompileError {
     Thread(String),
 }
 
+/// Which functions of a program are compiled. The others are interpreted where compiled code calls them.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum Functions {
+    /// All that may be called.
+    #[default]
+    All,
+    /// Each or not by chance, with a seed: for tests.
+    Random(u64),
+}
+
+impl Functions {
+    /// Those that are not compiled, by index with imports first.
+    fn interpreted(self, program: &Program) -> BTreeSet<u32> {
+        match self {
+            Functions::All => BTreeSet::new(),
+            Functions::Random(seed) => {
+                let imported = program.meta.imported_funcs();
+                let defined = imported..imported + program.meta.functions.len() as u32;
+                defined.filter(|index| coin(seed, *index)).collect()
+            }
+        }
+    }
+}
+
+/// A throw of a coin for a function: SplitMix64's output function (Steele, Lea, Flood 2014).
+fn coin(seed: u64, index: u32) -> bool {
+    let mut z = seed.wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
+    (z ^ z >> 31) & 1 == 1
+}
+
 /// How a program is to be run.
 pub(super) struct Policy<'p> {
     pub(super) strategy: Strategy,
@@ -92,6 +126,8 @@ pub(super) struct Policy<'p> {
     pub(super) call_depth: u32,
     /// What was chosen about compiled code.
     pub(super) tuning: Tuning,
+    /// Which functions are compiled.
+    pub(super) functions: Functions,
     /// Where code is kept.
     pub(super) cache: Option<Cache>,
     /// How long the compiler is waited for.
@@ -157,6 +193,7 @@ pub fn whole(program: &Program, threads: u32, tuning: Tuning) -> Unit<'_> {
         prefix: PREFIX.into(),
         code_start: CODE_START,
         entries: entries(program),
+        interpreted: Default::default(),
         options: Options {
             comments: true,
             ..options(program, threads, u32::MAX, tuning)
@@ -183,6 +220,7 @@ pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>
                 start.chain(instance.functions.iter().copied()).collect(),
             )
         },
+        interpreted: BTreeSet::new(),
         options,
         target: target.clone(),
     };
@@ -237,6 +275,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         prefix: PREFIX.into(),
         code_start: store.next_code_start(),
         entries: tidy(program, policy.entries.into_iter().chain(program.meta.start).collect()),
+        interpreted: policy.functions.interpreted(program),
         // Of an unknown number there may be several.
         options: options(
             program,
@@ -339,6 +378,7 @@ mod tests {
             prefix: PREFIX.into(),
             code_start: CODE_START,
             entries: Vec::new(),
+            interpreted: BTreeSet::new(),
             options: Options::default(),
             target: Target {
                 ordinal: 0,

@@ -7,6 +7,8 @@ use std::time::Duration;
 use gpu_run_vm::cuda::cache::{Cache, DEFAULT_LIMIT};
 use gpu_run_vm::ptx::{LocalFrames, Tuning};
 
+use crate::embed::compile::Functions;
+
 /// The machine that runs modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
@@ -78,6 +80,7 @@ pub struct Config {
     pub(crate) device: DeviceKind,
     pub(crate) strategy: Strategy,
     pub(crate) tuning: Tuning,
+    pub(crate) functions: Functions,
     pub(crate) compile_timeout: Duration,
     cache: CacheFolder,
     cache_size: u64,
@@ -99,6 +102,7 @@ impl Config {
                 local_frames: LocalFrames::Auto,
                 reconverge: false,
             },
+            functions: Functions::All,
             compile_timeout: Duration::from_secs(60),
             cache: CacheFolder::Default,
             cache_size: DEFAULT_LIMIT,
@@ -127,6 +131,12 @@ impl Config {
     /// may be several times as fast, and may never end.
     pub fn reconverge(&mut self, reconverge: bool) -> &mut Config {
         self.tuning.reconverge = reconverge;
+        self
+    }
+
+    /// Sets which functions of a module are compiled, if it is. Results are the same.
+    pub fn functions(&mut self, functions: Functions) -> &mut Config {
+        self.functions = functions;
         self
     }
 

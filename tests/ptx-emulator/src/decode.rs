@@ -87,6 +87,8 @@ pub fn variable<'t>(tokens: &[Token<'t>]) -> Result<Declared<'t>> {
 /// Makes the code of one function.
 pub struct Decoder<'m, 't> {
     module: &'m Module,
+    /// Which of the module's sources the function is of.
+    source: u32,
     scopes: Vec<FxHashMap<&'t str, Meaning>>,
     function: Function,
     constants: FxHashMap<u64, u32>,
@@ -100,9 +102,10 @@ pub struct Decoder<'m, 't> {
 }
 
 /// Decodes a function: what stands before its body, and the body.
-pub fn function(module: &Module, head: &[Token], body: &[Token]) -> Result<Function> {
+pub fn function(module: &Module, source: u32, head: &[Token], body: &[Token]) -> Result<Function> {
     let mut decoder = Decoder {
         module,
+        source,
         scopes: vec![FxHashMap::default()],
         function: Function::default(),
         constants: FxHashMap::default(),
@@ -364,7 +367,7 @@ impl<'t> Decoder<'_, 't> {
                     named = true;
                     match self.meaning(text) {
                         Some(Meaning::Register(register)) => call.pointer = Some(Src::register(register.index)),
-                        _ => match self.module.names.get(text) {
+                        _ => match self.module.names.get(self.source, text) {
                             Some(function) => call.function = Some(*function),
                             None => return self.fail(format!("there is no function {text}")),
                         },

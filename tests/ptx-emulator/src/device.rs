@@ -179,7 +179,7 @@ impl Drop for Emulator {
 impl CompiledDevice for Emulator {
     fn load_code(&mut self, code: &[u8]) -> DeviceResult<compiled::Module> {
         let text = std::str::from_utf8(code).map_err(|error| failed(error.to_string()))?;
-        let names = ["program.ptx", "runtime.ptx"];
+        let names = ["program.ptx", "runtime.ptx", "mixed.ptx"];
         let sources = names
             .iter()
             .zip(text.split('\0'))
@@ -190,7 +190,7 @@ impl CompiledDevice for Emulator {
     }
 
     fn variable(&self, module: compiled::Module, name: &str) -> DeviceResult<(Ptr, usize)> {
-        let found = self.modules[module.0].variables.get(name);
+        let found = self.modules[module.0].variables.common(name);
         let found = found.ok_or_else(|| failed(format!("there is no variable {name}")))?;
         Ok((found.address, found.bytes))
     }

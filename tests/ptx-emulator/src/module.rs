@@ -56,7 +56,7 @@ pub struct Function {
 }
 
 /// A variable in memory.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct Variable {
     /// Its address.
     pub address: u64,
@@ -64,15 +64,49 @@ pub struct Variable {
     pub bytes: usize,
 }
 
+/// What names stand for: those that all sources have in common, and those of each source alone.
+#[derive(Debug, Default)]
+pub struct Names<T> {
+    common: FxHashMap<String, T>,
+    own: Vec<FxHashMap<String, T>>,
+}
+
+impl<T> Names<T> {
+    fn insert(&mut self, source: u32, name: &str, common: bool, value: T) {
+        let own = source as usize;
+        if self.own.len() <= own {
+            self.own.resize_with(own + 1, FxHashMap::default);
+        }
+        let names = if common { &mut self.common } else { &mut self.own[own] };
+        names.insert(name.to_owned(), value);
+    }
+
+    /// What a name stands for in a source.
+    pub fn get(&self, source: u32, name: &str) -> Option<&T> {
+        let own = self.own.get(source as usize).and_then(|names| names.get(name));
+        own.or_else(|| self.common(name))
+    }
+
+    /// What a name stands for everywhere.
+    pub fn common(&self, name: &str) -> Option<&T> {
+        self.common.get(name)
+    }
+
+    /// All that has a name.
+    pub fn values(&self) -> impl Iterator<Item = &T> {
+        self.common.values().chain(self.own.iter().flat_map(FxHashMap::values))
+    }
+}
+
 /// Code that is ready to run.
 #[derive(Debug, Default)]
 pub struct Module {
     /// Functions and kernels.
     pub functions: Vec<Function>,
-    /// Their numbers by name.
-    pub names: FxHashMap<String, u32>,
-    /// Variables by name.
-    pub variables: FxHashMap<String, Variable>,
+    /// Their numbers.
+    pub names: Names<u32>,
+    /// Variables.
+    pub variables: Names<Variable>,
     /// Names of the sources.
     pub sources: Vec<String>,
     /// The variables' memory; only reached through addresses.
@@ -81,6 +115,7 @@ pub struct Module {
 
 /// A variable's value as it stands in the text.
 struct Initializer<'t> {
+    source: u32,
     address: u64,
     end: u64,
     element: u32,
@@ -124,7 +159,7 @@ impl Module {
                 .map_err(|(line, what)| Error(format!("{}:{line}: {what}", source.name)))?;
         }
         for body in bodies {
-            let function = decode::function(&module, &body.head, &body.tokens)
+            let function = decode::function(&module, body.source, &body.head, &body.tokens)
                 .map_err(|(line, what)| Error(format!("{}:{line}: {what}", sources[body.source as usize].name)))?;
             let declared = &mut module.functions[body.function as usize];
             *declared = Function {
@@ -139,9 +174,14 @@ impl Module {
         Ok(module)
     }
 
-    /// The number of a function that has this name, declared or not.
-    fn intern(&mut self, name: &str) -> u32 {
-        if let Some(number) = self.names.get(name) {
+    /// The number of a function that has this name, declared or not. `common`: other sources know it too.
+    fn intern(&mut self, source: u32, name: &str, common: bool) -> u32 {
+        let known = if common {
+            self.names.common(name)
+        } else {
+            self.names.get(source, name)
+        };
+        if let Some(number) = known {
             return *number;
         }
         let number = self.functions.len() as u32;
@@ -149,14 +189,18 @@ impl Module {
             name: name.to_owned(),
             ..Function::default()
         });
-        self.names.insert(name.to_owned(), number);
+        self.names.insert(source, name, common, number);
         number
     }
 
-    /// The address of a variable or a function.
-    pub fn symbol(&self, name: &str) -> Option<u64> {
-        let variable = self.variables.get(name).map(|variable| variable.address);
-        variable.or_else(|| self.names.get(name).map(|number| FUNCTIONS + *number as u64 * 16))
+    /// The address of a variable or a function, as a source names it.
+    pub fn symbol(&self, source: u32, name: &str) -> Option<u64> {
+        let variable = self.variables.get(source, name).map(|variable| variable.address);
+        variable.or_else(|| {
+            self.names
+                .get(source, name)
+                .map(|number| FUNCTIONS + *number as u64 * 16)
+        })
     }
 
     /// Makes known what stands at the top of a text.
@@ -166,6 +210,7 @@ impl Module {
         bodies: &mut Vec<Body<'t>>,
         initializers: &mut Vec<Initializer<'t>>,
     ) -> decode::Result<()> {
+        let source = self.sources.len() as u32 - 1;
         let mut at = 0;
         while at < tokens.len() {
             let Token { text, line } = tokens[at];
@@ -185,12 +230,15 @@ impl Module {
                             .map(|found| from + found)
                             .ok_or((line, format!("{text} has no end")))
                     };
+                    let linkage = |text: &str| tokens[at..].iter().take(2).any(|token| token.text == text);
+                    let outside = linkage(".extern");
+                    let common = outside || linkage(".visible") || linkage(".weak");
                     let kind = find(at, &[".func", ".entry", ".global", ".const", ".shared", ";"])?;
                     if matches!(tokens[kind].text, ".func" | ".entry") {
                         let mut end = find(kind, &["{", ";"])?;
                         let head = &tokens[kind + 1..end];
                         let name = decode::function_name(head).ok_or((line, "a function without a name".into()))?;
-                        let function = self.intern(name);
+                        let function = self.intern(source, name, common);
                         if tokens[end].text == "{" {
                             let begin = end + 1;
                             let mut depth = 1;
@@ -200,7 +248,7 @@ impl Module {
                             }
                             bodies.push(Body {
                                 function,
-                                source: self.sources.len() as u32 - 1,
+                                source,
                                 head: head.to_vec(),
                                 tokens: tokens[begin..end].to_vec(),
                             });
@@ -210,8 +258,9 @@ impl Module {
                         return Err((line, format!("{text} is not known")));
                     } else {
                         let end = find(kind, &[";"])?;
-                        let outside = tokens[at..kind].iter().any(|token| token.text == ".extern");
-                        self.variable(&tokens[kind + 1..end], outside, initializers)?;
+                        if !outside {
+                            self.variable(source, &tokens[kind + 1..end], common, initializers)?;
+                        }
                         at = end + 1;
                     }
                 }
@@ -222,14 +271,12 @@ impl Module {
 
     fn variable<'t>(
         &mut self,
+        source: u32,
         tokens: &[Token<'t>],
-        outside: bool,
+        common: bool,
         initializers: &mut Vec<Initializer<'t>>,
     ) -> decode::Result<()> {
         let declared = decode::variable(tokens)?;
-        if outside {
-            return Ok(());
-        }
         let memory = vec![0u128; declared.bytes.div_ceil(16).max(1) as usize].into_boxed_slice();
         let address = memory.as_ptr() as u64;
         self.memory.push(memory);
@@ -237,9 +284,10 @@ impl Module {
             address,
             bytes: declared.bytes as usize,
         };
-        self.variables.insert(declared.name.to_owned(), variable);
+        self.variables.insert(source, declared.name, common, variable);
         if let Some(equals) = tokens.iter().position(|token| token.text == "=") {
             initializers.push(Initializer {
+                source,
                 address,
                 end: address + declared.bytes as u64,
                 element: declared.ty.bytes(),
@@ -267,7 +315,7 @@ impl Module {
                         continue;
                     }
                     "+" | "(" | ")" | "generic" => continue,
-                    text => number(text).or_else(|| self.symbol(text)),
+                    text => number(text).or_else(|| self.symbol(initializer.source, text)),
                 };
                 let term =
                     term.ok_or_else(|| Error(format!("line {}: nothing is named {}", token.line, token.text)))?;
@@ -291,7 +339,7 @@ impl Module {
 
     /// A kernel or function by its name.
     pub fn function(&self, name: &str) -> Option<u32> {
-        let number = *self.names.get(name)?;
+        let number = *self.names.common(name)?;
         (!self.functions[number as usize].code.is_empty()).then_some(number)
     }
 

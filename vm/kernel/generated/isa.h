@@ -36,6 +36,7 @@ enum Op : unsigned short {
   OP_stack_pointer_set = 0x01d,  // global b = a; traps if a is below the thread's stack limit
   OP_throw_ref = 0x01e,  // throw the exception a again; traps if it is null
   OP_exception_keep = 0x01f,  // a = b, an exception that is kept for good: it goes to a table or global
+  OP_native_return = 0x020,  // return from the outermost interpreted function to the compiled one that called it; never in a program
   OP_memory_size = 0x028,  // a = size of memory b in pages
   OP_memory_grow = 0x029,  // a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot
   OP_memory_copy = 0x02a,  // copy c bytes from b in memory e to a in memory d
@@ -667,11 +668,11 @@ enum Handler : unsigned short {
 // caller asks about few handlers, which it names.
 constexpr inline bool is_run_by(Handler handler, unsigned short op) {
   switch (handler) {
-    case HANDLER_Frames: return op <= 0x01e || (op >= 0x058 && op <= 0x059);
+    case HANDLER_Frames: return op <= 0x01e || op == 0x020 || (op >= 0x058 && op <= 0x059);
     case HANDLER_Requests: return (op >= 0x086 && op <= 0x087);
     case HANDLER_Debug: return (op >= 0x067 && op <= 0x077) || (op >= 0x07a && op <= 0x07e);
     case HANDLER_Allocation: return (op >= 0x05f && op <= 0x060) || (op >= 0x062 && op <= 0x063) || op == 0x065;
-    case HANDLER_Slow: return (op >= 0x01f && op <= 0x057) || (op >= 0x05a && op <= 0x05e) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x07f && op <= 0x085) || (op >= 0x088 && op <= 0x08b);
+    case HANDLER_Slow: return op == 0x01f || (op >= 0x021 && op <= 0x057) || (op >= 0x05a && op <= 0x05e) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x07f && op <= 0x085) || (op >= 0x088 && op <= 0x08b);
     case HANDLER_Simd: return (op >= 0x08c && op <= 0x2dd);
     case HANDLER_Atomics: return op >= 0x2de;
   }

@@ -14,6 +14,7 @@ namespace gpu_run {
 
 CONSTANT(PC_BRIDGE_RETURN, 0);
 CONSTANT(PC_THREAD_END, 1);
+CONSTANT(PC_NATIVE_RETURN, 2);
 CONSTANT(PAGE, 65536);
 CONSTANT(SEGMENT, 4096);
 CONSTANT(SEGMENT_SIZES, 8);
@@ -200,7 +201,7 @@ FIELD(Instance, tags, 56, 8);
 FIELD(Instance, memory_count, 64, 4);
 FIELD(Instance, thread_start, 68, 4);
 
-SIZE(Thread, 144);
+SIZE(Thread, 152);
 FIELD(Thread, state, 0, 4);
 FIELD(Thread, pc, 4, 4);
 FIELD(Thread, frame, 8, 8);
@@ -232,6 +233,7 @@ FIELD(Thread, home, 128, 4);
 FIELD(Thread, link, 132, 4);
 FIELD(Thread, argument, 136, 4);
 FIELD(Thread, start, 140, 4);
+FIELD(Thread, native, 144, 8);
 
 SIZE(Bucket, 16);
 FIELD(Bucket, lock, 0, 4);
@@ -542,7 +544,7 @@ FIELD(Launch, spawner, 312, 8);
 FIELD(Launch, commands, 320, 8);
 FIELD(Launch, taken, 328, 8);
 
-SIZE(Context, 856);
+SIZE(Context, 864);
 FIELD(Context, launch, 0, 8);
 FIELD(Context, thread, 8, 8);
 FIELD(Context, globals, 16, 8);
@@ -563,6 +565,8 @@ FIELD(Context, scratch, 712, 128);
 FIELD(Context, max_depth, 840, 4);
 FIELD(Context, roots, 844, 4);
 FIELD(Context, address, 848, 8);
+FIELD(Context, nested, 856, 4);
+FIELD(Context, nested_depth, 860, 4);
 
 SIZE(Roots, 8);
 FIELD(Roots, next, 0, 4);

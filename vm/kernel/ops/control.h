@@ -103,6 +103,12 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
       frames::cross_bridge(launch, thread, state, frames::RETURN, left);
       MOVE(TRAP_None);
     }
+    CASE(native_return) {
+      // An exception that leaves the function has said so.
+      Context &native = *thread.native;
+      if (native.nested == NESTED_Runs) native.nested = NESTED_Returned;
+      return StepResult{DONE_Ended, 0, 0};
+    }
     CASE(thread_end) {
       if (thread.exceptions) exceptions::end_thread(launch, thread, id, registers);
       for (u32 i = 0; i < spawn::result_units(launch, id); i++) launch.results[(u64)id * launch.result_units + i] = get32(i);

@@ -26,12 +26,16 @@ GPU_RUN_NOINLINE StepResult allocate(const Launch &launch, Thread &thread, u32 i
   if (!memory.heap.sites || done.kind != DONE_Step || done.value == 0) return done;
   Registers frame = state.registers;
   u32 header = state.header, calls[SITE_CALLS], count = 0;
-  while (count < SITE_CALLS && frame.get32(header) > PC_THREAD_END) {
-    calls[count++] = frame.get32(header);
+  auto take = [&](u32 pc) {
+    if (count < SITE_CALLS) calls[count++] = pc;
+    return count < SITE_CALLS;
+  };
+  while (frame.get32(header) > PC_NATIVE_RETURN && take(frame.get32(header))) {
     u32 back = frame.get32(header + 1);
     frame = frames::back_by(frame, back & 0xffff);
     header = back >> 16;
   }
+  if (frame.get32(header) == PC_NATIVE_RETURN) native::each_call(*thread.native, take);
   auto call = [&](u32 i) { return calls[i]; };
   if ((u16)w == OP_alloc_batch) {
     heap::note_batch(memory, state.registers, launch.code + state.pc, w, state.pc, count, call);

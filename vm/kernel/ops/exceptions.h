@@ -60,7 +60,7 @@ GPU_RUN_INLINE const Clause *handler_at(const Launch &launch, u32 pc, u32 tag) {
 GPU_RUN_INLINE bool leave(const Launch &launch, Thread &thread, MachineState &state, frames::Crossing crossing, u32 &left) {
   u32 pc = state.registers.get32(state.header);
   u32 back = state.registers.get32(state.header + 1);
-  if (pc == PC_THREAD_END) return false;
+  if (pc == PC_THREAD_END || pc == PC_NATIVE_RETURN) return false;
   if (pc == PC_BRIDGE_RETURN) {
     frames::cross_bridge(launch, thread, state, crossing, left);
     // A return address lies after its call.
@@ -150,6 +150,16 @@ GPU_RUN_INLINE void sweep(const Launch &launch, Thread &thread, u32 id, u32 work
   thread.exception_limit = count * 2 + collect_after(launch);
 }
 
+// Marks the exceptions that compiled functions may name, and the values of the one under way.
+GPU_RUN_NOINLINE void mark_native(const Launch &launch, Context &context, u32 &work) {
+  for (u32 i = 0; i < context.count; i++) mark(launch, context.id, context.values()[i], work);
+  for (u32 at = context.roots; at;) {
+    const Roots &roots = *(const Roots *)((const u8 *)&context - at);
+    for (u32 i = 0; i < roots.count; i++) mark(launch, context.id, roots.units()[i], work);
+    at = roots.next;
+  }
+}
+
 // Frees the thread's exceptions that no unit of its frames names.
 GPU_RUN_NOINLINE void collect(const Launch &launch, Thread &thread, u32 id, MachineState state) {
   // The innermost frame is scanned as far as frames go; the others up to where the next one lies.
@@ -158,6 +168,7 @@ GPU_RUN_NOINLINE void collect(const Launch &launch, Thread &thread, u32 id, Mach
     for (u32 i = 0; i < units; i++) mark(launch, id, state.registers.get32(i), work);
     units = frames::units_below(state);
   } while (leave(launch, thread, state, frames::LOOK, left));
+  if (thread.native) mark_native(launch, *thread.native, work);
   sweep(launch, thread, id, work);
 }
 
@@ -242,6 +253,44 @@ struct Thrown {
   u32 count;
 };
 
+// Copies the first `count` units of an object's values.
+template <typename Store>
+GPU_RUN_INLINE void read_values(const Exceptions &pool, u32 reference, u32 count, Store store) {
+  u32 done = 0;
+  for (u32 piece = reference; piece; piece = chunk_of(pool, piece).more) {
+    for (u32 i = 0; i < CHUNK_UNITS && done < count; i++) store(done++, chunk_of(pool, piece).units[i]);
+  }
+}
+
+// Passes what was thrown at `state` on to the compiled function that called the outermost interpreted one.
+GPU_RUN_NOINLINE void throw_to_native(const Launch &launch, Thread &thread, const MachineState &state, const Thrown &thrown) {
+  Context &context = *thread.native;
+  context.tag = thrown.tag;
+  context.reference = thrown.reference;
+  context.throw_pc = state.pc;
+  context.throw_depth = state.depth;
+  u32 at = state.depth;
+  frames::each_call(launch, thread, state, [&](u32 pc) {
+    at--;
+    if (state.depth - at <= OPEN_CALLS) {
+      context.throw_calls[at % OPEN_CALLS] = pc;
+    } else if (at <= OUTER_CALLS) {
+      context.throw_calls[OPEN_CALLS + at - 1] = pc;
+    }
+    return at > 1;
+  });
+  auto store = [&](u32 i, u32 unit) { context.values()[i] = unit; };
+  if (thrown.reference) {
+    const Exceptions &pool = *launch.exceptions;
+    context.count = chunk_of(pool, thrown.reference).count;
+    read_values(pool, thrown.reference, context.count, store);
+  } else {
+    context.count = thrown.count;
+    for (u32 i = 0; i < thrown.count; i++) store(i, thrown.values.get32(thrown.from + i));
+  }
+  context.nested = NESTED_Thrown;
+}
+
 // Moves `state` from the throwing instruction to its handler. Returns 0, or the trap that the throw ends in; `state` is
 // then as it was.
 GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, MachineState &state, Thrown thrown) {
@@ -249,7 +298,14 @@ GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, M
   const Clause *clause;
   u32 count = 0, segments = 0;
   while (!(clause = handler_at(launch, at.pc, thrown.tag))) {
-    if (!leave(launch, thread, at, frames::LOOK, segments)) return TRAP_UnhandledException;
+    if (!leave(launch, thread, at, frames::LOOK, segments)) {
+      if (!thread.native) return TRAP_UnhandledException;
+      throw_to_native(launch, thread, state, thrown);
+      for (u32 i = 0; i < count; i++) leave(launch, thread, state, frames::UNWIND, segments);
+      frames::give_left(*launch.arena, segments);
+      state.pc = PC_NATIVE_RETURN;
+      return TRAP_None;
+    }
     count++;
   }
   if (clause->reference && !thrown.reference) {
@@ -263,13 +319,10 @@ GPU_RUN_NOINLINE TrapKind unwind(const Launch &launch, Thread &thread, u32 id, M
   if (clause->tag != NONE) {
     if (thrown.reference) {
       const Exceptions &pool = *launch.exceptions;
-      u32 left_units = chunk_of(pool, thrown.reference).count;
-      if (left_units > values) left_units = values;
-      for (u32 piece = thrown.reference; piece; piece = chunk_of(pool, piece).more) {
-        for (u32 i = 0; i < CHUNK_UNITS && left_units; i++, left_units--) {
-          state.registers.set32(to++, chunk_of(pool, piece).units[i]);
-        }
-      }
+      u32 units = chunk_of(pool, thrown.reference).count;
+      if (units > values) units = values;
+      read_values(pool, thrown.reference, units, [&](u32 i, u32 unit) { state.registers.set32(to + i, unit); });
+      to += units;
     } else {
       // The two may overlap either way.
       bool down = state.registers.at(to) > thrown.values.at(thrown.from);

@@ -1,5 +1,6 @@
 //! From a program to machine code: compiled, linked, and kept in the cache.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -10,7 +11,7 @@ use super::link::{Input, LinkOptions, Linked, link};
 use super::machine_code;
 use crate::device::{CODE_LINE, CodeFormat, DeviceResult, Target};
 use crate::may_meet;
-use crate::ptx::{Compiled, ImageLayout, LocalFrames, Options, RUNTIME, Tuning, Unit, compile, join};
+use crate::ptx::{Compiled, ImageLayout, LocalFrames, MIXED, Options, RUNTIME, Tuning, Unit, compile, join};
 use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values, reachable_words};
 
 /// Hash of the compiler's own sources; see `build.rs`.
@@ -30,6 +31,8 @@ pub struct CompileRequest {
     pub code_start: u32,
     /// Functions (imports first) that will be started.
     pub entries: Vec<u32>,
+    /// Functions that are left to the interpreter; see [`Unit::interpreted`].
+    pub interpreted: BTreeSet<u32>,
     /// What else the code depends on.
     pub options: Options,
     /// For which device.
@@ -47,6 +50,8 @@ pub struct Code {
     pub entries: Vec<u32>,
     /// The native stack has to be set.
     pub needs_stack: bool,
+    /// Some of its functions are interpreted.
+    pub mixed: bool,
     /// Where it came from.
     pub origin: Origin,
 }
@@ -119,9 +124,10 @@ pub fn key_of(requests: &[CompileRequest]) -> Key {
     let parts = requests.iter().flat_map(|request| {
         let target = &request.target;
         let text = format!(
-            "{:?} {:?} {} {:?} {} {} {:?}",
+            "{:?} {:?} {:?} {} {:?} {} {} {:?}",
             request.options,
             request.entries,
+            request.interpreted,
             request.code_start,
             target.compute_capability,
             target.driver,
@@ -131,7 +137,7 @@ pub fn key_of(requests: &[CompileRequest]) -> Key {
         [text.into_bytes(), encode(&request.program)]
     });
     let parts: Vec<Vec<u8>> = parts.collect();
-    let sources = [COMPILER.as_bytes(), RUNTIME.as_bytes()].into_iter();
+    let sources = [COMPILER, RUNTIME, MIXED].map(str::as_bytes).into_iter();
     Key::of(&sources.chain(parts.iter().map(|part| &part[..])).collect::<Vec<_>>())
 }
 
@@ -161,12 +167,21 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
     let needs_stack = requests.iter().any(|request| request.options.exports) || compiled.iter().any(|c| c.needs_stack);
     let text = join(&compiled);
     let generate = begin.elapsed();
-    let object = machine_code::runtime(first.target.compute_capability);
-    let runtime = Input {
-        object: object.as_deref(),
-        ..Input::runtime()
-    };
-    let inputs = [Input::program(&text), runtime];
+    let capability = first.target.compute_capability;
+    let mixed = requests.iter().any(CompileRequest::is_mixed);
+    let runtime = machine_code::runtime(capability);
+    let interpreter = mixed.then(|| machine_code::mixed(capability)).flatten();
+    let mut inputs = vec![
+        Input::program(&text),
+        Input {
+            object: runtime.as_deref(),
+            ..Input::runtime()
+        },
+    ];
+    inputs.extend(mixed.then(|| Input {
+        object: interpreter.as_deref(),
+        ..Input::mixed()
+    }));
     let (linked, cache) = match first.target.format {
         CodeFormat::Cubin => (link(first.target.ordinal, &inputs, LinkOptions::default())?, cache),
         CodeFormat::Ptx => (Linked::texts(&inputs), None),
@@ -194,6 +209,7 @@ fn codes(requests: &[CompileRequest], cubin: Vec<u8>, needs_stack: bool, origin:
         prefix: request.prefix.clone(),
         entries: request.entries.clone(),
         needs_stack,
+        mixed: request.is_mixed(),
         origin: origin.clone(),
     };
     requests.iter().map(code).collect()
@@ -207,7 +223,11 @@ impl CompileRequest {
 
     /// Words of bytecode that are compiled, by which the time for it can be guessed.
     pub fn words(&self) -> usize {
-        reachable_words(&self.program, &self.entries, &self.options) as usize
+        reachable_words(&self.program, &self.entries, &self.interpreted, &self.options) as usize
+    }
+
+    fn is_mixed(&self) -> bool {
+        !self.interpreted.is_empty()
     }
 
     fn compile(&self) -> Compiled {
@@ -216,6 +236,7 @@ impl CompileRequest {
             prefix: self.prefix.clone(),
             code_start: self.code_start,
             entries: self.entries.clone(),
+            interpreted: self.interpreted.clone(),
             options: self.options,
         })
     }
@@ -248,6 +269,7 @@ mod tests {
             prefix: "i0_".into(),
             code_start: 2,
             entries: vec![0],
+            interpreted: BTreeSet::new(),
             options,
             target: Target {
                 ordinal: 0,
@@ -263,10 +285,11 @@ mod tests {
     fn the_key_depends_on_all_that_the_code_does() {
         let key = request().key();
         assert_eq!(request().key(), key);
-        let changes: [fn(&mut CompileRequest); 10] = [
+        let changes: [fn(&mut CompileRequest); 11] = [
             |r| r.prefix = "i1_".into(),
             |r| r.code_start = 3,
             |r| r.entries.push(1),
+            |r| r.interpreted.extend([1]),
             |r| r.options.growth_by_others = true,
             |r| r.options.values = 1,
             |r| r.options.local_frames = LocalFrames::Always,

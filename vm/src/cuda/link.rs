@@ -75,6 +75,16 @@ impl<'a> Input<'a> {
             registers: Some(32),
         }
     }
+
+    /// The interpreter for functions that are not compiled, with as many registers as its kernel has.
+    pub fn mixed() -> Input<'static> {
+        Input {
+            name: "interpreter",
+            text: crate::ptx::MIXED,
+            object: None,
+            registers: Some(64),
+        }
+    }
 }
 
 /// What came of linking.

@@ -1,4 +1,4 @@
-//! The interpreter and the runtime as machine code, for the GPUs that people have: `kernel/build-cubins.sh` makes it.
+//! The interpreters and the runtime as machine code, for the GPUs that people have: `kernel/build-cubins.sh` makes it.
 //! For other GPUs, and older drivers, there is the PTX.
 
 use std::io::Read;
@@ -10,6 +10,7 @@ struct MachineCode {
     compute_capability: (i32, i32),
     kernel: &'static [u8],
     runtime: &'static [u8],
+    mixed: &'static [u8],
 }
 
 macro_rules! machine_code {
@@ -18,6 +19,7 @@ macro_rules! machine_code {
             compute_capability: ($major, $minor),
             kernel: include_bytes!(concat!("../../kernel/generated/machine_code/kernel.sm_", $arch, ".cubin.gz")),
             runtime: include_bytes!(concat!("../../kernel/generated/machine_code/runtime.sm_", $arch, ".cubin.gz")),
+            mixed: include_bytes!(concat!("../../kernel/generated/machine_code/mixed.sm_", $arch, ".cubin.gz")),
         }),*]
     };
 }
@@ -58,6 +60,11 @@ pub(super) fn runtime(compute_capability: (i32, i32)) -> Option<Vec<u8>> {
     unpacked(of(compute_capability)?.runtime)
 }
 
+/// The interpreter that compiled code calls as an object to link, if there is one.
+pub(super) fn mixed(compute_capability: (i32, i32)) -> Option<Vec<u8>> {
+    unpacked(of(compute_capability)?.mixed)
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -77,7 +84,8 @@ mod tests {
     #[test]
     fn all_of_it_is_elf() {
         for code in MACHINE_CODE {
-            for bytes in [kernel(code.compute_capability), runtime(code.compute_capability)] {
+            for of in [kernel, runtime, mixed] {
+                let bytes = of(code.compute_capability);
                 assert!(
                     bytes.is_some_and(|bytes| bytes.starts_with(b"\x7fELF")),
                     "{:?}",

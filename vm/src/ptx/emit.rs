@@ -10,6 +10,7 @@
 //!   calls may collect;
 //! - [`jumps`], [`loops`]: branches, and where a loop looks whether the run was stopped; [`reconvergence`]: where lanes
 //!   meet;
+//! - [`interpreted`]: what stands in the place of functions that are not compiled;
 //! - [`entry`]: the kernels, which the host starts.
 
 pub mod atomics;
@@ -21,6 +22,7 @@ pub mod frame_copy;
 pub mod function;
 pub mod handwritten;
 pub mod instructions;
+pub mod interpreted;
 pub mod jumps;
 pub mod loops;
 pub mod memory;

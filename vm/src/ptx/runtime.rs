@@ -7,6 +7,9 @@ use std::sync::LazyLock;
 /// The runtime that compiled functions call; see `kernel/runtime.cpp`.
 pub const RUNTIME: &str = include_str!("../../kernel/generated/runtime.ptx");
 
+/// The interpreter for functions that are not compiled; see `kernel/mixed.cpp`.
+pub const MIXED: &str = include_str!("../../kernel/generated/mixed.ptx");
+
 /// A function of the runtime. Types are those of PTX without their dot: `b32`.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Signature<'a> {
@@ -85,7 +88,10 @@ pub fn signatures(ptx: &str) -> Vec<Signature<'_>> {
     heads.filter_map(signature).collect()
 }
 
-static SIGNATURES: LazyLock<Vec<Signature>> = LazyLock::new(|| signatures(RUNTIME));
+static SIGNATURES: LazyLock<Vec<Signature>> = LazyLock::new(|| {
+    let texts = [RUNTIME, MIXED];
+    texts.into_iter().flat_map(signatures).collect()
+});
 
 /// What every module begins with that calls the runtime.
 pub(super) static DECLARATIONS: LazyLock<String> = LazyLock::new(|| {

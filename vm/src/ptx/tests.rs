@@ -59,6 +59,7 @@ fn compiled(program: &Program, options: Options) -> Compiled {
         prefix: String::new(),
         code_start: 0,
         entries: Vec::new(),
+        interpreted: Default::default(),
         options,
     })
 }
@@ -72,6 +73,7 @@ fn text_alone(wat: &str) -> String {
         prefix: String::new(),
         code_start: 0,
         entries,
+        interpreted: Default::default(),
         options: Options::default(),
     };
     compile(&unit).text

@@ -30,6 +30,8 @@ pub(super) struct CompiledCode {
     /// Addresses of its defined functions and of their tail thunks, 0 for those without.
     functions: Vec<u64>,
     tails: Vec<u64>,
+    /// Some of its functions are interpreted.
+    mixed: bool,
 }
 
 /// What all compiled instances of a store share.
@@ -159,6 +161,7 @@ impl Store {
             written: Vec::new(),
             functions,
             tails,
+            mixed: code.mixed,
         });
         Ok(())
     }
@@ -185,6 +188,12 @@ impl Store {
         let entry = code.entries.get(&func).copied()?;
         let together = |info: &super::InstanceInfo| info.code.as_ref().is_some_and(|other| other.module == code.module);
         self.instance_infos.iter().all(together).then_some(entry)
+    }
+
+    /// Whether compiled code of the store leaves functions to the interpreter.
+    pub(super) fn is_mixed(&self) -> bool {
+        let mut codes = self.instance_infos.iter().filter_map(|info| info.code.as_ref());
+        codes.any(|code| code.mixed)
     }
 
     /// Brings up to date what compiled code knows of the store, before it is launched.

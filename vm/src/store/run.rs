@@ -97,7 +97,7 @@ impl Store {
         if entry.is_some() {
             self.prepare_compiled()?;
         }
-        self.prepare(func, &ty, args, options, plan, spawns)?;
+        self.prepare(func, args, options, plan, entry.is_some(), spawns)?;
         let serving = self.serve_requests(options, threads)?;
         tracing::debug!(
             device = self.device.name(),
@@ -212,13 +212,14 @@ impl Store {
     fn prepare(
         &mut self,
         func: u32,
-        ty: &FuncType,
         args: &[Value],
         options: &RunOptions,
         plan: Plan,
+        compiled: bool,
         spawns: Option<Spawns>,
     ) -> Result<(), StoreError> {
         let threads = u64::from(spawns.as_ref().map_or(options.threads, |spawns| spawns.most));
+        let result_units = self.func_type(func).result_units();
         let args = units_of(args);
         let places = self.thread_places(func, options)?;
         // A thread that waits for the host leaves its lane to others.
@@ -227,6 +228,9 @@ impl Store {
             None => options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests()),
         };
         let mut arena_bytes = self.limits.register_arena;
+        if compiled && self.is_mixed() {
+            arena_bytes += self.nested_bytes(threads);
+        }
         let (mut first_size, mut own_segments) = (0, 0);
         if multiplexed {
             // Every thread may be under way at once. If that is more than there is, threads start when
@@ -274,7 +278,7 @@ impl Store {
             false => 0,
         };
         let args_at = run.args.at_least(device, args.len() as u64 * 4)?;
-        let results = u64::from(options.threads) * u64::from(ty.result_units()) * 4;
+        let results = u64::from(options.threads) * u64::from(result_units) * 4;
         let results = run.results.at_least(device, results)?;
         let launch = Launch {
             threads: thread_records,
@@ -284,7 +288,7 @@ impl Store {
             lane_segments,
             func,
             arg_units: args.len() as u32,
-            result_units: ty.result_units(),
+            result_units,
             stack_pointer: places.stack_pointer,
             stack_top: places.stack_top,
             stack_size: places.stack_size,
@@ -319,6 +323,14 @@ impl Store {
             device.write(run.launch, bytemuck::bytes_of(&launch))?;
         }
         Ok(())
+    }
+
+    /// Bytes for the frames of interpreted functions that so many compiled threads call: a segment for each that may be
+    /// under way at once, as far as there is memory.
+    fn nested_bytes(&self, threads: u64) -> u64 {
+        let lanes = self.device.target().map_or(0, |target| target.most_lanes());
+        let segment = layout::SEGMENT << layout::CALL_SEGMENT;
+        (threads.min(lanes.into()) * segment).min(self.device.free_memory() / 4)
     }
 
     /// Makes ready what at `most` so many threads tell of themselves, and the ring for it.

@@ -98,6 +98,7 @@ impl<'s, T: Send> InstancePre<'s, T> {
             threads: usage.threads,
             call_depth: store.limits.call_depth,
             tuning: config.tuning,
+            functions: config.functions,
             cache: config.cache(),
             timeout: config.compile_timeout,
             interrupt: &store.interrupt.0,

@@ -111,7 +111,7 @@ impl<'t> Decoder<'_, 't> {
             Some(Meaning::Frame(offset, _)) => return Operand::Value(Src::frame(offset)),
             _ => {}
         }
-        match (special(text), self.module.symbol(text)) {
+        match (special(text), self.module.symbol(self.source, text)) {
             (Some(special), _) => Operand::Special(special),
             (_, Some(address)) => Operand::Value(self.constant(address)),
             _ => Operand::Name(text),

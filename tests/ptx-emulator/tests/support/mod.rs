@@ -3,6 +3,7 @@
 // No test uses all of it.
 #![allow(dead_code)]
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use gpu_run_bytecode::Program;
@@ -35,8 +36,14 @@ fn entries(program: &Program, calls: &[Call]) -> Vec<u32> {
     calls.iter().map(entry).collect()
 }
 
-/// Makes calls one after the other, compiled if the device can.
-fn run(device: Box<dyn Device>, program: &Arc<Program>, calls: &[Call], threads: u32) -> Vec<Ran> {
+/// Makes calls one after the other, compiled if the device can, but for some functions.
+fn run(
+    device: Box<dyn Device>,
+    program: &Arc<Program>,
+    calls: &[Call],
+    threads: u32,
+    interpreted: &BTreeSet<u32>,
+) -> Vec<Ran> {
     let mut store = Store::new(device, Limits::default()).expect("a store");
     let options = RunOptions {
         threads,
@@ -48,6 +55,7 @@ fn run(device: Box<dyn Device>, program: &Arc<Program>, calls: &[Call], threads:
             prefix: "i0_".into(),
             code_start: store.next_code_start(),
             entries: entries(program, calls),
+            interpreted: interpreted.clone(),
             options: code::options(program, threads, 1000, TUNING),
             target,
         };
@@ -81,15 +89,18 @@ fn run(device: Box<dyn Device>, program: &Arc<Program>, calls: &[Call], threads:
     calls.iter().map(ran).collect()
 }
 
-/// Makes calls both ways, and compares.
+/// Makes calls both ways, and compares: compiled as a whole, and with only the called functions compiled.
 pub fn same(program: &Arc<Program>, calls: &[Call], threads: u32) -> Vec<Ran> {
-    let expected = run(Box::new(Cpu::new()), program, calls, threads);
-    let found = run(Box::new(Emulator::new()), program, calls, threads);
-    for (found, expected) in found.iter().zip(&expected) {
-        assert_eq!(format!("{:?}", found.0), format!("{:?}", expected.0));
-        assert_eq!((&found.1, &found.2), (&expected.1, &expected.2));
+    let (none, all) = (BTreeSet::new(), (0..program.meta.func_types().len() as u32).collect());
+    let expected = run(Box::new(Cpu::new()), program, calls, threads, &none);
+    for interpreted in [none, all] {
+        let found = run(Box::new(Emulator::new()), program, calls, threads, &interpreted);
+        for (found, expected) in found.iter().zip(&expected) {
+            assert_eq!(format!("{:?}", found.0), format!("{:?}", expected.0));
+            assert_eq!((&found.1, &found.2), (&expected.1, &expected.2));
+        }
     }
-    found
+    expected
 }
 
 /// The PTX of a program that is entered at `name`, with frames in local memory wherever that is possible.
@@ -99,6 +110,7 @@ pub fn compiled(program: &Program, name: &str) -> String {
         prefix: String::new(),
         code_start: 0,
         entries: entries(program, &[(name, &[])]),
+        interpreted: Default::default(),
         options: code::options(program, 1, 1000, TUNING),
     };
     ptx::compile(&unit).text

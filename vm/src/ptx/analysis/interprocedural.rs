@@ -19,8 +19,10 @@ pub struct Facts {
     pub called: bool,
     /// It may throw, itself or through what it calls.
     pub throws: bool,
-    /// It is compiled: an entry or something else that is compiled may call it.
+    /// Something has its name: an entry or something else that is compiled may call it.
     pub needed: bool,
+    /// It is not compiled. What compiled code calls in its place runs the interpreter.
+    pub interpreted: bool,
     /// It may be called through a pointer: from a table or another instance.
     pub pointed: bool,
     /// It returns a status, because it may throw or make a tail call.
@@ -194,10 +196,32 @@ impl<'a> Analysis<'a> {
             calls: Vec::new(),
         };
         this.calls = meta.functions.iter().map(|function| this.calls_of(function)).collect();
-        this.find_needed(entries);
-        let needed = meta.functions.iter().zip(&this.facts).filter(|(_, facts)| facts.needed);
-        this.words = needed.map(|(function, _)| function.end - function.start).sum();
+        this.find_needed(entries, &[]);
+        this.count_words();
         this
+    }
+
+    fn count_words(&mut self) {
+        let functions = self.program.meta.functions.iter().zip(&self.facts);
+        let compiled = functions.filter(|(_, facts)| facts.needed && !facts.interpreted);
+        self.words = compiled.map(|(function, _)| function.end - function.start).sum();
+    }
+
+    /// Leaves functions to the interpreter, by index with imports first, and what only they call. All that is known of the
+    /// program stays true.
+    pub fn leave_out(&mut self, interpreted: &BTreeSet<u32>, entries: &[u32]) {
+        if interpreted.is_empty() {
+            return;
+        }
+        // What an interpreted function makes a reference to, compiled code may call.
+        let made = |(facts, calls): (&Facts, &Calls)| facts.needed.then(|| calls.references.clone());
+        let references: Vec<u32> = self.facts.iter().zip(&self.calls).filter_map(made).flatten().collect();
+        for (index, facts) in (self.imported..).zip(&mut self.facts) {
+            facts.interpreted = interpreted.contains(&index) && !entries.contains(&index);
+            (facts.needed, facts.called, facts.pointed, facts.tail_called) = (false, false, false, false);
+        }
+        self.find_needed(entries, &references);
+        self.count_words();
     }
 
     /// Whether something needed calls through pointers.
@@ -300,7 +324,8 @@ impl<'a> Analysis<'a> {
         calls
     }
 
-    fn find_needed(&mut self, entries: &[u32]) {
+    /// Finds what is needed where there are references to functions that nothing which is compiled makes.
+    fn find_needed(&mut self, entries: &[u32], references: &[u32]) {
         let meta = &self.program.meta;
         let mut work = Vec::new();
         let mut tables = Tables::default();
@@ -309,13 +334,22 @@ impl<'a> Analysis<'a> {
         let handed = self.exports || self.calls.iter().any(|calls| calls.sets) || meta.exports.iter().any(is_table);
         let exported = meta.exports.iter();
         let exported = exported.filter(|export| handed && export.kind == ExternKind::Func);
-        for index in exported.map(|export| export.index).chain(meta.referenced_functions()) {
+        let references = references.iter().copied();
+        for index in exported
+            .map(|export| export.index)
+            .chain(meta.referenced_functions())
+            .chain(references)
+        {
             self.point(index, &mut tables, &mut work);
         }
-        for index in entries {
-            self.need(*index, false, &mut work);
+        // The threads that an interpreted function spawns begin compiled.
+        for index in entries.iter().copied().chain(self.thread_start) {
+            self.need(index, false, &mut work);
         }
         while let Some(index) = work.pop() {
+            if self.facts[index as usize].interpreted {
+                continue;
+            }
             let calls = self.calls[index as usize].clone();
             for callee in calls.direct.iter().chain(&calls.tail) {
                 self.need(*callee, false, &mut work);
@@ -326,12 +360,8 @@ impl<'a> Analysis<'a> {
             }
             if calls.spawns && self.thread_start.is_none() {
                 self.thread_start = self.program.thread_start();
-                // By the kernels, as any callee.
                 if let Some(start) = self.thread_start {
                     self.need(start, false, &mut work);
-                    if let Some(facts) = self.facts.get_mut((start - self.imported) as usize) {
-                        facts.called = true;
-                    }
                 }
             }
             for function in &calls.references {
@@ -345,6 +375,13 @@ impl<'a> Analysis<'a> {
                     }
                 }
             }
+        }
+        // By the kernels.
+        if let Some(facts) = self
+            .thread_start
+            .and_then(|start| self.facts.get_mut((start - self.imported) as usize))
+        {
+            facts.called = true;
         }
     }
 

@@ -12,10 +12,10 @@ use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Fact, Flow, Nan, State, TransferFn};
 use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units};
 use crate::ptx::analysis::or_reassociate::{self, Part};
+use crate::ptx::emit::calls;
 use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::loops::Loop;
 use crate::ptx::emit::reconvergence::Meeting;
-use crate::ptx::emit::{calls, tail_calls};
 use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
 use crate::ptx::writer::{Writer, ptx};
@@ -87,6 +87,17 @@ pub fn ascii(name: &str) -> String {
     name.replace(|c: char| c != ' ' && !c.is_ascii_graphic(), "?")
 }
 
+/// The text of instructions that load memory 0's size; they need nothing but the image.
+pub fn load_size(unit: &Unit, layout: &ImageLayout) -> String {
+    let space = layout.space();
+    format!(
+        "\tld.{space}.b64 %size_at, [{}instance+{}];\n\tld.relaxed.gpu.global.b32 %size, [%size_at+{}];\n",
+        unit.prefix,
+        offset_of!(crate::ptx::Image, memory),
+        offset_of!(crate::layout::Memory, size),
+    )
+}
+
 /// Compiles the defined function `defined` and appends it to `out`, its constants to `words`.
 pub fn compile(
     unit: &Unit,
@@ -125,9 +136,6 @@ pub fn compile(
     _ = write!(out, "\n// {}\n{head}\n{{\n", ascii(&name));
     compiler.finish(&prologue, out);
     out.push_str("}\n");
-    if tail_calls::has_tail_thunk(analysis, compiler.index) {
-        tail_calls::tail_thunk(&compiler, out);
-    }
     words.push_str(&compiler.words);
 }
 
@@ -313,15 +321,9 @@ impl<'a> Compiler<'a> {
         ptx!(self, "bra TRAP;");
     }
 
-    /// The text of instructions that load memory 0's size; they need nothing but the image.
+    /// See [`load_size`].
     pub fn load_size(&self) -> String {
-        let space = self.layout.space();
-        format!(
-            "\tld.{space}.b64 %size_at, [{}instance+{}];\n\tld.relaxed.gpu.global.b32 %size, [%size_at+{}];\n",
-            self.unit.prefix,
-            offset_of!(crate::ptx::Image, memory),
-            offset_of!(crate::layout::Memory, size),
-        )
+        load_size(self.unit, self.layout)
     }
 
     /// Reads memory 0's size again, because it may have grown.

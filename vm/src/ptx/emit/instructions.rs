@@ -217,7 +217,10 @@ impl Compiler<'_> {
             | HandwrittenOp::V128Store64Lane => self.vector_access(node),
 
             // What the interpreter never finds in a program, or only at a function's head.
-            HandwrittenOp::Enter | HandwrittenOp::BridgeReturn | HandwrittenOp::ThreadEnd => {}
+            HandwrittenOp::Enter
+            | HandwrittenOp::BridgeReturn
+            | HandwrittenOp::ThreadEnd
+            | HandwrittenOp::NativeReturn => {}
         }
     }
 

@@ -14,8 +14,8 @@ use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::emit::calls::{Callee, OuterCall, RETURNED, TAIL_CALL, VALUES, param, results, returns};
-use crate::ptx::emit::function::{Compiler, Role};
-use crate::ptx::image::Image;
+use crate::ptx::emit::function::{Compiler, Role, load_size};
+use crate::ptx::image::{Image, ImageLayout};
 use crate::ptx::writer::ptx;
 
 /// The first line of a function's tail thunk.
@@ -33,11 +33,11 @@ pub fn has_tail_thunk(analysis: &Analysis, index: u32) -> bool {
 }
 
 /// A function that takes its arguments from the context and calls the function itself.
-pub fn tail_thunk(of: &Compiler, out: &mut String) {
-    let (unit, analysis, index) = (of.unit, of.analysis, of.index);
-    let status = of.facts.status;
-    let (offsets, bytes) = results(of.ty, status);
-    let (own_offsets, _) = results(of.ty, true);
+pub fn tail_thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index: u32, out: &mut String) {
+    let ty = &unit.program.meta.types[analysis.func_types[index as usize] as usize];
+    let status = analysis.of(index).is_some_and(|facts| facts.status);
+    let (offsets, bytes) = results(ty, status);
+    let (own_offsets, _) = results(ty, true);
     _ = writeln!(out, "\n{}\n{{", tail_head(unit, analysis, index));
     out.push_str("\t.reg .b64 %ctx, %local, %l;\n\t.reg .b32 %depth, %w;\n");
     out.push_str("\tld.param.b64 %ctx, [ctx];\n\tld.param.b32 %depth, [depth];\n\tcvta.to.local.u64 %local, %ctx;\n");
@@ -46,12 +46,12 @@ pub fn tail_thunk(of: &Compiler, out: &mut String) {
     _ = writeln!(
         out,
         "{}",
-        of.load_size().replace("%size_at", "%l").replace("%size", "%w")
+        load_size(unit, layout).replace("%size_at", "%l").replace("%size", "%w")
     );
     out.push_str("\tst.param.b64 [q0], %ctx;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
     let mut list = String::from("q0, q1, q2");
     let mut unit_at = 0;
-    for (i, ty) in of.ty.params.iter().enumerate() {
+    for (i, ty) in ty.params.iter().enumerate() {
         _ = writeln!(out, "\t{};", param(*ty, &format!("p{i}")));
         let units = ty.units();
         for k in 0..units {
@@ -80,7 +80,7 @@ pub fn tail_thunk(of: &Compiler, out: &mut String) {
         false => _ = writeln!(out, "\tmov.b32 %w, {RETURNED};"),
     }
     out.push_str("\tst.param.b32 [ret], %w;\n");
-    for ((from, to), ty) in offsets.iter().zip(own_offsets).zip(&of.ty.results) {
+    for ((from, to), ty) in offsets.iter().zip(own_offsets).zip(&ty.results) {
         for k in 0..ty.units() {
             _ = writeln!(
                 out,

@@ -1,10 +1,11 @@
 //! Calls, and what is known of the whole program.
 
+use std::collections::BTreeSet;
 use std::mem::offset_of;
 
 use super::{Options, body, compiled, part, program, text_alone};
 use crate::layout::Context;
-use crate::ptx::{Analysis, reachable_words};
+use crate::ptx::{Analysis, compile, reachable_words};
 
 /// More frames than there are places for return addresses: a call puts back what had its place, also when what
 /// it called has thrown.
@@ -25,6 +26,7 @@ fn return_addresses_of_outer_calls_are_put_back_after_a_recursion() {
         prefix: String::new(),
         code_start: 0,
         entries,
+        interpreted: Default::default(),
         options: Options {
             exports,
             ..Options::default()
@@ -143,7 +145,7 @@ fn words_are_those_that_entries_may_lead_to() {
     );
     let functions = &program.meta.functions;
     let size = |index: usize| functions[index].end - functions[index].start;
-    let words = |entries: &[u32]| reachable_words(&program, entries, &Options::default());
+    let words = |entries: &[u32]| reachable_words(&program, entries, &BTreeSet::new(), &Options::default());
     assert_eq!(words(&[3]), size(3));
     assert_eq!(words(&[4]), size(4) + size(2));
     assert_eq!(words(&[5]), size(5) + size(0));
@@ -160,9 +162,82 @@ fn an_exported_function_may_be_put_into_a_table() {
                  (func (export "entry") (param funcref) {put} (call_indirect (type $t) (i32.const 5) (i32.const 0))))"#
         ));
         let own = program.meta.functions[1].end - program.meta.functions[1].start;
-        reachable_words(&program, &[1], &Options::default()) - own
+        reachable_words(&program, &[1], &BTreeSet::new(), &Options::default()) - own
     };
     assert_eq!(words(""), 0);
     assert!(words("(table.set (i32.const 0) (local.get 0))") > 0);
     assert!(words("(drop (table.grow (local.get 0) (i32.const 1)))") > 0);
+}
+
+/// The text of a program with `main` as its only entry, where some functions are interpreted; and its words.
+fn mixed(wat: &str, interpreted: &[u32]) -> (String, u32) {
+    let program = program(wat);
+    let main = program.meta.export("main").expect("an export").index;
+    let unit = super::Unit {
+        program: &program,
+        prefix: String::new(),
+        code_start: 0,
+        entries: vec![main],
+        interpreted: interpreted.iter().copied().collect(),
+        options: Options::default(),
+    };
+    let compiled = compile(&unit);
+    let words = reachable_words(&program, &unit.entries, &unit.interpreted, &unit.options);
+    (compiled.text, words)
+}
+
+#[test]
+fn what_only_interpreted_functions_call_is_not_compiled() {
+    let wat = r#"(module (memory 1)
+         (func $shared (param i32) (result i32) (i32.div_u (i32.const 9) (local.get 0)))
+         (func $own (param i32) (result i32) (i32.rem_u (i32.const 9) (local.get 0)))
+         (func $cold (param i32) (result i32) (i32.add (call $own (local.get 0)) (call $shared (local.get 0))))
+         (func (export "main") (param i32) (result i32) (i32.add (call $cold (local.get 0)) (call $shared (local.get 0)))))"#;
+    let (whole, all) = mixed(wat, &[]);
+    let (text, words) = mixed(wat, &[2]);
+    for function in ["f0(", "f1(", "f2("] {
+        assert!(whole.contains(function));
+    }
+    assert!(!whole.contains("gpu_run_interpret, "));
+    assert!(body(&text, 0).contains("div.u32"));
+    assert!(!text.contains("f1("), "{text}");
+    assert!(body(&text, 2).contains("call (q), gpu_run_interpret, (q0, q1, q2, q3);"));
+    assert!(0 < words && words < all);
+    // An entry is compiled whatever was asked for.
+    assert!(mixed(wat, &[3]).0.contains("start_3("));
+    assert_eq!(mixed(wat, &[3]).1, all);
+}
+
+/// An interpreted function may put a reference into a table, where compiled code finds it.
+#[test]
+fn references_of_interpreted_functions_are_called_by_compiled_ones() {
+    let wat = r#"(module (type $t (func (result i32))) (table 1 funcref)
+         (func $target (type $t) (i32.const 42))
+         (func $puts (table.set (i32.const 0) (ref.func $target)))
+         (elem declare func $target)
+         (func (export "main") (result i32) (call $puts) (call_indirect (type $t) (i32.const 0))))"#;
+    let (text, _) = mixed(wat, &[1]);
+    assert!(body(&text, 0).contains("0x2a"));
+    assert!(text.contains("functions[3] = {f0, 0, f2};"), "{text}");
+    // It has a name though it is interpreted itself.
+    let (text, _) = mixed(wat, &[0, 1]);
+    assert!(body(&text, 0).contains("gpu_run_interpret"));
+    assert!(text.contains("functions[3] = {f0, 0, f2};"), "{text}");
+}
+
+/// What is known of functions holds for the interpreted ones too: memory may grow in one, and it may throw.
+#[test]
+fn callers_of_interpreted_functions_know_what_those_do() {
+    let wat = r#"(module (memory 1) (tag $t)
+         (func $grow (drop (memory.grow (i32.const 1))))
+         (func $throw (throw $t))
+         (func $cold (call $grow) (call $throw))
+         (func (export "main") (result i32) (call $cold) (i32.load (i32.const 0))))"#;
+    let (text, _) = mixed(wat, &[2]);
+    assert!(!text.contains("f0(") && !text.contains("f1("));
+    assert!(body(&text, 2).contains("st.param.b32 [ret], %answer;"));
+    let main = body(&text, 3);
+    let call = main.find("call (q), f2").expect("the call");
+    assert!(main[call..].contains("ld.relaxed.gpu.global.b32 %size"));
+    assert!(main.contains("st.param.b32 [ret], 1;"));
 }

@@ -1,0 +1,50 @@
+;; test ptx --alone --interpreted 0 --only f0
+;; What stands in its place passes arguments and results in the context. It may throw, so that it returns a status.
+;; has: gpu_run_interpret
+
+(module
+  (tag $t)
+  (func $cold (param i32 i64) (result i64 f32)
+    (if (i32.eqz (local.get 0)) (then (throw $t)))
+    (local.get 1)
+    (f32.const 1))
+  (func (export "main") (result f32) (local $r f32)
+    (call $cold (i32.const 1) (i64.const 2))
+    (local.set $r)
+    (drop)
+    (local.get $r)))
+
+;; .func (.param .align 16 .b8 ret[28]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b64 a1)
+;; {
+;; 	.reg .b64 %ctx, %local;
+;; 	.reg .b32 %depth, %instance, %answer, %w;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	ld.param.b32 %depth, [depth];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %w, [a0+0];
+;; 	st.local.b32 [%local+864], %w;
+;; 	ld.param.b32 %w, [a1+0];
+;; 	st.local.b32 [%local+868], %w;
+;; 	ld.param.b32 %w, [a1+4];
+;; 	st.local.b32 [%local+872], %w;
+;; 	ld.const.b32 %instance, [instance+48];
+;; 	.param .b64 q0;
+;; 	.param .b32 q1;
+;; 	.param .b32 q2;
+;; 	.param .b32 q3;
+;; 	.param .b32 q;
+;; 	st.param.b64 [q0], %ctx;
+;; 	st.param.b32 [q1], %depth;
+;; 	st.param.b32 [q2], %instance;
+;; 	st.param.b32 [q3], 0;
+;; 	call (q), gpu_run_interpret, (q0, q1, q2, q3);
+;; 	ld.param.b32 %answer, [q];
+;; 	st.param.b32 [ret], %answer;
+;; 	ld.local.b32 %w, [%local+864];
+;; 	st.param.b32 [ret+16], %w;
+;; 	ld.local.b32 %w, [%local+868];
+;; 	st.param.b32 [ret+20], %w;
+;; 	ld.local.b32 %w, [%local+872];
+;; 	st.param.b32 [ret+24], %w;
+;; 	ret;
+;; }

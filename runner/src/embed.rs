@@ -17,6 +17,7 @@ pub(crate) mod instance;
 pub(crate) mod linker;
 pub(crate) mod module;
 pub(crate) mod outcome;
+mod profile;
 pub(crate) mod store;
 pub(crate) mod values;
 pub(crate) mod wasi;

@@ -6,6 +6,7 @@ mod cache;
 #[cfg(unix)]
 mod cargo_runner;
 mod command;
+mod compile;
 mod hints;
 mod inspect;
 #[cfg(unix)]
@@ -24,6 +25,7 @@ pub fn general() -> Vec<Test> {
         inspect::general(),
         translate::general(),
         cache::general(),
+        compile::general(),
         output::general(),
         reports::general(),
         command::general(),
@@ -41,6 +43,9 @@ pub fn general() -> Vec<Test> {
 /// The tests of an engine.
 pub fn tests(device: &'static str) -> Tests {
     let mut tests = [reports::of_engine(), hints::of_engine()].concat();
+    if matches!(device, "ptx" | "emulator") {
+        tests.extend(compile::of_compiled());
+    }
     if device == "ptx" {
         tests.extend(cache::of_ptx());
     }

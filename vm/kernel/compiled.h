@@ -1,4 +1,4 @@
-// What compiled code and runtime.cpp share: a thread's context. The PTX compiler (src/ptx) has the
+// What compiled code, runtime.cpp and mixed.cpp share: a thread's context. The PTX compiler (src/ptx) has the
 // offsets baked in, from the twins in src/layout.rs.
 #pragma once
 

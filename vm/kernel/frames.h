@@ -64,6 +64,13 @@ enum BridgeUnit : u32 {
 GPU_RUN_INLINE u32 head_frame(u64 head) { return (u32)(head >> 16) & 0xffff; }
 GPU_RUN_INLINE u32 head_header(u64 head) { return (u32)(head >> 32) & 0xffff; }
 
+// The function at word `target`, whose head is this, is about to run. The host marks heads, in a field that programs do not
+// use, where it wants to know which functions ran.
+GPU_RUN_INLINE void note_entered(const Launch &launch, u64 head, u32 target) {
+  // Relaxed: the host looks after the run.
+  if (UNLIKELY(head >> 48)) store_relaxed_device(&launch.entered[target], (u8)1);
+}
+
 GPU_RUN_INLINE Registers back_by(const Registers &registers, u32 units) {
   return {registers.frame - (u64)units * registers.stride, registers.stride};
 }
@@ -184,6 +191,7 @@ GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, 
 GPU_RUN_NOINLINE bool build_bridge(const Launch &launch, Thread &thread, u32 lane, MachineState &state, u32 target, u32 base,
                                    u32 instance) {
   u64 head = load_code(launch.code + target);
+  note_entered(launch, head, target);
   u32 frame = head_frame(head), header = head_header(head);
   Registers caller = state.registers;
   Segment segment;

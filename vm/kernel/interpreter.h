@@ -172,6 +172,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   call: {
     u64 head = load_code(target);
     u32 frame = frames::head_frame(head), callee_header = frames::head_header(head);
+    frames::note_entered(launch, head, index_of(target));
     if (UNLIKELY(depth >= launch.max_depth)) TRAP(TRAP_StackOverflow);
     if (UNLIKELY(call_base + frame > room)) {
       call_instance = instance_index;

@@ -690,6 +690,7 @@ struct Launch {
   Census *census;  // null: threads cannot wait for each other by addresses
   // null: the program spawns no threads, or may not: it begins with several, or this is its start function.
   Spawner *spawner;
+  u8 *entered;  // by word of the code: 1 once a function whose head is there, and is marked, has begun
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

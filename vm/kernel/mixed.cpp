@@ -60,6 +60,7 @@ u32 gpu_run_interpret(Context *context, u32 depth, u32 instance, u32 target) {
   Thread &thread = *context->thread;
   const u32 lane = global_lane();
   const u64 head = load_code(launch.code + target);
+  frames::note_entered(launch, head, target);
   const u32 header = frames::head_header(head);
   // Where no stack is set the driver has counted this function's.
   if (launch.native_stack && native_stack() < context->native_limit + INTERPRETER_STACK) {

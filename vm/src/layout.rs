@@ -634,6 +634,7 @@ twins! {
         stands: Ptr,
         census: Ptr,
         spawner: Ptr,
+        entered: Ptr,
         commands: Ptr,
         taken: u64,
     }

@@ -30,7 +30,8 @@ use std::fmt::Write;
 use gpu_run_bytecode::Program;
 
 use analysis::interprocedural::{self, Analysis};
-use emit::{calls, entry, function, interpreted, tail_calls};
+use emit::calls::{self, interpreted, tail_calls};
+use emit::{entry, function};
 pub use image::{Image, ImageLayout};
 pub use runtime::{MIXED, RUNTIME};
 

@@ -17,6 +17,7 @@ mod batch;
 mod compiled;
 mod damage;
 mod debug;
+mod entered;
 mod heap;
 mod instantiate;
 mod io;
@@ -397,6 +398,7 @@ pub struct Store {
     /// A memory of no pages, for instances without one.
     no_memory: Ptr,
     /// What compiled instances share.
+    entered: entered::Entered,
     pointers: compiled::Pointers,
     run: run::Buffers,
     /// Of the last run, if the host has stopped it.
@@ -435,6 +437,7 @@ impl Store {
             records: Records { next: 0, left: 0 },
             no_memory,
             pointers: compiled::Pointers::default(),
+            entered: entered::Entered::default(),
             run,
             stands: Stands::default(),
             io,

@@ -110,9 +110,11 @@ pub struct RunArgs {
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration, help_heading = DEVICE)]
     pub compile_time: Duration,
-    /// Which functions the PTX engine compiles.
-    #[arg(long, value_name = "WHICH", default_value = "all", value_parser = parse_functions, hide = true, help_heading = DEVICE)]
-    pub compile: Functions,
+    /// Which functions the PTX engine compiles: all that may be called; hot, those that have run before, on any device;
+    /// none. The others are interpreted. With hot, what is interpreted is noted for the next run, and a first run is
+    /// interpreted as a whole.
+    #[arg(long, value_name = "all|hot|none", default_value = "all", value_parser = parse_functions, help_heading = DEVICE)]
+    compile: Compile,
     #[command(flatten)]
     pub tuning: TuningArgs,
     #[command(flatten)]
@@ -166,6 +168,16 @@ const LIMITS: &str = "Limits";
 const REPORTS: &str = "Checks and reports";
 
 impl RunArgs {
+    /// Which functions are compiled, where some are.
+    pub fn functions(&self) -> Functions {
+        self.compile.unwrap_or_default()
+    }
+
+    /// Whether no function is to be compiled.
+    pub fn compiles_nothing(&self) -> bool {
+        self.compile.is_none()
+    }
+
     /// How many threads were asked for, if it was a number.
     pub fn given_threads(&self) -> Option<u32> {
         match self.threads {
@@ -312,11 +324,19 @@ fn parse_thread_count(text: &str) -> Result<ThreadCount, String> {
     }
 }
 
-fn parse_functions(text: &str) -> Result<Functions, String> {
-    match text.strip_prefix("random:").map(str::parse) {
-        _ if text == "all" => Ok(Functions::All),
-        Some(Ok(seed)) => Ok(Functions::Random(seed)),
-        _ => Err("expected all or random:SEED".into()),
+/// Which functions are compiled; `None`: none is.
+type Compile = Option<Functions>;
+
+fn parse_functions(text: &str) -> Result<Compile, String> {
+    match text {
+        "all" => Ok(Some(Functions::All)),
+        "hot" => Ok(Some(Functions::Hot)),
+        "none" => Ok(None),
+        // For tests.
+        _ => match text.strip_prefix("random:").map(str::parse) {
+            Some(Ok(seed)) => Ok(Some(Functions::Random(seed))),
+            _ => Err("expected all, hot or none".into()),
+        },
     }
 }
 

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 use bytesize::ByteSize;
-use gpu_run_vm::cuda::cache::{Cache, DEFAULT_LIMIT};
+use gpu_run_vm::cuda::cache::{Cache, DEFAULT_LIMIT, Kind};
 
 use crate::cli::{CacheArgs, CacheCommand};
 use crate::report::{Outcome, Report};
@@ -54,19 +54,24 @@ pub fn cache(args: &CacheArgs) -> Outcome<ExitCode> {
             let lines = entries.iter().map(|entry| {
                 let name = entry.path.file_stem().unwrap_or_default().to_string_lossy();
                 let used = time(entry.used);
-                format!("{name:.16}  {:>10}  used {used}\n", ByteSize(entry.bytes).to_string())
+                let what = if entry.kind == Kind::Profile { "  profile" } else { "" };
+                format!(
+                    "{name:.16}  {:>10}  used {used}{what}\n",
+                    ByteSize(entry.bytes).to_string()
+                )
             });
             let lines: String = lines.collect();
-            let (count, limit) = (entries.len(), ByteSize(cache.limit()));
+            let programs = entries.iter().filter(|entry| entry.kind == Kind::Cubin).count();
+            let (profiles, limit) = (entries.len() - programs, ByteSize(cache.limit()));
             format!(
-                "{lines}{count} programs, {} of at most {limit} in {}\n",
+                "{lines}{programs} programs and {profiles} profiles, {} of at most {limit} in {}\n",
                 ByteSize(total),
                 place()
             )
         }
         Some(CacheCommand::Clear) => {
             let (count, bytes) = cache.clear().map_err(|why| error("clear", why))?;
-            format!("{count} programs removed, {}\n", ByteSize(bytes))
+            format!("{count} entries removed, {}\n", ByteSize(bytes))
         }
         Some(CacheCommand::Path) => place() + "\n",
     };

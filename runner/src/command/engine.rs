@@ -11,7 +11,7 @@ use gpu_run_vm::cuda::code::{Code, Origin};
 
 use crate::calls::grouped;
 use crate::cli::{Engine, ReportFormat, RunArgs};
-use crate::report::{self, Outcome, warn};
+use crate::report::{self, Outcome, Report, warn};
 use crate::{cache, log, output};
 
 /// The library's name of an engine.
@@ -26,11 +26,20 @@ pub fn strategy(engine: Engine) -> Strategy {
 /// The library's engine for the options. The device is opened apart, because it may decide how many threads there are.
 pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
     let mut config = Config::new();
+    let strategy = match args.device.engine {
+        Engine::Ptx if args.compiles_nothing() => {
+            return Err(
+                Report::new("--engine ptx has nothing to run with --compile none").help("leave one of them out")
+            );
+        }
+        _ if args.compiles_nothing() => Strategy::Interpreter,
+        engine => strategy(engine),
+    };
     config
-        .strategy(strategy(args.device.engine))
+        .strategy(strategy)
         .local_frames(args.tuning.local_frames.into())
         .reconverge(args.tuning.reconverge)
-        .functions(args.compile)
+        .functions(args.functions())
         .compile_timeout(args.compile_time);
     match cache::open() {
         Ok(Some(cache)) => config.cache_folder(cache.folder()).cache_size(cache.limit()),
@@ -64,8 +73,16 @@ pub fn tell(args: &RunArgs, choice: &Choice) {
     }
     let interpreter = |why: &str| tracing::info!("engine: interpreter ({why})");
     match &choice.code {
-        Ok(code) => tracing::info!("engine: PTX, {}", told(code)),
+        Ok(code) => {
+            let mixed = if code.mixed {
+                "; cold functions are interpreted"
+            } else {
+                ""
+            };
+            tracing::info!("engine: PTX, {}{mixed}", told(code));
+        }
         Err(Reason::Asked) => interpreter("as asked"),
+        Err(Reason::Unknown) => interpreter("a first run shows which functions to compile"),
         Err(Reason::Waiting) => interpreter("there are more threads than lanes, and they may wait for each other"),
         Err(Reason::Slow { words, expected }) => {
             let why = slow_compiler(*words, *expected);

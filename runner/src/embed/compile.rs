@@ -14,6 +14,7 @@ use gpu_run_vm::{DeviceError, DeviceResult, Instantiated, Store, Target, threads
 
 use super::config::Strategy;
 use super::exit::Working;
+use super::profile;
 
 /// Longest time that [`Strategy::Auto`] expects the compiler to take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -35,6 +36,8 @@ pub enum Reason {
     Asked,
     /// The device runs nothing else.
     Device,
+    /// Functions are to be compiled that have run before, and none has.
+    Unknown,
     /// There are more threads than lanes, and they may wait for each other.
     Waiting,
     /// Compiling so many words of bytecode would take so long.
@@ -89,20 +92,25 @@ pub enum Functions {
     /// All that may be called.
     #[default]
     All,
+    /// Those that have run before, on any device. What a run interprets is noted for the next one, beside the code in the
+    /// cache. A first run is interpreted.
+    Hot,
     /// Each or not by chance, with a seed: for tests.
     Random(u64),
 }
 
 impl Functions {
-    /// Those that are not compiled, by index with imports first.
-    fn interpreted(self, program: &Program) -> BTreeSet<u32> {
+    /// Those that are not compiled, by index with imports first; `None` if that is not known yet.
+    fn interpreted(self, program: &Program, cache: Option<&Cache>) -> Option<BTreeSet<u32>> {
+        let imported = program.meta.imported_funcs();
+        let defined = imported..imported + program.meta.functions.len() as u32;
         match self {
-            Functions::All => BTreeSet::new(),
-            Functions::Random(seed) => {
-                let imported = program.meta.imported_funcs();
-                let defined = imported..imported + program.meta.functions.len() as u32;
-                defined.filter(|index| coin(seed, *index)).collect()
+            Functions::All => Some(BTreeSet::new()),
+            Functions::Hot => {
+                let hot = profile::load(cache?, program)?;
+                Some(defined.filter(|index| !hot.contains(index)).collect())
             }
+            Functions::Random(seed) => Some(defined.filter(|index| coin(seed, *index)).collect()),
         }
     }
 }
@@ -267,6 +275,12 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let Some(target) = store.target() else {
         return Ok(Choice::interpreted(Reason::Device));
     };
+    let interpreted = match policy.functions.interpreted(program, policy.cache.as_ref()) {
+        Some(interpreted) => interpreted,
+        // The entries are compiled anyway.
+        None if forced => (0..program.meta.func_types().len() as u32).collect(),
+        None => return Ok(Choice::interpreted(Reason::Unknown)),
+    };
     let may_hang = policy
         .threads
         .is_some_and(|threads| may_hang(program, threads, &target));
@@ -275,7 +289,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         prefix: PREFIX.into(),
         code_start: store.next_code_start(),
         entries: tidy(program, policy.entries.into_iter().chain(program.meta.start).collect()),
-        interpreted: policy.functions.interpreted(program),
+        interpreted,
         // Of an unknown number there may be several.
         options: options(
             program,

@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use gpu_run_vm::{DebugOptions, Device, FrameSize, InstanceId, Sink, Stands};
 
-use super::compile::Choice;
+use super::compile::{Choice, Functions};
 use super::device;
 use super::engine::Engine;
 use super::error::{Error, Result};
@@ -146,9 +146,13 @@ impl<T> Store<T> {
     ///
     /// The device has no room for it.
     pub fn with_device(engine: &Engine, data: T, limits: StoreLimits, device: Box<dyn Device>) -> Result<Store<T>> {
+        let mut vm = gpu_run_vm::Store::new(device, limits.of_vm())?;
+        if engine.0.functions == Functions::Hot {
+            vm.note_entered();
+        }
         Ok(Store {
             id: StoreId::new(),
-            vm: HeldStore::new(gpu_run_vm::Store::new(device, limits.of_vm())?),
+            vm: HeldStore::new(vm),
             data,
             engine: engine.clone(),
             limits,

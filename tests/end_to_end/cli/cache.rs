@@ -42,14 +42,14 @@ fn cache_commands() -> Tested {
         for part in [
             "aaaaaaaaaaaaaaaa  ",
             "bbbbbbbbbbbbbbbb  ",
-            "2 programs, 14 B of at most 1.0 GiB",
+            "2 programs and 0 profiles, 14 B of at most 1.0 GiB",
         ] {
             let shown = text(&output.stdout).contains(part);
             expect(shown, &format!("it must show {part:?}"), &output)?;
         }
     }
     let output = cache(&["clear"], "1GiB")?;
-    let removed = text(&output.stdout).trim() == "2 programs removed, 14 B";
+    let removed = text(&output.stdout).trim() == "2 entries removed, 14 B";
     expect(removed, "it must say what was removed", &output)?;
     let left = std::fs::read_dir(dir.path())?.count();
     expect(left == 1, "the files of others must stay", &output)?;

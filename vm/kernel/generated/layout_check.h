@@ -488,7 +488,7 @@ FIELD(Spawner, most, 76, 4);
 FIELD(Spawner, lanes_out, 80, 4);
 FIELD(Spawner, pad, 84, 4);
 
-SIZE(Launch, 336);
+SIZE(Launch, 344);
 FIELD(Launch, code, 0, 8);
 FIELD(Launch, funcs, 8, 8);
 FIELD(Launch, instances, 16, 8);
@@ -541,8 +541,9 @@ FIELD(Launch, diagnostics, 288, 8);
 FIELD(Launch, stands, 296, 8);
 FIELD(Launch, census, 304, 8);
 FIELD(Launch, spawner, 312, 8);
-FIELD(Launch, commands, 320, 8);
-FIELD(Launch, taken, 328, 8);
+FIELD(Launch, entered, 320, 8);
+FIELD(Launch, commands, 328, 8);
+FIELD(Launch, taken, 336, 8);
 
 SIZE(Context, 864);
 FIELD(Context, launch, 0, 8);

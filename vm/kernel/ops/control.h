@@ -25,6 +25,7 @@ GPU_RUN_INLINE u32 call_over_bridge(const Launch &launch, Thread &thread, u32 la
 GPU_RUN_INLINE u32 tail_call(const Launch &launch, Thread &thread, u32 lane, MachineState &state, const Func &func, u32 base,
                              u32 words) {
   u64 head = load_code(launch.code + func.pc);
+  frames::note_entered(launch, head, func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
   const Registers &registers = state.registers;
   u32 back_pc = registers.get32(state.header), back = registers.get32(state.header + 1);

@@ -15,37 +15,61 @@ pub const DEFAULT_LIMIT: u64 = 1 << 30;
 const MAGIC: [u8; 8] = *b"gpurun\x00\x01";
 /// Magic, length of the contents, their checksum.
 const HEADER: usize = 8 + 8 + 32;
-const EXTENSION: &str = "cubin";
 const TEMPORARY: &str = ".gpu-run-";
 /// Temporary files that are older were left by a process that was killed.
 const ABANDONED: Duration = Duration::from_secs(3600);
 
-/// What a cubin depends on, as a hash.
+/// What is kept of a program.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Key(blake3::Hash);
+pub enum Kind {
+    /// Machine code.
+    Cubin,
+    /// Which of its functions have run.
+    Profile,
+}
 
-impl Key {
-    /// The key of parts, in their order.
-    pub fn of(parts: &[&[u8]]) -> Key {
-        let mut hasher = blake3::Hasher::new();
-        for part in parts {
-            // With their lengths, or moving a byte from one part to the next would change nothing.
-            hasher.update(&(part.len() as u64).to_le_bytes());
-            hasher.update(part);
+impl Kind {
+    const ALL: [Kind; 2] = [Kind::Cubin, Kind::Profile];
+
+    fn extension(self) -> &'static str {
+        match self {
+            Kind::Cubin => "cubin",
+            Kind::Profile => "profile",
         }
-        Key(hasher.finalize())
     }
 }
 
-impl std::fmt::Display for Key {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str(&self.0.to_hex())
+/// What an entry depends on, as a hash.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Key(blake3::Hash, Kind);
+
+impl Key {
+    /// The key of a cubin that depends on these parts, in their order.
+    pub fn of(parts: &[&[u8]]) -> Key {
+        Key(hash(parts), Kind::Cubin)
     }
+
+    /// The key of a profile that does.
+    pub fn of_profile(parts: &[&[u8]]) -> Key {
+        Key(hash(parts), Kind::Profile)
+    }
+}
+
+fn hash(parts: &[&[u8]]) -> blake3::Hash {
+    let mut hasher = blake3::Hasher::new();
+    for part in parts {
+        // With their lengths, or moving a byte from one part to the next would change nothing.
+        hasher.update(&(part.len() as u64).to_le_bytes());
+        hasher.update(part);
+    }
+    hasher.finalize()
 }
 
 /// An entry, as [`Cache::list`] returns it.
 #[derive(Clone, Debug)]
 pub struct Entry {
+    /// What it is.
+    pub kind: Kind,
     /// Its file.
     pub path: PathBuf,
     /// Size of the file.
@@ -86,7 +110,7 @@ impl Cache {
     }
 
     fn path(&self, key: Key) -> PathBuf {
-        self.folder.join(format!("{key}.{EXTENSION}"))
+        self.folder.join(format!("{}.{}", key.0.to_hex(), key.1.extension()))
     }
 
     /// Whether there is an entry, whole or not.
@@ -153,9 +177,14 @@ impl Cache {
             let Ok(meta) = fs::metadata(&path) else { continue };
             let used = meta.modified().unwrap_or(SystemTime::UNIX_EPOCH);
             let name = path.file_name().unwrap_or_default().to_string_lossy();
-            if is_entry(&name) {
+            if let Some(kind) = kind_of(&name) {
                 let bytes = meta.len();
-                entries.push(Entry { path, bytes, used });
+                entries.push(Entry {
+                    kind,
+                    path,
+                    bytes,
+                    used,
+                });
             } else if name.starts_with(TEMPORARY) && used.elapsed().is_ok_and(|age| age > ABANDONED) {
                 _ = fs::remove_file(&path);
             }
@@ -187,10 +216,13 @@ impl Cache {
     }
 }
 
-/// Whether a file of this name is the cache's, so that nothing else is removed from a folder that holds more.
-fn is_entry(name: &str) -> bool {
-    let key = name.strip_suffix(EXTENSION).and_then(|name| name.strip_suffix('.'));
-    key.is_some_and(|key| key.len() == 64 && key.bytes().all(|byte| byte.is_ascii_hexdigit()))
+/// What a file of this name is, if it is the cache's: so nothing else is removed from a folder that holds more.
+fn kind_of(name: &str) -> Option<Kind> {
+    let (key, extension) = name.rsplit_once('.')?;
+    let is_key = key.len() == 64 && key.bytes().all(|byte| byte.is_ascii_hexdigit());
+    Kind::ALL
+        .into_iter()
+        .find(|kind| is_key && kind.extension() == extension)
 }
 
 /// Removes a file that another process may have removed before.

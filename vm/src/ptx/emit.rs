@@ -6,11 +6,10 @@
 //! - [`function`]: a function from its head to its end; the compiler's state;
 //! - [`instructions`]: one instruction; [`handwritten`] names those that have no template;
 //! - [`memory`], [`vectors`], [`atomics`]: accesses;
-//! - [`calls`], [`runtime_calls`]: calls of compiled functions and of the runtime; [`tail_calls`], [`exceptions`]; [`exnref_roots`] keeps what those
-//!   calls may collect;
+//! - [`calls`]: calls of the program's functions, of those that are interpreted too; [`runtime_calls`]; [`exceptions`];
+//!   [`exnref_roots`] keeps what those calls may collect;
 //! - [`jumps`], [`loops`]: branches, and where a loop looks whether the run was stopped; [`reconvergence`]: where lanes
 //!   meet;
-//! - [`interpreted`]: what stands in the place of functions that are not compiled;
 //! - [`entry`]: the kernels, which the host starts.
 
 pub mod atomics;
@@ -22,11 +21,9 @@ pub mod frame_copy;
 pub mod function;
 pub mod handwritten;
 pub mod instructions;
-pub mod interpreted;
 pub mod jumps;
 pub mod loops;
 pub mod memory;
 pub mod reconvergence;
 pub mod runtime_calls;
-pub mod tail_calls;
 pub mod vectors;

@@ -91,7 +91,8 @@ impl Store {
             self.device.prepare_interpreter()?;
         }
         let number = self.instance_infos.len() as u32;
-        info.code_start = self.push_code(&program.code)?;
+        info.code_start = self.push_code(&self.marked_code(&program))?;
+        self.make_room_for_entered()?;
         let types: Vec<u32> = meta.types.iter().map(|ty| self.intern(ty)).collect();
         for function in &meta.functions {
             let func = layout::Func {

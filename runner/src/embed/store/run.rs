@@ -6,12 +6,13 @@ use gpu_run_vm::{Environment, RunOptions, Sink, Value};
 
 use super::instantiate::Host;
 use super::{Loaded, Store};
-use crate::embed::compile;
+use crate::embed::compile::{self, Functions};
 use crate::embed::config::Strategy;
 use crate::embed::error::{Error, Result};
 use crate::embed::func::Func;
 use crate::embed::host::{Calls, Failure};
 use crate::embed::outcome::{End, Outcome};
+use crate::embed::profile;
 use crate::embed::values::Val;
 
 impl<T: Send> Store<T> {
@@ -26,10 +27,27 @@ impl<T: Send> Store<T> {
             vm.run(func, &args, options, sink)
         });
         let outcome = Outcome::new(outcome?, failure, id);
+        self.keep_profile()?;
         Ok(Outcome {
             end: self.settled(outcome.end),
             ..outcome
         })
+    }
+
+    /// Notes which functions have run, for the next time, if the engine is to go by that.
+    fn keep_profile(&mut self) -> Result<()> {
+        let config = &self.engine.0;
+        if config.functions != Functions::Hot {
+            return Ok(());
+        }
+        let Some(cache) = config.cache() else { return Ok(()) };
+        for loaded in &self.instances {
+            let functions = self.vm.entered(loaded.id)?.into_iter().collect();
+            if let Err(error) = profile::add(&cache, &loaded.module.program, functions) {
+                tracing::warn!("which functions have run is not kept: {error}");
+            }
+        }
+        Ok(())
     }
 
     /// Whether the compiled code that there is, is not for so many threads.

@@ -2,7 +2,11 @@
 //!
 //! A function takes its thread's context, the number of frames on the stack and memory 0's size, then
 //! its parameters. One that may throw or make a tail call returns a status before its results, and its
-//! caller looks at it: see [`exceptions`](super::exceptions) and [`tail_calls`](super::tail_calls).
+//! caller looks at it: see [`exceptions`](super::exceptions) and [`tail_calls`]. What stands in the place of a function that
+//! is not compiled is in [`interpreted`].
+
+pub mod interpreted;
+pub mod tail_calls;
 
 use std::fmt::Write;
 use std::mem::offset_of;
@@ -15,8 +19,8 @@ use crate::ptx::analysis::cfg::Node;
 pub use crate::ptx::analysis::cfg::{ends_path, is_call};
 use crate::ptx::analysis::flow::Fact;
 use crate::ptx::analysis::interprocedural::Analysis;
+use crate::ptx::emit::calls::tail_calls::has_tail_thunk;
 use crate::ptx::emit::function::{Compiler, Role};
-use crate::ptx::emit::tail_calls::has_tail_thunk;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
 

@@ -1,0 +1,115 @@
+//! Which functions are compiled.
+
+use std::path::Path;
+use std::process::Output;
+
+use libtest_mimic::Failed;
+
+use crate::common::{self, text};
+use crate::support::{EngineTest, Test, Tested, expect, shows_in_order};
+
+/// Tests that need no engine.
+pub fn general() -> Vec<Test> {
+    vec![
+        ("compile/first_run", a_first_run_is_noted),
+        ("compile/nothing", nothing_is_compiled),
+    ]
+}
+
+/// Tests of compiled code.
+pub fn of_compiled() -> Vec<EngineTest> {
+    vec![("compile/hot", functions_that_have_run_are_compiled)]
+}
+
+/// Neither function is inlined: both recurse.
+const MODULE: &str = r#"(module
+  (func $fib (param i32) (result i32)
+    (if (result i32) (i32.lt_u (local.get 0) (i32.const 2))
+      (then (local.get 0))
+      (else (i32.add (call $fib (i32.sub (local.get 0) (i32.const 1)))
+                     (call $fib (i32.sub (local.get 0) (i32.const 2)))))))
+  (func $factorial (param i32) (result i32)
+    (if (result i32) (i32.eqz (local.get 0))
+      (then (i32.const 1))
+      (else (i32.mul (local.get 0) (call $factorial (i32.sub (local.get 0) (i32.const 1)))))))
+  (func (export "pick") (param i32 i32) (result i32)
+    (if (result i32) (local.get 0)
+      (then (call $fib (local.get 1)))
+      (else (call $factorial (local.get 1))))))"#;
+
+/// A module, and a cache for it.
+fn place() -> Result<tempfile::TempDir, Failed> {
+    let dir = tempfile::tempdir()?;
+    std::fs::write(dir.path().join("pick.wat"), MODULE)?;
+    Ok(dir)
+}
+
+fn pick(device: &str, dir: &Path, args: [&str; 2]) -> Result<Output, Failed> {
+    let mut command = common::gpu_run_on(device);
+    command.env("GPU_RUN_CACHE_DIR", dir.join("cache"));
+    command.args(["-v", "--compile", "hot", "--invoke", "pick"]);
+    Ok(command.arg(dir.join("pick.wat")).args(args).output()?)
+}
+
+/// The length of the only profile in the cache.
+fn profile(dir: &Path) -> Result<u64, Failed> {
+    let files: Vec<_> = std::fs::read_dir(dir.join("cache"))?.collect::<Result<_, _>>()?;
+    let is_profile = |file: &&std::fs::DirEntry| file.path().extension().is_some_and(|kind| kind == "profile");
+    match &files.iter().filter(is_profile).collect::<Vec<_>>()[..] {
+        [file] => Ok(file.metadata()?.len()),
+        files => Err(format!("there are {} profiles", files.len()).into()),
+    }
+}
+
+fn a_first_run_is_noted() -> Tested {
+    let dir = place()?;
+    let output = pick("cpu", dir.path(), ["1", "10"])?;
+    expect(text(&output.stdout) == "55\n", "it must be fib(10)", &output)?;
+    let first = profile(dir.path())?;
+    pick("cpu", dir.path(), ["1", "11"])?;
+    let again = profile(dir.path())?;
+    let output = pick("cpu", dir.path(), ["0", "5"])?;
+    let grown = profile(dir.path())?;
+    // An index takes four bytes.
+    let what = format!("profiles have {first}, {again} and {grown} bytes");
+    expect(first == again && grown == again + 4, &what, &output)
+}
+
+fn functions_that_have_run_are_compiled(device: &str) -> Tested {
+    let dir = place()?;
+    pick("cpu", dir.path(), ["1", "10"])?;
+    let first = profile(dir.path())?;
+    let output = pick(device, dir.path(), ["1", "20"])?;
+    expect(text(&output.stdout) == "6765\n", "it must be fib(20)", &output)?;
+    shows_in_order(&output, &["; cold functions are interpreted"])?;
+    let output = pick(device, dir.path(), ["0", "5"])?;
+    expect(text(&output.stdout) == "120\n", "it must be 5!", &output)?;
+    shows_in_order(&output, &["; cold functions are interpreted"])?;
+    let all = profile(dir.path())?;
+    expect(all == first + 4, "what was interpreted must be noted", &output)?;
+    // All is compiled now.
+    let output = pick(device, dir.path(), ["0", "6"])?;
+    expect(text(&output.stdout) == "720\n", "it must be 6!", &output)?;
+    let mixed = text(&output.stderr).contains("cold functions");
+    expect(!mixed, "nothing is left to the interpreter", &output)
+}
+
+fn nothing_is_compiled() -> Tested {
+    let dir = place()?;
+    let module = dir.path().join("pick.wat");
+    let start = |engine: &str| {
+        let mut command = common::gpu_run();
+        command.args(["-v", "--device", "cpu", "--engine", engine, "--compile", "none"]);
+        command
+            .args(["--invoke", "pick"])
+            .arg(&module)
+            .args(["0", "5"])
+            .output()
+    };
+    let output = start("auto")?;
+    expect(text(&output.stdout) == "120\n", "it must be 5!", &output)?;
+    shows_in_order(&output, &["engine: interpreter (as asked)"])?;
+    let output = start("ptx")?;
+    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+    shows_in_order(&output, &["nothing to run with --compile none"])
+}

@@ -36,14 +36,21 @@ pub fn options(name: &str) -> &'static [&'static str] {
     }
 }
 
-/// The command with the options for a device and engine. It waits for the compiler however long it takes,
-/// so that no test falls back to the interpreter. `GPU_RUN_TEST_OPTIONS` adds options of `run` for all tests.
+/// The command with the options for a device and engine, and those of `run` that `GPU_RUN_TEST_OPTIONS` adds for
+/// all tests.
 pub fn gpu_run_on(name: &str) -> Command {
-    let mut command = gpu_run();
-    command.args(options(name)).args(["--compile-time", "10m"]);
+    let mut command = gpu_run_plainly_on(name);
     if let Ok(options) = std::env::var("GPU_RUN_TEST_OPTIONS") {
         command.args(options.split_whitespace());
     }
+    command
+}
+
+/// The command with the options for a device and engine, for tests that choose what is compiled, and how. It waits for
+/// the compiler however long it takes, so that no test falls back to the interpreter.
+pub fn gpu_run_plainly_on(name: &str) -> Command {
+    let mut command = gpu_run();
+    command.args(options(name)).args(["--compile-time", "10m"]);
     command
 }
 

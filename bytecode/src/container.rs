@@ -5,17 +5,18 @@
 //! table entry: name [u8; 8] | offset u64 | length u64 | CRC-32 u32 | 0 u32
 //! ```
 //!
-//! All numbers are little endian. The sections are `code` (words), `meta`, `source`, `data` and
-//! `lines`, all but the first in the postcard format. `lines` is empty where no lines are known, and
-//! is carried unread. The CRCs find damage, [`crate::verify()`] finds malice.
+//! All numbers are little endian. The sections are `code` (words), `meta`, `source`, `data`, `lines` and
+//! `native`, all but the first in the postcard format. `lines` is empty where no lines are known, and
+//! is carried unread. The CRCs find damage, [`crate::verify()`] finds malice. It cannot find it in `native`, machine code
+//! that was compiled before: [`decode`] looks for damage there too, and leaves the code out.
 
 use crate::lines::Lines;
 use crate::program::{Data, Meta, Program, SourcePlace};
 
 const MAGIC: [u8; 4] = *b"\0gbc";
 /// Version of the format and of the instruction set. A change to either changes it.
-pub const VERSION: u32 = 3;
-const NAMES: [&str; 5] = ["code", "meta", "source", "data", "lines"];
+pub const VERSION: u32 = 4;
+const NAMES: [&str; 6] = ["code", "meta", "source", "data", "lines", "native"];
 const HEAD: usize = 12;
 const ENTRY: usize = 32;
 
@@ -72,8 +73,30 @@ pub enum ContainerError {
     },
 }
 
+/// Code of a program that was compiled before it runs.
+#[derive(Clone, Debug, PartialEq, Eq, serde::Serialize, serde::Deserialize)]
+pub struct NativeCode {
+    /// What takes it: `sm_90` is machine code for GPUs of that kind, `ptx` is text that every GPU's driver compiles.
+    pub target: String,
+    /// Hash of what it depends on besides the functions that it starts.
+    pub depends_on: [u8; 32],
+    /// Functions that it can start, by index with imports first.
+    pub entries: Vec<u32>,
+    /// Some of its functions are interpreted.
+    pub mixed: bool,
+    /// The depth of its native stack is not known before it runs.
+    pub needs_stack: bool,
+    /// The code, compressed by gzip.
+    pub bytes: Vec<u8>,
+}
+
 /// The file's bytes of a program.
 pub fn encode(program: &Program) -> Vec<u8> {
+    encode_with(program, &[])
+}
+
+/// The file's bytes of a program and of code that was compiled of it.
+pub fn encode_with(program: &Program, native: &[NativeCode]) -> Vec<u8> {
     let code = program.code.iter().flat_map(|word| word.to_le_bytes()).collect();
     let sections: [Vec<u8>; NAMES.len()] = [
         code,
@@ -81,6 +104,7 @@ pub fn encode(program: &Program) -> Vec<u8> {
         to_bytes(&program.source_map),
         to_bytes(&program.data),
         program.lines.0.clone(),
+        to_bytes(&native),
     ];
     let mut file = Vec::new();
     file.extend(MAGIC);
@@ -111,8 +135,8 @@ fn to_bytes<T: serde::Serialize>(value: &T) -> Vec<u8> {
     postcard::to_stdvec(value).expect("plain data in memory can be written")
 }
 
-/// The program in a file's bytes. It is well formed, not yet verified.
-pub fn decode(file: &[u8]) -> Result<Program, ContainerError> {
+/// What stands before the sections is as this version writes it.
+fn check_head(file: &[u8]) -> Result<(), ContainerError> {
     if file.get(..4) != Some(&MAGIC[..]) {
         return Err(ContainerError::Foreign);
     }
@@ -125,7 +149,20 @@ pub fn decode(file: &[u8]) -> Result<Program, ContainerError> {
         let what = format!("{} sections, expected {}", u32_at(head, 8), NAMES.len());
         return Err(ContainerError::Table { offset: 8, what });
     }
-    let [code, meta, source, data, lines] = [0, 1, 2, 3, 4].map(|i| section(file, i));
+    Ok(())
+}
+
+/// The code in a file's bytes that was compiled before. It is taken as it is: nothing can verify it.
+pub fn decode_native(file: &[u8]) -> Result<Vec<NativeCode>, ContainerError> {
+    check_head(file)?;
+    from_bytes("native", section(file, 5)?)
+}
+
+/// The program in a file's bytes. It is well formed, not yet verified.
+pub fn decode(file: &[u8]) -> Result<Program, ContainerError> {
+    check_head(file)?;
+    let [code, meta, source, data, lines, native] = [0, 1, 2, 3, 4, 5].map(|i| section(file, i));
+    native?;
     let (code_offset, code) = code?;
     if code.len() % 8 != 0 {
         let what = format!("{} bytes are not a whole number of words", code.len());
@@ -201,4 +238,47 @@ fn u32_at(bytes: &[u8], at: usize) -> u32 {
 
 fn u64_at(bytes: &[u8], at: usize) -> u64 {
     u64::from_le_bytes(bytes[at..at + 8].try_into().expect("eight bytes"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn native() -> NativeCode {
+        NativeCode {
+            target: "sm_90".into(),
+            depends_on: [7; 32],
+            entries: vec![1, 300],
+            mixed: true,
+            needs_stack: false,
+            bytes: vec![1, 2, 3],
+        }
+    }
+
+    #[test]
+    fn code_travels_with_a_program_that_is_the_same_without_it() {
+        let mut program = Program::default();
+        program.code.push(5);
+        let file = encode_with(&program, &[native(), native()]);
+        assert_eq!(decode_native(&file), Ok(vec![native(), native()]));
+        assert_eq!(encode(&decode(&file).unwrap()), encode(&program));
+        assert_eq!(decode_native(&encode(&program)), Ok(Vec::new()));
+    }
+
+    #[test]
+    fn damaged_code_is_found() {
+        let program = Program::default();
+        let plain = encode(&program).len();
+        let file = encode_with(&program, &[native()]);
+        for at in plain..file.len() {
+            let mut damaged = file.clone();
+            damaged[at] ^= 1;
+            let found = decode_native(&damaged);
+            assert!(
+                matches!(found, Err(ContainerError::Checksum { section: "native", .. })),
+                "{at}: {found:?}"
+            );
+            assert!(decode_native(&file[..at]).is_err());
+        }
+    }
 }

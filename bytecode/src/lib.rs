@@ -14,7 +14,7 @@ mod program;
 mod verify;
 pub mod wasi;
 
-pub use container::{ContainerError, decode, encode};
+pub use container::{ContainerError, NativeCode, decode, decode_native, encode, encode_with};
 pub use disassemble::{disassemble, disassemble_function, disassemble_instruction};
 pub use isa::{Class, Handler, Mem, Op, OpInfo, Operand, TrapKind, Ty};
 pub use lines::{LineFrame, LineRange, LineTable, Lines, LinesError, SourceFrame, SourceLine};

@@ -1,6 +1,7 @@
 //! The subcommands, and what only they need: which engine runs a program, and what ends a process that waits.
 
 pub mod cache;
+pub mod compile;
 pub mod devices;
 pub mod engine;
 pub mod inspect;

@@ -11,9 +11,12 @@ use std::process::ExitCode;
 use args::{cargo, cli, entry, files, names, parse, requests, wasi_options};
 use cli::Command;
 use command::{
-    cache, devices, engine, inspect, libtest, load, process, run, spawning, thread_safety, translate, wast, watchdog,
+    cache, compile, devices, engine, inspect, libtest, load, process, run, spawning, thread_safety, translate, wast,
+    watchdog,
 };
-use present::{calls, fault, json, lines, log, output, panic, report, results, sink, stands, stats, terminal, writes};
+use present::{
+    calls, fault, json, lines, log, output, panic, progress, report, results, sink, stands, stats, terminal, writes,
+};
 
 fn main() -> ExitCode {
     process::prepare();
@@ -31,6 +34,7 @@ fn main() -> ExitCode {
     let result = match cli.command {
         Command::Run(mut args) => run::run(&mut args),
         Command::Translate(args) => translate::translate(&args),
+        Command::Compile(args) => compile::compile(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Devices => devices::devices(),
         Command::Cache(args) => cache::cache(&args),

@@ -7,11 +7,13 @@
 //! - `context`: the driver's context that each device has for itself;
 //! - `machine_code`: the interpreters and the runtime for the GPUs that people have, so that no driver compiles them;
 //! - [`code`]: from a program to machine code, in steps: PTX by [`crate::ptx`], then [`link`], kept in [`cache`];
+//! - [`ahead`]: code that was compiled before, and travels with its program;
 //! - [`link`]: from PTX to a cubin, by the driver's compiler and linker;
 //! - [`cache`]: cubins on disk;
 //! - `compiled`: loads a cubin and starts its entries;
 //! - [`sass`]: what the driver's compiler tells of its machine code.
 
+pub mod ahead;
 pub mod cache;
 pub mod code;
 mod compiled;

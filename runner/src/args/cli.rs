@@ -58,6 +58,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Translate a module and write what comes of it.
     Translate(TranslateArgs),
+    /// Compile a module for GPUs before it runs there.
+    Compile(CompileArgs),
     /// Show what a module holds and what gpu-run makes of it.
     Inspect(InspectArgs),
     /// List what can run programs on this machine.
@@ -115,6 +117,10 @@ pub struct RunArgs {
     /// interpreted as a whole.
     #[arg(long, value_name = "all|hot|none", default_value = "all", value_parser = parse_functions, help_heading = DEVICE)]
     compile: Compile,
+    /// Take the code that `gpu-run compile` has put into the program. Nothing can check it: it may do on the GPU whatever
+    /// it likes.
+    #[arg(long, help_heading = DEVICE)]
+    pub allow_precompiled: bool,
     #[command(flatten)]
     pub tuning: TuningArgs,
     #[command(flatten)]
@@ -133,7 +139,7 @@ pub struct RunArgs {
     #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
     pub thread_stack: Option<ByteSize>,
     /// Calls that may be open at once in a thread; one more is a trap.
-    #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = LIMITS)]
+    #[arg(long, value_name = "N", default_value_t = CALL_DEPTH, help_heading = LIMITS)]
     pub max_call_depth: u32,
     /// Refuse the module if it can recurse, and show how.
     #[arg(long, help_heading = LIMITS)]
@@ -316,6 +322,9 @@ pub enum ThreadCount {
 
 const MOST_THREADS: u32 = 16_777_216;
 
+/// Calls that may be open at once if nothing else is said.
+const CALL_DEPTH: u32 = 100_000;
+
 fn parse_thread_count(text: &str) -> Result<ThreadCount, String> {
     match text.parse() {
         _ if text == "auto" => Ok(ThreadCount::Auto),
@@ -475,6 +484,54 @@ pub struct TranslateArgs {
     pub threads: u32,
     #[command(flatten)]
     pub tuning: TuningArgs,
+}
+
+#[derive(Args)]
+pub struct CompileArgs {
+    /// WebAssembly module (.wasm or .wat) or translated program (.gbc), or - to read it from stdin.
+    pub module: PathBuf,
+    /// Where to write the program with its code [default: the module's name with .gbc].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// What the code is for: sm_90 and so on, which takes --ptxas; or ptx, which any GPU's driver compiles on the first
+    /// run.
+    #[arg(long, value_name = "TARGETS", value_delimiter = ',', default_value = "ptx", value_parser = parse_target)]
+    pub target: Vec<String>,
+    /// The assembler of CUDA's toolkit.
+    #[arg(long, value_name = "PATH", value_hint = ValueHint::ExecutablePath)]
+    pub ptxas: Option<PathBuf>,
+    /// An export or kernel that runs will call; may be given again [default: the program's entry, or all kernels].
+    #[arg(long, value_name = "NAME")]
+    pub invoke: Vec<String>,
+    /// Threads that runs will have.
+    #[arg(long, value_name = "N", default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..=MOST_THREADS as i64))]
+    pub threads: u32,
+    /// The option of the runs.
+    #[arg(long, value_name = "N", default_value_t = CALL_DEPTH)]
+    pub max_call_depth: u32,
+    /// Which functions are compiled: all that may be called, or hot, those that have run before.
+    #[arg(long, value_name = "all|hot", default_value = "all", value_parser = parse_functions)]
+    compile: Compile,
+    #[command(flatten)]
+    pub passes: PassArgs,
+    #[command(flatten)]
+    pub tuning: TuningArgs,
+}
+
+impl CompileArgs {
+    /// Which functions are compiled; `None`: none is.
+    pub fn functions(&self) -> Option<Functions> {
+        self.compile
+    }
+}
+
+fn parse_target(text: &str) -> Result<String, String> {
+    let number = text.strip_prefix("sm_").unwrap_or_default();
+    let is_number = (2..=3).contains(&number.len()) && number.bytes().all(|byte| byte.is_ascii_digit());
+    match is_number || text == "ptx" {
+        true => Ok(text.to_owned()),
+        false => Err("expected ptx, or sm_ and a number, such as sm_90".into()),
+    }
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]

@@ -1,6 +1,7 @@
 //! Which function of a program a run calls, and with what.
 
 use std::ffi::OsString;
+use std::path::Path;
 
 use gpu_run::{FuncType, Val, ValType};
 use gpu_run_bytecode::wasi::Function;
@@ -87,11 +88,7 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
             Some(_) => (name.clone(), name.starts_with(KERNEL_PREFIX)),
             None => (kernel, true),
         };
-        let ty = func_type(program, &name).ok_or_else(|| {
-            Report::new(format!("no function `{written}` is exported"))
-                .at(place.clone())
-                .help(did_you_mean(written, functions(program), &exported(program)))
-        })?;
+        let ty = func_type(program, &name).ok_or_else(|| unknown(program, written, &place))?;
         let show = if is_kernel || args.threads() > 1 {
             Show::KernelResult
         } else {
@@ -150,6 +147,45 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         }
     }
     Ok(entry)
+}
+
+/// The exports that runs will call: those that are named, or else the program's entry, or all its kernels.
+pub fn exports(program: &Program, names: &[String], path: &Path) -> Outcome<Vec<String>> {
+    let place = path.display().to_string();
+    let mut exports = Vec::new();
+    for name in names {
+        let kernel = format!("{KERNEL_PREFIX}{name}");
+        let found = [name, &kernel]
+            .into_iter()
+            .find(|name| func_type(program, name).is_some());
+        exports.push(found.cloned().ok_or_else(|| unknown(program, name, &place))?);
+    }
+    let main = ["_start", "main"]
+        .into_iter()
+        .find(|name| func_type(program, name).is_some());
+    match (&exports[..], main) {
+        ([], Some(main)) => exports.push(main.to_owned()),
+        ([], None) => {
+            let all = program.meta.exports.iter().map(|export| &export.name);
+            exports.extend(all.filter(|name| name.starts_with(KERNEL_PREFIX)).cloned());
+        }
+        _ => {}
+    }
+    match exports.is_empty() {
+        true => Err(
+            Report::new("the module has no entry: no `_start`, `main` or kernel is exported")
+                .at(place)
+                .help(format!("name a function with --invoke NAME; {}", exported(program))),
+        ),
+        false => Ok(exports),
+    }
+}
+
+/// That no function of a name is exported.
+fn unknown(program: &Program, name: &str, place: &str) -> Report {
+    Report::new(format!("no function `{name}` is exported"))
+        .at(place.to_owned())
+        .help(did_you_mean(name, functions(program), &exported(program)))
 }
 
 /// What to do where an option of gpu-run stands among the arguments, with `short` a short one too.

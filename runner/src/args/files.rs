@@ -1,13 +1,13 @@
 //! The files that a run is bound to: `--input`, `--output` and `--frame`.
 
 use std::fs::File;
-use std::io::{BufWriter, ErrorKind, IsTerminal, Write};
+use std::io::{BufWriter, ErrorKind, Write};
 use std::path::{Path, PathBuf};
 
 use gpu_run::{FrameSize, Store};
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
-use crate::cli::{FileArgs, RunArgs};
+use crate::cli::RunArgs;
+use crate::progress;
 use crate::report::{self, Outcome, Report, code};
 
 /// Bytes that an output may have whose size is not given.
@@ -88,7 +88,7 @@ pub fn bind(args: &RunArgs, store: &mut Store<()>) -> Outcome<Files> {
     }
     let frame = create(&args.frame, "cannot write the frame")?;
     if frame.is_some() {
-        let told = shows_progress();
+        let told = progress::is_seen();
         store
             .bind_frame(args.size, told)
             .map_err(|error| report::library(&error, module))?;
@@ -138,22 +138,4 @@ fn write_png(file: &File, size: FrameSize, pixels: &[u8]) -> Result<(), png::Enc
 /// The report of a file that cannot be read or written.
 pub fn failed(what: &str, path: &Path, error: &dyn std::fmt::Display) -> Report {
     Report::new(format!("{what}: {error}")).at(path.display().to_string())
-}
-
-/// Whether a line on stderr tells how much of the frame is done.
-fn shows_progress() -> bool {
-    std::io::stderr().is_terminal()
-}
-
-/// The line that tells how much of the frame is done; `None` where it would not be seen.
-pub fn progress(args: &FileArgs) -> Option<ProgressBar> {
-    if args.frame.is_none() || !shows_progress() {
-        return None;
-    }
-    let pixels = args.size.width as u64 * args.size.height as u64;
-    let bar = ProgressBar::with_draw_target(Some(pixels), ProgressDrawTarget::stderr());
-    let template = "{bar:40} {percent:>3} % of {len} pixels, {elapsed}";
-    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
-    bar.set_style(style);
-    Some(bar)
 }

@@ -12,7 +12,7 @@ use gpu_run_vm::cuda::code::{Code, Origin};
 use crate::calls::grouped;
 use crate::cli::{Engine, ReportFormat, RunArgs};
 use crate::report::{self, Outcome, Report, warn};
-use crate::{cache, log, output};
+use crate::{cache, log, output, progress};
 
 /// The library's name of an engine.
 pub fn strategy(engine: Engine) -> Strategy {
@@ -41,6 +41,9 @@ pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
         .reconverge(args.tuning.reconverge)
         .functions(args.functions())
         .compile_timeout(args.compile_time);
+    if let Some(tell) = progress::of_compiler() {
+        config.on_compile(tell);
+    }
     match cache::open() {
         Ok(Some(cache)) => config.cache_folder(cache.folder()).cache_size(cache.limit()),
         // See `check_cache`.
@@ -119,6 +122,10 @@ fn told(code: &Code) -> String {
     let size = ByteSize(code.cubin.len() as u64);
     match &code.origin {
         Origin::Cache => format!("from the cache ({size})"),
+        Origin::Ahead { link } => format!(
+            "compiled before and linked to {size} in {:.1} ms",
+            link.as_secs_f64() * 1e3
+        ),
         Origin::Compiler {
             generate,
             link,

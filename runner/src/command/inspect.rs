@@ -7,7 +7,7 @@ mod text;
 
 use std::process::ExitCode;
 
-use gpu_run_bytecode::{Op, wasi};
+use gpu_run_bytecode::{Op, Program, wasi};
 use gpu_run_translator::{GPU_MODULE, WASI_SPAWN};
 use serde::Serialize;
 
@@ -30,6 +30,9 @@ pub struct Inspection {
     /// Words of bytecode, of what was translated.
     #[serde(skip_serializing_if = "Option::is_none")]
     words: Option<usize>,
+    /// What the compiler for GPUs takes, of what was translated.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    compiled: Option<Compiled>,
     #[serde(skip_serializing_if = "Option::is_none")]
     calls: Option<Calls>,
     /// What calls from each exported function take at run time.
@@ -87,6 +90,27 @@ struct Memory {
     pages: u64,
     max_pages: Option<u64>,
     shared: bool,
+}
+
+/// What compiling all of a program takes that its exports may lead to.
+#[derive(Serialize)]
+#[cfg_attr(test, derive(schemars::JsonSchema))]
+struct Compiled {
+    /// Words of bytecode.
+    words: usize,
+    /// How long it is expected to take on this machine beside a GPU.
+    expected_seconds: f64,
+}
+
+impl Compiled {
+    fn of(program: &Program) -> Compiled {
+        let work = gpu_run::compile::expected(program);
+        Compiled {
+            words: work.words,
+            // Nobody measures more.
+            expected_seconds: work.expected.as_millis() as f64 / 1e3,
+        }
+    }
 }
 
 /// The call graph.

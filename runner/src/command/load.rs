@@ -56,6 +56,17 @@ pub fn translated(engine: &Engine, path: &Path, bytes: &[u8]) -> Outcome<Module>
     Module::deserialize(engine, bytes).map_err(|error| report::library(&error, path))
 }
 
+/// Adds the code to a program that was compiled of it, if there is some in its file.
+pub fn with_code(engine: &Engine, path: &Path) -> Outcome<Option<Module>> {
+    let bytes = read(path)?;
+    if !is_serialized(&bytes) {
+        return Ok(None);
+    }
+    // SAFETY: the user has said that the code may be taken.
+    let module = unsafe { Module::deserialize_precompiled(engine, &bytes) };
+    module.map(Some).map_err(|error| report::library(&error, path))
+}
+
 /// That an option asks for what is decided when a module is translated.
 pub fn needs_module_of_program(option: &str, path: &Path) -> Report {
     Report::new(format!("{option} needs the module, but this is a translated program"))

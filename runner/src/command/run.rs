@@ -27,7 +27,7 @@ use crate::spawning::Spawning;
 use crate::terminal::{Terminal, debug_format};
 use crate::wasi_options;
 use crate::watchdog::{Preparation, Watchdog};
-use crate::{devices, engine, fault, files, libtest, load, log, results, stands, thread_safety};
+use crate::{devices, engine, fault, files, libtest, load, log, progress, results, stands, thread_safety};
 
 /// Runs a module.
 pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
@@ -87,7 +87,10 @@ struct Guest {
 impl Guest {
     /// Reads and translates the module, and finds what is to be called.
     fn load(args: &RunArgs, engine: &gpu_run::Engine, begin: Instant) -> Outcome<Guest> {
-        let lines = load::load(engine, args.module(), &options(args))?;
+        let mut lines = load::load(engine, args.module(), &options(args))?;
+        if args.allow_precompiled {
+            precompiled(args, engine, &mut lines.module)?;
+        }
         let loaded = begin.elapsed();
         let program = lines.module.program();
         notes(&lines.module);
@@ -160,7 +163,7 @@ impl Process {
         let terminal = Arc::new(Mutex::new(Terminal::new(
             interrupt.clone(),
             wasi.is_some(),
-            files::progress(&args.files).filter(|_| !log::is_quiet()),
+            progress::of_frame(&args.files).filter(|_| !log::is_quiet()),
             args,
         )));
         store.set_sink(terminal.clone());
@@ -269,6 +272,22 @@ impl Process {
             calls,
         }))
     }
+}
+
+/// Takes the code that came with the program.
+fn precompiled(args: &RunArgs, engine: &gpu_run::Engine, module: &mut Module) -> Outcome<()> {
+    let missing = || {
+        Report::new("--allow-precompiled needs a program with code, and this has none")
+            .at(args.module().display().to_string())
+            .help("`gpu-run compile` makes one")
+    };
+    if load::is_stdin(args.module()) {
+        return Err(Report::new("--allow-precompiled needs a file, not stdin"));
+    }
+    *module = load::with_code(engine, args.module())?
+        .filter(Module::is_precompiled)
+        .ok_or_else(missing)?;
+    Ok(())
 }
 
 /// How a run translates.

@@ -6,15 +6,20 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
-use gpu_run_bytecode::{ExternKind, Program};
+use gpu_run_bytecode::{ExternKind, NativeCode, Program, encode_with};
+use gpu_run_vm::cuda::ahead;
 use gpu_run_vm::cuda::cache::{Cache, Key};
 use gpu_run_vm::cuda::code::{self, CODE_START, Code, CompileRequest, Origin, options, options_of_linked};
-use gpu_run_vm::ptx::{Options, Tuning, Unit};
-use gpu_run_vm::{DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
+use gpu_run_vm::ptx::{Options, Tuning, Unit, reachable_words};
+use gpu_run_vm::{CodeFormat, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
 
-use super::config::Strategy;
+use super::config::{Strategy, Told};
+use super::engine::Engine;
+use super::error::{BoxError, Error};
 use super::exit::Working;
+use super::module::Module;
 use super::profile;
+use super::store::Usage;
 
 /// Longest time that [`Strategy::Auto`] expects the compiler to take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -136,12 +141,16 @@ pub(super) struct Policy<'p> {
     pub(super) tuning: Tuning,
     /// Which functions are compiled.
     pub(super) functions: Functions,
+    /// Code that came with the program.
+    pub(super) native: &'p [NativeCode],
     /// Where code is kept.
     pub(super) cache: Option<Cache>,
     /// How long the compiler is waited for.
     pub(super) timeout: Duration,
     /// Ends the waiting when it becomes true.
     pub(super) interrupt: &'p AtomicBool,
+    /// What is told meanwhile.
+    pub(super) told: &'p Told,
 }
 
 /// Whether so many threads of a program may wait for ever when they run compiled. Compiled threads keep their lanes: one
@@ -171,9 +180,40 @@ impl Choice {
     }
 }
 
+/// The compiler's work for an instance.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Compiling {
+    /// Words of bytecode.
+    pub words: usize,
+    /// How long the work has taken so far.
+    pub elapsed: Duration,
+    /// How long it is expected to take in all, on this machine. It may take longer.
+    pub expected: Duration,
+}
+
+impl Compiling {
+    /// Work that begins now.
+    fn of(words: usize) -> Compiling {
+        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
+        Compiling {
+            words,
+            elapsed: Duration::ZERO,
+            expected: estimate(words, processors),
+        }
+    }
+}
+
 /// The time that compiling a program is expected to take.
 fn estimate(words: usize, processors: usize) -> Duration {
     START_TIME + WORD_TIME * words as u32 / (processors / 2).clamp(1, MOST_SPEEDUP) as u32
+}
+
+/// What compiling all of a program would take by which it can be entered, on this machine.
+pub fn expected(program: &Program) -> Compiling {
+    let options = options(program, 1, u32::MAX, Tuning::default());
+    let entries = entries(program);
+    Compiling::of(reachable_words(program, &entries, &BTreeSet::new(), &options) as usize)
 }
 
 /// The functions by which a program can be entered: what it exports, and its start function.
@@ -207,6 +247,74 @@ pub fn whole(program: &Program, threads: u32, tuning: Tuning) -> Unit<'_> {
             ..options(program, threads, u32::MAX, tuning)
         },
     }
+}
+
+/// What of a module is compiled before it runs, and for which runs.
+#[derive(Clone, Debug)]
+pub struct Ahead {
+    /// The exports that will be called, and the number of threads.
+    pub usage: Usage,
+    /// Calls that may be open at once in a thread, as in [`StoreLimits`](crate::StoreLimits).
+    pub call_depth: u32,
+    /// What runs the code: `sm_90` and so on, or `ptx` for every GPU, whose driver then compiles it on the first run.
+    pub targets: Vec<String>,
+}
+
+/// A compiled module as bytes, and what was compiled.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct Precompiled {
+    /// For [`Module::deserialize_precompiled`].
+    pub bytes: Vec<u8>,
+    /// Words of bytecode that were compiled.
+    pub words: usize,
+    /// For each target, the bytes of its code, compressed.
+    pub sizes: Vec<usize>,
+}
+
+/// Compiles a module, on this machine or for others: no GPU is needed. `assemble` makes a relocatable object of PTX for a
+/// target, as `ptxas -c` does.
+///
+/// # Errors
+///
+/// An export that the module does not have; those of `assemble`; with [`Functions::Hot`], that the module never ran.
+pub fn precompile(
+    engine: &Engine,
+    module: &Module,
+    ahead: &Ahead,
+    assemble: impl Fn(&str, &str) -> Result<Vec<u8>, BoxError>,
+) -> Result<Precompiled, Error> {
+    let config = &engine.0;
+    let program = &module.program;
+    let interpreted = config.functions.interpreted(program, config.cache().as_ref());
+    let entries = ahead.usage.entries(program)?;
+    let request = CompileRequest {
+        program: program.clone(),
+        prefix: PREFIX.into(),
+        code_start: CODE_START,
+        entries: tidy(program, entries.into_iter().chain(program.meta.start).collect()),
+        interpreted: interpreted.ok_or(Error::NeverRan)?,
+        options: options(
+            program,
+            ahead.usage.threads.unwrap_or(u32::MAX),
+            ahead.call_depth,
+            config.tuning,
+        ),
+        // Of the device, what is compiled depends on nothing.
+        target: Target {
+            ordinal: 0,
+            compute_capability: (0, 0),
+            multiprocessors: 0,
+            driver: String::new(),
+            format: CodeFormat::Ptx,
+        },
+    };
+    let native = ahead::compile(&request, &ahead.targets, assemble).map_err(Error::Assembler)?;
+    Ok(Precompiled {
+        words: request.words(),
+        sizes: native.iter().map(|native| native.bytes.len()).collect(),
+        bytes: encode_with(program, &native),
+    })
 }
 
 /// Code of all the instances that a store will have, in their order and linked together, from the cache or
@@ -304,6 +412,16 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         return Ok(choice);
     }
     choice.may_hang = may_hang;
+    if let Some(native) = ahead::find(policy.native, &request) {
+        match ahead::link(native, &request, policy.cache.as_ref()).and_then(|code| store.preload(&code).map(|()| code))
+        {
+            Ok(code) => {
+                choice.code = Ok(code);
+                return Ok(choice);
+            }
+            Err(error) => tracing::warn!("the code that came with the program is not taken: {error}"),
+        }
+    }
     let key = request.key();
     let load = |code: &Code| store.preload(code);
     match policy
@@ -318,18 +436,18 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         Some(Err(error)) => choice.damaged = Some(error),
         None => {}
     }
-    if !forced {
-        let words = request.words();
-        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-        let expected = estimate(words, processors);
-        if expected > PATIENCE {
-            choice.code = Err(Reason::Slow { words, expected });
-            return Ok(choice);
-        }
+    let work = Compiling::of(request.words());
+    if !forced && work.expected > PATIENCE {
+        let Compiling { words, expected, .. } = work;
+        choice.code = Err(Reason::Slow { words, expected });
+        return Ok(choice);
     }
     let begin = Instant::now();
     let cache = policy.cache.map(|cache| (cache, key));
-    let built = build(request, cache, policy.timeout, policy.interrupt)?;
+    let told = |elapsed| policy.told.tell(Some(Compiling { elapsed, ..work }));
+    let built = build(request, cache, policy.timeout, policy.interrupt, told);
+    policy.told.tell(None);
+    let built = built?;
     choice.waited = begin.elapsed();
     let loaded = built.map(|built| built.and_then(|code| store.preload(&code).map(|()| code)));
     choice.code = match loaded {
@@ -341,13 +459,14 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     Ok(choice)
 }
 
-/// Compiles on a thread of its own. `None` if it is not ready after `limit`: it goes on, and fills the
-/// cache if the process lives so long.
+/// Compiles on a thread of its own, and tells how long that has taken so far. `None` if it is not ready after `limit`: it
+/// goes on, and fills the cache if the process lives so long.
 fn build(
     request: CompileRequest,
     cache: Option<(Cache, Key)>,
     limit: Duration,
     interrupt: &AtomicBool,
+    told: impl Fn(Duration),
 ) -> Result<Option<DeviceResult<Code>>, CompileError> {
     let (sender, receiver) = channel();
     let working = Working::begin();
@@ -373,6 +492,7 @@ fn build(
         if interrupt.load(Ordering::Relaxed) {
             return Err(CompileError::Interrupted);
         }
+        told(begin.elapsed());
         if begin.elapsed() >= limit {
             return Ok(None);
         }
@@ -383,11 +503,8 @@ fn build(
 mod tests {
     use super::*;
 
-    #[test]
-    fn code_that_cannot_be_loaded_leaves_the_cache() {
-        let folder = tempfile::tempdir().unwrap();
-        let cache = Cache::new(folder.path(), 1 << 20);
-        let request = CompileRequest {
+    fn request(format: CodeFormat) -> CompileRequest {
+        CompileRequest {
             program: Arc::default(),
             prefix: PREFIX.into(),
             code_start: CODE_START,
@@ -399,9 +516,16 @@ mod tests {
                 compute_capability: (9, 0),
                 multiprocessors: 132,
                 driver: "13000".into(),
-                format: gpu_run_vm::CodeFormat::Cubin,
+                format,
             },
-        };
+        }
+    }
+
+    #[test]
+    fn code_that_cannot_be_loaded_leaves_the_cache() {
+        let folder = tempfile::tempdir().unwrap();
+        let cache = Cache::new(folder.path(), 1 << 20);
+        let request = request(CodeFormat::Cubin);
         let key = request.key();
         let unavailable = |_: &Code| {
             Err(DeviceError::Unavailable {
@@ -413,6 +537,29 @@ mod tests {
         assert!(from_cache(&request, &cache, key, |_| Ok(())).unwrap().is_ok());
         assert!(from_cache(&request, &cache, key, unavailable).unwrap().is_err());
         assert!(!cache.contains(key));
+    }
+
+    #[test]
+    fn work_that_takes_long_is_told() {
+        let wasm = std::fs::read(concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/wasm/wasi/grep.wasm")).unwrap();
+        let program = Arc::new(
+            gpu_run_translator::translate(&wasm, &Default::default())
+                .unwrap()
+                .program,
+        );
+        let work = expected(&program);
+        assert!(work.words > 100_000 && work.expected > PATIENCE, "{work:?}");
+        let request = CompileRequest {
+            entries: entries(&program),
+            program,
+            ..request(CodeFormat::Ptx)
+        };
+        let told = std::cell::RefCell::new(Vec::new());
+        let tell = |elapsed| told.borrow_mut().push(elapsed);
+        let built = build(request, None, Duration::MAX, &AtomicBool::new(false), tell).unwrap();
+        assert!(built.unwrap().is_ok());
+        let told = told.into_inner();
+        assert!(!told.is_empty() && told.is_sorted(), "{told:?}");
     }
 
     /// Programs of the fixtures as compiled on 16 processors, and one of them on one.

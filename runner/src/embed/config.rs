@@ -1,13 +1,15 @@
 //! What an engine is made with.
 
+use std::fmt;
 use std::path::PathBuf;
 use std::str::FromStr;
+use std::sync::Arc;
 use std::time::Duration;
 
 use gpu_run_vm::cuda::cache::{Cache, DEFAULT_LIMIT};
 use gpu_run_vm::ptx::{LocalFrames, Tuning};
 
-use crate::embed::compile::Functions;
+use crate::embed::compile::{Compiling, Functions};
 
 /// The machine that runs modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -65,6 +67,25 @@ enum CacheFolder {
     None,
 }
 
+/// What is told of the compiler's work.
+#[derive(Clone, Default)]
+pub(crate) struct Told(Option<Arc<dyn Fn(Option<Compiling>) + Send + Sync>>);
+
+impl Told {
+    /// How far the work is; `None`: it has ended.
+    pub(crate) fn tell(&self, compiling: Option<Compiling>) {
+        if let Some(tell) = &self.0 {
+            tell(compiling);
+        }
+    }
+}
+
+impl fmt::Debug for Told {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("Told").field(&self.0.is_some()).finish()
+    }
+}
+
 /// What an [`Engine`](crate::Engine) is made with: the device, and how it runs modules.
 ///
 /// ```
@@ -82,6 +103,7 @@ pub struct Config {
     pub(crate) tuning: Tuning,
     pub(crate) functions: Functions,
     pub(crate) compile_timeout: Duration,
+    pub(crate) told: Told,
     cache: CacheFolder,
     cache_size: u64,
 }
@@ -104,6 +126,7 @@ impl Config {
             },
             functions: Functions::All,
             compile_timeout: Duration::from_secs(60),
+            told: Told::default(),
             cache: CacheFolder::Default,
             cache_size: DEFAULT_LIMIT,
         }
@@ -143,6 +166,13 @@ impl Config {
     /// Sets how long an instantiation waits for the compiler. What is not compiled by then is interpreted.
     pub fn compile_timeout(&mut self, timeout: Duration) -> &mut Config {
         self.compile_timeout = timeout;
+        self
+    }
+
+    /// Sets what is told of the compiler's work while an instantiation waits for it: several times a second how far it
+    /// is, then `None` once. It is not called for code that is in the cache.
+    pub fn on_compile(&mut self, tell: impl Fn(Option<Compiling>) + Send + Sync + 'static) -> &mut Config {
+        self.told = Told(Some(Arc::new(tell)));
         self
     }
 

@@ -102,6 +102,12 @@ pub enum Error {
     /// Compiled code was asked for, and could not be made.
     #[error("cannot compile the module: {0}")]
     Compile(#[from] CompileError),
+    /// The assembler of code that is compiled before it runs.
+    #[error("{0}")]
+    Assembler(BoxError),
+    /// Functions are to be compiled that have run before, and none has.
+    #[error("the module has not run yet with functions noted, so it is not known which are hot")]
+    NeverRan,
     /// A module was not instantiated, or a function not called.
     #[error(transparent)]
     Store(Box<StoreError>),

@@ -6,7 +6,10 @@ use std::sync::Arc;
 
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::wasi::{Function, HOST_MODULE};
-use gpu_run_bytecode::{ExternKind, FuncType, GlobalType, MemoryType, Op, Program, TableType, decode, encode, verify};
+use gpu_run_bytecode::{
+    ExternKind, FuncType, GlobalType, MemoryType, NativeCode, Op, Program, TableType, decode, decode_native, encode,
+    verify,
+};
 use gpu_run_translator::inline::InlineReport;
 use gpu_run_translator::rewrite::RewriteReport;
 use gpu_run_translator::{Options, Shared, Times};
@@ -67,6 +70,8 @@ pub struct Module {
     pub(super) program: Arc<Program>,
     wasi: Arc<[Function]>,
     report: Option<Arc<TranslationReport>>,
+    /// Code that was compiled before.
+    pub(super) native: Arc<[NativeCode]>,
 }
 
 /// What translating a module did.
@@ -135,8 +140,9 @@ impl Module {
         }
     }
 
-    /// A module of what [`Module::serialize`] or `gpu-run translate` has made, in this version. It is verified, so that
-    /// the bytes may come from anywhere.
+    /// A module of what [`Module::serialize`], `gpu-run translate` or `gpu-run compile` has made, in this version. It is
+    /// verified, so that the bytes may come from anywhere. Code in there that was compiled before is left out: see
+    /// [`Module::deserialize_precompiled`].
     ///
     /// # Errors
     ///
@@ -145,6 +151,24 @@ impl Module {
         let program = decode(bytes.as_ref())?;
         verify(&program)?;
         Ok(Module::of(program))
+    }
+
+    /// The same, with the code in there that was compiled before (`gpu-run compile`). It is taken where it fits a run.
+    ///
+    /// # Safety
+    ///
+    /// Nothing can verify machine code: it may do on the GPU whatever it likes. The bytes must come from where this
+    /// program's own code does.
+    ///
+    /// # Errors
+    ///
+    /// As [`Module::deserialize`].
+    pub unsafe fn deserialize_precompiled(engine: &Engine, bytes: impl AsRef<[u8]>) -> Result<Module> {
+        let native = decode_native(bytes.as_ref())?;
+        Ok(Module {
+            native: native.into(),
+            ..Module::deserialize(engine, bytes)?
+        })
     }
 
     /// The translated module as bytes, which are read faster than it is translated.
@@ -165,7 +189,13 @@ impl Module {
             program: Arc::new(program),
             wasi: wasi.into(),
             report: None,
+            native: Arc::default(),
         }
+    }
+
+    /// Whether there is code that was compiled before.
+    pub fn is_precompiled(&self) -> bool {
+        !self.native.is_empty()
     }
 
     /// The program to which the module was translated, verified.

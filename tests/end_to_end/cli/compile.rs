@@ -13,12 +13,16 @@ pub fn general() -> Vec<Test> {
     vec![
         ("compile/first_run", a_first_run_is_noted),
         ("compile/nothing", nothing_is_compiled),
+        ("compile/ahead_refuses", what_cannot_be_compiled_ahead),
     ]
 }
 
 /// Tests of compiled code.
 pub fn of_compiled() -> Vec<EngineTest> {
-    vec![("compile/hot", functions_that_have_run_are_compiled)]
+    vec![
+        ("compile/hot", functions_that_have_run_are_compiled),
+        ("compile/ahead", code_comes_with_the_program),
+    ]
 }
 
 /// Neither function is inlined: both recurse.
@@ -45,7 +49,7 @@ fn place() -> Result<tempfile::TempDir, Failed> {
 }
 
 fn pick(device: &str, dir: &Path, args: [&str; 2]) -> Result<Output, Failed> {
-    let mut command = common::gpu_run_on(device);
+    let mut command = common::gpu_run_plainly_on(device);
     command.env("GPU_RUN_CACHE_DIR", dir.join("cache"));
     command.args(["-v", "--compile", "hot", "--invoke", "pick"]);
     Ok(command.arg(dir.join("pick.wat")).args(args).output()?)
@@ -112,4 +116,88 @@ fn nothing_is_compiled() -> Tested {
     let output = start("ptx")?;
     expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
     shows_in_order(&output, &["nothing to run with --compile none"])
+}
+
+/// `gpu-run compile` with options, of the module or of what it wrote before.
+fn ahead(dir: &Path, options: &[&str]) -> Result<Output, Failed> {
+    let mut command = common::gpu_run();
+    command.env("GPU_RUN_CACHE_DIR", dir.join("cache"));
+    Ok(command
+        .arg("compile")
+        .args(options)
+        .arg(dir.join("pick.wat"))
+        .output()?)
+}
+
+/// Code is taken where it was allowed to and fits.
+fn code_comes_with_the_program(device: &str) -> Tested {
+    let dir = place()?;
+    let output = ahead(dir.path(), &["--invoke", "pick"])?;
+    expect(output.status.success(), "it must be compiled", &output)?;
+    let start = |options: &[&str]| {
+        let mut command = common::gpu_run_plainly_on(device);
+        command.env("GPU_RUN_CACHE_DIR", dir.path().join("cache"));
+        command.args(options).args(["-v", "--invoke", "pick"]);
+        command.arg(dir.path().join("pick.gbc")).args(["1", "20"]).output()
+    };
+    for (options, engine, printed) in [
+        (
+            &["--allow-precompiled"][..],
+            "engine: PTX, compiled before and linked",
+            "6765\n",
+        ),
+        (&[], "made in", "6765\n"),
+        // The code is for other runs.
+        (&["--allow-precompiled", "--max-call-depth", "2"], "made in", ""),
+    ] {
+        let output = start(options)?;
+        expect(
+            text(&output.stdout) == printed,
+            &format!("it must print {printed:?}"),
+            &output,
+        )?;
+        shows_in_order(&output, &[engine])?;
+    }
+    Ok(())
+}
+
+fn what_cannot_be_compiled_ahead() -> Tested {
+    let dir = place()?;
+    let sm = ["--invoke", "pick", "--target", "sm_90"];
+    for (options, why) in [
+        (&["--invoke", "pikc"][..], "did you mean `pick`?"),
+        (&[], "the module has no entry"),
+        (&sm, "machine code for sm_90 needs an assembler"),
+        (
+            &["--invoke", "pick", "--target", "90"],
+            "expected ptx, or sm_ and a number",
+        ),
+        (
+            &["--invoke", "pick", "--compile", "hot"],
+            "run it once with --compile hot",
+        ),
+        (&["--invoke", "pick", "--compile", "none"], "nothing to do"),
+    ] {
+        let output = ahead(dir.path(), options)?;
+        expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+        shows_in_order(&output, &[why])?;
+    }
+    #[cfg(unix)]
+    for (assembler, why) in [
+        ("/bin/false", "failed for sm_90"),
+        ("/nowhere/ptxas", "cannot start /nowhere/ptxas"),
+    ] {
+        let output = ahead(dir.path(), &[&sm[..], &["--ptxas", assembler]].concat())?;
+        expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+        shows_in_order(&output, &[why])?;
+    }
+    let written = dir.path().join("pick.gbc").exists();
+    if written {
+        return Err("nothing may be written".into());
+    }
+    let mut command = common::gpu_run();
+    command.args(["--device", "cpu", "--allow-precompiled", "--invoke", "pick"]);
+    let output = command.arg(dir.path().join("pick.wat")).args(["0", "5"]).output()?;
+    expect(output.status.code() == Some(2), "exit code must be 2", &output)?;
+    shows_in_order(&output, &["this has none", "`gpu-run compile` makes one"])
 }

@@ -49,6 +49,11 @@ impl Key {
         Key(hash(parts), Kind::Cubin)
     }
 
+    /// The hash.
+    pub fn bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
     /// The key of a profile that does.
     pub fn of_profile(parts: &[&[u8]]) -> Key {
         Key(hash(parts), Kind::Profile)

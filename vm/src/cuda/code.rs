@@ -15,7 +15,7 @@ use crate::ptx::{Compiled, ImageLayout, LocalFrames, MIXED, Options, RUNTIME, Tu
 use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values, reachable_words};
 
 /// Hash of the compiler's own sources; see `build.rs`.
-const COMPILER: &str = env!("GPU_RUN_COMPILER");
+pub(super) const COMPILER: &str = env!("GPU_RUN_COMPILER");
 
 /// Word at which the code of a store's first instance begins: after a line of the store's own.
 pub const CODE_START: u32 = (CODE_LINE / 8) as u32;
@@ -62,6 +62,11 @@ pub struct Code {
 pub enum Origin {
     /// From the cache.
     Cache,
+    /// It came with the program, and was linked.
+    Ahead {
+        /// Time in the driver's linker; none if the cache had it.
+        link: Duration,
+    },
     /// It was compiled.
     Compiler {
         /// Time for making the PTX.
@@ -167,25 +172,9 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
     let needs_stack = requests.iter().any(|request| request.options.exports) || compiled.iter().any(|c| c.needs_stack);
     let text = join(&compiled);
     let generate = begin.elapsed();
-    let capability = first.target.compute_capability;
     let mixed = requests.iter().any(CompileRequest::is_mixed);
-    let runtime = machine_code::runtime(capability);
-    let interpreter = mixed.then(|| machine_code::mixed(capability)).flatten();
-    let mut inputs = vec![
-        Input::program(&text),
-        Input {
-            object: runtime.as_deref(),
-            ..Input::runtime()
-        },
-    ];
-    inputs.extend(mixed.then(|| Input {
-        object: interpreter.as_deref(),
-        ..Input::mixed()
-    }));
-    let (linked, cache) = match first.target.format {
-        CodeFormat::Cubin => (link(first.target.ordinal, &inputs, LinkOptions::default())?, cache),
-        CodeFormat::Ptx => (Linked::texts(&inputs), None),
-    };
+    let linked = linked_with(Input::program(&text), mixed, &first.target)?;
+    let cache = cache.filter(|_| first.target.format == CodeFormat::Cubin);
     let unsaved = cache.and_then(|(cache, key)| {
         let mut contents = linked.cubin.clone();
         contents.push(needs_stack as u8);
@@ -199,6 +188,26 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
         unsaved: unsaved.map(|error| error.to_string()),
     };
     Ok(codes(requests, linked.cubin, needs_stack, &origin))
+}
+
+/// Links what was made of programs with the runtime, and with the interpreter if some of their functions are `mixed`.
+pub(super) fn linked_with(program: Input, mixed: bool, target: &Target) -> DeviceResult<Linked> {
+    let runtime = machine_code::runtime(target.compute_capability);
+    let interpreter = mixed.then(|| machine_code::mixed(target.compute_capability)).flatten();
+    let runtime = Input {
+        object: runtime.as_deref(),
+        ..Input::runtime()
+    };
+    let interpreter = Input {
+        object: interpreter.as_deref(),
+        ..Input::mixed()
+    };
+    let inputs = [program, runtime, interpreter];
+    let inputs = if mixed { &inputs[..] } else { &inputs[..2] };
+    match target.format {
+        CodeFormat::Cubin => link(target.ordinal, inputs, LinkOptions::default()),
+        CodeFormat::Ptx => Ok(Linked::texts(inputs)),
+    }
 }
 
 /// The code of each program of a link.
@@ -230,7 +239,8 @@ impl CompileRequest {
         !self.interpreted.is_empty()
     }
 
-    fn compile(&self) -> Compiled {
+    /// The PTX of this program.
+    pub fn compile(&self) -> Compiled {
         compile(&Unit {
             program: &self.program,
             prefix: self.prefix.clone(),

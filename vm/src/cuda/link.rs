@@ -125,7 +125,10 @@ pub fn link(ordinal: i32, inputs: &[Input], options: LinkOptions) -> DeviceResul
     let mut linked = Link::run_as_it_can(inputs, options);
     if linked.is_err() && inputs.iter().any(|input| input.object.is_some()) {
         // The driver may be older than the machine code.
-        let texts = inputs.iter().map(|input| Input { object: None, ..*input });
+        let texts = inputs.iter().map(|input| Input {
+            object: input.object.filter(|_| input.text.is_empty()),
+            ..*input
+        });
         linked = Link::run_as_it_can(&texts.collect::<Vec<_>>(), options);
     }
     let mut linked = linked?;

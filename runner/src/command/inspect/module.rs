@@ -8,7 +8,7 @@ use gpu_run_translator::rewrite::{LACKS_PLATFORM, RewriteOptions, Status, rewrit
 use gpu_run_translator::{Error, Module, Options, WASI_SPAWN, check_recursion, shared_std};
 use wasmparser::{ExternalKind, FuncType, GlobalType, MemoryType, TableType, TypeRef, ValType};
 
-use super::{Export, Functions, Import, Inspection, Memory, Pattern, Unproven, calls, served};
+use super::{Compiled, Export, Functions, Import, Inspection, Memory, Pattern, Unproven, calls, served};
 use crate::json::SCHEMA;
 use crate::names::shown;
 use crate::report::{self, Outcome};
@@ -56,7 +56,10 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<(Insp
         Err(error) => inspection.not_rewritten = Some(error.to_string()),
     }
     match gpu_run_translator::translate(bytes, &Options::full()) {
-        Ok(translation) => inspection.words = Some(translation.program.code.len()),
+        Ok(translation) => {
+            inspection.words = Some(translation.program.code.len());
+            inspection.compiled = Some(Compiled::of(&translation.program));
+        }
         Err(error) => inspection.refused = Some(error.to_string()),
     }
     if inspection.refused.is_none() {

@@ -5,7 +5,7 @@ use std::path::Path;
 use gpu_run::Engine;
 use gpu_run_bytecode::{ExternKind, ExternType, GlobalType, KERNEL_PREFIX, Limits, Program, TableType};
 
-use super::{Export, Functions, Import, Inspection, Memory, served};
+use super::{Compiled, Export, Functions, Import, Inspection, Memory, served};
 use crate::json::SCHEMA;
 use crate::load;
 use crate::names::shown;
@@ -75,6 +75,7 @@ pub fn inspect(path: &Path, bytes: &[u8], deny_recursion: bool) -> Outcome<Inspe
             })
             .collect(),
         words: Some(program.code.len()),
+        compiled: Some(Compiled::of(program)),
         refused: refused(program),
         ..Inspection::default()
     })

@@ -29,6 +29,13 @@ pub fn render(of: &Inspection) -> String {
     if let Some(words) = of.words {
         _ = writeln!(out, "bytecode: {words} words");
     }
+    if let Some(of) = &of.compiled {
+        _ = writeln!(
+            out,
+            "compiled for a GPU: {} of them, in about {:.1} s on this machine",
+            of.words, of.expected_seconds
+        );
+    }
     _ = writeln!(out, "\nimports:");
     for import in &of.imports {
         let served = import.served.map_or_else(String::new, |by| format!(" ({by})"));

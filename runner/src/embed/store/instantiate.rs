@@ -39,7 +39,7 @@ pub struct Usage {
 
 impl Usage {
     /// The functions of a program.
-    fn entries(&self, program: &Program) -> Result<Vec<u32>> {
+    pub(in crate::embed) fn entries(&self, program: &Program) -> Result<Vec<u32>> {
         let Some(names) = &self.exports else {
             return Ok(compile::entries(program));
         };
@@ -99,9 +99,11 @@ impl<'s, T: Send> InstancePre<'s, T> {
             call_depth: store.limits.call_depth,
             tuning: config.tuning,
             functions: config.functions,
+            native: &module.native,
             cache: config.cache(),
             timeout: config.compile_timeout,
             interrupt: &store.interrupt.0,
+            told: &config.told,
         };
         let choice = match compile::choose(policy, &mut store.vm, &module.program) {
             Err(CompileError::Interrupted) => {

@@ -1,0 +1,160 @@
+"""Times compiling: all functions of a program, and those that run."""
+
+import argparse
+import datetime
+import hashlib
+import json
+import os
+import re
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+ROOT = os.path.dirname(os.path.dirname(HERE))
+sys.path.insert(0, f"{ROOT}/bench")
+
+from measure import Failed, cell  # noqa: E402
+
+FIXTURES = f"{ROOT}/fixtures/wasm"
+
+SQL = """CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT);
+INSERT INTO t(b) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<200) SELECT 'v'||x FROM c;
+SELECT count(*), max(b) FROM t WHERE b LIKE 'v1%';
+SELECT a%7, count(*) FROM t GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 3;
+"""
+TEXT = "".join(f"line {i}: the quick brown fox jumps over the lazy dog, {i * 7919 % 1000} times\n" for i in range(200))
+JSON = json.dumps([{"name": f"n{i}", "value": i * 0.5, "tags": ["a", "b"]} for i in range(50)])
+
+# By name: the module, arguments, and standard input. `{text}` is a file with the text.
+WORK = {
+    "integers": ("release/integers", [], ""),
+    "json": ("wasi/json", [], JSON),
+    "markdown": ("wasi/markdown", ["{text}", "{folder}/out.html"], ""),
+    "grep": ("wasi/grep", [r"f[aeiou]x j\w+", "{text}"], ""),
+    "sqlite3": ("wasi/sqlite3", [], SQL),
+}
+
+
+class Program:
+    """A program with its input, and what was measured of it."""
+
+    def __init__(self, options, name, folder):
+        self.options, self.name, self.folder = options, name, folder
+        path, arguments, self.input = WORK[name]
+        self.module = f"{FIXTURES}/{path}.wasm"
+        places = {"text": f"{folder}/text.txt", "folder": folder}
+        self.arguments = [argument.format(**places) if "{" in argument else argument for argument in arguments]
+        self.cache = f"{folder}/{name}"
+        self.words, self.ms, self.outputs, self.failed = {}, {}, set(), False
+
+    def command(self, words, cache=None):
+        """Runs gpu-run; returns what it wrote, and its seconds."""
+        environment = {**os.environ, "GPU_RUN_CACHE_DIR": cache or self.cache, "CUDA_CACHE_DISABLE": "1"}
+        begin = time.monotonic()
+        done = subprocess.run(
+            [self.options.bin, *words], input=self.input.encode(), capture_output=True, env=environment, timeout=900
+        )
+        seconds = time.monotonic() - begin
+        if done.returncode != 0:
+            raise Failed(done.stderr.decode(errors="replace").strip())
+        return done.stdout, done.stderr.decode(errors="replace"), seconds
+
+    def note(self, column, value):
+        self.ms.setdefault(column, []).append(value)
+
+    def run(self, options):
+        """Runs the program; returns its statistics and seconds."""
+        words = ["run", "--dir", self.folder, "--stats=json", *options, self.module, *self.arguments]
+        stdout, stderr, seconds = self.command(words)
+        self.outputs.add(hashlib.sha256(stdout).hexdigest())
+        return json.loads(stderr.splitlines()[-1]), seconds
+
+    def profile(self):
+        """Notes which functions run."""
+        self.run(["--device", "cpu", "--compile", "hot"])
+
+    def assemble(self, which):
+        """Compiles by an assembler."""
+        words = ["compile", "--compile", which, "--target", "sm_90", "--ptxas", self.options.ptxas]
+        _, stderr, _ = self.command([*words, self.module, "-o", f"{self.folder}/{self.name}.gbc"])
+        found = re.search(r"([\d,]+) words of bytecode compiled in ([\d.]+) s", stderr)
+        self.words[which] = int(found[1].replace(",", ""))
+        self.note(f"compile {which}", float(found[2]) * 1e3)
+
+    def compile(self, which):
+        """Runs with empty caches but for the profile."""
+        for entry in os.listdir(self.cache):
+            if entry.endswith(".cubin"):
+                os.remove(f"{self.cache}/{entry}")
+        options = ["--device", "cuda", "--engine", "ptx", "--compile", which, "--compile-time", "15m"]
+        stats, seconds = self.run(options)
+        if stats["engine"] != "ptx":
+            raise Failed(f"it ran by {stats['engine']}")
+        self.note(f"compile {which}", stats["compile_ms"])
+        self.note(f"total {which}", seconds * 1e3)
+
+    def repeat(self):
+        try:
+            for which in ["all", "hot"]:
+                self.assemble(which) if self.options.ptxas else self.compile(which)
+            if not self.options.ptxas:
+                _, seconds = self.run(["--device", "cuda", "--engine", "interp"])
+                self.note("total interp", seconds * 1e3)
+        except (Failed, subprocess.TimeoutExpired) as error:
+            self.failed = True
+            print(f"{self.name}: {error}", file=sys.stderr, flush=True)
+
+    def median(self, column):
+        return statistics.median(self.ms[column]) if self.ms.get(column) else None
+
+    def verdict(self):
+        return "FAILED" if self.failed else "equal" if len(self.outputs) == 1 else "DIFFERENT"
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="run.sh", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help="programs (default: all)")
+    parser.add_argument("--bin", default=f"{ROOT}/target/release/gpu-run", help="path of gpu-run")
+    parser.add_argument("--ptxas", help="assembler, where no GPU is")
+    parser.add_argument("--reps", type=int, default=3, help="repetitions")
+    parser.add_argument("--tsv", metavar="FILE", help="write the medians as a file of bench/results")
+    options = parser.parse_args()
+    unknown = set(options.names) - WORK.keys()
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))}")
+    columns = ["compile all", "compile hot"]
+    if not options.ptxas:
+        columns += ["total all", "total hot", "total interp"]
+    with tempfile.TemporaryDirectory() as folder:
+        with open(f"{folder}/text.txt", "w") as file:
+            file.write(TEXT)
+        programs = [Program(options, name, folder) for name in options.names or WORK]
+        for program in programs:
+            program.profile()
+        for _ in range(options.reps):
+            for program in programs:
+                program.repeat()
+    heads = ["words all", "words hot"] if options.ptxas else []
+    print(f"{'program':<12}" + "".join(f"{head:>14}" for head in heads + columns) + "  output")
+    for program in programs:
+        words = [str(program.words.get(which, "-")) for which in ["all", "hot"]] if options.ptxas else []
+        cells = words + [cell(program.median(column), 0) for column in columns]
+        print(f"{program.name:<12}" + "".join(f"{text:>14}" for text in cells) + f"  {program.verdict()}")
+    if options.tsv:
+        with open(options.tsv, "w") as file:
+            how = f"by {os.path.basename(options.ptxas)} on one thread" if options.ptxas else "by the driver"
+            what = f"milliseconds, medians of {options.reps} runs, {how}"
+            file.write(f"# bench/compile/run.sh, {datetime.date.today():%d %B %Y}: {what}\n")
+            file.write("\t".join(["program", *heads, *columns]) + "\n")
+            for program in programs:
+                words = [str(program.words.get(which, "-")) for which in ["all", "hot"]] if options.ptxas else []
+                cells = words + [cell(program.median(column), 0) for column in columns]
+                file.write("\t".join([program.name, *cells]) + "\n")
+    return any(program.verdict() != "equal" for program in programs)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,74 @@
+//! Lines on the terminal that tell how far a work is.
+
+use std::io::IsTerminal;
+use std::sync::Mutex;
+
+use gpu_run::compile::Compiling;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+
+use crate::calls::grouped;
+use crate::cli::FileArgs;
+use crate::log;
+
+/// Whether a line on stderr is seen as one that changes.
+pub fn is_seen() -> bool {
+    std::io::stderr().is_terminal()
+}
+
+/// A line of `template`, of `len` steps.
+fn line(len: u64, template: &str) -> ProgressBar {
+    let bar = ProgressBar::with_draw_target(Some(len), ProgressDrawTarget::stderr());
+    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    bar
+}
+
+/// The line that tells how much of the frame is done; `None` where it would not be seen.
+pub fn of_frame(args: &FileArgs) -> Option<ProgressBar> {
+    if args.frame.is_none() || !is_seen() {
+        return None;
+    }
+    let pixels = args.size.width as u64 * args.size.height as u64;
+    Some(line(pixels, "{bar:40} {percent:>3} % of {len} pixels, {elapsed}"))
+}
+
+/// Shows how far the compiler is, for [`Config::on_compile`](gpu_run::Config::on_compile); `None` where that would not be
+/// seen.
+pub fn of_compiler() -> Option<impl Fn(Option<Compiling>) + Send + Sync> {
+    if !is_seen() || log::is_quiet() {
+        return None;
+    }
+    let shown = Mutex::new(None);
+    Some(move |work: Option<Compiling>| {
+        let mut shown = shown.lock().unwrap_or_else(|poisoned| poisoned.into_inner());
+        match work {
+            None => drop(shown.take().inspect(ProgressBar::finish_and_clear)),
+            Some(work) => {
+                let bar = shown.get_or_insert_with(|| line(work.expected.as_millis() as u64, "{bar:40} {msg}"));
+                bar.set_message(message(&work));
+                // The estimate may be too short.
+                bar.set_position(work.elapsed.min(work.expected).as_millis() as u64);
+            }
+        }
+    })
+}
+
+/// How far the compiler is, for people.
+fn message(work: &Compiling) -> String {
+    format!(
+        "compiling {} words, {:.0} s of about {:.0} s",
+        grouped(work.words as u64),
+        work.elapsed.as_secs_f64(),
+        work.expected.as_secs_f64().max(1.0)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_compilers_work_is_a_count_and_two_times() {
+        let work = gpu_run::compile::expected(&Default::default());
+        assert_eq!(message(&work), "compiling 0 words, 0 s of about 1 s");
+    }
+}

@@ -55,7 +55,7 @@ fn compile(program: &Program, number: usize) -> ptx::Compiled {
         prefix: format!("i{number}_"),
         code_start: 2,
         entries,
-        interpreted: Default::default(),
+        cold: Default::default(),
         options: ptx::Options {
             // Both ways are seen often.
             growth_by_others: odd,

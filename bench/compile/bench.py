@@ -1,4 +1,4 @@
-"""Times compiling: all functions of a program, and those that run."""
+"""Times compiling: all functions of a program, and the code that runs."""
 
 import argparse
 import datetime
@@ -73,7 +73,7 @@ class Program:
         return json.loads(stderr.splitlines()[-1]), seconds
 
     def profile(self):
-        """Notes which functions run."""
+        """Notes which code runs."""
         self.run(["--device", "cpu", "--compile", "hot"])
 
     def assemble(self, which):

@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Times compiling of real programs, whole and hot functions only: see README.md.
+# Times compiling of real programs, whole and hot code only: see README.md.
 #
 #   bench/compile/run.sh [--bin PATH] [--ptxas PATH] [--reps N] [--tsv FILE] [NAME...]
 set -euo pipefail

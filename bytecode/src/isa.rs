@@ -338,6 +338,7 @@ table! {
     0x01e ThrowRef "throw_ref" [REF] Aside Frames "throw the exception a again; traps if it is null";
     0x01f ExceptionKeep "exception.keep" [DREF, REF] Aside Slow "a = b, an exception that is kept for good: it goes to a table or global";
     0x020 NativeReturn "native_return" [] Aside Frames "return from the outermost interpreted function to the compiled one that called it; never in a program";
+    0x021 Visit "visit" [] Control InLoop "note that a basic block runs which begins here, then run its first instruction, in whose place this stands; never in a program";
 
     // Memories, tables, segments
     0x028 MemorySize "memory.size" [DI32, MEMORY] Aside Slow "a = size of memory b in pages";

@@ -13,6 +13,14 @@ constexpr u32 CALL_PLACES = OPEN_CALLS + OUTER_CALLS;
 // Units for an instruction's operands: eight of up to 128 bits.
 constexpr u32 SCRATCH_UNITS = 32;
 
+// How the interpreter calls a compiled function.
+struct Native {
+  u64 code;  // address of what takes arguments from Context::values and leaves results there; 0: it is not compiled
+  u64 stack;  // bytes of native stack that it needs
+};
+
+struct Suspended;
+
 // One per lane, in the local memory of the entry function. `values` follow it, as many units as the entry declares.
 struct Context {
   const Launch *launch;
@@ -41,6 +49,7 @@ struct Context {
   // Of the interpreted function that runs on top of compiled ones.
   u32 nested;  // a Nested
   u32 nested_depth;  // frames on the stack with its own
+  const Suspended *suspended;  // the innermost interpreted frames that wait for compiled ones
 
   // Of the exception, or the arguments of the tail call.
   GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }

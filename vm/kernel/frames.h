@@ -39,6 +39,12 @@ struct StepResult {
   u32 cost;  // branches that it counts like
 };
 
+// Interpreted frames that wait for a compiled function, which the innermost of them has called.
+struct Suspended {
+  const Suspended *outer;
+  MachineState state;
+};
+
 namespace frames {
 
 // A thread has ended. Release: pairs with the acquire in `heap::is_over`, whose lane goes on with what this one had.
@@ -63,12 +69,16 @@ enum BridgeUnit : u32 {
 
 GPU_RUN_INLINE u32 head_frame(u64 head) { return (u32)(head >> 16) & 0xffff; }
 GPU_RUN_INLINE u32 head_header(u64 head) { return (u32)(head >> 32) & 0xffff; }
+// 1 + the function's number among Launch::natives, or 0.
+GPU_RUN_INLINE u32 head_native(u64 head) { return (u32)(head >> 48); }
 
-// The function at word `target`, whose head is this, is about to run. The host marks heads, in a field that programs do not
-// use, where it wants to know which functions ran.
-GPU_RUN_INLINE void note_entered(const Launch &launch, u64 head, u32 target) {
-  // Relaxed: the host looks after the run.
-  if (UNLIKELY(head >> 48)) store_relaxed_device(&launch.entered[target], (u8)1);
+// Notes that the basic block runs whose first word is `at`, and returns that word as it was before `visit` took the place
+// of its opcode. The code stays as it is, because it is read through caches that see no writes.
+GPU_RUN_INLINE u64 visit(const Launch &launch, u32 at, u64 word) {
+  // The opcode is always the same. The bit may be set already: then it is set again. The host looks after the run.
+  const u16 visit = load_hint(&launch.visits[at]);
+  if (!(visit & VISITED)) store_relaxed_device(&launch.visits[at], (u16)(visit | VISITED));
+  return (word & ~(u64)0xffff) | (visit & (VISITED - 1));
 }
 
 GPU_RUN_INLINE Registers back_by(const Registers &registers, u32 units) {
@@ -191,7 +201,6 @@ GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, 
 GPU_RUN_NOINLINE bool build_bridge(const Launch &launch, Thread &thread, u32 lane, MachineState &state, u32 target, u32 base,
                                    u32 instance) {
   u64 head = load_code(launch.code + target);
-  note_entered(launch, head, target);
   u32 frame = head_frame(head), header = head_header(head);
   Registers caller = state.registers;
   Segment segment;

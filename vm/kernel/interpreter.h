@@ -10,6 +10,11 @@
 
 namespace gpu_run {
 
+#ifdef GPU_RUN_CALLS_NATIVE
+// Calls a compiled function from the interpreted frame at `state`. DONE_Step: it is to be interpreted.
+GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, MachineState &state, u64 head, u32 base, u32 return_pc);
+#endif
+
 // Runs `thread` (number `id` of the launch) on `lane`.
 GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) {
   const u64 *const code = launch.code;
@@ -87,6 +92,10 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     switch ((u16)w) {
 #include "generated/cases.inc"
 
+      CASE(visit) {
+        following = frames::visit(launch, index_of(pc), w);
+        continue;
+      }
       CASE(trap) TRAP((TrapKind)slot(w, 1));
       CASE(jump) BRANCH((i32)upper(w));
       CASE(br_if) { BRANCH_IF(get32(slot(w, 1)), upper(w)) }
@@ -172,8 +181,15 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   call: {
     u64 head = load_code(target);
     u32 frame = frames::head_frame(head), callee_header = frames::head_header(head);
-    frames::note_entered(launch, head, index_of(target));
     if (UNLIKELY(depth >= launch.max_depth)) TRAP(TRAP_StackOverflow);
+#ifdef GPU_RUN_CALLS_NATIVE
+    if (frames::head_native(head)) {
+      state = {registers, room, header, index_of(pc), instance_index, depth};
+      const StepResult done = call_native(launch, thread, state, head, call_base, return_pc);
+      if (done.kind == DONE_Moved) goto moved;
+      if (done.kind == DONE_Trap) TRAP(done.value);
+    }
+#endif
     if (UNLIKELY(call_base + frame > room)) {
       call_instance = instance_index;
       goto bridge;

@@ -11,6 +11,7 @@ constexpr u32 PAGE = 65536;
 constexpr u32 PC_BRIDGE_RETURN = 0;
 constexpr u32 PC_THREAD_END = 1;
 constexpr u32 PC_NATIVE_RETURN = 2;
+constexpr u32 VISITED = 0x8000;  // in Launch::visits; no opcode has this bit
 
 // The heap of a memory; see heap/heap.h. What it points to lies beside linear memory, where no guest
 // reaches it. Host code of its own (src/store/heap.rs) reads it after a run.
@@ -22,8 +23,7 @@ constexpr u32 LANE_CLASSES = 20;  // the smallest, of which a lane has slabs of 
 constexpr u32 LANE_MOST = 1024;  // bytes of the largest of their blocks
 // Bytes of ranges that compiled code copies or compares by a function that calls no other: see `linear::is_short`.
 constexpr u32 SHORT_UNITS = 64;
-// What the comparison of others returns, which is the difference of no two bytes.
-constexpr u32 NOT_SHORT = 1u << 31;
+constexpr u32 NOT_SHORT = 1u << 31;  // what comparing others returns, which is the difference of no two bytes
 constexpr u32 LANE_SLAB = 1024;  // bytes of memory for each of which there is a LaneSlab
 
 // What a page is, in bits 40 to 47 of HeapPage::state.
@@ -677,6 +677,7 @@ struct Launch {
   // Context::values. 0 for a host function that does nothing.
   const u64 *functions;
   const u64 *tails;
+  const struct Native *natives;  // by number in a function's head, less 1; null: all code is of one kind
   Requests *requests;  // null: there is no host to ask
   Io *io;
   u32 native_stack;  // bytes of a lane's stack that compiled functions may use
@@ -690,7 +691,7 @@ struct Launch {
   Census *census;  // null: threads cannot wait for each other by addresses
   // null: the program spawns no threads, or may not: it begins with several, or this is its start function.
   Spawner *spawner;
-  u8 *entered;  // by word of the code: 1 once a function whose head is there, and is marked, has begun
+  u16 *visits;  // by word of the code: where `visit` stands, the opcode that it replaces, and VISITED once it has run
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

@@ -178,6 +178,13 @@ GPU_RUN_ATOMICS(u64, "b64", "=l", "l")
 #undef GPU_RUN_EXCHANGE
 #undef GPU_RUN_ATOMICS
 
+// A hint, which may be old: through the multiprocessor's own cache, which does not see what others store.
+GPU_RUN_INLINE u16 load_hint(const u16 *at) {
+  u16 value;
+  asm volatile("ld.global.u16 %0, [%1];" : "=h"(value) : "l"(at) : "memory");
+  return value;
+}
+
 // Two adjacent words, at a multiple of 16: each is loaded or stored at once, in any order.
 GPU_RUN_INLINE void load_pair_relaxed_system(const u64 *at, u64 &first, u64 &second) {
   asm volatile("ld.relaxed.sys.v2.b64 {%0, %1}, [%2];" : "=l"(first), "=l"(second) : "l"(at) : "memory");
@@ -436,6 +443,7 @@ inline u64 join(u32 low, u32 high) { return low | (u64)high << 32; }
 inline u8 *advance(u8 *frame, u32 unit, u32) { return frame + (u64)unit * 4; }
 
 inline u64 load_code(const u64 *at) { return *at; }
+inline u16 load_hint(const u16 *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 
 // One scope exists on a host, so the scope in a name is the reader's only.
 template <typename T>

@@ -43,7 +43,6 @@ GPU_RUN_INLINE bool start(const Launch &launch, Thread &thread, u32 id, u32 lane
   const bool spawned = launch.spawner && id != 0;
   const Func &func = launch.funcs[spawned ? thread.start : launch.func];
   u64 head = load_code(launch.code + func.pc);
-  frames::note_entered(launch, head, func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
   // With `multiplexed` no thread has the lane's own segment, because the next thread would overwrite it.
   thread.lane_segment_used = launch.multiplexed != 0;

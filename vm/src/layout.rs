@@ -28,6 +28,8 @@ constants! { CONSTANTS:
     PC_THREAD_END: u32 = 1;
     /// See [`PC_BRIDGE_RETURN`].
     PC_NATIVE_RETURN: u32 = 2;
+    /// Of [`Launch`]'s visits: the basic block has run. No opcode has this bit.
+    VISITED: u32 = 0x8000;
 
     PAGE: u64 = 65536;
     /// Bytes of the smallest register segment; see `kernel/layout.h`.
@@ -279,6 +281,10 @@ twins! {
         instance: u32,
         pc: u32,
         type_index: u32,
+    }
+    struct Native {
+        code: u64,
+        stack: u64,
     }
     struct Instance {
         memories: Ptr,
@@ -624,6 +630,7 @@ twins! {
         tls_stride: u32,
         functions: Ptr,
         tails: Ptr,
+        natives: Ptr,
         requests: Ptr,
         io: Ptr,
         native_stack: u32,
@@ -634,7 +641,7 @@ twins! {
         stands: Ptr,
         census: Ptr,
         spawner: Ptr,
-        entered: Ptr,
+        visits: Ptr,
         commands: Ptr,
         taken: u64,
     }
@@ -662,6 +669,7 @@ twins! {
         address: Ptr,
         nested: u32,
         nested_depth: u32,
+        suspended: Ptr,
     }
     /// The head of a frame of units that may be references to exceptions; see `kernel/compiled.h`.
     struct Roots {

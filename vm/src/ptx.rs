@@ -29,8 +29,9 @@ use std::fmt::Write;
 
 use gpu_run_bytecode::Program;
 
+use analysis::cfg::Cfg;
 use analysis::interprocedural::{self, Analysis};
-use emit::calls::{self, interpreted, tail_calls};
+use emit::calls::{self, by_interpreter, interpreted, tail_calls};
 use emit::{entry, function};
 pub use image::{Image, ImageLayout};
 pub use runtime::{MIXED, RUNTIME};
@@ -95,9 +96,10 @@ pub struct Unit<'a> {
     pub code_start: u32,
     /// Functions that the host may start, by index with imports first.
     pub entries: Vec<u32>,
-    /// Functions that are not compiled, by index with imports first. Compiled code calls the interpreter in their place;
-    /// what they call is interpreted too. Entries are compiled anyway. Not for programs that are linked with others.
-    pub interpreted: BTreeSet<u32>,
+    /// First words of basic blocks that are not compiled, as [`block_starts`] has them. Where compiled code would go to
+    /// one, the interpreter goes on with the function; what it calls is interpreted too. Of a function whose first block is
+    /// not compiled nothing is. Not for programs that are linked with others.
+    pub cold: BTreeSet<u32>,
     /// How.
     pub options: Options,
 }
@@ -139,11 +141,16 @@ pub fn may_have_statuses(program: &Program) -> bool {
     Analysis::new(program, &[], &options).statuses
 }
 
-/// Words of bytecode that are compiled of a program: those of functions that `entries` may lead to, and that are not
-/// `interpreted`.
-pub fn reachable_words(program: &Program, entries: &[u32], interpreted: &BTreeSet<u32>, options: &Options) -> u32 {
+/// The first words of the basic blocks of each defined function, in order. The function begins with the first.
+pub fn block_starts(program: &Program) -> Vec<Vec<u32>> {
+    let functions = program.meta.functions.iter();
+    functions.map(|function| Cfg::new(program, function).starts()).collect()
+}
+
+/// Words of bytecode that are compiled of a program: those of blocks that `entries` may lead to, and that are not `cold`.
+pub fn reachable_words(program: &Program, entries: &[u32], cold: &BTreeSet<u32>, options: &Options) -> u32 {
     let mut analysis = Analysis::of_calls(program, entries, options);
-    analysis.leave_out(interpreted, entries);
+    analysis.leave_out(cold, entries);
     analysis.words
 }
 
@@ -197,14 +204,15 @@ pub fn compile(unit: &Unit) -> Compiled {
     let mut analysis = Analysis::new(unit.program, &unit.entries, &unit.options);
     analysis.aligned_stack = analysis.check_stack_alignment();
     // After all that is to hold for interpreted functions too.
-    analysis.leave_out(&unit.interpreted, &unit.entries);
+    analysis.leave_out(&unit.cold, &unit.entries);
     let mut layout = ImageLayout::new(unit.program);
     layout.constant &= !unit.options.far_images;
     let mut compiled = Compiled::default();
     let mut bodies = String::new();
     let mut words = String::new();
-    for (i, function) in unit.program.meta.functions.iter().enumerate() {
-        let facts = &analysis.facts[i];
+    // Units of values that every context has room for.
+    let mut values = unit.options.values.max(most_values(unit.program));
+    for (i, facts) in analysis.facts.iter().enumerate() {
         if !facts.needed || entry::is_inlined(unit, &analysis, i as u32 + analysis.imported) {
             continue;
         }
@@ -212,9 +220,10 @@ pub fn compile(unit: &Unit) -> Compiled {
         if facts.interpreted {
             interpreted::compile(unit, &analysis, &layout, i, &mut bodies);
         } else {
-            function::compile(unit, &analysis, &layout, i, &mut bodies, &mut words);
+            let taken = function::compile(unit, &analysis, &layout, i, &mut bodies, &mut words);
+            values = values.max(taken);
             compiled.functions += 1;
-            compiled.words += function.end - function.start;
+            compiled.words += facts.words;
         }
         if tail_calls::has_tail_thunk(&analysis, index) {
             tail_calls::tail_thunk(unit, &analysis, &layout, index, &mut bodies);
@@ -222,15 +231,17 @@ pub fn compile(unit: &Unit) -> Compiled {
     }
     for index in &unit.entries {
         if let Some(i) = index.checked_sub(analysis.imported) {
-            entry::compile(unit, &analysis, &layout, i as usize, &mut bodies, &mut words);
-            let function = &unit.program.meta.functions[i as usize];
+            entry::compile(unit, &analysis, &layout, i as usize, values, &mut bodies, &mut words);
             compiled.functions += 1;
-            compiled.words += function.end - function.start;
+            compiled.words += analysis.facts[i as usize].words;
         }
     }
     let facts = || analysis.facts.iter().filter(|facts| facts.needed);
-    compiled.needs_stack =
-        facts().any(|facts| facts.recursive) || analysis.calls_pointers() || unit.options.check_depth;
+    compiled.needs_stack = facts().any(|facts| facts.recursive)
+        || analysis.calls_pointers()
+        || unit.options.check_depth
+        // The interpreter calls by pointers.
+        || !unit.cold.is_empty();
     let mut text = preamble() + &layout.declaration(&unit.prefix);
     for (i, _) in unit.program.meta.functions.iter().enumerate() {
         let index = i as u32 + analysis.imported;
@@ -244,6 +255,7 @@ pub fn compile(unit: &Unit) -> Compiled {
     text += &words;
     text += &bodies;
     text += &calls::tables(unit, &analysis);
+    by_interpreter::compile(unit, &analysis, &layout, &mut text);
     compiled.text = text;
     compiled
 }

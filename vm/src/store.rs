@@ -17,7 +17,6 @@ mod batch;
 mod compiled;
 mod damage;
 mod debug;
-mod entered;
 mod heap;
 mod instantiate;
 mod io;
@@ -26,6 +25,7 @@ mod memory;
 mod requests;
 mod run;
 mod tmpfs;
+mod visits;
 mod waits;
 
 use gpu_run_bytecode::{FuncType, GlobalType, MemoryType, Program, TableType, TrapKind, ValType};
@@ -398,7 +398,7 @@ pub struct Store {
     /// A memory of no pages, for instances without one.
     no_memory: Ptr,
     /// What compiled instances share.
-    entered: entered::Entered,
+    visits: visits::Visits,
     pointers: compiled::Pointers,
     run: run::Buffers,
     /// Of the last run, if the host has stopped it.
@@ -437,7 +437,7 @@ impl Store {
             records: Records { next: 0, left: 0 },
             no_memory,
             pointers: compiled::Pointers::default(),
-            entered: entered::Entered::default(),
+            visits: visits::Visits::default(),
             run,
             stands: Stands::default(),
             io,

@@ -246,7 +246,7 @@ fn check_calls(runtime: &str) -> Result<(), String> {
         prefix: String::new(),
         code_start: 0,
         entries,
-        interpreted: Default::default(),
+        cold: Default::default(),
         options: Options::default(),
     })
     .text;

@@ -7,9 +7,10 @@
 //! - `--alone`: exports are kernels, and no other instance can call them, so that the whole program is known;
 //! - `--local-frames`: frames of the shadow stack are in local memory wherever they can be;
 //! - `--reconverge`: lanes meet at the ends of loops and after calls;
-//! - `--interpreted 1,2`: these functions are not compiled;
+//! - `--cold 1,2.3`: function 1 and the fourth block of function 2 are not compiled;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
 
+use std::collections::BTreeSet;
 use std::path::Path;
 use std::process::ExitCode;
 
@@ -20,7 +21,7 @@ use gpu_run_vm::ptx;
 const COMMANDS: &[Command] = &[Command {
     name: "ptx",
     flags: &["alone", "local-frames", "reconverge"],
-    options: &["interpreted", "only"],
+    options: &["cold", "only"],
     run: compiled,
 }];
 
@@ -44,11 +45,8 @@ fn compiled(test: &FileTest) -> Result<String, String> {
         prefix: String::new(),
         code_start: 0,
         entries,
-        interpreted: match test.option("interpreted") {
-            Some(list) => {
-                let indices: Result<_, _> = list.split(',').map(str::parse).collect();
-                indices.map_err(|error| format!("--interpreted {list}: {error}"))?
-            }
+        cold: match test.option("cold") {
+            Some(list) => cold(&ptx::block_starts(&program), list).ok_or(format!("--cold {list}: no such block"))?,
             None => Default::default(),
         },
         options: ptx::Options {
@@ -70,6 +68,19 @@ fn compiled(test: &FileTest) -> Result<String, String> {
         Some(names) => names.split(',').map(|name| definition(body, name)).collect(),
         None => Ok(body.to_owned()),
     }
+}
+
+/// The blocks that a list names, of all blocks of each function.
+fn cold(blocks: &[Vec<u32>], list: &str) -> Option<BTreeSet<u32>> {
+    let named = |name: &str| match name.split_once('.') {
+        Some((function, block)) => {
+            let function: &Vec<u32> = blocks.get(function.parse::<usize>().ok()?)?;
+            Some(vec![*function.get(block.parse::<usize>().ok()?)?])
+        }
+        None => blocks.get(name.parse::<usize>().ok()?).cloned(),
+    };
+    let named: Option<Vec<_>> = list.split(',').map(named).collect();
+    Some(named?.into_iter().flatten().collect())
 }
 
 /// The definition of a function or kernel.

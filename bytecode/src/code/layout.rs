@@ -217,7 +217,7 @@ const fn layout(row: usize) -> Layout {
         reads: [Reads::Nothing; MOST_OPERANDS],
         plain: !matches!(
             info.op,
-            Op::BridgeReturn | Op::ThreadEnd | Op::NativeReturn | Op::I8x16Shuffle | Op::BrTable
+            Op::BridgeReturn | Op::ThreadEnd | Op::NativeReturn | Op::Visit | Op::I8x16Shuffle | Op::BrTable
         ) && !matches!(info.class, Class::Gpu),
         short: info.words() == 1,
         upper: info.words() == 1

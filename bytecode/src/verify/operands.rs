@@ -107,7 +107,10 @@ impl FunctionVerifier<'_> {
     fn check_each(&self, pc: usize, inst: &Inst) -> Result<(), VerifyError> {
         let meta = &self.spaces.program.meta;
         let info = inst.op.info();
-        if matches!(inst.op, Op::Enter | Op::BridgeReturn | Op::ThreadEnd | Op::NativeReturn) {
+        if matches!(
+            inst.op,
+            Op::Enter | Op::BridgeReturn | Op::ThreadEnd | Op::NativeReturn | Op::Visit
+        ) {
             return self.error(pc, format!("`{}` cannot stand in a function's body", info.name));
         }
         for (i, (operand, arg)) in info.operands.iter().zip(inst.args).enumerate() {

@@ -85,7 +85,7 @@ fn refuses_bad_targets_and_ends() {
     assert!(refusal(&[Inst::new(Op::Jump, &[0x1000])]).contains("operand 1"));
     assert!(refusal(&[Inst::new(Op::Jump, &[-1])]).contains("operand 1"));
     assert!(refusal(&[Inst::new(Op::Copy32, &[5, 0])]).contains("run off"));
-    for op in [Op::ThreadEnd, Op::NativeReturn] {
+    for op in [Op::ThreadEnd, Op::NativeReturn, Op::Visit] {
         assert!(refusal(&[Inst::new(op, &[]), ret()]).contains("cannot stand"));
     }
 }

@@ -112,8 +112,8 @@ pub struct RunArgs {
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration, help_heading = DEVICE)]
     pub compile_time: Duration,
-    /// Which functions the PTX engine compiles: all that may be called; hot, those that have run before, on any device;
-    /// none. The others are interpreted. With hot, what is interpreted is noted for the next run, and a first run is
+    /// What the PTX engine compiles: all functions that may be called; hot, the code that has run before, on any device;
+    /// none. The rest is interpreted. With hot, what is interpreted is noted for the next run, and a first run is
     /// interpreted as a whole.
     #[arg(long, value_name = "all|hot|none", default_value = "all", value_parser = parse_functions, help_heading = DEVICE)]
     compile: Compile,
@@ -509,7 +509,7 @@ pub struct CompileArgs {
     /// The option of the runs.
     #[arg(long, value_name = "N", default_value_t = CALL_DEPTH)]
     pub max_call_depth: u32,
-    /// Which functions are compiled: all that may be called, or hot, those that have run before.
+    /// What is compiled: all functions that may be called, or hot, the code that has run before.
     #[arg(long, value_name = "all|hot", default_value = "all", value_parser = parse_functions)]
     compile: Compile,
     #[command(flatten)]

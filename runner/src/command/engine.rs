@@ -77,15 +77,11 @@ pub fn tell(args: &RunArgs, choice: &Choice) {
     let interpreter = |why: &str| tracing::info!("engine: interpreter ({why})");
     match &choice.code {
         Ok(code) => {
-            let mixed = if code.mixed {
-                "; cold functions are interpreted"
-            } else {
-                ""
-            };
+            let mixed = if code.mixed { "; cold code is interpreted" } else { "" };
             tracing::info!("engine: PTX, {}{mixed}", told(code));
         }
         Err(Reason::Asked) => interpreter("as asked"),
-        Err(Reason::Unknown) => interpreter("a first run shows which functions to compile"),
+        Err(Reason::Unknown) => interpreter("a first run shows what to compile"),
         Err(Reason::Waiting) => interpreter("there are more threads than lanes, and they may wait for each other"),
         Err(Reason::Slow { words, expected }) => {
             let why = slow_compiler(*words, *expected);

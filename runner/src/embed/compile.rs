@@ -10,7 +10,7 @@ use gpu_run_bytecode::{ExternKind, NativeCode, Program, encode_with};
 use gpu_run_vm::cuda::ahead;
 use gpu_run_vm::cuda::cache::{Cache, Key};
 use gpu_run_vm::cuda::code::{self, CODE_START, Code, CompileRequest, Origin, options, options_of_linked};
-use gpu_run_vm::ptx::{Options, Tuning, Unit, reachable_words};
+use gpu_run_vm::ptx::{Options, Tuning, Unit, block_starts, reachable_words};
 use gpu_run_vm::{CodeFormat, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
 
 use super::config::{Strategy, Told};
@@ -90,42 +90,50 @@ pub enum CompileError {
     Thread(String),
 }
 
-/// Which functions of a program are compiled. The others are interpreted where compiled code calls them.
+/// What of a program is compiled. The rest is interpreted where compiled code calls it or goes there.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Functions {
-    /// All that may be called.
+    /// All functions that may be called.
     #[default]
     All,
-    /// Those that have run before, on any device. What a run interprets is noted for the next one, beside the code in the
-    /// cache. A first run is interpreted.
+    /// The basic blocks that have run before, on any device. What a run interprets is noted for the next one, beside the
+    /// code in the cache. A first run is interpreted.
     Hot,
-    /// Each or not by chance, with a seed: for tests.
+    /// Each function and each block or not, by chance, with a seed: for tests.
     Random(u64),
 }
 
 impl Functions {
-    /// Those that are not compiled, by index with imports first; `None` if that is not known yet.
-    fn interpreted(self, program: &Program, cache: Option<&Cache>) -> Option<BTreeSet<u32>> {
-        let imported = program.meta.imported_funcs();
-        let defined = imported..imported + program.meta.functions.len() as u32;
+    /// The basic blocks of a program that are not compiled; `None` if that is not known yet.
+    fn cold(self, program: &Program, cache: Option<&Cache>) -> Option<BTreeSet<u32>> {
         match self {
             Functions::All => Some(BTreeSet::new()),
             Functions::Hot => {
-                let hot = profile::load(cache?, program)?;
-                Some(defined.filter(|index| !hot.contains(index)).collect())
+                let visited = profile::load(cache?, program)?;
+                let blocks = block_starts(program).into_iter().flatten();
+                Some(blocks.filter(|block| !visited.contains(block)).collect())
             }
-            Functions::Random(seed) => Some(defined.filter(|index| coin(seed, *index)).collect()),
+            Functions::Random(seed) => {
+                let functions = block_starts(program).into_iter();
+                let left_out = |blocks: Vec<u32>| {
+                    let whole = blocks.first().is_some_and(|first| one_of(8, seed, *first));
+                    // Other numbers for the blocks of a function that is compiled.
+                    let alone = move |block: &u32| one_of(32, !seed, *block);
+                    blocks.into_iter().filter(move |block| whole || alone(block))
+                };
+                Some(functions.flat_map(left_out).collect())
+            }
         }
     }
 }
 
-/// A throw of a coin for a function: SplitMix64's output function (Steele, Lea, Flood 2014).
-fn coin(seed: u64, index: u32) -> bool {
-    let mut z = seed.wrapping_add(u64::from(index).wrapping_mul(0x9e37_79b9_7f4a_7c15));
+/// Whether a block is the one of so many that is chosen, by SplitMix64's output function (Steele, Lea, Flood 2014).
+fn one_of(many: u64, seed: u64, word: u32) -> bool {
+    let mut z = seed.wrapping_add(u64::from(word).wrapping_mul(0x9e37_79b9_7f4a_7c15));
     z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ z >> 31) & 1 == 1
+    (z ^ z >> 31).is_multiple_of(many)
 }
 
 /// How a program is to be run.
@@ -241,7 +249,7 @@ pub fn whole(program: &Program, threads: u32, tuning: Tuning) -> Unit<'_> {
         prefix: PREFIX.into(),
         code_start: CODE_START,
         entries: entries(program),
-        interpreted: Default::default(),
+        cold: Default::default(),
         options: Options {
             comments: true,
             ..options(program, threads, u32::MAX, tuning)
@@ -286,14 +294,14 @@ pub fn precompile(
 ) -> Result<Precompiled, Error> {
     let config = &engine.0;
     let program = &module.program;
-    let interpreted = config.functions.interpreted(program, config.cache().as_ref());
+    let cold = config.functions.cold(program, config.cache().as_ref());
     let entries = ahead.usage.entries(program)?;
     let request = CompileRequest {
         program: program.clone(),
         prefix: PREFIX.into(),
         code_start: CODE_START,
         entries: tidy(program, entries.into_iter().chain(program.meta.start).collect()),
-        interpreted: interpreted.ok_or(Error::NeverRan)?,
+        cold: cold.ok_or(Error::NeverRan)?,
         options: options(
             program,
             ahead.usage.threads.unwrap_or(u32::MAX),
@@ -336,7 +344,7 @@ pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>
                 start.chain(instance.functions.iter().copied()).collect(),
             )
         },
-        interpreted: BTreeSet::new(),
+        cold: BTreeSet::new(),
         options,
         target: target.clone(),
     };
@@ -383,10 +391,9 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let Some(target) = store.target() else {
         return Ok(Choice::interpreted(Reason::Device));
     };
-    let interpreted = match policy.functions.interpreted(program, policy.cache.as_ref()) {
-        Some(interpreted) => interpreted,
-        // The entries are compiled anyway.
-        None if forced => (0..program.meta.func_types().len() as u32).collect(),
+    let cold = match policy.functions.cold(program, policy.cache.as_ref()) {
+        Some(cold) => cold,
+        None if forced => block_starts(program).into_iter().flatten().collect(),
         None => return Ok(Choice::interpreted(Reason::Unknown)),
     };
     let may_hang = policy
@@ -397,7 +404,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         prefix: PREFIX.into(),
         code_start: store.next_code_start(),
         entries: tidy(program, policy.entries.into_iter().chain(program.meta.start).collect()),
-        interpreted,
+        cold,
         // Of an unknown number there may be several.
         options: options(
             program,
@@ -509,7 +516,7 @@ mod tests {
             prefix: PREFIX.into(),
             code_start: CODE_START,
             entries: Vec::new(),
-            interpreted: BTreeSet::new(),
+            cold: BTreeSet::new(),
             options: Options::default(),
             target: Target {
                 ordinal: 0,

@@ -157,7 +157,7 @@ impl Config {
         self
     }
 
-    /// Sets which functions of a module are compiled, if it is. Results are the same.
+    /// Sets what of a module is compiled, if it is. Results are the same.
     pub fn functions(&mut self, functions: Functions) -> &mut Config {
         self.functions = functions;
         self

@@ -105,8 +105,8 @@ pub enum Error {
     /// The assembler of code that is compiled before it runs.
     #[error("{0}")]
     Assembler(BoxError),
-    /// Functions are to be compiled that have run before, and none has.
-    #[error("the module has not run yet with functions noted, so it is not known which are hot")]
+    /// Code is to be compiled that has run before, and none has.
+    #[error("the module has not run yet with notes of what runs, so it is not known which code is hot")]
     NeverRan,
     /// A module was not instantiated, or a function not called.
     #[error(transparent)]

@@ -1,5 +1,5 @@
-//! Which functions of a program have run so far, on whichever device: what [`Functions::Hot`](super::compile::Functions)
-//! goes by. It is kept beside compiled code, under the program's hash.
+//! Which basic blocks of a program have run so far, on whichever device: what
+//! [`Functions::Hot`](super::compile::Functions) goes by. It is kept beside compiled code, under the program's hash.
 
 use std::collections::BTreeSet;
 use std::io;
@@ -7,22 +7,22 @@ use std::io;
 use gpu_run_bytecode::{Program, encode};
 use gpu_run_vm::cuda::cache::{Cache, Key};
 
-/// Functions by index, with imports first.
-pub(super) type Functions = BTreeSet<u32>;
+/// Basic blocks by their first words.
+pub(super) type Blocks = BTreeSet<u32>;
 
 fn key(program: &Program) -> Key {
-    Key::of_profile(&[&encode(program)])
+    Key::of_profile(&[b"blocks", &encode(program)])
 }
 
 /// What is known of a program; `None` if it never ran.
-pub(super) fn load(cache: &Cache, program: &Program) -> Option<Functions> {
+pub(super) fn load(cache: &Cache, program: &Program) -> Option<Blocks> {
     let bytes = cache.load(key(program))?;
-    let indices = bytes.chunks_exact(4).map(|index| {
+    let blocks = bytes.chunks_exact(4).map(|block| {
         let mut word = [0; 4];
-        word.copy_from_slice(index);
+        word.copy_from_slice(block);
         u32::from_le_bytes(word)
     });
-    Some(indices.collect())
+    Some(blocks.collect())
 }
 
 /// Adds what has run now to what is known of a program. Two processes that do so at once may lose what one of them adds,
@@ -31,17 +31,13 @@ pub(super) fn load(cache: &Cache, program: &Program) -> Option<Functions> {
 /// # Errors
 ///
 /// What the file system reports.
-pub(super) fn add(cache: &Cache, program: &Program, functions: Functions) -> io::Result<()> {
+pub(super) fn add(cache: &Cache, program: &Program, blocks: Blocks) -> io::Result<()> {
     let known = load(cache, program);
-    if known.as_ref().is_some_and(|known| known.is_superset(&functions)) {
+    if known.as_ref().is_some_and(|known| known.is_superset(&blocks)) {
         return Ok(());
     }
-    let all = known.unwrap_or_default().into_iter().chain(functions);
-    let bytes: Vec<u8> = all
-        .collect::<Functions>()
-        .into_iter()
-        .flat_map(u32::to_le_bytes)
-        .collect();
+    let all = known.unwrap_or_default().into_iter().chain(blocks);
+    let bytes: Vec<u8> = all.collect::<Blocks>().into_iter().flat_map(u32::to_le_bytes).collect();
     cache.save(key(program), &bytes)
 }
 

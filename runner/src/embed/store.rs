@@ -148,7 +148,7 @@ impl<T> Store<T> {
     pub fn with_device(engine: &Engine, data: T, limits: StoreLimits, device: Box<dyn Device>) -> Result<Store<T>> {
         let mut vm = gpu_run_vm::Store::new(device, limits.of_vm())?;
         if engine.0.functions == Functions::Hot {
-            vm.note_entered();
+            vm.note_visits();
         }
         Ok(Store {
             id: StoreId::new(),

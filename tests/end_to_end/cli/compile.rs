@@ -20,7 +20,7 @@ pub fn general() -> Vec<Test> {
 /// Tests of compiled code.
 pub fn of_compiled() -> Vec<EngineTest> {
     vec![
-        ("compile/hot", functions_that_have_run_are_compiled),
+        ("compile/hot", what_has_run_is_compiled),
         ("compile/ahead", code_comes_with_the_program),
     ]
 }
@@ -74,27 +74,26 @@ fn a_first_run_is_noted() -> Tested {
     let again = profile(dir.path())?;
     let output = pick("cpu", dir.path(), ["0", "5"])?;
     let grown = profile(dir.path())?;
-    // An index takes four bytes.
     let what = format!("profiles have {first}, {again} and {grown} bytes");
-    expect(first == again && grown == again + 4, &what, &output)
+    expect(0 < first && first == again && again < grown, &what, &output)
 }
 
-fn functions_that_have_run_are_compiled(device: &str) -> Tested {
+fn what_has_run_is_compiled(device: &str) -> Tested {
     let dir = place()?;
     pick("cpu", dir.path(), ["1", "10"])?;
     let first = profile(dir.path())?;
     let output = pick(device, dir.path(), ["1", "20"])?;
     expect(text(&output.stdout) == "6765\n", "it must be fib(20)", &output)?;
-    shows_in_order(&output, &["; cold functions are interpreted"])?;
+    shows_in_order(&output, &["; cold code is interpreted"])?;
     let output = pick(device, dir.path(), ["0", "5"])?;
     expect(text(&output.stdout) == "120\n", "it must be 5!", &output)?;
-    shows_in_order(&output, &["; cold functions are interpreted"])?;
+    shows_in_order(&output, &["; cold code is interpreted"])?;
     let all = profile(dir.path())?;
-    expect(all == first + 4, "what was interpreted must be noted", &output)?;
+    expect(all > first, "what was interpreted must be noted", &output)?;
     // All is compiled now.
     let output = pick(device, dir.path(), ["0", "6"])?;
     expect(text(&output.stdout) == "720\n", "it must be 6!", &output)?;
-    let mixed = text(&output.stderr).contains("cold functions");
+    let mixed = text(&output.stderr).contains("cold code");
     expect(!mixed, "nothing is left to the interpreter", &output)
 }
 

@@ -15,7 +15,7 @@ use crate::memory::{Memory, Range};
 use crate::module::{Module, Source};
 
 /// Bytes of a lane's stack.
-const STACK: u64 = 16 << 20;
+const STACK: u64 = 32 << 20;
 
 /// Lanes that run in turns; the others begin when one of them has ended.
 const RESIDENT: usize = 2048;

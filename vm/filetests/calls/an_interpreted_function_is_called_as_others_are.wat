@@ -1,4 +1,4 @@
-;; test ptx --alone --interpreted 0 --only f0
+;; test ptx --alone --cold 0 --only f0
 ;; What stands in its place passes arguments and results in the context. It may throw, so that it returns a status.
 ;; has: gpu_run_interpret
 
@@ -22,29 +22,33 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %w, [a0+0];
-;; 	st.local.b32 [%local+864], %w;
-;; 	ld.param.b32 %w, [a1+0];
-;; 	st.local.b32 [%local+868], %w;
-;; 	ld.param.b32 %w, [a1+4];
 ;; 	st.local.b32 [%local+872], %w;
+;; 	ld.param.b32 %w, [a1+0];
+;; 	st.local.b32 [%local+876], %w;
+;; 	ld.param.b32 %w, [a1+4];
+;; 	st.local.b32 [%local+880], %w;
 ;; 	ld.const.b32 %instance, [instance+48];
 ;; 	.param .b64 q0;
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	.param .b32 q3;
+;; 	.param .b32 q4;
+;; 	.param .b64 q5;
 ;; 	.param .b32 q;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %instance;
 ;; 	st.param.b32 [q3], 0;
-;; 	call (q), gpu_run_interpret, (q0, q1, q2, q3);
+;; 	st.param.b32 [q4], 1;
+;; 	st.param.b64 [q5], 0;
+;; 	call (q), gpu_run_interpret, (q0, q1, q2, q3, q4, q5);
 ;; 	ld.param.b32 %answer, [q];
 ;; 	st.param.b32 [ret], %answer;
-;; 	ld.local.b32 %w, [%local+864];
-;; 	st.param.b32 [ret+16], %w;
-;; 	ld.local.b32 %w, [%local+868];
-;; 	st.param.b32 [ret+20], %w;
 ;; 	ld.local.b32 %w, [%local+872];
+;; 	st.param.b32 [ret+16], %w;
+;; 	ld.local.b32 %w, [%local+876];
+;; 	st.param.b32 [ret+20], %w;
+;; 	ld.local.b32 %w, [%local+880];
 ;; 	st.param.b32 [ret+24], %w;
 ;; 	ret;
 ;; }

@@ -129,7 +129,7 @@
 ;; 	bra B1;
 ;; POLL_6:
 ;; 	ld.local.b64 %l3, [%local+0];
-;; 	ld.relaxed.gpu.global.b32 %w6, [%l3+276];
+;; 	ld.relaxed.gpu.global.b32 %w6, [%l3+284];
 ;; 	setp.ne.u32 %p6, %w6, 0;
 ;; 	mov.b32 %budget, 4096;
 ;; 	@!%p6 bra GO_ON_8;
@@ -153,7 +153,7 @@
 ;; // loop
 ;; .visible .entry start_1(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4])
 ;; {
-;; 	.local .align 16 .b8 context[868];
+;; 	.local .align 16 .b8 context[876];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;

@@ -13,7 +13,7 @@
 
 ;; .visible .entry start_1(.param .b64 launch, .param .b32 threads)
 ;; {
-;; 	.local .align 16 .b8 context[872];
+;; 	.local .align 16 .b8 context[880];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
@@ -30,7 +30,7 @@
 ;; 	mov.u32 %w2, %ctaid.x;
 ;; 	mov.u32 %w3, %ntid.x;
 ;; 	mad.lo.u32 %w1, %w2, %w3, %w1;
-;; 	ld.global.b64 %l1, [%launch+312];
+;; 	ld.global.b64 %l1, [%launch+320];
 ;; 	setp.ne.u32 %p1, %w1, 0;
 ;; 	setp.ne.and.b64 %p1, %l1, 0, %p1;
 ;; 	@%p1 bra NEXT_THREAD;

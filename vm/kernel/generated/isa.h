@@ -37,6 +37,7 @@ enum Op : unsigned short {
   OP_throw_ref = 0x01e,  // throw the exception a again; traps if it is null
   OP_exception_keep = 0x01f,  // a = b, an exception that is kept for good: it goes to a table or global
   OP_native_return = 0x020,  // return from the outermost interpreted function to the compiled one that called it; never in a program
+  OP_visit = 0x021,  // note that a basic block runs which begins here, then run its first instruction, in whose place this stands; never in a program
   OP_memory_size = 0x028,  // a = size of memory b in pages
   OP_memory_grow = 0x029,  // a = size of memory c in pages, then grow it by b pages; a = -1 if it cannot
   OP_memory_copy = 0x02a,  // copy c bytes from b in memory e to a in memory d

@@ -25,7 +25,6 @@ GPU_RUN_INLINE u32 call_over_bridge(const Launch &launch, Thread &thread, u32 la
 GPU_RUN_INLINE u32 tail_call(const Launch &launch, Thread &thread, u32 lane, MachineState &state, const Func &func, u32 base,
                              u32 words) {
   u64 head = load_code(launch.code + func.pc);
-  frames::note_entered(launch, head, func.pc);
   u32 frame = frames::head_frame(head), header = frames::head_header(head);
   const Registers &registers = state.registers;
   u32 back_pc = registers.get32(state.header), back = registers.get32(state.header + 1);
@@ -90,13 +89,13 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
       MOVE(tail_call(launch, thread, lane, state, func, slot(w, 1), 1));
     }
     CASE(throw) {
-      exceptions::Thrown thrown = {instance.tags[(u32)second_word()], 0, registers, slot(w, 1), slot(w, 2)};
+      exceptions::Thrown thrown = {instance.tags[(u32)second_word()], 0, registers, slot(w, 1), slot(w, 2), false};
       MOVE(exceptions::unwind(launch, thread, id, state, thrown));
     }
     CASE(throw_ref) {
       u32 reference = get32(slot(w, 1));
       if (reference == 0) TRAP(TRAP_NullExceptionReference);
-      exceptions::Thrown thrown = {exceptions::find(launch, reference).tag, reference, registers, 0, 0};
+      exceptions::Thrown thrown = {exceptions::find(launch, reference).tag, reference, registers, 0, 0, false};
       MOVE(exceptions::unwind(launch, thread, id, state, thrown));
     }
     CASE(bridge_return) {

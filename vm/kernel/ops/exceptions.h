@@ -150,8 +150,22 @@ GPU_RUN_INLINE void sweep(const Launch &launch, Thread &thread, u32 id, u32 work
   thread.exception_limit = count * 2 + collect_after(launch);
 }
 
-// Marks the exceptions that compiled functions may name, and the values of the one under way.
+// Marks the exceptions that units of the interpreted frames from `state` on name.
+GPU_RUN_NOINLINE void mark_frames(const Launch &launch, Thread &thread, u32 id, MachineState state, u32 &work) {
+  // The innermost frame is scanned as far as frames go; the others up to where the next one lies.
+  u32 units = state.room < launch.max_frame ? state.room : launch.max_frame, left = 0;
+  do {
+    for (u32 i = 0; i < units; i++) mark(launch, id, state.registers.get32(i), work);
+    units = frames::units_below(state);
+  } while (leave(launch, thread, state, frames::LOOK, left));
+}
+
+// Marks the exceptions that compiled functions may name, and interpreted ones that wait for these, and the values of the
+// one under way.
 GPU_RUN_NOINLINE void mark_native(const Launch &launch, Context &context, u32 &work) {
+  for (const Suspended *at = context.suspended; at; at = at->outer) {
+    mark_frames(launch, *context.thread, context.id, at->state, work);
+  }
   for (u32 i = 0; i < context.count; i++) mark(launch, context.id, context.values()[i], work);
   for (u32 at = context.roots; at;) {
     const Roots &roots = *(const Roots *)((const u8 *)&context - at);
@@ -162,12 +176,8 @@ GPU_RUN_NOINLINE void mark_native(const Launch &launch, Context &context, u32 &w
 
 // Frees the thread's exceptions that no unit of its frames names.
 GPU_RUN_NOINLINE void collect(const Launch &launch, Thread &thread, u32 id, MachineState state) {
-  // The innermost frame is scanned as far as frames go; the others up to where the next one lies.
-  u32 units = state.room < launch.max_frame ? state.room : launch.max_frame, left = 0, work = 0;
-  do {
-    for (u32 i = 0; i < units; i++) mark(launch, id, state.registers.get32(i), work);
-    units = frames::units_below(state);
-  } while (leave(launch, thread, state, frames::LOOK, left));
+  u32 work = 0;
+  mark_frames(launch, thread, id, state, work);
   if (thread.native) mark_native(launch, *thread.native, work);
   sweep(launch, thread, id, work);
 }
@@ -251,6 +261,7 @@ struct Thrown {
   Registers values;
   u32 from;
   u32 count;
+  bool native;  // it comes from a compiled function: it is the context's already
 };
 
 // Copies the first `count` units of an object's values.
@@ -265,6 +276,8 @@ GPU_RUN_INLINE void read_values(const Exceptions &pool, u32 reference, u32 count
 // Passes what was thrown at `state` on to the compiled function that called the outermost interpreted one.
 GPU_RUN_NOINLINE void throw_to_native(const Launch &launch, Thread &thread, const MachineState &state, const Thrown &thrown) {
   Context &context = *thread.native;
+  context.nested = NESTED_Thrown;
+  if (thrown.native) return;
   context.tag = thrown.tag;
   context.reference = thrown.reference;
   context.throw_pc = state.pc;
@@ -288,7 +301,6 @@ GPU_RUN_NOINLINE void throw_to_native(const Launch &launch, Thread &thread, cons
     context.count = thrown.count;
     for (u32 i = 0; i < thrown.count; i++) store(i, thrown.values.get32(thrown.from + i));
   }
-  context.nested = NESTED_Thrown;
 }
 
 // Moves `state` from the throwing instruction to its handler. Returns 0, or the trap that the throw ends in; `state` is

@@ -21,7 +21,7 @@ use crate::ptx::{MIXED, RUNTIME};
 /// The target of code that any GPU's driver compiles.
 pub const PTX: &str = "ptx";
 
-/// Hash of what code of a program depends on besides the functions that it starts and those that are interpreted.
+/// Hash of what code of a program depends on besides the functions that it starts and what of it is interpreted.
 fn depends_on(request: &CompileRequest) -> [u8; 32] {
     let text = format!("{:?} {} {}", request.options, request.code_start, request.prefix);
     let program = encode(&request.program);
@@ -77,7 +77,7 @@ pub fn compile<E>(
             target: target.clone(),
             depends_on,
             entries: request.entries.clone(),
-            mixed: !request.interpreted.is_empty(),
+            mixed: !request.cold.is_empty(),
             needs_stack: compiled.needs_stack,
             bytes: packed(&bytes),
         })

@@ -24,7 +24,7 @@ const ABANDONED: Duration = Duration::from_secs(3600);
 pub enum Kind {
     /// Machine code.
     Cubin,
-    /// Which of its functions have run.
+    /// Which of its code has run.
     Profile,
 }
 

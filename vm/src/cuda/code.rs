@@ -31,8 +31,8 @@ pub struct CompileRequest {
     pub code_start: u32,
     /// Functions (imports first) that will be started.
     pub entries: Vec<u32>,
-    /// Functions that are left to the interpreter; see [`Unit::interpreted`].
-    pub interpreted: BTreeSet<u32>,
+    /// Basic blocks that are left to the interpreter; see [`Unit::cold`].
+    pub cold: BTreeSet<u32>,
     /// What else the code depends on.
     pub options: Options,
     /// For which device.
@@ -50,7 +50,7 @@ pub struct Code {
     pub entries: Vec<u32>,
     /// The native stack has to be set.
     pub needs_stack: bool,
-    /// Some of its functions are interpreted.
+    /// Some of it is interpreted.
     pub mixed: bool,
     /// Where it came from.
     pub origin: Origin,
@@ -132,7 +132,7 @@ pub fn key_of(requests: &[CompileRequest]) -> Key {
             "{:?} {:?} {:?} {} {:?} {} {} {:?}",
             request.options,
             request.entries,
-            request.interpreted,
+            request.cold,
             request.code_start,
             target.compute_capability,
             target.driver,
@@ -232,11 +232,11 @@ impl CompileRequest {
 
     /// Words of bytecode that are compiled, by which the time for it can be guessed.
     pub fn words(&self) -> usize {
-        reachable_words(&self.program, &self.entries, &self.interpreted, &self.options) as usize
+        reachable_words(&self.program, &self.entries, &self.cold, &self.options) as usize
     }
 
     fn is_mixed(&self) -> bool {
-        !self.interpreted.is_empty()
+        !self.cold.is_empty()
     }
 
     /// The PTX of this program.
@@ -246,7 +246,7 @@ impl CompileRequest {
             prefix: self.prefix.clone(),
             code_start: self.code_start,
             entries: self.entries.clone(),
-            interpreted: self.interpreted.clone(),
+            cold: self.cold.clone(),
             options: self.options,
         })
     }
@@ -279,7 +279,7 @@ mod tests {
             prefix: "i0_".into(),
             code_start: 2,
             entries: vec![0],
-            interpreted: BTreeSet::new(),
+            cold: BTreeSet::new(),
             options,
             target: Target {
                 ordinal: 0,
@@ -299,7 +299,7 @@ mod tests {
             |r| r.prefix = "i1_".into(),
             |r| r.code_start = 3,
             |r| r.entries.push(1),
-            |r| r.interpreted.extend([1]),
+            |r| r.cold.extend([1]),
             |r| r.options.growth_by_others = true,
             |r| r.options.values = 1,
             |r| r.options.local_frames = LocalFrames::Always,

@@ -6,10 +6,12 @@
 //! - [`cfg`]: the basic blocks of a function and the edges between them;
 //! - [`interprocedural`]: what the whole program tells of each function: whether it throws, recurses, grows memory;
 //! - [`flow`]: forward data-flow over the blocks: what is known of the value in each unit;
+//! - [`live`]: backward data-flow: which units are read later;
 //! - [`or_reassociate`]: additions and ors of values whose bits cannot overlap, put into a better order.
 
 pub mod cfg;
 pub mod flow;
 pub mod interprocedural;
+pub mod live;
 pub mod or_reassociate;
 pub mod stack_frame;

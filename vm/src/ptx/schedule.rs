@@ -13,10 +13,8 @@
 //! places for the values. In the order in which to read them:
 //!
 //! - this file: which pieces of a block are ordered anew, and their instructions with new places;
-//! - `live`: which units are read after each block;
 //! - `order`: the order of the steps of one piece.
 
-mod live;
 mod order;
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -24,9 +22,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Class, Op, Operand};
 
-use self::live::{Access, Units};
 use self::order::{Graph, Step, Value};
 use crate::ptx::analysis::cfg::Node;
+use crate::ptx::analysis::live::{self, Access, Units};
 use crate::ptx::emit::function::Compiler;
 
 /// Units that may be live at once: code for which that is enough stays as it is. A multiprocessor has registers
@@ -245,7 +243,8 @@ impl Compiler<'_> {
         }
     }
 
-    fn access_of(&self, node: &Node) -> Access {
+    /// What an instruction reads and writes.
+    pub fn access_of(&self, node: &Node) -> Access {
         let ty = self.transfer.callee_type(node);
         Access::of(node, self.address_units(node), &ty.params, &ty.results)
     }

@@ -59,7 +59,7 @@ fn compiled(program: &Program, options: Options) -> Compiled {
         prefix: String::new(),
         code_start: 0,
         entries: Vec::new(),
-        interpreted: Default::default(),
+        cold: Default::default(),
         options,
     })
 }
@@ -73,7 +73,7 @@ fn text_alone(wat: &str) -> String {
         prefix: String::new(),
         code_start: 0,
         entries,
-        interpreted: Default::default(),
+        cold: Default::default(),
         options: Options::default(),
     };
     compile(&unit).text

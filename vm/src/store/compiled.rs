@@ -30,8 +30,9 @@ pub(super) struct CompiledCode {
     /// Addresses of its defined functions and of their tail thunks, 0 for those without.
     functions: Vec<u64>,
     tails: Vec<u64>,
-    /// Some of its functions are interpreted.
-    mixed: bool,
+    /// How the interpreter calls its functions, if some of it is interpreted: an array of
+    /// [`Native`](layout::Native).
+    natives: Option<Ptr>,
 }
 
 /// What all compiled instances of a store share.
@@ -150,6 +151,10 @@ impl Store {
         }
         let functions = self.addresses(module, &format!("{prefix}functions"), defined)?;
         let tails = self.addresses(module, &format!("{prefix}tails"), defined)?;
+        let natives = match self.device.as_compiled().filter(|_| code.mixed) {
+            Some(device) => Some(device.variable(module, &format!("{prefix}natives"))?.0),
+            None => None,
+        };
         let memory = memory.map_or(self.no_memory, |memory| self.memory_infos[memory as usize].record);
         let base = self.fetch::<layout::Memory>(memory)?.base;
         self.instance_infos[instance as usize].code = Some(CompiledCode {
@@ -161,7 +166,7 @@ impl Store {
             written: Vec::new(),
             functions,
             tails,
-            mixed: code.mixed,
+            natives,
         });
         Ok(())
     }
@@ -190,10 +195,15 @@ impl Store {
         self.instance_infos.iter().all(together).then_some(entry)
     }
 
-    /// Whether compiled code of the store leaves functions to the interpreter.
+    /// Whether compiled code of the store leaves some to the interpreter.
     pub(super) fn is_mixed(&self) -> bool {
+        self.natives().is_some()
+    }
+
+    /// How the interpreter calls compiled functions, of the one program that has some of both.
+    fn natives(&self) -> Option<Ptr> {
         let mut codes = self.instance_infos.iter().filter_map(|info| info.code.as_ref());
-        codes.any(|code| code.mixed)
+        codes.find_map(|code| code.natives)
     }
 
     /// Brings up to date what compiled code knows of the store, before it is launched.
@@ -274,6 +284,7 @@ impl Store {
         Launch {
             functions: self.pointers.functions.ptr,
             tails: self.pointers.tails.ptr,
+            natives: self.natives().unwrap_or(0),
             native_stack: self.pointers.native_stack,
             ..launch
         }

@@ -91,8 +91,7 @@ impl Store {
             self.device.prepare_interpreter()?;
         }
         let number = self.instance_infos.len() as u32;
-        info.code_start = self.push_code(&self.marked_code(&program))?;
-        self.make_room_for_entered()?;
+        info.code_start = self.push_program(&program, code.is_some_and(|code| code.mixed))?;
         let types: Vec<u32> = meta.types.iter().map(|ty| self.intern(ty)).collect();
         for function in &meta.functions {
             let func = layout::Func {

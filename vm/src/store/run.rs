@@ -368,7 +368,7 @@ impl Store {
             try_functions: self.try_functions.ptr,
             tries: self.tries.ptr,
             clauses: self.clauses.ptr,
-            entered: self.entered.by_word.ptr,
+            visits: self.visits.by_word.ptr,
             exceptions: self.exceptions,
             buckets: run.buckets,
             diagnostics: run.diagnostics,

@@ -34,7 +34,7 @@ impl<T: Send> Store<T> {
         })
     }
 
-    /// Notes which functions have run, for the next time, if the engine is to go by that.
+    /// Notes which basic blocks have run, for the next time, if the engine is to go by that.
     fn keep_profile(&mut self) -> Result<()> {
         let config = &self.engine.0;
         if config.functions != Functions::Hot {
@@ -42,9 +42,9 @@ impl<T: Send> Store<T> {
         }
         let Some(cache) = config.cache() else { return Ok(()) };
         for loaded in &self.instances {
-            let functions = self.vm.entered(loaded.id)?.into_iter().collect();
-            if let Err(error) = profile::add(&cache, &loaded.module.program, functions) {
-                tracing::warn!("which functions have run is not kept: {error}");
+            let blocks = self.vm.visited(loaded.id)?.into_iter().collect();
+            if let Err(error) = profile::add(&cache, &loaded.module.program, blocks) {
+                tracing::warn!("what has run is not kept: {error}");
             }
         }
         Ok(())

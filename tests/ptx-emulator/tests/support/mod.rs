@@ -36,13 +36,13 @@ fn entries(program: &Program, calls: &[Call]) -> Vec<u32> {
     calls.iter().map(entry).collect()
 }
 
-/// Makes calls one after the other, compiled if the device can, but for some functions.
+/// Makes calls one after the other, compiled if the device can, but for some blocks.
 fn run(
     device: Box<dyn Device>,
     program: &Arc<Program>,
     calls: &[Call],
     threads: u32,
-    interpreted: &BTreeSet<u32>,
+    cold: &BTreeSet<u32>,
 ) -> Vec<Ran> {
     let mut store = Store::new(device, Limits::default()).expect("a store");
     let options = RunOptions {
@@ -55,7 +55,7 @@ fn run(
             prefix: "i0_".into(),
             code_start: store.next_code_start(),
             entries: entries(program, calls),
-            interpreted: interpreted.clone(),
+            cold: cold.clone(),
             options: code::options(program, threads, 1000, TUNING),
             target,
         };
@@ -89,15 +89,40 @@ fn run(
     calls.iter().map(ran).collect()
 }
 
-/// Makes calls both ways, and compares: compiled as a whole, and with only the called functions compiled.
+/// Makes calls both ways, and compares: compiled as a whole, with only the called functions compiled, with only the first
+/// block of each function, and with none.
 pub fn same(program: &Arc<Program>, calls: &[Call], threads: u32) -> Vec<Ran> {
-    let (none, all) = (BTreeSet::new(), (0..program.meta.func_types().len() as u32).collect());
-    let expected = run(Box::new(Cpu::new()), program, calls, threads, &none);
-    for interpreted in [none, all] {
-        let found = run(Box::new(Emulator::new()), program, calls, threads, &interpreted);
+    let blocks = ptx::block_starts(program);
+    let all: BTreeSet<u32> = blocks.iter().flatten().copied().collect();
+    let called = entries(program, calls);
+    let functions = (program.meta.imported_funcs()..).zip(&blocks);
+    let others = functions.filter(|(index, _)| !called.contains(index));
+    let others = others.flat_map(|(_, blocks)| blocks).copied().collect();
+    let behind_first = blocks
+        .iter()
+        .flat_map(|blocks| blocks.iter().skip(1))
+        .copied()
+        .collect();
+    same_without(program, calls, threads, [BTreeSet::new(), others, behind_first, all])
+}
+
+/// The same with each of these sets of blocks interpreted.
+pub fn same_without(
+    program: &Arc<Program>,
+    calls: &[Call],
+    threads: u32,
+    sets: impl IntoIterator<Item = BTreeSet<u32>>,
+) -> Vec<Ran> {
+    let expected = run(Box::new(Cpu::new()), program, calls, threads, &BTreeSet::new());
+    for cold in sets {
+        let found = run(Box::new(Emulator::new()), program, calls, threads, &cold);
         for (found, expected) in found.iter().zip(&expected) {
-            assert_eq!(format!("{:?}", found.0), format!("{:?}", expected.0));
-            assert_eq!((&found.1, &found.2), (&expected.1, &expected.2));
+            assert_eq!(
+                format!("{:?}", found.0),
+                format!("{:?}", expected.0),
+                "without {cold:?}"
+            );
+            assert_eq!((&found.1, &found.2), (&expected.1, &expected.2), "without {cold:?}");
         }
     }
     expected
@@ -110,7 +135,7 @@ pub fn compiled(program: &Program, name: &str) -> String {
         prefix: String::new(),
         code_start: 0,
         entries: entries(program, &[(name, &[])]),
-        interpreted: Default::default(),
+        cold: Default::default(),
         options: code::options(program, 1, 1000, TUNING),
     };
     ptx::compile(&unit).text

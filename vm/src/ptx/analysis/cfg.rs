@@ -30,6 +30,8 @@ pub struct Block {
     pub reachable: bool,
     /// Whether a branch from this block or from one after it leads here.
     pub loop_head: bool,
+    /// It is not compiled, and nothing follows it: the interpreter goes on there. See [`Cfg::leave_out`].
+    pub cold: bool,
 }
 
 /// A function as blocks, in the order of its code.
@@ -186,6 +188,41 @@ impl Cfg {
             successors.retain(|block| seen.insert(*block));
             self.blocks[i].successors = successors;
         }
+    }
+
+    /// Leaves blocks to the interpreter, which goes on until the function is left.
+    pub fn leave_out(&mut self, cold: &BTreeSet<u32>) {
+        if cold.is_empty() {
+            return;
+        }
+        for block in &mut self.blocks {
+            block.cold = cold.contains(&self.nodes[block.nodes.start].pc);
+            (block.reachable, block.loop_head) = (false, false);
+            if block.cold {
+                block.successors.clear();
+            }
+        }
+        self.back_edges.clear();
+        self.order.clear();
+        self.walk();
+    }
+
+    /// The first word of each block.
+    pub fn starts(&self) -> Vec<u32> {
+        let starts = self.blocks.iter().map(|block| self.nodes[block.nodes.start].pc);
+        starts.collect()
+    }
+
+    /// The instructions that are compiled.
+    pub fn hot_nodes(&self) -> impl Iterator<Item = &Node> {
+        let hot = self.order.iter().filter(|block| !self.blocks[**block].cold);
+        hot.flat_map(|block| self.block_nodes(*block))
+    }
+
+    /// Whether a block ends in a jump table of which some entry leads to a block that is not compiled.
+    pub fn has_cold_entry(&self, block: usize) -> bool {
+        let successors = &self.blocks[block].successors;
+        self.last(block).inst.op == Op::BrTable && successors.iter().any(|to| self.blocks[*to].cold)
     }
 
     /// The last instruction of a block.

@@ -255,6 +255,14 @@ pub fn passes_nan(op: Op) -> bool {
     matches!(op, Op::Copy32 | Op::Copy64 | Op::Select32 | Op::Select64)
 }
 
+/// The units that made the mixtures in a frame, which the interpreter is to have.
+fn mixtures(state: &State) -> impl Iterator<Item = u32> {
+    state.iter().filter_map(|fact| match fact.nan {
+        Nan::Mixed(origin) => Some(origin),
+        _ => None,
+    })
+}
+
 impl TransferFn<'_> {
     /// Whether a global is the stack pointer.
     pub fn is_stack_pointer(&self, global: i64) -> bool {
@@ -543,7 +551,14 @@ impl TransferFn<'_> {
             let mut stack_aligned = true;
             for block in &cfg.order {
                 let mut state = at[*block].clone();
+                if cfg.blocks[*block].cold {
+                    mixed.extend(mixtures(&state));
+                    continue;
+                }
                 for node in cfg.block_nodes(*block) {
+                    if node.inst.op == Op::BrTable && cfg.has_cold_entry(*block) {
+                        mixed.extend(mixtures(&state));
+                    }
                     self.shown(node, &state, &mut mixed);
                     let args = node.inst.args;
                     let sets = matches!(node.inst.op, Op::StackPointerSet | Op::GlobalSet32);
@@ -581,6 +596,9 @@ impl TransferFn<'_> {
         let mut work = BTreeSet::from([0usize]);
         while let Some(position) = work.pop_first() {
             let block = cfg.order[position];
+            if cfg.blocks[block].cold {
+                continue;
+            }
             let mut state = at[block].clone();
             for node in cfg.block_nodes(block) {
                 self.apply(node, &mut state);

@@ -39,6 +39,8 @@ pub struct Facts {
     pub tail_called: bool,
     /// It or a callee looks at the stop flag now and then, because it loops or recurses.
     pub polls: bool,
+    /// Words of its bytecode that are compiled.
+    pub words: u32,
     /// Bytes of native stack that it may take, with its callees up to the next call that looks how much is
     /// left. An estimate: ptxas decides.
     pub stack: u32,
@@ -195,33 +197,57 @@ impl<'a> Analysis<'a> {
             starts: starts.collect(),
             calls: Vec::new(),
         };
-        this.calls = meta.functions.iter().map(|function| this.calls_of(function)).collect();
+        for (facts, function) in this.facts.iter_mut().zip(&meta.functions) {
+            facts.words = function.end - function.start;
+        }
+        let functions = meta.functions.iter();
+        this.calls = functions
+            .map(|function| this.calls_of(code(program, function)))
+            .collect();
         this.find_needed(entries, &[]);
         this.count_words();
         this
     }
 
     fn count_words(&mut self) {
-        let functions = self.program.meta.functions.iter().zip(&self.facts);
-        let compiled = functions.filter(|(_, facts)| facts.needed && !facts.interpreted);
-        self.words = compiled.map(|(function, _)| function.end - function.start).sum();
+        let compiled = self.facts.iter().filter(|facts| facts.needed && !facts.interpreted);
+        self.words = compiled.map(|facts| facts.words).sum();
     }
 
-    /// Leaves functions to the interpreter, by index with imports first, and what only they call. All that is known of the
-    /// program stays true.
-    pub fn leave_out(&mut self, interpreted: &BTreeSet<u32>, entries: &[u32]) {
-        if interpreted.is_empty() {
+    /// Leaves blocks to the interpreter, by their first words, and what only they call. All that is known of the program
+    /// stays true.
+    pub fn leave_out(&mut self, cold: &BTreeSet<u32>, entries: &[u32]) {
+        if cold.is_empty() {
             return;
         }
         // What an interpreted function makes a reference to, compiled code may call.
         let made = |(facts, calls): (&Facts, &Calls)| facts.needed.then(|| calls.references.clone());
         let references: Vec<u32> = self.facts.iter().zip(&self.calls).filter_map(made).flatten().collect();
-        for (index, facts) in (self.imported..).zip(&mut self.facts) {
-            facts.interpreted = interpreted.contains(&index) && !entries.contains(&index);
+        for (defined, function) in self.program.meta.functions.iter().enumerate() {
+            let facts = &mut self.facts[defined];
             (facts.needed, facts.called, facts.pointed, facts.tail_called) = (false, false, false, false);
+            if cold.range(function.start..function.end).next().is_none() {
+                continue;
+            }
+            let mut cfg = Cfg::new(self.program, function);
+            cfg.leave_out(cold);
+            let facts = &mut self.facts[defined];
+            // An entry has code in any case, and be it that its first block is left out.
+            let begins_cold = cfg.blocks.first().is_some_and(|block| block.cold);
+            facts.interpreted = begins_cold && !entries.contains(&(self.imported + defined as u32));
+            facts.words = cfg.hot_nodes().map(|node| node.next - node.pc).sum();
+            let hot = self.calls_of(cfg.hot_nodes().map(|node| (node.pc, node.inst)));
+            // References come into tables by what is interpreted, too.
+            let sets = self.calls[defined].sets;
+            self.calls[defined] = Calls { sets, ..hot };
         }
         self.find_needed(entries, &references);
         self.count_words();
+    }
+
+    /// Whether the code of a function that is compiled makes tail calls.
+    pub fn makes_tail_calls(&self, defined: usize) -> bool {
+        self.calls[defined].tails
     }
 
     /// Whether something needed calls through pointers.
@@ -285,9 +311,9 @@ impl<'a> Analysis<'a> {
         self.facts.iter().any(|facts| facts.pointed && facts.recursive)
     }
 
-    fn calls_of(&self, function: &Function) -> Calls {
+    fn calls_of(&self, code: impl Iterator<Item = (u32, Inst)>) -> Calls {
         let mut calls = Calls::default();
-        for (pc, inst) in code(self.program, function) {
+        for (pc, inst) in code {
             let operands = inst.op.info().operands.iter().zip(inst.args);
             calls.loops |= operands
                 .filter(|(operand, _)| matches!(operand, Operand::Rel16 | Operand::Rel32))

@@ -3,8 +3,11 @@
 //! A function takes its thread's context, the number of frames on the stack and memory 0's size, then
 //! its parameters. One that may throw or make a tail call returns a status before its results, and its
 //! caller looks at it: see [`exceptions`](super::exceptions) and [`tail_calls`]. What stands in the place of a function that
-//! is not compiled is in [`interpreted`].
+//! is not compiled is in [`interpreted`], in the place of a block in [`cold`]; how the interpreter
+//! calls what is compiled in [`by_interpreter`].
 
+pub mod by_interpreter;
+pub mod cold;
 pub mod interpreted;
 pub mod tail_calls;
 

@@ -85,12 +85,14 @@ fn spawned_threads(compiler: &mut Compiler, start: u32, bytes: usize) {
     ptx!(compiler, "bra {NEXT_THREAD};");
 }
 
-/// Writes the kernel that starts the defined function `defined`.
+/// Writes the kernel that starts the defined function `defined`, whose context has room for so many units of `values` at
+/// least.
 pub fn compile(
     unit: &Unit,
     analysis: &Analysis,
     layout: &ImageLayout,
     defined: usize,
+    values: u32,
     out: &mut String,
     words: &mut String,
 ) {
@@ -101,7 +103,7 @@ pub fn compile(
         // The function itself has it.
         compiler.facts.frame = StackFrame::default();
     }
-    let values = unit.options.values.max(crate::ptx::most_values(unit.program));
+    let values = values.max(compiler.exits.most());
     let bytes = VALUES + 4 * values as usize;
     let name = ascii(&unit.program.meta.func_name(index));
     let parameters =

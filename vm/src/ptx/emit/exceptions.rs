@@ -77,7 +77,7 @@ impl Compiler<'_> {
     }
 
     /// Leaves the function with the exception under way.
-    fn leave_thrown(&mut self) {
+    pub fn leave_thrown(&mut self) {
         match self.role {
             Role::Kernel => {
                 self.call_runtime("gpu_run_unhandled", &[("b64", "%ctx")], None);

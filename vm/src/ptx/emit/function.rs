@@ -12,7 +12,7 @@ use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Fact, Flow, Nan, State, TransferFn};
 use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units};
 use crate::ptx::analysis::or_reassociate::{self, Part};
-use crate::ptx::emit::calls;
+use crate::ptx::emit::calls::{self, cold::Exits};
 use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::loops::Loop;
 use crate::ptx::emit::reconvergence::Meeting;
@@ -55,6 +55,8 @@ pub struct Compiler<'a> {
     pub registers: u32,
     /// The blocks whose instructions are written in another order.
     pub schedule: Schedule,
+    /// The ways into the interpreter.
+    pub exits: Exits,
     /// Whether the function counts its passes through loops.
     pub counts: bool,
     /// The loops that are written out several times, by their heads; and the head of each block in one.
@@ -98,7 +100,8 @@ pub fn load_size(unit: &Unit, layout: &ImageLayout) -> String {
     )
 }
 
-/// Compiles the defined function `defined` and appends it to `out`, its constants to `words`.
+/// Compiles the defined function `defined` and appends it to `out`, its constants to `words`. Returns the units of values
+/// for which its thread's context must have room.
 pub fn compile(
     unit: &Unit,
     analysis: &Analysis,
@@ -106,7 +109,7 @@ pub fn compile(
     defined: usize,
     out: &mut String,
     words: &mut String,
-) {
+) -> u32 {
     let mut compiler = Compiler::new(unit, analysis, layout, defined, Role::Function);
     compiler.thread_state();
     if compiler.facts.counted {
@@ -137,6 +140,7 @@ pub fn compile(
     compiler.finish(&prologue, out);
     out.push_str("}\n");
     words.push_str(&compiler.words);
+    compiler.exits.most()
 }
 
 impl<'a> Compiler<'a> {
@@ -152,7 +156,9 @@ impl<'a> Compiler<'a> {
         let ty = &unit.program.meta.types[function.ty as usize];
         let facts = analysis.facts[defined];
         let units = frame_units(unit.program, function);
-        let cfg = Cfg::new(unit.program, function);
+        let full = Cfg::new(unit.program, function);
+        let mut cfg = full.clone();
+        cfg.leave_out(&unit.cold);
         let transfer = || TransferFn {
             analysis,
             function,
@@ -163,7 +169,7 @@ impl<'a> Compiler<'a> {
             eager: flow.eager.clone(),
             ..transfer()
         };
-        let roots = exnref_roots::are_held(&transfer, function, &cfg, ty);
+        let roots = exnref_roots::are_held(&transfer, function, &full, ty);
         let mut this = Compiler {
             unit,
             analysis,
@@ -185,6 +191,7 @@ impl<'a> Compiler<'a> {
             // Ranges may be longer than a frame.
             registers: units + schedule::BEHIND_FRAME,
             schedule: Schedule::default(),
+            exits: Exits::default(),
             loops: BTreeMap::new(),
             head_of: BTreeMap::new(),
             latches: BTreeMap::new(),
@@ -198,6 +205,7 @@ impl<'a> Compiler<'a> {
             traps: BTreeMap::new(),
             state_at: 0,
         };
+        this.plan_exits(&full);
         this.plan_loops();
         this.plan_meetings();
         this.plan_schedule();
@@ -208,7 +216,14 @@ impl<'a> Compiler<'a> {
     pub fn body(&mut self) {
         self.begin_frame();
         let order = self.emission_order();
-        if order.first().is_some_and(|first| *first != (0, 0)) || self.loops.contains_key(&0) {
+        // Verified code does not run over its end.
+        if self.cfg.blocks.is_empty() {
+            return ptx!(self, "exit;");
+        }
+        if order.first() != Some(&(0, 0)) || self.loops.contains_key(&0) {
+            if self.cfg.blocks[0].cold {
+                self.exits.note(0);
+            }
             ptx!(self, "bra {};", self.entry_label(0));
         }
         for (i, (block, copy)) in order.iter().enumerate() {
@@ -241,11 +256,8 @@ impl<'a> Compiler<'a> {
                 self.go(*block, *block + 1, next.as_deref());
             }
         }
-        // Verified code does not run over its end.
-        if order.is_empty() {
-            ptx!(self, "exit;");
-        }
         self.write_meetings();
+        self.write_exits();
     }
 
     fn comment(&mut self, node: &Node) {
@@ -408,6 +420,7 @@ impl<'a> Compiler<'a> {
     /// Puts declarations, `prologue` and all that was written together.
     pub fn finish(&mut self, prologue: &str, out: &mut String) {
         out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals;\n");
+        self.finish_exits(out);
         out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;\n");
         _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.registers);
         if self.stop_used {

@@ -29,7 +29,7 @@ macro_rules! own {
 own! {
     Trap Jump BrIf BrUnless BrTable BrI32AddNe BrI32AddLtS BrI32AddLtU BrI32AddNeImm
     Return Call CallIndirect CallImport ReturnCall ReturnCallIndirect ReturnCallImport Throw ThrowRef
-    Enter BridgeReturn ThreadEnd NativeReturn
+    Enter BridgeReturn ThreadEnd NativeReturn Visit
     CopyRange Zero Const32 Const64S Const64 V128Const I8x16Shuffle
     GlobalGet32 GlobalGet64 GlobalGet128 GlobalSet32 GlobalSet64 GlobalSet128 StackPointerSet
     MemorySize MemorySize64 MemoryCopy MemoryCopy64 MemoryFill MemoryFill64 Memcmp

@@ -220,7 +220,8 @@ impl Compiler<'_> {
             HandwrittenOp::Enter
             | HandwrittenOp::BridgeReturn
             | HandwrittenOp::ThreadEnd
-            | HandwrittenOp::NativeReturn => {}
+            | HandwrittenOp::NativeReturn
+            | HandwrittenOp::Visit => {}
         }
     }
 

@@ -97,6 +97,9 @@ impl Compiler<'_> {
     /// `met`, if it comes from there. `None`: it must count.
     fn target(&mut self, met: Option<usize>, from: usize, to: usize) -> Option<String> {
         let meeting = self.way_to_meeting(from, to, met);
+        if meeting.is_none() && self.cfg.blocks[to].cold {
+            self.exits.note(to);
+        }
         meeting.or_else(|| self.uncounted(from, to)).or_else(|| self.latch(to))
     }
 
@@ -154,6 +157,10 @@ impl Compiler<'_> {
     pub fn table_target(&mut self, from: usize, to: usize) -> String {
         if let Some(due) = self.due(from, to) {
             return self.leave(from, to, due);
+        }
+        if self.cfg.blocks[to].cold {
+            let meeting = self.way_to_meeting(from, to, None);
+            return meeting.unwrap_or_else(|| self.table_exit(from));
         }
         if let Some(label) = self.target(None, from, to) {
             return label;

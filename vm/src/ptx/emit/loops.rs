@@ -286,7 +286,8 @@ impl Compiler<'_> {
     /// The blocks and copies in the order in which they are written.
     pub fn emission_order(&self) -> Vec<(usize, usize)> {
         let mut order = Vec::new();
-        for block in (0..self.cfg.blocks.len()).filter(|block| self.cfg.blocks[*block].reachable) {
+        let compiled = |block: &usize| self.cfg.blocks[*block].reachable && !self.cfg.blocks[*block].cold;
+        for block in (0..self.cfg.blocks.len()).filter(compiled) {
             let Some(head) = self.head_of.get(&block) else {
                 order.push((block, 0));
                 continue;

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use super::{Options, body, compiled, part, program, text_alone};
 use crate::layout::Context;
-use crate::ptx::{Analysis, compile, reachable_words};
+use crate::ptx::{Analysis, block_starts, compile, reachable_words};
 
 /// More frames than there are places for return addresses: a call puts back what had its place, also when what
 /// it called has thrown.
@@ -26,7 +26,7 @@ fn return_addresses_of_outer_calls_are_put_back_after_a_recursion() {
         prefix: String::new(),
         code_start: 0,
         entries,
-        interpreted: Default::default(),
+        cold: Default::default(),
         options: Options {
             exports,
             ..Options::default()
@@ -170,7 +170,14 @@ fn an_exported_function_may_be_put_into_a_table() {
 }
 
 /// The text of a program with `main` as its only entry, where some functions are interpreted; and its words.
-fn mixed(wat: &str, interpreted: &[u32]) -> (String, u32) {
+fn mixed(wat: &str, interpreted: &[usize]) -> (String, u32) {
+    let blocks = block_starts(&program(wat));
+    let cold = interpreted.iter().flat_map(|function| blocks[*function].clone());
+    without(wat, cold.collect())
+}
+
+/// The same where blocks are, by their first words.
+fn without(wat: &str, cold: BTreeSet<u32>) -> (String, u32) {
     let program = program(wat);
     let main = program.meta.export("main").expect("an export").index;
     let unit = super::Unit {
@@ -178,11 +185,11 @@ fn mixed(wat: &str, interpreted: &[u32]) -> (String, u32) {
         prefix: String::new(),
         code_start: 0,
         entries: vec![main],
-        interpreted: interpreted.iter().copied().collect(),
+        cold,
         options: Options::default(),
     };
     let compiled = compile(&unit);
-    let words = reachable_words(&program, &unit.entries, &unit.interpreted, &unit.options);
+    let words = reachable_words(&program, &unit.entries, &unit.cold, &unit.options);
     (compiled.text, words)
 }
 
@@ -201,11 +208,38 @@ fn what_only_interpreted_functions_call_is_not_compiled() {
     assert!(!whole.contains("gpu_run_interpret, "));
     assert!(body(&text, 0).contains("div.u32"));
     assert!(!text.contains("f1("), "{text}");
-    assert!(body(&text, 2).contains("call (q), gpu_run_interpret, (q0, q1, q2, q3);"));
+    assert!(body(&text, 2).contains("call (q), gpu_run_interpret, (q0, q1, q2, q3, q4, q5);"));
     assert!(0 < words && words < all);
-    // An entry is compiled whatever was asked for.
-    assert!(mixed(wat, &[3]).0.contains("start_3("));
-    assert_eq!(mixed(wat, &[3]).1, all);
+    // An entry has a kernel whatever was asked for.
+    let (text, words) = mixed(wat, &[3]);
+    assert!(text.contains("start_3(") && text.contains("gpu_run_interpret"));
+    assert_eq!(words, 0);
+}
+
+/// What is read later goes to the interpreter, and nothing else does.
+#[test]
+fn a_way_out_takes_what_is_read_later() {
+    let wat = r#"(module
+         (func (export "main") (param $a i64) (param $b i32) (param $unread i32) (result i64)
+           (if (local.get $b) (then
+             (return (i64.add (local.get $a) (i64.extend_i32_u (i32.div_u (i32.const 9) (local.get $b)))))))
+           (local.get $a)))"#;
+    let mut seen = Vec::new();
+    for block in block_starts(&program(wat)).remove(0).into_iter().skip(1) {
+        let (text, _) = without(wat, [block].into());
+        assert!(text.contains("gpu_run_interpret, "));
+        let stored = text.matches("st.local.b32 [%local+").count();
+        let divides = text.contains("div.u32");
+        seen.push((divides, stored));
+        // The number, in two halves, and its divisor where the division is what is left out.
+        let list = if divides {
+            "[3] = {2, 0, 1}"
+        } else {
+            "[4] = {3, 0, 1, 2}"
+        };
+        assert!(text.contains(list), "{text}");
+    }
+    assert!(seen.contains(&(true, 2)) && seen.contains(&(false, 3)), "{seen:?}");
 }
 
 /// An interpreted function may put a reference into a table, where compiled code finds it.

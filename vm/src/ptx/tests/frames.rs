@@ -26,7 +26,7 @@ fn kept_beside(functions: &str, body: &str, local_frames: LocalFrames) -> u32 {
         prefix: String::new(),
         code_start: 0,
         entries: program.meta.exports.iter().map(|export| export.index).collect(),
-        interpreted: Default::default(),
+        cold: Default::default(),
         options: Options {
             local_frames,
             ..Options::default()

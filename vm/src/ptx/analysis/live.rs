@@ -1,5 +1,4 @@
-//! The units that are read later, after each block: live-variable analysis, a backward data-flow analysis. It is for
-//! estimates only: nothing that is written depends on it.
+//! The units that are read later, after each block: live-variable analysis, a backward data-flow analysis.
 
 use std::ops::Range;
 

@@ -20,6 +20,7 @@ struct Native {
 };
 
 struct Suspended;
+struct Resumed;
 
 // One per lane, in the local memory of the entry function. `values` follow it, as many units as the entry declares.
 struct Context {
@@ -50,6 +51,7 @@ struct Context {
   u32 nested;  // a Nested
   u32 nested_depth;  // frames on the stack with its own
   const Suspended *suspended;  // the innermost interpreted frames that wait for compiled ones
+  Resumed *resumed;  // the interpreted function, if a compiled one goes on as it and may go on compiled again
 
   // Of the exception, or the arguments of the tail call.
   GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }
@@ -60,6 +62,7 @@ enum Nested : u32 {
   NESTED_Runs = 0,
   NESTED_Returned = 1,
   NESTED_Thrown = 2,  // the exception under way is the context's
+  NESTED_Entered = 3,  // compiled code goes on at the head of a loop
 };
 
 // What a compiled function writes before it calls another while it may hold references to exceptions: any

@@ -72,13 +72,14 @@ GPU_RUN_INLINE u32 head_header(u64 head) { return (u32)(head >> 32) & 0xffff; }
 // 1 + the function's number among Launch::natives, or 0.
 GPU_RUN_INLINE u32 head_native(u64 head) { return (u32)(head >> 48); }
 
-// Notes that the basic block runs whose first word is `at`, and returns that word as it was before `visit` took the place
-// of its opcode. The code stays as it is, because it is read through caches that see no writes.
-GPU_RUN_INLINE u64 visit(const Launch &launch, u32 at, u64 word) {
-  // The opcode is always the same. The bit may be set already: then it is set again. The host looks after the run.
+// Notes that the basic block runs whose first word is `at`, where `visit` took the place of its opcode, and returns what
+// stands in Launch::visits. The code stays as it is, because it is read through caches that see no writes.
+GPU_RUN_INLINE u16 visit(const Launch &launch, u32 at) {
+  // Other lanes may note the same block now, and some of it may be lost: what is noted is how often, about, up to 31. All
+  // but the count stays the same. The host looks after the run.
   const u16 visit = load_hint(&launch.visits[at]);
-  if (!(visit & VISITED)) store_relaxed_device(&launch.visits[at], (u16)(visit | VISITED));
-  return (word & ~(u64)0xffff) | (visit & (VISITED - 1));
+  if (visit < VISIT_OFTEN) store_relaxed_device(&launch.visits[at], (u16)(visit + VISIT_ONCE));
+  return visit;
 }
 
 GPU_RUN_INLINE Registers back_by(const Registers &registers, u32 units) {
@@ -175,8 +176,9 @@ GPU_RUN_INLINE Segment segment_at(const Launch &launch, u32 index, u32 size) {
   return {{launch.arena->base + (u64)index * SEGMENT, 4}, (SEGMENT << size) / 4, index + 2, size};
 }
 
-// Finds room for `units` units; false if there is none.
-GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, u32 units, Segment &segment) {
+// Finds room for `units` units, in a segment of the size `usual` if they fit; false if there is none.
+GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, u32 units, Segment &segment,
+                                u32 usual = CALL_SEGMENT) {
   if (!thread.lane_segment_used && units <= launch.lane_segment_units) {
     thread.lane_segment_used = 1;
     segment = {lane_segment(launch, lane), launch.lane_segment_units, 1, 0};
@@ -185,7 +187,7 @@ GPU_RUN_INLINE bool new_segment(const Launch &launch, Thread &thread, u32 lane, 
   u32 least = 0;
   while (((u64)SEGMENT << least) / 4 < units) least++;
   if (least >= SEGMENT_SIZES) return false;
-  u32 size = least > CALL_SEGMENT ? least : CALL_SEGMENT, index = take_segment(*launch.arena, size);
+  u32 size = least > usual ? least : usual, index = take_segment(*launch.arena, size);
   // Where memory runs short, the smallest that will do, and those of threads that have ended.
   if (index == ~0u && least < size) index = take_segment(*launch.arena, size = least);
   if (index == ~0u && launch.multiplexed > least) {

@@ -13,6 +13,8 @@ namespace gpu_run {
 #ifdef GPU_RUN_CALLS_NATIVE
 // Calls a compiled function from the interpreted frame at `state`. DONE_Step: it is to be interpreted.
 GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, MachineState &state, u64 head, u32 base, u32 return_pc);
+// Whether compiled code goes on at the loop's head where the interpreted frame at `state` is.
+GPU_RUN_NOINLINE bool enter_loop(Context &context, const MachineState &state);
 #endif
 
 // Runs `thread` (number `id` of the launch) on `lane`.
@@ -93,7 +95,14 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 #include "generated/cases.inc"
 
       CASE(visit) {
-        following = frames::visit(launch, index_of(pc), w);
+        const u16 visit = frames::visit(launch, index_of(pc));
+#ifdef GPU_RUN_CALLS_NATIVE
+        if (visit & VISIT_LOOP) {
+          state = {registers, room, header, index_of(pc), instance_index, depth};
+          if (enter_loop(*thread.native, state)) return;
+        }
+#endif
+        following = (w & ~(u64)0xffff) | (visit & VISIT_OPCODE);
         continue;
       }
       CASE(trap) TRAP((TrapKind)slot(w, 1));

@@ -11,7 +11,7 @@ constexpr u32 PAGE = 65536;
 constexpr u32 PC_BRIDGE_RETURN = 0;
 constexpr u32 PC_THREAD_END = 1;
 constexpr u32 PC_NATIVE_RETURN = 2;
-constexpr u32 VISITED = 0x8000;  // in Launch::visits; no opcode has this bit
+constexpr u32 VISIT_OPCODE = 0x3ff, VISIT_LOOP = 0x400, VISIT_ONCE = 0x800, VISIT_OFTEN = 0xf800;  // in Launch::visits
 
 // The heap of a memory; see heap/heap.h. What it points to lies beside linear memory, where no guest
 // reaches it. Host code of its own (src/store/heap.rs) reads it after a run.
@@ -691,7 +691,7 @@ struct Launch {
   Census *census;  // null: threads cannot wait for each other by addresses
   // null: the program spawns no threads, or may not: it begins with several, or this is its start function.
   Spawner *spawner;
-  u16 *visits;  // by word of the code: where `visit` stands, the opcode that it replaces, and VISITED once it has run
+  u16 *visits;  // by word of the code, where `visit` stands: its opcode, VISIT_LOOP if a loop begins there, times it has run
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

@@ -16,7 +16,8 @@
 //   - a thread that waits stays on its lane, as compiled ones do.
 //
 // A compiled function may go on as an interpreted one, where code follows that is not compiled. Then it is the frame that
-// the compiled function had, and what it returns is what that returns.
+// the compiled function had, and what it returns is what that returns. At the head of a loop that is compiled it goes on as
+// the compiled one, which has waited for it.
 
 // Internal, as in runtime.cpp.
 #define GPU_RUN_NOINLINE [[maybe_unused]] static __attribute__((noinline))
@@ -28,10 +29,28 @@
 #include "interpreter.h"
 
 namespace gpu_run {
+
+// An interpreted function as which a compiled one goes on.
+struct Resumed {
+  const u8 *frame;
+  // Where the compiled one may go on: how many places there are, then for each the word where the loop begins, in order,
+  // and the place in `lists` of how many units it takes and which.
+  const u32 *places;
+  const u16 *lists;
+  u32 entered;  // the place where it does
+  // Where it was left, until the interpreter has run from there: a jump table, which may be all that a loop's first block
+  // has, and which led out.
+  u32 left;
+};
+
 namespace {
 
 // Bytes of native stack that the interpreter may take, with all that it calls but compiled functions.
 constexpr u32 INTERPRETER_STACK = 4096;
+
+// Size of the segment for an interpreted function that a compiled one has called, if its frame fits: for that and a few
+// calls. A thread may have many such functions on its stack.
+constexpr u32 NESTED_SEGMENT = 1;
 
 // The context's places of return addresses that calls of interpreted functions have taken, and what was there.
 struct Taken {
@@ -99,8 +118,10 @@ GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, Ma
   const Native native = launch.natives[frames::head_native(head) - 1];
   if (!native.code) return {DONE_Step, 0, 0};
   // Interpreted frames take none of the native stack. So where that is short the function is interpreted: there must be
-  // enough for it, and for the interpreter that it may call, with the frames up to where that looks.
-  if (native_stack() < context.native_limit + native.stack + 2 * INTERPRETER_STACK) return {DONE_Step, 0, 0};
+  // enough for it, and for the interpreter that it may call, with the frames up to where that looks. And half of the stack
+  // is kept for functions that recurse and are compiled: these cannot go on interpreted.
+  const u64 needed = native.stack + 2 * INTERPRETER_STACK, kept = launch.native_stack / 2;
+  if (native_stack() < context.native_limit + (needed > kept ? needed : kept)) return {DONE_Step, 0, 0};
   // The header comes after the arguments and after the results, whichever are more.
   const u32 units = frames::head_header(head);
   for (u32 i = 0; i < units; i++) context.values()[i] = state.registers.get32(base + i);
@@ -123,13 +144,41 @@ GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, Ma
   return {DONE_Moved, 0, 0};
 }
 
+GPU_RUN_NOINLINE bool enter_loop(Context &context, const MachineState &state) {
+  Resumed *const resumed = context.resumed;
+  // Another function may have this depth, and this frame too: after a tail call. Its loops are not among the places, unless
+  // it is the same function once more.
+  if (!resumed || state.depth != context.nested_depth || state.registers.frame != resumed->frame) return false;
+  if (state.pc == resumed->left) {
+    resumed->left = ~0u;
+    return false;
+  }
+  u32 low = 0, high = resumed->places[0];
+  while (low < high) {
+    const u32 middle = (low + high) / 2;
+    if (resumed->places[1 + 2 * middle] < state.pc) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  if (low == resumed->places[0] || resumed->places[1 + 2 * low] != state.pc) return false;
+  const u16 *const units = resumed->lists + resumed->places[2 + 2 * low];
+  for (u32 i = 0; i < units[0]; i++) context.values()[i] = state.registers.get32(units[1 + i]);
+  resumed->entered = low;
+  context.nested = NESTED_Entered;
+  return true;
+}
+
 extern "C" {
 
 // Runs the function whose head is at word `target` in the interpreter, from word `pc` on, with `depth` frames on the stack
 // then. Context::values has its arguments if it begins. Or a compiled function goes on here: `units` are how many units of
-// the frame the values are, and which. When this returns 0 they are its results. 1: it has left with the exception under
-// way.
-u32 gpu_run_interpret(Context *context, u32 depth, u32 instance, u32 target, u32 pc, const u16 *units) {
+// the frame the values are, and which, in `lists`; and `places` where it may go on again, or null; see Resumed. When this
+// returns 0 the values are its results. 1: it has left with the exception under way. 2 and on: it goes on at that place less
+// 2, with the units that it takes there.
+u32 gpu_run_interpret(Context *context, u32 depth, u32 instance, u32 target, u32 pc, const u16 *units, const u16 *lists,
+                      const u32 *places) {
   const Launch &launch = *context->launch;
   Thread &thread = *context->thread;
   const u32 lane = global_lane();
@@ -142,7 +191,7 @@ u32 gpu_run_interpret(Context *context, u32 depth, u32 instance, u32 target, u32
   // No lane has registers of its own.
   thread.lane_segment_used = 1;
   frames::Segment segment;
-  if (!frames::new_segment(launch, thread, lane, frames::head_frame(head), segment)) {
+  if (!frames::new_segment(launch, thread, lane, frames::head_frame(head), segment, NESTED_SEGMENT)) {
     trap(*context, pc, depth, TRAP_OutOfRegisterMemory);
   }
   const Registers registers = segment.registers;
@@ -163,24 +212,31 @@ u32 gpu_run_interpret(Context *context, u32 depth, u32 instance, u32 target, u32
   thread.instance = instance;
   Context *const outer = thread.native;
   const u32 outer_nested = context->nested, outer_depth = context->nested_depth;
+  Resumed *const outer_resumed = context->resumed;
+  Resumed resumed = {registers.frame, places, lists, 0, pc};
   thread.native = context;
+  context->resumed = places ? &resumed : nullptr;
   context->nested = NESTED_Runs;
   context->nested_depth = depth;
+  // A loop that leaves compiled code and comes back in each pass looks here only.
+  if (process_ended(launch)) stop_nested(*context);
   for (u32 idle = 0;;) {
     run(launch, thread, context->id, lane);
     if (context->nested != NESTED_Runs) break;
     if (thread.state == THREAD_Ended) leave(*context);
     wait_nested(*context, idle);
   }
-  const u32 thrown = context->nested == NESTED_Thrown;
+  const u32 ended = context->nested;
   thread.native = outer;
   context->nested = outer_nested;
   context->nested_depth = outer_depth;
-  if (!thrown) {
+  context->resumed = outer_resumed;
+  if (ended == NESTED_Returned) {
     for (u32 i = 0; i < header; i++) context->values()[i] = registers.get32(i);
   }
   frames::give_segment(*launch.arena, segment.give_back - 2, segment.size);
-  return thrown;
+  if (ended == NESTED_Entered) return 2 + resumed.entered;
+  return ended == NESTED_Thrown;
 }
 }
 

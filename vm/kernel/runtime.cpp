@@ -143,6 +143,7 @@ GPU_RUN_NOINLINE void begin_thread(const Launch &launch, Context &context, u32 i
   context.reference = 0;
   context.roots = 0;
   context.suspended = nullptr;
+  context.resumed = nullptr;
   context.stack_limit = thread.stack_limit;
   context.max_depth = launch.max_depth;
 }

@@ -28,8 +28,12 @@ constants! { CONSTANTS:
     PC_THREAD_END: u32 = 1;
     /// See [`PC_BRIDGE_RETURN`].
     PC_NATIVE_RETURN: u32 = 2;
-    /// Of [`Launch`]'s visits: the basic block has run. No opcode has this bit.
-    VISITED: u32 = 0x8000;
+    /// Of [`Launch`]'s visits: the opcode; whether a loop begins with the basic block; one time that it has run; and so
+    /// many that no more are counted.
+    VISIT_OPCODE: u32 = 0x3ff;
+    VISIT_LOOP: u32 = 0x400;
+    VISIT_ONCE: u32 = 0x800;
+    VISIT_OFTEN: u32 = 0xf800;
 
     PAGE: u64 = 65536;
     /// Bytes of the smallest register segment; see `kernel/layout.h`.
@@ -670,6 +674,7 @@ twins! {
         nested: u32,
         nested_depth: u32,
         suspended: Ptr,
+        resumed: Ptr,
     }
     /// The head of a frame of units that may be references to exceptions; see `kernel/compiled.h`.
     struct Roots {

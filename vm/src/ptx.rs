@@ -147,6 +147,14 @@ pub fn block_starts(program: &Program) -> Vec<Vec<u32>> {
     functions.map(|function| Cfg::new(program, function).starts()).collect()
 }
 
+/// The first words of the basic blocks with which loops begin.
+pub fn loop_starts(program: &Program) -> Vec<u32> {
+    let functions = program.meta.functions.iter();
+    let graphs = functions.map(|function| Cfg::new(program, function));
+    let starts = graphs.map(|cfg| cfg.loop_heads().map(|head| cfg.first_word(head)).collect::<Vec<_>>());
+    starts.flatten().collect()
+}
+
 /// Words of bytecode that are compiled of a program: those of blocks that `entries` may lead to, and that are not `cold`.
 pub fn reachable_words(program: &Program, entries: &[u32], cold: &BTreeSet<u32>, options: &Options) -> u32 {
     let mut analysis = Analysis::of_calls(program, entries, options);

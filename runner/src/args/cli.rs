@@ -112,10 +112,10 @@ pub struct RunArgs {
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration, help_heading = DEVICE)]
     pub compile_time: Duration,
-    /// What the PTX engine compiles: all functions that may be called; hot, the code that has run before, on any device;
-    /// none. The rest is interpreted. With hot, what is interpreted is noted for the next run, and a first run is
-    /// interpreted as a whole.
-    #[arg(long, value_name = "all|hot|none", default_value = "all", value_parser = parse_functions, help_heading = DEVICE)]
+    /// What the PTX engine compiles: all functions that may be called; hot, the code that has run often before, on any
+    /// device; none; auto, all if that takes little time, else hot. The rest is interpreted. With hot, what is interpreted
+    /// is noted for the next run, and a first run is interpreted as a whole.
+    #[arg(long, value_name = "auto|all|hot|none", default_value = "auto", value_parser = parse_functions, help_heading = DEVICE)]
     compile: Compile,
     /// Take the code that `gpu-run compile` has put into the program. Nothing can check it: it may do on the GPU whatever
     /// it likes.
@@ -338,13 +338,14 @@ type Compile = Option<Functions>;
 
 fn parse_functions(text: &str) -> Result<Compile, String> {
     match text {
+        "auto" => Ok(Some(Functions::Auto)),
         "all" => Ok(Some(Functions::All)),
         "hot" => Ok(Some(Functions::Hot)),
         "none" => Ok(None),
         // For tests.
         _ => match text.strip_prefix("random:").map(str::parse) {
             Some(Ok(seed)) => Ok(Some(Functions::Random(seed))),
-            _ => Err("expected all, hot or none".into()),
+            _ => Err("expected auto, all, hot or none".into()),
         },
     }
 }
@@ -509,7 +510,7 @@ pub struct CompileArgs {
     /// The option of the runs.
     #[arg(long, value_name = "N", default_value_t = CALL_DEPTH)]
     pub max_call_depth: u32,
-    /// What is compiled: all functions that may be called, or hot, the code that has run before.
+    /// What is compiled: all functions that may be called, or hot, the code that has run often before.
     #[arg(long, value_name = "all|hot", default_value = "all", value_parser = parse_functions)]
     compile: Compile,
     #[command(flatten)]

@@ -41,7 +41,7 @@ pub enum Reason {
     Asked,
     /// The device runs nothing else.
     Device,
-    /// Functions are to be compiled that have run before, and none has.
+    /// Code is to be compiled that has run often before, and none has.
     Unknown,
     /// There are more threads than lanes, and they may wait for each other.
     Waiting,
@@ -94,21 +94,33 @@ pub enum CompileError {
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 #[non_exhaustive]
 pub enum Functions {
-    /// All functions that may be called.
+    /// All functions that may be called, or what has run often before, if all would take too long.
     #[default]
+    Auto,
+    /// All functions that may be called.
     All,
-    /// The basic blocks that have run before, on any device. What a run interprets is noted for the next one, beside the
-    /// code in the cache. A first run is interpreted.
+    /// The basic blocks that have run often before, on any device. What a run interprets is noted for the next one, beside
+    /// the code in the cache. A first run is interpreted.
     Hot,
     /// Each function and each block or not, by chance, with a seed: for tests.
     Random(u64),
 }
 
 impl Functions {
-    /// The basic blocks of a program that are not compiled; `None` if that is not known yet.
-    fn cold(self, program: &Program, cache: Option<&Cache>) -> Option<BTreeSet<u32>> {
+    /// The basic blocks of a program that are not compiled: what comes first where the compiler takes no time. None if that
+    /// is not known yet.
+    fn cold(self, program: &Program, cache: Option<&Cache>) -> Vec<BTreeSet<u32>> {
+        let hot = || Functions::Hot.left_out(program, cache);
         match self {
-            Functions::All => Some(BTreeSet::new()),
+            Functions::Auto => [BTreeSet::new()].into_iter().chain(hot()).collect(),
+            one => one.left_out(program, cache).into_iter().collect(),
+        }
+    }
+
+    /// The same, of a single choice.
+    fn left_out(self, program: &Program, cache: Option<&Cache>) -> Option<BTreeSet<u32>> {
+        match self {
+            Functions::Auto | Functions::All => Some(BTreeSet::new()),
             Functions::Hot => {
                 let visited = profile::load(cache?, program)?;
                 let blocks = block_starts(program).into_iter().flatten();
@@ -294,7 +306,7 @@ pub fn precompile(
 ) -> Result<Precompiled, Error> {
     let config = &engine.0;
     let program = &module.program;
-    let cold = config.functions.cold(program, config.cache().as_ref());
+    let cold = config.functions.left_out(program, config.cache().as_ref());
     let entries = ahead.usage.entries(program)?;
     let request = CompileRequest {
         program: program.clone(),
@@ -391,64 +403,80 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let Some(target) = store.target() else {
         return Ok(Choice::interpreted(Reason::Device));
     };
-    let cold = match policy.functions.cold(program, policy.cache.as_ref()) {
-        Some(cold) => cold,
-        None if forced => block_starts(program).into_iter().flatten().collect(),
-        None => return Ok(Choice::interpreted(Reason::Unknown)),
-    };
+    let mut sets = policy.functions.cold(program, policy.cache.as_ref());
+    if sets.is_empty() {
+        store.note_visits();
+        if !forced {
+            return Ok(Choice::interpreted(Reason::Unknown));
+        }
+        sets.push(block_starts(program).into_iter().flatten().collect());
+    }
     let may_hang = policy
         .threads
         .is_some_and(|threads| may_hang(program, threads, &target));
-    let request = CompileRequest {
-        program: program.clone(),
-        prefix: PREFIX.into(),
-        code_start: store.next_code_start(),
-        entries: tidy(program, policy.entries.into_iter().chain(program.meta.start).collect()),
-        cold,
-        // Of an unknown number there may be several.
-        options: options(
-            program,
-            policy.threads.unwrap_or(u32::MAX),
-            policy.call_depth,
-            policy.tuning,
-        ),
-        target,
-    };
     let mut choice = Choice::interpreted(Reason::Waiting);
     if may_hang && !forced {
         return Ok(choice);
     }
     choice.may_hang = may_hang;
-    if let Some(native) = ahead::find(policy.native, &request) {
-        match ahead::link(native, &request, policy.cache.as_ref()).and_then(|code| store.preload(&code).map(|()| code))
-        {
-            Ok(code) => {
+    let entries = tidy(program, policy.entries.into_iter().chain(program.meta.start).collect());
+    // Of an unknown number there may be several.
+    let threads = policy.threads.unwrap_or(u32::MAX);
+    let options = options(program, threads, policy.call_depth, policy.tuning);
+    let requests = sets.into_iter().map(|cold| CompileRequest {
+        program: program.clone(),
+        prefix: PREFIX.into(),
+        code_start: store.next_code_start(),
+        entries: entries.clone(),
+        cold,
+        options,
+        target: target.clone(),
+    });
+    let requests: Vec<CompileRequest> = requests.collect();
+    for request in &requests {
+        if let Some(native) = ahead::find(policy.native, request) {
+            let linked = ahead::link(native, request, policy.cache.as_ref());
+            match linked.and_then(|code| store.preload(&code).map(|()| code)) {
+                Ok(code) => {
+                    choice.code = Ok(code);
+                    return Ok(choice);
+                }
+                Err(error) => tracing::warn!("the code that came with the program is not taken: {error}"),
+            }
+        }
+        let load = |code: &Code| store.preload(code);
+        let cached = |cache: &Cache| from_cache(request, cache, request.key(), load);
+        match policy.cache.as_ref().and_then(cached) {
+            Some(Ok(code)) => {
                 choice.code = Ok(code);
                 return Ok(choice);
             }
-            Err(error) => tracing::warn!("the code that came with the program is not taken: {error}"),
+            Some(Err(error)) => choice.damaged = Some(error),
+            None => {}
+        }
+    }
+    let patience = match forced {
+        true => policy.timeout,
+        false => PATIENCE,
+    };
+    let works = requests
+        .into_iter()
+        .map(|request| (Compiling::of(request.words()), request));
+    let mut works: Vec<_> = works.collect();
+    let brief = works.iter().position(|(work, _)| work.expected <= patience);
+    // The last is the briefest.
+    let (work, request) = works.swap_remove(brief.unwrap_or(works.len() - 1));
+    if brief.is_none() {
+        if policy.functions == Functions::Auto {
+            store.note_visits();
+        }
+        if !forced {
+            let Compiling { words, expected, .. } = work;
+            choice.code = Err(Reason::Slow { words, expected });
+            return Ok(choice);
         }
     }
     let key = request.key();
-    let load = |code: &Code| store.preload(code);
-    match policy
-        .cache
-        .as_ref()
-        .and_then(|cache| from_cache(&request, cache, key, load))
-    {
-        Some(Ok(code)) => {
-            choice.code = Ok(code);
-            return Ok(choice);
-        }
-        Some(Err(error)) => choice.damaged = Some(error),
-        None => {}
-    }
-    let work = Compiling::of(request.words());
-    if !forced && work.expected > PATIENCE {
-        let Compiling { words, expected, .. } = work;
-        choice.code = Err(Reason::Slow { words, expected });
-        return Ok(choice);
-    }
     let begin = Instant::now();
     let cache = policy.cache.map(|cache| (cache, key));
     let told = |elapsed| policy.told.tell(Some(Compiling { elapsed, ..work }));

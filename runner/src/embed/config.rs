@@ -124,7 +124,7 @@ impl Config {
                 local_frames: LocalFrames::Auto,
                 reconverge: false,
             },
-            functions: Functions::All,
+            functions: Functions::Auto,
             compile_timeout: Duration::from_secs(60),
             told: Told::default(),
             cache: CacheFolder::Default,

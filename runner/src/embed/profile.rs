@@ -1,44 +1,65 @@
-//! Which basic blocks of a program have run so far, on whichever device: what
+//! Which basic blocks of a program have run so far, on whichever device, and how often: what
 //! [`Functions::Hot`](super::compile::Functions) goes by. It is kept beside compiled code, under the program's hash.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::io;
 
 use gpu_run_bytecode::{Program, encode};
 use gpu_run_vm::cuda::cache::{Cache, Key};
 
-/// Basic blocks by their first words.
-pub(super) type Blocks = BTreeSet<u32>;
+/// How often a basic block must have run in one run to be compiled. The compiler takes about a thousand times as long for a
+/// block as the interpreter on a lane, so this errs towards compiling: runs are repeated.
+const OFTEN: u8 = 16;
+
+/// Basic blocks by their first words, with how often each has run in the run where it ran most, up to 31 times.
+pub(super) type Counts = BTreeMap<u32, u8>;
 
 fn key(program: &Program) -> Key {
-    Key::of_profile(&[b"blocks", &encode(program)])
+    Key::of_profile(&[b"counts", &encode(program)])
 }
 
-/// What is known of a program; `None` if it never ran.
-pub(super) fn load(cache: &Cache, program: &Program) -> Option<Blocks> {
-    let bytes = cache.load(key(program))?;
-    let blocks = bytes.chunks_exact(4).map(|block| {
-        let mut word = [0; 4];
-        word.copy_from_slice(block);
-        u32::from_le_bytes(word)
-    });
-    Some(blocks.collect())
+fn read(cache: &Cache, key: Key) -> Option<Counts> {
+    let bytes = cache.load(key)?;
+    let counts = bytes.as_chunks::<5>().0.iter();
+    Some(
+        counts
+            .map(|[word @ .., count]| (u32::from_le_bytes(*word), *count))
+            .collect(),
+    )
 }
 
-/// Adds what has run now to what is known of a program. Two processes that do so at once may lose what one of them adds,
-/// which the next run finds again.
+/// The basic blocks of a program that have run often; `None` if none has.
+pub(super) fn load(cache: &Cache, program: &Program) -> Option<BTreeSet<u32>> {
+    let counts = read(cache, key(program))?.into_iter();
+    let often: BTreeSet<u32> = counts
+        .filter(|(_, count)| *count >= OFTEN)
+        .map(|(block, _)| block)
+        .collect();
+    (!often.is_empty()).then_some(often)
+}
+
+/// Adds what has run now to what is known of a program. Counts of several runs are not added up: then each would bring more
+/// blocks to be compiled. Two processes that do so at once may lose what one of them adds, which the next run finds again.
 ///
 /// # Errors
 ///
 /// What the file system reports.
-pub(super) fn add(cache: &Cache, program: &Program, blocks: Blocks) -> io::Result<()> {
-    let known = load(cache, program);
-    if known.as_ref().is_some_and(|known| known.is_superset(&blocks)) {
+pub(super) fn add(cache: &Cache, program: &Program, counts: Counts) -> io::Result<()> {
+    let key = key(program);
+    let known = read(cache, key).unwrap_or_default();
+    let mut all = known.clone();
+    for (block, count) in counts {
+        let most = all.entry(block).or_default();
+        *most = count.max(*most);
+    }
+    if all == known {
         return Ok(());
     }
-    let all = known.unwrap_or_default().into_iter().chain(blocks);
-    let bytes: Vec<u8> = all.collect::<Blocks>().into_iter().flat_map(u32::to_le_bytes).collect();
-    cache.save(key(program), &bytes)
+    let bytes = all.into_iter().flat_map(|(block, count)| {
+        let [a, b, c, d] = block.to_le_bytes();
+        [a, b, c, d, count]
+    });
+    cache.save(key, &bytes.collect::<Vec<u8>>())
 }
 
 #[cfg(test)]
@@ -52,11 +73,15 @@ mod tests {
         let (program, mut other) = (Program::default(), Program::default());
         other.code.push(1);
         assert_eq!(load(&cache, &program), None);
-        add(&cache, &program, [3, 1].into()).unwrap();
-        assert_eq!(load(&cache, &program), Some([1, 3].into()));
-        add(&cache, &program, [2, 3].into()).unwrap();
-        add(&cache, &program, [1].into()).unwrap();
-        assert_eq!(load(&cache, &program), Some([1, 2, 3].into()));
+        add(&cache, &program, [(3, OFTEN - 1), (1, 1)].into()).unwrap();
+        assert_eq!(load(&cache, &program), None);
+        add(&cache, &program, [(3, 1), (1, OFTEN), (7, 2)].into()).unwrap();
+        add(&cache, &program, [(2, 31), (1, 2)].into()).unwrap();
+        assert_eq!(load(&cache, &program), Some([1, 2].into()));
+        assert_eq!(
+            read(&cache, key(&program)),
+            Some([(1, OFTEN), (2, 31), (3, OFTEN - 1), (7, 2)].into())
+        );
         assert_eq!(load(&cache, &other), None);
     }
 }

@@ -78,23 +78,44 @@ fn a_first_run_is_noted() -> Tested {
     expect(0 < first && first == again && again < grown, &what, &output)
 }
 
+/// Words of the module that are hot.
+fn hot_words(dir: &Path) -> Result<u32, Failed> {
+    let mut command = common::gpu_run();
+    command.env("GPU_RUN_CACHE_DIR", dir.join("cache"));
+    command.args(["compile", "--compile", "hot", "--target", "ptx", "--invoke", "pick"]);
+    let output = command
+        .arg(dir.join("pick.wat"))
+        .arg("-o")
+        .arg(dir.join("pick.gbc"))
+        .output()?;
+    let said = text(&output.stderr);
+    let words = said
+        .split_once(" words of bytecode")
+        .and_then(|(before, _)| before.rsplit(' ').next());
+    Ok(words.ok_or(said.clone())?.parse()?)
+}
+
 fn what_has_run_is_compiled(device: &str) -> Tested {
     let dir = place()?;
     pick("cpu", dir.path(), ["1", "10"])?;
-    let first = profile(dir.path())?;
+    let fib = hot_words(dir.path())?;
     let output = pick(device, dir.path(), ["1", "20"])?;
     expect(text(&output.stdout) == "6765\n", "it must be fib(20)", &output)?;
     shows_in_order(&output, &["; cold code is interpreted"])?;
     let output = pick(device, dir.path(), ["0", "5"])?;
     expect(text(&output.stdout) == "120\n", "it must be 5!", &output)?;
-    shows_in_order(&output, &["; cold code is interpreted"])?;
-    let all = profile(dir.path())?;
-    expect(all > first, "what was interpreted must be noted", &output)?;
-    // All is compiled now.
+    let seldom = hot_words(dir.path())?;
+    let output = pick(device, dir.path(), ["0", "20"])?;
+    expect(
+        text(&output.stdout) == "-2102132736\n",
+        "it must be the low half of 20!",
+        &output,
+    )?;
+    let both = hot_words(dir.path())?;
+    let what = format!("{fib}, {seldom} and {both} words are hot");
+    expect(0 < fib && fib == seldom && seldom < both, &what, &output)?;
     let output = pick(device, dir.path(), ["0", "6"])?;
-    expect(text(&output.stdout) == "720\n", "it must be 6!", &output)?;
-    let mixed = text(&output.stderr).contains("cold code");
-    expect(!mixed, "nothing is left to the interpreter", &output)
+    expect(text(&output.stdout) == "720\n", "it must be 6!", &output)
 }
 
 fn nothing_is_compiled() -> Tested {

@@ -15,7 +15,7 @@
 
 ;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[20])
 ;; {
-;; 	.local .align 16 .b8 context[892];
+;; 	.local .align 16 .b8 context[900];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %cold_units;
@@ -23,7 +23,7 @@
 ;; 	.reg .b32 %r<15>;
 ;; 	.reg .b64 %d<15>;
 ;; 	.reg .b32 %w<18>;
-;; 	.reg .b64 %l<8>;
+;; 	.reg .b64 %l<9>;
 ;; 	ld.param.b64 %launch, [launch];
 ;; 	mov.u64 %local, context;
 ;; 	cvta.local.u64 %context, %local;
@@ -89,10 +89,10 @@
 ;; 	}
 ;; 	ret;
 ;; COLD_3:
-;; 	st.local.b32 [%local+872], %r0;
+;; 	st.local.b32 [%local+880], %r0;
 ;; 	mov.b64 {%w6, %w7}, %d1;
-;; 	st.local.b32 [%local+876], %w6;
-;; 	st.local.b32 [%local+880], %w7;
+;; 	st.local.b32 [%local+884], %w6;
+;; 	st.local.b32 [%local+888], %w7;
 ;; 	mov.b32 %trap_pc, 3;
 ;; 	mov.b32 %cold_units, 0;
 ;; 	bra COLD;
@@ -100,11 +100,12 @@
 ;; 	ld.const.b32 %w11, [instance+48];
 ;; 	mov.u64 %l4, units0;
 ;; 	cvt.u64.u32 %l5, %cold_units;
-;; 	add.s64 %l4, %l4, %l5;
-;; 	ld.local.b64 %l6, [%local+848];
+;; 	add.s64 %l5, %l4, %l5;
+;; 	mov.u64 %l6, 0;
+;; 	ld.local.b64 %l7, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
-;; 	st.param.b64 [q0], %l6;
+;; 	st.param.b64 [q0], %l7;
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	.param .b32 q2;
@@ -114,19 +115,23 @@
 ;; 	.param .b32 q4;
 ;; 	st.param.b32 [q4], %trap_pc;
 ;; 	.param .b64 q5;
-;; 	st.param.b64 [q5], %l4;
+;; 	st.param.b64 [q5], %l5;
+;; 	.param .b64 q6;
+;; 	st.param.b64 [q6], %l4;
+;; 	.param .b64 q7;
+;; 	st.param.b64 [q7], %l6;
 ;; 	.param .b32 result;
-;; 	call (result), gpu_run_interpret, (q0, q1, q2, q3, q4, q5);
+;; 	call (result), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);
 ;; 	ld.param.b32 %w12, [result];
 ;; 	}
-;; 	ld.local.b32 %w13, [%local+872];
-;; 	ld.local.b32 %w14, [%local+876];
+;; 	ld.local.b32 %w13, [%local+880];
+;; 	ld.local.b32 %w14, [%local+884];
 ;; 	mov.b64 %d0, {%w13, %w14};
-;; 	ld.global.b64 %l7, [%launch+88];
+;; 	ld.global.b64 %l8, [%launch+88];
 ;; 	ld.local.b32 %w15, [%local+24];
-;; 	mad.wide.u32 %l7, %w15, 8, %l7;
+;; 	mad.wide.u32 %l8, %w15, 8, %l8;
 ;; 	mov.b64 {%w16, %w17}, %d0;
-;; 	st.global.b32 [%l7+0], %w16;
-;; 	st.global.b32 [%l7+4], %w17;
+;; 	st.global.b32 [%l8+0], %w16;
+;; 	st.global.b32 [%l8+4], %w17;
 ;; 	bra DONE;
 ;; }

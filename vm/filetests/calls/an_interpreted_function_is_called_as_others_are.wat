@@ -22,11 +22,11 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %w, [a0+0];
-;; 	st.local.b32 [%local+872], %w;
-;; 	ld.param.b32 %w, [a1+0];
-;; 	st.local.b32 [%local+876], %w;
-;; 	ld.param.b32 %w, [a1+4];
 ;; 	st.local.b32 [%local+880], %w;
+;; 	ld.param.b32 %w, [a1+0];
+;; 	st.local.b32 [%local+884], %w;
+;; 	ld.param.b32 %w, [a1+4];
+;; 	st.local.b32 [%local+888], %w;
 ;; 	ld.const.b32 %instance, [instance+48];
 ;; 	.param .b64 q0;
 ;; 	.param .b32 q1;
@@ -34,6 +34,8 @@
 ;; 	.param .b32 q3;
 ;; 	.param .b32 q4;
 ;; 	.param .b64 q5;
+;; 	.param .b64 q6;
+;; 	.param .b64 q7;
 ;; 	.param .b32 q;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	st.param.b32 [q1], %depth;
@@ -41,14 +43,16 @@
 ;; 	st.param.b32 [q3], 0;
 ;; 	st.param.b32 [q4], 1;
 ;; 	st.param.b64 [q5], 0;
-;; 	call (q), gpu_run_interpret, (q0, q1, q2, q3, q4, q5);
+;; 	st.param.b64 [q6], 0;
+;; 	st.param.b64 [q7], 0;
+;; 	call (q), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);
 ;; 	ld.param.b32 %answer, [q];
 ;; 	st.param.b32 [ret], %answer;
-;; 	ld.local.b32 %w, [%local+872];
-;; 	st.param.b32 [ret+16], %w;
-;; 	ld.local.b32 %w, [%local+876];
-;; 	st.param.b32 [ret+20], %w;
 ;; 	ld.local.b32 %w, [%local+880];
+;; 	st.param.b32 [ret+16], %w;
+;; 	ld.local.b32 %w, [%local+884];
+;; 	st.param.b32 [ret+20], %w;
+;; 	ld.local.b32 %w, [%local+888];
 ;; 	st.param.b32 [ret+24], %w;
 ;; 	ret;
 ;; }

@@ -15,7 +15,10 @@ namespace gpu_run {
 CONSTANT(PC_BRIDGE_RETURN, 0);
 CONSTANT(PC_THREAD_END, 1);
 CONSTANT(PC_NATIVE_RETURN, 2);
-CONSTANT(VISITED, 32768);
+CONSTANT(VISIT_OPCODE, 1023);
+CONSTANT(VISIT_LOOP, 1024);
+CONSTANT(VISIT_ONCE, 2048);
+CONSTANT(VISIT_OFTEN, 63488);
 CONSTANT(PAGE, 65536);
 CONSTANT(SEGMENT, 4096);
 CONSTANT(SEGMENT_SIZES, 8);
@@ -551,7 +554,7 @@ FIELD(Launch, visits, 328, 8);
 FIELD(Launch, commands, 336, 8);
 FIELD(Launch, taken, 344, 8);
 
-SIZE(Context, 872);
+SIZE(Context, 880);
 FIELD(Context, launch, 0, 8);
 FIELD(Context, thread, 8, 8);
 FIELD(Context, globals, 16, 8);
@@ -575,6 +578,7 @@ FIELD(Context, address, 848, 8);
 FIELD(Context, nested, 856, 4);
 FIELD(Context, nested_depth, 860, 4);
 FIELD(Context, suspended, 864, 8);
+FIELD(Context, resumed, 872, 8);
 
 SIZE(Roots, 8);
 FIELD(Roots, next, 0, 4);

@@ -6,14 +6,15 @@ use gpu_run_bytecode::{Op, Program};
 
 use super::{Array, InstanceId, Store};
 use crate::device::DeviceResult;
-use crate::layout::VISITED;
-use crate::ptx::block_starts;
+use crate::layout::{VISIT_LOOP, VISIT_OFTEN, VISIT_ONCE, VISIT_OPCODE};
+use crate::ptx::{block_starts, loop_starts};
 
 /// What is noted.
 pub(super) struct Visits {
     /// Whether visits are noted of instances that are made now.
     wanted: bool,
-    /// By word of the store's code, 16 bits: the opcode that `visit` stands for, and [`VISITED`].
+    /// By word of the store's code, 16 bits: the opcode that `visit` stands for, and how often it has run; see
+    /// [`VISIT_LOOP`].
     pub(super) by_word: Array,
 }
 
@@ -32,6 +33,11 @@ impl Store {
         self.visits.wanted = true;
     }
 
+    /// Whether it does so.
+    pub fn notes_visits(&self) -> bool {
+        self.visits.wanted
+    }
+
     /// Adds the code of a program that is about to be made an instance, of which some is compiled if it is `mixed`. Returns
     /// the word where it begins.
     pub(super) fn push_program(&mut self, program: &Program, mixed: bool) -> DeviceResult<u32> {
@@ -42,14 +48,18 @@ impl Store {
                 code[function.start as usize] |= number << 48;
             }
         }
-        if !self.visits.wanted {
+        // In mixed programs the interpreter looks at heads of loops whether compiled code goes on there.
+        if !self.visits.wanted && !mixed {
             return self.push_code(&code);
         }
         let mut opcodes = vec![0u16; code.len()];
         for word in block_starts(program).concat() {
             let word = word as usize;
-            opcodes[word] = code[word] as u16;
+            opcodes[word] = code[word] as u16 & VISIT_OPCODE as u16;
             code[word] = code[word] & !0xffff | Op::Visit as u64;
+        }
+        for word in loop_starts(program) {
+            opcodes[word as usize] |= VISIT_LOOP as u16;
         }
         let start = self.push_code(&code)?;
         // Of stores' own code, and of programs without notes, there are none.
@@ -61,12 +71,12 @@ impl Store {
     }
 
     /// The basic blocks of an instance that have run in the interpreter since they are noted, by their first words in the
-    /// program.
+    /// program, and how often, about: 31 times may be more.
     ///
     /// # Errors
     ///
     /// The driver's.
-    pub fn visited(&mut self, instance: InstanceId) -> DeviceResult<Vec<u32>> {
+    pub fn visited(&mut self, instance: InstanceId) -> DeviceResult<Vec<(u32, u8)>> {
         let info = &self.instance_infos[instance.0 as usize];
         let (program, start) = (info.program.clone(), 2 * u64::from(info.code_start));
         let by_word = &self.visits.by_word;
@@ -79,7 +89,7 @@ impl Store {
             unsafe { self.device.read(by_word.ptr + start, &mut bytes[..noted as usize])? };
         }
         let words = (0..).zip(&visits);
-        let visited = words.filter(|(_, visit)| u32::from(**visit) & VISITED != 0);
-        Ok(visited.map(|(word, _)| word).collect())
+        let counts = words.map(|(word, visit)| (word, ((u32::from(*visit) & VISIT_OFTEN) / VISIT_ONCE) as u8));
+        Ok(counts.filter(|(_, count)| *count > 0).collect())
     }
 }

@@ -6,7 +6,7 @@ use gpu_run_vm::{Environment, RunOptions, Sink, Value};
 
 use super::instantiate::Host;
 use super::{Loaded, Store};
-use crate::embed::compile::{self, Functions};
+use crate::embed::compile;
 use crate::embed::config::Strategy;
 use crate::embed::error::{Error, Result};
 use crate::embed::func::Func;
@@ -36,14 +36,15 @@ impl<T: Send> Store<T> {
 
     /// Notes which basic blocks have run, for the next time, if the engine is to go by that.
     fn keep_profile(&mut self) -> Result<()> {
-        let config = &self.engine.0;
-        if config.functions != Functions::Hot {
+        if !self.vm.notes_visits() {
             return Ok(());
         }
-        let Some(cache) = config.cache() else { return Ok(()) };
+        let Some(cache) = self.engine.0.cache() else {
+            return Ok(());
+        };
         for loaded in &self.instances {
-            let blocks = self.vm.visited(loaded.id)?.into_iter().collect();
-            if let Err(error) = profile::add(&cache, &loaded.module.program, blocks) {
+            let counts = self.vm.visited(loaded.id)?.into_iter().collect();
+            if let Err(error) = profile::add(&cache, &loaded.module.program, counts) {
                 tracing::warn!("what has run is not kept: {error}");
             }
         }

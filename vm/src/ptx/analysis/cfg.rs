@@ -26,7 +26,7 @@ pub struct Block {
     pub nodes: std::ops::Range<usize>,
     /// Blocks that may follow, the next one in the code first where it can.
     pub successors: Vec<usize>,
-    /// Whether a path from the function's head leads here.
+    /// Whether a path from the function's head, or from an entry, leads here.
     pub reachable: bool,
     /// Whether a branch from this block or from one after it leads here.
     pub loop_head: bool,
@@ -41,10 +41,13 @@ pub struct Cfg {
     pub nodes: Vec<Node>,
     /// The blocks.
     pub blocks: Vec<Block>,
-    /// Reachable blocks in reverse postorder.
+    /// Reachable blocks in reverse postorder; those that only an entry leads to after the others.
     pub order: Vec<usize>,
     /// Branches (from, to) that close a cycle in depth-first order.
     pub back_edges: BTreeSet<(usize, usize)>,
+    /// Heads of loops at which the function may go on compiled after it was left to the interpreter. See
+    /// [`Cfg::leave_out`].
+    pub entries: Vec<usize>,
 }
 
 /// Whether control never continues past this opcode.
@@ -190,27 +193,42 @@ impl Cfg {
         }
     }
 
-    /// Leaves blocks to the interpreter, which goes on until the function is left.
+    /// Leaves blocks to the interpreter. It goes on until the function is left, or a loop begins that is compiled.
     pub fn leave_out(&mut self, cold: &BTreeSet<u32>) {
-        if cold.is_empty() {
-            return;
-        }
+        let heads: Vec<usize> = self.loop_heads().collect();
+        let mut some = false;
         for block in &mut self.blocks {
             block.cold = cold.contains(&self.nodes[block.nodes.start].pc);
-            (block.reachable, block.loop_head) = (false, false);
+            some |= block.cold && block.reachable;
             if block.cold {
                 block.successors.clear();
             }
         }
-        self.back_edges.clear();
-        self.order.clear();
+        if !some {
+            return;
+        }
+        let compiled = heads.into_iter().filter(|head| !self.blocks[*head].cold);
+        self.entries = compiled.collect();
         self.walk();
+        // Of some loops no whole pass is compiled.
+        let blocks = &self.blocks;
+        self.entries.retain(|head| blocks[*head].loop_head);
+        self.walk();
+    }
+
+    /// The blocks with which loops begin.
+    pub fn loop_heads(&self) -> impl Iterator<Item = usize> {
+        (0..self.blocks.len()).filter(|block| self.blocks[*block].loop_head)
+    }
+
+    /// The first word of a block.
+    pub fn first_word(&self, block: usize) -> u32 {
+        self.nodes[self.blocks[block].nodes.start].pc
     }
 
     /// The first word of each block.
     pub fn starts(&self) -> Vec<u32> {
-        let starts = self.blocks.iter().map(|block| self.nodes[block.nodes.start].pc);
-        starts.collect()
+        (0..self.blocks.len()).map(|block| self.first_word(block)).collect()
     }
 
     /// The instructions that are compiled.
@@ -239,37 +257,47 @@ impl Cfg {
         next.into_iter().chain(targets).collect()
     }
 
-    /// Depth first from the head: what is reachable, in which order, and which edges close cycles. With a stack of its own:
-    /// petgraph's search, which tells the same, recurses once for each block.
+    /// Depth first from the head, and then from each of the entries: what is reachable, in which order, and which edges
+    /// close cycles. With a stack of its own: petgraph's search, which tells the same, recurses once for each block.
     fn walk(&mut self) {
+        self.back_edges.clear();
+        self.order.clear();
+        for block in &mut self.blocks {
+            (block.reachable, block.loop_head) = (false, false);
+        }
         if self.blocks.is_empty() {
             return;
         }
         let mut open = vec![false; self.blocks.len()];
-        let mut path = vec![(0, 0)];
-        self.blocks[0].reachable = true;
-        open[0] = true;
-        let mut postorder = Vec::new();
-        while let Some((block, next)) = path.last_mut() {
-            let from = *block;
-            let Some(to) = self.blocks[from].successors.get(*next).copied() else {
-                open[from] = false;
-                postorder.push(from);
-                path.pop();
+        let roots: Vec<usize> = [0].into_iter().chain(self.entries.iter().copied()).collect();
+        for root in roots {
+            if self.blocks[root].reachable {
                 continue;
-            };
-            *next += 1;
-            if open[to] {
-                self.back_edges.insert((from, to));
-                self.blocks[to].loop_head = true;
-            } else if !self.blocks[to].reachable {
-                self.blocks[to].reachable = true;
-                open[to] = true;
-                path.push((to, 0));
             }
+            let mut path = vec![(root, 0)];
+            self.blocks[root].reachable = true;
+            open[root] = true;
+            let mut postorder = Vec::new();
+            while let Some((block, next)) = path.last_mut() {
+                let from = *block;
+                let Some(to) = self.blocks[from].successors.get(*next).copied() else {
+                    open[from] = false;
+                    postorder.push(from);
+                    path.pop();
+                    continue;
+                };
+                *next += 1;
+                if open[to] {
+                    self.back_edges.insert((from, to));
+                    self.blocks[to].loop_head = true;
+                } else if !self.blocks[to].reachable {
+                    self.blocks[to].reachable = true;
+                    open[to] = true;
+                    path.push((to, 0));
+                }
+            }
+            self.order.extend(postorder.into_iter().rev());
         }
-        postorder.reverse();
-        self.order = postorder;
     }
 
     /// The block that begins at word `pc`.
@@ -322,14 +350,16 @@ impl Cfg {
         depths
     }
 
-    /// The loops that are entered at their heads only: each as its head and its blocks. So two of them have no block in
+    /// The loops that are entered at their heads only, if by the interpreter: each as its head and its blocks. So two of them have no block in
     /// common, or one contains the other.
     pub fn reducible_loops(&self) -> Vec<(usize, BTreeSet<usize>)> {
         let predecessors = self.predecessors();
         let mut loops = self.loops(&predecessors);
         loops.retain(|(head, blocks)| {
-            let entered =
-                |block: &usize| block == head || predecessors[*block].iter().all(|from| blocks.contains(from));
+            let entered = |block: &usize| {
+                let here = || predecessors[*block].iter().all(|from| blocks.contains(from));
+                block == head || (!self.entries.contains(block) && here())
+            };
             // Back past the function's head: the loop's head does not dominate it.
             (*head == 0 || !blocks.contains(&0)) && blocks.iter().all(entered)
         });

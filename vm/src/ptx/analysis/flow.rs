@@ -263,6 +263,14 @@ fn mixtures(state: &State) -> impl Iterator<Item = u32> {
     })
 }
 
+/// What is known where paths with these facts meet.
+fn join(state: &State, others: impl Iterator<Item = Fact>) -> State {
+    let pairs = (0..).zip(state.iter().zip(others));
+    pairs
+        .map(|(unit, (fact, other))| fact.join(other, unit, false))
+        .collect()
+}
+
 impl TransferFn<'_> {
     /// Whether a global is the stack pointer.
     pub fn is_stack_pointer(&self, global: i64) -> bool {
@@ -543,10 +551,10 @@ impl TransferFn<'_> {
         }
     }
 
-    /// Analyses a function.
-    pub fn run(mut self, cfg: &Cfg, units: u32, ty: &FuncType) -> Flow {
+    /// Analyses a function, whose values at each of the graph's entries are of these kinds.
+    pub fn run(mut self, cfg: &Cfg, units: u32, ty: &FuncType, entries: &[Vec<Kind>]) -> Flow {
         loop {
-            let at = self.fixpoint(cfg, units, ty);
+            let at = self.fixpoint(cfg, units, ty, entries);
             let mut mixed = BTreeSet::new();
             let mut stack_aligned = true;
             for block in &cfg.order {
@@ -580,7 +588,7 @@ impl TransferFn<'_> {
         }
     }
 
-    fn fixpoint(&self, cfg: &Cfg, units: u32, ty: &FuncType) -> Vec<State> {
+    fn fixpoint(&self, cfg: &Cfg, units: u32, ty: &FuncType, entries: &[Vec<Kind>]) -> Vec<State> {
         let mut at: Vec<State> = vec![Vec::new(); cfg.blocks.len()];
         let mut visits = vec![0u32; cfg.blocks.len()];
         let mut place = vec![0; cfg.blocks.len()];
@@ -594,6 +602,15 @@ impl TransferFn<'_> {
         write_values(&mut entry, 0, &ty.params);
         at[0] = entry;
         let mut work = BTreeSet::from([0usize]);
+        for (block, kinds) in cfg.entries.iter().zip(entries) {
+            let facts = kinds.iter().map(|kind| Fact::of_kind(*kind));
+            at[*block] = match at[*block].is_empty() {
+                true => facts.collect(),
+                // The function begins with a loop.
+                false => join(&at[*block], facts),
+            };
+            work.insert(place[*block]);
+        }
         while let Some(position) = work.pop_first() {
             let block = cfg.order[position];
             if cfg.blocks[block].cold {

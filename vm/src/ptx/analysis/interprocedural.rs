@@ -204,7 +204,7 @@ impl<'a> Analysis<'a> {
         this.calls = functions
             .map(|function| this.calls_of(code(program, function)))
             .collect();
-        this.find_needed(entries, &[]);
+        this.find_needed(entries, &[], &[]);
         this.count_words();
         this
     }
@@ -214,8 +214,8 @@ impl<'a> Analysis<'a> {
         self.words = compiled.map(|facts| facts.words).sum();
     }
 
-    /// Leaves blocks to the interpreter, by their first words, and what only they call. All that is known of the program
-    /// stays true.
+    /// Leaves blocks to the interpreter, by their first words. All that is known of the program
+    /// stays true. What interpreted functions may call stays compiled.
     pub fn leave_out(&mut self, cold: &BTreeSet<u32>, entries: &[u32]) {
         if cold.is_empty() {
             return;
@@ -223,25 +223,36 @@ impl<'a> Analysis<'a> {
         // What an interpreted function makes a reference to, compiled code may call.
         let made = |(facts, calls): (&Facts, &Calls)| facts.needed.then(|| calls.references.clone());
         let references: Vec<u32> = self.facts.iter().zip(&self.calls).filter_map(made).flatten().collect();
+        // Interpreted functions call compiled ones, if it is worth it.
+        let mut worth = Vec::new();
         for (defined, function) in self.program.meta.functions.iter().enumerate() {
             let facts = &mut self.facts[defined];
+            let needed = facts.needed;
             (facts.needed, facts.called, facts.pointed, facts.tail_called) = (false, false, false, false);
             if cold.range(function.start..function.end).next().is_none() {
+                worth.extend(needed.then_some(defined));
                 continue;
             }
             let mut cfg = Cfg::new(self.program, function);
             cfg.leave_out(cold);
             let facts = &mut self.facts[defined];
-            // An entry has code in any case, and be it that its first block is left out.
-            let begins_cold = cfg.blocks.first().is_some_and(|block| block.cold);
+            // An entry has code in any case, and be it that its first block is left out; and what has loops that do.
+            let begins_cold = cfg.blocks.first().is_some_and(|block| block.cold) && cfg.entries.is_empty();
             facts.interpreted = begins_cold && !entries.contains(&(self.imported + defined as u32));
             facts.words = cfg.hot_nodes().map(|node| node.next - node.pc).sum();
+            worth.extend((needed && !facts.interpreted && facts.words > 0).then_some(defined));
             let hot = self.calls_of(cfg.hot_nodes().map(|node| (node.pc, node.inst)));
             // References come into tables by what is interpreted, too.
             let sets = self.calls[defined].sets;
             self.calls[defined] = Calls { sets, ..hot };
         }
-        self.find_needed(entries, &references);
+        // The interpreter does not call what makes tail calls.
+        worth.retain(|defined| !self.makes_tail_calls(*defined));
+        let worth: Vec<u32> = worth
+            .into_iter()
+            .map(|defined| self.imported + defined as u32)
+            .collect();
+        self.find_needed(entries, &references, &worth);
         self.count_words();
     }
 
@@ -292,7 +303,9 @@ impl<'a> Analysis<'a> {
                 function,
                 eager: BTreeSet::new(),
             };
-            transfer.run(&Cfg::new(self.program, function), units, ty).stack_aligned
+            transfer
+                .run(&Cfg::new(self.program, function), units, ty, &[])
+                .stack_aligned
         })
     }
 
@@ -351,7 +364,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Finds what is needed where there are references to functions that nothing which is compiled makes.
-    fn find_needed(&mut self, entries: &[u32], references: &[u32]) {
+    fn find_needed(&mut self, entries: &[u32], references: &[u32], worth: &[u32]) {
         let meta = &self.program.meta;
         let mut work = Vec::new();
         let mut tables = Tables::default();
@@ -369,7 +382,7 @@ impl<'a> Analysis<'a> {
             self.point(index, &mut tables, &mut work);
         }
         // The threads that an interpreted function spawns begin compiled.
-        for index in entries.iter().copied().chain(self.thread_start) {
+        for index in entries.iter().chain(worth).copied().chain(self.thread_start) {
             self.need(index, false, &mut work);
         }
         while let Some(index) = work.pop() {

@@ -117,8 +117,11 @@ impl Compiler<'_> {
         }
     }
 
-    fn frame_from_memory(&mut self) {
-        self.copy_frame("global", "%frame_at", "local", "%frame");
+    /// Copies it back.
+    pub fn frame_from_memory(&mut self) {
+        if self.facts.frame.bytes > 0 {
+            self.copy_frame("global", "%frame_at", "local", "%frame");
+        }
     }
 
     /// Writes an instruction of `block`, with memory as the instruction has to find it.

@@ -9,7 +9,7 @@ use gpu_run_bytecode::{FuncType, Function, TrapKind, disassemble_instruction};
 use crate::layout::{Context, Launch};
 use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::{Cfg, Node};
-use crate::ptx::analysis::flow::{Fact, Flow, Nan, State, TransferFn};
+use crate::ptx::analysis::flow::{Fact, Flow, Kind, Nan, State, TransferFn};
 use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units};
 use crate::ptx::analysis::or_reassociate::{self, Part};
 use crate::ptx::emit::calls::{self, cold::Exits};
@@ -164,7 +164,14 @@ impl<'a> Compiler<'a> {
             function,
             eager: Default::default(),
         };
-        let flow = transfer().run(&cfg, units, ty);
+        // What the interpreter brings has come any way.
+        let known = match cfg.entries.is_empty() {
+            true => Vec::new(),
+            false => transfer().run(&full, units, ty, &[]).at,
+        };
+        let kinds = |block: &usize| known[*block].iter().map(|fact| fact.kind).collect();
+        let entries: Vec<Vec<Kind>> = cfg.entries.iter().map(kinds).collect();
+        let flow = transfer().run(&cfg, units, ty, &entries);
         let transfer = TransferFn {
             eager: flow.eager.clone(),
             ..transfer()
@@ -205,7 +212,7 @@ impl<'a> Compiler<'a> {
             traps: BTreeMap::new(),
             state_at: 0,
         };
-        this.plan_exits(&full);
+        this.plan_exits(&full, &entries);
         this.plan_loops();
         this.plan_meetings();
         this.plan_schedule();

@@ -38,7 +38,7 @@ impl Compiler<'_> {
 
     /// The first word of a block.
     pub fn first_word(&self, block: usize) -> u32 {
-        self.cfg.nodes[self.cfg.blocks[block].nodes.start].pc
+        self.cfg.first_word(block)
     }
 
     /// Counts a pass of the loop or function that begins at word `pc`, and looks at the stop flag when the budget

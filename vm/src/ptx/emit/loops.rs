@@ -268,8 +268,8 @@ impl Compiler<'_> {
 
     /// The values that a unit has where a loop is entered, if they are known.
     fn values_before(&self, head: usize, blocks: &[usize], unit: i64) -> Option<Vec<u32>> {
-        // The function's caller enters it too, with values of its own.
-        if head == 0 {
+        // The function's caller enters it too, or the interpreter, with values of their own.
+        if head == 0 || self.cfg.entries.contains(&head) {
             return None;
         }
         let enters = |block: &&usize| !blocks.contains(block) && self.cfg.blocks[**block].successors.contains(&head);

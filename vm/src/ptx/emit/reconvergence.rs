@@ -101,6 +101,14 @@ impl Compiler<'_> {
         }
     }
 
+    /// Where a lane comes back from the interpreter into loops whose passes it has left: it waits for none but itself.
+    pub fn forget_passes(&mut self) {
+        let masks: Vec<String> = self.meetings.values().map(|meeting| meeting.mask.clone()).collect();
+        for mask in masks {
+            ptx!(self, "mov.u32 {mask}, %lanemask_eq;");
+        }
+    }
+
     fn note_lanes(&mut self, mask: &str) {
         ptx!(self, "activemask.b32 {mask};");
     }

@@ -194,7 +194,7 @@ fn without(wat: &str, cold: BTreeSet<u32>) -> (String, u32) {
 }
 
 #[test]
-fn what_only_interpreted_functions_call_is_not_compiled() {
+fn what_interpreted_functions_call_is_compiled_if_it_is_hot() {
     let wat = r#"(module (memory 1)
          (func $shared (param i32) (result i32) (i32.div_u (i32.const 9) (local.get 0)))
          (func $own (param i32) (result i32) (i32.rem_u (i32.const 9) (local.get 0)))
@@ -207,11 +207,14 @@ fn what_only_interpreted_functions_call_is_not_compiled() {
     }
     assert!(!whole.contains("gpu_run_interpret, "));
     assert!(body(&text, 0).contains("div.u32"));
-    assert!(!text.contains("f1("), "{text}");
-    assert!(body(&text, 2).contains("call (q), gpu_run_interpret, (q0, q1, q2, q3, q4, q5);"));
+    assert!(body(&text, 1).contains("rem.u32"));
+    assert!(text.contains("natives[8] = {n0, "), "{text}");
+    assert!(body(&text, 2).contains("call (q), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);"));
     assert!(0 < words && words < all);
+    let (text, _) = mixed(wat, &[1, 2]);
+    assert!(!text.contains("f1("), "{text}");
     // An entry has a kernel whatever was asked for.
-    let (text, words) = mixed(wat, &[3]);
+    let (text, words) = mixed(wat, &[0, 1, 2, 3]);
     assert!(text.contains("start_3(") && text.contains("gpu_run_interpret"));
     assert_eq!(words, 0);
 }
@@ -267,7 +270,7 @@ fn callers_of_interpreted_functions_know_what_those_do() {
          (func $throw (throw $t))
          (func $cold (call $grow) (call $throw))
          (func (export "main") (result i32) (call $cold) (i32.load (i32.const 0))))"#;
-    let (text, _) = mixed(wat, &[2]);
+    let (text, _) = mixed(wat, &[0, 1, 2]);
     assert!(!text.contains("f0(") && !text.contains("f1("));
     assert!(body(&text, 2).contains("st.param.b32 [ret], %answer;"));
     let main = body(&text, 3);

@@ -1,21 +1,29 @@
-//! Blocks that are not compiled: the interpreter goes on there, with the function's frame, until the function is left.
+//! Blocks that are not compiled: the interpreter goes on there, with the function's frame, until the function is left or a
+//! loop begins that is compiled.
 //!
 //! A jump to such a block leads to code that puts the values of the units which are read later into the context, and tells
 //! which units they are. All such code of a function goes to one place, `COLD`, that calls the interpreter and returns
 //! what it has returned; see `kernel/mixed.cpp`. A jump table of which many entries are not compiled has one way out: the
 //! interpreter runs the table's instruction again.
+//!
+//! Where the interpreter comes to the head of a loop that is compiled, it hands the function back: `COLD` takes the values
+//! of the units that are read later from the context, and goes to the loop. So nothing is known of them there but their
+//! kinds.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use crate::ptx::analysis::cfg::Cfg;
+use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Fact, Kind, State};
 use crate::ptx::analysis::live::{self, Units};
 use crate::ptx::emit::calls::{RETURNED, VALUES};
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
+
+/// The interpreter's answer where a loop is to be entered, and how many after this one, whose place it is.
+const ENTERED: u32 = 2;
 
 /// A way from compiled code into the interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,6 +43,8 @@ pub struct Exits {
     reached: BTreeSet<usize>,
     /// The labels of those at jump tables that are written.
     tables: BTreeMap<usize, String>,
+    /// The ways back in: heads of loops, with their units and the kinds of these.
+    entries: Vec<(usize, Vec<(u32, Kind)>)>,
     /// The lists of units that the interpreter reads: how many there are, then which.
     lists: Vec<u16>,
 }
@@ -45,18 +55,27 @@ impl Exits {
         self.reached.insert(block);
     }
 
-    /// Units of values that an exit takes at most.
+    /// Units of values that a way out or back in takes at most.
     pub fn most(&self) -> u32 {
-        self.units.values().map(Vec::len).max().unwrap_or(0) as u32
+        let entries = self.entries.iter().map(|(_, units)| units.len());
+        self.units.values().map(Vec::len).chain(entries).max().unwrap_or(0) as u32
+    }
+
+    /// Adds a list of units; returns its place among the lists.
+    fn list(&mut self, units: &[u32]) -> usize {
+        let place = self.lists.len();
+        self.lists.push(units.len() as u16);
+        self.lists.extend(units.iter().map(|unit| *unit as u16));
+        place
     }
 }
 
-/// The units of a frame that have values which are read later.
-fn taken(live: &Units, state: &State) -> Vec<u32> {
+/// The units of a frame that have values which are read later, where the units have these kinds.
+fn taken(live: &Units, kinds: impl Fn(u32) -> Option<Kind>) -> Vec<u32> {
     let mut units = Vec::new();
     for unit in live.iter() {
         let unit = unit as u32;
-        match state.get(unit as usize).map(|fact| fact.kind) {
+        match kinds(unit) {
             Some(Kind::Unit | Kind::Zero) => units.push(unit),
             Some(Kind::Low) => units.extend([unit, unit + 1]),
             // It comes with its low half.
@@ -67,8 +86,9 @@ fn taken(live: &Units, state: &State) -> Vec<u32> {
 }
 
 impl Compiler<'_> {
-    /// Finds the ways out of the function, which is as a whole in `full`.
-    pub fn plan_exits(&mut self, full: &Cfg) {
+    /// Finds the ways out of the function, which is as a whole in `full`, and back in, where the units have the kinds in
+    /// `entries`.
+    pub fn plan_exits(&mut self, full: &Cfg, entries: &[Vec<Kind>]) {
         let leads_out = |block: &usize| self.cfg.blocks[*block].cold || self.cfg.has_cold_entry(*block);
         let blocks: Vec<usize> = self.cfg.order.iter().copied().filter(leads_out).collect();
         if blocks.is_empty() {
@@ -80,16 +100,29 @@ impl Compiler<'_> {
                 true => Exit::Block(block),
                 false => Exit::Table(block),
             };
-            let mut live = behind[block].clone();
             let nodes = match exit {
                 Exit::Block(_) => full.block_nodes(block),
                 Exit::Table(_) => std::slice::from_ref(full.last(block)),
             };
-            let nodes = nodes.iter().rev();
-            nodes.for_each(|node| self.access_of(node).apply(&mut live));
-            let units = taken(&live, &self.state_at(exit));
+            let live = self.live_before(nodes, &behind[block]);
+            let state = self.state_at(exit);
+            let units = taken(&live, |unit| Some(state.get(unit as usize)?.kind));
             self.exits.units.insert(exit, units);
         }
+        for (block, kinds) in self.cfg.entries.clone().into_iter().zip(entries) {
+            let live = self.live_before(full.block_nodes(block), &behind[block]);
+            let units = taken(&live, |unit| kinds.get(unit as usize).copied());
+            let units = units.into_iter().map(|unit| (unit, kinds[unit as usize]));
+            self.exits.entries.push((block, units.collect()));
+        }
+    }
+
+    /// The units that are read later before instructions after which these are.
+    fn live_before(&self, nodes: &[Node], behind: &Units) -> Units {
+        let mut live = behind.clone();
+        let nodes = nodes.iter().rev();
+        nodes.for_each(|node| self.access_of(node).apply(&mut live));
+        live
     }
 
     /// What is known of the frame at an exit.
@@ -162,9 +195,7 @@ impl Compiler<'_> {
             }
         }
         self.state = before;
-        let list = 2 * self.exits.lists.len();
-        self.exits.lists.push(units.len() as u16);
-        self.exits.lists.extend(units.iter().map(|unit| *unit as u16));
+        let list = 2 * self.exits.list(&units);
         ptx!(self, "mov.b32 %trap_pc, {};", self.unit.code_start + pc);
         ptx!(self, "mov.b32 %cold_units, {list};");
         ptx!(self, "bra COLD;");
@@ -176,6 +207,7 @@ impl Compiler<'_> {
             return;
         }
         out.push_str("\t.reg .b32 %cold_units;\n");
+        let places = self.places();
         let name = format!("{}units{}", self.unit.prefix, self.index);
         let lists: Vec<String> = self.exits.lists.iter().map(u16::to_string).collect();
         _ = writeln!(
@@ -188,10 +220,12 @@ impl Compiler<'_> {
         self.w.label("COLD");
         self.frame_to_memory();
         let instance = self.image_word(offset_of!(Image, instance));
-        let (units, at, answer) = (self.w.pair(), self.w.pair(), self.w.word());
-        ptx!(self, "mov.u64 {units}, {name};");
-        ptx!(self, "cvt.u64.u32 {at}, %cold_units;");
-        ptx!(self, "add.s64 {units}, {units}, {at};");
+        let (lists, units, answer) = (self.w.pair(), self.w.pair(), self.w.word());
+        ptx!(self, "mov.u64 {lists}, {name};");
+        ptx!(self, "cvt.u64.u32 {units}, %cold_units;");
+        ptx!(self, "add.s64 {units}, {lists}, {units};");
+        let at = self.w.pair();
+        ptx!(self, "mov.u64 {at}, {};", places.as_deref().unwrap_or("0"));
         let head = (self.unit.code_start + self.function.start).to_string();
         let arguments = [
             ("b64", "%ctx"),
@@ -200,8 +234,16 @@ impl Compiler<'_> {
             ("b32", &head),
             ("b32", "%trap_pc"),
             ("b64", &units),
+            ("b64", &lists),
+            ("b64", &at),
         ];
         self.call_runtime("gpu_run_interpret", &arguments, Some(("b32", &answer)));
+        let enter = places.map(|_| {
+            let (enter, p) = (self.w.new_label("ENTER"), self.w.predicate());
+            ptx!(self, "setp.ge.u32 {p}, {answer}, {ENTERED};");
+            ptx!(self, "@{p} bra {enter};");
+            enter
+        });
         if self.facts.status {
             let (thrown, p) = (self.w.new_label("THROWN"), self.w.predicate());
             ptx!(self, "setp.ne.u32 {p}, {answer}, {RETURNED};");
@@ -212,7 +254,68 @@ impl Compiler<'_> {
         } else {
             self.return_interpreted();
         }
+        if let Some(enter) = enter {
+            self.w.label(&enter);
+            self.enter_loops(&answer);
+        }
         self.w.set_aside(before);
+    }
+
+    /// Writes the table of the places at which the function goes on compiled; returns its name. As `enter_loop` in
+    /// `kernel/mixed.cpp` reads it.
+    fn places(&mut self) -> Option<String> {
+        if self.exits.entries.is_empty() {
+            return None;
+        }
+        let mut table = vec![self.exits.entries.len().to_string()];
+        for (block, units) in self.exits.entries.clone() {
+            let units: Vec<u32> = units.iter().map(|(unit, _)| *unit).collect();
+            let list = self.exits.list(&units);
+            table.extend([
+                (self.unit.code_start + self.first_word(block)).to_string(),
+                list.to_string(),
+            ]);
+        }
+        let name = format!("{}places{}", self.unit.prefix, self.index);
+        let (count, table) = (table.len(), table.join(", "));
+        _ = writeln!(self.words, ".global .align 4 .b32 {name}[{count}] = {{{table}}};");
+        Some(name)
+    }
+
+    /// Goes to the loop that the interpreter's answer says, with the values that it has left in the context.
+    fn enter_loops(&mut self, answer: &str) {
+        self.frame_from_memory();
+        // The interpreter may have made memory larger.
+        self.reload_size();
+        self.forget_passes();
+        let entries = std::mem::take(&mut self.exits.entries);
+        let labels: Vec<String> = entries.iter().map(|_| self.w.new_label("ENTER")).collect();
+        let (index, table) = (self.w.word(), self.w.new_label("TABLE"));
+        ptx!(self, "sub.u32 {index}, {answer}, {ENTERED};");
+        _ = writeln!(self.w.out(), "{table}: .branchtargets {};", labels.join(", "));
+        ptx!(self, "brx.idx {index}, {table};");
+        for ((block, units), label) in entries.into_iter().zip(labels) {
+            self.w.label(&label);
+            for (i, (unit, kind)) in units.into_iter().enumerate() {
+                let at = VALUES + 4 * i;
+                match kind {
+                    Kind::Low => {
+                        let (low, high) = (self.w.word(), self.w.word());
+                        ptx!(self, "ld.local.b32 {low}, [%local+{at}];");
+                        ptx!(self, "ld.local.b32 {high}, [%local+{}];", at + 4);
+                        ptx!(self, "mov.b64 %d{unit}, {{{low}, {high}}};");
+                    }
+                    Kind::Unit => ptx!(self, "ld.local.b32 %r{unit}, [%local+{at}];"),
+                    Kind::Zero => {
+                        ptx!(self, "mov.b32 %r{unit}, 0;");
+                        ptx!(self, "mov.b64 %d{unit}, 0;");
+                    }
+                    // Its low half has brought it.
+                    Kind::High | Kind::Undefined => {}
+                }
+            }
+            ptx!(self, "bra {};", self.entry_label(block));
+        }
     }
 
     /// Returns what the interpreter has left in the context.

@@ -103,7 +103,7 @@ struct Heap {
   u32 used;  // of these, pages of slabs and regions
   u32 used_peak;
   u32 failed;  // requests that found no memory
-  u32 pad;
+  u32 relieved;  // 1 while a lane gives up slabs of lanes whose threads have ended
   u64 live_bytes;  // of a checked heap: that were asked for
   u64 live_peak;
   u32 lanes_used;  // 1 + the highest lane that has had a slab

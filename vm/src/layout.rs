@@ -249,7 +249,7 @@ twins! {
         used: u32,
         used_peak: u32,
         failed: u32,
-        pad: u32,
+        relieved: u32,
         live_bytes: u64,
         live_peak: u64,
         lanes_used: u32,

@@ -156,7 +156,7 @@ FIELD(Heap, held, 428, 4);
 FIELD(Heap, used, 432, 4);
 FIELD(Heap, used_peak, 436, 4);
 FIELD(Heap, failed, 440, 4);
-FIELD(Heap, pad, 444, 4);
+FIELD(Heap, relieved, 444, 4);
 FIELD(Heap, live_bytes, 448, 8);
 FIELD(Heap, live_peak, 456, 8);
 FIELD(Heap, lanes_used, 464, 4);

@@ -212,13 +212,14 @@ GPU_RUN_NOINLINE bool relieve(const Launch &launch, Memory &memory) {
   store_relaxed_device(&heap.lanes_waste, 1u);
   Lane lane = this_lane(heap);
   if (give_back(memory, lane)) return true;
-  // With the lock, so that each lane that is over has one to act for it.
-  if (!try_lock(heap)) return true;
+  // With a lock, so that each lane that is over has one to act for it. It is one of its own: all lanes that find no memory
+  // want the heap's, so one that had to have that twice in a row might never be told that there is none.
+  if (!try_lock(heap.relieved)) return true;
   bool any = false;
   for (u32 i = 0; i < load_relaxed_device(&heap.lanes_used) && !any; i++) {
     if (i != lane.number && is_over(launch, i)) any = give_back(memory, lane_at(heap, i));
   }
-  unlock(heap);
+  unlock(heap.relieved);
   return any;
 }
 

@@ -38,14 +38,16 @@ GPU_RUN_INLINE Set set_within(const Memory &memory, u32 index) {
   return all;
 }
 
-GPU_RUN_INLINE bool try_lock(Heap &heap) {
+GPU_RUN_INLINE bool try_lock(u32 &lock) {
   // Many lanes may want the lock while one has it: an exchange by each would slow that one down.
   u32 unlocked = 0;
-  if (load_relaxed_device(&heap.lock) != unlocked) return false;
-  return compare_exchange_acq_rel_device(&heap.lock, unlocked, 1u);
+  if (load_relaxed_device(&lock) != unlocked) return false;
+  return compare_exchange_acq_rel_device(&lock, unlocked, 1u);
 }
+GPU_RUN_INLINE bool try_lock(Heap &heap) { return try_lock(heap.lock); }
 // Release: pairs with the acquire of the lane that locks next.
-GPU_RUN_INLINE void unlock(Heap &heap) { store_release_device(&heap.lock, 0u); }
+GPU_RUN_INLINE void unlock(u32 &lock) { store_release_device(&lock, 0u); }
+GPU_RUN_INLINE void unlock(Heap &heap) { unlock(heap.lock); }
 
 GPU_RUN_INLINE void count_used(Heap &heap, u32 pages) {
   red_max_device(&heap.used_peak, fetch_add_relaxed_device(&heap.used, pages) + pages);

@@ -234,6 +234,8 @@ GPU_RUN_NOINLINE Outcome fetch_lane_slab(Memory &memory, const Lane &lane, u32 c
     if (load_relaxed_device(&heap.lane_bytes) >= (u64)heap.page_limit * (PAGE / 2)) return DONE;
     u32 address;
     Outcome outcome = unpack(allocate_shared(memory, bytes, bytes), address);
+    // Where memory has run short, a lane goes on without a slab: what it asks for then may need the heap's lock too.
+    if (outcome == RETRY && load_relaxed_device(&heap.lanes_waste)) return DONE;
     if (outcome != DONE || address == 0) return outcome;
     index = address / LANE_SLAB;
     // It is not one of the program's blocks.

@@ -83,6 +83,21 @@ GPU_RUN_INLINE u64 runs(u64 word, u32 len) {
   return word;
 }
 
+// Whether there are `len` adjacent pages in one word, without taking any. A bit of the summary may outlive its word's
+// pages: a lane that adds some sets it after another has taken them. Here it goes, so that a set without pages is seen
+// to have none.
+GPU_RUN_NOINLINE bool has_run(const Set &set, u32 len) {
+  for (u32 i = 0; i < set.summaries(); i++) {
+    for (u64 left = load_relaxed_device(&set.summary[i]); left; left &= left - 1) {
+      u32 word = i * 64 + low_bit(left);
+      u64 seen = load_relaxed_device(&set.words[word]);
+      if (runs(seen, len)) return true;
+      if (!seen) note_empty(set, word);
+    }
+  }
+  return false;
+}
+
 constexpr u32 NO_PAGE = ~0u;
 
 // Words that are searched for a run of the wanted length before a shorter one will do.

@@ -85,13 +85,6 @@ GPU_RUN_INLINE u64 new_slab(Heap &heap, u32 page, u32 pages, u32 c, u32 want) {
   return pack({page, (u16)count, 0});
 }
 
-GPU_RUN_INLINE bool maybe_any(const Set &set) {
-  for (u32 i = 0; i < set.summaries(); i++) {
-    if (load_relaxed_device(&set.summary[i])) return true;
-  }
-  return false;
-}
-
 // Takes slabs of at least `pages` pages and without used blocks out of slots, until that is enough, and frees their
 // pages. Returns whether there was one. With the lock.
 GPU_RUN_NOINLINE bool reclaim(Memory &memory, u32 pages) {
@@ -123,9 +116,9 @@ GPU_RUN_NOINLINE u64 fetch_slab(Memory &memory, u32 c, u32 want, u32 pages) {
   Heap &heap = memory.heap;
   u32 least = small_slab(c), page;
   if (pages < least) pages = least;
-  // A lane that finds nothing is in no other lane's way.
+  // A lane that finds nothing begins no transit: when memory is used up, all lanes would keep each other from being told.
   Set free = set_within(memory, FREE_PAGES);
-  if (maybe_any(set_within(memory, 1 + c)) || maybe_any(free)) {
+  if (has_run(set_within(memory, 1 + c), 1) || has_run(free, least)) {
     begin_transit(heap);
     u64 grant = take_listed(memory, c, want);
     if (grant) return grant;

@@ -21,22 +21,37 @@ from measure import Failed, cell  # noqa: E402
 
 FIXTURES = f"{ROOT}/fixtures/wasm"
 
-SQL = """CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT);
-INSERT INTO t(b) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<3000) SELECT 'v'||x FROM c;
+
+# Inputs, by how many times the usual size they have.
+def sql(scale):
+    return f"""CREATE TABLE t(a INTEGER PRIMARY KEY, b TEXT);
+INSERT INTO t(b) WITH RECURSIVE c(x) AS (SELECT 1 UNION ALL SELECT x+1 FROM c WHERE x<{3000 * scale}) SELECT 'v'||x FROM c;
 SELECT count(*), max(b) FROM t WHERE b LIKE 'v1%';
 SELECT a%7, count(*), sum(length(b)) FROM t GROUP BY 1 ORDER BY 2 DESC, 1 LIMIT 3;
 """
-TEXT = "".join(f"line {i}: the quick brown fox jumps over the lazy dog, {i * 7919 % 1000} times\n" for i in range(3000))
-PAGE = "".join(f"# Title {i}\n\nSome *text* with `code` and [a link](/{i}).\n\n- item {i}\n- other\n\n" for i in range(400))
-JSON = json.dumps([{"name": f"n{i}", "value": i * 0.5, "tags": ["a", "b"]} for i in range(3000)])
 
-# By name: the module, arguments, and standard input. `{text}` and `{page}` are files with these.
+
+def text(scale):
+    line = "line {}: the quick brown fox jumps over the lazy dog, {} times\n"
+    return "".join(line.format(i, i * 7919 % 1000) for i in range(3000 * scale))
+
+
+def page(scale):
+    part = "# Title {0}\n\nSome *text* with `code` and [a link](/{0}).\n\n- item {0}\n- other\n\n"
+    return "".join(part.format(i) for i in range(400 * scale))
+
+
+def values(scale):
+    return json.dumps([{"name": f"n{i}", "value": i * 0.5, "tags": ["a", "b"]} for i in range(3000 * scale)])
+
+
+# By name: the module, arguments, and what makes standard input. `{text}` and `{page}` are files with these.
 WORK = {
-    "integers": ("release/integers", [], ""),
-    "json": ("wasi/json", [], JSON),
-    "markdown": ("wasi/markdown", ["{page}", "{folder}/out.html"], ""),
-    "grep": ("wasi/grep", [r"f[aeiou]x j\w+", "{text}"], ""),
-    "sqlite3": ("wasi/sqlite3", [], SQL),
+    "integers": ("release/integers", [], None),
+    "json": ("wasi/json", [], values),
+    "markdown": ("wasi/markdown", ["{page}", "{folder}/out.html"], None),
+    "grep": ("wasi/grep", [r"f[aeiou]x j\w+", "{text}"], None),
+    "sqlite3": ("wasi/sqlite3", [], sql),
 }
 
 
@@ -45,7 +60,8 @@ class Program:
 
     def __init__(self, options, name, folder):
         self.options, self.name, self.folder = options, name, folder
-        path, arguments, self.input = WORK[name]
+        path, arguments, given = WORK[name]
+        self.input = given(options.scale) if given else ""
         self.module = f"{FIXTURES}/{path}.wasm"
         places = {"text": f"{folder}/text.txt", "page": f"{folder}/page.md", "folder": folder}
         self.arguments = [argument.format(**places) if "{" in argument else argument for argument in arguments]
@@ -109,10 +125,20 @@ class Program:
             else:
                 self.note(f"run {which}", stats["run_ms"])
 
+    def auto(self):
+        """Runs with empty caches as a user's first run does, and once more."""
+        cache = f"{self.cache}-auto"
+        shutil.rmtree(cache, ignore_errors=True)
+        for column in ["total auto", "again auto"]:
+            _, seconds = self.run(["--device", "cuda"], cache)
+            self.note(column, seconds * 1e3)
+
     def repeat(self):
         try:
-            for which in ["all", "hot"]:
+            for which in self.options.which:
                 self.assemble(which) if self.options.ptxas else self.compile(which)
+            if not self.options.ptxas:
+                self.auto()
             if not self.options.ptxas:
                 stats, seconds = self.run(["--device", "cuda", "--engine", "interp"])
                 self.note("total interp", seconds * 1e3)
@@ -136,18 +162,21 @@ def main():
     parser.add_argument("--reps", type=int, default=3, help="repetitions")
     parser.add_argument("--cache", metavar="FOLDER", help="keep code and profiles there, and take what is there")
     parser.add_argument("--tsv", metavar="FILE", help="write the medians as a file of bench/results")
+    parser.add_argument("--scale", type=int, default=1, metavar="N", help="inputs of N times the size")
+    parser.add_argument("--hot-only", dest="which", action="store_const", const=["hot"], default=["all", "hot"],
+                        help="do not compile all functions")
     options = parser.parse_args()
     unknown = set(options.names) - WORK.keys()
     if unknown:
         parser.error(f"there is no {', '.join(sorted(unknown))}")
     columns = ["compile all", "compile hot"]
     if not options.ptxas:
-        columns += ["total all", "total hot", "total interp", "run all", "run hot", "run interp"]
+        columns += ["total all", "total hot", "total auto", "again auto", "total interp", "run all", "run hot", "run interp"]
     with tempfile.TemporaryDirectory() as folder:
         with open(f"{folder}/text.txt", "w") as file:
-            file.write(TEXT)
+            file.write(text(options.scale))
         with open(f"{folder}/page.md", "w") as file:
-            file.write(PAGE)
+            file.write(page(options.scale))
         programs = [Program(options, name, folder) for name in options.names or WORK]
         for program in programs:
             program.profile()
@@ -164,7 +193,7 @@ def main():
         with open(options.tsv, "w") as file:
             how = f"by {os.path.basename(options.ptxas)} on one thread" if options.ptxas else "by the driver"
             what = f"milliseconds, medians of {options.reps} runs, {how}"
-            file.write(f"# bench/compile/run.sh, {datetime.date.today():%d %B %Y}: {what}\n")
+            file.write(f"# bench/compile/run.sh --scale {options.scale}, {datetime.date.today():%d %B %Y}: {what}\n")
             file.write("\t".join(["program", *heads, *columns]) + "\n")
             for program in programs:
                 words = [str(program.words.get(which, "-")) for which in ["all", "hot"]] if options.ptxas else []

@@ -19,5 +19,6 @@ pub(crate) mod module;
 pub(crate) mod outcome;
 mod profile;
 pub(crate) mod store;
+mod tiers;
 pub(crate) mod values;
 pub(crate) mod wasi;

@@ -9,14 +9,17 @@ namespace gpu_run {
 // Bytes that a bulk instruction moves between two looks at the stop flag.
 constexpr u64 CHUNK = 262144;
 
-// Whether threads must end. The host's flag is across the bus. A single lane may look there. Many lanes would slow down
-// all other traffic: they look at the device's copy, which the host writes.
-GPU_RUN_INLINE bool stopped(const Launch &launch) {
+// What threads are to do, a Stop, or 0. The host's word is across the bus. A single lane may look there. Many lanes would
+// slow down all other traffic: they look at the device's copy, which the host writes.
+GPU_RUN_INLINE u32 stop_word(const Launch &launch) {
 #if GPU_RUN_GPU
-  if (launch.lanes > 1) return load_relaxed_device(&launch.stop) != 0;
+  if (launch.lanes > 1) return load_relaxed_device(&launch.stop);
 #endif
-  return load_relaxed_system(&launch.control->stop) != 0;
+  return load_relaxed_system(&launch.control->stop);
 }
+
+// Whether threads must end: also in the middle of an instruction, which one that is parked may not be.
+GPU_RUN_INLINE bool stopped(const Launch &launch) { return stop_word(launch) == STOP_Ends; }
 
 // Whether a loop over elements should stop at element `i`: it looks now and then.
 GPU_RUN_INLINE bool poll(const Launch &launch, u32 i) { return i % 65536 == 65535 && stopped(launch); }

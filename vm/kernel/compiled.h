@@ -19,6 +19,7 @@ struct Native {
   u64 stack;  // bytes of native stack that it needs
 };
 
+struct MachineState;
 struct Suspended;
 struct Resumed;
 
@@ -52,6 +53,10 @@ struct Context {
   u32 nested_depth;  // frames on the stack with its own
   const Suspended *suspended;  // the innermost interpreted frames that wait for compiled ones
   Resumed *resumed;  // the interpreted function, if a compiled one goes on as it and may go on compiled again
+  // Where an interpreted function is that a compiled one goes on with, which has been called for that; else null.
+  const MachineState *entering;
+  u32 parked;  // 1: the thread was parked, and has not gone on yet
+  u32 pad;
 
   // Of the exception, or the arguments of the tail call.
   GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }

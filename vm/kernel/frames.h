@@ -289,8 +289,8 @@ GPU_RUN_INLINE bool claim_end(const Launch &launch) {
 
 // Makes every thread of the process stop at its next poll.
 GPU_RUN_INLINE void stop_threads(const Launch &launch) {
-  store_relaxed_system(&launch.control->stop, 1u);
-  store_relaxed_device(&launch.stop, 1u);
+  store_relaxed_system(&launch.control->stop, (u32)STOP_Ends);
+  store_relaxed_device(&launch.stop, (u32)STOP_Ends);
 }
 
 // Ends the process unless another thread already did. Records how and where, with the backtrace that `trace` makes.

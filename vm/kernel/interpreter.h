@@ -13,8 +13,9 @@ namespace gpu_run {
 #ifdef GPU_RUN_CALLS_NATIVE
 // Calls a compiled function from the interpreted frame at `state`. DONE_Step: it is to be interpreted.
 GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, MachineState &state, u64 head, u32 base, u32 return_pc);
-// Whether compiled code goes on at the loop's head where the interpreted frame at `state` is.
-GPU_RUN_NOINLINE bool enter_loop(Context &context, const MachineState &state);
+// The interpreted frame at `state` is at the head of a loop. DONE_Ended: compiled code goes on there, which has waited for
+// it. DONE_Step: none does.
+GPU_RUN_NOINLINE StepResult enter_loop(const Launch &launch, Thread &thread, MachineState &state);
 #endif
 
 // Runs `thread` (number `id` of the launch) on `lane`.
@@ -99,7 +100,10 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
 #ifdef GPU_RUN_CALLS_NATIVE
         if (visit & VISIT_LOOP) {
           state = {registers, room, header, index_of(pc), instance_index, depth};
-          if (enter_loop(*thread.native, state)) return;
+          const StepResult done = enter_loop(launch, thread, state);
+          if (done.kind == DONE_Ended) return;
+          if (done.kind == DONE_Moved) goto moved;
+          if (done.kind == DONE_Trap) TRAP(done.value);
         }
 #endif
         following = (w & ~(u64)0xffff) | (visit & VISIT_OPCODE);

@@ -378,189 +378,24 @@ struct Diagnostics {
   u32 pad;
 };
 
+// What threads are to do at their next poll.
+enum Stop : u32 {
+  STOP_Ends = 1,  // end
+  STOP_Parks = 2,  // of an interpreted run: leave their lanes, to go on in compiled code; see Launch::resumes
+};
+
 // Pinned: what host and lanes tell each other while a kernel runs.
 struct Control {
-  u32 stop;  // set by the host: every thread ends at its next poll
+  u32 stop;  // a Stop, or 0; set by the host, and by a thread that ends the process
   u32 pad[15];
   End end;
 };
 
-// Requests to the host: see rpc/mailbox.h for how both sides use these.
-constexpr u32 REQUEST_SLOTS = 512;
-constexpr u32 REQUEST_BYTES = 4096;
-constexpr u32 REQUEST_RESULTS = 64;
-enum RequestKind : u32 {
-  REQUEST_Call = 1,  // a call, with the first piece of its input
-  REQUEST_More = 2,  // the next piece of its input
-  REQUEST_Next = 3,  // asks for the next piece of the response's data
-};
+}  // namespace gpu_run
 
-// Words of a message to the host: in the upper half of each the message's number, in the lower one what it says.
-enum MailWord : u32 {
-  MESSAGE_Head = 0,  // the function, and flags
-  MESSAGE_Thread = 1,
-  MESSAGE_Capacity = 2,  // bytes that the response's data may have
-  MESSAGE_Total = 3,  // bytes of the call's input in all messages
-  MESSAGE_Units = 4,  // units of 4 bytes of its wasm arguments
-};
-constexpr u32 MESSAGE_WORDS = 16;
-constexpr u32 MESSAGE_ARGUMENTS = MESSAGE_WORDS - MESSAGE_Units;  // most units of arguments
-// Of the head: the function is below these.
-constexpr u32 MESSAGE_KIND = 16;  // where RequestKind begins
-constexpr u32 MESSAGE_DATA = 1u << 24;  // there is a piece of input in the slot
-constexpr u32 MESSAGE_RESULTS = 1u << 25;  // the results are wanted in the slot, however short they are
-struct alignas(16) RequestMessage {
-  u64 words[MESSAGE_WORDS];
-};
+#include "rpc/layout.h"
 
-// Words of a response, like those of a message: the head, and results of up to 12 bytes.
-constexpr u32 RESPONSE_WORDS = 4;
-constexpr u32 RESPONSE_RESULTS = RESPONSE_WORDS - 1;
-// Of the head.
-constexpr u32 RESPONSE_ERRNO = 0xffff;
-constexpr u32 RESPONSE_COUNT = 16;  // where the count of words after the head begins
-constexpr u32 RESPONSE_SLOT = 1u << 24;  // all but the errno is in the slot
-struct alignas(16) Response {
-  u64 words[RESPONSE_WORDS];
-};
-
-// Pinned: what is too long for words. Whose it is, the heads say.
-struct RequestSlot {
-  u32 len;  // bytes of `data` in this message or response
-  u32 total;  // bytes of the response's data in all of its pieces; the host's, as what follows but for input
-  u32 note;  // FileNote: what a device may do with the file
-  u32 file;  // of NOTE_Tmpfs and NOTE_Free: the halves of TmpfsDescriptor::target
-  u32 generation;
-  u32 pad[11];
-  u8 results[REQUEST_RESULTS];  // one after the other, the first not aligned to its own size
-  u8 data[REQUEST_BYTES];
-};
-
-// Strings that end with 0, one after the other.
-struct Strings {
-  const u8 *bytes;
-  u32 len;
-  u32 count;
-};
-
-// What a response says of a file.
-enum FileNote : u32 {
-  NOTE_None = 0,
-  NOTE_Position = 1,  // of path_open: open for reading only; the device may hold its position
-  NOTE_Keep = 2,  // of fd_pread: the device may keep the data, as the process does not write the file
-  NOTE_Changes = 3,  // of path_open: what devices have kept may be out of date from now on
-  NOTE_Tmpfs = 4,  // of path_open: a file whose data the device holds
-  NOTE_Free = 5,  // of any call, also one that failed: a file whose data the device holds is gone
-};
-// Descriptors whose positions the device may hold, and most bytes that it reads ahead of each.
-constexpr u32 FILE_DESCRIPTORS = 256;
-constexpr u32 FILE_BLOCK = 16384;
-// File::lock while a lane works on it, or a thread waits for the host with it.
-enum FileLock : u32 {
-  FILE_Used = 1,
-  FILE_Closes = 2,  // by `fd_close`: the number may already be another file's
-};
-// A descriptor of a file that is open for reading only: see rpc/file_cache.h.
-struct File {
-  u32 lock;  // a FileLock, or 0
-  u32 open;  // 1: its position is here, 0: it is the host's matter
-  u64 position;
-  u64 next;  // where the last read ended
-  u64 start;  // offset of the block's first byte
-  u32 len;  // bytes in the block
-  u32 window;  // bytes that were to be read ahead the last time
-  u32 epoch;  // Requests::epoch before the host was asked for the block
-  u32 wanted;  // bytes that the read takes that the host was asked for
-  u64 filled;  // when, on the device's clock
-  u64 pad;
-};
-
-// A file system whose data the device holds: see rpc/tmpfs.h. Names, directories and links are the host's.
-constexpr u32 TMPFS_BLOCK = 4096;  // bytes
-constexpr u32 TMPFS_ENTRIES = TMPFS_BLOCK / sizeof(u32);  // of an index block
-constexpr u32 TMPFS_DESCRIPTORS = 65536;
-constexpr u32 TMPFS_DIRECT = 16;  // pages of a file that need no tree
-// A file.
-struct TmpfsInode {
-  u32 lock;  // TMPFS_WRITER, or the number of readers
-  u32 generation;  // how often the inode was freed
-  u64 size;
-  u64 written;  // when its data or size was changed last, as Launch::wall_start counts; 0: not yet
-  u64 wanted;  // until then, on the device's clock, readers let a writer come first
-  u32 root;  // 1 + the block of the root of its tree, or 0
-  u32 levels;  // of index blocks in the tree
-  u32 next;  // block that is looked at first for a new one
-  u32 direct[TMPFS_DIRECT];  // 1 + the block of each of the first pages, or 0
-  u32 pad[5];
-};
-// A descriptor by its number.
-struct TmpfsDescriptor {
-  u64 target;  // 0: no file of it. Else 1 + the inode, TmpfsFlags from TMPFS_FlagShift on, above 32 bits its generation
-  u64 position;
-  u64 moved;  // the target, while the host is asked to close or move the descriptor
-  u32 lock;  // 1 while a lane works on it, or a thread waits for the host with it
-  u32 pad;
-};
-constexpr u32 TMPFS_FlagShift = 24;
-enum TmpfsFlag : u32 {
-  TMPFS_Read = 1,
-  TMPFS_Write = 2,
-  TMPFS_Append = 4,
-  TMPFS_Truncate = 8,  // of a response: the file is cut to 0 bytes first
-};
-// Pinned: what host and device tell each other of a file. Each side writes its own line; times are in ns since
-// 1970.
-struct TmpfsAttributes {
-  u64 number;  // the host's, as what follows
-  u64 links;
-  u64 accessed;
-  u64 modified;  // if `written` is still what it was then
-  u64 changed;
-  u64 written_then;
-  u64 pad[2];
-  u64 size;  // the device's, as what follows
-  u64 written;
-  u32 generation;
-  u32 pad2[11];
-};
-struct Tmpfs {
-  u8 *blocks;
-  u32 *taken;  // a bit for each block
-  TmpfsInode *inodes;
-  TmpfsDescriptor *descriptors;  // TMPFS_DESCRIPTORS of them
-  TmpfsAttributes *attributes;  // pinned; one for each inode
-  u64 device;  // number of the file system, for calls that ask
-  u32 words;  // of `taken`; bits after the last block are set
-  u32 free_data;  // blocks that may still be taken for data
-  u32 free_index;  // and for trees, before those for data are
-  u32 most_index;  // what that was at most
-  u32 cursor;  // word of `taken` where a lane last found a block
-  u32 pad;
-};
-
-// Descriptors that may be streams.
-constexpr u32 STREAM_DESCRIPTORS = 32;
-struct Requests {
-  RequestMessage *sent;  // pinned, the device's: the last message of each slot
-  Response *answered;  // pinned, the host's: the last response in each slot
-  RequestSlot *slots;  // pinned
-  u32 *output_errors;  // pinned: errno of stdout and stderr, once the host could not write them
-  Strings args;
-  Strings environment;
-  u64 bell;  // on the CPU, a function of the host to be called with `bell_context` after a message; or 0
-  u64 bell_context;
-  u32 seed[8];  // of the random bytes
-  u32 run;  // number of this run of the store
-  u32 epoch;  // goes up when blocks that are kept may be out of date
-  File *files;  // FILE_DESCRIPTORS of them
-  u8 *blocks;  // FILE_BLOCK bytes for each
-  Tmpfs *tmpfs;  // null: the device holds no files
-  u32 own_slots;  // 1: there are no more threads than slots, so that each has the slot of its number
-  u32 first_look;  // cycles from a message to a lane's first look for the response: see rpc/mailbox.h
-  u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
-  u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
-  u32 messages[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
-};
+namespace gpu_run {
 
 // Register segments beyond a lane's own: blocks of 2^k times SEGMENT bytes. A thread's first one is as small as its
 // first frame allows, because there may be very many. Further ones are of CALL_SEGMENT while there are such.
@@ -681,17 +516,21 @@ struct Launch {
   Requests *requests;  // null: there is no host to ask
   Io *io;
   u32 native_stack;  // bytes of a lane's stack that compiled functions may use
-  // Set when the process ends, as control->stop is. Compiled loops and the lanes of a GPU look here, where it costs no
-  // trip over the bus. The host sets it by a copy, where a launch has more than one lane.
+  // Set as control->stop is. Compiled loops and the lanes of a GPU look here, where it costs no trip over the bus. The host
+  // sets it by a copy, where a launch has more than one lane.
   mutable u32 stop;
   u32 lane_heaps;  // 1: lanes have slabs of a heap of their own, so that it matters when a thread has ended
-  u32 pad;
+  u32 resumes;  // 1: threads that are not new go on where the interpreter has parked them; see mixed.cpp
   Diagnostics *diagnostics;
   Stands *stands;  // null: the host does not ask
   Census *census;  // null: threads cannot wait for each other by addresses
   // null: the program spawns no threads, or may not: it begins with several, or this is its start function.
   Spawner *spawner;
   u16 *visits;  // by word of the code, where `visit` stands: its opcode, VISIT_LOOP if a loop begins there, times it has run
+  // Heads of loops at which compiled functions go on that were begun interpreted: how many, then for each its word, in order,
+  // and above it 1 + the function's place in `natives`. Null: there are none.
+  const u64 *loops;
+  u8 *parked;  // room for each lane's registers in shared memory, if the run may be parked
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

@@ -18,6 +18,12 @@
 // A compiled function may go on as an interpreted one, where code follows that is not compiled. Then it is the frame that
 // the compiled function had, and what it returns is what that returns. At the head of a loop that is compiled it goes on as
 // the compiled one, which has waited for it.
+//
+// A run may be begun by the interpreter's own kernel, parked, and gone on with by a program's (Launch::resumes). Then a
+// thread's frames are all interpreted. The kernel's function is entered anew; its first block is not compiled, so it asks
+// the interpreter, which goes on with the thread as it is. So the function goes on compiled at its own loops, as above. A
+// function further in, whose first block is not compiled either, is called at the head of a loop in place of its frame
+// (Launch::loops). It asks the interpreter too, which hands it the frame.
 
 // Internal, as in runtime.cpp.
 #define GPU_RUN_NOINLINE [[maybe_unused]] static __attribute__((noinline))
@@ -110,33 +116,33 @@ GPU_RUN_NOINLINE void wait_nested(Context &context, u32 &idle) {
   thread.state = THREAD_Runnable;
 }
 
-}  // namespace
-
-GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, MachineState &state, u64 head, u32 base,
-                                        u32 return_pc) {
-  Context &context = *thread.native;
-  const Native native = launch.natives[frames::head_native(head) - 1];
-  if (!native.code) return {DONE_Step, 0, 0};
-  // Interpreted frames take none of the native stack. So where that is short the function is interpreted: there must be
-  // enough for it, and for the interpreter that it may call, with the frames up to where that looks. And half of the stack
-  // is kept for functions that recurse and are compiled: these cannot go on interpreted.
+// Whether the native stack has room for a compiled function. Interpreted frames take none of it. So where it is short the
+// function is interpreted: there must be enough for it, and for the interpreter that it may call, with the frames up to
+// where that looks. And half of the stack is kept for functions that recurse and are compiled: these cannot go on
+// interpreted.
+GPU_RUN_INLINE bool has_stack(const Launch &launch, const Context &context, const Native &native) {
   const u64 needed = native.stack + 2 * INTERPRETER_STACK, kept = launch.native_stack / 2;
-  if (native_stack() < context.native_limit + (needed > kept ? needed : kept)) return {DONE_Step, 0, 0};
-  // The header comes after the arguments and after the results, whichever are more.
-  const u32 units = frames::head_header(head);
-  for (u32 i = 0; i < units; i++) context.values()[i] = state.registers.get32(base + i);
+  return native_stack() >= context.native_limit + (needed > kept ? needed : kept);
+}
+
+// Calls a compiled function in place of one that the interpreted frame at `caller` has called. Context::values has its
+// arguments, and its results after it. Returns its status.
+GPU_RUN_NOINLINE u32 run_native(const Launch &launch, Thread &thread, const Native &native, const MachineState &caller,
+                                u32 return_pc) {
+  Context &context = *thread.native;
   Taken taken;
-  show_calls(launch, thread, state, return_pc, taken);
-  const Suspended suspended = {context.suspended, state};
+  show_calls(launch, thread, caller, return_pc, taken);
+  const Suspended suspended = {context.suspended, caller};
   context.suspended = &suspended;
-  const u32 thrown = ((u32(*)(Context *, u32))native.code)(&context, state.depth + 1);
+  const u32 thrown = ((u32(*)(Context *, u32))native.code)(&context, caller.depth + 1);
   context.suspended = suspended.outer;
   hide_calls(context, taken);
-  if (!thrown) {
-    for (u32 i = 0; i < units; i++) state.registers.set32(base + i, context.values()[i]);
-    state.pc = return_pc;
-    return {DONE_Moved, 0, 0};
-  }
+  return thrown;
+}
+
+// The exception under way, which a compiled function has thrown, goes on from the frame at `state` that called it.
+StepResult throw_on(const Launch &launch, Thread &thread, MachineState &state) {
+  Context &context = *thread.native;
   const Registers values = {(u8 *)context.values(), 4};
   const TrapKind trap = exceptions::unwind(launch, thread, context.id, state,
                                            {context.tag, context.reference, values, 0, context.count, true});
@@ -144,7 +150,52 @@ GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, Ma
   return {DONE_Moved, 0, 0};
 }
 
-GPU_RUN_NOINLINE bool enter_loop(Context &context, const MachineState &state) {
+// Calls the compiled form of the function at `state`, which goes on at the head of the loop where that is. Its results are
+// then those of the interpreted one, which returns them.
+GPU_RUN_NOINLINE StepResult replace_frame(const Launch &launch, Thread &thread, MachineState &state, const Native &native) {
+  Context &context = *thread.native;
+  MachineState caller = state;
+  u32 left = 0;
+  // Of the outermost frame compiled code goes on by itself.
+  if (!exceptions::leave(launch, thread, caller, frames::LOOK, left)) return {DONE_Step, 0, 0};
+  const MachineState entered = state;
+  context.entering = &entered;
+  // `leave` has gone back from the return address to the call.
+  const u32 thrown = run_native(launch, thread, native, caller, caller.pc + 1);
+  if (thrown) {
+    exceptions::leave(launch, thread, state, frames::UNWIND, left);
+    frames::give_left(*launch.arena, left);
+    return throw_on(launch, thread, state);
+  }
+  // As `return` does.
+  const Registers frame = state.registers;
+  for (u32 i = 0; i < state.header; i++) frame.set32(i, context.values()[i]);
+  const u32 back = frame.get32(state.header + 1);
+  state.pc = frame.get32(state.header);
+  state.header = back >> 16;
+  state.registers = frames::back_by(frame, back & 0xffff);
+  state.room += back & 0xffff;
+  state.depth--;
+  return {DONE_Moved, 0, 0};
+}
+
+// The index of a word among `count` of them, in order and so far apart; `count` if it is none of them.
+template <typename Word>
+GPU_RUN_INLINE u32 find_word(u32 word, u32 count, Word word_at) {
+  u32 low = 0, high = count;
+  while (low < high) {
+    const u32 middle = (low + high) / 2;
+    if (word_at(middle) < word) {
+      low = middle + 1;
+    } else {
+      high = middle;
+    }
+  }
+  return low < count && word_at(low) == word ? low : count;
+}
+
+// Hands the frame at `state` to the compiled function that has waited for it, if it goes on here.
+GPU_RUN_INLINE bool hand_back(Context &context, const MachineState &state) {
   Resumed *const resumed = context.resumed;
   // Another function may have this depth, and this frame too: after a tail call. Its loops are not among the places, unless
   // it is the same function once more.
@@ -153,21 +204,98 @@ GPU_RUN_NOINLINE bool enter_loop(Context &context, const MachineState &state) {
     resumed->left = ~0u;
     return false;
   }
-  u32 low = 0, high = resumed->places[0];
-  while (low < high) {
-    const u32 middle = (low + high) / 2;
-    if (resumed->places[1 + 2 * middle] < state.pc) {
-      low = middle + 1;
-    } else {
-      high = middle;
-    }
-  }
-  if (low == resumed->places[0] || resumed->places[1 + 2 * low] != state.pc) return false;
-  const u16 *const units = resumed->lists + resumed->places[2 + 2 * low];
+  const u32 *const places = resumed->places;
+  const u32 place = find_word(state.pc, places[0], [&](u32 i) { return places[1 + 2 * i]; });
+  if (place == places[0]) return false;
+  const u16 *const units = resumed->lists + places[2 + 2 * place];
   for (u32 i = 0; i < units[0]; i++) context.values()[i] = state.registers.get32(units[1 + i]);
-  resumed->entered = low;
+  resumed->entered = place;
   context.nested = NESTED_Entered;
   return true;
+}
+
+// Runs the interpreter on the lane's thread, of whose frames the one at depth `depth` has these registers and this header.
+// It returns when that does, and leaves the results in Context::values. What it returns is what `gpu_run_interpret` does.
+GPU_RUN_NOINLINE u32 run_nested(Context &context, u32 depth, const Registers &registers, u32 header, Resumed &resumed) {
+  const Launch &launch = *context.launch;
+  Thread &thread = *context.thread;
+  const u32 lane = global_lane();
+  Context *const outer = thread.native;
+  const u32 outer_nested = context.nested, outer_depth = context.nested_depth;
+  Resumed *const outer_resumed = context.resumed;
+  thread.native = &context;
+  context.resumed = resumed.places ? &resumed : nullptr;
+  context.nested = NESTED_Runs;
+  context.nested_depth = depth;
+  // A loop that leaves compiled code and comes back in each pass looks here only.
+  if (process_ended(launch)) stop_nested(context);
+  u32 idle = 0;
+  // One that was parked may wait.
+  if (thread.state != THREAD_Runnable) wait_nested(context, idle);
+  for (;;) {
+    run(launch, thread, context.id, lane);
+    if (context.nested != NESTED_Runs) break;
+    if (thread.state == THREAD_Ended) leave(context);
+    wait_nested(context, idle);
+  }
+  const u32 ended = context.nested;
+  thread.native = outer;
+  context.nested = outer_nested;
+  context.nested_depth = outer_depth;
+  context.resumed = outer_resumed;
+  if (ended == NESTED_Returned) {
+    for (u32 i = 0; i < header; i++) context.values()[i] = registers.get32(i);
+  }
+  if (ended == NESTED_Entered) return 2 + resumed.entered;
+  return ended == NESTED_Thrown;
+}
+
+// Goes on with a thread that was parked, all of whose frames are interpreted.
+GPU_RUN_NOINLINE u32 go_on_parked(Context &context, const u16 *lists, const u32 *places) {
+  const Launch &launch = *context.launch;
+  Thread &thread = *context.thread;
+  context.parked = 0;
+  thread.lane_segment_used = 1;
+  MachineState first = {{thread.frame, thread.stride}, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
+  u32 left = 0;
+  while (exceptions::leave(launch, thread, first, frames::LOOK, left)) {}
+  first.registers.set32(first.header, PC_NATIVE_RETURN);
+  Resumed resumed = {first.registers.frame, places, lists, 0, ~0u};
+  const u32 answer = run_nested(context, 1, first.registers, first.header, resumed);
+  // What the compiled function calls from now on has segments of its own.
+  if (thread.segment) frames::give_segment(*launch.arena, thread.segment - 1, thread.segment_size);
+  thread.segment = 0;
+  return answer;
+}
+
+}  // namespace
+
+GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, MachineState &state, u64 head, u32 base,
+                                        u32 return_pc) {
+  Context &context = *thread.native;
+  const Native native = launch.natives[frames::head_native(head) - 1];
+  if (!native.code || !has_stack(launch, context, native)) return {DONE_Step, 0, 0};
+  // The header comes after the arguments and after the results, whichever are more.
+  const u32 units = frames::head_header(head);
+  for (u32 i = 0; i < units; i++) context.values()[i] = state.registers.get32(base + i);
+  const u32 thrown = run_native(launch, thread, native, state, return_pc);
+  if (thrown) return throw_on(launch, thread, state);
+  for (u32 i = 0; i < units; i++) state.registers.set32(base + i, context.values()[i]);
+  state.pc = return_pc;
+  return {DONE_Moved, 0, 0};
+}
+
+GPU_RUN_NOINLINE StepResult enter_loop(const Launch &launch, Thread &thread, MachineState &state) {
+  Context &context = *thread.native;
+  if (hand_back(context, state)) return {DONE_Ended, 0, 0};
+  if (!launch.loops) return {DONE_Step, 0, 0};
+  const u64 *const loops = launch.loops + 1;
+  const u32 count = (u32)launch.loops[0];
+  const u32 found = find_word(state.pc, count, [&](u32 i) { return (u32)loops[i]; });
+  if (found == count) return {DONE_Step, 0, 0};
+  const Native native = launch.natives[(loops[found] >> 32) - 1];
+  if (!native.code || !has_stack(launch, context, native)) return {DONE_Step, 0, 0};
+  return replace_frame(launch, thread, state, native);
 }
 
 extern "C" {
@@ -181,7 +309,7 @@ u32 gpu_run_interpret(Context *context, u32 depth, u32 instance, u32 target, u32
                       const u32 *places) {
   const Launch &launch = *context->launch;
   Thread &thread = *context->thread;
-  const u32 lane = global_lane();
+  if (context->parked) return go_on_parked(*context, lists, places);
   const u64 head = load_code(launch.code + target);
   const u32 header = frames::head_header(head);
   // Where no stack is set the driver has counted this function's.
@@ -191,11 +319,17 @@ u32 gpu_run_interpret(Context *context, u32 depth, u32 instance, u32 target, u32
   // No lane has registers of its own.
   thread.lane_segment_used = 1;
   frames::Segment segment;
-  if (!frames::new_segment(launch, thread, lane, frames::head_frame(head), segment, NESTED_SEGMENT)) {
+  if (!frames::new_segment(launch, thread, global_lane(), frames::head_frame(head), segment, NESTED_SEGMENT)) {
     trap(*context, pc, depth, TRAP_OutOfRegisterMemory);
   }
   const Registers registers = segment.registers;
-  if (units) {
+  Resumed resumed = {registers.frame, places, lists, 0, pc};
+  if (const MachineState *const entering = context->entering) {
+    context->entering = nullptr;
+    for (u32 i = 0; i < frames::head_frame(head); i++) registers.set32(i, entering->registers.get32(i));
+    pc = entering->pc;
+    resumed.left = ~0u;
+  } else if (units) {
     for (u32 i = 0; i < units[0]; i++) registers.set32(units[1 + i], context->values()[i]);
   } else {
     // The header comes after the arguments and after the results, whichever are more.
@@ -210,33 +344,9 @@ u32 gpu_run_interpret(Context *context, u32 depth, u32 instance, u32 target, u32
   thread.depth = depth;
   thread.pc = pc;
   thread.instance = instance;
-  Context *const outer = thread.native;
-  const u32 outer_nested = context->nested, outer_depth = context->nested_depth;
-  Resumed *const outer_resumed = context->resumed;
-  Resumed resumed = {registers.frame, places, lists, 0, pc};
-  thread.native = context;
-  context->resumed = places ? &resumed : nullptr;
-  context->nested = NESTED_Runs;
-  context->nested_depth = depth;
-  // A loop that leaves compiled code and comes back in each pass looks here only.
-  if (process_ended(launch)) stop_nested(*context);
-  for (u32 idle = 0;;) {
-    run(launch, thread, context->id, lane);
-    if (context->nested != NESTED_Runs) break;
-    if (thread.state == THREAD_Ended) leave(*context);
-    wait_nested(*context, idle);
-  }
-  const u32 ended = context->nested;
-  thread.native = outer;
-  context->nested = outer_nested;
-  context->nested_depth = outer_depth;
-  context->resumed = outer_resumed;
-  if (ended == NESTED_Returned) {
-    for (u32 i = 0; i < header; i++) context->values()[i] = registers.get32(i);
-  }
+  const u32 answer = run_nested(*context, depth, registers, header, resumed);
   frames::give_segment(*launch.arena, segment.give_back - 2, segment.size);
-  if (ended == NESTED_Entered) return 2 + resumed.entered;
-  return ended == NESTED_Thrown;
+  return answer;
 }
 }
 

@@ -125,12 +125,9 @@ GPU_RUN_NOINLINE void request(Context &context, u32 pc, u32 depth, u32 instance_
              [&] { return requests::run_other(launch, *context.thread, context.id, instance, scratch, w); });
 }
 
-// Prepares thread `id`, which the lane has.
-GPU_RUN_NOINLINE void begin_thread(const Launch &launch, Context &context, u32 id) {
-  threads::begin_clock(launch);
+// Prepares the lane's context for thread `id`, which it has.
+GPU_RUN_INLINE void take_thread(const Launch &launch, Context &context, u32 id) {
   Thread &thread = launch.threads[id];
-  threads::prepare(launch, thread, id);
-  thread.state = THREAD_Runnable;
   u32 stack = native_stack();
   context.launch = &launch;
   context.address = &context;
@@ -144,8 +141,27 @@ GPU_RUN_NOINLINE void begin_thread(const Launch &launch, Context &context, u32 i
   context.roots = 0;
   context.suspended = nullptr;
   context.resumed = nullptr;
+  context.entering = nullptr;
+  context.parked = 0;
   context.stack_limit = thread.stack_limit;
   context.max_depth = launch.max_depth;
+}
+
+// Prepares thread `id`, which the lane has.
+GPU_RUN_NOINLINE void begin_thread(const Launch &launch, Context &context, u32 id) {
+  threads::begin_clock(launch);
+  Thread &thread = launch.threads[id];
+  threads::prepare(launch, thread, id);
+  thread.state = THREAD_Runnable;
+  take_thread(launch, context, id);
+}
+
+// Prepares the lane for thread `id`, which was begun in the interpreter. The entry's function begins as in a new thread: of
+// such a run its first block is left to the interpreter, which goes on where the thread was parked.
+GPU_RUN_NOINLINE void go_on_thread(const Launch &launch, Context &context, u32 id) {
+  if (launch.threads[id].state == THREAD_Ended) exit_lane();
+  take_thread(launch, context, id);
+  context.parked = 1;
 }
 
 // Lets a moment pass for a lane that has no thread. In a function of its own: see gpu_run_next.
@@ -172,6 +188,7 @@ void gpu_run_begin(const Launch *launch, Context *context) {
     if (stands::wanted(*launch)) red_add_device(&launch->stands->new_threads, 1u);
     exit_lane();
   }
+  if (launch->resumes && launch->threads[id].state != THREAD_New) return go_on_thread(*launch, *context, id);
   begin_thread(*launch, *context, id);
 }
 

@@ -177,6 +177,44 @@ GPU_RUN_NOINLINE void end_deadlock(const Launch &launch, u32 id) {
   frames::end_process(launch, thread, id, state, END_Trap, TRAP_Deadlock);
 }
 
+// Whether lanes are to leave.
+GPU_RUN_INLINE bool leaves(const Launch &launch) { return stop_word(launch) != 0; }
+
+// Where a frame in a lane's shared memory is to be found in Launch::parked; elsewhere it stays. Returns whether it moves.
+GPU_RUN_INLINE bool move_frame(const Launch &launch, Registers &registers, u32 lane) {
+  const u64 at = (u64)registers.frame - (u64)shared_segment();
+  if (at >= (u64)launch.shared_units * lanes_in_block() * 4) return false;
+  const u64 unit = at / registers.stride;
+  registers = {launch.parked + ((u64)lane * launch.shared_units + unit) * 4, 4};
+  return true;
+}
+
+// Moves the lane's shared memory to where the next kernel finds it, and with it the frames of the lane's thread that lie
+// there. They are the outermost ones: the innermost frame is among them, or the caller beyond one bridge.
+GPU_RUN_NOINLINE void park(const Launch &launch, Thread &thread, u32 lane) {
+  if (thread.state == THREAD_New || thread.state == THREAD_Ended) return;
+  const Registers from = {shared_segment(), lanes_in_block() * 4};
+  const Registers to = {launch.parked + (u64)lane * launch.shared_units * 4, 4};
+  for (u32 unit = 0; unit < launch.shared_units; unit++) to.set32(unit, from.get32(unit));
+  MachineState at = {{thread.frame, thread.stride}, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
+  if (move_frame(launch, at.registers, lane)) {
+    thread.frame = at.registers.frame;
+    thread.stride = at.registers.stride;
+    return;
+  }
+  for (u32 left = 0;;) {
+    const Registers callee = at.registers;
+    const bool crosses = callee.get32(at.header) == PC_BRIDGE_RETURN;
+    if (!exceptions::leave(launch, thread, at, frames::LOOK, left)) return;
+    if (!crosses || !move_frame(launch, at.registers, lane)) continue;
+    const Registers bridge = frames::back_by(callee, frames::BRIDGE);
+    bridge.set32(frames::BRIDGE_FrameLow, (u32)(u64)at.registers.frame);
+    bridge.set32(frames::BRIDGE_FrameHigh, (u32)((u64)at.registers.frame >> 32));
+    bridge.set32(frames::BRIDGE_Stride, at.registers.stride);
+    return;
+  }
+}
+
 // Finds the thread that the lane runs next, after the one that it ran: number `round.id`. False if there is none in the
 // rest of the round. It ends in bounded time and leaves repeating to `run_lane`. For lanes of a warp may wait for each
 // other at its end, so that none may stay in it until another has done something.
@@ -190,7 +228,7 @@ GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
       if (thread.state == THREAD_Ended && thread.segment) leave_segment(launch, round, thread, lane);
     } else if (thread.state != THREAD_Ended && ready(launch, thread, round.id, lane, round.spare)) {
       round.ran = true;
-      round.over = stopped(launch);
+      round.over = leaves(launch);
       return !round.over;
     }
     bool ended = thread.state == THREAD_Ended;
@@ -204,7 +242,7 @@ GPU_RUN_INLINE bool find_thread(const Launch &launch, Round &round, u32 lane) {
   round.idle = round.worked ? 0 : round.idle + 1;
   if (round.idle) backoff(round.idle);
   if (round.idle && round.first < launch.thread_count && census::claim_deadlock(launch)) end_deadlock(launch, round.first);
-  round.over = round.first >= launch.thread_count || (round.idle && stopped(launch));
+  round.over = round.first >= launch.thread_count || (round.idle && leaves(launch));
   round.ran = false;
   round.worked = false;
   round.id = round.first;
@@ -282,6 +320,7 @@ GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) 
   if (find_thread(launch, round, lane)) return true;
   if (!round.over) return false;
   if (launch.stands) stands::note_lane(launch, round.first);
+  if (launch.parked && round.first < launch.thread_count) park(launch, launch.threads[round.first], lane);
   round.over = !next_command(launch, round);
   return false;
 }

@@ -139,11 +139,16 @@ constants! { ENUMERATORS:
     FUNC_NOTHING: u32 = 1;
 
     THREAD_SLEEPING: u32 = 2;
+    THREAD_ENDED: u32 = 3;
     THREAD_WAITING: u32 = 4;
     THREAD_REQUESTING: u32 = 5;
     THREAD_BUSY: u32 = 6;
     /// State of a [`Stand`] of threads that wait for room in the output ring.
     STAND_OUTPUT: u32 = 16;
+
+    /// What threads are to do at their next poll: end, or leave their lanes to go on in compiled code.
+    STOP_ENDS: u32 = 1;
+    STOP_PARKS: u32 = 2;
 
     END_TRAP: u32 = 1;
     END_EXIT: u32 = 2;
@@ -640,12 +645,14 @@ twins! {
         native_stack: u32,
         stop: u32,
         lane_heaps: u32,
-        pad: u32,
+        resumes: u32,
         diagnostics: Ptr,
         stands: Ptr,
         census: Ptr,
         spawner: Ptr,
         visits: Ptr,
+        loops: Ptr,
+        parked: Ptr,
         commands: Ptr,
         taken: u64,
     }
@@ -675,25 +682,13 @@ twins! {
         nested_depth: u32,
         suspended: Ptr,
         resumed: Ptr,
+        entering: Ptr,
+        parked: u32,
+        pad: u32,
     }
     /// The head of a frame of units that may be references to exceptions; see `kernel/compiled.h`.
     struct Roots {
         next: u32,
         count: u32,
-    }
-}
-
-impl HeapSite {
-    /// [`SITE_LIVE`], [`SITE_FREED`], or 0 if nothing is known of a block.
-    pub fn kind(&self) -> u32 {
-        self.state & ((1 << SITE_ALIGN) - 1)
-    }
-
-    /// Bytes from the start of the heap's block to the program's, which has guard bytes in front of it or not.
-    pub fn front(&self, guards: bool) -> u64 {
-        match 1u64 << (self.state >> SITE_ALIGN & 31) {
-            align if !guards || align > GUARD_FRONT_MOST => 0,
-            align => align.max(GUARD_FRONT),
-        }
     }
 }

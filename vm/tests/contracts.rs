@@ -86,19 +86,25 @@ fn two_swapped_fields_are_refused_by_name() {
 
 #[test]
 fn a_changed_constant_is_refused_by_name() {
-    for (from, to, name) in [
-        ("CALL_SEGMENT = 4;", "CALL_SEGMENT = 5;", "CALL_SEGMENT"),
-        ("END_Exit = 2,", "END_Exit = 4,", "END_Exit"),
-        ("TMPFS_FlagShift = 24;", "TMPFS_FlagShift = 25;", "TMPFS_FlagShift"),
+    for (header, from, to, name) in [
+        ("layout.h", "CALL_SEGMENT = 4;", "CALL_SEGMENT = 5;", "CALL_SEGMENT"),
+        ("layout.h", "END_Exit = 2,", "END_Exit = 4,", "END_Exit"),
+        (
+            "rpc/layout.h",
+            "TMPFS_FlagShift = 24;",
+            "TMPFS_FlagShift = 25;",
+            "TMPFS_FlagShift",
+        ),
     ] {
-        let said = compiled_with("layout.h", from, to).expect_err("the value is another one");
+        let said = compiled_with(header, from, to).expect_err("the value is another one");
         assert!(said.contains(&format!("{name} has another value")), "{name}: {said}");
     }
 }
 
-/// The constants that `kernel/layout.h` names, in Rust's spelling: `END_Exit` is `END_EXIT`.
+/// The constants that `kernel/layout.h` and the part of it in `kernel/rpc` name, in Rust's spelling: `END_Exit` is `END_EXIT`.
 fn kernel_constants() -> BTreeSet<String> {
-    let text = std::fs::read_to_string(kernel().join("layout.h")).expect("the header is there");
+    let read = |header: &str| std::fs::read_to_string(kernel().join(header)).expect("the header is there");
+    let text = read("layout.h") + &read("rpc/layout.h");
     let mut names = BTreeSet::new();
     for line in text.lines() {
         let words = line

@@ -112,6 +112,10 @@ pub struct RunArgs {
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
     #[arg(long, value_name = "DURATION", default_value = "10s", value_parser = humantime::parse_duration, help_heading = DEVICE)]
     pub compile_time: Duration,
+    /// How long a run is interpreted before what it does often is compiled, so that the rest of it is faster. For programs
+    /// that are not compiled before they run.
+    #[arg(long, value_name = "DURATION", default_value = "100ms", value_parser = humantime::parse_duration, help_heading = DEVICE)]
+    pub hot_after: Duration,
     /// What the PTX engine compiles: all functions that may be called; hot, the code that has run often before, on any
     /// device; none; auto, all if that takes little time, else hot. The rest is interpreted. With hot, what is interpreted
     /// is noted for the next run, and a first run is interpreted as a whole.
@@ -343,8 +347,9 @@ fn parse_functions(text: &str) -> Result<Compile, String> {
         "hot" => Ok(Some(Functions::Hot)),
         "none" => Ok(None),
         // For tests.
-        _ => match text.strip_prefix("random:").map(str::parse) {
-            Some(Ok(seed)) => Ok(Some(Functions::Random(seed))),
+        _ => match text.split_once(':').map(|(way, seed)| (way, seed.parse())) {
+            Some(("random", Ok(seed))) => Ok(Some(Functions::Random(seed))),
+            Some(("parked", Ok(seed))) => Ok(Some(Functions::Parked(seed))),
             _ => Err("expected auto, all, hot or none".into()),
         },
     }

@@ -40,7 +40,8 @@ pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
         .local_frames(args.tuning.local_frames.into())
         .reconverge(args.tuning.reconverge)
         .functions(args.functions())
-        .compile_timeout(args.compile_time);
+        .compile_timeout(args.compile_time)
+        .hot_after(args.hot_after);
     if let Some(tell) = progress::of_compiler() {
         config.on_compile(tell);
     }
@@ -82,6 +83,7 @@ pub fn tell(args: &RunArgs, choice: &Choice) {
         }
         Err(Reason::Asked) => interpreter("as asked"),
         Err(Reason::Unknown) => interpreter("a first run shows what to compile"),
+        Err(Reason::Meanwhile) => interpreter("until what runs often is compiled"),
         Err(Reason::Waiting) => interpreter("there are more threads than lanes, and they may wait for each other"),
         Err(Reason::Slow { words, expected }) => {
             let why = slow_compiler(*words, *expected);

@@ -20,6 +20,7 @@ use super::exit::Working;
 use super::module::Module;
 use super::profile;
 use super::store::Usage;
+use super::tiers::{self, Later};
 
 /// Longest time that [`Strategy::Auto`] expects the compiler to take.
 const PATIENCE: Duration = Duration::from_secs(2);
@@ -43,6 +44,8 @@ pub enum Reason {
     Device,
     /// Code is to be compiled that has run often before, and none has.
     Unknown,
+    /// Only at first: what runs often is compiled meanwhile, and the run goes on in that.
+    Meanwhile,
     /// There are more threads than lanes, and they may wait for each other.
     Waiting,
     /// Compiling so many words of bytecode would take so long.
@@ -73,6 +76,8 @@ pub struct Choice {
     pub may_hang: bool,
     /// Why the cache's code was not taken, and was removed.
     pub damaged: Option<DeviceError>,
+    /// What makes code for a run that begins interpreted.
+    pub(super) later: Option<Later>,
 }
 
 /// Why there is no choice.
@@ -104,6 +109,8 @@ pub enum Functions {
     Hot,
     /// Each function and each block or not, by chance, with a seed: for tests.
     Random(u64),
+    /// The same for runs that begin interpreted, and that are parked early to go on in the code.
+    Parked(u64),
 }
 
 impl Functions {
@@ -126,7 +133,7 @@ impl Functions {
                 let blocks = block_starts(program).into_iter().flatten();
                 Some(blocks.filter(|block| !visited.contains(block)).collect())
             }
-            Functions::Random(seed) => {
+            Functions::Random(seed) | Functions::Parked(seed) => {
                 let functions = block_starts(program).into_iter();
                 let left_out = |blocks: Vec<u32>| {
                     let whole = blocks.first().is_some_and(|first| one_of(8, seed, *first));
@@ -134,7 +141,15 @@ impl Functions {
                     let alone = move |block: &u32| one_of(32, !seed, *block);
                     blocks.into_iter().filter(move |block| whole || alone(block))
                 };
-                Some(functions.flat_map(left_out).collect())
+                let mut left_out: BTreeSet<u32> = functions.flat_map(left_out).collect();
+                if let Functions::Parked(_) = self {
+                    // Many functions are to be entered further in.
+                    let firsts = block_starts(program)
+                        .into_iter()
+                        .filter_map(|blocks| blocks.first().copied());
+                    left_out.extend(firsts.filter(|first| one_of(2, seed, *first)));
+                }
+                Some(left_out)
             }
         }
     }
@@ -167,6 +182,8 @@ pub(super) struct Policy<'p> {
     pub(super) cache: Option<Cache>,
     /// How long the compiler is waited for.
     pub(super) timeout: Duration,
+    /// How long a run is interpreted before what it does often is compiled.
+    pub(super) hot_after: Duration,
     /// Ends the waiting when it becomes true.
     pub(super) interrupt: &'p AtomicBool,
     /// What is told meanwhile.
@@ -186,6 +203,7 @@ impl Choice {
             waited: Duration::ZERO,
             may_hang: false,
             damaged: None,
+            later: None,
         }
     }
 
@@ -404,11 +422,9 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         return Ok(Choice::interpreted(Reason::Device));
     };
     let mut sets = policy.functions.cold(program, policy.cache.as_ref());
-    if sets.is_empty() {
+    let unknown = sets.is_empty();
+    if unknown {
         store.note_visits();
-        if !forced {
-            return Ok(Choice::interpreted(Reason::Unknown));
-        }
         sets.push(block_starts(program).into_iter().flatten().collect());
     }
     let may_hang = policy
@@ -420,6 +436,12 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     }
     choice.may_hang = may_hang;
     let entries = tidy(program, policy.entries.into_iter().chain(program.meta.start).collect());
+    let parks = matches!(policy.functions, Functions::Parked(_));
+    if parks {
+        store.note_visits();
+        sets.iter_mut()
+            .for_each(|cold| cold.extend(tiers::first_blocks(program, &entries)));
+    }
     // Of an unknown number there may be several.
     let threads = policy.threads.unwrap_or(u32::MAX);
     let options = options(program, threads, policy.call_depth, policy.tuning);
@@ -433,7 +455,19 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         target: target.clone(),
     });
     let requests: Vec<CompileRequest> = requests.collect();
-    for request in &requests {
+    let tiers = !forced && matches!(policy.functions, Functions::Auto | Functions::Hot);
+    let later = |request: &CompileRequest, cache: &Option<Cache>| {
+        tiers.then(|| Later::new(request.clone(), cache.clone(), policy.hot_after))
+    };
+    if unknown && !forced {
+        choice.later = later(&requests[0], &policy.cache);
+        choice.code = Err(match choice.later {
+            Some(_) => Reason::Meanwhile,
+            None => Reason::Unknown,
+        });
+        return Ok(choice);
+    }
+    for request in requests.iter().filter(|_| !parks) {
         if let Some(native) = ahead::find(policy.native, request) {
             let linked = ahead::link(native, request, policy.cache.as_ref());
             match linked.and_then(|code| store.preload(&code).map(|()| code)) {
@@ -463,19 +497,26 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         .into_iter()
         .map(|request| (Compiling::of(request.words()), request));
     let mut works: Vec<_> = works.collect();
-    let brief = works.iter().position(|(work, _)| work.expected <= patience);
+    // A single thread may be over before it is compiled. One that spawns others could not go on compiled.
+    let waits = !tiers || threads > 1 || program.thread_start().is_some();
+    let brief = works.iter().position(|(work, _)| waits && work.expected <= patience);
     // The last is the briefest.
     let (work, request) = works.swap_remove(brief.unwrap_or(works.len() - 1));
     if brief.is_none() {
         if policy.functions == Functions::Auto {
             store.note_visits();
         }
+        choice.later = later(&request, &policy.cache);
         if !forced {
             let Compiling { words, expected, .. } = work;
-            choice.code = Err(Reason::Slow { words, expected });
+            choice.code = Err(match waits {
+                true => Reason::Slow { words, expected },
+                false => Reason::Meanwhile,
+            });
             return Ok(choice);
         }
     }
+    let parked = parks.then(|| request.cold.clone());
     let key = request.key();
     let begin = Instant::now();
     let cache = policy.cache.map(|cache| (cache, key));
@@ -485,6 +526,19 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let built = built?;
     choice.waited = begin.elapsed();
     let loaded = built.map(|built| built.and_then(|code| store.preload(&code).map(|()| code)));
+    if let (Some(cold), Some(Ok(code))) = (parked, &loaded) {
+        let seed = match policy.functions {
+            Functions::Parked(seed) => seed,
+            _ => 0,
+        };
+        choice.later = Some(Later::ready(
+            code.clone(),
+            cold,
+            Duration::from_micros(seed * 97 % 1000),
+        ));
+        choice.code = Err(Reason::Meanwhile);
+        return Ok(choice);
+    }
     choice.code = match loaded {
         None => Err(Reason::Late { limit: policy.timeout }),
         Some(Ok(code)) => Ok(code),

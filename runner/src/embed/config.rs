@@ -49,7 +49,8 @@ impl FromStr for DeviceKind {
 /// How a device runs modules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Strategy {
-    /// Compiled where the code is in the cache, or is expected within about two seconds; else interpreted.
+    /// Compiled where the code is in the cache, or is expected within about two seconds for several threads. Else a run
+    /// begins interpreted, and goes on in code that is made meanwhile of what it does often.
     #[default]
     Auto,
     /// Interpreted.
@@ -103,6 +104,7 @@ pub struct Config {
     pub(crate) tuning: Tuning,
     pub(crate) functions: Functions,
     pub(crate) compile_timeout: Duration,
+    pub(crate) hot_after: Duration,
     pub(crate) told: Told,
     cache: CacheFolder,
     cache_size: u64,
@@ -126,6 +128,7 @@ impl Config {
             },
             functions: Functions::Auto,
             compile_timeout: Duration::from_secs(60),
+            hot_after: Duration::from_millis(100),
             told: Told::default(),
             cache: CacheFolder::Default,
             cache_size: DEFAULT_LIMIT,
@@ -169,6 +172,13 @@ impl Config {
         self
     }
 
+    /// Sets how long a run is interpreted before what it does often is compiled for the rest of it, with
+    /// [`Strategy::Auto`]. 100 ms if it is left alone.
+    pub fn hot_after(&mut self, after: Duration) -> &mut Config {
+        self.hot_after = after;
+        self
+    }
+
     /// Sets what is told of the compiler's work while an instantiation waits for it: several times a second how far it
     /// is, then `None` once. It is not called for code that is in the cache.
     pub fn on_compile(&mut self, tell: impl Fn(Option<Compiling>) + Send + Sync + 'static) -> &mut Config {
@@ -192,6 +202,11 @@ impl Config {
     pub fn no_cache(&mut self) -> &mut Config {
         self.cache = CacheFolder::None;
         self
+    }
+
+    /// Whether what is compiled may depend on what has run before.
+    pub(crate) fn goes_by_profile(&self) -> bool {
+        matches!(self.functions, Functions::Auto | Functions::Hot)
     }
 
     /// The cache, if there is one.

@@ -58,6 +58,8 @@ pub struct Outcome {
     pub lanes: u32,
     /// Whether compiled code ran, and not the interpreter.
     pub compiled: bool,
+    /// After so long, where the interpreter ran before.
+    pub compiled_after: Option<Duration>,
     /// The thread that ended the run, if one did.
     pub ended_by: Option<u32>,
     /// Threads that trapped or panicked until all had stopped. The fault of `end` is that of one of the first.
@@ -81,6 +83,7 @@ impl Outcome {
             time: outcome.time,
             lanes: outcome.lanes,
             compiled: outcome.compiled,
+            compiled_after: outcome.compiled_after,
             ended_by: outcome.ended_by,
             faults: outcome.faults,
             debug: outcome.debug,

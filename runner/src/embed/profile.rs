@@ -9,7 +9,7 @@ use gpu_run_vm::cuda::cache::{Cache, Key};
 
 /// How often a basic block must have run in one run to be compiled. The compiler takes about a thousand times as long for a
 /// block as the interpreter on a lane, so this errs towards compiling: runs are repeated.
-const OFTEN: u8 = 16;
+pub(super) const OFTEN: u8 = 16;
 
 /// Basic blocks by their first words, with how often each has run in the run where it ran most, up to 31 times.
 pub(super) type Counts = BTreeMap<u32, u8>;
@@ -28,18 +28,37 @@ fn read(cache: &Cache, key: Key) -> Option<Counts> {
     )
 }
 
+/// The blocks that have run often.
+pub(super) fn often(counts: &Counts) -> BTreeSet<u32> {
+    let often = counts.iter().filter(|(_, count)| **count >= OFTEN);
+    often.map(|(block, _)| *block).collect()
+}
+
+/// Whether so many blocks that have run often are many more than those for which there is code.
+pub(super) fn is_grown(blocks: usize, compiled: usize) -> bool {
+    blocks > compiled + compiled / 8
+}
+
+/// What is known of a program.
+pub(super) fn known(cache: &Cache, program: &Program) -> Counts {
+    read(cache, key(program)).unwrap_or_default()
+}
+
 /// The basic blocks of a program that have run often; `None` if none has.
 pub(super) fn load(cache: &Cache, program: &Program) -> Option<BTreeSet<u32>> {
-    let counts = read(cache, key(program))?.into_iter();
-    let often: BTreeSet<u32> = counts
-        .filter(|(_, count)| *count >= OFTEN)
-        .map(|(block, _)| block)
-        .collect();
+    let often = often(&read(cache, key(program))?);
     (!often.is_empty()).then_some(often)
 }
 
-/// Adds what has run now to what is known of a program. Counts of several runs are not added up: then each would bring more
-/// blocks to be compiled. Two processes that do so at once may lose what one of them adds, which the next run finds again.
+/// Adds counts of one run to those of others. They are not added up: then each run would bring more blocks to be compiled.
+pub(super) fn merge(all: &mut Counts, counts: Counts) {
+    for (block, count) in counts {
+        let most = all.entry(block).or_default();
+        *most = count.max(*most);
+    }
+}
+
+/// Adds what has run now to what is known of a program. Two processes that do so at once may lose what one of them adds, which the next run finds again.
 ///
 /// # Errors
 ///
@@ -48,10 +67,7 @@ pub(super) fn add(cache: &Cache, program: &Program, counts: Counts) -> io::Resul
     let key = key(program);
     let known = read(cache, key).unwrap_or_default();
     let mut all = known.clone();
-    for (block, count) in counts {
-        let most = all.entry(block).or_default();
-        *most = count.max(*most);
-    }
+    merge(&mut all, counts);
     if all == known {
         return Ok(());
     }
@@ -60,6 +76,20 @@ pub(super) fn add(cache: &Cache, program: &Program, counts: Counts) -> io::Resul
         [a, b, c, d, count]
     });
     cache.save(key, &bytes.collect::<Vec<u8>>())
+}
+
+/// The same of a run of which code for what ran often before was compiled. It is added where much else has run often, so
+/// that the next run has code for that too: with each block more, all is compiled anew.
+///
+/// # Errors
+///
+/// As [`add`].
+pub(super) fn add_to_compiled(cache: &Cache, program: &Program, interpreted: Counts) -> io::Result<()> {
+    let compiled = often(&known(cache, program)).len();
+    match is_grown(compiled + often(&interpreted).len(), compiled) {
+        true => add(cache, program, interpreted),
+        false => Ok(()),
+    }
 }
 
 #[cfg(test)]
@@ -83,5 +113,17 @@ mod tests {
             Some([(1, OFTEN), (2, 31), (3, OFTEN - 1), (7, 2)].into())
         );
         assert_eq!(load(&cache, &other), None);
+    }
+
+    #[test]
+    fn what_is_interpreted_beside_code_counts_when_it_is_much() {
+        let folder = tempfile::tempdir().unwrap();
+        let (cache, program) = (Cache::new(folder.path(), 1 << 20), Program::default());
+        add(&cache, &program, (0..80).map(|block| (block, OFTEN)).collect()).unwrap();
+        let interpreted = |count: u32| (100..100 + count).map(|block| (block, OFTEN)).collect::<Counts>();
+        add_to_compiled(&cache, &program, interpreted(10)).unwrap();
+        assert_eq!(load(&cache, &program).unwrap().len(), 80);
+        add_to_compiled(&cache, &program, interpreted(11)).unwrap();
+        assert_eq!(load(&cache, &program).unwrap().len(), 91);
     }
 }

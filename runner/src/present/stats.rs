@@ -54,9 +54,10 @@ impl Run<'_> {
     /// What most people want to know.
     fn summary(&self) -> [String; 5] {
         let (outcome, heap) = (self.outcome, self.heap);
-        let engine = match outcome.compiled {
-            true => "compiled",
-            false => "interpreted",
+        let engine = match (outcome.compiled, outcome.compiled_after) {
+            (true, Some(after)) => format!("interpreted, and compiled from {:.3} ms on", ms(after)),
+            (true, None) => "compiled".to_owned(),
+            (false, _) => "interpreted".to_owned(),
         };
         let load = match self.module.translation() {
             Some(translation) => format!(
@@ -66,7 +67,8 @@ impl Run<'_> {
             ),
             None => format!("program {:.3} ms", ms(self.load)),
         };
-        let compile = match outcome.compiled && !self.choice.is_cached() {
+        let waited = outcome.compiled && outcome.compiled_after.is_none() && !self.choice.is_cached();
+        let compile = match waited {
             true => format!(", compiler {:.3} ms", ms(self.choice.waited)),
             false => String::new(),
         };
@@ -141,6 +143,7 @@ impl Run<'_> {
                 true => json::Engine::Ptx,
                 false => json::Engine::Interp,
             },
+            compiled_after_ms: outcome.compiled_after.map(ms),
             cached: code.map(|_| self.choice.is_cached()),
             compile_ms: waited.then(|| ms(self.choice.waited)),
             compiler: code.and_then(compiler),

@@ -6,7 +6,7 @@ use std::process::Output;
 use libtest_mimic::Failed;
 
 use crate::common::{self, text};
-use crate::support::{EngineTest, Test, Tested, expect, shows_in_order};
+use crate::support::{EngineTest, Test, Tested, expect, shows_in_order, stats};
 
 /// Tests that need no engine.
 pub fn general() -> Vec<Test> {
@@ -21,6 +21,7 @@ pub fn general() -> Vec<Test> {
 pub fn of_compiled() -> Vec<EngineTest> {
     vec![
         ("compile/hot", what_has_run_is_compiled),
+        ("compile/meanwhile", a_run_goes_on_compiled),
         ("compile/ahead", code_comes_with_the_program),
     ]
 }
@@ -116,6 +117,37 @@ fn what_has_run_is_compiled(device: &str) -> Tested {
     expect(0 < fib && fib == seldom && seldom < both, &what, &output)?;
     let output = pick(device, dir.path(), ["0", "6"])?;
     expect(text(&output.stdout) == "720\n", "it must be 6!", &output)
+}
+
+/// What a loop of so many passes comes to: in a function that the run begins with, and two calls further in.
+fn loops(options: &[&str], function: &str, dir: &Path) -> Result<Output, Failed> {
+    let mut command = common::gpu_run();
+    command.env("GPU_RUN_CACHE_DIR", dir.join("cache"));
+    command.args(options).args(["--stats=json", "--invoke", function]);
+    command.arg(common::fixture("wasm/wat/loops.wasm"));
+    Ok(command.arg("30000000").output()?)
+}
+
+fn a_run_goes_on_compiled(device: &str) -> Tested {
+    for function in ["flat", "deep"] {
+        let dir = tempfile::tempdir()?;
+        let expected = loops(&["--device", "cpu"], function, dir.path())?;
+        // The first run is compiled meanwhile, the next one finds the code.
+        for run in 0..2 {
+            let options = ["--device", common::options(device)[1], "--hot-after", "1ms"];
+            let output = loops(&options, function, dir.path())?;
+            expect(output.stdout == expected.stdout, "the CPU's result", &output)?;
+            let stats = stats(&output)?;
+            let after = stats["compiled_after_ms"].as_f64().is_some_and(|after| after > 0.0);
+            expect(stats["engine"] == "ptx", "compiled in the end", &output)?;
+            expect(
+                after == (run == 0),
+                "interpreted before, in the first run alone",
+                &output,
+            )?;
+        }
+    }
+    Ok(())
 }
 
 fn nothing_is_compiled() -> Tested {

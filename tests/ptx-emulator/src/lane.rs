@@ -1,7 +1,6 @@
 //! A lane: one thread of a kernel, which runs a number of instructions at a time.
 
 use std::sync::atomic::{Ordering, fence};
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use crate::arithmetic::{binary, compare, convert, insert, lop3, ternary, unary, widen};
 use crate::inst::{AtomicOp, Binary, FullCompare, NONE, Op, Special, Src};
@@ -377,6 +376,14 @@ impl<'m> Lane<'m> {
     }
 }
 
+/// The clock of the interpreter on the CPU, with which threads may have begun that go on here: in ns.
+fn global_timer() -> u64 {
+    let mut now = libc::timespec { tv_sec: 0, tv_nsec: 0 };
+    // SAFETY: it writes to `now` alone. This clock is always there.
+    unsafe { libc::clock_gettime(libc::CLOCK_MONOTONIC, &mut now) };
+    now.tv_sec as u64 * 1_000_000_000 + now.tv_nsec as u64
+}
+
 fn value_of(special: Special, place: Place, executed: u64) -> u64 {
     let lane = place.lane % 32;
     match special {
@@ -389,9 +396,7 @@ fn value_of(special: Special, place: Place, executed: u64) -> u64 {
         Special::Zero => 0,
         Special::One => 1,
         Special::Clock => executed,
-        Special::GlobalTimer => SystemTime::now()
-            .duration_since(UNIX_EPOCH)
-            .map_or(0, |time| time.as_nanos() as u64),
+        Special::GlobalTimer => global_timer(),
         Special::LaneMask => 1 << lane,
         Special::LaneMaskLt => (1 << lane) - 1,
     }

@@ -147,6 +147,7 @@ impl Store {
                             time,
                             lanes,
                             compiled: round.compiled,
+                            compiled_after: None,
                             // Those of the round.
                             debug,
                             ended_by,

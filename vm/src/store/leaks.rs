@@ -342,6 +342,21 @@ fn follow(bytes: &[u8], blocks: &mut [Block], found: &mut Vec<usize>) {
     }
 }
 
+impl layout::HeapSite {
+    /// [`layout::SITE_LIVE`], [`layout::SITE_FREED`], or 0 if nothing is known of a block.
+    pub(super) fn kind(&self) -> u32 {
+        self.state & ((1 << layout::SITE_ALIGN) - 1)
+    }
+
+    /// Bytes from the start of the heap's block to the program's, which has guard bytes in front of it or not.
+    pub(super) fn front(&self, guards: bool) -> u64 {
+        match 1u64 << (self.state >> layout::SITE_ALIGN & 31) {
+            align if !guards || align > layout::GUARD_FRONT_MOST => 0,
+            align => align.max(layout::GUARD_FRONT),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

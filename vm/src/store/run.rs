@@ -6,12 +6,14 @@
 //! - this file: prepares the launch record and starts the kernel;
 //! - `buffers`: the device's memory that runs use;
 //! - `spawner`: what a program needs that spawns threads;
+//! - `park`: a run that begins interpreted and goes on in code that is compiled meanwhile;
 //! - `host`: what the host does while the kernel runs: it takes output from the ring, and stops the run if it must;
 //! - `end`: how the run ended, and where.
 
 mod buffers;
 mod end;
 mod host;
+mod park;
 mod spawner;
 mod types;
 
@@ -23,6 +25,7 @@ use gpu_run_bytecode::{FuncType, ValType};
 use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
 pub(super) use self::host::Host;
+pub use self::park::{Tier, Tiered};
 pub use self::spawner::Spawned;
 use self::spawner::Spawns;
 pub use self::types::{End, MOST_SPAWNED, Outcome, RunOptions, Sink, Stream};
@@ -30,7 +33,7 @@ use super::debug::diagnostics;
 use super::waits::{linked_threads_may_wait, threads_may_wait};
 use super::{Store, StoreError, Value};
 use crate::compiled::Entry;
-use crate::device::{DeviceResult, Plan};
+use crate::device::{Device, DeviceResult, Plan};
 use crate::layout::{self, Control, DebugThread, Launch, Ring, Thread};
 use crate::stands::Stands;
 
@@ -64,6 +67,15 @@ fn first_segment_size(threads: u64, least: u64, free: u64) -> u32 {
     largest.unwrap_or_default().max(smallest)
 }
 
+/// How a run is run.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Compiled,
+    Interpreted,
+    /// Interpreted at first.
+    MayPark,
+}
+
 /// Where threads have what is theirs in linear memory; see [`Launch`].
 struct Places {
     stack_pointer: u32,
@@ -84,6 +96,22 @@ impl Store {
         options: &RunOptions,
         sink: &mut dyn Sink,
     ) -> Result<Outcome, StoreError> {
+        self.run_in_tiers(func, args, options, None, sink)
+    }
+
+    /// The same, of which the first part may be interpreted while code for the rest is made.
+    ///
+    /// # Errors
+    ///
+    /// As [`Store::run`].
+    pub fn run_in_tiers(
+        &mut self,
+        func: u32,
+        args: &[Value],
+        options: &RunOptions,
+        tier: Option<&mut dyn Tier>,
+        sink: &mut dyn Sink,
+    ) -> Result<Outcome, StoreError> {
         let ty = self.func_type(func).clone();
         self.stands = Stands::default();
         self.check_arguments(&ty, args)?;
@@ -93,11 +121,18 @@ impl Store {
         let entry = self.compiled_entry(func).filter(|_| !options.interpret);
         let spawns = self.spawns(func, options, entry.is_some());
         let threads = spawns.as_ref().map_or(options.threads, |spawns| spawns.most);
-        let plan = self.plan(entry, threads)?;
+        let mut plan = self.plan(entry, threads)?;
         if entry.is_some() {
             self.prepare_compiled()?;
         }
-        self.prepare(func, args, options, plan, entry.is_some(), spawns)?;
+        let tier = tier.filter(|_| entry.is_none() && spawns.is_none());
+        let mut waiting = self.waiting(func, options, plan, tier);
+        let kind = match (entry, &waiting) {
+            (Some(_), _) => Kind::Compiled,
+            (None, Some(_)) => Kind::MayPark,
+            (None, None) => Kind::Interpreted,
+        };
+        self.prepare(func, args, options, plan, kind, spawns)?;
         let serving = self.serve_requests(options, threads)?;
         tracing::debug!(
             device = self.device.name(),
@@ -124,9 +159,26 @@ impl Store {
             // SAFETY: as above.
             _ => unsafe { self.device.start(self.run.launch, plan)? },
         }
-        let stopped = host.serve(&mut *self.device, self.run.control, 1)?;
+        let parks = |device: &mut dyn Device| waiting.as_mut().map_or(Ok(false), |waiting| waiting.poll(device));
+        let mut stopped = host.serve_until(&mut *self.device, self.run.control, 1, parks)?;
+        let mut compiled_after = None;
+        if let Some(tiered) = waiting.and_then(|waiting| waiting.found).filter(|_| stopped.is_none())
+            && self.is_under_way(options.threads)?
+        {
+            if let Some(compiled) = self.start_again(func, args, options, &tiered, plan)? {
+                plan = compiled;
+                compiled_after = Some(begin.elapsed());
+                host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
+            }
+            stopped = host.serve_until(&mut *self.device, self.run.control, 1, |_| Ok(false))?;
+        }
+        host.close_all();
         let requests = serving.as_ref().map(|serving| serving.service.counts());
-        let time = self.device.kernel_time().unwrap_or_else(|| begin.elapsed());
+        let time = match compiled_after {
+            // The device's clock tells of the last kernel alone.
+            Some(_) => begin.elapsed(),
+            None => self.device.kernel_time().unwrap_or_else(|| begin.elapsed()),
+        };
         let (debug, faults) = host.told(&mut *self.device)?;
         let was_stopped = stopped.is_some();
         if let Some(serving) = serving {
@@ -149,7 +201,8 @@ impl Store {
             results,
             time,
             lanes: plan.lanes,
-            compiled: entry.is_some(),
+            compiled: entry.is_some() || compiled_after.is_some(),
+            compiled_after,
             debug,
             ended_by: self.ended_by(self.run.control, 0),
             faults,
@@ -215,22 +268,25 @@ impl Store {
         args: &[Value],
         options: &RunOptions,
         plan: Plan,
-        compiled: bool,
+        kind: Kind,
         spawns: Option<Spawns>,
     ) -> Result<(), StoreError> {
         let threads = u64::from(spawns.as_ref().map_or(options.threads, |spawns| spawns.most));
         let result_units = self.func_type(func).result_units();
         let args = units_of(args);
         let places = self.thread_places(func, options)?;
-        // A thread that waits for the host leaves its lane to others.
         let multiplexed = match &spawns {
             Some(spawns) => !spawns.compiled,
-            None => options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests()),
+            None => self.takes_turns(options, plan),
         };
         let mut arena_bytes = self.limits.register_arena;
-        if compiled && self.is_mixed() {
+        if kind == Kind::MayPark || kind == Kind::Compiled && self.is_mixed() {
             arena_bytes += self.nested_bytes(threads);
         }
+        let parked = match kind {
+            Kind::MayPark => self.parked_registers(plan)?,
+            _ => 0,
+        };
         let (mut first_size, mut own_segments) = (0, 0);
         if multiplexed {
             // Every thread may be under way at once. If that is more than there is, threads start when
@@ -299,6 +355,7 @@ impl Store {
             tls_base: places.tls_base,
             tls_first: places.tls_first,
             tls_stride: places.tls_stride,
+            parked,
             ..self.launch(options, plan)
         };
         let ring = self.new_ring();
@@ -323,6 +380,12 @@ impl Store {
             device.write(run.launch, bytemuck::bytes_of(&launch))?;
         }
         Ok(())
+    }
+
+    /// Whether the threads of a run that spawns none take turns on their lanes. A thread that waits for the host leaves its
+    /// lane to others.
+    fn takes_turns(&self, options: &RunOptions, plan: Plan) -> bool {
+        options.threads > plan.lanes && (self.threads_may_wait() || self.makes_requests())
     }
 
     /// Bytes for the frames of interpreted functions that so many compiled threads call: a segment for each that may be

@@ -5,8 +5,8 @@
 use gpu_run_bytecode::{Op, Program};
 
 use super::{Array, InstanceId, Store};
-use crate::device::DeviceResult;
-use crate::layout::{VISIT_LOOP, VISIT_OFTEN, VISIT_ONCE, VISIT_OPCODE};
+use crate::device::{Device, DeviceResult};
+use crate::layout::{Ptr, VISIT_LOOP, VISIT_OFTEN, VISIT_ONCE, VISIT_OPCODE};
 use crate::ptx::{block_starts, loop_starts};
 
 /// What is noted.
@@ -27,6 +27,24 @@ impl Default for Visits {
     }
 }
 
+/// Marks the heads of functions that may be compiled, as `frames::head_native` in the kernel reads it. Those beyond are
+/// interpreted.
+fn mark_functions(program: &Program, code: &mut [u64]) {
+    for (number, function) in (1..=u64::from(u16::MAX)).zip(&program.meta.functions) {
+        code[function.start as usize] |= number << 48;
+    }
+}
+
+/// The words that have visits, of so many at an address, and how many each.
+pub(super) fn read(device: &mut dyn Device, at: Ptr, words: usize) -> DeviceResult<Vec<(u32, u8)>> {
+    let mut visits = vec![0u16; words];
+    // SAFETY: callers have that many there. A kernel may run that adds to them: what is read of each is one that it had.
+    unsafe { device.read(at, bytemuck::cast_slice_mut(&mut visits))? };
+    let words = (0..).zip(&visits);
+    let counts = words.map(|(word, visit)| (word, ((u32::from(*visit) & VISIT_OFTEN) / VISIT_ONCE) as u8));
+    Ok(counts.filter(|(_, count)| *count > 0).collect())
+}
+
 impl Store {
     /// Notes which basic blocks run in the interpreter, of all instances that are made from now on.
     pub fn note_visits(&mut self) {
@@ -43,10 +61,7 @@ impl Store {
     pub(super) fn push_program(&mut self, program: &Program, mixed: bool) -> DeviceResult<u32> {
         let mut code = program.code.clone();
         if mixed {
-            // As `frames::head_native` in the kernel reads it. Those beyond are interpreted.
-            for (number, function) in (1..=u64::from(u16::MAX)).zip(&program.meta.functions) {
-                code[function.start as usize] |= number << 48;
-            }
+            mark_functions(program, &mut code);
         }
         // In mixed programs the interpreter looks at heads of loops whether compiled code goes on there.
         if !self.visits.wanted && !mixed {
@@ -77,19 +92,30 @@ impl Store {
     ///
     /// The driver's.
     pub fn visited(&mut self, instance: InstanceId) -> DeviceResult<Vec<(u32, u8)>> {
-        let info = &self.instance_infos[instance.0 as usize];
-        let (program, start) = (info.program.clone(), 2 * u64::from(info.code_start));
-        let by_word = &self.visits.by_word;
-        let mut visits = vec![0u16; program.code.len()];
-        let bytes: &mut [u8] = bytemuck::cast_slice_mut(&mut visits);
-        // None are noted of an instance that is older than the wish.
-        let noted = by_word.len.saturating_sub(start).min(bytes.len() as u64);
-        if noted > 0 {
-            // SAFETY: the array has so many bytes from there on, and no kernel runs while the store is borrowed.
-            unsafe { self.device.read(by_word.ptr + start, &mut bytes[..noted as usize])? };
+        match self.visits_of(instance) {
+            Some((at, words)) => read(&mut *self.device, at, words),
+            None => Ok(Vec::new()),
         }
-        let words = (0..).zip(&visits);
-        let counts = words.map(|(word, visit)| (word, ((u32::from(*visit) & VISIT_OFTEN) / VISIT_ONCE) as u8));
-        Ok(counts.filter(|(_, count)| *count > 0).collect())
+    }
+
+    /// Where the visits of an instance are, and how many words it has. None are noted of one that is older than the wish.
+    pub(super) fn visits_of(&self, instance: InstanceId) -> Option<(Ptr, usize)> {
+        let info = &self.instance_infos[instance.0 as usize];
+        let start = 2 * u64::from(info.code_start);
+        let noted = self.visits.by_word.len.saturating_sub(start) / 2;
+        let words = (noted as usize).min(info.program.code.len());
+        (words > 0).then_some((self.visits.by_word.ptr + start, words))
+    }
+
+    /// Marks the functions of a program that may be compiled, in its code at `code_start`, which was not mixed when it was
+    /// added. No kernel runs.
+    pub(super) fn mark_compiled(&mut self, program: &Program, code_start: u32) -> DeviceResult<()> {
+        let at = self.code.ptr + 8 * u64::from(code_start);
+        let mut code = vec![0u64; program.code.len()];
+        // SAFETY: the program's code, and no kernel runs.
+        unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut code))? };
+        mark_functions(program, &mut code);
+        // SAFETY: as above. A kernel that starts finds nothing of the code in its caches.
+        unsafe { self.device.write(at, bytemuck::cast_slice(&code)) }
     }
 }

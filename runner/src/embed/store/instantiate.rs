@@ -102,6 +102,7 @@ impl<'s, T: Send> InstancePre<'s, T> {
             native: &module.native,
             cache: config.cache(),
             timeout: config.compile_timeout,
+            hot_after: config.hot_after,
             interrupt: &store.interrupt.0,
             told: &config.told,
         };

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_run_vm::{Environment, RunOptions, Sink, Value};
+use gpu_run_vm::{Environment, RunOptions, Sink, Tier, Value};
 
 use super::instantiate::Host;
 use super::{Loaded, Store};
@@ -13,6 +13,7 @@ use crate::embed::func::Func;
 use crate::embed::host::{Calls, Failure};
 use crate::embed::outcome::{End, Outcome};
 use crate::embed::profile;
+use crate::embed::tiers::Later;
 use crate::embed::values::Val;
 
 impl<T: Send> Store<T> {
@@ -23,28 +24,50 @@ impl<T: Send> Store<T> {
         let args: Option<Vec<Value>> = args.iter().map(|arg| arg.lower(id)).collect();
         let args = args.ok_or(Error::WrongStore)?;
         let interpret = self.must_interpret(threads);
+        // Of several instances none can be compiled alone.
+        let mut later = match &mut self.instances[..] {
+            [loaded] => loaded.choice.later.take(),
+            _ => None,
+        };
         let (outcome, failure) = self.serve(threads, interpret, |vm, options, sink| {
-            vm.run(func, &args, options, sink)
+            let tier = later.as_mut().map(|later| later as &mut dyn Tier);
+            vm.run_in_tiers(func, &args, options, tier, sink)
         });
         let outcome = Outcome::new(outcome?, failure, id);
-        self.keep_profile()?;
+        let went_on = outcome.compiled_after.is_some();
+        self.keep_profile(later.as_ref().filter(|_| went_on))?;
+        if let [loaded] = &mut self.instances[..] {
+            match later.as_mut().and_then(|later| later.found.take()) {
+                Some(code) if went_on => loaded.choice.code = Ok(code),
+                // What is being compiled is for the next run.
+                _ => loaded.choice.later = later,
+            }
+        }
         Ok(Outcome {
             end: self.settled(outcome.end),
             ..outcome
         })
     }
 
-    /// Notes which basic blocks have run, for the next time, if the engine is to go by that.
-    fn keep_profile(&mut self) -> Result<()> {
-        if !self.vm.notes_visits() {
-            return Ok(());
-        }
+    /// Notes which basic blocks have run, for the next time, if the engine goes by that. Where a run has gone on in code that
+    /// was made for it, that is what the next run finds in the cache.
+    fn keep_profile(&mut self, made: Option<&Later>) -> Result<()> {
         let Some(cache) = self.engine.0.cache() else {
             return Ok(());
         };
+        let noted = self.vm.notes_visits();
         for loaded in &self.instances {
-            let counts = self.vm.visited(loaded.id)?.into_iter().collect();
-            if let Err(error) = profile::add(&cache, &loaded.module.program, counts) {
+            let program = &loaded.module.program;
+            let mixed = loaded.choice.code().is_some_and(|code| code.mixed);
+            let kept = match made {
+                Some(later) => profile::add(&cache, program, later.counts.clone()),
+                None if noted => profile::add(&cache, program, self.vm.visited(loaded.id)?.into_iter().collect()),
+                None if mixed && self.last_run && self.engine.0.goes_by_profile() => {
+                    profile::add_to_compiled(&cache, program, self.vm.visited(loaded.id)?.into_iter().collect())
+                }
+                None => Ok(()),
+            };
+            if let Err(error) = kept {
                 tracing::warn!("what has run is not kept: {error}");
             }
         }

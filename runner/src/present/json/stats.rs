@@ -36,6 +36,9 @@ pub struct Stats {
     pub heap: Option<Heap>,
     /// What ran the program.
     pub engine: Engine,
+    /// The run went on compiled after so long; the interpreter ran before.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub compiled_after_ms: Option<f64>,
     /// Whether the compiled code came from the cache.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub cached: Option<bool>,

@@ -44,6 +44,9 @@ pub(in crate::store) struct Buffers {
     pub(in crate::store) args: Sized,
     pub(in crate::store) results: Sized,
     pub(in crate::store) lane_segments: Sized,
+    /// Of runs that were parked: see [`Launch`]'s fields of these names.
+    pub(in crate::store) parked: Sized,
+    pub(in crate::store) loops: Sized,
     /// Of calls under way together; made when there are some.
     pub(in crate::store) slots: Option<Slots>,
     /// Of programs that spawn threads.
@@ -150,6 +153,8 @@ impl Buffers {
             args: Sized::new("arguments"),
             results: Sized::new("results"),
             lane_segments: Sized::new("registers"),
+            parked: Sized::new("registers"),
+            loops: Sized::new("heads of loops"),
             slots: None,
             spawn: SpawnBuffers::new(),
             requests: None,

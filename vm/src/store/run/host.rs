@@ -75,6 +75,20 @@ impl<'r> Host<'r> {
         controls: Pinned,
         count: usize,
     ) -> DeviceResult<Option<End>> {
+        let stopped = self.serve_until(device, controls, count, |_| Ok(false))?;
+        self.close_all();
+        Ok(stopped)
+    }
+
+    /// The same for runs that may go on after it; what threads have begun to write stays open. They are parked once `parks`
+    /// says so.
+    pub(super) fn serve_until(
+        &mut self,
+        device: &mut dyn Device,
+        controls: Pinned,
+        count: usize,
+        mut parks: impl FnMut(&mut dyn Device) -> DeviceResult<bool>,
+    ) -> DeviceResult<Option<End>> {
         let mut stopped = None;
         let mut idle = 0u32;
         loop {
@@ -95,19 +109,9 @@ impl<'r> Host<'r> {
             if stopped.is_none() {
                 stopped = self.reason_to_stop();
                 if stopped.is_some() {
-                    for index in 0..count {
-                        // SAFETY: a control's first word. Relaxed: lanes read nothing else for it.
-                        unsafe { controls.word((index * size_of::<Control>()) as u64) }.store(1, Ordering::Relaxed);
-                        if let Some((pinned, first, stride)) = self.launches {
-                            let at = first + index * stride + offset_of!(Launch, stop);
-                            // SAFETY: a word of a launch record, which lanes read as an atomic.
-                            unsafe { pinned.word(at as u64) }.store(1, Ordering::Relaxed);
-                        }
-                    }
-                    if let Some(flag) = self.device_flag {
-                        // SAFETY: a word of the launch record, which lanes read as an atomic.
-                        unsafe { device.write(flag, &1u32.to_le_bytes())? };
-                    }
+                    self.tell(device, controls, count, layout::STOP_ENDS)?;
+                } else if parks(device)? {
+                    self.tell(device, controls, count, layout::STOP_PARKS)?;
                 }
             }
             if let Some(pixels) = self.pixels {
@@ -123,8 +127,25 @@ impl<'r> Host<'r> {
                 _ => std::thread::sleep(Duration::from_micros(100)),
             }
         }
-        self.close_all();
         Ok(stopped)
+    }
+
+    /// Tells the threads of the runs to end, or to leave their lanes.
+    fn tell(&self, device: &mut dyn Device, controls: Pinned, count: usize, stop: u32) -> DeviceResult<()> {
+        for index in 0..count {
+            // SAFETY: a control's first word. Relaxed: lanes read nothing else for it.
+            unsafe { controls.word((index * size_of::<Control>()) as u64) }.store(stop, Ordering::Relaxed);
+            if let Some((pinned, first, stride)) = self.launches {
+                let at = first + index * stride + offset_of!(Launch, stop);
+                // SAFETY: a word of a launch record, which lanes read as an atomic.
+                unsafe { pinned.word(at as u64) }.store(stop, Ordering::Relaxed);
+            }
+        }
+        if let Some(flag) = self.device_flag {
+            // SAFETY: a word of the launch record, which lanes read as an atomic.
+            unsafe { device.write(flag, &stop.to_le_bytes())? };
+        }
+        Ok(())
     }
 
     /// After the runs have ended: takes what is left of debug messages, and returns their counts and the number of
@@ -246,7 +267,7 @@ impl<'r> Host<'r> {
     }
 
     /// Writes what threads had begun to write when they were stopped.
-    fn close_all(&mut self) {
+    pub(super) fn close_all(&mut self) {
         self.messages.settle(self.sink);
         let mut open: Vec<_> = self.open.drain().filter(|(_, text)| !text.is_empty()).collect();
         open.sort();

@@ -144,6 +144,8 @@ pub struct Outcome {
     pub lanes: u32,
     /// Compiled code ran, not the interpreter.
     pub compiled: bool,
+    /// After so long, where the interpreter ran before: see [`Tier`](super::Tier).
+    pub compiled_after: Option<Duration>,
     /// Debug messages.
     pub debug: DebugCounts,
     /// The thread that ended the process, if one did.
@@ -165,6 +167,7 @@ impl Outcome {
             time: Duration::ZERO,
             lanes: 0,
             compiled: false,
+            compiled_after: None,
             debug: DebugCounts::default(),
             ended_by: None,
             faults: 0,

@@ -1,0 +1,232 @@
+//! A run that the interpreter begins, and that goes on in code which is compiled meanwhile.
+//!
+//! When there is code, the host sets the stop word to `STOP_PARKS`. Each thread leaves its lane at its next poll, as at
+//! the end of a slice, with its frames in memory; what it had in shared memory it moves to `Launch::parked`. When all
+//! lanes have left, the interpreter's kernel has ended. The code is loaded, the bytecode gets its marks for what is
+//! compiled, and the program's own kernel is started on the same records. It goes on with the threads that have begun:
+//! see `kernel/mixed.cpp`. Output and requests to the host know nothing of it.
+
+use std::collections::BTreeSet;
+use std::mem::offset_of;
+use std::sync::atomic::Ordering;
+use std::time::{Duration, Instant};
+
+use gpu_run_bytecode::Program;
+
+use super::super::{InstanceId, Store, StoreError, Value};
+use super::{RunOptions, units_of};
+use crate::cuda::code::Code;
+use crate::device::{Device, DeviceResult, Plan};
+use crate::layout::{self, Control, Launch, Thread};
+use crate::ptx::{block_starts, loop_starts};
+
+/// How often a [`Tier`] is asked.
+const LOOK_EVERY: Duration = Duration::from_micros(100);
+
+/// Makes code for a run while the interpreter is at it.
+pub trait Tier {
+    /// Whether the code will have an entry for the function with this index, imports first.
+    fn enters(&self, index: u32) -> bool;
+
+    /// Looks whether there is code for the run to go on in. It is called several thousand times a second, until it has
+    /// returned some. `visited` reads what [`Store::visited`] does of the run's instance.
+    ///
+    /// # Errors
+    ///
+    /// Those of `visited`.
+    fn poll(&mut self, visited: &mut dyn FnMut() -> DeviceResult<Vec<(u32, u8)>>) -> DeviceResult<Option<Tiered>>;
+}
+
+/// Code for a run to go on in.
+#[derive(Clone, Debug)]
+pub struct Tiered {
+    /// The code, some of which is interpreted.
+    pub code: Code,
+    /// The basic blocks that are interpreted, as in [`Unit::cold`](crate::ptx::Unit::cold). The first of each function by
+    /// which a run can begin is among them.
+    pub cold: BTreeSet<u32>,
+}
+
+/// A [`Tier`] during a run.
+pub(super) struct Waiting<'t> {
+    tier: &'t mut dyn Tier,
+    next: Instant,
+    /// Where the visits of the instance are, and how many words its code has.
+    visits: (layout::Ptr, usize),
+    /// The code that there is.
+    pub(super) found: Option<Tiered>,
+}
+
+impl Waiting<'_> {
+    /// Whether the run is to be parked.
+    pub(super) fn poll(&mut self, device: &mut dyn Device) -> DeviceResult<bool> {
+        let now = Instant::now();
+        if self.found.is_some() || now < self.next {
+            return Ok(false);
+        }
+        self.next = now + LOOK_EVERY;
+        let (ptr, words) = self.visits;
+        self.found = self.tier.poll(&mut || super::super::visits::read(device, ptr, words))?;
+        Ok(self.found.is_some())
+    }
+}
+
+/// The first block of the function with this index, imports first.
+fn first_block(program: &Program, index: u32) -> Option<u32> {
+    let defined = index.checked_sub(program.meta.imported_funcs())?;
+    // After the head come no others.
+    Some(program.meta.functions.get(defined as usize)?.start + 1)
+}
+
+impl Store {
+    /// What waits for code during a run of `func`, if it can be parked.
+    pub(super) fn waiting<'t>(
+        &self,
+        func: u32,
+        options: &RunOptions,
+        plan: Plan,
+        tier: Option<&'t mut dyn Tier>,
+    ) -> Option<Waiting<'t>> {
+        let (tier, target) = (tier?, self.device.target()?);
+        let [info] = &self.instance_infos[..] else { return None };
+        // Threads that take turns on their lanes cannot all have one of their own.
+        let meet = options.threads > target.lanes_at_least() && self.threads_may_wait();
+        let visits = self.visits_of(InstanceId(0))?;
+        let fits = !options.interpret && info.code.is_none() && !meet && !self.takes_turns(options, plan);
+        let index = info.funcs.iter().position(|number| *number == func)?;
+        (fits && tier.enters(index as u32)).then(|| Waiting {
+            tier,
+            next: Instant::now(),
+            visits,
+            found: None,
+        })
+    }
+
+    /// Room for the registers in shared memory of all lanes of a run that may be parked.
+    pub(super) fn parked_registers(&mut self, plan: Plan) -> DeviceResult<layout::Ptr> {
+        if plan.shared_units == 0 {
+            return Ok(0);
+        }
+        let bytes = u64::from(plan.lanes) * u64::from(plan.shared_units) * 4;
+        self.run.parked.at_least(&mut *self.device, bytes)
+    }
+
+    /// Whether threads of a run that all lanes have left are still under way.
+    pub(super) fn is_under_way(&mut self, threads: u32) -> DeviceResult<bool> {
+        let at = offset_of!(Control, end) + offset_of!(layout::End, kind);
+        // SAFETY: a word of the control. Acquire pairs with the release in `frames::record_end`.
+        if unsafe { self.run.control.word(at as u64) }.load(Ordering::Acquire) != 0 {
+            return Ok(false);
+        }
+        let mut records = vec![<Thread as bytemuck::Zeroable>::zeroed(); threads as usize];
+        // SAFETY: the run's records, of which there are so many; its kernel has ended.
+        unsafe {
+            self.device
+                .read(self.run.threads.ptr, bytemuck::cast_slice_mut(&mut records))?
+        };
+        Ok(records.iter().any(|thread| thread.state != layout::THREAD_ENDED))
+    }
+
+    /// Starts a run of `func` again that was parked: in this code, or where that cannot be, in the interpreter. Returns how
+    /// threads are laid out now, if it is in this code.
+    pub(super) fn start_again(
+        &mut self,
+        func: u32,
+        args: &[Value],
+        options: &RunOptions,
+        tiered: &Tiered,
+        plan: Plan,
+    ) -> Result<Option<Plan>, StoreError> {
+        let record = self.fetch::<Launch>(self.run.launch)?;
+        if record.stands != 0 {
+            // SAFETY: the run's own record; no kernel runs.
+            unsafe { self.device.clear(record.stands, size_of::<layout::Stands>() as u64)? };
+        }
+        // SAFETY: a control's first word; no kernel runs.
+        unsafe { self.run.control.word(0) }.store(0, Ordering::Relaxed);
+        let loaded = self.take_code(func, options, tiered, record);
+        let (record, compiled) = match loaded {
+            Ok((record, plan)) => (record, Some(plan)),
+            Err(error) => {
+                tracing::warn!("the run goes on interpreted: {error}");
+                (Launch { stop: 0, ..record }, None)
+            }
+        };
+        // SAFETY: the store's own record; no kernel runs.
+        unsafe { self.device.write(self.run.launch, bytemuck::bytes_of(&record))? };
+        match (compiled, self.compiled_entry(func), self.device.as_compiled()) {
+            // SAFETY: as in `run`, with the same record; the entry is of the code that was taken.
+            (Some(plan), Some(entry), Some(device)) => unsafe {
+                device.start_compiled(entry, self.run.launch, &units_of(args), plan)?
+            },
+            // SAFETY: as in `run`.
+            _ => unsafe { self.device.start(self.run.launch, plan)? },
+        }
+        Ok(compiled)
+    }
+
+    /// Loads code for a run that was parked; returns its launch record, and how its threads are laid out.
+    fn take_code(
+        &mut self,
+        func: u32,
+        options: &RunOptions,
+        tiered: &Tiered,
+        record: Launch,
+    ) -> Result<(Launch, Plan), StoreError> {
+        let unfit = |what: &str| StoreError::Device(crate::DeviceError::Unavailable { what: what.to_owned() });
+        let info = &self.instance_infos[0];
+        let (program, code_start) = (info.program.clone(), info.code_start);
+        let index = info.funcs.iter().position(|number| *number == func);
+        let first = index.and_then(|index| first_block(&program, index as u32));
+        if !first.is_some_and(|first| tiered.cold.contains(&first)) {
+            return Err(unfit("the code is not for a run that has begun"));
+        }
+        self.load_code(0, &tiered.code)?;
+        let begun = self.compiled_entry(func).is_some() && self.is_mixed();
+        if !begun {
+            self.instance_infos[0].code = None;
+            return Err(unfit("the code has no entry for the function"));
+        }
+        let loops = loops(&program, code_start, &tiered.cold);
+        let device = &mut *self.device;
+        let at = self.run.loops.at_least(device, size_of_val(&loops[..]) as u64)?;
+        // SAFETY: as large as it was asked for; no kernel runs.
+        unsafe { device.write(at, bytemuck::cast_slice(&loops))? };
+        self.mark_compiled(&program, code_start)?;
+        self.prepare_compiled()?;
+        let device = self.device.as_compiled().ok_or_else(|| unfit("no code runs here"))?;
+        let plan = device.plan_compiled(options.threads);
+        let launch = Launch {
+            lanes: plan.lanes,
+            lane_segment_units: plan.lane_segment_units,
+            shared_units: plan.shared_units,
+            slice: plan.slice,
+            stop: 0,
+            resumes: 1,
+            loops: at,
+            parked: 0,
+            ..self.compiled_launch(record)
+        };
+        Ok((launch, plan))
+    }
+}
+
+/// What [`Launch::loops`] points to, of a program whose code begins at a word of the store's.
+fn loops(program: &Program, code_start: u32, cold: &BTreeSet<u32>) -> Vec<u64> {
+    let starts = loop_starts(program);
+    let mut list = vec![0];
+    for ((number, function), blocks) in (1u64..).zip(&program.meta.functions).zip(block_starts(program)) {
+        // One that begins compiled cannot be entered further in.
+        if blocks.first().is_none_or(|first| !cold.contains(first)) {
+            continue;
+        }
+        let own = starts
+            .iter()
+            .filter(|word| (function.start..function.end).contains(word));
+        let hot = own.filter(|word| !cold.contains(word));
+        list.extend(hot.map(|word| u64::from(code_start + word) | number << 32));
+    }
+    list[1..].sort_unstable_by_key(|entry| *entry as u32);
+    list[0] = list.len() as u64 - 1;
+    list
+}

@@ -381,7 +381,7 @@ struct Diagnostics {
 // What threads are to do at their next poll.
 enum Stop : u32 {
   STOP_Ends = 1,  // end
-  STOP_Parks = 2,  // of an interpreted run: leave their lanes, to go on in compiled code; see Launch::resumes
+  STOP_Parks = 2,  // of an interpreted run: leave their lanes, to go on in another kernel; see Launch::resumes
 };
 
 // Pinned: what host and lanes tell each other while a kernel runs.
@@ -520,7 +520,7 @@ struct Launch {
   // sets it by a copy, where a launch has more than one lane.
   mutable u32 stop;
   u32 lane_heaps;  // 1: lanes have slabs of a heap of their own, so that it matters when a thread has ended
-  u32 resumes;  // 1: threads that are not new go on where the interpreter has parked them; see mixed.cpp
+  u32 resumes;  // 1: threads that are not new go on where the interpreter has parked them
   Diagnostics *diagnostics;
   Stands *stands;  // null: the host does not ask
   Census *census;  // null: threads cannot wait for each other by addresses

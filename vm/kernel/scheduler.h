@@ -180,24 +180,26 @@ GPU_RUN_NOINLINE void end_deadlock(const Launch &launch, u32 id) {
 // Whether lanes are to leave.
 GPU_RUN_INLINE bool leaves(const Launch &launch) { return stop_word(launch) != 0; }
 
-// Where a frame in a lane's shared memory is to be found in Launch::parked; elsewhere it stays. Returns whether it moves.
-GPU_RUN_INLINE bool move_frame(const Launch &launch, Registers &registers, u32 lane) {
-  const u64 at = (u64)registers.frame - (u64)shared_segment();
-  if (at >= (u64)launch.shared_units * lanes_in_block() * 4) return false;
-  const u64 unit = at / registers.stride;
-  registers = {launch.parked + ((u64)lane * launch.shared_units + unit) * 4, 4};
+// A lane's registers in shared memory, and where they are while its thread is parked.
+GPU_RUN_INLINE Registers own_registers() { return {shared_segment(), lanes_in_block() * 4}; }
+GPU_RUN_INLINE Registers parked_registers(const Launch &launch, u32 lane) {
+  return {launch.parked + (u64)lane * launch.shared_units * 4, 4};
+}
+
+// Where a frame of the first registers is among the others; elsewhere it stays. Returns whether it moves.
+GPU_RUN_INLINE bool move_frame(const Launch &launch, Registers &frame, const Registers &from, const Registers &to) {
+  const u64 at = (u64)frame.frame - (u64)from.frame;
+  if (at >= (u64)launch.shared_units * from.stride) return false;
+  frame = {to.frame + at / from.stride * to.stride, to.stride};
   return true;
 }
 
-// Moves the lane's shared memory to where the next kernel finds it, and with it the frames of the lane's thread that lie
-// there. They are the outermost ones: the innermost frame is among them, or the caller beyond one bridge.
-GPU_RUN_NOINLINE void park(const Launch &launch, Thread &thread, u32 lane) {
-  if (thread.state == THREAD_New || thread.state == THREAD_Ended) return;
-  const Registers from = {shared_segment(), lanes_in_block() * 4};
-  const Registers to = {launch.parked + (u64)lane * launch.shared_units * 4, 4};
+// Moves registers from or to shared memory, and with them the frames of a thread that has begun and lies there. They are the
+// outermost ones: the innermost frame is among them, or the caller beyond one bridge.
+GPU_RUN_NOINLINE void move_thread(const Launch &launch, Thread &thread, const Registers &from, const Registers &to) {
   for (u32 unit = 0; unit < launch.shared_units; unit++) to.set32(unit, from.get32(unit));
   MachineState at = {{thread.frame, thread.stride}, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
-  if (move_frame(launch, at.registers, lane)) {
+  if (move_frame(launch, at.registers, from, to)) {
     thread.frame = at.registers.frame;
     thread.stride = at.registers.stride;
     return;
@@ -206,13 +208,34 @@ GPU_RUN_NOINLINE void park(const Launch &launch, Thread &thread, u32 lane) {
     const Registers callee = at.registers;
     const bool crosses = callee.get32(at.header) == PC_BRIDGE_RETURN;
     if (!exceptions::leave(launch, thread, at, frames::LOOK, left)) return;
-    if (!crosses || !move_frame(launch, at.registers, lane)) continue;
+    if (!crosses || !move_frame(launch, at.registers, from, to)) continue;
     const Registers bridge = frames::back_by(callee, frames::BRIDGE);
     bridge.set32(frames::BRIDGE_FrameLow, (u32)(u64)at.registers.frame);
     bridge.set32(frames::BRIDGE_FrameHigh, (u32)((u64)at.registers.frame >> 32));
     bridge.set32(frames::BRIDGE_Stride, at.registers.stride);
     return;
   }
+}
+
+// The lane's thread that has begun and not ended: without `multiplexed` there is one at most. Null: there is none.
+GPU_RUN_INLINE Thread *thread_under_way(const Launch &launch, u32 lane) {
+  for (u32 id = lane; id < launch.thread_count; id += launch.lanes) {
+    Thread &thread = launch.threads[id];
+    if (thread.state != THREAD_Ended) return thread.state == THREAD_New ? nullptr : &thread;
+  }
+  return nullptr;
+}
+
+// The lane leaves, and the run may go on in another kernel: what is in shared memory goes to Launch::parked.
+GPU_RUN_NOINLINE void park(const Launch &launch, u32 lane) {
+  Thread *thread = thread_under_way(launch, lane);
+  if (thread) move_thread(launch, *thread, own_registers(), parked_registers(launch, lane));
+}
+
+// And back, where a parked run goes on interpreted.
+GPU_RUN_NOINLINE void unpark(const Launch &launch, u32 lane) {
+  Thread *thread = thread_under_way(launch, lane);
+  if (thread) move_thread(launch, *thread, parked_registers(launch, lane), own_registers());
 }
 
 // Finds the thread that the lane runs next, after the one that it ran: number `round.id`. False if there is none in the
@@ -320,13 +343,14 @@ GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) 
   if (find_thread(launch, round, lane)) return true;
   if (!round.over) return false;
   if (launch.stands) stands::note_lane(launch, round.first);
-  if (launch.parked && round.first < launch.thread_count) park(launch, launch.threads[round.first], lane);
+  if (launch.parked) park(launch, lane);
   round.over = !next_command(launch, round);
   return false;
 }
 
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {
   threads::begin_clock(launch);
+  if (launch.resumes && launch.parked) unpark(launch, lane);
   Round round = first_round(launch, lane);
   // Two loops, and the thread by its number. So the compiler keeps the interpreter's loop apart from this one, and
   // nothing of this one in its registers.

@@ -1,7 +1,8 @@
 //! Code for what a run does often, made while the interpreter is at it.
 //!
-//! After a while it is looked which basic blocks have run often. These are compiled on threads of their own. If by then
-//! many others have run often too, they are compiled once more with those. A run goes on in the code in the end.
+//! For a short time it is noted which basic blocks run. Those that have run often are compiled on threads of their own,
+//! while the run goes on without being noted. When there is code, it is noted once more what runs. If most of that is
+//! compiled, the run goes on in the code. Else the program does something else by now: that is compiled too, and so on.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -12,13 +13,17 @@ use gpu_run_bytecode::Program;
 use gpu_run_vm::cuda::cache::Cache;
 use gpu_run_vm::cuda::code::{Code, CompileRequest, Origin};
 use gpu_run_vm::ptx::block_starts;
-use gpu_run_vm::{DeviceResult, Tier, Tiered};
+use gpu_run_vm::{DeviceResult, Next, Tier, Tiered};
 
 use super::exit::Working;
 use super::profile::{self, Counts, often};
 
-/// How often a run's code is compiled before it is taken as it is.
-const ATTEMPTS: u32 = 3;
+/// How often is compiled for a run at most.
+const ATTEMPTS: u32 = 6;
+
+/// Of how many blocks that run often one may be missing in code that a run goes on in. A run that often leaves compiled code
+/// is slower than an interpreted one.
+const MISSING: usize = 50;
 
 /// The first blocks of functions with these indices, imports first and none of them. A run that has begun enters its
 /// function anew, and asks the interpreter where it is: so that one's must not be compiled.
@@ -37,30 +42,38 @@ pub(super) struct Later {
     /// The program, and how it is compiled; which blocks are not is still to be seen. `None`: there is code already.
     request: Option<CompileRequest>,
     cache: Option<Cache>,
-    /// Time that a run is interpreted before anything is compiled.
+    /// For how long it is noted what runs.
     after: Duration,
+    /// For how long it is not, where nothing is being compiled.
+    rest: Duration,
     state: State,
-    /// What has run how often, in this run when the code was made, or in one before.
+    attempts: u32,
+    /// What is being compiled, and what was.
+    work: Option<(Receiver<DeviceResult<Code>>, Set)>,
+    made: Option<(Code, Set)>,
+    /// What has run how often, in this run or one before. Once code was found: what it was made for.
     pub(super) counts: Counts,
     /// The code, once the run goes on in it.
     pub(super) found: Option<Code>,
 }
 
+/// What code is made for.
+struct Set {
+    counts: Counts,
+    hot: BTreeSet<u32>,
+    cold: BTreeSet<u32>,
+}
+
 enum State {
     /// The run has not begun.
     New,
-    /// Nothing is compiled before this time.
-    Interprets(Instant),
-    Compiles {
-        result: Receiver<DeviceResult<Code>>,
-        /// The blocks that are left out.
-        cold: BTreeSet<u32>,
-        hot: usize,
-        attempt: u32,
-    },
+    /// It is noted what runs, until then.
+    Notes(Instant),
+    /// It is not, until then or while something is being compiled.
+    Rests(Instant),
     /// There is code, for the time from then on.
     Ready(Tiered, Option<Instant>),
-    /// It was taken, or there will be none.
+    /// Code was taken, or there will be none.
     Over,
 }
 
@@ -81,7 +94,11 @@ impl Later {
             request: Some(request),
             cache,
             after,
+            rest: after,
             state: State::New,
+            attempts: 0,
+            work: None,
+            made: None,
             found: None,
         }
     }
@@ -93,18 +110,18 @@ impl Later {
             request: None,
             cache: None,
             after,
+            rest: after,
             state: State::Ready(Tiered { code, cold }, None),
+            attempts: 0,
+            work: None,
+            made: None,
             found: None,
         }
     }
 
-    /// Begins to compile what has run often; false if nothing has.
-    fn compile(&mut self, counts: Counts, attempt: u32) -> bool {
-        profile::merge(&mut self.counts, counts);
+    /// Begins to compile what has run often; false if it cannot be.
+    fn compile(&mut self) -> bool {
         let hot = often(&self.counts);
-        if hot.is_empty() {
-            return false;
-        }
         let Some(request) = &self.request else { return false };
         let blocks = block_starts(&request.program).into_iter().flatten();
         let mut cold: BTreeSet<u32> = blocks.filter(|block| !hot.contains(block)).collect();
@@ -128,19 +145,51 @@ impl Later {
             drop(working);
         };
         let spawned = std::thread::Builder::new().name("compiler".into()).spawn(work);
-        self.state = match spawned {
-            Ok(_) => State::Compiles {
-                result,
-                cold,
-                hot: hot.len(),
-                attempt,
-            },
-            Err(error) => {
-                tracing::warn!("the run stays interpreted: no thread for the compiler: {error}");
-                State::Over
-            }
-        };
+        if let Err(error) = spawned {
+            tracing::warn!("the run stays interpreted: no thread for the compiler: {error}");
+            return false;
+        }
+        let counts = self.counts.clone();
+        self.work = Some((result, Set { counts, hot, cold }));
+        self.attempts += 1;
         true
+    }
+
+    /// Looks whether the compiler is done; false if it has failed.
+    fn look(&mut self) -> bool {
+        let Some((result, _)) = &self.work else { return true };
+        let built = match result.try_recv() {
+            Err(TryRecvError::Empty) => return true,
+            Ok(built) => built.map_err(|error| error.to_string()),
+            Err(TryRecvError::Disconnected) => Err("the compiler ended without a result".to_owned()),
+        };
+        let set = self.work.take().map(|(_, set)| set);
+        match built {
+            Ok(code) => self.made = set.map(|set| (code, set)),
+            Err(error) => tracing::warn!("the run stays interpreted: {error}"),
+        }
+        self.made.is_some()
+    }
+
+    /// What has run often was noted: how to go on.
+    fn decide(&mut self, noted: Counts) -> Next {
+        let now = often(&noted);
+        profile::merge(&mut self.counts, noted);
+        if let Some((code, set)) = self.made.take()
+            && now.difference(&set.hot).count() <= now.len() / MISSING
+        {
+            tell(&code, set.hot.len());
+            self.counts = set.counts;
+            self.found = Some(code.clone());
+            self.state = State::Over;
+            return Next::Code(Tiered { code, cold: set.cold });
+        }
+        self.state = State::Rests(Instant::now() + self.rest);
+        self.rest *= 2;
+        if self.work.is_none() && !now.is_empty() && (self.attempts >= ATTEMPTS || !self.compile()) {
+            self.state = State::Over;
+        }
+        Next::Unnoted
     }
 }
 
@@ -153,58 +202,32 @@ impl Tier for Later {
         }
     }
 
-    fn poll(&mut self, visited: &mut dyn FnMut() -> DeviceResult<Vec<(u32, u8)>>) -> DeviceResult<Option<Tiered>> {
+    fn poll(&mut self, visited: &mut dyn FnMut() -> DeviceResult<Vec<(u32, u8)>>) -> DeviceResult<Next> {
+        let now = Instant::now();
         match &mut self.state {
-            State::New => self.state = State::Interprets(Instant::now() + self.after),
-            State::Interprets(until) if Instant::now() >= *until => {
-                if !self.compile(visited()?.into_iter().collect(), 1) {
-                    self.state = State::Interprets(Instant::now() + self.after);
+            State::New => self.state = State::Notes(now + self.after),
+            State::Notes(until) if now >= *until => return Ok(self.decide(visited()?.into_iter().collect())),
+            State::Rests(until) => {
+                let rested = now >= *until;
+                if !self.look() {
+                    self.state = State::Over;
+                } else if self.made.is_some() || rested && self.work.is_none() {
+                    self.state = State::Notes(now + self.after);
+                    return Ok(Next::Noted);
                 }
-            }
-            State::Compiles {
-                result,
-                cold,
-                hot,
-                attempt,
-            } => {
-                let code = match result.try_recv() {
-                    Err(TryRecvError::Empty) => return Ok(None),
-                    Ok(Ok(code)) => Some(code),
-                    Ok(Err(error)) => {
-                        tracing::warn!("the run stays interpreted: {error}");
-                        None
-                    }
-                    Err(TryRecvError::Disconnected) => {
-                        tracing::warn!("the run stays interpreted: the compiler ended without a result");
-                        None
-                    }
-                };
-                let (cold, hot, attempt) = (std::mem::take(cold), *hot, *attempt);
-                self.state = State::Over;
-                let Some(code) = code else { return Ok(None) };
-                let mut counts = self.counts.clone();
-                profile::merge(&mut counts, visited()?.into_iter().collect());
-                let grown = profile::is_grown(often(&counts).len(), hot);
-                if attempt < ATTEMPTS && grown && self.compile(counts, attempt + 1) {
-                    return Ok(None);
-                }
-                tell(&code, hot);
-                self.found = Some(code.clone());
-                return Ok(Some(Tiered { code, cold }));
             }
             State::Ready(tiered, from) => {
-                let now = Instant::now();
                 if now < *from.get_or_insert(now + self.after) {
-                    return Ok(None);
+                    return Ok(Next::Same);
                 }
                 let tiered = tiered.clone();
                 self.state = State::Over;
                 self.found = Some(tiered.code.clone());
-                return Ok(Some(tiered));
+                return Ok(Next::Code(tiered));
             }
-            State::Interprets(_) | State::Over => {}
+            State::Notes(_) | State::Over => {}
         }
-        Ok(None)
+        Ok(Next::Same)
     }
 }
 

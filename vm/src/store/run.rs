@@ -25,7 +25,7 @@ use gpu_run_bytecode::{FuncType, ValType};
 use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
 pub(super) use self::host::Host;
-pub use self::park::{Tier, Tiered};
+pub use self::park::{Next, Tier, Tiered};
 pub use self::spawner::Spawned;
 use self::spawner::Spawns;
 pub use self::types::{End, MOST_SPAWNED, Outcome, RunOptions, Sink, Stream};
@@ -159,26 +159,28 @@ impl Store {
             // SAFETY: as above.
             _ => unsafe { self.device.start(self.run.launch, plan)? },
         }
-        let parks = |device: &mut dyn Device| waiting.as_mut().map_or(Ok(false), |waiting| waiting.poll(device));
-        let mut stopped = host.serve_until(&mut *self.device, self.run.control, 1, parks)?;
-        let mut compiled_after = None;
-        if let Some(tiered) = waiting.and_then(|waiting| waiting.found).filter(|_| stopped.is_none())
-            && self.is_under_way(options.threads)?
-        {
-            if let Some(compiled) = self.start_again(func, args, options, &tiered, plan)? {
+        let (mut compiled_after, mut parked) = (None, false);
+        let stopped = loop {
+            let parks = |device: &mut dyn Device| waiting.as_mut().map_or(Ok(false), |waiting| waiting.poll(device));
+            let stopped = host.serve_until(&mut *self.device, self.run.control, 1, parks)?;
+            let then = waiting
+                .as_mut()
+                .map_or(Next::Same, |waiting| std::mem::replace(&mut waiting.then, Next::Same));
+            if stopped.is_some() || matches!(then, Next::Same) || !self.is_under_way(options.threads)? {
+                break stopped;
+            }
+            parked = true;
+            if let Some(compiled) = self.start_again(func, args, options, &then, plan)? {
                 plan = compiled;
                 compiled_after = Some(begin.elapsed());
                 host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
             }
-            stopped = host.serve_until(&mut *self.device, self.run.control, 1, |_| Ok(false))?;
-        }
+        };
         host.close_all();
         let requests = serving.as_ref().map(|serving| serving.service.counts());
-        let time = match compiled_after {
-            // The device's clock tells of the last kernel alone.
-            Some(_) => begin.elapsed(),
-            None => self.device.kernel_time().unwrap_or_else(|| begin.elapsed()),
-        };
+        // The device's clock tells of the last kernel alone.
+        let time = self.device.kernel_time().filter(|_| !parked);
+        let time = time.unwrap_or_else(|| begin.elapsed());
         let (debug, faults) = host.told(&mut *self.device)?;
         let was_stopped = stopped.is_some();
         if let Some(serving) = serving {

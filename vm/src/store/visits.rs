@@ -27,12 +27,47 @@ impl Default for Visits {
     }
 }
 
-/// Marks the heads of functions that may be compiled, as `frames::head_native` in the kernel reads it. Those beyond are
-/// interpreted.
-fn mark_functions(program: &Program, code: &mut [u64]) {
-    for (number, function) in (1..=u64::from(u16::MAX)).zip(&program.meta.functions) {
+/// The code of a program on the device.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Form {
+    /// As it is.
+    Plain,
+    /// Noting which blocks run.
+    Noting,
+    /// Of a run that has noted enough, with some of it compiled: it looks at heads of loops whether compiled code goes on
+    /// there.
+    Mixed,
+}
+
+/// What stands in [`Launch::visits`](crate::layout::Launch) for a program's words before it has run.
+fn no_visits(program: &Program) -> Vec<u16> {
+    let mut opcodes = vec![0u16; program.code.len()];
+    for word in block_starts(program).concat() {
+        opcodes[word as usize] = program.code[word as usize] as u16 & VISIT_OPCODE as u16;
+    }
+    for word in loop_starts(program) {
+        opcodes[word as usize] |= VISIT_LOOP as u16;
+    }
+    opcodes
+}
+
+/// The code of a program with a mark in place of the first opcode of these blocks. If it is mixed, heads of functions say
+/// which may be compiled, as `frames::head_native` in the kernel reads it. Those beyond are interpreted.
+fn marked_code(program: &Program, blocks: &[u32], mixed: bool) -> Vec<u64> {
+    let mut code = program.code.clone();
+    for word in blocks {
+        let word = &mut code[*word as usize];
+        *word = *word & !0xffff | Op::Visit as u64;
+    }
+    let functions = program
+        .meta
+        .functions
+        .iter()
+        .take(if mixed { u16::MAX.into() } else { 0 });
+    for (number, function) in (1..).zip(functions) {
         code[function.start as usize] |= number << 48;
     }
+    code
 }
 
 /// The words that have visits, of so many at an address, and how many each.
@@ -59,23 +94,12 @@ impl Store {
     /// Adds the code of a program that is about to be made an instance, of which some is compiled if it is `mixed`. Returns
     /// the word where it begins.
     pub(super) fn push_program(&mut self, program: &Program, mixed: bool) -> DeviceResult<u32> {
-        let mut code = program.code.clone();
-        if mixed {
-            mark_functions(program, &mut code);
-        }
         // In mixed programs the interpreter looks at heads of loops whether compiled code goes on there.
         if !self.visits.wanted && !mixed {
-            return self.push_code(&code);
+            return self.push_code(&program.code);
         }
-        let mut opcodes = vec![0u16; code.len()];
-        for word in block_starts(program).concat() {
-            let word = word as usize;
-            opcodes[word] = code[word] as u16 & VISIT_OPCODE as u16;
-            code[word] = code[word] & !0xffff | Op::Visit as u64;
-        }
-        for word in loop_starts(program) {
-            opcodes[word as usize] |= VISIT_LOOP as u16;
-        }
+        let code = marked_code(program, &block_starts(program).concat(), mixed);
+        let opcodes = no_visits(program);
         let start = self.push_code(&code)?;
         // Of stores' own code, and of programs without notes, there are none.
         let by_word = &mut self.visits.by_word;
@@ -107,15 +131,21 @@ impl Store {
         (words > 0).then_some((self.visits.by_word.ptr + start, words))
     }
 
-    /// Marks the functions of a program that may be compiled, in its code at `code_start`, which was not mixed when it was
-    /// added. No kernel runs.
-    pub(super) fn mark_compiled(&mut self, program: &Program, code_start: u32) -> DeviceResult<()> {
+    /// Writes the code of a program that has notes of visits anew, at `code_start`. Notes begin with none. No kernel runs.
+    pub(super) fn rewrite_code(&mut self, program: &Program, code_start: u32, form: Form) -> DeviceResult<()> {
         let at = self.code.ptr + 8 * u64::from(code_start);
-        let mut code = vec![0u64; program.code.len()];
-        // SAFETY: the program's code, and no kernel runs.
-        unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut code))? };
-        mark_functions(program, &mut code);
-        // SAFETY: as above. A kernel that starts finds nothing of the code in its caches.
-        unsafe { self.device.write(at, bytemuck::cast_slice(&code)) }
+        let code = match form {
+            Form::Plain => program.code.clone(),
+            Form::Noting => marked_code(program, &block_starts(program).concat(), false),
+            Form::Mixed => marked_code(program, &loop_starts(program), true),
+        };
+        // SAFETY: the program's code. A kernel that starts finds nothing of what was there in its caches.
+        unsafe { self.device.write(at, bytemuck::cast_slice(&code))? };
+        if form == Form::Noting {
+            let at = self.visits.by_word.ptr + 2 * u64::from(code_start);
+            // SAFETY: as long as the code.
+            unsafe { self.device.write(at, bytemuck::cast_slice(&no_visits(program)))? };
+        }
+        Ok(())
     }
 }

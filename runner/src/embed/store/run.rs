@@ -12,7 +12,7 @@ use crate::embed::error::{Error, Result};
 use crate::embed::func::Func;
 use crate::embed::host::{Calls, Failure};
 use crate::embed::outcome::{End, Outcome};
-use crate::embed::profile;
+use crate::embed::profile::{self, Counts};
 use crate::embed::tiers::Later;
 use crate::embed::values::Val;
 
@@ -35,7 +35,7 @@ impl<T: Send> Store<T> {
         });
         let outcome = Outcome::new(outcome?, failure, id);
         let went_on = outcome.compiled_after.is_some();
-        self.keep_profile(later.as_ref().filter(|_| went_on))?;
+        self.keep_profile(later.as_ref(), went_on)?;
         if let [loaded] = &mut self.instances[..] {
             match later.as_mut().and_then(|later| later.found.take()) {
                 Some(code) if went_on => loaded.choice.code = Ok(code),
@@ -51,7 +51,7 @@ impl<T: Send> Store<T> {
 
     /// Notes which basic blocks have run, for the next time, if the engine goes by that. Where a run has gone on in code that
     /// was made for it, that is what the next run finds in the cache.
-    fn keep_profile(&mut self, made: Option<&Later>) -> Result<()> {
+    fn keep_profile(&mut self, later: Option<&Later>, went_on: bool) -> Result<()> {
         let Some(cache) = self.engine.0.cache() else {
             return Ok(());
         };
@@ -59,13 +59,18 @@ impl<T: Send> Store<T> {
         for loaded in &self.instances {
             let program = &loaded.module.program;
             let mixed = loaded.choice.code().is_some_and(|code| code.mixed);
-            let kept = match made {
-                Some(later) => profile::add(&cache, program, later.counts.clone()),
-                None if noted => profile::add(&cache, program, self.vm.visited(loaded.id)?.into_iter().collect()),
-                None if mixed && self.last_run && self.engine.0.goes_by_profile() => {
+            let kept = match later {
+                Some(later) if went_on => profile::add(&cache, program, later.counts.clone()),
+                _ if noted => {
+                    // What was noted before is not on the device any more.
+                    let mut counts = later.map_or_else(Counts::new, |later| later.counts.clone());
+                    profile::merge(&mut counts, self.vm.visited(loaded.id)?.into_iter().collect());
+                    profile::add(&cache, program, counts)
+                }
+                _ if mixed && self.last_run && self.engine.0.goes_by_profile() => {
                     profile::add_to_compiled(&cache, program, self.vm.visited(loaded.id)?.into_iter().collect())
                 }
-                None => Ok(()),
+                _ => Ok(()),
             };
             if let Err(error) = kept {
                 tracing::warn!("what has run is not kept: {error}");

@@ -5,6 +5,8 @@
 //! lanes have left, the interpreter's kernel has ended. The code is loaded, the bytecode gets its marks for what is
 //! compiled, and the program's own kernel is started on the same records. It goes on with the threads that have begun:
 //! see `kernel/mixed.cpp`. Output and requests to the host know nothing of it.
+//!
+//! Noting which blocks run takes its time. So a run is parked too where that begins or ends.
 
 use std::collections::BTreeSet;
 use std::mem::offset_of;
@@ -13,6 +15,7 @@ use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::Program;
 
+use super::super::visits::{self, Form};
 use super::super::{InstanceId, Store, StoreError, Value};
 use super::{RunOptions, units_of};
 use crate::cuda::code::Code;
@@ -28,13 +31,26 @@ pub trait Tier {
     /// Whether the code will have an entry for the function with this index, imports first.
     fn enters(&self, index: u32) -> bool;
 
-    /// Looks whether there is code for the run to go on in. It is called several thousand times a second, until it has
-    /// returned some. `visited` reads what [`Store::visited`] does of the run's instance.
+    /// Looks how the run is to go on. It is called several thousand times a second, until it has returned code. `visited`
+    /// reads what [`Store::visited`] does of the run's instance.
     ///
     /// # Errors
     ///
     /// Those of `visited`.
-    fn poll(&mut self, visited: &mut dyn FnMut() -> DeviceResult<Vec<(u32, u8)>>) -> DeviceResult<Option<Tiered>>;
+    fn poll(&mut self, visited: &mut dyn FnMut() -> DeviceResult<Vec<(u32, u8)>>) -> DeviceResult<Next>;
+}
+
+/// How a run is to go on that is interpreted.
+#[derive(Clone, Debug)]
+pub enum Next {
+    /// As it does.
+    Same,
+    /// Without noting visits.
+    Unnoted,
+    /// With noting them, from none on.
+    Noted,
+    /// In this code.
+    Code(Tiered),
 }
 
 /// Code for a run to go on in.
@@ -53,21 +69,24 @@ pub(super) struct Waiting<'t> {
     next: Instant,
     /// Where the visits of the instance are, and how many words its code has.
     visits: (layout::Ptr, usize),
-    /// The code that there is.
-    pub(super) found: Option<Tiered>,
+    /// How the run is to go on when it is parked.
+    pub(super) then: Next,
+    /// There is nothing to wait for any more.
+    over: bool,
 }
 
 impl Waiting<'_> {
     /// Whether the run is to be parked.
     pub(super) fn poll(&mut self, device: &mut dyn Device) -> DeviceResult<bool> {
         let now = Instant::now();
-        if self.found.is_some() || now < self.next {
+        if self.over || !matches!(self.then, Next::Same) || now < self.next {
             return Ok(false);
         }
         self.next = now + LOOK_EVERY;
         let (ptr, words) = self.visits;
-        self.found = self.tier.poll(&mut || super::super::visits::read(device, ptr, words))?;
-        Ok(self.found.is_some())
+        self.then = self.tier.poll(&mut || visits::read(device, ptr, words))?;
+        self.over = matches!(self.then, Next::Code(_));
+        Ok(!matches!(self.then, Next::Same))
     }
 }
 
@@ -98,7 +117,8 @@ impl Store {
             tier,
             next: Instant::now(),
             visits,
-            found: None,
+            then: Next::Same,
+            over: false,
         })
     }
 
@@ -127,14 +147,14 @@ impl Store {
         Ok(records.iter().any(|thread| thread.state != layout::THREAD_ENDED))
     }
 
-    /// Starts a run of `func` again that was parked: in this code, or where that cannot be, in the interpreter. Returns how
-    /// threads are laid out now, if it is in this code.
+    /// Starts a run of `func` again that was parked: in the code that there is, or where that cannot be, in the interpreter.
+    /// Returns how threads are laid out now, if it is in that code.
     pub(super) fn start_again(
         &mut self,
         func: u32,
         args: &[Value],
         options: &RunOptions,
-        tiered: &Tiered,
+        then: &Next,
         plan: Plan,
     ) -> Result<Option<Plan>, StoreError> {
         let record = self.fetch::<Launch>(self.run.launch)?;
@@ -144,19 +164,40 @@ impl Store {
         }
         // SAFETY: a control's first word; no kernel runs.
         unsafe { self.run.control.word(0) }.store(0, Ordering::Relaxed);
-        let loaded = self.take_code(func, options, tiered, record);
-        let (record, compiled) = match loaded {
-            Ok((record, plan)) => (record, Some(plan)),
-            Err(error) => {
-                tracing::warn!("the run goes on interpreted: {error}");
-                (Launch { stop: 0, ..record }, None)
+        let loaded = match then {
+            Next::Code(tiered) => match self.take_code(func, options, tiered, record) {
+                Ok(loaded) => Some(loaded),
+                Err(error) => {
+                    tracing::warn!("the run goes on interpreted: {error}");
+                    None
+                }
+            },
+            other => {
+                let info = &self.instance_infos[0];
+                let (program, code_start) = (info.program.clone(), info.code_start);
+                let form = match other {
+                    Next::Noted => Form::Noting,
+                    _ => Form::Plain,
+                };
+                self.rewrite_code(&program, code_start, form)?;
+                None
             }
         };
+        let compiled = loaded.map(|(_, plan)| plan);
+        let record = loaded.map_or(
+            Launch {
+                stop: 0,
+                resumes: 1,
+                ..record
+            },
+            |(record, _)| record,
+        );
         // SAFETY: the store's own record; no kernel runs.
         unsafe { self.device.write(self.run.launch, bytemuck::bytes_of(&record))? };
-        match (compiled, self.compiled_entry(func), self.device.as_compiled()) {
+        let entry = compiled.and_then(|plan| Some((plan, self.compiled_entry(func)?)));
+        match (entry, self.device.as_compiled()) {
             // SAFETY: as in `run`, with the same record; the entry is of the code that was taken.
-            (Some(plan), Some(entry), Some(device)) => unsafe {
+            (Some((plan, entry)), Some(device)) => unsafe {
                 device.start_compiled(entry, self.run.launch, &units_of(args), plan)?
             },
             // SAFETY: as in `run`.
@@ -192,7 +233,7 @@ impl Store {
         let at = self.run.loops.at_least(device, size_of_val(&loops[..]) as u64)?;
         // SAFETY: as large as it was asked for; no kernel runs.
         unsafe { device.write(at, bytemuck::cast_slice(&loops))? };
-        self.mark_compiled(&program, code_start)?;
+        self.rewrite_code(&program, code_start, Form::Mixed)?;
         self.prepare_compiled()?;
         let device = self.device.as_compiled().ok_or_else(|| unfit("no code runs here"))?;
         let plan = device.plan_compiled(options.threads);

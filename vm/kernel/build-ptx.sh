@@ -58,9 +58,10 @@ version=$("$clang" --version | head -n 1 | grep -o 'clang version [0-9.]*')
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 # sm_75 and PTX 7.5: every driver since CUDA 11.5 and every GPU since Turing take it.
+# No CUDA that clang may find: it would take that one's version of PTX.
 # With lifetime markers clang sends every way out of a case through a second switch.
 compile() {
-  "$clang" --target=nvptx64-nvidia-cuda -march=sm_75 -Xclang -target-feature -Xclang +ptx75 \
+  "$clang" --target=nvptx64-nvidia-cuda --cuda-path=/none -march=sm_75 -Xclang -target-feature -Xclang +ptx75 \
     -Xclang -disable-lifetime-markers -O3 -std=c++20 -nogpulib -ffreestanding -I. -ffp-contract=off -fno-ident \
     -S "$@" -o -
 }

@@ -384,6 +384,14 @@ enum Stop : u32 {
   STOP_Parks = 2,  // of an interpreted run: leave their lanes, to go on in another kernel; see Launch::resumes
 };
 
+// Whether a run in compiled code leaves it, to go on in another kernel.
+enum Parks : u32 {
+  PARKS_Never = 0,
+  PARKS_May = 1,  // the host may ask for it; there is one thread
+  PARKS_Soon = 2,  // once no compiled function is on the stack
+  PARKS_Done = 3,  // it has left
+};
+
 // Pinned: what host and lanes tell each other while a kernel runs.
 struct Control {
   u32 stop;  // a Stop, or 0; set by the host, and by a thread that ends the process
@@ -531,6 +539,12 @@ struct Launch {
   // and above it 1 + the function's place in `natives`. Null: there are none.
   const u64 *loops;
   u8 *parked;  // room for each lane's registers in shared memory, if the run may be parked
+  mutable u32 parks;  // a Parks; the host sets it by a copy
+  u32 pad;
+  // Of compiled code that may be parked: cycles of the interpreter in it, and the lane's clock when they were last added to,
+  // or when the interpreter last began. The host reads them by copies.
+  mutable u64 interpreted;
+  mutable u64 seen;
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

@@ -91,10 +91,44 @@ void hide_calls(Context &context, const Taken &taken) {
   for (u32 i = 0; i < taken.count; i++) context.calls[(taken.first + i) % OPEN_CALLS] = taken.calls[i];
 }
 
+// The outermost of a thread's frames, all of which are interpreted.
+GPU_RUN_NOINLINE MachineState first_frame(const Launch &launch, Thread &thread) {
+  MachineState first = {{thread.frame, thread.stride}, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
+  u32 left = 0;
+  while (exceptions::leave(launch, thread, first, frames::LOOK, left)) {}
+  return first;
+}
+
 // Ends the lane because its process has been stopped.
 GPU_RUN_NOINLINE void stop_nested(Context &context) {
   if (stands::wanted(*context.launch)) stands::note_thread(*context.launch, *context.thread, context.id);
   leave(context);
+}
+
+// The interpreter begins, of a run that may be parked; or it ends.
+GPU_RUN_INLINE void begin_interpreter(const Launch &launch) {
+  if (launch.parks) store_relaxed_device(&launch.seen, long_cycles());
+}
+GPU_RUN_INLINE void end_interpreter(const Launch &launch) {
+  if (!launch.parks) return;
+  // The thread is the run's only one.
+  const u64 now = long_cycles(), took = now - load_relaxed_device(&launch.seen);
+  store_relaxed_device(&launch.interpreted, load_relaxed_device(&launch.interpreted) + took);
+  store_relaxed_device(&launch.seen, now);
+}
+
+// Leaves compiled code, if that is wanted and no compiled function is on the stack but the entry's, which waits for the
+// interpreted one. What the interpreter's kernel goes on with is then as if that had run all the time.
+GPU_RUN_INLINE void park_nested(const Context &context) {
+  const Launch &launch = *context.launch;
+  // Relaxed: nothing else is read for it, and what is written is read when the kernel has ended.
+  if (load_relaxed_device(&launch.parks) != PARKS_Soon || context.nested_depth != 1) return;
+  Thread &thread = *context.thread;
+  const MachineState first = first_frame(launch, thread);
+  first.registers.set32(first.header, PC_THREAD_END);
+  thread.native = nullptr;
+  store_relaxed_device(&launch.parks, (u32)PARKS_Done);
+  exit_lane();
 }
 
 // The thread has used its slice, or must wait: comes back when it can go on.
@@ -105,6 +139,7 @@ GPU_RUN_NOINLINE void wait_nested(Context &context, u32 &idle) {
   do {
     if (waits) backoff(++idle);
     if (process_ended(launch)) stop_nested(context);
+    if (launch.parks) park_nested(context);
     // Of a program that spawns threads, the first tells of it.
     if ((context.id == 0 || !launch.spawner) && census::claim_deadlock(launch)) {
       const Registers registers = {thread.frame, thread.stride};
@@ -134,7 +169,9 @@ GPU_RUN_NOINLINE u32 run_native(const Launch &launch, Thread &thread, const Nati
   show_calls(launch, thread, caller, return_pc, taken);
   const Suspended suspended = {context.suspended, caller};
   context.suspended = &suspended;
+  end_interpreter(launch);
   const u32 thrown = ((u32(*)(Context *, u32))native.code)(&context, caller.depth + 1);
+  begin_interpreter(launch);
   context.suspended = suspended.outer;
   hide_calls(context, taken);
   return thrown;
@@ -233,7 +270,9 @@ GPU_RUN_NOINLINE u32 run_nested(Context &context, u32 depth, const Registers &re
   // One that was parked may wait.
   if (thread.state != THREAD_Runnable) wait_nested(context, idle);
   for (;;) {
+    begin_interpreter(launch);
     run(launch, thread, context.id, lane);
+    end_interpreter(launch);
     if (context.nested != NESTED_Runs) break;
     if (thread.state == THREAD_Ended) leave(context);
     wait_nested(context, idle);
@@ -256,9 +295,7 @@ GPU_RUN_NOINLINE u32 go_on_parked(Context &context, const u16 *lists, const u32 
   Thread &thread = *context.thread;
   context.parked = 0;
   thread.lane_segment_used = 1;
-  MachineState first = {{thread.frame, thread.stride}, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
-  u32 left = 0;
-  while (exceptions::leave(launch, thread, first, frames::LOOK, left)) {}
+  const MachineState first = first_frame(launch, thread);
   first.registers.set32(first.header, PC_NATIVE_RETURN);
   Resumed resumed = {first.registers.frame, places, lists, 0, ~0u};
   const u32 answer = run_nested(context, 1, first.registers, first.header, resumed);
@@ -323,6 +360,11 @@ u32 gpu_run_interpret(Context *context, u32 depth, u32 instance, u32 target, u32
     trap(*context, pc, depth, TRAP_OutOfRegisterMemory);
   }
   const Registers registers = segment.registers;
+  // A thread that is parked takes it along.
+  if (depth == 1) {
+    thread.segment = segment.give_back - 1;
+    thread.segment_size = segment.size;
+  }
   Resumed resumed = {registers.frame, places, lists, 0, pc};
   if (const MachineState *const entering = context->entering) {
     context->entering = nullptr;
@@ -346,6 +388,7 @@ u32 gpu_run_interpret(Context *context, u32 depth, u32 instance, u32 target, u32
   thread.instance = instance;
   const u32 answer = run_nested(*context, depth, registers, header, resumed);
   frames::give_segment(*launch.arena, segment.give_back - 2, segment.size);
+  if (depth == 1) thread.segment = 0;
   return answer;
 }
 }

@@ -76,6 +76,13 @@ GPU_RUN_INLINE u32 cycles() {
   return now;
 }
 
+// The same for long times.
+GPU_RUN_INLINE u64 long_cycles() {
+  u64 now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now));
+  return now;
+}
+
 // Backoff of a lane from what may take the host some time, and where many lanes wait.
 GPU_RUN_INLINE void backoff_long() { asm volatile("nanosleep.u32 16000;"); }
 

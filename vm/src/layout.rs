@@ -24,9 +24,7 @@ macro_rules! constants {
 constants! { CONSTANTS:
     /// Words at the start of a store's code that returns lead to.
     PC_BRIDGE_RETURN: u32 = 0;
-    /// See [`PC_BRIDGE_RETURN`].
     PC_THREAD_END: u32 = 1;
-    /// See [`PC_BRIDGE_RETURN`].
     PC_NATIVE_RETURN: u32 = 2;
     /// Of [`Launch`]'s visits: the opcode; whether a loop begins with the basic block; one time that it has run; and so
     /// many that no more are counted.
@@ -146,9 +144,13 @@ constants! { ENUMERATORS:
     /// State of a [`Stand`] of threads that wait for room in the output ring.
     STAND_OUTPUT: u32 = 16;
 
-    /// What threads are to do at their next poll: end, or leave their lanes to go on in compiled code.
+    /// What threads are to do at their next poll: end, or leave their lanes to go on in compiled code. And whether a run
+    /// leaves that: it may, it is to, it has.
     STOP_ENDS: u32 = 1;
     STOP_PARKS: u32 = 2;
+    PARKS_MAY: u32 = 1;
+    PARKS_SOON: u32 = 2;
+    PARKS_DONE: u32 = 3;
 
     END_TRAP: u32 = 1;
     END_EXIT: u32 = 2;
@@ -653,6 +655,10 @@ twins! {
         visits: Ptr,
         loops: Ptr,
         parked: Ptr,
+        parks: u32,
+        pad: u32,
+        interpreted: u64,
+        seen: u64,
         commands: Ptr,
         taken: u64,
     }

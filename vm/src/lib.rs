@@ -47,7 +47,7 @@ pub use services::{CacheHint, CallingRun, Environment, HostCall, HostReply, Resp
 pub use stands::{Doing, Stand, Stands};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,
-    Limits, MOST_SPAWNED, MemoryUse, Next, Outcome, RunOptions, Sink, Spawned, Store, StoreError, Stream, Tier, Tiered,
-    Value, allocates, makes_requests, may_meet, threads_may_wait,
+    Limits, MOST_SPAWNED, MemoryUse, Next, Outcome, RunOptions, Running, Shares, Sink, Spawned, Store, StoreError,
+    Stream, Tier, Tiered, Value, allocates, makes_requests, may_meet, threads_may_wait,
 };
 pub use wasi::{Errno, Input, Wasi, WasiBuilder};

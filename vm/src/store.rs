@@ -43,7 +43,7 @@ pub use heap::{ClassStats, HeapChecks, HeapStats, MemoryUse, allocates};
 pub use io::FrameSize;
 pub use leaks::Leak;
 pub use requests::makes_requests;
-pub use run::{End, MOST_SPAWNED, Next, Outcome, RunOptions, Sink, Spawned, Stream, Tier, Tiered};
+pub use run::{End, MOST_SPAWNED, Next, Outcome, RunOptions, Running, Shares, Sink, Spawned, Stream, Tier, Tiered};
 pub use waits::{may_meet, threads_may_wait};
 
 /// A WebAssembly value.

@@ -457,7 +457,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let requests: Vec<CompileRequest> = requests.collect();
     let tiers = !forced && matches!(policy.functions, Functions::Auto | Functions::Hot);
     let later = |request: &CompileRequest, cache: &Option<Cache>| {
-        tiers.then(|| Later::new(request.clone(), cache.clone(), policy.hot_after))
+        tiers.then(|| Later::learns(request.clone(), cache.clone(), policy.hot_after))
     };
     if unknown && !forced {
         choice.later = later(&requests[0], &policy.cache);
@@ -482,6 +482,9 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         let cached = |cache: &Cache| from_cache(request, cache, request.key(), load);
         match policy.cache.as_ref().and_then(cached) {
             Some(Ok(code)) => {
+                if tiers && threads == 1 && program.thread_start().is_none() {
+                    choice.later = Later::improves(&code, request.clone(), policy.cache.clone(), policy.hot_after);
+                }
                 choice.code = Ok(code);
                 return Ok(choice);
             }
@@ -531,7 +534,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
             Functions::Parked(seed) => seed,
             _ => 0,
         };
-        choice.later = Some(Later::ready(
+        choice.later = Some(Later::takes_turns(
             code.clone(),
             cold,
             Duration::from_micros(seed * 97 % 1000),

@@ -3,6 +3,9 @@
 //! For a short time it is noted which basic blocks run. Those that have run often are compiled on threads of their own,
 //! while the run goes on without being noted. When there is code, it is noted once more what runs. If most of that is
 //! compiled, the run goes on in the code. Else the program does something else by now: that is compiled too, and so on.
+//!
+//! In the code the interpreter's share of the time tells whether it still is the right one. If that is large it is noted
+//! again what runs, and the code grows by it. Where hardly anything is left to the code, the run is interpreted until then.
 
 use std::collections::BTreeSet;
 use std::fmt;
@@ -13,7 +16,7 @@ use gpu_run_bytecode::Program;
 use gpu_run_vm::cuda::cache::Cache;
 use gpu_run_vm::cuda::code::{Code, CompileRequest, Origin};
 use gpu_run_vm::ptx::block_starts;
-use gpu_run_vm::{DeviceResult, Next, Tier, Tiered};
+use gpu_run_vm::{DeviceResult, Next, Running, Shares, Tier, Tiered};
 
 use super::exit::Working;
 use super::profile::{self, Counts, often};
@@ -24,6 +27,12 @@ const ATTEMPTS: u32 = 6;
 /// Of how many blocks that run often one may be missing in code that a run goes on in. A run that often leaves compiled code
 /// is slower than an interpreted one.
 const MISSING: usize = 50;
+
+/// The interpreter's share of a run in code, in percent, from which on it is worth to note again what runs; and that from
+/// which on all of it is interpreted. Beside compiled code the interpreter takes up to 1.8 times as long as alone, and
+/// compiled code is several times as fast as that.
+const MUCH: u64 = 50;
+const NEARLY_ALL: u64 = 90;
 
 /// The first blocks of functions with these indices, imports first and none of them. A run that has begun enters its
 /// function anew, and asks the interpreter where it is: so that one's must not be compiled.
@@ -37,24 +46,38 @@ pub(super) fn first_blocks(program: &Program, functions: &[u32]) -> Vec<u32> {
         .collect()
 }
 
-/// What makes the code.
-pub(super) struct Later {
-    /// The program, and how it is compiled; which blocks are not is still to be seen. `None`: there is code already.
-    request: Option<CompileRequest>,
+/// How the runs of a store go over to compiled code, and leave it.
+#[derive(Debug)]
+pub(super) enum Later {
+    Learns(Box<Learner>),
+    TakesTurns(Box<Turns>),
+}
+
+/// Makes code for what runs.
+pub(super) struct Learner {
+    /// The program, and how it is compiled; which blocks are not is still to be seen.
+    request: CompileRequest,
     cache: Option<Cache>,
-    /// For how long it is noted what runs.
+    /// For how long it is noted what runs, and how long the interpreter's share is measured.
     after: Duration,
-    /// For how long it is not, where nothing is being compiled.
+    /// For how long nothing is noted, unless there is new code.
     rest: Duration,
-    state: State,
+    phase: Phase,
     attempts: u32,
-    /// What is being compiled, and what was.
+    /// What is being compiled.
     work: Option<(Receiver<DeviceResult<Code>>, Set)>,
-    made: Option<(Code, Set)>,
-    /// What has run how often, in this run or one before. Once code was found: what it was made for.
-    pub(super) counts: Counts,
-    /// The code, once the run goes on in it.
-    pub(super) found: Option<Code>,
+    /// The newest code, and whether the run has not been in it yet.
+    code: Option<(Code, Set)>,
+    is_new: bool,
+    /// The run is in the code. When and what was last seen of the interpreter's share there, and how large it was.
+    in_code: bool,
+    looked: Instant,
+    shares: Shares,
+    percent: u64,
+    /// What has run how often, in this run or one before.
+    counts: Counts,
+    /// The newest code in which a run has gone on, and what it was made for.
+    found: Option<(Code, Counts)>,
 }
 
 /// What code is made for.
@@ -64,71 +87,134 @@ struct Set {
     cold: BTreeSet<u32>,
 }
 
-enum State {
+#[derive(Clone, Copy)]
+enum Phase {
     /// The run has not begun.
     New,
-    /// It is noted what runs, until then.
+    /// It will be noted what runs, from when on the run goes on so.
+    WillNote,
+    /// It is noted, until then.
     Notes(Instant),
-    /// It is not, until then or while something is being compiled.
+    /// It is not, until then at least.
     Rests(Instant),
-    /// There is code, for the time from then on.
-    Ready(Tiered, Option<Instant>),
-    /// Code was taken, or there will be none.
+    /// There is nothing to learn any more.
     Over,
 }
 
-impl fmt::Debug for Later {
+impl fmt::Debug for Learner {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Later")
+        f.debug_struct("Learner")
             .field("after", &self.after)
             .finish_non_exhaustive()
     }
 }
 
 impl Later {
-    /// `request` says how the program is compiled.
-    pub(super) fn new(request: CompileRequest, cache: Option<Cache>, after: Duration) -> Later {
+    /// `request` says how the program is compiled. It is noted for so long what runs.
+    pub(super) fn learns(request: CompileRequest, cache: Option<Cache>, after: Duration) -> Later {
         let counts = cache.as_ref().map(|cache| profile::known(cache, &request.program));
-        Later {
+        Later::Learns(Box::new(Learner {
             counts: counts.unwrap_or_default(),
-            request: Some(request),
+            request,
             cache,
             after,
             rest: after,
-            state: State::New,
+            phase: Phase::New,
             attempts: 0,
             work: None,
-            made: None,
+            code: None,
+            is_new: false,
+            in_code: false,
+            looked: Instant::now(),
+            shares: Shares::default(),
+            percent: 0,
             found: None,
-        }
+        }))
     }
 
-    /// For code that there is already, which leaves out `cold`; it is taken after a while.
-    pub(super) fn ready(code: Code, cold: BTreeSet<u32>, after: Duration) -> Later {
-        Later {
-            counts: Counts::new(),
-            request: None,
-            cache: None,
+    /// The same where there is code of before, for `request`. `None` if runs cannot go on in such code.
+    pub(super) fn improves(
+        code: &Code,
+        request: CompileRequest,
+        cache: Option<Cache>,
+        after: Duration,
+    ) -> Option<Later> {
+        let cold = request.cold.clone();
+        let firsts = first_blocks(&request.program, &request.entries);
+        if !code.mixed || !firsts.iter().all(|first| cold.contains(first)) {
+            return None;
+        }
+        let blocks = block_starts(&request.program).into_iter().flatten();
+        let hot = blocks.filter(|block| !cold.contains(block)).collect();
+        let mut later = Later::learns(request, cache, after);
+        if let Later::Learns(learner) = &mut later {
+            let counts = learner.counts.clone();
+            learner.code = Some((code.clone(), Set { counts, hot, cold }));
+        }
+        Some(later)
+    }
+
+    /// Goes over to `code`, which leaves out `cold`, and back, after a time that doubles.
+    pub(super) fn takes_turns(code: Code, cold: BTreeSet<u32>, after: Duration) -> Later {
+        Later::TakesTurns(Box::new(Turns {
+            tiered: Tiered { code, cold },
+            turn: Next::Unnoted,
+            until: None,
             after,
-            rest: after,
-            state: State::Ready(Tiered { code, cold }, None),
-            attempts: 0,
-            work: None,
-            made: None,
-            found: None,
+            goes_on: false,
+        }))
+    }
+
+    /// A run begins, in the code that there is or not.
+    pub(super) fn begin(&mut self, in_code: bool) {
+        match self {
+            Later::Learns(learner) => {
+                learner.phase = Phase::New;
+                learner.in_code = in_code;
+                learner.shares = Shares::default();
+                learner.percent = 0;
+            }
+            Later::TakesTurns(turns) => turns.until = None,
         }
     }
 
+    /// As [`Tier`].
+    pub(super) fn tier(&mut self) -> &mut dyn Tier {
+        match self {
+            Later::Learns(learner) => &mut **learner,
+            Later::TakesTurns(turns) => &mut **turns,
+        }
+    }
+
+    /// What has run how often, in this run or one before.
+    pub(super) fn counts(&self) -> Counts {
+        match self {
+            Later::Learns(learner) => learner.counts.clone(),
+            Later::TakesTurns(_) => Counts::new(),
+        }
+    }
+
+    /// The newest code in which a run has gone on, and what has run how often before it was made.
+    pub(super) fn found(&mut self) -> Option<(Code, Counts)> {
+        match self {
+            Later::Learns(learner) => learner.found.take(),
+            Later::TakesTurns(turns) if turns.goes_on => Some((turns.tiered.code.clone(), Counts::new())),
+            Later::TakesTurns(_) => None,
+        }
+    }
+}
+
+impl Learner {
     /// Begins to compile what has run often; false if it cannot be.
     fn compile(&mut self) -> bool {
         let hot = often(&self.counts);
-        let Some(request) = &self.request else { return false };
-        let blocks = block_starts(&request.program).into_iter().flatten();
+        let program = &self.request.program;
+        let blocks = block_starts(program).into_iter().flatten();
         let mut cold: BTreeSet<u32> = blocks.filter(|block| !hot.contains(block)).collect();
-        cold.extend(first_blocks(&request.program, &request.entries));
+        cold.extend(first_blocks(program, &self.request.entries));
         let request = CompileRequest {
             cold: cold.clone(),
-            ..request.clone()
+            ..self.request.clone()
         };
         let (sender, result) = channel();
         let working = Working::begin();
@@ -146,7 +232,7 @@ impl Later {
         };
         let spawned = std::thread::Builder::new().name("compiler".into()).spawn(work);
         if let Err(error) = spawned {
-            tracing::warn!("the run stays interpreted: no thread for the compiler: {error}");
+            tracing::warn!("the run goes on as it is: no thread for the compiler: {error}");
             return false;
         }
         let counts = self.counts.clone();
@@ -165,67 +251,103 @@ impl Later {
         };
         let set = self.work.take().map(|(_, set)| set);
         match built {
-            Ok(code) => self.made = set.map(|set| (code, set)),
-            Err(error) => tracing::warn!("the run stays interpreted: {error}"),
+            Ok(code) => {
+                self.code = set.map(|set| (code, set));
+                self.is_new = true;
+                true
+            }
+            Err(error) => {
+                tracing::warn!("the run goes on as it is: {error}");
+                false
+            }
         }
-        self.made.is_some()
+    }
+
+    /// Measures the interpreter's share of a run in code, now and then. It is a percentage of the time since it was last
+    /// measured.
+    fn measure(&mut self, run: &mut Running<'_>, now: Instant) -> DeviceResult<()> {
+        if now < self.looked + self.after {
+            return Ok(());
+        }
+        self.looked = now;
+        let before = std::mem::replace(&mut self.shares, run.shares()?);
+        let seen = self.shares.seen.wrapping_sub(before.seen);
+        let interpreted = self.shares.interpreted.wrapping_sub(before.interpreted);
+        // The clock was not 0 when the run began.
+        self.percent = match seen {
+            seen if seen > 0 && before.seen > 0 => interpreted.saturating_mul(100) / seen,
+            _ => 0,
+        };
+        Ok(())
+    }
+
+    /// From now on it is noted what runs.
+    fn note(&mut self) -> Next {
+        self.phase = Phase::WillNote;
+        Next::Noted
     }
 
     /// What has run often was noted: how to go on.
-    fn decide(&mut self, noted: Counts) -> Next {
-        let now = often(&noted);
+    fn decide(&mut self, noted: Counts, now: Instant) -> Next {
+        let often = often(&noted);
         profile::merge(&mut self.counts, noted);
-        if let Some((code, set)) = self.made.take()
-            && now.difference(&set.hot).count() <= now.len() / MISSING
-        {
-            tell(&code, set.hot.len());
-            self.counts = set.counts;
-            self.found = Some(code.clone());
-            self.state = State::Over;
-            return Next::Code(Tiered { code, cold: set.cold });
-        }
-        self.state = State::Rests(Instant::now() + self.rest);
+        self.phase = Phase::Rests(now + self.rest);
         self.rest *= 2;
-        if self.work.is_none() && !now.is_empty() && (self.attempts >= ATTEMPTS || !self.compile()) {
-            self.state = State::Over;
+        let is_new = std::mem::take(&mut self.is_new);
+        let was_in_code = std::mem::take(&mut self.in_code) && !is_new;
+        let missing = |(_, set): &(Code, Set)| often.difference(&set.hot).count();
+        let missing = self.code.as_ref().map(missing);
+        let fits = missing.is_some_and(|missing| match was_in_code {
+            true => self.percent < NEARLY_ALL,
+            false => missing <= often.len() / MISSING,
+        });
+        let learns = missing != Some(0) && !often.is_empty() && (was_in_code || !fits) && self.work.is_none();
+        let stays = was_in_code && !fits && missing == Some(0);
+        if stays || learns && (self.attempts >= ATTEMPTS || !self.compile()) {
+            self.phase = Phase::Over;
         }
-        Next::Unnoted
+        let Some((code, set)) = self.code.as_ref().filter(|_| fits) else {
+            return Next::Unnoted;
+        };
+        if is_new {
+            tell(code, set.hot.len());
+            self.rest = self.after;
+            self.found = Some((code.clone(), set.counts.clone()));
+        }
+        self.in_code = true;
+        self.looked = now;
+        self.shares = Shares::default();
+        self.percent = 0;
+        Next::Code(Tiered {
+            code: code.clone(),
+            cold: set.cold.clone(),
+        })
     }
 }
 
-impl Tier for Later {
+impl Tier for Learner {
     fn enters(&self, index: u32) -> bool {
-        match (&self.request, &self.state) {
-            (Some(request), _) => request.entries.contains(&index),
-            (None, State::Ready(tiered, _)) => tiered.code.entries.contains(&index),
-            (None, _) => false,
-        }
+        self.request.entries.contains(&index)
     }
 
-    fn poll(&mut self, visited: &mut dyn FnMut() -> DeviceResult<Vec<(u32, u8)>>) -> DeviceResult<Next> {
+    fn poll(&mut self, run: &mut Running<'_>) -> DeviceResult<Next> {
         let now = Instant::now();
-        match &mut self.state {
-            State::New => self.state = State::Notes(now + self.after),
-            State::Notes(until) if now >= *until => return Ok(self.decide(visited()?.into_iter().collect())),
-            State::Rests(until) => {
-                let rested = now >= *until;
+        match self.phase {
+            Phase::New if self.in_code => self.phase = Phase::Rests(now),
+            Phase::New | Phase::WillNote => self.phase = Phase::Notes(now + self.after),
+            Phase::Notes(until) if now >= until => return Ok(self.decide(run.visited()?.into_iter().collect(), now)),
+            Phase::Rests(until) => {
+                if self.in_code {
+                    self.measure(run, now)?;
+                }
+                let wants = !self.in_code || self.percent >= MUCH;
                 if !self.look() {
-                    self.state = State::Over;
-                } else if self.made.is_some() || rested && self.work.is_none() {
-                    self.state = State::Notes(now + self.after);
-                    return Ok(Next::Noted);
+                    self.phase = Phase::Over;
+                } else if self.is_new || now >= until && self.work.is_none() && wants {
+                    return Ok(self.note());
                 }
             }
-            State::Ready(tiered, from) => {
-                if now < *from.get_or_insert(now + self.after) {
-                    return Ok(Next::Same);
-                }
-                let tiered = tiered.clone();
-                self.state = State::Over;
-                self.found = Some(tiered.code.clone());
-                return Ok(Next::Code(tiered));
-            }
-            State::Notes(_) | State::Over => {}
+            Phase::Notes(_) | Phase::Over => {}
         }
         Ok(Next::Same)
     }
@@ -242,4 +364,39 @@ fn tell(code: &Code, blocks: usize) {
     tracing::info!(
         "engine: PTX from here on, {blocks} basic blocks that have run often, {took}; cold code is interpreted"
     );
+}
+
+/// Goes over to compiled code and back, for tests.
+#[derive(Debug)]
+pub(super) struct Turns {
+    tiered: Tiered,
+    /// How the run goes on now.
+    turn: Next,
+    /// Until when; `None`: it has not gone on so yet.
+    until: Option<Instant>,
+    /// For how long, the next time.
+    after: Duration,
+    goes_on: bool,
+}
+
+impl Tier for Turns {
+    fn enters(&self, index: u32) -> bool {
+        self.tiered.code.entries.contains(&index)
+    }
+
+    fn poll(&mut self, _: &mut Running<'_>) -> DeviceResult<Next> {
+        let now = Instant::now();
+        if now < *self.until.get_or_insert(now + self.after) {
+            return Ok(Next::Same);
+        }
+        self.turn = match self.turn {
+            Next::Same | Next::Unnoted => Next::Code(self.tiered.clone()),
+            Next::Code(_) => Next::Noted,
+            Next::Noted => Next::Unnoted,
+        };
+        self.goes_on = true;
+        self.after *= 2;
+        self.until = None;
+        Ok(self.turn.clone())
+    }
 }

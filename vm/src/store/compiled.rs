@@ -40,6 +40,7 @@ pub(super) struct Pointers {
     /// Addresses by store-wide number of a function, and how many there are.
     functions: Array,
     tails: Array,
+    /// 0 also where a program's code has changed.
     len: usize,
     /// Bytes of a lane's native stack, or 0 where none is set.
     native_stack: u32,
@@ -157,6 +158,9 @@ impl Store {
         };
         let memory = memory.map_or(self.no_memory, |memory| self.memory_infos[memory as usize].record);
         let base = self.fetch::<layout::Memory>(memory)?.base;
+        if self.instance_infos[instance as usize].code.is_some() {
+            self.pointers.len = 0;
+        }
         self.instance_infos[instance as usize].code = Some(CompiledCode {
             module,
             entries,
@@ -220,6 +224,7 @@ impl Store {
             }
             let (device, from) = (&mut *self.device, self.pointers.len);
             let pointers = &mut self.pointers;
+            (pointers.functions.len, pointers.tails.len) = (8 * from as u64, 8 * from as u64);
             pointers
                 .functions
                 .push(device, bytemuck::cast_slice(&functions[from..]))?;

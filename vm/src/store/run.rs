@@ -25,7 +25,7 @@ use gpu_run_bytecode::{FuncType, ValType};
 use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
 pub(super) use self::host::Host;
-pub use self::park::{Next, Tier, Tiered};
+pub use self::park::{Next, Running, Shares, Tier, Tiered};
 pub use self::spawner::Spawned;
 use self::spawner::Spawns;
 pub use self::types::{End, MOST_SPAWNED, Outcome, RunOptions, Sink, Stream};
@@ -71,6 +71,8 @@ fn first_segment_size(threads: u64, least: u64, free: u64) -> u32 {
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
     Compiled,
+    /// Compiled at first.
+    MayLeave,
     Interpreted,
     /// Interpreted at first.
     MayPark,
@@ -125,10 +127,11 @@ impl Store {
         if entry.is_some() {
             self.prepare_compiled()?;
         }
-        let tier = tier.filter(|_| entry.is_none() && spawns.is_none());
+        let tier = tier.filter(|_| spawns.is_none());
         let mut waiting = self.waiting(func, options, plan, tier);
         let kind = match (entry, &waiting) {
-            (Some(_), _) => Kind::Compiled,
+            (Some(_), None) => Kind::Compiled,
+            (Some(_), Some(_)) => Kind::MayLeave,
             (None, Some(_)) => Kind::MayPark,
             (None, None) => Kind::Interpreted,
         };
@@ -148,6 +151,9 @@ impl Store {
         if entry.is_some() || plan.lanes > 1 && !self.device.rings() {
             host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
         }
+        if kind == Kind::MayLeave {
+            host.park_flag = Some(self.run.launch + offset_of!(Launch, parks) as u64);
+        }
         let begin = Instant::now();
         // SAFETY: `prepare` completed the record; what it points to belongs to the store, which is
         // borrowed until the kernel has ended. The programs were verified before instantiation.
@@ -159,23 +165,34 @@ impl Store {
             // SAFETY: as above.
             _ => unsafe { self.device.start(self.run.launch, plan)? },
         }
-        let (mut compiled_after, mut parked) = (None, false);
+        let (mut compiled_after, mut parked, mut compiled) = (None, false, entry.is_some());
         let stopped = loop {
             let parks = |device: &mut dyn Device| waiting.as_mut().map_or(Ok(false), |waiting| waiting.poll(device));
             let stopped = host.serve_until(&mut *self.device, self.run.control, 1, parks)?;
             let then = waiting
                 .as_mut()
                 .map_or(Next::Same, |waiting| std::mem::replace(&mut waiting.then, Next::Same));
-            if stopped.is_some() || matches!(then, Next::Same) || !self.is_under_way(options.threads)? {
+            if stopped.is_some() || matches!(then, Next::Same) || !self.is_under_way(options.threads, compiled)? {
                 break stopped;
             }
             parked = true;
-            if let Some(compiled) = self.start_again(func, args, options, &then, plan)? {
-                plan = compiled;
-                compiled_after = Some(begin.elapsed());
-                host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
+            let again = self.start_again(func, args, options, &then, compiled)?;
+            (plan, compiled) = (again.plan, again.compiled);
+            host.park_flag = None;
+            if compiled {
+                compiled_after = compiled_after.or(Some(begin.elapsed()));
+                let at = |field: usize| Some(self.run.launch + field as u64);
+                host.device_flag = at(offset_of!(Launch, stop));
+                match &mut waiting {
+                    Some(_) if options.threads == 1 => host.park_flag = at(offset_of!(Launch, parks)),
+                    Some(waiting) => waiting.over = true,
+                    None => {}
+                }
             }
         };
+        if parked {
+            self.settle_code(compiled)?;
+        }
         host.close_all();
         let requests = serving.as_ref().map(|serving| serving.service.counts());
         // The device's clock tells of the last kernel alone.
@@ -204,7 +221,7 @@ impl Store {
             time,
             lanes: plan.lanes,
             compiled: entry.is_some() || compiled_after.is_some(),
-            compiled_after,
+            compiled_after: compiled_after.filter(|_| entry.is_none()),
             debug,
             ended_by: self.ended_by(self.run.control, 0),
             faults,
@@ -282,7 +299,7 @@ impl Store {
             None => self.takes_turns(options, plan),
         };
         let mut arena_bytes = self.limits.register_arena;
-        if kind == Kind::MayPark || kind == Kind::Compiled && self.is_mixed() {
+        if kind == Kind::MayPark || kind != Kind::Interpreted && self.is_mixed() {
             arena_bytes += self.nested_bytes(threads);
         }
         let parked = match kind {
@@ -358,6 +375,7 @@ impl Store {
             tls_first: places.tls_first,
             tls_stride: places.tls_stride,
             parked,
+            parks: if kind == Kind::MayLeave { layout::PARKS_MAY } else { 0 },
             ..self.launch(options, plan)
         };
         let ring = self.new_ring();

@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use gpu_run_vm::{Environment, RunOptions, Sink, Tier, Value};
+use gpu_run_vm::{Environment, RunOptions, Sink, Value};
 
 use super::instantiate::Host;
 use super::{Loaded, Store};
@@ -29,19 +29,22 @@ impl<T: Send> Store<T> {
             [loaded] => loaded.choice.later.take(),
             _ => None,
         };
+        if let ([loaded], Some(later)) = (&self.instances[..], &mut later) {
+            later.begin(loaded.choice.code.is_ok());
+        }
         let (outcome, failure) = self.serve(threads, interpret, |vm, options, sink| {
-            let tier = later.as_mut().map(|later| later as &mut dyn Tier);
+            let tier = later.as_mut().map(Later::tier);
             vm.run_in_tiers(func, &args, options, tier, sink)
         });
         let outcome = Outcome::new(outcome?, failure, id);
-        let went_on = outcome.compiled_after.is_some();
-        self.keep_profile(later.as_ref(), went_on)?;
+        let found = later.as_mut().and_then(Later::found).filter(|_| outcome.compiled);
+        self.keep_profile(later.as_ref(), found.as_ref().map(|(_, counts)| counts))?;
         if let [loaded] = &mut self.instances[..] {
-            match later.as_mut().and_then(|later| later.found.take()) {
-                Some(code) if went_on => loaded.choice.code = Ok(code),
-                // What is being compiled is for the next run.
-                _ => loaded.choice.later = later,
+            if let Some((code, _)) = found {
+                loaded.choice.code = Ok(code);
             }
+            // What is being compiled is for the next run.
+            loaded.choice.later = later;
         }
         Ok(Outcome {
             end: self.settled(outcome.end),
@@ -51,7 +54,7 @@ impl<T: Send> Store<T> {
 
     /// Notes which basic blocks have run, for the next time, if the engine goes by that. Where a run has gone on in code that
     /// was made for it, that is what the next run finds in the cache.
-    fn keep_profile(&mut self, later: Option<&Later>, went_on: bool) -> Result<()> {
+    fn keep_profile(&mut self, later: Option<&Later>, found: Option<&Counts>) -> Result<()> {
         let Some(cache) = self.engine.0.cache() else {
             return Ok(());
         };
@@ -59,11 +62,11 @@ impl<T: Send> Store<T> {
         for loaded in &self.instances {
             let program = &loaded.module.program;
             let mixed = loaded.choice.code().is_some_and(|code| code.mixed);
-            let kept = match later {
-                Some(later) if went_on => profile::add(&cache, program, later.counts.clone()),
+            let kept = match found {
+                Some(counts) => profile::add(&cache, program, counts.clone()),
                 _ if noted => {
                     // What was noted before is not on the device any more.
-                    let mut counts = later.map_or_else(Counts::new, |later| later.counts.clone());
+                    let mut counts = later.map_or_else(Counts::new, Later::counts);
                     profile::merge(&mut counts, self.vm.visited(loaded.id)?.into_iter().collect());
                     profile::add(&cache, program, counts)
                 }

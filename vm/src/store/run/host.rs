@@ -33,6 +33,9 @@ pub(in crate::store) struct Host<'r> {
     interrupt: Option<Arc<AtomicBool>>,
     /// A word in the device's memory that is set too when the runs are to stop: compiled code looks there.
     pub(in crate::store) device_flag: Option<Ptr>,
+    /// A word in the device's memory that is set where the runs are to be parked, and in place of that above: compiled code
+    /// leaves its lane for it as soon as it can.
+    pub(super) park_flag: Option<Ptr>,
     /// Launch records in pinned memory whose lanes look at `stop` there: where the first is, and how far apart.
     pub(in crate::store) launches: Option<(Pinned, usize, usize)>,
     /// Where the guest finds the errno of a stream that cannot be written.
@@ -57,6 +60,7 @@ impl<'r> Host<'r> {
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             interrupt: options.interrupt.clone(),
             device_flag: None,
+            park_flag: None,
             launches: None,
             errors: None,
             pixels: None,
@@ -111,7 +115,11 @@ impl<'r> Host<'r> {
                 if stopped.is_some() {
                     self.tell(device, controls, count, layout::STOP_ENDS)?;
                 } else if parks(device)? {
-                    self.tell(device, controls, count, layout::STOP_PARKS)?;
+                    match self.park_flag {
+                        // SAFETY: a word of the launch record, which lanes read as an atomic.
+                        Some(flag) => unsafe { device.write(flag, &layout::PARKS_SOON.to_le_bytes())? },
+                        None => self.tell(device, controls, count, layout::STOP_PARKS)?,
+                    }
                 }
             }
             if let Some(pixels) = self.pixels {

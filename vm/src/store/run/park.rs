@@ -7,20 +7,26 @@
 //! see `kernel/mixed.cpp`. Output and requests to the host know nothing of it.
 //!
 //! Noting which blocks run takes its time. So a run is parked too where that begins or ends.
+//!
+//! A run of one thread can leave the code again, for the interpreter or for other code: the host asks in `Launch::parks`.
+//! The thread leaves when all of its frames are interpreted. What it does may have changed, and the host sees that by the
+//! interpreter's share of the time, which the device counts.
 
 use std::collections::BTreeSet;
 use std::mem::offset_of;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
+use bytemuck::{Pod, Zeroable};
 use gpu_run_bytecode::Program;
 
 use super::super::visits::{self, Form};
 use super::super::{InstanceId, Store, StoreError, Value};
 use super::{RunOptions, units_of};
+use crate::compiled::Entry;
 use crate::cuda::code::Code;
 use crate::device::{Device, DeviceResult, Plan};
-use crate::layout::{self, Control, Launch, Thread};
+use crate::layout::{self, Control, Launch, Ptr, Thread};
 use crate::ptx::{block_starts, loop_starts};
 
 /// How often a [`Tier`] is asked.
@@ -31,23 +37,73 @@ pub trait Tier {
     /// Whether the code will have an entry for the function with this index, imports first.
     fn enters(&self, index: u32) -> bool;
 
-    /// Looks how the run is to go on. It is called several thousand times a second, until it has returned code. `visited`
-    /// reads what [`Store::visited`] does of the run's instance.
+    /// Looks how the run is to go on. It is called several thousand times a second: until it has returned code, and of a run
+    /// of one thread also after that.
     ///
     /// # Errors
     ///
-    /// Those of `visited`.
-    fn poll(&mut self, visited: &mut dyn FnMut() -> DeviceResult<Vec<(u32, u8)>>) -> DeviceResult<Next>;
+    /// Those of reading the device's memory.
+    fn poll(&mut self, run: &mut Running<'_>) -> DeviceResult<Next>;
 }
 
-/// How a run is to go on that is interpreted.
+/// A run that is under way.
+pub struct Running<'r> {
+    device: &'r mut dyn Device,
+    places: Places,
+}
+
+/// Where the device has what a [`Tier`] asks for.
+#[derive(Clone, Copy)]
+struct Places {
+    launch: Ptr,
+    /// The visits of the instance, and how many words its code has.
+    visits: (Ptr, usize),
+}
+
+/// What the interpreter takes of a thread's time in compiled code, in cycles from its beginning on.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Zeroable, Pod)]
+#[repr(C)]
+pub struct Shares {
+    /// In the interpreter.
+    pub interpreted: u64,
+    /// What the device's clock was when that was last brought up to date.
+    pub seen: u64,
+}
+
+impl Running<'_> {
+    /// What [`Store::visited`] returns of the run's instance.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn visited(&mut self) -> DeviceResult<Vec<(u32, u8)>> {
+        let (ptr, words) = self.places.visits;
+        visits::read(self.device, ptr, words)
+    }
+
+    /// The interpreter's share since the run has last gone over to compiled code.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn shares(&mut self) -> DeviceResult<Shares> {
+        let mut shares = Shares::zeroed();
+        let at = self.places.launch + offset_of!(Launch, interpreted) as u64;
+        // SAFETY: two fields of the launch record that follow each other. Those that a lane changes it may have changed once
+        // more before the other is read.
+        unsafe { self.device.read(at, bytemuck::bytes_of_mut(&mut shares))? };
+        Ok(shares)
+    }
+}
+
+/// How a run is to go on.
 #[derive(Clone, Debug)]
 pub enum Next {
     /// As it does.
     Same,
-    /// Without noting visits.
+    /// Interpreted, without noting visits.
     Unnoted,
-    /// With noting them, from none on.
+    /// Interpreted, with noting them, from none on.
     Noted,
     /// In this code.
     Code(Tiered),
@@ -67,12 +123,11 @@ pub struct Tiered {
 pub(super) struct Waiting<'t> {
     tier: &'t mut dyn Tier,
     next: Instant,
-    /// Where the visits of the instance are, and how many words its code has.
-    visits: (layout::Ptr, usize),
+    places: Places,
     /// How the run is to go on when it is parked.
     pub(super) then: Next,
     /// There is nothing to wait for any more.
-    over: bool,
+    pub(super) over: bool,
 }
 
 impl Waiting<'_> {
@@ -83,11 +138,17 @@ impl Waiting<'_> {
             return Ok(false);
         }
         self.next = now + LOOK_EVERY;
-        let (ptr, words) = self.visits;
-        self.then = self.tier.poll(&mut || visits::read(device, ptr, words))?;
-        self.over = matches!(self.then, Next::Code(_));
+        let places = self.places;
+        self.then = self.tier.poll(&mut Running { device, places })?;
         Ok(!matches!(self.then, Next::Same))
     }
+}
+
+/// How a run has been started again.
+pub(super) struct Again {
+    pub(super) plan: Plan,
+    /// In compiled code.
+    pub(super) compiled: bool,
 }
 
 /// The first block of the function with this index, imports first.
@@ -98,7 +159,7 @@ fn first_block(program: &Program, index: u32) -> Option<u32> {
 }
 
 impl Store {
-    /// What waits for code during a run of `func`, if it can be parked.
+    /// What waits for code during a run of `func`, or for other code, if it can be parked.
     pub(super) fn waiting<'t>(
         &self,
         func: u32,
@@ -111,12 +172,17 @@ impl Store {
         // Threads that take turns on their lanes cannot all have one of their own.
         let meet = options.threads > target.lanes_at_least() && self.threads_may_wait();
         let visits = self.visits_of(InstanceId(0))?;
-        let fits = !options.interpret && info.code.is_none() && !meet && !self.takes_turns(options, plan);
+        // Of several threads in compiled code each would have to leave it by itself.
+        let one = options.threads == 1 && self.is_mixed();
+        let fits = !options.interpret && (info.code.is_none() || one) && !meet && !self.takes_turns(options, plan);
         let index = info.funcs.iter().position(|number| *number == func)?;
         (fits && tier.enters(index as u32)).then(|| Waiting {
             tier,
             next: Instant::now(),
-            visits,
+            places: Places {
+                launch: self.run.launch,
+                visits,
+            },
             then: Next::Same,
             over: false,
         })
@@ -132,13 +198,16 @@ impl Store {
     }
 
     /// Whether threads of a run that all lanes have left are still under way.
-    pub(super) fn is_under_way(&mut self, threads: u32) -> DeviceResult<bool> {
+    pub(super) fn is_under_way(&mut self, threads: u32, compiled: bool) -> DeviceResult<bool> {
         let at = offset_of!(Control, end) + offset_of!(layout::End, kind);
         // SAFETY: a word of the control. Acquire pairs with the release in `frames::record_end`.
         if unsafe { self.run.control.word(at as u64) }.load(Ordering::Acquire) != 0 {
             return Ok(false);
         }
-        let mut records = vec![<Thread as bytemuck::Zeroable>::zeroed(); threads as usize];
+        if compiled {
+            return Ok(self.fetch::<Launch>(self.run.launch)?.parks == layout::PARKS_DONE);
+        }
+        let mut records = vec![Thread::zeroed(); threads as usize];
         // SAFETY: the run's records, of which there are so many; its kernel has ended.
         unsafe {
             self.device
@@ -147,16 +216,16 @@ impl Store {
         Ok(records.iter().any(|thread| thread.state != layout::THREAD_ENDED))
     }
 
-    /// Starts a run of `func` again that was parked: in the code that there is, or where that cannot be, in the interpreter.
-    /// Returns how threads are laid out now, if it is in that code.
+    /// Starts a run of `func` again that was parked, in compiled code or not: in the code that there is, or where that cannot
+    /// be, in the interpreter.
     pub(super) fn start_again(
         &mut self,
         func: u32,
         args: &[Value],
         options: &RunOptions,
         then: &Next,
-        plan: Plan,
-    ) -> Result<Option<Plan>, StoreError> {
+        compiled: bool,
+    ) -> Result<Again, StoreError> {
         let record = self.fetch::<Launch>(self.run.launch)?;
         if record.stands != 0 {
             // SAFETY: the run's own record; no kernel runs.
@@ -164,56 +233,103 @@ impl Store {
         }
         // SAFETY: a control's first word; no kernel runs.
         unsafe { self.run.control.word(0) }.store(0, Ordering::Relaxed);
-        let loaded = match then {
+        let (form, loaded) = match then {
             Next::Code(tiered) => match self.take_code(func, options, tiered, record) {
-                Ok(loaded) => Some(loaded),
+                Ok(loaded) => (Form::Mixed, Some(loaded)),
                 Err(error) => {
                     tracing::warn!("the run goes on interpreted: {error}");
-                    None
+                    (Form::Plain, None)
                 }
             },
-            other => {
-                let info = &self.instance_infos[0];
-                let (program, code_start) = (info.program.clone(), info.code_start);
-                let form = match other {
-                    Next::Noted => Form::Noting,
-                    _ => Form::Plain,
-                };
-                self.rewrite_code(&program, code_start, form)?;
-                None
+            Next::Noted => (Form::Noting, None),
+            Next::Same | Next::Unnoted => (Form::Plain, None),
+        };
+        self.rewrite_instance(form)?;
+        let (record, plan, entry) = match loaded {
+            Some((record, plan, entry)) => (record, plan, Some(entry)),
+            None => {
+                let (record, plan) = self.leave_code(options, compiled, record)?;
+                (record, plan, None)
             }
         };
-        let compiled = loaded.map(|(_, plan)| plan);
-        let record = loaded.map_or(
-            Launch {
-                stop: 0,
-                resumes: 1,
-                ..record
-            },
-            |(record, _)| record,
-        );
         // SAFETY: the store's own record; no kernel runs.
         unsafe { self.device.write(self.run.launch, bytemuck::bytes_of(&record))? };
-        let entry = compiled.and_then(|plan| Some((plan, self.compiled_entry(func)?)));
         match (entry, self.device.as_compiled()) {
             // SAFETY: as in `run`, with the same record; the entry is of the code that was taken.
-            (Some((plan, entry)), Some(device)) => unsafe {
+            (Some(entry), Some(device)) => unsafe {
                 device.start_compiled(entry, self.run.launch, &units_of(args), plan)?
             },
             // SAFETY: as in `run`.
             _ => unsafe { self.device.start(self.run.launch, plan)? },
         }
-        Ok(compiled)
+        tracing::debug!(
+            compiled = entry.is_some(),
+            noted = form == Form::Noting,
+            "a run goes on"
+        );
+        Ok(Again {
+            plan,
+            compiled: entry.is_some(),
+        })
     }
 
-    /// Loads code for a run that was parked; returns its launch record, and how its threads are laid out.
+    /// Writes the code of the only instance anew.
+    fn rewrite_instance(&mut self, form: Form) -> DeviceResult<()> {
+        let info = &self.instance_infos[0];
+        let (program, code_start) = (info.program.clone(), info.code_start);
+        self.rewrite_code(&program, code_start, form)
+    }
+
+    /// After a run that was parked: what the next run expects, which begins in the code that there is.
+    pub(super) fn settle_code(&mut self, compiled: bool) -> DeviceResult<()> {
+        match !compiled && self.is_mixed() {
+            true => self.rewrite_instance(Form::Mixed),
+            false => Ok(()),
+        }
+    }
+
+    /// The launch record for a run that goes on interpreted, and how its threads are laid out.
+    fn leave_code(
+        &mut self,
+        options: &RunOptions,
+        compiled: bool,
+        record: Launch,
+    ) -> Result<(Launch, Plan), StoreError> {
+        let plan = self.plan(None, options.threads)?;
+        let record = Launch {
+            stop: 0,
+            resumes: 1,
+            ..record
+        };
+        if !compiled {
+            return Ok((record, plan));
+        }
+        let parked = match record.parked {
+            // It has begun in compiled code.
+            0 => self.parked_registers(plan)?,
+            parked => parked,
+        };
+        let record = Launch {
+            lanes: plan.lanes,
+            // What is there may be in use, or too small.
+            lane_segment_units: 0,
+            shared_units: plan.shared_units,
+            slice: plan.slice,
+            parked,
+            parks: 0,
+            ..record
+        };
+        Ok((record, plan))
+    }
+
+    /// Loads code for a run that was parked; returns its launch record, how its threads are laid out, and the kernel.
     fn take_code(
         &mut self,
         func: u32,
         options: &RunOptions,
         tiered: &Tiered,
         record: Launch,
-    ) -> Result<(Launch, Plan), StoreError> {
+    ) -> Result<(Launch, Plan, Entry), StoreError> {
         let unfit = |what: &str| StoreError::Device(crate::DeviceError::Unavailable { what: what.to_owned() });
         let info = &self.instance_infos[0];
         let (program, code_start) = (info.program.clone(), info.code_start);
@@ -223,17 +339,15 @@ impl Store {
             return Err(unfit("the code is not for a run that has begun"));
         }
         self.load_code(0, &tiered.code)?;
-        let begun = self.compiled_entry(func).is_some() && self.is_mixed();
-        if !begun {
+        let Some(entry) = self.compiled_entry(func).filter(|_| self.is_mixed()) else {
             self.instance_infos[0].code = None;
             return Err(unfit("the code has no entry for the function"));
-        }
+        };
         let loops = loops(&program, code_start, &tiered.cold);
         let device = &mut *self.device;
         let at = self.run.loops.at_least(device, size_of_val(&loops[..]) as u64)?;
         // SAFETY: as large as it was asked for; no kernel runs.
         unsafe { device.write(at, bytemuck::cast_slice(&loops))? };
-        self.rewrite_code(&program, code_start, Form::Mixed)?;
         self.prepare_compiled()?;
         let device = self.device.as_compiled().ok_or_else(|| unfit("no code runs here"))?;
         let plan = device.plan_compiled(options.threads);
@@ -245,10 +359,12 @@ impl Store {
             stop: 0,
             resumes: 1,
             loops: at,
-            parked: 0,
+            parks: if options.threads == 1 { layout::PARKS_MAY } else { 0 },
+            interpreted: 0,
+            seen: 0,
             ..self.compiled_launch(record)
         };
-        Ok((launch, plan))
+        Ok((launch, plan, entry))
     }
 }
 

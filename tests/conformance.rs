@@ -26,9 +26,6 @@ const GC: &str = "its modules use garbage collection (recursive or struct types)
 const TYPED_AND_GC: &str =
     "its modules use typed function references or garbage collection, which gpu-run refuses by name";
 
-const NATIVE_STACK: &str =
-    "compiled calls use the lane's native stack: a GPU gives it 512 KiB at most, and gpu-run 64 KiB";
-
 /// WebAssembly 1.0.
 const V1: &[Exception] = &[
     ("binary-leb128", 4, 0, LEB_LENGTH),
@@ -107,9 +104,6 @@ const EXCEPTIONS: &[Exception] = &[("tag", 0, 5, GC), ("try_table", 0, 6, TYPED)
 /// Shared memories and atomics. The proposal was written beside WebAssembly 1.0.
 const THREADS: &[Exception] = &[("imports", 6, 0, MULTI_TABLE), ("memory", 2, 0, MULTI_MEMORY)];
 
-/// Our own scripts on the PTX engine.
-const OWN_COMPILED: &[Exception] = &[("calls", 2, 0, NATIVE_STACK), ("exceptions", 2, 0, NATIVE_STACK)];
-
 /// A suite: name, files, exceptions.
 type Suite = (&'static str, fn() -> Vec<TestFile<'static>>, &'static [Exception]);
 
@@ -169,7 +163,7 @@ fn suite(device: &str, sources: Vec<TestFile<'_>>, exceptions: &[Exception], inl
     scripts(device, dir.path(), exceptions, inline)
 }
 
-/// Runs our own scripts, which pass whole where the call stack is the interpreter's.
+/// Runs our own scripts, which pass whole.
 fn own(device: &str, inline: bool) -> Result<(), Failed> {
     let built = Path::new(env!("CARGO_MANIFEST_DIR")).join("../tests/wast");
     // The tests may run elsewhere than they were built.
@@ -178,8 +172,7 @@ fn own(device: &str, inline: bool) -> Result<(), Failed> {
     } else {
         PathBuf::from("tests/wast")
     };
-    let exceptions = if device == "ptx" { OWN_COMPILED } else { &[] };
-    scripts(device, &dir, exceptions, inline)
+    scripts(device, &dir, &[], inline)
 }
 
 fn scripts(device: &str, dir: &Path, exceptions: &[Exception], inline: bool) -> Result<(), Failed> {

@@ -10,6 +10,8 @@ namespace gpu_run {
 constexpr u32 OPEN_CALLS = BACKTRACE;
 // After them come those of the outermost calls once deeper ones have taken their places: that of depth d at d - 1.
 constexpr u32 CALL_PLACES = OPEN_CALLS + OUTER_CALLS;
+// Bytes of native stack that the interpreter may take, with all that it calls but compiled functions.
+constexpr u32 INTERPRETER_STACK = 4096;
 // Units for an instruction's operands: eight of up to 128 bits.
 constexpr u32 SCRATCH_UNITS = 32;
 

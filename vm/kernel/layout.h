@@ -389,7 +389,6 @@ enum Parks : u32 {
   PARKS_Never = 0,
   PARKS_May = 1,  // the host may ask for it; there is one thread
   PARKS_Soon = 2,  // once no compiled function is on the stack
-  PARKS_Done = 3,  // it has left
 };
 
 // Pinned: what host and lanes tell each other while a kernel runs.
@@ -539,8 +538,8 @@ struct Launch {
   // and above it 1 + the function's place in `natives`. Null: there are none.
   const u64 *loops;
   u8 *parked;  // room for each lane's registers in shared memory, if the run may be parked
-  mutable u32 parks;  // a Parks; the host sets it by a copy
-  u32 pad;
+  u32 parks;  // a Parks; the host changes it by copies
+  mutable u32 left;  // 1: compiled code was left for that
   // Of compiled code that may be parked: cycles of the interpreter in it, and the lane's clock when they were last added to,
   // or when the interpreter last began. The host reads them by copies.
   mutable u64 interpreted;

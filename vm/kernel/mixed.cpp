@@ -51,9 +51,6 @@ struct Resumed {
 
 namespace {
 
-// Bytes of native stack that the interpreter may take, with all that it calls but compiled functions.
-constexpr u32 INTERPRETER_STACK = 4096;
-
 // Size of the segment for an interpreted function that a compiled one has called, if its frame fits: for that and a few
 // calls. A thread may have many such functions on its stack.
 constexpr u32 NESTED_SEGMENT = 1;
@@ -117,17 +114,20 @@ GPU_RUN_INLINE void end_interpreter(const Launch &launch) {
   store_relaxed_device(&launch.seen, now);
 }
 
+// Whether compiled code is to be left: then nothing goes over to it, so that its frames become fewer. Relaxed: nothing else
+// is read for it.
+GPU_RUN_INLINE bool leaves_code(const Launch &launch) { return load_relaxed_device(&launch.parks) == PARKS_Soon; }
+
 // Leaves compiled code, if that is wanted and no compiled function is on the stack but the entry's, which waits for the
 // interpreted one. What the interpreter's kernel goes on with is then as if that had run all the time.
 GPU_RUN_INLINE void park_nested(const Context &context) {
   const Launch &launch = *context.launch;
-  // Relaxed: nothing else is read for it, and what is written is read when the kernel has ended.
-  if (load_relaxed_device(&launch.parks) != PARKS_Soon || context.nested_depth != 1) return;
+  if (!leaves_code(launch) || context.nested_depth != 1) return;
   Thread &thread = *context.thread;
   const MachineState first = first_frame(launch, thread);
   first.registers.set32(first.header, PC_THREAD_END);
   thread.native = nullptr;
-  store_relaxed_device(&launch.parks, (u32)PARKS_Done);
+  launch.left = 1;  // read when the kernel has ended
   exit_lane();
 }
 
@@ -139,7 +139,7 @@ GPU_RUN_NOINLINE void wait_nested(Context &context, u32 &idle) {
   do {
     if (waits) backoff(++idle);
     if (process_ended(launch)) stop_nested(context);
-    if (launch.parks) park_nested(context);
+    park_nested(context);
     // Of a program that spawns threads, the first tells of it.
     if ((context.id == 0 || !launch.spawner) && census::claim_deadlock(launch)) {
       const Registers registers = {thread.frame, thread.stride};
@@ -266,6 +266,7 @@ GPU_RUN_NOINLINE u32 run_nested(Context &context, u32 depth, const Registers &re
   context.nested_depth = depth;
   // A loop that leaves compiled code and comes back in each pass looks here only.
   if (process_ended(launch)) stop_nested(context);
+  park_nested(context);
   u32 idle = 0;
   // One that was parked may wait.
   if (thread.state != THREAD_Runnable) wait_nested(context, idle);
@@ -311,7 +312,7 @@ GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, Ma
                                         u32 return_pc) {
   Context &context = *thread.native;
   const Native native = launch.natives[frames::head_native(head) - 1];
-  if (!native.code || !has_stack(launch, context, native)) return {DONE_Step, 0, 0};
+  if (!native.code || leaves_code(launch) || !has_stack(launch, context, native)) return {DONE_Step, 0, 0};
   // The header comes after the arguments and after the results, whichever are more.
   const u32 units = frames::head_header(head);
   for (u32 i = 0; i < units; i++) context.values()[i] = state.registers.get32(base + i);
@@ -324,6 +325,7 @@ GPU_RUN_NOINLINE StepResult call_native(const Launch &launch, Thread &thread, Ma
 
 GPU_RUN_NOINLINE StepResult enter_loop(const Launch &launch, Thread &thread, MachineState &state) {
   Context &context = *thread.native;
+  if (leaves_code(launch)) return {DONE_Step, 0, 0};
   if (hand_back(context, state)) return {DONE_Ended, 0, 0};
   if (!launch.loops) return {DONE_Step, 0, 0};
   const u64 *const loops = launch.loops + 1;

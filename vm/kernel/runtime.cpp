@@ -138,6 +138,7 @@ GPU_RUN_INLINE void take_thread(const Launch &launch, Context &context, u32 id) 
   context.native_limit = (stack > launch.native_stack ? stack - launch.native_stack : 0) + MARGIN;
   context.polls = launch.slice;
   context.reference = 0;
+  context.count = 0;
   context.roots = 0;
   context.suspended = nullptr;
   context.resumed = nullptr;

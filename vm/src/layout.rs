@@ -41,6 +41,7 @@ constants! { CONSTANTS:
     CALL_SEGMENT: u32 = 4;
     /// Heads of lists of threads' first segments.
     SPARE_LISTS: u64 = 1024;
+    INTERPRETER_STACK: u32 = 4096;
     BACKTRACE: usize = 64;
     /// Of these, the outermost return addresses, where there are more.
     OUTER_CALLS: usize = 16;
@@ -144,13 +145,11 @@ constants! { ENUMERATORS:
     /// State of a [`Stand`] of threads that wait for room in the output ring.
     STAND_OUTPUT: u32 = 16;
 
-    /// What threads are to do at their next poll: end, or leave their lanes to go on in compiled code. And whether a run
-    /// leaves that: it may, it is to, it has.
+    /// What threads are to do at their next poll: end, or be parked. Whether compiled code is left: may be, is to be.
     STOP_ENDS: u32 = 1;
     STOP_PARKS: u32 = 2;
     PARKS_MAY: u32 = 1;
     PARKS_SOON: u32 = 2;
-    PARKS_DONE: u32 = 3;
 
     END_TRAP: u32 = 1;
     END_EXIT: u32 = 2;
@@ -656,7 +655,7 @@ twins! {
         loops: Ptr,
         parked: Ptr,
         parks: u32,
-        pad: u32,
+        left: u32,
         interpreted: u64,
         seen: u64,
         commands: Ptr,

@@ -74,6 +74,9 @@ pub struct Options {
     pub stack: u32,
     /// Whether every call compares the number of frames with the limit, not only calls that may recurse.
     pub check_depth: bool,
+    /// Whether the interpreter makes calls for which the native stack has no room. Else they trap. It takes more registers
+    /// than many functions, so that fewer lanes fit.
+    pub deep_calls: bool,
     /// Whether what the program knows of its instance lies in memory. So it does where there are too many programs in a
     /// link for the room that it has for constants.
     pub far_images: bool,

@@ -6,6 +6,7 @@
 //!
 //! - `--alone`: exports are kernels, and no other instance can call them, so that the whole program is known;
 //! - `--local-frames`: frames of the shadow stack are in local memory wherever they can be;
+//! - `--deep-calls`: calls that are too deep for the native stack are interpreted;
 //! - `--reconverge`: lanes meet at the ends of loops and after calls;
 //! - `--cold 1,2.3`: function 1 and the fourth block of function 2 are not compiled;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
@@ -20,7 +21,7 @@ use gpu_run_vm::ptx;
 
 const COMMANDS: &[Command] = &[Command {
     name: "ptx",
-    flags: &["alone", "local-frames", "reconverge"],
+    flags: &["alone", "deep-calls", "local-frames", "reconverge"],
     options: &["cold", "only"],
     run: compiled,
 }];
@@ -55,6 +56,7 @@ fn compiled(test: &FileTest) -> Result<String, String> {
                 true => ptx::LocalFrames::Always,
                 false => ptx::LocalFrames::Never,
             },
+            deep_calls: test.flag("deep-calls"),
             reconverge: test.flag("reconverge"),
             comments: true,
             ..ptx::Options::default()

@@ -439,8 +439,12 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let parks = matches!(policy.functions, Functions::Parked(_));
     if parks {
         store.note_visits();
-        sets.iter_mut()
-            .for_each(|cold| cold.extend(tiers::first_blocks(program, &entries)));
+    }
+    let tiers = !forced && matches!(policy.functions, Functions::Auto | Functions::Hot);
+    // A run of one thread may leave the code, and go on in other code. One that spawns others cannot.
+    let leaves = tiers && policy.threads == Some(1) && program.thread_start().is_none();
+    for cold in sets.iter_mut().filter(|cold| parks || leaves && !cold.is_empty()) {
+        cold.extend(tiers::first_blocks(program, &entries));
     }
     // Of an unknown number there may be several.
     let threads = policy.threads.unwrap_or(u32::MAX);
@@ -455,7 +459,6 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         target: target.clone(),
     });
     let requests: Vec<CompileRequest> = requests.collect();
-    let tiers = !forced && matches!(policy.functions, Functions::Auto | Functions::Hot);
     let later = |request: &CompileRequest, cache: &Option<Cache>| {
         tiers.then(|| Later::learns(request.clone(), cache.clone(), policy.hot_after))
     };
@@ -482,7 +485,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         let cached = |cache: &Cache| from_cache(request, cache, request.key(), load);
         match policy.cache.as_ref().and_then(cached) {
             Some(Ok(code)) => {
-                if tiers && threads == 1 && program.thread_start().is_none() {
+                if leaves {
                     choice.later = Later::improves(&code, request.clone(), policy.cache.clone(), policy.hot_after);
                 }
                 choice.code = Ok(code);
@@ -500,8 +503,8 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         .into_iter()
         .map(|request| (Compiling::of(request.words()), request));
     let mut works: Vec<_> = works.collect();
-    // A single thread may be over before it is compiled. One that spawns others could not go on compiled.
-    let waits = !tiers || threads > 1 || program.thread_start().is_some();
+    // A single thread may be over before it is compiled.
+    let waits = !leaves;
     let brief = works.iter().position(|(work, _)| waits && work.expected <= patience);
     // The last is the briefest.
     let (work, request) = works.swap_remove(brief.unwrap_or(works.len() - 1));

@@ -85,8 +85,9 @@ pub(super) fn add(cache: &Cache, program: &Program, counts: Counts) -> io::Resul
 ///
 /// As [`add`].
 pub(super) fn add_to_compiled(cache: &Cache, program: &Program, interpreted: Counts) -> io::Result<()> {
-    let compiled = often(&known(cache, program)).len();
-    match is_grown(compiled + often(&interpreted).len(), compiled) {
+    let compiled = often(&known(cache, program));
+    let more = often(&interpreted).difference(&compiled).count();
+    match is_grown(compiled.len() + more, compiled.len()) {
         true => add(cache, program, interpreted),
         false => Ok(()),
     }

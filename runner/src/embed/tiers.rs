@@ -21,7 +21,7 @@ use gpu_run_vm::{DeviceResult, Next, Running, Shares, Tier, Tiered};
 use super::exit::Working;
 use super::profile::{self, Counts, often};
 
-/// How often is compiled for a run at most.
+/// How often is compiled for the runs of a store at most.
 const ATTEMPTS: u32 = 6;
 
 /// Of how many blocks that run often one may be missing in code that a run goes on in. A run that often leaves compiled code
@@ -60,20 +60,29 @@ pub(super) struct Learner {
     cache: Option<Cache>,
     /// For how long it is noted what runs, and how long the interpreter's share is measured.
     after: Duration,
+    /// Of that, what is left for a run that begins now.
+    left: Duration,
+    /// When it was asked last.
+    asked: Instant,
+    /// The bytecode is marked for it.
+    marked: bool,
     /// For how long nothing is noted, unless there is new code.
     rest: Duration,
     phase: Phase,
     attempts: u32,
     /// What is being compiled.
     work: Option<(Receiver<DeviceResult<Code>>, Set)>,
-    /// The newest code, and whether the run has not been in it yet.
+    /// The newest code, whether nothing was noted since there is that, and whether a run is to go on in it for the first time.
     code: Option<(Code, Set)>,
     is_new: bool,
+    enters: bool,
     /// The run is in the code. When and what was last seen of the interpreter's share there, and how large it was.
     in_code: bool,
     looked: Instant,
     shares: Shares,
     percent: u64,
+    /// How the run was to go on last.
+    wanted: Wanted,
     /// What has run how often, in this run or one before.
     counts: Counts,
     /// The newest code in which a run has gone on, and what it was made for.
@@ -89,8 +98,6 @@ struct Set {
 
 #[derive(Clone, Copy)]
 enum Phase {
-    /// The run has not begun.
-    New,
     /// It will be noted what runs, from when on the run goes on so.
     WillNote,
     /// It is noted, until then.
@@ -99,6 +106,14 @@ enum Phase {
     Rests(Instant),
     /// There is nothing to learn any more.
     Over,
+}
+
+/// How a run is to go on: as [`Next`].
+#[derive(Clone, Copy)]
+enum Wanted {
+    None,
+    Notes,
+    Code,
 }
 
 impl fmt::Debug for Learner {
@@ -118,16 +133,21 @@ impl Later {
             request,
             cache,
             after,
+            left: after,
+            asked: Instant::now(),
+            marked: true,
             rest: after,
-            phase: Phase::New,
+            phase: Phase::WillNote,
             attempts: 0,
             work: None,
             code: None,
             is_new: false,
+            enters: false,
             in_code: false,
             looked: Instant::now(),
             shares: Shares::default(),
             percent: 0,
+            wanted: Wanted::None,
             found: None,
         }))
     }
@@ -168,12 +188,7 @@ impl Later {
     /// A run begins, in the code that there is or not.
     pub(super) fn begin(&mut self, in_code: bool) {
         match self {
-            Later::Learns(learner) => {
-                learner.phase = Phase::New;
-                learner.in_code = in_code;
-                learner.shares = Shares::default();
-                learner.percent = 0;
-            }
+            Later::Learns(learner) => learner.begin(in_code),
             Later::TakesTurns(turns) => turns.until = None,
         }
     }
@@ -205,6 +220,32 @@ impl Later {
 }
 
 impl Learner {
+    fn begin(&mut self, in_code: bool) {
+        let now = Instant::now();
+        // Short runs are noted together.
+        if let Phase::Notes(until) = self.phase {
+            self.left = until.saturating_duration_since(self.asked);
+        }
+        self.phase = match self.phase {
+            Phase::Over if self.attempts >= ATTEMPTS && !in_code => Phase::Over,
+            _ if in_code => Phase::Rests(now),
+            _ if self.marked => Phase::WillNote,
+            _ => Phase::Rests(now + self.after),
+        };
+        self.rest = self.after;
+        self.is_in_code(in_code, now);
+    }
+
+    /// The run is in the code that there is, or not, from now on.
+    fn is_in_code(&mut self, in_code: bool, now: Instant) {
+        self.in_code = in_code;
+        // Then the marks are others.
+        self.marked &= !in_code;
+        self.looked = now;
+        self.shares = Shares::default();
+        self.percent = 0;
+    }
+
     /// Begins to compile what has run often; false if it cannot be.
     fn compile(&mut self) -> bool {
         let hot = often(&self.counts);
@@ -241,11 +282,11 @@ impl Learner {
         true
     }
 
-    /// Looks whether the compiler is done; false if it has failed.
-    fn look(&mut self) -> bool {
-        let Some((result, _)) = &self.work else { return true };
+    /// Looks whether the compiler is done. Where it fails, there is no other attempt.
+    fn look(&mut self) {
+        let Some((result, _)) = &self.work else { return };
         let built = match result.try_recv() {
-            Err(TryRecvError::Empty) => return true,
+            Err(TryRecvError::Empty) => return,
             Ok(built) => built.map_err(|error| error.to_string()),
             Err(TryRecvError::Disconnected) => Err("the compiler ended without a result".to_owned()),
         };
@@ -254,11 +295,10 @@ impl Learner {
             Ok(code) => {
                 self.code = set.map(|set| (code, set));
                 self.is_new = true;
-                true
             }
             Err(error) => {
                 tracing::warn!("the run goes on as it is: {error}");
-                false
+                self.attempts = ATTEMPTS;
             }
         }
     }
@@ -284,6 +324,7 @@ impl Learner {
     /// From now on it is noted what runs.
     fn note(&mut self) -> Next {
         self.phase = Phase::WillNote;
+        self.left = self.after;
         Next::Noted
     }
 
@@ -294,30 +335,23 @@ impl Learner {
         self.phase = Phase::Rests(now + self.rest);
         self.rest *= 2;
         let is_new = std::mem::take(&mut self.is_new);
-        let was_in_code = std::mem::take(&mut self.in_code) && !is_new;
+        // Before it was noted. Newer code has what older has.
+        let was_in_code = self.in_code;
         let missing = |(_, set): &(Code, Set)| often.difference(&set.hot).count();
         let missing = self.code.as_ref().map(missing);
-        let fits = missing.is_some_and(|missing| match was_in_code {
-            true => self.percent < NEARLY_ALL,
-            false => missing <= often.len() / MISSING,
-        });
-        let learns = missing != Some(0) && !often.is_empty() && (was_in_code || !fits) && self.work.is_none();
-        let stays = was_in_code && !fits && missing == Some(0);
+        let has_most = missing.is_some_and(|missing| missing <= often.len() / MISSING);
+        let bearable = was_in_code && self.percent < NEARLY_ALL;
+        let fits = missing.is_some() && (bearable || has_most && (is_new || !was_in_code));
+        let knows = missing == Some(0) || has_most && (is_new || !was_in_code);
+        let learns = !knows && !often.is_empty() && self.work.is_none();
+        let stays = !fits && missing == Some(0);
         if stays || learns && (self.attempts >= ATTEMPTS || !self.compile()) {
             self.phase = Phase::Over;
         }
         let Some((code, set)) = self.code.as_ref().filter(|_| fits) else {
             return Next::Unnoted;
         };
-        if is_new {
-            tell(code, set.hot.len());
-            self.rest = self.after;
-            self.found = Some((code.clone(), set.counts.clone()));
-        }
-        self.in_code = true;
-        self.looked = now;
-        self.shares = Shares::default();
-        self.percent = 0;
+        self.enters |= is_new;
         Next::Code(Tiered {
             code: code.clone(),
             cold: set.cold.clone(),
@@ -332,24 +366,66 @@ impl Tier for Learner {
 
     fn poll(&mut self, run: &mut Running<'_>) -> DeviceResult<Next> {
         let now = Instant::now();
-        match self.phase {
-            Phase::New if self.in_code => self.phase = Phase::Rests(now),
-            Phase::New | Phase::WillNote => self.phase = Phase::Notes(now + self.after),
-            Phase::Notes(until) if now >= until => return Ok(self.decide(run.visited()?.into_iter().collect(), now)),
+        self.asked = now;
+        let next = match self.phase {
+            Phase::WillNote => {
+                self.phase = Phase::Notes(now + self.left);
+                Next::Same
+            }
+            Phase::Notes(until) if now >= until => {
+                self.left = self.after;
+                self.decide(run.visited()?.into_iter().collect(), now)
+            }
             Phase::Rests(until) => {
                 if self.in_code {
                     self.measure(run, now)?;
                 }
-                let wants = !self.in_code || self.percent >= MUCH;
-                if !self.look() {
-                    self.phase = Phase::Over;
-                } else if self.is_new || now >= until && self.work.is_none() && wants {
-                    return Ok(self.note());
+                self.look();
+                let rested = now >= until && self.work.is_none();
+                match self.is_new || rested && (!self.in_code || self.percent >= MUCH) {
+                    true => self.note(),
+                    false => Next::Same,
                 }
             }
-            Phase::Notes(_) | Phase::Over => {}
+            Phase::Notes(_) | Phase::Over => Next::Same,
+        };
+        self.wanted = match next {
+            Next::Same => self.wanted,
+            Next::Noted => Wanted::Notes,
+            Next::Unnoted => Wanted::None,
+            Next::Code(_) => Wanted::Code,
+        };
+        Ok(next)
+    }
+
+    fn went_on(&mut self, compiled: bool) {
+        let now = Instant::now();
+        match self.wanted {
+            Wanted::Code if compiled => {
+                if let Some((code, set)) = self.code.as_ref().filter(|_| std::mem::take(&mut self.enters)) {
+                    tell(code, set.hot.len());
+                    self.rest = self.after;
+                    self.found = Some((code.clone(), set.counts.clone()));
+                }
+                self.is_in_code(true, now);
+            }
+            // It was refused.
+            Wanted::Code => {
+                self.phase = Phase::Over;
+                self.is_in_code(false, now);
+            }
+            // It stays in its code.
+            Wanted::Notes if compiled => {
+                self.phase = Phase::Rests(now + self.rest);
+                self.rest *= 2;
+            }
+            // The share of before is still to be looked at.
+            Wanted::Notes => self.marked = true,
+            Wanted::None => {
+                self.marked = false;
+                self.is_in_code(false, now);
+            }
         }
-        Ok(Next::Same)
     }
 }
 
@@ -394,9 +470,17 @@ impl Tier for Turns {
             Next::Code(_) => Next::Noted,
             Next::Noted => Next::Unnoted,
         };
-        self.goes_on = true;
         self.after *= 2;
         self.until = None;
         Ok(self.turn.clone())
+    }
+
+    fn went_on(&mut self, compiled: bool) {
+        match (&self.turn, compiled) {
+            // It stays in its code.
+            (Next::Noted, true) => self.turn = Next::Code(self.tiered.clone()),
+            (_, true) => self.goes_on = true,
+            _ => {}
+        }
     }
 }

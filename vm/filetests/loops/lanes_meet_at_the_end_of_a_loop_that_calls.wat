@@ -56,13 +56,13 @@
 ;; 	@%p2 st.local.b32 [%l1+324], %w4;
 ;; 	mov.b32 %w6, 10;
 ;; 	st.local.b32 [%l1+72], %w6;
+;; 	activemask.b32 %w8;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
-;; 	activemask.b32 %w8;
 ;; 	.param .align 16 .b8 q[4];
 ;; 	call (q), f0, (q0, q1, q2, p0);
 ;; 	ld.param.b32 %r3, [q+0];

@@ -115,6 +115,7 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
         entries: native.entries.clone(),
         needs_stack: native.needs_stack,
         mixed: native.mixed,
+        deep_calls: request.has_deep_calls(native.needs_stack),
         origin: Origin::Ahead { link },
     };
     let target = format!("{:?} {}", request.target.compute_capability, request.target.driver);
@@ -137,7 +138,8 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
         object: text.is_none().then_some(&bytes[..]),
         ..Input::program(text.unwrap_or_default())
     };
-    let linked = linked_with(program, native.mixed, &request.target)?;
+    let interpreted = native.mixed || request.has_deep_calls(native.needs_stack);
+    let linked = linked_with(program, interpreted, &request.target)?;
     if let Some(cache) = cache {
         // The next run links again.
         _ = cache.save(key, &linked.cubin);

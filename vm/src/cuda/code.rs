@@ -52,6 +52,8 @@ pub struct Code {
     pub needs_stack: bool,
     /// Some of it is interpreted.
     pub mixed: bool,
+    /// Calls that are too deep are.
+    pub deep_calls: bool,
     /// Where it came from.
     pub origin: Origin,
 }
@@ -85,9 +87,14 @@ pub enum Origin {
 /// Threads from which on frames in local memory may pay. Those of a few lanes are read by a few accesses anyway.
 const FRAMES_FROM: u32 = 32;
 
+/// Threads up to which calls may be deeper than the native stack has room for. Where there are more, lanes count: fewer fit if
+/// each has the registers that the interpreter needs.
+const DEEP_CALLS_TO: u32 = 1024;
+
 /// What the code of a program needs that is alone in its store and runs on `threads` threads with at
 /// most `call_depth` open calls.
 pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning) -> Options {
+    let deep_calls = threads <= DEEP_CALLS_TO || program.thread_start().is_some();
     let threads = match program.thread_start() {
         // It may spawn any number.
         Some(_) => u32::MAX,
@@ -102,6 +109,7 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning)
         reconverge: tuning.reconverge && may_meet(program),
         // Calls that do not recurse are never deeper than there are functions.
         check_depth: (call_depth as usize) < program.meta.functions.len(),
+        deep_calls,
         ..Options::default()
     }
 }
@@ -120,6 +128,7 @@ pub fn options_of_linked<'a>(programs: impl Iterator<Item = &'a Program> + Clone
         values: programs.clone().map(most_values).max().unwrap_or(0),
         stack: programs.map(most_stack).max().unwrap_or(0),
         far_images: images.sum::<u32>() > MOST_CONSTANTS,
+        deep_calls: true,
         ..Options::default()
     }
 }
@@ -172,8 +181,10 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
     let needs_stack = requests.iter().any(|request| request.options.exports) || compiled.iter().any(|c| c.needs_stack);
     let text = join(&compiled);
     let generate = begin.elapsed();
-    let mixed = requests.iter().any(CompileRequest::is_mixed);
-    let linked = linked_with(Input::program(&text), mixed, &first.target)?;
+    let interpreted = requests
+        .iter()
+        .any(|request| request.is_mixed() || request.has_deep_calls(needs_stack));
+    let linked = linked_with(Input::program(&text), interpreted, &first.target)?;
     let cache = cache.filter(|_| first.target.format == CodeFormat::Cubin);
     let unsaved = cache.and_then(|(cache, key)| {
         let mut contents = linked.cubin.clone();
@@ -190,10 +201,12 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
     Ok(codes(requests, linked.cubin, needs_stack, &origin))
 }
 
-/// Links what was made of programs with the runtime, and with the interpreter if some of their functions are `mixed`.
-pub(super) fn linked_with(program: Input, mixed: bool, target: &Target) -> DeviceResult<Linked> {
+/// Links what was made of programs with the runtime, and with the interpreter if they call that.
+pub(super) fn linked_with(program: Input, interpreted: bool, target: &Target) -> DeviceResult<Linked> {
     let runtime = machine_code::runtime(target.compute_capability);
-    let interpreter = mixed.then(|| machine_code::mixed(target.compute_capability)).flatten();
+    let interpreter = interpreted
+        .then(|| machine_code::mixed(target.compute_capability))
+        .flatten();
     let runtime = Input {
         object: runtime.as_deref(),
         ..Input::runtime()
@@ -203,7 +216,7 @@ pub(super) fn linked_with(program: Input, mixed: bool, target: &Target) -> Devic
         ..Input::mixed()
     };
     let inputs = [program, runtime, interpreter];
-    let inputs = if mixed { &inputs[..] } else { &inputs[..2] };
+    let inputs = if interpreted { &inputs[..] } else { &inputs[..2] };
     match target.format {
         CodeFormat::Cubin => link(target.ordinal, inputs, LinkOptions::default()),
         CodeFormat::Ptx => Ok(Linked::texts(inputs)),
@@ -219,6 +232,7 @@ fn codes(requests: &[CompileRequest], cubin: Vec<u8>, needs_stack: bool, origin:
         entries: request.entries.clone(),
         needs_stack,
         mixed: request.is_mixed(),
+        deep_calls: request.has_deep_calls(needs_stack),
         origin: origin.clone(),
     };
     requests.iter().map(code).collect()
@@ -237,6 +251,11 @@ impl CompileRequest {
 
     fn is_mixed(&self) -> bool {
         !self.cold.is_empty()
+    }
+
+    /// Whether its code may call the interpreter where the native stack is short.
+    pub(super) fn has_deep_calls(&self, needs_stack: bool) -> bool {
+        self.options.deep_calls && needs_stack
     }
 
     /// The PTX of this program.

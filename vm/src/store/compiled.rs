@@ -33,6 +33,8 @@ pub(super) struct CompiledCode {
     /// How the interpreter calls its functions, if some of it is interpreted: an array of
     /// [`Native`](layout::Native).
     natives: Option<Ptr>,
+    /// Calls that are too deep for the native stack are interpreted.
+    deep_calls: bool,
 }
 
 /// What all compiled instances of a store share.
@@ -171,6 +173,7 @@ impl Store {
             functions,
             tails,
             natives,
+            deep_calls: code.deep_calls,
         });
         Ok(())
     }
@@ -202,6 +205,12 @@ impl Store {
     /// Whether compiled code of the store leaves some to the interpreter.
     pub(super) fn is_mixed(&self) -> bool {
         self.natives().is_some()
+    }
+
+    /// Whether compiled code of the store may call the interpreter.
+    pub(super) fn calls_interpreter(&self) -> bool {
+        let mut codes = self.instance_infos.iter().filter_map(|info| info.code.as_ref());
+        self.is_mixed() || codes.any(|code| code.deep_calls)
     }
 
     /// How the interpreter calls compiled functions, of the one program that has some of both.

@@ -57,6 +57,9 @@ pub(super) fn values_of(types: &[ValType], units: &mut impl Iterator<Item = u32>
     types.iter().map(&mut value).collect()
 }
 
+/// Threads that are expected to make calls at once which are too deep for the native stack.
+const DEEP_THREADS: u64 = 256;
+
 /// How often [`layout::SEGMENT`] is doubled for the first segment of each of so many threads that take turns, and whose
 /// first frame has `least` bytes. That makes 64 KiB, so that most never need a second. It is less if all of them
 /// together would take more than a sixteenth of the `free` memory.
@@ -151,9 +154,6 @@ impl Store {
         if entry.is_some() || plan.lanes > 1 && !self.device.rings() {
             host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
         }
-        if kind == Kind::MayLeave {
-            host.park_flag = Some(self.run.launch + offset_of!(Launch, parks) as u64);
-        }
         let begin = Instant::now();
         // SAFETY: `prepare` completed the record; what it points to belongs to the store, which is
         // borrowed until the kernel has ended. The programs were verified before instantiation.
@@ -169,25 +169,19 @@ impl Store {
         let stopped = loop {
             let parks = |device: &mut dyn Device| waiting.as_mut().map_or(Ok(false), |waiting| waiting.poll(device));
             let stopped = host.serve_until(&mut *self.device, self.run.control, 1, parks)?;
-            let then = waiting
-                .as_mut()
-                .map_or(Next::Same, |waiting| std::mem::replace(&mut waiting.then, Next::Same));
-            if stopped.is_some() || matches!(then, Next::Same) || !self.is_under_way(options.threads, compiled)? {
+            let Some(waiting) = waiting.as_mut().filter(|_| stopped.is_none()) else {
+                break stopped;
+            };
+            if !self.is_under_way(options.threads, compiled)? {
                 break stopped;
             }
             parked = true;
-            let again = self.start_again(func, args, options, &then, compiled)?;
+            let again = self.start_again(func, args, options, &waiting.take(), compiled)?;
             (plan, compiled) = (again.plan, again.compiled);
-            host.park_flag = None;
+            waiting.went_on(compiled, options.threads);
             if compiled {
                 compiled_after = compiled_after.or(Some(begin.elapsed()));
-                let at = |field: usize| Some(self.run.launch + field as u64);
-                host.device_flag = at(offset_of!(Launch, stop));
-                match &mut waiting {
-                    Some(_) if options.threads == 1 => host.park_flag = at(offset_of!(Launch, parks)),
-                    Some(waiting) => waiting.over = true,
-                    None => {}
-                }
+                host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
             }
         };
         if parked {
@@ -299,8 +293,14 @@ impl Store {
             None => self.takes_turns(options, plan),
         };
         let mut arena_bytes = self.limits.register_arena;
-        if kind == Kind::MayPark || kind != Kind::Interpreted && self.is_mixed() {
-            arena_bytes += self.nested_bytes(threads);
+        if kind == Kind::MayPark || kind != Kind::Interpreted && self.calls_interpreter() {
+            // Few calls are too deep for the native stack.
+            let most = if kind == Kind::MayPark || self.is_mixed() {
+                threads
+            } else {
+                DEEP_THREADS
+            };
+            arena_bytes += self.nested_bytes(threads.min(most));
         }
         let parked = match kind {
             Kind::MayPark => self.parked_registers(plan)?,

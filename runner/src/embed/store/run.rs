@@ -29,14 +29,24 @@ impl<T: Send> Store<T> {
             [loaded] => loaded.choice.later.take(),
             _ => None,
         };
+        // Code may be for fewer threads.
+        let fits = self.instances.iter().all(|loaded| threads <= loaded.threads);
         if let ([loaded], Some(later)) = (&self.instances[..], &mut later) {
             later.begin(loaded.choice.code.is_ok());
         }
         let (outcome, failure) = self.serve(threads, interpret, |vm, options, sink| {
-            let tier = later.as_mut().map(Later::tier);
+            let tier = later.as_mut().filter(|_| fits).map(Later::tier);
             vm.run_in_tiers(func, &args, options, tier, sink)
         });
-        let outcome = Outcome::new(outcome?, failure, id);
+        let outcome = match outcome {
+            Ok(outcome) => Outcome::new(outcome, failure, id),
+            Err(error) => {
+                if let [loaded] = &mut self.instances[..] {
+                    loaded.choice.later = later;
+                }
+                return Err(error.into());
+            }
+        };
         let found = later.as_mut().and_then(Later::found).filter(|_| outcome.compiled);
         self.keep_profile(later.as_ref(), found.as_ref().map(|(_, counts)| counts))?;
         if let [loaded] = &mut self.instances[..] {

@@ -8,6 +8,7 @@
 
 pub mod by_interpreter;
 pub mod cold;
+pub mod deep;
 pub mod interpreted;
 pub mod tail_calls;
 
@@ -35,8 +36,6 @@ pub const RETURNED: u32 = 0;
 pub const THROWN: u32 = 1;
 /// Status of one whose tail call its caller has to make.
 pub const TAIL_CALL: u32 = 2;
-/// Bytes of native stack that are left beyond the limit for calls.
-const SPARE_STACK: u32 = 512;
 /// Where results begin after a status.
 const BEHIND_STATUS: u32 = 16;
 /// Offset of [`Context`]'s values.
@@ -127,6 +126,14 @@ pub enum Callee {
     Pointer(String),
 }
 
+/// Whose function a call calls that comes back.
+pub enum Place<'a> {
+    /// The program's, with this index.
+    Own(u32),
+    /// The store's, with the number in this register.
+    Numbered(&'a str),
+}
+
 /// A call further out, whose return address had the place that a call's has now.
 pub struct OuterCall {
     /// As an operand of PTX.
@@ -212,7 +219,8 @@ impl Compiler<'_> {
         match node.inst.op {
             Op::Call => {
                 let index = self.analysis.function_at((i64::from(node.pc) + args[1]) as u32);
-                self.call_function(node, Callee::Direct(index), &ty, args[0], None);
+                let (callee, place) = (Callee::Direct(index), Place::Own(index));
+                self.call_function(node, &callee, &place, &ty, args[0], None);
             }
             Op::CallIndirect => {
                 let reference = self.checked_reference(node);
@@ -235,7 +243,8 @@ impl Compiler<'_> {
         ptx!(self, "ld.global.b64 {pointer}, [{at}];");
         ptx!(self, "setp.eq.u64 {p}, {pointer}, 0;");
         ptx!(self, "@{p} bra {done};");
-        self.call_function(node, Callee::Pointer(pointer), ty, node.inst.args[0], Some(&done));
+        let (callee, place) = (Callee::Pointer(pointer), Place::Numbered(number));
+        self.call_function(node, &callee, &place, ty, node.inst.args[0], Some(&done));
     }
 
     /// The number in the store of the function that an indirect call calls; traps as the call does.
@@ -268,44 +277,30 @@ impl Compiler<'_> {
         reference
     }
 
-    /// Traps if a call that takes so many bytes of native stack would make it too deep.
-    fn check_depth(&mut self, node: &Node, bytes: u32) {
-        let (at, limit, most) = (self.w.word(), self.w.word(), self.w.word());
-        let (p, q) = (self.w.predicate(), self.w.predicate());
-        ptx!(self, "stacksave.u32 {at};");
-        ptx!(
-            self,
-            "ld.local.b32 {limit}, [%local+{}];",
-            offset_of!(Context, native_limit)
-        );
-        ptx!(
-            self,
-            "ld.local.b32 {most}, [%local+{}];",
-            offset_of!(Context, max_depth)
-        );
-        if bytes > SPARE_STACK {
-            ptx!(self, "add.u32 {limit}, {limit}, {bytes};");
-        }
-        ptx!(self, "setp.lt.u32 {p}, {at}, {limit};");
-        ptx!(self, "setp.ge.or.u32 {q}, %depth, {most}, {p};");
-        let label = self.trap_label(node, TrapKind::StackOverflow);
-        ptx!(self, "@{q} bra {label};");
-    }
-
     /// Calls a function with arguments from unit `base` on, where its results go. `done` is put after it all.
-    fn call_function(&mut self, node: &Node, callee: Callee, ty: &FuncType, base: i64, done: Option<&str>) {
-        let facts = match &callee {
+    fn call_function(
+        &mut self,
+        node: &Node,
+        callee: &Callee,
+        place: &Place,
+        ty: &FuncType,
+        base: i64,
+        done: Option<&str>,
+    ) {
+        let facts = match callee {
             Callee::Direct(index) => self.analysis.of(*index).copied(),
             Callee::Pointer(_) => None,
         };
-        if self.analysis.checks_stack(&self.facts, facts.as_ref()) || self.unit.options.check_depth {
+        let checks = self.analysis.checks_stack(&self.facts, facts.as_ref()) || self.unit.options.check_depth;
+        let deep = checks.then(|| {
             let stack = match (facts, node.inst.op) {
                 (Some(facts), _) => facts.stack,
                 (None, Op::CallIndirect) => self.analysis.stack_through_table(node.inst.args[3] as u32),
                 (None, _) => self.analysis.stack_of_imports(),
             };
-            self.check_depth(node, stack);
-        }
+            self.check_depth(node, stack)
+        });
+        let deep = deep.flatten();
         let status = facts.map_or(self.analysis.statuses, |facts| facts.status);
         // Where a trap of the callee finds this call.
         let (slot, back) = (self.w.word(), self.w.pair());
@@ -337,12 +332,18 @@ impl Compiler<'_> {
         }
         self.show_roots();
         let arguments = self.arguments(ty, base);
-        self.w.out().push_str("\t{\n");
-        let list = self.pass(ty, &arguments, "%deeper");
         let code = self.w.word();
         let callers = self.note_callers();
-        self.call_native(&callee, ty, status, &list, base, &code);
+        if let Some(deep) = &deep {
+            self.interpret_deep(deep, place, ty, &arguments, base, &code);
+        }
+        self.w.out().push_str("\t{\n");
+        let list = self.pass(ty, &arguments, "%deeper");
+        self.call_native(callee, ty, status, &list, base, &code);
         self.w.out().push_str("\t}\n");
+        if let Some(deep) = &deep {
+            self.meet_deep(deep);
+        }
         self.meet_callers(callers);
         let own = self.w.new_label("CALLED");
         let done = done.unwrap_or(&own);

@@ -33,9 +33,6 @@ pub(in crate::store) struct Host<'r> {
     interrupt: Option<Arc<AtomicBool>>,
     /// A word in the device's memory that is set too when the runs are to stop: compiled code looks there.
     pub(in crate::store) device_flag: Option<Ptr>,
-    /// A word in the device's memory that is set where the runs are to be parked, and in place of that above: compiled code
-    /// leaves its lane for it as soon as it can.
-    pub(super) park_flag: Option<Ptr>,
     /// Launch records in pinned memory whose lanes look at `stop` there: where the first is, and how far apart.
     pub(in crate::store) launches: Option<(Pinned, usize, usize)>,
     /// Where the guest finds the errno of a stream that cannot be written.
@@ -60,7 +57,6 @@ impl<'r> Host<'r> {
             deadline: options.timeout.and_then(|timeout| Instant::now().checked_add(timeout)),
             interrupt: options.interrupt.clone(),
             device_flag: None,
-            park_flag: None,
             launches: None,
             errors: None,
             pixels: None,
@@ -115,10 +111,10 @@ impl<'r> Host<'r> {
                 if stopped.is_some() {
                     self.tell(device, controls, count, layout::STOP_ENDS)?;
                 } else if parks(device)? {
-                    match self.park_flag {
-                        // SAFETY: a word of the launch record, which lanes read as an atomic.
-                        Some(flag) => unsafe { device.write(flag, &layout::PARKS_SOON.to_le_bytes())? },
-                        None => self.tell(device, controls, count, layout::STOP_PARKS)?,
+                    self.tell(device, controls, count, layout::STOP_PARKS)?;
+                    // A thread that has ended its process before has told so with the same words.
+                    if self.has_ended(controls) {
+                        self.tell(device, controls, count, layout::STOP_ENDS)?;
                     }
                 }
             }
@@ -136,6 +132,13 @@ impl<'r> Host<'r> {
             }
         }
         Ok(stopped)
+    }
+
+    /// Whether a thread has ended the process of the first run. It says so before it stops the others.
+    fn has_ended(&self, controls: Pinned) -> bool {
+        let at = offset_of!(Control, end) + offset_of!(layout::End, kind);
+        // SAFETY: a word of the control. Acquire pairs with the release in `frames::record_end`.
+        unsafe { controls.word(at as u64) }.load(Ordering::Acquire) != 0
     }
 
     /// Tells the threads of the runs to end, or to leave their lanes.

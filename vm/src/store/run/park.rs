@@ -32,6 +32,10 @@ use crate::ptx::{block_starts, loop_starts};
 /// How often a [`Tier`] is asked.
 const LOOK_EVERY: Duration = Duration::from_micros(100);
 
+/// How long a run may take to leave compiled code. Meanwhile it stays interpreted where it is. What has compiled functions on
+/// its stack then may have them for good.
+const PATIENCE: Duration = Duration::from_secs(1);
+
 /// Makes code for a run while the interpreter is at it.
 pub trait Tier {
     /// Whether the code will have an entry for the function with this index, imports first.
@@ -44,6 +48,10 @@ pub trait Tier {
     ///
     /// Those of reading the device's memory.
     fn poll(&mut self, run: &mut Running<'_>) -> DeviceResult<Next>;
+
+    /// The run goes on, in compiled code or not, since `poll` has wanted it to. Code that was wanted may have been refused. Or
+    /// the run stays in its code, which it cannot leave now.
+    fn went_on(&mut self, compiled: bool);
 }
 
 /// A run that is under way.
@@ -124,23 +132,55 @@ pub(super) struct Waiting<'t> {
     tier: &'t mut dyn Tier,
     next: Instant,
     places: Places,
-    /// How the run is to go on when it is parked.
-    pub(super) then: Next,
+    /// Where the device looks in compiled code that the run can leave, if it is in such.
+    parks: Option<Ptr>,
+    /// How the run is to go on when it is parked, and since when.
+    then: Next,
+    since: Instant,
     /// There is nothing to wait for any more.
-    pub(super) over: bool,
+    over: bool,
 }
 
 impl Waiting<'_> {
-    /// Whether the run is to be parked.
+    /// Whether the stop word is to park the run. Compiled code is told here.
     pub(super) fn poll(&mut self, device: &mut dyn Device) -> DeviceResult<bool> {
         let now = Instant::now();
-        if self.over || !matches!(self.then, Next::Same) || now < self.next {
+        if self.over || now < self.next {
             return Ok(false);
         }
         self.next = now + LOOK_EVERY;
+        if !matches!(self.then, Next::Same) {
+            if let Some(parks) = self.parks.filter(|_| now >= self.since + PATIENCE) {
+                // SAFETY: as below. It may have left already, which is told elsewhere.
+                unsafe { device.write(parks, &layout::PARKS_MAY.to_le_bytes())? };
+                self.then = Next::Same;
+                self.tier.went_on(true);
+            }
+            return Ok(false);
+        }
         let places = self.places;
         self.then = self.tier.poll(&mut Running { device, places })?;
-        Ok(!matches!(self.then, Next::Same))
+        self.since = now;
+        if matches!(self.then, Next::Same) {
+            return Ok(false);
+        }
+        if let Some(parks) = self.parks {
+            // SAFETY: a word of the launch record, which lanes read as an atomic.
+            unsafe { device.write(parks, &layout::PARKS_SOON.to_le_bytes())? };
+        }
+        Ok(self.parks.is_none())
+    }
+
+    /// How the run is to go on.
+    pub(super) fn take(&mut self) -> Next {
+        std::mem::replace(&mut self.then, Next::Same)
+    }
+
+    /// The run of so many threads has gone on, in compiled code or not.
+    pub(super) fn went_on(&mut self, compiled: bool, threads: u32) {
+        self.parks = (compiled && threads == 1).then(|| self.places.launch + offset_of!(Launch, parks) as u64);
+        self.over |= compiled && threads != 1;
+        self.tier.went_on(compiled);
     }
 }
 
@@ -183,7 +223,9 @@ impl Store {
                 launch: self.run.launch,
                 visits,
             },
+            parks: one.then(|| self.run.launch + offset_of!(Launch, parks) as u64),
             then: Next::Same,
+            since: Instant::now(),
             over: false,
         })
     }
@@ -205,7 +247,7 @@ impl Store {
             return Ok(false);
         }
         if compiled {
-            return Ok(self.fetch::<Launch>(self.run.launch)?.parks == layout::PARKS_DONE);
+            return Ok(self.fetch::<Launch>(self.run.launch)?.left != 0);
         }
         let mut records = vec![Thread::zeroed(); threads as usize];
         // SAFETY: the run's records, of which there are so many; its kernel has ended.
@@ -238,6 +280,7 @@ impl Store {
                 Ok(loaded) => (Form::Mixed, Some(loaded)),
                 Err(error) => {
                     tracing::warn!("the run goes on interpreted: {error}");
+                    self.instance_infos[0].code = None;
                     (Form::Plain, None)
                 }
             },
@@ -339,10 +382,8 @@ impl Store {
             return Err(unfit("the code is not for a run that has begun"));
         }
         self.load_code(0, &tiered.code)?;
-        let Some(entry) = self.compiled_entry(func).filter(|_| self.is_mixed()) else {
-            self.instance_infos[0].code = None;
-            return Err(unfit("the code has no entry for the function"));
-        };
+        let entry = self.compiled_entry(func).filter(|_| self.is_mixed());
+        let entry = entry.ok_or_else(|| unfit("the code has no entry for the function"))?;
         let loops = loops(&program, code_start, &tiered.cold);
         let device = &mut *self.device;
         let at = self.run.loops.at_least(device, size_of_val(&loops[..]) as u64)?;
@@ -360,6 +401,7 @@ impl Store {
             resumes: 1,
             loops: at,
             parks: if options.threads == 1 { layout::PARKS_MAY } else { 0 },
+            left: 0,
             interpreted: 0,
             seen: 0,
             ..self.compiled_launch(record)

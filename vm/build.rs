@@ -86,6 +86,7 @@ fn hash_compiler() {
     for part in [
         "src/ptx.rs",
         "src/ptx",
+        "src/cuda/barriers.rs",
         "src/cuda/code.rs",
         "src/cuda/link.rs",
         "src/cuda/machine_code.rs",

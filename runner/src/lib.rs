@@ -75,7 +75,7 @@ pub use embed::wasi::{WasiCtx, WasiCtxBuilder};
 pub use embed::{compile, device, exit};
 pub use gpu_run_bytecode::{BacktraceFrame, FuncType, GlobalType, Limits, MemoryType, TableType, TrapKind, ValType};
 pub use gpu_run_translator::Options as ModuleOptions;
-pub use gpu_run_vm::ptx::{LocalFrames, Tuning};
+pub use gpu_run_vm::ptx::{LocalFrames, Reconverge, Tuning};
 pub use gpu_run_vm::{
     Backtrace, ClassStats, DebugCounts, DebugFormat, DebugMessage, DebugOptions, Device, Doing, FrameSize, HeapChecks,
     HeapFault, HeapStats, Input, Leak, Level, MemoryUse, RequestCounts, Sink, Spawned, Stand, Stands, Stream,

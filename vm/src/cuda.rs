@@ -14,6 +14,7 @@
 //! - [`sass`]: what the driver's compiler tells of its machine code.
 
 pub mod ahead;
+pub mod barriers;
 pub mod cache;
 pub mod code;
 mod compiled;

@@ -48,6 +48,6 @@ pub use stands::{Doing, Stand, Stands};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,
     Limits, MOST_SPAWNED, MemoryUse, Next, Outcome, RunOptions, Running, Shares, Sink, Spawned, Store, StoreError,
-    Stream, Tier, Tiered, Value, allocates, makes_requests, may_meet, threads_may_wait,
+    Stream, Tier, Tiered, Value, allocates, grows_by_heap, makes_requests, may_meet, threads_may_wait,
 };
 pub use wasi::{Errno, Input, Wasi, WasiBuilder};

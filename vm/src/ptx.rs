@@ -48,13 +48,25 @@ pub enum LocalFrames {
     Always,
 }
 
-/// What users may choose about compiled code. Results are the same, if the program ends: see [`Options::reconverge`].
+/// When the lanes of a warp meet that took different ways: see `emit::reconvergence`.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Reconverge {
+    /// Never, but where ptxas has them meet.
+    #[default]
+    Never,
+    /// With 32 threads and more, on devices whose machine code is known.
+    Auto,
+    /// With any number of threads, on such devices.
+    Always,
+}
+
+/// What users may choose about compiled code. Results are the same.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Tuning {
     /// Where functions keep their frames of the shadow stack.
     pub local_frames: LocalFrames,
-    /// Whether lanes meet: see [`Options::reconverge`].
-    pub reconverge: bool,
+    /// When lanes meet.
+    pub reconverge: Reconverge,
 }
 
 /// How to compile a program.
@@ -62,6 +74,9 @@ pub struct Tuning {
 pub struct Options {
     /// Whether another thread or instance may make memory 0 larger while a function runs.
     pub growth_by_others: bool,
+    /// Whether memory 0 has its last size before a function begins, because only its heap would make it larger: see
+    /// [`grows_by_heap`](crate::grows_by_heap).
+    pub fixed_memory: bool,
     /// Whether other instances call what this one exports.
     pub exports: bool,
     /// Whether functions that are called through pointers may throw or make tail calls, because one of
@@ -77,13 +92,16 @@ pub struct Options {
     /// Whether the interpreter makes calls for which the native stack has no room. Else they trap. It takes more registers
     /// than many functions, so that fewer lanes fit.
     pub deep_calls: bool,
+    /// Whether only one lane runs it, so that the assembler may see recursion: see `Compiler::hidden_callee`.
+    pub single_lane: bool,
     /// Whether what the program knows of its instance lies in memory. So it does where there are too many programs in a
     /// link for the room that it has for constants.
     pub far_images: bool,
     /// Where functions keep their frames of the shadow stack.
     pub local_frames: LocalFrames,
     /// Whether the lanes of a warp meet after calls, and at the end of each pass of a loop that calls: see
-    /// `emit::reconvergence`. Not for threads that may wait for each other: one would wait for a lane that waits for it.
+    /// `emit::reconvergence`. Not for threads that may wait for each other: one would wait for a lane that waits for it. The
+    /// machine code must not have ptxas's barriers around calls: see `cuda::barriers`.
     pub reconverge: bool,
     /// Whether each instruction gets a comment that tells the bytecode it came from.
     pub comments: bool,
@@ -264,6 +282,7 @@ pub fn compile(unit: &Unit) -> Compiled {
         }
     }
     text += &words;
+    text += &calls::hidden_callees(unit, &analysis);
     text += &bodies;
     text += &calls::tables(unit, &analysis);
     by_interpreter::compile(unit, &analysis, &layout, &mut text);

@@ -39,7 +39,7 @@ use crate::stands::Stands;
 
 pub use batch::Call;
 pub use compiled::Instantiated;
-pub use heap::{ClassStats, HeapChecks, HeapStats, MemoryUse, allocates};
+pub use heap::{ClassStats, HeapChecks, HeapStats, MemoryUse, allocates, grows_by_heap};
 pub use io::FrameSize;
 pub use leaks::Leak;
 pub use requests::makes_requests;
@@ -458,6 +458,11 @@ impl Store {
         };
         store.exceptions = store.place(&pool)?;
         Ok(store)
+    }
+
+    /// Whether heaps look for mistakes or leaks.
+    pub fn checks_heap(&self) -> bool {
+        self.limits.heap != HeapChecks::NONE
     }
 
     /// What programs are compiled for to run in this store; `None` where only the interpreter runs.

@@ -8,6 +8,7 @@
 //! - `--local-frames`: frames of the shadow stack are in local memory wherever they can be;
 //! - `--deep-calls`: calls that are too deep for the native stack are interpreted;
 //! - `--reconverge`: lanes meet at the ends of loops and after calls;
+//! - `--single-lane`: one lane is alone;
 //! - `--cold 1,2.3`: function 1 and the fourth block of function 2 are not compiled;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
 
@@ -21,7 +22,7 @@ use gpu_run_vm::ptx;
 
 const COMMANDS: &[Command] = &[Command {
     name: "ptx",
-    flags: &["alone", "deep-calls", "local-frames", "reconverge"],
+    flags: &["alone", "deep-calls", "local-frames", "reconverge", "single-lane"],
     options: &["cold", "only"],
     run: compiled,
 }];
@@ -58,6 +59,7 @@ fn compiled(test: &FileTest) -> Result<String, String> {
             },
             deep_calls: test.flag("deep-calls"),
             reconverge: test.flag("reconverge"),
+            single_lane: test.flag("single-lane"),
             comments: true,
             ..ptx::Options::default()
         },

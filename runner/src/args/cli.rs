@@ -406,10 +406,10 @@ pub struct TuningArgs {
     /// access them together. Results are the same.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = LocalFrames::Auto, help_heading = DEVICE)]
     pub local_frames: LocalFrames,
-    /// Experimental: lanes that took different ways meet at the ends of loops and after calls. Compiled code may be several
-    /// times as fast, and may never end.
-    #[arg(long, help_heading = DEVICE)]
-    pub reconverge: bool,
+    /// Whether lanes of a warp that took different ways meet at the ends of loops and after calls, so that they go on
+    /// together. Results are the same.
+    #[arg(long, value_name = "WHEN", value_enum, default_value_t = Reconverge::Auto, help_heading = DEVICE)]
+    pub reconverge: Reconverge,
 }
 
 impl TuningArgs {
@@ -417,7 +417,27 @@ impl TuningArgs {
     pub fn values(&self) -> gpu_run::Tuning {
         gpu_run::Tuning {
             local_frames: self.local_frames.into(),
-            reconverge: self.reconverge,
+            reconverge: self.reconverge.into(),
+        }
+    }
+}
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub enum Reconverge {
+    /// With 32 threads and more, on GPUs of compute capability 9.0.
+    Auto,
+    /// With any number of threads, on such GPUs.
+    Always,
+    /// Only as the assembler has it.
+    Never,
+}
+
+impl From<Reconverge> for gpu_run::Reconverge {
+    fn from(reconverge: Reconverge) -> gpu_run::Reconverge {
+        match reconverge {
+            Reconverge::Auto => gpu_run::Reconverge::Auto,
+            Reconverge::Always => gpu_run::Reconverge::Always,
+            Reconverge::Never => gpu_run::Reconverge::Never,
         }
     }
 }

@@ -26,7 +26,7 @@ pub fn compile(args: &CompileArgs) -> Outcome<ExitCode> {
     let mut config = Config::new();
     config
         .local_frames(args.tuning.local_frames.into())
-        .reconverge(args.tuning.reconverge)
+        .reconverge(args.tuning.reconverge.into())
         .functions(functions);
     match cache::open()? {
         Some(cache) => config.cache_folder(cache.folder()),

@@ -38,7 +38,7 @@ pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
     config
         .strategy(strategy)
         .local_frames(args.tuning.local_frames.into())
-        .reconverge(args.tuning.reconverge)
+        .reconverge(args.tuning.reconverge.into())
         .functions(args.functions())
         .compile_timeout(args.compile_time)
         .hot_after(args.hot_after);

@@ -7,9 +7,11 @@ use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::{ExternKind, NativeCode, Program, encode_with};
-use gpu_run_vm::cuda::ahead;
 use gpu_run_vm::cuda::cache::{Cache, Key};
-use gpu_run_vm::cuda::code::{self, CODE_START, Code, CompileRequest, Origin, options, options_of_linked};
+use gpu_run_vm::cuda::code::{
+    self, CODE_START, Code, CompileRequest, Origin, Surroundings, options, options_of_linked,
+};
+use gpu_run_vm::cuda::{ahead, barriers};
 use gpu_run_vm::ptx::{Options, Tuning, Unit, block_starts, reachable_words};
 use gpu_run_vm::{CodeFormat, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
 
@@ -247,9 +249,15 @@ fn estimate(words: usize, processors: usize) -> Duration {
     START_TIME + WORD_TIME * words as u32 / (processors / 2).clamp(1, MOST_SPEEDUP) as u32
 }
 
+/// Of code for targets of which the machine code is known; for others it is made without what needs that.
+const KNOWN: Surroundings = Surroundings {
+    known_code: true,
+    checked_heap: false,
+};
+
 /// What compiling all of a program would take by which it can be entered, on this machine.
 pub fn expected(program: &Program) -> Compiling {
-    let options = options(program, 1, u32::MAX, Tuning::default());
+    let options = options(program, 1, u32::MAX, Tuning::default(), Surroundings::default());
     let entries = entries(program);
     Compiling::of(reachable_words(program, &entries, &BTreeSet::new(), &options) as usize)
 }
@@ -282,7 +290,7 @@ pub fn whole(program: &Program, threads: u32, tuning: Tuning) -> Unit<'_> {
         cold: Default::default(),
         options: Options {
             comments: true,
-            ..options(program, threads, u32::MAX, tuning)
+            ..options(program, threads, u32::MAX, tuning, KNOWN)
         },
     }
 }
@@ -337,6 +345,7 @@ pub fn precompile(
             ahead.usage.threads.unwrap_or(u32::MAX),
             ahead.call_depth,
             config.tuning,
+            KNOWN,
         ),
         // Of the device, what is compiled depends on nothing.
         target: Target {
@@ -448,7 +457,11 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     }
     // Of an unknown number there may be several.
     let threads = policy.threads.unwrap_or(u32::MAX);
-    let options = options(program, threads, policy.call_depth, policy.tuning);
+    let around = Surroundings {
+        known_code: barriers::are_known(&target),
+        checked_heap: store.checks_heap(),
+    };
+    let options = options(program, threads, policy.call_depth, policy.tuning, around);
     let requests = sets.into_iter().map(|cold| CompileRequest {
         program: program.clone(),
         prefix: PREFIX.into(),

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use gpu_run_vm::cuda::cache::{Cache, DEFAULT_LIMIT};
-use gpu_run_vm::ptx::{LocalFrames, Tuning};
+use gpu_run_vm::ptx::{LocalFrames, Reconverge, Tuning};
 
 use crate::embed::compile::{Compiling, Functions};
 
@@ -124,7 +124,7 @@ impl Config {
             strategy: Strategy::Auto,
             tuning: Tuning {
                 local_frames: LocalFrames::Auto,
-                reconverge: false,
+                reconverge: Reconverge::Auto,
             },
             functions: Functions::Auto,
             compile_timeout: Duration::from_secs(60),
@@ -153,9 +153,8 @@ impl Config {
         self
     }
 
-    /// Sets whether lanes that took different ways meet at the ends of loops and after calls. Experimental: a program
-    /// may be several times as fast, and may never end.
-    pub fn reconverge(&mut self, reconverge: bool) -> &mut Config {
+    /// Sets when lanes that took different ways meet at the ends of loops and after calls. Results are the same.
+    pub fn reconverge(&mut self, reconverge: Reconverge) -> &mut Config {
         self.tuning.reconverge = reconverge;
         self
     }

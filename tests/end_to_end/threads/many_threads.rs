@@ -18,6 +18,7 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("found/09_as_json", timeout_as_json),
         ("found/11_4_many_buffers", many_buffers),
         ("found/13_guards_in_front", guards_in_front),
+        ("found/arms_of_a_jump_table", arms),
     ]
 }
 
@@ -106,6 +107,36 @@ fn stacks(device: &str) -> Tested {
         "there is no room for 4 KiB each",
         &output,
     )
+}
+
+/// Lanes of a warp that take different ways by a jump table go on together, each with what its own way has set.
+fn arms(device: &str) -> Tested {
+    const STEPS: u32 = 100;
+    let module = wasm("wat", "arms");
+    let output = run_on(
+        device,
+        [
+            "--threads",
+            "256",
+            "--results",
+            "all",
+            "--invoke",
+            "follow",
+            &module,
+            &STEPS.to_string(),
+        ],
+    );
+    // The list goes through all 64 entries, by a linear congruence.
+    let result = |thread: u32| 1024 + 32 * (0..STEPS).fold(thread % 64, |k, _| (k * 5 + 1) % 64);
+    for thread in 0..256 {
+        let line = format!("thread {thread}: {}\n", result(thread));
+        expect(
+            text(&output.stdout).contains(&line),
+            &format!("missing: {line}"),
+            &output,
+        )?;
+    }
+    Ok(())
 }
 
 /// `--threads auto` is a number of threads that the device has lanes for.

@@ -13,6 +13,7 @@
           (call $fib (i32.sub (local.get $n) (i32.const 2))))))))
 
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .global .align 8 .u64 again0[1] = {f0};
 ;;
 ;; // fib
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -22,7 +23,7 @@
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
 ;; 	.reg .b32 %w<17>;
-;; 	.reg .b64 %l<3>;
+;; 	.reg .b64 %l<5>;
 ;; 	.reg .pred %p<9>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -65,6 +66,7 @@
 ;; 	mov.b32 %w7, 6;
 ;; 	st.local.b32 [%l1+72], %w7;
 ;; 	st.local.b32 [%local+36], %budget;
+;; 	ld.global.b64 %l2, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -72,12 +74,13 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; 	call (q), f0, (q0, q1, q2, p0);
+;; TYPE_6: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1, q2, p0), TYPE_6;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
 ;; 	st.local.b32 [%l1+72], %w5;
 ;; 	ld.local.b32 %budget, [%local+36];
-;; CALLED_6:
+;; CALLED_7:
 ;; 	// i32.add_imm      r4, r0, -2
 ;; 	add.s32 %r4, -2, %r0;
 ;; 	// call             r4, fib
@@ -86,16 +89,17 @@
 ;; 	ld.local.b32 %w11, [%local+840];
 ;; 	setp.lt.u32 %p6, %w9, %w10;
 ;; 	setp.ge.or.u32 %p7, %depth, %w11, %p6;
-;; 	@%p7 bra TRAP_8;
+;; 	@%p7 bra TRAP_9;
 ;; 	and.b32 %w12, %depth, 63;
-;; 	mad.wide.u32 %l2, %w12, 4, %local;
-;; 	ld.local.b32 %w13, [%l2+72];
+;; 	mad.wide.u32 %l3, %w12, 4, %local;
+;; 	ld.local.b32 %w13, [%l3+72];
 ;; 	sub.u32 %w14, %depth, 65;
 ;; 	setp.lt.u32 %p8, %w14, 16;
-;; 	@%p8 st.local.b32 [%l2+324], %w13;
+;; 	@%p8 st.local.b32 [%l3+324], %w13;
 ;; 	mov.b32 %w15, 8;
-;; 	st.local.b32 [%l2+72], %w15;
+;; 	st.local.b32 [%l3+72], %w15;
 ;; 	st.local.b32 [%local+36], %budget;
+;; 	ld.global.b64 %l4, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -103,12 +107,13 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[4];
-;; 	call (q), f0, (q0, q1, q2, p0);
+;; TYPE_10: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l4, (q0, q1, q2, p0), TYPE_10;
 ;; 	ld.param.b32 %r4, [q+0];
 ;; 	}
-;; 	st.local.b32 [%l2+72], %w13;
+;; 	st.local.b32 [%l3+72], %w13;
 ;; 	ld.local.b32 %budget, [%local+36];
-;; CALLED_9:
+;; CALLED_11:
 ;; 	// i32.add          r3, r3, r4
 ;; 	add.s32 %r3, %r4, %r3;
 ;; B3:
@@ -132,7 +137,7 @@
 ;; 	mov.b32 %trap_pc, 5;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
-;; TRAP_8:
+;; TRAP_9:
 ;; 	mov.b32 %trap_pc, 7;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;

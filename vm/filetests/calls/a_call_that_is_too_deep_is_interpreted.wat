@@ -20,7 +20,7 @@
 ;; 	.reg .b32 %r<15>;
 ;; 	.reg .b64 %d<15>;
 ;; 	.reg .b32 %w<17>;
-;; 	.reg .b64 %l<4>;
+;; 	.reg .b64 %l<5>;
 ;; 	.reg .pred %p<7>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -69,6 +69,7 @@
 ;; 	st.local.b32 [%l2+72], %w8;
 ;; 	st.local.b32 [%local+36], %budget;
 ;; 	@%p4 bra DEEP_7;
+;; 	ld.global.b64 %l4, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -78,13 +79,14 @@
 ;; 	.param .b32 p1;
 ;; 	st.param.b32 [p1+0], %r9;
 ;; 	.param .align 16 .b8 q[8];
-;; 	call (q), f0, (q0, q1, q2, p0, p1);
+;; TYPE_10: .callprototype (.param .align 16 .b8 _[8]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b64 _, .param .b32 _);
+;; 	call (q), %l4, (q0, q1, q2, p0, p1), TYPE_10;
 ;; 	ld.param.b64 %d7, [q+0];
 ;; 	}
 ;; DEEP_AFTER_8:
 ;; 	st.local.b32 [%l2+72], %w6;
 ;; 	ld.local.b32 %budget, [%local+36];
-;; CALLED_10:
+;; CALLED_11:
 ;; 	// i64.add          r5, r5, r7
 ;; 	add.s64 %d5, %d7, %d5;
 ;; B3:

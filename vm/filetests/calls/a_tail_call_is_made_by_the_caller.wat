@@ -17,6 +17,8 @@
 ;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth);
 ;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .func (.param .align 16 .b8 ret[20]) t1(.param .b64 ctx, .param .b32 depth);
+;; .visible .global .align 8 .u64 again0[1] = {f0};
+;; .visible .global .align 8 .u64 again1[1] = {f1};
 ;;
 ;; // even
 ;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)

@@ -11,6 +11,7 @@
 
 ;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
 ;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth);
+;; .visible .global .align 8 .u64 again0[1] = {f0};
 ;;
 ;; // gcd
 ;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)

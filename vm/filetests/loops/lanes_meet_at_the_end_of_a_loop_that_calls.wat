@@ -33,6 +33,8 @@
 ;; 	add.u32 %deeper, %depth, 1;
 ;; B0:
 ;; 	activemask.b32 %w1;
+;; 	mov.u32 %w3, %lanemask_eq;
+;; 	or.b32 %w1, %w1, %w3;
 ;; 	// br_i32.lt_u_imm  r0, 101, @8
 ;; 	setp.lt.u32 %p1, %r0, 101;
 ;; 	@%p1 bra B2;
@@ -48,15 +50,17 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// call             r3, step
-;; 	and.b32 %w3, %depth, 63;
-;; 	mad.wide.u32 %l1, %w3, 4, %local;
-;; 	ld.local.b32 %w4, [%l1+72];
-;; 	sub.u32 %w5, %depth, 65;
-;; 	setp.lt.u32 %p2, %w5, 16;
-;; 	@%p2 st.local.b32 [%l1+324], %w4;
-;; 	mov.b32 %w6, 10;
-;; 	st.local.b32 [%l1+72], %w6;
-;; 	activemask.b32 %w8;
+;; 	and.b32 %w4, %depth, 63;
+;; 	mad.wide.u32 %l1, %w4, 4, %local;
+;; 	ld.local.b32 %w5, [%l1+72];
+;; 	sub.u32 %w6, %depth, 65;
+;; 	setp.lt.u32 %p2, %w6, 16;
+;; 	@%p2 st.local.b32 [%l1+324], %w5;
+;; 	mov.b32 %w7, 10;
+;; 	st.local.b32 [%l1+72], %w7;
+;; 	activemask.b32 %w9;
+;; 	mov.u32 %w10, %lanemask_eq;
+;; 	or.b32 %w9, %w9, %w10;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -67,10 +71,8 @@
 ;; 	call (q), f0, (q0, q1, q2, p0);
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
-;; 	mov.u32 %w9, %lanemask_eq;
-;; 	or.b32 %w9, %w9, %w8;
 ;; 	bar.warp.sync %w9;
-;; 	st.local.b32 [%l1+72], %w4;
+;; 	st.local.b32 [%l1+72], %w5;
 ;; CALLED_2:
 ;; 	// copy32           r0, r3
 ;; 	mov.b32 %r0, %r3;
@@ -106,9 +108,7 @@
 ;; PASS0:
 ;; 	mov.b32 %w2, 0;
 ;; MEET0:
-;; 	mov.u32 %w10, %lanemask_eq;
-;; 	or.b32 %w10, %w10, %w1;
-;; 	bar.warp.sync %w10;
+;; 	bar.warp.sync %w1;
 ;; 	setp.eq.u32 %p5, %w2, 1;
 ;; 	@%p5 bra EXIT0_1;
 ;; 	setp.eq.u32 %p6, %w2, 2;

@@ -15,7 +15,7 @@
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<9>;
-;; 	.reg .b64 %l<2>;
+;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<8>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -61,6 +61,7 @@
 ;; 	mov.b32 %w7, 4;
 ;; 	st.local.b32 [%l1+72], %w7;
 ;; 	st.local.b32 [%local+36], %budget;
+;; 	ld.global.b64 %l2, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -68,12 +69,13 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; 	call (q), f0, (q0, q1, q2, p0);
+;; TYPE_6: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1, q2, p0), TYPE_6;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
 ;; 	st.local.b32 [%l1+72], %w5;
 ;; 	ld.local.b32 %budget, [%local+36];
-;; CALLED_6:
+;; CALLED_7:
 ;; 	// copy32           r0, r3
 ;; 	mov.b32 %r0, %r3;
 ;; B2:
@@ -87,8 +89,8 @@
 ;; 	setp.ne.u32 %p6, %r0, 0;
 ;; 	sub.u32 %budget, %budget, 1;
 ;; 	setp.le.s32 %p7, %budget, 0;
-;; 	@%p7 bra POLL_8;
-;; COUNTED_9:
+;; 	@%p7 bra POLL_9;
+;; COUNTED_10:
 ;; 	@%p6 bra B0;
 ;; B3:
 ;; 	// return           header 1, r0, x1
@@ -111,7 +113,7 @@
 ;; 	mov.b32 %trap_pc, 3;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
-;; POLL_8:
+;; POLL_9:
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -122,7 +124,7 @@
 ;; 	call gpu_run_poll, (q0, q1, q2);
 ;; 	}
 ;; 	mov.b32 %budget, 4096;
-;; 	bra COUNTED_9;
+;; 	bra COUNTED_10;
 ;; TRAP:
 ;; 	{
 ;; 	.param .b64 q0;

@@ -12,6 +12,7 @@ use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
 use gpu_run_bytecode::{NativeCode, encode};
 
+use super::barriers;
 use super::cache::{Cache, Key};
 use super::code::{COMPILER, Code, CompileRequest, Origin, linked_with};
 use super::link::Input;
@@ -20,6 +21,13 @@ use crate::ptx::{MIXED, RUNTIME};
 
 /// The target of code that any GPU's driver compiles.
 pub const PTX: &str = "ptx";
+
+/// The request as it is for a target that is named like this: lanes meet only in machine code that is known.
+fn for_target(request: &CompileRequest, target: &str) -> CompileRequest {
+    let mut request = request.clone();
+    request.options.reconverge &= barriers::are_known_of(target);
+    request
+}
 
 /// Hash of what code of a program depends on besides the functions that it starts and what of it is interpreted.
 fn depends_on(request: &CompileRequest) -> [u8; 32] {
@@ -66,17 +74,17 @@ pub fn compile<E>(
     targets: &[String],
     assemble: impl Fn(&str, &str) -> Result<Vec<u8>, E>,
 ) -> Result<Vec<NativeCode>, E> {
-    let compiled = request.compile();
-    let depends_on = depends_on(request);
     let native = |target: &String| {
+        let request = for_target(request, target);
+        let compiled = request.compile();
         let bytes = match &target[..] {
-            PTX => compiled.text.clone().into_bytes(),
+            PTX => compiled.text.into_bytes(),
             target => assemble(&compiled.text, target)?,
         };
         Ok(NativeCode {
             target: target.clone(),
-            depends_on,
-            entries: request.entries.clone(),
+            depends_on: depends_on(&request),
+            entries: request.entries,
             mixed: !request.cold.is_empty(),
             needs_stack: compiled.needs_stack,
             bytes: packed(&bytes),
@@ -90,12 +98,19 @@ pub fn find<'n>(native: &'n [NativeCode], request: &CompileRequest) -> Option<&'
     if native.is_empty() {
         return None;
     }
-    let depends_on = depends_on(request);
+    let [known, other] = ["sm_90", PTX].map(|target| depends_on(&for_target(request, target)));
     let starts_all = |code: &&NativeCode| request.entries.iter().all(|entry| code.entries.contains(entry));
     let fits = || {
         native
             .iter()
-            .filter(|code| code.depends_on == depends_on)
+            .filter(|code| {
+                code.depends_on
+                    == if barriers::are_known_of(&code.target) {
+                        known
+                    } else {
+                        other
+                    }
+            })
             .filter(starts_all)
     };
     fits()
@@ -116,6 +131,7 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
         needs_stack: native.needs_stack,
         mixed: native.mixed,
         deep_calls: request.has_deep_calls(native.needs_stack),
+        fixed_memory: request.options.fixed_memory,
         origin: Origin::Ahead { link },
     };
     let target = format!("{:?} {}", request.target.compute_capability, request.target.driver);
@@ -139,7 +155,8 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
         ..Input::program(text.unwrap_or_default())
     };
     let interpreted = native.mixed || request.has_deep_calls(native.needs_stack);
-    let linked = linked_with(program, interpreted, &request.target)?;
+    let meets = for_target(request, &native.target).options.reconverge;
+    let linked = linked_with(program, interpreted, meets, &request.target)?;
     if let Some(cache) = cache {
         // The next run links again.
         _ = cache.save(key, &linked.cubin);

@@ -6,13 +6,16 @@ use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::{Program, encode};
 
+use super::barriers;
 use super::cache::{Cache, Key};
 use super::link::{Input, LinkOptions, Linked, link};
 use super::machine_code;
-use crate::device::{CODE_LINE, CodeFormat, DeviceResult, Target};
-use crate::may_meet;
-use crate::ptx::{Compiled, ImageLayout, LocalFrames, MIXED, Options, RUNTIME, Tuning, Unit, compile, join};
+use crate::device::{CODE_LINE, CodeFormat, DeviceError, DeviceResult, Target};
+use crate::ptx::{
+    Compiled, ImageLayout, LocalFrames, MIXED, Options, RUNTIME, Reconverge, Tuning, Unit, compile, join,
+};
 use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values, reachable_words};
+use crate::{grows_by_heap, may_meet};
 
 /// Hash of the compiler's own sources; see `build.rs`.
 pub(super) const COMPILER: &str = env!("GPU_RUN_COMPILER");
@@ -54,6 +57,8 @@ pub struct Code {
     pub mixed: bool,
     /// Calls that are too deep are.
     pub deep_calls: bool,
+    /// Memory has its last size when a run begins.
+    pub fixed_memory: bool,
     /// Where it came from.
     pub origin: Origin,
 }
@@ -84,17 +89,29 @@ pub enum Origin {
     },
 }
 
-/// Threads from which on frames in local memory may pay. Those of a few lanes are read by a few accesses anyway.
-const FRAMES_FROM: u32 = 32;
+/// Threads from which on warps are full. Frames in local memory pay then, and lanes that meet.
+const FULL_WARP: u32 = 32;
 
 /// Threads up to which calls may be deeper than the native stack has room for. Where there are more, lanes count: fewer fit if
 /// each has the registers that the interpreter needs.
 const DEEP_CALLS_TO: u32 = 1024;
 
+/// What the code of a program depends on besides the program and its runs.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Surroundings {
+    /// [`barriers`] knows the target's machine code.
+    pub known_code: bool,
+    /// The heap looks for mistakes. Then memory grows as the program needs it.
+    pub checked_heap: bool,
+}
+
 /// What the code of a program needs that is alone in its store and runs on `threads` threads with at
 /// most `call_depth` open calls.
-pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning) -> Options {
+pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning, around: Surroundings) -> Options {
     let deep_calls = threads <= DEEP_CALLS_TO || program.thread_start().is_some();
+    // Of an unknown number of threads there may be one, whose memory grows.
+    let several = (2..u32::MAX).contains(&threads) && program.thread_start().is_none();
+    let fixed_memory = several && !around.checked_heap && grows_by_heap(program);
     let threads = match program.thread_start() {
         // It may spawn any number.
         Some(_) => u32::MAX,
@@ -102,14 +119,22 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning)
     };
     Options {
         local_frames: match tuning.local_frames {
-            LocalFrames::Auto if threads < FRAMES_FROM => LocalFrames::Never,
+            LocalFrames::Auto if threads < FULL_WARP => LocalFrames::Never,
             frames => frames,
         },
-        growth_by_others: threads > 1 && may_grow(program),
-        reconverge: tuning.reconverge && may_meet(program),
+        growth_by_others: threads > 1 && may_grow(program) && !fixed_memory,
+        fixed_memory,
+        reconverge: around.known_code
+            && match tuning.reconverge {
+                Reconverge::Never => false,
+                Reconverge::Auto => threads >= FULL_WARP,
+                Reconverge::Always => true,
+            }
+            && may_meet(program),
         // Calls that do not recurse are never deeper than there are functions.
         check_depth: (call_depth as usize) < program.meta.functions.len(),
         deep_calls,
+        single_lane: threads == 1,
         ..Options::default()
     }
 }
@@ -184,7 +209,8 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
     let interpreted = requests
         .iter()
         .any(|request| request.is_mixed() || request.has_deep_calls(needs_stack));
-    let linked = linked_with(Input::program(&text), interpreted, &first.target)?;
+    let meets = requests.iter().any(|request| request.options.reconverge);
+    let linked = linked_with(Input::program(&text), interpreted, meets, &first.target)?;
     let cache = cache.filter(|_| first.target.format == CodeFormat::Cubin);
     let unsaved = cache.and_then(|(cache, key)| {
         let mut contents = linked.cubin.clone();
@@ -201,8 +227,9 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
     Ok(codes(requests, linked.cubin, needs_stack, &origin))
 }
 
-/// Links what was made of programs with the runtime, and with the interpreter if they call that.
-pub(super) fn linked_with(program: Input, interpreted: bool, target: &Target) -> DeviceResult<Linked> {
+/// Links what was made of programs with the runtime, and with the interpreter if they call that. Of programs whose lanes
+/// meet it takes the barriers that would be in their way.
+pub(super) fn linked_with(program: Input, interpreted: bool, meets: bool, target: &Target) -> DeviceResult<Linked> {
     let runtime = machine_code::runtime(target.compute_capability);
     let interpreter = interpreted
         .then(|| machine_code::mixed(target.compute_capability))
@@ -217,10 +244,17 @@ pub(super) fn linked_with(program: Input, interpreted: bool, target: &Target) ->
     };
     let inputs = [program, runtime, interpreter];
     let inputs = if interpreted { &inputs[..] } else { &inputs[..2] };
-    match target.format {
-        CodeFormat::Cubin => link(target.ordinal, inputs, LinkOptions::default()),
-        CodeFormat::Ptx => Ok(Linked::texts(inputs)),
+    let mut linked = match target.format {
+        CodeFormat::Cubin => link(target.ordinal, inputs, LinkOptions::default())?,
+        CodeFormat::Ptx => return Ok(Linked::texts(inputs)),
+    };
+    if meets {
+        barriers::remove(&mut linked.cubin).map_err(|error| DeviceError::Driver {
+            call: "cuLinkComplete",
+            what: format!("the linked code cannot be read: {error}"),
+        })?;
     }
+    Ok(linked)
 }
 
 /// The code of each program of a link.
@@ -233,6 +267,7 @@ fn codes(requests: &[CompileRequest], cubin: Vec<u8>, needs_stack: bool, origin:
         needs_stack,
         mixed: request.is_mixed(),
         deep_calls: request.has_deep_calls(needs_stack),
+        fixed_memory: request.options.fixed_memory,
         origin: origin.clone(),
     };
     requests.iter().map(code).collect()
@@ -292,7 +327,7 @@ mod tests {
     fn request() -> CompileRequest {
         let mut program = Program::default();
         program.code.push(1);
-        let options = options(&program, 1, 100, Tuning::default());
+        let options = options(&program, 1, 100, Tuning::default(), Surroundings::default());
         CompileRequest {
             program: Arc::new(program),
             prefix: "i0_".into(),
@@ -314,7 +349,7 @@ mod tests {
     fn the_key_depends_on_all_that_the_code_does() {
         let key = request().key();
         assert_eq!(request().key(), key);
-        let changes: [fn(&mut CompileRequest); 11] = [
+        let changes: [fn(&mut CompileRequest); 12] = [
             |r| r.prefix = "i1_".into(),
             |r| r.code_start = 3,
             |r| r.entries.push(1),
@@ -323,6 +358,7 @@ mod tests {
             |r| r.options.values = 1,
             |r| r.options.local_frames = LocalFrames::Always,
             |r| r.options.reconverge = true,
+            |r| r.options.single_lane = false,
             |r| r.target.compute_capability = (8, 0),
             |r| r.target.driver = "13010".into(),
             |r| Arc::make_mut(&mut r.program).code.push(0),

@@ -35,6 +35,8 @@ pub(super) struct CompiledCode {
     natives: Option<Ptr>,
     /// Calls that are too deep for the native stack are interpreted.
     deep_calls: bool,
+    /// Memory has its last size when a run begins.
+    pub(super) fixed_memory: bool,
 }
 
 /// What all compiled instances of a store share.
@@ -174,6 +176,7 @@ impl Store {
             tails,
             natives,
             deep_calls: code.deep_calls,
+            fixed_memory: code.fixed_memory,
         });
         Ok(())
     }

@@ -1,5 +1,7 @@
 //! The host's side of the heap: what it needs beside linear memory, and what can be read of it after a run.
 
+use std::ops::Range;
+
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Op, Program};
 
@@ -169,7 +171,101 @@ pub fn allocates(program: &Program) -> bool {
     instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| heap(inst.op)))
 }
 
+/// Whether the memory 0 of a program grows by its heap and by nothing else. What size it has then, the program cannot
+/// tell. So it may have its last one from the beginning, and where several threads run it does: none of them has to ask
+/// how far another has made it grow.
+pub fn grows_by_heap(program: &Program) -> bool {
+    let grows = |op| matches!(op, Op::MemoryGrow | Op::MemoryGrow64);
+    allocates(program) && !instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| grows(inst.op)))
+}
+
 impl Store {
+    /// Gives a memory the last size that it may have: its heap has what that adds.
+    pub(super) fn fix_memory(&mut self, memory: u32) -> DeviceResult<()> {
+        let at = self.memory_infos[memory as usize].record;
+        let mut record = self.fetch::<layout::Memory>(at)?;
+        let last = u64::from(record.heap.page_limit);
+        // Address 0 is no block.
+        let first = (record.size / layout::PAGE).max(1);
+        if first >= last {
+            return Ok(());
+        }
+        self.change_free(&mut record, first..last, true)?;
+        record.size = last * layout::PAGE;
+        // SAFETY: the memory's record; no kernel runs. All bytes up to the limit are allocated, and still 0.
+        unsafe { self.device.write(at, bytemuck::bytes_of(&record)) }
+    }
+
+    /// Adds pages to the free ones of a heap, or takes them away.
+    fn change_free(&mut self, record: &mut layout::Memory, pages: Range<u64>, add: bool) -> DeviceResult<()> {
+        // The set's summary and its words: see `kernel/heap/page_bitmap.h`.
+        let words = (record.heap.page_limit as usize).div_ceil(64);
+        let mut set = vec![0u64; words.div_ceil(64) + words];
+        // SAFETY: the heap's set of free pages, which has these words; no kernel runs.
+        unsafe { self.device.read(record.heap.sets, bytemuck::cast_slice_mut(&mut set))? };
+        let (summary, words) = set.split_at_mut(words.div_ceil(64));
+        for page in pages.clone() {
+            let (word, bit) = ((page / 64) as usize, 1u64 << (page % 64));
+            if add {
+                words[word] |= bit;
+                summary[word / 64] |= 1 << (word % 64);
+            } else {
+                // The summary's bit may outlive the word's.
+                words[word] &= !bit;
+            }
+        }
+        let count = (pages.end - pages.start) as u32;
+        record.heap.held = match add {
+            true => record.heap.held + count,
+            false => record.heap.held - count,
+        };
+        // SAFETY: as above.
+        unsafe { self.device.write(record.heap.sets, bytemuck::cast_slice(&set)) }
+    }
+
+    /// Bytes of the longest run of free pages that [`Store::take_pages`] may take from.
+    pub(super) fn free_room(&mut self, memory: u32, before: Range<u64>) -> DeviceResult<u64> {
+        let mut longest = 0;
+        self.search_pages(memory, before, |_, run| {
+            longest = run.max(longest);
+            false
+        })?;
+        Ok(longest * layout::PAGE)
+    }
+
+    /// Takes so many adjacent pages from the free ones of a memory that has its last size, or from those that were taken
+    /// `before`, which become free; the highest that there are. Returns the first.
+    pub(super) fn take_pages(&mut self, memory: u32, count: u64, before: Range<u64>) -> DeviceResult<Option<u64>> {
+        let at = self.memory_infos[memory as usize].record;
+        let first = self.search_pages(memory, before.clone(), |_, run| run >= count)?;
+        let mut record = self.fetch::<layout::Memory>(at)?;
+        if let Some(first) = first {
+            self.change_free(&mut record, before, true)?;
+            self.change_free(&mut record, first..first + count, false)?;
+            // SAFETY: as for `fix_memory`.
+            unsafe { self.device.write(at, bytemuck::bytes_of(&record))? };
+        }
+        Ok(first)
+    }
+
+    /// The highest page for which `is_it` is true, of the pages that are free or taken `before`; it is told how many
+    /// adjacent ones there are from that page on.
+    fn search_pages(
+        &mut self,
+        memory: u32,
+        before: Range<u64>,
+        mut is_it: impl FnMut(u64, u64) -> bool,
+    ) -> DeviceResult<Option<u64>> {
+        let record = self.fetch::<layout::Memory>(self.memory_infos[memory as usize].record)?;
+        let free = self.free_pages(&record)?;
+        let is_free = |page: u64| before.contains(&page) || free[page as usize];
+        let mut run = 0;
+        Ok((0..u64::from(record.heap.page_limit)).rev().find(|page| {
+            run = if is_free(*page) { run + 1 } else { 0 };
+            run > 0 && is_it(*page, run)
+        }))
+    }
+
     /// Sets up in memory 0 of an instance what its heap needs, if the program uses one.
     pub(super) fn prepare_heap(&mut self, program: &Program, memories: &[u32]) -> DeviceResult<()> {
         let Some(memory) = memories.first().filter(|_| allocates(program)) else {
@@ -338,12 +434,24 @@ impl Store {
         Ok(slabs)
     }
 
-    /// The records of the heap's pages, as far as its memory was grown.
-    pub(super) fn heap_pages(&mut self, memory: &layout::Memory) -> DeviceResult<Vec<HeapPage>> {
+    /// Pages up to the last one that is not free. A memory that has its last size has many after it. A checked heap has
+    /// records of what was freed.
+    fn pages_in_use(&mut self, memory: &layout::Memory) -> DeviceResult<u64> {
         let pages = (memory.size / layout::PAGE).min(memory.heap.page_limit as u64);
+        if memory.heap.sites != 0 {
+            return Ok(pages);
+        }
+        let free = self.free_pages(memory)?;
+        let last = free[..pages as usize].iter().rposition(|free| !free);
+        Ok(last.map_or(0, |last| last as u64 + 1))
+    }
+
+    /// The records of the heap's pages, as far as they are used.
+    pub(super) fn heap_pages(&mut self, memory: &layout::Memory) -> DeviceResult<Vec<HeapPage>> {
         if memory.heap.pages == 0 || memory.heap.held == 0 {
             return Ok(Vec::new());
         }
+        let pages = self.pages_in_use(memory)?;
         let mut records: Vec<HeapPage> = vec![bytemuck::Zeroable::zeroed(); pages as usize];
         // SAFETY: the heap's records; no kernel runs.
         unsafe {

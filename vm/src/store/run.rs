@@ -30,6 +30,7 @@ pub use self::spawner::Spawned;
 use self::spawner::Spawns;
 pub use self::types::{End, MOST_SPAWNED, Outcome, RunOptions, Sink, Stream};
 use super::debug::diagnostics;
+use super::heap::grows_by_heap;
 use super::waits::{linked_threads_may_wait, threads_may_wait};
 use super::{Store, StoreError, Value};
 use crate::compiled::Entry;
@@ -523,7 +524,13 @@ impl Store {
         };
         let meta = &info.program.meta;
         places.stack_pointer = self.stack_pointer_slot(func);
+        let expects = info.code.as_ref().is_some_and(|code| code.fixed_memory);
+        // The records of a checked heap are read whole, as far as memory reaches.
+        let fixes = (options.threads > 1 || expects) && !self.checks_heap() && grows_by_heap(&info.program);
         if options.threads <= 1 {
+            if fixes {
+                self.fix_memory(memory)?;
+            }
             return Ok(places);
         }
         let slot = |global: u32| self.global_infos[info.globals[global as usize] as usize].slot;
@@ -536,28 +543,51 @@ impl Store {
         let threads = options.threads as u64;
         let at = self.memory_infos[memory as usize].record;
         let mut record = self.fetch::<layout::Memory>(at)?;
-        let mut end = record.size;
+        // Where a run before has fixed it, the heap has what is left, and this run has other places than that.
+        let fixed = fixes && record.size == u64::from(record.heap.page_limit) * layout::PAGE;
+        let before = match &self.run.places {
+            (of, pages) if *of == memory => pages.clone(),
+            _ => 0..0,
+        };
+        let room = match fixed {
+            true => self.free_room(memory, before.clone())?,
+            false => record.limit - record.size,
+        };
+        let mut bytes = 0;
         if let Some((base, align)) = locals {
-            let first = end.next_multiple_of(align as u64);
-            let stride = (image.len() as u64).next_multiple_of(align as u64);
             places.tls_base = base;
-            (places.tls_first, places.tls_stride) = (first as u32, stride as u32);
-            end = first + stride * threads;
+            places.tls_stride = image.len().next_multiple_of(align as usize) as u32;
+            bytes = threads * u64::from(places.tls_stride);
         }
         if places.stack_pointer != u32::MAX {
-            places.stack_size = options.stack_bytes(record.limit.saturating_sub(end));
+            places.stack_size = options.stack_bytes(room.saturating_sub(bytes));
             tracing::info!("stacks of {} bytes for {threads} threads", places.stack_size);
         }
         let stacks = threads * places.stack_size as u64;
-        let size = (end + stacks).next_multiple_of(layout::PAGE);
-        if size > record.limit {
+        bytes = (bytes + stacks).next_multiple_of(layout::PAGE);
+        let first = match fixed {
+            true => self.take_pages(memory, bytes / layout::PAGE, before)?,
+            false => (bytes <= room).then_some(record.size / layout::PAGE),
+        };
+        let Some(first) = first else {
             return Err(StoreError::NoRoomForStacks {
-                needed: size - record.size,
+                needed: bytes,
                 size: record.size,
                 limit: record.limit,
             });
+        };
+        // Pages are aligned to more than thread-local storage is.
+        places.tls_first = (first * layout::PAGE) as u32;
+        let size = first * layout::PAGE + bytes;
+        self.run.places = (memory, first..first + bytes / layout::PAGE);
+        if !fixed {
+            record.size = size;
+            // SAFETY: the memory's record; no kernel runs. All bytes up to the limit are allocated, and still 0.
+            unsafe { self.device.write(at, bytemuck::bytes_of(&record))? };
         }
-        record.size = size;
+        if fixes {
+            self.fix_memory(memory)?;
+        }
         // The top of 4 GiB does not fit 32 bits; stacks are aligned to 16 bytes.
         places.stack_top = size.min(0xffff_fff0) as u32;
         self.run.stacks = (size - stacks) as usize..size as usize;
@@ -566,11 +596,8 @@ impl Store {
             blocks.extend(&image);
             blocks.resize(blocks.len().next_multiple_of(places.tls_stride as usize), 0);
         }
-        // SAFETY: the memory's record, and bytes below its new size; no kernel runs.
-        unsafe {
-            self.device.write(at, bytemuck::bytes_of(&record))?;
-            self.device.write(record.base + places.tls_first as u64, &blocks)?;
-        }
+        // SAFETY: bytes below the memory's size; no kernel runs.
+        unsafe { self.device.write(record.base + places.tls_first as u64, &blocks)? };
         Ok(places)
     }
 

@@ -9,14 +9,19 @@ use std::sync::Arc;
 use gpu_run_bytecode::Program;
 use gpu_run_ptx_emulator::Emulator;
 use gpu_run_translator::{Options, translate};
-use gpu_run_vm::cuda::code::{self, CompileRequest};
-use gpu_run_vm::ptx::{self, LocalFrames, Tuning};
+use gpu_run_vm::cuda::code::{self, CompileRequest, Surroundings};
+use gpu_run_vm::ptx::{self, LocalFrames, Reconverge, Tuning};
 use gpu_run_vm::{Cpu, Device, End, Extern, Limits, RunOptions, Store, Stream, Value};
 
 /// Everything that changes how code is compiled and not what it does.
 const TUNING: Tuning = Tuning {
     local_frames: LocalFrames::Always,
-    reconverge: true,
+    reconverge: Reconverge::Always,
+};
+
+const AROUND: Surroundings = Surroundings {
+    known_code: true,
+    checked_heap: false,
 };
 
 /// The program of a module, as bytes or text.
@@ -56,7 +61,7 @@ fn run(
             code_start: store.next_code_start(),
             entries: entries(program, calls),
             cold: cold.clone(),
-            options: code::options(program, threads, 1000, TUNING),
+            options: code::options(program, threads, 1000, TUNING, AROUND),
             target,
         };
         request.build(None).expect("it links")
@@ -136,7 +141,7 @@ pub fn compiled(program: &Program, name: &str) -> String {
         code_start: 0,
         entries: entries(program, &[(name, &[])]),
         cold: Default::default(),
-        options: code::options(program, 1, 1000, TUNING),
+        options: code::options(program, 1, 1000, TUNING, AROUND),
     };
     ptx::compile(&unit).text
 }

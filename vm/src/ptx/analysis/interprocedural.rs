@@ -154,7 +154,9 @@ impl<'a> Analysis<'a> {
     pub fn new(program: &'a Program, entries: &[u32], options: &Options) -> Analysis<'a> {
         let mut this = Analysis::of_calls(program, entries, options);
         this.find_statuses();
-        this.spread(|facts| &mut facts.grows, |calls| calls.grows, |_| true);
+        if !options.fixed_memory {
+            this.spread(|facts| &mut facts.grows, |calls| calls.grows, |_| true);
+        }
         this.find_cycles();
         this.find_frames(options);
         this.find_stacks();

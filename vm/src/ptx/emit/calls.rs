@@ -22,7 +22,7 @@ use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::Node;
 pub use crate::ptx::analysis::cfg::{ends_path, is_call};
 use crate::ptx::analysis::flow::Fact;
-use crate::ptx::analysis::interprocedural::Analysis;
+use crate::ptx::analysis::interprocedural::{Analysis, Facts};
 use crate::ptx::emit::calls::tail_calls::has_tail_thunk;
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::image::Image;
@@ -89,6 +89,29 @@ fn prototype(ty: &FuncType, status: bool) -> String {
         _ = write!(params, ", {}", param(*ty, "_"));
     }
     format!("{}_ ({params})", returns(ty, status, "_"))
+}
+
+/// The variable with the address of a function that calls of a recursion read.
+fn pointer_symbol(unit: &Unit, index: u32) -> String {
+    format!("{}again{index}", unit.prefix)
+}
+
+/// Those variables. Visible ones, so that ptxas does not know what is in them.
+pub fn hidden_callees(unit: &Unit, analysis: &Analysis) -> String {
+    if unit.options.single_lane {
+        return String::new();
+    }
+    let facts = analysis.facts.iter().enumerate();
+    let recursive = facts.filter(|(_, facts)| facts.recursive && facts.needed);
+    let variable = |(i, _)| {
+        let index = i as u32 + analysis.imported;
+        let symbol = pointer_symbol(unit, index);
+        format!(
+            ".visible .global .align 8 .u64 {symbol}[1] = {{{}f{index}}};\n",
+            unit.prefix
+        )
+    };
+    recursive.map(variable).collect()
 }
 
 /// The tables of functions that are called through pointers.
@@ -277,6 +300,22 @@ impl Compiler<'_> {
         reference
     }
 
+    /// The pointer by which a function is called that may have led to this one.
+    ///
+    /// ptxas takes the branches of a function for uniform if it sees that it calls itself (12.8 and 13.0, sm_90). There it
+    /// has no convergence barriers, and keeps constants and addresses in registers that all lanes of a warp share, over
+    /// branches at which they part. One way's values then reach the lanes of another. A call by a pointer that may have
+    /// been changed hides the recursion. A lane that is alone takes one way at a time.
+    fn hidden_callee(&mut self, index: u32) -> Option<Callee> {
+        let recursive = |facts: Option<&Facts>| facts.is_some_and(|facts| facts.recursive);
+        let leads_back = recursive(Some(&self.facts)) && recursive(self.analysis.of(index));
+        (leads_back && !self.unit.options.single_lane).then(|| {
+            let pointer = self.w.pair();
+            ptx!(self, "ld.global.b64 {pointer}, [{}];", pointer_symbol(self.unit, index));
+            Callee::Pointer(pointer)
+        })
+    }
+
     /// Calls a function with arguments from unit `base` on, where its results go. `done` is put after it all.
     fn call_function(
         &mut self,
@@ -337,9 +376,13 @@ impl Compiler<'_> {
         if let Some(deep) = &deep {
             self.interpret_deep(deep, place, ty, &arguments, base, &code);
         }
+        let hidden = match callee {
+            Callee::Direct(index) => self.hidden_callee(*index),
+            Callee::Pointer(_) => None,
+        };
         self.w.out().push_str("\t{\n");
         let list = self.pass(ty, &arguments, "%deeper");
-        self.call_native(callee, ty, status, &list, base, &code);
+        self.call_native(hidden.as_ref().unwrap_or(callee), ty, status, &list, base, &code);
         self.w.out().push_str("\t}\n");
         if let Some(deep) = &deep {
             self.meet_deep(deep);
@@ -359,7 +402,7 @@ impl Compiler<'_> {
         if (polls || status) && self.counts {
             ptx!(self, "ld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
         }
-        if facts.is_none_or(|facts| facts.grows) {
+        if facts.is_none_or(|facts| facts.grows) && !self.unit.options.fixed_memory {
             self.reload_size();
         }
         self.w.label(done);

@@ -4,13 +4,13 @@ use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use gpu_run_bytecode::{FuncType, Function, TrapKind, disassemble_instruction};
+use gpu_run_bytecode::{FuncType, Function, Op, TrapKind, disassemble_instruction};
 
 use crate::layout::{Context, Launch};
 use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Fact, Flow, Kind, Nan, State, TransferFn};
-use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units};
+use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units, grows};
 use crate::ptx::analysis::or_reassociate::{self, Part};
 use crate::ptx::emit::calls::{self, cold::Exits};
 use crate::ptx::emit::exnref_roots;
@@ -343,6 +343,11 @@ impl<'a> Compiler<'a> {
     /// See [`load_size`].
     pub fn load_size(&self) -> String {
         load_size(self.unit, self.layout)
+    }
+
+    /// Whether an opcode may make memory 0 larger than it is known to be.
+    pub fn grows_memory(&self, op: Op) -> bool {
+        grows(op) && !self.unit.options.fixed_memory
     }
 
     /// Reads memory 0's size again, because it may have grown.

@@ -3,6 +3,7 @@
 //! An opcode of a class that has templates is found there. Every other has code here, or the runtime runs
 //! it: see [`crate::ptx::emit::handwritten`], where the compiler finds out if a new one was forgotten.
 
+use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::mem::offset_of;
 
@@ -12,7 +13,6 @@ use gpu_run_bytecode::{Class, Op, Operand, Ty, wasi};
 use crate::layout::{Context, END_EXIT, END_PANIC, Launch};
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::flow::{Kind, Nan, hides_nan, is_arithmetic, passes_nan};
-use crate::ptx::analysis::interprocedural::grows;
 use crate::ptx::analysis::or_reassociate::Part;
 use crate::ptx::emit::atomics::AtomicAccess;
 use crate::ptx::emit::function::{Compiler, Role};
@@ -401,10 +401,12 @@ impl Compiler<'_> {
             ptx!(self, "mad.wide.u32 {at}, {clamped}, 4, {at};");
             ptx!(self, "ld.global.b32 {clamped}, [{at}];");
         }
+        // Where a way counts it has a label of its own, one for all entries.
+        let mut known = BTreeMap::new();
         let mut labels = Vec::new();
         for pc in &targets {
             let to = self.cfg.block_at(*pc).unwrap_or(block);
-            labels.push(self.table_target(block, to));
+            labels.push(known.entry(to).or_insert_with(|| self.table_target(block, to)).clone());
         }
         let table = self.w.new_label("TABLE");
         _ = writeln!(self.w.out(), "{table}: .branchtargets {};", labels.join(", "));
@@ -547,7 +549,7 @@ impl Compiler<'_> {
                 _ => (0..4).for_each(|k| ptx!(self, "ld.local.b32 %r{}, [%local+{}];", to + k, scratch + 4 * k)),
             }
         }
-        if grows(op) {
+        if self.grows_memory(op) {
             self.reload_size();
         }
     }

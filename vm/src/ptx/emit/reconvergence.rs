@@ -10,19 +10,19 @@
 //!   meeting and not after it;
 //! - after a call: those that made it together.
 //!
-//! Why no lane should wait for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
+//! Why no lane waits for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
 //! each is in the masks of all the others. Each of them gets to the meeting, or ends, and those that have ended are not
 //! waited for. For before it gets there it waits for no other thread (`Options::reconverge` promises that), and otherwise
 //! only at meetings further inside, the innermost of which have none inside.
 //!
+//! That holds only without ptxas's barriers around calls. One that a callee cleared may let go of a lane, which then waits
+//! at a meeting for another one. When that comes back from its call, it waits at ptxas's barrier for the first. So
+//! `cuda::barriers` takes these out of the machine code. With them, and with meetings of loops alone, `tree` of
+//! `bench/ordinary` did not end (5 of 5 times); without them it does.
+//!
 //! A function that recurses has no meetings: a warp takes a lane that waits at an instruction for one that waits there with
 //! another mask. Measured on an H200, with votes: of 2,205 million passes of a loop in a recursive function 30 million went
 //! on too early, of 658 million in other functions none.
-//!
-//! That is not the whole truth, so meetings are off unless they are asked for. ptxas's barriers are still there. One that
-//! a callee cleared may let go of a lane, which then waits at a meeting for another one. When that comes back from its
-//! call, it may wait at ptxas's barrier for the first. With meetings of loops and without those of calls, one program of
-//! `bench/ordinary` (`tree`) did not end. With both it ended each time.
 //!
 //! A lane's own bit is part of its mask already. It is set once more because ptxas else takes the mask for one that all
 //! lanes of the warp share.
@@ -110,15 +110,15 @@ impl Compiler<'_> {
     }
 
     fn note_lanes(&mut self, mask: &str) {
+        let own = self.w.word();
         ptx!(self, "activemask.b32 {mask};");
+        ptx!(self, "mov.u32 {own}, %lanemask_eq;");
+        ptx!(self, "or.b32 {mask}, {mask}, {own};");
     }
 
     /// Waits for the lanes of a mask, which are all on their way here.
     fn meet(&mut self, mask: &str) {
-        let own = self.w.word();
-        ptx!(self, "mov.u32 {own}, %lanemask_eq;");
-        ptx!(self, "or.b32 {own}, {own}, {mask};");
-        ptx!(self, "bar.warp.sync {own};");
+        ptx!(self, "bar.warp.sync {mask};");
     }
 
     /// The innermost loop around a block whose lanes meet, among those around the loop `inside`.

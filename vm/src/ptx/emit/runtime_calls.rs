@@ -9,7 +9,6 @@ use gpu_run_bytecode::{Mem, Op, TrapKind};
 
 use crate::layout::{Instance, LANE_MOST, Memory, NOT_SHORT, SHORT_UNITS, Table};
 use crate::ptx::analysis::cfg::Node;
-use crate::ptx::analysis::interprocedural::grows;
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::emit::instructions::template_for;
 use crate::ptx::emit::memory::Place;
@@ -217,7 +216,7 @@ impl Compiler<'_> {
         arguments.extend(more.map(|operand| ("b32", operand)));
         let result = to.map(|unit| format!("%r{unit}"));
         self.call_for(node, name, &arguments, result.as_deref());
-        if grows(node.inst.op) {
+        if self.grows_memory(node.inst.op) {
             self.reload_size();
         }
     }

@@ -1,0 +1,120 @@
+;; test ptx --alone --single-lane --only f0
+;; A lane that is alone takes one way at a time: the function calls itself.
+;; has: call (q), f0
+;; lacks: again0
+
+(module
+  (func $down (param $n i32) (result i32)
+    (if (result i32) (local.get $n)
+      (then (i32.add (call $down (i32.sub (local.get $n) (i32.const 1))) (local.get $n)))
+      (else (i32.const 0))))
+  (func (export "sum") (param $n i32) (result i32) (call $down (local.get $n))))
+
+;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
+;; {
+;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
+;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
+;; 	.reg .b32 %r<9>;
+;; 	.reg .b64 %d<9>;
+;; 	.reg .b32 %w<10>;
+;; 	.reg .b64 %l<3>;
+;; 	.reg .pred %p<7>;
+;; 	ld.param.b64 %ctx, [ctx];
+;; 	cvta.to.local.u64 %local, %ctx;
+;; 	ld.param.b32 %depth, [depth];
+;; 	ld.param.b32 %size, [size];
+;; 	ld.param.b32 %r0, [a0+0];
+;; 	ld.local.b32 %budget, [%local+36];
+;; 	add.u32 %deeper, %depth, 1;
+;; BEGIN:
+;; 	sub.u32 %budget, %budget, 1;
+;; 	setp.le.s32 %p1, %budget, 0;
+;; 	@%p1 bra POLL_1;
+;; COUNTED_2:
+;; B0:
+;; 	// br_unless        r0, @6
+;; 	setp.ne.u32 %p3, %r0, 0;
+;; 	@!%p3 bra B2;
+;; B1:
+;; 	// i32.add_imm      r3, r0, -1
+;; 	add.s32 %r3, -1, %r0;
+;; 	// call             r3, down
+;; 	stacksave.u32 %w2;
+;; 	ld.local.b32 %w3, [%local+32];
+;; 	ld.local.b32 %w4, [%local+840];
+;; 	setp.lt.u32 %p4, %w2, %w3;
+;; 	setp.ge.or.u32 %p5, %depth, %w4, %p4;
+;; 	@%p5 bra TRAP_5;
+;; 	and.b32 %w5, %depth, 63;
+;; 	mad.wide.u32 %l2, %w5, 4, %local;
+;; 	ld.local.b32 %w6, [%l2+72];
+;; 	sub.u32 %w7, %depth, 65;
+;; 	setp.lt.u32 %p6, %w7, 16;
+;; 	@%p6 st.local.b32 [%l2+324], %w6;
+;; 	mov.b32 %w8, 4;
+;; 	st.local.b32 [%l2+72], %w8;
+;; 	st.local.b32 [%local+36], %budget;
+;; 	{
+;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
+;; 	.param .b32 q2; st.param.b32 [q2], %size;
+;; 	.param .b32 p0;
+;; 	st.param.b32 [p0+0], %r3;
+;; 	.param .align 16 .b8 q[4];
+;; 	call (q), f0, (q0, q1, q2, p0);
+;; 	ld.param.b32 %r3, [q+0];
+;; 	}
+;; 	st.local.b32 [%l2+72], %w6;
+;; 	ld.local.b32 %budget, [%local+36];
+;; CALLED_6:
+;; 	// i32.add          r3, r3, r0
+;; 	add.s32 %r3, %r0, %r3;
+;; 	// jump             @7
+;; 	bra B3;
+;; B2:
+;; 	// const32          r3, 0
+;; 	mov.b32 %r3, 0x0;
+;; B3:
+;; 	// return           header 1, r3, x1
+;; 	st.local.b32 [%local+36], %budget;
+;; 	st.param.b32 [ret+0], %r3;
+;; 	ret;
+;; POLL_1:
+;; 	ld.local.b64 %l1, [%local+0];
+;; 	ld.relaxed.gpu.global.b32 %w1, [%l1+284];
+;; 	setp.ne.u32 %p2, %w1, 0;
+;; 	mov.b32 %budget, 4096;
+;; 	@!%p2 bra GO_ON_3;
+;; 	mov.b32 %trap_pc, 0;
+;; 	bra STOP;
+;; GO_ON_3:
+;; 	bra COUNTED_2;
+;; TRAP_5:
+;; 	mov.b32 %trap_pc, 3;
+;; 	mov.b32 %trap_kind, 10;
+;; 	bra TRAP;
+;; STOP:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %trap_pc;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	call gpu_run_poll, (q0, q1, q2);
+;; 	}
+;; 	exit;
+;; TRAP:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %trap_pc;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
+;; 	}
+;; 	exit;
+;; }

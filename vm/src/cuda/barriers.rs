@@ -1,0 +1,312 @@
+//! Takes ptxas's convergence barriers around calls out of machine code whose lanes meet by themselves: see
+//! `ptx::emit::reconvergence`.
+//!
+//! ptxas has the lanes that begin a region together, by `BSSY`, wait for each other at its end, by `BSYNC`. It has 16
+//! barriers in a warp for that. Where a region calls functions it takes one that callees save, or keeps it in a register
+//! meanwhile. But a callee *clears* what it saves, and that lets go of the lanes that wait. One of these may come to a
+//! meeting, wait there for a lane that is still in the callee, and that one waits at the region's end for the first.
+//! Without the barriers of regions that call, or in which lanes meet, they wait in two kinds of places only:
+//!
+//! - at the barriers of code without calls and meetings, where all come soon;
+//! - at meetings, which lie within each other.
+//!
+//! No result depends on it. A region with calls does not promise that lanes leave it together, because of just these
+//! callees. So nothing that ptxas writes after it may rely on that. Nor do lanes that go on find values of another way in
+//! registers that a warp shares: in functions ptxas keeps nothing there from one basic block to the next, and in kernels
+//! what is the same everywhere (looked at in the code of eight programs). Where it sees recursion it does; see
+//! `Compiler::hidden_callee`.
+//!
+//! The encoding is that of compute capability 9.0. An instruction has 16 bytes. The low 12 bits of the first eight are its
+//! opcode, bits 12 to 15 its predicate. From bit 41 on, the second eight tell when it may be issued, which stays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use object::{Object, ObjectSection, SectionFlags};
+
+use crate::device::{CodeFormat, Target};
+
+const BSSY: u64 = 0x945;
+const BSYNC: u64 = 0x941;
+const BRA: u64 = 0x947;
+const BRX: u64 = 0x949;
+const EXIT: u64 = 0x94d;
+const RET: u64 = 0x950;
+/// The opcodes of calls, by a register or not, in nine bits.
+const CALLS: [u64; 2] = [0x143, 0x144];
+/// Without a predicate.
+const NOP: u64 = 0x7918;
+/// In the second half of a `BRA`: it is a `BRA.DIV`, with which a meeting begins.
+const DIVERGENT: u64 = 1 << 27;
+/// The bits of the second half that tell when an instruction may be issued.
+const SCHEDULING: u64 = !0 << 41;
+/// The predicate that always holds.
+const ALWAYS: u64 = 7;
+/// Barriers from this one on are those that callees save.
+const SAVED: u64 = 6;
+
+/// Bytes of an instruction.
+const BYTES: usize = 16;
+
+/// Whether lanes can meet in code for this target: its machine code is known, or it is the tests' emulator, which has no
+/// barriers.
+pub fn are_known(target: &Target) -> bool {
+    target.format == CodeFormat::Ptx || target.compute_capability == (9, 0)
+}
+
+/// The same of machine code for a target of this name.
+pub fn are_known_of(name: &str) -> bool {
+    name == "sm_90"
+}
+
+/// One instruction, as two numbers.
+#[derive(Clone, Copy)]
+struct Instruction {
+    low: u64,
+    high: u64,
+}
+
+impl Instruction {
+    fn opcode(self) -> u64 {
+        self.low & 0xfff
+    }
+
+    /// Whether it happens for all lanes that come to it. A branch has a second predicate.
+    fn is_sure(self) -> bool {
+        let second = match self.opcode() {
+            BRA => self.high >> 23 & 15,
+            _ => ALWAYS,
+        };
+        (self.low >> 12 & 15, second) == (ALWAYS, ALWAYS)
+    }
+
+    fn is_call(self) -> bool {
+        CALLS.contains(&(self.low & 0x1ff))
+    }
+
+    fn is_meeting(self) -> bool {
+        self.opcode() == BRA && self.high & DIVERGENT != 0
+    }
+
+    /// The instruction that a branch or `BSSY` at `at` names.
+    fn target(self, at: usize) -> usize {
+        let bytes = match self.opcode() {
+            BSSY => i64::from((self.low >> 32) as u32 as i32),
+            // A signed number of 48 bits, over both halves, counts pieces of 1,024 bytes.
+            _ => {
+                let pieces = ((self.high & 0x3ffff) << 30 | self.low >> 34) << 16;
+                (pieces as i64 >> 16) * 1024 + (self.low >> 16 & 0xff) as i64 * 4
+            }
+        };
+        (at as i64 + 1 + bytes / BYTES as i64) as usize
+    }
+}
+
+fn decode(code: &[u8]) -> Vec<Instruction> {
+    let half = |bytes: &[u8]| u64::from_le_bytes(bytes.try_into().expect("eight bytes"));
+    let instruction = |bytes: &[u8]| Instruction {
+        low: half(&bytes[..8]),
+        high: half(&bytes[8..]),
+    };
+    code.chunks_exact(BYTES).map(instruction).collect()
+}
+
+/// Whether a lane may call or meet others between the instructions `begin` and `end`. It may where it is not known where
+/// it goes.
+fn calls_or_meets(code: &[Instruction], begin: usize, end: usize) -> bool {
+    let (mut open, mut seen) = (vec![begin + 1], BTreeSet::from([end]));
+    while let Some(at) = open.pop() {
+        if !seen.insert(at) {
+            continue;
+        }
+        let Some(instruction) = code.get(at) else { return true };
+        if instruction.is_call() || instruction.is_meeting() || instruction.opcode() == BRX {
+            return true;
+        }
+        let leaves = [BRA, EXIT, RET].contains(&instruction.opcode());
+        if instruction.opcode() == BRA {
+            open.push(instruction.target(at));
+        }
+        if !leaves || !instruction.is_sure() {
+            open.push(at + 1);
+        }
+    }
+    false
+}
+
+/// The ends of regions at which lanes are no longer to wait.
+fn around_calls(code: &[Instruction]) -> Vec<usize> {
+    let of = |opcode| move |(at, instruction): (usize, &Instruction)| (instruction.opcode() == opcode).then_some(at);
+    // By their ends: the region's `BSSY` names the instruction after that.
+    let mut begins: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
+    for at in code.iter().enumerate().filter_map(of(BSSY)) {
+        begins.entry(code[at].target(at).wrapping_sub(1)).or_default().push(at);
+    }
+    let releases = |end: &usize| match begins.get(end) {
+        Some(begins) => begins.iter().any(|begin| calls_or_meets(code, *begin, *end)),
+        None => code[*end].low >> 16 & 15 >= SAVED,
+    };
+    code.iter().enumerate().filter_map(of(BSYNC)).filter(releases).collect()
+}
+
+/// Passes the machine code of each function of an ELF file to `function`.
+///
+/// # Errors
+///
+/// It is no ELF file; nothing was passed.
+fn visit(cubin: &mut [u8], mut function: impl FnMut(&mut [u8])) -> Result<(), object::Error> {
+    let file = object::File::parse(&*cubin)?;
+    let executable = |section: &object::Section<'_, '_>| match section.flags() {
+        SectionFlags::Elf { sh_flags } => sh_flags & u64::from(object::elf::SHF_EXECINSTR) != 0,
+        _ => false,
+    };
+    let ranges = file
+        .sections()
+        .filter(executable)
+        .filter_map(|section| section.file_range());
+    let ranges: Vec<(u64, u64)> = ranges.collect();
+    for (begin, len) in ranges {
+        function(&mut cubin[begin as usize..(begin + len) as usize]);
+    }
+    Ok(())
+}
+
+/// Removes the barriers of regions that call from a linked cubin. Returns how many.
+///
+/// # Errors
+///
+/// It is no ELF file; nothing was changed.
+pub fn remove(cubin: &mut [u8]) -> Result<usize, object::Error> {
+    let mut removed = 0;
+    visit(cubin, |code| {
+        let instructions = decode(code);
+        for at in around_calls(&instructions) {
+            let bytes = &mut code[at * BYTES..][..BYTES];
+            bytes[..8].copy_from_slice(&NOP.to_le_bytes());
+            bytes[8..].copy_from_slice(&(instructions[at].high & SCHEDULING).to_le_bytes());
+            removed += 1;
+        }
+    })?;
+    Ok(removed)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::Command;
+
+    use super::*;
+    use crate::ptx;
+
+    // As nvdisasm 13.0 shows them, beside each.
+    const BSSY_B6: Instruction = of(0x0000_0060_0006_7945, 0x000f_e200_0380_0000); // BSSY B6, +0x70
+    const BSYNC_B6: Instruction = of(0x0000_0000_0006_7941, 0x000f_ea00_0380_0000);
+    const BRANCH_IF: Instruction = of(0x0000_0000_0004_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x20
+    const CALL: Instruction = of(0x7943, 0x003f_ea00_03c0_0000);
+    const MEETING: Instruction = of(0x0000_0000_0404_8947, 0x002f_ea00_0b80_0000); // @!P0 BRA.DIV UR4, +0x20
+    const OTHER: Instruction = of(0x0000_0000_0000_7918, 0x000f_e200_0000_0000);
+    const END: Instruction = of(0x794d, 0x000f_ea00_0380_0000);
+
+    const fn of(low: u64, high: u64) -> Instruction {
+        Instruction { low, high }
+    }
+
+    /// A region of seven instructions with this one in it.
+    fn region(inside: Instruction) -> [Instruction; 8] {
+        [BSSY_B6, BRANCH_IF, inside, OTHER, OTHER, OTHER, BSYNC_B6, END]
+    }
+
+    #[test]
+    fn lanes_wait_at_the_end_of_a_region_unless_it_calls_or_meets() {
+        assert_eq!(around_calls(&region(OTHER)), []);
+        assert_eq!(around_calls(&region(CALL)), [6]);
+        assert_eq!(around_calls(&region(MEETING)), [6]);
+        // Where a jump leads that a table names is not known.
+        assert_eq!(around_calls(&region(of(0x7949, 0x000f_ea00_0380_0000))), [6]);
+    }
+
+    #[test]
+    fn a_call_after_the_region_is_none_of_it() {
+        let mut code = region(OTHER);
+        code[7] = CALL;
+        assert_eq!(around_calls(&code), []);
+        // Nor one that no way leads to.
+        let always = of(0x0000_0000_0004_7947, 0x000f_ea00_0380_0000);
+        let code = [BSSY_B6, always, CALL, OTHER, OTHER, OTHER, BSYNC_B6, END];
+        assert_eq!(around_calls(&code), []);
+    }
+
+    #[test]
+    fn a_call_out_of_line_is_found() {
+        let (forth, back) = (
+            of(0x0000_0000_0014_0947, 0x000f_ea00_0380_0000), // @P0 BRA +0x60
+            of(0xffff_fffc_00ec_7947, 0x000f_ea00_0383_ffff), // BRA -0x40
+        );
+        let code = [BSSY_B6, forth, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, back];
+        assert_eq!(forth.target(1), 7);
+        assert_eq!(back.target(8), 4);
+        assert_eq!(around_calls(&code), [6]);
+    }
+
+    #[test]
+    fn what_is_no_cubin_stays_as_it_is() {
+        let mut bytes = *b"neither ELF nor machine code";
+        assert!(remove(&mut bytes).is_err());
+        assert_eq!(&bytes, b"neither ELF nor machine code");
+    }
+
+    /// Convergence barriers in the machine code of a program with a recursive function.
+    fn barriers_of_recursion(ptxas: &str, single_lane: bool) -> Option<usize> {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/wat/arms.wat");
+        let wasm = wat::parse_file(path).expect("a module");
+        let options = gpu_run_translator::Options::full();
+        let program = gpu_run_translator::translate(&wasm, &options)
+            .expect("a valid module")
+            .program;
+        let unit = ptx::Unit {
+            entries: program.meta.exports.iter().map(|export| export.index).collect(),
+            program: &program,
+            prefix: String::new(),
+            code_start: 0,
+            cold: Default::default(),
+            options: ptx::Options {
+                single_lane,
+                ..ptx::Options::default()
+            },
+        };
+        let folder = tempfile::tempdir().expect("a folder");
+        let (text, object) = (folder.path().join("arms.ptx"), folder.path().join("arms.o"));
+        std::fs::write(&text, ptx::compile(&unit).text).expect("the folder can be written");
+        let mut command = Command::new(ptxas);
+        let status = command
+            .args(["-c", "-O3", "-arch=sm_90", "-o"])
+            .args([&object, &text])
+            .status();
+        assert!(status.ok()?.success(), "ptxas takes it");
+        let mut bytes = std::fs::read(object).expect("an object");
+        let mut count = 0;
+        visit(&mut bytes, |code| {
+            count += decode(code)
+                .iter()
+                .filter(|instruction| instruction.opcode() == BSSY)
+                .count();
+        })
+        .expect("an ELF file");
+        Some(count)
+    }
+
+    /// If the second assertion fails, a new ptxas knows that lanes of a recursion may part, and calls need not be hidden.
+    #[test]
+    fn the_assembler_does_not_see_recursion() {
+        let ptxas = std::env::var("PTXAS").unwrap_or_else(|_| "ptxas".into());
+        let Some(hidden) = barriers_of_recursion(&ptxas, false) else {
+            eprintln!("skipped: {ptxas} cannot be run; name CUDA's assembler in PTXAS");
+            return;
+        };
+        assert!(hidden > 0, "lanes of a recursive function meet");
+        let seen = barriers_of_recursion(&ptxas, true);
+        assert_eq!(
+            seen,
+            Some(0),
+            "ptxas has none where it sees that a function calls itself"
+        );
+    }
+}

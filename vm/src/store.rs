@@ -329,6 +329,8 @@ struct MemoryInfo {
     record: Ptr,
     /// What lanes have of its heap.
     lanes: LaneHeaps,
+    /// The pages in which the threads of its last run have what is theirs, if there were several.
+    places: std::ops::Range<u64>,
 }
 
 struct TableInfo {
@@ -569,7 +571,12 @@ impl Store {
         };
         let record = self.place(&record)?;
         let lanes = LaneHeaps::default();
-        self.memory_infos.push(MemoryInfo { ty, record, lanes });
+        self.memory_infos.push(MemoryInfo {
+            ty,
+            record,
+            lanes,
+            places: 0..0,
+        });
         Ok(Extern::Memory(self.memory_infos.len() as u32 - 1))
     }
 

@@ -174,7 +174,9 @@ impl Memory {
     ///
     /// # Errors
     ///
-    /// It would be larger than its type or the store's limits allow. The device failed, or the handle is another store's.
+    /// It would be larger than its type or the store's limits allow. After a call on several threads that may already be so:
+    /// memory that only the device's heap makes larger has its last size from then on. The device failed, or the handle is
+    /// another store's.
     pub fn grow<T>(&self, store: &mut Store<T>, pages: u64) -> Result<u64> {
         let memory = self.0.in_store(store.id)?;
         store.vm.grow_memory(memory, pages)?.ok_or(Error::Grow { pages })

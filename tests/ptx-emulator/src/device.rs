@@ -203,9 +203,9 @@ impl CompiledDevice for Emulator {
     }
 
     fn set_stack(&mut self) -> DeviceResult<u32> {
-        // So little that calls become too deep for it in tests, as on a GPU. Frames are larger here, for they hold what
-        // registers hold there; the rest is for the interpreter's.
-        Ok(1 << 20)
+        // So little that calls become too deep for it in tests, as on a GPU. Frames are larger here than the compiler expects,
+        // for they hold what registers hold there: up to 100 KiB of a large function. The rest is for those.
+        Ok(8 << 20)
     }
 
     fn plan_compiled(&self, threads: u32) -> Plan {

@@ -135,7 +135,11 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
         origin: Origin::Ahead { link },
     };
     let target = format!("{:?} {}", request.target.compute_capability, request.target.driver);
-    let key = Key::of(&[RUNTIME.as_bytes(), MIXED.as_bytes(), &native.bytes, target.as_bytes()]);
+    let interpreted = native.mixed || request.has_deep_calls(native.needs_stack);
+    let meets = for_target(request, &native.target).options.reconverge;
+    let how = format!("{interpreted} {meets}");
+    let sources = [COMPILER, RUNTIME, MIXED].map(str::as_bytes);
+    let key = Key::of(&[&sources[..], &[&native.bytes, target.as_bytes(), how.as_bytes()]].concat());
     let cache = cache.filter(|_| request.target.format == CodeFormat::Cubin);
     if let Some(cubin) = cache.and_then(|cache| cache.load(key)) {
         return Ok(code(cubin, Duration::ZERO));
@@ -154,8 +158,6 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
         object: text.is_none().then_some(&bytes[..]),
         ..Input::program(text.unwrap_or_default())
     };
-    let interpreted = native.mixed || request.has_deep_calls(native.needs_stack);
-    let meets = for_target(request, &native.target).options.reconverge;
     let linked = linked_with(program, interpreted, meets, &request.target)?;
     if let Some(cache) = cache {
         // The next run links again.

@@ -7,7 +7,8 @@
 //! meeting, wait there for a lane that is still in the callee, and that one waits at the region's end for the first.
 //! Without the barriers of regions that call, or in which lanes meet, they wait in two kinds of places only:
 //!
-//! - at the barriers of code without calls and meetings, where all come soon;
+//! - at the barriers of code without calls and meetings, where all come soon. A meeting has one itself, in the code that it
+//!   takes where its lanes come apart; all that begin there end there;
 //! - at meetings, which lie within each other.
 //!
 //! No result depends on it. A region with calls does not promise that lanes leave it together, because of just these

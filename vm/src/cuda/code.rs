@@ -109,7 +109,7 @@ pub struct Surroundings {
 /// most `call_depth` open calls.
 pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning, around: Surroundings) -> Options {
     let deep_calls = threads <= DEEP_CALLS_TO || program.thread_start().is_some();
-    // Of an unknown number of threads there may be one, whose memory grows.
+    // Of an unknown number of threads there may be one. Its memory grows, and need not be fixed for it.
     let several = (2..u32::MAX).contains(&threads) && program.thread_start().is_none();
     let fixed_memory = several && !around.checked_heap && grows_by_heap(program);
     let threads = match program.thread_start() {

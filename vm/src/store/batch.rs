@@ -172,6 +172,9 @@ impl Store {
         if self.units(first) > UNITS {
             return Ok(None);
         }
+        for memory in self.fixed_memories() {
+            self.fix_memory(memory)?;
+        }
         let entry = self.compiled_entry(first.func);
         let plan = self.plan(entry, 1)?;
         if entry.is_some() {

@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use gpu_run_bytecode::Program;
 
-use super::{Array, Store, StoreError};
+use super::{Array, InstanceInfo, Store, StoreError};
 use crate::compiled::{Entry, Module};
 use crate::cuda::code::Code;
 use crate::device::{DeviceError, DeviceResult};
@@ -36,7 +36,7 @@ pub(super) struct CompiledCode {
     /// Calls that are too deep for the native stack are interpreted.
     deep_calls: bool,
     /// Memory has its last size when a run begins.
-    pub(super) fixed_memory: bool,
+    fixed_memory: bool,
 }
 
 /// What all compiled instances of a store share.
@@ -208,6 +208,13 @@ impl Store {
     /// Whether compiled code of the store leaves some to the interpreter.
     pub(super) fn is_mixed(&self) -> bool {
         self.natives().is_some()
+    }
+
+    /// The memories that compiled code of the store expects to have their last size when a run begins.
+    pub(super) fn fixed_memories(&self) -> Vec<u32> {
+        let expects = |info: &&InstanceInfo| info.code.as_ref().is_some_and(|code| code.fixed_memory);
+        let infos = self.instance_infos.iter().filter(expects);
+        infos.filter_map(|info| info.memories.first().copied()).collect()
     }
 
     /// Whether compiled code of the store may call the interpreter.

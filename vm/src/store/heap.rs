@@ -64,7 +64,8 @@ pub struct HeapStats {
     pub live: u64,
     /// Bytes of these blocks: as large as the heap made them, or in a checked heap as they were asked for.
     pub live_bytes: u64,
-    /// Bytes that memory was grown by.
+    /// Bytes of the pages that the heap has: those that memory was grown by. Where several threads ran they are all that
+    /// memory may have, but for what is the program's or the threads'.
     pub held_bytes: u64,
     /// Most bytes that there were at once. They are those of pages of 64 KiB with blocks in them. In a checked heap
     /// they are those of the blocks themselves, as they were asked for.
@@ -171,9 +172,9 @@ pub fn allocates(program: &Program) -> bool {
     instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| heap(inst.op)))
 }
 
-/// Whether the memory 0 of a program grows by its heap and by nothing else. What size it has then, the program cannot
-/// tell. So it may have its last one from the beginning, and where several threads run it does: none of them has to ask
-/// how far another has made it grow.
+/// Whether the memory 0 of a program grows by its heap and by nothing else. How large it is when it does not say, so it may
+/// have its last size from the beginning. Where several threads run it has: none of them has to ask how far another has made
+/// it grow.
 pub fn grows_by_heap(program: &Program) -> bool {
     let grows = |op| matches!(op, Op::MemoryGrow | Op::MemoryGrow64);
     allocates(program) && !instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| grows(inst.op)))
@@ -237,8 +238,11 @@ impl Store {
     /// `before`, which become free; the highest that there are. Returns the first.
     pub(super) fn take_pages(&mut self, memory: u32, count: u64, before: Range<u64>) -> DeviceResult<Option<u64>> {
         let at = self.memory_infos[memory as usize].record;
-        let first = self.search_pages(memory, before.clone(), |_, run| run >= count)?;
         let mut record = self.fetch::<layout::Memory>(at)?;
+        let first = match count {
+            0 => Some(u64::from(record.heap.page_limit)),
+            _ => self.search_pages(memory, before.clone(), |_, run| run >= count)?,
+        };
         if let Some(first) = first {
             self.change_free(&mut record, before, true)?;
             self.change_free(&mut record, first..first + count, false)?;
@@ -276,8 +280,8 @@ impl Store {
         if record.heap.pages != 0 {
             return Ok(());
         }
-        // Addresses have 32 bits.
-        let pages = (record.limit / layout::PAGE).min(1 << 16);
+        // Addresses have 32 bits, and so has the one after a block's end.
+        let pages = (record.limit / layout::PAGE).min((1 << 16) - 1);
         let words = pages.div_ceil(64);
         let set_bytes = (words + words.div_ceil(64)) * 8;
         let (pages_at, sets_at) = (0, pages * size_of::<HeapPage>() as u64);

@@ -517,22 +517,23 @@ impl Store {
             tls_first: 0,
             tls_stride: 0,
         };
+        for memory in self.fixed_memories() {
+            self.fix_memory(memory)?;
+        }
         let instance = self.func_infos[func as usize].func.instance;
         let info = &self.instance_infos[instance as usize];
         let Some(memory) = info.memories.first().copied() else {
             return Ok(places);
         };
-        let meta = &info.program.meta;
         places.stack_pointer = self.stack_pointer_slot(func);
-        let expects = info.code.as_ref().is_some_and(|code| code.fixed_memory);
-        // The records of a checked heap are read whole, as far as memory reaches.
-        let fixes = (options.threads > 1 || expects) && !self.checks_heap() && grows_by_heap(&info.program);
         if options.threads <= 1 {
-            if fixes {
-                self.fix_memory(memory)?;
-            }
             return Ok(places);
         }
+        let meta = &info.program.meta;
+        // The records of a checked heap are read whole, as far as memory reaches. Another instance may make memory grow.
+        let mut infos = self.instance_infos.iter().enumerate();
+        let shared = infos.any(|(i, info)| i != instance as usize && info.memories.contains(&memory));
+        let fixes = !self.checks_heap() && !shared && grows_by_heap(&info.program);
         let slot = |global: u32| self.global_infos[info.globals[global as usize] as usize].slot;
         let locals = match meta.thread_locals.map(|locals| (locals.base, locals.block)) {
             Some((_, None)) => return Err(StoreError::UnknownThreadLocals),
@@ -543,12 +544,10 @@ impl Store {
         let threads = options.threads as u64;
         let at = self.memory_infos[memory as usize].record;
         let mut record = self.fetch::<layout::Memory>(at)?;
-        // Where a run before has fixed it, the heap has what is left, and this run has other places than that.
-        let fixed = fixes && record.size == u64::from(record.heap.page_limit) * layout::PAGE;
-        let before = match &self.run.places {
-            (of, pages) if *of == memory => pages.clone(),
-            _ => 0..0,
-        };
+        // Where it has its last size, the heap has what is left, and this run takes of that what it needs.
+        let last = u64::from(record.heap.page_limit) * layout::PAGE;
+        let fixed = !self.checks_heap() && last != 0 && record.size == last;
+        let before = self.memory_infos[memory as usize].places.clone();
         let room = match fixed {
             true => self.free_room(memory, before.clone())?,
             false => record.limit - record.size,
@@ -557,7 +556,9 @@ impl Store {
         if let Some((base, align)) = locals {
             places.tls_base = base;
             places.tls_stride = image.len().next_multiple_of(align as usize) as u32;
-            bytes = threads * u64::from(places.tls_stride);
+            // Pages are aligned already, to their size.
+            let slack = u64::from(align).saturating_sub(layout::PAGE);
+            bytes = threads * u64::from(places.tls_stride) + slack;
         }
         if places.stack_pointer != u32::MAX {
             places.stack_size = options.stack_bytes(room.saturating_sub(bytes));
@@ -576,10 +577,10 @@ impl Store {
                 limit: record.limit,
             });
         };
-        // Pages are aligned to more than thread-local storage is.
-        places.tls_first = (first * layout::PAGE) as u32;
+        let align = locals.map_or(1, |(_, align)| u64::from(align));
+        places.tls_first = (first * layout::PAGE).next_multiple_of(align) as u32;
         let size = first * layout::PAGE + bytes;
-        self.run.places = (memory, first..first + bytes / layout::PAGE);
+        self.memory_infos[memory as usize].places = first..first + bytes / layout::PAGE;
         if !fixed {
             record.size = size;
             // SAFETY: the memory's record; no kernel runs. All bytes up to the limit are allocated, and still 0.

@@ -37,9 +37,7 @@ pub(in crate::store) struct Buffers {
     pub(in crate::store) buckets: Ptr,
     /// [`layout::Census`].
     pub(in crate::store) census: Ptr,
-    /// The pages of a memory in which the threads of the last run had what is theirs, if there were several.
-    pub(in crate::store) places: (u32, std::ops::Range<u64>),
-    /// Where their stacks were.
+    /// Where the stacks of the last run's threads were in memory 0, if there were several.
     pub(in crate::store) stacks: std::ops::Range<usize>,
     pub(in crate::store) threads: Sized,
     pub(in crate::store) globals: Sized,
@@ -149,7 +147,6 @@ impl Buffers {
             stands: Sized::new("diagnostics"),
             buckets: device.allocate(BUCKETS_BYTES, "wait queues")?,
             census: device.allocate(size_of::<layout::Census>() as u64, "wait queues")?,
-            places: (0, 0..0),
             stacks: 0..0,
             threads: Sized::new("threads"),
             globals: Sized::new("globals of threads"),

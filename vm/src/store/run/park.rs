@@ -381,7 +381,12 @@ impl Store {
         if !first.is_some_and(|first| tiered.cold.contains(&first)) {
             return Err(unfit("the code is not for a run that has begun"));
         }
+        let memory = info.memories.first().copied();
         self.load_code(0, &tiered.code)?;
+        if let Some(memory) = memory.filter(|_| tiered.code.fixed_memory) {
+            // No kernel runs. What goes on asks again how large memory is.
+            self.fix_memory(memory)?;
+        }
         let entry = self.compiled_entry(func).filter(|_| self.is_mixed());
         let entry = entry.ok_or_else(|| unfit("the code has no entry for the function"))?;
         let loops = loops(&program, code_start, &tiered.cold);

@@ -3,13 +3,14 @@
 //! All of it runs on the CPU, and with the feature `emulator` as compiled code on the emulator of PTX. `GPU_RUN_DEVICE`
 //! names another device.
 
-#[path = "../runner/examples/call_export.rs"]
+#[path = "../../runner/examples/call_export.rs"]
 mod call_export;
-#[path = "../runner/examples/host_function.rs"]
+#[path = "../../runner/examples/host_function.rs"]
 mod host_function;
-#[path = "../runner/examples/kernel.rs"]
+#[path = "../../runner/examples/kernel.rs"]
 mod kernel;
-#[path = "../runner/examples/wasi_output.rs"]
+mod memory_of_launches;
+#[path = "../../runner/examples/wasi_output.rs"]
 mod wasi_output;
 
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -70,14 +71,14 @@ fn example_kernel() {
 /// The program in README.md, as it stands there.
 #[test]
 fn readme_embeds_in_at_most_25_lines() {
-    let readme = include_str!("../README.md");
+    let readme = include_str!("../../README.md");
     let program = readme
         .split("```rust\n")
         .nth(1)
         .and_then(|rest| rest.split("```").next());
     let program = program.expect("a program in README.md");
     assert!(program.lines().count() <= 25, "{program}");
-    assert_eq!(program.trim(), include_str!("../runner/examples/readme.rs").trim());
+    assert_eq!(program.trim(), include_str!("../../runner/examples/readme.rs").trim());
 }
 
 #[test]
@@ -679,61 +680,5 @@ fn a_checked_heap_tells_of_leaks_and_damage() {
         assert_eq!(instance.heap_stats(&mut store).expect("counts").live, 2);
         let memory = instance.memory_use(&mut store).expect("no error").expect("a memory");
         assert!(!memory.refused && memory.size >= 65536);
-    }
-}
-
-/// A memory that only the heap makes larger has its last size from the first launch on several threads on. Each launch has
-/// stacks of its own in it, however many threads there are, and blocks of a launch before stay as they are.
-#[test]
-fn launches_share_a_memory_that_has_its_last_size() {
-    let text = r#"(module
-        (import "gpu_run_v1" "gid" (func $gid (result i32)))
-        (import "gpu_run_v1" "alloc" (func $alloc (param i32 i32) (result i32)))
-        (memory (export "memory") 2 64)
-        (global $__stack_pointer (mut i32) (i32.const 65536))
-        (func (export "keep") (result i32) (local $block i32) (local $frame i32)
-            (local.set $frame (i32.sub (global.get $__stack_pointer) (i32.const 16)))
-            (global.set $__stack_pointer (local.get $frame))
-            (i32.store (local.get $frame) (call $gid))
-            (local.set $block (call $alloc (i32.const 64) (i32.const 4)))
-            (i32.store (local.get $block) (i32.load (local.get $frame)))
-            (global.set $__stack_pointer (i32.add (local.get $frame) (i32.const 16)))
-            (local.get $block))
-        (func (export "read") (param $at i32) (result i32) (i32.load (local.get $at))))"#;
-    for engine in engines() {
-        let module = Module::new(&engine, text).expect("a module");
-        let mut store = Store::new(&engine, ()).expect("a store");
-        let instance = Linker::new(&engine)
-            .instantiate(&mut store, &module)
-            .expect("an instance");
-        let keep = instance.get_func(&store, "keep").expect("a function");
-        let read = instance
-            .get_typed_func::<_, i32, i32>(&store, "read")
-            .expect("a function");
-        let mut kept = Vec::new();
-        for threads in [2, 40, 300, 40, 1, 300] {
-            let outcome = keep.run(&mut store, threads, &[]).expect("it runs");
-            let results = outcome.returned().expect("it returned").results;
-            for (thread, result) in results.iter().enumerate() {
-                let [Val::I32(block)] = result[..] else {
-                    panic!("an address")
-                };
-                kept.push((thread as i32, block));
-            }
-        }
-        let mut blocks: Vec<i32> = kept.iter().map(|(_, block)| *block).collect();
-        blocks.sort_unstable();
-        assert!(
-            blocks.windows(2).all(|two| two[1] - two[0] >= 64),
-            "no two share memory"
-        );
-        for (thread, block) in kept.into_iter().step_by(29) {
-            assert_eq!(read.call(&mut store, block).expect("it is there"), thread);
-        }
-        let size = instance
-            .get_memory(&store, "memory")
-            .expect("a memory")
-            .data_size(&mut store);
-        assert_eq!(size.expect("a size"), 64 << 16);
     }
 }

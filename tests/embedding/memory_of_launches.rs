@@ -1,8 +1,16 @@
 //! What launches on several threads do with linear memory.
 
-use gpu_run::{Linker, Module, Store, Val};
+use gpu_run::{Engine, Instance, Linker, Module, Store, Val};
 
 use super::engines;
+
+/// A store with an instance of a module without imports but the device's.
+fn instantiate(engine: &Engine, text: &str) -> (Store<()>, Instance) {
+    let module = Module::new(engine, text).expect("a module");
+    let mut store = Store::new(engine, ()).expect("a store");
+    let instance = Linker::new(engine).instantiate(&mut store, &module);
+    (store, instance.expect("an instance"))
+}
 
 /// A memory that only the heap makes larger has its last size from the first launch on several threads on. Each launch has
 /// stacks of its own in it, however many threads there are, and blocks of a launch before stay as they are.
@@ -23,11 +31,7 @@ fn launches_share_a_memory_that_has_its_last_size() {
             (local.get $block))
         (func (export "read") (param $at i32) (result i32) (i32.load (local.get $at))))"#;
     for engine in engines() {
-        let module = Module::new(&engine, text).expect("a module");
-        let mut store = Store::new(&engine, ()).expect("a store");
-        let instance = Linker::new(&engine)
-            .instantiate(&mut store, &module)
-            .expect("an instance");
+        let (mut store, instance) = instantiate(&engine, text);
         let keep = instance.get_func(&store, "keep").expect("a function");
         let read = instance
             .get_typed_func::<_, i32, i32>(&store, "read")
@@ -68,11 +72,7 @@ fn threads_without_stacks_need_no_memory() {
         (memory 1 1)
         (func (export "keep") (result i32) (call $alloc (i32.const 64) (i32.const 4))))"#;
     for engine in engines() {
-        let module = Module::new(&engine, text).expect("a module");
-        let mut store = Store::new(&engine, ()).expect("a store");
-        let instance = Linker::new(&engine)
-            .instantiate(&mut store, &module)
-            .expect("an instance");
+        let (mut store, instance) = instantiate(&engine, text);
         let keep = instance.get_func(&store, "keep").expect("a function");
         for threads in [2, 40] {
             let outcome = keep.run(&mut store, threads, &[]).expect("it runs");

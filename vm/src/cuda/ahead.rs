@@ -100,19 +100,11 @@ pub fn find<'n>(native: &'n [NativeCode], request: &CompileRequest) -> Option<&'
     }
     let [known, other] = ["sm_90", PTX].map(|target| depends_on(&for_target(request, target)));
     let starts_all = |code: &&NativeCode| request.entries.iter().all(|entry| code.entries.contains(entry));
-    let fits = || {
-        native
-            .iter()
-            .filter(|code| {
-                code.depends_on
-                    == if barriers::are_known_of(&code.target) {
-                        known
-                    } else {
-                        other
-                    }
-            })
-            .filter(starts_all)
+    let depends = |code: &&NativeCode| {
+        let meets = barriers::are_known_of(&code.target);
+        code.depends_on == if meets { known } else { other }
     };
+    let fits = || native.iter().filter(depends).filter(starts_all);
     fits()
         .find(|code| runs_on(&code.target, &request.target))
         .or_else(|| fits().find(|code| code.target == PTX))

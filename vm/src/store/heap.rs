@@ -172,16 +172,16 @@ pub fn allocates(program: &Program) -> bool {
     instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| heap(inst.op)))
 }
 
-/// Whether the memory 0 of a program grows by its heap and by nothing else. How large it is when it does not say, so it may
-/// have its last size from the beginning. Where several threads run it has: none of them has to ask how far another has made
-/// it grow.
+/// Whether the memory 0 of a program grows by its heap and by nothing else. The program does not say how large it is to be,
+/// so it may have its last size from the beginning. It does where several threads run: none of them has to ask how far
+/// another has made it grow.
 pub fn grows_by_heap(program: &Program) -> bool {
     let grows = |op| matches!(op, Op::MemoryGrow | Op::MemoryGrow64);
     allocates(program) && !instructions(&program.code).any(|(_, inst)| inst.is_ok_and(|inst| grows(inst.op)))
 }
 
 impl Store {
-    /// Gives a memory the last size that it may have: its heap has what that adds.
+    /// Makes a memory as large as it may become. What that adds is its heap's.
     pub(super) fn fix_memory(&mut self, memory: u32) -> DeviceResult<()> {
         let at = self.memory_infos[memory as usize].record;
         let mut record = self.fetch::<layout::Memory>(at)?;
@@ -199,6 +199,9 @@ impl Store {
 
     /// Adds pages to the free ones of a heap, or takes them away.
     fn change_free(&mut self, record: &mut layout::Memory, pages: Range<u64>, add: bool) -> DeviceResult<()> {
+        if pages.is_empty() {
+            return Ok(());
+        }
         // The set's summary and its words: see `kernel/heap/page_bitmap.h`.
         let words = (record.heap.page_limit as usize).div_ceil(64);
         let mut set = vec![0u64; words.div_ceil(64) + words];
@@ -222,6 +225,18 @@ impl Store {
         };
         // SAFETY: as above.
         unsafe { self.device.write(record.heap.sets, bytemuck::cast_slice(&set)) }
+    }
+
+    /// Of each page that the heap may have, whether it is the heap's and free.
+    pub(super) fn free_pages(&mut self, memory: &layout::Memory) -> DeviceResult<Vec<bool>> {
+        let words = (memory.heap.page_limit as usize).div_ceil(64);
+        let mut free = vec![0u64; words];
+        let at = memory.heap.sets + words.div_ceil(64) as u64 * 8;
+        // SAFETY: the heap's set of free pages, after its summary; no kernel runs.
+        unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut free))? };
+        Ok((0..words * 64)
+            .map(|page| free[page / 64] >> (page % 64) & 1 == 1)
+            .collect())
     }
 
     /// Bytes of the longest run of free pages that [`Store::take_pages`] may take from.

@@ -214,18 +214,6 @@ impl Store {
         Ok(bytes)
     }
 
-    /// Of each page that the heap may have, whether it is the heap's and free.
-    pub(super) fn free_pages(&mut self, memory: &layout::Memory) -> DeviceResult<Vec<bool>> {
-        let words = (memory.heap.page_limit as usize).div_ceil(64);
-        let mut free = vec![0u64; words];
-        let at = memory.heap.sets + words.div_ceil(64) as u64 * 8;
-        // SAFETY: the heap's set of free pages, after its summary; no kernel runs.
-        unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut free))? };
-        Ok((0..words * 64)
-            .map(|page| free[page / 64] >> (page % 64) & 1 == 1)
-            .collect())
-    }
-
     /// Parts of memory that are not the heap's.
     fn guest_pages(&mut self, memory: &layout::Memory, pages: &[HeapPage]) -> DeviceResult<Vec<Range<usize>>> {
         let free = self.free_pages(memory)?;

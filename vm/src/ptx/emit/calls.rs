@@ -374,7 +374,7 @@ impl Compiler<'_> {
         let code = self.w.word();
         let callers = self.note_callers();
         if let Some(deep) = &deep {
-            self.interpret_deep(deep, place, ty, &arguments, base, &code);
+            self.interpret_deep(deep, place, ty, base, &code);
         }
         let hidden = match callee {
             Callee::Direct(index) => self.hidden_callee(*index),

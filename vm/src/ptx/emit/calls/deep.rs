@@ -11,7 +11,7 @@ use gpu_run_bytecode::{FuncType, TrapKind};
 
 use crate::layout::{Context, Func, INTERPRETER_STACK};
 use crate::ptx::analysis::cfg::Node;
-use crate::ptx::emit::calls::{Place, VALUES};
+use crate::ptx::emit::calls::Place;
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
@@ -63,35 +63,12 @@ impl Compiler<'_> {
     }
 
     /// Goes to the interpreter with a call that is too deep. `code` is for its answer, which is the callee's status.
-    pub fn interpret_deep(
-        &mut self,
-        deep: &Deep,
-        place: &Place,
-        ty: &FuncType,
-        arguments: &[Vec<String>],
-        base: i64,
-        code: &str,
-    ) {
+    pub fn interpret_deep(&mut self, deep: &Deep, place: &Place, ty: &FuncType, base: i64, code: &str) {
         let Deep { short, label, after } = deep;
         ptx!(self, "@{short} bra {label};");
         let before = self.w.set_aside(true);
         self.w.label(label);
-        let mut at = VALUES;
-        for (ty, registers) in ty.params.iter().zip(arguments) {
-            let bytes = 4 * ty.units() as usize / registers.len();
-            for (k, register) in registers.iter().enumerate() {
-                match bytes {
-                    8 => {
-                        let (low, high) = (self.w.word(), self.w.word());
-                        ptx!(self, "mov.b64 {{{low}, {high}}}, {register};");
-                        ptx!(self, "st.local.b32 [%local+{at}], {low};");
-                        ptx!(self, "st.local.b32 [%local+{}], {high};", at + 4);
-                    }
-                    _ => ptx!(self, "st.local.b32 [%local+{}], {register};", at + 4 * k),
-                }
-            }
-            at += 4 * ty.units() as usize;
-        }
+        self.put_values(base, &ty.params);
         let (instance, head) = self.place_of(place);
         let begin = self.w.word();
         ptx!(self, "add.u32 {begin}, {head}, 1;");

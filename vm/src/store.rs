@@ -199,6 +199,9 @@ pub enum StoreError {
 /// Bytes that a memory without a declared maximum may have, if no limit is set.
 pub const DEFAULT_MEMORY: u64 = 1 << 30;
 
+/// Bytes after a memory's last one that are allocated too: compiled code may load the word that follows a value.
+const BEYOND_MEMORY: u64 = 8;
+
 /// Exceptions (and further pieces of large ones) to which references may exist at once in a store.
 const EXCEPTIONS: u32 = 65536;
 
@@ -551,12 +554,12 @@ impl Store {
         if size > limit {
             return Err(StoreError::MemoryTooLarge { declared: size, limit });
         }
-        let (base, limit) = match self.device.allocate(limit, "linear memory") {
+        let (base, limit) = match self.device.allocate(limit + BEYOND_MEMORY, "linear memory") {
             Ok(base) => (base, limit),
             // The caller did not ask for that much.
             Err(_) if self.limits.memory.is_none() && declared.is_none() && limit > DEFAULT_MEMORY.max(size) => {
                 let limit = DEFAULT_MEMORY.max(size);
-                (self.device.allocate(limit, "linear memory")?, limit)
+                (self.device.allocate(limit + BEYOND_MEMORY, "linear memory")?, limit)
             }
             Err(error) => return Err(error.into()),
         };

@@ -16,9 +16,9 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
-;; 	.reg .b32 %w<9>;
-;; 	.reg .b64 %l<5>;
-;; 	.reg .pred %p<5>;
+;; 	.reg .b32 %w<11>;
+;; 	.reg .b64 %l<7>;
+;; 	.reg .pred %p<7>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
@@ -55,13 +55,13 @@
 ;; 	@%p3 bra BYTES_3;
 ;; 	st.global.b32 [%l1+0], %w3;
 ;; STORED_4:
-;; 	add.s64 %l4, %l1, 4;
-;; 	cvt.u32.u64 %w7, %l4;
-;; 	and.b32 %w7, %w7, 1;
-;; 	setp.ne.u32 %p4, %w7, 0;
-;; 	@%p4 bra BYTES_5;
+;; 	add.s64 %l5, %l1, 4;
+;; 	cvt.u32.u64 %w8, %l5;
+;; 	and.b32 %w8, %w8, 1;
+;; 	setp.ne.u32 %p5, %w8, 0;
+;; 	@%p5 bra BYTES_6;
 ;; 	st.global.b16 [%l1+4], %w4;
-;; STORED_6:
+;; STORED_7:
 ;; 	// return           header 1, r0, x0
 ;; 	ret;
 ;; TRAP_2:
@@ -69,22 +69,30 @@
 ;; 	bra TRAP_BOUNDS;
 ;; BYTES_3:
 ;; 	mov.b32 %w6, %w3;
-;; 	st.global.b8 [%l1+0], %w6;
+;; 	mov.b64 %l4, %l3;
+;; 	mov.b32 %w7, 4;
+;; NEXT_BYTE_5:
+;; 	.pragma "nounroll";
+;; 	st.global.b8 [%l4], %w6;
 ;; 	shr.u32 %w6, %w6, 8;
-;; 	st.global.b8 [%l1+1], %w6;
-;; 	shr.u32 %w6, %w6, 8;
-;; 	st.global.b8 [%l1+2], %w6;
-;; 	shr.u32 %w6, %w6, 8;
-;; 	st.global.b8 [%l1+3], %w6;
-;; 	shr.u32 %w6, %w6, 8;
+;; 	add.s64 %l4, %l4, 1;
+;; 	sub.u32 %w7, %w7, 1;
+;; 	setp.ne.u32 %p4, %w7, 0;
+;; 	@%p4 bra NEXT_BYTE_5;
 ;; 	bra STORED_4;
-;; BYTES_5:
-;; 	mov.b32 %w8, %w4;
-;; 	st.global.b8 [%l1+4], %w8;
-;; 	shr.u32 %w8, %w8, 8;
-;; 	st.global.b8 [%l1+5], %w8;
-;; 	shr.u32 %w8, %w8, 8;
-;; 	bra STORED_6;
+;; BYTES_6:
+;; 	mov.b32 %w9, %w4;
+;; 	mov.b64 %l6, %l5;
+;; 	mov.b32 %w10, 2;
+;; NEXT_BYTE_8:
+;; 	.pragma "nounroll";
+;; 	st.global.b8 [%l6], %w9;
+;; 	shr.u32 %w9, %w9, 8;
+;; 	add.s64 %l6, %l6, 1;
+;; 	sub.u32 %w10, %w10, 1;
+;; 	setp.ne.u32 %p6, %w10, 0;
+;; 	@%p6 bra NEXT_BYTE_8;
+;; 	bra STORED_7;
 ;; TRAP_BOUNDS:
 ;; 	mov.b32 %trap_kind, 2;
 ;; TRAP:

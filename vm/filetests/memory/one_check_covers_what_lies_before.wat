@@ -18,8 +18,8 @@
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
 ;; 	.reg .b32 %w<6>;
-;; 	.reg .b64 %l<5>;
-;; 	.reg .pred %p<3>;
+;; 	.reg .b64 %l<4>;
+;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
@@ -34,20 +34,16 @@
 ;; 	@%p1 bra TRAP_1;
 ;; 	cvt.u64.u32 %l1, %r0;
 ;; 	add.s64 %l1, %base, %l1;
-;; 	add.s64 %l2, %l1, 12;
-;; 	and.b64 %l3, %l2, -4;
-;; 	cvt.u32.u64 %w2, %l2;
-;; 	and.b32 %w2, %w2, 3;
-;; 	setp.ne.u32 %p2, %w2, 0;
+;; 	and.b64 %l2, %l1, -4;
+;; 	cvt.u32.u64 %w2, %l1;
 ;; 	shl.b32 %w3, %w2, 3;
-;; 	ld.global.b32 %w4, [%l3];
-;; 	mov.b32 %w5, 0;
-;; 	@%p2 ld.global.b32 %w5, [%l3+4];
+;; 	ld.global.b32 %w4, [%l2+12];
+;; 	ld.global.b32 %w5, [%l2+16];
 ;; 	shf.r.wrap.b32 %r3, %w4, %w5, %w3;
 ;; 	// i32.load8_u      r4, r0, +4
-;; 	cvt.u64.u32 %l4, %r0;
-;; 	add.s64 %l4, %base, %l4;
-;; 	ld.global.u8 %r4, [%l4+4];
+;; 	cvt.u64.u32 %l3, %r0;
+;; 	add.s64 %l3, %base, %l3;
+;; 	ld.global.u8 %r4, [%l3+4];
 ;; 	// i32.add          r3, r3, r4
 ;; 	add.s32 %r3, %r4, %r3;
 ;; 	// return           header 1, r3, x1

@@ -6,7 +6,9 @@
 //! and never comes back, so the path that goes on stays straight.
 //!
 //! GPUs access naturally aligned addresses only. Where the alignment is not known, a load takes the
-//! aligned words around its value and shifts, without a branch. A store branches to one byte by byte.
+//! aligned words around its value and shifts, without a branch. A store branches to one byte by byte. Functions and the
+//! bodies of kernels do it differently. In a function each access first brings the descriptor of global memory into a
+//! uniform register, by two instructions. So a predicate before an access makes three instructions wait for it.
 //!
 //! Every other access (memory64, further memories, ends beyond the least size) reads the memory's record
 //! and compares in 64 bits.
@@ -18,7 +20,7 @@ use gpu_run_bytecode::{Class, Mem, TrapKind};
 use crate::layout::{Instance, Memory};
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::flow::{note_reach, reach};
-use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::writer::ptx;
 
 /// An address that was checked: `[register + offset]` lies in memory.
@@ -281,10 +283,40 @@ impl Compiler<'_> {
         }
     }
 
-    /// The aligned words that hold `count` words at any address, one more than that, and the bits that
-    /// the first is to be shifted by. The last is loaded only where it is needed, for it may lie beyond
-    /// memory otherwise; then the shift by 0 takes nothing of it.
+    /// The aligned words that hold `count` words at any address, one more than that, and by what the first is to be shifted,
+    /// modulo 32 bits. Where the address is aligned, that shift by 0 takes nothing of the last.
     fn words_around(&mut self, place: &Place, count: usize) -> (String, Vec<String>) {
+        match self.role {
+            Role::Function => self.all_words_around(place, count),
+            Role::Kernel => self.needed_words_around(place, count),
+        }
+    }
+
+    /// All of them, be they needed or not: the one after memory's end too, see `store::BEYOND_MEMORY`.
+    fn all_words_around(&mut self, place: &Place, count: usize) -> (String, Vec<String>) {
+        // Accesses from one value have the same bits to shift by.
+        let (from, offset) = match place.offset % 4 {
+            0 => (place.register.clone(), place.offset),
+            _ => {
+                let address = self.w.pair();
+                ptx!(self, "add.s64 {address}, {}, {};", place.register, place.offset);
+                (address, 0)
+            }
+        };
+        let (at, low, shift) = (self.w.pair(), self.w.word(), self.w.word());
+        ptx!(self, "and.b64 {at}, {from}, -4;");
+        // The shift takes the low five bits only.
+        ptx!(self, "cvt.u32.u64 {low}, {from};");
+        ptx!(self, "shl.b32 {shift}, {low}, 3;");
+        let words: Vec<String> = (0..=count).map(|_| self.w.word()).collect();
+        for (i, word) in words.iter().enumerate() {
+            ptx!(self, "ld.global.b32 {word}, [{at}+{}];", offset + 4 * i as u64);
+        }
+        (shift, words)
+    }
+
+    /// Those that are needed.
+    fn needed_words_around(&mut self, place: &Place, count: usize) -> (String, Vec<String>) {
         let (address, at, low, shift, p) = (
             self.w.pair(),
             self.w.pair(),
@@ -337,9 +369,34 @@ impl Compiler<'_> {
         self.w.label(&done);
         let before = self.w.set_aside(true);
         self.w.label(&bytes);
-        self.store_parts("global", place, 1, width, units, value);
+        match self.role {
+            Role::Function => self.store_bytes(&address, width, units, value),
+            Role::Kernel => self.store_parts("global", place, 1, width, units, value),
+        }
         ptx!(self, "bra {done};");
         self.w.set_aside(before);
+    }
+
+    /// Stores the `width` low bytes of a register of `units` units, one by one. As a loop: stores without one ptxas would
+    /// put into the way of lanes that store all at once, each with a predicate.
+    fn store_bytes(&mut self, address: &str, width: u32, units: u32, value: &str) {
+        let (rest, bits) = match units {
+            2 => (self.w.pair(), 64),
+            _ => (self.w.word(), 32),
+        };
+        let (at, left, more) = (self.w.pair(), self.w.word(), self.w.predicate());
+        let next = self.w.new_label("NEXT_BYTE");
+        ptx!(self, "mov.b{bits} {rest}, {value};");
+        ptx!(self, "mov.b64 {at}, {address};");
+        ptx!(self, "mov.b32 {left}, {width};");
+        self.w.label(&next);
+        ptx!(self, ".pragma \"nounroll\";");
+        ptx!(self, "st.global.b8 [{at}], {rest};");
+        ptx!(self, "shr.u{bits} {rest}, {rest}, 8;");
+        ptx!(self, "add.s64 {at}, {at}, 1;");
+        ptx!(self, "sub.u32 {left}, {left}, 1;");
+        ptx!(self, "setp.ne.u32 {more}, {left}, 0;");
+        ptx!(self, "@{more} bra {next};");
     }
 
     /// Stores the `width` low bytes of a register of `units` units as parts of `part` bytes.

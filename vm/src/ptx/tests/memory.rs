@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use gpu_run_bytecode::{Program, ThreadLocals};
 
-use super::{Options, body, compiled, program, text};
+use super::{Options, body, compiled, part, program, text, text_alone};
 use crate::ptx::Analysis;
 use crate::{Cpu, Extern, Limits, RunOptions, Store, Value};
 
@@ -155,4 +155,32 @@ fn copies_of_a_loop_share_what_traps() {
         .lines()
         .filter(|line| line.starts_with("TRAP_") && *line != "TRAP_BOUNDS:");
     assert_eq!(traps.count(), 2);
+}
+
+/// A function with an access, as others call it, and as the body of a kernel.
+fn function_and_kernel(access: &str) -> (String, String) {
+    let module = format!("(module (memory 1) (func (export \"f\") (param i32) (result i64) {access}))");
+    let (function, kernel) = (text(&module), text_alone(&module));
+    (body(&function, 0).to_owned(), part(&kernel, "start_0").to_owned())
+}
+
+#[test]
+fn a_function_loads_all_words_around_a_value_and_a_kernel_those_that_it_needs() {
+    let (function, kernel) = function_and_kernel("(i64.load offset=4 align=1 (local.get 0))");
+    let loads = |text: &str, predicate: &str| {
+        let words = |line: &&str| line.contains("ld.global.b32") && line.starts_with(predicate);
+        text.lines().map(str::trim).filter(words).count()
+    };
+    assert_eq!((loads(&function, "ld"), loads(&function, "@")), (3, 0), "{function}");
+    assert_eq!((loads(&kernel, "ld"), loads(&kernel, "@")), (0, 3), "{kernel}");
+    // The offset is a multiple of 4, so that other fields have the same words.
+    assert!(function.contains("+12];"), "{function}");
+}
+
+#[test]
+fn a_function_stores_bytes_in_a_loop() {
+    let (function, kernel) = function_and_kernel("(i32.store align=1 (local.get 0) (i32.const 1)) (i64.const 0)");
+    let bytes = |text: &str| text.matches("st.global.b8").count();
+    assert_eq!((bytes(&function), bytes(&kernel)), (1, 4), "{function}{kernel}");
+    assert!(function.contains(".pragma \"nounroll\";"), "{function}");
 }

@@ -20,7 +20,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<11>;
+;; 	.reg .b32 %w<13>;
 ;; 	.reg .b64 %l<2>;
 ;; 	.reg .pred %p<8>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -31,10 +31,14 @@
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b32 %budget, [%local+36];
 ;; 	add.u32 %deeper, %depth, 1;
-;; B0:
+;; IN0:
 ;; 	activemask.b32 %w1;
-;; 	mov.u32 %w3, %lanemask_eq;
-;; 	or.b32 %w1, %w1, %w3;
+;; 	mov.u32 %w4, %lanemask_eq;
+;; 	or.b32 %w1, %w1, %w4;
+;; B0:
+;; 	activemask.b32 %w2;
+;; 	mov.u32 %w5, %lanemask_eq;
+;; 	or.b32 %w2, %w2, %w5;
 ;; 	// br_i32.lt_u_imm  r0, 101, @8
 ;; 	setp.lt.u32 %p1, %r0, 101;
 ;; 	@%p1 bra B2;
@@ -50,17 +54,17 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// call             r3, step
-;; 	and.b32 %w4, %depth, 63;
-;; 	mad.wide.u32 %l1, %w4, 4, %local;
-;; 	ld.local.b32 %w5, [%l1+72];
-;; 	sub.u32 %w6, %depth, 65;
-;; 	setp.lt.u32 %p2, %w6, 16;
-;; 	@%p2 st.local.b32 [%l1+324], %w5;
-;; 	mov.b32 %w7, 10;
-;; 	st.local.b32 [%l1+72], %w7;
-;; 	activemask.b32 %w9;
-;; 	mov.u32 %w10, %lanemask_eq;
-;; 	or.b32 %w9, %w9, %w10;
+;; 	and.b32 %w6, %depth, 63;
+;; 	mad.wide.u32 %l1, %w6, 4, %local;
+;; 	ld.local.b32 %w7, [%l1+72];
+;; 	sub.u32 %w8, %depth, 65;
+;; 	setp.lt.u32 %p2, %w8, 16;
+;; 	@%p2 st.local.b32 [%l1+324], %w7;
+;; 	mov.b32 %w9, 10;
+;; 	st.local.b32 [%l1+72], %w9;
+;; 	activemask.b32 %w11;
+;; 	mov.u32 %w12, %lanemask_eq;
+;; 	or.b32 %w11, %w11, %w12;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -71,8 +75,8 @@
 ;; 	call (q), f0, (q0, q1, q2, p0);
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
-;; 	bar.warp.sync %w9;
-;; 	st.local.b32 [%l1+72], %w5;
+;; 	bar.warp.sync %w11;
+;; 	st.local.b32 [%l1+72], %w7;
 ;; CALLED_2:
 ;; 	// copy32           r0, r3
 ;; 	mov.b32 %r0, %r3;
@@ -100,22 +104,20 @@
 ;; 	st.param.b32 [ret+0], %r0;
 ;; 	ret;
 ;; OUT0_1:
-;; 	mov.b32 %w2, 1;
+;; 	mov.b32 %w3, 1;
 ;; 	bra MEET0;
 ;; OUT0_2:
-;; 	mov.b32 %w2, 2;
+;; 	mov.b32 %w3, 2;
 ;; 	bra MEET0;
 ;; PASS0:
-;; 	mov.b32 %w2, 0;
+;; 	mov.b32 %w3, 0;
 ;; MEET0:
-;; 	bar.warp.sync %w1;
-;; 	setp.eq.u32 %p5, %w2, 1;
-;; 	@%p5 bra EXIT0_1;
-;; 	setp.eq.u32 %p6, %w2, 2;
-;; 	@%p6 bra EXIT0_2;
+;; 	bar.warp.sync %w2;
+;; 	setp.ne.u32 %p5, %w3, 0;
+;; 	@%p5 bra LEFT0;
 ;; 	sub.u32 %budget, %budget, 1;
-;; 	setp.le.s32 %p7, %budget, 0;
-;; 	@%p7 bra POLL_6;
+;; 	setp.le.s32 %p6, %budget, 0;
+;; 	@%p6 bra POLL_6;
 ;; COUNTED_7:
 ;; 	bra OVER_8;
 ;; POLL_6:
@@ -132,6 +134,11 @@
 ;; 	bra COUNTED_7;
 ;; OVER_8:
 ;; 	bra B0;
+;; LEFT0:
+;; 	bar.warp.sync %w1;
+;; 	setp.eq.u32 %p7, %w3, 1;
+;; 	@%p7 bra EXIT0_1;
+;; 	bra EXIT0_2;
 ;; EXIT0_1:
 ;; 	bra B1;
 ;; EXIT0_2:

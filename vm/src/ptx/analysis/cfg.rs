@@ -323,6 +323,27 @@ impl Cfg {
         predecessors
     }
 
+    /// The blocks from which all ways trap.
+    pub fn dead_ends(&self) -> BTreeSet<usize> {
+        let leads_out = |block: &usize| {
+            let op = self.last(*block).inst.op;
+            let returns = matches!(
+                op,
+                Op::Return | Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport
+            );
+            returns || self.blocks[*block].cold || self.has_cold_entry(*block)
+        };
+        let predecessors = self.predecessors();
+        let mut dead: BTreeSet<usize> = self.order.iter().copied().collect();
+        let mut alive: Vec<usize> = self.order.iter().copied().filter(leads_out).collect();
+        while let Some(block) = alive.pop() {
+            if dead.remove(&block) {
+                alive.extend(&predecessors[block]);
+            }
+        }
+        dead
+    }
+
     /// The cycles: each as the block to which branches lead back, and all blocks on ways from there to these branches. Of
     /// an irreducible one these may go back to the function's head.
     fn loops(&self, predecessors: &[Vec<usize>]) -> Vec<(usize, BTreeSet<usize>)> {

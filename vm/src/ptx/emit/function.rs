@@ -1,6 +1,6 @@
 //! Compiles one function: its head, its blocks in the order of the code, what stands after them.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
@@ -66,6 +66,8 @@ pub struct Compiler<'a> {
     pub latches: BTreeMap<usize, String>,
     /// The loops at whose ends lanes meet, by their heads.
     pub meetings: BTreeMap<usize, Meeting>,
+    /// The blocks from which all ways trap, if lanes meet in the function.
+    pub dead_ends: BTreeSet<usize>,
     /// Whether it may hold references to exceptions.
     pub roots: bool,
     /// The copy that is written.
@@ -203,6 +205,7 @@ impl<'a> Compiler<'a> {
             head_of: BTreeMap::new(),
             latches: BTreeMap::new(),
             meetings: BTreeMap::new(),
+            dead_ends: BTreeSet::new(),
             copy: 0,
             left: false,
             parts: BTreeMap::new(),
@@ -231,10 +234,11 @@ impl<'a> Compiler<'a> {
             if self.cfg.blocks[0].cold {
                 self.exits.note(0);
             }
-            ptx!(self, "bra {};", self.entry_label(0));
+            ptx!(self, "bra {};", self.way_in(0));
         }
         for (i, (block, copy)) in order.iter().enumerate() {
             self.copy = *copy;
+            self.begin_loop(*block);
             self.guard(*block, *copy);
             let label = self.label(*block, *copy);
             self.w.label(&label);

@@ -17,7 +17,7 @@ impl Compiler<'_> {
         }
     }
 
-    /// The label by which a block is entered from elsewhere.
+    /// The label by which a block is entered from elsewhere, or once more: see [`Compiler::way_in`].
     pub fn entry_label(&self, block: usize) -> String {
         match self.loops.get(&block) {
             Some(Loop { counted: Some(_), .. }) => format!("LOOP{block}"),
@@ -114,7 +114,7 @@ impl Compiler<'_> {
             }
             _ if same => Some(self.label(to, self.copy)),
             _ if back => None,
-            _ => Some(self.entry_label(to)),
+            _ => Some(self.way_in(to)),
         }
     }
 

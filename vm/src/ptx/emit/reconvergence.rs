@@ -8,6 +8,8 @@
 //!   ways to a next pass and all ways out lead to one place, where these lanes wait for each other. From there each goes
 //!   where its way leads. That it is one place matters: ptxas may hold lanes where ways join, and there they join at the
 //!   meeting and not after it;
+//! - after such a loop: those that came into it together, which the way in has noted. They have met those of their last
+//!   pass before. A lane that is about to trap does not wait for the others, which may be long in the loop;
 //! - after a call: those that made it together.
 //!
 //! Why no lane waits for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
@@ -38,6 +40,8 @@ use crate::ptx::writer::ptx;
 /// A loop at whose end lanes meet.
 pub struct Meeting {
     blocks: BTreeSet<usize>,
+    /// The lanes that came into the loop together.
+    entered: String,
     /// The lanes that make this pass together.
     mask: String,
     /// The way by which a lane got to the meeting: 0 for the next pass, 1 and on for `exits`.
@@ -61,6 +65,7 @@ impl Compiler<'_> {
         if !self.unit.options.reconverge || self.facts.recursive || other_ways {
             return;
         }
+        self.dead_ends = self.cfg.dead_ends();
         for (head, blocks) in self.cfg.reducible_loops() {
             let mut nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
             if self.loops.contains_key(&head) || !nodes.any(calls) {
@@ -68,11 +73,29 @@ impl Compiler<'_> {
             }
             let meeting = Meeting {
                 blocks,
+                entered: self.w.word(),
                 mask: self.w.word(),
                 way: self.w.word(),
                 exits: Vec::new(),
             };
             self.meetings.insert(head, meeting);
+        }
+    }
+
+    /// The label by which a block is entered from elsewhere than the loop that it begins.
+    pub fn way_in(&self, block: usize) -> String {
+        match self.meetings.contains_key(&block) {
+            true => format!("IN{block}"),
+            false => self.entry_label(block),
+        }
+    }
+
+    /// Before the head of a loop whose lanes meet: notes those that come into it together.
+    pub fn begin_loop(&mut self, block: usize) {
+        if let Some(meeting) = self.meetings.get(&block) {
+            let mask = meeting.entered.clone();
+            self.w.label(&format!("IN{block}"));
+            self.note_lanes(&mask);
         }
     }
 
@@ -101,10 +124,13 @@ impl Compiler<'_> {
         }
     }
 
-    /// Where a lane comes back from the interpreter into loops whose passes it has left: it waits for none but itself.
-    pub fn forget_passes(&mut self) {
-        let masks: Vec<String> = self.meetings.values().map(|meeting| meeting.mask.clone()).collect();
-        for mask in masks {
+    /// Where a lane comes back from the interpreter into loops that it has left: it waits for none but itself.
+    pub fn forget_others(&mut self) {
+        let masks = self
+            .meetings
+            .values()
+            .flat_map(|meeting| [&meeting.entered, &meeting.mask]);
+        for mask in masks.cloned().collect::<Vec<String>>() {
             ptx!(self, "mov.u32 {mask}, %lanemask_eq;");
         }
     }
@@ -167,8 +193,9 @@ impl Compiler<'_> {
     }
 
     fn write_meeting(&mut self, head: usize) {
-        let Meeting { mask, way, exits, .. } = &self.meetings[&head];
-        let (mask, way, exits) = (mask.clone(), way.clone(), exits.clone());
+        let meeting = &self.meetings[&head];
+        let (entered, mask, way) = (meeting.entered.clone(), meeting.mask.clone(), meeting.way.clone());
+        let exits = meeting.exits.clone();
         for number in 1..=exits.len() {
             self.w.label(&format!("OUT{head}_{number}"));
             ptx!(self, "mov.b32 {way}, {number};");
@@ -178,16 +205,40 @@ impl Compiler<'_> {
         ptx!(self, "mov.b32 {way}, 0;");
         self.w.label(&format!("MEET{head}"));
         self.meet(&mask);
-        for number in 1..=exits.len() {
+        if !exits.is_empty() {
             let p = self.w.predicate();
-            ptx!(self, "setp.eq.u32 {p}, {way}, {number};");
-            ptx!(self, "@{p} bra EXIT{head}_{number};");
+            ptx!(self, "setp.ne.u32 {p}, {way}, 0;");
+            ptx!(self, "@{p} bra LEFT{head};");
         }
         self.count(self.first_word(head));
         ptx!(self, "bra {};", self.label(head, 0));
+        if exits.is_empty() {
+            return;
+        }
+        self.w.label(&format!("LEFT{head}"));
+        let traps = |exit: &usize| self.dead_ends.contains(&exits[exit - 1].1);
+        let (trapping, others): (Vec<usize>, Vec<usize>) = (1..=exits.len()).partition(traps);
+        self.go_out(head, &way, &trapping, others.is_empty());
+        if !others.is_empty() {
+            self.meet(&entered);
+            self.go_out(head, &way, &others, true);
+        }
         for (i, (from, to)) in exits.into_iter().enumerate() {
             self.w.label(&format!("EXIT{head}_{}", i + 1));
             self.go_now(Some(head), from, to, None);
+        }
+    }
+
+    /// Branches to the exits of a loop with these numbers. `all`: there are no others.
+    fn go_out(&mut self, head: usize, way: &str, exits: &[usize], all: bool) {
+        for (i, exit) in exits.iter().enumerate() {
+            if all && i + 1 == exits.len() {
+                ptx!(self, "bra EXIT{head}_{exit};");
+                return;
+            }
+            let p = self.w.predicate();
+            ptx!(self, "setp.eq.u32 {p}, {way}, {exit};");
+            ptx!(self, "@{p} bra EXIT{head}_{exit};");
         }
     }
 }

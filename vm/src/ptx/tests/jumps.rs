@@ -6,7 +6,7 @@ use std::time::Duration;
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Clause, Op, Try};
 
-use super::{Options, body, compiled, handmade, handmade_in, text};
+use super::{Options, body, compiled, handmade, handmade_in, program, text};
 use crate::{Cpu, End, Extern, Limits, RunOptions, Store, Value};
 
 /// The sum is its own limit: as in the interpreter, which reads the limit after the sum.
@@ -115,4 +115,50 @@ fn a_loop_that_several_branches_close_has_one_way_back() {
     );
     let counts = text.matches("sub.u32 %budget, %budget, 1;").count();
     assert_eq!((counts, text.matches("LATCH_").count() > 2), (1, true), "{text}");
+}
+
+/// Lanes that came into a loop together go on together after it. One that is about to trap waits for none of them.
+#[test]
+fn lanes_meet_after_a_loop_that_calls() {
+    let program = program(
+        "(module (memory 1)
+           (func $callee (export \"callee\") (param i32) (result i32) (memory.grow (local.get 0)))
+           (func (export \"f\") (param i32) (result i32)
+             (block $done
+               (loop $again
+                 (if (i32.eqz (call $callee (local.get 0))) (then unreachable))
+                 (br_if $done (call $callee (local.get 0)))
+                 (local.set 0 (i32.sub (local.get 0) (i32.const 1)))
+                 (br $again)))
+             (local.get 0)))",
+    );
+    let options = Options {
+        exports: true,
+        reconverge: true,
+        ..Options::default()
+    };
+    let text = compiled(&program, options).text;
+    let body = body(&text, 1);
+    let after = |text: &str, label: &str| body_after(text, label).to_owned();
+    let left = after(body, "LEFT");
+    let (before, meet) = left.split_once("bar.warp.sync").expect("they meet");
+    assert!(before.contains("bra EXIT"), "a lane that traps goes first: {body}");
+    assert!(meet.contains("bra EXIT"), "{body}");
+    // The mask is that of the way in, and passes come back after it.
+    let mask = meet.trim_start().split(';').next().expect("a mask").to_owned();
+    let (entry, pass) = after(body, "IN")
+        .split_once("\nB")
+        .map(|(a, b)| (a.to_owned(), b.to_owned()))
+        .expect("the loop's head");
+    assert!(entry.contains(&format!("activemask.b32 {mask};")), "{body}");
+    assert!(!pass.contains("bra IN"), "{body}");
+}
+
+/// What follows the first label that begins so and a number.
+fn body_after<'a>(text: &'a str, label: &str) -> &'a str {
+    let at = text
+        .match_indices(&format!("\n{label}"))
+        .find(|(at, found)| text[at + found.len()..].starts_with(|c: char| c.is_ascii_digit()));
+    let (at, _) = at.unwrap_or_else(|| panic!("no label {label} in {text}"));
+    &text[at..]
 }

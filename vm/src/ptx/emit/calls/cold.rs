@@ -287,7 +287,7 @@ impl Compiler<'_> {
         self.frame_from_memory();
         // The interpreter may have made memory larger.
         self.reload_size();
-        self.forget_passes();
+        self.forget_others();
         let entries = std::mem::take(&mut self.exits.entries);
         let labels: Vec<String> = entries.iter().map(|_| self.w.new_label("ENTER")).collect();
         let (index, table) = (self.w.word(), self.w.new_label("TABLE"));

@@ -546,8 +546,12 @@ fn a_store_takes_an_open_device_a_sink_and_a_handle_that_were_there_before() {
     assert!(again.translation().is_none());
     let opened = device::open(DeviceKind::Cpu, Strategy::Auto).expect("a device");
     let mut device = opened.device;
-    let limits = StoreLimits::for_module(&module, 1 << 18, &mut *device);
-    assert_eq!(limits.undeclared_memory, (1 << 30) + (256 << 20));
+    let mut undeclared = |threads| StoreLimits::for_module(&module, threads, &mut *device).undeclared_memory;
+    assert_eq!(
+        [1, 20_000, 1 << 18].map(&mut undeclared),
+        [1 << 30, 20_000 << 16, 1 << 32]
+    );
+    let limits = StoreLimits::for_module(&module, 20_000, &mut *device);
     let mut store = Store::with_device(engine, (), limits, device).expect("a store");
     let (lines, handle) = (Arc::new(Mutex::new(Lines::default())), InterruptHandle::new());
     store.set_sink(lines.clone());

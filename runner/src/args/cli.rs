@@ -134,8 +134,8 @@ pub struct RunArgs {
     /// End the run after this time: 500ms, 2s, 1m 30s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, help_heading = LIMITS)]
     pub timeout: Option<Duration>,
-    /// Bytes that a memory may have [default: what the module declares, else 1 GiB; on the CPU 4 GiB for programs for
-    /// WASI].
+    /// Bytes that a memory may have [default: what the module declares, else 1 GiB or, up to 4 GiB, 64 KiB for each
+    /// thread; on the CPU 4 GiB for programs for WASI].
     #[arg(long, value_name = "SIZE", help_heading = LIMITS)]
     pub max_memory: Option<ByteSize>,
     /// Stack of each thread in linear memory, with more than one thread [default: 64 KiB, or less down to 4 KiB where

@@ -46,21 +46,21 @@ impl Default for StoreLimits {
 impl StoreLimits {
     /// The defaults, with as much undeclared memory as a module needs that runs on so many threads of that device.
     ///
-    /// Where the smallest stacks of all threads would take most of what there is by default, it is as much as they need.
+    /// Many threads get more than what there is by default: 64 KiB each, for their stacks and their heap.
     /// A program for WASI expects all that its addresses reach, as other engines have it. On the CPU it gets that: what
     /// it does not touch costs nothing there. A GPU has it taken.
     pub fn for_module(module: &Module, threads: u32, device: &mut dyn Device) -> StoreLimits {
-        const BESIDES: u64 = 256 << 20;
+        const OF_EACH: u64 = 64 << 10;
         let limits = StoreLimits::default();
         let program = module.program();
         let is_command = ["_start", "_initialize"]
             .iter()
             .any(|name| program.meta.export(name).is_some());
-        let stacks = u64::from(threads) * u64::from(limits.least_thread_stack);
+        let all = u64::from(threads) * OF_EACH;
         StoreLimits {
             undeclared_memory: match makes_requests(program) && is_command && device.as_compiled().is_none() {
                 true => 1 << 32,
-                false => (stacks + BESIDES).clamp(DEFAULT_MEMORY, 1 << 32),
+                false => all.clamp(DEFAULT_MEMORY, 1 << 32),
             },
             ..limits
         }

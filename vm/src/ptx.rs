@@ -99,7 +99,7 @@ pub struct Options {
     pub far_images: bool,
     /// Where functions keep their frames of the shadow stack.
     pub local_frames: LocalFrames,
-    /// Whether the lanes of a warp meet after calls, and at the end of each pass of a loop that calls: see
+    /// Whether the lanes of a warp meet after calls, at the end of each pass of a loop that calls, and after it: see
     /// `emit::reconvergence`. Not for threads that may wait for each other: one would wait for a lane that waits for it. The
     /// machine code must not have ptxas's barriers around calls: see `cuda::barriers`.
     pub reconverge: bool,

@@ -323,22 +323,21 @@ impl Cfg {
         predecessors
     }
 
-    /// The blocks from which all ways trap.
+    /// The blocks from which all ways end the thread, by a trap or an exit, without a loop in between.
     pub fn dead_ends(&self) -> BTreeSet<usize> {
-        let leads_out = |block: &usize| {
-            let op = self.last(*block).inst.op;
+        let leaves = |block: usize| {
             let returns = matches!(
-                op,
+                self.last(block).inst.op,
                 Op::Return | Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport
             );
-            returns || self.blocks[*block].cold || self.has_cold_entry(*block)
+            returns || self.blocks[block].cold || self.has_cold_entry(block)
         };
-        let predecessors = self.predecessors();
-        let mut dead: BTreeSet<usize> = self.order.iter().copied().collect();
-        let mut alive: Vec<usize> = self.order.iter().copied().filter(leads_out).collect();
-        while let Some(block) = alive.pop() {
-            if dead.remove(&block) {
-                alive.extend(&predecessors[block]);
+        let mut dead = BTreeSet::new();
+        // What follows a block comes before it here, unless it closes a cycle.
+        for block in self.order.iter().rev() {
+            let mut successors = self.blocks[*block].successors.iter();
+            if !leaves(*block) && successors.all(|next| dead.contains(next)) {
+                dead.insert(*block);
             }
         }
         dead

@@ -66,7 +66,7 @@ pub struct Compiler<'a> {
     pub latches: BTreeMap<usize, String>,
     /// The loops at whose ends lanes meet, by their heads.
     pub meetings: BTreeMap<usize, Meeting>,
-    /// The blocks from which all ways trap, if lanes meet in the function.
+    /// See [`Cfg::dead_ends`]; if lanes meet in the function.
     pub dead_ends: BTreeSet<usize>,
     /// Whether it may hold references to exceptions.
     pub roots: bool,

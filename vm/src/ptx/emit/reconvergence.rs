@@ -9,7 +9,8 @@
 //!   where its way leads. That it is one place matters: ptxas may hold lanes where ways join, and there they join at the
 //!   meeting and not after it;
 //! - after such a loop: those that came into it together, which the way in has noted. They have met those of their last
-//!   pass before. A lane that is about to trap does not wait for the others, which may be long in the loop;
+//!   pass before. A lane that is about to trap waits for none of them, which may be long in the loop, nor at meetings of
+//!   loops further out: lanes that wait for it are released when it ends;
 //! - after a call: those that made it together.
 //!
 //! Why no lane waits for ever: the lanes of a mask are those that noted it by one instruction at the same time, so
@@ -160,6 +161,10 @@ impl Compiler<'_> {
     /// The label that leads a branch from `from` to `to` to where lanes meet, if it ends a pass of such a loop: of one
     /// around the loop `inside`, whose lanes have met.
     pub fn way_to_meeting(&mut self, from: usize, to: usize, inside: Option<usize>) -> Option<String> {
+        // The lanes that came into the loop `inside` wait for this one until it ends: it must not wait for one of them.
+        if inside.is_some() && self.dead_ends.contains(&to) {
+            return None;
+        }
         let head = self.meeting_around(from, inside)?;
         if head == to {
             return Some(format!("PASS{head}"));

@@ -154,6 +154,59 @@ fn lanes_meet_after_a_loop_that_calls() {
     assert!(!pass.contains("bra IN"), "{body}");
 }
 
+/// The lanes of an inner loop wait for one that is about to trap until it ends. It must not wait for them at the outer
+/// loop's end.
+#[test]
+fn a_lane_that_traps_in_an_inner_loop_does_not_wait_at_the_outer_one() {
+    let program = program(
+        "(module (memory 1)
+           (func $callee (export \"callee\") (param i32) (result i32) (memory.grow (local.get 0)))
+           (func (export \"f\") (param i32) (result i32) (local i32)
+             (loop $outer
+               (local.set 1 (i32.const 9))
+               (loop $inner
+                 (if (i32.eqz (call $callee (local.get 0))) (then (drop (call $callee (i32.const 7))) unreachable))
+                 (br_if $inner (local.tee 1 (i32.sub (local.get 1) (call $callee (i32.const 1))))))
+               (br_if $outer (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
+             (local.get 0)))",
+    );
+    let options = Options {
+        exports: true,
+        reconverge: true,
+        ..Options::default()
+    };
+    let text = compiled(&program, options).text;
+    let body = body(&text, 1);
+    let heads: Vec<&str> = body
+        .lines()
+        .filter_map(|line| line.strip_prefix("IN")?.strip_suffix(':'))
+        .collect();
+    let [outer, inner] = heads[..] else {
+        panic!("two loops: {body}")
+    };
+    let label = |label: &str| {
+        let (_, after) = body
+            .split_once(&format!("\n{label}:\n"))
+            .unwrap_or_else(|| panic!("{label}: {body}"));
+        after
+    };
+    // Before the inner loop's meeting of all, to the exit that traps, and from there to a block.
+    let (before, _) = label(&format!("LEFT{inner}"))
+        .split_once("bar.warp.sync")
+        .expect("they meet");
+    let exit = before
+        .rsplit("bra ")
+        .next()
+        .and_then(|rest| rest.split(';').next())
+        .expect("a branch");
+    assert!(exit.starts_with(&format!("EXIT{inner}_")), "{body}");
+    let to = label(exit).trim_start();
+    assert!(to.starts_with("bra B"), "{exit}: {body}");
+    // The others go from there to the outer loop's.
+    let others = body.matches(&format!("bra PASS{outer};")).count() + body.matches(&format!("bra OUT{outer}_")).count();
+    assert!(others > 0, "{body}");
+}
+
 /// What follows the first label that begins so and a number.
 fn body_after<'a>(text: &'a str, label: &str) -> &'a str {
     let at = text

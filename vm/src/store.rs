@@ -554,19 +554,14 @@ impl Store {
         if size > limit {
             return Err(StoreError::MemoryTooLarge { declared: size, limit });
         }
-        let (base, limit) = match self
-            .device
-            .allocate(limit.saturating_add(BEYOND_MEMORY), "linear memory")
-        {
+        let device = &mut self.device;
+        let mut allocate = |limit: u64| device.allocate(limit.saturating_add(BEYOND_MEMORY), "linear memory");
+        let (base, limit) = match allocate(limit) {
             Ok(base) => (base, limit),
             // The caller did not ask for that much.
             Err(_) if self.limits.memory.is_none() && declared.is_none() && limit > DEFAULT_MEMORY.max(size) => {
                 let limit = DEFAULT_MEMORY.max(size);
-                (
-                    self.device
-                        .allocate(limit.saturating_add(BEYOND_MEMORY), "linear memory")?,
-                    limit,
-                )
+                (allocate(limit)?, limit)
             }
             Err(error) => return Err(error.into()),
         };

@@ -1,6 +1,7 @@
 ;; test ptx --reconverge --only f1
 ;; A pass begins at B0: the lanes that make it are noted. Both ways to the next pass, and both ways out, lead to MEET0, where
-;; they wait for each other. One way out returns. Those that call f0 together meet after it.
+;; they wait for each other. One way out returns. Those that came in together by IN0 meet at LEFT0 before they go out. Those
+;; that call f0 together meet after it.
 
 (module
   (func $step (export "step") (param $x i32) (result i32)

@@ -175,7 +175,10 @@ impl<'a> Search<'a> {
                 calls.push(at);
             }
             let mut goes = |to: usize| {
-                edges.push((to, at));
+                // Only calls that were noted are looked for on the way back.
+                if !self.traps_count {
+                    edges.push((to, at));
+                }
                 open.push(to);
             };
             let leaves = [BRA, EXIT, RET].contains(&instruction.opcode());

@@ -326,11 +326,9 @@ impl Cfg {
     /// The blocks from which all ways end the thread, by a trap or an exit, without a loop in between.
     pub fn dead_ends(&self) -> BTreeSet<usize> {
         let leaves = |block: usize| {
-            let returns = matches!(
-                self.last(block).inst.op,
-                Op::Return | Op::ReturnCall | Op::ReturnCallIndirect | Op::ReturnCallImport
-            );
-            returns || self.blocks[block].cold || self.has_cold_entry(block)
+            let op = self.last(block).inst.op;
+            let tail_call = is_call(op) && ends_path(op);
+            op == Op::Return || tail_call || self.blocks[block].cold || self.has_cold_entry(block)
         };
         let mut dead = BTreeSet::new();
         // What follows a block comes before it here, unless it closes a cycle.

@@ -275,6 +275,23 @@ impl Compiler<'_> {
         }
     }
 
+    /// The address of a place in one register.
+    fn exact_address(&mut self, place: &Place) -> String {
+        let address = self.w.pair();
+        ptx!(self, "add.s64 {address}, {}, {};", place.register, place.offset);
+        address
+    }
+
+    /// A register of its own for a value of `units` units, and the bits that it has.
+    fn copy(&mut self, value: &str, units: u32) -> (String, u32) {
+        let (copy, bits) = match units {
+            2 => (self.w.pair(), 64),
+            _ => (self.w.word(), 32),
+        };
+        ptx!(self, "mov.b{bits} {copy}, {value};");
+        (copy, bits)
+    }
+
     /// A 32-bit value as one of `units` units.
     pub fn extend(&mut self, value: &str, units: u32, signed: bool, to: &str) {
         if units == 2 {
@@ -297,11 +314,7 @@ impl Compiler<'_> {
         // Accesses from one value have the same bits to shift by.
         let (from, offset) = match place.offset % 4 {
             0 => (place.register.clone(), place.offset),
-            _ => {
-                let address = self.w.pair();
-                ptx!(self, "add.s64 {address}, {}, {};", place.register, place.offset);
-                (address, 0)
-            }
+            _ => (self.exact_address(place), 0),
         };
         let (at, low, shift) = (self.w.pair(), self.w.word(), self.w.word());
         ptx!(self, "and.b64 {at}, {from}, -4;");
@@ -317,14 +330,8 @@ impl Compiler<'_> {
 
     /// Those that are needed.
     fn needed_words_around(&mut self, place: &Place, count: usize) -> (String, Vec<String>) {
-        let (address, at, low, shift, p) = (
-            self.w.pair(),
-            self.w.pair(),
-            self.w.word(),
-            self.w.word(),
-            self.w.predicate(),
-        );
-        ptx!(self, "add.s64 {address}, {}, {};", place.register, place.offset);
+        let address = self.exact_address(place);
+        let (at, low, shift, p) = (self.w.pair(), self.w.word(), self.w.word(), self.w.predicate());
         ptx!(self, "and.b64 {at}, {address}, -4;");
         ptx!(self, "cvt.u32.u64 {low}, {address};");
         ptx!(self, "and.b32 {low}, {low}, 3;");
@@ -358,8 +365,7 @@ impl Compiler<'_> {
             return ptx!(self, "st.global.b{bits} {}, {value};", place.text());
         }
         let (low, p) = (self.w.word(), self.w.predicate());
-        let address = self.w.pair();
-        ptx!(self, "add.s64 {address}, {}, {};", place.register, place.offset);
+        let address = self.exact_address(place);
         ptx!(self, "cvt.u32.u64 {low}, {address};");
         ptx!(self, "and.b32 {low}, {low}, {};", width - 1);
         ptx!(self, "setp.ne.u32 {p}, {low}, 0;");
@@ -380,13 +386,9 @@ impl Compiler<'_> {
     /// Stores the `width` low bytes of a register of `units` units, one by one. As a loop: stores without one ptxas would
     /// put into the way of lanes that store all at once, each with a predicate.
     fn store_bytes(&mut self, address: &str, width: u32, units: u32, value: &str) {
-        let (rest, bits) = match units {
-            2 => (self.w.pair(), 64),
-            _ => (self.w.word(), 32),
-        };
+        let (rest, bits) = self.copy(value, units);
         let (at, left, more) = (self.w.pair(), self.w.word(), self.w.predicate());
         let next = self.w.new_label("NEXT_BYTE");
-        ptx!(self, "mov.b{bits} {rest}, {value};");
         ptx!(self, "mov.b64 {at}, {address};");
         ptx!(self, "mov.b32 {left}, {width};");
         self.w.label(&next);
@@ -401,11 +403,7 @@ impl Compiler<'_> {
 
     /// Stores the `width` low bytes of a register of `units` units as parts of `part` bytes.
     pub fn store_parts(&mut self, space: &str, place: &Place, part: u32, width: u32, units: u32, value: &str) {
-        let (rest, bits) = match units {
-            2 => (self.w.pair(), 64),
-            _ => (self.w.word(), 32),
-        };
-        ptx!(self, "mov.b{bits} {rest}, {value};");
+        let (rest, bits) = self.copy(value, units);
         for at in (0..width).step_by(part as usize) {
             let place = place.plus(u64::from(at));
             ptx!(self, "st.{space}.b{} {}, {rest};", 8 * part, place.text());

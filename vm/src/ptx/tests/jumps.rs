@@ -120,7 +120,7 @@ fn a_loop_that_several_branches_close_has_one_way_back() {
 /// Lanes that came into a loop together go on together after it. One that is about to trap waits for none of them.
 #[test]
 fn lanes_meet_after_a_loop_that_calls() {
-    let program = program(
+    let body = body_with_meetings(
         "(module (memory 1)
            (func $callee (export \"callee\") (param i32) (result i32) (memory.grow (local.get 0)))
            (func (export \"f\") (param i32) (result i32)
@@ -132,23 +132,18 @@ fn lanes_meet_after_a_loop_that_calls() {
                  (br $again)))
              (local.get 0)))",
     );
-    let options = Options {
-        exports: true,
-        reconverge: true,
-        ..Options::default()
+    let [head] = loops(&body)[..] else {
+        panic!("one loop: {body}")
     };
-    let text = compiled(&program, options).text;
-    let body = body(&text, 1);
-    let after = |text: &str, label: &str| body_after(text, label).to_owned();
-    let left = after(body, "LEFT");
-    let (before, meet) = left.split_once("bar.warp.sync").expect("they meet");
+    let (before, meet) = after(&body, &format!("LEFT{head}"))
+        .split_once("bar.warp.sync")
+        .expect("they meet");
     assert!(before.contains("bra EXIT"), "a lane that traps goes first: {body}");
     assert!(meet.contains("bra EXIT"), "{body}");
     // The mask is that of the way in, and passes come back after it.
-    let mask = meet.trim_start().split(';').next().expect("a mask").to_owned();
-    let (entry, pass) = after(body, "IN")
+    let mask = meet.trim_start().split(';').next().expect("a mask");
+    let (entry, pass) = after(&body, &format!("IN{head}"))
         .split_once("\nB")
-        .map(|(a, b)| (a.to_owned(), b.to_owned()))
         .expect("the loop's head");
     assert!(entry.contains(&format!("activemask.b32 {mask};")), "{body}");
     assert!(!pass.contains("bra IN"), "{body}");
@@ -158,7 +153,7 @@ fn lanes_meet_after_a_loop_that_calls() {
 /// loop's end.
 #[test]
 fn a_lane_that_traps_in_an_inner_loop_does_not_wait_at_the_outer_one() {
-    let program = program(
+    let body = body_with_meetings(
         "(module (memory 1)
            (func $callee (export \"callee\") (param i32) (result i32) (memory.grow (local.get 0)))
            (func (export \"f\") (param i32) (result i32) (local i32)
@@ -170,28 +165,11 @@ fn a_lane_that_traps_in_an_inner_loop_does_not_wait_at_the_outer_one() {
                (br_if $outer (local.tee 0 (i32.sub (local.get 0) (i32.const 1)))))
              (local.get 0)))",
     );
-    let options = Options {
-        exports: true,
-        reconverge: true,
-        ..Options::default()
-    };
-    let text = compiled(&program, options).text;
-    let body = body(&text, 1);
-    let heads: Vec<&str> = body
-        .lines()
-        .filter_map(|line| line.strip_prefix("IN")?.strip_suffix(':'))
-        .collect();
-    let [outer, inner] = heads[..] else {
+    let [outer, inner] = loops(&body)[..] else {
         panic!("two loops: {body}")
     };
-    let label = |label: &str| {
-        let (_, after) = body
-            .split_once(&format!("\n{label}:\n"))
-            .unwrap_or_else(|| panic!("{label}: {body}"));
-        after
-    };
     // Before the inner loop's meeting of all, to the exit that traps, and from there to a block.
-    let (before, _) = label(&format!("LEFT{inner}"))
+    let (before, _) = after(&body, &format!("LEFT{inner}"))
         .split_once("bar.warp.sync")
         .expect("they meet");
     let exit = before
@@ -200,18 +178,32 @@ fn a_lane_that_traps_in_an_inner_loop_does_not_wait_at_the_outer_one() {
         .and_then(|rest| rest.split(';').next())
         .expect("a branch");
     assert!(exit.starts_with(&format!("EXIT{inner}_")), "{body}");
-    let to = label(exit).trim_start();
+    let to = after(&body, exit).trim_start();
     assert!(to.starts_with("bra B"), "{exit}: {body}");
     // The others go from there to the outer loop's.
     let others = body.matches(&format!("bra PASS{outer};")).count() + body.matches(&format!("bra OUT{outer}_")).count();
     assert!(others > 0, "{body}");
 }
 
-/// What follows the first label that begins so and a number.
-fn body_after<'a>(text: &'a str, label: &str) -> &'a str {
-    let at = text
-        .match_indices(&format!("\n{label}"))
-        .find(|(at, found)| text[at + found.len()..].starts_with(|c: char| c.is_ascii_digit()));
-    let (at, _) = at.unwrap_or_else(|| panic!("no label {label} in {text}"));
-    &text[at..]
+/// The body of function 1 of a module in which lanes meet.
+fn body_with_meetings(wat: &str) -> String {
+    let options = Options {
+        exports: true,
+        reconverge: true,
+        ..Options::default()
+    };
+    body(&compiled(&program(wat), options).text, 1).to_owned()
+}
+
+/// The numbers of the loops whose lanes meet, in the order of the code.
+fn loops(body: &str) -> Vec<&str> {
+    let way_in = |line: &'_ str| line.starts_with("IN") && line.ends_with(':');
+    let labels = body.lines().filter(|line| way_in(line));
+    labels.map(|line| &line["IN".len()..line.len() - 1]).collect()
+}
+
+/// What follows a label.
+fn after<'a>(body: &'a str, label: &str) -> &'a str {
+    let parts = body.split_once(&format!("\n{label}:\n"));
+    parts.unwrap_or_else(|| panic!("{label}: {body}")).1
 }

@@ -8,7 +8,10 @@
 //! - a function with a single call in the module, that nothing else can reach, of cost at most
 //!   [`single_call_cost`](InlineOptions::single_call_cost): it moves, and is dead afterwards;
 //! - with a call inside a loop, either may cost
-//!   [`loop_factor`](InlineOptions::loop_factor) times as much.
+//!   [`loop_factor`](InlineOptions::loop_factor) times as much;
+//! - a function with a single call that moves into a *kernel*, maybe with its caller, of any cost. A kernel is an
+//!   exported function that nothing calls, and no program's `main`. Kernels have the machine's cheapest code: a GPU's
+//!   assembler keeps in registers of the whole warp there what functions load again for each access to memory.
 //!
 //! How much code may come of it:
 //!
@@ -18,7 +21,8 @@
 //!   when nothing is left, calls stay calls. A copied body is charged in full, with the setting of
 //!   its parameters and of locals that must be zero. Of one that moves only the latter two are new.
 //! - A caller grows to at most [`caller_limit`](InlineOptions::caller_limit) instructions and, for
-//!   each value type, [`caller_locals`](InlineOptions::caller_locals) locals. Leaves of cost at most
+//!   each value type, [`caller_locals`](InlineOptions::caller_locals) locals; a kernel to
+//!   [`kernel_limit`](InlineOptions::kernel_limit) and [`kernel_locals`](InlineOptions::kernel_locals). Leaves of cost at most
 //!   [`tiny_cost`](InlineOptions::tiny_cost) are inlined beyond that, within the module's limit.
 //!
 //! The cost of a function is the number of its instructions. Those that cost nothing after lowering
@@ -39,9 +43,12 @@ mod body;
 use wasmparser::ExternalKind;
 
 use crate::callgraph::CallGraph;
-use crate::module::{Body, Module, Writer};
+use crate::module::{Body, Call, Module, Writer};
 use analysis::Facts;
 use body::Inliner;
+
+/// Exports by which a host runs a program, on one thread most often.
+const PROGRAMS: [&str; 4] = ["_start", "_initialize", "main", "__main_void"];
 
 /// When to inline; see the module's documentation.
 #[derive(Clone, Debug)]
@@ -60,6 +67,10 @@ pub struct InlineOptions {
     /// Locals that a caller may grow to, counting those that are added of one type: they are its
     /// frame.
     pub caller_locals: u32,
+    /// As [`caller_limit`](InlineOptions::caller_limit), of kernels and of what moves into them.
+    pub kernel_limit: u32,
+    /// As [`caller_locals`](InlineOptions::caller_locals), of these.
+    pub kernel_locals: u32,
     /// How many percent of its size the module may grow by, ...
     pub growth_percent: u32,
     /// ... and this many instructions besides.
@@ -75,6 +86,8 @@ impl Default for InlineOptions {
             caller_limit: 2_000,
             tiny_cost: 6,
             caller_locals: 256,
+            kernel_limit: 12_000,
+            kernel_locals: 1_024,
             growth_percent: 50,
             growth_base: 4_000,
         }
@@ -137,6 +150,7 @@ fn inline_all(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
     }
     let mut budget = options.growth_limit(report.instrs_before);
     let movable = movable(module, &graph);
+    let kernels = kernels(module, &graph, &movable);
     let order: Vec<u32> = graph
         .bottom_up()
         .filter(|&f| f >= imported && reachable[f as usize])
@@ -149,6 +163,7 @@ fn inline_all(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
             facts: &facts,
             movable: &movable,
             caller,
+            in_kernel: kernels[caller as usize],
             instrs: facts[caller as usize].as_ref().map_or(0, |facts| facts.instrs),
             locals: facts[caller as usize].as_ref().map_or(0, |facts| facts.locals),
             budget: &mut budget,
@@ -192,6 +207,31 @@ fn movable(module: &Module<'_>, graph: &CallGraph) -> Vec<bool> {
     movable
 }
 
+/// Kernels, and the functions that may move into one.
+fn kernels(module: &Module<'_>, graph: &CallGraph, movable: &[bool]) -> Vec<bool> {
+    let mut kernels = vec![false; module.func_count() as usize];
+    for export in module.exports.iter().filter(|export| export.kind == ExternalKind::Func) {
+        let func = export.index;
+        let is_called = graph.call_sites(func) > 0 || graph.is_address_taken(func) || module.start == Some(func);
+        kernels[func as usize] = !is_called && !PROGRAMS.contains(&export.name);
+    }
+    let order: Vec<u32> = graph.bottom_up().collect();
+    for caller in order.into_iter().rev() {
+        let Some(func) = module.defined(caller).filter(|_| kernels[caller as usize]) else {
+            continue;
+        };
+        for call in func.summary().calls.iter().filter(|call| is_expected(call)) {
+            kernels[call.callee as usize] |= movable[call.callee as usize];
+        }
+    }
+    kernels
+}
+
+/// Whether a call comes back, as far as the next instruction says.
+fn is_expected(call: &Call) -> bool {
+    !call.tail && !call.diverges
+}
+
 /// Decides which calls of one function are inlined.
 struct Chooser<'c> {
     options: &'c InlineOptions,
@@ -199,6 +239,8 @@ struct Chooser<'c> {
     facts: &'c [Option<Facts>],
     movable: &'c [bool],
     caller: u32,
+    /// Whether the caller is a kernel or may move into one.
+    in_kernel: bool,
     /// What the caller has grown to.
     instrs: u32,
     locals: u32,
@@ -214,13 +256,14 @@ fn choose(module: &Module<'_>, chooser: &mut Chooser<'_>) -> Vec<(usize, u32)> {
     let summary = func.summary();
     let calls = summary.calls.iter().filter(|call| !call.tail);
     calls
-        .filter(|call| chooser.accepts(module, call.callee, call.in_loop))
+        .filter(|call| chooser.accepts(module, call))
         .map(|call| (call.at as usize, call.callee))
         .collect()
 }
 
 impl Chooser<'_> {
-    fn accepts(&mut self, module: &Module<'_>, callee: u32, in_loop: bool) -> bool {
+    fn accepts(&mut self, module: &Module<'_>, call: &Call) -> bool {
+        let callee = call.callee;
         let (Some(facts), Some(func)) = (&self.facts[callee as usize], module.defined(callee)) else {
             return false;
         };
@@ -228,12 +271,13 @@ impl Chooser<'_> {
             return false;
         }
         let options = self.options;
-        let factor = if in_loop { options.loop_factor } else { 1 };
+        let factor = if call.in_loop { options.loop_factor } else { 1 };
         let moves = self.movable[callee as usize];
         let tiny = facts.leaf && facts.cost <= options.tiny_cost;
         let wanted = tiny
             || (facts.leaf && facts.cost <= options.leaf_cost * factor)
-            || (moves && facts.cost <= options.single_call_cost * factor);
+            || (moves && facts.cost <= options.single_call_cost * factor)
+            || (moves && self.in_kernel && is_expected(call));
         if !wanted {
             return false;
         }
@@ -241,9 +285,11 @@ impl Chooser<'_> {
         let zeroed = facts.reads_zero(func).iter().filter(|zero| **zero).count() as u32;
         let set = facts.params + 2 * zeroed;
         let added = facts.instrs + set + 2;
-        let fits = tiny
-            || (self.instrs + added <= options.caller_limit
-                && self.locals.max(facts.locals) + facts.locals <= options.caller_locals);
+        let (instrs, locals) = match self.in_kernel {
+            true => (options.kernel_limit, options.kernel_locals),
+            false => (options.caller_limit, options.caller_locals),
+        };
+        let fits = tiny || (self.instrs + added <= instrs && self.locals.max(facts.locals) + facts.locals <= locals);
         let growth = u64::from(if moves { set } else { added });
         if !fits || growth > *self.budget {
             return false;

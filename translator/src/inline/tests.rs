@@ -135,6 +135,45 @@ fn growth_is_bounded() {
     assert!(report.instrs_after <= report.instrs_before + limit, "{report:?}");
 }
 
+/// Functions of more than what moves elsewhere, one of which calls the other; a panic that an `unreachable` follows; and an
+/// export of this name, which calls all.
+fn moving_into(export: &str) -> (Vec<u8>, InlineReport) {
+    let body = "(drop (i32.mul (i32.const 3) (i32.load (i32.const 0))))".repeat(900);
+    let bytes = wat::parse_str(format!(
+        r#"(module (memory 1)
+            (func $panic {body})
+            (func $inner (result i32) {body} (i32.const 7))
+            (func $outer (result i32) {body} (call $inner))
+            (func (export "{export}") (param i32) (result i32)
+                (if (i32.eqz (local.get 0)) (then (call $panic) unreachable))
+                (i32.add (local.get 0) (call $outer))))"#
+    ))
+    .expect("test input");
+    let (module, report) = inlined(&bytes);
+    (module.encode(), report)
+}
+
+#[test]
+fn functions_with_one_call_move_into_kernels_whatever_their_size() {
+    let (bytes, report) = moving_into("f");
+    assert_eq!((report.inlined_calls, report.moved_functions), (2, 2));
+    let module = parse(&bytes);
+    assert_eq!(calls(&module, 3), 1, "what is not expected to return stays");
+    assert_eq!(call(&module, 3), 10);
+    // A program's `main` is no kernel.
+    assert_eq!(moving_into("main").1.moved_functions, 0);
+}
+
+#[test]
+fn kernels_have_a_limit() {
+    let body = "(drop (i32.mul (i32.const 3) (i32.load (i32.const 0))))".repeat(3_000);
+    let bytes = wat::parse_str(format!(
+        "(module (memory 1) (func $large {body}) (func (export \"f\") (call $large)))"
+    ))
+    .expect("test input");
+    assert_eq!(inlined(&bytes).1.moved_functions, 0);
+}
+
 #[test]
 fn what_moves_is_charged_what_is_new() {
     // Six parameters to set and a local that must be zero: eight instructions; the body stays 40.

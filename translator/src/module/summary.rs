@@ -19,6 +19,8 @@ pub struct Call {
     pub in_loop: bool,
     /// Whether it is a tail call.
     pub tail: bool,
+    /// Whether `unreachable` follows: it is not expected to return.
+    pub diverges: bool,
 }
 
 /// What a body refers to, and its size.
@@ -95,6 +97,7 @@ impl Reader {
             callee,
             in_loop: self.in_loop(),
             tail,
+            diverges: false,
         });
         self.summary.tail_calls |= tail;
     }
@@ -123,6 +126,11 @@ impl Reader {
                 self.summary.tail_calls |= opcode == RETURN_CALL_INDIRECT;
             }
             REF_FUNC => self.refs.push(operand()),
+            UNREACHABLE => {
+                if let Some(call) = self.calls.last_mut() {
+                    call.diverges |= call.at + 1 == self.summary.instrs;
+                }
+            }
             _ => {}
         }
         self.summary.instrs += 1;

@@ -11,10 +11,10 @@
 //!   takes where its lanes come apart; all that begin there end there;
 //! - at meetings, which lie within each other.
 //!
-//! A trap calls too, and nothing comes back from it. In a function such calls count, for without these barriers it is faster:
-//! `json` of `bench/ordinary` took 48.6 ms in place of 52.8, `tree` 304 in place of 362. In a kernel they do not count. There
-//! ptxas keeps values in registers that a warp shares, and may rely on lanes that leave a region together if it has no
-//! calls but these.
+//! A trap calls too, and nothing comes back from it. In a program's functions such calls count, for without these barriers
+//! they are faster: `json` of `bench/ordinary` takes 46 ms in place of 58. In kernels and in the runtime they do not count.
+//! In a kernel ptxas keeps values in registers that a warp shares, and may rely on lanes that leave a region together if it
+//! has no calls but these.
 //!
 //! No result depends on it. A region with calls does not promise that lanes leave it together, because of just these
 //! callees. So nothing that ptxas writes after it may rely on that. Nor do lanes that go on find values of another way in
@@ -25,9 +25,9 @@
 //! The encoding is that of compute capability 9.0. An instruction has 16 bytes. The low 12 bits of the first eight are its
 //! opcode, bits 12 to 15 its predicate. From bit 41 on, the second eight tell when it may be issued, which stays.
 
-use std::collections::{BTreeMap, HashSet};
+use std::collections::BTreeMap;
 
-use object::{Object, ObjectSection, ObjectSymbol, SectionFlags, SectionIndex, SymbolFlags};
+use object::{Object, ObjectSection, SectionFlags};
 
 use crate::device::{CodeFormat, Target};
 
@@ -49,9 +49,6 @@ const SCHEDULING: u64 = !0 << 41;
 const ALWAYS: u64 = 7;
 /// Barriers from this one on are those that callees save.
 const SAVED: u64 = 6;
-
-/// In a symbol's `st_other`: it is a kernel.
-const ENTRY: u8 = 0x10;
 
 /// Bytes of an instruction.
 const BYTES: usize = 16;
@@ -208,15 +205,15 @@ impl<'a> Search<'a> {
     }
 }
 
-/// The ends of regions at which lanes are no longer to wait, in the code of a kernel or of a function.
-fn around_calls(code: &[Instruction], kernel: bool) -> Vec<usize> {
+/// The ends of regions at which lanes are no longer to wait, in the code of a program's function or in other code.
+fn around_calls(code: &[Instruction], function: bool) -> Vec<usize> {
     let of = |opcode| move |(at, instruction): (usize, &Instruction)| (instruction.opcode() == opcode).then_some(at);
     // By their ends: the region's `BSSY` names the instruction after that.
     let mut begins: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for at in code.iter().enumerate().filter_map(of(BSSY)) {
         begins.entry(code[at].target(at).wrapping_sub(1)).or_default().push(at);
     }
-    let mut search = Search::new(code, !kernel);
+    let mut search = Search::new(code, function);
     let releases = |end: &usize| match begins.get(end) {
         Some(begins) => begins.iter().any(|begin| search.calls_or_meets(*begin, *end)),
         None => code[*end].low >> 16 & 15 >= SAVED,
@@ -224,22 +221,19 @@ fn around_calls(code: &[Instruction], kernel: bool) -> Vec<usize> {
     code.iter().enumerate().filter_map(of(BSYNC)).filter(releases).collect()
 }
 
-/// Passes the machine code of each function of an ELF file to `function`, and whether it is a kernel.
+/// Whether the section of this name has the code of a program's function: see `ptx::emit::calls::head`.
+fn is_function(section: &str) -> bool {
+    let index = section.rsplit_once("_f").map(|(_, index)| index);
+    index.is_some_and(|index| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
+/// Passes the machine code of each function of an ELF file to `function`, and whether it is one of a program.
 ///
 /// # Errors
 ///
 /// It is no ELF file; nothing was passed.
 fn visit(cubin: &mut [u8], mut function: impl FnMut(&mut [u8], bool)) -> Result<(), object::Error> {
     let file = object::File::parse(&*cubin)?;
-    let is_entry = |symbol: &object::Symbol<'_, '_>| match symbol.flags() {
-        SymbolFlags::Elf { st_other, .. } => st_other & ENTRY != 0,
-        _ => false,
-    };
-    let kernels: HashSet<SectionIndex> = file
-        .symbols()
-        .filter(is_entry)
-        .filter_map(|symbol| symbol.section_index())
-        .collect();
     let executable = |section: &object::Section<'_, '_>| match section.flags() {
         SectionFlags::Elf { sh_flags } => sh_flags & u64::from(object::elf::SHF_EXECINSTR) != 0,
         _ => false,
@@ -247,10 +241,10 @@ fn visit(cubin: &mut [u8], mut function: impl FnMut(&mut [u8], bool)) -> Result<
     let ranges = file
         .sections()
         .filter(executable)
-        .filter_map(|section| Some((section.file_range()?, kernels.contains(&section.index()))));
+        .filter_map(|section| Some((section.file_range()?, section.name().is_ok_and(is_function))));
     let ranges: Vec<((u64, u64), bool)> = ranges.collect();
-    for ((begin, len), kernel) in ranges {
-        function(&mut cubin[begin as usize..(begin + len) as usize], kernel);
+    for ((begin, len), of_program) in ranges {
+        function(&mut cubin[begin as usize..(begin + len) as usize], of_program);
     }
     Ok(())
 }
@@ -262,9 +256,9 @@ fn visit(cubin: &mut [u8], mut function: impl FnMut(&mut [u8], bool)) -> Result<
 /// It is no ELF file; nothing was changed.
 pub fn remove(cubin: &mut [u8]) -> Result<usize, object::Error> {
     let mut removed = 0;
-    visit(cubin, |code, kernel| {
+    visit(cubin, |code, function| {
         let instructions = decode(code);
-        for at in around_calls(&instructions, kernel) {
+        for at in around_calls(&instructions, function) {
             let bytes = &mut code[at * BYTES..][..BYTES];
             bytes[..8].copy_from_slice(&NOP.to_le_bytes());
             bytes[8..].copy_from_slice(&(instructions[at].high & SCHEDULING).to_le_bytes());
@@ -301,22 +295,36 @@ mod tests {
 
     #[test]
     fn lanes_wait_at_the_end_of_a_region_unless_it_calls_or_meets() {
-        assert_eq!(around_calls(&region(OTHER), false), []);
-        assert_eq!(around_calls(&region(CALL), false), [6]);
-        assert_eq!(around_calls(&region(MEETING), false), [6]);
+        assert_eq!(around_calls(&region(OTHER), true), []);
+        assert_eq!(around_calls(&region(CALL), true), [6]);
+        assert_eq!(around_calls(&region(MEETING), true), [6]);
         // Where a jump leads that a table names is not known.
-        assert_eq!(around_calls(&region(of(0x7949, 0x000f_ea00_0380_0000)), false), [6]);
+        assert_eq!(around_calls(&region(of(0x7949, 0x000f_ea00_0380_0000)), true), [6]);
+    }
+
+    #[test]
+    fn functions_are_told_from_kernels_and_the_runtime() {
+        assert!(is_function(".text.i0_f60") && is_function(".text.i12_f0"));
+        for other in [
+            ".text.i0_start_60",
+            ".text.gpu_run_finish",
+            ".text.gpu_run_f",
+            ".text",
+            "",
+        ] {
+            assert!(!is_function(other), "{other}");
+        }
     }
 
     #[test]
     fn a_call_after_the_region_is_none_of_it() {
         let mut code = region(OTHER);
         code[7] = CALL;
-        assert_eq!(around_calls(&code, false), []);
+        assert_eq!(around_calls(&code, true), []);
         // Nor one that no way leads to.
         let always = of(0x0000_0000_0004_7947, 0x000f_ea00_0380_0000);
         let code = [BSSY_B6, always, CALL, OTHER, OTHER, OTHER, BSYNC_B6, END];
-        assert_eq!(around_calls(&code, false), []);
+        assert_eq!(around_calls(&code, true), []);
     }
 
     #[test]
@@ -328,7 +336,7 @@ mod tests {
         let code = [BSSY_B6, forth, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, back];
         assert_eq!(forth.target(1), 7);
         assert_eq!(back.target(8), 4);
-        assert_eq!(around_calls(&code, false), [6]);
+        assert_eq!(around_calls(&code, true), [6]);
     }
 
     /// A trap: the call is out of line, and the thread ends after it.
@@ -336,8 +344,8 @@ mod tests {
     fn lanes_of_a_kernel_wait_where_a_lane_may_trap() {
         let forth = of(0x0000_0000_0014_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x60
         let code = [BSSY_B6, forth, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, END];
-        assert_eq!(around_calls(&code, true), []);
-        assert_eq!(around_calls(&code, false), [6]);
+        assert_eq!(around_calls(&code, false), []);
+        assert_eq!(around_calls(&code, true), [6]);
         // A lane that leaves the region and comes around a loop is in it anew.
         let out = of(0x0000_0000_0010_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x50
         let back = of(0xffff_fffc_00d8_7947, 0x000f_ea00_0383_ffff); // BRA -0x90
@@ -345,8 +353,8 @@ mod tests {
             OTHER, BSSY_B6, OTHER, out, OTHER, OTHER, OTHER, BSYNC_B6, CALL, back, END,
         ];
         assert_eq!((out.target(3), back.target(9)), (8, 0));
-        assert_eq!(around_calls(&code, true), []);
-        assert_eq!(around_calls(&region(CALL), true), [6]);
+        assert_eq!(around_calls(&code, false), []);
+        assert_eq!(around_calls(&region(CALL), false), [6]);
     }
 
     #[test]

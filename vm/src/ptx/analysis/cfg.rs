@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use gpu_run_bytecode::code::{Inst, br_table_offset, instructions};
-use gpu_run_bytecode::{Clause, Function, Op, Operand, Program};
+use gpu_run_bytecode::{Class, Clause, Function, Op, Operand, Program, Ty};
 
 /// An instruction and where it stands.
 #[derive(Clone, Debug)]
@@ -394,5 +394,17 @@ impl Cfg {
         loops
             .map(|(head, blocks)| (head, blocks.into_iter().collect()))
             .collect()
+    }
+
+    /// The blocks of innermost loops that calculate with numbers of floating point.
+    pub fn numeric_blocks(&self) -> BTreeSet<usize> {
+        let is_float = |operand: &Operand| matches!(operand, Operand::Def(Ty::F32 | Ty::F64));
+        let calculates = |node: &Node| {
+            let info = node.inst.op.info();
+            info.class == Class::Pure && info.operands.iter().any(is_float)
+        };
+        let is_numeric = |blocks: &[usize]| blocks.iter().flat_map(|block| self.block_nodes(*block)).any(calculates);
+        let loops = self.innermost_loops().into_iter().map(|(_, blocks)| blocks);
+        loops.filter(|blocks| is_numeric(blocks)).flatten().collect()
     }
 }

@@ -70,7 +70,10 @@ pub struct Compiler<'a> {
     pub dead_ends: BTreeSet<usize>,
     /// Whether it may hold references to exceptions.
     pub roots: bool,
-    /// The copy that is written.
+    /// See [`Cfg::numeric_blocks`].
+    pub numeric_blocks: BTreeSet<usize>,
+    /// The block that is written, and which copy of it.
+    pub block: usize,
     pub copy: usize,
     /// Whether the block that is written was left by a jump of its last instruction.
     pub left: bool,
@@ -206,6 +209,8 @@ impl<'a> Compiler<'a> {
             latches: BTreeMap::new(),
             meetings: BTreeMap::new(),
             dead_ends: BTreeSet::new(),
+            numeric_blocks: BTreeSet::new(),
+            block: 0,
             copy: 0,
             left: false,
             parts: BTreeMap::new(),
@@ -217,6 +222,7 @@ impl<'a> Compiler<'a> {
         };
         this.plan_exits(&full, &entries);
         this.plan_loops();
+        this.numeric_blocks = this.cfg.numeric_blocks();
         this.plan_meetings();
         this.plan_schedule();
         this
@@ -237,7 +243,7 @@ impl<'a> Compiler<'a> {
             ptx!(self, "bra {};", self.way_in(0));
         }
         for (i, (block, copy)) in order.iter().enumerate() {
-            self.copy = *copy;
+            (self.block, self.copy) = (*block, *copy);
             self.begin_loop(*block);
             self.guard(*block, *copy);
             let label = self.label(*block, *copy);

@@ -157,6 +157,61 @@ fn copies_of_a_loop_share_what_traps() {
     assert_eq!(traps.count(), 2);
 }
 
+/// Loads and stores of which nothing is known, in more code than that of a small kernel.
+fn many_accesses() -> String {
+    "(i32.store align=1 (i32.mul (local.get 0) (i32.const 3)) (i32.load align=1 (i32.mul (local.get 0) (i32.const 5))))"
+        .repeat(200)
+}
+
+/// Predicates are for what a multiprocessor keeps: see `Compiler::accesses_count`.
+#[test]
+fn a_large_kernel_accesses_memory_as_a_function_does() {
+    let module = format!(
+        "(module (memory 1) (func (export \"f\") (param i32) {}))",
+        many_accesses()
+    );
+    let text = text_alone(&module);
+    let kernel = part(&text, "start_0");
+    assert!(!kernel.contains(" ld.global.b32"), "a load with a predicate");
+    assert_eq!(
+        kernel.matches("st.global.b8").count(),
+        kernel.matches("NEXT_BYTE_").count() / 2
+    );
+}
+
+/// In a loop that calculates with numbers, a load that is not needed costs more than a predicate.
+#[test]
+fn numeric_loops_load_what_they_need() {
+    let function = |load: &str| {
+        let module = format!(
+            "(module (memory 1) (func (export \"f\") (param i32) (result f32) (local f32)
+               (loop
+                 (local.set 1 (f32.mul (local.get 1) (f32.const 3)))
+                 (local.set 0 (i32.load align=1 (local.get 0)))
+                 (br_if 0 (local.get 0)))
+               {load} (local.get 1)))"
+        );
+        let text = text(&module);
+        let words = |line: &&str| line.contains("ld.global.b32");
+        let (needed, all): (Vec<&str>, Vec<&str>) = body(&text, 0)
+            .lines()
+            .map(str::trim)
+            .filter(words)
+            .partition(|line| line.starts_with('@'));
+        (needed.len(), all.len())
+    };
+    let (needed, all) = function("");
+    assert!(
+        needed > 0 && needed == all,
+        "the second word is loaded if it is needed: {needed}, {all}"
+    );
+    // Outside of the loop both are.
+    assert_eq!(
+        function("(drop (i32.load align=1 (i32.mul (local.get 0) (i32.const 3))))"),
+        (needed, all + 2)
+    );
+}
+
 /// A function with an access, as others call it, and as the body of a kernel.
 fn function_and_kernel(access: &str) -> (String, String) {
     let module = format!("(module (memory 1) (func (export \"f\") (param i32) (result i64) {access}))");
@@ -165,7 +220,7 @@ fn function_and_kernel(access: &str) -> (String, String) {
 }
 
 #[test]
-fn a_function_loads_all_words_around_a_value_and_a_kernel_those_that_it_needs() {
+fn a_function_loads_all_words_around_a_value_and_a_small_kernel_those_that_it_needs() {
     let (function, kernel) = function_and_kernel("(i64.load offset=4 align=1 (local.get 0))");
     let loads = |text: &str, predicate: &str| {
         let words = |line: &&str| line.contains("ld.global.b32") && line.starts_with(predicate);

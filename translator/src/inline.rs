@@ -9,9 +9,10 @@
 //!   [`single_call_cost`](InlineOptions::single_call_cost): it moves, and is dead afterwards;
 //! - with a call inside a loop, either may cost
 //!   [`loop_factor`](InlineOptions::loop_factor) times as much;
-//! - a function with a single call that moves into a *kernel*, maybe with its caller, of any cost. A kernel is an
-//!   exported function that nothing calls, and no program's `main`. Kernels have the machine's cheapest code: a GPU's
-//!   assembler keeps in registers of the whole warp there what functions load again for each access to memory.
+//! - a function with a single call that moves into a *kernel*, maybe with its caller, of any cost, unless `unreachable`
+//!   follows the call. A kernel is an exported function that nothing calls, and no entry of a program ([`PROGRAMS`]).
+//!   Kernels have the machine's cheapest code: a GPU's assembler keeps in registers of the whole warp there what
+//!   functions load again for each access to memory.
 //!
 //! How much code may come of it:
 //!
@@ -40,6 +41,7 @@
 mod analysis;
 mod body;
 
+use gpu_run_bytecode::THREAD_START;
 use wasmparser::ExternalKind;
 
 use crate::callgraph::CallGraph;
@@ -47,8 +49,8 @@ use crate::module::{Body, Call, Module, Writer};
 use analysis::Facts;
 use body::Inliner;
 
-/// Exports by which a host runs a program, on one thread most often.
-const PROGRAMS: [&str; 4] = ["_start", "_initialize", "main", "__main_void"];
+/// Exports by which a host runs a program, on one thread most often, or starts threads of it.
+const PROGRAMS: [&str; 5] = ["_start", "_initialize", "main", "__main_void", THREAD_START];
 
 /// When to inline; see the module's documentation.
 #[derive(Clone, Debug)]
@@ -67,7 +69,7 @@ pub struct InlineOptions {
     /// Locals that a caller may grow to, counting those that are added of one type: they are its
     /// frame.
     pub caller_locals: u32,
-    /// As [`caller_limit`](InlineOptions::caller_limit), of kernels and of what moves into them.
+    /// As [`caller_limit`](InlineOptions::caller_limit), of kernels with all that moves into them.
     pub kernel_limit: u32,
     /// As [`caller_locals`](InlineOptions::caller_locals), of these.
     pub kernel_locals: u32,
@@ -150,7 +152,7 @@ fn inline_all(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
     }
     let mut budget = options.growth_limit(report.instrs_before);
     let movable = movable(module, &graph);
-    let kernels = kernels(module, &graph, &movable);
+    let kernels = Kernels::find(module, &graph, &facts, &movable, options);
     let order: Vec<u32> = graph
         .bottom_up()
         .filter(|&f| f >= imported && reachable[f as usize])
@@ -163,7 +165,7 @@ fn inline_all(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
             facts: &facts,
             movable: &movable,
             caller,
-            in_kernel: kernels[caller as usize],
+            kernels: &kernels,
             instrs: facts[caller as usize].as_ref().map_or(0, |facts| facts.instrs),
             locals: facts[caller as usize].as_ref().map_or(0, |facts| facts.locals),
             budget: &mut budget,
@@ -207,27 +209,66 @@ fn movable(module: &Module<'_>, graph: &CallGraph) -> Vec<bool> {
     movable
 }
 
-/// Kernels, and the functions that may move into one.
-fn kernels(module: &Module<'_>, graph: &CallGraph, movable: &[bool]) -> Vec<bool> {
-    let mut kernels = vec![false; module.func_count() as usize];
-    for export in module.exports.iter().filter(|export| export.kind == ExternalKind::Func) {
-        let func = export.index;
-        let is_called = graph.call_sites(func) > 0 || graph.is_address_taken(func) || module.start == Some(func);
-        kernels[func as usize] = !is_called && !PROGRAMS.contains(&export.name);
-    }
-    let order: Vec<u32> = graph.bottom_up().collect();
-    for caller in order.into_iter().rev() {
-        let Some(func) = module.defined(caller).filter(|_| kernels[caller as usize]) else {
-            continue;
-        };
-        for call in func.summary().calls.iter().filter(|call| is_expected(call)) {
-            kernels[call.callee as usize] |= movable[call.callee as usize];
-        }
-    }
-    kernels
+/// By function, whether it is a kernel, and whether it moves into one.
+struct Kernels {
+    is_kernel: Vec<bool>,
+    moves: Vec<bool>,
 }
 
-/// Whether a call comes back, as far as the next instruction says.
+impl Kernels {
+    /// Kernels of `vm/src/ptx/emit/entry.rs` (`is_inlined`) are meant, as far as that is known before a module is lowered.
+    fn find(
+        module: &Module<'_>,
+        graph: &CallGraph,
+        facts: &[Option<Facts>],
+        movable: &[bool],
+        options: &InlineOptions,
+    ) -> Kernels {
+        let count = module.func_count() as usize;
+        let mut is_kernel = vec![false; count];
+        let exports = || module.exports.iter().filter(|export| export.kind == ExternalKind::Func);
+        for func in exports().map(|export| export.index) {
+            let is_called = graph.call_sites(func) > 0 || graph.is_address_taken(func) || module.start == Some(func);
+            is_kernel[func as usize] =
+                !is_called && facts[func as usize].as_ref().is_some_and(|facts| !facts.tail_calls);
+        }
+        for export in exports().filter(|export| PROGRAMS.contains(&export.name)) {
+            is_kernel[export.index as usize] = false;
+        }
+        // The kernel into which each function moves, and what there is room for in kernels.
+        let mut into: Vec<Option<usize>> = (0..count).map(|func| is_kernel[func].then_some(func)).collect();
+        let mut room = vec![options.kernel_limit; count];
+        let mut moves = vec![false; count];
+        let order: Vec<u32> = graph.bottom_up().collect();
+        for caller in order.into_iter().rev() {
+            let (Some(kernel), Some(func)) = (into[caller as usize], module.defined(caller)) else {
+                continue;
+            };
+            for call in func.summary().calls.iter().filter(|call| is_expected(call)) {
+                let callee = call.callee as usize;
+                let Some(facts) = facts[callee]
+                    .as_ref()
+                    .filter(|facts| movable[callee] && !facts.tail_calls)
+                else {
+                    continue;
+                };
+                if facts.instrs <= room[kernel] {
+                    room[kernel] -= facts.instrs;
+                    into[callee] = Some(kernel);
+                    moves[callee] = true;
+                }
+            }
+        }
+        Kernels { is_kernel, moves }
+    }
+
+    /// Whether a function is one, or will be part of one.
+    fn has(&self, func: u32) -> bool {
+        self.is_kernel[func as usize] || self.moves[func as usize]
+    }
+}
+
+/// Whether a call is expected to return here: it is no tail call, and no `unreachable` follows.
 fn is_expected(call: &Call) -> bool {
     !call.tail && !call.diverges
 }
@@ -239,8 +280,7 @@ struct Chooser<'c> {
     facts: &'c [Option<Facts>],
     movable: &'c [bool],
     caller: u32,
-    /// Whether the caller is a kernel or may move into one.
-    in_kernel: bool,
+    kernels: &'c Kernels,
     /// What the caller has grown to.
     instrs: u32,
     locals: u32,
@@ -273,11 +313,12 @@ impl Chooser<'_> {
         let options = self.options;
         let factor = if call.in_loop { options.loop_factor } else { 1 };
         let moves = self.movable[callee as usize];
+        let into_kernel = self.kernels.moves[callee as usize];
         let tiny = facts.leaf && facts.cost <= options.tiny_cost;
         let wanted = tiny
             || (facts.leaf && facts.cost <= options.leaf_cost * factor)
             || (moves && facts.cost <= options.single_call_cost * factor)
-            || (moves && self.in_kernel && is_expected(call));
+            || into_kernel;
         if !wanted {
             return false;
         }
@@ -285,7 +326,7 @@ impl Chooser<'_> {
         let zeroed = facts.reads_zero(func).iter().filter(|zero| **zero).count() as u32;
         let set = facts.params + 2 * zeroed;
         let added = facts.instrs + set + 2;
-        let (instrs, locals) = match self.in_kernel {
+        let (instrs, locals) = match self.kernels.has(self.caller) {
             true => (options.kernel_limit, options.kernel_locals),
             false => (options.caller_limit, options.caller_locals),
         };

@@ -135,16 +135,16 @@ fn growth_is_bounded() {
     assert!(report.instrs_after <= report.instrs_before + limit, "{report:?}");
 }
 
-/// Functions of more than what moves elsewhere, one of which calls the other; a panic that an `unreachable` follows; and an
-/// export of this name, which calls all.
-fn moving_into(export: &str) -> (Vec<u8>, InlineReport) {
+/// Functions too large to move into anything but a kernel, one of which calls the other; a panic that an `unreachable`
+/// follows; and an export of these names, which calls all.
+fn moving_into(exports: &str) -> (Vec<u8>, InlineReport) {
     let body = "(drop (i32.mul (i32.const 3) (i32.load (i32.const 0))))".repeat(900);
     let bytes = wat::parse_str(format!(
         r#"(module (memory 1)
             (func $panic {body})
             (func $inner (result i32) {body} (i32.const 7))
             (func $outer (result i32) {body} (call $inner))
-            (func (export "{export}") (param i32) (result i32)
+            (func {exports} (param i32) (result i32)
                 (if (i32.eqz (local.get 0)) (then (call $panic) unreachable))
                 (i32.add (local.get 0) (call $outer))))"#
     ))
@@ -155,13 +155,19 @@ fn moving_into(export: &str) -> (Vec<u8>, InlineReport) {
 
 #[test]
 fn functions_with_one_call_move_into_kernels_whatever_their_size() {
-    let (bytes, report) = moving_into("f");
+    let (bytes, report) = moving_into("(export \"f\")");
     assert_eq!((report.inlined_calls, report.moved_functions), (2, 2));
     let module = parse(&bytes);
     assert_eq!(calls(&module, 3), 1, "what is not expected to return stays");
     assert_eq!(call(&module, 3), 10);
-    // A program's `main` is no kernel.
-    assert_eq!(moving_into("main").1.moved_functions, 0);
+    // An entry of a program is no kernel, whatever else its names are.
+    for exports in [
+        "(export \"main\")",
+        "(export \"_start\") (export \"f\")",
+        "(export \"f\") (export \"_start\")",
+    ] {
+        assert_eq!(moving_into(exports).1.moved_functions, 0, "{exports}");
+    }
 }
 
 #[test]
@@ -172,6 +178,21 @@ fn kernels_have_a_limit() {
     ))
     .expect("test input");
     assert_eq!(inlined(&bytes).1.moved_functions, 0);
+    // One of two fits. The other does not become larger either, for it stays a function.
+    let (inner, outer) = (&body[..body.len() / 4 * 3 / 2], &body[..body.len() / 2]);
+    let [inner, outer] = [inner, outer].map(|part| &part[..part.rfind("(drop").expect("a whole one")]);
+    let bytes = wat::parse_str(format!(
+        "(module (memory 1) (func $inner {inner} {inner}) (func $outer {outer} (call $inner))
+           (func (export \"f\") (call $outer)))"
+    ))
+    .expect("test input");
+    let (module, report) = inlined(&bytes);
+    assert_eq!(report.moved_functions, 1);
+    assert_eq!(
+        (calls(&module, 1), calls(&module, 2)),
+        (1, 1),
+        "the outer one moved, with its call"
+    );
 }
 
 #[test]

@@ -206,14 +206,14 @@ impl<'a> Search<'a> {
 }
 
 /// The ends of regions at which lanes are no longer to wait, in the code of a program's function or in other code.
-fn around_calls(code: &[Instruction], function: bool) -> Vec<usize> {
+fn around_calls(code: &[Instruction], of_program: bool) -> Vec<usize> {
     let of = |opcode| move |(at, instruction): (usize, &Instruction)| (instruction.opcode() == opcode).then_some(at);
     // By their ends: the region's `BSSY` names the instruction after that.
     let mut begins: BTreeMap<usize, Vec<usize>> = BTreeMap::new();
     for at in code.iter().enumerate().filter_map(of(BSSY)) {
         begins.entry(code[at].target(at).wrapping_sub(1)).or_default().push(at);
     }
-    let mut search = Search::new(code, function);
+    let mut search = Search::new(code, of_program);
     let releases = |end: &usize| match begins.get(end) {
         Some(begins) => begins.iter().any(|begin| search.calls_or_meets(*begin, *end)),
         None => code[*end].low >> 16 & 15 >= SAVED,
@@ -221,10 +221,11 @@ fn around_calls(code: &[Instruction], function: bool) -> Vec<usize> {
     code.iter().enumerate().filter_map(of(BSYNC)).filter(releases).collect()
 }
 
-/// Whether the section of this name has the code of a program's function: see `ptx::emit::calls::head`.
+/// Whether the section of this name has the code of a program's function, as the store's units name them: `i0_f60`.
 fn is_function(section: &str) -> bool {
-    let index = section.rsplit_once("_f").map(|(_, index)| index);
-    index.is_some_and(|index| !index.is_empty() && index.bytes().all(|byte| byte.is_ascii_digit()))
+    let name = section.strip_prefix(".text.i").and_then(|name| name.split_once("_f"));
+    let is_number = |text: &str| !text.is_empty() && text.bytes().all(|byte| byte.is_ascii_digit());
+    name.is_some_and(|(program, function)| is_number(program) && is_number(function))
 }
 
 /// Passes the machine code of each function of an ELF file to `function`, and whether it is one of a program.
@@ -256,9 +257,9 @@ fn visit(cubin: &mut [u8], mut function: impl FnMut(&mut [u8], bool)) -> Result<
 /// It is no ELF file; nothing was changed.
 pub fn remove(cubin: &mut [u8]) -> Result<usize, object::Error> {
     let mut removed = 0;
-    visit(cubin, |code, function| {
+    visit(cubin, |code, of_program| {
         let instructions = decode(code);
-        for at in around_calls(&instructions, function) {
+        for at in around_calls(&instructions, of_program) {
             let bytes = &mut code[at * BYTES..][..BYTES];
             bytes[..8].copy_from_slice(&NOP.to_le_bytes());
             bytes[8..].copy_from_slice(&(instructions[at].high & SCHEDULING).to_le_bytes());
@@ -309,6 +310,9 @@ mod tests {
             ".text.i0_start_60",
             ".text.gpu_run_finish",
             ".text.gpu_run_f",
+            ".text.gpu_run_f1",
+            ".text.i0_t60",
+            ".text.f64_promote_f32",
             ".text",
             "",
         ] {
@@ -341,7 +345,7 @@ mod tests {
 
     /// A trap: the call is out of line, and the thread ends after it.
     #[test]
-    fn lanes_of_a_kernel_wait_where_a_lane_may_trap() {
+    fn lanes_of_a_kernel_and_the_runtime_wait_where_a_lane_may_trap() {
         let forth = of(0x0000_0000_0014_0947, 0x000f_ea00_0380_0000); // @P0 BRA +0x60
         let code = [BSSY_B6, forth, OTHER, OTHER, OTHER, OTHER, BSYNC_B6, CALL, END];
         assert_eq!(around_calls(&code, false), []);

@@ -46,21 +46,21 @@ impl Default for StoreLimits {
 impl StoreLimits {
     /// The defaults, with as much undeclared memory as a module needs that runs on so many threads of that device.
     ///
-    /// Many threads get more than what there is by default: 64 KiB each, for their stacks and their heap.
+    /// Many threads get more than what there is by default: 64 KiB each, for their stacks and their heap. On a GPU that is at
+    /// most half of the memory that is free, for the heap's records and the lanes' own stacks need some too.
     /// A program for WASI expects all that its addresses reach, as other engines have it. On the CPU it gets that: what
     /// it does not touch costs nothing there. A GPU has it taken.
     pub fn for_module(module: &Module, threads: u32, device: &mut dyn Device) -> StoreLimits {
-        const OF_EACH: u64 = 64 << 10;
         let limits = StoreLimits::default();
         let program = module.program();
         let is_command = ["_start", "_initialize"]
             .iter()
             .any(|name| program.meta.export(name).is_some());
-        let all = u64::from(threads) * OF_EACH;
+        let free = device.as_compiled().is_some().then(|| device.free_memory());
         StoreLimits {
             undeclared_memory: match makes_requests(program) && is_command && device.as_compiled().is_none() {
                 true => 1 << 32,
-                false => all.clamp(DEFAULT_MEMORY, 1 << 32),
+                false => memory_of_threads(threads, free),
             },
             ..limits
         }
@@ -75,5 +75,30 @@ impl StoreLimits {
             heap: self.heap,
             ..Limits::default()
         }
+    }
+}
+
+/// Bytes of a memory for so many threads, on a device that takes them from so many that are free.
+fn memory_of_threads(threads: u32, free: Option<u64>) -> u64 {
+    const OF_EACH: u64 = 64 << 10;
+    let half = free.map_or(u64::MAX, |free| free / 2 / OF_EACH * OF_EACH);
+    (u64::from(threads) * OF_EACH).clamp(DEFAULT_MEMORY, half.clamp(DEFAULT_MEMORY, 1 << 32))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn threads_have_64_kib_each_or_what_half_of_the_device_has_room_for() {
+        assert_eq!(memory_of_threads(1, None), DEFAULT_MEMORY);
+        assert_eq!(memory_of_threads(32_768, None), 2 << 30);
+        assert_eq!(memory_of_threads(1_000_000, None), 1 << 32);
+        // A GPU of 8 GiB of which 6 are free, one that is nearly full, and one of 141 GB.
+        assert_eq!(memory_of_threads(67_584, Some(6 << 30)), 3 << 30);
+        assert_eq!(memory_of_threads(67_584, Some(100 << 20)), DEFAULT_MEMORY);
+        assert_eq!(memory_of_threads(67_584, Some(139 << 30)), 1 << 32);
+        // Whole pages.
+        assert_eq!(memory_of_threads(67_584, Some((6 << 30) + 12_345)), 3 << 30);
     }
 }

@@ -7,8 +7,9 @@
 //!
 //! GPUs access naturally aligned addresses only. Where the alignment is not known, a load takes the
 //! aligned words around its value and shifts, without a branch. A store branches to one byte by byte. There are two forms
-//! of both. One makes no access in vain, by predicates. The other has fewer instructions: larger programs wait for these
-//! more than for memory. See [`Compiler::accesses_count`].
+//! of both. One has no branch and loads only what is needed, by predicates. The other has fewer instructions: larger
+//! programs wait for these more than for memory. See [`Compiler::is_bound_by_loads`]; stores ask for a small kernel only,
+//! for those that are not aligned are rare.
 //!
 //! Every other access (memory64, further memories, ends beyond the least size) reads the memory's record
 //! and compares in 64 bits.
@@ -306,7 +307,7 @@ impl Compiler<'_> {
     /// The aligned words that hold `count` words at any address, one more than that, and by what the first is to be shifted,
     /// modulo 32 bits. Where the address is aligned, that shift by 0 takes nothing of the last.
     fn words_around(&mut self, place: &Place, count: usize) -> (String, Vec<String>) {
-        match self.accesses_count() {
+        match self.is_bound_by_loads() {
             true => self.needed_words_around(place, count),
             false => self.all_words_around(place, count),
         }
@@ -315,7 +316,7 @@ impl Compiler<'_> {
     /// Whether the block that is written is bound by what it loads rather than by how many instructions it has, so that
     /// a load that may not be needed costs more than a predicate: in small kernels, which instruction caches hold, and in
     /// loops that calculate with numbers. A product of matrices takes 0.8 of the time so; code of other kinds 1.04 times.
-    fn accesses_count(&self) -> bool {
+    fn is_bound_by_loads(&self) -> bool {
         self.is_small_kernel() || self.numeric_blocks.contains(&self.block)
     }
 

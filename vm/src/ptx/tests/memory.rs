@@ -163,7 +163,7 @@ fn many_accesses() -> String {
         .repeat(200)
 }
 
-/// Predicates are for what a multiprocessor keeps: see `Compiler::accesses_count`.
+/// Predicates are for what a multiprocessor keeps: see `Compiler::is_bound_by_loads`.
 #[test]
 fn a_large_kernel_accesses_memory_as_a_function_does() {
     let module = format!(

@@ -10,7 +10,7 @@
 //! - with a call inside a loop, either may cost
 //!   [`loop_factor`](InlineOptions::loop_factor) times as much;
 //! - a function with a single call that moves into a *kernel*, maybe with its caller, of any cost, unless `unreachable`
-//!   follows the call. A kernel is an exported function that nothing calls, and no entry of a program ([`PROGRAMS`]).
+//!   follows the call. A kernel is an exported function that nothing calls, and no entry of a program such as `main`.
 //!   Kernels have the machine's cheapest code: a GPU's assembler keeps in registers of the whole warp there what
 //!   functions load again for each access to memory.
 //!

@@ -152,11 +152,11 @@ fn inline_all(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
     }
     let mut budget = options.growth_limit(report.instrs_before);
     let movable = movable(module, &graph);
-    let kernels = Kernels::find(module, &graph, &facts, &movable, options);
     let order: Vec<u32> = graph
         .bottom_up()
         .filter(|&f| f >= imported && reachable[f as usize])
         .collect();
+    let in_kernels = in_kernels(module, &graph, &facts, &movable, &order, options.kernel_limit);
     let mut out = Writer::default();
     for caller in order {
         let mut chooser = Chooser {
@@ -165,7 +165,7 @@ fn inline_all(module: &mut Module<'_>, options: &InlineOptions) -> InlineReport 
             facts: &facts,
             movable: &movable,
             caller,
-            kernels: &kernels,
+            in_kernels: &in_kernels,
             instrs: facts[caller as usize].as_ref().map_or(0, |facts| facts.instrs),
             locals: facts[caller as usize].as_ref().map_or(0, |facts| facts.locals),
             budget: &mut budget,
@@ -209,63 +209,46 @@ fn movable(module: &Module<'_>, graph: &CallGraph) -> Vec<bool> {
     movable
 }
 
-/// By function, whether it is a kernel, and whether it moves into one.
-struct Kernels {
-    is_kernel: Vec<bool>,
-    moves: Vec<bool>,
-}
-
-impl Kernels {
-    /// Kernels of `vm/src/ptx/emit/entry.rs` (`is_inlined`) are meant, as far as that is known before a module is lowered.
-    fn find(
-        module: &Module<'_>,
-        graph: &CallGraph,
-        facts: &[Option<Facts>],
-        movable: &[bool],
-        options: &InlineOptions,
-    ) -> Kernels {
-        let count = module.func_count() as usize;
-        let mut is_kernel = vec![false; count];
-        let exports = || module.exports.iter().filter(|export| export.kind == ExternalKind::Func);
-        for func in exports().map(|export| export.index) {
-            let is_called = graph.call_sites(func) > 0 || graph.is_address_taken(func) || module.start == Some(func);
-            is_kernel[func as usize] =
-                !is_called && facts[func as usize].as_ref().is_some_and(|facts| !facts.tail_calls);
-        }
-        for export in exports().filter(|export| PROGRAMS.contains(&export.name)) {
-            is_kernel[export.index as usize] = false;
-        }
-        // The kernel into which each function moves, and what there is room for in kernels.
-        let mut into: Vec<Option<usize>> = (0..count).map(|func| is_kernel[func].then_some(func)).collect();
-        let mut room = vec![options.kernel_limit; count];
-        let mut moves = vec![false; count];
-        let order: Vec<u32> = graph.bottom_up().collect();
-        for caller in order.into_iter().rev() {
-            let (Some(kernel), Some(func)) = (into[caller as usize], module.defined(caller)) else {
-                continue;
-            };
-            for call in func.summary().calls.iter().filter(|call| is_expected(call)) {
-                let callee = call.callee as usize;
-                let Some(facts) = facts[callee]
-                    .as_ref()
-                    .filter(|facts| movable[callee] && !facts.tail_calls)
-                else {
-                    continue;
-                };
-                if facts.instrs <= room[kernel] {
-                    room[kernel] -= facts.instrs;
-                    into[callee] = Some(kernel);
-                    moves[callee] = true;
-                }
+/// Whether each function is a kernel or moves into one; `order` has callees first. Nothing calls a kernel, so a callee of
+/// which this holds moves.
+///
+/// Kernels of `vm/src/ptx/emit/entry.rs` (`is_inlined`) are meant, as far as that is known before a module is lowered.
+fn in_kernels(
+    module: &Module<'_>,
+    graph: &CallGraph,
+    facts: &[Option<Facts>],
+    movable: &[bool],
+    order: &[u32],
+    limit: u32,
+) -> Vec<bool> {
+    // The kernel that each function is, or into which it moves.
+    let mut kernels: Vec<Option<u32>> = vec![None; module.func_count() as usize];
+    let has_tail_calls = |func: u32| facts[func as usize].as_ref().is_none_or(|facts| facts.tail_calls);
+    let exports = || module.exports.iter().filter(|export| export.kind == ExternalKind::Func);
+    for func in exports().map(|export| export.index) {
+        let is_called = graph.call_sites(func) > 0 || graph.is_address_taken(func) || module.start == Some(func);
+        kernels[func as usize] = (!is_called && !has_tail_calls(func)).then_some(func);
+    }
+    for export in exports().filter(|export| PROGRAMS.contains(&export.name)) {
+        kernels[export.index as usize] = None;
+    }
+    // What may still move into each.
+    let mut room = vec![limit; kernels.len()];
+    for caller in order.iter().rev() {
+        let (Some(kernel), Some(func)) = (kernels[*caller as usize], module.defined(*caller)) else {
+            continue;
+        };
+        let room = &mut room[kernel as usize];
+        for call in func.summary().calls.iter().filter(|call| is_expected(call)) {
+            let callee = call.callee as usize;
+            let instrs = facts[callee].as_ref().map_or(0, |facts| facts.instrs);
+            if movable[callee] && !has_tail_calls(call.callee) && instrs <= *room {
+                *room -= instrs;
+                kernels[callee] = Some(kernel);
             }
         }
-        Kernels { is_kernel, moves }
     }
-
-    /// Whether a function is one, or will be part of one.
-    fn has(&self, func: u32) -> bool {
-        self.is_kernel[func as usize] || self.moves[func as usize]
-    }
+    kernels.iter().map(Option::is_some).collect()
 }
 
 /// Whether a call is expected to return here: it is no tail call, and no `unreachable` follows.
@@ -280,7 +263,7 @@ struct Chooser<'c> {
     facts: &'c [Option<Facts>],
     movable: &'c [bool],
     caller: u32,
-    kernels: &'c Kernels,
+    in_kernels: &'c [bool],
     /// What the caller has grown to.
     instrs: u32,
     locals: u32,
@@ -313,12 +296,11 @@ impl Chooser<'_> {
         let options = self.options;
         let factor = if call.in_loop { options.loop_factor } else { 1 };
         let moves = self.movable[callee as usize];
-        let into_kernel = self.kernels.moves[callee as usize];
         let tiny = facts.leaf && facts.cost <= options.tiny_cost;
         let wanted = tiny
             || (facts.leaf && facts.cost <= options.leaf_cost * factor)
             || (moves && facts.cost <= options.single_call_cost * factor)
-            || into_kernel;
+            || self.in_kernels[callee as usize];
         if !wanted {
             return false;
         }
@@ -326,7 +308,7 @@ impl Chooser<'_> {
         let zeroed = facts.reads_zero(func).iter().filter(|zero| **zero).count() as u32;
         let set = facts.params + 2 * zeroed;
         let added = facts.instrs + set + 2;
-        let (instrs, locals) = match self.kernels.has(self.caller) {
+        let (instrs, locals) = match self.in_kernels[self.caller as usize] {
             true => (options.kernel_limit, options.kernel_locals),
             false => (options.caller_limit, options.caller_locals),
         };

@@ -58,7 +58,7 @@ impl StoreLimits {
             .any(|name| program.meta.export(name).is_some());
         let free = device.as_compiled().is_some().then(|| device.free_memory());
         StoreLimits {
-            undeclared_memory: match makes_requests(program) && is_command && device.as_compiled().is_none() {
+            undeclared_memory: match makes_requests(program) && is_command && free.is_none() {
                 true => 1 << 32,
                 false => memory_of_threads(threads, free),
             },

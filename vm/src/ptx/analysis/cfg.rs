@@ -403,6 +403,9 @@ impl Cfg {
             let info = node.inst.op.info();
             info.class == Class::Pure && info.operands.iter().any(is_float)
         };
+        if !self.nodes.iter().any(calculates) {
+            return BTreeSet::new();
+        }
         let is_numeric = |blocks: &[usize]| blocks.iter().flat_map(|block| self.block_nodes(*block)).any(calculates);
         let loops = self.innermost_loops().into_iter().map(|(_, blocks)| blocks);
         loops.filter(|blocks| is_numeric(blocks)).flatten().collect()

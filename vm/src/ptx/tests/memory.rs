@@ -157,19 +157,14 @@ fn copies_of_a_loop_share_what_traps() {
     assert_eq!(traps.count(), 2);
 }
 
-/// Loads and stores of which nothing is known, in more code than that of a small kernel.
-fn many_accesses() -> String {
-    "(i32.store align=1 (i32.mul (local.get 0) (i32.const 3)) (i32.load align=1 (i32.mul (local.get 0) (i32.const 5))))"
-        .repeat(200)
-}
-
 /// Predicates are for what a multiprocessor keeps: see `Compiler::is_bound_by_loads`.
 #[test]
 fn a_large_kernel_accesses_memory_as_a_function_does() {
-    let module = format!(
-        "(module (memory 1) (func (export \"f\") (param i32) {}))",
-        many_accesses()
-    );
+    let accesses = "(i32.store align=1
+            (i32.mul (local.get 0) (i32.const 3))
+            (i32.load align=1 (i32.mul (local.get 0) (i32.const 5))))"
+        .repeat(200);
+    let module = format!("(module (memory 1) (func (export \"f\") (param i32) {accesses}))");
     let text = text_alone(&module);
     let kernel = part(&text, "start_0");
     assert!(!kernel.contains(" ld.global.b32"), "a load with a predicate");

@@ -8,6 +8,7 @@ pub mod inspect;
 pub mod libtest;
 pub mod load;
 pub mod process;
+pub mod profile;
 pub mod run;
 pub mod spawning;
 pub mod thread_safety;

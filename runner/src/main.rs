@@ -8,6 +8,7 @@ mod command;
 
 use std::process::ExitCode;
 
+use args::profile as profile_args;
 use args::{cargo, cli, entry, files, names, parse, requests, wasi_options};
 use cli::Command;
 use command::{
@@ -15,7 +16,8 @@ use command::{
     watchdog,
 };
 use present::{
-    calls, fault, json, lines, log, output, panic, progress, report, results, sink, stands, stats, terminal, writes,
+    calls, fault, json, lines, log, output, panic, profile, progress, report, results, sink, stands, stats, terminal,
+    writes,
 };
 
 fn main() -> ExitCode {
@@ -28,11 +30,13 @@ fn main() -> ExitCode {
     if let Err(report) = log::start(&cli.messages) {
         return match &cli.command {
             Command::Run(args) => parse::refuse(&report, &args.report),
+            Command::Profile(args) => parse::refuse(&report, &args.run.report),
             _ => parse::refuse(&report, &cli::ReportFormat::Text.into()),
         };
     }
     let result = match cli.command {
         Command::Run(mut args) => run::run(&mut args),
+        Command::Profile(mut args) => command::profile::profile(&mut args),
         Command::Translate(args) => translate::translate(&args),
         Command::Compile(args) => compile::compile(&args),
         Command::Inspect(args) => inspect::inspect(&args),

@@ -1,7 +1,8 @@
 //! What the command tells its user: output, messages, reports, statistics.
 //!
 //! [`report`] and [`log`] are for messages, [`terminal`] for the guest's output, [`fault`] for how a run ended,
-//! [`results`] and [`stats`] for what came of it, [`progress`] for how far it is. [`output`] writes all of it.
+//! [`results`] and [`stats`] for what came of it, [`progress`] for how far it is, [`profile`] for where
+//! its time went. [`output`] writes all of it.
 
 #[macro_use]
 pub mod output;
@@ -11,6 +12,7 @@ pub mod json;
 pub mod lines;
 pub mod log;
 pub mod panic;
+pub mod profile;
 pub mod progress;
 pub mod report;
 pub mod results;

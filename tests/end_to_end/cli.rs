@@ -12,6 +12,7 @@ mod inspect;
 #[cfg(unix)]
 mod options;
 mod output;
+mod profile;
 pub mod refuses;
 pub mod reports;
 mod translate;
@@ -27,6 +28,7 @@ pub fn general() -> Vec<Test> {
         cache::general(),
         compile::general(),
         output::general(),
+        profile::general(),
         reports::general(),
         command::general(),
         aborting_tests::general(),
@@ -42,7 +44,7 @@ pub fn general() -> Vec<Test> {
 
 /// The tests of an engine.
 pub fn tests(device: &'static str) -> Tests {
-    let mut tests = [reports::of_engine(), hints::of_engine()].concat();
+    let mut tests = [reports::of_engine(), hints::of_engine(), profile::of_engine()].concat();
     if matches!(device, "ptx" | "emulator") {
         tests.extend(compile::of_compiled());
     }

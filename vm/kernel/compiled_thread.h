@@ -2,7 +2,7 @@
 // stack from 1.
 #pragma once
 
-#include "stands.h"
+#include "samples.h"
 #include "threads.h"
 
 namespace gpu_run {
@@ -52,6 +52,70 @@ GPU_RUN_NOINLINE void end(Context &context, EndKind kind, u32 value, u32 pc, u32
   });
   context.thread->state = THREAD_Ended;
   leave(context);
+}
+
+// Takes what is due of a thread's samples, and says when the next one is. Returns how many there are.
+GPU_RUN_INLINE u32 take_samples(Context &context) {
+  const Samples &samples = *context.launch->samples;
+  SampledThread &sampled = samples.threads[context.id];
+  const u32 count = samples::take_due(samples, sampled, lane_time());
+  // Compiled code looks at the lower half.
+  context.sample_due = (u32)(sampled.last + samples.period);
+  return count;
+}
+
+// Where a thread is whose sample is due. The host reads it too.
+enum SampleAt : u32 {
+  SAMPLE_Called = 0,  // at a function's begin: it was in the caller
+  SAMPLE_Returned = 1,  // after a call: it was in what that called
+  SAMPLE_Here = 2,
+  SAMPLE_Entered = 3,  // before a loop: it was where it last looked, in the same function
+};
+
+// Counts a thread's samples that are due. Until now it was in state `doing`.
+GPU_RUN_NOINLINE void sample(Context &context, u32 pc, u32 depth, u32 at, u32 doing) {
+  const u32 count = take_samples(context);
+  // What was before the first function is the launch's.
+  if (!count || (at == SAMPLE_Called && depth < 2)) return;
+  samples::Place place;
+  place.state = doing;
+  place.frames = 0;
+  place.pc = pc;
+  place.depth = depth;
+  u32 call = depth;
+  if (at == SAMPLE_Entered) place.pc = context.sample_mark;
+  if (at == SAMPLE_Called) {
+    place.pc = native::return_address(context.calls, --call, depth) - 1;
+    place.depth = depth - 1;
+  }
+  if (at == SAMPLE_Returned) {
+    place.pc = context.sample_mark;
+    place.depth = depth + 1;
+    place.push(pc);
+  }
+  while (call > 1 && place.push(native::return_address(context.calls, --call, depth))) {
+  }
+  samples::note(*context.launch->samples, context.id, place, count);
+}
+
+// Before a wait, whose time is told apart.
+GPU_RUN_INLINE void sample_before_wait(Context &context, u32 pc, u32 depth) {
+  if (!context.sample_ring) return sample(context, pc, depth, SAMPLE_Here, THREAD_Runnable);
+  context.launch->samples->threads[context.id].last = lane_time();
+}
+
+// Prepares samples of a thread that begins.
+GPU_RUN_INLINE void begin_samples(Context &context) {
+  const Samples &samples = *context.launch->samples;
+  samples::begin_turn(*context.launch, context.id);
+  context.sample_mark = 0;
+  context.sample_count = 0;
+  context.sample_period = (u32)samples.period;
+  context.sample_mask = samples.raw_size - 1;
+  // Threads without a ring write where nobody reads.
+  const u32 ring = context.id < samples.raw_threads ? context.id : samples.raw_threads;
+  context.sample_ring = samples.raw ? samples.raw + (u64)ring * samples.raw_size : nullptr;
+  take_samples(context);
 }
 
 void trap(Context &context, u32 pc, u32 depth, u32 kind) {

@@ -7,6 +7,7 @@
 
 #include "ops/dispatch.h"
 #include "ops/semantics.h"
+#include "samples.h"
 
 namespace gpu_run {
 
@@ -98,7 +99,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       CASE(visit) {
         const u16 visit = frames::visit(launch, index_of(pc));
 #ifdef GPU_RUN_CALLS_NATIVE
-        if (visit & VISIT_LOOP) {
+        if ((visit & VISIT_LOOP) && !launch.samples) {
           state = {registers, room, header, index_of(pc), instance_index, depth};
           const StepResult done = enter_loop(launch, thread, state);
           if (done.kind == DONE_Ended) return;
@@ -106,6 +107,11 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
           if (done.kind == DONE_Trap) TRAP(done.value);
         }
 #endif
+        if (UNLIKELY(launch.samples)) {
+          samples::visit(launch, thread, id, index_of(pc), visit & VISIT_CALLED, [&] {
+            return MachineState{registers, room, header, index_of(pc), instance_index, depth};
+          });
+        }
         following = (w & ~(u64)0xffff) | (visit & VISIT_OPCODE);
         continue;
       }

@@ -12,6 +12,7 @@ constexpr u32 PC_BRIDGE_RETURN = 0;
 constexpr u32 PC_THREAD_END = 1;
 constexpr u32 PC_NATIVE_RETURN = 2;
 constexpr u32 VISIT_OPCODE = 0x3ff, VISIT_LOOP = 0x400, VISIT_ONCE = 0x800, VISIT_OFTEN = 0xf800;  // in Launch::visits
+constexpr u32 VISIT_CALLED = VISIT_LOOP;  // of a run of which samples are taken: a function begins
 
 // The heap of a memory; see heap/heap.h. What it points to lies beside linear memory, where no guest
 // reaches it. Host code of its own (src/store/heap.rs) reads it after a run.
@@ -289,6 +290,51 @@ struct Stands {
   Stand groups[STANDS];
 };
 
+// What threads did over time, in samples: see samples.h. All calls of a group are the same.
+constexpr u32 SAMPLE_CALLS = 60;
+struct Sample {
+  u64 key;  // as in Stand
+  u64 count;
+  u32 thread;
+  u32 state;
+  u32 pc;
+  u32 depth;
+  u32 frames;
+  u32 pad;
+  u32 calls[SAMPLE_CALLS];
+};
+// A sample that compiled code of many lanes has written in place; see compiled_thread.h.
+constexpr u32 RAW_CALLS = 28;
+struct RawSample {
+  u32 pc;  // 0: there is none
+  u32 at;  // a SampleAt
+  u32 depth;
+  u32 mark;
+  u32 calls[RAW_CALLS];  // return addresses, innermost first; 0 after the last
+};
+// Of a thread, by its id.
+struct SampledThread {
+  u64 left;  // when it left its lane to wait, on the device's clock
+  u64 last;  // the lane's time at its last sample; while it may be on no lane, how long before it left that was
+  u32 mark;  // word of its last `visit`
+  u32 state;  // a ThreadState, when it left its lane
+  u32 tick;  // at which it last looked at the lane's time
+  u32 pad;
+};
+struct Samples {
+  Sample *groups;
+  SampledThread *threads;
+  u64 period_ns;
+  u64 period;  // of a lane's time: see `lane_time`
+  u32 capacity;  // of groups
+  mutable u32 lost;  // samples for which there was no group left
+  u32 tick;  // periods since the run began, by the host's clock, where a look at the lane's time is dear
+  u32 weight;  // for how many a sample counts: of many lanes each has fewer
+  RawSample *raw;  // by thread, a ring each, and one more for threads that have none; null: code writes none
+  u32 raw_threads;  // that have a ring
+  u32 raw_size;  // samples in a ring, a power of two
+};
+
 // How a process ended. The first thread to end it claims the record.
 enum EndKind : u32 {
   END_None = 0,
@@ -544,6 +590,7 @@ struct Launch {
   // or when the interpreter last began. The host reads them by copies.
   mutable u64 interpreted;
   mutable u64 seen;
+  const Samples *samples;  // null: nobody asks where time goes
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

@@ -83,6 +83,10 @@ GPU_RUN_INLINE u64 long_cycles() {
   return now;
 }
 
+// The time by which a lane's threads are sampled, and whether it is cheap to look at.
+GPU_RUN_INLINE u64 lane_time() { return long_cycles(); }
+constexpr bool HAS_CYCLES = true;
+
 // Backoff of a lane from what may take the host some time, and where many lanes wait.
 GPU_RUN_INLINE void backoff_long() { asm volatile("nanosleep.u32 16000;"); }
 
@@ -434,6 +438,14 @@ inline void rouse([[maybe_unused]] const u32 *word) {
 inline void backoff_long() {}
 constexpr u32 RESPONSE_POLLS = 1;
 inline u32 cycles() { return 0; }
+
+// Nanoseconds that the processor has worked for the lane.
+inline u64 lane_time() {
+  timespec now;
+  clock_gettime(CLOCK_THREAD_CPUTIME_ID, &now);
+  return (u64)now.tv_sec * 1000000000ull + (u64)now.tv_nsec;
+}
+constexpr bool HAS_CYCLES = false;
 
 // Tells the host of a message, by the function that the host left for that.
 inline void ring_doorbell(u64 bell, u64 context) {

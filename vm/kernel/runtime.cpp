@@ -103,11 +103,13 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
     StepResult done = step();
     if (done.kind == DONE_Trap) trap(context, pc, depth, done.value);
     if (done.kind == DONE_Wait) {
+      if (launch.samples) sample_before_wait(context, pc, depth);
       do {
         backoff(++idle);
         // Seldom: it takes as long as a response needs.
         if (idle % 16 == 0) poll();
       } while (!threads::can_go_on(launch, thread));
+      if (launch.samples) sample(context, pc, depth, SAMPLE_Here, thread.state);
       thread.state = THREAD_Runnable;
     }
     // Short ones need not, because loops look too.
@@ -146,6 +148,7 @@ GPU_RUN_INLINE void take_thread(const Launch &launch, Context &context, u32 id) 
   context.parked = 0;
   context.stack_limit = thread.stack_limit;
   context.max_depth = launch.max_depth;
+  if (launch.samples) begin_samples(context);
 }
 
 // Prepares thread `id`, which the lane has.
@@ -178,6 +181,13 @@ extern "C" {
 // Ends the lane if its process was stopped.
 void gpu_run_poll(Context *context, u32 pc, u32 depth) {
   if (process_ended(*context->launch)) stop(*context, pc, depth, THREAD_Runnable);
+}
+
+// The cycles are up at which compiled code is to count a sample, at a SampleAt.
+void gpu_run_sample(Context *context, u32 pc, u32 depth, u32 at) {
+  if (!context->launch->samples) return;
+  context->sample_ring = nullptr;  // this code writes none
+  sample(*context, pc, depth, at, THREAD_Runnable);
 }
 
 // Prepares the lane's thread, which has the lane's number. Ends the lane if there is none or the process was
@@ -219,6 +229,10 @@ u32 gpu_run_next(const Launch *launch, Context *context) {
 void gpu_run_finish(Context *context) {
   const Launch &launch = *context->launch;
   Thread &thread = *context->thread;
+  // Of a thread that has called nothing for a period.
+  if (launch.samples && !context->sample_ring && context->sample_mark) {
+    sample(*context, context->sample_mark, 1, SAMPLE_Here, THREAD_Runnable);
+  }
   if (thread.exceptions) {
     u64 at = (u64)context->id * launch.result_units;
     exceptions::end_thread(launch, thread, context->id, {(u8 *)(launch.results + at), 4});

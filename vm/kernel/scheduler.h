@@ -328,13 +328,13 @@ GPU_RUN_INLINE bool leave_spawned(const Launch &launch, Round &round, u32 lane) 
     return false;
   }
   stands::note_lane(launch, lane);
+  if (launch.samples) samples::end_waits(launch, lane);
   return true;
 }
 
-// As `find_thread`, in this run or the next. In a function of its own, so that nothing of it stays in
-// hardware registers while a thread runs. Runs follow each other in here, and not in a loop around
-// `run_lane`: that would change how the interpreter's loop is compiled.
-GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) {
+// As `find_thread`, in this run or the next. Runs follow each other in here, and not in a loop around `run_lane`: that
+// would change how the interpreter's loop is compiled.
+GPU_RUN_INLINE bool find_next(const Launch &launch, Round &round, u32 lane) {
   if (launch.spawner) {
     if (!round.lists.leaves && find_spawned(launch, round, lane)) return true;
     if (round.lists.leaves) round.over = leave_spawned(launch, round, lane);
@@ -343,9 +343,19 @@ GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) 
   if (find_thread(launch, round, lane)) return true;
   if (!round.over) return false;
   if (launch.stands) stands::note_lane(launch, round.first);
+  if (launch.samples) samples::end_waits(launch, round.first);
   if (launch.parked) park(launch, lane);
   round.over = !next_command(launch, round);
   return false;
+}
+
+// The same, between samples of the thread that has run and of the one that will. In a function of its own, so that
+// nothing of it stays in hardware registers while a thread runs.
+GPU_RUN_NOINLINE bool next_thread(const Launch &launch, Round &round, u32 lane) {
+  if (UNLIKELY(launch.samples) && round.ran) samples::end_turn(launch, round.id);
+  const bool found = find_next(launch, round, lane);
+  if (UNLIKELY(launch.samples) && found) samples::begin_turn(launch, round.id);
+  return found;
 }
 
 GPU_RUN_INLINE void run_lane(const Launch &launch, u32 lane) {

@@ -28,36 +28,43 @@ GPU_RUN_INLINE bool wanted(const Launch &launch) {
 }
 
 // FNV-1a, a word at a time; never 0.
-GPU_RUN_INLINE u64 key_of(const Standing &standing) {
+template <typename Place>
+GPU_RUN_INLINE u64 key_of(const Place &place) {
   u64 key = 0xcbf29ce484222325;
   auto mix = [&](u32 word) { key = (key ^ word) * 0x100000001b3; };
-  mix(standing.state);
-  mix(standing.pc);
-  for (u32 i = 0; i < standing.frames; i++) mix(standing.calls[i]);
+  mix(place.state);
+  mix(place.pc);
+  for (u32 i = 0; i < place.frames; i++) mix(place.calls[i]);
   // Low bits choose the place in the table.
   return (key ^ key >> 32) | 1;
+}
+
+// Adds to the count of those that are at the same place as thread `id`. False: there is no group left.
+template <typename Group, typename Place, typename Count>
+GPU_RUN_INLINE bool count(Group *groups, u32 capacity, u32 id, const Place &place, Count more) {
+  const u64 key = key_of(place);
+  for (u32 i = 0; i < capacity; i++) {
+    Group &group = groups[((key >> 1) + i) % capacity];
+    u64 found = load_relaxed_device(&group.key);
+    // The exchange publishes nothing: lanes read no more than the key.
+    if (found == 0 && compare_exchange_acq_rel_device(&group.key, found, key)) {
+      group.thread = id;
+      group.state = place.state;
+      group.pc = place.pc;
+      group.depth = place.depth;
+      group.frames = place.frames;
+      for (u32 call = 0; call < place.frames; call++) group.calls[call] = place.calls[call];
+      found = key;
+    }
+    if (found == key) return red_add_device(&group.count, more), true;
+  }
+  return false;
 }
 
 // Counts thread `id` among those that stand at the same place.
 GPU_RUN_NOINLINE void note(const Launch &launch, u32 id, const Standing &standing) {
   Stands &stands = *launch.stands;
-  const u64 key = key_of(standing);
-  for (u32 i = 0; i < STANDS; i++) {
-    Stand &group = stands.groups[((key >> 1) + i) % STANDS];
-    u64 found = load_relaxed_device(&group.key);
-    // The exchange publishes nothing: lanes read no more than the key.
-    if (found == 0 && compare_exchange_acq_rel_device(&group.key, found, key)) {
-      group.thread = id;
-      group.state = standing.state;
-      group.pc = standing.pc;
-      group.depth = standing.depth;
-      group.frames = standing.frames;
-      for (u32 call = 0; call < standing.frames; call++) group.calls[call] = standing.calls[call];
-      found = key;
-    }
-    if (found == key) return red_add_device(&group.count, 1u);
-  }
-  red_add_device(&stands.others, 1u);
+  if (!count(stands.groups, STANDS, id, standing, 1u)) red_add_device(&stands.others, 1u);
 }
 
 // A thread that has frames of the interpreter.

@@ -74,6 +74,8 @@ pub struct Cuda {
     pinned: Vec<*mut c_void>,
     shared_per_multiprocessor: u32,
     max_shared_per_block: u32,
+    /// Cycles a second, at most.
+    clock_rate: f64,
     running: bool,
 }
 
@@ -183,6 +185,7 @@ impl Cuda {
             Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_MULTIPROCESSOR,
         )?;
         let max_shared_per_block = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_MAX_SHARED_MEMORY_PER_BLOCK_OPTIN)?;
+        let kilohertz = attribute(device, Attribute::CU_DEVICE_ATTRIBUTE_CLOCK_RATE)?;
         Ok(Cuda {
             info,
             device,
@@ -197,6 +200,7 @@ impl Cuda {
             pinned: Vec::new(),
             shared_per_multiprocessor: shared_per_multiprocessor as u32,
             max_shared_per_block: max_shared_per_block as u32,
+            clock_rate: f64::from(kilohertz) * 1e3,
             running: false,
         })
     }
@@ -330,6 +334,10 @@ impl Drop for Cuda {
 }
 
 impl Device for Cuda {
+    fn clock_rate(&self) -> Option<f64> {
+        Some(self.clock_rate)
+    }
+
     fn name(&self) -> String {
         self.info.name.clone()
     }

@@ -139,6 +139,11 @@ pub trait Device {
         false
     }
 
+    /// Cycles of a lane's clock in a second; `None` if lanes have none.
+    fn clock_rate(&self) -> Option<f64> {
+        None
+    }
+
     /// Whether memory can be allocated and released while a kernel runs, without waiting for it.
     fn allocates_while_running(&self) -> bool;
 

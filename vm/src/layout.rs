@@ -32,6 +32,8 @@ constants! { CONSTANTS:
     VISIT_LOOP: u32 = 0x400;
     VISIT_ONCE: u32 = 0x800;
     VISIT_OFTEN: u32 = 0xf800;
+    /// Of a run of which samples are taken: a function begins.
+    VISIT_CALLED: u32 = VISIT_LOOP;
 
     PAGE: u64 = 65536;
     /// Bytes of the smallest register segment; see `kernel/layout.h`.
@@ -48,6 +50,9 @@ constants! { CONSTANTS:
     /// Return addresses of a thread that stands somewhere.
     STAND_CALLS: usize = 12;
     STANDS: usize = 256;
+    /// The same of a sample of a thread, and of one that compiled code of many lanes writes.
+    SAMPLE_CALLS: usize = 60;
+    RAW_CALLS: usize = 28;
     /// Units of the innermost frame that the record of an end keeps.
     END_UNITS: usize = 32;
     /// Words of items that a thread gathers of a debug message.
@@ -408,6 +413,47 @@ twins! {
         others: u32,
         groups: [Stand; STANDS],
     }
+    /// Samples of threads that were at one place; see `kernel/samples.h`.
+    struct Sample {
+        key: u64,
+        count: u64,
+        thread: u32,
+        state: u32,
+        pc: u32,
+        depth: u32,
+        frames: u32,
+        pad: u32,
+        calls: [u32; SAMPLE_CALLS],
+    }
+    /// Of compiled code; see `kernel/layout.h`.
+    struct RawSample {
+        pc: u32,
+        at: u32,
+        depth: u32,
+        mark: u32,
+        calls: [u32; RAW_CALLS],
+    }
+    struct SampledThread {
+        left: u64,
+        last: u64,
+        mark: u32,
+        state: u32,
+        tick: u32,
+        pad: u32,
+    }
+    struct Samples {
+        groups: Ptr,
+        threads: Ptr,
+        period_ns: u64,
+        period: u64,
+        capacity: u32,
+        lost: u32,
+        tick: u32,
+        weight: u32,
+        raw: Ptr,
+        raw_threads: u32,
+        raw_size: u32,
+    }
     struct Control {
         stop: u32,
         pad: [u32; 15],
@@ -658,6 +704,7 @@ twins! {
         left: u32,
         interpreted: u64,
         seen: u64,
+        samples: Ptr,
         commands: Ptr,
         taken: u64,
     }
@@ -689,7 +736,12 @@ twins! {
         resumed: Ptr,
         entering: Ptr,
         parked: u32,
-        pad: u32,
+        sample_due: u32,
+        sample_mark: u32,
+        sample_count: u32,
+        sample_period: u32,
+        sample_mask: u32,
+        sample_ring: Ptr,
     }
     /// The head of a frame of units that may be references to exceptions; see `kernel/compiled.h`.
     struct Roots {

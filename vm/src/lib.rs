@@ -44,7 +44,7 @@ pub use layout::Ptr;
 pub use persistent_kernel::PersistentKernel;
 pub use requests::RequestCounts;
 pub use services::{CacheHint, CallingRun, Environment, HostCall, HostReply, Responder, Services, TmpfsFiles};
-pub use stands::{Doing, Stand, Stands};
+pub use stands::{Doing, SampleGroup, Samples, Stand, Stands};
 pub use store::{
     Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks, HeapStats, InstanceId, Instantiated, Leak,
     Limits, MOST_SPAWNED, MemoryUse, Next, Outcome, RunOptions, Running, Shares, Sink, Spawned, Store, StoreError,

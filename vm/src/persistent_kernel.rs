@@ -305,6 +305,10 @@ impl Drop for Client {
 }
 
 impl Device for Client {
+    fn clock_rate(&self) -> Option<f64> {
+        self.serving.borrow().device.clock_rate()
+    }
+
     fn name(&self) -> String {
         self.serving.borrow().device.name()
     }

@@ -19,6 +19,7 @@
 mod analysis;
 mod emit;
 mod image;
+mod lines;
 pub mod runtime;
 mod schedule;
 pub mod template;
@@ -32,8 +33,10 @@ use gpu_run_bytecode::Program;
 use analysis::cfg::Cfg;
 use analysis::interprocedural::{self, Analysis};
 use emit::calls::{self, by_interpreter, interpreted, tail_calls};
+pub(crate) use emit::samples::SampleAt;
 use emit::{entry, function};
 pub use image::{Image, ImageLayout};
+use lines::Lines;
 pub use runtime::{MIXED, RUNTIME};
 
 /// Where compiled functions keep their frames of the shadow stack while they run: see `analysis::stack_frame`.
@@ -67,6 +70,8 @@ pub struct Tuning {
     pub local_frames: LocalFrames,
     /// When lanes meet.
     pub reconverge: Reconverge,
+    /// Whether code has the lines of the user's sources with it, as far as the program has them, for the tools that CUDA has.
+    pub line_info: bool,
 }
 
 /// How to compile a program.
@@ -103,6 +108,10 @@ pub struct Options {
     /// `emit::reconvergence`. Not for threads that may wait for each other: one would wait for a lane that waits for it. The
     /// machine code must not have ptxas's barriers around calls: see `cuda::barriers`.
     pub reconverge: bool,
+    /// Whether the code looks at the time, for samples of where it goes: see `kernel/samples.h`.
+    pub samples: bool,
+    /// Whether the code has the lines of the user's sources with it that the program has.
+    pub line_info: bool,
     /// Whether each instruction gets a comment that tells the bytecode it came from.
     pub comments: bool,
 }
@@ -234,6 +243,7 @@ pub fn compile(unit: &Unit) -> Compiled {
     analysis.aligned_stack = analysis.check_stack_alignment();
     // After all that is to hold for interpreted functions too.
     analysis.leave_out(&unit.cold, &unit.entries);
+    analysis.lines = unit.options.line_info.then(|| Lines::of(unit.program)).flatten();
     let mut layout = ImageLayout::new(unit.program);
     layout.constant &= !unit.options.far_images;
     let mut compiled = Compiled::default();
@@ -271,7 +281,8 @@ pub fn compile(unit: &Unit) -> Compiled {
         || unit.options.check_depth
         // The interpreter calls by pointers.
         || !unit.cold.is_empty();
-    let mut text = preamble() + &layout.declaration(&unit.prefix);
+    let files = analysis.lines.as_ref().map_or_else(String::new, Lines::files);
+    let mut text = preamble() + &files + &layout.declaration(&unit.prefix);
     for (i, _) in unit.program.meta.functions.iter().enumerate() {
         let index = i as u32 + analysis.imported;
         if analysis.facts[i].needed && !entry::is_inlined(unit, &analysis, index) {

@@ -1,6 +1,7 @@
 //! Where threads stand when a run is stopped from outside: what there is to see of a program that hangs.
 
 use crate::fault::Backtrace;
+use crate::layout;
 
 /// What a thread was doing.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -41,6 +42,42 @@ pub struct Stands {
     pub new_threads: u32,
     /// Threads at more places than are recorded.
     pub others: u32,
+}
+
+/// Samples of threads that were at the same place, by the same calls.
+#[derive(Clone, Debug)]
+pub struct SampleGroup {
+    /// How many they are.
+    pub samples: u64,
+    /// What the thread did. While it runs, or waits for its turn on a lane, [`Doing::Runs`].
+    pub doing: Doing,
+    /// Where, as far out as it was recorded.
+    pub backtrace: Backtrace,
+}
+
+/// Where the time of threads went.
+#[derive(Clone, Debug, Default)]
+pub struct Samples {
+    /// The time of one thread for which each of them stands.
+    pub period: std::time::Duration,
+    /// In groups, the largest first.
+    pub groups: Vec<SampleGroup>,
+    /// Samples at more places than are told apart.
+    pub lost: u32,
+}
+
+impl Doing {
+    /// What a thread does that is in this state, as the kernel numbers them.
+    pub(crate) fn of(state: u32) -> Doing {
+        match state {
+            layout::THREAD_SLEEPING => Doing::Sleeps,
+            layout::THREAD_WAITING => Doing::Waits,
+            layout::THREAD_REQUESTING => Doing::AwaitsHost,
+            layout::THREAD_BUSY => Doing::AwaitsTurn,
+            layout::STAND_OUTPUT => Doing::AwaitsOutput,
+            _ => Doing::Runs,
+        }
+    }
 }
 
 impl Stands {

@@ -24,6 +24,7 @@ mod leaks;
 mod memory;
 mod requests;
 mod run;
+mod samples;
 mod tmpfs;
 mod visits;
 mod waits;
@@ -404,6 +405,7 @@ pub struct Store {
     no_memory: Ptr,
     /// What compiled instances share.
     visits: visits::Visits,
+    sampling: samples::Sampling,
     pointers: compiled::Pointers,
     run: run::Buffers,
     /// Of the last run, if the host has stopped it.
@@ -443,6 +445,7 @@ impl Store {
             no_memory,
             pointers: compiled::Pointers::default(),
             visits: visits::Visits::default(),
+            sampling: samples::Sampling::default(),
             run,
             stands: Stands::default(),
             io,

@@ -12,6 +12,7 @@ use gpu_run::DeviceKind;
 use gpu_run::compile::Functions;
 use gpu_run_vm::{FrameSize, ThreadSet};
 
+use crate::profile_args::{ProfileArgs, ProfileOptions};
 use crate::results::{self, Results};
 use crate::sink::Target;
 
@@ -56,6 +57,8 @@ pub enum ColorWhen {
 pub enum Command {
     /// Run a module (the same as `gpu-run <MODULE>`).
     Run(Box<RunArgs>),
+    /// Run a module and show where its time went.
+    Profile(Box<ProfileArgs>),
     /// Translate a module and write what comes of it.
     Translate(TranslateArgs),
     /// Compile a module for GPUs before it runs there.
@@ -169,6 +172,8 @@ pub struct RunArgs {
     pub report: Target<ReportFormat>,
     #[command(flatten)]
     pub debug: DebugArgs,
+    #[command(flatten)]
+    pub profile: ProfileOptions,
 }
 
 /// Groups of options in the help.
@@ -418,6 +423,7 @@ impl TuningArgs {
         gpu_run::Tuning {
             local_frames: self.local_frames.into(),
             reconverge: self.reconverge.into(),
+            line_info: false,
         }
     }
 }

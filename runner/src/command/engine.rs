@@ -39,6 +39,7 @@ pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
         .strategy(strategy)
         .local_frames(args.tuning.local_frames.into())
         .reconverge(args.tuning.reconverge.into())
+        .line_info(args.profile.line_info)
         .functions(args.functions())
         .compile_timeout(args.compile_time)
         .hot_after(args.hot_after);

@@ -169,6 +169,9 @@ impl Process {
         store.set_sink(terminal.clone());
         store.set_debug(debug_options(&args.debug));
         store.set_timeout(args.timeout);
+        if let Some(period) = args.profile.period() {
+            store.take_samples(period);
+        }
         store.interrupt_by(&interrupt);
         let calls = Calls::wanted(wasi.as_ref().and_then(|wasi| wasi.var(Calls::VARIABLE)));
         let files = files::bind(args, &mut store)?;
@@ -296,6 +299,7 @@ fn options(args: &RunArgs) -> ModuleOptions {
         deny_recursion: args.deny_recursion,
         no_debug: args.debug.no_debug,
         shared: args.threads() > 1,
+        lines: args.profile.line_info,
         ..load::options(&args.passes)
     }
 }

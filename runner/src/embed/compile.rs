@@ -461,7 +461,10 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         known_code: barriers::are_known(&target),
         checked_heap: store.checks_heap(),
     };
-    let options = options(program, threads, policy.call_depth, policy.tuning, around);
+    let options = Options {
+        samples: store.takes_samples(),
+        ..options(program, threads, policy.call_depth, policy.tuning, around)
+    };
     let requests = sets.into_iter().map(|cold| CompileRequest {
         program: program.clone(),
         prefix: PREFIX.into(),

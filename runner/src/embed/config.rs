@@ -125,6 +125,7 @@ impl Config {
             tuning: Tuning {
                 local_frames: LocalFrames::Auto,
                 reconverge: Reconverge::Auto,
+                line_info: false,
             },
             functions: Functions::Auto,
             compile_timeout: Duration::from_secs(60),
@@ -156,6 +157,13 @@ impl Config {
     /// Sets when lanes that took different ways meet at the ends of loops and after calls. Results are the same.
     pub fn reconverge(&mut self, reconverge: Reconverge) -> &mut Config {
         self.tuning.reconverge = reconverge;
+        self
+    }
+
+    /// Whether compiled code has the lines of the user's sources with it, for the tools that CUDA has: those that a module
+    /// was translated with ([`ModuleOptions::lines`](crate::ModuleOptions)). What runs is the same.
+    pub fn line_info(&mut self, line_info: bool) -> &mut Config {
+        self.tuning.line_info = line_info;
         self
     }
 

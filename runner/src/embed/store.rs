@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gpu_run_vm::{DebugOptions, Device, FrameSize, InstanceId, Sink, Stands};
+use gpu_run_vm::{DebugOptions, Device, FrameSize, InstanceId, Samples, Sink, Stands};
 
 use super::compile::{Choice, Functions};
 use super::device;
@@ -235,6 +235,22 @@ impl<T> Store<T> {
     /// Where the threads of the last run stood, if it was out of time or interrupted; else it is empty.
     pub fn stands(&self) -> &Stands {
         self.vm.stands()
+    }
+
+    /// Takes a sample of what each thread does about once in `period` of its time, in runs of modules that are instantiated
+    /// from now on. Their results are the same. All of a module that is compiled is compiled before it runs, into code that
+    /// looks at the time where functions are called.
+    pub fn take_samples(&mut self, period: Duration) {
+        self.vm.take_samples(period);
+    }
+
+    /// The samples of all runs so far.
+    ///
+    /// # Errors
+    ///
+    /// The driver's.
+    pub fn samples(&mut self) -> Result<Samples> {
+        Ok(self.vm.samples()?)
     }
 
     /// The path of the last file that the program did not find because it has no directory.

@@ -188,6 +188,8 @@ impl<'t> Decoder<'_, 't> {
                     at += 1;
                 }
                 ";" => at += 1,
+                // With file, line and column, and no end.
+                ".loc" => at += 4,
                 _ if tokens.get(at + 1).is_some_and(|token| token.text == ":") => {
                     self.label(text, &mut at, tokens)?;
                 }
@@ -232,7 +234,7 @@ impl<'t> Decoder<'_, 't> {
                 self.in_frame(&declared);
                 Ok(())
             }
-            ".pragma" | ".loc" => Ok(()),
+            ".pragma" => Ok(()),
             "@" => {
                 let negated = tokens.get(1).is_some_and(|token| token.text == "!");
                 let at = 1 + negated as usize;

@@ -248,6 +248,11 @@ impl CompiledDevice for Emulator {
 }
 
 impl Device for Emulator {
+    // Its clock counts instructions.
+    fn clock_rate(&self) -> Option<f64> {
+        Some(1e9)
+    }
+
     fn name(&self) -> String {
         "PTX emulator".into()
     }

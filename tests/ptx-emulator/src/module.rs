@@ -215,7 +215,8 @@ impl Module {
         while at < tokens.len() {
             let Token { text, line } = tokens[at];
             match text {
-                ".version" | ".address_size" | ".file" => at += 2,
+                ".version" | ".address_size" => at += 2,
+                ".file" => at += 3,
                 ".target" => {
                     at += 2;
                     while tokens.get(at).is_some_and(|token| token.text == ",") {

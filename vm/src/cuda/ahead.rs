@@ -150,7 +150,7 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
         object: text.is_none().then_some(&bytes[..]),
         ..Input::program(text.unwrap_or_default())
     };
-    let linked = linked_with(program, interpreted, meets, &request.target)?;
+    let linked = linked_with(program, interpreted, meets, request.options.line_info, &request.target)?;
     if let Some(cache) = cache {
         // The next run links again.
         _ = cache.save(key, &linked.cubin);

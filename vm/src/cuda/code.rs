@@ -135,6 +135,7 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
         check_depth: (call_depth as usize) < program.meta.functions.len(),
         deep_calls,
         single_lane: threads == 1,
+        line_info: tuning.line_info,
         ..Options::default()
     }
 }
@@ -210,7 +211,8 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
         .iter()
         .any(|request| request.is_mixed() || request.has_deep_calls(needs_stack));
     let meets = requests.iter().any(|request| request.options.reconverge);
-    let linked = linked_with(Input::program(&text), interpreted, meets, &first.target)?;
+    let lines = requests.iter().any(|request| request.options.line_info);
+    let linked = linked_with(Input::program(&text), interpreted, meets, lines, &first.target)?;
     let cache = cache.filter(|_| first.target.format == CodeFormat::Cubin);
     let unsaved = cache.and_then(|(cache, key)| {
         let mut contents = linked.cubin.clone();
@@ -228,8 +230,14 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
 }
 
 /// Links what was made of programs with the runtime, and with the interpreter if they call that. Of programs whose lanes
-/// meet it takes the barriers that would be in their way.
-pub(super) fn linked_with(program: Input, interpreted: bool, meets: bool, target: &Target) -> DeviceResult<Linked> {
+/// meet it takes the barriers that would be in their way. With `lines`, code keeps those of its PTX.
+pub(super) fn linked_with(
+    program: Input,
+    interpreted: bool,
+    meets: bool,
+    lines: bool,
+    target: &Target,
+) -> DeviceResult<Linked> {
     let runtime = machine_code::runtime(target.compute_capability);
     let interpreter = interpreted
         .then(|| machine_code::mixed(target.compute_capability))
@@ -245,7 +253,14 @@ pub(super) fn linked_with(program: Input, interpreted: bool, meets: bool, target
     let inputs = [program, runtime, interpreter];
     let inputs = if interpreted { &inputs[..] } else { &inputs[..2] };
     let mut linked = match target.format {
-        CodeFormat::Cubin => link(target.ordinal, inputs, LinkOptions::default())?,
+        CodeFormat::Cubin => link(
+            target.ordinal,
+            inputs,
+            LinkOptions {
+                lines,
+                ..LinkOptions::default()
+            },
+        )?,
         CodeFormat::Ptx => return Ok(Linked::texts(inputs)),
     };
     if meets {

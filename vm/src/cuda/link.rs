@@ -28,6 +28,8 @@ pub struct LinkOptions {
     pub verbose: bool,
     /// Compile on several threads, where the driver can.
     pub split: bool,
+    /// Keep the lines that the PTX names.
+    pub lines: bool,
 }
 
 impl Default for LinkOptions {
@@ -36,6 +38,7 @@ impl Default for LinkOptions {
             optimization: 4,
             verbose: false,
             split: true,
+            lines: false,
         }
     }
 }
@@ -208,6 +211,9 @@ impl Link {
             CUjit_option::CU_JIT_LOG_VERBOSE as u32,
             number(options.verbose as usize),
         );
+        if options.lines {
+            link.option(CUjit_option::CU_JIT_GENERATE_LINE_INFO as u32, number(1));
+        }
         if options.split {
             link.option(SPLIT_COMPILE, number(0));
         }

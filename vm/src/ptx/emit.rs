@@ -9,7 +9,7 @@
 //! - [`calls`]: calls of the program's functions, of those that are interpreted too; [`runtime_calls`]; [`exceptions`];
 //!   [`exnref_roots`] keeps what those calls may collect;
 //! - [`jumps`], [`loops`]: branches, and where a loop looks whether the run was stopped; [`reconvergence`]: where lanes
-//!   meet;
+//!   meet; [`samples`]: where it looks at the time;
 //! - [`entry`]: the kernels, which the host starts.
 
 pub mod atomics;
@@ -26,4 +26,5 @@ pub mod loops;
 pub mod memory;
 pub mod reconvergence;
 pub mod runtime_calls;
+pub mod samples;
 pub mod vectors;

@@ -10,6 +10,7 @@ mod calls;
 mod exceptions;
 mod frames;
 mod jumps;
+mod lines;
 mod memory;
 mod schedule;
 mod values;

@@ -12,6 +12,8 @@ pub struct Writer {
     pub cold: String,
     /// Whether instructions go to `cold`.
     in_cold: bool,
+    /// The directive for the line of what is written, or nothing.
+    place: String,
     words: u32,
     pairs: u32,
     predicates: u32,
@@ -32,6 +34,20 @@ impl Writer {
         let out = self.out();
         out.push_str(name);
         out.push_str(":\n");
+        // What is aside comes after something of another line.
+        if self.in_cold && !self.place.is_empty() {
+            let place = std::mem::take(&mut self.place);
+            self.line(format_args!("{place}"));
+            self.place = place;
+        }
+    }
+
+    /// Says from which line comes what is written now.
+    pub fn place(&mut self, directive: String) {
+        if directive != self.place {
+            self.line(format_args!("{directive}"));
+            self.place = directive;
+        }
     }
 
     /// Where lines go.

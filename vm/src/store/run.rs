@@ -31,6 +31,7 @@ use self::spawner::Spawns;
 pub use self::types::{End, MOST_SPAWNED, Outcome, RunOptions, Sink, Stream};
 use super::debug::diagnostics;
 use super::heap::grows_by_heap;
+use super::samples;
 use super::waits::{linked_threads_may_wait, threads_may_wait};
 use super::{Store, StoreError, Value};
 use crate::compiled::Entry;
@@ -155,6 +156,7 @@ impl Store {
         if entry.is_some() || plan.lanes > 1 && !self.device.rings() {
             host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);
         }
+        let ticker = self.ticker();
         let begin = Instant::now();
         // SAFETY: `prepare` completed the record; what it points to belongs to the store, which is
         // borrowed until the kernel has ended. The programs were verified before instantiation.
@@ -188,6 +190,7 @@ impl Store {
         if parked {
             self.settle_code(compiled)?;
         }
+        drop(ticker);
         host.close_all();
         let requests = serving.as_ref().map(|serving| serving.service.counts());
         // The device's clock tells of the last kernel alone.
@@ -198,6 +201,7 @@ impl Store {
         if let Some(serving) = serving {
             self.end_requests(options, serving)?;
         }
+        self.collect_samples()?;
         let end = self.end(self.run.control, 0, stopped);
         if was_stopped || end.is_deadlock() {
             self.stands = self.read_stands()?;
@@ -324,6 +328,7 @@ impl Store {
             own_segments = u64::from(plan.lanes).min(bytes / (layout::SEGMENT << first_size));
         }
         self.prepare_diagnostics(options, threads as u32)?;
+        let samples = self.prepare_samples(threads, u64::from(plan.lanes), kind == Kind::Compiled)?;
         let spawner = self.prepare_spawner(spawns.as_ref(), plan)?;
         // There threads can wait at addresses.
         let waits = self.waits && self.memory_infos.iter().any(|memory| memory.ty.shared) || spawns.is_some();
@@ -356,7 +361,7 @@ impl Store {
         let args_at = run.args.at_least(device, args.len() as u64 * 4)?;
         let results = u64::from(options.threads) * u64::from(result_units) * 4;
         let results = run.results.at_least(device, results)?;
-        let launch = Launch {
+        let mut launch = Launch {
             threads: thread_records,
             thread_globals,
             args: args_at,
@@ -375,10 +380,14 @@ impl Store {
             tls_base: places.tls_base,
             tls_first: places.tls_first,
             tls_stride: places.tls_stride,
+            samples,
             parked,
             parks: if kind == Kind::MayLeave { layout::PARKS_MAY } else { 0 },
             ..self.launch(options, plan)
         };
+        if launch.samples != 0 {
+            launch.slice = samples::SLICE;
+        }
         let ring = self.new_ring();
         let device = &mut *self.device;
         let run = &mut self.run;

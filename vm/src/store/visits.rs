@@ -94,6 +94,17 @@ impl Store {
     /// Adds the code of a program that is about to be made an instance, of which some is compiled if it is `mixed`. Returns
     /// the word where it begins.
     pub(super) fn push_program(&mut self, program: &Program, mixed: bool) -> DeviceResult<u32> {
+        if self.takes_samples() {
+            let marks = super::samples::marks(program);
+            let words: Vec<u32> = marks.iter().map(|(word, _)| *word).collect();
+            let mut visits = vec![0; program.code.len()];
+            for (word, mark) in marks {
+                visits[word as usize] = mark | program.code[word as usize] as u16 & VISIT_OPCODE as u16;
+            }
+            let start = self.push_code(&marked_code(program, &words, false))?;
+            self.push_visits(start, &visits)?;
+            return Ok(start);
+        }
         // In mixed programs the interpreter looks at heads of loops whether compiled code goes on there.
         if !self.visits.wanted && !mixed {
             return self.push_code(&program.code);
@@ -101,12 +112,18 @@ impl Store {
         let code = marked_code(program, &block_starts(program).concat(), mixed);
         let opcodes = no_visits(program);
         let start = self.push_code(&code)?;
+        self.push_visits(start, &opcodes)?;
+        Ok(start)
+    }
+
+    /// Adds what stands in `Launch::visits` for code that begins at word `start`.
+    fn push_visits(&mut self, start: u32, visits: &[u16]) -> DeviceResult<()> {
         // Of stores' own code, and of programs without notes, there are none.
         let by_word = &mut self.visits.by_word;
         let missing = 2 * u64::from(start) - by_word.len;
         by_word.push(&mut *self.device, &vec![0; missing as usize])?;
-        by_word.push(&mut *self.device, bytemuck::cast_slice(&opcodes))?;
-        Ok(start)
+        by_word.push(&mut *self.device, bytemuck::cast_slice(visits))?;
+        Ok(())
     }
 
     /// The basic blocks of an instance that have run in the interpreter since they are noted, by their first words in the

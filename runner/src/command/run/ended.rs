@@ -1,5 +1,7 @@
 //! What the user is told of a run that has ended.
 
+use std::fs::File;
+use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -11,6 +13,7 @@ use super::{Guest, lock};
 use crate::cli::{ReportFormat, RunArgs};
 use crate::lines::LineSource;
 use crate::panic::Aborted;
+use crate::profile::{self, Profile};
 use crate::report::{self, Calls, Outcome, Report, code, warn};
 use crate::terminal::Terminal;
 use crate::wasi_options;
@@ -140,6 +143,9 @@ impl Executed {
             };
             stats.print(target);
         }
+        if args.profile.period().is_some() {
+            show_profile(args, &mut store, lines)?;
+        }
         let Some(lost) = terminal.report() else {
             return Ok(code);
         };
@@ -151,6 +157,28 @@ impl Executed {
             code
         })
     }
+}
+
+/// Writes where the time went.
+fn show_profile(args: &RunArgs, store: &mut Store<()>, lines: &LineSource) -> Outcome<()> {
+    let samples = store
+        .samples()
+        .map_err(|error| report::library(&error, args.module()))?;
+    let profile = Profile::new(args.module().display().to_string(), samples, lines);
+    if args.profile.table {
+        note!("{}", profile::table(&profile).join("\n"));
+    }
+    for file in &args.profile.files {
+        let written = File::create(&file.path).and_then(|created| {
+            let mut to = BufWriter::new(created);
+            profile::write(&profile, file.format, &mut to)?;
+            to.flush()
+        });
+        if let Err(error) = written {
+            warn(&format!("{} could not be written: {error}", file.path.display()));
+        }
+    }
+    Ok(())
 }
 
 /// Whether it ended by a trap of WebAssembly.

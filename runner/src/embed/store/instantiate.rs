@@ -98,7 +98,11 @@ impl<'s, T: Send> InstancePre<'s, T> {
             threads: usage.threads,
             call_depth: store.limits.call_depth,
             tuning: config.tuning,
-            functions: config.functions,
+            // Samples are of code that stays the same.
+            functions: match store.vm.takes_samples() {
+                true => compile::Functions::All,
+                false => config.functions,
+            },
             native: &module.native,
             cache: config.cache(),
             timeout: config.compile_timeout,

@@ -68,6 +68,9 @@ impl<T: Send> Store<T> {
         let Some(cache) = self.engine.0.cache() else {
             return Ok(());
         };
+        if self.vm.takes_samples() {
+            return Ok(());
+        }
         let noted = self.vm.notes_visits();
         for loaded in &self.instances {
             let program = &loaded.module.program;

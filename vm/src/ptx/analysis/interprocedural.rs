@@ -10,6 +10,7 @@ use crate::layout::BACKTRACE;
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::TransferFn;
 use crate::ptx::analysis::stack_frame::{self, StackFrame};
+use crate::ptx::lines::Lines;
 use crate::ptx::{LocalFrames, Options};
 
 /// Facts about a defined function.
@@ -62,6 +63,8 @@ pub struct Analysis<'a> {
     pub statuses: bool,
     /// Whether a thread may have references to exceptions: this program makes some, or another instance may.
     pub makes_references: bool,
+    /// The lines of the user's sources, if the code is to have them.
+    pub lines: Option<Lines>,
     /// Whether the stack pointer is a multiple of 16 wherever a function reads it.
     pub aligned_stack: bool,
     /// The function that threads begin with which the program spawns, if something that is compiled does.
@@ -179,6 +182,7 @@ impl<'a> Analysis<'a> {
             func_types: meta.func_types(),
             facts: vec![Facts::default(); meta.functions.len()],
             statuses: options.statuses,
+            lines: None,
             makes_references: options.exports
                 || (meta.functions.iter().flat_map(|function| &function.tries))
                     .any(|range| range.clauses.iter().any(|clause| clause.reference)),

@@ -25,6 +25,7 @@ use crate::ptx::analysis::flow::Fact;
 use crate::ptx::analysis::interprocedural::{Analysis, Facts};
 use crate::ptx::emit::calls::tail_calls::has_tail_thunk;
 use crate::ptx::emit::function::{Compiler, Role};
+use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
 
@@ -388,6 +389,9 @@ impl Compiler<'_> {
             self.meet_deep(deep);
         }
         self.meet_callers(callers);
+        if self.unit.options.samples {
+            self.look_at_time(self.unit.code_start + node.next, SampleAt::Returned);
+        }
         let own = self.w.new_label("CALLED");
         let done = done.unwrap_or(&own);
         if status {

@@ -16,12 +16,15 @@ use crate::ptx::emit::calls::{self, cold::Exits};
 use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::loops::Loop;
 use crate::ptx::emit::reconvergence::Meeting;
+use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
 use crate::ptx::writer::{Writer, ptx};
 
 /// Passes through loops between two looks at the stop flag.
 const PASSES: u32 = 4096;
+/// The same where they also look at the time.
+const SAMPLED_PASSES: u32 = 256;
 
 /// What a return, or an exception that nothing catches here, leads to.
 pub enum Role {
@@ -66,6 +69,8 @@ pub struct Compiler<'a> {
     pub latches: BTreeMap<usize, String>,
     /// The loops at whose ends lanes meet, by their heads.
     pub meetings: BTreeMap<usize, Meeting>,
+    /// Heads of loops, of those with code in front of them, that have been written.
+    pub begun_loops: BTreeSet<usize>,
     /// See [`Cfg::dead_ends`]; if lanes meet in the function.
     pub dead_ends: BTreeSet<usize>,
     /// Whether it may hold references to exceptions.
@@ -208,6 +213,7 @@ impl<'a> Compiler<'a> {
             head_of: BTreeMap::new(),
             latches: BTreeMap::new(),
             meetings: BTreeMap::new(),
+            begun_loops: BTreeSet::new(),
             dead_ends: BTreeSet::new(),
             numeric_blocks: BTreeSet::new(),
             block: 0,
@@ -231,6 +237,9 @@ impl<'a> Compiler<'a> {
     /// Writes all blocks.
     pub fn body(&mut self) {
         self.begin_frame();
+        if self.unit.options.samples {
+            self.look_at_time(self.unit.code_start + self.function.start + 1, SampleAt::Called);
+        }
         let order = self.emission_order();
         // Verified code does not run over its end.
         if self.cfg.blocks.is_empty() {
@@ -261,6 +270,9 @@ impl<'a> Compiler<'a> {
             self.parts = or_reassociate::find(&nodes);
             for node in &nodes {
                 self.comment(node);
+                if let Some(directive) = self.analysis.lines.as_ref().and_then(|lines| lines.at(node.pc)) {
+                    self.w.place(directive);
+                }
                 self.instruction_in_frame(node, *block);
                 let mut state = std::mem::take(&mut self.state);
                 self.transfer.apply(node, &mut state);
@@ -297,11 +309,19 @@ impl<'a> Compiler<'a> {
     /// Looks at the stop flag, and ends the lane if it is set: its thread stands at word `pc` of the program then.
     pub fn poll(&mut self, pc: u32) {
         let pc = self.unit.code_start + pc;
-        if self.analysis.makes_references {
+        if self.unit.options.samples {
+            self.sample(pc, SampleAt::Here);
+        }
+        let passes = if self.unit.options.samples {
+            SAMPLED_PASSES
+        } else {
+            PASSES
+        };
+        if self.analysis.makes_references || self.unit.options.samples && self.unit.options.single_lane {
             // The lane frees the exceptions that its thread has.
             let arguments = [("b64", "%ctx"), ("b32", &pc.to_string()), ("b32", "%depth")];
             self.call_runtime("gpu_run_poll", &arguments, None);
-            return ptx!(self, "mov.b32 %budget, {PASSES};");
+            return ptx!(self, "mov.b32 %budget, {passes};");
         }
         let (launch, stop, p) = (self.launch(), self.w.word(), self.w.predicate());
         // Relaxed: nothing is read that another thread wrote before it set the flag.
@@ -311,7 +331,7 @@ impl<'a> Compiler<'a> {
             offset_of!(Launch, stop)
         );
         ptx!(self, "setp.ne.u32 {p}, {stop}, 0;");
-        ptx!(self, "mov.b32 %budget, {PASSES};");
+        ptx!(self, "mov.b32 %budget, {passes};");
         // One call for the function, outside of its loops, so that no convergence barrier of theirs is around a call.
         let go_on = self.w.new_label("GO_ON");
         ptx!(self, "@!{p} bra {go_on};");

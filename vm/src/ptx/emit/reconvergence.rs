@@ -36,6 +36,7 @@ use gpu_run_bytecode::Class;
 
 use crate::ptx::analysis::cfg::{Node, is_call};
 use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::writer::ptx;
 
 /// A loop at whose end lanes meet.
@@ -85,17 +86,24 @@ impl Compiler<'_> {
 
     /// The label by which a block is entered from elsewhere than the loop that it begins.
     pub fn way_in(&self, block: usize) -> String {
-        match self.meetings.contains_key(&block) {
+        match self.meetings.contains_key(&block) || self.looks_before(block) {
             true => format!("IN{block}"),
             false => self.entry_label(block),
         }
     }
 
-    /// Before the head of a loop whose lanes meet: notes those that come into it together.
+    /// Before a block that may be the head of a loop: notes the lanes that come into it together, if they meet in it.
     pub fn begin_loop(&mut self, block: usize) {
+        let looks = self.looks_before(block);
+        if !looks && !self.meetings.contains_key(&block) || !self.begun_loops.insert(block) {
+            return;
+        }
+        self.w.label(&format!("IN{block}"));
+        if looks {
+            self.look_at_time(self.unit.code_start + self.first_word(block), SampleAt::Entered);
+        }
         if let Some(meeting) = self.meetings.get(&block) {
             let mask = meeting.entered.clone();
-            self.w.label(&format!("IN{block}"));
             self.note_lanes(&mask);
         }
     }

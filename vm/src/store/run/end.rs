@@ -72,6 +72,15 @@ impl Store {
         }
     }
 
+    /// A stack of so many frames, whose innermost instruction and calls are known.
+    pub(in crate::store) fn backtrace_of(&self, pc: u32, depth: u32, calls: &[u32]) -> Backtrace {
+        Backtrace {
+            places: self.places_of_calls(pc, calls),
+            omitted: depth.saturating_sub(calls.len() as u32 + 1),
+            ..Backtrace::default()
+        }
+    }
+
     /// The places of an instruction and of the calls that led to it, innermost first.
     fn places_of_calls(&self, pc: u32, return_addresses: &[u32]) -> Vec<gpu_run_bytecode::BacktraceFrame> {
         let calls = return_addresses.iter().flat_map(|address| self.place_of_call(*address));
@@ -96,19 +105,8 @@ impl Store {
                 Stand {
                     threads: stand.count,
                     thread: stand.thread,
-                    doing: match stand.state {
-                        layout::THREAD_SLEEPING => Doing::Sleeps,
-                        layout::THREAD_WAITING => Doing::Waits,
-                        layout::THREAD_REQUESTING => Doing::AwaitsHost,
-                        layout::THREAD_BUSY => Doing::AwaitsTurn,
-                        layout::STAND_OUTPUT => Doing::AwaitsOutput,
-                        _ => Doing::Runs,
-                    },
-                    backtrace: Backtrace {
-                        places: self.places_of_calls(stand.pc, calls),
-                        omitted: stand.depth.saturating_sub(calls.len() as u32 + 1),
-                        ..Backtrace::default()
-                    },
+                    doing: Doing::of(stand.state),
+                    backtrace: self.backtrace_of(stand.pc, stand.depth, calls),
                 }
             })
             .collect();

@@ -1,0 +1,112 @@
+//! The options of profiles.
+
+use std::ffi::OsStr;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use clap::{Args, ValueHint};
+
+use crate::cli::RunArgs;
+
+/// Where profiles go, and how they are taken.
+#[derive(Args, Clone, Debug, Default)]
+#[command(next_help_heading = "Profile")]
+pub struct ProfileOptions {
+    /// Write where the program's time went to FILE, in the format that its name says: .svg, a flame graph; .json, for
+    /// the Firefox Profiler; .speedscope.json; .trace.json, for Chrome and Perfetto; .folded, a line for each stack. May
+    /// be given several times.
+    #[arg(long = "profile", value_name = "FILE", value_parser = parse_file, value_hint = ValueHint::FilePath)]
+    pub files: Vec<ProfileFile>,
+    /// Samples that are taken in a second of each thread's time, 1 to 1000000.
+    #[arg(long = "profile-rate", value_name = "HZ", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
+    pub rate: u32,
+    /// Put the lines of the program's DWARF into compiled code, so that Nsight Compute, Nsight Systems and cuda-gdb show
+    /// them. What runs is the same.
+    #[arg(long)]
+    pub line_info: bool,
+    /// A table is printed when the program has ended.
+    #[arg(skip)]
+    pub table: bool,
+}
+
+/// Samples a second. On one lane of a GPU a sample takes some microseconds.
+const RATE: u32 = 1000;
+
+impl ProfileOptions {
+    /// The time between two samples, if some are wanted.
+    pub fn period(&self) -> Option<Duration> {
+        let wanted = self.table || !self.files.is_empty();
+        wanted.then(|| Duration::from_secs_f64(1.0 / f64::from(self.rate)))
+    }
+}
+
+/// `gpu-run profile`.
+#[derive(Args)]
+#[command(override_usage = "gpu-run profile [OPTIONS] <MODULE> [ARGS]...\n       gpu-run profile --compare <A> <B>")]
+pub struct ProfileArgs {
+    /// Show what is different in two profiles that --profile has written, as .folded or .speedscope.json, in place of
+    /// running something.
+    #[arg(long, num_args = 2, value_names = ["A", "B"], exclusive = true, value_hint = ValueHint::FilePath)]
+    pub compare: Vec<PathBuf>,
+    #[command(flatten)]
+    pub run: RunArgs,
+}
+
+/// A format of profiles.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProfileFormat {
+    FlameGraph,
+    Firefox,
+    Speedscope,
+    ChromeTrace,
+    Folded,
+}
+
+impl ProfileFormat {
+    /// The format that a file's name says.
+    pub fn of(path: &Path) -> Option<ProfileFormat> {
+        let name = path.file_name().and_then(OsStr::to_str)?.to_ascii_lowercase();
+        // A longer ending comes before one that it ends with.
+        let formats = [
+            (".svg", ProfileFormat::FlameGraph),
+            (".speedscope.json", ProfileFormat::Speedscope),
+            (".trace.json", ProfileFormat::ChromeTrace),
+            (".json", ProfileFormat::Firefox),
+            (".folded", ProfileFormat::Folded),
+        ];
+        let found = formats.iter().find(|(ending, _)| name.ends_with(ending));
+        found.map(|(_, format)| *format)
+    }
+}
+
+/// A file for a profile.
+#[derive(Clone, Debug)]
+pub struct ProfileFile {
+    pub path: PathBuf,
+    pub format: ProfileFormat,
+}
+
+fn parse_file(text: &str) -> Result<ProfileFile, String> {
+    let path = PathBuf::from(text);
+    match ProfileFormat::of(&path) {
+        Some(format) => Ok(ProfileFile { path, format }),
+        None => Err("its name ends with none of .svg, .json, .speedscope.json, .trace.json, .folded".into()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_name_says_the_format() {
+        let of = |name: &str| ProfileFormat::of(Path::new(name));
+        assert_eq!(of("a/b.svg"), Some(ProfileFormat::FlameGraph));
+        assert_eq!(of("b.json"), Some(ProfileFormat::Firefox));
+        assert_eq!(of("b.Speedscope.json"), Some(ProfileFormat::Speedscope));
+        assert_eq!(of("b.trace.json"), Some(ProfileFormat::ChromeTrace));
+        assert_eq!(of("b.folded"), Some(ProfileFormat::Folded));
+        assert_eq!(of("b.txt"), None);
+        assert_eq!(of(""), None);
+    }
+}

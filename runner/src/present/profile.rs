@@ -1,0 +1,109 @@
+//! Where a program's time went: samples as stacks of names, for the table of `gpu-run profile` and for files.
+
+mod compare;
+mod formats;
+mod table;
+
+use std::collections::BTreeMap;
+use std::time::Duration;
+
+use gpu_run::{Backtrace, BacktraceFrame, Doing, Samples};
+
+pub use compare::differences;
+pub use formats::{read, write};
+pub use table::table;
+
+use crate::lines::LineSource;
+
+/// A call in a stack, or what a thread did that did not run.
+#[derive(Clone, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Frame {
+    /// Readable name of the function.
+    pub name: String,
+    /// File and line in it, where they are known.
+    pub place: Option<(String, u32)>,
+}
+
+impl Frame {
+    fn of(place: &BacktraceFrame) -> Frame {
+        let line = place.line.as_ref().filter(|line| line.line > 0);
+        Frame {
+            name: place.function.clone(),
+            place: line.map(|line| (line.file.clone(), line.line)),
+        }
+    }
+
+    /// A frame that is no function.
+    fn label(name: impl Into<String>) -> Frame {
+        Frame {
+            name: name.into(),
+            place: None,
+        }
+    }
+}
+
+/// Samples by their stacks, the outermost call first.
+#[derive(Clone, Debug, Default)]
+pub struct Profile {
+    /// What ran.
+    pub title: String,
+    /// The time of a thread for which a sample stands; zero where it is not known.
+    pub period: Duration,
+    /// The samples.
+    pub stacks: BTreeMap<Vec<Frame>, u64>,
+    /// Samples of which the stack is not known.
+    pub lost: u64,
+}
+
+impl Profile {
+    /// What samples of a program tell.
+    pub fn new(title: String, samples: Samples, lines: &LineSource) -> Profile {
+        let mut stacks = BTreeMap::new();
+        for mut group in samples.groups {
+            lines.add_to(&mut group.backtrace);
+            *stacks.entry(stack(&group.backtrace, group.doing)).or_default() += group.samples;
+        }
+        Profile {
+            title,
+            period: samples.period,
+            stacks,
+            lost: samples.lost.into(),
+        }
+    }
+
+    /// Samples whose stacks are known.
+    pub fn samples(&self) -> u64 {
+        self.stacks.values().sum()
+    }
+}
+
+/// Calls with the outermost first, and at their end what the thread did if it did not run.
+fn stack(backtrace: &Backtrace, doing: Doing) -> Vec<Frame> {
+    let omitted = (backtrace.omitted > 0).then(|| Frame::label("[further out]"));
+    let calls = backtrace.places.iter().rev().map(Frame::of);
+    let waits = match doing {
+        Doing::Runs => None,
+        Doing::Sleeps => Some("[sleeps]"),
+        Doing::Waits => Some("[waits for a notify]"),
+        Doing::AwaitsHost => Some("[waits for the host]"),
+        Doing::AwaitsOutput => Some("[waits until output is read]"),
+        Doing::AwaitsTurn => Some("[waits for another thread's turn]"),
+    };
+    let waits = waits.map(Frame::label);
+    omitted.into_iter().chain(calls).chain(waits).collect()
+}
+
+/// Profiles for tests: stacks as `a;b` with their samples.
+#[cfg(test)]
+fn of_stacks(stacks: &[(&str, u64)]) -> Profile {
+    let frames = |stack: &str| stack.split(';').map(Frame::label).collect();
+    Profile {
+        title: "app.wasm".into(),
+        period: Duration::from_millis(1),
+        stacks: stacks
+            .iter()
+            .map(|(stack, samples)| (frames(stack), *samples))
+            .collect(),
+        lost: 0,
+    }
+}

@@ -1,0 +1,291 @@
+//! Profiles in the formats of other tools. None of them has times of single samples: they are in the order of their
+//! stacks.
+
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, SystemTime};
+
+use fxprof_processed_profile as firefox;
+use inferno::flamegraph;
+use serde_json::{Value, json};
+
+use super::{Frame, Profile};
+use crate::profile_args::ProfileFormat;
+
+/// Writes a profile.
+///
+/// # Errors
+///
+/// Those of `to`.
+pub fn write(profile: &Profile, format: ProfileFormat, to: impl Write) -> io::Result<()> {
+    match format {
+        ProfileFormat::FlameGraph => flame_graph(profile, to),
+        ProfileFormat::Firefox => Ok(serde_json::to_writer(to, &for_firefox(profile))?),
+        ProfileFormat::Speedscope => Ok(serde_json::to_writer(to, &speedscope(profile))?),
+        ProfileFormat::ChromeTrace => Ok(serde_json::to_writer(to, &chrome_trace(profile))?),
+        ProfileFormat::Folded => folded(profile).iter().try_for_each({
+            let mut to = to;
+            move |line| writeln!(to, "{line}")
+        }),
+    }
+}
+
+/// A line for each stack: `outer;inner 12`.
+fn folded(profile: &Profile) -> Vec<String> {
+    let name = |frame: &Frame| frame.name.replace(';', ":").replace(['\n', '\r'], " ");
+    // Stacks that differ in lines alone are one.
+    let mut lines: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
+    for (stack, samples) in &profile.stacks {
+        let names: Vec<String> = stack.iter().map(name).collect();
+        *lines.entry(names.join(";")).or_default() += samples;
+    }
+    lines
+        .iter()
+        .map(|(stack, samples)| format!("{stack} {samples}"))
+        .collect()
+}
+
+fn flame_graph(profile: &Profile, to: impl Write) -> io::Result<()> {
+    let lines = folded(profile);
+    let mut options = flamegraph::Options::default();
+    options.title = profile.title.clone();
+    options.count_name = "samples".into();
+    // The same picture for the same profile.
+    options.deterministic = true;
+    flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), to)
+}
+
+fn for_firefox(profile: &Profile) -> firefox::Profile {
+    let nanos = profile.period.as_nanos() as u64;
+    let interval = firefox::SamplingInterval::from_nanos(nanos.max(1));
+    let mut out = firefox::Profile::new(&profile.title, SystemTime::now().into(), interval);
+    let start = firefox::Timestamp::from_nanos_since_reference(0);
+    let process = out.add_process(&profile.title, 1, start);
+    let thread = out.add_thread(process, 1, start, true);
+    out.set_thread_name(thread, "all threads");
+    let mut at = 0;
+    for (stack, samples) in &profile.stacks {
+        let frames: Vec<firefox::FrameInfo> = stack
+            .iter()
+            .map(|frame| {
+                let text = match &frame.place {
+                    Some((file, line)) => format!("{} ({file}:{line})", frame.name),
+                    None => frame.name.clone(),
+                };
+                firefox::FrameInfo {
+                    frame: firefox::Frame::Label(out.intern_string(&text)),
+                    category_pair: firefox::CategoryHandle::OTHER.into(),
+                    flags: firefox::FrameFlags::empty(),
+                }
+            })
+            .collect();
+        let stack = out.intern_stack_frames(thread, frames.into_iter());
+        let weight = i32::try_from(*samples).unwrap_or(i32::MAX);
+        let time = firefox::Timestamp::from_nanos_since_reference(at);
+        out.add_sample(
+            thread,
+            time,
+            stack,
+            firefox::CpuDelta::from_nanos(nanos * samples),
+            weight,
+        );
+        at += nanos * samples;
+    }
+    out
+}
+
+fn speedscope(profile: &Profile) -> Value {
+    let mut numbers: indexmap::IndexSet<&Frame> = indexmap::IndexSet::new();
+    let stacks: Vec<Vec<usize>> = profile
+        .stacks
+        .keys()
+        .map(|stack| stack.iter().map(|frame| numbers.insert_full(frame).0).collect())
+        .collect();
+    let frames: Vec<Value> = numbers
+        .iter()
+        .map(|frame| match &frame.place {
+            Some((file, line)) => json!({"name": frame.name, "file": file, "line": line}),
+            None => json!({"name": frame.name}),
+        })
+        .collect();
+    let nanos = profile.period.as_nanos().max(1) as u64;
+    let weights: Vec<u64> = profile.stacks.values().map(|samples| samples * nanos).collect();
+    json!({
+        "$schema": "https://www.speedscope.app/file-format-schema.json",
+        "exporter": concat!("gpu-run ", env!("CARGO_PKG_VERSION")),
+        "name": profile.title,
+        "shared": {"frames": frames},
+        "profiles": [{
+            "type": "sampled",
+            "name": profile.title,
+            "unit": "nanoseconds",
+            "startValue": 0,
+            "endValue": weights.iter().sum::<u64>(),
+            "samples": stacks,
+            "weights": weights,
+        }],
+    })
+}
+
+/// An event for each call: it lasts as long as the samples in it and in what it called.
+fn chrome_trace(profile: &Profile) -> Value {
+    let micros = profile.period.as_secs_f64() * 1e6;
+    let mut events = Vec::new();
+    // Calls that are open, with the samples before they began.
+    let mut open: Vec<(&Frame, u64)> = Vec::new();
+    let mut at = 0;
+    let mut close = |open: &mut Vec<(&Frame, u64)>, depth: usize, at: u64| {
+        for (frame, begin) in open.drain(depth..).rev() {
+            let mut event = json!({
+                "ph": "X", "pid": 1, "tid": 1, "name": frame.name,
+                "ts": begin as f64 * micros, "dur": (at - begin) as f64 * micros,
+            });
+            if let Some((file, line)) = &frame.place {
+                event["args"] = json!({"place": format!("{file}:{line}")});
+            }
+            events.push(event);
+        }
+    };
+    for (stack, samples) in &profile.stacks {
+        let common = open
+            .iter()
+            .zip(stack)
+            .take_while(|((frame, _), other)| *frame == *other)
+            .count();
+        close(&mut open, common, at);
+        open.extend(stack[common..].iter().map(|frame| (frame, at)));
+        at += samples;
+    }
+    close(&mut open, 0, at);
+    json!({"traceEvents": events, "displayTimeUnit": "ms"})
+}
+
+/// Reads a profile that [`write`] has written as lines or for speedscope.
+///
+/// # Errors
+///
+/// What is wrong with the text.
+pub fn read(path: &Path, text: &str) -> Result<Profile, String> {
+    let title = path.display().to_string();
+    let mut profile = Profile {
+        title,
+        ..Profile::default()
+    };
+    match ProfileFormat::of(path) {
+        Some(ProfileFormat::Folded) => {
+            for (number, line) in (1..).zip(text.lines()) {
+                let wrong = || format!("line {number} is no stack with a number after it");
+                let (stack, samples) = line.rsplit_once(' ').ok_or_else(wrong)?;
+                let samples: u64 = samples.parse().map_err(|_| wrong())?;
+                let frames = stack.split(';').map(Frame::label).collect();
+                *profile.stacks.entry(frames).or_default() += samples;
+            }
+            Ok(profile)
+        }
+        Some(ProfileFormat::Speedscope) => {
+            let value: Value = serde_json::from_str(text).map_err(|error| error.to_string())?;
+            from_speedscope(&value, &mut profile).ok_or("it is no sampled profile of speedscope")?;
+            Ok(profile)
+        }
+        _ => Err("profiles are compared as .folded or .speedscope.json".into()),
+    }
+}
+
+fn from_speedscope(value: &Value, profile: &mut Profile) -> Option<()> {
+    let frames = value["shared"]["frames"].as_array()?;
+    let frame = |index: &Value| {
+        let frame = frames.get(usize::try_from(index.as_u64()?).ok()?)?;
+        Some(Frame::label(frame["name"].as_str()?))
+    };
+    for one in value["profiles"].as_array()? {
+        let (samples, weights) = (one["samples"].as_array()?, one["weights"].as_array()?);
+        for (stack, weight) in samples.iter().zip(weights) {
+            let stack: Option<Vec<Frame>> = stack.as_array()?.iter().map(frame).collect();
+            *profile.stacks.entry(stack?).or_default() += weight.as_u64()?;
+        }
+    }
+    profile.period = Duration::ZERO;
+    Some(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::of_stacks;
+    use super::*;
+
+    fn written(profile: &Profile, format: ProfileFormat) -> String {
+        let mut bytes = Vec::new();
+        write(profile, format, &mut bytes).unwrap();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn stacks_are_lines() {
+        let profile = of_stacks(&[("main;a", 2), ("main", 1)]);
+        assert_eq!(written(&profile, ProfileFormat::Folded), "main 1\nmain;a 2\n");
+    }
+
+    #[test]
+    fn what_was_written_is_read() {
+        let profile = of_stacks(&[("main;a", 2), ("main", 1)]);
+        for (name, format, unit) in [
+            ("p.folded", ProfileFormat::Folded, 1),
+            ("p.speedscope.json", ProfileFormat::Speedscope, 1_000_000),
+        ] {
+            let found = read(Path::new(name), &written(&profile, format)).unwrap();
+            let times = |samples: &u64| samples * unit;
+            assert!(found.stacks.keys().eq(profile.stacks.keys()));
+            assert!(found.stacks.values().copied().eq(profile.stacks.values().map(times)));
+        }
+        for (name, text) in [
+            ("p.folded", "main"),
+            ("p.folded", "main x"),
+            ("p.speedscope.json", "{}"),
+            ("p.svg", ""),
+        ] {
+            assert!(read(Path::new(name), text).is_err(), "{name}: {text}");
+        }
+    }
+
+    #[test]
+    fn a_flame_graph_has_the_functions() {
+        let svg = written(&of_stacks(&[("main;a<b>", 2), ("main", 1)]), ProfileFormat::FlameGraph);
+        assert!(
+            svg.starts_with("<?xml") && svg.contains("a&lt;b&gt;") && svg.contains("app.wasm"),
+            "{svg}"
+        );
+    }
+
+    #[test]
+    fn events_last_as_long_as_what_is_in_them() {
+        let profile = of_stacks(&[("main;a", 2), ("main;b", 1), ("other", 4)]);
+        let trace: Value = serde_json::from_str(&written(&profile, ProfileFormat::ChromeTrace)).unwrap();
+        let events: Vec<(&str, f64, f64)> = trace["traceEvents"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|event| {
+                let number = |key: &str| event[key].as_f64().unwrap();
+                (event["name"].as_str().unwrap(), number("ts"), number("dur"))
+            })
+            .collect();
+        assert_eq!(
+            events,
+            [
+                ("a", 0.0, 2000.0),
+                ("b", 2000.0, 1000.0),
+                ("main", 0.0, 3000.0),
+                ("other", 3000.0, 4000.0)
+            ]
+        );
+    }
+
+    #[test]
+    fn firefox_gets_a_sample_for_each_stack() {
+        let profile = of_stacks(&[("main;a", 2), ("main", 1)]);
+        let value: Value = serde_json::from_str(&written(&profile, ProfileFormat::Firefox)).unwrap();
+        let samples = &value["threads"][0]["samples"];
+        assert_eq!(samples["length"], 2);
+        assert_eq!(samples["weight"], json!([1, 2]));
+    }
+}

@@ -1,0 +1,140 @@
+//! The table of a profile: functions and lines by the share of time.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::Profile;
+use crate::calls::grouped;
+
+/// Rows of functions and of lines.
+const FUNCTIONS: usize = 20;
+const LINES: usize = 10;
+
+/// The samples of a function: with it innermost, and with it anywhere in the stack.
+#[derive(Clone, Copy, Default)]
+pub(super) struct Count {
+    pub(super) own: u64,
+    pub(super) total: u64,
+}
+
+/// The samples of each function.
+pub(super) fn by_function(profile: &Profile) -> BTreeMap<&str, Count> {
+    let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
+    for (stack, samples) in &profile.stacks {
+        if let Some(frame) = stack.last() {
+            counts.entry(&frame.name).or_default().own += samples;
+        }
+        // A recursive function is in its stack once.
+        for name in stack.iter().map(|frame| &*frame.name).collect::<BTreeSet<_>>() {
+            counts.entry(name).or_default().total += samples;
+        }
+    }
+    counts
+}
+
+/// The samples of each line in which time was spent, with its function.
+fn by_line(profile: &Profile) -> BTreeMap<(&str, u32, &str), u64> {
+    let mut lines = BTreeMap::new();
+    for (stack, samples) in &profile.stacks {
+        // A wait is told in its caller's line.
+        let place = stack
+            .iter()
+            .rev()
+            .find_map(|frame| Some((frame, frame.place.as_ref()?)));
+        if let Some((frame, (file, line))) = place {
+            *lines.entry((&**file, *line, &*frame.name)).or_default() += samples;
+        }
+    }
+    lines
+}
+
+fn percent(part: u64, whole: u64) -> f64 {
+    part as f64 * 100.0 / whole.max(1) as f64
+}
+
+/// What a table says, line by line.
+pub fn table(profile: &Profile) -> Vec<String> {
+    let samples = profile.samples();
+    if samples == 0 {
+        return vec![format!(
+            "profile of {}: the program was over before a sample was taken; --profile-rate takes more",
+            profile.title
+        )];
+    }
+    let time = profile.period.as_secs_f64() * samples as f64;
+    let mut out = vec![
+        format!("profile of {}: {time:.3} s of threads' time", profile.title),
+        String::new(),
+        "   self   total  function".to_owned(),
+    ];
+    let mut functions: Vec<_> = by_function(profile).into_iter().collect();
+    functions.sort_by_key(|(name, count)| (std::cmp::Reverse((count.own, count.total)), *name));
+    let shown = functions.iter().take(FUNCTIONS);
+    out.extend(shown.map(|(name, count)| {
+        let (own, total) = (percent(count.own, samples), percent(count.total, samples));
+        format!(" {own:5.1}%  {total:5.1}%  {name}")
+    }));
+    if functions.len() > FUNCTIONS {
+        out.push(format!("                 … and {} more", functions.len() - FUNCTIONS));
+    }
+    let mut lines: Vec<_> = by_line(profile).into_iter().collect();
+    lines.sort_by_key(|(place, samples)| (std::cmp::Reverse(*samples), *place));
+    if !lines.is_empty() {
+        out.extend([String::new(), "   self  line".to_owned()]);
+    }
+    let shown = lines.iter().take(LINES);
+    out.extend(
+        shown.map(|((file, line, name), own)| format!(" {:5.1}%  {file}:{line} ({name})", percent(*own, samples))),
+    );
+    if profile.lost > 0 {
+        out.push(String::new());
+        out.push(format!(
+            "{} samples more are at too many different places to be told",
+            grouped(profile.lost)
+        ));
+    }
+    out
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::{Frame, of_stacks};
+    use super::*;
+
+    #[test]
+    fn shares_of_functions_are_told() {
+        let mut profile = of_stacks(&[("main;a", 600), ("main;b", 300), ("main;b;b;a", 100)]);
+        assert_eq!(
+            table(&profile),
+            [
+                "profile of app.wasm: 1.000 s of threads' time",
+                "",
+                "   self   total  function",
+                "  70.0%   70.0%  a",
+                "  30.0%   40.0%  b",
+                "   0.0%  100.0%  main",
+            ]
+        );
+        let frame = |line| Frame {
+            name: "main".into(),
+            place: Some(("src/main.rs".into(), line)),
+        };
+        profile.stacks = [(vec![frame(7)], 3), (vec![frame(8), Frame::label("[sleeps]")], 1)].into();
+        profile.lost = 5;
+        let lines = table(&profile);
+        let from = lines.iter().position(|line| line.contains("self  line")).unwrap();
+        assert_eq!(
+            lines[from + 1..],
+            [
+                "  75.0%  src/main.rs:7 (main)",
+                "  25.0%  src/main.rs:8 (main)",
+                "",
+                "5 samples more are at too many different places to be told",
+            ]
+        );
+    }
+
+    #[test]
+    fn without_samples_there_is_no_table() {
+        assert_eq!(table(&of_stacks(&[])).len(), 1);
+    }
+}

@@ -1,0 +1,334 @@
+//! `gpu-run profile`: shares of time and lines are right, files are written, and two of them are compared.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use libtest_mimic::Failed;
+use serde_json::Value;
+
+use crate::common::{fixture, gpu_run_plainly_on, run, text};
+use crate::support::{EngineTest, Test, Tested, expect, fail, wasm};
+
+/// The tests that need no engine but the CPU's.
+pub fn general() -> Vec<Test> {
+    vec![
+        ("profile/files", files),
+        ("profile/compare", compare),
+        ("profile/refuses", refuses),
+    ]
+}
+
+/// The tests that run by each engine.
+pub fn of_engine() -> Vec<EngineTest> {
+    vec![
+        ("profile/shares", shares),
+        ("profile/inlined_shares", inlined_shares),
+        ("profile/lines", lines),
+        ("profile/threads", threads),
+        ("profile/stopped", stopped),
+        ("profile/results", results),
+        ("profile/line_info", line_info),
+    ]
+}
+
+fn wat(name: &str) -> String {
+    fixture("wat").join(name).display().to_string()
+}
+
+/// How much a program is to do on an engine, and how many samples are taken in a second: some thousand in all, so that
+/// five points are five times their standard deviation.
+fn work(engine: &str) -> (&'static str, &'static str) {
+    match engine {
+        "cpu" => ("20000", "10000"),
+        // Its clock counts instructions.
+        "emulator" => ("300", "100000"),
+        "ptx" => ("20000", "20000"),
+        _ => ("600", "4000"),
+    }
+}
+
+/// The samples of a program by function: a function's own, and those with it in the stack.
+struct Found {
+    own: BTreeMap<String, f64>,
+    total: BTreeMap<String, f64>,
+    samples: f64,
+}
+
+/// Runs an export of a module for a profile as lines, in a folder of its own.
+fn profile(engine: &str, options: &[&str], module: &str, words: &[&str]) -> Result<Found, Failed> {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("stacks.folded");
+    let (_, rate) = work(engine);
+    let output = gpu_run_plainly_on(engine)
+        .args(["--profile-rate", rate, "--profile"])
+        .arg(&file)
+        .args(options)
+        .arg(module)
+        .args(words)
+        .output()?;
+    let Ok(lines) = std::fs::read_to_string(&file) else {
+        return fail("there must be a profile", &output);
+    };
+    let (mut own, mut total, mut all) = (BTreeMap::new(), BTreeMap::new(), 0.0);
+    for line in lines.lines() {
+        let (stack, samples) = line.rsplit_once(' ').ok_or("a line has a number")?;
+        let samples: f64 = samples.parse()?;
+        let calls: std::collections::BTreeSet<&str> = stack.split(';').collect();
+        let innermost = stack.rsplit(';').next().unwrap_or_default();
+        *own.entry(innermost.to_owned()).or_default() += samples;
+        for call in calls {
+            *total.entry(call.to_owned()).or_default() += samples;
+        }
+        all += samples;
+    }
+    if all < 100.0 {
+        return fail(format!("{all} samples are too few to tell: {lines}"), &output);
+    }
+    Ok(Found {
+        own,
+        total,
+        samples: all,
+    })
+}
+
+/// Ten functions of which it is known how much of the time each takes, within five points.
+fn check_shares(engine: &str, options: &[&str]) -> Tested {
+    let (turns, _) = work(engine);
+    let options = [options, &["--invoke", "shares"]].concat();
+    let found = profile(engine, &options, &wat("shares.wat"), &[turns, "200"])?;
+    for part in 1..=10 {
+        let own = found.own.get(&format!("part{part}")).copied().unwrap_or_default();
+        let (share, wanted) = (100.0 * own / found.samples, 100.0 * f64::from(part) / 55.0);
+        if (share - wanted).abs() > 5.0 {
+            return Err(format!(
+                "part{part}: {share:.1} % of {} samples, not {wanted:.1} %",
+                found.samples
+            )
+            .into());
+        }
+    }
+    let total = found.total.get("shares").copied().unwrap_or_default();
+    if total < 0.98 * found.samples {
+        return Err(format!("`shares` is in {total} of {} stacks", found.samples).into());
+    }
+    Ok(())
+}
+
+fn shares(engine: &str) -> Tested {
+    check_shares(engine, &["--no-inline"])
+}
+
+/// The translator puts all ten into one function.
+fn inlined_shares(engine: &str) -> Tested {
+    check_shares(engine, &[])
+}
+
+/// Two functions that have their time in one line each.
+fn lines(engine: &str) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("p.speedscope.json");
+    let (turns, rate) = work(engine);
+    let output = gpu_run_plainly_on(engine)
+        .args(["--invoke", "shares", "--profile-rate", rate, "--profile"])
+        .arg(&file)
+        .arg(wasm("c", "profile"))
+        .args([turns, "503"])
+        .output()?;
+    expect(output.status.success(), "it must run", &output)?;
+    let value: Value = serde_json::from_str(&std::fs::read_to_string(&file)?)?;
+    let source = std::fs::read_to_string(fixture("c").join("profile.c"))?;
+    let line_after = |text: &str| {
+        let at = source
+            .lines()
+            .position(|line| line.contains(text))
+            .expect("it is in the source");
+        at as u64 + 2
+    };
+    let frames = value["shared"]["frames"].as_array().ok_or("no frames")?;
+    let profile = &value["profiles"][0];
+    let mut shares: BTreeMap<(&str, u64), f64> = BTreeMap::new();
+    let (samples, weights) = (profile["samples"].as_array(), profile["weights"].as_array());
+    for (stack, weight) in samples.into_iter().flatten().zip(weights.into_iter().flatten()) {
+        let innermost = stack
+            .as_array()
+            .and_then(|stack| stack.last()?.as_u64())
+            .ok_or("no stack")?;
+        let frame = &frames[innermost as usize];
+        let name = frame["name"].as_str().unwrap_or_default();
+        if name == "heavy" || name == "light" {
+            let file = frame["file"].as_str().unwrap_or_default();
+            expect(file == "fixtures/c/profile.c", &format!("the file is {file}"), &output)?;
+            *shares
+                .entry((name, frame["line"].as_u64().unwrap_or_default()))
+                .or_default() += weight.as_f64().unwrap_or_default();
+        }
+    }
+    let all = profile["endValue"].as_f64().ok_or("no time")?;
+    for (name, text, wanted) in [("heavy", "unsigned heavy(", 75.0), ("light", "unsigned light(", 25.0)] {
+        let share = 100.0 * shares.get(&(name, line_after(text))).copied().unwrap_or_default() / all;
+        let what = format!("{name} has {share:.1} % in its line, not {wanted} %: {shares:?}");
+        expect((share - wanted).abs() <= 5.0, &what, &output)?;
+    }
+    Ok(())
+}
+
+/// The time of all threads is counted.
+fn threads(engine: &str) -> Tested {
+    let (turns, _) = work(engine);
+    let options = ["--threads", "40", "--invoke", "shares"];
+    let turns = (turns.parse::<u32>()? / 10).to_string();
+    let found = profile(engine, &options, &wat("shares.wat"), &[&turns, "200"])?;
+    let heaviest = found.own.get("part10").copied().unwrap_or_default() / found.samples;
+    match (0.13..0.24).contains(&heaviest) {
+        true => Ok(()),
+        false => Err(format!("part10 has {heaviest} of {} samples", found.samples).into()),
+    }
+}
+
+/// A run that is stopped has a profile up to then. What waits in it is told, where threads can leave their lanes.
+fn stopped(engine: &str) -> Tested {
+    let options = ["--threads", "8", "--timeout", "500ms", "--invoke", "hang"];
+    let found = profile(engine, &options, &wat("hang.wat"), &[])?;
+    let spins = found.own.get("spin").copied().unwrap_or_default();
+    if spins == 0.0 {
+        return Err(format!("`spin` has no samples: {:?}", found.own).into());
+    }
+    let waits = found.own.get("[waits for a notify]").copied().unwrap_or_default();
+    // Six of eight threads wait all the time. Compiled ones are stopped while they do.
+    if matches!(engine, "cpu" | "cuda") && waits < spins {
+        return Err(format!("waits have too few samples: {:?}", found.own).into());
+    }
+    Ok(())
+}
+
+/// A program does the same with lines in its code.
+fn line_info(engine: &str) -> Tested {
+    let run = |options: &[&str]| {
+        let mut command = gpu_run_plainly_on(engine);
+        command
+            .args(options)
+            .args(["--invoke", "shares"])
+            .arg(wasm("c", "profile"))
+            .args(["7", "9"])
+            .output()
+    };
+    let (plain, with_lines) = (run(&[])?, run(&["--line-info"])?);
+    expect(
+        plain.status.success() && plain.stdout == with_lines.stdout,
+        "stdout must be the same",
+        &with_lines,
+    )
+}
+
+/// A program does the same with samples.
+fn results(engine: &str) -> Tested {
+    let module = wasm("release", "collections");
+    let plain = gpu_run_plainly_on(engine).arg(&module).output()?;
+    let mut command = crate::common::gpu_run();
+    command
+        .arg("profile")
+        .args(crate::common::options(engine))
+        .args(["--compile-time", "10m"]);
+    let profiled = command.args(["--profile-rate", "50000"]).arg(&module).output()?;
+    expect(
+        plain.stdout == profiled.stdout && profiled.status.success(),
+        "stdout must be the same",
+        &profiled,
+    )?;
+    let stderr = text(&profiled.stderr);
+    expect(
+        stderr.contains("   self   total  function"),
+        "there must be a table",
+        &profiled,
+    )
+}
+
+/// Each format is what other tools take it for.
+fn files() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let names = ["a.svg", "a.json", "a.speedscope.json", "a.trace.json", "a.folded"];
+    let paths = names.map(|name| folder.path().join(name).display().to_string());
+    let options = paths.iter().flat_map(|path| ["--profile", path]);
+    let arguments = ["--device", "cpu", "--profile-rate", "5000", "--invoke", "shares"]
+        .into_iter()
+        .chain(options);
+    let output = run(arguments.chain([&*wat("shares.wat"), "2000", "200"]));
+    expect(output.status.success(), "it must run", &output)?;
+    let read = |path: &str| std::fs::read_to_string(path);
+    expect(
+        read(&paths[0])?.contains("<svg") && read(&paths[0])?.contains("part10"),
+        "a flame graph",
+        &output,
+    )?;
+    let json = |path: &str| -> Result<Value, Failed> { Ok(serde_json::from_str(&read(path)?)?) };
+    expect(
+        json(&paths[1])?["meta"]["version"].is_number(),
+        "a profile for Firefox",
+        &output,
+    )?;
+    expect(
+        json(&paths[2])?["profiles"][0]["type"] == "sampled",
+        "a profile for speedscope",
+        &output,
+    )?;
+    let events = json(&paths[3])?;
+    let events = events["traceEvents"].as_array().ok_or("no events")?;
+    expect(events.iter().any(|event| event["name"] == "part10"), "a trace", &output)?;
+    expect(read(&paths[4])?.contains("part10 "), "stacks", &output)?;
+    expect(
+        !text(&output.stderr).contains("function"),
+        "a table is for `profile`",
+        &output,
+    )
+}
+
+fn compare() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let write = |name: &str, text: &str| -> Result<String, Failed> {
+        let path = folder.path().join(name);
+        std::fs::write(&path, text)?;
+        Ok(path.display().to_string())
+    };
+    let (a, b) = (
+        write("a.folded", "main;f 75\nmain;g 25\n")?,
+        write("b.folded", "main;f 25\nmain;g 75\n")?,
+    );
+    let output = run(["profile", "--compare", &a, &b]);
+    let wanted = "  before   after  change  function\n   75.0%   25.0%   -50.0  f\n   25.0%   75.0%   +50.0  g\n";
+    expect(text(&output.stdout) == wanted, "differences are shown", &output)?;
+    let bad = write("c.folded", "main;f\n")?;
+    let output = run(["profile", "--compare", &a, &bad]);
+    let stderr = text(&output.stderr);
+    let told = stderr.contains("line 1 is no stack") && stderr.contains("c.folded");
+    expect(
+        output.status.code() == Some(2) && told,
+        "a damaged profile is refused",
+        &output,
+    )
+}
+
+fn refuses() -> Tested {
+    let module = wat("shares.wat");
+    for (options, part) in [
+        (["--profile", "p.txt"], "its name ends with none of .svg"),
+        (["--profile-rate", "0"], "0 is not in 1..=1000000"),
+    ] {
+        let output = run(options.into_iter().chain([&*module]));
+        let refused = output.status.code() == Some(2) && text(&output.stderr).contains(part);
+        expect(refused, &format!("must say {part:?}"), &output)?;
+    }
+    let missing = Path::new("no/such/folder/p.svg");
+    let output = run([
+        "--device",
+        "cpu",
+        "--profile",
+        &missing.display().to_string(),
+        "--invoke",
+        "shares",
+        &module,
+        "9",
+        "9",
+    ]);
+    let told = text(&output.stderr).contains("p.svg could not be written");
+    expect(told, "a file that cannot be written is told", &output)
+}

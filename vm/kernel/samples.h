@@ -1,0 +1,145 @@
+// Where threads spend their time, in samples: what `gpu-run profile` shows.
+//
+// A thread looks at the time where it goes from one function into another: the host has put `visit` in place of the first
+// instruction of each function and of the one after each call. It also looks at the end of each slice. Where a period or
+// more has gone by since its last sample, it counts that many at once, for the function that it was in until then. So a
+// sample is never lost to a loop that does not look, and its weight is the time that went by. Within a function samples
+// lie where slices end: after so many branches, and not after so much time.
+//
+// A thread's first period is shorter than the others, by chance. So threads that take less than a period have as many
+// samples together as they should have.
+//
+// Samples with the same calls are one group, as in stands.h.
+#pragma once
+
+#include "stands.h"
+
+namespace gpu_run {
+namespace samples {
+
+// What a sample tells.
+struct Place {
+  u32 state;
+  u32 pc;
+  u32 depth;
+  u32 frames;
+  u32 calls[SAMPLE_CALLS];
+
+  GPU_RUN_INLINE bool push(u32 address) {
+    if (frames < SAMPLE_CALLS) calls[frames++] = address;
+    return frames < SAMPLE_CALLS;
+  }
+};
+
+// Whether a period may have gone by since the thread's last sample.
+GPU_RUN_INLINE bool may_be_due(const Samples &samples, const SampledThread &sampled) {
+  if (HAS_CYCLES) return lane_time() - sampled.last >= samples.period;
+  // Relaxed: it is a count, and tells of nothing else.
+  return load_relaxed_system(&samples.tick) != sampled.tick;
+}
+
+// Takes the whole periods since the thread's last sample: how many they are.
+GPU_RUN_INLINE u32 take_due(const Samples &samples, SampledThread &sampled, u64 now) {
+  if (!HAS_CYCLES) sampled.tick = load_relaxed_system(&samples.tick);
+  const u64 due = (now - sampled.last) / samples.period;
+  sampled.last += due * samples.period;
+  return (u32)due;
+}
+
+// Counts so many samples for thread `id`.
+GPU_RUN_INLINE void note(const Samples &samples, u32 id, const Place &place, u32 count) {
+  const u64 counts = (u64)count * samples.weight;
+  if (!stands::count(samples.groups, samples.capacity, id, place, counts)) red_add_device(&samples.lost, (u32)counts);
+}
+
+// The thread lies in memory, and was there in this state.
+GPU_RUN_NOINLINE void note_at_rest(const Launch &launch, Thread &thread, u32 id, u32 doing, u32 count) {
+  Place place;
+  place.state = doing;
+  place.pc = thread.pc;
+  place.depth = thread.depth;
+  place.frames = 0;
+  MachineState state = {{thread.frame, thread.stride}, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
+  frames::each_call(launch, thread, state, [&](u32 pc) { return place.push(pc); });
+  note(*launch.samples, id, place, count);
+}
+
+// A thread is at a `visit`, at `state`: it has just been called, or a call of it has just come back. Samples are of the
+// function that it was in before.
+GPU_RUN_NOINLINE void note_visit(const Launch &launch, Thread &thread, u32 id, MachineState state, bool called) {
+  const Samples &samples = *launch.samples;
+  SampledThread &sampled = samples.threads[id];
+  const u32 count = take_due(samples, sampled, lane_time());
+  if (!count) return;
+  Place place;
+  place.state = THREAD_Runnable;
+  place.pc = called ? 0 : sampled.mark;
+  place.depth = called ? state.depth - 1 : state.depth + 1;
+  place.frames = 0;
+  if (!called) place.push(state.pc);
+  frames::each_call(launch, thread, state, [&](u32 pc) {
+    // The call itself lies before its return address.
+    if (place.pc == 0) return place.pc = pc - 1, true;
+    return place.push(pc);
+  });
+  // Before its first function a thread is in none.
+  if (place.pc) note(samples, id, place, count);
+}
+
+// The same, if it is time. `state` makes the thread's state then.
+template <typename State>
+GPU_RUN_INLINE void visit(const Launch &launch, Thread &thread, u32 id, u32 pc, bool called, State state) {
+  SampledThread &sampled = launch.samples->threads[id];
+  if (UNLIKELY(may_be_due(*launch.samples, sampled))) note_visit(launch, thread, id, state(), called);
+  sampled.mark = pc;
+}
+
+GPU_RUN_INLINE bool is_wait(u32 state) { return state != THREAD_New && state != THREAD_Runnable && state != THREAD_Ended; }
+
+// Whether a lane's time is that of several threads.
+GPU_RUN_INLINE bool shares_lane(const Launch &launch) { return launch.multiplexed || launch.spawner; }
+
+// The lane has run the thread.
+GPU_RUN_NOINLINE void end_turn(const Launch &launch, u32 id) {
+  const Samples &samples = *launch.samples;
+  SampledThread &sampled = samples.threads[id];
+  Thread &thread = launch.threads[id];
+  if (may_be_due(samples, sampled)) {
+    const u32 count = take_due(samples, sampled, lane_time());
+    if (count && thread.state != THREAD_Ended) note_at_rest(launch, thread, id, THREAD_Runnable, count);
+    if (count && thread.state == THREAD_Ended && sampled.mark) {
+      note(samples, id, {THREAD_Runnable, sampled.mark, 1, 0, {}}, count);
+    }
+  }
+  sampled.state = thread.state;
+  // What is left of a period counts again when the thread runs again.
+  if (shares_lane(launch) || is_wait(sampled.state)) sampled.last = lane_time() - sampled.last;
+  if (is_wait(sampled.state)) sampled.left = clock_ns();
+}
+
+// The lane is about to run the thread, which may have waited.
+GPU_RUN_NOINLINE void begin_turn(const Launch &launch, u32 id) {
+  const Samples &samples = *launch.samples;
+  SampledThread &sampled = samples.threads[id];
+  if (sampled.state == THREAD_New || sampled.state == THREAD_Ended) {
+    // A part of a period. Fibonacci hashing: those of neighbors are far apart.
+    sampled.last = lane_time() - (samples.period * (id * 0x9e3779b9u) >> 32);
+  } else if (shares_lane(launch) || is_wait(sampled.state)) {
+    sampled.last = lane_time() - sampled.last;
+  }
+  if (is_wait(sampled.state)) {
+    const u32 count = (u32)((clock_ns() - sampled.left) / samples.period_ns);
+    if (count) note_at_rest(launch, launch.threads[id], id, sampled.state, count);
+  }
+}
+
+// A lane leaves: counts how long those of the threads `first` and after it have waited that still wait.
+GPU_RUN_NOINLINE void end_waits(const Launch &launch, u32 first) {
+  const u32 threads = launch.spawner ? launch.spawner->used : launch.thread_count;
+  for (u32 id = first; id < threads; id += launch.lanes) {
+    if (is_wait(launch.samples->threads[id].state)) begin_turn(launch, id);
+  }
+}
+
+}  // namespace samples
+}  // namespace gpu_run

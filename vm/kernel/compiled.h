@@ -58,14 +58,16 @@ struct Context {
   // Where an interpreted function is that a compiled one goes on with, which has been called for that; else null.
   const MachineState *entering;
   u32 parked;  // 1: the thread was parked, and has not gone on yet
-  // Of code that looks at the time: the lane's cycles when a sample is due, and the last word where it looked. Of many
-  // lanes it also writes the samples: how many it has written, cycles between two, and where they go.
+  // Of code that looks at the time: the lane's cycles when a sample is due, and where it looked last. Of many lanes it also
+  // writes the samples: how many so far, cycles between two, and to where.
   u32 sample_due;
   u32 sample_mark;
+  u32 sample_mark_depth;
   u32 sample_count;
   u32 sample_period;
-  u32 sample_mask;  // a ring's size, less 1
-  RawSample *sample_ring;  // null: a function of the runtime counts them
+  u32 sample_size;  // samples in the ring
+  u32 pad;
+  RawSample *sample_ring;  // null: there is none, or a function of the runtime counts them
 
   // Of the exception, or the arguments of the tail call.
   GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }

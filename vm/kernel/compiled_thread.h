@@ -72,50 +72,79 @@ enum SampleAt : u32 {
   SAMPLE_Entered = 3,  // before a loop: it was where it last looked, in the same function
 };
 
-// Counts a thread's samples that are due. Until now it was in state `doing`.
-GPU_RUN_NOINLINE void sample(Context &context, u32 pc, u32 depth, u32 at, u32 doing) {
-  const u32 count = take_samples(context);
-  // What was before the first function is the launch's.
-  if (!count || (at == SAMPLE_Called && depth < 2)) return;
+// The place of a sample of a thread in compiled code. The host makes the same of a RawSample.
+GPU_RUN_NOINLINE void note_sample(Context &context, u32 pc, u32 depth, u32 at, u32 state, u32 count) {
+  // As deep as where it looked before, it has called nothing that came back: it was left by a tail call, say.
+  const bool same = context.sample_mark_depth == depth;
   samples::Place place;
-  place.state = doing;
+  place.state = state;
   place.frames = 0;
   place.pc = pc;
   place.depth = depth;
   u32 call = depth;
-  if (at == SAMPLE_Entered) place.pc = context.sample_mark;
-  if (at == SAMPLE_Called) {
+  if (at != SAMPLE_Here && same) place.pc = context.sample_mark;
+  if (at == SAMPLE_Called && !same) {
+    // What was before the first function is the launch's.
+    if (depth < 2) return;
     place.pc = native::return_address(context.calls, --call, depth) - 1;
     place.depth = depth - 1;
   }
-  if (at == SAMPLE_Returned) {
+  if (at == SAMPLE_Returned && !same) {
     place.pc = context.sample_mark;
     place.depth = depth + 1;
     place.push(pc);
   }
   while (call > 1 && place.push(native::return_address(context.calls, --call, depth))) {
   }
-  samples::note(*context.launch->samples, context.id, place, count);
+  if (place.pc) samples::note(*context.launch->samples, context.id, place, count);
 }
 
-// Before a wait, whose time is told apart.
-GPU_RUN_INLINE void sample_before_wait(Context &context, u32 pc, u32 depth) {
-  if (!context.sample_ring) return sample(context, pc, depth, SAMPLE_Here, THREAD_Runnable);
-  context.launch->samples->threads[context.id].last = lane_time();
+// Counts the samples of a thread that are due, which ran until now.
+GPU_RUN_INLINE void sample(Context &context, u32 pc, u32 depth, u32 at) {
+  const u32 count = take_samples(context);
+  if (count) note_sample(context, pc, depth, at, THREAD_Runnable, count);
 }
 
-// Prepares samples of a thread that begins.
-GPU_RUN_INLINE void begin_samples(Context &context) {
+// A thread has waited in this state since the times `clock` and `lane`, which are not those of its running.
+GPU_RUN_NOINLINE void sample_wait(Context &context, u32 pc, u32 depth, u32 state, u64 clock, u64 lane) {
   const Samples &samples = *context.launch->samples;
-  samples::begin_turn(*context.launch, context.id);
+  SampledThread &sampled = samples.threads[context.id];
+  const u64 took = lane_time() - lane;
+  sampled.last += took;
+  context.sample_due += (u32)took;
+  const u32 count = samples::take_wait(samples, sampled, clock_ns() - clock);
+  if (count) note_sample(context, pc, depth, SAMPLE_Here, state, count);
+}
+
+// Prepares samples of a thread that begins. Without a launch that asks for them, code that looks at the time finds none due
+// for long, and no ring.
+GPU_RUN_INLINE void begin_samples(Context &context) {
+  const Launch &launch = *context.launch;
   context.sample_mark = 0;
-  context.sample_count = 0;
+  context.sample_mark_depth = 0;
+  context.sample_ring = nullptr;
+  context.sample_period = 1u << 30;
+  context.sample_due = cycles() + context.sample_period;
+  if (!launch.samples) return;
+  const Samples &samples = *launch.samples;
+  samples::begin_turn(launch, context.id);
   context.sample_period = (u32)samples.period;
-  context.sample_mask = samples.raw_size - 1;
-  // Threads without a ring write where nobody reads.
+  context.sample_size = samples.raw_size;
+  // Threads without a ring share one: what they write there is read by nobody.
   const u32 ring = context.id < samples.raw_threads ? context.id : samples.raw_threads;
-  context.sample_ring = samples.raw ? samples.raw + (u64)ring * samples.raw_size : nullptr;
+  if (samples.raw) context.sample_ring = samples.raw + (u64)ring * samples.raw_size;
+  // The ring goes on where the last thread of this slot has left it.
+  context.sample_count = samples.threads[context.id].written;
   take_samples(context);
+}
+
+// The same of one that ends.
+GPU_RUN_INLINE void end_samples(Context &context) {
+  SampledThread &sampled = context.launch->samples->threads[context.id];
+  // Code without a ring may have called nothing for a period.
+  if (!context.sample_ring && context.sample_mark) sample(context, context.sample_mark, 1, SAMPLE_Here);
+  sampled.state = THREAD_Ended;
+  sampled.written = context.sample_count;
 }
 
 void trap(Context &context, u32 pc, u32 depth, u32 kind) {

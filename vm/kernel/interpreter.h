@@ -108,7 +108,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         }
 #endif
         if (UNLIKELY(launch.samples)) {
-          samples::visit(launch, thread, id, index_of(pc), visit & VISIT_CALLED, [&] {
+          samples::visit(launch, thread, id, index_of(pc), depth, visit & VISIT_CALLED, [&] {
             return MachineState{registers, room, header, index_of(pc), instance_index, depth};
           });
         }

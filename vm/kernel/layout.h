@@ -304,21 +304,26 @@ struct Sample {
   u32 calls[SAMPLE_CALLS];
 };
 // A sample that compiled code of many lanes has written in place; see compiled_thread.h.
-constexpr u32 RAW_CALLS = 28;
+constexpr u32 RAW_CALLS = 26;
 struct RawSample {
   u32 pc;  // 0: there is none
   u32 at;  // a SampleAt
   u32 depth;
-  u32 mark;
+  u32 mark;  // where the thread looked before, and how deep it was there
+  u32 mark_depth;
+  u32 number;  // of the thread's samples, from 1
   u32 calls[RAW_CALLS];  // return addresses, innermost first; 0 after the last
 };
 // Of a thread, by its id.
 struct SampledThread {
   u64 left;  // when it left its lane to wait, on the device's clock
   u64 last;  // the lane's time at its last sample; while it may be on no lane, how long before it left that was
+  u64 waited;  // nanoseconds of waits that are in no sample yet
   u32 mark;  // word of its last `visit`
-  u32 state;  // a ThreadState, when it left its lane
+  u32 mark_depth;  // frames on the stack there
+  u32 state;  // a ThreadState, when it left its lane; while it is on one, THREAD_Runnable
   u32 tick;  // at which it last looked at the lane's time
+  u32 written;  // samples in the ring of the slot's threads that have ended
   u32 pad;
 };
 struct Samples {
@@ -332,7 +337,7 @@ struct Samples {
   u32 weight;  // for how many a sample counts: of many lanes each has fewer
   RawSample *raw;  // by thread, a ring each, and one more for threads that have none; null: code writes none
   u32 raw_threads;  // that have a ring
-  u32 raw_size;  // samples in a ring, a power of two
+  u32 raw_size;  // samples in a ring
 };
 
 // How a process ended. The first thread to end it claims the record.

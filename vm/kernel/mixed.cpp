@@ -136,6 +136,8 @@ GPU_RUN_NOINLINE void wait_nested(Context &context, u32 &idle) {
   const Launch &launch = *context.launch;
   Thread &thread = *context.thread;
   const bool waits = thread.state != THREAD_Runnable;
+  const u32 state = thread.state;
+  const u64 clock = launch.samples ? clock_ns() : 0, lane = launch.samples ? lane_time() : 0;
   do {
     if (waits) backoff(++idle);
     if (process_ended(launch)) stop_nested(context);
@@ -149,6 +151,12 @@ GPU_RUN_NOINLINE void wait_nested(Context &context, u32 &idle) {
     }
   } while (waits && !threads::can_go_on(launch, thread));
   thread.state = THREAD_Runnable;
+  if (launch.samples && waits) {
+    SampledThread &sampled = launch.samples->threads[context.id];
+    sampled.last += lane_time() - lane;
+    const u32 count = samples::take_wait(*launch.samples, sampled, clock_ns() - clock);
+    if (count) samples::note_at_rest(launch, thread, context.id, state, count);
+  }
 }
 
 // Whether the native stack has room for a compiled function. Interpreted frames take none of it. So where it is short the
@@ -268,6 +276,8 @@ GPU_RUN_NOINLINE u32 run_nested(Context &context, u32 depth, const Registers &re
   if (process_ended(launch)) stop_nested(context);
   park_nested(context);
   u32 idle = 0;
+  // What the samples of code are that writes them, is no time of the interpreter's.
+  if (launch.samples && context.sample_ring) launch.samples->threads[context.id].last = lane_time();
   // One that was parked may wait.
   if (thread.state != THREAD_Runnable) wait_nested(context, idle);
   for (;;) {

@@ -103,13 +103,13 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
     StepResult done = step();
     if (done.kind == DONE_Trap) trap(context, pc, depth, done.value);
     if (done.kind == DONE_Wait) {
-      if (launch.samples) sample_before_wait(context, pc, depth);
+      const u64 clock = launch.samples ? clock_ns() : 0, lane = launch.samples ? lane_time() : 0;
       do {
         backoff(++idle);
         // Seldom: it takes as long as a response needs.
         if (idle % 16 == 0) poll();
       } while (!threads::can_go_on(launch, thread));
-      if (launch.samples) sample(context, pc, depth, SAMPLE_Here, thread.state);
+      if (launch.samples) sample_wait(context, pc, depth, thread.state, clock, lane);
       thread.state = THREAD_Runnable;
     }
     // Short ones need not, because loops look too.
@@ -148,7 +148,7 @@ GPU_RUN_INLINE void take_thread(const Launch &launch, Context &context, u32 id) 
   context.parked = 0;
   context.stack_limit = thread.stack_limit;
   context.max_depth = launch.max_depth;
-  if (launch.samples) begin_samples(context);
+  begin_samples(context);
 }
 
 // Prepares thread `id`, which the lane has.
@@ -187,7 +187,7 @@ void gpu_run_poll(Context *context, u32 pc, u32 depth) {
 void gpu_run_sample(Context *context, u32 pc, u32 depth, u32 at) {
   if (!context->launch->samples) return;
   context->sample_ring = nullptr;  // this code writes none
-  sample(*context, pc, depth, at, THREAD_Runnable);
+  sample(*context, pc, depth, at);
 }
 
 // Prepares the lane's thread, which has the lane's number. Ends the lane if there is none or the process was
@@ -229,10 +229,7 @@ u32 gpu_run_next(const Launch *launch, Context *context) {
 void gpu_run_finish(Context *context) {
   const Launch &launch = *context->launch;
   Thread &thread = *context->thread;
-  // Of a thread that has called nothing for a period.
-  if (launch.samples && !context->sample_ring && context->sample_mark) {
-    sample(*context, context->sample_mark, 1, SAMPLE_Here, THREAD_Runnable);
-  }
+  if (launch.samples) end_samples(*context);
   if (thread.exceptions) {
     u64 at = (u64)context->id * launch.result_units;
     exceptions::end_thread(launch, thread, context->id, {(u8 *)(launch.results + at), 4});

@@ -46,10 +46,18 @@ GPU_RUN_INLINE u32 take_due(const Samples &samples, SampledThread &sampled, u64 
   return (u32)due;
 }
 
-// Counts so many samples for thread `id`.
+// Groups that a sample looks at to find its own. Where there are many, others are not far.
+constexpr u32 PROBES = 64;
+
+// Counts so many samples for thread `id`. Where all groups are taken that may be the stack's, its innermost function is
+// counted alone, in the last part of the table.
 GPU_RUN_INLINE void note(const Samples &samples, u32 id, const Place &place, u32 count) {
   const u64 counts = (u64)count * samples.weight;
-  if (!stands::count(samples.groups, samples.capacity, id, place, counts)) red_add_device(&samples.lost, (u32)counts);
+  const u32 alone = samples.capacity / 8, whole = samples.capacity - alone;
+  if (stands::count(samples.groups, whole, PROBES, id, place, counts)) return;
+  const Place innermost = {place.state, place.pc, place.depth, 0, {}};
+  if (stands::count(samples.groups + whole, alone, PROBES, id, innermost, counts)) return;
+  red_add_device(&samples.lost, (u32)counts);
 }
 
 // The thread lies in memory, and was there in this state.
@@ -64,19 +72,21 @@ GPU_RUN_NOINLINE void note_at_rest(const Launch &launch, Thread &thread, u32 id,
   note(*launch.samples, id, place, count);
 }
 
-// A thread is at a `visit`, at `state`: it has just been called, or a call of it has just come back. Samples are of the
-// function that it was in before.
+// A thread is at a `visit`, at `state`: a function begins, or a call has come back. Samples are of what it did before: at
+// its last visit, or in the caller of a function that begins.
 GPU_RUN_NOINLINE void note_visit(const Launch &launch, Thread &thread, u32 id, MachineState state, bool called) {
   const Samples &samples = *launch.samples;
   SampledThread &sampled = samples.threads[id];
   const u32 count = take_due(samples, sampled, lane_time());
   if (!count) return;
+  // As deep as before, it has called nothing that came back: it is in a loop, or was left by a tail call.
+  const bool same = sampled.mark_depth == state.depth;
   Place place;
   place.state = THREAD_Runnable;
-  place.pc = called ? 0 : sampled.mark;
-  place.depth = called ? state.depth - 1 : state.depth + 1;
+  place.pc = called && !same ? 0 : sampled.mark;
+  place.depth = same ? state.depth : called ? state.depth - 1 : state.depth + 1;
   place.frames = 0;
-  if (!called) place.push(state.pc);
+  if (!called && !same) place.push(state.pc);
   frames::each_call(launch, thread, state, [&](u32 pc) {
     // The call itself lies before its return address.
     if (place.pc == 0) return place.pc = pc - 1, true;
@@ -88,10 +98,11 @@ GPU_RUN_NOINLINE void note_visit(const Launch &launch, Thread &thread, u32 id, M
 
 // The same, if it is time. `state` makes the thread's state then.
 template <typename State>
-GPU_RUN_INLINE void visit(const Launch &launch, Thread &thread, u32 id, u32 pc, bool called, State state) {
+GPU_RUN_INLINE void visit(const Launch &launch, Thread &thread, u32 id, u32 pc, u32 depth, bool called, State state) {
   SampledThread &sampled = launch.samples->threads[id];
   if (UNLIKELY(may_be_due(*launch.samples, sampled))) note_visit(launch, thread, id, state(), called);
   sampled.mark = pc;
+  sampled.mark_depth = depth;
 }
 
 GPU_RUN_INLINE bool is_wait(u32 state) { return state != THREAD_New && state != THREAD_Runnable && state != THREAD_Ended; }
@@ -117,26 +128,41 @@ GPU_RUN_NOINLINE void end_turn(const Launch &launch, u32 id) {
   if (is_wait(sampled.state)) sampled.left = clock_ns();
 }
 
+// Adds so many nanoseconds to a thread's waits. Returns how many samples they make with what was left.
+GPU_RUN_INLINE u32 take_wait(const Samples &samples, SampledThread &sampled, u64 took) {
+  sampled.waited += took;
+  const u32 count = (u32)(sampled.waited / samples.period_ns);
+  sampled.waited -= count * samples.period_ns;
+  return count;
+}
+
 // The lane is about to run the thread, which may have waited.
 GPU_RUN_NOINLINE void begin_turn(const Launch &launch, u32 id) {
   const Samples &samples = *launch.samples;
   SampledThread &sampled = samples.threads[id];
-  if (sampled.state == THREAD_New || sampled.state == THREAD_Ended) {
+  const u32 state = sampled.state;
+  sampled.state = THREAD_Runnable;
+  if (state == THREAD_New || state == THREAD_Ended) {
     // A part of a period. Fibonacci hashing: those of neighbors are far apart.
-    sampled.last = lane_time() - (samples.period * (id * 0x9e3779b9u) >> 32);
-  } else if (shares_lane(launch) || is_wait(sampled.state)) {
+    const u64 part = id * 0x9e3779b9u;
+    sampled.last = lane_time() - (samples.period * part >> 32);
+    sampled.waited = samples.period_ns * part >> 32;
+  } else if (shares_lane(launch) || is_wait(state)) {
     sampled.last = lane_time() - sampled.last;
   }
-  if (is_wait(sampled.state)) {
-    const u32 count = (u32)((clock_ns() - sampled.left) / samples.period_ns);
-    if (count) note_at_rest(launch, launch.threads[id], id, sampled.state, count);
+  if (is_wait(state)) {
+    const u32 count = take_wait(samples, sampled, clock_ns() - sampled.left);
+    if (count) note_at_rest(launch, launch.threads[id], id, state, count);
   }
 }
 
-// A lane leaves: counts how long those of the threads `first` and after it have waited that still wait.
+// A lane leaves: counts how long those of the threads `first` and after it have waited that still wait. All of them are at
+// rest.
 GPU_RUN_NOINLINE void end_waits(const Launch &launch, u32 first) {
-  const u32 threads = launch.spawner ? launch.spawner->used : launch.thread_count;
-  for (u32 id = first; id < threads; id += launch.lanes) {
+  const Spawner *spawner = launch.spawner;
+  // More slots than there are may be wanted for a moment.
+  const u32 used = spawner ? (spawner->used < spawner->capacity ? spawner->used : spawner->capacity) : launch.thread_count;
+  for (u32 id = first; id < used; id += launch.lanes) {
     if (is_wait(launch.samples->threads[id].state)) begin_turn(launch, id);
   }
 }

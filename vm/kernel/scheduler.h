@@ -323,7 +323,7 @@ GPU_RUN_INLINE bool leave_spawned(const Launch &launch, Round &round, u32 lane) 
   // Release, and acquire below: each lane's threads are at rest before any is looked at.
   if (!round.lists.counted_out) fetch_add_acq_rel_device(&out, 1u);
   round.lists.counted_out = true;
-  if (stands::wanted(launch) && load_acquire_device(&out) < launch.lanes) {
+  if ((stands::wanted(launch) || launch.samples) && load_acquire_device(&out) < launch.lanes) {
     backoff(++round.idle);
     return false;
   }

@@ -39,11 +39,11 @@ GPU_RUN_INLINE u64 key_of(const Place &place) {
   return (key ^ key >> 32) | 1;
 }
 
-// Adds to the count of those that are at the same place as thread `id`. False: there is no group left.
+// Adds to the count of those that are at the same place as thread `id`. False: none of so many groups is theirs or free.
 template <typename Group, typename Place, typename Count>
-GPU_RUN_INLINE bool count(Group *groups, u32 capacity, u32 id, const Place &place, Count more) {
+GPU_RUN_INLINE bool count(Group *groups, u32 capacity, u32 probes, u32 id, const Place &place, Count more) {
   const u64 key = key_of(place);
-  for (u32 i = 0; i < capacity; i++) {
+  for (u32 i = 0; i < probes; i++) {
     Group &group = groups[((key >> 1) + i) % capacity];
     u64 found = load_relaxed_device(&group.key);
     // The exchange publishes nothing: lanes read no more than the key.
@@ -64,7 +64,7 @@ GPU_RUN_INLINE bool count(Group *groups, u32 capacity, u32 id, const Place &plac
 // Counts thread `id` among those that stand at the same place.
 GPU_RUN_NOINLINE void note(const Launch &launch, u32 id, const Standing &standing) {
   Stands &stands = *launch.stands;
-  if (!count(stands.groups, STANDS, id, standing, 1u)) red_add_device(&stands.others, 1u);
+  if (!count(stands.groups, STANDS, STANDS, id, standing, 1u)) red_add_device(&stands.others, 1u);
 }
 
 // A thread that has frames of the interpreter.

@@ -34,7 +34,6 @@ constants! { CONSTANTS:
     VISIT_OFTEN: u32 = 0xf800;
     /// Of a run of which samples are taken: a function begins.
     VISIT_CALLED: u32 = VISIT_LOOP;
-
     PAGE: u64 = 65536;
     /// Bytes of the smallest register segment; see `kernel/layout.h`.
     SEGMENT: u64 = 4096;
@@ -52,7 +51,7 @@ constants! { CONSTANTS:
     STANDS: usize = 256;
     /// The same of a sample of a thread, and of one that compiled code of many lanes writes.
     SAMPLE_CALLS: usize = 60;
-    RAW_CALLS: usize = 28;
+    RAW_CALLS: usize = 26;
     /// Units of the innermost frame that the record of an end keeps.
     END_UNITS: usize = 32;
     /// Words of items that a thread gathers of a debug message.
@@ -131,17 +130,13 @@ constants! { ENUMERATORS:
     MESSAGE_CAPACITY: usize = 2;
     MESSAGE_TOTAL: usize = 3;
     MESSAGE_UNITS: usize = 4;
-
     SITE_LIVE: u32 = 1;
     SITE_FREED: u32 = 2;
-
     /// Kinds of pages of a heap.
     KIND_NONE: u64 = 0;
     KIND_REGION: u64 = 1;
-
     FUNC_WASM: u32 = 0;
     FUNC_NOTHING: u32 = 1;
-
     THREAD_SLEEPING: u32 = 2;
     THREAD_ENDED: u32 = 3;
     THREAD_WAITING: u32 = 4;
@@ -149,13 +144,11 @@ constants! { ENUMERATORS:
     THREAD_BUSY: u32 = 6;
     /// State of a [`Stand`] of threads that wait for room in the output ring.
     STAND_OUTPUT: u32 = 16;
-
     /// What threads are to do at their next poll: end, or be parked. Whether compiled code is left: may be, is to be.
     STOP_ENDS: u32 = 1;
     STOP_PARKS: u32 = 2;
     PARKS_MAY: u32 = 1;
     PARKS_SOON: u32 = 2;
-
     END_TRAP: u32 = 1;
     END_EXIT: u32 = 2;
     END_PANIC: u32 = 3;
@@ -413,7 +406,7 @@ twins! {
         others: u32,
         groups: [Stand; STANDS],
     }
-    /// Samples of threads that were at one place; see `kernel/samples.h`.
+    /// See `kernel/samples.h`.
     struct Sample {
         key: u64,
         count: u64,
@@ -425,20 +418,24 @@ twins! {
         pad: u32,
         calls: [u32; SAMPLE_CALLS],
     }
-    /// Of compiled code; see `kernel/layout.h`.
     struct RawSample {
         pc: u32,
         at: u32,
         depth: u32,
         mark: u32,
+        mark_depth: u32,
+        number: u32,
         calls: [u32; RAW_CALLS],
     }
     struct SampledThread {
         left: u64,
         last: u64,
+        waited: u64,
         mark: u32,
+        mark_depth: u32,
         state: u32,
         tick: u32,
+        written: u32,
         pad: u32,
     }
     struct Samples {
@@ -738,9 +735,11 @@ twins! {
         parked: u32,
         sample_due: u32,
         sample_mark: u32,
+        sample_mark_depth: u32,
         sample_count: u32,
         sample_period: u32,
-        sample_mask: u32,
+        sample_size: u32,
+        pad: u32,
         sample_ring: Ptr,
     }
     /// The head of a frame of units that may be references to exceptions; see `kernel/compiled.h`.

@@ -5,7 +5,9 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
+use gpu_run::compile::Reason;
 
+use crate::calls::grouped;
 use crate::cli::RunArgs;
 
 /// Where profiles go, and how they are taken.
@@ -77,6 +79,19 @@ impl ProfileFormat {
         let found = formats.iter().find(|(ending, _)| name.ends_with(ending));
         found.map(|(_, format)| *format)
     }
+}
+
+/// The warning that a program is interpreted whose profile is wanted, although a run without one would be compiled sooner or
+/// later.
+pub fn interpreted(reason: &Reason) -> String {
+    let words = match reason {
+        Reason::Slow { words, .. } => format!("{} words of bytecode", grouped(*words as u64)),
+        _ => "the program".to_owned(),
+    };
+    format!(
+        "the profile is of the interpreter, as compiling {words} takes long; \
+         `--engine ptx --compile-time 10m` waits for the compiler"
+    )
 }
 
 /// A file for a profile.

@@ -27,7 +27,9 @@ use crate::spawning::Spawning;
 use crate::terminal::{Terminal, debug_format};
 use crate::wasi_options;
 use crate::watchdog::{Preparation, Watchdog};
-use crate::{devices, engine, fault, files, libtest, load, log, progress, results, stands, thread_safety};
+use crate::{
+    devices, engine, fault, files, libtest, load, log, profile_args, progress, results, stands, thread_safety,
+};
 
 /// Runs a module.
 pub fn run(args: &mut RunArgs) -> Outcome<ExitCode> {
@@ -82,6 +84,8 @@ struct Guest {
     loaded: Duration,
     entry: Entry,
     results_file: Option<files::Target>,
+    /// The files of `--profile`, in its order.
+    profile_files: Vec<files::Target>,
 }
 
 impl Guest {
@@ -101,6 +105,12 @@ impl Guest {
         }
         let entry = entry::find(program, args)?;
         let results_file = results::prepare(args.results.as_ref(), &entry, entry::results(program, &entry))?;
+        let profile_files = args.profile.files.iter().map(|file| {
+            files::Target::open(&file.path).map_err(|error| {
+                Report::new(format!("cannot write the file of --profile: {error}")).at(file.path.display().to_string())
+            })
+        });
+        let profile_files = profile_files.collect::<Outcome<_>>()?;
         if entry.threads > 1 && !program.meta.is_threaded() {
             thread_safety::warn_of_state(&lines.module, &entry);
         }
@@ -112,6 +122,7 @@ impl Guest {
             loaded,
             entry,
             results_file,
+            profile_files,
         })
     }
 }
@@ -188,6 +199,11 @@ impl Process {
         };
         let linked = linker.instantiate_pre(&mut store, module, &usage).map_err(failed)?;
         engine::tell(args, linked.choice());
+        if let (true, Err(reason @ gpu_run::compile::Reason::Slow { .. })) =
+            (args.profile.period().is_some(), &linked.choice().code)
+        {
+            warn(&profile_args::interpreted(reason));
+        }
         let compiled = linked.choice().code.is_ok();
         match linked.instantiate().map_err(gpu_run::Error::into_end) {
             Ok(instance) => Ok(ControlFlow::Continue(Process {

@@ -73,7 +73,9 @@ impl Profile {
 
     /// Samples whose stacks are known.
     pub fn samples(&self) -> u64 {
-        self.stacks.values().sum()
+        self.stacks
+            .values()
+            .fold(0, |all, samples| all.saturating_add(*samples))
     }
 }
 

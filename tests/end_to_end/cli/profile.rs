@@ -28,6 +28,10 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("profile/stopped", stopped),
         ("profile/results", results),
         ("profile/line_info", line_info),
+        ("profile/loops", loops),
+        ("profile/tail_calls", tail_calls),
+        ("profile/many_threads", many_threads),
+        ("profile/spawned_threads", spawned_threads),
     ]
 }
 
@@ -54,8 +58,8 @@ struct Found {
     samples: f64,
 }
 
-/// Runs an export of a module for a profile as lines, in a folder of its own.
-fn profile(engine: &str, options: &[&str], module: &str, words: &[&str]) -> Result<Found, Failed> {
+/// Runs an export of a module for a profile as lines, in a folder of its own. It ends with this code.
+fn profile(engine: &str, options: &[&str], module: &str, words: &[&str], code: i32) -> Result<Found, Failed> {
     let folder = tempfile::tempdir()?;
     let file = folder.path().join("stacks.folded");
     let (_, rate) = work(engine);
@@ -66,6 +70,11 @@ fn profile(engine: &str, options: &[&str], module: &str, words: &[&str]) -> Resu
         .arg(module)
         .args(words)
         .output()?;
+    expect(
+        output.status.code() == Some(code),
+        &format!("the code must be {code}"),
+        &output,
+    )?;
     let Ok(lines) = std::fs::read_to_string(&file) else {
         return fail("there must be a profile", &output);
     };
@@ -95,7 +104,7 @@ fn profile(engine: &str, options: &[&str], module: &str, words: &[&str]) -> Resu
 fn check_shares(engine: &str, options: &[&str]) -> Tested {
     let (turns, _) = work(engine);
     let options = [options, &["--invoke", "shares"]].concat();
-    let found = profile(engine, &options, &wat("shares.wat"), &[turns, "200"])?;
+    let found = profile(engine, &options, &wat("shares.wat"), &[turns, "200"], 0)?;
     for part in 1..=10 {
         let own = found.own.get(&format!("part{part}")).copied().unwrap_or_default();
         let (share, wanted) = (100.0 * own / found.samples, 100.0 * f64::from(part) / 55.0);
@@ -172,12 +181,67 @@ fn lines(engine: &str) -> Tested {
     Ok(())
 }
 
+/// Two functions of which the first takes three parts of the time, and the second one.
+fn check_pair(engine: &str, export: &str, heavy: &str) -> Tested {
+    let (turns, _) = work(engine);
+    let found = profile(
+        engine,
+        &["--no-inline", "--invoke", export],
+        &wat("profile.wat"),
+        &[turns, "1009"],
+        0,
+    )?;
+    let share = 100.0 * found.own.get(heavy).copied().unwrap_or_default() / found.samples;
+    match (share - 75.0).abs() <= 5.0 {
+        true => Ok(()),
+        false => Err(format!("{heavy} has {share:.1} % of {} samples: {:?}", found.samples, found.own).into()),
+    }
+}
+
+/// A function begins with a loop.
+fn loops(engine: &str) -> Tested {
+    check_pair(engine, "loops", "heavy_loop")
+}
+
+fn tail_calls(engine: &str) -> Tested {
+    check_pair(engine, "tails", "heavy_tail")
+}
+
+/// Of many threads each has few samples.
+fn many_threads(engine: &str) -> Tested {
+    let threads = if engine == "emulator" { "600" } else { "3000" };
+    let turns = if engine == "emulator" { "3" } else { "40" };
+    let options = ["--threads", threads, "--no-inline", "--invoke", "shares"];
+    let found = profile(engine, &options, &wat("shares.wat"), &[turns, "200"], 0)?;
+    let heaviest = found.own.get("part10").copied().unwrap_or_default() / found.samples;
+    match (0.12..0.25).contains(&heaviest) {
+        true => Ok(()),
+        false => Err(format!("part10 has {heaviest} of {} samples", found.samples).into()),
+    }
+}
+
+/// Threads that a program spawns, which wait for each other and end while others run.
+fn spawned_threads(engine: &str) -> Tested {
+    let module = wasm("wasi-threads", "std_threads");
+    let run = |options: &[&str]| gpu_run_plainly_on(engine).args(options).arg(&module).output();
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("p.folded").display().to_string();
+    let plain = run(&[])?;
+    for _ in 0..3 {
+        let profiled = run(&["--profile", &file, "--profile-rate", "20000"])?;
+        let same = plain.stdout == profiled.stdout && plain.status.code() == profiled.status.code();
+        expect(same, "it must do the same", &profiled)?;
+        expect(!std::fs::read(&file)?.is_empty(), "there must be samples", &profiled)?;
+    }
+    Ok(())
+}
+
 /// The time of all threads is counted.
 fn threads(engine: &str) -> Tested {
     let (turns, _) = work(engine);
     let options = ["--threads", "40", "--invoke", "shares"];
     let turns = (turns.parse::<u32>()? / 10).to_string();
-    let found = profile(engine, &options, &wat("shares.wat"), &[&turns, "200"])?;
+    let found = profile(engine, &options, &wat("shares.wat"), &[&turns, "200"], 0)?;
     let heaviest = found.own.get("part10").copied().unwrap_or_default() / found.samples;
     match (0.13..0.24).contains(&heaviest) {
         true => Ok(()),
@@ -188,7 +252,7 @@ fn threads(engine: &str) -> Tested {
 /// A run that is stopped has a profile up to then. What waits in it is told, where threads can leave their lanes.
 fn stopped(engine: &str) -> Tested {
     let options = ["--threads", "8", "--timeout", "500ms", "--invoke", "hang"];
-    let found = profile(engine, &options, &wat("hang.wat"), &[])?;
+    let found = profile(engine, &options, &wat("hang.wat"), &[], 124)?;
     let spins = found.own.get("spin").copied().unwrap_or_default();
     if spins == 0.0 {
         return Err(format!("`spin` has no samples: {:?}", found.own).into());
@@ -329,6 +393,10 @@ fn refuses() -> Tested {
         "9",
         "9",
     ]);
-    let told = text(&output.stderr).contains("p.svg could not be written");
-    expect(told, "a file that cannot be written is told", &output)
+    let told = text(&output.stderr).contains("cannot write the file of --profile") && output.stdout.is_empty();
+    expect(
+        told && output.status.code() == Some(2),
+        "a file that cannot be written is refused",
+        &output,
+    )
 }

@@ -117,6 +117,8 @@ impl<'m> Lane<'m> {
     /// What went wrong, and where.
     pub fn run(&mut self, instructions: u64) -> Result<Stop> {
         let mut left = instructions;
+        // As if they were over, so that those that are left tell how many are.
+        self.executed += instructions;
         let stop = loop {
             match self.step(&mut left) {
                 Ok(Some(stop)) => break stop,
@@ -124,7 +126,7 @@ impl<'m> Lane<'m> {
                 Err(what) => return Err(self.error(&what)),
             }
         };
-        self.executed += instructions - left;
+        self.executed -= left;
         Ok(stop)
     }
 
@@ -353,7 +355,9 @@ impl<'m> Lane<'m> {
                 }
                 Op::Exit => return Ok(Some(Stop::End)),
                 Op::Trap => fail!("`trap`".to_owned()),
-                Op::Special(to, special) => registers[*to as usize] = value_of(*special, self.place, self.executed),
+                Op::Special(to, special) => {
+                    registers[*to as usize] = value_of(*special, self.place, self.executed - *left)
+                }
                 Op::StackSave(to) => registers[*to as usize] = frame - memory.stack.begin,
                 Op::ActiveMask(to) => registers[*to as usize] = 1 << (self.place.lane % 32),
                 Op::Ballot(to, value, negated) => {

@@ -46,8 +46,8 @@ impl Lines {
     pub fn files(&self) -> String {
         let mut out = String::new();
         for (number, file) in (1..).zip(&self.files) {
-            // What PTX has no form for is left out.
-            let path: String = file.chars().filter(|c| *c != '"' && !c.is_control()).collect();
+            // What ptxas has no form for is left out.
+            let path: String = file.chars().filter(|c| *c != '"' && matches!(c, ' '..='~')).collect();
             _ = writeln!(out, ".file {number} \"{}\"", path.replace('\\', "/"));
         }
         out

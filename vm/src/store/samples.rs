@@ -56,24 +56,22 @@ struct Stack {
 }
 
 impl Stack {
-    /// Where a thread was of which code has written a sample: see `sample` in `kernel/compiled_thread.h`.
+    /// Where a thread was of which code has written a sample: see `note_sample` in `kernel/compiled_thread.h`.
     fn of(raw: &layout::RawSample) -> Option<Stack> {
         let mut calls: Vec<u32> = raw.calls.iter().copied().take_while(|call| *call != 0).collect();
         let (mut pc, mut depth) = (raw.pc, raw.depth);
-        match raw.at {
-            at if at == SampleAt::Called as u32 => {
-                // What was before the first function is the launch's.
-                pc = calls.first()? - 1;
-                calls.remove(0);
-                depth -= 1;
-            }
-            at if at == SampleAt::Returned as u32 => {
-                calls.insert(0, pc);
-                pc = raw.mark;
-                depth += 1;
-            }
-            at if at == SampleAt::Entered as u32 => pc = raw.mark,
-            _ => {}
+        let at = |at: SampleAt| raw.at == at as u32;
+        if !at(SampleAt::Here) && raw.mark_depth == raw.depth {
+            pc = raw.mark;
+        } else if at(SampleAt::Called) {
+            // What was before the first function is the launch's.
+            pc = calls.first()? - 1;
+            calls.remove(0);
+            depth -= 1;
+        } else if at(SampleAt::Returned) {
+            calls.insert(0, pc);
+            pc = raw.mark;
+            depth += 1;
         }
         (pc != 0).then_some(Stack { pc, depth, calls })
     }
@@ -129,7 +127,7 @@ impl Ticker {
             let tick = unsafe { AtomicU32::from_ptr(at as *mut u32) };
             let begin = Instant::now();
             while !stopped.load(Ordering::Relaxed) {
-                std::thread::sleep(period);
+                std::thread::park_timeout(period);
                 // Threads sleep longer than they ask.
                 tick.store(
                     (begin.elapsed().as_nanos() / period.as_nanos()) as u32,
@@ -148,6 +146,7 @@ impl Drop for Ticker {
     fn drop(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
             // It does nothing that could panic.
             _ = thread.join();
         }
@@ -155,9 +154,13 @@ impl Drop for Ticker {
 }
 
 impl Store {
-    /// Takes a sample of each thread about once in a period of its time, of all instances that are made from now on.
+    /// Takes a sample of each thread about once in a period of its time, of all instances that are made from now on. A period
+    /// has a microsecond at least, and at most what 32 bits of a lane's clock can tell: about half a second on a GPU.
     pub fn take_samples(&mut self, period: Duration) {
-        self.sampling.period = Some(period.max(Duration::from_nanos(1000)));
+        let rate = self.device.clock_rate();
+        let longest = rate.map_or(1.0, |rate| LONGEST as f64 / rate);
+        let shortest = Duration::from_micros(1);
+        self.sampling.period = Some(period.clamp(shortest, Duration::from_secs_f64(longest).max(shortest)));
     }
 
     /// Whether it does so.
@@ -178,7 +181,6 @@ impl Store {
         let sampling = &mut self.sampling;
         let one = size_of::<layout::RawSample>() as u64;
         let ring = (RAW_BYTES / (threads * one)).clamp(1, RING);
-        let ring = 1 << ring.ilog2();
         let rings = threads.min(RAW_BYTES / (ring * one));
         let raw = match compiled {
             true => sampling.raw.zeroed(device, (rings + 1) * ring * one)?,
@@ -230,8 +232,18 @@ impl Store {
         let mut samples = vec![layout::RawSample::zeroed(); count];
         // SAFETY: the rings of the run, which has ended.
         unsafe { self.device.read(record.raw, bytemuck::cast_slice_mut(&mut samples))? };
-        for stack in samples.iter().filter(|raw| raw.pc != 0).filter_map(Stack::of) {
-            *self.sampling.written.entry(stack).or_default() += u64::from(record.weight);
+        for ring in samples.chunks(record.raw_size as usize) {
+            let kept: Vec<_> = ring.iter().filter(|raw| raw.pc != 0).collect();
+            // A ring has some of those that were written, each with the same chance.
+            let all = kept.iter().map(|raw| u64::from(raw.number)).max().unwrap_or_default();
+            for (i, stack) in (0..).zip(kept.iter().map(|raw| Stack::of(raw))) {
+                // In whole numbers, with the remainder on the first.
+                let count = kept.len() as u64;
+                let share = all / count + u64::from(i < all % count);
+                if let Some(stack) = stack {
+                    *self.sampling.written.entry(stack).or_default() += share * u64::from(record.weight);
+                }
+            }
         }
         Ok(())
     }

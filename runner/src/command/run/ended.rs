@@ -1,6 +1,5 @@
 //! What the user is told of a run that has ended.
 
-use std::fs::File;
 use std::io::{BufWriter, Write};
 use std::process::ExitCode;
 use std::sync::{Arc, Mutex};
@@ -18,7 +17,7 @@ use crate::report::{self, Calls, Outcome, Report, code, warn};
 use crate::terminal::Terminal;
 use crate::wasi_options;
 use crate::watchdog::Watchdog;
-use crate::{fault, log, results, stands, stats};
+use crate::{fault, files, log, results, stands, stats};
 
 /// A process that has ended.
 pub(super) struct Executed {
@@ -144,7 +143,7 @@ impl Executed {
             stats.print(target);
         }
         if args.profile.period().is_some() {
-            show_profile(args, &mut store, lines)?;
+            show_profile(args, &mut store, lines, guest.profile_files)?;
         }
         let Some(lost) = terminal.report() else {
             return Ok(code);
@@ -159,8 +158,8 @@ impl Executed {
     }
 }
 
-/// Writes where the time went.
-fn show_profile(args: &RunArgs, store: &mut Store<()>, lines: &LineSource) -> Outcome<()> {
+/// Writes where the time went, to files that are open.
+fn show_profile(args: &RunArgs, store: &mut Store<()>, lines: &LineSource, files: Vec<files::Target>) -> Outcome<()> {
     let samples = store
         .samples()
         .map_err(|error| report::library(&error, args.module()))?;
@@ -168,15 +167,16 @@ fn show_profile(args: &RunArgs, store: &mut Store<()>, lines: &LineSource) -> Ou
     if args.profile.table {
         note!("{}", profile::table(&profile).join("\n"));
     }
-    for file in &args.profile.files {
-        let written = File::create(&file.path).and_then(|created| {
-            let mut to = BufWriter::new(created);
+    for (file, target) in args.profile.files.iter().zip(files) {
+        let written = target.replace(|target| {
+            let mut to = BufWriter::new(target);
             profile::write(&profile, file.format, &mut to)?;
             to.flush()
         });
-        if let Err(error) = written {
-            warn(&format!("{} could not be written: {error}", file.path.display()));
-        }
+        written.map_err(|error: std::io::Error| Report {
+            code: code::LOST,
+            ..Report::new(format!("the profile could not be written: {error}")).at(file.path.display().to_string())
+        })?;
     }
     Ok(())
 }

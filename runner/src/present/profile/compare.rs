@@ -49,8 +49,8 @@ mod tests {
             differences(&before, &after),
             [
                 "  before   after  change  function",
-                "    0.0%   40.0%   +40.0  c",
                 "   50.0%   10.0%   -40.0  a",
+                "    0.0%   40.0%   +40.0  c",
             ]
         );
         assert_eq!(differences(&before, &before).len(), 1);

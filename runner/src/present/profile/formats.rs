@@ -30,13 +30,17 @@ pub fn write(profile: &Profile, format: ProfileFormat, to: impl Write) -> io::Re
     }
 }
 
+/// A function's name in a line for a stack, which has `;` between names.
+fn folded_name(name: &str) -> String {
+    name.replace(';', ":").replace(['\n', '\r'], " ")
+}
+
 /// A line for each stack: `outer;inner 12`.
 fn folded(profile: &Profile) -> Vec<String> {
-    let name = |frame: &Frame| frame.name.replace(';', ":").replace(['\n', '\r'], " ");
     // Stacks that differ in lines alone are one.
     let mut lines: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
     for (stack, samples) in &profile.stacks {
-        let names: Vec<String> = stack.iter().map(name).collect();
+        let names: Vec<String> = stack.iter().map(|frame| folded_name(&frame.name)).collect();
         *lines.entry(names.join(";")).or_default() += samples;
     }
     lines
@@ -46,7 +50,10 @@ fn folded(profile: &Profile) -> Vec<String> {
 }
 
 fn flame_graph(profile: &Profile, to: impl Write) -> io::Result<()> {
-    let lines = folded(profile);
+    let mut lines = folded(profile);
+    if lines.is_empty() {
+        lines.push("[no samples] 1".to_owned());
+    }
     let mut options = flamegraph::Options::default();
     options.title = profile.title.clone();
     options.count_name = "samples".into();
@@ -178,7 +185,8 @@ pub fn read(path: &Path, text: &str) -> Result<Profile, String> {
                 let (stack, samples) = line.rsplit_once(' ').ok_or_else(wrong)?;
                 let samples: u64 = samples.parse().map_err(|_| wrong())?;
                 let frames = stack.split(';').map(Frame::label).collect();
-                *profile.stacks.entry(frames).or_default() += samples;
+                let all: &mut u64 = profile.stacks.entry(frames).or_default();
+                *all = all.saturating_add(samples);
             }
             Ok(profile)
         }
@@ -195,13 +203,15 @@ fn from_speedscope(value: &Value, profile: &mut Profile) -> Option<()> {
     let frames = value["shared"]["frames"].as_array()?;
     let frame = |index: &Value| {
         let frame = frames.get(usize::try_from(index.as_u64()?).ok()?)?;
-        Some(Frame::label(frame["name"].as_str()?))
+        // As in the other format that is read.
+        Some(Frame::label(folded_name(frame["name"].as_str()?)))
     };
     for one in value["profiles"].as_array()? {
         let (samples, weights) = (one["samples"].as_array()?, one["weights"].as_array()?);
         for (stack, weight) in samples.iter().zip(weights) {
             let stack: Option<Vec<Frame>> = stack.as_array()?.iter().map(frame).collect();
-            *profile.stacks.entry(stack?).or_default() += weight.as_u64()?;
+            let all: &mut u64 = profile.stacks.entry(stack?).or_default();
+            *all = all.saturating_add(weight.as_u64()?);
         }
     }
     profile.period = Duration::ZERO;

@@ -23,7 +23,8 @@ impl Compiler<'_> {
     /// Whether code looks at the time before this block, because a loop begins with it. What the translator has put into
     /// one function is told apart by its loops.
     pub fn looks_before(&self, block: usize) -> bool {
-        self.unit.options.samples && self.cfg.blocks[block].loop_head
+        let found = &self.cfg.blocks[block];
+        self.unit.options.samples && found.loop_head && !found.cold
     }
 
     /// Counts a sample at word `pc` of the store if one is due.
@@ -65,50 +66,67 @@ impl Compiler<'_> {
 
     /// Writes a sample into the thread's ring, with the innermost return addresses. The next is due a period later on
     /// average: at a time that no loop can have in common with it.
+    ///
+    /// A ring keeps some of all that were written, each with the same chance: algorithm R of Vitter (1985).
     fn write_sample(&mut self, pc: u32, at: SampleAt, now: &str) {
-        let [period, half, count, place, value, call, last] = std::array::from_fn(|_| self.w.word());
+        let [period, chance, count, size, place, value, call, last] = std::array::from_fn(|_| self.w.word());
         let (ring, from, p) = (self.w.pair(), self.w.pair(), self.w.predicate());
-        let (again, done) = (self.w.new_label("CALL"), self.w.new_label("WRITTEN"));
+        let (again, calls_end, done) = (
+            self.w.new_label("CALL"),
+            self.w.new_label("CALLS"),
+            self.w.new_label("WRITTEN"),
+        );
         self.read_context(&period, offset_of!(Context, sample_period));
         // Fibonacci hashing of the cycles: a number below the period.
-        ptx!(self, "mul.lo.u32 {value}, {now}, 0x9e3779b9;");
-        ptx!(self, "mul.hi.u32 {value}, {value}, {period};");
-        ptx!(self, "shr.u32 {half}, {period}, 1;");
-        ptx!(self, "add.u32 {value}, {value}, {half};");
+        ptx!(self, "mul.lo.u32 {chance}, {now}, 0x9e3779b9;");
+        ptx!(self, "mul.hi.u32 {value}, {chance}, {period};");
+        ptx!(self, "shr.u32 {period}, {period}, 1;");
+        ptx!(self, "add.u32 {value}, {value}, {period};");
         ptx!(self, "add.u32 {value}, {value}, {now};");
         self.write_context(offset_of!(Context, sample_due), &value);
-        self.read_context(&count, offset_of!(Context, sample_count));
-        self.read_context(&place, offset_of!(Context, sample_mask));
-        ptx!(self, "and.b32 {place}, {count}, {place};");
-        ptx!(self, "add.u32 {count}, {count}, 1;");
-        self.write_context(offset_of!(Context, sample_count), &count);
         let at_ring = offset_of!(Context, sample_ring);
         ptx!(self, "ld.local.b64 {ring}, [%local+{at_ring}];");
+        ptx!(self, "setp.eq.u64 {p}, {ring}, 0;");
+        ptx!(self, "@{p} bra {done};");
+        self.read_context(&count, offset_of!(Context, sample_count));
+        self.read_context(&size, offset_of!(Context, sample_size));
+        ptx!(self, "mov.b32 {place}, {count};");
+        ptx!(self, "add.u32 {count}, {count}, 1;");
+        self.write_context(offset_of!(Context, sample_count), &count);
+        ptx!(self, "setp.lt.u32 {p}, {place}, {size};");
+        ptx!(self, "mul.lo.u32 {chance}, {chance}, 0x85ebca6b;");
+        ptx!(self, "mul.hi.u32 {chance}, {chance}, {count};");
+        ptx!(self, "selp.u32 {place}, {place}, {chance}, {p};");
+        ptx!(self, "setp.ge.u32 {p}, {place}, {size};");
+        ptx!(self, "@{p} bra {done};");
         ptx!(
             self,
             "mad.wide.u32 {ring}, {place}, {}, {ring};",
             size_of::<RawSample>()
         );
-        let mark = self.w.word();
+        let (mark, mark_depth) = (self.w.word(), self.w.word());
         self.read_context(&mark, offset_of!(Context, sample_mark));
+        self.read_context(&mark_depth, offset_of!(Context, sample_mark_depth));
         let (pc, at) = (pc.to_string(), (at as u32).to_string());
         for (field, content) in [
             (offset_of!(RawSample, pc), &*pc),
             (offset_of!(RawSample, at), &*at),
             (offset_of!(RawSample, depth), "%depth"),
             (offset_of!(RawSample, mark), &*mark),
+            (offset_of!(RawSample, mark_depth), &*mark_depth),
+            (offset_of!(RawSample, number), &*count),
         ] {
             ptx!(self, "mov.b32 {value}, {content};");
             ptx!(self, "st.global.b32 [{ring}+{field}], {value};");
         }
-        // From the call at depth `%depth - 1` down to the outermost, as many as there is room for. A ring is used again, so
+        // From the call at depth `%depth - 1` down to the outermost, as many as there is room for. A place is used again, so
         // a 0 ends them.
         ptx!(self, "sub.u32 {call}, %depth, 1;");
         ptx!(self, "max.u32 {last}, {call}, {};", RAW_CALLS - 1);
         ptx!(self, "sub.u32 {last}, {last}, {};", RAW_CALLS - 1);
         self.w.label(&again);
         ptx!(self, "setp.eq.u32 {p}, {call}, {last};");
-        ptx!(self, "@{p} bra {done};");
+        ptx!(self, "@{p} bra {calls_end};");
         ptx!(self, "and.b32 {value}, {call}, {};", BACKTRACE - 1);
         ptx!(self, "mad.wide.u32 {from}, {value}, 4, %local;");
         ptx!(self, "ld.local.b32 {value}, [{from}+{}];", offset_of!(Context, calls));
@@ -120,13 +138,14 @@ impl Compiler<'_> {
         ptx!(self, "add.u64 {ring}, {ring}, 4;");
         ptx!(self, "sub.u32 {call}, {call}, 1;");
         ptx!(self, "bra {again};");
-        self.w.label(&done);
+        self.w.label(&calls_end);
         ptx!(self, "mov.b32 {value}, 0;");
         ptx!(
             self,
             "st.global.b32 [{ring}+{}], {value};",
             offset_of!(RawSample, calls)
         );
+        self.w.label(&done);
     }
 
     fn read_context(&mut self, to: &str, field: usize) {
@@ -143,5 +162,6 @@ impl Compiler<'_> {
         let mark = self.w.word();
         ptx!(self, "mov.b32 {mark}, {pc};");
         self.write_context(offset_of!(Context, sample_mark), &mark);
+        self.write_context(offset_of!(Context, sample_mark_depth), "%depth");
     }
 }

@@ -4,13 +4,12 @@ use super::*;
 
 /// The PTX of a fixture in C, with its lines or without.
 fn of_fixture(line_info: bool) -> String {
-    let path = concat!(env!("CARGO_MANIFEST_DIR"), "/../fixtures/wasm/c/profile.wasm");
-    let wasm = std::fs::read(path).expect("the fixture is there");
+    let wasm = include_bytes!("../../../../fixtures/wasm/c/profile.wasm");
     let options = gpu_run_translator::Options {
         lines: true,
         ..gpu_run_translator::Options::full()
     };
-    let program = gpu_run_translator::translate(&wasm, &options)
+    let program = gpu_run_translator::translate(wasm, &options)
         .expect("it is valid")
         .program;
     let unit = Unit {

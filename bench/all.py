@@ -1,0 +1,156 @@
+"""Runs what this machine can of all benches, several times, and says what is worse than a stored run.
+
+A number is worse if its median is larger than the stored one by more than both runs spread: the larger of the
+differences between the slowest and the fastest repetition. All numbers are milliseconds.
+"""
+
+import argparse
+import datetime
+import json
+import os
+import platform
+import statistics
+import subprocess
+import sys
+import tempfile
+
+from measure import BENCH, Failed, output
+
+ROOT = os.path.dirname(BENCH)
+
+# Benches that write a file of medians, with the names of its columns that are times.
+TIMES = {"native", "gpu_run", "wasmtime", "ptx", "interp", "cuda"}
+# name: options with a GPU, and without one; None: there is nothing to run.
+BENCHES = {
+    "native": ([], None),
+    "ordinary": ([], ["--device", "cpu", "--engine", "interp", "--small"]),
+    "parallel": ([], ["--device", "cpu", "--engine", "interp", "--small"]),
+}
+# Of the interpreter: name, arguments, thread counts on the CPU and on a GPU.
+INTERPRETER = [
+    ("hash", ["--invoke", "hash", f"{BENCH}/guests/hash.wat", "300000"], [1, 16], [1, 4224, 135168]),
+    ("fib", ["--invoke", "fib", f"{BENCH}/guests/fib.wat", "20"], [1, 16], [1, 4224, 135168]),
+    *(
+        (name, [f"{ROOT}/fixtures/wasm/release/{name}.wasm"], [1], [1])
+        for name in ("nbody", "mandelbrot", "sort", "collections", "sha256")
+    ),
+]
+
+
+def interpreter(options, devices):
+    """Milliseconds of each run of the interpreter, by name."""
+    for device in devices:
+        for name, words, on_cpu, on_gpu in INTERPRETER:
+            for threads in on_cpu if device == "cpu" else on_gpu:
+                command = [options.bin, "--device", device, "--engine", "interp", "--threads", threads, "--stats=json"]
+                stats = output([*command, *words])[1].strip().splitlines()[-1]
+                yield f"interpreter/{name}/{device}/{threads}", json.loads(stats)["run_ms"]
+
+
+def of_bench(name, options, extra):
+    """Milliseconds that a bench has written in one repetition, by name."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = os.path.join(folder, "medians.tsv")
+        command = [f"{BENCH}/{name}/run.sh", "--bin", options.bin, "--reps", "1", "--tsv", path, *extra]
+        output(command, limit=3600)
+        with open(path) as file:
+            lines = [line.rstrip("\n").split("\t") for line in file if not line.startswith("#")]
+    heads, rows = lines[0], lines[1:]
+    for row in rows:
+        for head, text in zip(heads[1:], row[1:]):
+            if (head in TIMES or head.split()[0].split("-")[0] in TIMES) and text not in ("-", ""):
+                yield f"{name}/{row[0]}/{head}", float(text)
+
+
+def measure(options):
+    """All numbers of all repetitions, by name."""
+    found = {}
+    has_gpu = "cuda:0" in output([options.bin, "devices"])[0]
+    devices = ["cpu", "cuda"] if has_gpu else ["cpu"]
+    for repetition in range(options.reps):
+        parts = [("interpreter", lambda: interpreter(options, devices))]
+        for name, (with_gpu, without) in BENCHES.items():
+            extra = with_gpu if has_gpu else without
+            if extra is not None:
+                parts.append((name, lambda name=name, extra=extra: of_bench(name, options, extra)))
+        for name, part in parts:
+            if options.names and name not in options.names:
+                continue
+            print(f"{name}, {repetition + 1} of {options.reps}", file=sys.stderr, flush=True)
+            try:
+                for key, ms in part():
+                    found.setdefault(key, []).append(ms)
+            except Failed as error:
+                print(f"{name}: {error}", file=sys.stderr)
+                found.setdefault("failed", [])
+    return found
+
+
+def spread(times):
+    return max(times) - min(times)
+
+
+def compare(old, new):
+    """Lines for what changed by more than it spreads, and whether something is worse."""
+    lines, worse = [], False
+    for name in sorted(old.keys() & new.keys()):
+        before, after = statistics.median(old[name]), statistics.median(new[name])
+        noise = max(spread(old[name]), spread(new[name]))
+        if abs(after - before) > noise:
+            word = "worse" if after > before else "better"
+            worse |= after > before
+            lines.append(f"{word:<7} {name}: {before:.2f} ms, now {after:.2f} ms ({after / before:.2f} times, spread {noise:.2f})")
+    missing = sorted(old.keys() - new.keys())
+    return lines + [f"not measured now: {name}" for name in missing], worse
+
+
+def self_test():
+    old = {"a": [10.0, 11.0], "b": [10.0, 10.1], "c": [5.0], "d": [9.0, 9.1]}
+    new = {"a": [11.4, 11.6], "b": [12.0, 12.2], "d": [7.0, 7.1]}
+    lines, worse = compare(old, new)
+    assert worse and [line.split(":")[0].split() for line in lines] == [["worse", "b"], ["better", "d"], ["not", "measured", "now"]], lines
+    assert compare(old, {"a": [10.5], "b": [10.0], "c": [5.0], "d": [9.0]}) == ([], False)
+
+
+def main():
+    parser = argparse.ArgumentParser(prog="all.sh", description=__doc__)
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"of interpreter, {', '.join(BENCHES)} (default: all)")
+    parser.add_argument("--bin", default=f"{ROOT}/target/release/gpu-run", help="path of gpu-run")
+    parser.add_argument("--reps", type=int, default=5, help="repetitions of everything")
+    parser.add_argument("--json", metavar="FILE", help="write all numbers, for --compare")
+    parser.add_argument("--compare", metavar="OLD", help="a file that --json has written; ends with 1 if something is worse")
+    parser.add_argument("--self-test", action="store_true", help="check the comparison, and run nothing")
+    options = parser.parse_args()
+    if options.self_test:
+        self_test()
+        return 0
+    unknown = set(options.names) - {"interpreter", *BENCHES}
+    if unknown:
+        parser.error(f"there is no {', '.join(sorted(unknown))}")
+    stored = None
+    if options.compare:
+        try:
+            with open(options.compare) as file:
+                stored = json.load(file)["ms"]
+        except (OSError, ValueError, KeyError, TypeError) as error:
+            parser.error(f"{options.compare} is no file of --json: {error}")
+    found = measure(options)
+    failed = found.pop("failed", None) is not None
+    for name, times in found.items():
+        print(f"{name:<48} {statistics.median(times):10.2f} ms  spread {spread(times):8.2f}")
+    if options.json:
+        commit = subprocess.run(["git", "-C", ROOT, "rev-parse", "HEAD"], capture_output=True, text=True).stdout.strip()
+        devices = output([options.bin, "devices"])[0].strip().splitlines()
+        about = {"date": f"{datetime.date.today()}", "commit": commit, "devices": devices, "system": platform.platform()}
+        with open(options.json, "w") as file:
+            json.dump({**about, "ms": found}, file, indent=1)
+            file.write("\n")
+    worse = False
+    if stored is not None:
+        lines, worse = compare(stored, found)
+        print("\n".join(lines) or "nothing changed by more than it spreads")
+    return 1 if worse or failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -4,7 +4,7 @@
 //! `kernel/generated/layout_check.h` is made from this file. It asserts on the kernel's side that each field lies where
 //! it lies here, and that each constant has the same value; `check` makes it.
 //!
-//! In the order in which to read them: the structures here, each with its constants, then `check`.
+//! In the order in which to read them: the structures here, each with its constants, then `samples` and `check`.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -34,6 +34,7 @@ constants! { CONSTANTS:
     VISIT_OFTEN: u32 = 0xf800;
     /// Of a run of which samples are taken: a function begins.
     VISIT_CALLED: u32 = VISIT_LOOP;
+
     PAGE: u64 = 65536;
     /// Bytes of the smallest register segment; see `kernel/layout.h`.
     SEGMENT: u64 = 4096;
@@ -130,13 +131,17 @@ constants! { ENUMERATORS:
     MESSAGE_CAPACITY: usize = 2;
     MESSAGE_TOTAL: usize = 3;
     MESSAGE_UNITS: usize = 4;
+
     SITE_LIVE: u32 = 1;
     SITE_FREED: u32 = 2;
+
     /// Kinds of pages of a heap.
     KIND_NONE: u64 = 0;
     KIND_REGION: u64 = 1;
+
     FUNC_WASM: u32 = 0;
     FUNC_NOTHING: u32 = 1;
+
     THREAD_SLEEPING: u32 = 2;
     THREAD_ENDED: u32 = 3;
     THREAD_WAITING: u32 = 4;
@@ -144,11 +149,13 @@ constants! { ENUMERATORS:
     THREAD_BUSY: u32 = 6;
     /// State of a [`Stand`] of threads that wait for room in the output ring.
     STAND_OUTPUT: u32 = 16;
+
     /// What threads are to do at their next poll: end, or be parked. Whether compiled code is left: may be, is to be.
     STOP_ENDS: u32 = 1;
     STOP_PARKS: u32 = 2;
     PARKS_MAY: u32 = 1;
     PARKS_SOON: u32 = 2;
+
     END_TRAP: u32 = 1;
     END_EXIT: u32 = 2;
     END_PANIC: u32 = 3;
@@ -188,7 +195,7 @@ pub type Ptr = u64;
 
 /// A shared structure as the kernel must have it: its fields by name, offset and size.
 #[cfg(test)]
-struct Twin {
+pub(super) struct Twin {
     name: &'static str,
     size: usize,
     fields: &'static [(&'static str, usize, usize)],
@@ -196,7 +203,7 @@ struct Twin {
 
 /// Declares structures, and lists them for the kernel's assertions.
 macro_rules! twins {
-    ($($(#[$doc:meta])* struct $name:ident { $($field:ident: $ty:ty,)* })*) => {
+    ($list:ident: $($(#[$doc:meta])* struct $name:ident { $($field:ident: $ty:ty,)* })*) => {
         $(
         $(#[$doc])*
         #[derive(Clone, Copy, Debug, Pod, Zeroable)]
@@ -204,7 +211,7 @@ macro_rules! twins {
         pub struct $name { $(pub $field: $ty,)* }
         )*
         #[cfg(test)]
-        const TWINS: &[Twin] = &[$(Twin {
+        pub(super) const $list: &[Twin] = &[$(Twin {
             name: stringify!($name),
             size: size_of::<$name>(),
             fields: &[$((stringify!($field), std::mem::offset_of!($name, $field), size_of::<$ty>()),)*],
@@ -212,7 +219,10 @@ macro_rules! twins {
     };
 }
 
-twins! {
+mod samples;
+pub use samples::{RawSample, Sample, SampledThread, Samples, Stands};
+
+twins! { TWINS:
     struct HeapPage {
         state: u64,
         first: u32,
@@ -389,67 +399,6 @@ twins! {
         len: u32,
         thread: u32,
         stream: u32,
-    }
-    /// Threads that stood at one place when a run was stopped; see `kernel/stands.h`.
-    struct Stand {
-        key: u64,
-        count: u32,
-        thread: u32,
-        state: u32,
-        pc: u32,
-        depth: u32,
-        frames: u32,
-        calls: [u32; STAND_CALLS],
-    }
-    struct Stands {
-        new_threads: u32,
-        others: u32,
-        groups: [Stand; STANDS],
-    }
-    /// See `kernel/samples.h`.
-    struct Sample {
-        key: u64,
-        count: u64,
-        thread: u32,
-        state: u32,
-        pc: u32,
-        depth: u32,
-        frames: u32,
-        pad: u32,
-        calls: [u32; SAMPLE_CALLS],
-    }
-    struct RawSample {
-        pc: u32,
-        at: u32,
-        depth: u32,
-        mark: u32,
-        mark_depth: u32,
-        number: u32,
-        calls: [u32; RAW_CALLS],
-    }
-    struct SampledThread {
-        left: u64,
-        last: u64,
-        waited: u64,
-        mark: u32,
-        mark_depth: u32,
-        state: u32,
-        tick: u32,
-        written: u32,
-        pad: u32,
-    }
-    struct Samples {
-        groups: Ptr,
-        threads: Ptr,
-        period_ns: u64,
-        period: u64,
-        capacity: u32,
-        lost: u32,
-        tick: u32,
-        weight: u32,
-        raw: Ptr,
-        raw_threads: u32,
-        raw_size: u32,
     }
     struct Control {
         stop: u32,

@@ -246,16 +246,25 @@ fn calls(text: &str) -> Vec<Call> {
 fn check_calls(runtime: &str) -> Result<(), String> {
     let wasm = wat::parse_str(CALLS_ALL).expect("it is a module");
     let program = translate(&wasm, &Default::default()).expect("it translates").program;
-    let entries = program.meta.exports.iter().map(|export| export.index).collect();
-    let text = compile(&Unit {
-        program: &program,
-        prefix: String::new(),
-        code_start: 0,
-        entries,
-        cold: Default::default(),
-        options: Options::default(),
-    })
-    .text;
+    let entries: Vec<u32> = program.meta.exports.iter().map(|export| export.index).collect();
+    // Of one lane with samples, which a function of the runtime counts, and without.
+    let text = |samples| {
+        let options = Options {
+            samples,
+            single_lane: samples,
+            ..Options::default()
+        };
+        let unit = Unit {
+            program: &program,
+            prefix: String::new(),
+            code_start: 0,
+            entries: entries.clone(),
+            cold: Default::default(),
+            options,
+        };
+        compile(&unit).text
+    };
+    let text = text(false) + &text(true);
     let functions = signatures(runtime);
     let mut called = BTreeSet::new();
     for call in calls(&text) {

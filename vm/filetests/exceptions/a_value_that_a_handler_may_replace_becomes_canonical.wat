@@ -95,6 +95,6 @@
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
 ;; CATCH_6:
-;; 	ld.local.b32 %r5, [%local+896];
+;; 	ld.local.b32 %r5, [%local+928];
 ;; 	bra B1;
 ;; }

@@ -302,65 +302,6 @@ FIELD(Record, len, 4, 4);
 FIELD(Record, thread, 8, 4);
 FIELD(Record, stream, 12, 4);
 
-SIZE(Stand, 80);
-FIELD(Stand, key, 0, 8);
-FIELD(Stand, count, 8, 4);
-FIELD(Stand, thread, 12, 4);
-FIELD(Stand, state, 16, 4);
-FIELD(Stand, pc, 20, 4);
-FIELD(Stand, depth, 24, 4);
-FIELD(Stand, frames, 28, 4);
-FIELD(Stand, calls, 32, 48);
-
-SIZE(Stands, 20488);
-FIELD(Stands, new_threads, 0, 4);
-FIELD(Stands, others, 4, 4);
-FIELD(Stands, groups, 8, 20480);
-
-SIZE(Sample, 280);
-FIELD(Sample, key, 0, 8);
-FIELD(Sample, count, 8, 8);
-FIELD(Sample, thread, 16, 4);
-FIELD(Sample, state, 20, 4);
-FIELD(Sample, pc, 24, 4);
-FIELD(Sample, depth, 28, 4);
-FIELD(Sample, frames, 32, 4);
-FIELD(Sample, pad, 36, 4);
-FIELD(Sample, calls, 40, 240);
-
-SIZE(RawSample, 128);
-FIELD(RawSample, pc, 0, 4);
-FIELD(RawSample, at, 4, 4);
-FIELD(RawSample, depth, 8, 4);
-FIELD(RawSample, mark, 12, 4);
-FIELD(RawSample, mark_depth, 16, 4);
-FIELD(RawSample, number, 20, 4);
-FIELD(RawSample, calls, 24, 104);
-
-SIZE(SampledThread, 48);
-FIELD(SampledThread, left, 0, 8);
-FIELD(SampledThread, last, 8, 8);
-FIELD(SampledThread, waited, 16, 8);
-FIELD(SampledThread, mark, 24, 4);
-FIELD(SampledThread, mark_depth, 28, 4);
-FIELD(SampledThread, state, 32, 4);
-FIELD(SampledThread, tick, 36, 4);
-FIELD(SampledThread, written, 40, 4);
-FIELD(SampledThread, pad, 44, 4);
-
-SIZE(Samples, 64);
-FIELD(Samples, groups, 0, 8);
-FIELD(Samples, threads, 8, 8);
-FIELD(Samples, period_ns, 16, 8);
-FIELD(Samples, period, 24, 8);
-FIELD(Samples, capacity, 32, 4);
-FIELD(Samples, lost, 36, 4);
-FIELD(Samples, tick, 40, 4);
-FIELD(Samples, weight, 44, 4);
-FIELD(Samples, raw, 48, 8);
-FIELD(Samples, raw_threads, 56, 4);
-FIELD(Samples, raw_size, 60, 4);
-
 SIZE(Control, 480);
 FIELD(Control, stop, 0, 4);
 FIELD(Control, pad, 4, 60);
@@ -653,6 +594,65 @@ FIELD(Context, sample_ring, 920, 8);
 SIZE(Roots, 8);
 FIELD(Roots, next, 0, 4);
 FIELD(Roots, count, 4, 4);
+
+SIZE(Stand, 80);
+FIELD(Stand, key, 0, 8);
+FIELD(Stand, count, 8, 4);
+FIELD(Stand, thread, 12, 4);
+FIELD(Stand, state, 16, 4);
+FIELD(Stand, pc, 20, 4);
+FIELD(Stand, depth, 24, 4);
+FIELD(Stand, frames, 28, 4);
+FIELD(Stand, calls, 32, 48);
+
+SIZE(Stands, 20488);
+FIELD(Stands, new_threads, 0, 4);
+FIELD(Stands, others, 4, 4);
+FIELD(Stands, groups, 8, 20480);
+
+SIZE(Sample, 280);
+FIELD(Sample, key, 0, 8);
+FIELD(Sample, count, 8, 8);
+FIELD(Sample, thread, 16, 4);
+FIELD(Sample, state, 20, 4);
+FIELD(Sample, pc, 24, 4);
+FIELD(Sample, depth, 28, 4);
+FIELD(Sample, frames, 32, 4);
+FIELD(Sample, pad, 36, 4);
+FIELD(Sample, calls, 40, 240);
+
+SIZE(RawSample, 128);
+FIELD(RawSample, pc, 0, 4);
+FIELD(RawSample, at, 4, 4);
+FIELD(RawSample, depth, 8, 4);
+FIELD(RawSample, mark, 12, 4);
+FIELD(RawSample, mark_depth, 16, 4);
+FIELD(RawSample, number, 20, 4);
+FIELD(RawSample, calls, 24, 104);
+
+SIZE(SampledThread, 48);
+FIELD(SampledThread, left, 0, 8);
+FIELD(SampledThread, last, 8, 8);
+FIELD(SampledThread, waited, 16, 8);
+FIELD(SampledThread, mark, 24, 4);
+FIELD(SampledThread, mark_depth, 28, 4);
+FIELD(SampledThread, state, 32, 4);
+FIELD(SampledThread, tick, 36, 4);
+FIELD(SampledThread, written, 40, 4);
+FIELD(SampledThread, pad, 44, 4);
+
+SIZE(Samples, 64);
+FIELD(Samples, groups, 0, 8);
+FIELD(Samples, threads, 8, 8);
+FIELD(Samples, period_ns, 16, 8);
+FIELD(Samples, period, 24, 8);
+FIELD(Samples, capacity, 32, 4);
+FIELD(Samples, lost, 36, 4);
+FIELD(Samples, tick, 40, 4);
+FIELD(Samples, weight, 44, 4);
+FIELD(Samples, raw, 48, 8);
+FIELD(Samples, raw_threads, 56, 4);
+FIELD(Samples, raw_size, 60, 4);
 
 #undef CONSTANT
 #undef SIZE

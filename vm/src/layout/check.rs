@@ -8,6 +8,7 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use super::samples::SAMPLE_TWINS;
 use super::{CONSTANTS, ENUMERATORS, TWINS};
 
 /// `TMPFS_FLAG_SHIFT` as the kernel spells enumerators: `TMPFS_FlagShift`.
@@ -37,7 +38,7 @@ fn header() -> String {
     {
         _ = writeln!(out, "CONSTANT({name}, {value});");
     }
-    for twin in TWINS {
+    for twin in TWINS.iter().chain(SAMPLE_TWINS) {
         _ = writeln!(out, "\nSIZE({}, {});", twin.name, twin.size);
         for (field, offset, size) in twin.fields {
             _ = writeln!(out, "FIELD({}, {field}, {offset}, {size});", twin.name);

@@ -17,6 +17,7 @@ use gpu_run_vm::{Cpu, Device, End, Extern, Limits, RunOptions, Store, Stream, Va
 const TUNING: Tuning = Tuning {
     local_frames: LocalFrames::Always,
     reconverge: Reconverge::Always,
+    line_info: true,
 };
 
 const AROUND: Surroundings = Surroundings {

@@ -22,8 +22,8 @@ pub struct ProfileOptions {
     /// Samples that are taken in a second of each thread's time, 1 to 1000000.
     #[arg(long = "profile-rate", value_name = "HZ", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rate: u32,
-    /// Put the lines of the program's DWARF into compiled code, so that Nsight Compute, Nsight Systems and cuda-gdb show
-    /// them. What runs is the same.
+    /// Put the lines of the program's DWARF into compiled code, for CUDA's tools such as Nsight Compute. What runs is the
+    /// same.
     #[arg(long)]
     pub line_info: bool,
     /// A table is printed when the program has ended.

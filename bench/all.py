@@ -9,6 +9,7 @@ import datetime
 import json
 import os
 import platform
+import re
 import statistics
 import subprocess
 import sys
@@ -18,33 +19,23 @@ from measure import BENCH, Failed, output
 
 ROOT = os.path.dirname(BENCH)
 
-# Benches that write a file of medians, with the names of its columns that are times.
+# Names of columns that are times, of benches that write a file of medians.
 TIMES = {"native", "gpu_run", "wasmtime", "ptx", "interp", "cuda"}
-# name: options with a GPU, and without one; None: there is nothing to run.
+# What these benches are run with where there is no GPU; None: not at all.
 BENCHES = {
-    "native": ([], None),
-    "ordinary": ([], ["--device", "cpu", "--engine", "interp", "--small"]),
-    "parallel": ([], ["--device", "cpu", "--engine", "interp", "--small"]),
+    "native": None,
+    "ordinary": ["--device", "cpu", "--engine", "interp", "--small"],
+    "parallel": ["--device", "cpu", "--engine", "interp", "--small"],
 }
-# Of the interpreter: name, arguments, thread counts on the CPU and on a GPU.
-INTERPRETER = [
-    ("hash", ["--invoke", "hash", f"{BENCH}/guests/hash.wat", "300000"], [1, 16], [1, 4224, 135168]),
-    ("fib", ["--invoke", "fib", f"{BENCH}/guests/fib.wat", "20"], [1, 16], [1, 4224, 135168]),
-    *(
-        (name, [f"{ROOT}/fixtures/wasm/release/{name}.wasm"], [1], [1])
-        for name in ("nbody", "mandelbrot", "sort", "collections", "sha256")
-    ),
-]
+# A line of bench/run.sh: program, device, threads, milliseconds.
+LINE = re.compile(r"(\w+) +(\w+) +(\d+) threads +([\d.]+) ms")
 
 
-def interpreter(options, devices):
-    """Milliseconds of each run of the interpreter, by name."""
-    for device in devices:
-        for name, words, on_cpu, on_gpu in INTERPRETER:
-            for threads in on_cpu if device == "cpu" else on_gpu:
-                command = [options.bin, "--device", device, "--engine", "interp", "--threads", threads, "--stats=json"]
-                stats = output([*command, *words])[1].strip().splitlines()[-1]
-                yield f"interpreter/{name}/{device}/{threads}", json.loads(stats)["run_ms"]
+def interpreter(options):
+    """Milliseconds of each program of bench/run.sh, by name."""
+    for line in output([f"{BENCH}/run.sh", options.bin], limit=3600)[0].splitlines():
+        name, device, threads, ms = LINE.match(line).groups()
+        yield f"interpreter/{name}/{device}/{threads}", float(ms)
 
 
 def of_bench(name, options, extra):
@@ -63,17 +54,16 @@ def of_bench(name, options, extra):
 
 
 def measure(options):
-    """All numbers of all repetitions, by name."""
-    found = {}
+    """All numbers of all repetitions, by name, and whether a bench failed."""
     has_gpu = "cuda:0" in output([options.bin, "devices"])[0]
-    devices = ["cpu", "cuda"] if has_gpu else ["cpu"]
+    parts = {"interpreter": lambda: interpreter(options)}
+    for name, without_gpu in BENCHES.items():
+        extra = [] if has_gpu else without_gpu
+        if extra is not None:
+            parts[name] = lambda name=name, extra=extra: of_bench(name, options, extra)
+    found, failed = {}, False
     for repetition in range(options.reps):
-        parts = [("interpreter", lambda: interpreter(options, devices))]
-        for name, (with_gpu, without) in BENCHES.items():
-            extra = with_gpu if has_gpu else without
-            if extra is not None:
-                parts.append((name, lambda name=name, extra=extra: of_bench(name, options, extra)))
-        for name, part in parts:
+        for name, part in parts.items():
             if options.names and name not in options.names:
                 continue
             print(f"{name}, {repetition + 1} of {options.reps}", file=sys.stderr, flush=True)
@@ -82,8 +72,8 @@ def measure(options):
                     found.setdefault(key, []).append(ms)
             except Failed as error:
                 print(f"{name}: {error}", file=sys.stderr)
-                found.setdefault("failed", [])
-    return found
+                failed = True
+    return found, failed
 
 
 def spread(times):
@@ -134,8 +124,7 @@ def main():
                 stored = json.load(file)["ms"]
         except (OSError, ValueError, KeyError, TypeError) as error:
             parser.error(f"{options.compare} is no file of --json: {error}")
-    found = measure(options)
-    failed = found.pop("failed", None) is not None
+    found, failed = measure(options)
     for name, times in found.items():
         print(f"{name:<48} {statistics.median(times):10.2f} ms  spread {spread(times):8.2f}")
     if options.json:

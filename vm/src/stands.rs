@@ -63,7 +63,7 @@ pub struct Samples {
     /// In groups, the largest first.
     pub groups: Vec<SampleGroup>,
     /// Samples at more places than are told apart.
-    pub lost: u32,
+    pub lost: u64,
 }
 
 impl Doing {

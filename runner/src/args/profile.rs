@@ -5,7 +5,6 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use clap::{Args, ValueHint};
-use gpu_run::compile::Reason;
 
 use crate::calls::grouped;
 use crate::cli::RunArgs;
@@ -81,16 +80,13 @@ impl ProfileFormat {
     }
 }
 
-/// The warning that a program is interpreted whose profile is wanted, although a run without one would be compiled sooner or
-/// later.
-pub fn interpreted(reason: &Reason) -> String {
-    let words = match reason {
-        Reason::Slow { words, .. } => format!("{} words of bytecode", grouped(*words as u64)),
-        _ => "the program".to_owned(),
-    };
+/// The warning that a program of so many words is interpreted whose profile is wanted, although a run without one would be
+/// compiled sooner or later.
+pub fn interpreted(words: usize) -> String {
     format!(
-        "the profile is of the interpreter, as compiling {words} takes long; \
-         `--engine ptx --compile-time 10m` waits for the compiler"
+        "the profile is of the interpreter, as compiling {} words of bytecode takes long; \
+         `--engine ptx --compile-time 10m` waits for the compiler",
+        grouped(words as u64)
     )
 }
 

@@ -5,9 +5,9 @@ use std::process::ExitCode;
 
 use crate::profile::{Profile, differences, read};
 use crate::profile_args::ProfileArgs;
-use crate::report::{Outcome, Report};
-use crate::run;
+use crate::report::Outcome;
 use crate::sink::write_stdout;
+use crate::{files, run};
 
 /// Runs a module and prints where its time went.
 pub fn profile(args: &mut ProfileArgs) -> Outcome<ExitCode> {
@@ -21,8 +21,7 @@ pub fn profile(args: &mut ProfileArgs) -> Outcome<ExitCode> {
 }
 
 fn load(path: &Path) -> Outcome<Profile> {
-    let text = std::fs::read_to_string(path)
-        .map_err(|error| Report::new(format!("cannot read the profile: {error}")).at(path.display().to_string()))?;
-    read(path, &text)
-        .map_err(|error| Report::new(format!("cannot read the profile: {error}")).at(path.display().to_string()))
+    let text = std::fs::read_to_string(path).map_err(|error| error.to_string());
+    text.and_then(|text| read(path, &text))
+        .map_err(|error| files::failed("cannot read the profile", path, &error))
 }

@@ -8,6 +8,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use bytesize::ByteSize;
+use gpu_run::compile::Reason;
 use gpu_run::{
     DebugOptions, Device, End, HeapChecks, Instance, InterruptHandle, Level, Linker, Module, ModuleOptions, Store,
     StoreLimits, ThreadSet, Usage,
@@ -106,9 +107,8 @@ impl Guest {
         let entry = entry::find(program, args)?;
         let results_file = results::prepare(args.results.as_ref(), &entry, entry::results(program, &entry))?;
         let profile_files = args.profile.files.iter().map(|file| {
-            files::Target::open(&file.path).map_err(|error| {
-                Report::new(format!("cannot write the file of --profile: {error}")).at(file.path.display().to_string())
-            })
+            files::Target::open(&file.path)
+                .map_err(|error| files::failed("cannot write the file of --profile", &file.path, &error))
         });
         let profile_files = profile_files.collect::<Outcome<_>>()?;
         if entry.threads > 1 && !program.meta.is_threaded() {
@@ -199,10 +199,8 @@ impl Process {
         };
         let linked = linker.instantiate_pre(&mut store, module, &usage).map_err(failed)?;
         engine::tell(args, linked.choice());
-        if let (true, Err(reason @ gpu_run::compile::Reason::Slow { .. })) =
-            (args.profile.period().is_some(), &linked.choice().code)
-        {
-            warn(&profile_args::interpreted(reason));
+        if let (Some(_), Err(Reason::Slow { words, .. })) = (args.profile.period(), &linked.choice().code) {
+            warn(&profile_args::interpreted(*words));
         }
         let compiled = linked.choice().code.is_ok();
         match linked.instantiate().map_err(gpu_run::Error::into_end) {

@@ -58,17 +58,23 @@ pub struct Profile {
 impl Profile {
     /// What samples of a program tell.
     pub fn new(title: String, samples: Samples, lines: &LineSource) -> Profile {
-        let mut stacks = BTreeMap::new();
-        for mut group in samples.groups {
-            lines.add_to(&mut group.backtrace);
-            *stacks.entry(stack(&group.backtrace, group.doing)).or_default() += group.samples;
-        }
-        Profile {
+        let mut profile = Profile {
             title,
             period: samples.period,
-            stacks,
-            lost: samples.lost.into(),
+            lost: samples.lost,
+            ..Profile::default()
+        };
+        for mut group in samples.groups {
+            lines.add_to(&mut group.backtrace);
+            profile.add(stack(&group.backtrace, group.doing), group.samples);
         }
+        profile
+    }
+
+    /// Adds samples of a stack. A file may have any numbers.
+    fn add(&mut self, stack: Vec<Frame>, samples: u64) {
+        let all = self.stacks.entry(stack).or_default();
+        *all = all.saturating_add(samples);
     }
 
     /// Samples whose stacks are known.

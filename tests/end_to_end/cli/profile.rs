@@ -1,6 +1,7 @@
 //! `gpu-run profile`: shares of time and lines are right, files are written, and two of them are compared.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::Range;
 use std::path::Path;
 
 use libtest_mimic::Failed;
@@ -82,7 +83,7 @@ fn profile(engine: &str, options: &[&str], module: &str, words: &[&str], code: i
     for line in lines.lines() {
         let (stack, samples) = line.rsplit_once(' ').ok_or("a line has a number")?;
         let samples: f64 = samples.parse()?;
-        let calls: std::collections::BTreeSet<&str> = stack.split(';').collect();
+        let calls: BTreeSet<&str> = stack.split(';').collect();
         let innermost = stack.rsplit(';').next().unwrap_or_default();
         *own.entry(innermost.to_owned()).or_default() += samples;
         for call in calls {
@@ -217,21 +218,30 @@ fn tail_calls(engine: &str) -> Tested {
     by_chance(|| check_pair(engine, "tails", "heavy_tail"))
 }
 
-/// Of many threads each has few samples.
-fn many_threads(engine: &str) -> Tested {
-    by_chance(|| check_many_threads(engine))
-}
-
-fn check_many_threads(engine: &str) -> Tested {
-    let threads = if engine == "emulator" { "600" } else { "3000" };
-    let turns = if engine == "emulator" { "3" } else { "40" };
-    let options = ["--threads", threads, "--no-inline", "--invoke", "shares"];
+/// The time of all threads is counted: of so many, the heaviest of ten functions has a share in this range.
+fn check_heaviest(engine: &str, threads: &str, options: &[&str], turns: &str, range: Range<f64>) -> Tested {
+    let options = [&["--threads", threads, "--invoke", "shares"], options].concat();
     let found = profile(engine, &options, &wat("shares.wat"), &[turns, "200"], 0)?;
     let heaviest = found.own.get("part10").copied().unwrap_or_default() / found.samples;
-    match (0.12..0.25).contains(&heaviest) {
+    match range.contains(&heaviest) {
         true => Ok(()),
         false => Err(format!("part10 has {heaviest} of {} samples", found.samples).into()),
     }
+}
+
+fn threads(engine: &str) -> Tested {
+    let (turns, _) = work(engine);
+    let turns = (turns.parse::<u32>()? / 10).to_string();
+    by_chance(|| check_heaviest(engine, "40", &[], &turns, 0.13..0.24))
+}
+
+/// Of many threads each has few samples.
+fn many_threads(engine: &str) -> Tested {
+    let (threads, turns) = match engine {
+        "emulator" => ("600", "3"),
+        _ => ("3000", "40"),
+    };
+    by_chance(|| check_heaviest(engine, threads, &["--no-inline"], turns, 0.12..0.25))
 }
 
 /// Threads that a program spawns, which wait for each other and end while others run.
@@ -248,23 +258,6 @@ fn spawned_threads(engine: &str) -> Tested {
         expect(!std::fs::read(&file)?.is_empty(), "there must be samples", &profiled)?;
     }
     Ok(())
-}
-
-/// The time of all threads is counted.
-fn threads(engine: &str) -> Tested {
-    by_chance(|| check_threads(engine))
-}
-
-fn check_threads(engine: &str) -> Tested {
-    let (turns, _) = work(engine);
-    let options = ["--threads", "40", "--invoke", "shares"];
-    let turns = (turns.parse::<u32>()? / 10).to_string();
-    let found = profile(engine, &options, &wat("shares.wat"), &[&turns, "200"], 0)?;
-    let heaviest = found.own.get("part10").copied().unwrap_or_default() / found.samples;
-    match (0.13..0.24).contains(&heaviest) {
-        true => Ok(()),
-        false => Err(format!("part10 has {heaviest} of {} samples", found.samples).into()),
-    }
 }
 
 /// A run that is stopped has a profile up to then. What waits in it is told, where threads can leave their lanes.

@@ -42,8 +42,9 @@ pub(super) struct Sampling {
     threads: Sized,
     record: Sized,
     raw: Sized,
-    /// What code of many lanes has written in the runs so far.
+    /// What code of many lanes has written in the runs so far, and how many samples had no group.
     written: BTreeMap<Stack, u64>,
+    lost: u64,
 }
 
 /// A thread that ran, by words of the store's code.
@@ -86,6 +87,7 @@ impl Default for Sampling {
             record: Sized::new("samples"),
             raw: Sized::new("samples"),
             written: BTreeMap::new(),
+            lost: 0,
         }
     }
 }
@@ -205,26 +207,19 @@ impl Store {
             raw_threads: rings as u32,
             raw_size: ring as u32,
         };
-        let first = sampling.record.ptr == 0;
         let at = sampling.record.at_least(device, size_of::<layout::Samples>() as u64)?;
-        let lost = match first {
-            true => 0,
-            false => self.fetch::<layout::Samples>(at)?.lost,
-        };
         // SAFETY: allocated with this size; no kernel runs.
-        unsafe {
-            self.device
-                .write(at, bytemuck::bytes_of(&layout::Samples { lost, ..record }))?
-        };
+        unsafe { device.write(at, bytemuck::bytes_of(&record))? };
         Ok(at)
     }
 
-    /// Takes the samples that code has written during a run.
+    /// Takes what a run has left but for groups: samples that code has written, and how many were lost.
     pub(super) fn collect_samples(&mut self) -> DeviceResult<()> {
-        if self.sampling.period.is_none() || self.sampling.record.ptr == 0 {
+        if self.sampling.record.ptr == 0 {
             return Ok(());
         }
         let record = self.fetch::<layout::Samples>(self.sampling.record.ptr)?;
+        self.sampling.lost += u64::from(record.lost);
         if record.raw == 0 {
             return Ok(());
         }
@@ -264,16 +259,13 @@ impl Store {
     ///
     /// The driver's.
     pub fn samples(&mut self) -> DeviceResult<Samples> {
-        let (Some(period), at) = (self.sampling.period, self.sampling.record.ptr) else {
-            return Ok(Samples::default());
-        };
+        let (period, at) = (self.sampling.period.unwrap_or_default(), self.sampling.groups.ptr);
         if at == 0 {
             return Ok(Samples::default());
         }
-        let record = self.fetch::<layout::Samples>(at)?;
-        let mut groups = vec![layout::Sample::zeroed(); record.capacity as usize];
-        // SAFETY: the record's groups; no kernel runs.
-        unsafe { self.device.read(record.groups, bytemuck::cast_slice_mut(&mut groups))? };
+        let mut groups = vec![layout::Sample::zeroed(); GROUPS as usize];
+        // SAFETY: as many as there are; no kernel runs.
+        unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut groups))? };
         let used = groups.iter().filter(|sample| sample.count > 0);
         let mut groups: Vec<SampleGroup> = used
             .map(|sample| {
@@ -294,7 +286,7 @@ impl Store {
         Ok(Samples {
             period,
             groups,
-            lost: record.lost,
+            lost: self.sampling.lost,
         })
     }
 }

@@ -173,9 +173,8 @@ fn show_profile(args: &RunArgs, store: &mut Store<()>, lines: &LineSource, files
             profile::write(&profile, file.format, &mut to)?;
             to.flush()
         });
-        written.map_err(|error: std::io::Error| Report {
-            code: code::LOST,
-            ..Report::new(format!("the profile could not be written: {error}")).at(file.path.display().to_string())
+        written.map_err(|error: std::io::Error| {
+            files::failed("the profile could not be written", &file.path, &error).code(code::LOST)
         })?;
     }
     Ok(())

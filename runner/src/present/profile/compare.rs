@@ -1,7 +1,9 @@
 //! What is different in two profiles.
 
+use std::collections::{BTreeMap, BTreeSet};
+
 use super::Profile;
-use super::table::by_function;
+use super::table::{Count, by_function, percent};
 
 /// Rows that are shown.
 const ROWS: usize = 20;
@@ -9,17 +11,14 @@ const ROWS: usize = 20;
 /// Shares of a function's own time in two profiles, in percent, those that differ most first.
 pub fn differences(before: &Profile, after: &Profile) -> Vec<String> {
     let (old, new) = (by_function(before), by_function(after));
-    let share = |own: u64, of: &Profile| own as f64 * 100.0 / of.samples().max(1) as f64;
-    let names: std::collections::BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
-    let mut rows: Vec<(f64, f64, &str)> = names
+    let share = |counts: &BTreeMap<&str, Count>, name: &str, of: &Profile| {
+        percent(counts.get(name).map_or(0, |count| count.own), of.samples())
+    };
+    let names: BTreeSet<&str> = old.keys().chain(new.keys()).copied().collect();
+    let rows = names
         .into_iter()
-        .map(|name| {
-            let own = |counts: &std::collections::BTreeMap<&str, _>| {
-                counts.get(name).map_or(0, |count: &super::table::Count| count.own)
-            };
-            (share(own(&old), before), share(own(&new), after), name)
-        })
-        .collect();
+        .map(|name| (share(&old, name, before), share(&new, name, after), name));
+    let mut rows: Vec<(f64, f64, &str)> = rows.collect();
     rows.sort_by(|a, b| (b.1 - b.0).abs().total_cmp(&(a.1 - a.0).abs()));
     let mut out = vec!["  before   after  change  function".to_owned()];
     let changed = rows.iter().filter(|(old, new, _)| (new - old).abs() >= 0.05);

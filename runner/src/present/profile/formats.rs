@@ -1,9 +1,10 @@
 //! Profiles in the formats of other tools. None of them has times of single samples: they are in the order of their
 //! stacks.
 
+use std::collections::BTreeMap;
 use std::io::{self, Write};
 use std::path::Path;
-use std::time::{Duration, SystemTime};
+use std::time::SystemTime;
 
 use fxprof_processed_profile as firefox;
 use inferno::flamegraph;
@@ -17,16 +18,13 @@ use crate::profile_args::ProfileFormat;
 /// # Errors
 ///
 /// Those of `to`.
-pub fn write(profile: &Profile, format: ProfileFormat, to: impl Write) -> io::Result<()> {
+pub fn write(profile: &Profile, format: ProfileFormat, mut to: impl Write) -> io::Result<()> {
     match format {
         ProfileFormat::FlameGraph => flame_graph(profile, to),
         ProfileFormat::Firefox => Ok(serde_json::to_writer(to, &for_firefox(profile))?),
         ProfileFormat::Speedscope => Ok(serde_json::to_writer(to, &speedscope(profile))?),
         ProfileFormat::ChromeTrace => Ok(serde_json::to_writer(to, &chrome_trace(profile))?),
-        ProfileFormat::Folded => folded(profile).iter().try_for_each({
-            let mut to = to;
-            move |line| writeln!(to, "{line}")
-        }),
+        ProfileFormat::Folded => folded(profile).iter().try_for_each(|line| writeln!(to, "{line}")),
     }
 }
 
@@ -38,7 +36,7 @@ fn folded_name(name: &str) -> String {
 /// A line for each stack: `outer;inner 12`.
 fn folded(profile: &Profile) -> Vec<String> {
     // Stacks that differ in lines alone are one.
-    let mut lines: std::collections::BTreeMap<String, u64> = std::collections::BTreeMap::new();
+    let mut lines: BTreeMap<String, u64> = BTreeMap::new();
     for (stack, samples) in &profile.stacks {
         let names: Vec<String> = stack.iter().map(|frame| folded_name(&frame.name)).collect();
         *lines.entry(names.join(";")).or_default() += samples;
@@ -184,9 +182,7 @@ pub fn read(path: &Path, text: &str) -> Result<Profile, String> {
                 let wrong = || format!("line {number} is no stack with a number after it");
                 let (stack, samples) = line.rsplit_once(' ').ok_or_else(wrong)?;
                 let samples: u64 = samples.parse().map_err(|_| wrong())?;
-                let frames = stack.split(';').map(Frame::label).collect();
-                let all: &mut u64 = profile.stacks.entry(frames).or_default();
-                *all = all.saturating_add(samples);
+                profile.add(stack.split(';').map(Frame::label).collect(), samples);
             }
             Ok(profile)
         }
@@ -210,11 +206,9 @@ fn from_speedscope(value: &Value, profile: &mut Profile) -> Option<()> {
         let (samples, weights) = (one["samples"].as_array()?, one["weights"].as_array()?);
         for (stack, weight) in samples.iter().zip(weights) {
             let stack: Option<Vec<Frame>> = stack.as_array()?.iter().map(frame).collect();
-            let all: &mut u64 = profile.stacks.entry(stack?).or_default();
-            *all = all.saturating_add(weight.as_u64()?);
+            profile.add(stack?, weight.as_u64()?);
         }
     }
-    profile.period = Duration::ZERO;
     Some(())
 }
 

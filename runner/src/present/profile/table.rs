@@ -47,7 +47,8 @@ fn by_line(profile: &Profile) -> BTreeMap<(&str, u32, &str), u64> {
     lines
 }
 
-fn percent(part: u64, whole: u64) -> f64 {
+/// A part of the whole; nothing has no parts.
+pub(super) fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 

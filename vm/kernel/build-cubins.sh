@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Assembles generated/kernel.ptx (the interpreter), runtime.ptx (what compiled code calls) and mixed.ptx (the interpreter
+# Assembles generated/kernel.ptx (the interpreter), processes.ptx (the same for batches), runtime.ptx (what compiled code calls) and mixed.ptx (the interpreter
 # that it calls) to machine code for the GPUs that people have: generated/machine_code/kernel.sm_90.cubin.gz and so on. The command has them in it, so that no
 # driver compiles them on a first run. With --check it writes nothing and fails if they are not of today's PTX.
 #
@@ -13,7 +13,7 @@ VERSION=12.8.93
 architectures="75 80 86 89 90 100 120"
 
 # Of the text that counts: a header's line names the sources.
-hash=$(sed '/^\/\//d' kernel.ptx runtime.ptx mixed.ptx | sha256sum | cut -d' ' -f1)
+hash=$(sed '/^\/\//d' kernel.ptx processes.ptx runtime.ptx mixed.ptx | sha256sum | cut -d' ' -f1)
 kernel_flags="-O3"
 # As many registers as let 2,048 lanes share a multiprocessor.
 runtime_flags="-c -O3 --maxrregcount 32"
@@ -28,7 +28,7 @@ if [ "${1:-}" = --check ]; then
     exit 1
   fi
   for arch in $architectures; do
-    for name in kernel runtime mixed; do gzip -t "machine_code/$name.sm_$arch.cubin.gz"; done
+    for name in kernel processes runtime mixed; do gzip -t "machine_code/$name.sm_$arch.cubin.gz"; done
   done
   echo "The machine code is fresh"
   exit 0
@@ -45,10 +45,11 @@ fi
 mkdir -p machine_code
 for arch in $architectures; do
   "$PTXAS" -arch="sm_$arch" $kernel_flags kernel.ptx -o "$tmp/kernel.sm_$arch.cubin" &
+  "$PTXAS" -arch="sm_$arch" $kernel_flags processes.ptx -o "$tmp/processes.sm_$arch.cubin"
   "$PTXAS" -arch="sm_$arch" $runtime_flags runtime.ptx -o "$tmp/runtime.sm_$arch.cubin"
   "$PTXAS" -arch="sm_$arch" $mixed_flags mixed.ptx -o "$tmp/mixed.sm_$arch.cubin"
   wait $!
-  for name in kernel runtime mixed; do
+  for name in kernel processes runtime mixed; do
     gzip -9n <"$tmp/$name.sm_$arch.cubin" >"machine_code/$name.sm_$arch.cubin.gz"
   done
 done

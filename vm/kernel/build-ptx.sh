@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # Compiles the GPU's part of the kernel to PTX with the pinned clang: generated/kernel.ptx (the
-# interpreter), templates.ptx (the templates of the PTX compiler), runtime.ptx (what compiled code calls) and mixed.ptx (the
+# interpreter), processes.ptx (the same for batches), templates.ptx (the templates of the PTX compiler), runtime.ptx (what compiled code calls) and mixed.ptx (the
 # interpreter for functions of a program that is compiled in part). The header of each names the compiler and a hash of the
 # sources' code. With --check it writes nothing and fails
 # if a file differs from what it would write (without that clang: if a hash is stale).
@@ -10,7 +10,7 @@ cd "$(dirname "$0")"
 # The version that the checked-in files are made with: another one may generate other code.
 CLANG_MAJOR=22
 clang=${CLANG:-clang++-$CLANG_MAJOR}
-files="kernel templates runtime mixed"
+files="kernel processes templates runtime mixed"
 
 sources=$(find . -name '*.h' -o -name '*.cpp' -o -name '*.inc' | LC_ALL=C sort)
 # The hash is over the sources without comments and white space, so that a comment can be mended without the pinned
@@ -70,7 +70,9 @@ tidy() { sed -e 's,[[:space:]]*//.*,,' -e '/^[[:space:]]*$/d'; }
 
 # 64 registers a lane let 1,024 lanes share a multiprocessor; what does not fit is spilled in rare
 # instructions.
-compile kernel.cpp | sed '/^.visible .entry/,/^{/s/^{/.maxnreg 64\n{/' > "$tmp/kernel"
+for name in kernel processes; do
+  compile $name.cpp | sed '/^.visible .entry/,/^{/s/^{/.maxnreg 64\n{/' > "$tmp/$name"
+done
 # Two modules as one: the second without its directives. A template is better with both values computed
 # and one selected than with branches, which keep the assembler from moving it among its neighbours.
 select="-mllvm -two-entry-phi-node-folding-threshold=64"

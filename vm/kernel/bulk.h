@@ -18,6 +18,9 @@ GPU_RUN_INLINE u32 stop_word(const Launch &launch) {
   return load_relaxed_system(&launch.control->stop);
 }
 
+// The number by which the host knows thread `id`: of a batch, that of its process.
+GPU_RUN_INLINE u32 told_number(const Launch &launch, u32 id) { return launch.process ? launch.process - 1 : id; }
+
 // Whether threads must end: also in the middle of an instruction, which one that is parked may not be.
 GPU_RUN_INLINE bool stopped(const Launch &launch) { return stop_word(launch) == STOP_Ends; }
 

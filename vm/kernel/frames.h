@@ -330,8 +330,20 @@ GPU_RUN_INLINE void each_call(const Launch &launch, Thread &thread, MachineState
   }
 }
 
+// Keeps where a thread is: its frames are looked at once more after its end.
+GPU_RUN_INLINE void leave_state(Thread &thread, const MachineState &state) {
+  thread.pc = state.pc;
+  thread.frame = state.registers.frame;
+  thread.stride = state.registers.stride;
+  thread.room = state.room;
+  thread.header = state.header;
+  thread.depth = state.depth;
+  thread.instance = state.instance;
+}
+
 // The same for a thread at `state`, which it ends.
 GPU_RUN_NOINLINE void end_process(const Launch &launch, Thread &thread, u32 id, MachineState state, EndKind kind, u32 value) {
+  if (launch.batch) leave_state(thread, state);
   record_end(launch, id, kind, value, state.pc, [&](End &end) {
     end.depth = state.depth;
     u32 units = state.room < END_UNITS ? state.room : END_UNITS;

@@ -2,6 +2,9 @@
 
 #include "generated/layout_check.h"
 #include "scheduler.h"
+#if !GPU_RUN_GPU
+#include "process_lanes.h"
+#endif
 
 #if GPU_RUN_GPU
 
@@ -19,6 +22,14 @@ extern "C" void gpu_run_interpret(const gpu_run::Launch *launch, gpu_run::u32 la
   gpu_run::u32 before = gpu_run::own_lane();
   gpu_run::own_lane() = lane;
   gpu_run::run_lane(*launch, lane);
+  gpu_run::own_lane() = before;
+}
+
+// The same of a batch.
+extern "C" void gpu_run_processes(gpu_run::Batch *batch, gpu_run::u32 lane) {
+  gpu_run::u32 before = gpu_run::own_lane();
+  gpu_run::own_lane() = lane;
+  gpu_run::run_slot(*batch, lane);
   gpu_run::own_lane() = before;
 }
 

@@ -390,6 +390,7 @@ enum RecordKind : u32 {
   RECORD_Text = 2,  // piece of a thread's open record
   RECORD_Close = 3,  // the thread's open record is complete
   RECORD_Debug = 4,  // pieces of threads' debug messages; see ops/debug.h. `thread` and `stream` are 0
+  RECORD_Process = 5,  // a ProcessEnd: the process of a batch whose number is `thread` has ended
 };
 struct Record {
   u32 kind;  // written last
@@ -523,6 +524,8 @@ struct Spawner {
 // Above the argument in Spawner::mail.
 constexpr u64 SPAWN_MAIL = 1ull << 32;
 
+struct Batch;
+
 struct Launch {
   const u64 *code;
   const Func *funcs;
@@ -596,9 +599,91 @@ struct Launch {
   mutable u64 interpreted;
   mutable u64 seen;
   const Samples *samples;  // null: nobody asks where time goes
+  Batch *batch;  // that the process is one of, or null: see processes.h
+  u32 process;  // 1 + its number in the batch, by which the host knows its thread; 0: of no batch
+  u32 pad;
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken
+};
+
+// Processes of a batch: see processes.h.
+
+// A process as it waits for its turn.
+struct ProcessInput {
+  Strings args;
+  Strings environment;
+  const u8 *input;  // its standard input
+  u64 input_len;
+};
+
+// Part of the memory with which all processes begin. The rest of it is 0.
+struct ImagePiece {
+  const u8 *bytes;  // `at` and they are aligned to 16 bytes
+  u64 at;
+  u64 len;  // a multiple of 16
+};
+
+// How a process ended, as the host is told.
+struct ProcessEnd {
+  u32 kind;  // an EndKind; END_None: it has returned, or was stopped
+  u32 value;  // as in End, as what follows
+  u32 pc;
+  u32 depth;
+  u32 frames;
+  u32 stopped;  // 1: it was
+  u64 refused;  // times that memory.grow found the slot's room used up
+  u64 memory;  // bytes of its memory
+  u64 time;  // nanoseconds from its begin
+  u32 backtrace[BACKTRACE];  // of a trap; else it is not sent
+};
+
+// Where processes run, one after the other: all that one has for itself, in the lane with the slot's number.
+struct alignas(16) ProcessSlot {
+  Memory memory;
+  Launch launch;  // of one thread
+  Instance instance;
+  Requests requests;
+  Control control;
+  Memory *memories[1];  // Instance::memories
+  u64 began;  // on the device's clock
+  u64 pad;
+};
+
+struct Batch {
+  ProcessSlot *slots;
+  const ProcessSlot *model;  // what all slots have in common, but for addresses of what is theirs
+  u8 *memories;  // of the first slot; null: the program has none
+  u64 memory_stride;  // bytes to the next slot's
+  u32 slot_count;
+  u32 count;  // processes in the queue
+  u32 first;  // number of the first of them
+  u32 taken;  // of them, so far
+  u32 lost;  // lanes that have ended with their process
+  u32 stop;  // 1: no process begins any more
+  const ProcessInput *inputs;
+  u32 *current;  // by slot, 1 + the number of its process
+  Ring *ring;
+  u64 clock_start;  // as Launch::clock_start
+  // With what each process begins.
+  const ImagePiece *pieces;
+  u32 piece_count;
+  u32 global_count;  // slots of 8 bytes
+  const u64 *globals;
+  u64 memory_size;  // bytes
+  const Table *tables;
+  const u32 *table_units;  // of each table, elements that it may have
+  u32 table_count;  // that processes have for themselves; 0: none is ever written, and all share them
+  u32 data_count;  // segments that they may drop
+  u32 elem_count;
+  u32 table_room;  // elements of all tables of a process
+  u32 *elements;  // those of each slot
+  Table *own_tables;  // the same of the records, and pointers to them
+  Table **own_pointers;
+  const DataSegment *data;
+  const ElemSegment *elems;
+  DataSegment *own_data;
+  ElemSegment *own_elems;
 };
 
 }  // namespace gpu_run

@@ -354,14 +354,14 @@ void gpu_run_print(Context *context, u32 pc, u32 depth, const Memory *memory, u3
   u32 idle = 0;
   // A full ring makes the thread wait for the host, so nothing is lost.
   for (u64 done = 0; done < len;) {
-    if (!output::append_piece(ring, context->id, stream, text, len, done)) wait(*context, pc, depth, STAND_Output, idle);
+    if (!output::append_piece(ring, told_number(*context->launch, context->id), stream, text, len, done)) wait(*context, pc, depth, STAND_Output, idle);
   }
   poll_after(*context, pc, depth, len);
 }
 
 void gpu_run_print_end(Context *context, u32 stream) {
   u32 idle = 0;
-  while (!output::append(*context->launch->ring, RECORD_Close, context->id, stream, nullptr, 0)) {
+  while (!output::append(*context->launch->ring, RECORD_Close, told_number(*context->launch, context->id), stream, nullptr, 0)) {
     wait(*context, 0, 1, STAND_Output, idle);
   }
 }

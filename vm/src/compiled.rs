@@ -44,6 +44,12 @@ pub trait CompiledDevice {
     /// Lays out the threads of an entry, each on a lane of its own: as many lanes as threads.
     fn plan_compiled(&self, threads: u32) -> Plan;
 
+    /// Lays out an entry of a batch for at most `most` lanes, all of which run at the same time.
+    fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
+        let _ = entry;
+        self.plan_compiled(most)
+    }
+
     /// Starts an entry on a launch record. The kernel takes the number of threads as a parameter, which is that of the
     /// plan's lanes. `args` are the arguments that are at the record, too. The kernel takes them as parameters if there
     /// is room, so that they are in constant memory.

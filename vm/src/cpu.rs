@@ -6,17 +6,37 @@ use std::sync::atomic::{AtomicU32, Ordering};
 use std::thread::JoinHandle;
 
 use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
-use crate::layout::{Launch, Ptr};
+use crate::layout::{Batch, Launch, Ptr};
 
 unsafe extern "C" {
     /// Runs one lane of a launch. Of `kernel/kernel.cpp`.
     fn gpu_run_interpret(launch: *mut Launch, lane: u32);
+    /// The same of a batch. Of `kernel/kernel.cpp`.
+    fn gpu_run_processes(batch: *mut Batch, lane: u32);
 }
 
 /// The CPU.
 pub struct Cpu {
     allocations: HashMap<Ptr, Layout>,
     running: Vec<JoinHandle<()>>,
+}
+
+/// A batch that may cross threads, as [`Shared`].
+struct SharedBatch(*mut Batch);
+
+// SAFETY: the kernel's lanes share the batch by atomics; each has a slot of its own.
+unsafe impl Send for SharedBatch {}
+
+impl SharedBatch {
+    /// Runs one lane.
+    ///
+    /// # Safety
+    ///
+    /// As [`Device::start_processes`].
+    unsafe fn run(self, lane: u32) {
+        // SAFETY: the caller's promise.
+        unsafe { gpu_run_processes(self.0, lane) }
+    }
 }
 
 /// A pointer that may cross threads: the kernel synchronizes what it points to.
@@ -195,6 +215,33 @@ impl Device for Cpu {
                 }
             };
             self.running.push(handle);
+        }
+        Ok(())
+    }
+
+    unsafe fn start_processes(&mut self, batch: Ptr, plan: Plan) -> DeviceResult<()> {
+        for lane in 0..plan.lanes {
+            let shared = SharedBatch(batch as *mut Batch);
+            // SAFETY: the caller keeps the batch alive until `finished`.
+            let run = move || unsafe { shared.run(lane) };
+            match std::thread::Builder::new().name(format!("lane {lane}")).spawn(run) {
+                Ok(handle) => self.running.push(handle),
+                // The others do what there is to do.
+                Err(_) if lane > 0 => break,
+                Err(error) => {
+                    return Err(DeviceError::Unavailable {
+                        what: format!("no OS thread for a lane: {error}"),
+                    });
+                }
+            }
+        }
+        Ok(())
+    }
+
+    unsafe fn set_words(&mut self, at: Ptr, stride: u64, count: u64, value: u32) -> DeviceResult<()> {
+        for index in 0..count {
+            // SAFETY: the caller's words, which lanes access by atomics. Relaxed: nothing else is read for them.
+            unsafe { AtomicU32::from_ptr((at + index * stride) as *mut u32) }.store(value, Ordering::Relaxed);
         }
         Ok(())
     }

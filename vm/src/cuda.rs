@@ -41,6 +41,8 @@ use context::Context;
 
 /// The interpreter kernel; see `kernel/build-ptx.sh`.
 const KERNEL: &str = include_str!("../kernel/generated/kernel.ptx");
+/// The same for batches.
+const PROCESSES: &str = include_str!("../kernel/generated/processes.ptx");
 
 /// What is known of a device without using it.
 #[derive(Clone, Debug)]
@@ -64,6 +66,8 @@ pub struct Cuda {
     context: Arc<Context>,
     /// The interpreter, once it was needed.
     interpreter: Option<sys::CUfunction>,
+    /// The same of batches.
+    process_interpreter: Option<sys::CUfunction>,
     modules: Vec<sys::CUmodule>,
     kernel_stream: sys::CUstream,
     copy_stream: sys::CUstream,
@@ -191,6 +195,7 @@ impl Cuda {
             device,
             context,
             interpreter: None,
+            process_interpreter: None,
             modules: Vec::new(),
             kernel_stream: stream()?,
             copy_stream: stream()?,
@@ -218,17 +223,36 @@ impl Cuda {
             return Ok(function);
         }
         let ready_made = machine_code::kernel(self.info.compute_capability);
+        let function = self.load_kernel(ready_made, KERNEL, "gpu_run_interpret")?;
+        self.interpreter = Some(function);
+        Ok(function)
+    }
+
+    /// The same of the kernel for batches.
+    fn process_interpreter(&mut self) -> DeviceResult<sys::CUfunction> {
+        self.context.enter()?;
+        if let Some(function) = self.process_interpreter {
+            return Ok(function);
+        }
+        let ready_made = machine_code::processes(self.info.compute_capability);
+        let function = self.load_kernel(ready_made, PROCESSES, "gpu_run_processes")?;
+        self.process_interpreter = Some(function);
+        Ok(function)
+    }
+
+    /// Loads a kernel with frames in shared memory: its machine code, if there is some and the driver takes it, else its PTX.
+    fn load_kernel(&mut self, ready_made: Option<Vec<u8>>, ptx: &str, name: &str) -> DeviceResult<sys::CUfunction> {
         // SAFETY: a whole cubin. A driver that does not know its format refuses it.
         let loaded = ready_made.and_then(|cubin| unsafe { self.load(cubin.as_ptr().cast()) }.ok());
         let module = match loaded {
             Some(module) => module,
             None => {
-                let source = CString::new(KERNEL).expect("PTX has no NUL");
+                let source = CString::new(ptx).expect("PTX has no NUL");
                 // SAFETY: the image is NUL-terminated PTX text.
                 unsafe { self.load(source.as_ptr().cast())? }
             }
         };
-        let name = CString::new("gpu_run_interpret").expect("no NUL");
+        let name = CString::new(name).expect("no NUL");
         // SAFETY: the module was just loaded.
         let function = unsafe { result::module::get_function(module, name) }
             .map_err(|error| driver("cuModuleGetFunction", error))?;
@@ -236,7 +260,6 @@ impl Cuda {
         // SAFETY: the function belongs to the loaded module.
         unsafe { result::function::set_function_attribute(function, largest, self.max_shared_per_block as c_int) }
             .map_err(|error| driver("cuFuncSetAttribute", error))?;
-        self.interpreter = Some(function);
         Ok(function)
     }
 
@@ -501,6 +524,22 @@ impl Device for Cuda {
         let function = self.interpreter()?;
         // SAFETY: the caller's promise.
         unsafe { self.launch(function, launch, &[], plan) }
+    }
+
+    unsafe fn start_processes(&mut self, batch: Ptr, plan: Plan) -> DeviceResult<()> {
+        let function = self.process_interpreter()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.launch(function, batch, &[], plan) }
+    }
+
+    unsafe fn set_words(&mut self, at: Ptr, stride: u64, count: u64, value: u32) -> DeviceResult<()> {
+        self.context.enter()?;
+        // SAFETY: the caller's words: one of each row.
+        let result = unsafe {
+            sys::cuMemsetD2D32Async(at, stride as usize, value, 1, count as usize, self.copy_stream)
+        };
+        check("cuMemsetD2D32", result)?;
+        self.finish_copies()
     }
 
     fn finished(&mut self) -> DeviceResult<bool> {

@@ -229,6 +229,35 @@ pub trait Device {
     /// uses.
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()>;
 
+    /// Starts the interpreter on a `Batch` record: see `kernel/processes.h`.
+    ///
+    /// # Errors
+    ///
+    /// The device's, and that it runs no batches.
+    ///
+    /// # Safety
+    ///
+    /// As [`Device::start`].
+    unsafe fn start_processes(&mut self, _batch: Ptr, _plan: Plan) -> DeviceResult<()> {
+        Err(DeviceError::Unavailable {
+            what: format!("{} interprets no batches", self.name()),
+        })
+    }
+
+    /// Sets `count` words to a value, of which each lies `stride` bytes, a multiple of 4, after the one before, while a
+    /// kernel may be looking at them.
+    ///
+    /// # Safety
+    ///
+    /// The words are the caller's allocation, and kernels access them by atomics.
+    unsafe fn set_words(&mut self, at: Ptr, stride: u64, count: u64, value: u32) -> DeviceResult<()> {
+        for index in 0..count {
+            // SAFETY: the caller's promise.
+            unsafe { self.write(at + index * stride, &value.to_le_bytes())? };
+        }
+        Ok(())
+    }
+
     /// Whether all runs that were started have ended; an error of the device shows here.
     fn finished(&mut self) -> DeviceResult<bool>;
 

@@ -4,7 +4,7 @@
 //! `kernel/generated/layout_check.h` is made from this file. It asserts on the kernel's side that each field lies where
 //! it lies here, and that each constant has the same value; `check` makes it.
 //!
-//! In the order in which to read them: the structures here, each with its constants, then `samples` and `check`.
+//! In the order in which to read them: the structures here, each with its constants, then `requests`, `processes`, `samples` and `check`.
 
 use bytemuck::{Pod, Zeroable};
 
@@ -183,6 +183,7 @@ constants! { ENUMERATORS:
     RECORD_TEXT: u32 = 2;
     RECORD_CLOSE: u32 = 3;
     RECORD_DEBUG: u32 = 4;
+    RECORD_PROCESS: u32 = 5;
 
     DEBUG_FIRST: u32 = 1;
     DEBUG_LAST: u32 = 2;
@@ -219,7 +220,11 @@ macro_rules! twins {
     };
 }
 
+mod processes;
+mod requests;
 mod samples;
+pub use processes::{Batch, ImagePiece, ProcessEnd, ProcessInput, ProcessSlot};
+pub use requests::*;
 pub use samples::{RawSample, Sample, SampledThread, Samples, Stands};
 
 twins! { TWINS:
@@ -405,107 +410,6 @@ twins! { TWINS:
         pad: [u32; 15],
         end: End,
     }
-    struct RequestMessage {
-        words: [u64; MESSAGE_WORDS],
-    }
-    struct Response {
-        words: [u64; RESPONSE_WORDS],
-    }
-    struct RequestSlot {
-        len: u32,
-        total: u32,
-        note: u32,
-        file: u32,
-        generation: u32,
-        pad: [u32; 11],
-        results: [u8; REQUEST_RESULTS],
-        data: [u8; REQUEST_BYTES],
-    }
-    struct Strings {
-        bytes: Ptr,
-        len: u32,
-        count: u32,
-    }
-    struct File {
-        lock: u32,
-        open: u32,
-        position: u64,
-        next: u64,
-        start: u64,
-        len: u32,
-        window: u32,
-        epoch: u32,
-        wanted: u32,
-        filled: u64,
-        pad: u64,
-    }
-    struct TmpfsInode {
-        lock: u32,
-        generation: u32,
-        size: u64,
-        written: u64,
-        wanted: u64,
-        root: u32,
-        levels: u32,
-        next: u32,
-        direct: [u32; TMPFS_DIRECT],
-        pad: [u32; 5],
-    }
-    struct TmpfsDescriptor {
-        target: u64,
-        position: u64,
-        moved: u64,
-        lock: u32,
-        pad: u32,
-    }
-    struct TmpfsAttributes {
-        number: u64,
-        links: u64,
-        accessed: u64,
-        modified: u64,
-        changed: u64,
-        written_then: u64,
-        pad: [u64; 2],
-        size: u64,
-        written: u64,
-        generation: u32,
-        pad2: [u32; 11],
-    }
-    struct Tmpfs {
-        blocks: Ptr,
-        taken: Ptr,
-        inodes: Ptr,
-        descriptors: Ptr,
-        attributes: Ptr,
-        device: u64,
-        words: u32,
-        free_data: u32,
-        free_index: u32,
-        most_index: u32,
-        cursor: u32,
-        pad: u32,
-    }
-    struct Requests {
-        sent: Ptr,
-        answered: Ptr,
-        slots: Ptr,
-        output_errors: Ptr,
-        args: Strings,
-        environment: Strings,
-        bell: u64,
-        bell_context: u64,
-        seed: [u32; 8],
-        run: u32,
-        epoch: u32,
-        files: Ptr,
-        blocks: Ptr,
-        tmpfs: Ptr,
-        own_slots: u32,
-        first_look: u32,
-        streams: [u32; STREAM_DESCRIPTORS],
-        taken: [u32; REQUEST_SLOTS / 32],
-        messages: [u32; REQUEST_SLOTS],
-    }
     struct Arena {
         base: Ptr,
         size: u64,
@@ -651,6 +555,9 @@ twins! { TWINS:
         interpreted: u64,
         seen: u64,
         samples: Ptr,
+        batch: Ptr,
+        process: u32,
+        pad: u32,
         commands: Ptr,
         taken: u64,
     }

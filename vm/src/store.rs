@@ -7,7 +7,8 @@
 //! In: verified programs and a device. Out: instances, and an outcome of each run. In the order in which to read them:
 //!
 //! - `instantiate`: a program becomes an instance; `compiled`: the same with compiled code;
-//! - `run`: runs one function on many threads; `batch`: many short calls one after another;
+//! - `run`: runs one function on many threads; `batch`: many short calls one after another; `processes`: one program again
+//!   and again, each time as a process of its own;
 //! - `io`: input, output and frame of a run;
 //! - `requests`: what a run needs so that guests can call the host; `tmpfs`: device memory for files;
 //! - `debug`: debug messages of a run; `waits`: whether threads of a program may wait for each other;
@@ -22,6 +23,7 @@ mod instantiate;
 mod io;
 mod leaks;
 mod memory;
+mod processes;
 mod requests;
 mod run;
 mod samples;
@@ -43,6 +45,7 @@ pub use compiled::Instantiated;
 pub use heap::{ClassStats, HeapChecks, HeapStats, MemoryUse, allocates, grows_by_heap};
 pub use io::FrameSize;
 pub use leaks::Leak;
+pub use processes::{BatchCounts, BatchOptions, BatchRefused, MakeServices, ProcessInput, ProcessOutcome};
 pub use requests::makes_requests;
 pub use run::{End, MOST_SPAWNED, Next, Outcome, RunOptions, Running, Shares, Sink, Spawned, Stream, Tier, Tiered};
 pub use waits::{may_meet, threads_may_wait};
@@ -192,6 +195,9 @@ pub enum StoreError {
         /// The arguments' types, with the function's results.
         found: FuncType,
     },
+    /// The program cannot be run as a batch.
+    #[error(transparent)]
+    Batch(#[from] BatchRefused),
     /// The start function ended the process.
     #[error("the start function ended the process")]
     Ended(Box<End>),

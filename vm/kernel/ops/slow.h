@@ -292,13 +292,13 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
       if (!fits(from, len)) TRAP(TRAP_MemoryOutOfBounds);
       u64 done = resume::count(thread);
       // A full ring makes the thread wait for the host, so nothing is lost.
-      if (!output::append_piece(*launch.ring, id, get32(slot(w, 1)), base + from, len, done)) YIELD;
+      if (!output::append_piece(*launch.ring, told_number(launch, id), get32(slot(w, 1)), base + from, len, done)) YIELD;
       resume::set_count(thread, done < len ? done : 0);
       if (done < len) return StepResult{DONE_Step, 0, 1};
       NEXT;
     }
     CASE(print_end) {
-      if (!output::append(*launch.ring, RECORD_Close, id, get32(slot(w, 1)), nullptr, 0)) YIELD;
+      if (!output::append(*launch.ring, RECORD_Close, told_number(launch, id), get32(slot(w, 1)), nullptr, 0)) YIELD;
       NEXT;
     }
     default: TRAP(TRAP_BadOpcode);

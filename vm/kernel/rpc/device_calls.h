@@ -125,7 +125,7 @@ GPU_RUN_NOINLINE Local random(const Launch &launch, Thread &thread, u32 id, cons
     key[12] = thread.random++;
     key[13] = id;
     key[14] = requests.run;
-    key[15] = 0;
+    key[15] = requests.nonce;
     u32 x[16];
     for (u32 i = 0; i < 16; i++) x[i] = key[i];
     for (u32 round = 0; round < 10; round++) {
@@ -217,7 +217,7 @@ GPU_RUN_NOINLINE u32 append_parts(const Launch &launch, Thread &thread, u32 id, 
     return 0;
   }
   Ring &ring = *launch.ring;
-  u64 at = output::begin(ring, id, stream, len);
+  u64 at = output::begin(ring, told_number(launch, id), stream, len);
   if (at == output::FULL) return ~0u;
   index = thread.moved;
   from = thread.answer;
@@ -259,6 +259,28 @@ GPU_RUN_NOINLINE Local write_stream(const Launch &launch, Thread &thread, u32 id
   return store_result(call, call.arg(3), done + len);
 }
 
+// Whether a call reads a standard input that the device has.
+GPU_RUN_INLINE bool reads_input(const Requests &requests, const Call &call) {
+  return call.function == wasi::FN_fd_read && requests.input && call.arg(0) == 0;
+}
+
+// Such a read: as much as there is and the buffers take.
+GPU_RUN_NOINLINE Local read_input(const Launch &launch, const Call &call) {
+  Requests &requests = *launch.requests;
+  u64 done = 0;
+  const u64 most = lesser(requests.input_len - requests.input_at, MOST_BYTES);
+  u32 trap = call.each_buffer(OUTPUT, [&](u64 at, u64 len) {
+    const u64 count = lesser(len, most - done);
+    if (!call.fits(at, count)) return (u32)TRAP_MemoryOutOfBounds;
+    bulk_copy(launch, call.memory.base, at, requests.input, requests.input_at + done, count);
+    done += count;
+    return done == most ? STOP : (u32)TRAP_None;
+  });
+  if (trap) return {LOCAL_Trap, trap};
+  requests.input_at += done;
+  return store_result(call, call.arg(3), (u32)done);
+}
+
 // The stream that a descriptor still is; 0 if it is none, or the host must decide.
 GPU_RUN_INLINE u32 stream_of(const Requests &requests, u32 descriptor) {
   return descriptor < STREAM_DESCRIPTORS ? load_relaxed_device(&requests.streams[descriptor]) : 0;
@@ -271,8 +293,12 @@ GPU_RUN_INLINE void set_stream(Requests &requests, u32 descriptor, u32 stream) {
 // Before the host closes or moves a descriptor, it stops being a stream. Otherwise a number that the host hands out
 // again could be taken for a stream. The host serves every descriptor that is no stream here.
 GPU_RUN_INLINE void leave_streams(Requests &requests, Thread &thread, const Call &call) {
-  if (call.function == wasi::FN_fd_close) set_stream(requests, call.arg(0), 0);
+  if (call.function == wasi::FN_fd_close) {
+    set_stream(requests, call.arg(0), 0);
+    if (call.arg(0) == 0) requests.input = nullptr;
+  }
   if (call.function == wasi::FN_fd_renumber) {
+    if (call.arg(0) == 0 || call.arg(1) == 0) requests.input = nullptr;
     thread.resume_state |= resume::FROM_STREAM.put(stream_of(requests, call.arg(0)));
     thread.resume_state |= resume::TO_STREAM.put(stream_of(requests, call.arg(1)));
     set_stream(requests, call.arg(0), 0);

@@ -41,7 +41,7 @@ constexpr u32 WHENCE_Set = 0, WHENCE_Current = 1;
 
 // The descriptor, if its position is here. Only a hint without the lock.
 GPU_RUN_INLINE File *file_of(const Requests &requests, u32 descriptor) {
-  if (descriptor >= FILE_DESCRIPTORS) return nullptr;
+  if (descriptor >= FILE_DESCRIPTORS || !requests.files) return nullptr;
   File *file = &requests.files[descriptor];
   return load_relaxed_device(&file->open) ? file : nullptr;
 }
@@ -330,7 +330,7 @@ GPU_RUN_NOINLINE void leave_file(Thread &thread, const Call &call, File &file) {
 GPU_RUN_NOINLINE bool open_file(Requests &requests, Thread &thread, const RequestSlot &slot) {
   // A thread that learns of the descriptor, and so of what is written through it, learns of this before.
   if (slot.note == NOTE_Changes) red_add_device(&requests.epoch, 1u);
-  if (slot.note != NOTE_Position) return true;
+  if (slot.note != NOTE_Position || !requests.files) return true;
   u32 descriptor = linear::load<u32>(slot.results, 0);
   if (descriptor >= FILE_DESCRIPTORS) return true;
   File &file = requests.files[descriptor];

@@ -160,6 +160,15 @@ struct Tmpfs {
 
 // Descriptors that may be streams.
 constexpr u32 STREAM_DESCRIPTORS = 32;
+
+// Which slots are taken, of threads that share them. The processes of a batch do too.
+struct SlotUse {
+  u32 first_look;  // cycles from a message to a lane's first look for the response: see rpc/mailbox.h
+  u32 pad[3];
+  u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
+  u32 messages[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
+};
+
 struct Requests {
   RequestMessage *sent;  // pinned, the device's: the last message of each slot
   Response *answered;  // pinned, the host's: the last response in each slot
@@ -172,14 +181,20 @@ struct Requests {
   u32 seed[8];  // of the random bytes
   u32 run;  // number of this run of the store
   u32 epoch;  // goes up when blocks that are kept may be out of date
-  File *files;  // FILE_DESCRIPTORS of them
+  File *files;  // FILE_DESCRIPTORS of them; null: the host has all positions
   u8 *blocks;  // FILE_BLOCK bytes for each
   Tmpfs *tmpfs;  // null: the device holds no files
+  SlotUse *slot_use;
   u32 own_slots;  // 1: there are no more threads than slots, so that each has the slot of its number
-  u32 first_look;  // cycles from a message to a lane's first look for the response: see rpc/mailbox.h
+  u32 process;  // as Launch::process
   u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
-  u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
-  u32 messages[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
+  // Of a process of a batch: its standard input, which the device has while descriptor 0 is that; and a number that keeps
+  // its random bytes apart from those of others.
+  const u8 *input;  // null: the host has it
+  u64 input_len;
+  u64 input_at;  // bytes that it has read
+  u32 nonce;
+  u32 apart;  // 1: each process of a batch has another nonce
 };
 
 }  // namespace gpu_run

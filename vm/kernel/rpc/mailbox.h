@@ -54,8 +54,8 @@ GPU_RUN_INLINE u32 next_number(u32 last) { return last + 1 ? last + 1 : 1; }
 // Begins the slot's next message, of which the thread then knows the number.
 GPU_RUN_INLINE Outgoing begin_message(Requests &requests, Thread &thread) {
   u32 slot = thread.request - 1;
-  thread.message_number = next_number(requests.own_slots ? thread.message_number : requests.messages[slot]);
-  if (!requests.own_slots) requests.messages[slot] = thread.message_number;
+  thread.message_number = next_number(requests.own_slots ? thread.message_number : requests.slot_use->messages[slot]);
+  if (!requests.own_slots) requests.slot_use->messages[slot] = thread.message_number;
   return {requests.sent[slot], (u64)thread.message_number << 32};
 }
 
@@ -64,6 +64,7 @@ GPU_RUN_INLINE Outgoing begin_message(Requests &requests, Thread &thread) {
 GPU_RUN_INLINE void send(Requests &requests, Thread &thread, u32 id, const Outgoing &message, u32 function,
                          RequestKind kind, u32 flags) {
   u32 head = function | kind << MESSAGE_KIND | flags;
+  if (requests.process) id = requests.process - 1;
   if (flags & MESSAGE_DATA) {
     store_relaxed_system(&message.message.words[MESSAGE_Thread], message.number | id);
     store_release_system(&message.message.words[MESSAGE_Head], message.number | head);
@@ -107,14 +108,14 @@ constexpr u32 LOOK_LATEST = 3000;
 // have that time in common. Plain accesses: whichever value a lane reads is as good.
 GPU_RUN_INLINE bool poll_response_timed(Requests &requests, const Response &answer, u32 number, u64 &head, u64 &first) {
   if (RESPONSE_POLLS == 1) return look(answer, number, head, first);
-  const u32 begin = cycles(), wait = load_guest(&requests.first_look);
+  const u32 begin = cycles(), wait = load_guest(&requests.slot_use->first_look);
   while (cycles() - begin < wait) {}
   GPU_RUN_NO_UNROLL
   for (u32 i = 0; i < RESPONSE_POLLS; i++) {
     if (!look(answer, number, head, first)) continue;
     // A lane that finds it later still has waited for more than the round trip.
-    if (i == 0) store_guest(&requests.first_look, wait - (u32)lesser(wait, LOOK_SOONER));
-    if (i == 1) store_guest(&requests.first_look, (u32)lesser(wait + LOOK_LATER, LOOK_LATEST));
+    if (i == 0) store_guest(&requests.slot_use->first_look, wait - (u32)lesser(wait, LOOK_SOONER));
+    if (i == 1) store_guest(&requests.slot_use->first_look, (u32)lesser(wait + LOOK_LATER, LOOK_LATEST));
     return true;
   }
   return false;

@@ -160,6 +160,7 @@ GPU_RUN_NOINLINE StepResult queue(const Launch &launch, Thread &thread, u32 id, 
   Local local = {LOCAL_Host, 0};
   if (is_in(TMPFS_FUNCTIONS, call.function)) local = begin_tmpfs(launch, thread, id, call);
   if (local.kind == LOCAL_Host && is_in(LOCAL_FUNCTIONS, call.function)) local = serve(launch, thread, id, call);
+  if (local.kind == LOCAL_Host && reads_input(requests, call)) local = read_input(launch, call);
   if (local.kind == LOCAL_Host && is_in(FILE_FUNCTIONS, call.function)) local = begin_file(requests, thread, id, call);
   if (local.kind == LOCAL_Sent) return {DONE_Step, 1, 1};
   if (local.kind == LOCAL_Trap) return {DONE_Trap, local.value, 0};

@@ -25,8 +25,8 @@ GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
   u32 bit = id / WORDS % 32;
   for (u32 i = 0; i < WORDS; i++) {
     u32 at = (id + i) % WORDS, found;
-    if (!~load_relaxed_device(&requests.taken[at])) continue;
-    while (found = fetch_or_acquire_device(&requests.taken[at], 1u << bit), found >> bit & 1) {
+    if (!~load_relaxed_device(&requests.slot_use->taken[at])) continue;
+    while (found = fetch_or_acquire_device(&requests.slot_use->taken[at], 1u << bit), found >> bit & 1) {
       if (~found == 0) break;
       bit = (u32)__builtin_ctz(~found);
     }
@@ -38,7 +38,7 @@ GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
 // Release: pairs with the acquire in `take_slot`.
 GPU_RUN_INLINE void give_slot(Requests &requests, Thread &thread) {
   u32 slot = thread.request - 1;
-  if (!requests.own_slots) fetch_and_release_device(&requests.taken[slot / 32], ~(1u << slot % 32));
+  if (!requests.own_slots) fetch_and_release_device(&requests.slot_use->taken[slot / 32], ~(1u << slot % 32));
   thread.request = 0;
 }
 

@@ -143,6 +143,17 @@ impl CompiledDevice for Cuda {
         }
     }
 
+    fn plan_resident(&self, entry: Entry, most: u32) -> Plan {
+        let plan = self.plan_compiled(most);
+        _ = self.context.enter();
+        let blocks = Cuda::blocks_per_multiprocessor(entry.0 as sys::CUfunction, plan.lanes_per_block, 0).max(1);
+        let resident = blocks * plan.lanes_per_block * self.multiprocessors();
+        Plan {
+            lanes: most.min(resident),
+            ..plan
+        }
+    }
+
     unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {
         // SAFETY: the caller's promise.
         unsafe { self.launch(entry.0 as sys::CUfunction, launch, args, plan) }

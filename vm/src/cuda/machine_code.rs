@@ -9,6 +9,7 @@ use flate2::read::GzDecoder;
 struct MachineCode {
     compute_capability: (i32, i32),
     kernel: &'static [u8],
+    processes: &'static [u8],
     runtime: &'static [u8],
     mixed: &'static [u8],
 }
@@ -18,6 +19,7 @@ macro_rules! machine_code {
         &[$(MachineCode {
             compute_capability: ($major, $minor),
             kernel: include_bytes!(concat!("../../kernel/generated/machine_code/kernel.sm_", $arch, ".cubin.gz")),
+            processes: include_bytes!(concat!("../../kernel/generated/machine_code/processes.sm_", $arch, ".cubin.gz")),
             runtime: include_bytes!(concat!("../../kernel/generated/machine_code/runtime.sm_", $arch, ".cubin.gz")),
             mixed: include_bytes!(concat!("../../kernel/generated/machine_code/mixed.sm_", $arch, ".cubin.gz")),
         }),*]
@@ -55,6 +57,11 @@ pub(super) fn kernel(compute_capability: (i32, i32)) -> Option<Vec<u8>> {
     unpacked(of(compute_capability)?.kernel)
 }
 
+/// The interpreter's cubin for batches, if there is one.
+pub(super) fn processes(compute_capability: (i32, i32)) -> Option<Vec<u8>> {
+    unpacked(of(compute_capability)?.processes)
+}
+
 /// The runtime as an object to link, if there is one.
 pub(super) fn runtime(compute_capability: (i32, i32)) -> Option<Vec<u8>> {
     unpacked(of(compute_capability)?.runtime)
@@ -84,7 +91,7 @@ mod tests {
     #[test]
     fn all_of_it_is_elf() {
         for code in MACHINE_CODE {
-            for of in [kernel, runtime, mixed] {
+            for of in [kernel, processes, runtime, mixed] {
                 let bytes = of(code.compute_capability);
                 assert!(
                     bytes.is_some_and(|bytes| bytes.starts_with(b"\x7fELF")),

@@ -8,6 +8,8 @@
 use std::fmt::Write;
 use std::path::Path;
 
+use super::processes::PROCESS_TWINS;
+use super::requests::REQUEST_TWINS;
 use super::samples::SAMPLE_TWINS;
 use super::{CONSTANTS, ENUMERATORS, TWINS};
 
@@ -38,7 +40,11 @@ fn header() -> String {
     {
         _ = writeln!(out, "CONSTANT({name}, {value});");
     }
-    for twin in TWINS.iter().chain(SAMPLE_TWINS) {
+    for twin in TWINS
+        .iter()
+        .chain(REQUEST_TWINS)
+        .chain(PROCESS_TWINS)
+        .chain(SAMPLE_TWINS) {
         _ = writeln!(out, "\nSIZE({}, {});", twin.name, twin.size);
         for (field, offset, size) in twin.fields {
             _ = writeln!(out, "FIELD({}, {field}, {offset}, {size});", twin.name);

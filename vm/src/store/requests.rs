@@ -43,6 +43,7 @@ pub(super) struct Requests {
     /// An errno for each stream.
     errors: Pinned,
     record: Ptr,
+    slot_use: Ptr,
     /// [`layout::File`]s, and their blocks.
     files: Ptr,
     blocks: Ptr,
@@ -75,6 +76,7 @@ impl Requests {
             },
             errors: device.allocate_pinned(64)?,
             record: device.allocate(size_of::<layout::Requests>() as u64, "requests")?,
+            slot_use: device.allocate(size_of::<layout::SlotUse>() as u64, "requests")?,
             files: device.allocate(FILES_BYTES, "descriptors of files")?,
             blocks: device.allocate(FILE_DESCRIPTORS as u64 * FILE_BLOCK, "what is read ahead of files")?,
             strings: Sized::new("arguments"),
@@ -164,6 +166,7 @@ impl Requests {
             bell_context: if rings { Arc::as_ptr(&self.bell) as u64 } else { 0 },
             seed: seed(environment.seed)?,
             run: self.runs,
+            slot_use: self.slot_use,
             own_slots: u32::from(threads as usize <= REQUEST_SLOTS),
             files: self.files,
             blocks: self.blocks,
@@ -174,6 +177,7 @@ impl Requests {
         // SAFETY: both were allocated above with these sizes, and no kernel runs.
         unsafe {
             device.write(strings, &args)?;
+            device.clear(self.slot_use, size_of::<layout::SlotUse>() as u64)?;
             device.write(self.record, bytemuck::bytes_of(&record))?;
         }
         Ok(lease)
@@ -217,6 +221,58 @@ fn seed(seed: Option<u64>) -> DeviceResult<[u32; 8]> {
 }
 
 impl Store {
+    /// What the processes of a batch have of requests, but for what is each one's own; `None` if they make none.
+    pub(super) fn requests_of_batch(&mut self, seed_given: Option<u64>) -> DeviceResult<Option<layout::Requests>> {
+        if !self.makes_requests() {
+            return Ok(None);
+        }
+        let device = &mut *self.device;
+        let requests = match self.run.requests.take() {
+            Some(requests) => requests,
+            None => Requests::new(device)?,
+        };
+        let rings = device.rings();
+        let ring: extern "C" fn(u64) = Doorbell::ring;
+        let record = layout::Requests {
+            sent: requests.mailboxes.sent.device,
+            answered: requests.mailboxes.answered.device,
+            slots: requests.mailboxes.slots.device,
+            output_errors: requests.errors.device,
+            bell: if rings { ring as usize as u64 } else { 0 },
+            bell_context: if rings { Arc::as_ptr(&requests.bell) as u64 } else { 0 },
+            seed: seed(seed_given)?,
+            slot_use: requests.slot_use,
+            apart: u32::from(seed_given.is_none()),
+            ..Zeroable::zeroed()
+        };
+        self.run.requests = Some(requests);
+        Ok(Some(record))
+    }
+
+    /// Begins to answer requests of a batch, of that many processes at once; after [`Store::requests_of_batch`].
+    pub(super) fn serve_batch(
+        &mut self,
+        services: Arc<dyn Services>,
+        threads: u32,
+    ) -> DeviceResult<Option<RequestWorkers>> {
+        let rings = self.device.rings();
+        let Some(requests) = &self.run.requests else {
+            return Ok(None);
+        };
+        let Mailboxes { sent, answered, .. } = requests.mailboxes;
+        for (pinned, bytes) in [(sent, MESSAGE_BYTES), (answered, RESPONSE_BYTES), (requests.errors, 64)] {
+            // SAFETY: allocated with that size; no kernel runs, and no service is alive.
+            unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
+        }
+        // SAFETY: as large as it was allocated; no kernel runs.
+        unsafe { self.device.clear(requests.slot_use, size_of::<layout::SlotUse>() as u64)? };
+        // Slots are shared, so that few processes may have any of them.
+        let threads = threads.max(REQUEST_SLOTS as u32);
+        let mailboxes = requests.mailboxes;
+        let bell = requests.bell.clone();
+        Ok(Some(RequestWorkers::start(services, mailboxes, threads, bell, rings)))
+    }
+
     /// Makes requests ready and begins to answer them, if the options name services and a program makes any.
     /// There are at most so many threads.
     pub(super) fn serve_requests(

@@ -14,18 +14,23 @@ impl Store {
     pub(in crate::store) fn end(&mut self, controls: Pinned, index: usize, stopped: Option<End>) -> End {
         // SAFETY: one of the controls in pinned memory; the run has ended.
         let end = unsafe { controls.host.cast::<Control>().add(index).read() }.end;
+        self.end_of(&end, stopped)
+    }
+
+    /// How a run ended of which that is the record.
+    pub(in crate::store) fn end_of(&mut self, end: &layout::End, stopped: Option<End>) -> End {
         match end.kind {
             layout::END_EXIT => End::Exited(end.value as i32),
             layout::END_PANIC => End::Panicked {
                 thread: end.thread,
-                backtrace: self.backtrace(&end),
+                backtrace: self.backtrace(end),
             },
             layout::END_TRAP => {
                 let kind = TrapKind::from_number(end.value as u16).unwrap_or(TrapKind::BadOpcode);
                 End::Trapped(Box::new(Fault {
                     kind,
                     thread: end.thread,
-                    backtrace: self.backtrace(&end),
+                    backtrace: self.backtrace(end),
                     heap: kind.is_of_heap().then(|| self.heap_fault(end.detail)),
                 }))
             }

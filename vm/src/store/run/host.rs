@@ -37,6 +37,8 @@ pub(in crate::store) struct Host<'r> {
     pub(in crate::store) launches: Option<(Pinned, usize, usize)>,
     /// Where the guest finds the errno of a stream that cannot be written.
     pub(in crate::store) errors: Option<Pinned>,
+    /// Takes the ends of a batch's processes, after what they wrote.
+    pub(in crate::store) process_ended: Option<&'r mut dyn FnMut(u32, layout::ProcessEnd)>,
     /// Where lanes tell how many pixels they have set.
     pub(in crate::store) pixels: Option<Pinned>,
     messages: Messages,
@@ -59,6 +61,7 @@ impl<'r> Host<'r> {
             device_flag: None,
             launches: None,
             errors: None,
+            process_ended: None,
             pixels: None,
             messages: Messages::new(options.debug.clone()),
             diagnostics: run.diagnostics,
@@ -186,7 +189,7 @@ impl<'r> Host<'r> {
 
     /// Takes records that are complete, so many that the caller can look at the clock now and then; says whether there
     /// was something to do.
-    fn drain(&mut self) -> bool {
+    pub(in crate::store) fn drain(&mut self) -> bool {
         let before = self.taken;
         while self.taken - before < MOST_AT_ONCE {
             let at = self.taken % self.ring.capacity;
@@ -211,6 +214,7 @@ impl<'r> Host<'r> {
                     self.messages.settle(self.sink);
                     self.take(record, kind == layout::RECORD_CLOSE, parts);
                 }
+                layout::RECORD_PROCESS => self.end_process(record.thread, parts),
                 _ => {}
             }
             // SAFETY: as above. The bytes must be 0 before lanes may use them again.
@@ -274,6 +278,24 @@ impl<'r> Host<'r> {
         if close || open.len() > OPEN_BYTES {
             let text = self.open.remove(&key).unwrap_or_default();
             self.sink.write(stream, record.thread, &text);
+        }
+    }
+
+    /// The process of a batch has ended whose number that is.
+    fn end_process(&mut self, process: u32, parts: [&mut [u8]; 2]) {
+        for stream in [Stream::Stdout, Stream::Stderr] {
+            if let Some(text) = self.open.remove(&(process, stream)) {
+                self.sink.write(stream, process, &text);
+            }
+        }
+        // Of one that did not trap, the backtrace is left out.
+        let mut end = layout::ProcessEnd::zeroed();
+        let bytes = bytemuck::bytes_of_mut(&mut end);
+        let [first, second] = parts;
+        bytes[..first.len()].copy_from_slice(first);
+        bytes[first.len()..first.len() + second.len()].copy_from_slice(second);
+        if let Some(ended) = &mut self.process_ended {
+            ended(process, end);
         }
     }
 

@@ -1,0 +1,69 @@
+// The lanes' loop where they run processes of a batch, interpreted: a lane takes one after the other.
+#pragma once
+
+#include "processes.h"
+#include "scheduler.h"
+
+namespace gpu_run {
+
+// Where a lane is among the processes that it runs.
+struct Turn {
+  bool runs;  // it has a process
+  bool over;  // there is none for it any more
+  u32 idle;  // looks in a row at which it could not go on
+};
+
+// Gives back the segments of frames that the thread's process has left open.
+GPU_RUN_NOINLINE void leave_frames(const Launch &launch, Thread &thread) {
+  MachineState at = {{thread.frame, thread.stride}, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
+  u32 left = 0;
+  while (exceptions::leave(launch, thread, at, frames::UNWIND, left)) {
+  }
+  frames::give_left(*launch.arena, left);
+  if (thread.segment) frames::give_segment(*launch.arena, thread.segment - 1, thread.segment_size);
+  thread.segment = 0;
+}
+
+// The slot's process is over: tells so, and returns what it had. False if that is to be tried again.
+GPU_RUN_NOINLINE bool end_process(const Batch &batch, ProcessSlot &slot, Thread &thread, u32 index) {
+  if (!processes::tell_end(batch, slot)) return false;
+  if (thread.exceptions) exceptions::sweep(slot.launch, thread, index, 0);
+  // A request under way has its answer: only a stop comes before, and then the slot of the mailbox stays taken.
+  leave_frames(slot.launch, thread);
+  return true;
+}
+
+// Finds out whether the lane's process can go on, or begins the next one. It ends in bounded time, as `find_thread` does.
+GPU_RUN_NOINLINE bool next_turn(Batch &batch, ProcessSlot &slot, Turn &turn, u32 index) {
+  Thread &thread = slot.launch.threads[index];
+  if (!turn.runs) {
+    turn.over = !processes::take(batch, slot, index);
+    turn.runs = !turn.over;
+    if (turn.over) return false;
+  }
+  bool goes_on = false;
+  const bool stops = thread.state == THREAD_Ended || (thread.state != THREAD_New && stopped(slot.launch));
+  if (stops) {
+    turn.runs = !end_process(batch, slot, thread, index);
+  } else {
+    u32 spare = 0;
+    goes_on = ready(slot.launch, thread, index, index, spare);
+  }
+  turn.idle = goes_on || !turn.runs ? 0 : turn.idle + 1;
+  if (turn.idle) backoff(turn.idle);
+  return goes_on;
+}
+
+GPU_RUN_INLINE void run_slot(Batch &batch, u32 index) {
+  processes::begin_lane(batch, index);
+  ProcessSlot &slot = batch.slots[index];
+  Turn turn = {};
+  for (;;) {
+    while (!next_turn(batch, slot, turn, index)) {
+      if (turn.over) return;
+    }
+    run(slot.launch, slot.launch.threads[index], index, index);
+  }
+}
+
+}  // namespace gpu_run

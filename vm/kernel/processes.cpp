@@ -1,0 +1,10 @@
+// Where the kernel of batches begins on the GPU. It is a module of its own, because few programs need it.
+
+#include "generated/layout_check.h"
+#include "process_lanes.h"
+
+// One lane a hardware thread. Returns when no process is left in the queue.
+extern "C" [[clang::device_kernel]] void gpu_run_processes(gpu_run::Batch *batch) {
+  gpu_run::u32 lane = gpu_run::global_lane();
+  if (lane < batch->slot_count) gpu_run::run_slot(*batch, lane);
+}

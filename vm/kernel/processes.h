@@ -1,0 +1,187 @@
+// Processes of a batch: one program runs again and again, each time from the same beginning and with other arguments and
+// another standard input.
+//
+// A lane has a slot: a launch record of one thread, and a memory, globals and tables. It takes the next process of the
+// queue, gives the slot the contents with which all begin, runs it, and tells the host how it ended, by a record of the
+// output ring. So a process that takes long holds only its lane, and what one writes comes before its end and before what
+// the next one in the slot writes.
+//
+// Nothing of a process is left when the next one begins: all bytes that its memory had are set to 0 first. A trap, an
+// exit or a stop ends its process alone, because each has a Control and a Launch of its own.
+//
+// In compiled code, which cannot leave its functions from within, a lane whose process did not return ends with it. Where
+// many have, the others take no more, and the host starts the kernel again for what is left.
+#pragma once
+
+#include "ops/output_ring.h"
+#include "threads.h"
+
+namespace gpu_run {
+namespace processes {
+
+// Sets `bytes` bytes, a multiple of 16, to 0, at a multiple of 16. Lanes that come here together do it for each of them in
+// turn, so that their stores lie side by side.
+GPU_RUN_INLINE void clear(u8 *at, u64 bytes) {
+#if GPU_RUN_GPU
+  const u32 zeros[4] = {0, 0, 0, 0};
+  const u32 lanes = __nvvm_activemask();
+  const u32 rank = (u32)__builtin_popcount(lanes & __nvvm_read_ptx_sreg_lanemask_lt());
+  const u64 step = 16ull * (u32)__builtin_popcount(lanes);
+  for (u32 left = lanes; left; left &= left - 1) {
+    const i32 of = __builtin_ctz(left);
+    u32 low, high;
+    split((u64)at, low, high);
+    low = (u32)__nvvm_shfl_sync_idx_i32(lanes, (i32)low, of, 31);
+    high = (u32)__nvvm_shfl_sync_idx_i32(lanes, (i32)high, of, 31);
+    u8 *const to = (u8 *)join(low, high);
+    split(bytes, low, high);
+    low = (u32)__nvvm_shfl_sync_idx_i32(lanes, (i32)low, of, 31);
+    high = (u32)__nvvm_shfl_sync_idx_i32(lanes, (i32)high, of, 31);
+    const u64 end = join(low, high);
+    for (u64 i = 16ull * rank; i < end; i += step) store_16(to + i, zeros);
+  }
+  // Each lane's stores come after those that others made for it.
+  __nvvm_bar_warp_sync(lanes);
+#else
+  __builtin_memset(at, 0, bytes);
+#endif
+}
+
+// Copies whole words of 4 bytes.
+template <typename T>
+GPU_RUN_INLINE void copy_records(T *to, const T *from, u64 count) {
+  using Word __attribute__((may_alias)) = u32;
+  static_assert(sizeof(T) % 4 == 0, "whole words");
+  const u64 words = count * sizeof(T) / 4;
+  for (u64 i = 0; i < words; i++) ((Word *)to)[i] = ((const Word *)from)[i];
+}
+
+// Makes a slot of the model: what is its own lies at addresses of its own. All of it is 0 before the first time.
+GPU_RUN_NOINLINE void make_slot(const Batch &batch, ProcessSlot &slot, u32 index) {
+  const ProcessSlot &model = *batch.model;
+  copy_records(&slot.launch, &model.launch, 1);
+  copy_records(&slot.instance, &model.instance, 1);
+  copy_records(&slot.requests, &model.requests, 1);
+  slot.launch.instances = &slot.instance;
+  slot.launch.control = &slot.control;
+  if (model.launch.requests) slot.launch.requests = &slot.requests;
+  if (batch.memories) {
+    slot.memory.base = batch.memories + index * batch.memory_stride;
+    slot.memory.limit = model.memory.limit;
+    slot.memory.wide = model.memory.wide;
+    slot.memories[0] = &slot.memory;
+    slot.instance.memories = slot.memories;
+  }
+  if (batch.table_count) {
+    Table **tables = batch.own_pointers + (u64)index * batch.table_count;
+    for (u32 i = 0; i < batch.table_count; i++) tables[i] = &batch.own_tables[(u64)index * batch.table_count + i];
+    slot.instance.tables = tables;
+  }
+  if (batch.data_count) slot.instance.data = batch.own_data + (u64)index * batch.data_count;
+  if (batch.elem_count) slot.instance.elems = batch.own_elems + (u64)index * batch.elem_count;
+}
+
+// Gives a slot the contents with which all processes begin.
+GPU_RUN_NOINLINE void restore(const Batch &batch, ProcessSlot &slot, u32 index) {
+  clear(slot.memory.base, batch.memories ? slot.memory.size : 0);
+  for (u32 i = 0; i < batch.piece_count; i++) {
+    const ImagePiece &piece = batch.pieces[i];
+    copy_records((V128 *)(slot.memory.base + piece.at), (const V128 *)piece.bytes, piece.len / 16);
+  }
+  if (batch.memories) slot.memory.size = batch.memory_size;
+  slot.memory.refused = 0;
+  copy_records(slot.launch.thread_globals + (u64)index * batch.global_count, batch.globals, batch.global_count);
+  u32 *elements = batch.elements + (u64)index * batch.table_room;
+  for (u32 i = 0; i < batch.table_count; i++) {
+    const Table &initial = batch.tables[i];
+    Table &table = batch.own_tables[(u64)index * batch.table_count + i];
+    table = {elements, initial.size, batch.table_units[i]};
+    copy_records(elements, initial.elements, initial.size);
+    elements += batch.table_units[i];
+  }
+  copy_records(batch.own_data + (u64)index * batch.data_count, batch.data, batch.data_count);
+  copy_records(batch.own_elems + (u64)index * batch.elem_count, batch.elems, batch.elem_count);
+}
+
+// Prepares a slot for process `number` of the queue.
+GPU_RUN_NOINLINE void prepare(const Batch &batch, ProcessSlot &slot, u32 index, u32 number) {
+  restore(batch, slot, index);
+  const ProcessInput &input = batch.inputs[number];
+  const u32 process = batch.first + number + 1;
+  slot.launch.process = process;
+  slot.launch.claimed = 0;
+  slot.launch.clock_start = load_relaxed_device(&batch.clock_start);
+  slot.control.end.kind = END_None;
+  Requests &requests = slot.requests;
+  requests.process = process;
+  requests.args = input.args;
+  requests.environment = input.environment;
+  requests.input = input.input;
+  requests.input_len = input.input_len;
+  requests.input_at = 0;
+  for (u32 i = 0; i < STREAM_DESCRIPTORS; i++) requests.streams[i] = i == 1 || i == 2 ? i : 0;
+  // Without a seed they are this machine's, and no two processes have the same.
+  if (requests.apart) requests.nonce = process;
+  Thread &thread = slot.launch.threads[index];
+  thread.state = THREAD_New;
+  thread.random = 0;
+  thread.lane_segment_used = 0;
+  thread.segment = 0;
+  slot.began = clock_ns();
+  // A host that stops a process writes these at any time. What it has stopped too late is told from others by its time.
+  store_relaxed_device(&slot.control.stop, 0u);
+  store_relaxed_device(&slot.launch.stop, 0u);
+  store_relaxed_device(&batch.current[index], process);
+}
+
+// A lane begins.
+GPU_RUN_INLINE void begin_lane(Batch &batch, u32 index) {
+  if (load_relaxed_device(&batch.clock_start) == 0) {
+    u64 unset = 0;
+    compare_exchange_acq_rel_device(&batch.clock_start, unset, clock_ns());
+  }
+  make_slot(batch, batch.slots[index], index);
+}
+
+// Takes the next process of the queue, and prepares the slot for it; false if there is none.
+GPU_RUN_INLINE bool take(Batch &batch, ProcessSlot &slot, u32 index) {
+  if (load_relaxed_device(&batch.stop)) return false;
+  // Relaxed: what the host has put into the queue it wrote before the launch.
+  if (load_relaxed_device(&batch.taken) >= batch.count) return false;
+  const u32 number = fetch_add_relaxed_device(&batch.taken, 1u);
+  if (number >= batch.count) return false;
+  prepare(batch, slot, index, number);
+  return true;
+}
+
+// Tells the host how the slot's process has ended. False if the ring has no room for that now.
+GPU_RUN_NOINLINE bool tell_end(const Batch &batch, const ProcessSlot &slot) {
+  const End &end = slot.control.end;
+  const bool trapped = end.kind == END_Trap;
+  const u64 len = trapped ? sizeof(ProcessEnd) : __builtin_offsetof(ProcessEnd, backtrace);
+  Ring &ring = *batch.ring;
+  const u64 at = output::begin(ring, slot.launch.process - 1, 0, (u32)len);
+  if (at == output::FULL) return false;
+  ProcessEnd told = {};
+  told.kind = end.kind;
+  told.value = end.value;
+  told.pc = end.pc;
+  told.depth = end.depth;
+  told.frames = end.frames;
+  told.stopped = end.kind == END_None && load_relaxed_device(&slot.launch.stop) != 0;
+  told.refused = slot.memory.refused;
+  told.memory = slot.memory.size;
+  told.time = clock_ns() - slot.began;
+  if (trapped) copy_records(told.backtrace, end.backtrace, BACKTRACE);
+  // The ring's end is a multiple of 16 bytes, and so is the record's begin.
+  for (u64 i = 0; i < len; i += 16) {
+    store_16(output::place(ring, at + sizeof(Record) + i), (const u32 *)((const u8 *)&told + i));
+  }
+  output::publish(ring, at, RECORD_Process);
+  return true;
+}
+static_assert(__builtin_offsetof(ProcessEnd, backtrace) % 16 == 0 && sizeof(ProcessEnd) % 16 == 0,
+              "told in pieces of 16 bytes");
+
+}  // namespace processes
+}  // namespace gpu_run

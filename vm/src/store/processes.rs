@@ -1,0 +1,337 @@
+//! Batches: one program is run again and again, each time as a process of its own, from the same beginning and with other
+//! arguments and another standard input. See `kernel/processes.h` for the device's half.
+//!
+//! A batch goes in rounds. For each, the inputs of many processes are brought to the device, and its lanes take one after
+//! the other. In the order in which to read them:
+//!
+//! - this file: what a batch takes and tells, and its rounds;
+//! - `image`: with what all processes begin;
+//! - `slots`: the device's memory for those that run at the same time;
+//! - `gather`: what the host does during a round: it takes output and ends;
+//! - `services`: what processes ask of the host.
+
+mod gather;
+mod image;
+mod services;
+mod slots;
+
+use std::collections::VecDeque;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+use std::time::{Duration, Instant};
+
+use gpu_run_bytecode::code::instructions;
+use gpu_run_bytecode::{Op, Program};
+
+use self::gather::Round;
+use self::services::ProcessServices;
+use self::slots::Slots;
+use super::{End, Store, StoreError, allocates};
+use crate::layout;
+use crate::services::Services;
+
+/// Bytes of inputs that are brought to the device for one round.
+const ROUND_BYTES: usize = 256 << 20;
+/// Processes of one round.
+const ROUND_PROCESSES: usize = 1 << 20;
+/// How much more memory a process gets that had too little, each time.
+const MEMORY_STEP: u64 = 8;
+
+/// What one process of a batch is given.
+#[derive(Clone, Debug, Default)]
+pub struct ProcessInput {
+    /// Its arguments; the first is the program's name. Without bytes that are 0.
+    pub args: Vec<Vec<u8>>,
+    /// The entries of its environment, `NAME=value` each. Without bytes that are 0.
+    pub variables: Vec<Vec<u8>>,
+    /// Its standard input.
+    pub stdin: Vec<u8>,
+}
+
+/// What came of one process.
+#[derive(Clone, Debug)]
+pub struct ProcessOutcome {
+    /// Its number: that of its input, from 0.
+    pub number: u64,
+    /// How it ended.
+    pub end: End,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: Vec<u8>,
+    /// From its begin to its end.
+    pub time: Duration,
+    /// Bytes that its memory had at the end.
+    pub memory: u64,
+    /// Whether its memory could not grow for want of [`BatchOptions::memory`].
+    pub starved: bool,
+}
+
+/// Makes the services of a process, by its number.
+pub type MakeServices = Arc<dyn Fn(u64) -> Arc<dyn Services> + Send + Sync>;
+
+/// How a batch is run.
+#[derive(Clone)]
+pub struct BatchOptions {
+    /// Processes that run at the same time at most. Without it, as many as the device has lanes and memory for.
+    pub jobs: Option<u32>,
+    /// Bytes of memory that a process may have. Without it that is little at first, and a process for which it was too
+    /// little runs once more with more. What it has done to files until then is done twice.
+    pub memory: Option<u64>,
+    /// Time that one process may take.
+    pub process_timeout: Option<Duration>,
+    /// Ends the batch when it becomes true. Processes that are under way are stopped, and those that wait do not begin.
+    pub interrupt: Option<Arc<AtomicBool>>,
+    /// Makes the random bytes of each process the same each time, and the same for all. Without it they are the host's.
+    pub seed: Option<u64>,
+    /// What answers the requests of a process that the device does not.
+    pub services: MakeServices,
+}
+
+/// Why a program cannot be run as a batch.
+#[derive(Clone, Debug, thiserror::Error, PartialEq, Eq)]
+#[non_exhaustive]
+pub enum BatchRefused {
+    /// There is another instance in the store, to which it is linked or might be.
+    #[error("a batch is of one module, and the store has {0} instances")]
+    Linked(usize),
+    /// It has several memories, or imports one.
+    #[error("the module has several memories or imports one; a process has one memory of its own")]
+    Memories,
+    /// It is built for threads.
+    #[error("the module is built for threads, and a process of a batch has one thread")]
+    Threads,
+    /// It was translated with the device's heap in place of its own.
+    #[error("the program was translated for the device's heap, which processes of a batch do not have")]
+    Heap,
+    /// The function that is to be called takes arguments or has results.
+    #[error("a function that a batch calls has neither parameters nor results")]
+    Signature,
+    /// It has imports that are no functions.
+    #[error("the module imports tables or globals, which processes cannot have for themselves")]
+    Imports,
+}
+
+/// Whether a program may be run as a batch.
+fn check(program: &Program, instances: usize) -> Result<(), BatchRefused> {
+    let meta = &program.meta;
+    if instances != 1 {
+        return Err(BatchRefused::Linked(instances));
+    }
+    if program.meta.is_threaded() || program.thread_start().is_some() {
+        return Err(BatchRefused::Threads);
+    }
+    if meta.memories.len() > 1 || meta.memory_types().len() != meta.memories.len() {
+        return Err(BatchRefused::Memories);
+    }
+    if meta.table_types().len() != meta.tables.len() || meta.global_types().len() != meta.globals.len() {
+        return Err(BatchRefused::Imports);
+    }
+    match allocates(program) {
+        true => Err(BatchRefused::Heap),
+        false => Ok(()),
+    }
+}
+
+/// What a program may change besides its memory and globals.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+struct Changes {
+    tables: bool,
+    segments: bool,
+}
+
+impl Changes {
+    fn of(program: &Program) -> Changes {
+        let mut changes = Changes::default();
+        for (_, inst) in instructions(&program.code) {
+            let Ok(inst) = inst else { continue };
+            match inst.op {
+                Op::TableSet | Op::TableGrow | Op::TableFill | Op::TableCopy | Op::TableInit => changes.tables = true,
+                Op::DataDrop | Op::ElemDrop => changes.segments = true,
+                _ => {}
+            }
+        }
+        changes
+    }
+}
+
+/// A process that has not run to its end.
+pub(super) struct Waiting {
+    number: u64,
+    input: ProcessInput,
+}
+
+/// Where a batch is in its input.
+struct Queue<'q> {
+    next: &'q mut dyn FnMut() -> Option<ProcessInput>,
+    numbers: u64,
+    /// There is no more input.
+    over: bool,
+    /// Those that are to be run again with the same memory, and those with more.
+    again: VecDeque<Waiting>,
+    starved: VecDeque<Waiting>,
+}
+
+impl Queue<'_> {
+    /// Processes for a round.
+    fn take(&mut self) -> Vec<Waiting> {
+        let (mut round, mut bytes) = (Vec::new(), 0);
+        while bytes < ROUND_BYTES && round.len() < ROUND_PROCESSES {
+            let waiting = match self.again.pop_front() {
+                Some(waiting) => waiting,
+                None if self.over => break,
+                None => match (self.next)() {
+                    Some(input) => {
+                        self.numbers += 1;
+                        let number = self.numbers - 1;
+                        Waiting { number, input }
+                    }
+                    None => {
+                        self.over = true;
+                        break;
+                    }
+                },
+            };
+            bytes += image::input_bytes(&waiting.input);
+            round.push(waiting);
+        }
+        round
+    }
+}
+
+impl Store {
+    /// Whether the function of the store's one instance can be run as a batch.
+    ///
+    /// # Errors
+    ///
+    /// Why not.
+    pub fn check_batch(&self, func: u32) -> Result<(), BatchRefused> {
+        let program = self.instance_infos.first().map(|info| &*info.program);
+        let program = program.ok_or(BatchRefused::Linked(0))?;
+        check(program, self.instance_infos.len())?;
+        let ty = self.func_type(func);
+        match ty.params.is_empty() && ty.results.is_empty() {
+            true => Ok(()),
+            false => Err(BatchRefused::Signature),
+        }
+    }
+
+    /// Runs function `func` of the store's one instance once for each input that `next` returns, each time as a process of
+    /// its own. All begin with what the instance's memory, globals and tables hold now, and change nothing of it. `done`
+    /// is told of each when it has ended, in whatever order that is; it may end the batch. `compiled` code runs if there is
+    /// some.
+    ///
+    /// # Errors
+    ///
+    /// The device's, and [`StoreError::Batch`].
+    pub fn run_batch(
+        &mut self,
+        func: u32,
+        options: &BatchOptions,
+        next: &mut dyn FnMut() -> Option<ProcessInput>,
+        done: &mut dyn FnMut(ProcessOutcome) -> ControlFlow<()>,
+    ) -> Result<BatchCounts, StoreError> {
+        self.check_batch(func)?;
+        let begin = Instant::now();
+        let entry = self.compiled_entry(func);
+        if entry.is_some() {
+            self.prepare_compiled()?;
+        } else {
+            self.device.prepare_interpreter()?;
+        }
+        let image = self.take_image()?;
+        let mut counts = BatchCounts::default();
+        let mut queue = Queue {
+            next,
+            numbers: 0,
+            over: false,
+            again: VecDeque::new(),
+            starved: VecDeque::new(),
+        };
+        let most = self.most_memory();
+        let mut memory = match options.memory {
+            Some(bytes) => bytes.clamp(image.memory_size, most.max(image.memory_size)),
+            None => self.first_memory(image.memory_size).min(most),
+        };
+        let mut slots: Option<Slots> = None;
+        loop {
+            let mut processes = queue.take();
+            if processes.is_empty() {
+                if queue.starved.is_empty() {
+                    break;
+                }
+                memory = (memory * MEMORY_STEP).min(most);
+                processes.extend(queue.starved.drain(..));
+                self.release_slots(slots.take());
+            }
+            let wanted = options.jobs.unwrap_or(u32::MAX).min(processes.len() as u32).max(1);
+            // A round of few after one of many has slots enough.
+            if slots.as_ref().is_none_or(|slots| slots.count < wanted && !slots.is_all) {
+                self.release_slots(slots.take());
+                slots = Some(self.make_slots(func, entry, &image, memory, wanted, options)?);
+            }
+            let ready = slots.as_ref().expect("slots were made");
+            counts.resident = counts.resident.max(ready.count);
+            // No more would help one for which all that there may be was too little.
+            let ready_for_all = options.memory.is_some() || memory >= most;
+            let services = Arc::new(ProcessServices::new(options.services.clone(), &processes));
+            let stopped = self.run_round(
+                Round {
+                    entry,
+                    processes,
+                    services,
+                    may_starve: ready_for_all,
+                    options,
+                },
+                ready,
+                &mut queue.again,
+                &mut queue.starved,
+                &mut counts,
+                done,
+            )?;
+            if stopped {
+                break;
+            }
+        }
+        self.release_slots(slots);
+        counts.time = begin.elapsed();
+        counts.compiled = entry.is_some();
+        Ok(counts)
+    }
+
+    /// Bytes that the memory of a process may have at most.
+    fn most_memory(&self) -> u64 {
+        let infos = &self.instance_infos[0].memories;
+        let Some(info) = infos.first().map(|memory| &self.memory_infos[*memory as usize]) else {
+            return 0;
+        };
+        let declared = info.ty.limits.max.map_or(u64::MAX, |max| max.saturating_mul(layout::PAGE));
+        let addressable = if info.ty.wide { u64::MAX } else { 1 << 32 };
+        declared.min(addressable)
+    }
+
+    /// Bytes that the memory of a process may have at first, where nothing is known of it.
+    fn first_memory(&self, size: u64) -> u64 {
+        let grows = crate::ptx::may_grow(&self.instance_infos[0].program);
+        match grows {
+            true => size + (size / 2).clamp(16 * layout::PAGE, 256 * layout::PAGE),
+            false => size,
+        }
+    }
+}
+
+/// What was counted of a batch.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct BatchCounts {
+    /// Processes that ran to their end.
+    pub processes: u64,
+    /// Of those that ran at the same time, the most.
+    pub resident: u32,
+    /// Runs for which there was too little memory, and that were made again.
+    pub repeated: u64,
+    /// Whether compiled code ran.
+    pub compiled: bool,
+    /// From the begin to the end.
+    pub time: Duration,
+}

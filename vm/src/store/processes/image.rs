@@ -1,0 +1,164 @@
+//! With what all processes of a batch begin, and what each is given, as the device has it.
+
+use super::super::{Store, StoreError};
+use super::{Changes, ProcessInput};
+use crate::device::{Device, DeviceResult};
+use crate::layout::{self, ImagePiece, Ptr, Strings};
+
+/// Bytes that are 0 between two parts of the memory that are kept apart.
+const GAP: usize = 256;
+/// To what parts and inputs are aligned.
+const ALIGN: usize = 16;
+
+/// The state of an instance, which all processes begin with.
+pub(super) struct Image {
+    pub(super) memory_size: u64,
+    pub(super) pieces: Ptr,
+    pub(super) piece_count: u32,
+    pub(super) globals: Ptr,
+    pub(super) global_count: u32,
+    /// If the program writes tables: what they hold, and how many elements each may have.
+    pub(super) tables: Ptr,
+    pub(super) table_units: Vec<u32>,
+    pub(super) units: Ptr,
+    pub(super) segments: bool,
+}
+
+/// The parts of a memory that are not 0: where each begins and ends, at multiples of [`ALIGN`].
+fn parts(memory: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let mut parts: Vec<std::ops::Range<usize>> = Vec::new();
+    for (index, grain) in memory.chunks(ALIGN).enumerate() {
+        if grain.iter().all(|byte| *byte == 0) {
+            continue;
+        }
+        let at = index * ALIGN;
+        match parts.last_mut() {
+            Some(last) if at - last.end < GAP => last.end = at + ALIGN,
+            _ => parts.push(at..at + ALIGN),
+        }
+    }
+    parts
+}
+
+impl Store {
+    /// Notes what the store's one instance holds now.
+    pub(super) fn take_image(&mut self) -> Result<Image, StoreError> {
+        let info = &self.instance_infos[0];
+        let changes = Changes::of(&info.program);
+        let (memory, tables) = (info.memories.first().copied(), info.tables.clone());
+        let memory = match memory {
+            Some(memory) => self.memory(memory)?,
+            None => Vec::new(),
+        };
+        let parts = parts(&memory);
+        let bytes: Vec<u8> = parts.iter().flat_map(|part| &memory[part.clone()]).copied().collect();
+        let bytes = self.place_all(&bytes, "the beginning of processes")?;
+        let mut at = bytes;
+        let mut pieces = Vec::new();
+        for part in &parts {
+            pieces.push(ImagePiece {
+                bytes: at,
+                at: part.start as u64,
+                len: part.len() as u64,
+            });
+            at += part.len() as u64;
+        }
+        let mut globals = vec![0u8; self.globals.len as usize];
+        // SAFETY: the store's globals, and no kernel runs.
+        unsafe { self.device.read(self.globals.ptr, &mut globals)? };
+        let (mut records, mut table_units) = (Vec::new(), Vec::new());
+        for table in tables.iter().filter(|_| changes.tables) {
+            let info = &self.table_infos[*table as usize];
+            let most = info.ty.limits.max.unwrap_or(u64::MAX);
+            let record = self.fetch::<layout::Table>(info.record)?;
+            let mut elements = vec![0u32; record.size as usize];
+            // SAFETY: the table's elements, and no kernel runs.
+            unsafe { self.device.read(record.elements, bytemuck::cast_slice_mut(&mut elements))? };
+            records.push(layout::Table {
+                elements: self.place_all(&elements, "the beginning of processes")?,
+                ..record
+            });
+            // Few programs make tables grow, and by little.
+            let room = (u64::from(record.size) * 2).max(1024).min(most);
+            table_units.push(room as u32);
+        }
+        Ok(Image {
+            memory_size: memory.len() as u64,
+            pieces: self.place_all(&pieces, "the beginning of processes")?,
+            piece_count: pieces.len() as u32,
+            globals: self.place_all(&globals, "the beginning of processes")?,
+            global_count: (globals.len() / 8) as u32,
+            tables: self.place_all(&records, "the beginning of processes")?,
+            units: self.place_all(&table_units, "the beginning of processes")?,
+            table_units,
+            segments: changes.segments,
+        })
+    }
+}
+
+/// Bytes of the device's memory that an input takes, about.
+pub(super) fn input_bytes(input: &ProcessInput) -> usize {
+    let strings = input.args.iter().chain(&input.variables);
+    size_of::<layout::ProcessInput>() + strings.map(|string| string.len() + 1).sum::<usize>() + input.stdin.len() + 2 * ALIGN
+}
+
+/// Brings the inputs of a round to the device: their records, and the memory in which all is.
+pub(super) fn place_inputs<'i>(
+    device: &mut dyn Device,
+    inputs: impl ExactSizeIterator<Item = &'i ProcessInput>,
+) -> DeviceResult<Ptr> {
+    let records_len = (inputs.len() * size_of::<layout::ProcessInput>()).next_multiple_of(ALIGN);
+    let mut bytes = vec![0; records_len];
+    let mut records = Vec::with_capacity(inputs.len());
+    // Addresses from the begin of the memory, which is not known yet.
+    let strings = |bytes: &mut Vec<u8>, strings: &[Vec<u8>]| {
+        let begin = bytes.len();
+        for string in strings {
+            bytes.extend_from_slice(string);
+            bytes.push(0);
+        }
+        Strings {
+            bytes: begin as u64,
+            len: (bytes.len() - begin) as u32,
+            count: strings.len() as u32,
+        }
+    };
+    for input in inputs {
+        let (args, environment) = (strings(&mut bytes, &input.args), strings(&mut bytes, &input.variables));
+        bytes.resize(bytes.len().next_multiple_of(ALIGN), 0);
+        records.push(layout::ProcessInput {
+            args,
+            environment,
+            input: bytes.len() as u64,
+            input_len: input.stdin.len() as u64,
+        });
+        bytes.extend_from_slice(&input.stdin);
+        // Bytes around an input are read with it.
+        bytes.resize(bytes.len().next_multiple_of(ALIGN) + ALIGN, 0);
+    }
+    let at = device.allocate(bytes.len() as u64, "inputs of processes")?;
+    for record in &mut records {
+        record.args.bytes += at;
+        record.environment.bytes += at;
+        record.input += at;
+    }
+    bytes[..size_of_val(&records[..])].copy_from_slice(bytemuck::cast_slice(&records));
+    // SAFETY: just allocated with this size.
+    unsafe { device.write(at, &bytes)? };
+    Ok(at)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn parts_are_what_is_not_zero() {
+        assert!(parts(&[0; 4096]).is_empty());
+        let mut memory = vec![0; 4096];
+        memory[17] = 1;
+        memory[100] = 1;
+        memory[4095] = 1;
+        assert_eq!(parts(&memory), [16..112, 4080..4096]);
+    }
+}

@@ -1,0 +1,207 @@
+//! The device's memory for the processes of a batch that run at the same time.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use bytemuck::Zeroable;
+
+use super::super::{BEYOND_MEMORY, RunOptions, Store, StoreError};
+use super::BatchOptions;
+use super::image::Image;
+use crate::compiled::Entry;
+use crate::device::{DeviceResult, Plan};
+use crate::layout::{self, Batch, ProcessSlot, Ptr, Thread};
+
+/// Neighbours' memories begin at addresses that differ by more than a power of two.
+const APART: u64 = 4352;
+/// Of the device's free memory, what slots may take.
+const SHARE: (u64, u64) = (9, 10);
+
+/// Slots, and the record of a batch that has them.
+pub(super) struct Slots {
+    pub(super) count: u32,
+    /// There can be no more, whatever is wanted.
+    pub(super) is_all: bool,
+    pub(super) plan: Plan,
+    /// All of the record that is the same in each round.
+    pub(super) batch: Batch,
+    /// Where the record lies.
+    pub(super) record: Ptr,
+    /// What is given back with them.
+    allocations: Vec<Ptr>,
+}
+
+impl Store {
+    /// Makes at most `wanted` slots for processes of which each may have so many bytes of memory.
+    pub(super) fn make_slots(
+        &mut self,
+        func: u32,
+        entry: Option<Entry>,
+        image: &Image,
+        memory: u64,
+        wanted: u32,
+        options: &BatchOptions,
+    ) -> Result<Slots, StoreError> {
+        let has_memory = !self.instance_infos[0].memories.is_empty();
+        let stride = match has_memory {
+            true => (memory + BEYOND_MEMORY).next_multiple_of(256) + APART,
+            false => 0,
+        };
+        let table_count = image.table_units.len() as u64;
+        let table_room: u64 = image.table_units.iter().map(|units| u64::from(*units)).sum();
+        let program = self.instance_infos[0].program.clone();
+        let (data_count, elem_count) = match image.segments {
+            true => (program.data.len() as u64, program.meta.elements.len() as u64),
+            false => (0, 0),
+        };
+        let own = [
+            size_of::<ProcessSlot>() as u64,
+            stride,
+            size_of::<Thread>() as u64,
+            u64::from(image.global_count) * 8,
+            table_room * 4 + table_count * (size_of::<layout::Table>() as u64 + 8),
+            data_count * size_of::<layout::DataSegment>() as u64,
+            elem_count * size_of::<layout::ElemSegment>() as u64,
+        ];
+        let each: u64 = own.iter().sum();
+        let free = self.device.free_memory() / SHARE.1 * SHARE.0;
+        let room = (free / each.max(1)).min(u64::from(u32::MAX)) as u32;
+        if room == 0 {
+            return Err(self.no_room(each));
+        }
+        let plan = self.plan_processes(entry, wanted.min(room))?;
+        let count = plan.lanes;
+        let mut allocations = Vec::new();
+        let mut allocate = |store: &mut Store, bytes: u64, what: &'static str| -> DeviceResult<Ptr> {
+            let at = store.device.allocate(bytes * u64::from(count), what)?;
+            allocations.push(at);
+            Ok(at)
+        };
+        let slots = allocate(self, own[0], "processes")?;
+        let memories = match has_memory {
+            true => allocate(self, stride, "memories of processes")?,
+            false => 0,
+        };
+        let threads = allocate(self, own[2], "threads")?;
+        let globals = allocate(self, own[3], "globals of processes")?;
+        let elements = allocate(self, table_room * 4, "tables of processes")?;
+        let own_tables = allocate(self, table_count * size_of::<layout::Table>() as u64, "tables of processes")?;
+        let own_pointers = allocate(self, table_count * 8, "tables of processes")?;
+        let own_data = allocate(self, own[5], "segments of processes")?;
+        let own_elems = allocate(self, own[6], "segments of processes")?;
+        let current = allocate(self, 4, "processes")?;
+        let record = self.device.allocate(size_of::<Batch>() as u64, "a batch")?;
+        let model_at = self.device.allocate(size_of::<ProcessSlot>() as u64, "a batch")?;
+        allocations.extend([record, model_at]);
+
+        let run_options = RunOptions::default();
+        self.prepare_diagnostics(&run_options, count)?;
+        // Output and ends of many processes.
+        self.run.ring_bytes.prepare(&mut *self.device, true, count)?;
+        let register_arena = self.limits.register_arena;
+        let arena = self.run.arena(&mut *self.device, register_arena)?;
+        let blocks = u64::from(count.div_ceil(plan.lanes_per_block));
+        let segment_bytes = blocks * u64::from(plan.lanes_per_block) * u64::from(plan.lane_segment_units) * 4;
+        let lane_segments = self.run.lane_segments.at_least(&mut *self.device, segment_bytes)?;
+        let mut instance: layout::Instance = self.fetch(self.instances.ptr)?;
+        let requests = self.requests_of_batch(options.seed)?;
+        let launch = layout::Launch {
+            threads,
+            thread_globals: globals,
+            lane_segments,
+            func,
+            batch: record,
+            requests: u64::from(requests.is_some()),
+            ..self.launch(&run_options, plan)
+        };
+        let mut memory_record = layout::Memory::zeroed();
+        if let Some(memory_index) = self.instance_infos[0].memories.first().copied() {
+            memory_record = self.fetch(self.memory_infos[memory_index as usize].record)?;
+            memory_record.limit = memory;
+        }
+        let (data, elems) = (instance.data, instance.elems);
+        instance.thread_start = 0;
+        let model = ProcessSlot {
+            memory: memory_record,
+            launch,
+            instance,
+            requests: requests.unwrap_or_else(Zeroable::zeroed),
+            ..Zeroable::zeroed()
+        };
+        // SAFETY: the records' own memory; no kernel runs.
+        unsafe {
+            self.device.write(self.run.arena_record, bytemuck::bytes_of(&arena))?;
+            self.device.write(model_at, bytemuck::bytes_of(&model))?;
+        }
+        let batch = Batch {
+            slots,
+            model: model_at,
+            memories,
+            memory_stride: stride,
+            slot_count: count,
+            current,
+            ring: self.run.ring,
+            pieces: image.pieces,
+            piece_count: image.piece_count,
+            global_count: image.global_count,
+            globals: image.globals,
+            memory_size: image.memory_size,
+            tables: image.tables,
+            table_units: image.units,
+            table_count: table_count as u32,
+            data_count: data_count as u32,
+            elem_count: elem_count as u32,
+            table_room: table_room as u32,
+            elements,
+            own_tables,
+            own_pointers,
+            data,
+            elems,
+            own_data,
+            own_elems,
+            ..Zeroable::zeroed()
+        };
+        Ok(Slots {
+            count,
+            is_all: count < wanted,
+            plan,
+            batch,
+            record,
+            allocations,
+        })
+    }
+
+    /// Lays out at most so many lanes, which all run at the same time.
+    fn plan_processes(&mut self, entry: Option<Entry>, most: u32) -> DeviceResult<Plan> {
+        match (entry, self.device.as_compiled()) {
+            (Some(entry), Some(device)) => Ok(device.plan_resident(entry, most)),
+            _ => Ok(self.device.plan(most, self.max_frame)),
+        }
+    }
+
+    fn no_room(&self, bytes: u64) -> StoreError {
+        StoreError::Device(crate::device::DeviceError::OutOfMemory {
+            device: self.device.name(),
+            bytes,
+            what: "a process",
+        })
+    }
+
+    /// Writes the time at which a round begins into the model of the slots.
+    pub(super) fn set_wall_clock(&mut self, slots: &Slots) -> DeviceResult<()> {
+        let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        let at = std::mem::offset_of!(ProcessSlot, launch) + std::mem::offset_of!(layout::Launch, wall_start);
+        // SAFETY: a field of the model; no kernel runs.
+        unsafe {
+            self.device
+                .write(slots.batch.model + at as u64, &(now.as_nanos() as u64).to_le_bytes())
+        }
+    }
+
+    /// Gives slots back.
+    pub(super) fn release_slots(&mut self, slots: Option<Slots>) {
+        for at in slots.into_iter().flat_map(|slots| slots.allocations) {
+            // SAFETY: allocated for them, and no kernel runs.
+            unsafe { self.device.release(at) };
+        }
+    }
+}

@@ -2,8 +2,9 @@
 //!
 //! [`cli`] has the options, [`parse`] reads them. [`entry`] finds the function that a run calls, [`wasi_options`] and
 //! [`files`] make what it is given, and [`requests`] tells which options a module has a use for. [`profile`] has the options
-//! of profiles.
+//! of profiles, and [`batch`] those of batches.
 
+pub mod batch;
 pub mod cargo;
 pub mod cli;
 pub mod entry;

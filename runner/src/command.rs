@@ -1,5 +1,6 @@
 //! The subcommands, and what only they need: which engine runs a program, and what ends a process that waits.
 
+pub mod batch;
 pub mod cache;
 pub mod compile;
 pub mod devices;

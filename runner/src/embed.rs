@@ -1,9 +1,11 @@
 //! The library's rooms.
 //!
 //! [`engine`] and [`module`] are what programs have in common. [`linker`], [`store`] and [`instance`] make them run.
-//! [`func`] has the handles of what they export, and [`outcome`] what comes of a run. [`host`] calls host functions.
+//! [`func`] has the handles of what they export, and [`outcome`] what comes of a run. [`batch`] runs one
+//! program many times. [`host`] calls host functions.
 //! [`compile`], [`device`] and [`exit`] are for programs that tell their users of these, as the command does.
 
+pub(crate) mod batch;
 pub mod compile;
 pub(crate) mod config;
 pub mod device;

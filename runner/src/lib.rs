@@ -59,6 +59,7 @@
 
 mod embed;
 
+pub use embed::batch::{Batch, BatchInput, BatchResult, BatchSummary};
 pub use embed::config::{Config, DeviceKind, Strategy};
 pub use embed::engine::Engine;
 pub use embed::error::{BoxError, Error, Fault, FaultKind, Result};

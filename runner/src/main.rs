@@ -8,6 +8,7 @@ mod command;
 
 use std::process::ExitCode;
 
+use args::batch as batch_args;
 use args::profile as profile_args;
 use args::{cargo, cli, entry, files, names, parse, requests, wasi_options};
 use cli::Command;
@@ -31,12 +32,14 @@ fn main() -> ExitCode {
         return match &cli.command {
             Command::Run(args) => parse::refuse(&report, &args.report),
             Command::Profile(args) => parse::refuse(&report, &args.run.report),
+            Command::Batch(args) => parse::refuse(&report, &args.report),
             _ => parse::refuse(&report, &cli::ReportFormat::Text.into()),
         };
     }
     let result = match cli.command {
         Command::Run(mut args) => run::run(&mut args),
         Command::Profile(mut args) => command::profile::profile(&mut args),
+        Command::Batch(args) => command::batch::batch(&args),
         Command::Translate(args) => translate::translate(&args),
         Command::Compile(args) => compile::compile(&args),
         Command::Inspect(args) => inspect::inspect(&args),

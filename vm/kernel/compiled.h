@@ -68,6 +68,10 @@ struct Context {
   u32 sample_size;  // samples in the ring
   u32 pad;
   RawSample *sample_ring;  // null: there is none, or a function of the runtime counts them
+  // Of a process of a batch, which has these for itself: else code knows them as constants.
+  const Instance *instance;
+  Memory *memory;
+  u8 *base;
 
   // Of the exception, or the arguments of the tail call.
   GPU_RUN_INLINE u32 *values() { return (u32 *)(this + 1); }

@@ -2,6 +2,7 @@
 // stack from 1.
 #pragma once
 
+#include "processes.h"
 #include "samples.h"
 #include "threads.h"
 
@@ -15,9 +16,30 @@ GPU_RUN_NOINLINE void sweep(Context &context, u32 marked) {
   exceptions::sweep(*context.launch, *context.thread, context.id, marked);
 }
 
+// Tells the host how the process of a batch has ended that the lane ran.
+GPU_RUN_NOINLINE void tell_process_end(Context &context) {
+  const Batch &batch = *context.launch->batch;
+  const ProcessSlot &slot = batch.slots[context.id];
+  for (u32 idle = 1; !processes::tell_end(batch, slot); idle++) backoff(idle);
+}
+
+// Ends a process that does not return. The lane cannot take another one.
+GPU_RUN_NOINLINE void leave_process(Context &context) {
+  Requests *requests = context.launch->requests;
+  Thread &thread = *context.thread;
+  // The host answers every message, and then the mailbox's slot is free for others.
+  if (thread.request) {
+    for (u32 idle = 1; !requests::answered(*requests, thread); idle++) backoff(idle);
+    requests::give_slot(*requests, thread);
+  }
+  tell_process_end(context);
+  red_add_device(&context.launch->batch->lost, 1u);
+}
+
 // Ends the lane. Those of the thread's exceptions that can no longer be named go back to the pool.
 GPU_RUN_NOINLINE void leave(Context &context) {
   if (context.thread->exceptions) sweep(context, 0);
+  if (context.launch->batch) leave_process(context);
   exit_lane();
 }
 

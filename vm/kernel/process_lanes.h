@@ -26,10 +26,15 @@ GPU_RUN_NOINLINE void leave_frames(const Launch &launch, Thread &thread) {
 
 // The slot's process is over: tells so, and returns what it had. False if that is to be tried again.
 GPU_RUN_NOINLINE bool end_process(const Batch &batch, ProcessSlot &slot, Thread &thread, u32 index) {
+  // The host answers every message, and then the mailbox's slot is free for others.
+  if (thread.request) {
+    if (!requests::answered(slot.requests, thread)) return false;
+    requests::give_slot(slot.requests, thread);
+  }
   if (!processes::tell_end(batch, slot)) return false;
   if (thread.exceptions) exceptions::sweep(slot.launch, thread, index, 0);
-  // A request under way has its answer: only a stop comes before, and then the slot of the mailbox stays taken.
-  leave_frames(slot.launch, thread);
+  const bool returned = slot.control.end.kind == END_None && thread.state == THREAD_Ended;
+  if (!returned && thread.state != THREAD_New) leave_frames(slot.launch, thread);
   return true;
 }
 
@@ -42,7 +47,7 @@ GPU_RUN_NOINLINE bool next_turn(Batch &batch, ProcessSlot &slot, Turn &turn, u32
     if (turn.over) return false;
   }
   bool goes_on = false;
-  const bool stops = thread.state == THREAD_Ended || (thread.state != THREAD_New && stopped(slot.launch));
+  const bool stops = thread.state == THREAD_Ended || stopped(slot.launch);
   if (stops) {
     turn.runs = !end_process(batch, slot, thread, index);
   } else {

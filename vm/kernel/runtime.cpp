@@ -225,6 +225,35 @@ u32 gpu_run_next(const Launch *launch, Context *context) {
   return 1;
 }
 
+// A lane of a batch begins. Ends it if it has no slot.
+void gpu_run_begin_processes(Batch *batch, Context *) {
+  const u32 index = global_lane();
+  if (index >= batch->slot_count) exit_lane();
+  processes::begin_lane(*batch, index);
+}
+
+// Takes the lane's next process, and prepares it. Ends the lane if there is none.
+void gpu_run_next_process(Batch *batch, Context *context) {
+  const u32 index = global_lane();
+  ProcessSlot &slot = batch->slots[index];
+  // Where a quarter of the lanes is gone, the host starts all of them again.
+  if (load_relaxed_device(&batch->lost) > batch->slot_count / 4) exit_lane();
+  if (!processes::take(*batch, slot, index)) exit_lane();
+  begin_thread(slot.launch, *context, index);
+  context->instance = &slot.instance;
+  context->memory = slot.instance.memories[0];
+  context->base = context->memory->base;
+}
+
+// The process has returned.
+void gpu_run_end_process(Context *context) {
+  const Launch &launch = *context->launch;
+  Thread &thread = *context->thread;
+  if (thread.exceptions) exceptions::sweep(launch, thread, context->id, 0);
+  thread.state = THREAD_Ended;
+  tell_process_end(*context);
+}
+
 // The thread ended: its results are stored.
 void gpu_run_finish(Context *context) {
   const Launch &launch = *context->launch;

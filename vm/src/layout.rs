@@ -597,6 +597,9 @@ twins! { TWINS:
         sample_size: u32,
         pad: u32,
         sample_ring: Ptr,
+        instance: Ptr,
+        memory: Ptr,
+        base: Ptr,
     }
     /// The head of a frame of units that may be references to exceptions; see `kernel/compiled.h`.
     struct Roots {

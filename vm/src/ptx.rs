@@ -108,6 +108,9 @@ pub struct Options {
     /// `emit::reconvergence`. Not for threads that may wait for each other: one would wait for a lane that waits for it. The
     /// machine code must not have ptxas's barriers around calls: see `cuda::barriers`.
     pub reconverge: bool,
+    /// Whether each thread is a process of a batch, with an instance of its own: see `kernel/processes.h`. Kernels take the
+    /// record of a batch.
+    pub processes: bool,
     /// Whether the code looks at the time, for samples of where it goes: see `kernel/samples.h`.
     pub samples: bool,
     /// Whether the code has the lines of the user's sources with it that the program has.

@@ -12,6 +12,7 @@ use gpu_run::DeviceKind;
 use gpu_run::compile::Functions;
 use gpu_run_vm::{FrameSize, ThreadSet};
 
+use crate::batch_args::BatchArgs;
 use crate::profile_args::{ProfileArgs, ProfileOptions};
 use crate::results::{self, Results};
 use crate::sink::Target;
@@ -59,6 +60,8 @@ pub enum Command {
     Run(Box<RunArgs>),
     /// Run a module and show where its time went.
     Profile(Box<ProfileArgs>),
+    /// Run a module for WASI once for each of many inputs, each time as a process of its own.
+    Batch(Box<BatchArgs>),
     /// Translate a module and write what comes of it.
     Translate(TranslateArgs),
     /// Compile a module for GPUs before it runs there.

@@ -110,7 +110,7 @@ pub fn of(program: &Program, args: &RunArgs, spawning: Option<&Spawning>) -> Out
 }
 
 /// Why the library could not use a file or a destination, which the user has named.
-fn cause(error: Error) -> String {
+pub fn cause(error: Error) -> String {
     match error {
         Error::File { source, .. } => source.to_string(),
         error => error.to_string(),
@@ -138,7 +138,7 @@ fn folder_of(path: &str) -> String {
 
 /// The environment's variables, with their values. Of several for one name the last counts. A name alone takes its value
 /// over, if it has one here. They need not be UTF-8.
-fn variables<'v>(given: impl Iterator<Item = &'v OsString>) -> Outcome<IndexMap<Vec<u8>, Vec<u8>>> {
+pub fn variables<'v>(given: impl Iterator<Item = &'v OsString>) -> Outcome<IndexMap<Vec<u8>, Vec<u8>>> {
     let mut variables = IndexMap::new();
     for variable in given {
         let bytes = variable.as_encoded_bytes();
@@ -163,12 +163,12 @@ fn variables<'v>(given: impl Iterator<Item = &'v OsString>) -> Outcome<IndexMap<
 
 /// A directory as `--dir` names it: `HOST[::GUEST][:ro]`.
 #[derive(Debug, PartialEq, Eq)]
-struct Dir<'a> {
+pub struct Dir<'a> {
     /// As it was given.
-    option: &'a OsStr,
-    host: &'a Path,
-    guest: String,
-    read_only: bool,
+    pub option: &'a OsStr,
+    pub host: &'a Path,
+    pub guest: String,
+    pub read_only: bool,
 }
 
 impl Dir<'_> {
@@ -210,7 +210,7 @@ const NAMES: &str = "write HOST, or HOST::GUEST to give it another name, and :ro
 /// # Errors
 ///
 /// One that cannot be read, or two by one name: C libraries would never find the first.
-fn directories<'a>(given: impl Iterator<Item = &'a OsString>) -> Outcome<Vec<Dir<'a>>> {
+pub fn directories<'a>(given: impl Iterator<Item = &'a OsString>) -> Outcome<Vec<Dir<'a>>> {
     let mut all: Vec<Dir<'a>> = Vec::new();
     for option in given {
         let dir = Dir::parse(option)?;

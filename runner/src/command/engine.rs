@@ -107,6 +107,26 @@ pub fn tell(args: &RunArgs, choice: &Choice) {
     }
 }
 
+/// Tells the user what was chosen for a batch.
+pub fn tell_batch(choice: &Choice) {
+    match &choice.code {
+        Ok(code) => tracing::info!("engine: PTX, {}", told(code)),
+        Err(Reason::Device | Reason::Asked) => tracing::info!("engine: interpreter"),
+        Err(Reason::Slow { words, expected }) => warn(&format!(
+            "processes are interpreted: {}",
+            slow_compiler(*words, *expected)
+        )),
+        Err(Reason::Late { limit }) => warn(&format!(
+            "processes are interpreted, because the compiler was not ready after {}; wait longer with --compile-time",
+            humantime::format_duration(*limit)
+        )),
+        Err(Reason::Failed(error)) => warn(&format!(
+            "processes are interpreted, because the program could not be compiled or loaded: {error}"
+        )),
+        Err(_) => tracing::info!("engine: interpreter"),
+    }
+}
+
 /// Why a program is not compiled, and what does it.
 fn slow_compiler(words: usize, expected: Duration) -> String {
     format!(

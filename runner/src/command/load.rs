@@ -91,6 +91,11 @@ pub fn load(engine: &Engine, path: &Path, options: &ModuleOptions) -> Outcome<Li
             wasm: None,
         });
     }
+    load_bytes(engine, path, bytes, options)
+}
+
+/// Translates the bytes of a module's file.
+pub fn load_bytes(engine: &Engine, path: &Path, bytes: Vec<u8>, options: &ModuleOptions) -> Outcome<LineSource> {
     let binary = wasm(path, &bytes)?;
     let module = Module::from_binary(engine, &binary, options).map_err(|error| report::library(&error, path))?;
     // A module in text form has no lines to tell.

@@ -176,6 +176,8 @@ pub(super) struct Policy<'p> {
     pub(super) call_depth: u32,
     /// What was chosen about compiled code.
     pub(super) tuning: Tuning,
+    /// Whether it is run as a batch, each thread a process of its own.
+    pub(super) processes: bool,
     /// Which functions are compiled.
     pub(super) functions: Functions,
     /// Code that came with the program.
@@ -253,6 +255,7 @@ fn estimate(words: usize, processors: usize) -> Duration {
 const KNOWN: Surroundings = Surroundings {
     known_code: true,
     checked_heap: false,
+    processes: false,
 };
 
 /// What compiling all of a program would take by which it can be entered, on this machine.
@@ -444,7 +447,9 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         return Ok(choice);
     }
     choice.may_hang = may_hang;
-    let entries = tidy(program, policy.entries.into_iter().chain(program.meta.start).collect());
+    // What makes ready with what processes begin is no process.
+    let start = program.meta.start.filter(|_| !policy.processes);
+    let entries = tidy(program, policy.entries.into_iter().chain(start).collect());
     let parks = matches!(policy.functions, Functions::Parked(_));
     if parks {
         store.note_visits();
@@ -460,6 +465,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let around = Surroundings {
         known_code: barriers::are_known(&target),
         checked_heap: store.checks_heap(),
+        processes: policy.processes,
     };
     let options = Options {
         samples: store.takes_samples(),
@@ -511,7 +517,8 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
             None => {}
         }
     }
-    let patience = match forced {
+    let patience = match forced || policy.processes {
+        // A batch runs for long.
         true => policy.timeout,
         false => PATIENCE,
     };

@@ -82,6 +82,11 @@ impl InterruptHandle {
         self.0.load(Ordering::Relaxed)
     }
 
+    /// The flag itself.
+    pub(super) fn flag(&self) -> Arc<AtomicBool> {
+        self.0.clone()
+    }
+
     /// A run has ended by it.
     fn settle(&self) {
         self.0.store(false, Ordering::Relaxed);

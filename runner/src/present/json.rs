@@ -4,6 +4,7 @@
 //! - [`report`]: `--report json`, how a run failed.
 //! - [`stats`]: `--stats=json`, times and counts.
 //! - [`DebugLine`]: `--debug-json`, a message of the guest.
+//! - [`ProcessReport`](crate::command::batch::ProcessReport): `batch --report json`, how a process ended.
 //! - [`Returned`]: `--results json`, what a thread returned.
 
 pub mod report;

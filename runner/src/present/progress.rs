@@ -31,6 +31,18 @@ pub fn of_frame(args: &FileArgs) -> Option<ProgressBar> {
     Some(line(pixels, "{bar:40} {percent:>3} % of {len} pixels, {elapsed}"))
 }
 
+/// The line that tells how many processes of a batch have ended, of so many if that is known; `None` where it would not be
+/// seen.
+pub fn of_batch(processes: Option<u64>) -> Option<ProgressBar> {
+    if !is_seen() {
+        return None;
+    }
+    Some(match processes {
+        Some(len) => line(len, "{bar:40} {human_pos} of {human_len} processes, {per_sec}, {eta} left  {msg}"),
+        None => line(0, "{spinner} {human_pos} processes, {per_sec}, {elapsed}  {msg}"),
+    })
+}
+
 /// Shows how far the compiler is, for [`Config::on_compile`](gpu_run::Config::on_compile); `None` where that would not be
 /// seen.
 pub fn of_compiler() -> Option<impl Fn(Option<Compiling>) + Send + Sync> {

@@ -218,6 +218,10 @@ impl CompiledDevice for Emulator {
         }
     }
 
+    fn plan_resident(&self, _entry: Entry, most: u32) -> Plan {
+        self.plan_compiled(most.min(RESIDENT as u32))
+    }
+
     unsafe fn start_compiled(&mut self, entry: Entry, launch: Ptr, args: &[u32], plan: Plan) -> DeviceResult<()> {
         // A stream runs its kernels in order.
         self.join()?;
@@ -320,6 +324,17 @@ impl Device for Emulator {
 
     fn plan(&self, threads: u32, frame: u32) -> Plan {
         self.cpu.plan(threads, frame)
+    }
+
+    unsafe fn start_processes(&mut self, batch: Ptr, plan: Plan) -> DeviceResult<()> {
+        self.join()?;
+        // SAFETY: the caller's promise.
+        unsafe { self.cpu.start_processes(batch, plan) }
+    }
+
+    unsafe fn set_words(&mut self, at: Ptr, stride: u64, count: u64, value: u32) -> DeviceResult<()> {
+        // SAFETY: the caller's promise.
+        unsafe { self.cpu.set_words(at, stride, count, value) }
     }
 
     unsafe fn start(&mut self, launch: Ptr, plan: Plan) -> DeviceResult<()> {

@@ -458,7 +458,7 @@ FIELD(Launch, pad, 396, 4);
 FIELD(Launch, commands, 400, 8);
 FIELD(Launch, taken, 408, 8);
 
-SIZE(Context, 928);
+SIZE(Context, 952);
 FIELD(Context, launch, 0, 8);
 FIELD(Context, thread, 8, 8);
 FIELD(Context, globals, 16, 8);
@@ -493,6 +493,9 @@ FIELD(Context, sample_period, 908, 4);
 FIELD(Context, sample_size, 912, 4);
 FIELD(Context, pad, 916, 4);
 FIELD(Context, sample_ring, 920, 8);
+FIELD(Context, instance, 928, 8);
+FIELD(Context, memory, 936, 8);
+FIELD(Context, base, 944, 8);
 
 SIZE(Roots, 8);
 FIELD(Roots, next, 0, 4);

@@ -103,14 +103,16 @@ pub struct Surroundings {
     pub known_code: bool,
     /// The heap looks for mistakes. Then memory grows as the program needs it.
     pub checked_heap: bool,
+    /// Each thread is a process of a batch. It has its memory for itself.
+    pub processes: bool,
 }
 
 /// What the code of a program needs that is alone in its store and runs on `threads` threads with at
 /// most `call_depth` open calls.
 pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning, around: Surroundings) -> Options {
-    let deep_calls = threads <= DEEP_CALLS_TO || program.thread_start().is_some();
+    let deep_calls = !around.processes && (threads <= DEEP_CALLS_TO || program.thread_start().is_some());
     // Of an unknown number of threads there may be one. Its memory grows, and need not be fixed for it.
-    let several = (2..u32::MAX).contains(&threads) && program.thread_start().is_none();
+    let several = (2..u32::MAX).contains(&threads) && program.thread_start().is_none() && !around.processes;
     let fixed_memory = several && !around.checked_heap && grows_by_heap(program);
     let threads = match program.thread_start() {
         // It may spawn any number.
@@ -122,7 +124,7 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
             LocalFrames::Auto if threads < FULL_WARP => LocalFrames::Never,
             frames => frames,
         },
-        growth_by_others: threads > 1 && may_grow(program) && !fixed_memory,
+        growth_by_others: threads > 1 && may_grow(program) && !fixed_memory && !around.processes,
         fixed_memory,
         reconverge: around.known_code
             && match tuning.reconverge {
@@ -135,6 +137,7 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
         check_depth: (call_depth as usize) < program.meta.functions.len(),
         deep_calls,
         single_lane: threads == 1,
+        processes: around.processes,
         line_info: tuning.line_info,
         ..Options::default()
     }

@@ -46,7 +46,7 @@ pub struct ProcessInput {
     /// The entries of its environment, `NAME=value` each. Without bytes that are 0.
     pub variables: Vec<Vec<u8>>,
     /// Its standard input.
-    pub stdin: Vec<u8>,
+    pub stdin: Arc<[u8]>,
 }
 
 /// What came of one process.
@@ -68,8 +68,8 @@ pub struct ProcessOutcome {
     pub starved: bool,
 }
 
-/// Makes the services of a process, by its number.
-pub type MakeServices = Arc<dyn Fn(u64) -> Arc<dyn Services> + Send + Sync>;
+/// Makes the services of a process, by its number and with its standard input.
+pub type MakeServices = Arc<dyn Fn(u64, &[u8]) -> Arc<dyn Services> + Send + Sync>;
 
 /// How a batch is run.
 #[derive(Clone)]

@@ -35,6 +35,8 @@ pub struct Usage {
     /// many are more than the device has lanes and may wait for each other, unless compiled code was asked for: see
     /// [`Choice::may_hang`](crate::compile::Choice::may_hang).
     pub threads: Option<u32>,
+    /// Whether it is run as a [`Batch`](crate::Batch). Calls of another kind are interpreted.
+    pub processes: bool,
 }
 
 impl Usage {
@@ -99,7 +101,8 @@ impl<'s, T: Send> InstancePre<'s, T> {
             call_depth: store.limits.call_depth,
             tuning: config.tuning,
             // Samples are of code that stays the same.
-            functions: match store.vm.takes_samples() {
+            processes: usage.processes,
+            functions: match store.vm.takes_samples() || usage.processes {
                 true => compile::Functions::All,
                 false => config.functions,
             },
@@ -123,7 +126,11 @@ impl<'s, T: Send> InstancePre<'s, T> {
             host,
             items,
             choice,
-            threads: usage.threads.unwrap_or(u32::MAX),
+            threads: match usage.processes {
+                // The code is for no thread that is no process.
+                true => 0,
+                false => usage.threads.unwrap_or(u32::MAX),
+            },
         })
     }
 

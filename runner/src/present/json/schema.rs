@@ -9,6 +9,7 @@ use serde_json::{Map, Value, json};
 use super::report::Report;
 use super::stats::Stats;
 use super::{DebugLine, Numbered, Returned};
+use crate::command::batch::ProcessReport;
 use crate::inspect::Inspection;
 
 /// Where it stands in the book.
@@ -22,6 +23,7 @@ fn schema() -> String {
         ("stats", of::<Numbered<Stats>>(&mut generator)),
         ("debug", of::<DebugLine<'_>>(&mut generator)),
         ("results", of::<Vec<Returned>>(&mut generator)),
+        ("batch", of::<Numbered<ProcessReport>>(&mut generator)),
         ("inspect", of::<Inspection>(&mut generator)),
     ];
     let mut definitions = Map::from_iter(objects.map(|(name, schema)| (name.to_owned(), schema)));

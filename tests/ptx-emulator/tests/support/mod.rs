@@ -22,6 +22,7 @@ const TUNING: Tuning = Tuning {
 
 const AROUND: Surroundings = Surroundings {
     known_code: true,
+    processes: false,
     checked_heap: false,
 };
 

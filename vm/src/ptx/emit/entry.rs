@@ -22,6 +22,9 @@ const LARGE_FRAME: usize = 2048;
 /// Where a lane of a program that spawns threads goes on when its thread has ended.
 const NEXT_THREAD: &str = "NEXT_THREAD";
 
+/// The same where its process has.
+const NEXT_PROCESS: &str = "NEXT_PROCESS";
+
 /// Bytes of arguments that a kernel takes as parameters at most; drivers have room for 4 KiB.
 const MOST_ARGUMENTS: u32 = 2048;
 
@@ -31,6 +34,7 @@ pub fn is_inlined(unit: &Unit, analysis: &Analysis, index: u32) -> bool {
     let facts = analysis.of(index);
     unit.entries.contains(&index)
         && !unit.options.exports
+        && !unit.options.processes
         && facts.is_some_and(|facts| !facts.recursive && !facts.status && !facts.called && !facts.pointed)
 }
 
@@ -85,6 +89,25 @@ fn spawned_threads(compiler: &mut Compiler, start: u32, bytes: usize) {
     ptx!(compiler, "bra {NEXT_THREAD};");
 }
 
+/// Writes what lanes do that run processes of a batch: one after the other, until there is none left. The kernel's frame has
+/// so many bytes.
+fn processes(compiler: &mut Compiler, bytes: usize) {
+    let arguments = [("b64", "%launch"), ("b64", "%context")];
+    compiler.call_runtime("gpu_run_begin_processes", &arguments, None);
+    compiler.w.label(NEXT_PROCESS);
+    compiler.call_runtime("gpu_run_next_process", &arguments, None);
+    measure_stack(compiler, bytes);
+    ptx!(
+        compiler,
+        "ld.local.b64 %ctx, [%local+{}];",
+        offset_of!(Context, address)
+    );
+    compiler.thread_state();
+    compiler.call_from_kernel(compiler.index, &[]);
+    compiler.call_runtime("gpu_run_end_process", &[("b64", "%ctx")], None);
+    ptx!(compiler, "bra {NEXT_PROCESS};");
+}
+
 /// Writes the kernel that starts the defined function `defined`, whose context has room for so many units of `values` at
 /// least.
 pub fn compile(
@@ -116,6 +139,13 @@ pub fn compile(
     let mut prologue = String::new();
     prologue += "\tld.param.b64 %launch, [launch];\n\tmov.u64 %local, context;\n\tcvta.local.u64 %context, %local;\n";
     prologue += "\tmov.b32 %depth, 1;\n";
+    if unit.options.processes {
+        processes(&mut compiler, bytes);
+        compiler.finish(&prologue, out);
+        out.push_str("}\n");
+        words.push_str(&compiler.words);
+        return;
+    }
     if analysis.thread_start.is_some() {
         // The first lane has the first thread, the others those that are spawned. Or each has one from the beginning, and
         // no more come.

@@ -99,13 +99,43 @@ pub fn ascii(name: &str) -> String {
     name.replace(|c: char| c != ' ' && !c.is_ascii_graphic(), "?")
 }
 
-/// The text of instructions that load memory 0's size; they need nothing but the image.
-pub fn load_size(unit: &Unit, layout: &ImageLayout) -> String {
-    let space = layout.space();
+/// What an instance has for itself. Of a process of a batch it is in the thread's context, else in the image.
+#[derive(Clone, Copy, Debug)]
+pub enum Own {
+    /// Its record.
+    Record,
+    /// Record of memory 0.
+    Memory,
+    /// First byte of memory 0.
+    Base,
+}
+
+impl Own {
+    /// Where it is, as a state space and an address in it. `local` is the register of the context's address.
+    pub fn place(self, unit: &Unit, layout: &ImageLayout, local: &str) -> (&'static str, String) {
+        use crate::ptx::Image;
+        if unit.options.processes {
+            let offset = match self {
+                Own::Record => offset_of!(Context, instance),
+                Own::Memory => offset_of!(Context, memory),
+                Own::Base => offset_of!(Context, base),
+            };
+            return ("local", format!("{local}+{offset}"));
+        }
+        let offset = match self {
+            Own::Record => offset_of!(Image, record),
+            Own::Memory => offset_of!(Image, memory),
+            Own::Base => offset_of!(Image, base),
+        };
+        (layout.space(), format!("{}instance+{offset}", unit.prefix))
+    }
+}
+
+/// The text of instructions that load memory 0's size; of a process, `local` is the register of the context's address.
+pub fn load_size(unit: &Unit, layout: &ImageLayout, local: &str) -> String {
+    let (space, at) = Own::Memory.place(unit, layout, local);
     format!(
-        "\tld.{space}.b64 %size_at, [{}instance+{}];\n\tld.relaxed.gpu.global.b32 %size, [%size_at+{}];\n",
-        unit.prefix,
-        offset_of!(crate::ptx::Image, memory),
+        "\tld.{space}.b64 %size_at, [{at}];\n\tld.relaxed.gpu.global.b32 %size, [%size_at+{}];\n",
         offset_of!(crate::layout::Memory, size),
     )
 }
@@ -372,7 +402,7 @@ impl<'a> Compiler<'a> {
 
     /// See [`load_size`].
     pub fn load_size(&self) -> String {
-        load_size(self.unit, self.layout)
+        load_size(self.unit, self.layout, "%local")
     }
 
     /// Whether an opcode may make memory 0 larger than it is known to be.
@@ -391,6 +421,14 @@ impl<'a> Compiler<'a> {
         let value = self.w.pair();
         let space = self.layout.space();
         ptx!(self, "ld.{space}.b64 {value}, [{}instance+{offset}];", self.unit.prefix);
+        value
+    }
+
+    /// What the instance has for itself.
+    pub fn own(&mut self, what: Own) -> String {
+        let value = self.w.pair();
+        let (space, at) = what.place(self.unit, self.layout, "%local");
+        ptx!(self, "ld.{space}.b64 {value}, [{at}];");
         value
     }
 
@@ -432,15 +470,14 @@ impl<'a> Compiler<'a> {
 
     /// What the function reads there.
     fn state_reads(&self) -> String {
-        let (space, prefix) = (self.layout.space(), &self.unit.prefix);
         let mut out = String::new();
         let used = |register: &str| self.w.hot.contains(register) || self.w.cold.contains(register);
         if used("%size") && (self.facts.pointed || matches!(self.role, Role::Kernel)) {
             out += &self.load_size();
         }
         if used("%base") {
-            let at = offset_of!(crate::ptx::Image, base);
-            _ = writeln!(out, "\tld.{space}.b64 %base, [{prefix}instance+{at}];");
+            let (space, at) = Own::Base.place(self.unit, self.layout, "%local");
+            _ = writeln!(out, "\tld.{space}.b64 %base, [{at}];");
         }
         if used("%globals") {
             _ = writeln!(

@@ -21,7 +21,7 @@ use gpu_run_bytecode::{Class, Mem, TrapKind};
 use crate::layout::{Instance, Memory};
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::flow::{note_reach, reach};
-use crate::ptx::emit::function::{Compiler, Role};
+use crate::ptx::emit::function::{Compiler, Own, Role};
 use crate::ptx::writer::ptx;
 
 /// Words of bytecode of a kernel that is small: a multiprocessor keeps the code of its loops.
@@ -141,22 +141,18 @@ impl Compiler<'_> {
 
     /// Loads memory 0's size of now into a word if a predicate holds.
     fn size_of_now(&mut self, to: &str, p: &str) {
-        let (space, record) = (self.layout.space(), self.w.pair());
-        let (memory, size) = (offset_of!(crate::ptx::Image, memory), offset_of!(Memory, size));
-        ptx!(
-            self,
-            "@{p} ld.{space}.b64 {record}, [{}instance+{memory}];",
-            self.unit.prefix
-        );
+        let (record, size) = (self.w.pair(), offset_of!(Memory, size));
+        let (space, at) = Own::Memory.place(self.unit, self.layout, "%local");
+        ptx!(self, "@{p} ld.{space}.b64 {record}, [{at}];");
         ptx!(self, "@{p} ld.relaxed.gpu.global.b32 {to}, [{record}+{size}];");
     }
 
     /// The record of a memory.
     pub fn memory_record(&mut self, memory: i64) -> String {
         if memory == 0 {
-            return self.image_pair(offset_of!(crate::ptx::Image, memory));
+            return self.own(Own::Memory);
         }
-        let record = self.image_pair(offset_of!(crate::ptx::Image, record));
+        let record = self.own(Own::Record);
         let (memories, at) = (self.w.pair(), self.w.pair());
         ptx!(
             self,

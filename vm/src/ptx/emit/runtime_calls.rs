@@ -9,7 +9,7 @@ use gpu_run_bytecode::{Mem, Op, TrapKind};
 
 use crate::layout::{Instance, LANE_MOST, Memory, NOT_SHORT, SHORT_UNITS, Table};
 use crate::ptx::analysis::cfg::Node;
-use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::function::{Compiler, Own};
 use crate::ptx::emit::instructions::template_for;
 use crate::ptx::emit::memory::Place;
 use crate::ptx::image::Image;
@@ -334,7 +334,15 @@ impl Compiler<'_> {
 
     /// The record of a table, and its size.
     fn table(&mut self, index: i64) -> (String, String) {
-        let table = self.image_pair(self.layout.tables as usize + 8 * index as usize);
+        let table = match self.unit.options.processes {
+            true => {
+                let (record, tables, table) = (self.own(Own::Record), self.w.pair(), self.w.pair());
+                ptx!(self, "ld.global.b64 {tables}, [{record}+{}];", offset_of!(Instance, tables));
+                ptx!(self, "ld.global.b64 {table}, [{tables}+{}];", 8 * index);
+                table
+            }
+            false => self.image_pair(self.layout.tables as usize + 8 * index as usize),
+        };
         let size = self.w.word();
         ptx!(
             self,
@@ -383,7 +391,7 @@ impl Compiler<'_> {
     /// `ref.func`: 1 more than the function's number in the store.
     pub fn ref_func(&mut self, node: &Node) {
         let args = node.inst.args;
-        let (record, funcs, number) = (self.image_pair(offset_of!(Image, record)), self.w.pair(), self.w.word());
+        let (record, funcs, number) = (self.own(Own::Record), self.w.pair(), self.w.word());
         ptx!(
             self,
             "ld.global.b64 {funcs}, [{record}+{}];",

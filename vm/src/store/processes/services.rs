@@ -10,8 +10,8 @@ use crate::services::{HostCall, HostReply, Responder, Services};
 /// The services of the processes of a round.
 pub(super) struct ProcessServices {
     make: MakeServices,
-    /// The number in the batch of each process of the round.
-    numbers: Vec<u64>,
+    /// The number in the batch of each process of the round, and its standard input.
+    processes: Vec<(u64, Arc<[u8]>)>,
     /// Of processes that have asked and not ended.
     live: Mutex<HashMap<u32, Arc<dyn Services>>>,
 }
@@ -20,7 +20,10 @@ impl ProcessServices {
     pub(super) fn new(make: MakeServices, processes: &[Waiting]) -> ProcessServices {
         ProcessServices {
             make,
-            numbers: processes.iter().map(|process| process.number).collect(),
+            processes: processes
+                .iter()
+                .map(|process| (process.number, process.input.stdin.clone()))
+                .collect(),
             live: Mutex::default(),
         }
     }
@@ -34,8 +37,8 @@ impl ProcessServices {
             return services.clone();
         }
         // Without the lock, as it may open folders. A process makes one request at a time, so nobody else makes them.
-        let number = self.numbers.get(process as usize).copied().unwrap_or_default();
-        let services = (self.make)(number);
+        let (number, stdin) = self.processes.get(process as usize).cloned().unwrap_or_default();
+        let services = (self.make)(number, &stdin);
         self.lock().insert(process, services.clone());
         services
     }

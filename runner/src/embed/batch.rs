@@ -1,0 +1,375 @@
+//! Batches: one program, run once for each of many inputs, each time as a process of its own.
+
+use std::io;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use gpu_run_vm::{BatchOptions, BatchRefused, Device, Input, ProcessInput, ProcessOutcome, Services, WasiBuilder};
+
+use super::compile::Choice;
+use super::engine::Engine;
+use super::error::{Error, Result};
+use super::linker::Linker;
+use super::module::Module;
+use super::outcome::End;
+use super::store::{InterruptHandle, Store, StoreLimits, Usage};
+use super::wasi::WasiCtxBuilder;
+
+/// The export that a program for WASI begins with.
+const START: &str = "_start";
+
+/// What one process of a batch is given.
+#[derive(Clone, Debug, Default)]
+pub struct BatchInput {
+    args: Vec<Vec<u8>>,
+    variables: Vec<Vec<u8>>,
+    stdin: Arc<[u8]>,
+}
+
+impl BatchInput {
+    /// A process with no argument but the program's name, and an empty standard input.
+    pub fn new() -> BatchInput {
+        BatchInput::default()
+    }
+
+    /// Adds an argument after the program's name.
+    pub fn arg(mut self, arg: impl AsRef<[u8]>) -> Self {
+        self.args.push(arg.as_ref().to_vec());
+        self
+    }
+
+    /// Adds a variable to the environment.
+    pub fn env(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.variables.push([name.as_ref(), b"=", value.as_ref()].concat());
+        self
+    }
+
+    /// Sets the standard input.
+    pub fn stdin(mut self, bytes: impl Into<Arc<[u8]>>) -> Self {
+        self.stdin = bytes.into();
+        self
+    }
+}
+
+/// What came of one process.
+#[derive(Debug)]
+#[non_exhaustive]
+pub struct BatchResult {
+    /// The number of its input, from 0.
+    pub number: u64,
+    /// How it ended.
+    pub end: End,
+    /// What it wrote to standard output.
+    pub stdout: Vec<u8>,
+    /// What it wrote to standard error.
+    pub stderr: Vec<u8>,
+    /// From its begin to its end.
+    pub time: Duration,
+    /// Bytes that its memory had at the end.
+    pub memory: u64,
+    /// Whether its memory could not grow for want of room; see [`Batch::memory`].
+    pub starved: bool,
+}
+
+impl BatchResult {
+    /// Whether it ended well: it returned, or exited with code 0.
+    pub fn is_success(&self) -> bool {
+        matches!(self.end, End::Returned | End::Exited(0))
+    }
+}
+
+/// What was counted of a batch.
+#[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
+pub struct BatchSummary {
+    /// Processes that ran to their end.
+    pub processes: u64,
+    /// Of those that ran at the same time, the most.
+    pub resident: u32,
+    /// Runs that were made again with more memory.
+    pub repeated: u64,
+    /// Whether compiled code ran, and not the interpreter.
+    pub compiled: bool,
+    /// From the first process's begin to the last one's end.
+    pub time: Duration,
+}
+
+/// A directory of the host that processes have.
+#[derive(Clone, Debug)]
+struct Folder {
+    host: PathBuf,
+    guest: String,
+    read_only: bool,
+}
+
+impl Folder {
+    fn add(&self, wasi: WasiBuilder) -> io::Result<WasiBuilder> {
+        wasi.dir(&self.host, self.guest.clone(), self.read_only)
+    }
+}
+
+/// A program that is run once for each of many inputs, each time as a process with a memory of its own. They run at the
+/// same time, on all lanes of the device.
+///
+/// The module is to be translated without rewriting, as processes use the program's own allocator:
+///
+/// ```
+/// use std::ops::ControlFlow;
+///
+/// use gpu_run::{Batch, BatchInput, Config, DeviceKind, Engine, Module, ModuleOptions, assemble};
+///
+/// let engine = Engine::new(Config::new().device(DeviceKind::Cpu))?;
+/// let wasm = assemble(br#"(module (memory (export "memory") 1) (func (export "_start")))"#, None)?;
+/// let options = ModuleOptions { rewrite: None, ..ModuleOptions::full() };
+/// let module = Module::from_binary(&engine, &wasm, &options)?;
+/// let inputs = (0..100).map(|i| BatchInput::new().arg(i.to_string()));
+/// let summary = Batch::new(&engine, &module).inputs(inputs).run(|result| {
+///     assert!(result.is_success());
+///     ControlFlow::Continue(())
+/// })?;
+/// assert_eq!(summary.processes, 100);
+/// # Ok::<(), gpu_run::Error>(())
+/// ```
+pub struct Batch<'b> {
+    engine: &'b Engine,
+    module: &'b Module,
+    name: Vec<u8>,
+    inputs: Box<dyn Iterator<Item = BatchInput> + 'b>,
+    variables: Vec<Vec<u8>>,
+    folders: Vec<Folder>,
+    jobs: Option<u32>,
+    memory: Option<u64>,
+    process_timeout: Option<Duration>,
+    seed: Option<u64>,
+    snapshot: Option<String>,
+    interrupt: InterruptHandle,
+    device: Option<Box<dyn Device>>,
+    on_choice: Option<Box<dyn FnOnce(&Choice) + 'b>>,
+    call_depth: Option<u32>,
+}
+
+impl<'b> Batch<'b> {
+    /// A batch without inputs.
+    pub fn new(engine: &'b Engine, module: &'b Module) -> Batch<'b> {
+        Batch {
+            engine,
+            module,
+            name: b"program".to_vec(),
+            inputs: Box::new(std::iter::empty()),
+            variables: Vec::new(),
+            folders: Vec::new(),
+            jobs: None,
+            memory: None,
+            process_timeout: None,
+            seed: None,
+            snapshot: None,
+            interrupt: InterruptHandle::new(),
+            device: None,
+            on_choice: None,
+            call_depth: None,
+        }
+    }
+
+    /// Sets the program's name as processes see it, their first argument.
+    pub fn name(mut self, name: impl AsRef<[u8]>) -> Self {
+        self.name = name.as_ref().to_vec();
+        self
+    }
+
+    /// Adds a process.
+    pub fn input(mut self, input: BatchInput) -> Self {
+        self.inputs = Box::new(self.inputs.chain(std::iter::once(input)));
+        self
+    }
+
+    /// Adds processes. The iterator is asked as the batch goes on, for many at a time.
+    pub fn inputs(mut self, inputs: impl IntoIterator<Item = BatchInput> + 'b) -> Self {
+        self.inputs = Box::new(self.inputs.chain(inputs));
+        self
+    }
+
+    /// Adds a variable to the environment of all processes.
+    pub fn env(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
+        self.variables.push([name.as_ref(), b"=", value.as_ref()].concat());
+        self
+    }
+
+    /// Gives all processes a directory of the host, with all below it, by the name `guest`.
+    ///
+    /// # Errors
+    ///
+    /// The directory cannot be opened.
+    pub fn preopened_dir(mut self, host: impl AsRef<Path>, guest: &str, read_only: bool) -> Result<Self> {
+        let folder = Folder {
+            host: host.as_ref().to_owned(),
+            guest: guest.to_owned(),
+            read_only,
+        };
+        let opened = folder.add(WasiBuilder::new());
+        opened.map_err(|source| Error::File {
+            path: folder.host.display().to_string(),
+            source,
+        })?;
+        self.folders.push(folder);
+        Ok(self)
+    }
+
+    /// Sets how many processes run at the same time at most. Left alone, as many as the device has lanes and memory for.
+    pub fn jobs(mut self, jobs: u32) -> Self {
+        self.jobs = Some(jobs);
+        self
+    }
+
+    /// Sets how many bytes of memory a process may have. Left alone, that is little at first, and a process for which it
+    /// was too little runs once more with more.
+    pub fn memory(mut self, bytes: u64) -> Self {
+        self.memory = Some(bytes);
+        self
+    }
+
+    /// Sets how long a process may take.
+    pub fn process_timeout(mut self, timeout: Duration) -> Self {
+        self.process_timeout = Some(timeout);
+        self
+    }
+
+    /// Makes the random bytes of each process the same in each run, and the same for all.
+    pub fn seed(mut self, seed: u64) -> Self {
+        self.seed = Some(seed);
+        self
+    }
+
+    /// Calls an export once, before the first process: what it leaves in memory, globals and tables is what all processes
+    /// begin with. It finds an empty standard input and no arguments, and what it writes is dropped.
+    pub fn snapshot_at(mut self, export: impl Into<String>) -> Self {
+        self.snapshot = Some(export.into());
+        self
+    }
+
+    /// Sets how many calls may be open at once.
+    pub fn call_depth(mut self, calls: u32) -> Self {
+        self.call_depth = Some(calls);
+        self
+    }
+
+    /// Sets what ends the batch: processes under way are then stopped.
+    pub fn interrupt_by(mut self, handle: &InterruptHandle) -> Self {
+        self.interrupt = handle.clone();
+        self
+    }
+
+    /// Sets the device, which is open already, in place of the engine's.
+    pub fn device(mut self, device: Box<dyn Device>) -> Self {
+        self.device = Some(device);
+        self
+    }
+
+    /// Sets what is told how the program is run, before the first process.
+    pub fn on_choice(mut self, tell: impl FnOnce(&Choice) + 'b) -> Self {
+        self.on_choice = Some(Box::new(tell));
+        self
+    }
+
+    /// Runs the batch. `done` is told of each process when it has ended, in whatever order they do, and may end the batch.
+    ///
+    /// # Errors
+    ///
+    /// The module cannot be a batch, or its start function or snapshot did not return; those of the device. That a process
+    /// fails is no error.
+    pub fn run(self, mut done: impl FnMut(BatchResult) -> ControlFlow<()>) -> Result<BatchSummary> {
+        let limits = StoreLimits {
+            call_depth: self.call_depth.unwrap_or(StoreLimits::default().call_depth),
+            ..StoreLimits::default()
+        };
+        let mut store = match self.device {
+            Some(device) => Store::with_device(self.engine, (), limits, device)?,
+            None => Store::with_limits(self.engine, (), limits)?,
+        };
+        // What runs before the processes.
+        store.on_event(|_| {});
+        store.interrupt_by(&self.interrupt);
+        let mut linker = Linker::new(self.engine);
+        linker.wasi(WasiCtxBuilder::new().build());
+        let usage = Usage {
+            exports: Some(vec![START.to_owned()]),
+            threads: None,
+            processes: true,
+        };
+        let linked = linker.instantiate_pre(&mut store, self.module, &usage)?;
+        if let Some(tell) = self.on_choice {
+            tell(linked.choice());
+        }
+        let instance = linked.instantiate()?;
+        if let Some(export) = &self.snapshot {
+            let func = instance.get_func(&store, export).ok_or_else(|| Error::UnknownExport {
+                what: "function",
+                name: export.clone(),
+            })?;
+            func.run(&mut store, 1, &[])?.returned()?;
+        }
+        let start = instance.get_func(&store, START).ok_or_else(|| Error::UnknownExport {
+            what: "function",
+            name: START.to_owned(),
+        })?;
+        let folders = self.folders;
+        let make_services = move |_, stdin: &[u8]| {
+            let wasi = WasiBuilder::new().stdin(Input::Bytes(stdin.to_vec()));
+            let wasi = folders.iter().try_fold(wasi, |wasi, folder| folder.add(wasi));
+            // A directory that is gone now is one that this process does not have.
+            Arc::new(wasi.unwrap_or_default().build()) as Arc<dyn Services>
+        };
+        let options = BatchOptions {
+            jobs: self.jobs,
+            memory: self.memory,
+            process_timeout: self.process_timeout,
+            interrupt: Some(self.interrupt.flag()),
+            seed: self.seed,
+            services: Arc::new(make_services),
+        };
+        let (name, variables, mut inputs) = (self.name, self.variables, self.inputs);
+        let mut next = || {
+            let input = inputs.next()?;
+            Some(ProcessInput {
+                args: std::iter::once(name.clone()).chain(input.args).collect(),
+                variables: variables.iter().cloned().chain(input.variables).collect(),
+                stdin: input.stdin,
+            })
+        };
+        let func = start.0.in_store(store.id)?;
+        let counts = store.vm.run_batch(func, &options, &mut next, &mut |outcome| done(outcome.into()))?;
+        Ok(BatchSummary {
+            processes: counts.processes,
+            resident: counts.resident,
+            repeated: counts.repeated,
+            compiled: counts.compiled,
+            time: counts.time,
+        })
+    }
+
+    /// Why a module cannot be run as a batch, if that is an error's reason.
+    pub fn refused(error: &Error) -> Option<&BatchRefused> {
+        match error {
+            Error::Store(error) => match &**error {
+                gpu_run_vm::StoreError::Batch(refused) => Some(refused),
+                _ => None,
+            },
+            _ => None,
+        }
+    }
+}
+
+impl From<ProcessOutcome> for BatchResult {
+    fn from(outcome: ProcessOutcome) -> BatchResult {
+        BatchResult {
+            number: outcome.number,
+            end: outcome.end.into(),
+            stdout: outcome.stdout,
+            stderr: outcome.stderr,
+            time: outcome.time,
+            memory: outcome.memory,
+            starved: outcome.starved,
+        }
+    }
+}

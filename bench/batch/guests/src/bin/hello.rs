@@ -1,0 +1,5 @@
+//! As little as a program can do.
+
+fn main() {
+    println!("Hello, world!");
+}

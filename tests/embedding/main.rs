@@ -500,8 +500,8 @@ fn less_is_compiled_where_less_is_called() {
         let usage = |name: &str| Usage {
             exports: Some(vec![name.to_owned()]),
             threads: Some(2),
-..Usage::default()
-};
+            ..Usage::default()
+        };
         let error = linker.instantiate_pre(&mut store, &module, &usage("g"));
         assert!(matches!(error.err(), Some(Error::UnknownExport { .. })));
         let linked = linker

@@ -3,14 +3,15 @@
 //
 // A lane has a slot: a launch record of one thread, and a memory, globals and tables. It takes the next process of the
 // queue, gives the slot the contents with which all begin, runs it, and tells the host how it ended, by a record of the
-// output ring. So a process that takes long holds only its lane, and what one writes comes before its end and before what
+// output ring. So a process that takes long holds only its lane, or in compiled code its warp, and what one writes comes before its end and before what
 // the next one in the slot writes.
 //
 // Nothing of a process is left when the next one begins: all bytes that its memory had are set to 0 first. A trap, an
 // exit or a stop ends its process alone, because each has a Control and a Launch of its own.
 //
-// In compiled code, which cannot leave its functions from within, a lane whose process did not return ends with it. Where
-// many have, the others take no more, and the host starts the kernel again for what is left.
+// In compiled code the lanes of a warp take their processes together, so that they run together as long as these go the same
+// way. It cannot leave its functions from within: a lane whose process did not return ends with it. Where many have, the
+// others take no more, and the host starts the kernel again for what is left.
 #pragma once
 
 #include "ops/output_ring.h"
@@ -44,6 +45,19 @@ GPU_RUN_INLINE void clear(u8 *at, u64 bytes) {
   __nvvm_bar_warp_sync(lanes);
 #else
   __builtin_memset(at, 0, bytes);
+#endif
+}
+
+// A bit for each lane of the warp that has a slot.
+GPU_RUN_INLINE u32 lanes_of_warp(const Batch &batch, u32 index) {
+  const u32 left = batch.slot_count - (index & ~31u);
+  return left < 32 ? (1u << left) - 1 : ~0u;
+}
+
+// Waits until all of these lanes are here that have not ended. They go on together.
+GPU_RUN_INLINE void meet([[maybe_unused]] u32 lanes) {
+#if GPU_RUN_GPU
+  __nvvm_bar_warp_sync(lanes);
 #endif
 }
 
@@ -175,7 +189,9 @@ GPU_RUN_NOINLINE bool tell_end(const Batch &batch, const ProcessSlot &slot) {
   if (trapped) copy_records(told.backtrace, end.backtrace, BACKTRACE);
   // The ring's end is a multiple of 16 bytes, and so is the record's begin.
   for (u64 i = 0; i < len; i += 16) {
-    store_16(output::place(ring, at + sizeof(Record) + i), (const u32 *)((const u8 *)&told + i));
+    u32 words[4];
+    __builtin_memcpy(words, (const u8 *)&told + i, sizeof(words));
+    store_16(output::place(ring, at + sizeof(Record) + i), words);
   }
   output::publish(ring, at, RECORD_Process);
   return true;

@@ -232,13 +232,17 @@ void gpu_run_begin_processes(Batch *batch, Context *) {
   processes::begin_lane(*batch, index);
 }
 
-// Takes the lane's next process, and prepares it. Ends the lane if there is none.
+// Takes the lane's next process, and prepares it. Ends the lane if there is none. The lanes of a warp begin their processes
+// together: on their ways apart they would run one after the other.
 void gpu_run_next_process(Batch *batch, Context *context) {
   const u32 index = global_lane();
   ProcessSlot &slot = batch->slots[index];
+  const u32 warp = processes::lanes_of_warp(*batch, index);
+  processes::meet(warp);
   // Where a quarter of the lanes is gone, the host starts all of them again.
   if (load_relaxed_device(&batch->lost) > batch->slot_count / 4) exit_lane();
   if (!processes::take(*batch, slot, index)) exit_lane();
+  processes::meet(warp);
   begin_thread(slot.launch, *context, index);
   context->instance = &slot.instance;
   context->memory = slot.instance.memories[0];

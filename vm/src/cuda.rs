@@ -535,9 +535,8 @@ impl Device for Cuda {
     unsafe fn set_words(&mut self, at: Ptr, stride: u64, count: u64, value: u32) -> DeviceResult<()> {
         self.context.enter()?;
         // SAFETY: the caller's words: one of each row.
-        let result = unsafe {
-            sys::cuMemsetD2D32Async(at, stride as usize, value, 1, count as usize, self.copy_stream)
-        };
+        let result =
+            unsafe { sys::cuMemsetD2D32Async(at, stride as usize, value, 1, count as usize, self.copy_stream) };
         check("cuMemsetD2D32", result)?;
         self.finish_copies()
     }

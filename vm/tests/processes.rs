@@ -21,7 +21,12 @@ fn instance(wat: &str) -> (Store, u32) {
     let mut store = Store::new(Box::new(Cpu::new()), Limits::default()).expect("a store");
     let mut sink = |_, _, _: &[u8]| {};
     let id = store
-        .instantiate(Arc::new(program.program), |_, _| None, &RunOptions::default(), &mut sink)
+        .instantiate(
+            Arc::new(program.program),
+            |_, _| None,
+            &RunOptions::default(),
+            &mut sink,
+        )
         .expect("an instance");
     match store.export(id, "_start") {
         Some(Extern::Func(func)) => (store, func),
@@ -226,7 +231,11 @@ fn memory_that_is_too_little_becomes_more() {
     );
     let (mut store, func) = instance(&wat);
     let (outcomes, counts) = batch(&mut store, func, &options(), vec![input(&[], b""); 20]).unwrap();
-    assert!(outcomes.iter().all(|outcome| outcome.stdout == b"1" && !outcome.starved));
+    assert!(
+        outcomes
+            .iter()
+            .all(|outcome| outcome.stdout == b"1" && !outcome.starved)
+    );
     assert!(counts.repeated >= 20, "{counts:?}");
     let limited = BatchOptions {
         memory: Some(1 << 20),
@@ -251,7 +260,13 @@ fn a_process_has_a_time_of_its_own() {
         ..options()
     };
     let kind = |i: usize| if i % 50 == 20 { b"L" } else { b"R" };
-    let (outcomes, _) = batch(&mut store, func, &options, (0..200).map(|i| input(&[], kind(i))).collect()).unwrap();
+    let (outcomes, _) = batch(
+        &mut store,
+        func,
+        &options,
+        (0..200).map(|i| input(&[], kind(i))).collect(),
+    )
+    .unwrap();
     assert_eq!(outcomes.len(), 200);
     for (i, outcome) in outcomes.iter().enumerate() {
         match (kind(i), &outcome.end) {

@@ -6,11 +6,13 @@ mod inputs;
 mod outputs;
 mod tally;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
 
-use gpu_run::{Batch, BatchResult, Config, DeviceKind, End, Engine, InterruptHandle, Module, ModuleOptions};
+use gpu_run::{
+    Batch, BatchInput, BatchResult, Config, DeviceKind, End, Engine, InterruptHandle, Module, ModuleOptions,
+};
 
 use self::inputs::{Job, Jobs};
 use self::outputs::{Directory, Ordered, Outputs, Written};
@@ -61,6 +63,7 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         failed: Vec::new(),
         lost: None,
         jobs: 0,
+        ready: VecDeque::new(),
     };
     let device = devices::open(&args.device)?;
     let on_gpu = device.target().is_some();
@@ -148,7 +151,12 @@ fn batch_of<'b>(
 ) -> Outcome<Batch<'b>> {
     let name = match &args.environment.argv0 {
         Some(name) => name.as_encoded_bytes().to_vec(),
-        None => args.module().file_name().unwrap_or_default().as_encoded_bytes().to_vec(),
+        None => args
+            .module()
+            .file_name()
+            .unwrap_or_default()
+            .as_encoded_bytes()
+            .to_vec(),
     };
     let mut batch = Batch::new(engine, module)
         .name(name)
@@ -160,7 +168,13 @@ fn batch_of<'b>(
     for dir in wasi_options::directories(args.environment.dirs.iter())? {
         batch = batch
             .preopened_dir(dir.host, &dir.guest, dir.read_only)
-            .map_err(|error| Report::new(format!("--dir {}: {}", dir.option.display(), wasi_options::cause(error))))?;
+            .map_err(|error| {
+                Report::new(format!(
+                    "--dir {}: {}",
+                    dir.option.display(),
+                    wasi_options::cause(error)
+                ))
+            })?;
     }
     if let Some(jobs) = args.jobs {
         batch = batch.jobs(jobs);
@@ -211,28 +225,23 @@ struct Run<'r> {
     lost: Option<std::io::Error>,
     /// Jobs so far.
     jobs: u64,
+    /// Those whose inputs are read and that have not begun.
+    ready: VecDeque<(u64, Job, Result<BatchInput, String>)>,
 }
+
+/// Threads that read inputs, and how many are read at once.
+const READERS: usize = 8;
+const READ_AHEAD: usize = 4096;
 
 impl Run<'_> {
     /// The next process's input. What cannot be read is told of, and left out.
-    fn next_input(&mut self, jobs: &mut dyn Iterator<Item = std::io::Result<Job>>) -> Option<gpu_run::BatchInput> {
+    fn next_input(&mut self, jobs: &mut dyn Iterator<Item = std::io::Result<Job>>) -> Option<BatchInput> {
         loop {
-            let job = match jobs.next()? {
-                Ok(job) => job,
-                Err(error) => {
-                    warn(&format!("the inputs cannot be read to their end: {error}"));
-                    return None;
-                }
-            };
-            let at = self.jobs;
-            self.jobs += 1;
-            if let Outputs::Directory(directory) = &self.outputs
-                && directory.has(&job.name)
-            {
-                self.tally.skipped();
-                continue;
+            if self.ready.is_empty() {
+                self.read_ahead(jobs);
             }
-            match inputs::input(self.args.args(), &job.what, self.count) {
+            let (at, job, input) = self.ready.pop_front()?;
+            match input {
                 Ok(input) => {
                     let number = self.tally.begun();
                     self.started.insert(number, (at, job));
@@ -245,6 +254,42 @@ impl Run<'_> {
                 }
             }
         }
+    }
+
+    /// Reads the inputs of the next jobs, on several threads.
+    fn read_ahead(&mut self, jobs: &mut dyn Iterator<Item = std::io::Result<Job>>) {
+        let mut next = Vec::new();
+        while next.len() < READ_AHEAD {
+            let job = match jobs.next() {
+                Some(Ok(job)) => job,
+                Some(Err(error)) => {
+                    warn(&format!("the inputs cannot be read to their end: {error}"));
+                    break;
+                }
+                None => break,
+            };
+            let at = self.jobs;
+            self.jobs += 1;
+            match &self.outputs {
+                Outputs::Directory(directory) if directory.has(&job.name) => self.tally.skipped(),
+                _ => next.push((at, job)),
+            }
+        }
+        let (args, count) = (self.args.args(), self.count);
+        let read = |job: &Job| inputs::input(args, &job.what, count);
+        let part = next.len().div_ceil(READERS).max(1);
+        let inputs: Vec<_> = std::thread::scope(|scope| {
+            let parts = next.chunks(part);
+            let threads: Vec<_> = parts
+                .map(|part| scope.spawn(move || part.iter().map(|(_, job)| read(job)).collect::<Vec<_>>()))
+                .collect();
+            threads
+                .into_iter()
+                .flat_map(|thread| thread.join().unwrap_or_default())
+                .collect()
+        });
+        let ready = next.into_iter().zip(inputs).map(|((at, job), input)| (at, job, input));
+        self.ready.extend(ready);
     }
 
     /// Takes what came of a process.

@@ -39,8 +39,8 @@ pub fn compile(args: &CompileArgs) -> Outcome<ExitCode> {
         usage: Usage {
             exports: Some(entry::exports(module.program(), &args.invoke, &args.module)?),
             threads: Some(args.threads),
-..Usage::default()
-},
+            ..Usage::default()
+        },
         call_depth: args.max_call_depth,
         targets: args.target.clone(),
     };

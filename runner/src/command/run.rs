@@ -196,8 +196,8 @@ impl Process {
         let usage = Usage {
             exports: Some(vec![guest.entry.export.clone()]),
             threads: Some(guest.entry.threads),
-..Usage::default()
-};
+            ..Usage::default()
+        };
         let linked = linker.instantiate_pre(&mut store, module, &usage).map_err(failed)?;
         engine::tell(args, linked.choice());
         if let (Some(_), Err(Reason::Slow { words, .. })) = (args.profile.period(), &linked.choice().code) {

@@ -338,7 +338,9 @@ impl<'b> Batch<'b> {
             })
         };
         let func = start.0.in_store(store.id)?;
-        let counts = store.vm.run_batch(func, &options, &mut next, &mut |outcome| done(outcome.into()))?;
+        let counts = store
+            .vm
+            .run_batch(func, &options, &mut next, &mut |outcome| done(outcome.into()))?;
         Ok(BatchSummary {
             processes: counts.processes,
             resident: counts.resident,

@@ -38,7 +38,10 @@ pub fn of_batch(processes: Option<u64>) -> Option<ProgressBar> {
         return None;
     }
     Some(match processes {
-        Some(len) => line(len, "{bar:40} {human_pos} of {human_len} processes, {per_sec}, {eta} left  {msg}"),
+        Some(len) => line(
+            len,
+            "{bar:40} {human_pos} of {human_len} processes, {per_sec}, {eta} left  {msg}",
+        ),
         None => line(0, "{spinner} {human_pos} processes, {per_sec}, {elapsed}  {msg}"),
     })
 }

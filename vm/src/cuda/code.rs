@@ -132,7 +132,8 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
                 Reconverge::Auto => threads >= FULL_WARP,
                 Reconverge::Always => true,
             }
-            && may_meet(program),
+            // A process waits for none of the others.
+            && (around.processes || may_meet(program)),
         // Calls that do not recurse are never deeper than there are functions.
         check_depth: (call_depth as usize) < program.meta.functions.len(),
         deep_calls,

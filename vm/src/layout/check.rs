@@ -44,7 +44,8 @@ fn header() -> String {
         .iter()
         .chain(REQUEST_TWINS)
         .chain(PROCESS_TWINS)
-        .chain(SAMPLE_TWINS) {
+        .chain(SAMPLE_TWINS)
+    {
         _ = writeln!(out, "\nSIZE({}, {});", twin.name, twin.size);
         for (field, offset, size) in twin.fields {
             _ = writeln!(out, "FIELD({}, {field}, {offset}, {size});", twin.name);

@@ -33,8 +33,10 @@ use crate::services::Services;
 
 /// Bytes of inputs that are brought to the device for one round.
 const ROUND_BYTES: usize = 256 << 20;
-/// Processes of one round.
-const ROUND_PROCESSES: usize = 1 << 20;
+/// Processes of one round: at its end lanes wait for the last ones, and its inputs come before it begins.
+const ROUND_PROCESSES: usize = 1 << 17;
+/// Inputs that are asked for at a time while a round is under way.
+const AT_ONCE: usize = 64;
 /// How much more memory a process gets that had too little, each time.
 const MEMORY_STEP: u64 = 8;
 
@@ -171,16 +173,21 @@ struct Queue<'q> {
     /// Those that are to be run again with the same memory, and those with more.
     again: VecDeque<Waiting>,
     starved: VecDeque<Waiting>,
+    /// Those of the next round so far, and the bytes of their inputs.
+    ready: Vec<Waiting>,
+    bytes: usize,
 }
 
 impl Queue<'_> {
-    /// Processes for a round.
-    fn take(&mut self) -> Vec<Waiting> {
-        let (mut round, mut bytes) = (Vec::new(), 0);
-        while bytes < ROUND_BYTES && round.len() < ROUND_PROCESSES {
+    /// Adds at most so many processes to the next round. False if there is none, or no room.
+    fn fill(&mut self, most: usize) -> bool {
+        for _ in 0..most {
+            if self.bytes >= ROUND_BYTES || self.ready.len() >= ROUND_PROCESSES {
+                return false;
+            }
             let waiting = match self.again.pop_front() {
                 Some(waiting) => waiting,
-                None if self.over => break,
+                None if self.over => return false,
                 None => match (self.next)() {
                     Some(input) => {
                         self.numbers += 1;
@@ -189,14 +196,21 @@ impl Queue<'_> {
                     }
                     None => {
                         self.over = true;
-                        break;
+                        return false;
                     }
                 },
             };
-            bytes += image::input_bytes(&waiting.input);
-            round.push(waiting);
+            self.bytes += image::input_bytes(&waiting.input);
+            self.ready.push(waiting);
         }
-        round
+        true
+    }
+
+    /// The processes of the next round.
+    fn take(&mut self) -> Vec<Waiting> {
+        self.fill(usize::MAX);
+        self.bytes = 0;
+        std::mem::take(&mut self.ready)
     }
 }
 
@@ -248,6 +262,8 @@ impl Store {
             over: false,
             again: VecDeque::new(),
             starved: VecDeque::new(),
+            ready: Vec::new(),
+            bytes: 0,
         };
         let most = self.most_memory();
         let mut memory = match options.memory {
@@ -285,8 +301,7 @@ impl Store {
                     options,
                 },
                 ready,
-                &mut queue.again,
-                &mut queue.starved,
+                &mut queue,
                 &mut counts,
                 done,
             )?;
@@ -306,7 +321,11 @@ impl Store {
         let Some(info) = infos.first().map(|memory| &self.memory_infos[*memory as usize]) else {
             return 0;
         };
-        let declared = info.ty.limits.max.map_or(u64::MAX, |max| max.saturating_mul(layout::PAGE));
+        let declared = info
+            .ty
+            .limits
+            .max
+            .map_or(u64::MAX, |max| max.saturating_mul(layout::PAGE));
         let addressable = if info.ty.wide { u64::MAX } else { 1 << 32 };
         declared.min(addressable)
     }

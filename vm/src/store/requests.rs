@@ -265,7 +265,10 @@ impl Store {
             unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
         }
         // SAFETY: as large as it was allocated; no kernel runs.
-        unsafe { self.device.clear(requests.slot_use, size_of::<layout::SlotUse>() as u64)? };
+        unsafe {
+            self.device
+                .clear(requests.slot_use, size_of::<layout::SlotUse>() as u64)?
+        };
         // Slots are shared, so that few processes may have any of them.
         let threads = threads.max(REQUEST_SLOTS as u32);
         let mailboxes = requests.mailboxes;

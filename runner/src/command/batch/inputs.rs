@@ -94,9 +94,8 @@ impl Jobs {
                 }
                 (None, Some(count)) => Source::Instances(count),
                 (None, None) => {
-                    return Err(Report::new("the batch has no inputs").help(
-                        "name them behind :::, or take them from --from LIST, --stdin-lines or --instances N",
-                    ));
+                    return Err(Report::new("the batch has no inputs")
+                        .help("name them behind :::, or take them from --from LIST, --stdin-lines or --instances N"));
                 }
             },
         };
@@ -162,7 +161,12 @@ impl Jobs {
 
     /// Another name than all before it.
     fn unique(&mut self, name: Option<String>) -> String {
-        let name = name.unwrap_or_else(|| format!("{:06}", self.number));
+        let has_numbers = matches!(self.source, Source::Lines(_) | Source::Instances(_));
+        let name = match name {
+            Some(name) => name,
+            None if has_numbers => return format!("{:06}", self.number),
+            None => format!("{:06}", self.number),
+        };
         let count = self.names.entry(name.clone()).or_default();
         *count += 1;
         match *count {
@@ -196,12 +200,14 @@ fn shard(args: &BatchArgs) -> Outcome<Option<Shard>> {
     match args.shard {
         None => Ok(None),
         Some(ShardChoice::Of(shard)) => Ok(Some(shard)),
-        Some(ShardChoice::Auto) => from_scheduler(|name| std::env::var(name).ok()).map(Some).ok_or_else(|| {
-            Report::new("--shard auto finds no scheduler's variables").help(
-                "it looks for SLURM_PROCID and SLURM_NTASKS, SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT, \
+        Some(ShardChoice::Auto) => from_scheduler(|name| std::env::var(name).ok())
+            .map(Some)
+            .ok_or_else(|| {
+                Report::new("--shard auto finds no scheduler's variables").help(
+                    "it looks for SLURM_PROCID and SLURM_NTASKS, SLURM_ARRAY_TASK_ID and SLURM_ARRAY_TASK_COUNT, \
                  JOB_COMPLETION_INDEX and JOB_COMPLETIONS, SHARD_INDEX and SHARD_COUNT; or write --shard I/N",
-            )
-        }),
+                )
+            }),
     }
 }
 
@@ -272,7 +278,12 @@ mod tests {
     #[test]
     fn schedulers_name_the_part() {
         let of = |given: &[(&str, &str)]| {
-            let find = |name: &str| given.iter().find(|(key, _)| *key == name).map(|(_, value)| value.to_string());
+            let find = |name: &str| {
+                given
+                    .iter()
+                    .find(|(key, _)| *key == name)
+                    .map(|(_, value)| value.to_string())
+            };
             from_scheduler(find).map(|shard| (shard.index, shard.count))
         };
         assert_eq!(of(&[]), None);
@@ -285,7 +296,10 @@ mod tests {
             ("SLURM_ARRAY_TASK_COUNT", "10"),
         ];
         assert_eq!(of(&array), Some((4, 10)));
-        assert_eq!(of(&[("JOB_COMPLETION_INDEX", "2"), ("JOB_COMPLETIONS", "4")]), Some((2, 4)));
+        assert_eq!(
+            of(&[("JOB_COMPLETION_INDEX", "2"), ("JOB_COMPLETIONS", "4")]),
+            Some((2, 4))
+        );
         assert_eq!(of(&[("SHARD_INDEX", "4"), ("SHARD_COUNT", "4")]), None);
     }
 

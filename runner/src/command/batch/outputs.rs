@@ -4,6 +4,10 @@ use std::collections::{BTreeMap, HashSet};
 use std::fs;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
 
 use crate::output;
 use crate::report::{Outcome, Report};
@@ -25,7 +29,7 @@ impl Outputs {
     /// Takes what the process wrote that is number `at` of those that are run, from 0.
     pub fn take(&mut self, at: u64, name: &str, written: Written) -> io::Result<()> {
         match self {
-            Outputs::Directory(directory) => directory.write(name, &written),
+            Outputs::Directory(directory) => directory.write(name, written),
             Outputs::Ordered(ordered) => ordered.take(at, Some(written)),
         }
     }
@@ -41,17 +45,94 @@ impl Outputs {
     /// Writes what waited for others that never came.
     pub fn finish(&mut self) -> io::Result<()> {
         match self {
-            Outputs::Directory(_) => Ok(()),
+            Outputs::Directory(directory) => directory.finish(),
             Outputs::Ordered(ordered) => ordered.finish(),
         }
     }
 }
+
+/// Threads that write files: making one takes longer than many processes do.
+const WRITERS: usize = 8;
+/// Processes whose files wait for a thread.
+const WAITING: usize = 4096;
 
 /// A directory with files for each process.
 pub struct Directory {
     path: PathBuf,
     /// Names of processes that have ended before.
     ended: HashSet<String>,
+    /// There may be files of an earlier run.
+    was_used: bool,
+    writers: Option<Writers>,
+}
+
+/// The threads that write.
+struct Writers {
+    queue: SyncSender<Files>,
+    threads: Vec<JoinHandle<()>>,
+    /// The first that went wrong.
+    failed: Arc<Mutex<Option<io::Error>>>,
+}
+
+/// The files of one process.
+struct Files {
+    /// Without an ending.
+    path: PathBuf,
+    written: Written,
+    was_used: bool,
+}
+
+impl Files {
+    /// The exit code comes last: where it is, all is.
+    fn write(&self) -> io::Result<()> {
+        let file = |ending: &str| {
+            let mut path = self.path.clone().into_os_string();
+            path.push(ending);
+            PathBuf::from(path)
+        };
+        if self.was_used {
+            remove(&file(".exit"))?;
+            remove(&file(".err"))?;
+        }
+        fs::write(file(".out"), &self.written.stdout)?;
+        if !self.written.stderr.is_empty() {
+            fs::write(file(".err"), &self.written.stderr)?;
+        }
+        fs::write(file(".exit"), format!("{}\n", self.written.exit_code))
+    }
+}
+
+fn remove(path: &Path) -> io::Result<()> {
+    match fs::remove_file(path) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error),
+        _ => Ok(()),
+    }
+}
+
+impl Writers {
+    fn begin() -> Writers {
+        let (queue, files) = sync_channel::<Files>(WAITING);
+        let files = Arc::new(Mutex::new(files));
+        let failed = Arc::new(Mutex::new(None));
+        let write = |files: Arc<Mutex<std::sync::mpsc::Receiver<Files>>>, failed: Arc<Mutex<Option<io::Error>>>| {
+            move || {
+                loop {
+                    let next = files.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    let Ok(next) = next else { return };
+                    if let Err(error) = next.write() {
+                        let mut failed = failed.lock().unwrap_or_else(PoisonError::into_inner);
+                        failed.get_or_insert(error);
+                    }
+                }
+            }
+        };
+        let threads = (0..WRITERS).map(|_| std::thread::spawn(write(files.clone(), failed.clone())));
+        Writers {
+            queue,
+            threads: threads.collect(),
+            failed,
+        }
+    }
 }
 
 /// The name of a process's files. What separates directories, or begins a hidden file, is written as in a URL.
@@ -87,18 +168,32 @@ impl Directory {
     ///
     /// It cannot be made or read.
     pub fn open(path: &Path, resume: bool) -> Outcome<Directory> {
-        let failed = |what: &str, error: io::Error| Report::new(format!("cannot {what} the directory of outputs: {error}")).at(path.display().to_string());
+        let failed = |what: &str, error: io::Error| {
+            Report::new(format!("cannot {what} the directory of outputs: {error}")).at(path.display().to_string())
+        };
         fs::create_dir_all(path).map_err(|error| failed("make", error))?;
         let mut ended = HashSet::new();
-        for entry in fs::read_dir(path).map_err(|error| failed("read", error))?.filter(|_| resume) {
+        let mut was_used = false;
+        for entry in fs::read_dir(path).map_err(|error| failed("read", error))? {
             let entry = entry.map_err(|error| failed("read", error))?;
-            if let Some(name) = entry.file_name().to_str().and_then(|name| name.strip_suffix(".exit")) {
+            was_used = true;
+            if !resume {
+                break;
+            }
+            let name = entry.file_name();
+            let Some(name) = name.to_str().and_then(|name| name.strip_suffix(".exit")) else {
+                continue;
+            };
+            // One without a code was about to be written.
+            if entry.metadata().is_ok_and(|found| found.len() > 0) {
                 ended.insert(name.to_owned());
             }
         }
         Ok(Directory {
             path: path.to_owned(),
             ended,
+            was_used,
+            writers: None,
         })
     }
 
@@ -107,28 +202,47 @@ impl Directory {
         !self.ended.is_empty() && self.ended.contains(&file_name(name))
     }
 
-    /// The exit code comes last, and all of it at once: where it is, all is.
-    fn write(&self, name: &str, written: &Written) -> io::Result<()> {
-        let file = |ending: &str| self.path.join(format!("{}.{ending}", file_name(name)));
-        fs::write(file("out"), &written.stdout)?;
-        match written.stderr.is_empty() {
-            false => fs::write(file("err"), &written.stderr)?,
-            // Of an earlier run.
-            true => match fs::remove_file(file("err")) {
-                Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
-                _ => {}
-            },
+    /// Has a process's files written, soon. Says what went wrong with earlier ones.
+    fn write(&mut self, name: &str, written: Written) -> io::Result<()> {
+        let files = Files {
+            path: self.path.join(file_name(name)),
+            written,
+            was_used: self.was_used,
+        };
+        let writers = self.writers.get_or_insert_with(Writers::begin);
+        // Without threads it is written here.
+        if let Err(files) = writers.queue.send(files) {
+            files.0.write()?;
         }
-        let part = file("exit.part");
-        fs::write(&part, format!("{}\n", written.exit_code))?;
-        fs::rename(part, file("exit"))
+        let failed = writers.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failed.map_or(Ok(()), Err)
+    }
+
+    /// Waits until all is written.
+    fn finish(&mut self) -> io::Result<()> {
+        let Some(writers) = self.writers.take() else {
+            return Ok(());
+        };
+        drop(writers.queue);
+        for thread in writers.threads {
+            _ = thread.join();
+        }
+        let failed = writers.failed.lock().unwrap_or_else(PoisonError::into_inner).take();
+        failed.map_or(Ok(()), Err)
     }
 }
+
+/// Bytes that are written to stdout at once, and how long fewer wait for more.
+const TOGETHER: usize = 64 << 10;
+const WAIT: Duration = Duration::from_millis(50);
 
 /// Standard output and error, in the order of the inputs.
 pub struct Ordered {
     next: u64,
     waiting: BTreeMap<u64, Option<Written>>,
+    /// What is to be written to stdout, and since when it waits.
+    text: Vec<u8>,
+    since: Instant,
     /// The reader of stdout has gone.
     closed: bool,
 }
@@ -138,6 +252,8 @@ impl Ordered {
         Ordered {
             next: 0,
             waiting: BTreeMap::new(),
+            text: Vec::new(),
+            since: Instant::now(),
             closed: false,
         }
     }
@@ -153,12 +269,29 @@ impl Ordered {
 
     fn write(&mut self, written: Option<Written>) -> io::Result<()> {
         let Some(written) = written else { return Ok(()) };
-        // A closed stream of messages is no reason to end.
-        _ = output::stderr().write_all(&written.stderr);
-        if self.closed {
+        if self.text.is_empty() {
+            self.since = Instant::now();
+        }
+        self.text.extend_from_slice(&written.stdout);
+        if !written.stderr.is_empty() {
+            self.flush()?;
+            // A closed stream of messages is no reason to end.
+            _ = output::stderr().write_all(&written.stderr);
+        }
+        match self.text.len() >= TOGETHER || self.since.elapsed() >= WAIT {
+            true => self.flush(),
+            false => Ok(()),
+        }
+    }
+
+    /// Writes what waits.
+    fn flush(&mut self) -> io::Result<()> {
+        let text = std::mem::take(&mut self.text);
+        if self.closed || text.is_empty() {
             return Ok(());
         }
-        match output::stdout().write_all(&written.stdout) {
+        let mut stdout = output::stdout();
+        match stdout.write_all(&text).and_then(|()| stdout.flush()) {
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed = true,
             result => result?,
         }
@@ -174,10 +307,7 @@ impl Ordered {
         for (_, written) in std::mem::take(&mut self.waiting) {
             self.write(written)?;
         }
-        match output::stdout().flush() {
-            Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error),
-            _ => Ok(()),
-        }
+        self.flush()
     }
 }
 

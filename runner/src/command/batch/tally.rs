@@ -117,9 +117,9 @@ impl Tally {
         }
     }
 
-    fn report(args: &BatchArgs, report: ProcessReport) {
+    fn report(args: &BatchArgs, report: impl FnOnce() -> ProcessReport) {
         if args.report == ReportFormat::Json {
-            args.report.put(report);
+            args.report.put(report());
         }
     }
 
@@ -128,7 +128,7 @@ impl Tally {
         self.unreadable += 1;
         self.show(format!("{name}: {error}"));
         self.step();
-        Tally::report(args, ProcessReport {
+        Tally::report(args, || ProcessReport {
             name: name.to_owned(),
             kind: ProcessKind::Unreadable,
             exit_code: None,
@@ -143,7 +143,7 @@ impl Tally {
     /// A process was stopped with the batch.
     pub fn interrupted(&mut self, args: &BatchArgs, name: &str) {
         self.interrupted += 1;
-        Tally::report(args, ProcessReport {
+        Tally::report(args, || ProcessReport {
             name: name.to_owned(),
             kind: ProcessKind::Interrupted,
             exit_code: None,
@@ -199,7 +199,7 @@ impl Tally {
             _ => {}
         }
         self.step();
-        Tally::report(args, ProcessReport {
+        Tally::report(args, || ProcessReport {
             name: name.to_owned(),
             kind,
             exit_code: Some(exit_code),
@@ -275,7 +275,9 @@ impl Tally {
             (self.interrupted, "interrupted"),
         ];
         let counts = counts.iter().filter(|(count, _)| *count > 0);
-        let mut text: String = counts.map(|(count, what)| format!(", {} {what}", grouped(*count))).collect();
+        let mut text: String = counts
+            .map(|(count, what)| format!(", {} {what}", grouped(*count)))
+            .collect();
         if interrupted {
             text += "; interrupted, --resume DIR goes on where outputs went to a directory";
         }

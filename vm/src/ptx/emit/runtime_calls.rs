@@ -337,7 +337,11 @@ impl Compiler<'_> {
         let table = match self.unit.options.processes {
             true => {
                 let (record, tables, table) = (self.own(Own::Record), self.w.pair(), self.w.pair());
-                ptx!(self, "ld.global.b64 {tables}, [{record}+{}];", offset_of!(Instance, tables));
+                ptx!(
+                    self,
+                    "ld.global.b64 {tables}, [{record}+{}];",
+                    offset_of!(Instance, tables)
+                );
                 ptx!(self, "ld.global.b64 {table}, [{tables}+{}];", 8 * index);
                 table
             }

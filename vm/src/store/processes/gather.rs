@@ -14,7 +14,7 @@ use super::super::{End, RunOptions, Store, StoreError, Stream};
 use super::image::place_inputs;
 use super::services::ProcessServices;
 use super::slots::Slots;
-use super::{BatchCounts, BatchOptions, ProcessOutcome, Waiting};
+use super::{AT_ONCE, BatchCounts, BatchOptions, ProcessOutcome, Queue, Waiting};
 use crate::compiled::Entry;
 use crate::device::DeviceResult;
 use crate::layout::{self, Batch, Control, Launch, ProcessEnd, ProcessSlot};
@@ -48,14 +48,12 @@ struct Book {
 
 impl Store {
     /// Runs the processes of a round to their ends. Returns whether the batch is to end. Those that are to run again are
-    /// added to `again`, and to `starved` if they need more memory.
-    #[allow(clippy::too_many_arguments)]
+    /// added to the queue, of which the next round's are made ready meanwhile.
     pub(super) fn run_round(
         &mut self,
         round: Round<'_>,
         slots: &Slots,
-        again: &mut VecDeque<Waiting>,
-        starved: &mut VecDeque<Waiting>,
+        queue: &mut Queue<'_>,
         counts: &mut BatchCounts,
         done: &mut dyn FnMut(ProcessOutcome) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
@@ -67,6 +65,7 @@ impl Store {
             options,
         } = round;
         let count = processes.len() as u32;
+        let begin = Instant::now();
         let inputs = place_inputs(&mut *self.device, processes.iter().map(|process| &process.input))?;
         let batch = Batch {
             count,
@@ -106,6 +105,7 @@ impl Store {
         };
         let mut left = count;
         let mut failed = None;
+        let ready = begin.elapsed();
         // SAFETY: the batch and all that it points to are the store's, and complete; the program was verified.
         unsafe { self.start_round(entry, slots)? };
         let mut idle = 0u32;
@@ -130,10 +130,10 @@ impl Store {
                 // It was stopped in place of one before it in its slot.
                 let early = options.process_timeout.is_some_and(|limit| outcome.time < limit);
                 if matches!(outcome.end, End::TimedOut) && early && !state.stopping {
-                    again.push_back(waiting);
+                    queue.again.push_back(waiting);
                 } else if outcome.starved && !may_starve && !state.stopping {
                     counts.repeated += 1;
-                    starved.push_back(waiting);
+                    queue.starved.push_back(waiting);
                 } else {
                     counts.processes += u64::from(!matches!(outcome.end, End::Interrupted));
                     if done(outcome).is_break() {
@@ -156,7 +156,10 @@ impl Store {
                     break;
                 }
             }
-            let interrupted = options.interrupt.as_ref().is_some_and(|flag| flag.load(Ordering::Relaxed));
+            let interrupted = options
+                .interrupt
+                .as_ref()
+                .is_some_and(|flag| flag.load(Ordering::Relaxed));
             if interrupted && !state.stopping {
                 self.stop_round(slots, &mut state)?;
             }
@@ -164,6 +167,10 @@ impl Store {
                 && !state.stopping
             {
                 self.stop_late(slots, limit, &mut state)?;
+            }
+            // Inputs may take a while to be read; those that are slow are asked for when nothing else is to do.
+            if !took && !state.stopping && queue.fill(AT_ONCE) {
+                continue;
             }
             idle = if took { 0 } else { idle + 1 };
             match idle {
@@ -174,6 +181,14 @@ impl Store {
             }
         }
         drop(serving);
+        tracing::debug!(
+            processes = count,
+            slots = slots.count,
+            prepared_ms = ready.as_secs_f64() * 1e3,
+            last_kernel_ms = self.device.kernel_time().map(|time| time.as_secs_f64() * 1e3),
+            all_ms = begin.elapsed().as_secs_f64() * 1e3,
+            "a round of a batch has ended"
+        );
         // SAFETY: allocated for this round, which is over.
         unsafe { self.device.release(inputs) };
         match failed {
@@ -206,7 +221,8 @@ impl Store {
                 .set_words(slots.record + offset_of!(Batch, stop) as u64, 4, 1, 1)?;
             for at in stop_words(0, slots) {
                 let stride = size_of::<ProcessSlot>() as u64;
-                self.device.set_words(at, stride, slots.count.into(), layout::STOP_ENDS)?;
+                self.device
+                    .set_words(at, stride, slots.count.into(), layout::STOP_ENDS)?;
             }
         }
         Ok(())
@@ -221,7 +237,10 @@ impl Store {
         state.looked = now;
         let mut current = vec![0u32; slots.count as usize];
         // SAFETY: as long as that; lanes store single words there.
-        unsafe { self.device.read(slots.batch.current, bytemuck::cast_slice_mut(&mut current))? };
+        unsafe {
+            self.device
+                .read(slots.batch.current, bytemuck::cast_slice_mut(&mut current))?
+        };
         state.seen.resize(current.len(), (0, now));
         for (slot, process) in (0..).zip(current) {
             let seen = &mut state.seen[slot as usize];

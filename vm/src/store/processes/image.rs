@@ -73,7 +73,10 @@ impl Store {
             let record = self.fetch::<layout::Table>(info.record)?;
             let mut elements = vec![0u32; record.size as usize];
             // SAFETY: the table's elements, and no kernel runs.
-            unsafe { self.device.read(record.elements, bytemuck::cast_slice_mut(&mut elements))? };
+            unsafe {
+                self.device
+                    .read(record.elements, bytemuck::cast_slice_mut(&mut elements))?
+            };
             records.push(layout::Table {
                 elements: self.place_all(&elements, "the beginning of processes")?,
                 ..record
@@ -99,7 +102,10 @@ impl Store {
 /// Bytes of the device's memory that an input takes, about.
 pub(super) fn input_bytes(input: &ProcessInput) -> usize {
     let strings = input.args.iter().chain(&input.variables);
-    size_of::<layout::ProcessInput>() + strings.map(|string| string.len() + 1).sum::<usize>() + input.stdin.len() + 2 * ALIGN
+    size_of::<layout::ProcessInput>()
+        + strings.map(|string| string.len() + 1).sum::<usize>()
+        + input.stdin.len()
+        + 2 * ALIGN
 }
 
 /// Brings the inputs of a round to the device: their records, and the memory in which all is.

@@ -1,6 +1,6 @@
 //! The device's memory for the processes of a batch that run at the same time.
 
-use std::time::{SystemTime, UNIX_EPOCH};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bytemuck::Zeroable;
 
@@ -41,6 +41,7 @@ impl Store {
         wanted: u32,
         options: &BatchOptions,
     ) -> Result<Slots, StoreError> {
+        let begin = Instant::now();
         let has_memory = !self.instance_infos[0].memories.is_empty();
         let stride = match has_memory {
             true => (memory + BEYOND_MEMORY).next_multiple_of(256) + APART,
@@ -84,7 +85,11 @@ impl Store {
         let threads = allocate(self, own[2], "threads")?;
         let globals = allocate(self, own[3], "globals of processes")?;
         let elements = allocate(self, table_room * 4, "tables of processes")?;
-        let own_tables = allocate(self, table_count * size_of::<layout::Table>() as u64, "tables of processes")?;
+        let own_tables = allocate(
+            self,
+            table_count * size_of::<layout::Table>() as u64,
+            "tables of processes",
+        )?;
         let own_pointers = allocate(self, table_count * 8, "tables of processes")?;
         let own_data = allocate(self, own[5], "segments of processes")?;
         let own_elems = allocate(self, own[6], "segments of processes")?;
@@ -160,6 +165,12 @@ impl Store {
             own_elems,
             ..Zeroable::zeroed()
         };
+        tracing::debug!(
+            slots = count,
+            bytes_each = each,
+            ms = begin.elapsed().as_secs_f64() * 1e3,
+            "slots for processes"
+        );
         Ok(Slots {
             count,
             is_all: count < wanted,

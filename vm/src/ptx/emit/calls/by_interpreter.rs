@@ -63,7 +63,11 @@ fn thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index: u32, out
     );
     out.push_str("\t.reg .b64 %ctx, %local, %l;\n\t.reg .b32 %depth, %w;\n");
     out.push_str("\tld.param.b64 %ctx, [ctx];\n\tld.param.b32 %depth, [depth];\n\tcvta.to.local.u64 %local, %ctx;\n");
-    out.push_str(&load_size(unit, layout, "%local").replace("%size_at", "%l").replace("%size", "%w"));
+    out.push_str(
+        &load_size(unit, layout, "%local")
+            .replace("%size_at", "%l")
+            .replace("%size", "%w"),
+    );
     out.push_str("\t.param .b64 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n");
     out.push_str("\tst.param.b64 [q0], %ctx;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
     let mut list = String::from("q0, q1, q2");

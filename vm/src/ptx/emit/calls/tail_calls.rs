@@ -46,7 +46,9 @@ pub fn tail_thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index:
     _ = writeln!(
         out,
         "{}",
-        load_size(unit, layout, "%local").replace("%size_at", "%l").replace("%size", "%w")
+        load_size(unit, layout, "%local")
+            .replace("%size_at", "%l")
+            .replace("%size", "%w")
     );
     out.push_str("\tst.param.b64 [q0], %ctx;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %w;\n");
     let mut list = String::from("q0, q1, q2");

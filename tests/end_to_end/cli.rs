@@ -2,6 +2,7 @@
 
 mod aborting_tests;
 mod attacks;
+mod batch;
 mod cache;
 #[cfg(unix)]
 mod cargo_runner;
@@ -33,6 +34,7 @@ pub fn general() -> Vec<Test> {
         command::general(),
         aborting_tests::general(),
         attacks::general(),
+        batch::general(),
         hints::general(),
         #[cfg(unix)]
         options::general(),
@@ -44,7 +46,13 @@ pub fn general() -> Vec<Test> {
 
 /// The tests of an engine.
 pub fn tests(device: &'static str) -> Tests {
-    let mut tests = [reports::of_engine(), hints::of_engine(), profile::of_engine()].concat();
+    let mut tests = [
+        reports::of_engine(),
+        hints::of_engine(),
+        profile::of_engine(),
+        batch::of_engine(),
+    ]
+    .concat();
     if matches!(device, "ptx" | "emulator") {
         tests.extend(compile::of_compiled());
     }

@@ -247,10 +247,11 @@ fn check_calls(runtime: &str) -> Result<(), String> {
     let wasm = wat::parse_str(CALLS_ALL).expect("it is a module");
     let program = translate(&wasm, &Default::default()).expect("it translates").program;
     let entries: Vec<u32> = program.meta.exports.iter().map(|export| export.index).collect();
-    // Of one lane with samples, which a function of the runtime counts, and without.
-    let text = |samples| {
+    // Of one lane with samples, which a function of the runtime counts, and without; and of processes.
+    let text = |samples, processes| {
         let options = Options {
             samples,
+            processes,
             single_lane: samples,
             ..Options::default()
         };
@@ -264,7 +265,7 @@ fn check_calls(runtime: &str) -> Result<(), String> {
         };
         compile(&unit).text
     };
-    let text = text(false) + &text(true);
+    let text = text(false, false) + &text(true, false) + &text(false, true);
     let functions = signatures(runtime);
     let mut called = BTreeSet::new();
     for call in calls(&text) {

@@ -9,6 +9,7 @@
 //! - `--deep-calls`: calls that are too deep for the native stack are interpreted;
 //! - `--reconverge`: lanes meet at the ends of loops and after calls;
 //! - `--single-lane`: one lane is alone;
+//! - `--processes`: each thread is a process of a batch;
 //! - `--cold 1,2.3`: function 1 and the fourth block of function 2 are not compiled;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
 
@@ -22,7 +23,14 @@ use gpu_run_vm::ptx;
 
 const COMMANDS: &[Command] = &[Command {
     name: "ptx",
-    flags: &["alone", "deep-calls", "local-frames", "reconverge", "single-lane"],
+    flags: &[
+        "alone",
+        "deep-calls",
+        "local-frames",
+        "processes",
+        "reconverge",
+        "single-lane",
+    ],
     options: &["cold", "only"],
     run: compiled,
 }];
@@ -60,6 +68,7 @@ fn compiled(test: &FileTest) -> Result<String, String> {
             deep_calls: test.flag("deep-calls"),
             reconverge: test.flag("reconverge"),
             single_lane: test.flag("single-lane"),
+            processes: test.flag("processes"),
             comments: true,
             ..ptx::Options::default()
         },

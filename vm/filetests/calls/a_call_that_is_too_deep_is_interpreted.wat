@@ -110,9 +110,9 @@
 ;; 	bra TRAP;
 ;; DEEP_7:
 ;; 	mov.b64 {%w10, %w11}, %d7;
-;; 	st.local.b32 [%local+928], %w10;
-;; 	st.local.b32 [%local+932], %w11;
-;; 	st.local.b32 [%local+936], %r9;
+;; 	st.local.b32 [%local+952], %w10;
+;; 	st.local.b32 [%local+956], %w11;
+;; 	st.local.b32 [%local+960], %r9;
 ;; 	mov.b32 %w12, 0;
 ;; 	ld.const.b32 %w13, [instance+48];
 ;; 	add.u32 %w14, %w12, 1;
@@ -138,8 +138,8 @@
 ;; 	call (result), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);
 ;; 	ld.param.b32 %w9, [result];
 ;; 	}
-;; 	ld.local.b32 %w15, [%local+928];
-;; 	ld.local.b32 %w16, [%local+932];
+;; 	ld.local.b32 %w15, [%local+952];
+;; 	ld.local.b32 %w16, [%local+956];
 ;; 	mov.b64 %d7, {%w15, %w16};
 ;; 	bra DEEP_AFTER_8;
 ;; STOP:

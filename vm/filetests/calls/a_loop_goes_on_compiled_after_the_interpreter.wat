@@ -18,7 +18,7 @@
 
 ;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[8])
 ;; {
-;; 	.local .align 16 .b8 context[944];
+;; 	.local .align 16 .b8 context[968];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %cold_units;
@@ -165,11 +165,11 @@
 ;; GO_ON_13:
 ;; 	bra COUNTED_12;
 ;; B2:
-;; 	st.local.b32 [%local+928], %r0;
-;; 	st.local.b32 [%local+932], %r1;
+;; 	st.local.b32 [%local+952], %r0;
+;; 	st.local.b32 [%local+956], %r1;
 ;; 	mov.b64 {%w13, %w14}, %d4;
-;; 	st.local.b32 [%local+936], %w13;
-;; 	st.local.b32 [%local+940], %w14;
+;; 	st.local.b32 [%local+960], %w13;
+;; 	st.local.b32 [%local+964], %w14;
 ;; 	mov.b32 %trap_pc, 4;
 ;; 	mov.b32 %cold_units, 0;
 ;; 	bra COLD;
@@ -203,8 +203,8 @@
 ;; 	}
 ;; 	setp.ge.u32 %p9, %w16, 2;
 ;; 	@%p9 bra ENTER_14;
-;; 	ld.local.b32 %w17, [%local+928];
-;; 	ld.local.b32 %w18, [%local+932];
+;; 	ld.local.b32 %w17, [%local+952];
+;; 	ld.local.b32 %w18, [%local+956];
 ;; 	mov.b64 %d0, {%w17, %w18};
 ;; 	ld.global.b64 %l19, [%launch+88];
 ;; 	ld.local.b32 %w19, [%local+24];
@@ -220,10 +220,10 @@
 ;; TABLE_16: .branchtargets ENTER_15;
 ;; 	brx.idx %w22, TABLE_16;
 ;; ENTER_15:
-;; 	ld.local.b32 %r0, [%local+928];
-;; 	ld.local.b32 %r1, [%local+932];
-;; 	ld.local.b32 %w23, [%local+936];
-;; 	ld.local.b32 %w24, [%local+940];
+;; 	ld.local.b32 %r0, [%local+952];
+;; 	ld.local.b32 %r1, [%local+956];
+;; 	ld.local.b32 %w23, [%local+960];
+;; 	ld.local.b32 %w24, [%local+964];
 ;; 	mov.b64 %d4, {%w23, %w24};
 ;; 	bra B1;
 ;; STOP:

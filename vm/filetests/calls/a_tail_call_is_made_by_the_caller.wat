@@ -48,7 +48,7 @@
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// return_call      r3, odd
 ;; 	mov.u64 %l1, t1;
-;; 	st.local.b32 [%local+928], %r3;
+;; 	st.local.b32 [%local+952], %r3;
 ;; 	st.local.b64 [%local+64], %l1;
 ;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b32 [ret], 2;
@@ -92,7 +92,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+928];
+;; 	ld.local.b32 %w, [%local+952];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f0, (q0, q1, q2, p0);
@@ -132,7 +132,7 @@
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// return_call      r3, even
 ;; 	mov.u64 %l1, t0;
-;; 	st.local.b32 [%local+928], %r3;
+;; 	st.local.b32 [%local+952], %r3;
 ;; 	st.local.b64 [%local+64], %l1;
 ;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b32 [ret], 2;
@@ -176,7 +176,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+928];
+;; 	ld.local.b32 %w, [%local+952];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f1, (q0, q1, q2, p0);

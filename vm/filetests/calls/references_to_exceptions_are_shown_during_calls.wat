@@ -43,7 +43,7 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// throw            r3, x1, tag0
-;; 	st.local.b32 [%local+928], %r3;
+;; 	st.local.b32 [%local+952], %r3;
 ;; 	mov.b32 %w1, 1;
 ;; 	st.local.b32 [%local+48], %w1;
 ;; 	ld.const.b32 %w2, [instance+88];
@@ -269,7 +269,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+928];
+;; 	ld.local.b32 %w, [%local+952];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[16];
 ;; 	call (q), f1, (q0, q1, q2, p0);

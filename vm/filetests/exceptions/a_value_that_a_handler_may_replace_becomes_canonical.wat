@@ -95,6 +95,6 @@
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
 ;; CATCH_6:
-;; 	ld.local.b32 %r5, [%local+928];
+;; 	ld.local.b32 %r5, [%local+952];
 ;; 	bra B1;
 ;; }

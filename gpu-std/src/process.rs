@@ -27,3 +27,21 @@ pub use std::process::*;
 pub fn exit(code: i32) -> ! {
     crate::platform::exit(code)
 }
+
+/// Which one this process is of those that `gpu-run batch --instances` runs, from 0; `None` where there is but one.
+///
+/// ```
+/// assert_eq!(gpu_std::process::instance(), None);
+/// ```
+pub fn instance() -> Option<u64> {
+    number("GPU_INSTANCE")
+}
+
+/// How many processes `gpu-run batch --instances` runs; `None` where there is but one.
+pub fn instances() -> Option<u64> {
+    number("GPU_INSTANCES")
+}
+
+fn number(variable: &str) -> Option<u64> {
+    crate::env::var(variable).ok()?.parse().ok()
+}

@@ -37,6 +37,10 @@ fn main() -> ExitCode {
         };
     }
     let result = match cli.command {
+        Command::Run(args) if args.instances.is_some() => {
+            let instances = args.instances.unwrap_or_default();
+            command::batch::batch(&batch_args::BatchArgs::of_run(&args, instances))
+        }
         Command::Run(mut args) => run::run(&mut args),
         Command::Profile(mut args) => command::profile::profile(&mut args),
         Command::Batch(args) => command::batch::batch(&args),

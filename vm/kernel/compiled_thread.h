@@ -25,13 +25,7 @@ GPU_RUN_NOINLINE void tell_process_end(Context &context) {
 
 // Ends a process that does not return. The lane cannot take another one.
 GPU_RUN_NOINLINE void leave_process(Context &context) {
-  Requests *requests = context.launch->requests;
-  Thread &thread = *context.thread;
-  // The host answers every message, and then the mailbox's slot is free for others.
-  if (thread.request) {
-    for (u32 idle = 1; !requests::answered(*requests, thread); idle++) backoff(idle);
-    requests::give_slot(*requests, thread);
-  }
+  if (context.launch->requests) processes::leave_mailbox(*context.launch->requests, *context.thread);
   tell_process_end(context);
   red_add_device(&context.launch->batch->lost, 1u);
 }

@@ -26,11 +26,7 @@ GPU_RUN_NOINLINE void leave_frames(const Launch &launch, Thread &thread) {
 
 // The slot's process is over: tells so, and returns what it had. False if that is to be tried again.
 GPU_RUN_NOINLINE bool end_process(const Batch &batch, ProcessSlot &slot, Thread &thread, u32 index) {
-  // The host answers every message, and then the mailbox's slot is free for others.
-  if (thread.request) {
-    if (!requests::answered(slot.requests, thread)) return false;
-    requests::give_slot(slot.requests, thread);
-  }
+  processes::leave_mailbox(slot.requests, thread);
   if (!processes::tell_end(batch, slot)) return false;
   if (thread.exceptions) exceptions::sweep(slot.launch, thread, index, 0);
   const bool returned = slot.control.end.kind == END_None && thread.state == THREAD_Ended;

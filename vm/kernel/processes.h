@@ -26,6 +26,8 @@ GPU_RUN_INLINE void clear(u8 *at, u64 bytes) {
 #if GPU_RUN_GPU
   const u32 zeros[4] = {0, 0, 0, 0};
   const u32 lanes = __nvvm_activemask();
+  // Others' stores come after what each lane has stored there.
+  __nvvm_bar_warp_sync(lanes);
   const u32 rank = (u32)__builtin_popcount(lanes & __nvvm_read_ptx_sreg_lanemask_lt());
   const u64 step = 16ull * (u32)__builtin_popcount(lanes);
   for (u32 left = lanes; left; left &= left - 1) {
@@ -142,7 +144,8 @@ GPU_RUN_NOINLINE void prepare(const Batch &batch, ProcessSlot &slot, u32 index, 
   thread.lane_segment_used = 0;
   thread.segment = 0;
   slot.began = clock_ns();
-  // A host that stops a process writes these at any time. What it has stopped too late is told from others by its time.
+  // A host that stops a process writes these at any time. What it has stopped too late is told from others by its time, and
+  // where it stops all of them it writes again and again.
   store_relaxed_device(&slot.control.stop, 0u);
   store_relaxed_device(&slot.launch.stop, 0u);
   store_relaxed_device(&batch.current[index], process);
@@ -168,6 +171,13 @@ GPU_RUN_INLINE bool take(Batch &batch, ProcessSlot &slot, u32 index) {
   return true;
 }
 
+// Gives back the thread's slot of the mailbox if its request is answered. Else the host may still write there, and the slot
+// stays taken until the round ends: a process that was stopped waits for nothing.
+GPU_RUN_INLINE void leave_mailbox(Requests &requests, Thread &thread) {
+  if (thread.request && requests::answered(requests, thread)) requests::give_slot(requests, thread);
+  thread.request = 0;
+}
+
 // Tells the host how the slot's process has ended. False if the ring has no room for that now.
 GPU_RUN_NOINLINE bool tell_end(const Batch &batch, const ProcessSlot &slot) {
   const End &end = slot.control.end;
@@ -182,7 +192,7 @@ GPU_RUN_NOINLINE bool tell_end(const Batch &batch, const ProcessSlot &slot) {
   told.pc = end.pc;
   told.depth = end.depth;
   told.frames = end.frames;
-  told.stopped = end.kind == END_None && load_relaxed_device(&slot.launch.stop) != 0;
+  told.stopped = end.kind == END_None && (load_relaxed_device(&slot.launch.stop) | load_relaxed_device(&slot.control.stop)) != 0;
   told.refused = slot.memory.refused;
   told.memory = slot.memory.size;
   told.time = clock_ns() - slot.began;

@@ -534,10 +534,30 @@ impl Device for Cuda {
 
     unsafe fn set_words(&mut self, at: Ptr, stride: u64, count: u64, value: u32) -> DeviceResult<()> {
         self.context.enter()?;
-        // SAFETY: the caller's words: one of each row.
-        let result =
-            unsafe { sys::cuMemsetD2D32Async(at, stride as usize, value, 1, count as usize, self.copy_stream) };
-        check("cuMemsetD2D32", result)?;
+        // A copy, as what sets memory may be a kernel, for which there is no room while lanes run that are to be stopped.
+        let words = vec![value; count as usize];
+        let copy = sys::CUDA_MEMCPY2D {
+            srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_HOST,
+            srcHost: words.as_ptr().cast(),
+            srcPitch: 4,
+            dstMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_DEVICE,
+            dstDevice: at,
+            dstPitch: stride as usize,
+            WidthInBytes: 4,
+            Height: count as usize,
+            srcXInBytes: 0,
+            srcY: 0,
+            srcDevice: 0,
+            srcArray: std::ptr::null_mut(),
+            dstXInBytes: 0,
+            dstY: 0,
+            dstHost: std::ptr::null_mut(),
+            dstArray: std::ptr::null_mut(),
+        };
+        // SAFETY: the caller's words: one of each row. The copy is waited for before `words` goes.
+        check("cuMemcpy2D", unsafe {
+            sys::cuMemcpy2DAsync_v2(&copy, self.copy_stream)
+        })?;
         self.finish_copies()
     }
 

@@ -96,6 +96,25 @@ pub enum Input {
     Bytes(Vec<u8>),
 }
 
+/// A directory of the host that is open, for any number of guests.
+#[derive(Clone, Debug)]
+pub struct Folder(Arc<Dir>);
+
+impl Folder {
+    /// Opens a directory.
+    ///
+    /// # Errors
+    /// If it cannot be opened; the message names it.
+    pub fn open(host: impl AsRef<Path>) -> io::Result<Folder> {
+        let host = host.as_ref();
+        let dir = Dir::open_ambient_dir(host, ambient_authority()).map_err(|error| {
+            let message = format!("cannot open the directory {}: {error}", host.display());
+            io::Error::new(error.kind(), message)
+        })?;
+        Ok(Folder(Arc::new(dir)))
+    }
+}
+
 /// What a guest is to have; builds a [`Wasi`].
 ///
 /// Left alone, standard input is at its end, and what is written to standard output and error is dropped.
@@ -176,16 +195,17 @@ impl WasiBuilder {
     ///
     /// # Errors
     /// If the directory cannot be opened; the message names it.
-    pub fn dir(mut self, host: impl AsRef<Path>, guest: impl Into<String>, read_only: bool) -> io::Result<Self> {
-        let host = host.as_ref();
-        let dir = Dir::open_ambient_dir(host, ambient_authority()).map_err(|error| {
-            let message = format!("cannot open the directory {}: {error}", host.display());
-            io::Error::new(error.kind(), message)
-        })?;
+    pub fn dir(self, host: impl AsRef<Path>, guest: impl Into<String>, read_only: bool) -> io::Result<Self> {
+        Ok(self.folder(&Folder::open(host)?, guest, read_only))
+    }
+
+    /// The same with a directory that is open already, which several guests may have.
+    pub fn folder(mut self, folder: &Folder, guest: impl Into<String>, read_only: bool) -> Self {
         self.given_folders = true;
+        let tree = Tree::Host(folder.0.clone());
         self.directories
-            .push(Directory::new(Tree::Host(dir), Some(guest.into()), read_only, 0));
-        Ok(self)
+            .push(Directory::new(tree, Some(guest.into()), read_only, 0));
+        self
     }
 
     /// Opens an empty directory in memory to the guest by the name `guest`, as [`WasiBuilder::dir`] does one of the

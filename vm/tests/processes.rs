@@ -6,8 +6,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use gpu_run_vm::{
-    BatchCounts, BatchOptions, Cpu, End, Extern, Limits, ProcessInput, ProcessOutcome, RunOptions, Services, Store,
-    StoreError, WasiBuilder,
+    BatchCounts, BatchOptions, Cpu, End, Extern, Limits, NextInput, ProcessInput, ProcessOutcome, RunOptions, Services,
+    Store, StoreError, WasiBuilder,
 };
 
 /// A store with an instance of a module, and the number of its function `_start`.
@@ -62,10 +62,15 @@ fn batch(
 ) -> Result<(Vec<ProcessOutcome>, BatchCounts), StoreError> {
     let mut inputs = inputs.into_iter();
     let mut outcomes = Vec::new();
-    let counts = store.run_batch(func, options, &mut || inputs.next(), &mut |outcome| {
-        outcomes.push(outcome);
-        ControlFlow::Continue(())
-    })?;
+    let counts = store.run_batch(
+        func,
+        options,
+        &mut |_| inputs.next().map_or(NextInput::Over, NextInput::Ready),
+        &mut |outcome| {
+            outcomes.push(outcome);
+            ControlFlow::Continue(())
+        },
+    )?;
     outcomes.sort_by_key(|outcome| outcome.number);
     Ok((outcomes, counts))
 }
@@ -293,9 +298,12 @@ fn an_interrupted_batch_ends() {
     };
     let mut given = 0;
     let (mut returned, mut interrupted) = (0, 0);
-    let mut next = || {
+    let mut next = |_| {
         given += 1;
-        (given <= 1000).then(|| input(&[], if given > 10 { b"L" } else { b"R" }))
+        match given <= 1000 {
+            true => NextInput::Ready(input(&[], if given > 10 { b"L" } else { b"R" })),
+            false => NextInput::Over,
+        }
     };
     store
         .run_batch(func, &options, &mut next, &mut |outcome| {
@@ -318,7 +326,9 @@ fn an_interrupted_batch_ends() {
 fn what_cannot_be_a_batch_is_refused() {
     let refused = |wat: &str| {
         let (mut store, func) = instance(wat);
-        let result = store.run_batch(func, &options(), &mut || None, &mut |_| ControlFlow::Continue(()));
+        let result = store.run_batch(func, &options(), &mut |_| NextInput::Over, &mut |_| {
+            ControlFlow::Continue(())
+        });
         result.expect_err("it is refused").to_string()
     };
     assert!(refused(r#"(module (memory 1) (memory 1) (func (export "_start")))"#).contains("several memories"));

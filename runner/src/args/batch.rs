@@ -8,13 +8,16 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::cli::{DeviceArgs, EnvironmentArgs, ReportFormat, TuningArgs};
+use crate::cli::{DeviceArgs, EnvironmentArgs, ReportFormat, RunArgs, TuningArgs};
 use crate::sink::Target;
 
 /// What stands between the program's arguments and the inputs.
 const SEPARATOR: &str = ":::";
 /// What stands for the input in an argument.
 pub const INPUT: &str = "{}";
+
+/// How long the compiler is waited for: a batch runs for long.
+const COMPILE_TIME: Duration = Duration::from_secs(60);
 
 const INPUTS: &str = "Inputs";
 const OUTPUTS: &str = "Outputs";
@@ -138,6 +141,31 @@ impl FromStr for ShardChoice {
 }
 
 impl BatchArgs {
+    /// What `gpu-run run --instances` means.
+    pub fn of_run(args: &RunArgs, instances: u64) -> BatchArgs {
+        BatchArgs {
+            words: args.words().to_vec(),
+            from: None,
+            stdin_lines: false,
+            instances: Some(instances),
+            shard: None,
+            snapshot_at: None,
+            out_dir: None,
+            resume: None,
+            report: args.report.clone(),
+            fail_fast: false,
+            retry: None,
+            device: args.device.clone(),
+            compile_time: args.compile_time.max(COMPILE_TIME),
+            tuning: args.tuning.clone(),
+            environment: args.environment.clone(),
+            jobs: None,
+            instance_memory: args.max_memory,
+            instance_timeout: args.timeout,
+            max_call_depth: args.max_call_depth,
+        }
+    }
+
     /// The module's path.
     pub fn module(&self) -> &Path {
         Path::new(self.words.first().map_or(OsStr::new(""), |word| word))

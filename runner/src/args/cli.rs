@@ -108,6 +108,10 @@ pub struct RunArgs {
     /// for programs that spawn threads, what suits the device].
     #[arg(long, value_name = "N", value_parser = parse_thread_count, help_heading = START)]
     threads: Option<ThreadCount>,
+    /// Run the program that many times at once, each time as a process with a memory of its own, as `gpu-run batch
+    /// --instances` does.
+    #[arg(long, value_name = "N", conflicts_with_all = ["threads", "invoke"], help_heading = START)]
+    pub instances: Option<u64>,
     /// What `--threads auto` means on the device.
     #[arg(skip)]
     lanes: Option<u32>,
@@ -220,6 +224,11 @@ impl RunArgs {
         self.lanes = Some(threads);
     }
 
+    /// The module and what stands behind it.
+    pub fn words(&self) -> &[OsString] {
+        &self.words
+    }
+
     /// The module's path.
     pub fn module(&self) -> &Path {
         // Without a module the words are not parsed.
@@ -252,7 +261,7 @@ impl RunArgs {
 }
 
 /// What a program for WASI finds around it.
-#[derive(Args)]
+#[derive(Args, Clone)]
 #[command(next_help_heading = "What a program for WASI finds")]
 pub struct EnvironmentArgs {
     /// Give the program a directory, by its own name or another, and with `:ro` for reading only. As a
@@ -408,7 +417,7 @@ pub enum Engine {
 }
 
 /// What may be chosen about compiled code.
-#[derive(Args)]
+#[derive(Args, Clone)]
 pub struct TuningArgs {
     /// Whether compiled functions keep their frames of the stack in linear memory in the GPU's local memory, where lanes
     /// access them together. Results are the same.

@@ -6,22 +6,27 @@ mod inputs;
 mod outputs;
 mod tally;
 
+use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::task::Poll;
+use std::time::Duration;
 
 use gpu_run::{
     Batch, BatchInput, BatchResult, Config, DeviceKind, End, Engine, InterruptHandle, Module, ModuleOptions,
 };
 
-use self::inputs::{Job, Jobs};
+use self::inputs::{Job, Jobs, Read};
 use self::outputs::{Directory, Ordered, Outputs, Written};
 #[cfg(test)]
 pub use self::tally::ProcessReport;
 use self::tally::Tally;
 use crate::batch_args::{BatchArgs, Retry};
+use crate::cli::ReportFormat;
 use crate::lines::LineSource;
-use crate::report::{self, Outcome, Report, code, warn};
+use crate::report::{self, Outcome, Report, code};
 use crate::{cache, devices, engine, load, log, process, progress, wasi_options};
 
 /// Runs a batch.
@@ -49,11 +54,15 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
     let engine = engine_of(args)?;
     let lines = load_module(args, &engine)?;
     let outputs = match args.directory() {
-        Some(path) => Outputs::Directory(Directory::open(path, args.resume.is_some())?),
+        Some(path) => Outputs::Directory(Directory::open(path, args.resume.is_some(), args.shard.is_some())?),
         None => Outputs::Ordered(Ordered::new()),
     };
     let jobs = Jobs::of(args)?;
     let bar = progress::of_batch(jobs.len()).filter(|_| !log::is_quiet() && !is_on_terminal(args));
+    let ended: Box<dyn Fn(&str) -> bool + Send> = match &outputs {
+        Outputs::Directory(directory) => Box::new(directory.ended()),
+        Outputs::Ordered(_) => Box::new(|_| false),
+    };
     let mut run = Run {
         args,
         tally: Tally::new(bar),
@@ -62,39 +71,46 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         outputs,
         failed: Vec::new(),
         lost: None,
-        jobs: 0,
+        lost_input: None,
+        read: inputs::read_ahead(jobs, args.args().to_vec(), args.instances, ended),
         ready: VecDeque::new(),
     };
     let device = devices::open(&args.device)?;
     let on_gpu = device.target().is_some();
-    let mut jobs = Some(jobs);
-    let feed = std::cell::RefCell::new(&mut run);
-    let source = jobs.take().into_iter().flatten();
     let summary = {
-        // Both the source of inputs and the taker of results work on the same books, never at the same time.
-        let mut source = source;
-        let next = std::iter::from_fn(|| feed.borrow_mut().next_input(&mut source));
+        // The source of inputs and the taker of results work on the same books, never at the same time.
+        let feed = RefCell::new(&mut run);
         let batch = batch_of(args, &engine, &lines.module, &interrupt)?
             .device(device)
-            .inputs(next)
-            .on_choice(tell);
+            .source(|waits| feed.borrow_mut().next_input(waits))
+            .on_choice(engine::tell_batch);
         batch
             .run(|result| feed.borrow_mut().take(result, &lines, args.retry.is_some() && on_gpu))
             .map_err(|error| failed(args, &error))
     };
-    drop(feed);
-    let summary = summary?;
-    run.tally.count(&summary);
-    if !run.failed.is_empty() && !interrupt.is_pending() {
-        run.retry(&lines.module, &interrupt, &lines)?;
-    }
+    let retried = match &summary {
+        Ok(summary) => {
+            run.tally.count(summary);
+            match !run.failed.is_empty() && !interrupt.is_pending() {
+                true => run.retry(&lines.module, &interrupt, &lines),
+                false => Ok(()),
+            }
+        }
+        Err(_) => Ok(()),
+    };
+    // Whatever has happened: what has ended is written.
     let written = run.outputs.finish();
     run.tally.finish();
+    if !log::is_quiet() && args.report == ReportFormat::Text && summary.is_ok() {
+        run.tally.print(interrupt.is_pending());
+    }
+    summary?;
+    retried?;
     if let Some(error) = run.lost.or(written.err()) {
         return Err(Report::new(format!("outputs cannot be written: {error}")).code(code::LOST));
     }
-    if !log::is_quiet() && args.report == crate::cli::ReportFormat::Text {
-        run.tally.print(interrupt.is_pending());
+    if let Some(error) = run.lost_input {
+        return Err(Report::new(format!("the inputs cannot be read to their end: {error}")));
     }
     Ok(ExitCode::from(match (interrupt.is_pending(), run.tally.failures()) {
         (true, _) => code::INTERRUPTED,
@@ -194,11 +210,6 @@ fn batch_of<'b>(
     Ok(batch)
 }
 
-/// Says with -v how the program is run.
-fn tell(choice: &gpu_run::compile::Choice) {
-    engine::tell_batch(choice);
-}
-
 /// The report of a batch that could not be run.
 fn failed(args: &BatchArgs, error: &gpu_run::Error) -> Report {
     match Batch::refused(error) {
@@ -223,73 +234,50 @@ struct Run<'r> {
     failed: Vec<(u64, Job)>,
     /// Why outputs could not be written.
     lost: Option<std::io::Error>,
-    /// Jobs so far.
-    jobs: u64,
-    /// Those whose inputs are read and that have not begun.
-    ready: VecDeque<(u64, Job, Result<BatchInput, String>)>,
+    /// Why there are no more inputs, though there should be.
+    lost_input: Option<std::io::Error>,
+    /// Inputs that were read, and those of them that have not begun.
+    read: Receiver<Vec<Read>>,
+    ready: VecDeque<Read>,
 }
 
-/// Threads that read inputs, and how many are read at once.
-const READERS: usize = 8;
-const READ_AHEAD: usize = 4096;
+/// How long more inputs are waited for at a time.
+const WAIT: Duration = Duration::from_millis(20);
 
 impl Run<'_> {
-    /// The next process's input. What cannot be read is told of, and left out.
-    fn next_input(&mut self, jobs: &mut dyn Iterator<Item = std::io::Result<Job>>) -> Option<BatchInput> {
+    /// The next process's input, for which it may wait a while. What cannot be read is told of, and left out.
+    fn next_input(&mut self, waits: bool) -> Poll<Option<BatchInput>> {
         loop {
-            if self.ready.is_empty() {
-                self.read_ahead(jobs);
-            }
-            let (at, job, input) = self.ready.pop_front()?;
-            match input {
-                Ok(input) => {
+            let Some(read) = self.ready.pop_front() else {
+                let more = match waits {
+                    true => self.read.recv_timeout(WAIT),
+                    false => self.read.try_recv().map_err(|error| match error {
+                        TryRecvError::Empty => RecvTimeoutError::Timeout,
+                        TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
+                    }),
+                };
+                match more {
+                    Ok(more) => self.ready.extend(more),
+                    Err(RecvTimeoutError::Timeout) => return Poll::Pending,
+                    Err(RecvTimeoutError::Disconnected) => return Poll::Ready(None),
+                }
+                continue;
+            };
+            match read {
+                Read::Skipped => self.tally.skipped(),
+                Read::Lost(error) => self.lost_input = Some(error),
+                Read::Ready(at, job, Ok(input)) => {
                     let number = self.tally.begun();
                     self.started.insert(number, (at, job));
-                    return Some(input);
+                    return Poll::Ready(Some(input));
                 }
-                Err(error) => {
+                Read::Ready(at, job, Err(error)) => {
                     self.tally.unreadable(self.args, &job.name, &error);
                     let skipped = self.outputs.skip(at);
                     self.keep(skipped);
                 }
             }
         }
-    }
-
-    /// Reads the inputs of the next jobs, on several threads.
-    fn read_ahead(&mut self, jobs: &mut dyn Iterator<Item = std::io::Result<Job>>) {
-        let mut next = Vec::new();
-        while next.len() < READ_AHEAD {
-            let job = match jobs.next() {
-                Some(Ok(job)) => job,
-                Some(Err(error)) => {
-                    warn(&format!("the inputs cannot be read to their end: {error}"));
-                    break;
-                }
-                None => break,
-            };
-            let at = self.jobs;
-            self.jobs += 1;
-            match &self.outputs {
-                Outputs::Directory(directory) if directory.has(&job.name) => self.tally.skipped(),
-                _ => next.push((at, job)),
-            }
-        }
-        let (args, count) = (self.args.args(), self.count);
-        let read = |job: &Job| inputs::input(args, &job.what, count);
-        let part = next.len().div_ceil(READERS).max(1);
-        let inputs: Vec<_> = std::thread::scope(|scope| {
-            let parts = next.chunks(part);
-            let threads: Vec<_> = parts
-                .map(|part| scope.spawn(move || part.iter().map(|(_, job)| read(job)).collect::<Vec<_>>()))
-                .collect();
-            threads
-                .into_iter()
-                .flat_map(|thread| thread.join().unwrap_or_default())
-                .collect()
-        });
-        let ready = next.into_iter().zip(inputs).map(|((at, job), input)| (at, job, input));
-        self.ready.extend(ready);
     }
 
     /// Takes what came of a process.

@@ -1,12 +1,14 @@
 //! Batches: one program, run once for each of many inputs, each time as a process of its own.
 
-use std::io;
 use std::ops::ControlFlow;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::Arc;
+use std::task::Poll;
 use std::time::Duration;
 
-use gpu_run_vm::{BatchOptions, BatchRefused, Device, Input, ProcessInput, ProcessOutcome, Services, WasiBuilder};
+use gpu_run_vm::{
+    BatchOptions, BatchRefused, Device, Folder, Input, NextInput, ProcessInput, ProcessOutcome, Services, WasiBuilder,
+};
 
 use super::compile::Choice;
 use super::engine::Engine;
@@ -96,19 +98,15 @@ pub struct BatchSummary {
     pub time: Duration,
 }
 
-/// A directory of the host that processes have.
-#[derive(Clone, Debug)]
-struct Folder {
-    host: PathBuf,
+/// A directory of the host that processes have. It is opened once for all of them.
+struct Given {
+    folder: Folder,
     guest: String,
     read_only: bool,
 }
 
-impl Folder {
-    fn add(&self, wasi: WasiBuilder) -> io::Result<WasiBuilder> {
-        wasi.dir(&self.host, self.guest.clone(), self.read_only)
-    }
-}
+/// A source of inputs: see [`Batch::source`].
+type Source<'b> = Box<dyn FnMut(bool) -> Poll<Option<BatchInput>> + 'b>;
 
 /// A program that is run once for each of many inputs, each time as a process with a memory of its own. They run at the
 /// same time, on all lanes of the device.
@@ -137,8 +135,9 @@ pub struct Batch<'b> {
     module: &'b Module,
     name: Vec<u8>,
     inputs: Box<dyn Iterator<Item = BatchInput> + 'b>,
+    source: Option<Source<'b>>,
     variables: Vec<Vec<u8>>,
-    folders: Vec<Folder>,
+    folders: Vec<Given>,
     jobs: Option<u32>,
     memory: Option<u64>,
     process_timeout: Option<Duration>,
@@ -158,6 +157,7 @@ impl<'b> Batch<'b> {
             module,
             name: b"program".to_vec(),
             inputs: Box::new(std::iter::empty()),
+            source: None,
             variables: Vec::new(),
             folders: Vec::new(),
             jobs: None,
@@ -190,7 +190,14 @@ impl<'b> Batch<'b> {
         self
     }
 
-    /// Adds a variable to the environment of all processes.
+    /// Sets a source of inputs that come in their own time, after those that were added. It is passed whether it may wait for
+    /// one, for some milliseconds, and returns the next one, that there is none yet, or that there are no more.
+    pub fn source(mut self, source: impl FnMut(bool) -> Poll<Option<BatchInput>> + 'b) -> Self {
+        self.source = Some(Box::new(source));
+        self
+    }
+
+    /// Adds a variable to the environment of all processes that do not have one of that name themselves.
     pub fn env(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
         self.variables.push([name.as_ref(), b"=", value.as_ref()].concat());
         self
@@ -202,17 +209,15 @@ impl<'b> Batch<'b> {
     ///
     /// The directory cannot be opened.
     pub fn preopened_dir(mut self, host: impl AsRef<Path>, guest: &str, read_only: bool) -> Result<Self> {
-        let folder = Folder {
-            host: host.as_ref().to_owned(),
-            guest: guest.to_owned(),
-            read_only,
-        };
-        let opened = folder.add(WasiBuilder::new());
-        opened.map_err(|source| Error::File {
-            path: folder.host.display().to_string(),
+        let folder = Folder::open(host.as_ref()).map_err(|source| Error::File {
+            path: host.as_ref().display().to_string(),
             source,
         })?;
-        self.folders.push(folder);
+        self.folders.push(Given {
+            folder,
+            guest: guest.to_owned(),
+            read_only,
+        });
         Ok(self)
     }
 
@@ -316,9 +321,9 @@ impl<'b> Batch<'b> {
         let folders = self.folders;
         let make_services = move |_, stdin: &[u8]| {
             let wasi = WasiBuilder::new().stdin(Input::Bytes(stdin.to_vec()));
-            let wasi = folders.iter().try_fold(wasi, |wasi, folder| folder.add(wasi));
-            // A directory that is gone now is one that this process does not have.
-            Arc::new(wasi.unwrap_or_default().build()) as Arc<dyn Services>
+            let add =
+                |wasi: WasiBuilder, given: &Given| wasi.folder(&given.folder, given.guest.clone(), given.read_only);
+            Arc::new(folders.iter().fold(wasi, add).build()) as Arc<dyn Services>
         };
         let options = BatchOptions {
             jobs: self.jobs,
@@ -328,14 +333,23 @@ impl<'b> Batch<'b> {
             seed: self.seed,
             services: Arc::new(make_services),
         };
-        let (name, variables, mut inputs) = (self.name, self.variables, self.inputs);
-        let mut next = || {
-            let input = inputs.next()?;
-            Some(ProcessInput {
+        let (name, variables, mut inputs, mut source) = (self.name, self.variables, self.inputs, self.source);
+        let whole = |input: BatchInput| {
+            let own: Vec<&[u8]> = input.variables.iter().map(|variable| name_of(variable)).collect();
+            let others = variables.iter().filter(|variable| !own.contains(&name_of(variable)));
+            NextInput::Ready(ProcessInput {
                 args: std::iter::once(name.clone()).chain(input.args).collect(),
-                variables: variables.iter().cloned().chain(input.variables).collect(),
+                variables: others.chain(&input.variables).cloned().collect(),
                 stdin: input.stdin,
             })
+        };
+        let mut next = |waits: bool| match inputs.next() {
+            Some(input) => whole(input),
+            None => match source.as_mut().map_or(Poll::Ready(None), |source| source(waits)) {
+                Poll::Ready(Some(input)) => whole(input),
+                Poll::Ready(None) => NextInput::Over,
+                Poll::Pending => NextInput::Pending,
+            },
         };
         let func = start.0.in_store(store.id)?;
         let counts = store
@@ -360,6 +374,11 @@ impl<'b> Batch<'b> {
             _ => None,
         }
     }
+}
+
+/// The name of a variable.
+fn name_of(variable: &[u8]) -> &[u8] {
+    variable.split(|byte| *byte == b'=').next().unwrap_or_default()
 }
 
 impl From<ProcessOutcome> for BatchResult {

@@ -21,6 +21,9 @@ pub fn general() -> Vec<Test> {
         ("batch/fail_fast", fail_fast),
         ("batch/refuses", refuses),
         ("batch/retry", retry),
+        ("batch/attacks", attacks),
+        ("batch/anew", anew),
+        ("batch/seed", seed),
     ]
 }
 
@@ -435,6 +438,106 @@ fn retry() -> Tested {
         &output,
     )?;
     expect(reports(&output)?.len() == 3, "each is told of", &output)
+}
+
+/// Text that would end a string early is no argument, and a request that waits does not keep a process from its end.
+fn attacks() -> Tested {
+    let zeros = "\\u0000".repeat(3000);
+    let lines = format!("{{\"args\": [\"{zeros}\"]}}\n{{\"env\": {{\"A\": \"b\\u0000c\"}}}}\n{{\"args\": [\"x\"]}}\n");
+    let mut command = batch();
+    command.args(["--from", "-", "--report", "json", &wasm("wasi", "env_args")]);
+    let output = with_stdin(&mut command, &lines)?;
+    let kinds: Vec<Value> = reports(&output)?
+        .values()
+        .map(|report| report["kind"].clone())
+        .collect();
+    expect(
+        kinds == ["unreadable", "unreadable", "done"],
+        "strings with NULs are refused",
+        &output,
+    )?;
+    #[cfg(unix)]
+    {
+        let folder = tempfile::tempdir()?;
+        let status = Command::new("mkfifo").arg(folder.path().join("pipe")).status()?;
+        if !status.success() {
+            return Err("mkfifo".into());
+        }
+        let output = batch()
+            .args(["--dir", ".", "--instance-timeout", "200ms", "--report", "json"])
+            .args([&wasm("wasi", "wc"), "{}", ":::", "pipe"])
+            .current_dir(folder.path())
+            .output()?;
+        let pipe = reports(&output)?.remove("pipe").ok_or("it is told of")?;
+        expect(pipe["kind"] == "timeout", "its time is over", &output)?;
+    }
+    // Names that would be others' files.
+    let folder = tempfile::tempdir()?;
+    let out = folder.path().join("out");
+    let names = ["a", "a~2", "a", "../a", "x/../a"];
+    let mut command = batch();
+    command
+        .arg("--out-dir")
+        .arg(&out)
+        .args([&program(), "{}", ":::"])
+        .args(names);
+    let output = command.output()?;
+    let exits = contents(&out)?.keys().filter(|name| name.ends_with(".exit")).count();
+    expect(exits == names.len(), "each has files of its own", &output)?;
+    // A list that cannot be read to its end is no success.
+    let output = batch().args(["--from", "/", &program()]).output()?;
+    expect(output.status.code() == Some(2), "a folder is no list", &output)
+}
+
+/// In a directory of an earlier batch, what the new one has not come to has not ended.
+fn anew() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let out = folder.path().join("out");
+    let run = |option: &str, lines: &str| {
+        with_stdin(batch().arg(option).arg(&out).arg("--stdin-lines").arg(program()), lines)
+    };
+    run("--out-dir", "R1\nR2\nR3\n")?;
+    run("--out-dir", "R4\n")?;
+    let output = run("--resume", "R4\nR5\nR6\n")?;
+    let second = std::fs::read_to_string(out.join("000001.out"))?;
+    expect(second == "R5\n", "the second ran", &output)
+}
+
+/// Writes 32 random bytes.
+const RANDOM: &str = r#"(module
+    (import "wasi_snapshot_preview1" "random_get" (func $random (param i32 i32) (result i32)))
+    (import "wasi_snapshot_preview1" "fd_write" (func $write (param i32 i32 i32 i32) (result i32)))
+    (memory (export "memory") 1)
+    (func (export "_start")
+        (drop (call $random (i32.const 64) (i32.const 32)))
+        (i32.store (i32.const 0) (i32.const 64))
+        (i32.store (i32.const 4) (i32.const 32))
+        (drop (call $write (i32.const 1) (i32.const 0) (i32.const 1) (i32.const 8)))))"#;
+
+/// With a seed random bytes are those of a run by itself, whichever lane runs the process. Without one all are others.
+fn seed() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let module = folder.path().join("random.wat");
+    std::fs::write(&module, RANDOM)?;
+    let one = gpu_run()
+        .args(options("cpu"))
+        .args(["--seed", "7"])
+        .arg(&module)
+        .output()?;
+    expect(one.stdout.len() == 32, "there are 32 bytes", &one)?;
+    let many = batch()
+        .args(["--seed", "7", "--instances", "500"])
+        .arg(&module)
+        .output()?;
+    if many.stdout != one.stdout.repeat(500) {
+        return Err("with a seed all are as the one".into());
+    }
+    let many = batch().args(["--instances", "500"]).arg(&module).output()?;
+    let different: std::collections::BTreeSet<&[u8]> = many.stdout.chunks(32).collect();
+    match different.len() {
+        500 => Ok(()),
+        count => Err(format!("without a seed 500 are different, not {count}").into()),
+    }
 }
 
 fn refuses() -> Tested {

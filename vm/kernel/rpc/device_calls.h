@@ -40,8 +40,10 @@ GPU_RUN_NOINLINE Local get_strings(const Call &call, const Strings &strings) {
   if (trap == TRAP_None) trap = call.check(bytes, strings.len, 1);
   if (trap) return {LOCAL_Trap, trap};
   bool begins = true;
-  for (u32 i = 0; i < strings.len; i++) {
-    if (begins) {
+  for (u32 i = 0, pointers_left = strings.count; i < strings.len; i++) {
+    // As many as there is room for, whatever the strings hold.
+    if (begins && pointers_left) {
+      pointers_left--;
       linear::store<u32>(call.memory.base, pointers, (u32)bytes + i);
       pointers += 4;
     }
@@ -123,7 +125,7 @@ GPU_RUN_NOINLINE Local random(const Launch &launch, Thread &thread, u32 id, cons
     u32 key[16] = {0x61707865, 0x3320646e, 0x79622d32, 0x6b206574};
     for (u32 i = 0; i < 8; i++) key[4 + i] = requests.seed[i];
     key[12] = thread.random++;
-    key[13] = id;
+    key[13] = launch.process ? 0 : id;
     key[14] = requests.run;
     key[15] = requests.nonce;
     u32 x[16];

@@ -18,7 +18,7 @@ mod slots;
 use std::collections::VecDeque;
 use std::ops::ControlFlow;
 use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::code::instructions;
@@ -37,6 +37,10 @@ const ROUND_BYTES: usize = 256 << 20;
 const ROUND_PROCESSES: usize = 1 << 17;
 /// Inputs that are asked for at a time while a round is under way.
 const AT_ONCE: usize = 64;
+/// How long more inputs are waited for before a round begins with those that there are.
+const GATHERED: Duration = Duration::from_millis(100);
+/// Bytes of memory that a process gets at most where nothing else is said: what 32-bit addresses reach.
+const MOST_MEMORY: u64 = 1 << 32;
 /// How much more memory a process gets that had too little, each time.
 const MEMORY_STEP: u64 = 8;
 
@@ -68,6 +72,17 @@ pub struct ProcessOutcome {
     pub memory: u64,
     /// Whether its memory could not grow for want of [`BatchOptions::memory`].
     pub starved: bool,
+}
+
+/// What the source of inputs has now.
+#[derive(Clone, Debug)]
+pub enum NextInput {
+    /// The next one.
+    Ready(ProcessInput),
+    /// None yet.
+    Pending,
+    /// There are no more.
+    Over,
 }
 
 /// Makes the services of a process, by its number and with its standard input.
@@ -166,7 +181,8 @@ pub(super) struct Waiting {
 
 /// Where a batch is in its input.
 struct Queue<'q> {
-    next: &'q mut dyn FnMut() -> Option<ProcessInput>,
+    next: &'q mut dyn FnMut(bool) -> NextInput,
+    interrupt: Option<Arc<AtomicBool>>,
     numbers: u64,
     /// There is no more input.
     over: bool,
@@ -179,36 +195,51 @@ struct Queue<'q> {
 }
 
 impl Queue<'_> {
-    /// Adds at most so many processes to the next round. False if there is none, or no room.
-    fn fill(&mut self, most: usize) -> bool {
-        for _ in 0..most {
-            if self.bytes >= ROUND_BYTES || self.ready.len() >= ROUND_PROCESSES {
-                return false;
-            }
-            let waiting = match self.again.pop_front() {
-                Some(waiting) => waiting,
-                None if self.over => return false,
-                None => match (self.next)() {
-                    Some(input) => {
-                        self.numbers += 1;
-                        let number = self.numbers - 1;
-                        Waiting { number, input }
-                    }
-                    None => {
-                        self.over = true;
-                        return false;
-                    }
-                },
-            };
-            self.bytes += image::input_bytes(&waiting.input);
-            self.ready.push(waiting);
-        }
+    fn is_full(&self) -> bool {
+        self.bytes >= ROUND_BYTES || self.ready.len() >= ROUND_PROCESSES
+    }
+
+    /// Adds a process to the next round. False if there is none now; `waits` says that one may be waited for, for a moment.
+    fn add(&mut self, waits: bool) -> bool {
+        let waiting = match self.again.pop_front() {
+            Some(waiting) => waiting,
+            None if self.over => return false,
+            None => match (self.next)(waits) {
+                NextInput::Ready(input) => {
+                    self.numbers += 1;
+                    let number = self.numbers - 1;
+                    Waiting { number, input }
+                }
+                NextInput::Pending => return false,
+                NextInput::Over => {
+                    self.over = true;
+                    return false;
+                }
+            },
+        };
+        self.bytes += image::input_bytes(&waiting.input);
+        self.ready.push(waiting);
         true
     }
 
-    /// The processes of the next round.
+    /// Adds at most so many processes to the next round, without waiting. False if there is none, or no room.
+    fn fill(&mut self, most: usize) -> bool {
+        (0..most).all(|_| !self.is_full() && self.add(false))
+    }
+
+    /// The processes of the next round: those that there are, and those that come soon. None if there will be no more.
     fn take(&mut self) -> Vec<Waiting> {
-        self.fill(usize::MAX);
+        let mut since = None;
+        while !self.is_full() {
+            if self.add(true) {
+                continue;
+            }
+            let interrupted = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+            let waited = !self.ready.is_empty() && since.get_or_insert_with(Instant::now).elapsed() > GATHERED;
+            if self.over || waited || self.interrupt.as_ref().is_some_and(interrupted) {
+                break;
+            }
+        }
         self.bytes = 0;
         std::mem::take(&mut self.ready)
     }
@@ -232,7 +263,7 @@ impl Store {
     }
 
     /// Runs function `func` of the store's one instance once for each input that `next` returns, each time as a process of
-    /// its own. All begin with what the instance's memory, globals and tables hold now, and change nothing of it. `done`
+    /// its own. `next` is passed whether it may wait for one, for some milliseconds. All begin with what the instance's memory, globals and tables hold now, and change nothing of it. `done`
     /// is told of each when it has ended, in whatever order that is; it may end the batch. `compiled` code runs if there is
     /// some.
     ///
@@ -243,7 +274,7 @@ impl Store {
         &mut self,
         func: u32,
         options: &BatchOptions,
-        next: &mut dyn FnMut() -> Option<ProcessInput>,
+        next: &mut dyn FnMut(bool) -> NextInput,
         done: &mut dyn FnMut(ProcessOutcome) -> ControlFlow<()>,
     ) -> Result<BatchCounts, StoreError> {
         self.check_batch(func)?;
@@ -258,6 +289,7 @@ impl Store {
         let mut counts = BatchCounts::default();
         let mut queue = Queue {
             next,
+            interrupt: options.interrupt.clone(),
             numbers: 0,
             over: false,
             again: VecDeque::new(),
@@ -265,21 +297,28 @@ impl Store {
             ready: Vec::new(),
             bytes: 0,
         };
-        let most = self.most_memory();
+        let all = self.most_memory();
+        let most = match options.memory {
+            Some(_) => all,
+            None => all.min(MOST_MEMORY),
+        };
         let mut memory = match options.memory {
             Some(bytes) => bytes.clamp(image.memory_size, most.max(image.memory_size)),
             None => self.first_memory(image.memory_size).min(most),
         };
-        let mut slots: Option<Slots> = None;
+        let (mut slots, mut is_most): (Option<Slots>, bool) = (None, false);
         loop {
             let mut processes = queue.take();
             if processes.is_empty() {
                 if queue.starved.is_empty() {
                     break;
                 }
-                memory = (memory * MEMORY_STEP).min(most);
-                processes.extend(queue.starved.drain(..));
                 self.release_slots(slots.take());
+                let more = memory.saturating_mul(MEMORY_STEP).min(most).min(self.room_for_one());
+                // What is no more than before is all that there is.
+                is_most = more <= memory;
+                memory = memory.max(more);
+                processes.extend(queue.starved.drain(..));
             }
             let wanted = options.jobs.unwrap_or(u32::MAX).min(processes.len() as u32).max(1);
             // A round of few after one of many has slots enough.
@@ -290,7 +329,7 @@ impl Store {
             let ready = slots.as_ref().expect("slots were made");
             counts.resident = counts.resident.max(ready.count);
             // No more would help one for which all that there may be was too little.
-            let ready_for_all = options.memory.is_some() || memory >= most;
+            let ready_for_all = options.memory.is_some() || memory >= most || is_most;
             let services = Arc::new(ProcessServices::new(options.services.clone(), &processes));
             let stopped = self.run_round(
                 Round {

@@ -209,7 +209,7 @@ fn joined(strings: &[Vec<u8>]) -> Vec<u8> {
 }
 
 /// The key of the random bytes.
-fn seed(seed: Option<u64>) -> DeviceResult<[u32; 8]> {
+pub(super) fn seed(seed: Option<u64>) -> DeviceResult<[u32; 8]> {
     let mut key = [0u32; 8];
     match seed {
         Some(seed) => (key[0], key[1]) = (seed as u32, (seed >> 32) as u32),
@@ -242,6 +242,8 @@ impl Store {
             bell_context: if rings { Arc::as_ptr(&requests.bell) as u64 } else { 0 },
             seed: seed(seed_given)?,
             slot_use: requests.slot_use,
+            // As of a program that is run once.
+            run: 1,
             apart: u32::from(seed_given.is_none()),
             ..Zeroable::zeroed()
         };

@@ -1,5 +1,7 @@
 //! `path_open`.
 
+use std::sync::Arc;
+
 use cap_fs_ext::{FollowSymlinks, MetadataExt, OpenOptionsFollowExt, OpenOptionsSyncExt};
 use cap_std::fs::{Dir, OpenOptions};
 
@@ -122,7 +124,7 @@ impl Wasi {
         let metadata = file.metadata()?;
         let kind = metadata.file_type();
         if kind.is_dir() {
-            let tree = Tree::Host(Dir::from_std_file(file.into_std()));
+            let tree = Tree::Host(Arc::new(Dir::from_std_file(file.into_std())));
             return Ok((opened_directory(tree, mode), CacheHint::None));
         }
         let shared = kind

@@ -6,6 +6,7 @@
 
 use std::fs;
 use std::io::{Read, Seek, SeekFrom, Write};
+use std::sync::Arc;
 
 use cap_fs_ext::DirExt;
 use cap_std::fs::{Dir, Metadata};
@@ -19,7 +20,7 @@ use super::{fdflags, file, retry};
 
 /// A directory, and all below it.
 pub enum Tree {
-    Host(Dir),
+    Host(Arc<Dir>),
     Tmpfs(Node),
 }
 
@@ -90,7 +91,7 @@ impl Tree {
     pub fn symlink(&self, target: &str, path: &str) -> Result<()> {
         match self {
             // By name: the extension trait has a function of this name too.
-            Tree::Host(dir) => Ok(DirExt::symlink(dir, target, path)?),
+            Tree::Host(dir) => Ok(DirExt::symlink(&**dir, target, path)?),
             Tree::Tmpfs(node) => node.symlink(target, path),
         }
     }

@@ -5,6 +5,7 @@ use std::collections::HashMap;
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
+use std::sync::mpsc::{Receiver, sync_channel};
 
 use gpu_run::BatchInput;
 use serde::Deserialize;
@@ -17,6 +18,16 @@ pub struct Job {
     /// What it is called where it is told of, and its files.
     pub name: String,
     pub what: What,
+}
+
+impl Job {
+    /// Bytes of its file, if it has one.
+    fn bytes(&self) -> u64 {
+        match &self.what {
+            What::File(path) => std::fs::metadata(path).map_or(0, |file| file.len()),
+            _ => 0,
+        }
+    }
 }
 
 /// What a process is given besides what all are.
@@ -60,10 +71,13 @@ pub struct Jobs {
     names: HashMap<String, u32>,
 }
 
+/// What inputs are read from, line by line.
+type Lines = BufReader<Box<dyn std::io::Read + Send>>;
+
 enum Source {
     Given(std::vec::IntoIter<OsString>, bool),
-    List(Box<dyn BufRead>, bool),
-    Lines(Box<dyn BufRead>),
+    List(Lines, bool),
+    Lines(Lines),
     Instances(u64),
 }
 
@@ -74,7 +88,7 @@ impl Jobs {
     ///
     /// There are none, or of several kinds; the list cannot be read.
     pub fn of(args: &BatchArgs) -> Outcome<Jobs> {
-        let from_stdin = || Box::new(BufReader::new(std::io::stdin())) as Box<dyn BufRead>;
+        let from_stdin = || Lines::new(Box::new(std::io::stdin()));
         let has_place = args.has_place();
         let others = args.from.is_some() || args.stdin_lines || args.instances.is_some();
         let source = match args.given_inputs() {
@@ -90,7 +104,7 @@ impl Jobs {
                     let file = std::fs::File::open(path).map_err(|error| {
                         Report::new(format!("cannot read the list of inputs: {error}")).at(path.display().to_string())
                     })?;
-                    Source::List(Box::new(BufReader::new(file)), has_place)
+                    Source::List(Lines::new(Box::new(file)), has_place)
                 }
                 (None, Some(count)) => Source::Instances(count),
                 (None, None) => {
@@ -116,6 +130,15 @@ impl Jobs {
         };
         let of_shard = |shard: Shard| all / shard.count + u64::from(all % shard.count > shard.index);
         Some(self.shard.map_or(all, of_shard))
+    }
+
+    /// Whether the next one may not be there yet.
+    fn may_wait(&self) -> bool {
+        let nothing_read = |lines: &Lines| lines.buffer().is_empty();
+        match &self.source {
+            Source::List(lines, _) | Source::Lines(lines) => nothing_read(lines),
+            Source::Given(..) | Source::Instances(_) => false,
+        }
     }
 
     fn read(&mut self) -> std::io::Result<Option<(Option<String>, What)>> {
@@ -161,18 +184,26 @@ impl Jobs {
 
     /// Another name than all before it.
     fn unique(&mut self, name: Option<String>) -> String {
-        let has_numbers = matches!(self.source, Source::Lines(_) | Source::Instances(_));
-        let name = match name {
-            Some(name) => name,
-            None if has_numbers => return format!("{:06}", self.number),
-            None => format!("{:06}", self.number),
+        let Some(name) = name else {
+            let number = format!("{:06}", self.number);
+            // Where all are numbers they differ.
+            return match self.source {
+                Source::Lines(_) | Source::Instances(_) => number,
+                _ => self.unique(Some(number)),
+            };
         };
-        let count = self.names.entry(name.clone()).or_default();
-        *count += 1;
-        match *count {
-            1 => name,
+        let mut again = self.names.get(&name).copied().unwrap_or(0) + 1;
+        let mut unique = match again {
+            1 => name.clone(),
             again => format!("{name}~{again}"),
+        };
+        while unique != name && self.names.contains_key(&unique) {
+            again += 1;
+            unique = format!("{name}~{again}");
         }
+        self.names.insert(name, again);
+        self.names.entry(unique.clone()).or_insert(1);
+        unique
     }
 }
 
@@ -224,12 +255,118 @@ fn from_scheduler(variable: impl Fn(&str) -> Option<String>) -> Option<Shard> {
         .or_else(|| of("JOB_COMPLETION_INDEX", "JOB_COMPLETIONS", 0))
 }
 
+/// What has become of a job before it begins.
+pub enum Read {
+    /// It has ended in an earlier run.
+    Skipped,
+    /// It is number `at` of those that are run, and this is what it is given, or why there is nothing.
+    Ready(u64, Job, Result<BatchInput, String>),
+    /// There are no more, for this reason.
+    Lost(std::io::Error),
+}
+
+/// Threads that read inputs.
+const READERS: usize = 8;
+/// Inputs and bytes of files that are read at once, and how many of such parts wait.
+const PART: usize = 1024;
+const PART_BYTES: u64 = 32 << 20;
+const WAITING: usize = 4;
+
+/// Reads the inputs of all jobs on threads of their own, which end when nobody takes what they read.
+pub fn read_ahead(
+    mut jobs: Jobs,
+    args: Vec<OsString>,
+    count: Option<u64>,
+    ended: impl Fn(&str) -> bool + Send + 'static,
+) -> Receiver<Vec<Read>> {
+    let (send, receive) = sync_channel(WAITING);
+    let work = move || {
+        let mut next_at = 0;
+        loop {
+            let (mut part, mut bytes, mut read, mut lost) = (Vec::new(), 0, Vec::new(), None);
+            // The first ones come at once, for they may be all for a while.
+            let most = if next_at == 0 { 1 } else { PART };
+            while part.len() < most && bytes < PART_BYTES {
+                match jobs.next() {
+                    Some(Ok(job)) if ended(&job.name) => read.push(Read::Skipped),
+                    Some(Ok(job)) => {
+                        bytes += job.bytes();
+                        part.push((next_at, job));
+                        next_at += 1;
+                    }
+                    Some(Err(error)) => {
+                        lost = Some(error);
+                        break;
+                    }
+                    None => break,
+                }
+                // What comes line by line is not waited for.
+                if jobs.may_wait() {
+                    break;
+                }
+            }
+            let over = part.is_empty() && read.is_empty();
+            read.extend(inputs_of(part, &args, count));
+            let is_lost = lost.is_some();
+            read.extend(lost.map(Read::Lost));
+            if over && !is_lost || send.send(read).is_err() || is_lost {
+                return;
+            }
+        }
+    };
+    // Without the thread there is no input, as the other end sees.
+    _ = std::thread::Builder::new().name("inputs".into()).spawn(work);
+    receive
+}
+
+/// Reads some inputs, on several threads where there are many.
+fn inputs_of(part: Vec<(u64, Job)>, args: &[OsString], count: Option<u64>) -> Vec<Read> {
+    let read = |(at, job): (u64, Job)| {
+        let input = input(args, &job.what, count);
+        Read::Ready(at, job, input)
+    };
+    if part.len() < READERS {
+        return part.into_iter().map(read).collect();
+    }
+    let each = part.len().div_ceil(READERS);
+    let mut parts: Vec<Vec<(u64, Job)>> = Vec::new();
+    for job in part {
+        match parts.last_mut() {
+            Some(last) if last.len() < each => last.push(job),
+            _ => parts.push(vec![job]),
+        }
+    }
+    std::thread::scope(|scope| {
+        let threads = parts
+            .into_iter()
+            .map(|part| scope.spawn(|| part.into_iter().map(read).collect::<Vec<_>>()));
+        let threads: Vec<_> = threads.collect();
+        threads
+            .into_iter()
+            .flat_map(|thread| thread.join().unwrap_or_default())
+            .collect()
+    })
+}
+
 /// What a process is given.
 ///
 /// # Errors
 ///
 /// Its file cannot be read, or its line was wrong.
 pub fn input(args: &[OsString], what: &What, count: Option<u64>) -> Result<BatchInput, String> {
+    let has_nul = match what {
+        What::Text(text) => text.as_encoded_bytes().contains(&0),
+        What::Object(object) => {
+            let args = object.args.iter().flatten();
+            args.chain(object.env.keys())
+                .chain(object.env.values())
+                .any(|text| text.contains('\0'))
+        }
+        _ => false,
+    };
+    if has_nul {
+        return Err("an argument or variable has a NUL character, which ends it".into());
+    }
     let with = |text: Option<&OsString>| {
         let filled = args.iter().map(|arg| match (arg.to_str(), text) {
             (Some(arg), Some(text)) if arg.contains(INPUT) => fill(arg, text),
@@ -274,6 +411,23 @@ fn fill<'f>(arg: &str, text: &OsString) -> Cow<'f, [u8]> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn no_two_jobs_have_the_same_name() {
+        let given = ["a", "a~2", "a", "a", "b", "a~2", "a~3"].map(OsString::from).to_vec();
+        let jobs = Jobs {
+            source: Source::Given(given.into_iter(), true),
+            shard: None,
+            number: 0,
+            names: HashMap::new(),
+        };
+        let names: Vec<String> = jobs.filter_map(|job| Some(job.ok()?.name)).collect();
+        let mut different = names.clone();
+        different.sort();
+        different.dedup();
+        assert_eq!(different.len(), 7, "{names:?}");
+        assert_eq!(names[..3], ["a", "a~2", "a~3"]);
+    }
 
     #[test]
     fn schedulers_name_the_part() {

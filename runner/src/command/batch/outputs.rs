@@ -60,7 +60,7 @@ const WAITING: usize = 4096;
 pub struct Directory {
     path: PathBuf,
     /// Names of processes that have ended before.
-    ended: HashSet<String>,
+    ended: Arc<HashSet<String>>,
     /// There may be files of an earlier run.
     was_used: bool,
     writers: Option<Writers>,
@@ -162,12 +162,13 @@ fn file_name(name: &str) -> String {
 }
 
 impl Directory {
-    /// Makes the directory. With `resume` it is looked at which processes have ended.
+    /// Makes the directory. With `resume` it is looked at which processes have ended. Without it those of an earlier batch have
+    /// not, unless the directory is `shared` with others that are at work.
     ///
     /// # Errors
     ///
     /// It cannot be made or read.
-    pub fn open(path: &Path, resume: bool) -> Outcome<Directory> {
+    pub fn open(path: &Path, resume: bool, shared: bool) -> Outcome<Directory> {
         let failed = |what: &str, error: io::Error| {
             Report::new(format!("cannot {what} the directory of outputs: {error}")).at(path.display().to_string())
         };
@@ -177,13 +178,17 @@ impl Directory {
         for entry in fs::read_dir(path).map_err(|error| failed("read", error))? {
             let entry = entry.map_err(|error| failed("read", error))?;
             was_used = true;
-            if !resume {
-                break;
-            }
             let name = entry.file_name();
             let Some(name) = name.to_str().and_then(|name| name.strip_suffix(".exit")) else {
                 continue;
             };
+            if !resume && shared {
+                break;
+            }
+            if !resume {
+                remove(&entry.path()).map_err(|error| failed("empty", error))?;
+                continue;
+            }
             // One without a code was about to be written.
             if entry.metadata().is_ok_and(|found| found.len() > 0) {
                 ended.insert(name.to_owned());
@@ -191,15 +196,16 @@ impl Directory {
         }
         Ok(Directory {
             path: path.to_owned(),
-            ended,
+            ended: Arc::new(ended),
             was_used,
             writers: None,
         })
     }
 
-    /// Whether a process has ended before.
-    pub fn has(&self, name: &str) -> bool {
-        !self.ended.is_empty() && self.ended.contains(&file_name(name))
+    /// Says whether a process has ended before.
+    pub fn ended(&self) -> impl Fn(&str) -> bool + Send + 'static {
+        let ended = self.ended.clone();
+        move |name| !ended.is_empty() && ended.contains(&file_name(name))
     }
 
     /// Has a process's files written, soon. Says what went wrong with earlier ones.

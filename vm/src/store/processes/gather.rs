@@ -72,7 +72,7 @@ impl Store {
             inputs,
             ..slots.batch
         };
-        self.set_wall_clock(slots)?;
+        self.begin_model(slots, options)?;
         let ring = self.new_ring();
         // SAFETY: the store's records; no kernel runs.
         unsafe {
@@ -126,7 +126,7 @@ impl Store {
                     continue;
                 };
                 let gathered = std::mem::take(&mut book.borrow_mut().processes[process as usize]);
-                let outcome = self.outcome(&waiting, gathered, &end, options, state.stopping);
+                let mut outcome = self.outcome(&waiting, gathered, &end, options, state.stopping);
                 // It was stopped in place of one before it in its slot.
                 let early = options.process_timeout.is_some_and(|limit| outcome.time < limit);
                 if matches!(outcome.end, End::TimedOut) && early && !state.stopping {
@@ -135,6 +135,10 @@ impl Store {
                     counts.repeated += 1;
                     queue.starved.push_back(waiting);
                 } else {
+                    if outcome.starved && !may_starve {
+                        // It would have run once more.
+                        outcome.end = End::Interrupted;
+                    }
                     counts.processes += u64::from(!matches!(outcome.end, End::Interrupted));
                     if done(outcome).is_break() {
                         self.stop_round(slots, &mut state)?;
@@ -160,7 +164,9 @@ impl Store {
                 .interrupt
                 .as_ref()
                 .is_some_and(|flag| flag.load(Ordering::Relaxed));
-            if interrupted && !state.stopping {
+            // Again and again: a process that begins clears what stops it.
+            let stops = interrupted && !state.stopping || state.stopping && state.looked.elapsed() > LOOK_AFTER;
+            if stops {
                 self.stop_round(slots, &mut state)?;
             }
             if let Some(limit) = options.process_timeout
@@ -168,7 +174,7 @@ impl Store {
             {
                 self.stop_late(slots, limit, &mut state)?;
             }
-            // Inputs may take a while to be read; those that are slow are asked for when nothing else is to do.
+            // The next round's, when nothing else is to do.
             if !took && !state.stopping && queue.fill(AT_ONCE) {
                 continue;
             }
@@ -215,6 +221,7 @@ impl Store {
     /// Stops all processes, and begins no more.
     fn stop_round(&mut self, slots: &Slots, state: &mut State) -> DeviceResult<()> {
         state.stopping = true;
+        state.looked = Instant::now();
         // SAFETY: words that lanes access by atomics.
         unsafe {
             self.device
@@ -270,7 +277,10 @@ impl Store {
         options: &BatchOptions,
         stopping: bool,
     ) -> ProcessOutcome {
-        let stopped = (end.stopped != 0).then_some(match stopping && options.process_timeout.is_none() {
+        let time = Duration::from_nanos(end.time);
+        let starved = end.refused > 0 && end.memory < self.most_memory();
+        let in_time = options.process_timeout.is_none_or(|limit| time < limit);
+        let stopped = (end.stopped != 0).then_some(match stopping && in_time {
             true => End::Interrupted,
             false => End::TimedOut,
         });
@@ -288,9 +298,9 @@ impl Store {
             end: self.end_of(&record, stopped),
             stdout: gathered.stdout,
             stderr: gathered.stderr,
-            time: Duration::from_nanos(end.time),
+            time,
             memory: end.memory,
-            starved: end.refused > 0 && end.memory < self.most_memory(),
+            starved,
         }
     }
 }

@@ -120,7 +120,9 @@ pub(super) fn place_inputs<'i>(
     let strings = |bytes: &mut Vec<u8>, strings: &[Vec<u8>]| {
         let begin = bytes.len();
         for string in strings {
-            bytes.extend_from_slice(string);
+            // A string ends at its first 0, as in C.
+            let end = string.iter().position(|byte| *byte == 0).unwrap_or(string.len());
+            bytes.extend_from_slice(&string[..end]);
             bytes.push(0);
         }
         Strings {

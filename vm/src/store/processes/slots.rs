@@ -4,6 +4,7 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bytemuck::Zeroable;
 
+use super::super::requests::seed;
 use super::super::{BEYOND_MEMORY, RunOptions, Store, StoreError};
 use super::BatchOptions;
 use super::image::Image;
@@ -43,7 +44,10 @@ impl Store {
     ) -> Result<Slots, StoreError> {
         let begin = Instant::now();
         let has_memory = !self.instance_infos[0].memories.is_empty();
+        // What is more than the device has is refused below.
+        let free = self.device.free_memory() / SHARE.1 * SHARE.0;
         let stride = match has_memory {
+            true if memory > free => return Err(self.no_room(memory)),
             true => (memory + BEYOND_MEMORY).next_multiple_of(256) + APART,
             false => 0,
         };
@@ -64,7 +68,6 @@ impl Store {
             elem_count * size_of::<layout::ElemSegment>() as u64,
         ];
         let each: u64 = own.iter().sum();
-        let free = self.device.free_memory() / SHARE.1 * SHARE.0;
         let room = (free / each.max(1)).min(u64::from(u32::MAX)) as u32;
         if room == 0 {
             return Err(self.no_room(each));
@@ -197,8 +200,24 @@ impl Store {
         })
     }
 
-    /// Writes the time at which a round begins into the model of the slots.
-    pub(super) fn set_wall_clock(&mut self, slots: &Slots) -> DeviceResult<()> {
+    /// Bytes of memory that one process may have at most, where it is alone, about.
+    pub(super) fn room_for_one(&self) -> u64 {
+        const OTHERS: u64 = 64 << 20;
+        (self.device.free_memory() / SHARE.1 * SHARE.0).saturating_sub(OTHERS) / layout::PAGE * layout::PAGE
+    }
+
+    /// Writes what another round begins with into the model of the slots: the time, and without a seed another key of random
+    /// bytes, for numbers of processes begin anew.
+    pub(super) fn begin_model(&mut self, slots: &Slots, options: &BatchOptions) -> DeviceResult<()> {
+        if options.seed.is_none() {
+            let key = seed(None)?;
+            let at = std::mem::offset_of!(ProcessSlot, requests) + std::mem::offset_of!(layout::Requests, seed);
+            // SAFETY: a field of the model; no kernel runs.
+            unsafe {
+                self.device
+                    .write(slots.batch.model + at as u64, bytemuck::cast_slice(&key))?
+            };
+        }
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at = std::mem::offset_of!(ProcessSlot, launch) + std::mem::offset_of!(layout::Launch, wall_start);
         // SAFETY: a field of the model; no kernel runs.

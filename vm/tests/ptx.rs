@@ -5,6 +5,7 @@ const PTX: &str = include_str!("../kernel/generated/kernel.ptx");
 const PURE: &str = include_str!("../kernel/generated/templates.ptx");
 const RUNTIME: &str = include_str!("../kernel/generated/runtime.ptx");
 const MIXED: &str = include_str!("../kernel/generated/mixed.ptx");
+const PROCESSES: &str = include_str!("../kernel/generated/processes.ptx");
 
 fn instructions<'a>(ptx: &'a str, name: &str) -> Vec<&'a str> {
     let lines = ptx.lines().flat_map(|line| line.split(';')).map(str::trim);
@@ -14,7 +15,7 @@ fn instructions<'a>(ptx: &'a str, name: &str) -> Vec<&'a str> {
 /// The compiler may drop order and scope of atomics; see `platform.h`.
 #[test]
 fn atomics_have_order_and_scope() {
-    [PTX, RUNTIME, MIXED].into_iter().for_each(check_order_and_scope);
+    [PTX, RUNTIME, MIXED, PROCESSES].into_iter().for_each(check_order_and_scope);
     // Publishing the end of a run: the kernel's alone.
     assert!(!instructions(PTX, "st.release.sys.b64").is_empty());
 }

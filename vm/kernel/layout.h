@@ -661,6 +661,8 @@ struct Batch {
   u32 taken;  // of them, so far
   u32 lost;  // lanes that have ended with their process
   u32 stop;  // 1: no process begins any more
+  u32 warp_lanes;  // lanes of each warp that have slots, a power of two: where there are few processes, more warps run them
+  u32 pad;
   const ProcessInput *inputs;
   u32 *current;  // by slot, 1 + the number of its process
   Ring *ring;

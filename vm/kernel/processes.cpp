@@ -5,6 +5,6 @@
 
 // One lane a hardware thread. Returns when no process is left in the queue.
 extern "C" [[clang::device_kernel]] void gpu_run_processes(gpu_run::Batch *batch) {
-  gpu_run::u32 lane = gpu_run::global_lane();
-  if (lane < batch->slot_count) gpu_run::run_slot(*batch, lane);
+  gpu_run::u32 slot = gpu_run::processes::slot_of_lane(*batch);
+  if (slot != ~0u) gpu_run::run_slot(*batch, slot);
 }

@@ -50,10 +50,23 @@ GPU_RUN_INLINE void clear(u8 *at, u64 bytes) {
 #endif
 }
 
+// The lane's slot; ~0: it has none.
+GPU_RUN_INLINE u32 slot_of_lane(const Batch &batch) {
+  const u32 lane = global_lane();
+#if GPU_RUN_GPU
+  const u32 in_warp = lane % 32;
+  const u32 slot = in_warp < batch.warp_lanes ? lane / 32 * batch.warp_lanes + in_warp : ~0u;
+#else
+  const u32 slot = lane;
+#endif
+  return slot < batch.slot_count ? slot : ~0u;
+}
+
 // A bit for each lane of the warp that has a slot.
 GPU_RUN_INLINE u32 lanes_of_warp(const Batch &batch, u32 index) {
-  const u32 left = batch.slot_count - (index & ~31u);
-  return left < 32 ? (1u << left) - 1 : ~0u;
+  const u32 left = batch.slot_count - (index & ~(batch.warp_lanes - 1));
+  const u32 lanes = left < batch.warp_lanes ? left : batch.warp_lanes;
+  return lanes < 32 ? (1u << lanes) - 1 : ~0u;
 }
 
 // Waits until all of these lanes are here that have not ended. They go on together.

@@ -227,15 +227,15 @@ u32 gpu_run_next(const Launch *launch, Context *context) {
 
 // A lane of a batch begins. Ends it if it has no slot.
 void gpu_run_begin_processes(Batch *batch, Context *) {
-  const u32 index = global_lane();
-  if (index >= batch->slot_count) exit_lane();
+  const u32 index = processes::slot_of_lane(*batch);
+  if (index == ~0u) exit_lane();
   processes::begin_lane(*batch, index);
 }
 
 // Takes the lane's next process, and prepares it. Ends the lane if there is none. The lanes of a warp begin their processes
 // together: on their ways apart they would run one after the other.
 void gpu_run_next_process(Batch *batch, Context *context) {
-  const u32 index = global_lane();
+  const u32 index = processes::slot_of_lane(*batch);
   ProcessSlot &slot = batch->slots[index];
   const u32 warp = processes::lanes_of_warp(*batch, index);
   processes::meet(warp);

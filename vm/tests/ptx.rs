@@ -15,7 +15,9 @@ fn instructions<'a>(ptx: &'a str, name: &str) -> Vec<&'a str> {
 /// The compiler may drop order and scope of atomics; see `platform.h`.
 #[test]
 fn atomics_have_order_and_scope() {
-    [PTX, RUNTIME, MIXED, PROCESSES].into_iter().for_each(check_order_and_scope);
+    [PTX, RUNTIME, MIXED, PROCESSES]
+        .into_iter()
+        .for_each(check_order_and_scope);
     // Publishing the end of a run: the kernel's alone.
     assert!(!instructions(PTX, "st.release.sys.b64").is_empty());
 }

@@ -51,6 +51,8 @@ twins! { PROCESS_TWINS:
         taken: u32,
         lost: u32,
         stop: u32,
+        warp_lanes: u32,
+        pad: u32,
         inputs: Ptr,
         current: Ptr,
         ring: Ptr,

@@ -17,6 +17,25 @@ const APART: u64 = 4352;
 /// Of the device's free memory, what slots may take.
 const SHARE: (u64, u64) = (9, 10);
 
+/// Lanes of a warp.
+const WARP: u32 = 32;
+/// More lanes than any device has.
+const MOST_LANES: u32 = 1 << 22;
+
+/// How processes lie on lanes.
+struct Spread {
+    count: u32,
+    /// See [`Batch`].
+    warp_lanes: u32,
+    plan: Plan,
+}
+
+/// How many lanes of each warp run `count` processes on so many warps. Processes that go different ways run one after the
+/// other in a warp, so fewer in each is better while there are warps.
+fn lanes_of_warps(count: u32, warps: u32) -> u32 {
+    count.div_ceil(warps.max(1)).next_power_of_two().clamp(1, WARP)
+}
+
 /// Slots, and the record of a batch that has them.
 pub(super) struct Slots {
     pub(super) count: u32,
@@ -72,8 +91,11 @@ impl Store {
         if room == 0 {
             return Err(self.no_room(each));
         }
-        let plan = self.plan_processes(entry, wanted.min(room))?;
-        let count = plan.lanes;
+        let Spread {
+            count,
+            warp_lanes,
+            plan,
+        } = self.spread(entry, wanted.min(room))?;
         let mut allocations = Vec::new();
         let mut allocate = |store: &mut Store, bytes: u64, what: &'static str| -> DeviceResult<Ptr> {
             let at = store.device.allocate(bytes * u64::from(count), what)?;
@@ -146,6 +168,7 @@ impl Store {
             memories,
             memory_stride: stride,
             slot_count: count,
+            warp_lanes,
             current,
             ring: self.run.ring,
             pieces: image.pieces,
@@ -181,6 +204,26 @@ impl Store {
             batch,
             record,
             allocations,
+        })
+    }
+
+    /// Lays out at most so many processes, which all run at the same time.
+    fn spread(&mut self, entry: Option<Entry>, most: u32) -> DeviceResult<Spread> {
+        let all = self.plan_processes(entry, MOST_LANES)?;
+        if all.lanes_per_block < WARP {
+            let plan = self.plan_processes(entry, most)?;
+            return Ok(Spread {
+                count: plan.lanes,
+                warp_lanes: 1,
+                plan,
+            });
+        }
+        let count = most.min(all.lanes);
+        let warp_lanes = lanes_of_warps(count, all.lanes / WARP);
+        Ok(Spread {
+            count,
+            warp_lanes,
+            plan: self.plan_processes(entry, count.div_ceil(warp_lanes) * WARP)?,
         })
     }
 
@@ -233,5 +276,20 @@ impl Store {
             // SAFETY: allocated for them, and no kernel runs.
             unsafe { self.device.release(at) };
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn few_processes_have_warps_of_their_own() {
+        assert_eq!(lanes_of_warps(1, 4224), 1);
+        assert_eq!(lanes_of_warps(4224, 4224), 1);
+        assert_eq!(lanes_of_warps(4225, 4224), 2);
+        assert_eq!(lanes_of_warps(20_000, 2112), 16);
+        assert_eq!(lanes_of_warps(67_584, 2112), 32);
+        assert_eq!(lanes_of_warps(10, 0), 16);
     }
 }

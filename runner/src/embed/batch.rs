@@ -105,6 +105,9 @@ struct Given {
     read_only: bool,
 }
 
+/// What is told how a program is run: see [`Batch::on_choice`].
+type Tell<'b> = Box<dyn FnOnce(&Choice) + 'b>;
+
 /// A source of inputs: see [`Batch::source`].
 type Source<'b> = Box<dyn FnMut(bool) -> Poll<Option<BatchInput>> + 'b>;
 
@@ -145,7 +148,7 @@ pub struct Batch<'b> {
     snapshot: Option<String>,
     interrupt: InterruptHandle,
     device: Option<Box<dyn Device>>,
-    on_choice: Option<Box<dyn FnOnce(&Choice) + 'b>>,
+    on_choice: Option<Tell<'b>>,
     call_depth: Option<u32>,
 }
 

@@ -96,7 +96,7 @@ impl Jobs {
                 return Err(Report::new("inputs stand behind ::: and are named by an option too")
                     .help("leave out one of ::: and --from, --stdin-lines or --instances"));
             }
-            Some(inputs) => Source::Given(inputs.to_vec().into_iter(), has_place),
+            Some(inputs) => Source::Given(Vec::from(inputs).into_iter(), has_place),
             None if args.stdin_lines => Source::Lines(from_stdin()),
             None => match (&args.from, args.instances) {
                 (Some(path), _) if path == Path::new("-") => Source::List(from_stdin(), has_place),
@@ -152,7 +152,7 @@ impl Jobs {
         };
         match &mut self.source {
             Source::Given(inputs, has_place) => Ok(inputs.next().map(|input| by_text(input, *has_place))),
-            Source::Instances(count) => Ok((self.number < *count).then(|| (None, What::Instance(self.number)))),
+            Source::Instances(count) => Ok((self.number < *count).then_some((None, What::Instance(self.number)))),
             Source::Lines(lines) => {
                 let mut line = Vec::new();
                 lines.read_until(b'\n', &mut line)?;
@@ -307,9 +307,9 @@ pub fn read_ahead(
             }
             let over = part.is_empty() && read.is_empty();
             read.extend(inputs_of(part, &args, count));
-            let is_lost = lost.is_some();
+            let is_last = over || lost.is_some();
             read.extend(lost.map(Read::Lost));
-            if over && !is_lost || send.send(read).is_err() || is_lost {
+            if send.send(read).is_err() || is_last {
                 return;
             }
         }

@@ -131,6 +131,8 @@ CHARTS = [
            ("wasmtime, all CPU cores", column("wasmtime"))], log=True, unit=" ms"),
     Chart("one-thread.svg", "one-thread.tsv", "Time of one thread, interpreted (logarithmic; shorter is better)",
           [("GPU, one lane", column("gpu")), ("CPU, one lane", column("cpu"))], log=True, unit=" ms"),
+    Chart("batch.svg", "batch.tsv", "Stock programs, processes a second (logarithmic; longer is better)",
+          [("gpu-run batch, one GPU", column("gpu_run")), ("wasmtime, pooled, 16 threads", column("wasmtime"))], True, ""),
     Chart("heap.svg", "heap.tsv", "Allocations, millions a second by bytes (logarithmic; longer is better)",
           [("gpu-run's heap", column("steady")), ("CUDA's malloc", column("cuda_malloc"))], log=True, unit=""),
 ]

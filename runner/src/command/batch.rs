@@ -142,10 +142,11 @@ fn engine_of(args: &BatchArgs) -> Outcome<Engine> {
     Engine::new(&config).map_err(|error| report::library(&error, args.module()))
 }
 
-/// The module, with its own allocator and functions.
+/// The module, with its own allocator and functions. Debug messages do not know of processes.
 fn load_module(args: &BatchArgs, engine: &Engine) -> Outcome<LineSource> {
     let options = ModuleOptions {
         rewrite: None,
+        no_debug: true,
         ..ModuleOptions::full()
     };
     let bytes = load::read(args.module())?;

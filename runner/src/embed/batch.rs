@@ -48,6 +48,11 @@ impl BatchInput {
         self
     }
 
+    /// Bytes of the standard input.
+    pub fn stdin_len(&self) -> usize {
+        self.stdin.len()
+    }
+
     /// Sets the standard input.
     pub fn stdin(mut self, bytes: impl Into<Arc<[u8]>>) -> Self {
         self.stdin = bytes.into();

@@ -20,16 +20,6 @@ pub struct Job {
     pub what: What,
 }
 
-impl Job {
-    /// Bytes of its file, if it has one.
-    fn bytes(&self) -> u64 {
-        match &self.what {
-            What::File(path) => std::fs::metadata(path).map_or(0, |file| file.len()),
-            _ => 0,
-        }
-    }
-}
-
 /// What a process is given besides what all are.
 pub enum What {
     /// A text that stands for {} in arguments.
@@ -265,11 +255,21 @@ pub enum Read {
     Lost(std::io::Error),
 }
 
+impl Read {
+    /// Bytes of standard input that it holds.
+    fn bytes(&self) -> usize {
+        match self {
+            Read::Ready(_, _, Ok(input)) => input.stdin_len(),
+            _ => 0,
+        }
+    }
+}
+
 /// Threads that read inputs.
 const READERS: usize = 8;
 /// Inputs and bytes of files that are read at once, and how many of such parts wait.
 const PART: usize = 1024;
-const PART_BYTES: u64 = 32 << 20;
+const PART_BYTES: usize = 32 << 20;
 const WAITING: usize = 4;
 
 /// Reads the inputs of all jobs on threads of their own, which end when nobody takes what they read.
@@ -281,16 +281,14 @@ pub fn read_ahead(
 ) -> Receiver<Vec<Read>> {
     let (send, receive) = sync_channel(WAITING);
     let work = move || {
-        let mut next_at = 0;
+        // The first ones come at once, for they may be all for a while; and it is not known how large they are.
+        let (mut next_at, mut most) = (0, 1);
         loop {
-            let (mut part, mut bytes, mut read, mut lost) = (Vec::new(), 0, Vec::new(), None);
-            // The first ones come at once, for they may be all for a while.
-            let most = if next_at == 0 { 1 } else { PART };
-            while part.len() < most && bytes < PART_BYTES {
+            let (mut part, mut read, mut lost) = (Vec::new(), Vec::new(), None);
+            while part.len() < most {
                 match jobs.next() {
                     Some(Ok(job)) if ended(&job.name) => read.push(Read::Skipped),
                     Some(Ok(job)) => {
-                        bytes += job.bytes();
                         part.push((next_at, job));
                         next_at += 1;
                     }
@@ -306,7 +304,13 @@ pub fn read_ahead(
                 }
             }
             let over = part.is_empty() && read.is_empty();
-            read.extend(inputs_of(part, &args, count));
+            let inputs = inputs_of(part, &args, count);
+            let bytes: usize = inputs.iter().map(Read::bytes).sum();
+            most = match bytes > PART_BYTES {
+                true => (most / 2).max(1),
+                false => (most * 2).min(PART),
+            };
+            read.extend(inputs);
             let is_last = over || lost.is_some();
             read.extend(lost.map(Read::Lost));
             if send.send(read).is_err() || is_last {

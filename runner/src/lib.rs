@@ -59,7 +59,7 @@
 
 mod embed;
 
-pub use embed::batch::{Batch, BatchInput, BatchResult, BatchSummary};
+pub use embed::batch::{Batch, BatchInput, BatchResult};
 pub use embed::config::{Config, DeviceKind, Strategy};
 pub use embed::engine::Engine;
 pub use embed::error::{BoxError, Error, Fault, FaultKind, Result};
@@ -78,7 +78,7 @@ pub use gpu_run_bytecode::{BacktraceFrame, FuncType, GlobalType, Limits, MemoryT
 pub use gpu_run_translator::Options as ModuleOptions;
 pub use gpu_run_vm::ptx::{LocalFrames, Reconverge, Tuning};
 pub use gpu_run_vm::{
-    Backtrace, ClassStats, DebugCounts, DebugFormat, DebugMessage, DebugOptions, Device, Doing, FrameSize, HeapChecks,
-    HeapFault, HeapStats, Input, Leak, Level, MemoryUse, RequestCounts, SampleGroup, Samples, Sink, Spawned, Stand,
-    Stands, Stream, ThreadSet,
+    Backtrace, BatchCounts, ClassStats, DebugCounts, DebugFormat, DebugMessage, DebugOptions, Device, Doing, FrameSize,
+    HeapChecks, HeapFault, HeapStats, Input, Leak, Level, MemoryUse, RequestCounts, SampleGroup, Samples, Sink,
+    Spawned, Stand, Stands, Stream, ThreadSet,
 };

@@ -13,7 +13,7 @@ struct Turn {
   u32 idle;  // looks in a row at which it could not go on
 };
 
-// Gives back the segments of frames that the thread's process has left open.
+// Returns the segments of frames that the thread's process has left open.
 GPU_RUN_NOINLINE void leave_frames(const Launch &launch, Thread &thread) {
   MachineState at = {{thread.frame, thread.stride}, thread.room, thread.header, thread.pc, thread.instance, thread.depth};
   u32 left = 0;

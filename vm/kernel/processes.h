@@ -2,9 +2,9 @@
 // another standard input.
 //
 // A lane has a slot: a launch record of one thread, and a memory, globals and tables. It takes the next process of the
-// queue, gives the slot the contents with which all begin, runs it, and tells the host how it ended, by a record of the
-// output ring. So a process that takes long holds only its lane, or in compiled code its warp, and what one writes comes before its end and before what
-// the next one in the slot writes.
+// queue, restores the contents with which all begin, and runs it. It tells the host how that ended, by a record of the
+// output ring. So a process that takes long holds only its lane, or in compiled code its warp. What one writes comes before
+// its end, and before what the next one in the slot writes.
 //
 // Nothing of a process is left when the next one begins: all bytes that its memory had are set to 0 first. A trap, an
 // exit or a stop ends its process alone, because each has a Control and a Launch of its own.
@@ -110,7 +110,7 @@ GPU_RUN_NOINLINE void make_slot(const Batch &batch, ProcessSlot &slot, u32 index
   if (batch.elem_count) slot.instance.elems = batch.own_elems + (u64)index * batch.elem_count;
 }
 
-// Gives a slot the contents with which all processes begin.
+// Restores in a slot the contents with which all processes begin.
 GPU_RUN_NOINLINE void restore(const Batch &batch, ProcessSlot &slot, u32 index) {
   clear(slot.memory.base, batch.memories ? slot.memory.size : 0);
   for (u32 i = 0; i < batch.piece_count; i++) {
@@ -184,7 +184,7 @@ GPU_RUN_INLINE bool take(Batch &batch, ProcessSlot &slot, u32 index) {
   return true;
 }
 
-// Gives back the thread's slot of the mailbox if its request is answered. Else the host may still write there, and the slot
+// Returns the thread's slot of the mailbox if its request is answered. Else the host may still write there, and the slot
 // stays taken until the round ends: a process that was stopped waits for nothing.
 GPU_RUN_INLINE void leave_mailbox(Requests &requests, Thread &thread) {
   if (thread.request && requests::answered(requests, thread)) requests::give_slot(requests, thread);

@@ -21,39 +21,22 @@ pub struct Cpu {
     running: Vec<JoinHandle<()>>,
 }
 
-/// A batch that may cross threads, as [`Shared`].
-struct SharedBatch(*mut Batch);
+/// A record of the kernel's that may cross threads: the kernel synchronizes what it points to.
+struct Shared<R>(*mut R);
 
-// SAFETY: the kernel's lanes share the batch by atomics; each has a slot of its own.
-unsafe impl Send for SharedBatch {}
+// SAFETY: the kernel's lanes share a launch by atomics and by splitting threads among lanes, a batch by atomics and by
+// slots of their own.
+unsafe impl<R> Send for Shared<R> {}
 
-impl SharedBatch {
-    /// Runs one lane.
-    ///
-    /// # Safety
-    ///
-    /// As [`Device::start_processes`].
-    unsafe fn run(self, lane: u32) {
-        // SAFETY: the caller's promise.
-        unsafe { gpu_run_processes(self.0, lane) }
-    }
-}
-
-/// A pointer that may cross threads: the kernel synchronizes what it points to.
-struct Shared(*mut Launch);
-
-// SAFETY: the kernel's lanes share the launch by atomics and by splitting threads among lanes.
-unsafe impl Send for Shared {}
-
-impl Shared {
-    /// Runs one lane. A method, so that a closure captures the whole of `self`.
+impl<R> Shared<R> {
+    /// Runs one lane by one of the functions above. A method, so that a closure captures the whole of `self`.
     ///
     /// # Safety
     ///
     /// As [`Device::start`].
-    unsafe fn run(self, lane: u32) {
+    unsafe fn run(self, lane: u32, run: unsafe extern "C" fn(*mut R, u32)) {
         // SAFETY: the caller's promise.
-        unsafe { gpu_run_interpret(self.0, lane) }
+        unsafe { run(self.0, lane) }
     }
 }
 
@@ -191,7 +174,7 @@ impl Device for Cpu {
                     _ = lane.join();
                 }
                 // SAFETY: the caller keeps the launch alive until `finished`.
-                unsafe { shared.run(lane) }
+                unsafe { shared.run(lane, gpu_run_interpret) }
             };
             let spawned = std::thread::Builder::new().name(format!("lane {lane}")).spawn(run);
             let handle = match spawned {
@@ -221,9 +204,9 @@ impl Device for Cpu {
 
     unsafe fn start_processes(&mut self, batch: Ptr, plan: Plan) -> DeviceResult<()> {
         for lane in 0..plan.lanes {
-            let shared = SharedBatch(batch as *mut Batch);
+            let shared = Shared(batch as *mut Batch);
             // SAFETY: the caller keeps the batch alive until `finished`.
-            let run = move || unsafe { shared.run(lane) };
+            let run = move || unsafe { shared.run(lane, gpu_run_processes) };
             match std::thread::Builder::new().name(format!("lane {lane}")).spawn(run) {
                 Ok(handle) => self.running.push(handle),
                 // The others do what there is to do.

@@ -98,6 +98,12 @@ fn module(body: &str) -> String {
     format!("(module {WASI} {body})")
 }
 
+/// Never ends if its input begins with L.
+const LOOPS: &str = r#"(memory (export "memory") 1)
+    (func (export "_start")
+        (drop (call $read (i32.const 10)))
+        (if (i32.eq (i32.load8_u (i32.const 1024)) (i32.const 76)) (then (loop $for_ever (br $for_ever)))))"#;
+
 #[test]
 fn processes_read_their_input_and_write_apart() {
     let wat = module(
@@ -253,13 +259,7 @@ fn memory_that_is_too_little_becomes_more() {
 /// Of processes that never end, each is stopped by itself; the others are not.
 #[test]
 fn a_process_has_a_time_of_its_own() {
-    let wat = module(
-        r#"(memory (export "memory") 1)
-        (func (export "_start")
-            (drop (call $read (i32.const 10)))
-            (if (i32.eq (i32.load8_u (i32.const 1024)) (i32.const 76)) (then (loop $for_ever (br $for_ever)))))"#,
-    );
-    let (mut store, func) = instance(&wat);
+    let (mut store, func) = instance(&module(LOOPS));
     let options = BatchOptions {
         process_timeout: Some(Duration::from_millis(30)),
         ..options()
@@ -284,13 +284,7 @@ fn a_process_has_a_time_of_its_own() {
 /// What is finished when a batch is interrupted is told of, and what is under way ends.
 #[test]
 fn an_interrupted_batch_ends() {
-    let wat = module(
-        r#"(memory (export "memory") 1)
-        (func (export "_start")
-            (drop (call $read (i32.const 10)))
-            (if (i32.eq (i32.load8_u (i32.const 1024)) (i32.const 76)) (then (loop $for_ever (br $for_ever)))))"#,
-    );
-    let (mut store, func) = instance(&wat);
+    let (mut store, func) = instance(&module(LOOPS));
     let flag = Arc::new(AtomicBool::new(false));
     let options = BatchOptions {
         interrupt: Some(flag.clone()),

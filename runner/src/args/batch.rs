@@ -8,7 +8,7 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum, ValueHint};
 
-use crate::cli::{DeviceArgs, EnvironmentArgs, ReportFormat, RunArgs, TuningArgs};
+use crate::cli::{CALL_DEPTH, DeviceArgs, EnvironmentArgs, ReportFormat, RunArgs, TuningArgs};
 use crate::sink::Target;
 
 /// What stands between the program's arguments and the inputs.
@@ -85,7 +85,7 @@ pub struct BatchArgs {
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration, help_heading = LIMITS)]
     pub instance_timeout: Option<Duration>,
     /// Calls that may be open at once in a process; one more is a trap.
-    #[arg(long, value_name = "N", default_value_t = 100_000, help_heading = LIMITS)]
+    #[arg(long, value_name = "N", default_value_t = CALL_DEPTH, help_heading = LIMITS)]
     pub max_call_depth: u32,
 }
 

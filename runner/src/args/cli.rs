@@ -224,7 +224,7 @@ impl RunArgs {
         self.lanes = Some(threads);
     }
 
-    /// The module and what stands behind it.
+    /// The module and what stands after it.
     pub fn words(&self) -> &[OsString] {
         &self.words
     }
@@ -344,7 +344,7 @@ pub enum ThreadCount {
 const MOST_THREADS: u32 = 16_777_216;
 
 /// Calls that may be open at once if nothing else is said.
-const CALL_DEPTH: u32 = 100_000;
+pub const CALL_DEPTH: u32 = 100_000;
 
 fn parse_thread_count(text: &str) -> Result<ThreadCount, String> {
     match text.parse() {

@@ -9,7 +9,7 @@ use gpu_run_bytecode::Program;
 use gpu_run_vm::makes_requests;
 use indexmap::IndexMap;
 
-use crate::cli::RunArgs;
+use crate::cli::{EnvironmentArgs, RunArgs};
 use crate::report::{Outcome, Report};
 use crate::requests::Called;
 use crate::spawning::Spawning;
@@ -54,16 +54,10 @@ pub fn of(program: &Program, args: &RunArgs, spawning: Option<&Spawning>) -> Out
             name.is_none_or(|name| place(name) != TMP)
         });
     }
-    for Dir {
-        option,
-        host,
-        guest,
-        read_only,
-    } in directories(options.dirs.iter().chain(&folders))?
-    {
+    for dir in directories(options.dirs.iter().chain(&folders))? {
         wasi = wasi
-            .preopened_dir(host, &guest, read_only)
-            .map_err(|error| Report::new(format!("--dir {}: {}", option.display(), cause(error))))?;
+            .preopened_dir(dir.host, &dir.guest, dir.read_only)
+            .map_err(|error| dir.failed(error))?;
     }
     for destination in &options.allow_net {
         wasi = wasi
@@ -92,13 +86,9 @@ pub fn of(program: &Program, args: &RunArgs, spawning: Option<&Spawning>) -> Out
     if !requests {
         return Ok(None);
     }
-    let file = args.module().file_name().unwrap_or_default();
-    let name = match &options.argv0 {
-        Some(name) => name.as_encoded_bytes().to_vec(),
-        None => file.as_encoded_bytes().to_vec(),
-    };
     // With --invoke they are the function's.
     let rest = if args.invoke.is_some() { &[][..] } else { args.args() };
+    let name = program_name(options, args.module());
     wasi = wasi.arg(name).args(rest.iter().map(|arg| arg.as_encoded_bytes()));
     for (name, value) in variables {
         wasi = wasi.env(name, value);
@@ -109,8 +99,14 @@ pub fn of(program: &Program, args: &RunArgs, spawning: Option<&Spawning>) -> Out
     Ok(Some(wasi.build()))
 }
 
+/// The program's name as it finds it: `--argv0`, or its file's name.
+pub fn program_name<'a>(options: &'a EnvironmentArgs, module: &'a Path) -> &'a [u8] {
+    let name = options.argv0.as_deref().or(module.file_name());
+    name.unwrap_or_default().as_encoded_bytes()
+}
+
 /// Why the library could not use a file or a destination, which the user has named.
-pub fn cause(error: Error) -> String {
+fn cause(error: Error) -> String {
     match error {
         Error::File { source, .. } => source.to_string(),
         error => error.to_string(),
@@ -199,6 +195,11 @@ impl Dir<'_> {
             guest: guest.to_owned(),
             read_only,
         })
+    }
+
+    /// That the library could not open it.
+    pub fn failed(&self, error: Error) -> Report {
+        Report::new(format!("--dir {}: {}", self.option.display(), cause(error)))
     }
 }
 

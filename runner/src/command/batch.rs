@@ -126,19 +126,8 @@ fn is_on_terminal(args: &BatchArgs) -> bool {
 
 /// The engine for the options.
 fn engine_of(args: &BatchArgs) -> Outcome<Engine> {
-    let mut config = Config::new();
-    config
-        .strategy(engine::strategy(args.device.engine))
-        .local_frames(args.tuning.local_frames.into())
-        .reconverge(args.tuning.reconverge.into())
-        .compile_timeout(args.compile_time);
-    if let Some(tell) = progress::of_compiler() {
-        config.on_compile(tell);
-    }
-    match cache::open()? {
-        Some(cache) => config.cache_folder(cache.folder()).cache_size(cache.limit()),
-        None => config.no_cache(),
-    };
+    let strategy = engine::strategy(args.device.engine);
+    let config = engine::config(strategy, &args.tuning, args.compile_time, cache::open()?);
     Engine::new(&config).map_err(|error| report::library(&error, args.module()))
 }
 
@@ -149,14 +138,7 @@ fn load_module(args: &BatchArgs, engine: &Engine) -> Outcome<LineSource> {
         no_debug: true,
         ..ModuleOptions::full()
     };
-    let bytes = load::read(args.module())?;
-    if gpu_run::is_serialized(&bytes) {
-        return Ok(LineSource {
-            module: load::translated(engine, args.module(), &bytes)?,
-            wasm: None,
-        });
-    }
-    load::load_bytes(engine, args.module(), bytes, &options)
+    load::load_bytes(engine, args.module(), load::read(args.module())?, &options)
 }
 
 /// A batch without inputs, as the options say.
@@ -166,17 +148,8 @@ fn batch_of<'b>(
     module: &'b Module,
     interrupt: &InterruptHandle,
 ) -> Outcome<Batch<'b>> {
-    let name = match &args.environment.argv0 {
-        Some(name) => name.as_encoded_bytes().to_vec(),
-        None => args
-            .module()
-            .file_name()
-            .unwrap_or_default()
-            .as_encoded_bytes()
-            .to_vec(),
-    };
     let mut batch = Batch::new(engine, module)
-        .name(name)
+        .name(wasi_options::program_name(&args.environment, args.module()))
         .call_depth(args.max_call_depth)
         .interrupt_by(interrupt);
     for (name, value) in wasi_options::variables(args.environment.variables.iter())? {
@@ -185,13 +158,7 @@ fn batch_of<'b>(
     for dir in wasi_options::directories(args.environment.dirs.iter())? {
         batch = batch
             .preopened_dir(dir.host, &dir.guest, dir.read_only)
-            .map_err(|error| {
-                Report::new(format!(
-                    "--dir {}: {}",
-                    dir.option.display(),
-                    wasi_options::cause(error)
-                ))
-            })?;
+            .map_err(|error| dir.failed(error))?;
     }
     if let Some(jobs) = args.jobs {
         batch = batch.jobs(jobs);

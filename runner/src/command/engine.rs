@@ -7,10 +7,11 @@ use std::time::Duration;
 use bytesize::ByteSize;
 use gpu_run::compile::{Choice, Reason};
 use gpu_run::{Config, Strategy, exit};
+use gpu_run_vm::cuda::cache::Cache;
 use gpu_run_vm::cuda::code::{Code, Origin};
 
 use crate::calls::grouped;
-use crate::cli::{Engine, ReportFormat, RunArgs};
+use crate::cli::{Engine, ReportFormat, RunArgs, TuningArgs};
 use crate::report::{self, Outcome, Report, warn};
 use crate::{cache, log, output, progress};
 
@@ -25,7 +26,6 @@ pub fn strategy(engine: Engine) -> Strategy {
 
 /// The library's engine for the options. The device is opened apart, because it may decide how many threads there are.
 pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
-    let mut config = Config::new();
     let strategy = match args.device.engine {
         Engine::Ptx if args.compiles_nothing() => {
             return Err(
@@ -35,23 +35,32 @@ pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
         _ if args.compiles_nothing() => Strategy::Interpreter,
         engine => strategy(engine),
     };
+    // What is wrong with the cache: see `check_cache`.
+    let cache = cache::open().ok().flatten();
+    let mut config = config(strategy, &args.tuning, args.compile_time, cache);
     config
-        .strategy(strategy)
-        .local_frames(args.tuning.local_frames.into())
-        .reconverge(args.tuning.reconverge.into())
         .line_info(args.profile.line_info)
         .functions(args.functions())
-        .compile_timeout(args.compile_time)
         .hot_after(args.hot_after);
+    gpu_run::Engine::new(&config).map_err(|error| report::library(&error, args.module()))
+}
+
+/// What engines are made with by all commands that run a program.
+pub fn config(strategy: Strategy, tuning: &TuningArgs, compile_time: Duration, cache: Option<Cache>) -> Config {
+    let mut config = Config::new();
+    config
+        .strategy(strategy)
+        .local_frames(tuning.local_frames.into())
+        .reconverge(tuning.reconverge.into())
+        .compile_timeout(compile_time);
     if let Some(tell) = progress::of_compiler() {
         config.on_compile(tell);
     }
-    match cache::open() {
-        Ok(Some(cache)) => config.cache_folder(cache.folder()).cache_size(cache.limit()),
-        // See `check_cache`.
-        Ok(None) | Err(_) => config.no_cache(),
+    match cache {
+        Some(cache) => config.cache_folder(cache.folder()).cache_size(cache.limit()),
+        None => config.no_cache(),
     };
-    gpu_run::Engine::new(&config).map_err(|error| report::library(&error, args.module()))
+    config
 }
 
 /// Checks what the environment says of the cache, which only matters where programs are compiled.

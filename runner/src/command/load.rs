@@ -86,16 +86,18 @@ pub fn load(engine: &Engine, path: &Path, options: &ModuleOptions) -> Outcome<Li
         if let Some((_, option)) = needs_module.iter().find(|(given, _)| *given) {
             return Err(needs_module_of_program(option, path));
         }
+    }
+    load_bytes(engine, path, bytes, options)
+}
+
+/// Translates the bytes of a module's file. A translated program is taken as it is, whatever the options say.
+pub fn load_bytes(engine: &Engine, path: &Path, bytes: Vec<u8>, options: &ModuleOptions) -> Outcome<LineSource> {
+    if is_serialized(&bytes) {
         return Ok(LineSource {
             module: translated(engine, path, &bytes)?,
             wasm: None,
         });
     }
-    load_bytes(engine, path, bytes, options)
-}
-
-/// Translates the bytes of a module's file.
-pub fn load_bytes(engine: &Engine, path: &Path, bytes: Vec<u8>, options: &ModuleOptions) -> Outcome<LineSource> {
     let binary = wasm(path, &bytes)?;
     let module = Module::from_binary(engine, &binary, options).map_err(|error| report::library(&error, path))?;
     // A module in text form has no lines to tell.

@@ -7,7 +7,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use gpu_run_vm::{
-    BatchOptions, BatchRefused, Device, Folder, Input, NextInput, ProcessInput, ProcessOutcome, Services, WasiBuilder,
+    BatchCounts, BatchOptions, BatchRefused, Device, Folder, Input, NextInput, ProcessInput, ProcessOutcome, Services,
+    WasiBuilder,
 };
 
 use super::compile::Choice;
@@ -24,11 +25,7 @@ const START: &str = "_start";
 
 /// What one process of a batch is given.
 #[derive(Clone, Debug, Default)]
-pub struct BatchInput {
-    args: Vec<Vec<u8>>,
-    variables: Vec<Vec<u8>>,
-    stdin: Arc<[u8]>,
-}
+pub struct BatchInput(ProcessInput);
 
 impl BatchInput {
     /// A process with no argument but the program's name, and an empty standard input.
@@ -38,24 +35,24 @@ impl BatchInput {
 
     /// Adds an argument after the program's name.
     pub fn arg(mut self, arg: impl AsRef<[u8]>) -> Self {
-        self.args.push(arg.as_ref().to_vec());
+        self.0.args.push(arg.as_ref().to_vec());
         self
     }
 
     /// Adds a variable to the environment.
     pub fn env(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
-        self.variables.push([name.as_ref(), b"=", value.as_ref()].concat());
+        self.0.variables.push(variable(name, value));
         self
     }
 
     /// Bytes of the standard input.
     pub fn stdin_len(&self) -> usize {
-        self.stdin.len()
+        self.0.stdin.len()
     }
 
     /// Sets the standard input.
     pub fn stdin(mut self, bytes: impl Into<Arc<[u8]>>) -> Self {
-        self.stdin = bytes.into();
+        self.0.stdin = bytes.into();
         self
     }
 }
@@ -85,22 +82,6 @@ impl BatchResult {
     pub fn is_success(&self) -> bool {
         matches!(self.end, End::Returned | End::Exited(0))
     }
-}
-
-/// What was counted of a batch.
-#[derive(Clone, Copy, Debug, Default)]
-#[non_exhaustive]
-pub struct BatchSummary {
-    /// Processes that ran to their end.
-    pub processes: u64,
-    /// Of those that ran at the same time, the most.
-    pub resident: u32,
-    /// Runs that were made again with more memory.
-    pub repeated: u64,
-    /// Whether compiled code ran, and not the interpreter.
-    pub compiled: bool,
-    /// From the first process's begin to the last one's end.
-    pub time: Duration,
 }
 
 /// A directory of the host that processes have. It is opened once for all of them.
@@ -207,11 +188,11 @@ impl<'b> Batch<'b> {
 
     /// Adds a variable to the environment of all processes that do not have one of that name themselves.
     pub fn env(mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Self {
-        self.variables.push([name.as_ref(), b"=", value.as_ref()].concat());
+        self.variables.push(variable(name, value));
         self
     }
 
-    /// Gives all processes a directory of the host, with all below it, by the name `guest`.
+    /// Opens a directory of the host to all processes, with all below it. They know it by the name `guest`.
     ///
     /// # Errors
     ///
@@ -291,7 +272,7 @@ impl<'b> Batch<'b> {
     ///
     /// The module cannot be a batch, or its start function or snapshot did not return; those of the device. That a process
     /// fails is no error.
-    pub fn run(self, mut done: impl FnMut(BatchResult) -> ControlFlow<()>) -> Result<BatchSummary> {
+    pub fn run(self, mut done: impl FnMut(BatchResult) -> ControlFlow<()>) -> Result<BatchCounts> {
         let limits = StoreLimits {
             call_depth: self.call_depth.unwrap_or(StoreLimits::default().call_depth),
             ..StoreLimits::default()
@@ -342,7 +323,7 @@ impl<'b> Batch<'b> {
             services: Arc::new(make_services),
         };
         let (name, variables, mut inputs, mut source) = (self.name, self.variables, self.inputs, self.source);
-        let whole = |input: BatchInput| {
+        let whole = |BatchInput(input): BatchInput| {
             let own: Vec<&[u8]> = input.variables.iter().map(|variable| name_of(variable)).collect();
             let others = variables.iter().filter(|variable| !own.contains(&name_of(variable)));
             NextInput::Ready(ProcessInput {
@@ -363,13 +344,7 @@ impl<'b> Batch<'b> {
         let counts = store
             .vm
             .run_batch(func, &options, &mut next, &mut |outcome| done(outcome.into()))?;
-        Ok(BatchSummary {
-            processes: counts.processes,
-            resident: counts.resident,
-            repeated: counts.repeated,
-            compiled: counts.compiled,
-            time: counts.time,
-        })
+        Ok(counts)
     }
 
     /// Why a module cannot be run as a batch, if that is an error's reason.
@@ -382,6 +357,11 @@ impl<'b> Batch<'b> {
             _ => None,
         }
     }
+}
+
+/// An entry of the environment.
+fn variable(name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) -> Vec<u8> {
+    [name.as_ref(), b"=", value.as_ref()].concat()
 }
 
 /// The name of a variable.

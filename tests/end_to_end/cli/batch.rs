@@ -545,7 +545,7 @@ fn refuses() -> Tested {
         (&["MODULE"][..], "the batch has no inputs"),
         (
             &["--instances", "2", "MODULE", ":::", "a"],
-            "inputs stand behind ::: and are named by an option too",
+            "inputs stand after ::: and are named by an option too",
         ),
         (&["--from", "no/such/list", "MODULE"], "cannot read the list of inputs"),
         (&["--shard", "3/3", "--instances", "2", "MODULE"], "expected I/N"),

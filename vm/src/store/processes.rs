@@ -263,9 +263,9 @@ impl Store {
     }
 
     /// Runs function `func` of the store's one instance once for each input that `next` returns, each time as a process of
-    /// its own. `next` is passed whether it may wait for one, for some milliseconds. All begin with what the instance's memory, globals and tables hold now, and change nothing of it. `done`
-    /// is told of each when it has ended, in whatever order that is; it may end the batch. `compiled` code runs if there is
-    /// some.
+    /// its own. `next` is passed whether it may wait for one, for some milliseconds. All begin with what the instance's
+    /// memory, globals and tables hold now, and change nothing of it. `done` is told of each when it has ended, in whatever
+    /// order that is; it may end the batch. Compiled code runs if there is some.
     ///
     /// # Errors
     ///
@@ -329,14 +329,14 @@ impl Store {
             let ready = slots.as_ref().expect("slots were made");
             counts.resident = counts.resident.max(ready.count);
             // No more would help one for which all that there may be was too little.
-            let ready_for_all = options.memory.is_some() || memory >= most || is_most;
+            let may_starve = options.memory.is_some() || memory >= most || is_most;
             let services = Arc::new(ProcessServices::new(options.services.clone(), &processes));
             let stopped = self.run_round(
                 Round {
                     entry,
                     processes,
                     services,
-                    may_starve: ready_for_all,
+                    may_starve,
                     options,
                 },
                 ready,
@@ -381,15 +381,16 @@ impl Store {
 
 /// What was counted of a batch.
 #[derive(Clone, Copy, Debug, Default)]
+#[non_exhaustive]
 pub struct BatchCounts {
     /// Processes that ran to their end.
     pub processes: u64,
     /// Of those that ran at the same time, the most.
     pub resident: u32,
-    /// Runs for which there was too little memory, and that were made again.
+    /// Runs for which there was too little memory, and that were made again with more.
     pub repeated: u64,
-    /// Whether compiled code ran.
+    /// Whether compiled code ran, and not the interpreter.
     pub compiled: bool,
-    /// From the begin to the end.
+    /// From the first process's begin to the last one's end.
     pub time: Duration,
 }

@@ -125,6 +125,33 @@ impl Requests {
         Ok(())
     }
 
+    /// Clears what the last run has left. No kernel runs, and no service is alive.
+    fn clear(&self, device: &mut dyn Device) -> DeviceResult<()> {
+        let Mailboxes { sent, answered, .. } = self.mailboxes;
+        for (pinned, bytes) in [(sent, MESSAGE_BYTES), (answered, RESPONSE_BYTES), (self.errors, 64)] {
+            // SAFETY: allocated with that size; the caller says that nobody uses it.
+            unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
+        }
+        // SAFETY: as above.
+        unsafe { device.clear(self.slot_use, size_of::<layout::SlotUse>() as u64) }
+    }
+
+    /// What all records have in common: where messages go.
+    fn record_of_mailboxes(&self, device: &dyn Device) -> layout::Requests {
+        let rings = device.rings();
+        let ring: extern "C" fn(u64) = Doorbell::ring;
+        layout::Requests {
+            sent: self.mailboxes.sent.device,
+            answered: self.mailboxes.answered.device,
+            slots: self.mailboxes.slots.device,
+            output_errors: self.errors.device,
+            bell: if rings { ring as usize as u64 } else { 0 },
+            bell_context: if rings { Arc::as_ptr(&self.bell) as u64 } else { 0 },
+            slot_use: self.slot_use,
+            ..Zeroable::zeroed()
+        }
+    }
+
     /// Writes the record of a run. No thread has to do with requests yet.
     fn prepare(
         &mut self,
@@ -132,11 +159,7 @@ impl Requests {
         environment: &Environment,
         threads: u32,
     ) -> DeviceResult<Option<DeviceLease>> {
-        let Mailboxes { sent, answered, .. } = self.mailboxes;
-        for (pinned, bytes) in [(sent, MESSAGE_BYTES), (answered, RESPONSE_BYTES), (self.errors, 64)] {
-            // SAFETY: allocated with that size; no kernel runs, and no service is alive.
-            unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
-        }
+        self.clear(device)?;
         let (mut args, variables) = (joined(&environment.args), joined(&environment.variables));
         let args_len = args.len() as u32;
         args.extend(&variables);
@@ -145,13 +168,7 @@ impl Requests {
         self.set_positions(device, services)?;
         let (tmpfs, lease) = self.tmpfs.lend(device, &environment.services)?.unzip();
         self.runs += 1;
-        let rings = device.rings();
-        let ring: extern "C" fn(u64) = Doorbell::ring;
         let record = layout::Requests {
-            sent: sent.device,
-            answered: answered.device,
-            slots: self.mailboxes.slots.device,
-            output_errors: self.errors.device,
             args: layout::Strings {
                 bytes: strings,
                 len: args_len,
@@ -162,22 +179,18 @@ impl Requests {
                 len: variables.len() as u32,
                 count: environment.variables.len() as u32,
             },
-            bell: if rings { ring as usize as u64 } else { 0 },
-            bell_context: if rings { Arc::as_ptr(&self.bell) as u64 } else { 0 },
             seed: seed(environment.seed)?,
             run: self.runs,
-            slot_use: self.slot_use,
             own_slots: u32::from(threads as usize <= REQUEST_SLOTS),
             files: self.files,
             blocks: self.blocks,
             tmpfs: tmpfs.unwrap_or(0),
             streams: streams(services),
-            ..Zeroable::zeroed()
+            ..self.record_of_mailboxes(device)
         };
         // SAFETY: both were allocated above with these sizes, and no kernel runs.
         unsafe {
             device.write(strings, &args)?;
-            device.clear(self.slot_use, size_of::<layout::SlotUse>() as u64)?;
             device.write(self.record, bytemuck::bytes_of(&record))?;
         }
         Ok(lease)
@@ -231,21 +244,12 @@ impl Store {
             Some(requests) => requests,
             None => Requests::new(device)?,
         };
-        let rings = device.rings();
-        let ring: extern "C" fn(u64) = Doorbell::ring;
         let record = layout::Requests {
-            sent: requests.mailboxes.sent.device,
-            answered: requests.mailboxes.answered.device,
-            slots: requests.mailboxes.slots.device,
-            output_errors: requests.errors.device,
-            bell: if rings { ring as usize as u64 } else { 0 },
-            bell_context: if rings { Arc::as_ptr(&requests.bell) as u64 } else { 0 },
             seed: seed(seed_given)?,
-            slot_use: requests.slot_use,
             // As of a program that is run once.
             run: 1,
             apart: u32::from(seed_given.is_none()),
-            ..Zeroable::zeroed()
+            ..requests.record_of_mailboxes(device)
         };
         self.run.requests = Some(requests);
         Ok(Some(record))
@@ -261,16 +265,7 @@ impl Store {
         let Some(requests) = &self.run.requests else {
             return Ok(None);
         };
-        let Mailboxes { sent, answered, .. } = requests.mailboxes;
-        for (pinned, bytes) in [(sent, MESSAGE_BYTES), (answered, RESPONSE_BYTES), (requests.errors, 64)] {
-            // SAFETY: allocated with that size; no kernel runs, and no service is alive.
-            unsafe { std::ptr::write_bytes(pinned.host, 0, bytes as usize) };
-        }
-        // SAFETY: as large as it was allocated; no kernel runs.
-        unsafe {
-            self.device
-                .clear(requests.slot_use, size_of::<layout::SlotUse>() as u64)?
-        };
+        requests.clear(&mut *self.device)?;
         // Slots are shared, so that few processes may have any of them.
         let threads = threads.max(REQUEST_SLOTS as u32);
         let mailboxes = requests.mailboxes;

@@ -83,7 +83,7 @@ impl Jobs {
         let others = args.from.is_some() || args.stdin_lines || args.instances.is_some();
         let source = match args.given_inputs() {
             Some(_) if others => {
-                return Err(Report::new("inputs stand behind ::: and are named by an option too")
+                return Err(Report::new("inputs stand after ::: and are named by an option too")
                     .help("leave out one of ::: and --from, --stdin-lines or --instances"));
             }
             Some(inputs) => Source::Given(Vec::from(inputs).into_iter(), has_place),
@@ -99,7 +99,7 @@ impl Jobs {
                 (None, Some(count)) => Source::Instances(count),
                 (None, None) => {
                     return Err(Report::new("the batch has no inputs")
-                        .help("name them behind :::, or take them from --from LIST, --stdin-lines or --instances N"));
+                        .help("name them after :::, or take them from --from LIST, --stdin-lines or --instances N"));
                 }
             },
         };

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use gpu_run::{BatchResult, BatchSummary, End};
+use gpu_run::{BatchCounts, BatchResult, End};
 use indicatif::ProgressBar;
 use serde::Serialize;
 
@@ -44,6 +44,22 @@ pub struct ProcessReport {
     pub written: Option<u64>,
 }
 
+impl ProcessReport {
+    /// Of a process of which no more is known.
+    fn new(name: &str, kind: ProcessKind) -> ProcessReport {
+        ProcessReport {
+            name: name.to_owned(),
+            kind,
+            exit_code: None,
+            message: None,
+            function: None,
+            milliseconds: None,
+            memory: None,
+            written: None,
+        }
+    }
+}
+
 /// Ways in which processes of a batch end.
 #[derive(Clone, Copy, Serialize)]
 #[cfg_attr(test, derive(schemars::JsonSchema))]
@@ -78,7 +94,7 @@ pub struct Tally {
     retried: u64,
     starved: u64,
     shown: Vec<String>,
-    summary: BatchSummary,
+    summary: BatchCounts,
 }
 
 impl Tally {
@@ -129,30 +145,15 @@ impl Tally {
         self.show(format!("{name}: {error}"));
         self.step();
         Tally::report(args, || ProcessReport {
-            name: name.to_owned(),
-            kind: ProcessKind::Unreadable,
-            exit_code: None,
             message: Some(error.to_owned()),
-            function: None,
-            milliseconds: None,
-            memory: None,
-            written: None,
+            ..ProcessReport::new(name, ProcessKind::Unreadable)
         });
     }
 
     /// A process was stopped with the batch.
     pub fn interrupted(&mut self, args: &BatchArgs, name: &str) {
         self.interrupted += 1;
-        Tally::report(args, || ProcessReport {
-            name: name.to_owned(),
-            kind: ProcessKind::Interrupted,
-            exit_code: None,
-            message: None,
-            function: None,
-            milliseconds: None,
-            memory: None,
-            written: None,
-        });
+        Tally::report(args, || ProcessReport::new(name, ProcessKind::Interrupted));
     }
 
     /// A process has ended. Returns its exit code.
@@ -218,7 +219,7 @@ impl Tally {
     }
 
     /// Adds what the library counted.
-    pub fn count(&mut self, summary: &BatchSummary) {
+    pub fn count(&mut self, summary: &BatchCounts) {
         self.summary = *summary;
     }
 

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::super::run::Host;
+use super::super::run::{Host, pause};
 use super::super::{End, RunOptions, Store, StoreError, Stream};
 use super::image::place_inputs;
 use super::services::ProcessServices;
@@ -179,12 +179,7 @@ impl Store {
                 continue;
             }
             idle = if took { 0 } else { idle + 1 };
-            match idle {
-                0 => {}
-                1..200 => std::hint::spin_loop(),
-                200..1000 => std::thread::yield_now(),
-                _ => std::thread::sleep(Duration::from_micros(100)),
-            }
+            pause(idle);
         }
         drop(serving);
         tracing::debug!(

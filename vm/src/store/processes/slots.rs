@@ -46,7 +46,7 @@ pub(super) struct Slots {
     pub(super) batch: Batch,
     /// Where the record lies.
     pub(super) record: Ptr,
-    /// What is given back with them.
+    /// What is released with them.
     allocations: Vec<Ptr>,
 }
 
@@ -64,7 +64,7 @@ impl Store {
         let begin = Instant::now();
         let has_memory = !self.instance_infos[0].memories.is_empty();
         // What is more than the device has is refused below.
-        let free = self.device.free_memory() / SHARE.1 * SHARE.0;
+        let free = self.room_for_slots();
         let stride = match has_memory {
             true if memory > free => return Err(self.no_room(memory)),
             true => (memory + BEYOND_MEMORY).next_multiple_of(256) + APART,
@@ -243,10 +243,15 @@ impl Store {
         })
     }
 
+    /// Bytes of the device's memory that all slots may take.
+    fn room_for_slots(&self) -> u64 {
+        self.device.free_memory() / SHARE.1 * SHARE.0
+    }
+
     /// Bytes of memory that one process may have at most, where it is alone, about.
     pub(super) fn room_for_one(&self) -> u64 {
         const OTHERS: u64 = 64 << 20;
-        (self.device.free_memory() / SHARE.1 * SHARE.0).saturating_sub(OTHERS) / layout::PAGE * layout::PAGE
+        self.room_for_slots().saturating_sub(OTHERS) / layout::PAGE * layout::PAGE
     }
 
     /// Writes what another round begins with into the model of the slots: the time, and without a seed another key of random
@@ -270,7 +275,7 @@ impl Store {
         }
     }
 
-    /// Gives slots back.
+    /// Releases the memory of slots.
     pub(super) fn release_slots(&mut self, slots: Option<Slots>) {
         for at in slots.into_iter().flat_map(|slots| slots.allocations) {
             // SAFETY: allocated for them, and no kernel runs.

@@ -47,6 +47,16 @@ pub(in crate::store) struct Host<'r> {
     sink: &'r mut dyn Sink,
 }
 
+/// Lets a moment pass after so many rounds in which there was nothing to do.
+pub(in crate::store) fn pause(idle: u32) {
+    match idle {
+        0 => {}
+        1..200 => std::hint::spin_loop(),
+        200..1000 => std::thread::yield_now(),
+        _ => std::thread::sleep(Duration::from_micros(100)),
+    }
+}
+
 impl<'r> Host<'r> {
     /// The host of runs of so many threads at most.
     pub(in crate::store) fn new(run: &Buffers, options: &RunOptions, threads: u32, sink: &'r mut dyn Sink) -> Host<'r> {
@@ -127,12 +137,7 @@ impl<'r> Host<'r> {
                 self.sink.progress(pixels.load(Ordering::Relaxed));
             }
             idle = if took { 0 } else { idle + 1 };
-            match idle {
-                0 => {}
-                1..200 => std::hint::spin_loop(),
-                200..1000 => std::thread::yield_now(),
-                _ => std::thread::sleep(Duration::from_micros(100)),
-            }
+            pause(idle);
         }
         Ok(stopped)
     }

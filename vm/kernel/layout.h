@@ -656,13 +656,13 @@ struct Batch {
   u8 *memories;  // of the first slot; null: the program has none
   u64 memory_stride;  // bytes to the next slot's
   u32 slot_count;
-  u32 count;  // processes in the queue
-  u32 first;  // number of the first of them
-  u32 taken;  // of them, so far
+  u32 count;  // processes in the queue so far
+  u32 closed;  // 1: there will be no more
+  u32 taken;  // numbers of processes that lanes have drawn
   u32 lost;  // lanes that have ended with their process
   u32 stop;  // 1: no process begins any more
-  u32 warp_lanes;  // lanes of each warp that have slots, a power of two: where there are few processes, more warps run them
-  u32 pad;
+  u32 warp_lanes;  // lanes of each warp that have slots: where there are few processes, more warps run them
+  u32 input_room;  // inputs that there is room for, a power of two: the next ones take places of processes that have ended
   const ProcessInput *inputs;
   u32 *current;  // by slot, 1 + the number of its process
   Ring *ring;

@@ -297,6 +297,16 @@ GPU_RUN_INLINE void store_16(void *at, const u32 *words) {
                : "memory");
 }
 
+// What lane `of` of the warp has. Each of the lanes in `lanes` comes here, and it is one of them.
+GPU_RUN_INLINE u32 shuffle(u32 lanes, u32 value, u32 of) {
+  return (u32)__nvvm_shfl_sync_idx_i32(lanes, (i32)value, (i32)of, 31);
+}
+GPU_RUN_INLINE u64 shuffle(u32 lanes, u64 value, u32 of) {
+  u32 low, high;
+  split(value, low, high);
+  return join(shuffle(lanes, low, of), shuffle(lanes, high, of));
+}
+
 // Amounts of the lanes of a warp that come here together.
 struct WarpSum {
   u32 lanes;  // a bit for each
@@ -322,9 +332,7 @@ GPU_RUN_INLINE bool is_leader(const WarpSum &sum) { return (lane_in_block() & 31
 // others do after it.
 GPU_RUN_INLINE u64 broadcast(const WarpSum &sum, u64 value) {
   __nvvm_bar_warp_sync(sum.lanes);
-  u32 low = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(u32)value, (i32)sum.first, 31);
-  u32 high = (u32)__nvvm_shfl_sync_idx_i32(sum.lanes, (i32)(value >> 32), (i32)sum.first, 31);
-  return low | (u64)high << 32;
+  return shuffle(sum.lanes, value, sum.first);
 }
 // Orders what the lanes did before it ahead of what any of them does after it.
 GPU_RUN_INLINE void sync(const WarpSum &sum) { __nvvm_bar_warp_sync(sum.lanes); }
@@ -348,15 +356,9 @@ GPU_RUN_INLINE CoalescedGroup match_group(u64 key) {
   return {mask, (u32)__builtin_popcount(mask & __nvvm_read_ptx_sreg_lanemask_lt()), (u32)__builtin_popcount(mask)};
 }
 // The leader's value.
-GPU_RUN_INLINE u32 broadcast(const CoalescedGroup &group, u32 value) {
-  if (group.size == 1) return value;
-  return (u32)__nvvm_shfl_sync_idx_i32(group.mask, (int)value, __builtin_ctz(group.mask), 31);
-}
-GPU_RUN_INLINE u64 broadcast(const CoalescedGroup &group, u64 value) {
-  if (group.size == 1) return value;
-  u32 low, high;
-  split(value, low, high);
-  return join(broadcast(group, low), broadcast(group, high));
+template <typename T>
+GPU_RUN_INLINE T broadcast(const CoalescedGroup &group, T value) {
+  return group.size == 1 ? value : shuffle(group.mask, value, (u32)__builtin_ctz(group.mask));
 }
 // The group without its `count` lowest lanes, for one of the others.
 GPU_RUN_INLINE CoalescedGroup without(const CoalescedGroup &group, u32 count) {

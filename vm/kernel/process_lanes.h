@@ -8,6 +8,8 @@ namespace gpu_run {
 
 // Where a lane is among the processes that it runs.
 struct Turn {
+  bool drawn;  // it has the number of a process that it is to run
+  u32 number;
   bool runs;  // it has a process
   bool over;  // there is none for it any more
   u32 idle;  // looks in a row at which it could not go on
@@ -34,14 +36,25 @@ GPU_RUN_NOINLINE bool end_process(const Batch &batch, ProcessSlot &slot, Thread 
   return true;
 }
 
+// Begins the lane's next process if that has come.
+GPU_RUN_NOINLINE bool begin_turn(Batch &batch, ProcessSlot &slot, Turn &turn, u32 index) {
+  using processes::Came;
+  if (!turn.drawn) turn.number = processes::draw(batch);
+  const Came came = processes::look(batch, turn.number);
+  turn.over = came == Came::Never;
+  turn.drawn = came == Came::NotYet;
+  turn.runs = came == Came::Yes;
+  if (turn.drawn) backoff(++turn.idle);
+  if (!turn.runs) return false;
+  turn.idle = 0;
+  processes::prepare(batch, slot, index, turn.number);
+  return true;
+}
+
 // Finds out whether the lane's process can go on, or begins the next one. It ends in bounded time, as `find_thread` does.
 GPU_RUN_NOINLINE bool next_turn(Batch &batch, ProcessSlot &slot, Turn &turn, u32 index) {
   Thread &thread = slot.launch.threads[index];
-  if (!turn.runs) {
-    turn.over = !processes::take(batch, slot, index);
-    turn.runs = !turn.over;
-    if (turn.over) return false;
-  }
+  if (!turn.runs && !begin_turn(batch, slot, turn, index)) return false;
   bool goes_on = false;
   const bool stops = thread.state == THREAD_Ended || stopped(slot.launch);
   if (stops) {

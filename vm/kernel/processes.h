@@ -1,8 +1,8 @@
 // Processes of a batch: one program runs again and again, each time from the same beginning and with other arguments and
 // another standard input.
 //
-// A lane has a slot: a launch record of one thread, and a memory, globals and tables. It takes the next process of the
-// queue, restores the contents with which all begin, and runs it. It tells the host how that ended, by a record of the
+// A lane has a slot: a launch record of one thread, and a memory, globals and tables. It draws the number of the next process
+// of the queue, to which the host adds while the kernel runs. It waits until that one has come, restores the contents with which all begin, and runs it. It tells the host how that ended, by a record of the
 // output ring. So a process that takes long holds only its lane, or in compiled code its warp. What one writes comes before
 // its end, and before what the next one in the slot writes.
 //
@@ -31,16 +31,9 @@ GPU_RUN_INLINE void clear(u8 *at, u64 bytes) {
   const u32 rank = (u32)__builtin_popcount(lanes & __nvvm_read_ptx_sreg_lanemask_lt());
   const u64 step = 16ull * (u32)__builtin_popcount(lanes);
   for (u32 left = lanes; left; left &= left - 1) {
-    const i32 of = __builtin_ctz(left);
-    u32 low, high;
-    split((u64)at, low, high);
-    low = (u32)__nvvm_shfl_sync_idx_i32(lanes, (i32)low, of, 31);
-    high = (u32)__nvvm_shfl_sync_idx_i32(lanes, (i32)high, of, 31);
-    u8 *const to = (u8 *)join(low, high);
-    split(bytes, low, high);
-    low = (u32)__nvvm_shfl_sync_idx_i32(lanes, (i32)low, of, 31);
-    high = (u32)__nvvm_shfl_sync_idx_i32(lanes, (i32)high, of, 31);
-    const u64 end = join(low, high);
+    const u32 of = (u32)__builtin_ctz(left);
+    u8 *const to = (u8 *)shuffle(lanes, (u64)at, of);
+    const u64 end = shuffle(lanes, bytes, of);
     for (u64 i = 16ull * rank; i < end; i += step) store_16(to + i, zeros);
   }
   // Each lane's stores come after those that others made for it.
@@ -64,7 +57,7 @@ GPU_RUN_INLINE u32 slot_of_lane(const Batch &batch) {
 
 // A bit for each lane of the warp that has a slot.
 GPU_RUN_INLINE u32 lanes_of_warp(const Batch &batch, u32 index) {
-  const u32 left = batch.slot_count - (index & ~(batch.warp_lanes - 1));
+  const u32 left = batch.slot_count - index / batch.warp_lanes * batch.warp_lanes;
   const u32 lanes = left < batch.warp_lanes ? left : batch.warp_lanes;
   return lanes < 32 ? (1u << lanes) - 1 : ~0u;
 }
@@ -135,8 +128,8 @@ GPU_RUN_NOINLINE void restore(const Batch &batch, ProcessSlot &slot, u32 index) 
 // Prepares a slot for process `number` of the queue.
 GPU_RUN_NOINLINE void prepare(const Batch &batch, ProcessSlot &slot, u32 index, u32 number) {
   restore(batch, slot, index);
-  const ProcessInput &input = batch.inputs[number];
-  const u32 process = batch.first + number + 1;
+  const ProcessInput &input = batch.inputs[number & (batch.input_room - 1)];
+  const u32 process = number + 1;
   slot.launch.process = process;
   slot.launch.claimed = 0;
   slot.launch.clock_start = load_relaxed_device(&batch.clock_start);
@@ -173,15 +166,30 @@ GPU_RUN_INLINE void begin_lane(Batch &batch, u32 index) {
   make_slot(batch, batch.slots[index], index);
 }
 
-// Takes the next process of the queue, and prepares the slot for it; false if there is none.
-GPU_RUN_INLINE bool take(Batch &batch, ProcessSlot &slot, u32 index) {
-  if (load_relaxed_device(&batch.stop)) return false;
-  // Relaxed: what the host has put into the queue it wrote before the launch.
-  if (load_relaxed_device(&batch.taken) >= batch.count) return false;
-  const u32 number = fetch_add_relaxed_device(&batch.taken, 1u);
-  if (number >= batch.count) return false;
-  prepare(batch, slot, index, number);
-  return true;
+// Draws the number of the lane's next process. Lanes that come here together draw numbers that follow each other.
+GPU_RUN_INLINE u32 draw(Batch &batch) {
+  const CoalescedGroup group = match_group((u64)&batch);
+  // Relaxed: what belongs to a number is acquired in `look`.
+  const u32 first = group.is_leader() ? fetch_add_relaxed_device(&batch.taken, group.size) : 0;
+  return broadcast(group, first) + group.rank;
+}
+
+// Whether the process of a number has come.
+enum class Came : u32 { Yes, NotYet, Never };
+GPU_RUN_INLINE Came look(const Batch &batch, u32 number) {
+  if (load_relaxed_device(&batch.stop)) return Came::Never;
+  // Before the count: where the queue is closed, the count seen after it is the last one. Acquire pairs with the host,
+  // which copies inputs first, then their count, and closes the queue after that.
+  const bool closed = load_acquire_system(&batch.closed) != 0;
+  if (number < load_acquire_system(&batch.count)) return Came::Yes;
+  return closed ? Came::Never : Came::NotYet;
+}
+
+// The same for lanes that have nothing else to do: waits until it is known. True if it has come.
+GPU_RUN_NOINLINE bool await(const Batch &batch, u32 number) {
+  Came came;
+  for (u32 idle = 1; (came = look(batch, number)) == Came::NotYet; idle++) backoff(idle);
+  return came == Came::Yes;
 }
 
 // Returns the thread's slot of the mailbox if its request is answered. Else the host may still write there, and the slot

@@ -232,7 +232,7 @@ void gpu_run_begin_processes(Batch *batch, Context *) {
   processes::begin_lane(*batch, index);
 }
 
-// Takes the lane's next process, and prepares it. Ends the lane if there is none. The lanes of a warp begin their processes
+// Waits for the lane's next process, and prepares it. Ends the lane if there is none. The lanes of a warp begin their processes
 // together: on their ways apart they would run one after the other.
 void gpu_run_next_process(Batch *batch, Context *context) {
   const u32 index = processes::slot_of_lane(*batch);
@@ -241,7 +241,10 @@ void gpu_run_next_process(Batch *batch, Context *context) {
   processes::meet(warp);
   // Where a quarter of the lanes is gone, the host starts all of them again.
   if (load_relaxed_device(&batch->lost) > batch->slot_count / 4) exit_lane();
-  if (!processes::take(*batch, slot, index)) exit_lane();
+  const u32 number = processes::draw(*batch);
+  if (!processes::await(*batch, number)) exit_lane();
+  processes::meet(warp);
+  processes::prepare(*batch, slot, index, number);
   processes::meet(warp);
   begin_thread(slot.launch, *context, index);
   context->instance = &slot.instance;

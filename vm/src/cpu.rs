@@ -7,6 +7,7 @@ use std::thread::JoinHandle;
 
 use crate::device::{Device, DeviceError, DeviceResult, Pinned, Plan};
 use crate::layout::{Batch, Launch, Ptr};
+use crate::tsan;
 
 unsafe extern "C" {
     /// Runs one lane of a launch. Of `kernel/kernel.cpp`.
@@ -223,8 +224,11 @@ impl Device for Cpu {
 
     unsafe fn set_words(&mut self, at: Ptr, stride: u64, count: u64, value: u32) -> DeviceResult<()> {
         for index in 0..count {
-            // SAFETY: the caller's words, which lanes access by atomics. Relaxed: nothing else is read for them.
-            unsafe { AtomicU32::from_ptr((at + index * stride) as *mut u32) }.store(value, Ordering::Relaxed);
+            let word = (at + index * stride) as *mut u32;
+            tsan::released(word.cast());
+            // SAFETY: the caller's words, which lanes access by atomics. Release: a lane that acquires the word sees what was
+            // written before.
+            unsafe { AtomicU32::from_ptr(word) }.store(value, Ordering::Release);
         }
         Ok(())
     }

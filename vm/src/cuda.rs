@@ -535,6 +535,7 @@ impl Device for Cuda {
     unsafe fn set_words(&mut self, at: Ptr, stride: u64, count: u64, value: u32) -> DeviceResult<()> {
         self.context.enter()?;
         // A copy, as what sets memory may be a kernel, for which there is no room while lanes run that are to be stopped.
+        // Copies before it have been waited for, so that lanes that see this one see them.
         let words = vec![value; count as usize];
         let copy = sys::CUDA_MEMCPY2D {
             srcMemoryType: sys::CUmemorytype::CU_MEMORYTYPE_HOST,

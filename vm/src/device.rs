@@ -245,7 +245,7 @@ pub trait Device {
     }
 
     /// Sets `count` words to a value, of which each lies `stride` bytes, a multiple of 4, after the one before, while a
-    /// kernel may be looking at them.
+    /// kernel may be looking at them. A lane that acquires such a word at system scope sees all that was written before.
     ///
     /// # Safety
     ///

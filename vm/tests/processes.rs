@@ -36,6 +36,7 @@ fn instance(wat: &str) -> (Store, u32) {
 
 fn options() -> BatchOptions {
     BatchOptions {
+        expected: None,
         jobs: None,
         memory: None,
         process_timeout: None,
@@ -328,4 +329,114 @@ fn what_cannot_be_a_batch_is_refused() {
     assert!(refused(r#"(module (memory 1) (memory 1) (func (export "_start")))"#).contains("several memories"));
     assert!(refused(r#"(module (func (export "_start") (param i32)))"#).contains("neither parameters nor results"));
     assert!(refused(r#"(module (memory 1 1 shared) (func (export "_start")))"#).contains("built for threads"));
+}
+
+/// Places of inputs are used again, also where one process holds its place for long.
+#[test]
+fn there_are_more_processes_than_places_for_inputs() {
+    let wat = module(
+        r#"(memory (export "memory") 1)
+        (func (export "_start") (local $n i32)
+            (local.set $n (call $read (i32.const 10)))
+            (if (i32.eq (i32.load8_u (i32.const 1024)) (i32.const 76)) (then (loop $for_ever (br $for_ever))))
+            (call $write (i32.const 1) (local.get $n)))"#,
+    );
+    let (mut store, func) = instance(&wat);
+    const COUNT: u64 = 150_000;
+    let options = BatchOptions {
+        expected: Some(COUNT),
+        process_timeout: Some(Duration::from_millis(300)),
+        ..options()
+    };
+    let mut given = 0;
+    let mut next = |_| {
+        given += 1;
+        match given {
+            1 => NextInput::Ready(input(&[], b"L")),
+            2..=COUNT => NextInput::Ready(input(&[], (given - 1).to_string().as_bytes())),
+            _ => NextInput::Over,
+        }
+    };
+    let mut seen = vec![false; COUNT as usize];
+    let counts = store
+        .run_batch(func, &options, &mut next, &mut |outcome| {
+            let first = std::mem::replace(&mut seen[outcome.number as usize], true);
+            assert!(!first, "{} ended twice", outcome.number);
+            match outcome.number {
+                0 => assert!(matches!(outcome.end, End::TimedOut)),
+                number => assert_eq!(outcome.stdout, number.to_string().as_bytes()),
+            }
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(counts.processes, COUNT);
+    assert!(seen.iter().all(|seen| *seen));
+}
+
+/// Inputs that are larger than a block have several; they wait for each other where there is no room for all.
+#[test]
+fn large_inputs_come_whole() {
+    let wat = module(
+        r#"(memory (export "memory") 20)
+        (func (export "_start") (local $n i32) (local $last i32)
+            (loop $again
+                (local.set $n (call $read (i32.const 1000000)))
+                (if (local.get $n) (then
+                    (local.set $last (i32.load8_u (i32.add (i32.const 1023) (local.get $n))))
+                    (br $again))))
+            (i32.store8 (i32.const 1024) (local.get $last))
+            (call $write (i32.const 1) (i32.const 1)))"#,
+    );
+    let (mut store, func) = instance(&wat);
+    let bytes = |i: usize| {
+        let mut bytes = vec![0; if i.is_multiple_of(5) { 1000 } else { 9_000_000 + i }];
+        *bytes.last_mut().unwrap() = i as u8;
+        bytes
+    };
+    let mut given = 0;
+    let mut next = |_| {
+        given += 1;
+        match given <= 60 {
+            true => NextInput::Ready(input(&[], &bytes(given - 1))),
+            false => NextInput::Over,
+        }
+    };
+    let options = BatchOptions {
+        expected: Some(60),
+        ..options()
+    };
+    let counts = store
+        .run_batch(func, &options, &mut next, &mut |outcome| {
+            assert_eq!(outcome.stdout, [outcome.number as u8]);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!(counts.processes, 60);
+}
+
+/// Where no input comes for a while, those that there are run to their ends; later ones run then.
+#[test]
+fn inputs_may_come_late() {
+    let (mut store, func) = instance(&module(LOOPS));
+    let begin = std::time::Instant::now();
+    let (mut given, ended) = (0u64, std::cell::Cell::new(0u64));
+    let mut next = |_| {
+        // Three at once, and the next three when all before have ended and some time went by.
+        if given == 9 {
+            return NextInput::Over;
+        }
+        if given.is_multiple_of(3) && (ended.get() < given || begin.elapsed() < Duration::from_millis(150 * given)) {
+            std::thread::sleep(Duration::from_millis(1));
+            return NextInput::Pending;
+        }
+        given += 1;
+        NextInput::Ready(input(&[], b"R"))
+    };
+    let counts = store
+        .run_batch(func, &options(), &mut next, &mut |_| {
+            ended.set(ended.get() + 1);
+            ControlFlow::Continue(())
+        })
+        .unwrap();
+    assert_eq!((counts.processes, ended.get()), (9, 9));
 }

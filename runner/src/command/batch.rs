@@ -10,7 +10,7 @@ use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::sync::mpsc::{Receiver, RecvTimeoutError, TryRecvError};
+use std::sync::mpsc::RecvTimeoutError;
 use std::task::Poll;
 use std::time::Duration;
 
@@ -18,7 +18,7 @@ use gpu_run::{
     Batch, BatchInput, BatchResult, Config, DeviceKind, End, Engine, InterruptHandle, Module, ModuleOptions,
 };
 
-use self::inputs::{Job, Jobs, Read};
+use self::inputs::{Ahead, Job, Jobs, Read};
 use self::outputs::{Directory, Ordered, Outputs, Written};
 #[cfg(test)]
 pub use self::tally::ProcessReport;
@@ -58,7 +58,8 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         None => Outputs::Ordered(Ordered::new()),
     };
     let jobs = Jobs::of(args)?;
-    let bar = progress::of_batch(jobs.len()).filter(|_| !log::is_quiet() && !is_on_terminal(args));
+    let expected = jobs.len();
+    let bar = progress::of_batch(expected).filter(|_| !log::is_quiet() && !is_on_terminal(args));
     let ended: Box<dyn Fn(&str) -> bool + Send> = match &outputs {
         Outputs::Directory(directory) => Box::new(directory.ended()),
         Outputs::Ordered(_) => Box::new(|_| false),
@@ -80,7 +81,11 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
     let summary = {
         // The source of inputs and the taker of results work on the same books, never at the same time.
         let feed = RefCell::new(&mut run);
-        let batch = batch_of(args, &engine, &lines.module, &interrupt)?
+        let mut batch = batch_of(args, &engine, &lines.module, &interrupt)?;
+        if let Some(expected) = expected {
+            batch = batch.expected(expected);
+        }
+        let batch = batch
             .device(device)
             .source(|waits| feed.borrow_mut().next_input(waits))
             .on_choice(engine::tell_batch);
@@ -205,7 +210,7 @@ struct Run<'r> {
     /// Why there are no more inputs, though there should be.
     lost_input: Option<std::io::Error>,
     /// Inputs that were read, and those of them that have not begun.
-    read: Receiver<Vec<Read>>,
+    read: Ahead,
     ready: VecDeque<Read>,
 }
 
@@ -217,14 +222,7 @@ impl Run<'_> {
     fn next_input(&mut self, waits: bool) -> Poll<Option<BatchInput>> {
         loop {
             let Some(read) = self.ready.pop_front() else {
-                let more = match waits {
-                    true => self.read.recv_timeout(WAIT),
-                    false => self.read.try_recv().map_err(|error| match error {
-                        TryRecvError::Empty => RecvTimeoutError::Timeout,
-                        TryRecvError::Disconnected => RecvTimeoutError::Disconnected,
-                    }),
-                };
-                match more {
+                match self.read.next(if waits { WAIT } else { Duration::ZERO }) {
                     Ok(more) => self.ready.extend(more),
                     Err(RecvTimeoutError::Timeout) => return Poll::Pending,
                     Err(RecvTimeoutError::Disconnected) => return Poll::Ready(None),

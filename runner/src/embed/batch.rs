@@ -125,6 +125,7 @@ pub struct Batch<'b> {
     name: Vec<u8>,
     inputs: Box<dyn Iterator<Item = BatchInput> + 'b>,
     source: Option<Source<'b>>,
+    expected: Option<u64>,
     variables: Vec<Vec<u8>>,
     folders: Vec<Given>,
     jobs: Option<u32>,
@@ -147,6 +148,7 @@ impl<'b> Batch<'b> {
             name: b"program".to_vec(),
             inputs: Box::new(std::iter::empty()),
             source: None,
+            expected: None,
             variables: Vec::new(),
             folders: Vec::new(),
             jobs: None,
@@ -183,6 +185,13 @@ impl<'b> Batch<'b> {
     /// one, for some milliseconds, and returns the next one, that there is none yet, or that there are no more.
     pub fn source(mut self, source: impl FnMut(bool) -> Poll<Option<BatchInput>> + 'b) -> Self {
         self.source = Some(Box::new(source));
+        self
+    }
+
+    /// Says how many inputs will come, about: the device's memory is then made ready for so many while they are read. Left alone,
+    /// it is what the iterators of inputs say, and with a source what has come before the first process begins.
+    pub fn expected(mut self, inputs: u64) -> Self {
+        self.expected = Some(inputs);
         self
     }
 
@@ -314,7 +323,10 @@ impl<'b> Batch<'b> {
                 |wasi: WasiBuilder, given: &Given| wasi.folder(&given.folder, given.guest.clone(), given.read_only);
             Arc::new(folders.iter().fold(wasi, add).build()) as Arc<dyn Services>
         };
+        let added = || self.inputs.size_hint().1.filter(|_| self.source.is_none());
+        let expected = self.expected.or_else(|| added().map(|most| most as u64));
         let options = BatchOptions {
+            expected,
             jobs: self.jobs,
             memory: self.memory,
             process_timeout: self.process_timeout,

@@ -1,17 +1,20 @@
 //! Batches: one program is run again and again, each time as a process of its own, from the same beginning and with other
 //! arguments and another standard input. See `kernel/processes.h` for the device's half.
 //!
-//! A batch goes in rounds. For each, the inputs of many processes are brought to the device, and its lanes take one after
-//! the other. In the order in which to read them:
+//! A batch goes in rounds, mostly in one. In a round the device's lanes take one process after the other, while the host brings
+//! their inputs. It ends when there has been no input for a while, or so that the next one has more memory for each process.
+//! In the order in which to read them:
 //!
 //! - this file: what a batch takes and tells, and its rounds;
 //! - `image`: with what all processes begin;
 //! - `slots`: the device's memory for those that run at the same time;
-//! - `gather`: what the host does during a round: it takes output and ends;
+//! - `intake`: inputs on their way to the device;
+//! - `gather`: what the host does during a round: it brings inputs, and takes output and ends;
 //! - `services`: what processes ask of the host.
 
 mod gather;
 mod image;
+mod intake;
 mod services;
 mod slots;
 
@@ -25,19 +28,18 @@ use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Op, Program};
 
 use self::gather::Round;
-use self::services::ProcessServices;
+use self::intake::{InputMemory, input_bytes};
 use self::slots::Slots;
 use super::{End, Store, StoreError, allocates};
 use crate::layout;
 use crate::services::Services;
 
-/// Bytes of inputs that are brought to the device for one round.
-const ROUND_BYTES: usize = 256 << 20;
-/// Processes of one round: at its end lanes wait for the last ones, and its inputs come before it begins.
-const ROUND_PROCESSES: usize = 1 << 17;
-/// Inputs that are asked for at a time while a round is under way.
+/// Inputs, and bytes of them, that are read before the first process begins where nobody has said how many come.
+const MOST_GATHERED: usize = 1 << 17;
+const MOST_GATHERED_BYTES: usize = 256 << 20;
+/// Inputs that are taken at a time while a round is under way.
 const AT_ONCE: usize = 64;
-/// How long more inputs are waited for before a round begins with those that there are.
+/// How long more inputs are waited for before a round begins with those that there are, or ends.
 const GATHERED: Duration = Duration::from_millis(100);
 /// Bytes of memory that a process gets at most where nothing else is said: what 32-bit addresses reach.
 const MOST_MEMORY: u64 = 1 << 32;
@@ -91,6 +93,8 @@ pub type MakeServices = Arc<dyn Fn(u64, &[u8]) -> Arc<dyn Services> + Send + Syn
 /// How a batch is run.
 #[derive(Clone)]
 pub struct BatchOptions {
+    /// Inputs that will come, about, if that is known: the device's memory is made ready for so many while they are read.
+    pub expected: Option<u64>,
     /// Processes that run at the same time at most. Without it, as many as the device has lanes and memory for.
     pub jobs: Option<u32>,
     /// Bytes of memory that a process may have. Without it that is little at first, and a process for which it was too
@@ -179,69 +183,84 @@ pub(super) struct Waiting {
     input: ProcessInput,
 }
 
+/// What the queue has now.
+enum Next {
+    Ready(Waiting),
+    Pending,
+    Over,
+}
+
 /// Where a batch is in its input.
 struct Queue<'q> {
     next: &'q mut dyn FnMut(bool) -> NextInput,
     interrupt: Option<Arc<AtomicBool>>,
+    /// Inputs that will come, as far as is known, and those that have come.
+    expected: u64,
     numbers: u64,
     /// There is no more input.
     over: bool,
-    /// Those that are to be run again with the same memory, and those with more.
+    /// Those that come first: they were read before, or are to be run again with the same memory.
     again: VecDeque<Waiting>,
+    /// Those that are to be run again with more.
     starved: VecDeque<Waiting>,
-    /// Those of the next round so far, and the bytes of their inputs.
-    ready: Vec<Waiting>,
-    bytes: usize,
 }
 
 impl Queue<'_> {
-    fn is_full(&self) -> bool {
-        self.bytes >= ROUND_BYTES || self.ready.len() >= ROUND_PROCESSES
+    /// The next process; `waits` says that one may be waited for, for a moment.
+    fn next(&mut self, waits: bool) -> Next {
+        match self.again.pop_front() {
+            Some(waiting) => Next::Ready(waiting),
+            None => self.next_new(waits),
+        }
     }
 
-    /// Adds a process to the next round. False if there is none now; `waits` says that one may be waited for, for a moment.
-    fn add(&mut self, waits: bool) -> bool {
-        let waiting = match self.again.pop_front() {
-            Some(waiting) => waiting,
-            None if self.over => return false,
-            None => match (self.next)(waits) {
-                NextInput::Ready(input) => {
-                    self.numbers += 1;
-                    let number = self.numbers - 1;
-                    Waiting { number, input }
-                }
-                NextInput::Pending => return false,
-                NextInput::Over => {
-                    self.over = true;
-                    return false;
-                }
-            },
-        };
-        self.bytes += image::input_bytes(&waiting.input);
-        self.ready.push(waiting);
-        true
-    }
-
-    /// Adds at most so many processes to the next round, without waiting. False if there is none, or no room.
-    fn fill(&mut self, most: usize) -> bool {
-        (0..most).all(|_| !self.is_full() && self.add(false))
-    }
-
-    /// The processes of the next round: those that there are, and those that come soon. None if there will be no more.
-    fn take(&mut self) -> Vec<Waiting> {
-        let mut since = None;
-        while !self.is_full() {
-            if self.add(true) {
-                continue;
+    fn next_new(&mut self, waits: bool) -> Next {
+        if self.over {
+            return Next::Over;
+        }
+        match (self.next)(waits) {
+            NextInput::Ready(input) => {
+                self.numbers += 1;
+                let number = self.numbers - 1;
+                Next::Ready(Waiting { number, input })
             }
-            let interrupted = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
-            let waited = !self.ready.is_empty() && since.get_or_insert_with(Instant::now).elapsed() > GATHERED;
-            if self.over || waited || self.interrupt.as_ref().is_some_and(interrupted) {
-                break;
+            NextInput::Pending => Next::Pending,
+            NextInput::Over => {
+                self.over = true;
+                Next::Over
             }
         }
-        self.bytes = 0;
-        std::mem::take(&mut self.ready)
+    }
+
+    /// Reads the inputs that there are, and those that come soon.
+    fn gather(&mut self) {
+        let (mut since, mut bytes) = (None, 0);
+        while self.again.len() < MOST_GATHERED && bytes < MOST_GATHERED_BYTES {
+            match self.next_new(true) {
+                Next::Ready(waiting) => {
+                    bytes += input_bytes(&waiting.input);
+                    self.again.push_back(waiting);
+                }
+                Next::Over => return,
+                Next::Pending => {
+                    let interrupted = |flag: &Arc<AtomicBool>| flag.load(Ordering::Relaxed);
+                    let waited = !self.again.is_empty() && since.get_or_insert_with(Instant::now).elapsed() > GATHERED;
+                    if waited || self.interrupt.as_ref().is_some_and(interrupted) {
+                        return;
+                    }
+                }
+            }
+        }
+    }
+
+    /// How many processes the next round has, as far as is known; 0 if there are none for it.
+    fn coming(&mut self) -> u64 {
+        let expected = self.expected.saturating_sub(self.numbers);
+        if expected > 0 && !self.over {
+            return expected + self.again.len() as u64;
+        }
+        self.gather();
+        self.again.len() as u64
     }
 }
 
@@ -290,13 +309,14 @@ impl Store {
         let mut queue = Queue {
             next,
             interrupt: options.interrupt.clone(),
+            expected: options.expected.unwrap_or(0),
             numbers: 0,
             over: false,
             again: VecDeque::new(),
             starved: VecDeque::new(),
-            ready: Vec::new(),
-            bytes: 0,
         };
+        // Before the slots, which take what is free.
+        let mut inputs = InputMemory::new(&mut *self.device)?;
         let all = self.most_memory();
         let most = match options.memory {
             Some(_) => all,
@@ -308,8 +328,8 @@ impl Store {
         };
         let (mut slots, mut is_most): (Option<Slots>, bool) = (None, false);
         loop {
-            let mut processes = queue.take();
-            if processes.is_empty() {
+            let mut coming = queue.coming();
+            if coming == 0 {
                 if queue.starved.is_empty() {
                     break;
                 }
@@ -318,9 +338,13 @@ impl Store {
                 // What is no more than before is all that there is.
                 is_most = more <= memory;
                 memory = memory.max(more);
-                processes.extend(queue.starved.drain(..));
+                queue.again.append(&mut queue.starved);
+                coming = queue.again.len() as u64;
             }
-            let wanted = options.jobs.unwrap_or(u32::MAX).min(processes.len() as u32).max(1);
+            if let Some(first) = queue.again.front() {
+                inputs.reserve(&mut *self.device, &first.input)?;
+            }
+            let wanted = u64::from(options.jobs.unwrap_or(u32::MAX)).min(coming).max(1) as u32;
             // A round of few after one of many has slots enough.
             if slots.as_ref().is_none_or(|slots| slots.count < wanted && !slots.is_all) {
                 self.release_slots(slots.take());
@@ -328,27 +352,20 @@ impl Store {
             }
             let ready = slots.as_ref().expect("slots were made");
             counts.resident = counts.resident.max(ready.count);
-            // No more would help one for which all that there may be was too little.
-            let may_starve = options.memory.is_some() || memory >= most || is_most;
-            let services = Arc::new(ProcessServices::new(options.services.clone(), &processes));
-            let stopped = self.run_round(
-                Round {
-                    entry,
-                    processes,
-                    services,
-                    may_starve,
-                    options,
-                },
-                ready,
-                &mut queue,
-                &mut counts,
-                done,
-            )?;
-            if stopped {
+            let round = Round {
+                entry,
+                inputs: &inputs,
+                slots: ready,
+                // No more would help one for which all that there may be was too little.
+                may_starve: options.memory.is_some() || memory >= most || is_most,
+                options,
+            };
+            if self.run_round(round, &mut queue, &mut counts, done)? {
                 break;
             }
         }
         self.release_slots(slots);
+        inputs.release(&mut *self.device);
         counts.time = begin.elapsed();
         counts.compiled = entry.is_some();
         Ok(counts)

@@ -24,7 +24,7 @@ use gpu_run_bytecode::{FuncType, ValType};
 
 use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
-pub(super) use self::host::{Host, pause};
+pub(super) use self::host::{Host, ProcessSink, pause};
 pub use self::park::{Next, Running, Shares, Tier, Tiered};
 pub use self::spawner::Spawned;
 use self::spawner::Spawns;

@@ -3,9 +3,12 @@
 use std::borrow::Cow;
 use std::collections::HashMap;
 use std::ffi::OsString;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Seek};
 use std::path::{Path, PathBuf};
-use std::sync::mpsc::{Receiver, sync_channel};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
 use gpu_run::BatchInput;
 use serde::Deserialize;
@@ -66,7 +69,12 @@ type Lines = BufReader<Box<dyn std::io::Read + Send>>;
 
 enum Source {
     Given(std::vec::IntoIter<OsString>, bool),
-    List(Lines, bool),
+    List {
+        lines: Lines,
+        has_place: bool,
+        /// How many lines name something, if that is known.
+        len: Option<u64>,
+    },
     Lines(Lines),
     Instances(u64),
 }
@@ -89,12 +97,22 @@ impl Jobs {
             Some(inputs) => Source::Given(Vec::from(inputs).into_iter(), has_place),
             None if args.stdin_lines => Source::Lines(from_stdin()),
             None => match (&args.from, args.instances) {
-                (Some(path), _) if path == Path::new("-") => Source::List(from_stdin(), has_place),
+                (Some(path), _) if path == Path::new("-") => Source::List {
+                    lines: from_stdin(),
+                    has_place,
+                    len: None,
+                },
                 (Some(path), _) => {
-                    let file = std::fs::File::open(path).map_err(|error| {
+                    let failed = |error: std::io::Error| {
                         Report::new(format!("cannot read the list of inputs: {error}")).at(path.display().to_string())
-                    })?;
-                    Source::List(Lines::new(Box::new(file)), has_place)
+                    };
+                    let mut file = std::fs::File::open(path).map_err(failed)?;
+                    let len = listed(&mut file).map_err(failed)?;
+                    Source::List {
+                        lines: Lines::new(Box::new(file)),
+                        has_place,
+                        len,
+                    }
                 }
                 (None, Some(count)) => Source::Instances(count),
                 (None, None) => {
@@ -116,7 +134,8 @@ impl Jobs {
         let all = match &self.source {
             Source::Given(inputs, _) => inputs.len() as u64,
             Source::Instances(count) => *count,
-            Source::List(..) | Source::Lines(_) => return None,
+            Source::List { len: Some(len), .. } => *len,
+            Source::List { len: None, .. } | Source::Lines(_) => return None,
         };
         let of_shard = |shard: Shard| all / shard.count + u64::from(all % shard.count > shard.index);
         Some(self.shard.map_or(all, of_shard))
@@ -126,7 +145,7 @@ impl Jobs {
     fn may_wait(&self) -> bool {
         let nothing_read = |lines: &Lines| lines.buffer().is_empty();
         match &self.source {
-            Source::List(lines, _) | Source::Lines(lines) => nothing_read(lines),
+            Source::List { lines, .. } | Source::Lines(lines) => nothing_read(lines),
             Source::Given(..) | Source::Instances(_) => false,
         }
     }
@@ -148,16 +167,10 @@ impl Jobs {
                 lines.read_until(b'\n', &mut line)?;
                 Ok((!line.is_empty()).then_some((None, What::Bytes(line))))
             }
-            Source::List(lines, has_place) => loop {
+            Source::List { lines, has_place, .. } => {
                 let mut line = Vec::new();
-                if lines.read_until(b'\n', &mut line)? == 0 {
+                if !next_line(lines, &mut line)? {
                     return Ok(None);
-                }
-                while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
-                    line.pop();
-                }
-                if line.is_empty() {
-                    continue;
                 }
                 if line.starts_with(b"{") {
                     return Ok(Some(match serde_json::from_slice::<Object>(&line) {
@@ -167,8 +180,8 @@ impl Jobs {
                 }
                 // SAFETY: bytes of a line of a file, which on the systems that this runs on may be any.
                 let text = unsafe { OsString::from_encoded_bytes_unchecked(line) };
-                return Ok(Some(by_text(text, *has_place)));
-            },
+                Ok(Some(by_text(text, *has_place)))
+            }
         }
     }
 
@@ -216,6 +229,35 @@ impl Iterator for Jobs {
     }
 }
 
+/// Reads the next line of a list that is not empty, without its end. False if there is none.
+fn next_line(lines: &mut impl BufRead, line: &mut Vec<u8>) -> std::io::Result<bool> {
+    loop {
+        line.clear();
+        if lines.read_until(b'\n', line)? == 0 {
+            return Ok(false);
+        }
+        while line.last().is_some_and(|byte| matches!(byte, b'\n' | b'\r')) {
+            line.pop();
+        }
+        if !line.is_empty() {
+            return Ok(true);
+        }
+    }
+}
+
+/// How many lines of a list name something, if it can be read twice.
+fn listed(file: &mut std::fs::File) -> std::io::Result<Option<u64>> {
+    if !file.metadata()?.is_file() {
+        return Ok(None);
+    }
+    let (mut lines, mut line, mut count) = (BufReader::new(&mut *file), Vec::new(), 0);
+    while next_line(&mut lines, &mut line)? {
+        count += 1;
+    }
+    file.rewind()?;
+    Ok(Some(count))
+}
+
 /// Which part of the inputs is run here.
 fn shard(args: &BatchArgs) -> Outcome<Option<Shard>> {
     match args.shard {
@@ -255,22 +297,52 @@ pub enum Read {
     Lost(std::io::Error),
 }
 
-impl Read {
-    /// Bytes of standard input that it holds.
-    fn bytes(&self) -> usize {
-        match self {
-            Read::Ready(_, _, Ok(input)) => input.stdin_len(),
-            _ => 0,
+/// Threads that read inputs.
+const READERS: usize = 8;
+/// Inputs and bytes of files that a thread reads in one go, and how many of such parts are under way or wait.
+const PART: usize = 512;
+const PART_BYTES: usize = 4 << 20;
+const PARTS: usize = 64;
+
+/// Some jobs in their order, and where what came of them goes.
+struct Part {
+    /// Those that ended in an earlier run, which come first.
+    skipped: usize,
+    jobs: Vec<(u64, Job)>,
+    /// Why there are no more, if that is an error.
+    lost: Option<std::io::Error>,
+    done: SyncSender<Vec<Read>>,
+}
+
+/// Inputs that threads read ahead.
+pub struct Ahead {
+    /// Where each part comes, in their order.
+    parts: Receiver<Receiver<Vec<Read>>>,
+    /// Where the next part comes.
+    next: Option<Receiver<Vec<Read>>>,
+}
+
+impl Ahead {
+    /// The next ones, for which it waits so long.
+    pub fn next(&mut self, wait: Duration) -> Result<Vec<Read>, RecvTimeoutError> {
+        let next = match self.next.take() {
+            Some(next) => next,
+            None => self.parts.recv_timeout(wait)?,
+        };
+        match next.recv_timeout(wait) {
+            // Its thread is at it.
+            Err(RecvTimeoutError::Timeout) => {
+                self.next = Some(next);
+                Err(RecvTimeoutError::Timeout)
+            }
+            Err(RecvTimeoutError::Disconnected) => {
+                let lost = std::io::Error::other("the thread that read them has ended");
+                Ok(vec![Read::Lost(lost)])
+            }
+            read => read,
         }
     }
 }
-
-/// Threads that read inputs.
-const READERS: usize = 8;
-/// Inputs and bytes of files that are read at once, and how many of such parts wait.
-const PART: usize = 1024;
-const PART_BYTES: usize = 32 << 20;
-const WAITING: usize = 4;
 
 /// Reads the inputs of all jobs on threads of their own, which end when nobody takes what they read.
 pub fn read_ahead(
@@ -278,78 +350,85 @@ pub fn read_ahead(
     args: Vec<OsString>,
     count: Option<u64>,
     ended: impl Fn(&str) -> bool + Send + 'static,
-) -> Receiver<Vec<Read>> {
-    let (send, receive) = sync_channel(WAITING);
+) -> Ahead {
+    let (send, parts) = sync_channel(PARTS);
+    let (give, take) = channel::<Part>();
+    let take = Arc::new(Mutex::new(take));
+    // The first ones come at once, for they may be all for a while; and it is not known how large they are.
+    let most = Arc::new(AtomicUsize::new(1));
+    for number in 0..READERS {
+        let (take, most, args) = (take.clone(), most.clone(), args.clone());
+        let work = move || {
+            loop {
+                let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                let Ok(part) = next else { return };
+                read_part(part, &args, count, &most);
+            }
+        };
+        // Without any there is no input, as the other end sees.
+        _ = std::thread::Builder::new().name(format!("inputs {number}")).spawn(work);
+    }
     let work = move || {
-        // The first ones come at once, for they may be all for a while; and it is not known how large they are.
-        let (mut next_at, mut most) = (0, 1);
+        let mut next_at = 0;
         loop {
-            let (mut part, mut read, mut lost) = (Vec::new(), Vec::new(), None);
-            while part.len() < most {
+            let (done, receive) = sync_channel(1);
+            let mut part = Part {
+                skipped: 0,
+                jobs: Vec::new(),
+                lost: None,
+                done,
+            };
+            // Relaxed: a hint.
+            let most = most.load(Ordering::Relaxed);
+            let mut is_last = false;
+            while part.jobs.len() < most {
                 match jobs.next() {
-                    Some(Ok(job)) if ended(&job.name) => read.push(Read::Skipped),
+                    Some(Ok(job)) if ended(&job.name) => part.skipped += 1,
                     Some(Ok(job)) => {
-                        part.push((next_at, job));
+                        part.jobs.push((next_at, job));
                         next_at += 1;
                     }
-                    Some(Err(error)) => {
-                        lost = Some(error);
+                    end => {
+                        part.lost = end.and_then(Result::err);
+                        is_last = true;
                         break;
                     }
-                    None => break,
                 }
                 // What comes line by line is not waited for.
                 if jobs.may_wait() {
                     break;
                 }
             }
-            let over = part.is_empty() && read.is_empty();
-            let inputs = inputs_of(part, &args, count);
-            let bytes: usize = inputs.iter().map(Read::bytes).sum();
-            most = match bytes > PART_BYTES {
-                true => (most / 2).max(1),
-                false => (most * 2).min(PART),
-            };
-            read.extend(inputs);
-            let is_last = over || lost.is_some();
-            read.extend(lost.map(Read::Lost));
-            if send.send(read).is_err() || is_last {
+            if send.send(receive).is_err() || give.send(part).is_err() || is_last {
                 return;
             }
         }
     };
-    // Without the thread there is no input, as the other end sees.
     _ = std::thread::Builder::new().name("inputs".into()).spawn(work);
-    receive
+    Ahead { parts, next: None }
 }
 
-/// Reads some inputs, on several threads where there are many.
-fn inputs_of(part: Vec<(u64, Job)>, args: &[OsString], count: Option<u64>) -> Vec<Read> {
-    let read = |(at, job): (u64, Job)| {
+/// Reads a part, and says by `most` how many jobs another one is to have.
+fn read_part(part: Part, args: &[OsString], count: Option<u64>, most: &AtomicUsize) {
+    let len = part.jobs.len();
+    let mut read: Vec<Read> = (0..part.skipped).map(|_| Read::Skipped).collect();
+    let mut bytes = 0;
+    for (at, job) in part.jobs {
         let input = input(args, &job.what, count);
-        Read::Ready(at, job, input)
+        bytes += input.as_ref().map_or(0, BatchInput::stdin_len);
+        read.push(Read::Ready(at, job, input));
+    }
+    read.extend(part.lost.map(Read::Lost));
+    let wanted = match bytes > PART_BYTES {
+        true => (len / 2).max(1),
+        false => (len * 2).clamp(1, PART),
     };
-    if part.len() < READERS {
-        return part.into_iter().map(read).collect();
+    // One that was cut short says nothing of what more may be read at once.
+    if bytes > PART_BYTES || wanted > most.load(Ordering::Relaxed) {
+        most.store(wanted, Ordering::Relaxed);
     }
-    let each = part.len().div_ceil(READERS);
-    let mut parts: Vec<Vec<(u64, Job)>> = Vec::new();
-    for job in part {
-        match parts.last_mut() {
-            Some(last) if last.len() < each => last.push(job),
-            _ => parts.push(vec![job]),
-        }
-    }
-    std::thread::scope(|scope| {
-        let threads = parts
-            .into_iter()
-            .map(|part| scope.spawn(|| part.into_iter().map(read).collect::<Vec<_>>()));
-        let threads: Vec<_> = threads.collect();
-        threads
-            .into_iter()
-            .flat_map(|thread| thread.join().unwrap_or_default())
-            .collect()
-    })
+    // Nobody may want it any more.
+    _ = part.done.send(read);
 }
 
 /// What a process is given.

@@ -241,16 +241,53 @@ impl Directory {
 /// Bytes that are written to stdout at once, and how long fewer wait for more.
 const TOGETHER: usize = 64 << 10;
 const WAIT: Duration = Duration::from_millis(50);
+/// Such pieces that wait to be written.
+const PIECES: usize = 64;
 
-/// Standard output and error, in the order of the inputs.
+/// Standard output and error, in the order of the inputs. A thread writes them, so that a slow reader does not hold processes
+/// until much waits for it.
 pub struct Ordered {
     next: u64,
     waiting: BTreeMap<u64, Option<Written>>,
     /// What is to be written to stdout, and since when it waits.
     text: Vec<u8>,
     since: Instant,
+    stdout: Option<Stdout>,
     /// The reader of stdout has gone.
     closed: bool,
+}
+
+/// The thread that writes.
+struct Stdout {
+    pieces: SyncSender<Piece>,
+    thread: JoinHandle<io::Result<()>>,
+}
+
+enum Piece {
+    Stdout(Vec<u8>),
+    Stderr(Vec<u8>),
+}
+
+impl Stdout {
+    fn begin() -> io::Result<Stdout> {
+        let (pieces, written) = sync_channel(PIECES);
+        let write = move || {
+            for piece in written {
+                match piece {
+                    Piece::Stdout(text) => {
+                        let mut stdout = output::stdout();
+                        stdout.write_all(&text)?;
+                        stdout.flush()?;
+                    }
+                    // A closed stream of messages is no reason to end.
+                    Piece::Stderr(text) => _ = output::stderr().write_all(&text),
+                }
+            }
+            Ok(())
+        };
+        let thread = std::thread::Builder::new().name("outputs".into()).spawn(write)?;
+        Ok(Stdout { pieces, thread })
+    }
 }
 
 impl Ordered {
@@ -260,12 +297,18 @@ impl Ordered {
             waiting: BTreeMap::new(),
             text: Vec::new(),
             since: Instant::now(),
+            stdout: None,
             closed: false,
         }
     }
 
     fn take(&mut self, at: u64, written: Option<Written>) -> io::Result<()> {
-        self.waiting.insert(at, written);
+        if at != self.next {
+            self.waiting.insert(at, written);
+            return Ok(());
+        }
+        self.write(written)?;
+        self.next += 1;
         while let Some(written) = self.waiting.remove(&self.next) {
             self.next += 1;
             self.write(written)?;
@@ -278,11 +321,13 @@ impl Ordered {
         if self.text.is_empty() {
             self.since = Instant::now();
         }
-        self.text.extend_from_slice(&written.stdout);
+        match self.text.is_empty() && written.stdout.len() >= TOGETHER {
+            true => self.text = written.stdout,
+            false => self.text.extend_from_slice(&written.stdout),
+        }
         if !written.stderr.is_empty() {
             self.flush()?;
-            // A closed stream of messages is no reason to end.
-            _ = output::stderr().write_all(&written.stderr);
+            self.send(Piece::Stderr(written.stderr))?;
         }
         match self.text.len() >= TOGETHER || self.since.elapsed() >= WAIT {
             true => self.flush(),
@@ -290,18 +335,44 @@ impl Ordered {
         }
     }
 
-    /// Writes what waits.
+    /// Has what waits written.
     fn flush(&mut self) -> io::Result<()> {
         let text = std::mem::take(&mut self.text);
-        if self.closed || text.is_empty() {
+        match text.is_empty() {
+            true => Ok(()),
+            false => self.send(Piece::Stdout(text)),
+        }
+    }
+
+    fn send(&mut self, piece: Piece) -> io::Result<()> {
+        if self.closed {
             return Ok(());
         }
-        let mut stdout = output::stdout();
-        match stdout.write_all(&text).and_then(|()| stdout.flush()) {
-            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => self.closed = true,
-            result => result?,
+        if self.stdout.is_none() {
+            self.stdout = Some(Stdout::begin()?);
         }
-        Ok(())
+        let sent = self.stdout.as_ref().map(|stdout| stdout.pieces.send(piece));
+        match sent {
+            // The thread ends before its channel only where it could not write.
+            Some(Err(_)) => self.end(),
+            _ => Ok(()),
+        }
+    }
+
+    /// Waits for the thread. What its reader does not want any more is no error.
+    fn end(&mut self) -> io::Result<()> {
+        let Some(Stdout { pieces, thread }) = self.stdout.take() else {
+            return Ok(());
+        };
+        drop(pieces);
+        match thread.join() {
+            Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
+                self.closed = true;
+                Ok(())
+            }
+            Ok(written) => written,
+            Err(_) => Err(io::Error::other("the thread that writes them has ended")),
+        }
     }
 
     /// Whether nobody reads what is written.
@@ -313,7 +384,8 @@ impl Ordered {
         for (_, written) in std::mem::take(&mut self.waiting) {
             self.write(written)?;
         }
-        self.flush()
+        self.flush()?;
+        self.end()
     }
 }
 

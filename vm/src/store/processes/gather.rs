@@ -1,5 +1,5 @@
-//! What the host does during a round of a batch: it takes what processes write and how they end, and stops those whose
-//! time is over.
+//! What the host does during a round of a batch: it brings inputs, takes what processes write and how they end, and stops
+//! those whose time is over.
 
 use std::cell::RefCell;
 use std::collections::VecDeque;
@@ -9,67 +9,115 @@ use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
-use super::super::run::{Host, pause};
+use super::super::run::{Host, ProcessSink, pause};
 use super::super::{End, RunOptions, Store, StoreError, Stream};
-use super::image::place_inputs;
+use super::intake::{Held, InputMemory, Intake, ROOM};
 use super::services::ProcessServices;
 use super::slots::Slots;
-use super::{AT_ONCE, BatchCounts, BatchOptions, ProcessOutcome, Queue, Waiting};
+use super::{AT_ONCE, BatchCounts, BatchOptions, GATHERED, Next, ProcessOutcome, Queue, Waiting};
 use crate::compiled::Entry;
 use crate::device::DeviceResult;
 use crate::layout::{self, Batch, Control, Launch, ProcessEnd, ProcessSlot};
 
 /// Between two looks at the clock of each process, where these are short of time.
 const LOOK_AFTER: Duration = Duration::from_millis(5);
+/// Processes that wait for a slot, for each that there is, before the round ends so that the next one has more slots.
+const MOST_WAITING: u32 = 4;
 
-/// Processes that are run together.
+/// What a round is run with.
 pub(super) struct Round<'r> {
     pub(super) entry: Option<Entry>,
-    pub(super) processes: Vec<Waiting>,
-    pub(super) services: Arc<ProcessServices>,
+    pub(super) inputs: &'r InputMemory,
+    pub(super) slots: &'r Slots,
     /// For a process that has had too little memory there is no more.
     pub(super) may_starve: bool,
     pub(super) options: &'r BatchOptions,
 }
 
-/// A process of the round.
-#[derive(Default)]
-struct Gathered {
+/// A process of the round that has not ended.
+struct Running {
+    waiting: Waiting,
+    held: Held,
     stdout: Vec<u8>,
     stderr: Vec<u8>,
 }
 
 /// What has come of a round so far.
+#[derive(Default)]
 struct Book {
-    processes: Vec<Gathered>,
+    /// By number modulo [`ROOM`].
+    running: Vec<Option<Running>>,
     /// Those that have ended and are still to be told of.
     ended: VecDeque<(u32, ProcessEnd)>,
 }
 
+impl Book {
+    fn begin(&mut self, process: u32, running: Running) {
+        let place = (process % ROOM) as usize;
+        if place >= self.running.len() {
+            self.running.resize_with(place + 1, || None);
+        }
+        self.running[place] = Some(running);
+    }
+
+    fn place(&mut self, process: u32) -> Option<&mut Option<Running>> {
+        self.running.get_mut((process % ROOM) as usize)
+    }
+}
+
+struct Writes<'b>(&'b RefCell<Book>);
+
+impl ProcessSink for Writes<'_> {
+    fn text(&mut self, process: u32, stream: Stream, text: [&[u8]; 2]) {
+        let mut book = self.0.borrow_mut();
+        let Some(Some(running)) = book.place(process) else {
+            return;
+        };
+        let to = match stream {
+            Stream::Stdout => &mut running.stdout,
+            Stream::Stderr => &mut running.stderr,
+        };
+        text.iter().for_each(|part| to.extend_from_slice(part));
+    }
+
+    fn ended(&mut self, process: u32, end: ProcessEnd) {
+        self.0.borrow_mut().ended.push_back((process, end));
+    }
+}
+
+/// What came of looking for more inputs.
+enum Taken {
+    /// Some were added.
+    Some,
+    /// There are none now.
+    Nothing,
+    /// There are some, but no room for them.
+    NoRoom,
+    /// This round takes no more.
+    Over,
+}
+
 impl Store {
-    /// Runs the processes of a round to their ends. Returns whether the batch is to end. Those that are to run again are
-    /// added to the queue, of which the next round's are made ready meanwhile.
+    /// Runs processes of the queue to their ends, until it has none for a while. Returns whether the batch is to end. Those that
+    /// are to run again are added to the queue.
     pub(super) fn run_round(
         &mut self,
         round: Round<'_>,
-        slots: &Slots,
         queue: &mut Queue<'_>,
         counts: &mut BatchCounts,
         done: &mut dyn FnMut(ProcessOutcome) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
         let Round {
             entry,
-            processes,
-            services,
+            inputs,
+            slots,
             may_starve,
             options,
         } = round;
-        let count = processes.len() as u32;
         let begin = Instant::now();
-        let inputs = place_inputs(&mut *self.device, processes.iter().map(|process| &process.input))?;
         let batch = Batch {
-            count,
-            inputs,
+            inputs: inputs.records(),
+            input_room: ROOM,
             ..slots.batch
         };
         self.begin_model(slots, options)?;
@@ -79,38 +127,31 @@ impl Store {
             self.device.write(slots.record, bytemuck::bytes_of(&batch))?;
             self.device.write(self.run.ring, bytemuck::bytes_of(&ring))?;
         }
+        let services = Arc::new(ProcessServices::new(options.services.clone()));
         let serving = self.serve_batch(services.clone(), slots.count)?;
-        let book = RefCell::new(Book {
-            processes: (0..count).map(|_| Gathered::default()).collect(),
-            ended: VecDeque::new(),
-        });
-        let mut sink = |stream: Stream, process: u32, text: &[u8]| {
-            let mut book = book.borrow_mut();
-            let Some(gathered) = book.processes.get_mut(process as usize) else {
-                return;
-            };
-            match stream {
-                Stream::Stdout => gathered.stdout.extend_from_slice(text),
-                Stream::Stderr => gathered.stderr.extend_from_slice(text),
-            }
-        };
-        let mut ended = |process: u32, end: ProcessEnd| book.borrow_mut().ended.push_back((process, end));
+        let book = RefCell::new(Book::default());
+        let mut intake = Intake::new(inputs);
+        let (mut writes, mut sink) = (Writes(&book), |_, _, _: &[u8]| {});
         let mut host = Host::new(&self.run, &RunOptions::default(), slots.count, &mut sink);
-        host.process_ended = Some(&mut ended);
-        let mut processes: Vec<Option<Waiting>> = processes.into_iter().map(Some).collect();
+        host.processes = Some(&mut writes);
         let mut state = State {
             stopping: false,
             looked: Instant::now(),
             seen: Vec::new(),
         };
-        let mut left = count;
+        // Processes that were added and have not ended.
+        let mut left = 0u32;
         let mut failed = None;
-        let ready = begin.elapsed();
-        // SAFETY: the batch and all that it points to are the store's, and complete; the program was verified.
-        unsafe { self.start_round(entry, slots)? };
+        // Whether inputs are taken, since when there was none, and when the kernel began.
+        let (mut open, mut since) = (true, Instant::now());
+        let mut started = None;
         let mut idle = 0u32;
         loop {
-            let finished = self.device.finished();
+            let finished = match started {
+                Some(_) => self.device.finished(),
+                // Without a process.
+                None => Ok(!open || state.stopping),
+            };
             let mut took = host.drain();
             if !matches!(finished, Ok(false)) {
                 while host.drain() {}
@@ -122,11 +163,11 @@ impl Store {
                 };
                 services.end(process);
                 left -= 1;
-                let Some(waiting) = processes.get_mut(process as usize).and_then(Option::take) else {
+                let Some(running) = book.borrow_mut().place(process).and_then(Option::take) else {
                     continue;
                 };
-                let gathered = std::mem::take(&mut book.borrow_mut().processes[process as usize]);
-                let mut outcome = self.outcome(&waiting, gathered, &end, options, state.stopping);
+                intake.free(running.held);
+                let (mut outcome, waiting) = self.outcome(running, &end, options, state.stopping);
                 // It was stopped in place of one before it in its slot.
                 let early = options.process_timeout.is_some_and(|limit| outcome.time < limit);
                 if matches!(outcome.end, End::TimedOut) && early && !state.stopping {
@@ -146,9 +187,10 @@ impl Store {
                 }
             }
             match finished {
+                // If there are more inputs, another round takes them.
                 Ok(true) if left == 0 || state.stopping => break,
                 // Lanes have ended with their processes, and some wait in the queue.
-                // SAFETY: as above.
+                // SAFETY: as below.
                 Ok(true) => unsafe {
                     let lost = offset_of!(Batch, lost) as u64;
                     self.device.clear(slots.record + lost, 4)?;
@@ -174,28 +216,89 @@ impl Store {
             {
                 self.stop_late(slots, limit, &mut state)?;
             }
-            // The next round's, when nothing else is to do.
-            if !took && !state.stopping && queue.fill(AT_ONCE) {
-                continue;
+            if open && !state.stopping {
+                let before = intake.added();
+                let taken = self.take_inputs(&mut intake, slots, queue, &book, &services)?;
+                left += intake.added() - before;
+                if intake.added() > before {
+                    (took, since) = (true, Instant::now());
+                }
+                open = match taken {
+                    Taken::Some | Taken::NoRoom => true,
+                    // Lanes of a warp wait for each other's processes: they go on when it is known that none will come.
+                    Taken::Nothing => since.elapsed() < GATHERED,
+                    Taken::Over => false,
+                };
+                if left / MOST_WAITING > slots.count && !slots.is_all && options.jobs.is_none() {
+                    open = false;
+                }
+                if !open && intake.added() > 0 {
+                    intake.close(&mut *self.device, slots)?;
+                } else if intake.has_many() || !matches!(taken, Taken::Some) {
+                    intake.bring(&mut *self.device, slots)?;
+                }
+                if started.is_none() && intake.brought() > 0 {
+                    started = Some(begin.elapsed());
+                    // SAFETY: the batch and all that it points to are the store's, and complete; the program was verified.
+                    unsafe { self.start_round(entry, slots)? };
+                }
             }
             idle = if took { 0 } else { idle + 1 };
             pause(idle);
         }
         drop(serving);
         tracing::debug!(
-            processes = count,
+            processes = intake.added(),
             slots = slots.count,
-            prepared_ms = ready.as_secs_f64() * 1e3,
+            started_ms = started.map(|time| time.as_secs_f64() * 1e3),
             last_kernel_ms = self.device.kernel_time().map(|time| time.as_secs_f64() * 1e3),
             all_ms = begin.elapsed().as_secs_f64() * 1e3,
             "a round of a batch has ended"
         );
-        // SAFETY: allocated for this round, which is over.
-        unsafe { self.device.release(inputs) };
         match failed {
             Some(error) => Err(error.into()),
             None => Ok(state.stopping),
         }
+    }
+
+    /// Adds some inputs that are there.
+    fn take_inputs(
+        &mut self,
+        intake: &mut Intake<'_>,
+        slots: &Slots,
+        queue: &mut Queue<'_>,
+        book: &RefCell<Book>,
+        services: &ProcessServices,
+    ) -> DeviceResult<Taken> {
+        let mut book = book.borrow_mut();
+        for _ in 0..AT_ONCE {
+            let process = intake.added();
+            if matches!(book.place(process), Some(Some(_))) {
+                return Ok(Taken::NoRoom);
+            }
+            let waiting = match queue.next(false) {
+                Next::Ready(waiting) => waiting,
+                Next::Pending => return Ok(Taken::Nothing),
+                Next::Over => return Ok(Taken::Over),
+            };
+            if !intake.can_ever_take(&waiting.input) {
+                queue.again.push_front(waiting);
+                return Ok(Taken::Over);
+            }
+            let Some(held) = intake.add(&mut *self.device, slots, &waiting.input)? else {
+                queue.again.push_front(waiting);
+                return Ok(Taken::NoRoom);
+            };
+            services.begin(process, &waiting);
+            let running = Running {
+                waiting,
+                held,
+                stdout: Vec::new(),
+                stderr: Vec::new(),
+            };
+            book.begin(process, running);
+        }
+        Ok(Taken::Some)
     }
 
     /// Starts the kernel of a round.
@@ -263,15 +366,14 @@ impl Store {
         Ok(())
     }
 
-    /// What came of a process.
+    /// What came of a process, and with what it was begun.
     fn outcome(
         &mut self,
-        waiting: &Waiting,
-        gathered: Gathered,
+        running: Running,
         end: &ProcessEnd,
         options: &BatchOptions,
         stopping: bool,
-    ) -> ProcessOutcome {
+    ) -> (ProcessOutcome, Waiting) {
         let time = Duration::from_nanos(end.time);
         let starved = end.refused > 0 && end.memory < self.most_memory();
         let in_time = options.process_timeout.is_none_or(|limit| time < limit);
@@ -288,15 +390,16 @@ impl Store {
             backtrace: end.backtrace,
             ..bytemuck::Zeroable::zeroed()
         };
-        ProcessOutcome {
-            number: waiting.number,
+        let outcome = ProcessOutcome {
+            number: running.waiting.number,
             end: self.end_of(&record, stopped),
-            stdout: gathered.stdout,
-            stderr: gathered.stderr,
+            stdout: running.stdout,
+            stderr: running.stderr,
             time,
             memory: end.memory,
             starved,
-        }
+        };
+        (outcome, running.waiting)
     }
 }
 

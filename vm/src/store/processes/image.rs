@@ -1,13 +1,12 @@
-//! With what all processes of a batch begin, and what each is given, as the device has it.
+//! With what all processes of a batch begin, as the device has it.
 
 use super::super::{Store, StoreError};
-use super::{Changes, ProcessInput};
-use crate::device::{Device, DeviceResult};
-use crate::layout::{self, ImagePiece, Ptr, Strings};
+use super::Changes;
+use crate::layout::{self, ImagePiece, Ptr};
 
 /// Bytes that are 0 between two parts of the memory that are kept apart.
 const GAP: usize = 256;
-/// To what parts and inputs are aligned.
+/// To what parts are aligned.
 const ALIGN: usize = 16;
 
 /// The state of an instance, which all processes begin with.
@@ -97,63 +96,6 @@ impl Store {
             segments: changes.segments,
         })
     }
-}
-
-/// Bytes of the device's memory that an input takes, about.
-pub(super) fn input_bytes(input: &ProcessInput) -> usize {
-    let strings = input.args.iter().chain(&input.variables);
-    size_of::<layout::ProcessInput>()
-        + strings.map(|string| string.len() + 1).sum::<usize>()
-        + input.stdin.len()
-        + 2 * ALIGN
-}
-
-/// Brings the inputs of a round to the device: their records, and the memory in which all is.
-pub(super) fn place_inputs<'i>(
-    device: &mut dyn Device,
-    inputs: impl ExactSizeIterator<Item = &'i ProcessInput>,
-) -> DeviceResult<Ptr> {
-    let records_len = (inputs.len() * size_of::<layout::ProcessInput>()).next_multiple_of(ALIGN);
-    let mut bytes = vec![0; records_len];
-    let mut records = Vec::with_capacity(inputs.len());
-    // Addresses from the begin of the memory, which is not known yet.
-    let strings = |bytes: &mut Vec<u8>, strings: &[Vec<u8>]| {
-        let begin = bytes.len();
-        for string in strings {
-            // A string ends at its first 0, as in C.
-            let end = string.iter().position(|byte| *byte == 0).unwrap_or(string.len());
-            bytes.extend_from_slice(&string[..end]);
-            bytes.push(0);
-        }
-        Strings {
-            bytes: begin as u64,
-            len: (bytes.len() - begin) as u32,
-            count: strings.len() as u32,
-        }
-    };
-    for input in inputs {
-        let (args, environment) = (strings(&mut bytes, &input.args), strings(&mut bytes, &input.variables));
-        bytes.resize(bytes.len().next_multiple_of(ALIGN), 0);
-        records.push(layout::ProcessInput {
-            args,
-            environment,
-            input: bytes.len() as u64,
-            input_len: input.stdin.len() as u64,
-        });
-        bytes.extend_from_slice(&input.stdin);
-        // Bytes around an input are read with it.
-        bytes.resize(bytes.len().next_multiple_of(ALIGN) + ALIGN, 0);
-    }
-    let at = device.allocate(bytes.len() as u64, "inputs of processes")?;
-    for record in &mut records {
-        record.args.bytes += at;
-        record.environment.bytes += at;
-        record.input += at;
-    }
-    bytes[..size_of_val(&records[..])].copy_from_slice(bytemuck::cast_slice(&records));
-    // SAFETY: just allocated with this size.
-    unsafe { device.write(at, &bytes)? };
-    Ok(at)
 }
 
 #[cfg(test)]

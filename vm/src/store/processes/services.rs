@@ -2,51 +2,70 @@
 //! time: most programs never do.
 
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{MakeServices, Waiting};
 use crate::services::{HostCall, HostReply, Responder, Services};
 
+/// A process that has begun and not ended.
+struct Given {
+    /// Its number in the batch, and its standard input.
+    number: u64,
+    stdin: Arc<[u8]>,
+    /// Made when it asks.
+    services: Option<Arc<dyn Services>>,
+}
+
 /// The services of the processes of a round.
 pub(super) struct ProcessServices {
     make: MakeServices,
-    /// The number in the batch of each process of the round, and its standard input.
-    processes: Vec<(u64, Arc<[u8]>)>,
-    /// Of processes that have asked and not ended.
-    live: Mutex<HashMap<u32, Arc<dyn Services>>>,
+    /// By their numbers in the round.
+    processes: Mutex<HashMap<u32, Given>>,
 }
 
 impl ProcessServices {
-    pub(super) fn new(make: MakeServices, processes: &[Waiting]) -> ProcessServices {
+    pub(super) fn new(make: MakeServices) -> ProcessServices {
         ProcessServices {
             make,
-            processes: processes
-                .iter()
-                .map(|process| (process.number, process.input.stdin.clone()))
-                .collect(),
-            live: Mutex::default(),
+            processes: Mutex::default(),
         }
     }
 
-    fn lock(&self) -> std::sync::MutexGuard<'_, HashMap<u32, Arc<dyn Services>>> {
-        self.live.lock().unwrap_or_else(PoisonError::into_inner)
+    fn lock(&self) -> MutexGuard<'_, HashMap<u32, Given>> {
+        self.processes.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// A process may begin.
+    pub(super) fn begin(&self, process: u32, waiting: &Waiting) {
+        let given = Given {
+            number: waiting.number,
+            stdin: waiting.input.stdin.clone(),
+            services: None,
+        };
+        self.lock().insert(process, given);
     }
 
     fn of(&self, process: u32) -> Arc<dyn Services> {
-        if let Some(services) = self.lock().get(&process) {
-            return services.clone();
-        }
+        let (number, stdin) = match self.lock().get(&process) {
+            Some(Given {
+                services: Some(services),
+                ..
+            }) => return services.clone(),
+            Some(given) => (given.number, given.stdin.clone()),
+            None => Default::default(),
+        };
         // Without the lock, as it may open folders. A process makes one request at a time, so nobody else makes them.
-        let (number, stdin) = self.processes.get(process as usize).cloned().unwrap_or_default();
         let services = (self.make)(number, &stdin);
-        self.lock().insert(process, services.clone());
+        if let Some(given) = self.lock().get_mut(&process) {
+            given.services = Some(services.clone());
+        }
         services
     }
 
     /// A process has ended: what it had open is closed.
     pub(super) fn end(&self, process: u32) {
-        let services = self.lock().remove(&process);
-        drop(services);
+        let given = self.lock().remove(&process);
+        drop(given);
     }
 }
 

@@ -33,7 +33,7 @@ struct Spread {
 /// How many lanes of each warp run `count` processes on so many warps. Processes that go different ways run one after the
 /// other in a warp, so fewer in each is better while there are warps.
 fn lanes_of_warps(count: u32, warps: u32) -> u32 {
-    count.div_ceil(warps.max(1)).next_power_of_two().clamp(1, WARP)
+    count.div_ceil(warps.max(1)).clamp(1, WARP)
 }
 
 /// Slots, and the record of a batch that has them.
@@ -293,8 +293,9 @@ mod tests {
         assert_eq!(lanes_of_warps(1, 4224), 1);
         assert_eq!(lanes_of_warps(4224, 4224), 1);
         assert_eq!(lanes_of_warps(4225, 4224), 2);
-        assert_eq!(lanes_of_warps(20_000, 2112), 16);
+        assert_eq!(lanes_of_warps(20_000, 2112), 10);
         assert_eq!(lanes_of_warps(67_584, 2112), 32);
-        assert_eq!(lanes_of_warps(10, 0), 16);
+        assert_eq!(lanes_of_warps(1_000_000, 2112), 32);
+        assert_eq!(lanes_of_warps(10, 0), 10);
     }
 }

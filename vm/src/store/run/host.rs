@@ -37,14 +37,22 @@ pub(in crate::store) struct Host<'r> {
     pub(in crate::store) launches: Option<(Pinned, usize, usize)>,
     /// Where the guest finds the errno of a stream that cannot be written.
     pub(in crate::store) errors: Option<Pinned>,
-    /// Takes the ends of a batch's processes, after what they wrote.
-    pub(in crate::store) process_ended: Option<&'r mut dyn FnMut(u32, layout::ProcessEnd)>,
+    /// Takes what processes of a batch write, in place of the sink, and how they end.
+    pub(in crate::store) processes: Option<&'r mut dyn ProcessSink>,
     /// Where lanes tell how many pixels they have set.
     pub(in crate::store) pixels: Option<Pinned>,
     messages: Messages,
     diagnostics: Ptr,
     threads: u32,
     sink: &'r mut dyn Sink,
+}
+
+/// What takes the output of a batch's processes, by their numbers.
+pub(in crate::store) trait ProcessSink {
+    /// A process has written this, in two parts.
+    fn text(&mut self, process: u32, stream: Stream, text: [&[u8]; 2]);
+    /// It has ended. All that it wrote came before.
+    fn ended(&mut self, process: u32, end: layout::ProcessEnd);
 }
 
 /// Lets a moment pass after so many rounds in which there was nothing to do.
@@ -71,7 +79,7 @@ impl<'r> Host<'r> {
             device_flag: None,
             launches: None,
             errors: None,
-            process_ended: None,
+            processes: None,
             pixels: None,
             messages: Messages::new(options.debug.clone()),
             diagnostics: run.diagnostics,
@@ -276,6 +284,10 @@ impl<'r> Host<'r> {
         } else {
             Stream::Stdout
         };
+        if let Some(processes) = &mut self.processes {
+            let [first, second] = text;
+            return processes.text(record.thread, stream, [first, second]);
+        }
         let key = (record.thread, stream);
         let open = self.open.entry(key).or_default();
         text.iter().for_each(|part| open.extend_from_slice(part));
@@ -288,19 +300,14 @@ impl<'r> Host<'r> {
 
     /// The process of a batch has ended whose number that is.
     fn end_process(&mut self, process: u32, parts: [&mut [u8]; 2]) {
-        for stream in [Stream::Stdout, Stream::Stderr] {
-            if let Some(text) = self.open.remove(&(process, stream)) {
-                self.sink.write(stream, process, &text);
-            }
-        }
         // Of one that did not trap, the backtrace is left out.
         let mut end = layout::ProcessEnd::zeroed();
         let bytes = bytemuck::bytes_of_mut(&mut end);
         let [first, second] = parts;
         bytes[..first.len()].copy_from_slice(first);
         bytes[first.len()..first.len() + second.len()].copy_from_slice(second);
-        if let Some(ended) = &mut self.process_ended {
-            ended(process, end);
+        if let Some(processes) = &mut self.processes {
+            processes.ended(process, end);
         }
     }
 

@@ -5,6 +5,8 @@ Those of a program are in FOLDER/PROGRAM, one file each, and FOLDER/PROGRAM.list
 import json
 import random
 import sys
+from functools import partial
+from multiprocessing import Pool
 from pathlib import Path
 
 WORDS = """time year people way day man thing woman life child world school state family student group country problem hand
@@ -103,19 +105,21 @@ MAKERS = {
 }
 
 
+def make(program, folder, index):
+    """Writes an input, and returns its path."""
+    path = folder / f"{index:06}"
+    path.write_bytes(MAKERS[program](random.Random(f"{program} {index}")))
+    return f"{path}\n"
+
+
 def main():
     folder, count, programs = Path(sys.argv[1]), int(sys.argv[2]), sys.argv[3:] or list(MAKERS)
-    for program in programs:
-        rng = random.Random(program)
-        # So many are different: making all would take longer than the bench.
-        kinds = [MAKERS[program](rng) for _ in range(min(count, 1000))]
-        (folder / program).mkdir(parents=True, exist_ok=True)
-        names = []
-        for index in range(count):
-            path = folder / program / f"{index:06}"
-            path.write_bytes(kinds[index % len(kinds)])
-            names.append(f"{path}\n")
-        (folder / f"{program}.list").write_text("".join(names))
+    with Pool() as pool:
+        for program in programs:
+            (folder / program).mkdir(parents=True, exist_ok=True)
+            names = pool.map(partial(make, program, folder / program), range(count), chunksize=100)
+            (folder / f"{program}.list").write_text("".join(names))
 
 
-main()
+if __name__ == "__main__":
+    main()

@@ -37,6 +37,7 @@ fn instance(wat: &str) -> (Store, u32) {
 fn options() -> BatchOptions {
     BatchOptions {
         expected: None,
+        shares_inputs: false,
         jobs: None,
         memory: None,
         process_timeout: None,

@@ -7,8 +7,10 @@ use std::time::Duration;
 
 use bytesize::ByteSize;
 use clap::{Args, ValueEnum, ValueHint};
+use gpu_run::DeviceKind;
+use gpu_run_vm::DeviceError;
 
-use crate::cli::{CALL_DEPTH, DeviceArgs, EnvironmentArgs, ReportFormat, RunArgs, TuningArgs};
+use crate::cli::{CALL_DEPTH, DEVICE, DeviceArgs, Engine, EnvironmentArgs, ReportFormat, RunArgs, TuningArgs};
 use crate::sink::Target;
 
 /// What stands between the program's arguments and the inputs.
@@ -55,6 +57,10 @@ pub struct BatchArgs {
     /// The same, but leave out inputs of which the directory has the exit code.
     #[arg(long, value_name = "DIR", conflicts_with = "out_dir", value_hint = ValueHint::DirPath, help_heading = OUTPUTS)]
     pub resume: Option<PathBuf>,
+    /// Write what processes wrote to standard output into this file, in the order of the inputs; - is stdout. What they
+    /// wrote to standard error goes to stderr all the same.
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["out_dir", "resume"], value_hint = ValueHint::FilePath, help_heading = OUTPUTS)]
+    pub out: Option<PathBuf>,
     /// How processes are reported: text, a summary with the first failures; json, an object for each on a line of stderr;
     /// json:FILE, the same in a file.
     #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = OUTPUTS)]
@@ -66,10 +72,10 @@ pub struct BatchArgs {
     #[arg(long, value_name = "WHERE", value_enum, help_heading = OUTPUTS)]
     pub retry: Option<Retry>,
     #[command(flatten)]
-    pub device: DeviceArgs,
+    pub devices: DevicesArgs,
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
-    #[arg(long, value_name = "DURATION", default_value = "60s", value_parser = humantime::parse_duration, help_heading = LIMITS)]
-    pub compile_time: Duration,
+    #[arg(long, value_name = "DURATION", default_value_t = COMPILE_TIME.into(), help_heading = LIMITS)]
+    pub compile_time: humantime::Duration,
     #[command(flatten)]
     pub tuning: TuningArgs,
     #[command(flatten)]
@@ -87,6 +93,76 @@ pub struct BatchArgs {
     /// Calls that may be open at once in a process; one more is a trap.
     #[arg(long, value_name = "N", default_value_t = CALL_DEPTH, help_heading = LIMITS)]
     pub max_call_depth: u32,
+}
+
+/// What runs a batch.
+#[derive(Args, Clone)]
+#[command(next_help_heading = DEVICE)]
+pub struct DevicesArgs {
+    /// What runs the processes: auto (a GPU if there is one), cpu, cuda or cuda:N; cuda:all for all GPUs, or several with
+    /// commas between them. They share the inputs, and a slower one takes fewer.
+    #[arg(long, value_name = "DEVICES", default_value = "auto", value_delimiter = ',', value_parser = DeviceChoice::from_str)]
+    device: Vec<DeviceChoice>,
+    /// How they are run.
+    #[arg(long, value_name = "ENGINE", value_enum, default_value_t = Engine::Auto)]
+    pub engine: Engine,
+}
+
+impl DevicesArgs {
+    /// What a run on one device takes.
+    pub fn of(device: &DeviceArgs) -> DevicesArgs {
+        DevicesArgs {
+            device: vec![DeviceChoice::One(device.device)],
+            engine: device.engine,
+        }
+    }
+
+    /// Each device that is named.
+    ///
+    /// # Errors
+    ///
+    /// All GPUs are asked for, and the driver cannot name them.
+    pub fn each(&self) -> Result<Vec<DeviceArgs>, DeviceError> {
+        let mut kinds = Vec::new();
+        for choice in &self.device {
+            match choice {
+                DeviceChoice::One(kind) => kinds.push(*kind),
+                DeviceChoice::AllGpus => {
+                    let gpus = gpu_run_vm::devices()?;
+                    kinds.extend(gpus.iter().map(|gpu| DeviceKind::Cuda(gpu.ordinal)));
+                    // Then opening it says what is wrong.
+                    if gpus.is_empty() {
+                        kinds.push(DeviceKind::Cuda(0));
+                    }
+                }
+            }
+        }
+        let of = |device| DeviceArgs {
+            device,
+            engine: self.engine,
+        };
+        Ok(kinds.into_iter().map(of).collect())
+    }
+}
+
+/// A device, or several.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum DeviceChoice {
+    One(DeviceKind),
+    AllGpus,
+}
+
+impl FromStr for DeviceChoice {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<DeviceChoice, String> {
+        match text {
+            "cuda:all" => Ok(DeviceChoice::AllGpus),
+            _ => DeviceKind::from_str(text)
+                .map(DeviceChoice::One)
+                .map_err(|_| "expected auto, cpu, cuda, cuda:N or cuda:all".into()),
+        }
+    }
 }
 
 /// Where what has failed is run again.
@@ -150,13 +226,14 @@ impl BatchArgs {
             instances: Some(instances),
             shard: None,
             snapshot_at: None,
+            out: None,
             out_dir: None,
             resume: None,
             report: args.report.clone(),
             fail_fast: false,
             retry: None,
-            device: args.device.clone(),
-            compile_time: args.compile_time.max(COMPILE_TIME),
+            devices: DevicesArgs::of(&args.device),
+            compile_time: args.compile_time.max(COMPILE_TIME).into(),
             tuning: args.tuning.clone(),
             environment: args.environment.clone(),
             jobs: None,
@@ -193,7 +270,12 @@ impl BatchArgs {
             .any(|arg| arg.to_str().is_some_and(|arg| arg.contains(INPUT)))
     }
 
-    /// Where outputs go, if not to stdout.
+    /// The file to which outputs go, if not to stdout or a directory.
+    pub fn out_file(&self) -> Option<&Path> {
+        self.out.as_deref().filter(|path| *path != Path::new("-"))
+    }
+
+    /// The directory to which outputs go, if they do.
     pub fn directory(&self) -> Option<&Path> {
         self.out_dir.as_deref().or(self.resume.as_deref())
     }

@@ -185,7 +185,7 @@ pub struct RunArgs {
 
 /// Groups of options in the help.
 const START: &str = "What runs";
-const DEVICE: &str = "Where it runs";
+pub const DEVICE: &str = "Where it runs";
 const LIMITS: &str = "Limits";
 const REPORTS: &str = "Checks and reports";
 

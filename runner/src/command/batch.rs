@@ -6,16 +6,18 @@ mod inputs;
 mod outputs;
 mod tally;
 
-use std::cell::RefCell;
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
 use std::process::ExitCode;
-use std::sync::mpsc::RecvTimeoutError;
+use std::sync::mpsc::{RecvTimeoutError, channel};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::task::Poll;
 use std::time::Duration;
 
+use gpu_run::compile::Choice;
 use gpu_run::{
-    Batch, BatchInput, BatchResult, Config, DeviceKind, End, Engine, InterruptHandle, Module, ModuleOptions,
+    Batch, BatchCounts, BatchInput, BatchResult, Config, DeviceKind, End, Engine, InterruptHandle, Module,
+    ModuleOptions,
 };
 
 use self::inputs::{Ahead, Job, Jobs, Read};
@@ -24,7 +26,7 @@ use self::outputs::{Directory, Ordered, Outputs, Written};
 pub use self::tally::ProcessReport;
 use self::tally::Tally;
 use crate::batch_args::{BatchArgs, Retry};
-use crate::cli::ReportFormat;
+use crate::cli::{DeviceArgs, ReportFormat};
 use crate::lines::LineSource;
 use crate::report::{self, Outcome, Report, code};
 use crate::{cache, devices, engine, load, log, process, progress, wasi_options};
@@ -55,7 +57,7 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
     let lines = load_module(args, &engine)?;
     let outputs = match args.directory() {
         Some(path) => Outputs::Directory(Directory::open(path, args.resume.is_some(), args.shard.is_some())?),
-        None => Outputs::Ordered(Ordered::new()),
+        None => Outputs::Ordered(Ordered::open(args.out_file())?),
     };
     let jobs = Jobs::of(args)?;
     let expected = jobs.len();
@@ -64,35 +66,33 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         Outputs::Directory(directory) => Box::new(directory.ended()),
         Outputs::Ordered(_) => Box::new(|_| false),
     };
-    let mut run = Run {
+    let devices = args.devices.each().map_err(|error| report::device(&error))?;
+    let run = Run {
         args,
         tally: Tally::new(bar),
         count: args.instances,
         started: HashMap::new(),
         outputs,
         failed: Vec::new(),
+        ended: false,
         lost: None,
         lost_input: None,
         read: inputs::read_ahead(jobs, args.args().to_vec(), args.instances, ended),
         ready: VecDeque::new(),
     };
-    let device = devices::open(&args.device)?;
-    let on_gpu = device.target().is_some();
-    let summary = {
-        // The source of inputs and the taker of results work on the same books, never at the same time.
-        let feed = RefCell::new(&mut run);
-        let mut batch = batch_of(args, &engine, &lines.module, &interrupt)?;
-        if let Some(expected) = expected {
-            batch = batch.expected(expected);
-        }
-        let batch = batch
-            .device(device)
-            .source(|waits| feed.borrow_mut().next_input(waits))
-            .on_choice(engine::tell_batch);
-        batch
-            .run(|result| feed.borrow_mut().take(result, &lines, args.retry.is_some() && on_gpu))
-            .map_err(|error| failed(args, &error))
+    let several = Several {
+        args,
+        engine: &engine,
+        lines: &lines,
+        interrupt: &interrupt,
+        expected,
+        devices: devices.len() as u64,
+        run: Mutex::new(run),
     };
+    let summary = several.run(&devices);
+    let mut run = several.into_run();
+    // Not where the batch has ended itself.
+    let interrupted = interrupt.is_pending() && !run.ended;
     let retried = match &summary {
         Ok(summary) => {
             run.tally.count(summary);
@@ -107,7 +107,7 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
     let written = run.outputs.finish();
     run.tally.finish();
     if !log::is_quiet() && args.report == ReportFormat::Text && summary.is_ok() {
-        run.tally.print(interrupt.is_pending());
+        run.tally.print(interrupted);
     }
     summary?;
     retried?;
@@ -117,7 +117,7 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
     if let Some(error) = run.lost_input {
         return Err(Report::new(format!("the inputs cannot be read to their end: {error}")));
     }
-    Ok(ExitCode::from(match (interrupt.is_pending(), run.tally.failures()) {
+    Ok(ExitCode::from(match (interrupted, run.tally.failures()) {
         (true, _) => code::INTERRUPTED,
         (false, 0) => 0,
         (false, _) => 1,
@@ -126,13 +126,13 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
 
 /// Whether outputs and a progress line would be written to the same terminal.
 fn is_on_terminal(args: &BatchArgs) -> bool {
-    args.directory().is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout())
+    args.directory().is_none() && args.out_file().is_none() && std::io::IsTerminal::is_terminal(&std::io::stdout())
 }
 
 /// The engine for the options.
 fn engine_of(args: &BatchArgs) -> Outcome<Engine> {
-    let strategy = engine::strategy(args.device.engine);
-    let config = engine::config(strategy, &args.tuning, args.compile_time, cache::open()?);
+    let strategy = engine::strategy(args.devices.engine);
+    let config = engine::config(strategy, &args.tuning, *args.compile_time, cache::open()?);
     Engine::new(&config).map_err(|error| report::library(&error, args.module()))
 }
 
@@ -194,17 +194,114 @@ fn failed(args: &BatchArgs, error: &gpu_run::Error) -> Report {
     }
 }
 
+/// A batch on each of some devices, with inputs and outputs in common.
+struct Several<'s> {
+    args: &'s BatchArgs,
+    engine: &'s Engine,
+    lines: &'s LineSource,
+    interrupt: &'s InterruptHandle,
+    /// Inputs that will come, if that is known.
+    expected: Option<u64>,
+    devices: u64,
+    run: Mutex<Run<'s>>,
+}
+
+impl<'s> Several<'s> {
+    fn lock(&self) -> MutexGuard<'_, Run<'s>> {
+        self.run.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn into_run(self) -> Run<'s> {
+        self.run.into_inner().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Runs the batch on these devices, and returns what they counted together. Where one cannot, the others end too.
+    fn run(&self, devices: &[DeviceArgs]) -> Outcome<BatchCounts> {
+        let [first, others @ ..] = devices else {
+            return Ok(BatchCounts::default());
+        };
+        if others.is_empty() {
+            return self.run_one(0, first, engine::tell_batch);
+        }
+        std::thread::scope(|scope| {
+            // Others begin once the first has its code: they find it in the cache, where their GPUs are of its kind.
+            let (ready, is_ready) = channel();
+            let tell = move |choice: &Choice| {
+                engine::tell_batch(choice);
+                _ = ready.send(());
+            };
+            let mut threads = vec![scope.spawn(move || self.run_one(0, first, tell))];
+            _ = is_ready.recv();
+            for (number, device) in (1..).zip(others) {
+                threads.push(scope.spawn(move || self.run_one(number, device, |_| {})));
+            }
+            let counts = threads
+                .into_iter()
+                .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            let counts: Outcome<Vec<BatchCounts>> = counts.collect();
+            Ok(counts?
+                .iter()
+                .copied()
+                .reduce(|all, one| all.beside(&one))
+                .unwrap_or_default())
+        })
+    }
+
+    /// Runs the batch on the device of this number.
+    fn run_one(&self, number: u64, device: &DeviceArgs, tell: impl FnOnce(&Choice)) -> Outcome<BatchCounts> {
+        let args = self.args;
+        let run = || {
+            let device = devices::open(device)?;
+            let retries = args.retry.is_some() && device.target().is_some();
+            let mut batch = batch_of(args, self.engine, &self.lines.module, self.interrupt)?;
+            if let Some(expected) = self.expected {
+                batch = batch.expected(expected.div_ceil(self.devices));
+            }
+            if self.devices > 1 {
+                batch = batch.shares_inputs();
+            }
+            let mut begun = 0;
+            let source = |waits| {
+                let input = self.lock().next_input((number, begun), waits);
+                begun += u64::from(matches!(input, Poll::Ready(Some(_))));
+                input
+            };
+            let done = |result: BatchResult| {
+                let mut run = self.lock();
+                let flow = run.take((number, result.number), result, self.lines, retries);
+                if flow.is_break() && self.devices > 1 {
+                    run.ended = true;
+                    self.interrupt.interrupt();
+                }
+                flow
+            };
+            let batch = batch.device(device).source(source).on_choice(tell);
+            batch.run(done).map_err(|error| failed(args, &error))
+        };
+        let counts = run();
+        if counts.is_err() {
+            self.interrupt.interrupt();
+        }
+        counts
+    }
+}
+
+/// The number of a device, and that of a process of its batch.
+type Place = (u64, u64);
+
 /// A batch under way.
 struct Run<'r> {
     args: &'r BatchArgs,
     tally: Tally,
     /// Instances in all, if inputs are that.
     count: Option<u64>,
-    /// Processes that were begun and have not ended, by their numbers in the batch: which job it is of all.
-    started: HashMap<u64, (u64, Job)>,
+    /// Processes that were begun and have not ended: which job it is of all.
+    started: HashMap<Place, (u64, Job)>,
     outputs: Outputs,
     /// Those that are to be run again.
     failed: Vec<(u64, Job)>,
+    /// The batch has ended itself, on all devices.
+    ended: bool,
     /// Why outputs could not be written.
     lost: Option<std::io::Error>,
     /// Why there are no more inputs, though there should be.
@@ -218,8 +315,9 @@ struct Run<'r> {
 const WAIT: Duration = Duration::from_millis(20);
 
 impl Run<'_> {
-    /// The next process's input, for which it may wait a while. What cannot be read is told of, and left out.
-    fn next_input(&mut self, waits: bool) -> Poll<Option<BatchInput>> {
+    /// The input of the process that comes next at a place, for which it may wait a while. What cannot be read is told of,
+    /// and left out.
+    fn next_input(&mut self, place: Place, waits: bool) -> Poll<Option<BatchInput>> {
         loop {
             let Some(read) = self.ready.pop_front() else {
                 match self.read.next(if waits { WAIT } else { Duration::ZERO }) {
@@ -233,8 +331,7 @@ impl Run<'_> {
                 Read::Skipped => self.tally.skipped(),
                 Read::Lost(error) => self.lost_input = Some(error),
                 Read::Ready(at, job, Ok(input)) => {
-                    let number = self.tally.begun();
-                    self.started.insert(number, (at, job));
+                    self.started.insert(place, (at, job));
                     return Poll::Ready(Some(input));
                 }
                 Read::Ready(at, job, Err(error)) => {
@@ -247,8 +344,8 @@ impl Run<'_> {
     }
 
     /// Takes what came of a process.
-    fn take(&mut self, result: BatchResult, lines: &LineSource, retries: bool) -> ControlFlow<()> {
-        let Some((at, job)) = self.started.remove(&result.number) else {
+    fn take(&mut self, place: Place, result: BatchResult, lines: &LineSource, retries: bool) -> ControlFlow<()> {
+        let Some((at, job)) = self.started.remove(&place) else {
             return ControlFlow::Continue(());
         };
         if let End::Interrupted = result.end {
@@ -297,7 +394,7 @@ impl Run<'_> {
         for (at, job) in jobs {
             match inputs::input(args.args(), &job.what, self.count) {
                 Ok(input) => {
-                    self.started.insert(given.len() as u64, (at, job));
+                    self.started.insert((0, given.len() as u64), (at, job));
                     given.push(input);
                 }
                 // It was there before.
@@ -306,7 +403,7 @@ impl Run<'_> {
         }
         self.tally.retried(given.len() as u64);
         let batch = batch_of(args, &engine, module, interrupt)?.inputs(given);
-        let summary = batch.run(|result| self.take(result, lines, false));
+        let summary = batch.run(|result| self.take((0, result.number), result, lines, false));
         summary.map(drop).map_err(|error| failed(args, &error))
     }
 }

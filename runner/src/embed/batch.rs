@@ -126,6 +126,7 @@ pub struct Batch<'b> {
     inputs: Box<dyn Iterator<Item = BatchInput> + 'b>,
     source: Option<Source<'b>>,
     expected: Option<u64>,
+    shares_inputs: bool,
     variables: Vec<Vec<u8>>,
     folders: Vec<Given>,
     jobs: Option<u32>,
@@ -149,6 +150,7 @@ impl<'b> Batch<'b> {
             inputs: Box::new(std::iter::empty()),
             source: None,
             expected: None,
+            shares_inputs: false,
             variables: Vec::new(),
             folders: Vec::new(),
             jobs: None,
@@ -192,6 +194,13 @@ impl<'b> Batch<'b> {
     /// it is what the iterators of inputs say, and with a source what has come before the first process begins.
     pub fn expected(mut self, inputs: u64) -> Self {
         self.expected = Some(inputs);
+        self
+    }
+
+    /// Says that batches on other devices take inputs from the same source: so none takes more of them than keep its device
+    /// busy, and one on a slower device takes fewer.
+    pub fn shares_inputs(mut self) -> Self {
+        self.shares_inputs = true;
         self
     }
 
@@ -327,6 +336,7 @@ impl<'b> Batch<'b> {
         let expected = self.expected.or_else(|| added().map(|most| most as u64));
         let options = BatchOptions {
             expected,
+            shares_inputs: self.shares_inputs,
             jobs: self.jobs,
             memory: self.memory,
             process_timeout: self.process_timeout,

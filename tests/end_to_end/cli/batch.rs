@@ -15,6 +15,8 @@ use crate::support::{EngineTest, Test, Tested, expect, fail, wasm};
 pub fn general() -> Vec<Test> {
     vec![
         ("batch/order", order),
+        ("batch/out_file", out_file),
+        ("batch/several_devices", several_devices),
         ("batch/resume", resume),
         ("batch/shards", shards),
         ("batch/objects", objects),
@@ -277,6 +279,69 @@ fn order() -> Tested {
         "there is a summary",
         &output,
     )
+}
+
+/// Outputs go to a file in the place of stdout.
+fn out_file() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("all.txt");
+    let mut command = batch();
+    command
+        .arg("--out")
+        .arg(&path)
+        .args([&program(), ":::"])
+        .args(["one", "two"].map(|name| {
+            let input = folder.path().join(name);
+            std::fs::write(&input, format!("R {name}\n"))
+                .map(|()| input)
+                .unwrap_or_default()
+        }));
+    let output = command.output()?;
+    expect(
+        output.status.success() && output.stdout.is_empty(),
+        "stdout is empty",
+        &output,
+    )?;
+    let written = std::fs::read_to_string(&path)?;
+    expect(
+        written == "R one\nR two\n",
+        &format!("the file has {written:?}"),
+        &output,
+    )?;
+    let mut command = batch();
+    command.args(["--out", "/", &program(), ":::", "one"]);
+    let output = command.output()?;
+    let said = text(&output.stderr);
+    expect(
+        output.status.code() == Some(2) && said.contains("cannot make the file of outputs"),
+        "a directory is refused",
+        &output,
+    )
+}
+
+/// Devices share the inputs: each is run once, and outputs are in order. Where one fails fast, all end.
+fn several_devices() -> Tested {
+    let lines: String = (0..5000).map(|i| format!("R{i}\n")).collect();
+    let run = |devices: &str, more: &[&str], lines: &str| {
+        let mut command = gpu_run();
+        command
+            .args(["batch", "--device", devices, "--stdin-lines"])
+            .args(more)
+            .arg(program());
+        with_stdin(&mut command, lines)
+    };
+    let one = run("cpu", &[], &lines)?;
+    let three = run("cpu,cpu,cpu", &[], &lines)?;
+    expect(three.status.success(), "all succeed", &three)?;
+    expect(one.stdout == three.stdout, "outputs are as those of one device", &three)?;
+    let said = text(&three.stderr);
+    expect(said.contains("5,000 done"), "each is counted once", &three)?;
+    let failing: String = (0..5000)
+        .map(|i| format!("{}{i}\n", if i == 50 { 'T' } else { 'R' }))
+        .collect();
+    let failed = run("cpu,cpu", &["--fail-fast", "--report", "json"], &failing)?;
+    expect(failed.status.code() == Some(1), "one has failed", &failed)?;
+    expect(reports(&failed)?.len() < 5000, "the others did not begin", &failed)
 }
 
 /// The files of a directory, by their names.

@@ -95,6 +95,8 @@ pub type MakeServices = Arc<dyn Fn(u64, &[u8]) -> Arc<dyn Services> + Send + Syn
 pub struct BatchOptions {
     /// Inputs that will come, about, if that is known: the device's memory is made ready for so many while they are read.
     pub expected: Option<u64>,
+    /// Whether other batches take inputs from the same source: no more are then taken than keep the device's lanes busy.
+    pub shares_inputs: bool,
     /// Processes that run at the same time at most. Without it, as many as the device has lanes and memory for.
     pub jobs: Option<u32>,
     /// Bytes of memory that a process may have. Without it that is little at first, and a process for which it was too
@@ -309,7 +311,10 @@ impl Store {
         let mut queue = Queue {
             next,
             interrupt: options.interrupt.clone(),
-            expected: options.expected.unwrap_or(0),
+            // What comes to this batch nobody knows where there are others: its slots are those of a device in full use.
+            expected: options
+                .expected
+                .unwrap_or(if options.shares_inputs { u64::MAX } else { 0 }),
             numbers: 0,
             over: false,
             again: VecDeque::new(),
@@ -410,4 +415,17 @@ pub struct BatchCounts {
     pub compiled: bool,
     /// From the first process's begin to the last one's end.
     pub time: Duration,
+}
+
+impl BatchCounts {
+    /// The counts of two batches that ran at the same time.
+    pub fn beside(&self, other: &BatchCounts) -> BatchCounts {
+        BatchCounts {
+            processes: self.processes + other.processes,
+            resident: self.resident + other.resident,
+            repeated: self.repeated + other.repeated,
+            compiled: self.compiled && other.compiled,
+            time: self.time.max(other.time),
+        }
+    }
 }

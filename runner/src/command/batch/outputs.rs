@@ -244,7 +244,7 @@ const WAIT: Duration = Duration::from_millis(50);
 /// Such pieces that wait to be written.
 const PIECES: usize = 64;
 
-/// Standard output and error, in the order of the inputs. A thread writes them, so that a slow reader does not hold processes
+/// Standard output, or a file in its place, and standard error, in the order of the inputs. A thread writes them, so that a slow reader does not hold processes
 /// until much waits for it.
 pub struct Ordered {
     next: u64,
@@ -252,13 +252,15 @@ pub struct Ordered {
     /// What is to be written to stdout, and since when it waits.
     text: Vec<u8>,
     since: Instant,
-    stdout: Option<Stdout>,
+    /// What takes the place of stdout, until there is a thread.
+    file: Option<fs::File>,
+    writer: Option<Writer>,
     /// The reader of stdout has gone.
     closed: bool,
 }
 
 /// The thread that writes.
-struct Stdout {
+struct Writer {
     pieces: SyncSender<Piece>,
     thread: JoinHandle<io::Result<()>>,
 }
@@ -268,16 +270,19 @@ enum Piece {
     Stderr(Vec<u8>),
 }
 
-impl Stdout {
-    fn begin() -> io::Result<Stdout> {
+impl Writer {
+    fn begin(file: Option<fs::File>) -> io::Result<Writer> {
         let (pieces, written) = sync_channel(PIECES);
         let write = move || {
+            let mut to: Box<dyn Write> = match file {
+                Some(file) => Box::new(file),
+                None => Box::new(output::stdout()),
+            };
             for piece in written {
                 match piece {
                     Piece::Stdout(text) => {
-                        let mut stdout = output::stdout();
-                        stdout.write_all(&text)?;
-                        stdout.flush()?;
+                        to.write_all(&text)?;
+                        to.flush()?;
                     }
                     // A closed stream of messages is no reason to end.
                     Piece::Stderr(text) => _ = output::stderr().write_all(&text),
@@ -286,20 +291,31 @@ impl Stdout {
             Ok(())
         };
         let thread = std::thread::Builder::new().name("outputs".into()).spawn(write)?;
-        Ok(Stdout { pieces, thread })
+        Ok(Writer { pieces, thread })
     }
 }
 
 impl Ordered {
-    pub fn new() -> Ordered {
-        Ordered {
+    /// Outputs to a file, or to stdout.
+    ///
+    /// # Errors
+    ///
+    /// The file cannot be made.
+    pub fn open(path: Option<&Path>) -> Outcome<Ordered> {
+        let make = |path: &Path| {
+            fs::File::create(path).map_err(|error| {
+                Report::new(format!("cannot make the file of outputs: {error}")).at(path.display().to_string())
+            })
+        };
+        Ok(Ordered {
             next: 0,
             waiting: BTreeMap::new(),
             text: Vec::new(),
             since: Instant::now(),
-            stdout: None,
+            file: path.map(make).transpose()?,
+            writer: None,
             closed: false,
-        }
+        })
     }
 
     fn take(&mut self, at: u64, written: Option<Written>) -> io::Result<()> {
@@ -348,10 +364,10 @@ impl Ordered {
         if self.closed {
             return Ok(());
         }
-        if self.stdout.is_none() {
-            self.stdout = Some(Stdout::begin()?);
+        if self.writer.is_none() {
+            self.writer = Some(Writer::begin(self.file.take())?);
         }
-        let sent = self.stdout.as_ref().map(|stdout| stdout.pieces.send(piece));
+        let sent = self.writer.as_ref().map(|writer| writer.pieces.send(piece));
         match sent {
             // The thread ends before its channel only where it could not write.
             Some(Err(_)) => self.end(),
@@ -361,7 +377,7 @@ impl Ordered {
 
     /// Waits for the thread. What its reader does not want any more is no error.
     fn end(&mut self) -> io::Result<()> {
-        let Some(Stdout { pieces, thread }) = self.stdout.take() else {
+        let Some(Writer { pieces, thread }) = self.writer.take() else {
             return Ok(());
         };
         drop(pieces);

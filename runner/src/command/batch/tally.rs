@@ -83,7 +83,6 @@ pub enum ProcessKind {
 pub struct Tally {
     bar: Option<ProgressBar>,
     begin: Option<Instant>,
-    begun: u64,
     skipped: u64,
     done: u64,
     exits: u64,
@@ -104,12 +103,6 @@ impl Tally {
             begin: Some(Instant::now()),
             ..Tally::default()
         }
-    }
-
-    /// A process begins: its number in the batch.
-    pub fn begun(&mut self) -> u64 {
-        self.begun += 1;
-        self.begun - 1
     }
 
     /// A process has ended before.

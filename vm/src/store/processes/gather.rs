@@ -139,8 +139,13 @@ impl Store {
             looked: Instant::now(),
             seen: Vec::new(),
         };
-        // Processes that were added and have not ended.
+        // Processes that were added and have not ended, and how many of them there may be: some wait for each slot that comes
+        // free.
         let mut left = 0u32;
+        let most = match options.shares_inputs {
+            true => slots.count + slots.count / 8 + AT_ONCE as u32,
+            false => u32::MAX,
+        };
         let mut failed = None;
         // Whether inputs are taken, since when there was none, and when the kernel began.
         let (mut open, mut since) = (true, Instant::now());
@@ -218,7 +223,10 @@ impl Store {
             }
             if open && !state.stopping {
                 let before = intake.added();
-                let taken = self.take_inputs(&mut intake, slots, queue, &book, &services)?;
+                let taken = match left < most {
+                    true => self.take_inputs(&mut intake, slots, queue, &book, &services)?,
+                    false => Taken::NoRoom,
+                };
                 left += intake.added() - before;
                 if intake.added() > before {
                     (took, since) = (true, Instant::now());

@@ -79,6 +79,6 @@ pub use gpu_run_translator::Options as ModuleOptions;
 pub use gpu_run_vm::ptx::{LocalFrames, Reconverge, Tuning};
 pub use gpu_run_vm::{
     Backtrace, BatchCounts, ClassStats, DebugCounts, DebugFormat, DebugMessage, DebugOptions, Device, Doing, FrameSize,
-    HeapChecks, HeapFault, HeapStats, Input, Leak, Level, MemoryUse, RequestCounts, SampleGroup, Samples, Sink,
-    Spawned, Stand, Stands, Stream, ThreadSet,
+    GivenFiles, HeapChecks, HeapFault, HeapStats, Input, Leak, Level, MemoryUse, RequestCounts, SampleGroup, Samples,
+    Sink, Spawned, Stand, Stands, Stream, ThreadSet,
 };

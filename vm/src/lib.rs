@@ -51,4 +51,4 @@ pub use store::{
     ProcessInput, ProcessOutcome, RunOptions, Running, Shares, Sink, Spawned, Store, StoreError, Stream, Tier, Tiered,
     Value, allocates, grows_by_heap, makes_requests, may_meet, threads_may_wait,
 };
-pub use wasi::{Errno, Folder, Input, Wasi, WasiBuilder};
+pub use wasi::{Errno, Folder, GivenFiles, Input, Wasi, WasiBuilder};

@@ -41,6 +41,7 @@ mod dir;
 mod errno;
 mod file;
 mod folders;
+mod given;
 mod net;
 mod open;
 mod place;
@@ -68,6 +69,7 @@ use self::args::{Args, Result, changes, unless_ended};
 use self::dir::Directory;
 pub use self::errno::Errno;
 use self::folders::Folders;
+pub use self::given::GivenFiles;
 use self::net::Network;
 use self::place::Tree;
 use self::sharing::Sharing;
@@ -219,6 +221,15 @@ impl WasiBuilder {
         self.directories
             .push(Directory::new(tree, Some(guest.into()), false, 0));
         self
+    }
+
+    /// The same with files in it. Besides these, it takes at most `size` bytes.
+    pub fn files(self, guest: impl Into<String>, files: &GivenFiles, size: u64) -> Self {
+        let builder = self.tmpfs(guest, size.saturating_add(files.bytes()));
+        if let Some(Tree::Tmpfs(root)) = builder.directories.last().map(|directory| &directory.tree) {
+            files.put_into(root);
+        }
+        builder
     }
 
     /// Passes the guest a socket from which it can accept connections. Its descriptor comes after those of all

@@ -43,7 +43,7 @@ fn options() -> BatchOptions {
         process_timeout: None,
         interrupt: None,
         seed: Some(7),
-        services: Arc::new(|_, _| Arc::new(WasiBuilder::new().build()) as Arc<dyn Services>),
+        services: Arc::new(|_, _, _| Arc::new(WasiBuilder::new().build()) as Arc<dyn Services>),
     }
 }
 
@@ -52,6 +52,7 @@ fn input(args: &[&str], stdin: &[u8]) -> ProcessInput {
         args: args.iter().map(|arg| arg.as_bytes().to_vec()).collect(),
         variables: Vec::new(),
         stdin: stdin.into(),
+        files: Default::default(),
     }
 }
 

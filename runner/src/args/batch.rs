@@ -33,7 +33,7 @@ pub struct BatchArgs {
     #[arg(value_name = "MODULE", required = true, trailing_var_arg = true, value_hint = ValueHint::FilePath)]
     words: Vec<OsString>,
     /// Take inputs from the lines of this file, or with - of stdin. A line that begins with { is a JSON object with
-    /// `args`, `stdin`, `env` and `name`, each of which may be left out.
+    /// `args`, `stdin`, `env`, `files` and `name`, each of which may be left out.
     #[arg(long, value_name = "LIST", value_hint = ValueHint::FilePath, help_heading = INPUTS)]
     pub from: Option<PathBuf>,
     /// Take each line of stdin as the standard input of a process, with its newline.

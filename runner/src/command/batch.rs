@@ -16,7 +16,7 @@ use std::time::Duration;
 
 use gpu_run::compile::Choice;
 use gpu_run::{
-    Batch, BatchCounts, BatchInput, BatchResult, Config, DeviceKind, End, Engine, InterruptHandle, Module,
+    Batch, BatchCounts, BatchInput, BatchResult, Config, Device, DeviceKind, End, Engine, InterruptHandle, Module,
     ModuleOptions,
 };
 
@@ -221,19 +221,28 @@ impl<'s> Several<'s> {
             return Ok(BatchCounts::default());
         };
         if others.is_empty() {
-            return self.run_one(0, first, engine::tell_batch);
+            return self.run_one(0, devices::open(first)?, engine::tell_batch);
         }
+        // Others begin once the first has its code: they find it in the cache, where their GPUs are of its kind. That they may
+        // is told by this end's end.
+        let (ready, is_ready) = channel::<()>();
+        let is_ready = Mutex::new(is_ready);
+        let tell = move |choice: &Choice| {
+            engine::tell_batch(choice);
+            drop(ready);
+        };
+        // Where one cannot go on, the others end.
+        let or_end = |counts: Outcome<BatchCounts>| counts.inspect_err(|_| self.interrupt.interrupt());
         std::thread::scope(|scope| {
-            // Others begin once the first has its code: they find it in the cache, where their GPUs are of its kind.
-            let (ready, is_ready) = channel();
-            let tell = move |choice: &Choice| {
-                engine::tell_batch(choice);
-                _ = ready.send(());
-            };
-            let mut threads = vec![scope.spawn(move || self.run_one(0, first, tell))];
-            _ = is_ready.recv();
+            let run = move || or_end(devices::open(first).and_then(|device| self.run_one(0, device, tell)));
+            let mut threads = vec![scope.spawn(run)];
             for (number, device) in (1..).zip(others) {
-                threads.push(scope.spawn(move || self.run_one(number, device, |_| {})));
+                let is_ready = &is_ready;
+                let run = move |device| {
+                    _ = is_ready.lock().unwrap_or_else(PoisonError::into_inner).recv();
+                    self.run_one(number, device, |_| {})
+                };
+                threads.push(scope.spawn(move || or_end(devices::open(device).and_then(run))));
             }
             let counts = threads
                 .into_iter()
@@ -248,41 +257,33 @@ impl<'s> Several<'s> {
     }
 
     /// Runs the batch on the device of this number.
-    fn run_one(&self, number: u64, device: &DeviceArgs, tell: impl FnOnce(&Choice)) -> Outcome<BatchCounts> {
+    fn run_one(&self, number: u64, device: Box<dyn Device>, tell: impl FnOnce(&Choice)) -> Outcome<BatchCounts> {
         let args = self.args;
-        let run = || {
-            let device = devices::open(device)?;
-            let retries = args.retry.is_some() && device.target().is_some();
-            let mut batch = batch_of(args, self.engine, &self.lines.module, self.interrupt)?;
-            if let Some(expected) = self.expected {
-                batch = batch.expected(expected.div_ceil(self.devices));
-            }
-            if self.devices > 1 {
-                batch = batch.shares_inputs();
-            }
-            let mut begun = 0;
-            let source = |waits| {
-                let input = self.lock().next_input((number, begun), waits);
-                begun += u64::from(matches!(input, Poll::Ready(Some(_))));
-                input
-            };
-            let done = |result: BatchResult| {
-                let mut run = self.lock();
-                let flow = run.take((number, result.number), result, self.lines, retries);
-                if flow.is_break() && self.devices > 1 {
-                    run.ended = true;
-                    self.interrupt.interrupt();
-                }
-                flow
-            };
-            let batch = batch.device(device).source(source).on_choice(tell);
-            batch.run(done).map_err(|error| failed(args, &error))
-        };
-        let counts = run();
-        if counts.is_err() {
-            self.interrupt.interrupt();
+        let retries = args.retry.is_some() && device.target().is_some();
+        let mut batch = batch_of(args, self.engine, &self.lines.module, self.interrupt)?;
+        if let Some(expected) = self.expected {
+            batch = batch.expected(expected.div_ceil(self.devices));
         }
-        counts
+        if self.devices > 1 {
+            batch = batch.shares_inputs();
+        }
+        let mut begun = 0;
+        let source = |waits| {
+            let input = self.lock().next_input((number, begun), waits);
+            begun += u64::from(matches!(input, Poll::Ready(Some(_))));
+            input
+        };
+        let done = |result: BatchResult| {
+            let mut run = self.lock();
+            let flow = run.take((number, result.number), result, self.lines, retries);
+            if flow.is_break() && self.devices > 1 {
+                run.ended = true;
+                self.interrupt.interrupt();
+            }
+            flow
+        };
+        let batch = batch.device(device).source(source).on_choice(tell);
+        batch.run(done).map_err(|error| failed(args, &error))
     }
 }
 

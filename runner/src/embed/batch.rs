@@ -7,8 +7,8 @@ use std::task::Poll;
 use std::time::Duration;
 
 use gpu_run_vm::{
-    BatchCounts, BatchOptions, BatchRefused, Device, Folder, Input, NextInput, ProcessInput, ProcessOutcome, Services,
-    WasiBuilder,
+    BatchCounts, BatchOptions, BatchRefused, Device, Folder, GivenFiles, Input, NextInput, ProcessInput,
+    ProcessOutcome, Services, WasiBuilder,
 };
 
 use super::compile::Choice;
@@ -22,6 +22,9 @@ use super::wasi::WasiCtxBuilder;
 
 /// The export that a program for WASI begins with.
 const START: &str = "_start";
+
+/// Bytes that a process may add to the files that it is given.
+const SCRATCH: u64 = 64 << 20;
 
 /// What one process of a batch is given.
 #[derive(Clone, Debug, Default)]
@@ -45,9 +48,16 @@ impl BatchInput {
         self
     }
 
-    /// Bytes of the standard input.
-    pub fn stdin_len(&self) -> usize {
-        self.0.stdin.len()
+    /// Gives it files, which it finds in the directory `/`, and its relative paths there. They are its own: what it changes or
+    /// adds is gone with it.
+    pub fn files(mut self, files: GivenFiles) -> Self {
+        self.0.files = files;
+        self
+    }
+
+    /// Bytes of its standard input and files, about.
+    pub fn bytes(&self) -> usize {
+        self.0.stdin.len() + self.0.files.bytes() as usize
     }
 
     /// Sets the standard input.
@@ -326,8 +336,11 @@ impl<'b> Batch<'b> {
             name: START.to_owned(),
         })?;
         let folders = self.folders;
-        let make_services = move |_, stdin: &[u8]| {
-            let wasi = WasiBuilder::new().stdin(Input::Bytes(stdin.to_vec()));
+        let make_services = move |_, stdin: &[u8], files: &GivenFiles| {
+            let mut wasi = WasiBuilder::new().stdin(Input::Bytes(stdin.to_vec()));
+            if !files.is_empty() {
+                wasi = wasi.files("/", files, SCRATCH);
+            }
             let add =
                 |wasi: WasiBuilder, given: &Given| wasi.folder(&given.folder, given.guest.clone(), given.read_only);
             Arc::new(folders.iter().fold(wasi, add).build()) as Arc<dyn Services>
@@ -352,6 +365,7 @@ impl<'b> Batch<'b> {
                 args: std::iter::once(name.clone()).chain(input.args).collect(),
                 variables: others.chain(&input.variables).cloned().collect(),
                 stdin: input.stdin,
+                files: input.files,
             })
         };
         let mut next = |waits: bool| match inputs.next() {

@@ -20,6 +20,7 @@ pub fn general() -> Vec<Test> {
         ("batch/resume", resume),
         ("batch/shards", shards),
         ("batch/objects", objects),
+        ("batch/given_files", given_files),
         ("batch/fail_fast", fail_fast),
         ("batch/refuses", refuses),
         ("batch/retry", retry),
@@ -473,6 +474,48 @@ fn objects() -> Tested {
         "the fifth is wrong",
         &output,
     )
+}
+
+/// A line of a list may give a process files of its own, in directories.
+fn given_files() -> Tested {
+    let folder = tempfile::tempdir()?;
+    let host = folder.path().join("host.txt");
+    std::fs::write(&host, "one two three\n")?;
+    let host = host.display();
+    let lines = [
+        format!(r#"{{"args": ["a.txt", "b/c.txt"], "files": {{"a.txt": "{host}", "/b/c.txt": "{host}"}}}}"#),
+        r#"{"args": ["a.txt"]}"#.to_owned(),
+        format!(r#"{{"args": ["a.txt"], "files": {{"a.txt": "{host}.none"}}}}"#),
+        format!(r#"{{"args": ["a.txt"], "files": {{"../a.txt": "{host}"}}}}"#),
+    ];
+    let mut command = batch();
+    command.args(["--from", "-", "--report", "json", &wasm("wasi", "wc")]);
+    let output = with_stdin(&mut command, &(lines.join("\n") + "\n"))?;
+    let reports = reports(&output)?;
+    let of = |name: &str, field: &str| {
+        reports
+            .get(name)
+            .map(|report| report[field].clone())
+            .unwrap_or_default()
+    };
+    expect(of("000000", "kind") == "done", "it finds both files", &output)?;
+    let stdout = text(&output.stdout);
+    expect(
+        stdout.contains("a.txt") && stdout.contains("b/c.txt"),
+        "it counts both",
+        &output,
+    )?;
+    expect(of("000001", "kind") == "exit", "the next has none of them", &output)?;
+    let said = |name: &str, what: &str| {
+        let message = of(name, "message");
+        of(name, "kind") == "unreadable" && message.as_str().is_some_and(|message| message.contains(what))
+    };
+    expect(
+        said("000002", "cannot read its file"),
+        "what is not there is told",
+        &output,
+    )?;
+    expect(said("000003", "is no path of a file"), "nothing lies outside", &output)
 }
 
 fn fail_fast() -> Tested {

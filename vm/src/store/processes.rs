@@ -33,6 +33,7 @@ use self::slots::Slots;
 use super::{End, Store, StoreError, allocates};
 use crate::layout;
 use crate::services::Services;
+use crate::wasi::GivenFiles;
 
 /// Inputs, and bytes of them, that are read before the first process begins where nobody has said how many come.
 const MOST_GATHERED: usize = 1 << 17;
@@ -55,6 +56,8 @@ pub struct ProcessInput {
     pub variables: Vec<Vec<u8>>,
     /// Its standard input.
     pub stdin: Arc<[u8]>,
+    /// Files that it finds in a directory of its own.
+    pub files: GivenFiles,
 }
 
 /// What came of one process.
@@ -87,8 +90,8 @@ pub enum NextInput {
     Over,
 }
 
-/// Makes the services of a process, by its number and with its standard input.
-pub type MakeServices = Arc<dyn Fn(u64, &[u8]) -> Arc<dyn Services> + Send + Sync>;
+/// Makes the services of a process, by its number and with its standard input and files.
+pub type MakeServices = Arc<dyn Fn(u64, &[u8], &GivenFiles) -> Arc<dyn Services> + Send + Sync>;
 
 /// How a batch is run.
 #[derive(Clone)]
@@ -361,6 +364,7 @@ impl Store {
                 entry,
                 inputs: &inputs,
                 slots: ready,
+                coming,
                 // No more would help one for which all that there may be was too little.
                 may_starve: options.memory.is_some() || memory >= most || is_most,
                 options,

@@ -10,7 +10,7 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_chan
 use std::sync::{Arc, Mutex, PoisonError};
 use std::time::Duration;
 
-use gpu_run::BatchInput;
+use gpu_run::{BatchInput, GivenFiles};
 use serde::Deserialize;
 
 use crate::batch_args::{BatchArgs, INPUT, Shard, ShardChoice};
@@ -50,6 +50,9 @@ pub struct Object {
     /// Further variables.
     #[serde(default)]
     env: HashMap<String, String>,
+    /// Files that it finds, by their paths there: where they are on this machine.
+    #[serde(default)]
+    files: HashMap<String, PathBuf>,
     /// What the process is called.
     name: Option<String>,
 }
@@ -415,7 +418,7 @@ fn read_part(part: Part, args: &[OsString], count: Option<u64>, most: &AtomicUsi
     let mut bytes = 0;
     for (at, job) in part.jobs {
         let input = input(args, &job.what, count);
-        bytes += input.as_ref().map_or(0, BatchInput::stdin_len);
+        bytes += input.as_ref().map_or(0, BatchInput::bytes);
         read.push(Read::Ready(at, job, input));
     }
     read.extend(part.lost.map(Read::Lost));
@@ -476,12 +479,22 @@ pub fn input(args: &[OsString], what: &What, count: Option<u64>) -> Result<Batch
             for (name, value) in &object.env {
                 input = input.env(name, value);
             }
-            match &object.stdin {
-                Some(stdin) => input.stdin(stdin.as_bytes()),
-                None => input,
+            if let Some(stdin) = &object.stdin {
+                input = input.stdin(stdin.as_bytes());
             }
+            let mut files = Vec::new();
+            for (path, host) in &object.files {
+                let bytes =
+                    std::fs::read(host).map_err(|error| format!("cannot read its file {}: {error}", host.display()))?;
+                files.push((path.clone(), bytes.into()));
+            }
+            input.files(GivenFiles::new(files)?)
         }
-        What::Wrong(error) => return Err(format!("the line is no object with args, stdin, env and name: {error}")),
+        What::Wrong(error) => {
+            return Err(format!(
+                "the line is no object with args, stdin, env, files and name: {error}"
+            ));
+        }
     })
 }
 

@@ -29,6 +29,8 @@ pub(super) struct Round<'r> {
     pub(super) entry: Option<Entry>,
     pub(super) inputs: &'r InputMemory,
     pub(super) slots: &'r Slots,
+    /// Processes that it will have, as far as is known.
+    pub(super) coming: u64,
     /// For a process that has had too little memory there is no more.
     pub(super) may_starve: bool,
     pub(super) options: &'r BatchOptions,
@@ -111,6 +113,7 @@ impl Store {
             entry,
             inputs,
             slots,
+            coming,
             may_starve,
             options,
         } = round;
@@ -139,11 +142,15 @@ impl Store {
             looked: Instant::now(),
             seen: Vec::new(),
         };
-        // Processes that were added and have not ended, and how many of them there may be: some wait for each slot that comes
-        // free.
+        // Processes that were added and have not ended, and how many of them there may be. Where more come than there are slots,
+        // some wait for the next slot that is free.
         let mut left = 0u32;
+        let ahead = match coming > slots.count.into() {
+            true => slots.count / 8 + AT_ONCE as u32,
+            false => 0,
+        };
         let most = match options.shares_inputs {
-            true => slots.count + slots.count / 8 + AT_ONCE as u32,
+            true => slots.count + ahead,
             false => u32::MAX,
         };
         let mut failed = None;

@@ -302,6 +302,7 @@ mod tests {
                 args: vec![b"program".to_vec(), vec![b'a'; len]],
                 variables: vec![b"A=b".to_vec()],
                 stdin: vec![7; len].into(),
+                files: Default::default(),
             };
             let mut bytes = vec![1; 512];
             let (record, end) = place(&input, &mut bytes, 32, 1 << 20);

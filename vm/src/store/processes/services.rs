@@ -6,12 +6,14 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use super::{MakeServices, Waiting};
 use crate::services::{HostCall, HostReply, Responder, Services};
+use crate::wasi::GivenFiles;
 
 /// A process that has begun and not ended.
 struct Given {
-    /// Its number in the batch, and its standard input.
+    /// Its number in the batch, and what it is given.
     number: u64,
     stdin: Arc<[u8]>,
+    files: GivenFiles,
     /// Made when it asks.
     services: Option<Arc<dyn Services>>,
 }
@@ -40,22 +42,23 @@ impl ProcessServices {
         let given = Given {
             number: waiting.number,
             stdin: waiting.input.stdin.clone(),
+            files: waiting.input.files.clone(),
             services: None,
         };
         self.lock().insert(process, given);
     }
 
     fn of(&self, process: u32) -> Arc<dyn Services> {
-        let (number, stdin) = match self.lock().get(&process) {
+        let (number, stdin, files) = match self.lock().get(&process) {
             Some(Given {
                 services: Some(services),
                 ..
             }) => return services.clone(),
-            Some(given) => (given.number, given.stdin.clone()),
+            Some(given) => (given.number, given.stdin.clone(), given.files.clone()),
             None => Default::default(),
         };
         // Without the lock, as it may open folders. A process makes one request at a time, so nobody else makes them.
-        let services = (self.make)(number, &stdin);
+        let services = (self.make)(number, &stdin, &files);
         if let Some(given) = self.lock().get_mut(&process) {
             given.services = Some(services.clone());
         }

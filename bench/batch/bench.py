@@ -14,7 +14,7 @@ import tempfile
 from pathlib import Path
 
 HERE = Path(__file__).parent
-PROGRAMS = ["hello", "words", "json", "search", "markdown", "pbkdf2", "blur", "lz4"]
+PROGRAMS = ["hello", "words", "json", "search", "markdown", "pbkdf2", "blur", "lz4", "quickjs"]
 # Published for VectorVisor (USENIX ATC 2023), requests a second on one A10G.
 PUBLISHED = {"words": 26598, "pbkdf2": 2596, "blur": 1366, "lz4": 1667}
 TIMES = 3

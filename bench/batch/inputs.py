@@ -102,6 +102,7 @@ MAKERS = {
     "pbkdf2": lambda rng: f"{rng.choice(WORDS)}{rng.randint(0, 10**9)}".encode(),
     "blur": lambda rng: rng.randbytes(64 * 64),
     "lz4": lz4,
+    "quickjs": lambda rng: json.dumps({f"key{i}": value(rng, 3) for i in range(8)}).encode(),
 }
 
 

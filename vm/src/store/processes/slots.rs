@@ -19,6 +19,8 @@ const SHARE: (u64, u64) = (9, 10);
 
 /// Lanes of a warp.
 const WARP: u32 = 32;
+/// Warps of a multiprocessor that keep it busy with compiled code: one for each of its schedulers.
+const WARPS_ENOUGH: u32 = 4;
 /// More lanes than any device has.
 const MOST_LANES: u32 = 1 << 22;
 
@@ -30,8 +32,7 @@ struct Spread {
     plan: Plan,
 }
 
-/// How many lanes of each warp run `count` processes on so many warps. Processes that go different ways run one after the
-/// other in a warp, so fewer in each is better while there are warps.
+/// How many lanes of each warp run `count` processes, where so many warps are to have some.
 fn lanes_of_warps(count: u32, warps: u32) -> u32 {
     count.div_ceil(warps.max(1)).clamp(1, WARP)
 }
@@ -219,7 +220,16 @@ impl Store {
             });
         }
         let count = most.min(all.lanes);
-        let warp_lanes = lanes_of_warps(count, all.lanes / WARP);
+        let resident = all.lanes / WARP;
+        // Interpreted, each lane of a warp is at an opcode of its own, so fewer in each are better while there are warps.
+        // Compiled, a multiprocessor hardly runs more warps faster, but lanes of a warp that are at the same place share what it
+        // takes to bring them the code.
+        let multiprocessors = self.device.target().map_or(1, |target| target.multiprocessors);
+        let warps = match entry {
+            Some(_) => resident.min(multiprocessors * WARPS_ENOUGH),
+            None => resident,
+        };
+        let warp_lanes = lanes_of_warps(count, warps);
         Ok(Spread {
             count,
             warp_lanes,

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::sync::Mutex;
 
 use gpu_run::compile::Compiling;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 
 use crate::calls::grouped;
 use crate::cli::FileArgs;
@@ -15,10 +15,14 @@ pub fn is_seen() -> bool {
     std::io::stderr().is_terminal()
 }
 
-/// A line of `template`, of `len` steps.
+/// A line of `template`, of `len` steps. `{rate}` says how many of them a second.
 fn line(len: u64, template: &str) -> ProgressBar {
     let bar = ProgressBar::with_draw_target(Some(len), ProgressDrawTarget::stderr());
-    bar.set_style(ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar()));
+    let style = ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar());
+    let rate = |state: &ProgressState, out: &mut dyn std::fmt::Write| {
+        _ = write!(out, "{} a second", grouped(state.per_sec() as u64));
+    };
+    bar.set_style(style.with_key("rate", rate));
     bar
 }
 
@@ -40,9 +44,9 @@ pub fn of_batch(processes: Option<u64>) -> Option<ProgressBar> {
     Some(match processes {
         Some(len) => line(
             len,
-            "{bar:40} {human_pos} of {human_len} processes, {per_sec}, {eta} left  {msg}",
+            "{bar:40} {human_pos} of {human_len} processes, {rate}, {eta} left  {msg}",
         ),
-        None => line(0, "{spinner} {human_pos} processes, {per_sec}, {elapsed}  {msg}"),
+        None => line(0, "{spinner} {human_pos} processes, {rate}, {elapsed}  {msg}"),
     })
 }
 

@@ -1,6 +1,6 @@
-//! The functions of WASI preview 1 (`wasi_snapshot_preview1`), those of connections (`gpu_run_net_v1`), and those by
-//! which the translator makes calls of host functions (`gpu_run_host_v1`). Imports are checked and calls are marshalled
-//! from this one table.
+//! The functions of WASI preview 1 (`wasi_snapshot_preview1`), those of connections (`gpu_run_net_v1`), those of processes
+//! that start others (`gpu_run_process_v1`), and those by which the translator makes calls of host functions
+//! (`gpu_run_host_v1`). Imports are checked and calls are marshalled from this one table.
 //!
 //! A row is `number Name "name" [parameters] place "what it does";`. The number is that of requests: host and kernel
 //! know a function by it. Parameters say what pointers point to. So the kernel can gather the bytes that the host needs
@@ -19,8 +19,14 @@ pub const MODULE: &str = "wasi_snapshot_preview1";
 /// Module name of the imports that make connections, and ask and set what is theirs.
 pub const NET_MODULE: &str = "gpu_run_net_v1";
 
+/// Module name of the imports by which a process of a batch starts others; `kernel/rpc/process_calls.h` serves them.
+pub const PROCESS_MODULE: &str = "gpu_run_process_v1";
+
 /// Module name of the imports of which the translator makes a call of a host function; see [`host`].
 pub const HOST_MODULE: &str = "gpu_run_host_v1";
+
+/// The modules of all functions.
+pub const MODULES: [&str; 4] = [MODULE, NET_MODULE, HOST_MODULE, PROCESS_MODULE];
 
 /// The protocol of a host function's call, which the translator's stub and the host speak by [`Function::HostCall`],
 /// [`Function::HostSend`], [`Function::HostReceive`] and [`Function::HostWord`].
@@ -282,6 +288,15 @@ table! {
         53 HostSend "send" [IN] Host "bytes of memory that a host function reads";
         54 HostReceive "receive" [OUT] Host "bytes of memory that a host function writes";
         55 HostWord "word" [] Device "the word beside the last status";
+    }
+    PROCESS_MODULE {
+        56 ProcessSpawn "spawn" [PTR] Device "starts a process: see SpawnRequest in kernel/rpc/layout.h";
+        57 ProcessWait "wait" [V32, V32, PTR] Device "waits for a child's end: flag 1 does not wait; its kind and value";
+        58 ProcessKill "kill" [V32] Device "ends a child";
+        59 ProcessId "id" [PTR] Device "the process's own number";
+        60 PipeRead "pipe_read" [V32, PTR, V32, PTR] Device "reads from a pipe: handle, bytes; how many there were";
+        61 PipeWrite "pipe_write" [V32, PTR, V32, PTR] Device "writes to a pipe: handle, bytes; how many it took";
+        62 PipeClose "pipe_close" [V32] Device "closes an end of a pipe";
     }
 }
 

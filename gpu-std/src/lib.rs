@@ -10,7 +10,7 @@
 //! | [`GpuAllocator`], [`heap`], [`Arena`] | memory |
 //! | [`math`] | functions that return the same bits everywhere |
 //! | [`time`] | a clock |
-//! | [`fs`], [`mod@env`], [`io`], [`process`], [`net`] | what std lacks on `wasm32-unknown-unknown`; connections on `wasm32-wasip1` too |
+//! | [`fs`], [`mod@env`], [`io`], [`process`], [`net`] | what std lacks on `wasm32-unknown-unknown`; connections and processes on `wasm32-wasip1` too |
 //!
 //! On `wasm32` each operation is an import from the module `gpu_run_v1`, which the translator turns into one
 //! instruction. On any other target it is plain `core` or `std` code for a program of one thread. So the same source is

@@ -1,8 +1,14 @@
-//! The end of the process, as in `std::process`.
+//! The end of the process and processes that it starts, as in `std::process`.
 //!
 //! On `wasm32-unknown-unknown` a program built with `lto = "fat"` has lost `std::process::exit`. [`exit`] works in
-//! any build. Everything else is `std::process`, in which `Command` fails on that target: a guest starts no
-//! processes. On any other target this module is `std::process`.
+//! any build.
+//!
+//! A guest of `gpu-run batch --program NAME=FILE.wasm` starts these programs by [`Command`], on `wasm32-wasip1` and
+//! `wasm32-unknown-unknown`. Names and signatures are std's. What differs: programs are known by their names alone, without
+//! paths and a current directory. The first process takes all others with it when it ends, as the first one of a container
+//! does. A pipe holds 16 KiB.
+//!
+//! On any other target this module is `std::process`.
 //!
 //! ```
 //! fn usage() -> ! {
@@ -19,6 +25,11 @@
 //! ```
 
 pub use std::process::*;
+
+#[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))]
+pub use crate::wasi::process::{
+    Child, ChildStderr, ChildStdin, ChildStdout, Command, CommandArgs, ExitStatus, Output, Stdio, id,
+};
 
 /// Ends the process, with all its threads, and hands `code` to the process that started it.
 ///

@@ -1,5 +1,6 @@
 //! std's files, arguments, environment and input for `wasm32-unknown-unknown`, by imports of WASI preview 1.
-//! Connections are for that target and for `wasm32-wasip1`, where std makes none, by imports of `gpu_run_net_v1`.
+//! Connections and processes are for that target and for `wasm32-wasip1`, where std makes none, by imports of
+//! `gpu_run_net_v1` and `gpu_run_process_v1`.
 //!
 //! [`errno`] and [`path`] are plain computation and compiled for tests on the host as well.
 //!
@@ -8,7 +9,7 @@
 //! - `sys`: the imports and their numbers; [`errno`]: their errors as `std::io::Error`;
 //! - `fd`: what all descriptors have; `preopens`, [`path`]: the folders of the guest, and which one a path means;
 //! - `fs`: files and directories; `stdin`, `env`: standard input, arguments and environment;
-//! - `net`: connections.
+//! - `net`: connections; `process`: processes that start others.
 
 mod errno;
 #[cfg(not(target_os = "wasi"))]
@@ -24,6 +25,8 @@ pub mod fs;
 pub mod net;
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod preopens;
+#[cfg(target_arch = "wasm32")]
+pub mod process;
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 pub mod stdin;
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]

@@ -36,14 +36,14 @@ enum Memory {
 /// Makes stubs of the imported functions that are no part of gpu-run and have neither references as parameters nor as
 /// results. Returns them in the order of their numbers.
 pub(crate) fn call_host_functions(module: &mut Module<'_>) -> Vec<HostFunction> {
-    const OWN: [&str; 5] = [GPU_MODULE, OLD_WASI, wasi::MODULE, wasi::NET_MODULE, wasi::HOST_MODULE];
+    let is_own = |module: &str| [GPU_MODULE, OLD_WASI].contains(&module) || wasi::MODULES.contains(&module);
     let imports = module.imports.iter().filter_map(|import| match import.ty {
         TypeRef::Func(ty) | TypeRef::FuncExact(ty) => Some((import, ty)),
         _ => None,
     });
     let (mut indices, mut types, mut functions) = (Vec::new(), Vec::new(), Vec::new());
     for (index, (import, ty)) in imports.enumerate() {
-        if OWN.contains(&import.module) || (import.module, import.name) == WASI_SPAWN {
+        if is_own(import.module) || (import.module, import.name) == WASI_SPAWN {
             continue;
         }
         if let Some(signature) = plain_types(&module.types[ty as usize]) {

@@ -1,19 +1,12 @@
-// The lanes' loop where they run processes of a batch, interpreted: a lane takes one after the other.
+// The lanes' loop where they run processes of a batch, interpreted: a lane takes one after the other. Where processes start
+// others, see family_lanes.h.
 #pragma once
 
+#include "family_lanes.h"
 #include "processes.h"
 #include "scheduler.h"
 
 namespace gpu_run {
-
-// Where a lane is among the processes that it runs.
-struct Turn {
-  bool drawn;  // it has the number of a process that it is to run
-  u32 number;
-  bool runs;  // it has a process
-  bool over;  // there is none for it any more
-  u32 idle;  // looks in a row at which it could not go on
-};
 
 // Returns the segments of frames that the thread's process has left open.
 GPU_RUN_NOINLINE void leave_frames(const Launch &launch, Thread &thread) {
@@ -29,7 +22,7 @@ GPU_RUN_NOINLINE void leave_frames(const Launch &launch, Thread &thread) {
 // The slot's process is over: tells so, and returns what it had. False if that is to be tried again.
 GPU_RUN_NOINLINE bool end_process(const Batch &batch, ProcessSlot &slot, Thread &thread, u32 index) {
   processes::leave_mailbox(slot.requests, thread);
-  if (!processes::tell_end(batch, slot)) return false;
+  if (!(batch.table ? family::end_member(batch, slot) : processes::tell_end(batch, slot))) return false;
   if (thread.exceptions) exceptions::sweep(slot.launch, thread, index, 0);
   const bool returned = slot.control.end.kind == END_None && thread.state == THREAD_Ended;
   if (!returned && thread.state != THREAD_New) leave_frames(slot.launch, thread);
@@ -39,6 +32,7 @@ GPU_RUN_NOINLINE bool end_process(const Batch &batch, ProcessSlot &slot, Thread 
 // Begins the lane's next process if that has come.
 GPU_RUN_NOINLINE bool begin_turn(Batch &batch, ProcessSlot &slot, Turn &turn, u32 index) {
   using processes::Came;
+  if (batch.table) return family::begin_turn(batch, slot, turn, index);
   if (!turn.drawn) turn.number = processes::draw(batch);
   const Came came = processes::look(batch, turn.number);
   turn.over = came == Came::Never;
@@ -47,7 +41,7 @@ GPU_RUN_NOINLINE bool begin_turn(Batch &batch, ProcessSlot &slot, Turn &turn, u3
   if (turn.drawn) backoff(++turn.idle);
   if (!turn.runs) return false;
   turn.idle = 0;
-  processes::prepare(batch, slot, index, turn.number);
+  processes::prepare_next(batch, slot, index, turn.number);
   return true;
 }
 

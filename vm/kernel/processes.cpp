@@ -1,5 +1,6 @@
 // Where the kernel of batches begins on the GPU. It is a module of its own, because few programs need it.
 
+#define GPU_RUN_FAMILIES 1
 #include "generated/layout_check.h"
 #include "process_lanes.h"
 

@@ -2,9 +2,10 @@
 // another standard input.
 //
 // A lane has a slot: a launch record of one thread, and a memory, globals and tables. It draws the number of the next process
-// of the queue, to which the host adds while the kernel runs. It waits until that one has come, restores the contents with which all begin, and runs it. It tells the host how that ended, by a record of the
-// output ring. So a process that takes long holds only its lane, or in compiled code its warp. What one writes comes before
-// its end, and before what the next one in the slot writes.
+// of the queue, to which the host adds while the kernel runs. It waits until that one has come, restores the contents with
+// which all begin, and runs it. It tells the host how that ended, by a record of the output ring. So a process that takes long
+// holds only its lane, or in compiled code its warp. What one writes comes before its end, and before what the next one in the
+// slot writes.
 //
 // Nothing of a process is left when the next one begins: all bytes that its memory had are set to 0 first. A trap, an
 // exit or a stop ends its process alone, because each has a Control and a Launch of its own.
@@ -15,6 +16,7 @@
 #pragma once
 
 #include "ops/output_ring.h"
+#include "process_table.h"
 #include "threads.h"
 
 namespace gpu_run {
@@ -78,13 +80,16 @@ GPU_RUN_INLINE void copy_records(T *to, const T *from, u64 count) {
   for (u64 i = 0; i < words; i++) ((Word *)to)[i] = ((const Word *)from)[i];
 }
 
-// Makes a slot of the model: what is its own lies at addresses of its own. All of it is 0 before the first time.
-GPU_RUN_NOINLINE void make_slot(const Batch &batch, ProcessSlot &slot, u32 index) {
-  const ProcessSlot &model = *batch.model;
+// Makes a slot of a program's model: what is its own lies at addresses of its own. All of it is 0 before the first time.
+GPU_RUN_NOINLINE void make_slot(const Batch &batch, ProcessSlot &slot, u32 index, u32 number) {
+  const ProcessProgram &program = batch.programs[number];
+  const ProcessSlot &model = *program.model;
+  slot.program = 1 + number;
   copy_records(&slot.launch, &model.launch, 1);
   copy_records(&slot.instance, &model.instance, 1);
   copy_records(&slot.requests, &model.requests, 1);
-  slot.launch.instances = &slot.instance;
+  // Functions name the instance by its number in the store.
+  slot.launch.instances = (const Instance *)((u64)&slot.instance - program.instance * sizeof(Instance));
   slot.launch.control = &slot.control;
   if (model.launch.requests) slot.launch.requests = &slot.requests;
   if (batch.memories) {
@@ -94,53 +99,50 @@ GPU_RUN_NOINLINE void make_slot(const Batch &batch, ProcessSlot &slot, u32 index
     slot.memories[0] = &slot.memory;
     slot.instance.memories = slot.memories;
   }
-  if (batch.table_count) {
+  if (program.table_count) {
     Table **tables = batch.own_pointers + (u64)index * batch.table_count;
-    for (u32 i = 0; i < batch.table_count; i++) tables[i] = &batch.own_tables[(u64)index * batch.table_count + i];
+    for (u32 i = 0; i < program.table_count; i++) tables[i] = &batch.own_tables[(u64)index * batch.table_count + i];
     slot.instance.tables = tables;
   }
-  if (batch.data_count) slot.instance.data = batch.own_data + (u64)index * batch.data_count;
-  if (batch.elem_count) slot.instance.elems = batch.own_elems + (u64)index * batch.elem_count;
+  if (program.data_count) slot.instance.data = batch.own_data + (u64)index * batch.data_count;
+  if (program.elem_count) slot.instance.elems = batch.own_elems + (u64)index * batch.elem_count;
 }
 
-// Restores in a slot the contents with which all processes begin.
+// Restores in a slot the contents with which all processes of its program begin.
 GPU_RUN_NOINLINE void restore(const Batch &batch, ProcessSlot &slot, u32 index) {
+  const ProcessProgram &program = batch.programs[slot.program - 1];
   clear(slot.memory.base, batch.memories ? slot.memory.size : 0);
-  for (u32 i = 0; i < batch.piece_count; i++) {
-    const ImagePiece &piece = batch.pieces[i];
+  for (u32 i = 0; i < program.piece_count; i++) {
+    const ImagePiece &piece = program.pieces[i];
     copy_records((V128 *)(slot.memory.base + piece.at), (const V128 *)piece.bytes, piece.len / 16);
   }
-  if (batch.memories) slot.memory.size = batch.memory_size;
+  if (batch.memories) slot.memory.size = program.memory_size;
   slot.memory.refused = 0;
   copy_records(slot.launch.thread_globals + (u64)index * batch.global_count, batch.globals, batch.global_count);
   u32 *elements = batch.elements + (u64)index * batch.table_room;
-  for (u32 i = 0; i < batch.table_count; i++) {
-    const Table &initial = batch.tables[i];
+  for (u32 i = 0; i < program.table_count; i++) {
+    const Table &initial = program.tables[i];
     Table &table = batch.own_tables[(u64)index * batch.table_count + i];
-    table = {elements, initial.size, batch.table_units[i]};
+    table = {elements, initial.size, program.table_units[i]};
     copy_records(elements, initial.elements, initial.size);
-    elements += batch.table_units[i];
+    elements += program.table_units[i];
   }
-  copy_records(batch.own_data + (u64)index * batch.data_count, batch.data, batch.data_count);
-  copy_records(batch.own_elems + (u64)index * batch.elem_count, batch.elems, batch.elem_count);
+  copy_records(batch.own_data + (u64)index * batch.data_count, program.data, program.data_count);
+  copy_records(batch.own_elems + (u64)index * batch.elem_count, program.elems, program.elem_count);
 }
 
-// Prepares a slot for process `number` of the queue.
-GPU_RUN_NOINLINE void prepare(const Batch &batch, ProcessSlot &slot, u32 index, u32 number) {
+// Prepares a slot for a process of its program, which the host knows by `process`.
+GPU_RUN_NOINLINE void prepare(const Batch &batch, ProcessSlot &slot, u32 index, u32 process) {
   restore(batch, slot, index);
-  const ProcessInput &input = batch.inputs[number & (batch.input_room - 1)];
-  const u32 process = number + 1;
   slot.launch.process = process;
   slot.launch.claimed = 0;
   slot.launch.clock_start = load_relaxed_device(&batch.clock_start);
   slot.control.end.kind = END_None;
   Requests &requests = slot.requests;
   requests.process = process;
-  requests.args = input.args;
-  requests.environment = input.environment;
-  requests.input = input.input;
-  requests.input_len = input.input_len;
+  requests.child = requests.asked = 0;
   requests.input_at = 0;
+  requests.input_position = &requests.input_at;
   for (u32 i = 0; i < STREAM_DESCRIPTORS; i++) requests.streams[i] = i == 1 || i == 2 ? i : 0;
   // Without a seed they are this machine's, and no two processes have the same.
   if (requests.apart) requests.nonce = process;
@@ -149,12 +151,25 @@ GPU_RUN_NOINLINE void prepare(const Batch &batch, ProcessSlot &slot, u32 index, 
   thread.random = 0;
   thread.lane_segment_used = 0;
   thread.segment = 0;
+  slot.refused = 0;
+  slot.left = slot.told = 0;
   slot.began = clock_ns();
   // A host that stops a process writes these at any time. What it has stopped too late is told from others by its time, and
   // where it stops all of them it writes again and again.
   store_relaxed_device(&slot.control.stop, 0u);
   store_relaxed_device(&slot.launch.stop, 0u);
-  store_relaxed_device(&batch.current[index], process);
+}
+
+// Prepares it for process `number` of the queue.
+GPU_RUN_NOINLINE void prepare_next(const Batch &batch, ProcessSlot &slot, u32 index, u32 number) {
+  prepare(batch, slot, index, number + 1);
+  const ProcessInput &input = batch.inputs[number & (batch.input_room - 1)];
+  Requests &requests = slot.requests;
+  requests.args = input.args;
+  requests.environment = input.environment;
+  requests.input = input.input;
+  requests.input_len = input.input_len;
+  store_relaxed_device(&batch.current[index], number + 1);
 }
 
 // A lane begins.
@@ -163,7 +178,7 @@ GPU_RUN_INLINE void begin_lane(Batch &batch, u32 index) {
     u64 unset = 0;
     compare_exchange_acq_rel_device(&batch.clock_start, unset, clock_ns());
   }
-  make_slot(batch, batch.slots[index], index);
+  make_slot(batch, batch.slots[index], index, 0);
 }
 
 // Draws the number of the lane's next process. Lanes that come here together draw numbers that follow each other.
@@ -214,7 +229,9 @@ GPU_RUN_NOINLINE bool tell_end(const Batch &batch, const ProcessSlot &slot) {
   told.depth = end.depth;
   told.frames = end.frames;
   told.stopped = end.kind == END_None && (load_relaxed_device(&slot.launch.stop) | load_relaxed_device(&slot.control.stop)) != 0;
-  told.refused = slot.memory.refused;
+  told.refused = batch.table ? slot.refused : slot.memory.refused;
+  told.child = slot.requests.child;
+  told.program = slot.program - 1;
   told.memory = slot.memory.size;
   told.time = clock_ns() - slot.began;
   if (trapped) copy_records(told.backtrace, end.backtrace, BACKTRACE);

@@ -244,7 +244,7 @@ void gpu_run_next_process(Batch *batch, Context *context) {
   const u32 number = processes::draw(*batch);
   if (!processes::await(*batch, number)) exit_lane();
   processes::meet(warp);
-  processes::prepare(*batch, slot, index, number);
+  processes::prepare_next(*batch, slot, index, number);
   processes::meet(warp);
   begin_thread(slot.launch, *context, index);
   context->instance = &slot.instance;

@@ -70,15 +70,21 @@ constants! { CONSTANTS:
     MESSAGE_WORDS: usize = 16;
     /// Most units of arguments.
     MESSAGE_ARGUMENTS: usize = MESSAGE_WORDS - MESSAGE_UNITS;
+    /// The word that tells of a process which another has started.
+    MESSAGE_CHILD: usize = MESSAGE_WORDS - 1;
     /// Where the kind begins in a message's head.
     MESSAGE_KIND: u32 = 16;
     MESSAGE_DATA: u32 = 1 << 24;
     MESSAGE_RESULTS: u32 = 1 << 25;
+    MESSAGE_OF_CHILD: u32 = 1 << 26;
     RESPONSE_WORDS: usize = 4;
     RESPONSE_RESULTS: usize = RESPONSE_WORDS - 1;
     RESPONSE_COUNT: u32 = 16;
     RESPONSE_SLOT: u32 = 1 << 24;
     STREAM_DESCRIPTORS: usize = 32;
+    /// Of processes that others start: bytes of their arguments and environment, and of a pipe.
+    PROCESS_STRINGS: u64 = 8192;
+    PIPE_BYTES: u64 = 16384;
     FILE_DESCRIPTORS: usize = 256;
     FILE_BLOCK: u64 = 16384;
     /// Of an item that names a file in a debug message; not an opcode.
@@ -223,7 +229,9 @@ macro_rules! twins {
 mod processes;
 mod requests;
 mod samples;
-pub use processes::{Batch, ImagePiece, ProcessEnd, ProcessInput, ProcessSlot};
+pub use processes::{
+    Batch, ImagePiece, Pipe, Process, ProcessEnd, ProcessInput, ProcessProgram, ProcessSlot, ProcessTable,
+};
 pub use requests::*;
 pub use samples::{RawSample, Sample, SampledThread, Samples, Stands};
 

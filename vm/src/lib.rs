@@ -46,9 +46,9 @@ pub use requests::RequestCounts;
 pub use services::{CacheHint, CallingRun, Environment, HostCall, HostReply, Responder, Services, TmpfsFiles};
 pub use stands::{Doing, SampleGroup, Samples, Stand, Stands};
 pub use store::{
-    BatchCounts, BatchOptions, BatchRefused, Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize, HeapChecks,
-    HeapStats, InstanceId, Instantiated, Leak, Limits, MOST_SPAWNED, MakeServices, MemoryUse, Next, NextInput, Outcome,
-    ProcessInput, ProcessOutcome, RunOptions, Running, Shares, Sink, Spawned, Store, StoreError, Stream, Tier, Tiered,
-    Value, allocates, grows_by_heap, makes_requests, may_meet, threads_may_wait,
+    BatchCounts, BatchOptions, BatchProgram, BatchRefused, Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize,
+    HeapChecks, HeapStats, InstanceId, Instantiated, Leak, Limits, MOST_SPAWNED, MakeServices, MemoryUse, Next,
+    NextInput, Outcome, ProcessInput, ProcessOutcome, RunOptions, Running, Shares, Sink, Spawned, Store, StoreError,
+    Stream, Tier, Tiered, Value, allocates, grows_by_heap, makes_requests, may_meet, threads_may_wait,
 };
 pub use wasi::{Errno, Folder, GivenFiles, Input, Wasi, WasiBuilder};

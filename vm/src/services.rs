@@ -17,6 +17,8 @@ pub struct HostCall<'r> {
     pub function: Function,
     /// The thread that calls.
     pub thread: u32,
+    /// Of a batch whose processes start others: which of these calls, from 1; 0: one that the host has started.
+    pub child: u32,
     /// The wasm arguments in order, i32 zero-extended. Pointers among them mean nothing to the host, but
     /// the lengths beside them do.
     pub args: &'r [u64],

@@ -45,7 +45,9 @@ pub use compiled::Instantiated;
 pub use heap::{ClassStats, HeapChecks, HeapStats, MemoryUse, allocates, grows_by_heap};
 pub use io::FrameSize;
 pub use leaks::Leak;
-pub use processes::{BatchCounts, BatchOptions, BatchRefused, MakeServices, NextInput, ProcessInput, ProcessOutcome};
+pub use processes::{
+    BatchCounts, BatchOptions, BatchProgram, BatchRefused, MakeServices, NextInput, ProcessInput, ProcessOutcome,
+};
 pub use requests::makes_requests;
 pub use run::{End, MOST_SPAWNED, Next, Outcome, RunOptions, Running, Shares, Sink, Spawned, Stream, Tier, Tiered};
 pub use waits::{may_meet, threads_may_wait};

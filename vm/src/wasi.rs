@@ -378,6 +378,13 @@ impl Wasi {
             | Function::ProcExit
             | Function::SchedYield
             | Function::HostWord
+            | Function::ProcessSpawn
+            | Function::ProcessWait
+            | Function::ProcessKill
+            | Function::ProcessId
+            | Function::PipeRead
+            | Function::PipeWrite
+            | Function::PipeClose
             | Function::RandomGet => Err(Errno::Nosys),
         }
     }

@@ -36,6 +36,7 @@ fn instance(wat: &str) -> (Store, u32) {
 
 fn options() -> BatchOptions {
     BatchOptions {
+        programs: Vec::new(),
         expected: None,
         shares_inputs: false,
         jobs: None,

@@ -71,6 +71,10 @@ pub struct BatchArgs {
     /// Run processes once more that have failed on a GPU: cpu, on the CPU.
     #[arg(long, value_name = "WHERE", value_enum, help_heading = OUTPUTS)]
     pub retry: Option<Retry>,
+    /// A program that processes may start by gpu_std::process::Command: NAME=FILE.wasm, or a directory for each of its
+    /// .wasm files by its name. May be repeated. Processes are then interpreted.
+    #[arg(long = "program", value_name = "NAME=FILE|DIR", help_heading = INPUTS)]
+    pub programs: Vec<OsString>,
     #[command(flatten)]
     pub devices: DevicesArgs,
     /// How long to wait for the compiler of the PTX engine before the program is interpreted.
@@ -232,6 +236,7 @@ impl BatchArgs {
             report: args.report.clone(),
             fail_fast: false,
             retry: None,
+            programs: Vec::new(),
             devices: DevicesArgs::of(&args.device),
             compile_time: args.compile_time.max(COMPILE_TIME).into(),
             tuning: args.tuning.clone(),

@@ -4,10 +4,12 @@
 
 mod inputs;
 mod outputs;
+mod programs;
 mod tally;
 
 use std::collections::{HashMap, VecDeque};
 use std::ops::ControlFlow;
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -54,19 +56,21 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         }
     });
     let engine = engine_of(args)?;
-    let lines = load_module(args, &engine)?;
+    let lines = load_module(&engine, args.module())?;
+    let programs = programs::load(args, &engine)?;
+    let jobs = Jobs::of(args)?;
+    let devices = args.devices.each().map_err(|error| report::device(&error))?;
+    // Last: it empties what is there.
     let outputs = match args.directory() {
         Some(path) => Outputs::Directory(Directory::open(path, args.resume.is_some(), args.shard.is_some())?),
         None => Outputs::Ordered(Ordered::open(args.out_file())?),
     };
-    let jobs = Jobs::of(args)?;
     let expected = jobs.len();
     let bar = progress::of_batch(expected).filter(|_| !log::is_quiet() && !is_on_terminal(args));
     let ended: Box<dyn Fn(&str) -> bool + Send> = match &outputs {
         Outputs::Directory(directory) => Box::new(directory.ended()),
         Outputs::Ordered(_) => Box::new(|_| false),
     };
-    let devices = args.devices.each().map_err(|error| report::device(&error))?;
     let run = Run {
         args,
         tally: Tally::new(bar),
@@ -77,13 +81,15 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         ended: false,
         lost: None,
         lost_input: None,
-        read: inputs::read_ahead(jobs, args.args().to_vec(), args.instances, ended),
+        read: inputs::read_ahead(jobs, args.args().to_vec(), args.instances, ended)
+            .map_err(|error| Report::new(format!("cannot read inputs: {error}")))?,
         ready: VecDeque::new(),
     };
     let several = Several {
         args,
         engine: &engine,
         lines: &lines,
+        programs: &programs,
         interrupt: &interrupt,
         expected,
         devices: devices.len() as u64,
@@ -97,7 +103,7 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         Ok(summary) => {
             run.tally.count(summary);
             match !run.failed.is_empty() && !interrupt.is_pending() {
-                true => run.retry(&lines.module, &interrupt, &lines),
+                true => run.retry(&programs, &interrupt, &lines),
                 false => Ok(()),
             }
         }
@@ -136,14 +142,14 @@ fn engine_of(args: &BatchArgs) -> Outcome<Engine> {
     Engine::new(&config).map_err(|error| report::library(&error, args.module()))
 }
 
-/// The module, with its own allocator and functions. Debug messages do not know of processes.
-fn load_module(args: &BatchArgs, engine: &Engine) -> Outcome<LineSource> {
+/// A module, with its own allocator and functions. Debug messages do not know of processes.
+fn load_module(engine: &Engine, path: &Path) -> Outcome<LineSource> {
     let options = ModuleOptions {
         rewrite: None,
         no_debug: true,
         ..ModuleOptions::full()
     };
-    load::load_bytes(engine, args.module(), load::read(args.module())?, &options)
+    load::load_bytes(engine, path, load::read(path)?, &options)
 }
 
 /// A batch without inputs, as the options say.
@@ -151,12 +157,16 @@ fn batch_of<'b>(
     args: &BatchArgs,
     engine: &'b Engine,
     module: &'b Module,
+    programs: &'b [programs::Named],
     interrupt: &InterruptHandle,
 ) -> Outcome<Batch<'b>> {
     let mut batch = Batch::new(engine, module)
         .name(wasi_options::program_name(&args.environment, args.module()))
         .call_depth(args.max_call_depth)
         .interrupt_by(interrupt);
+    for program in programs {
+        batch = batch.program(&program.name, &program.module);
+    }
     for (name, value) in wasi_options::variables(args.environment.variables.iter())? {
         batch = batch.env(name, value);
     }
@@ -199,6 +209,7 @@ struct Several<'s> {
     args: &'s BatchArgs,
     engine: &'s Engine,
     lines: &'s LineSource,
+    programs: &'s [programs::Named],
     interrupt: &'s InterruptHandle,
     /// Inputs that will come, if that is known.
     expected: Option<u64>,
@@ -223,8 +234,8 @@ impl<'s> Several<'s> {
         if others.is_empty() {
             return self.run_one(0, devices::open(first)?, engine::tell_batch);
         }
-        // Others begin once the first has its code: they find it in the cache, where their GPUs are of its kind. That they may
-        // is told by this end's end.
+        // Others begin once the first has its code: they find it in the cache, where their GPUs are of its kind. `ready` is
+        // dropped then, or when the first one fails, and `recv` returns.
         let (ready, is_ready) = channel::<()>();
         let is_ready = Mutex::new(is_ready);
         let tell = move |choice: &Choice| {
@@ -247,20 +258,32 @@ impl<'s> Several<'s> {
             let counts = threads
                 .into_iter()
                 .map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
-            let counts: Outcome<Vec<BatchCounts>> = counts.collect();
-            Ok(counts?
-                .iter()
-                .copied()
-                .reduce(|all, one| all.beside(&one))
-                .unwrap_or_default())
+            self.together(counts.collect())
         })
+    }
+
+    /// What devices counted together, or why one could not go on. That the others were then interrupted is no reason.
+    fn together(&self, counts: Vec<Outcome<BatchCounts>>) -> Outcome<BatchCounts> {
+        let (mut all, mut interrupted) = (None::<BatchCounts>, None);
+        for one in counts {
+            match one {
+                Ok(one) => all = Some(all.map_or(one, |all| all.beside(&one))),
+                Err(report) if report.code == code::INTERRUPTED => interrupted = Some(report),
+                Err(report) => return Err(report),
+            }
+        }
+        match interrupted {
+            // The batch has ended itself, or there is nothing to tell of it.
+            Some(report) if !self.lock().ended && all.is_none() => Err(report),
+            _ => Ok(all.unwrap_or_default()),
+        }
     }
 
     /// Runs the batch on the device of this number.
     fn run_one(&self, number: u64, device: Box<dyn Device>, tell: impl FnOnce(&Choice)) -> Outcome<BatchCounts> {
         let args = self.args;
         let retries = args.retry.is_some() && device.target().is_some();
-        let mut batch = batch_of(args, self.engine, &self.lines.module, self.interrupt)?;
+        let mut batch = batch_of(args, self.engine, &self.lines.module, self.programs, self.interrupt)?;
         if let Some(expected) = self.expected {
             batch = batch.expected(expected.div_ceil(self.devices));
         }
@@ -269,7 +292,11 @@ impl<'s> Several<'s> {
         }
         let mut begun = 0;
         let source = |waits| {
-            let input = self.lock().next_input((number, begun), waits);
+            // Others need the lock meanwhile.
+            let input = self.lock().next_input((number, begun), waits && self.devices == 1);
+            if waits && self.devices > 1 && input.is_pending() {
+                std::thread::sleep(WAIT / 4);
+            }
             begun += u64::from(matches!(input, Poll::Ready(Some(_))));
             input
         };
@@ -382,7 +409,7 @@ impl Run<'_> {
     }
 
     /// Runs once more on the CPU what has failed.
-    fn retry(&mut self, module: &Module, interrupt: &InterruptHandle, lines: &LineSource) -> Outcome<()> {
+    fn retry(&mut self, programs: &[programs::Named], interrupt: &InterruptHandle, lines: &LineSource) -> Outcome<()> {
         let Some(Retry::Cpu) = self.args.retry else {
             return Ok(());
         };
@@ -403,7 +430,7 @@ impl Run<'_> {
             }
         }
         self.tally.retried(given.len() as u64);
-        let batch = batch_of(args, &engine, module, interrupt)?.inputs(given);
+        let batch = batch_of(args, &engine, &lines.module, programs, interrupt)?.inputs(given);
         let summary = batch.run(|result| self.take((0, result.number), result, lines, false));
         summary.map(drop).map_err(|error| failed(args, &error))
     }

@@ -207,6 +207,9 @@ fn served(module: &str, name: &str) -> Option<&'static str> {
         wasi::NET_MODULE => {
             wasi::Function::by_import(module, name).map(|_| "network, served by the host: see --allow-net")
         }
+        wasi::PROCESS_MODULE => {
+            wasi::Function::by_import(module, name).map(|_| "processes, on the device: see batch --program")
+        }
         _ => wasi::Function::by_import(module, name).map(|function| match function.info().served_by {
             wasi::ServedBy::Device => "WASI, served on the device",
             wasi::ServedBy::Host => "WASI, served by the host",

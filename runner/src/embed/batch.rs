@@ -7,13 +7,14 @@ use std::task::Poll;
 use std::time::Duration;
 
 use gpu_run_vm::{
-    BatchCounts, BatchOptions, BatchRefused, Device, Folder, GivenFiles, Input, NextInput, ProcessInput,
+    BatchCounts, BatchOptions, BatchProgram, BatchRefused, Device, Folder, GivenFiles, Input, NextInput, ProcessInput,
     ProcessOutcome, Services, WasiBuilder,
 };
 
 use super::compile::Choice;
 use super::engine::Engine;
 use super::error::{Error, Result};
+use super::instance::Instance;
 use super::linker::Linker;
 use super::module::Module;
 use super::outcome::End;
@@ -24,7 +25,7 @@ use super::wasi::WasiCtxBuilder;
 const START: &str = "_start";
 
 /// Bytes that a process may add to the files that it is given.
-const SCRATCH: u64 = 64 << 20;
+const SCRATCH: u64 = 1 << 20;
 
 /// What one process of a batch is given.
 #[derive(Clone, Debug, Default)]
@@ -48,8 +49,8 @@ impl BatchInput {
         self
     }
 
-    /// Gives it files, which it finds in the directory `/`, and its relative paths there. They are its own: what it changes or
-    /// adds is gone with it.
+    /// Gives it files, which it finds in the directory `/`, as its relative paths do. They are its own: it may change them and
+    /// add a MiB, which is gone with it. A directory `/` or `.` of [`Batch::preopened_dir`] is hidden by them.
     pub fn files(mut self, files: GivenFiles) -> Self {
         self.0.files = files;
         self
@@ -133,6 +134,7 @@ pub struct Batch<'b> {
     engine: &'b Engine,
     module: &'b Module,
     name: Vec<u8>,
+    programs: Vec<(String, &'b Module)>,
     inputs: Box<dyn Iterator<Item = BatchInput> + 'b>,
     source: Option<Source<'b>>,
     expected: Option<u64>,
@@ -157,6 +159,7 @@ impl<'b> Batch<'b> {
             engine,
             module,
             name: b"program".to_vec(),
+            programs: Vec::new(),
             inputs: Box::new(std::iter::empty()),
             source: None,
             expected: None,
@@ -178,6 +181,13 @@ impl<'b> Batch<'b> {
     /// Sets the program's name as processes see it, their first argument.
     pub fn name(mut self, name: impl AsRef<[u8]>) -> Self {
         self.name = name.as_ref().to_vec();
+        self
+    }
+
+    /// Adds a program that processes may start, by this name. They do so by `gpu_std::process::Command`. Where there are such
+    /// programs, processes are interpreted.
+    pub fn program(mut self, name: impl Into<String>, module: &'b Module) -> Self {
+        self.programs.push((name.into(), module));
         self
     }
 
@@ -318,6 +328,7 @@ impl<'b> Batch<'b> {
             exports: Some(vec![START.to_owned()]),
             threads: None,
             processes: true,
+            families: !self.programs.is_empty(),
         };
         let linked = linker.instantiate_pre(&mut store, self.module, &usage)?;
         if let Some(tell) = self.on_choice {
@@ -331,23 +342,36 @@ impl<'b> Batch<'b> {
             })?;
             func.run(&mut store, 1, &[])?.returned()?;
         }
-        let start = instance.get_func(&store, START).ok_or_else(|| Error::UnknownExport {
-            what: "function",
-            name: START.to_owned(),
-        })?;
+        let start_of = |store: &Store<()>, instance: &Instance| {
+            let start = instance.get_func(store, START).ok_or_else(|| Error::UnknownExport {
+                what: "function",
+                name: START.to_owned(),
+            })?;
+            start.0.in_store(store.id)
+        };
+        let func = start_of(&store, &instance)?;
+        let mut programs = Vec::new();
+        for (name, module) in self.programs {
+            let instance = linker.instantiate_pre(&mut store, module, &usage)?.instantiate()?;
+            let func = start_of(&store, &instance)?;
+            programs.push(BatchProgram { name, func });
+        }
         let folders = self.folders;
         let make_services = move |_, stdin: &[u8], files: &GivenFiles| {
-            let mut wasi = WasiBuilder::new().stdin(Input::Bytes(stdin.to_vec()));
+            let wasi = WasiBuilder::new().stdin(Input::Bytes(stdin.to_vec()));
+            let add =
+                |wasi: WasiBuilder, given: &Given| wasi.folder(&given.folder, given.guest.clone(), given.read_only);
+            let mut wasi = folders.iter().fold(wasi, add);
+            // Last: of directories with the same name wasi-libc takes the last one.
             if !files.is_empty() {
                 wasi = wasi.files("/", files, SCRATCH);
             }
-            let add =
-                |wasi: WasiBuilder, given: &Given| wasi.folder(&given.folder, given.guest.clone(), given.read_only);
-            Arc::new(folders.iter().fold(wasi, add).build()) as Arc<dyn Services>
+            Arc::new(wasi.build()) as Arc<dyn Services>
         };
         let added = || self.inputs.size_hint().1.filter(|_| self.source.is_none());
         let expected = self.expected.or_else(|| added().map(|most| most as u64));
         let options = BatchOptions {
+            programs,
             expected,
             shares_inputs: self.shares_inputs,
             jobs: self.jobs,
@@ -376,7 +400,6 @@ impl<'b> Batch<'b> {
                 Poll::Pending => NextInput::Pending,
             },
         };
-        let func = start.0.in_store(store.id)?;
         let counts = store
             .vm
             .run_batch(func, &options, &mut next, &mut |outcome| done(outcome.into()))?;

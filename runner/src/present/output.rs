@@ -22,10 +22,9 @@ macro_rules! say {
 
 /// Writes a line to stderr.
 macro_rules! note {
-    ($($text:tt)*) => {{
-        use std::io::Write;
-        _ = writeln!($crate::output::stderr(), $($text)*);
-    }};
+    ($($text:tt)*) => {
+        $crate::output::write_stderr(format!("{}\n", format_args!($($text)*)).as_bytes())
+    };
 }
 
 /// A stream of this process that waits until it takes what is written.
@@ -49,6 +48,13 @@ pub fn stderr() -> Patient<Stderr> {
         stream: io::stderr(),
         recorded: false,
     }
+}
+
+/// Writes all of this to stderr, with nothing between its parts that another thread writes by this function.
+pub fn write_stderr(bytes: &[u8]) {
+    static WRITING: Mutex<()> = Mutex::new(());
+    let _writing = WRITING.lock().unwrap_or_else(PoisonError::into_inner);
+    _ = stderr().write_all(bytes);
 }
 
 /// Bytes that are recorded; of more than these there is no record.

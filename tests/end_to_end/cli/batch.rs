@@ -1,5 +1,6 @@
 //! `gpu-run batch`.
 
+mod families;
 mod hostile;
 mod inputs;
 mod outputs;
@@ -18,12 +19,12 @@ use crate::support::{EngineTest, Test, fail};
 
 /// The tests that need no engine but the CPU's.
 pub fn general() -> Vec<Test> {
-    [inputs::general(), outputs::general()].concat()
+    [inputs::general(), outputs::general(), families::general()].concat()
 }
 
 /// The tests that run by each engine.
 pub fn of_engine() -> Vec<EngineTest> {
-    [processes::of_engine(), hostile::of_engine()].concat()
+    [processes::of_engine(), hostile::of_engine(), families::of_engine()].concat()
 }
 
 fn program() -> String {

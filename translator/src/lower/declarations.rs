@@ -130,7 +130,7 @@ fn functions(module: &Module<'_>, meta: &mut Meta) -> Result<Vec<Target>, LowerE
                     let name = import.name.to_owned();
                     return Err(LowerErrorKind::OldWasi { name });
                 }
-                if [wasi::MODULE, wasi::NET_MODULE, wasi::HOST_MODULE].contains(&import.module) {
+                if wasi::MODULES.contains(&import.module) {
                     let index = targets.len() as u32;
                     let function = wasi_function(import.module, import.name, &func_type)?;
                     if used_as_value(module, index) {

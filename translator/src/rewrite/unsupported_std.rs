@@ -41,8 +41,8 @@ const PARTS: &[Part] = &[
     PORTS,
     Part {
         paths: &["std::sys::process::unsupported::Command::", "std::process::Command::"],
-        what: "processes that it could start, and neither has gpu-run",
-        remedy: "do the work in the program",
+        what: "processes that it could start",
+        remedy: "use `gpu_std::process::Command`, and `gpu-run batch --program`",
     },
     Part {
         paths: &["std::sys::thread::unsupported::Thread::new"],

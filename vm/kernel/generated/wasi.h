@@ -4,7 +4,7 @@
 namespace gpu_run {
 namespace wasi {
 
-// Functions of wasi_snapshot_preview1, then those of gpu_run_net_v1 and gpu_run_host_v1.
+// Functions of wasi_snapshot_preview1, then those of gpu_run_net_v1, gpu_run_host_v1 and gpu_run_process_v1.
 enum Function : u32 {
   FN_args_get = 0,  // pointers to the arguments, and their bytes
   FN_args_sizes_get = 1,  // number of arguments, and of their bytes
@@ -62,6 +62,13 @@ enum Function : u32 {
   FN_host_send = 53,  // bytes of memory that a host function reads
   FN_host_receive = 54,  // bytes of memory that a host function writes
   FN_host_word = 55,  // the word beside the last status
+  FN_process_spawn = 56,  // starts a process: see SpawnRequest in kernel/rpc/layout.h
+  FN_process_wait = 57,  // waits for a child's end: flag 1 does not wait; its kind and value
+  FN_process_kill = 58,  // ends a child
+  FN_process_id = 59,  // the process's own number
+  FN_pipe_read = 60,  // reads from a pipe: handle, bytes; how many there were
+  FN_pipe_write = 61,  // writes to a pipe: handle, bytes; how many it took
+  FN_pipe_close = 62,  // closes an end of a pipe
 };
 
 // What a parameter is, and what its pointer points to. 0 is none.
@@ -146,6 +153,13 @@ constexpr u64 PARAMS[] = {
   0xc,  // host_send
   0x9,  // host_receive
   0x0,  // host_word
+  0x1,  // process_spawn
+  0x122,  // process_wait
+  0x2,  // process_kill
+  0x1,  // process_id
+  0x1212,  // pipe_read
+  0x1212,  // pipe_write
+  0x2,  // pipe_close
 };
 
 // Bytes and alignment of a result; 0 for other kinds.

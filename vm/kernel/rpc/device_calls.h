@@ -270,16 +270,19 @@ GPU_RUN_INLINE bool reads_input(const Requests &requests, const Call &call) {
 GPU_RUN_NOINLINE Local read_input(const Launch &launch, const Call &call) {
   Requests &requests = *launch.requests;
   u64 done = 0;
-  const u64 most = lesser(requests.input_len - requests.input_at, MOST_BYTES);
+  // Several processes may read the same input: of a part that another one has taken meanwhile there is another one.
+  u64 begin = load_relaxed_device(requests.input_position);
+  const u64 most = lesser(requests.input_len - begin, MOST_BYTES);
   u32 trap = call.each_buffer(OUTPUT, [&](u64 at, u64 len) {
     const u64 count = lesser(len, most - done);
     if (!call.fits(at, count)) return (u32)TRAP_MemoryOutOfBounds;
-    bulk_copy(launch, call.memory.base, at, requests.input, requests.input_at + done, count);
+    bulk_copy(launch, call.memory.base, at, requests.input, begin + done, count);
     done += count;
     return done == most ? STOP : (u32)TRAP_None;
   });
   if (trap) return {LOCAL_Trap, trap};
-  requests.input_at += done;
+  // Relaxed: the input itself never changes.
+  if (!compare_exchange_acq_rel_device(requests.input_position, begin, begin + done)) return {LOCAL_Again, DONE_Step};
   return store_result(call, call.arg(3), (u32)done);
 }
 

@@ -2,13 +2,14 @@
 // On a GPU most of the time of such a request would otherwise be the lane's own.
 #pragma once
 
+#include "rpc/process_calls.h"
 #include "rpc/tmpfs.h"
 
 namespace gpu_run {
 namespace requests {
 
 // The last one reads what `touch` in rpc/tmpfs_calls.h stores, for which `queue` has a fence.
-constexpr u64 NOT_PLAIN = LOCAL_FUNCTIONS | FILE_FUNCTIONS | TMPFS_FUNCTIONS | STREAM_FUNCTIONS | TMPFS_LEFT |
+constexpr u64 NOT_PLAIN = LOCAL_FUNCTIONS | PROCESS_FUNCTIONS | FILE_FUNCTIONS | TMPFS_FUNCTIONS | STREAM_FUNCTIONS | TMPFS_LEFT |
                           WITH_BUFFERS | set_of(wasi::FN_fd_filestat_set_times);
 
 // Of an instruction's first word.

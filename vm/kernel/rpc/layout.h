@@ -25,10 +25,14 @@ enum MailWord : u32 {
 };
 constexpr u32 MESSAGE_WORDS = 16;
 constexpr u32 MESSAGE_ARGUMENTS = MESSAGE_WORDS - MESSAGE_Units;  // most units of arguments
+// The word of Process::child, if the head has MESSAGE_OF_CHILD. Only calls of host functions, which no batch has, need it for
+// an argument.
+constexpr u32 MESSAGE_CHILD = MESSAGE_WORDS - 1;
 // Of the head: the function is below these.
 constexpr u32 MESSAGE_KIND = 16;  // where RequestKind begins
 constexpr u32 MESSAGE_DATA = 1u << 24;  // there is a piece of input in the slot
 constexpr u32 MESSAGE_RESULTS = 1u << 25;  // the results are wanted in the slot, however short they are
+constexpr u32 MESSAGE_OF_CHILD = 1u << 26;  // the call is one of a process that another has started
 struct alignas(16) RequestMessage {
   u64 words[MESSAGE_WORDS];
 };
@@ -187,7 +191,7 @@ struct Requests {
   SlotUse *slot_use;
   u32 own_slots;  // 1: there are no more threads than slots, so that each has the slot of its number
   u32 process;  // as Launch::process
-  u32 streams[STREAM_DESCRIPTORS];  // for each descriptor: 1 it still is stdout, 2 stderr, 0 the host's matter
+  u32 streams[STREAM_DESCRIPTORS];  // for each descriptor a StreamKind
   // Of a process of a batch: its standard input, which the device has while descriptor 0 is that; and a number that keeps
   // its random bytes apart from those of others.
   const u8 *input;  // null: the host has it
@@ -195,6 +199,29 @@ struct Requests {
   u64 input_at;  // bytes that it has read
   u32 nonce;
   u32 apart;  // 1: each process of a batch has another nonce
+  u64 *input_position;  // `input_at` of the process whose input it is
+  u32 child;  // as Process::child
+  u32 asked;  // 1: the process has made a request of the host
+};
+
+// What a process asks for that starts another one, in its memory: pointers and numbers of 32 bits.
+struct SpawnRequest {
+  u32 program;  // the name, and its bytes
+  u32 program_len;
+  u32 args;  // strings, each with a 0 at its end, their bytes and how many they are
+  u32 args_len;
+  u32 args_count;
+  u32 environment;  // the same of entries NAME=value; a count of ~0: those of the parent
+  u32 environment_len;
+  u32 environment_count;
+  u32 streams[3];  // a SpawnStream or a handle of an end of a pipe; of SPAWN_Pipe then the handle of the parent's end
+  u32 pid;  // of the process that was started
+};
+enum SpawnStream : u32 {
+  SPAWN_Inherit = 0,
+  SPAWN_Null = 1,
+  SPAWN_Pipe = 2,
+  SPAWN_Handles = 16,  // handles begin here
 };
 
 }  // namespace gpu_run

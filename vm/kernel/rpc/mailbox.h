@@ -64,7 +64,14 @@ GPU_RUN_INLINE Outgoing begin_message(Requests &requests, Thread &thread) {
 GPU_RUN_INLINE void send(Requests &requests, Thread &thread, u32 id, const Outgoing &message, u32 function,
                          RequestKind kind, u32 flags) {
   u32 head = function | kind << MESSAGE_KIND | flags;
-  if (requests.process) id = requests.process - 1;
+  if (requests.process) {
+    id = requests.process - 1;
+    requests.asked = 1;
+    if (requests.child && kind == REQUEST_Call) {
+      head |= MESSAGE_OF_CHILD;
+      store_relaxed_system(&message.message.words[MESSAGE_CHILD], message.number | requests.child);
+    }
+  }
   if (flags & MESSAGE_DATA) {
     store_relaxed_system(&message.message.words[MESSAGE_Thread], message.number | id);
     store_release_system(&message.message.words[MESSAGE_Head], message.number | head);

@@ -7,6 +7,7 @@
 //   device_calls.h   calls that need no host
 //   file_cache.h     files that are read ahead of their readers
 //   tmpfs.h          files whose data the device holds; tmpfs_calls.h, tmpfs_blocks.h
+//   process_calls.h  processes that start others, and pipes; ../process_table.h
 //   fast_path.h      calls that are no more than their arguments
 //   requests.h       this file: a call from its instruction to its end
 //
@@ -159,7 +160,10 @@ GPU_RUN_NOINLINE StepResult queue(const Launch &launch, Thread &thread, u32 id, 
   if (thread.request) return send_more(requests, thread, id, call);
   Local local = {LOCAL_Host, 0};
   if (is_in(TMPFS_FUNCTIONS, call.function)) local = begin_tmpfs(launch, thread, id, call);
-  if (local.kind == LOCAL_Host && is_in(LOCAL_FUNCTIONS, call.function)) local = serve(launch, thread, id, call);
+  if (is_in(PROCESS_FUNCTIONS, call.function)) local = process_call(launch, thread, id, call);
+  const bool of_pipe = is_of_pipe(launch, call);
+  if (of_pipe) local = pipe_descriptor(launch, thread, id, call);
+  if (local.kind == LOCAL_Host && !of_pipe && is_in(LOCAL_FUNCTIONS, call.function)) local = serve(launch, thread, id, call);
   if (local.kind == LOCAL_Host && reads_input(requests, call)) local = read_input(launch, call);
   if (local.kind == LOCAL_Host && is_in(FILE_FUNCTIONS, call.function)) local = begin_file(requests, thread, id, call);
   if (local.kind == LOCAL_Sent) return {DONE_Step, 1, 1};

@@ -113,6 +113,9 @@ twins! { REQUEST_TWINS:
         input_at: u64,
         nonce: u32,
         apart: u32,
+        input_position: Ptr,
+        child: u32,
+        asked: u32,
     }
     struct SlotUse {
         first_look: u32,

@@ -64,6 +64,7 @@ impl Asked {
         HostCall {
             function,
             thread: self.call.thread,
+            child: self.call.child,
             args: self.call.args(),
             input: &self.input,
             capacity: self.call.capacity,

@@ -7,9 +7,9 @@ use gpu_run_bytecode::wasi::Function;
 
 use crate::device::Pinned;
 use crate::layout::{
-    MESSAGE_ARGUMENTS, MESSAGE_CAPACITY, MESSAGE_DATA, MESSAGE_HEAD, MESSAGE_KIND, MESSAGE_RESULTS, MESSAGE_THREAD,
-    MESSAGE_TOTAL, MESSAGE_UNITS, MESSAGE_WORDS, RESPONSE_COUNT, RESPONSE_RESULTS, RESPONSE_SLOT, RESPONSE_WORDS,
-    RequestMessage, RequestSlot, Response,
+    MESSAGE_ARGUMENTS, MESSAGE_CAPACITY, MESSAGE_CHILD, MESSAGE_DATA, MESSAGE_HEAD, MESSAGE_KIND, MESSAGE_OF_CHILD,
+    MESSAGE_RESULTS, MESSAGE_THREAD, MESSAGE_TOTAL, MESSAGE_UNITS, MESSAGE_WORDS, RESPONSE_COUNT, RESPONSE_RESULTS,
+    RESPONSE_SLOT, RESPONSE_WORDS, RequestMessage, RequestSlot, Response,
 };
 use crate::tsan;
 
@@ -50,6 +50,8 @@ pub(super) struct Call {
     /// Of the function.
     pub(super) number: u16,
     pub(super) thread: u32,
+    /// As [`HostCall::child`](crate::HostCall).
+    pub(super) child: u32,
     args: [u64; MESSAGE_ARGUMENTS],
     arg_count: usize,
     pub(super) capacity: usize,
@@ -146,6 +148,9 @@ impl Mailboxes {
         };
         if message.kind == crate::layout::REQUEST_CALL {
             let call = &mut message.call;
+            if head & MESSAGE_OF_CHILD != 0 {
+                call.child = word(MESSAGE_CHILD)?;
+            }
             call.capacity = word(MESSAGE_CAPACITY)? as usize;
             call.total = word(MESSAGE_TOTAL)? as usize;
             let mut at = MESSAGE_UNITS;

@@ -7,11 +7,13 @@
 //!
 //! - this file: what a batch takes and tells, and its rounds;
 //! - `image`: with what all processes begin;
+//! - `families`: the table of processes that start others;
 //! - `slots`: the device's memory for those that run at the same time;
 //! - `intake`: inputs on their way to the device;
 //! - `gather`: what the host does during a round: it brings inputs, and takes output and ends;
 //! - `services`: what processes ask of the host.
 
+mod families;
 mod gather;
 mod image;
 mod intake;
@@ -28,6 +30,7 @@ use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Op, Program};
 
 use self::gather::Round;
+use self::image::Image;
 use self::intake::{InputMemory, input_bytes};
 use self::slots::Slots;
 use super::{End, Store, StoreError, allocates};
@@ -37,9 +40,11 @@ use crate::wasi::GivenFiles;
 
 /// Inputs, and bytes of them, that are read before the first process begins where nobody has said how many come.
 const MOST_GATHERED: usize = 1 << 17;
+/// The same where other devices take inputs too.
+const MOST_SHARED: usize = 1024;
 const MOST_GATHERED_BYTES: usize = 256 << 20;
 /// Inputs that are taken at a time while a round is under way.
-const AT_ONCE: usize = 64;
+const TAKEN_AT_ONCE: usize = 64;
 /// How long more inputs are waited for before a round begins with those that there are, or ends.
 const GATHERED: Duration = Duration::from_millis(100);
 /// Bytes of memory that a process gets at most where nothing else is said: what 32-bit addresses reach.
@@ -93,9 +98,20 @@ pub enum NextInput {
 /// Makes the services of a process, by its number and with its standard input and files.
 pub type MakeServices = Arc<dyn Fn(u64, &[u8], &GivenFiles) -> Arc<dyn Services> + Send + Sync>;
 
+/// A program that processes of a batch may start.
+#[derive(Clone, Debug)]
+pub struct BatchProgram {
+    /// The name by which they do.
+    pub name: String,
+    /// The store's number of the function that it begins with. It is of an instance of its own.
+    pub func: u32,
+}
+
 /// How a batch is run.
 #[derive(Clone)]
 pub struct BatchOptions {
+    /// Programs that processes may start. Where there are some, processes are interpreted.
+    pub programs: Vec<BatchProgram>,
     /// Inputs that will come, about, if that is known: the device's memory is made ready for so many while they are read.
     pub expected: Option<u64>,
     /// Whether other batches take inputs from the same source: no more are then taken than keep the device's lanes busy.
@@ -140,11 +156,8 @@ pub enum BatchRefused {
 }
 
 /// Whether a program may be run as a batch.
-fn check(program: &Program, instances: usize) -> Result<(), BatchRefused> {
+fn check(program: &Program) -> Result<(), BatchRefused> {
     let meta = &program.meta;
-    if instances != 1 {
-        return Err(BatchRefused::Linked(instances));
-    }
     if program.meta.is_threaded() || program.thread_start().is_some() {
         return Err(BatchRefused::Threads);
     }
@@ -202,6 +215,8 @@ struct Queue<'q> {
     /// Inputs that will come, as far as is known, and those that have come.
     expected: u64,
     numbers: u64,
+    /// Inputs that are read before the first process begins, at most.
+    most_gathered: usize,
     /// There is no more input.
     over: bool,
     /// Those that come first: they were read before, or are to be run again with the same memory.
@@ -240,10 +255,10 @@ impl Queue<'_> {
     /// Reads the inputs that there are, and those that come soon.
     fn gather(&mut self) {
         let (mut since, mut bytes) = (None, 0);
-        while self.again.len() < MOST_GATHERED && bytes < MOST_GATHERED_BYTES {
+        while self.again.len() < self.most_gathered && bytes < MOST_GATHERED_BYTES {
             match self.next_new(true) {
                 Next::Ready(waiting) => {
-                    bytes += input_bytes(&waiting.input);
+                    bytes += input_bytes(&waiting.input) + waiting.input.files.bytes() as usize;
                     self.again.push_back(waiting);
                 }
                 Next::Over => return,
@@ -270,15 +285,21 @@ impl Queue<'_> {
 }
 
 impl Store {
-    /// Whether the function of the store's one instance can be run as a batch.
+    /// Whether these functions can be run as a batch: the first by processes that the host starts, the others by those that
+    /// processes start. The store has an instance for each, and no other.
     ///
     /// # Errors
     ///
     /// Why not.
-    pub fn check_batch(&self, func: u32) -> Result<(), BatchRefused> {
-        let program = self.instance_infos.first().map(|info| &*info.program);
-        let program = program.ok_or(BatchRefused::Linked(0))?;
-        check(program, self.instance_infos.len())?;
+    pub fn check_batch(&self, funcs: &[u32]) -> Result<(), BatchRefused> {
+        if self.instance_infos.len() != funcs.len() {
+            return Err(BatchRefused::Linked(self.instance_infos.len()));
+        }
+        funcs.iter().try_for_each(|func| self.check_program(*func))
+    }
+
+    fn check_program(&self, func: u32) -> Result<(), BatchRefused> {
+        check(&self.instance_infos[self.instance_of(func)].program)?;
         let ty = self.func_type(func);
         match ty.params.is_empty() && ty.results.is_empty() {
             true => Ok(()),
@@ -286,9 +307,15 @@ impl Store {
         }
     }
 
+    /// The number of the instance of a function.
+    fn instance_of(&self, func: u32) -> usize {
+        self.func_infos[func as usize].func.instance as usize
+    }
+
     /// Runs function `func` of the store's one instance once for each input that `next` returns, each time as a process of
     /// its own. `next` is passed whether it may wait for one, for some milliseconds. All begin with what the instance's
-    /// memory, globals and tables hold now, and change nothing of it. `done` is told of each when it has ended, in whatever
+    /// memory, globals and tables hold now, and change nothing of it; so do those of other programs that processes start, which
+    /// have instances too. `done` is told of each when it has ended, in whatever
     /// order that is; it may end the batch. Compiled code runs if there is some.
     ///
     /// # Errors
@@ -301,15 +328,21 @@ impl Store {
         next: &mut dyn FnMut(bool) -> NextInput,
         done: &mut dyn FnMut(ProcessOutcome) -> ControlFlow<()>,
     ) -> Result<BatchCounts, StoreError> {
-        self.check_batch(func)?;
+        let others = options.programs.iter().map(|program| program.func);
+        let funcs: Vec<u32> = std::iter::once(func).chain(others).collect();
+        self.check_batch(&funcs)?;
         let begin = Instant::now();
-        let entry = self.compiled_entry(func);
+        // A lane of compiled code that a process leaves by an exit is lost to the others of its family.
+        let entry = self.compiled_entry(func).filter(|_| options.programs.is_empty());
         if entry.is_some() {
             self.prepare_compiled()?;
         } else {
             self.device.prepare_interpreter()?;
         }
-        let image = self.take_image()?;
+        let images: Vec<Image> = funcs
+            .iter()
+            .map(|func| self.take_image(*func))
+            .collect::<Result<_, _>>()?;
         let mut counts = BatchCounts::default();
         let mut queue = Queue {
             next,
@@ -319,20 +352,30 @@ impl Store {
                 .expected
                 .unwrap_or(if options.shares_inputs { u64::MAX } else { 0 }),
             numbers: 0,
+            most_gathered: if options.shares_inputs {
+                MOST_SHARED
+            } else {
+                MOST_GATHERED
+            },
             over: false,
             again: VecDeque::new(),
             starved: VecDeque::new(),
         };
         // Before the slots, which take what is free.
         let mut inputs = InputMemory::new(&mut *self.device)?;
-        let all = self.most_memory();
+        let all = images.iter().map(|image| image.most_memory).max().unwrap_or(0);
+        let begins_with = images.iter().map(|image| image.memory_size).max().unwrap_or(0);
         let most = match options.memory {
             Some(_) => all,
             None => all.min(MOST_MEMORY),
         };
         let mut memory = match options.memory {
-            Some(bytes) => bytes.clamp(image.memory_size, most.max(image.memory_size)),
-            None => self.first_memory(image.memory_size).min(most),
+            Some(bytes) => bytes.clamp(begins_with, most.max(begins_with)),
+            None => (funcs.iter().zip(&images))
+                .map(|(func, image)| self.first_memory(*func, image.memory_size))
+                .max()
+                .unwrap_or(0)
+                .min(most),
         };
         let (mut slots, mut is_most): (Option<Slots>, bool) = (None, false);
         loop {
@@ -349,14 +392,18 @@ impl Store {
                 queue.again.append(&mut queue.starved);
                 coming = queue.again.len() as u64;
             }
-            if let Some(first) = queue.again.front() {
+            if let Some(first) = queue.again.front()
+                && inputs.lacks(&first.input)
+            {
+                // Which take what is free.
+                self.release_slots(slots.take());
                 inputs.reserve(&mut *self.device, &first.input)?;
             }
             let wanted = u64::from(options.jobs.unwrap_or(u32::MAX)).min(coming).max(1) as u32;
             // A round of few after one of many has slots enough.
             if slots.as_ref().is_none_or(|slots| slots.count < wanted && !slots.is_all) {
                 self.release_slots(slots.take());
-                slots = Some(self.make_slots(func, entry, &image, memory, wanted, options)?);
+                slots = Some(self.make_slots(entry, &images, memory, wanted, options)?);
             }
             let ready = slots.as_ref().expect("slots were made");
             counts.resident = counts.resident.max(ready.count);
@@ -380,9 +427,9 @@ impl Store {
         Ok(counts)
     }
 
-    /// Bytes that the memory of a process may have at most.
-    fn most_memory(&self) -> u64 {
-        let infos = &self.instance_infos[0].memories;
+    /// Bytes that the memory of a process may have at most, which begins with this function.
+    fn most_memory(&self, func: u32) -> u64 {
+        let infos = &self.instance_infos[self.instance_of(func)].memories;
         let Some(info) = infos.first().map(|memory| &self.memory_infos[*memory as usize]) else {
             return 0;
         };
@@ -396,8 +443,8 @@ impl Store {
     }
 
     /// Bytes that the memory of a process may have at first, where nothing is known of it.
-    fn first_memory(&self, size: u64) -> u64 {
-        let grows = crate::ptx::may_grow(&self.instance_infos[0].program);
+    fn first_memory(&self, func: u32, size: u64) -> u64 {
+        let grows = crate::ptx::may_grow(&self.instance_infos[self.instance_of(func)].program);
         match grows {
             true => size + (size / 2).clamp(16 * layout::PAGE, 256 * layout::PAGE),
             false => size,

@@ -113,6 +113,7 @@ impl Requests {
                 let request = HostCall {
                     function: Function::FdSeek,
                     thread: 0,
+                    child: 0,
                     args: &[descriptor, file.position, FROM_START, 0],
                     input: &[],
                     capacity: 0,

@@ -7,7 +7,10 @@ use super::tmpfs::{Node, Open, Opened};
 use crate::layout::TMPFS_BLOCK;
 
 /// More bytes than a file or directory takes besides its contents.
-const EACH: u64 = 512;
+const EACH: u64 = 1024;
+/// Bytes that a name and a path have at most.
+const MOST_NAME: usize = 255;
+const MOST_PATH: usize = 4095;
 
 /// Files with paths that do not contradict each other. Clones share them.
 #[derive(Clone, Debug, Default)]
@@ -27,8 +30,8 @@ impl GivenFiles {
     ///
     /// # Errors
     ///
-    /// What is wrong with a path: it has an empty name, `.` or `..` or a NUL in it, or is that of another file or of a
-    /// directory on another's path.
+    /// What is wrong with a path: it has an empty name, `.` or `..` or a NUL in it, is too long, or is that of another file or
+    /// of a directory on another's path.
     pub fn new(files: impl IntoIterator<Item = (String, Arc<[u8]>)>) -> Result<GivenFiles, String> {
         let mut all = BTreeMap::new();
         for (path, bytes) in files {
@@ -39,6 +42,9 @@ impl GivenFiles {
                 .map(str::to_owned)
                 .collect();
             let is_wrong = |name: &String| matches!(&**name, "" | "." | "..") || name.contains('\0');
+            if path.len() > MOST_PATH || names.iter().any(|name| name.len() > MOST_NAME) {
+                return Err(format!("`{path}` is too long for the path of a file"));
+            }
             if names.iter().any(is_wrong) {
                 return Err(format!("`{path}` is no path of a file"));
             }

@@ -72,6 +72,7 @@ fn ask(wasi: &Wasi, function: Function, args: &[u64], input: &[u8]) -> HostReply
     let reply = wasi.call(&HostCall {
         function,
         thread: 0,
+        child: 0,
         args,
         input,
         capacity: 0,

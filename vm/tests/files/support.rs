@@ -56,6 +56,7 @@ impl Watched {
             let request = HostCall {
                 function,
                 thread: 0,
+                child: 0,
                 args,
                 input,
                 capacity,

@@ -38,6 +38,7 @@ fn closed_and_forged_descriptors_are_bad_everywhere() {
             let reply = guest.0.call(&HostCall {
                 function: info.function,
                 thread: 0,
+                child: 0,
                 args: &args,
                 input: &[],
                 capacity: 0,
@@ -232,6 +233,7 @@ fn calls_that_may_wait() {
         guest.0.may_wait(&HostCall {
             function,
             thread: 0,
+            child: 0,
             args: &[u64::from(fd), 0, 0],
             input: &[],
             capacity: 0,
@@ -264,6 +266,7 @@ fn openings_that_may_wait() {
         guest.0.may_wait(&HostCall {
             function: Function::PathOpen,
             thread: 0,
+            child: 0,
             args: &[u64::from(fd), 1, 0, path.len() as u64, 0, READ, 0, fdflags],
             input: path.as_bytes(),
             capacity: 0,
@@ -286,6 +289,7 @@ fn openings_that_may_wait() {
         guest.0.may_wait(&HostCall {
             function,
             thread: 0,
+            child: 0,
             args: &[u64::from(pipe)],
             input: &[],
             capacity: 0,
@@ -317,6 +321,7 @@ fn child_with_inherited_input() {
         guest.0.may_wait(&HostCall {
             function,
             thread,
+            child: 0,
             args: &[0, 0, 0],
             input: &[],
             capacity,
@@ -356,6 +361,7 @@ fn child_with_file_as_input() {
         guest.0.may_wait(&HostCall {
             function: Function::FdRead,
             thread,
+            child: 0,
             args: &[0, 0, 0],
             input: &[],
             capacity: 5,

@@ -102,6 +102,7 @@ impl Guest {
         let reply = self.0.call(&HostCall {
             function,
             thread: 0,
+            child: 0,
             args: &words,
             input: &input,
             capacity,

@@ -7,7 +7,7 @@ use std::io::{BufRead, BufReader, Seek};
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, SyncSender, channel, sync_channel};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::time::Duration;
 
 use gpu_run::{BatchInput, GivenFiles};
@@ -314,15 +314,66 @@ struct Part {
     jobs: Vec<(u64, Job)>,
     /// Why there are no more, if that is an error.
     lost: Option<std::io::Error>,
-    done: SyncSender<Vec<Read>>,
+    /// Which one it is, from 0.
+    number: u64,
+    done: SyncSender<Piece>,
+}
+
+/// Some of a part's inputs, and how many bytes they have.
+struct Piece {
+    read: Vec<Read>,
+    bytes: usize,
+    /// It is the part's last one.
+    is_last: bool,
+}
+
+/// Bytes of inputs that were read and that nobody has taken: most of them, and how many there are.
+const MOST_AHEAD: usize = 256 << 20;
+
+#[derive(Default)]
+struct Held {
+    bytes: usize,
+    /// The part that is taken next, which does not wait.
+    next: u64,
+    /// Nobody takes any more.
+    over: bool,
+}
+
+/// Room for what is read ahead.
+#[derive(Default)]
+struct Room {
+    held: Mutex<Held>,
+    changed: Condvar,
+}
+
+impl Room {
+    fn change(&self, change: impl FnOnce(&mut Held)) {
+        change(&mut self.held.lock().unwrap_or_else(PoisonError::into_inner));
+        self.changed.notify_all();
+    }
+
+    /// Waits until more of a part may be read. False if nobody wants it.
+    fn wait(&self, part: u64) -> bool {
+        let held = self.held.lock().unwrap_or_else(PoisonError::into_inner);
+        let full = |held: &mut Held| held.bytes >= MOST_AHEAD && held.next != part && !held.over;
+        let held = self.changed.wait_while(held, full);
+        !held.unwrap_or_else(PoisonError::into_inner).over
+    }
 }
 
 /// Inputs that threads read ahead.
 pub struct Ahead {
     /// Where each part comes, in their order.
-    parts: Receiver<Receiver<Vec<Read>>>,
+    parts: Receiver<Receiver<Piece>>,
     /// Where the next part comes.
-    next: Option<Receiver<Vec<Read>>>,
+    next: Option<Receiver<Piece>>,
+    room: Arc<Room>,
+}
+
+impl Drop for Ahead {
+    fn drop(&mut self) {
+        self.room.change(|held| held.over = true);
+    }
 }
 
 impl Ahead {
@@ -342,30 +393,42 @@ impl Ahead {
                 let lost = std::io::Error::other("the thread that read them has ended");
                 Ok(vec![Read::Lost(lost)])
             }
-            read => read,
+            Ok(Piece { read, bytes, is_last }) => {
+                self.room.change(|held| {
+                    held.bytes -= bytes;
+                    held.next += u64::from(is_last);
+                });
+                self.next = (!is_last).then_some(next);
+                Ok(read)
+            }
         }
     }
 }
 
 /// Reads the inputs of all jobs on threads of their own, which end when nobody takes what they read.
+///
+/// # Errors
+///
+/// The system has no thread for it.
 pub fn read_ahead(
     mut jobs: Jobs,
     args: Vec<OsString>,
     count: Option<u64>,
     ended: impl Fn(&str) -> bool + Send + 'static,
-) -> Ahead {
+) -> std::io::Result<Ahead> {
     let (send, parts) = sync_channel(PARTS);
     let (give, take) = channel::<Part>();
     let take = Arc::new(Mutex::new(take));
     // The first ones come at once, for they may be all for a while; and it is not known how large they are.
     let most = Arc::new(AtomicUsize::new(1));
+    let room = Arc::new(Room::default());
     for number in 0..READERS {
-        let (take, most, args) = (take.clone(), most.clone(), args.clone());
+        let (take, most, room, args) = (take.clone(), most.clone(), room.clone(), args.clone());
         let work = move || {
             loop {
                 let next = take.lock().unwrap_or_else(PoisonError::into_inner).recv();
                 let Ok(part) = next else { return };
-                read_part(part, &args, count, &most);
+                read_part(part, &args, count, &most, &room);
             }
         };
         // Without any there is no input, as the other end sees.
@@ -373,12 +436,13 @@ pub fn read_ahead(
     }
     let work = move || {
         let mut next_at = 0;
-        loop {
+        for number in 0.. {
             let (done, receive) = sync_channel(1);
             let mut part = Part {
                 skipped: 0,
                 jobs: Vec::new(),
                 lost: None,
+                number,
                 done,
             };
             // Relaxed: a hint.
@@ -407,18 +471,38 @@ pub fn read_ahead(
             }
         }
     };
-    _ = std::thread::Builder::new().name("inputs".into()).spawn(work);
-    Ahead { parts, next: None }
+    std::thread::Builder::new().name("inputs".into()).spawn(work)?;
+    Ok(Ahead {
+        parts,
+        next: None,
+        room,
+    })
 }
 
 /// Reads a part, and says by `most` how many jobs another one is to have.
-fn read_part(part: Part, args: &[OsString], count: Option<u64>, most: &AtomicUsize) {
+fn read_part(part: Part, args: &[OsString], count: Option<u64>, most: &AtomicUsize, room: &Room) {
     let len = part.jobs.len();
     let mut read: Vec<Read> = (0..part.skipped).map(|_| Read::Skipped).collect();
-    let mut bytes = 0;
+    let (mut bytes, mut sent) = (0, 0);
     for (at, job) in part.jobs {
+        if bytes - sent > PART_BYTES {
+            let piece = Piece {
+                read: std::mem::take(&mut read),
+                bytes: bytes - sent,
+                is_last: false,
+            };
+            sent = bytes;
+            if part.done.send(piece).is_err() {
+                return;
+            }
+        }
+        if !room.wait(part.number) {
+            return;
+        }
         let input = input(args, &job.what, count);
-        bytes += input.as_ref().map_or(0, BatchInput::bytes);
+        let more = input.as_ref().map_or(0, BatchInput::bytes);
+        room.change(|held| held.bytes += more);
+        bytes += more;
         read.push(Read::Ready(at, job, input));
     }
     read.extend(part.lost.map(Read::Lost));
@@ -431,7 +515,11 @@ fn read_part(part: Part, args: &[OsString], count: Option<u64>, most: &AtomicUsi
         most.store(wanted, Ordering::Relaxed);
     }
     // Nobody may want it any more.
-    _ = part.done.send(read);
+    _ = part.done.send(Piece {
+        read,
+        bytes: bytes - sent,
+        is_last: true,
+    });
 }
 
 /// What a process is given.

@@ -244,8 +244,8 @@ const WAIT: Duration = Duration::from_millis(50);
 /// Such pieces that wait to be written.
 const PIECES: usize = 64;
 
-/// Standard output, or a file in its place, and standard error, in the order of the inputs. A thread writes them, so that a slow reader does not hold processes
-/// until much waits for it.
+/// Standard output, or a file in its place, and standard error, in the order of the inputs. A thread writes them, so that a
+/// slow reader does not hold processes until much waits for it.
 pub struct Ordered {
     next: u64,
     waiting: BTreeMap<u64, Option<Written>>,
@@ -255,7 +255,7 @@ pub struct Ordered {
     /// What takes the place of stdout, until there is a thread.
     file: Option<fs::File>,
     writer: Option<Writer>,
-    /// The reader of stdout has gone.
+    /// The reader of stdout has gone, or it could not be written.
     closed: bool,
 }
 
@@ -285,7 +285,7 @@ impl Writer {
                         to.flush()?;
                     }
                     // A closed stream of messages is no reason to end.
-                    Piece::Stderr(text) => _ = output::stderr().write_all(&text),
+                    Piece::Stderr(text) => output::write_stderr(&text),
                 }
             }
             Ok(())
@@ -381,17 +381,18 @@ impl Ordered {
             return Ok(());
         };
         drop(pieces);
-        match thread.join() {
-            Ok(Err(error)) if error.kind() == io::ErrorKind::BrokenPipe => {
-                self.closed = true;
-                Ok(())
-            }
-            Ok(written) => written,
-            Err(_) => Err(io::Error::other("the thread that writes them has ended")),
+        let written = thread
+            .join()
+            .unwrap_or_else(|_| Err(io::Error::other("the thread that writes them has ended")));
+        // What comes after a part that is lost is not written.
+        self.closed = written.is_err();
+        match written {
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(()),
+            written => written,
         }
     }
 
-    /// Whether nobody reads what is written.
+    /// Whether nothing is written any more.
     pub fn is_closed(&self) -> bool {
         self.closed
     }

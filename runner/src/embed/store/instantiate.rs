@@ -37,6 +37,8 @@ pub struct Usage {
     pub threads: Option<u32>,
     /// Whether it is run as a [`Batch`](crate::Batch). Calls of another kind are interpreted.
     pub processes: bool,
+    /// Whether these processes start others. Then they are interpreted.
+    pub families: bool,
 }
 
 impl Usage {
@@ -84,14 +86,15 @@ impl<'s, T: Send> InstancePre<'s, T> {
         usage: &Usage,
     ) -> Result<InstancePre<'s, T>> {
         let host = store.host_of(linker, module)?;
-        if host.is_some() && store.host.is_some() {
+        // Each process of a batch has services of its own.
+        if host.is_some() && store.host.is_some() && !usage.processes {
             return Err(Error::SecondHost);
         }
         let entries = usage.entries(&module.program)?;
         let items = store.imports_of(linker, module)?;
         let config = &store.engine.0;
         let policy = Policy {
-            strategy: match store.instances.is_empty() {
+            strategy: match store.instances.is_empty() && !usage.families {
                 true => config.strategy,
                 // Compiled code of instances that were not linked together does not run.
                 false => Strategy::Interpreter,

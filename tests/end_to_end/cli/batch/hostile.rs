@@ -135,10 +135,9 @@ fn hostile(engine: &str) -> Tested {
             continue;
         }
         let sees = |bytes: &[u8], what: &[u8]| bytes.windows(what.len()).any(|part| part == what);
-        if [stdout, stderr]
-            .iter()
-            .any(|bytes| sees(bytes, &secret) || bytes == b"leak")
-        {
+        // It says so before its script, or after it.
+        let tells = stdout.starts_with(b"leak") || stdout.ends_with(b"leak");
+        if tells || [stdout, stderr].iter().any(|bytes| sees(bytes, &secret)) {
             return fail(
                 format!("{i} has seen what is not its own (HOSTILE_SEED={seed})"),
                 &output,

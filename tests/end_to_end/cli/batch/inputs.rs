@@ -116,6 +116,13 @@ fn given_files() -> Tested {
     let mut command = batch();
     command.args(["--from", "-", "--report", "json", &wasm("wasi", "wc")]);
     let output = with_stdin(&mut command, &(lines.join("\n") + "\n"))?;
+    // A folder with the same name does not hide them.
+    let mut beside = batch();
+    beside
+        .args(["--dir", ".", "--from", "-", &wasm("wasi", "wc")])
+        .current_dir(folder.path());
+    let hidden = with_stdin(&mut beside, &format!("{}\n", lines[0]))?;
+    expect(hidden.status.success(), "it finds both files", &hidden)?;
     let reports = reports(&output)?;
     let of = |name: &str, field: &str| {
         reports

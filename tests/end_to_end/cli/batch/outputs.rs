@@ -1,7 +1,7 @@
 //! What processes write is there once, in order, whichever of them fail and whenever the batch is killed.
 
 use crate::common::{gpu_run, text};
-use crate::support::{Test, Tested, expect, fail};
+use crate::support::{Test, Tested, expect, fail, wasm};
 
 use super::{batch, contents, program, reports, with_stdin};
 
@@ -9,6 +9,9 @@ pub fn general() -> Vec<Test> {
     vec![
         ("batch/order", order),
         ("batch/out_file", out_file),
+        #[cfg(target_os = "linux")]
+        ("batch/lost", lost),
+        ("batch/whole_reports", whole_reports),
         ("batch/several_devices", several_devices),
         ("batch/resume", resume),
         ("batch/fail_fast", fail_fast),
@@ -69,6 +72,36 @@ fn out_file() -> Tested {
     )
 }
 
+/// Where outputs cannot be written, they go nowhere else.
+#[cfg(target_os = "linux")]
+fn lost() -> Tested {
+    let lines: String = (0..2000).map(|i| format!("R{}\n", i * 1_000_003)).collect();
+    let mut command = batch();
+    command.args(["--out", "/dev/full", "--stdin-lines"]).arg(program());
+    let output = with_stdin(&mut command, &lines)?;
+    expect(output.stdout.is_empty(), "stdout is empty", &output)?;
+    expect(
+        text(&output.stderr).contains("outputs cannot be written"),
+        "it says why",
+        &output,
+    )
+}
+
+/// Objects on stderr are whole, whatever processes write there meanwhile.
+fn whole_reports() -> Tested {
+    let module = wasm("wasi", "wc");
+    let mut command = batch();
+    command.args(["--instances", "3000", "--report", "json", &module, "no_such_file"]);
+    let output = command.output()?;
+    let stderr = text(&output.stderr);
+    for line in stderr.lines().filter(|line| line.contains("\"schema\"")) {
+        if serde_json::from_str::<serde_json::Value>(line).is_err() {
+            return fail(format!("no object: {line}"), &output);
+        }
+    }
+    expect(reports(&output)?.len() == 3000, "there is one for each", &output)
+}
+
 /// Devices share the inputs: each is run once, and outputs are in order. Where one fails fast, all end.
 fn several_devices() -> Tested {
     let lines: String = (0..5000).map(|i| format!("R{i}\n")).collect();
@@ -91,7 +124,19 @@ fn several_devices() -> Tested {
         .collect();
     let failed = run("cpu,cpu", &["--fail-fast", "--report", "json"], &failing)?;
     expect(failed.status.code() == Some(1), "one has failed", &failed)?;
-    expect(reports(&failed)?.len() < 5000, "the others did not begin", &failed)
+    expect(reports(&failed)?.len() < 5000, "the others did not begin", &failed)?;
+    // That others are stopped before they begin is no interruption, nor the reason where one cannot go on.
+    let more = ["--fail-fast", "--snapshot-at", "prepare"];
+    for _ in 0..3 {
+        let failed = run("cpu,cpu,cpu,cpu", &more, &failing)?;
+        expect(failed.status.code() == Some(1), "one has failed", &failed)?;
+    }
+    let absent = run("cpu,cpu,cuda:99", &["--snapshot-at", "prepare"], &lines)?;
+    expect(
+        absent.status.code() == Some(2) && !text(&absent.stderr).contains("interrupted"),
+        "there is no such device",
+        &absent,
+    )
 }
 
 /// A batch that was killed goes on where it was: processes that have ended do not run again.

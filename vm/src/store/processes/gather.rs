@@ -5,6 +5,7 @@ use std::cell::RefCell;
 use std::collections::VecDeque;
 use std::mem::offset_of;
 use std::ops::ControlFlow;
+use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
@@ -14,7 +15,7 @@ use super::super::{End, RunOptions, Store, StoreError, Stream};
 use super::intake::{Held, InputMemory, Intake, ROOM};
 use super::services::ProcessServices;
 use super::slots::Slots;
-use super::{AT_ONCE, BatchCounts, BatchOptions, GATHERED, Next, ProcessOutcome, Queue, Waiting};
+use super::{BatchCounts, BatchOptions, GATHERED, Next, ProcessOutcome, Queue, TAKEN_AT_ONCE, Waiting};
 use crate::compiled::Entry;
 use crate::device::DeviceResult;
 use crate::layout::{self, Batch, Control, Launch, ProcessEnd, ProcessSlot};
@@ -23,6 +24,8 @@ use crate::layout::{self, Batch, Control, Launch, ProcessEnd, ProcessSlot};
 const LOOK_AFTER: Duration = Duration::from_millis(5);
 /// Processes that wait for a slot, for each that there is, before the round ends so that the next one has more slots.
 const MOST_WAITING: u32 = 4;
+/// Bytes of files that processes are given at a time.
+const MOST_GIVEN: u64 = 256 << 20;
 
 /// What a round is run with.
 pub(super) struct Round<'r> {
@@ -38,6 +41,7 @@ pub(super) struct Round<'r> {
 
 /// A process of the round that has not ended.
 struct Running {
+    process: u32,
     waiting: Waiting,
     held: Held,
     stdout: Vec<u8>,
@@ -49,12 +53,17 @@ struct Running {
 struct Book {
     /// By number modulo [`ROOM`].
     running: Vec<Option<Running>>,
+    /// Bytes of the files that they are given.
+    given: u64,
     /// Those that have ended and are still to be told of.
     ended: VecDeque<(u32, ProcessEnd)>,
+    /// The same of processes that others have started, with the number of the one that the host has.
+    children: Vec<(u32, ProcessEnd)>,
 }
 
 impl Book {
     fn begin(&mut self, process: u32, running: Running) {
+        self.given += running.waiting.input.files.bytes();
         let place = (process % ROOM) as usize;
         if place >= self.running.len() {
             self.running.resize_with(place + 1, || None);
@@ -64,6 +73,19 @@ impl Book {
 
     fn place(&mut self, process: u32) -> Option<&mut Option<Running>> {
         self.running.get_mut((process % ROOM) as usize)
+    }
+
+    /// Whether a process has begun, or may, and has not ended.
+    fn runs(&mut self, process: u32) -> bool {
+        let running = self.place(process).and_then(|place| place.as_ref());
+        running.is_some_and(|running| running.process == process)
+    }
+
+    /// Takes a process that has ended.
+    fn end(&mut self, process: u32) -> Option<Running> {
+        let running = self.place(process)?.take()?;
+        self.given -= running.waiting.input.files.bytes();
+        Some(running)
     }
 }
 
@@ -83,7 +105,11 @@ impl ProcessSink for Writes<'_> {
     }
 
     fn ended(&mut self, process: u32, end: ProcessEnd) {
-        self.0.borrow_mut().ended.push_back((process, end));
+        let mut book = self.0.borrow_mut();
+        match end.child {
+            0 => book.ended.push_back((process, end)),
+            _ => book.children.push((process, end)),
+        }
     }
 }
 
@@ -146,120 +172,140 @@ impl Store {
         // some wait for the next slot that is free.
         let mut left = 0u32;
         let ahead = match coming > slots.count.into() {
-            true => slots.count / 8 + AT_ONCE as u32,
+            true => slots.count / 8 + TAKEN_AT_ONCE as u32,
             false => 0,
         };
         let most = match options.shares_inputs {
             true => slots.count + ahead,
             false => u32::MAX,
         };
-        let mut failed = None;
-        // Whether inputs are taken, since when there was none, and when the kernel began.
-        let (mut open, mut since) = (true, Instant::now());
+        // Whether inputs are taken, since when there was none to take, and when the kernel began.
+        let (mut open, mut since) = (true, None);
         let mut started = None;
         let mut idle = 0u32;
-        loop {
-            let finished = match started {
-                Some(_) => self.device.finished(),
-                // Without a process.
-                None => Ok(!open || state.stopping),
-            };
-            let mut took = host.drain();
-            if !matches!(finished, Ok(false)) {
-                while host.drain() {}
-                took = true;
-            }
+        let mut attend = || -> Result<(), StoreError> {
             loop {
-                let Some((process, end)) = book.borrow_mut().ended.pop_front() else {
-                    break;
+                let finished = match started {
+                    Some(_) => self.device.finished(),
+                    // Without a process.
+                    None => Ok(!open || state.stopping),
                 };
-                services.end(process);
-                left -= 1;
-                let Some(running) = book.borrow_mut().place(process).and_then(Option::take) else {
-                    continue;
-                };
-                intake.free(running.held);
-                let (mut outcome, waiting) = self.outcome(running, &end, options, state.stopping);
-                // It was stopped in place of one before it in its slot.
-                let early = options.process_timeout.is_some_and(|limit| outcome.time < limit);
-                if matches!(outcome.end, End::TimedOut) && early && !state.stopping {
-                    queue.again.push_back(waiting);
-                } else if outcome.starved && !may_starve && !state.stopping {
-                    counts.repeated += 1;
-                    queue.starved.push_back(waiting);
-                } else {
-                    if outcome.starved && !may_starve {
-                        // It would have run once more.
-                        outcome.end = End::Interrupted;
-                    }
-                    counts.processes += u64::from(!matches!(outcome.end, End::Interrupted));
-                    if done(outcome).is_break() {
-                        self.stop_round(slots, &mut state)?;
+                let mut took = host.drain();
+                if !matches!(finished, Ok(false)) {
+                    while host.drain() {}
+                    took = true;
+                }
+                let children = std::mem::take(&mut book.borrow_mut().children);
+                for (process, end) in children {
+                    services.end_child(process, end.child);
+                    if let Some(text) = self.trap_of_child(&end, options)
+                        && let Some(Some(running)) = book.borrow_mut().place(process)
+                    {
+                        running.stderr.extend_from_slice(text.as_bytes());
                     }
                 }
-            }
-            match finished {
-                // If there are more inputs, another round takes them.
-                Ok(true) if left == 0 || state.stopping => break,
-                // Lanes have ended with their processes, and some wait in the queue.
-                // SAFETY: as below.
-                Ok(true) => unsafe {
-                    let lost = offset_of!(Batch, lost) as u64;
-                    self.device.clear(slots.record + lost, 4)?;
-                    self.start_round(entry, slots)?;
-                },
-                Ok(false) => {}
-                Err(error) => {
-                    failed = Some(error);
-                    break;
+                loop {
+                    let Some((process, end)) = book.borrow_mut().ended.pop_front() else {
+                        break;
+                    };
+                    services.end(process);
+                    left -= 1;
+                    let Some(running) = book.borrow_mut().end(process) else {
+                        continue;
+                    };
+                    intake.free(running.held);
+                    let (mut outcome, waiting) = self.outcome(running, &end, slots, options, state.stopping);
+                    // It was stopped in place of one before it in its slot.
+                    let early = options.process_timeout.is_some_and(|limit| outcome.time < limit);
+                    if matches!(outcome.end, End::TimedOut) && early && !state.stopping {
+                        queue.again.push_back(waiting);
+                    } else if outcome.starved && !may_starve && !state.stopping {
+                        counts.repeated += 1;
+                        queue.starved.push_back(waiting);
+                    } else {
+                        if outcome.starved && !may_starve {
+                            // It would have run once more.
+                            outcome.end = End::Interrupted;
+                        }
+                        counts.processes += u64::from(!matches!(outcome.end, End::Interrupted));
+                        if done(outcome).is_break() {
+                            self.stop_round(slots, &mut state)?;
+                        }
+                    }
                 }
-            }
-            let interrupted = options
-                .interrupt
-                .as_ref()
-                .is_some_and(|flag| flag.load(Ordering::Relaxed));
-            // Again and again: a process that begins clears what stops it.
-            let stops = interrupted && !state.stopping || state.stopping && state.looked.elapsed() > LOOK_AFTER;
-            if stops {
-                self.stop_round(slots, &mut state)?;
-            }
-            if let Some(limit) = options.process_timeout
-                && !state.stopping
-            {
-                self.stop_late(slots, limit, &mut state)?;
-            }
-            if open && !state.stopping {
-                let before = intake.added();
-                let taken = match left < most {
-                    true => self.take_inputs(&mut intake, slots, queue, &book, &services)?,
-                    false => Taken::NoRoom,
-                };
-                left += intake.added() - before;
-                if intake.added() > before {
-                    (took, since) = (true, Instant::now());
+                match finished {
+                    // If there are more inputs, another round takes them.
+                    Ok(true) if left == 0 || state.stopping => return Ok(()),
+                    // Lanes have ended with their processes, and some wait in the queue.
+                    // SAFETY: as below.
+                    Ok(true) => unsafe {
+                        let lost = offset_of!(Batch, lost) as u64;
+                        self.device.clear(slots.record + lost, 4)?;
+                        self.start_round(entry, slots)?;
+                    },
+                    Ok(false) => {}
+                    Err(error) => return Err(error.into()),
                 }
-                open = match taken {
-                    Taken::Some | Taken::NoRoom => true,
-                    // Lanes of a warp wait for each other's processes: they go on when it is known that none will come.
-                    Taken::Nothing => since.elapsed() < GATHERED,
-                    Taken::Over => false,
-                };
-                if left / MOST_WAITING > slots.count && !slots.is_all && options.jobs.is_none() {
-                    open = false;
+                let interrupted = options
+                    .interrupt
+                    .as_ref()
+                    .is_some_and(|flag| flag.load(Ordering::Relaxed));
+                // Again and again: a process that begins clears what stops it.
+                let stops = interrupted && !state.stopping || state.stopping && state.looked.elapsed() > LOOK_AFTER;
+                if stops {
+                    self.stop_round(slots, &mut state)?;
                 }
-                if !open && intake.added() > 0 {
-                    intake.close(&mut *self.device, slots)?;
-                } else if intake.has_many() || !matches!(taken, Taken::Some) {
-                    intake.bring(&mut *self.device, slots)?;
+                if let Some(limit) = options.process_timeout
+                    && !state.stopping
+                {
+                    self.stop_late(slots, &book, limit, &mut state)?;
                 }
-                if started.is_none() && intake.brought() > 0 {
-                    started = Some(begin.elapsed());
-                    // SAFETY: the batch and all that it points to are the store's, and complete; the program was verified.
-                    unsafe { self.start_round(entry, slots)? };
+                if open && !state.stopping {
+                    let before = intake.added();
+                    let taken = match left < most && book.borrow().given < MOST_GIVEN {
+                        true => self.take_inputs(&mut intake, slots, queue, &book, &services)?,
+                        false => Taken::NoRoom,
+                    };
+                    left += intake.added() - before;
+                    took |= intake.added() > before;
+                    // Lanes of a warp that are compiled wait for each other's processes, and go on when it is known that none will
+                    // come. So they must know where there is none for a while; and where there is no room for so many as a warp
+                    // takes, because then none may run.
+                    let waits = match taken {
+                        Taken::Nothing => entry.is_some() || !queue.starved.is_empty(),
+                        Taken::NoRoom => entry.is_some() && left < slots.batch.warp_lanes,
+                        Taken::Some | Taken::Over => false,
+                    };
+                    if took || !waits || intake.added() == 0 {
+                        since = None;
+                    }
+                    open = match taken {
+                        Taken::Over => false,
+                        _ if !waits || intake.added() == 0 => true,
+                        _ => since.get_or_insert_with(Instant::now).elapsed() < GATHERED,
+                    };
+                    if left / MOST_WAITING > slots.count && !slots.is_all && options.jobs.is_none() {
+                        open = false;
+                    }
+                    if !open && intake.added() > 0 {
+                        intake.close(&mut *self.device, slots)?;
+                    } else if intake.has_many() || !matches!(taken, Taken::Some) {
+                        intake.bring(&mut *self.device, slots)?;
+                    }
+                    if started.is_none() && intake.brought() > 0 {
+                        started = Some(begin.elapsed());
+                        // SAFETY: the batch and all that it points to are the store's, and complete; the program was verified.
+                        unsafe { self.start_round(entry, slots)? };
+                    }
                 }
+                idle = if took { 0 } else { idle + 1 };
+                pause(idle);
             }
-            idle = if took { 0 } else { idle + 1 };
-            pause(idle);
+        };
+        // Whatever the caller's functions do: lanes that wait for inputs end.
+        let attended = catch_unwind(AssertUnwindSafe(&mut attend));
+        if started.is_some() {
+            self.end_round(slots, &mut state, || host.drain());
         }
         drop(serving);
         tracing::debug!(
@@ -270,9 +316,21 @@ impl Store {
             all_ms = begin.elapsed().as_secs_f64() * 1e3,
             "a round of a batch has ended"
         );
-        match failed {
-            Some(error) => Err(error.into()),
-            None => Ok(state.stopping),
+        attended.unwrap_or_else(|panic| resume_unwind(panic))?;
+        Ok(state.stopping)
+    }
+
+    /// Stops what runs still, as it does where a round has failed, and waits for the kernel's end. `drain` takes what lanes
+    /// write, which may wait for that.
+    fn end_round(&mut self, slots: &Slots, state: &mut State, mut drain: impl FnMut() -> bool) {
+        let mut idle = 0;
+        while let Ok(false) = self.device.finished() {
+            if !state.stopping || state.looked.elapsed() > LOOK_AFTER {
+                // If it fails, so does the next look.
+                _ = self.stop_round(slots, state);
+            }
+            idle = if drain() { 0 } else { idle + 1 };
+            pause(idle);
         }
     }
 
@@ -286,7 +344,10 @@ impl Store {
         services: &ProcessServices,
     ) -> DeviceResult<Taken> {
         let mut book = book.borrow_mut();
-        for _ in 0..AT_ONCE {
+        for _ in 0..TAKEN_AT_ONCE {
+            if book.given >= MOST_GIVEN {
+                return Ok(Taken::NoRoom);
+            }
             let process = intake.added();
             if matches!(book.place(process), Some(Some(_))) {
                 return Ok(Taken::NoRoom);
@@ -306,6 +367,7 @@ impl Store {
             };
             services.begin(process, &waiting);
             let running = Running {
+                process,
                 waiting,
                 held,
                 stdout: Vec::new(),
@@ -349,7 +411,13 @@ impl Store {
     }
 
     /// Stops processes that have run for longer than `limit`.
-    fn stop_late(&mut self, slots: &Slots, limit: Duration, state: &mut State) -> DeviceResult<()> {
+    fn stop_late(
+        &mut self,
+        slots: &Slots,
+        book: &RefCell<Book>,
+        limit: Duration,
+        state: &mut State,
+    ) -> DeviceResult<()> {
         if state.looked.elapsed() < LOOK_AFTER {
             return Ok(());
         }
@@ -367,7 +435,8 @@ impl Store {
             if seen.0 != process {
                 *seen = (process, now);
             }
-            if process == 0 || now - seen.1 < limit {
+            // The last one of a slot that has no other may have ended long ago.
+            if process == 0 || now - seen.1 < limit || !book.borrow_mut().runs(process - 1) {
                 continue;
             }
             // SAFETY: words that lanes access by atomics. If the process has ended meanwhile, the next one in the slot is
@@ -381,33 +450,41 @@ impl Store {
         Ok(())
     }
 
+    /// What is told of a process that another has started, if it has trapped.
+    fn trap_of_child(&mut self, end: &ProcessEnd, options: &BatchOptions) -> Option<String> {
+        let End::Trapped(fault) = self.end_of(&end_record(end), None) else {
+            return None;
+        };
+        let name = match end.program.checked_sub(1) {
+            Some(other) => &options.programs[other as usize].name,
+            None => "the program",
+        };
+        let place = fault.backtrace.places.first();
+        let place = place.map_or_else(String::new, |place| format!(", in {}", place.function));
+        Some(format!("gpu-run: {name} trapped: {}{place}\n", fault.kind.text()))
+    }
+
     /// What came of a process, and with what it was begun.
     fn outcome(
         &mut self,
         running: Running,
         end: &ProcessEnd,
+        slots: &Slots,
         options: &BatchOptions,
         stopping: bool,
     ) -> (ProcessOutcome, Waiting) {
         let time = Duration::from_nanos(end.time);
-        let starved = end.refused > 0 && end.memory < self.most_memory();
+        // Of those that it has started it is not known how much memory they had.
+        let grew = !options.programs.is_empty() || end.memory < slots.most_memory;
+        let starved = end.refused > 0 && grew;
         let in_time = options.process_timeout.is_none_or(|limit| time < limit);
         let stopped = (end.stopped != 0).then_some(match stopping && in_time {
             true => End::Interrupted,
             false => End::TimedOut,
         });
-        let record = layout::End {
-            kind: end.kind,
-            value: end.value,
-            pc: end.pc,
-            depth: end.depth,
-            frames: end.frames,
-            backtrace: end.backtrace,
-            ..bytemuck::Zeroable::zeroed()
-        };
         let outcome = ProcessOutcome {
             number: running.waiting.number,
-            end: self.end_of(&record, stopped),
+            end: self.end_of(&end_record(end), stopped),
             stdout: running.stdout,
             stderr: running.stderr,
             time,
@@ -415,6 +492,19 @@ impl Store {
             starved,
         };
         (outcome, running.waiting)
+    }
+}
+
+/// The record of an end as a run has it.
+fn end_record(end: &ProcessEnd) -> layout::End {
+    layout::End {
+        kind: end.kind,
+        value: end.value,
+        pc: end.pc,
+        depth: end.depth,
+        frames: end.frames,
+        backtrace: end.backtrace,
+        ..bytemuck::Zeroable::zeroed()
     }
 }
 

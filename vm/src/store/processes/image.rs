@@ -9,9 +9,14 @@ const GAP: usize = 256;
 /// To what parts are aligned.
 const ALIGN: usize = 16;
 
-/// The state of an instance, which all processes begin with.
+/// The state of an instance, which all processes of its program begin with.
 pub(super) struct Image {
+    /// The function with which they begin, and the number of its instance.
+    pub(super) func: u32,
+    pub(super) instance: usize,
     pub(super) memory_size: u64,
+    /// Bytes that the memory may have at most.
+    pub(super) most_memory: u64,
     pub(super) pieces: Ptr,
     pub(super) piece_count: u32,
     pub(super) globals: Ptr,
@@ -20,7 +25,15 @@ pub(super) struct Image {
     pub(super) tables: Ptr,
     pub(super) table_units: Vec<u32>,
     pub(super) units: Ptr,
-    pub(super) segments: bool,
+    /// Segments of data and of elements, if the program drops any.
+    pub(super) segments: (u32, u32),
+}
+
+impl Image {
+    /// Elements of all its tables.
+    pub(super) fn table_room(&self) -> u64 {
+        self.table_units.iter().map(|units| u64::from(*units)).sum()
+    }
 }
 
 /// The parts of a memory that are not 0: where each begins and ends, at multiples of [`ALIGN`].
@@ -40,11 +53,16 @@ fn parts(memory: &[u8]) -> Vec<std::ops::Range<usize>> {
 }
 
 impl Store {
-    /// Notes what the store's one instance holds now.
-    pub(super) fn take_image(&mut self) -> Result<Image, StoreError> {
-        let info = &self.instance_infos[0];
+    /// Notes what the instance of a function holds now.
+    pub(super) fn take_image(&mut self, func: u32) -> Result<Image, StoreError> {
+        let instance = self.instance_of(func);
+        let info = &self.instance_infos[instance];
         let changes = Changes::of(&info.program);
         let (memory, tables) = (info.memories.first().copied(), info.tables.clone());
+        let segments = match changes.segments {
+            true => (info.program.data.len() as u32, info.program.meta.elements.len() as u32),
+            false => (0, 0),
+        };
         let memory = match memory {
             Some(memory) => self.memory(memory)?,
             None => Vec::new(),
@@ -85,6 +103,9 @@ impl Store {
             table_units.push(room as u32);
         }
         Ok(Image {
+            func,
+            instance,
+            most_memory: self.most_memory(func),
             memory_size: memory.len() as u64,
             pieces: self.place_all(&pieces, "the beginning of processes")?,
             piece_count: pieces.len() as u32,
@@ -93,7 +114,7 @@ impl Store {
             tables: self.place_all(&records, "the beginning of processes")?,
             units: self.place_all(&table_units, "the beginning of processes")?,
             table_units,
-            segments: changes.segments,
+            segments,
         })
     }
 }

@@ -19,8 +19,8 @@ const BLOCKS: usize = 64;
 /// To what inputs are aligned.
 const ALIGN: usize = 16;
 /// Inputs and bytes of them that are brought to the device at a time.
-const AT_ONCE: usize = 1024;
-const AT_ONCE_BYTES: usize = 1 << 20;
+const BROUGHT_AT_ONCE: usize = 1024;
+const BROUGHT_BYTES: usize = 1 << 20;
 
 /// The device's memory for inputs. It outlives rounds.
 pub(super) struct InputMemory {
@@ -42,15 +42,18 @@ impl InputMemory {
         })
     }
 
+    /// Whether it is too small for an input.
+    pub(super) fn lacks(&self, input: &ProcessInput) -> bool {
+        input_bytes(input) > self.blocks * BLOCK
+    }
+
     /// Makes it large enough for an input. No kernel runs.
     pub(super) fn reserve(&mut self, device: &mut dyn Device, input: &ProcessInput) -> DeviceResult<()> {
-        let blocks = input_bytes(input).div_ceil(BLOCK);
-        if blocks > self.blocks {
-            let bytes = device.allocate((blocks * BLOCK) as u64, "the input of a process")?;
-            // SAFETY: allocated here, and no kernel runs.
-            unsafe { device.release(std::mem::replace(&mut self.bytes, bytes)) };
-            self.blocks = blocks;
-        }
+        let blocks = input_bytes(input).div_ceil(BLOCK).max(self.blocks);
+        // SAFETY: allocated here, and no kernel runs.
+        unsafe { device.release(std::mem::take(&mut self.bytes)) };
+        self.bytes = device.allocate((blocks * BLOCK) as u64, "the input of a process")?;
+        self.blocks = blocks;
         Ok(())
     }
 
@@ -114,7 +117,7 @@ impl<'m> Intake<'m> {
 
     /// Whether so many inputs wait that they are to be brought.
     pub(super) fn has_many(&self) -> bool {
-        self.records.len() >= AT_ONCE || self.used - self.brought >= AT_ONCE_BYTES
+        self.records.len() >= BROUGHT_AT_ONCE || self.used - self.brought >= BROUGHT_BYTES
     }
 
     /// Whether there is room for an input when processes have ended that hold some. Else only another round has it.

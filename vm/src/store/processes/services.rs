@@ -14,8 +14,8 @@ struct Given {
     number: u64,
     stdin: Arc<[u8]>,
     files: GivenFiles,
-    /// Made when it asks.
-    services: Option<Arc<dyn Services>>,
+    /// Made when it asks, and when processes ask that it has started: by their numbers, its own 0.
+    services: HashMap<u32, Arc<dyn Services>>,
 }
 
 /// The services of the processes of a round.
@@ -43,29 +43,40 @@ impl ProcessServices {
             number: waiting.number,
             stdin: waiting.input.stdin.clone(),
             files: waiting.input.files.clone(),
-            services: None,
+            services: HashMap::new(),
         };
         self.lock().insert(process, given);
     }
 
-    fn of(&self, process: u32) -> Arc<dyn Services> {
+    fn of(&self, request: &HostCall<'_>) -> Arc<dyn Services> {
+        let (process, child) = (request.thread, request.child);
         let (number, stdin, files) = match self.lock().get(&process) {
-            Some(Given {
-                services: Some(services),
-                ..
-            }) => return services.clone(),
-            Some(given) => (given.number, given.stdin.clone(), given.files.clone()),
+            Some(given) => match given.services.get(&child) {
+                Some(services) => return services.clone(),
+                // Standard input is what its device has of it.
+                None if child != 0 => (given.number, Arc::default(), given.files.clone()),
+                None => (given.number, given.stdin.clone(), given.files.clone()),
+            },
             None => Default::default(),
         };
         // Without the lock, as it may open folders. A process makes one request at a time, so nobody else makes them.
         let services = (self.make)(number, &stdin, &files);
         if let Some(given) = self.lock().get_mut(&process) {
-            given.services = Some(services.clone());
+            given.services.insert(child, services.clone());
         }
         services
     }
 
-    /// A process has ended: what it had open is closed.
+    /// A process has ended that process `process` or one of its children has started: what it had open is closed.
+    pub(super) fn end_child(&self, process: u32, child: u32) {
+        let services = self
+            .lock()
+            .get_mut(&process)
+            .and_then(|given| given.services.remove(&child));
+        drop(services);
+    }
+
+    /// A process has ended: what it and its children had open is closed.
     pub(super) fn end(&self, process: u32) {
         let given = self.lock().remove(&process);
         drop(given);
@@ -74,16 +85,16 @@ impl ProcessServices {
 
 impl Services for ProcessServices {
     fn call(&self, request: &HostCall<'_>) -> HostReply {
-        let services = self.of(request.thread);
+        let services = self.of(request);
         services.call(&HostCall { thread: 0, ..*request })
     }
 
     fn may_wait(&self, request: &HostCall<'_>) -> bool {
-        let services = self.of(request.thread);
+        let services = self.of(request);
         services.may_wait(&HostCall { thread: 0, ..*request })
     }
 
     fn call_host_function(&self, request: &HostCall<'_>, responder: Responder) {
-        self.of(request.thread).call_host_function(request, responder);
+        self.of(request).call_host_function(request, responder);
     }
 }

@@ -1,5 +1,6 @@
 //! The device's memory for the processes of a batch that run at the same time.
 
+use std::mem::offset_of;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 use bytemuck::Zeroable;
@@ -7,10 +8,11 @@ use bytemuck::Zeroable;
 use super::super::requests::seed;
 use super::super::{BEYOND_MEMORY, RunOptions, Store, StoreError};
 use super::BatchOptions;
+use super::families::{FAMILY_BYTES, family_lanes};
 use super::image::Image;
 use crate::compiled::Entry;
 use crate::device::{DeviceResult, Plan};
-use crate::layout::{self, Batch, ProcessSlot, Ptr, Thread};
+use crate::layout::{self, Batch, ProcessProgram, ProcessSlot, Ptr, Thread};
 
 /// Neighbours' memories begin at addresses that differ by more than a power of two.
 const APART: u64 = 4352;
@@ -25,11 +27,11 @@ const WARPS_ENOUGH: u32 = 4;
 const MOST_LANES: u32 = 1 << 22;
 
 /// How processes lie on lanes.
-struct Spread {
-    count: u32,
+pub(super) struct Spread {
+    pub(super) count: u32,
     /// See [`Batch`].
-    warp_lanes: u32,
-    plan: Plan,
+    pub(super) warp_lanes: u32,
+    pub(super) plan: Plan,
 }
 
 /// How many lanes of each warp run `count` processes, where so many warps are to have some.
@@ -47,23 +49,29 @@ pub(super) struct Slots {
     pub(super) batch: Batch,
     /// Where the record lies.
     pub(super) record: Ptr,
+    /// Bytes that the memory of a process may have at most that the host starts.
+    pub(super) most_memory: u64,
+    /// Models of the programs' slots.
+    models: Ptr,
+    programs: u32,
     /// What is released with them.
     allocations: Vec<Ptr>,
 }
 
 impl Store {
-    /// Makes at most `wanted` slots for processes of which each may have so many bytes of memory.
+    /// Makes at most `wanted` slots for processes of which each may have so many bytes of memory. Where processes start others,
+    /// these have slots beside them.
     pub(super) fn make_slots(
         &mut self,
-        func: u32,
         entry: Option<Entry>,
-        image: &Image,
+        images: &[Image],
         memory: u64,
         wanted: u32,
         options: &BatchOptions,
     ) -> Result<Slots, StoreError> {
         let begin = Instant::now();
-        let has_memory = !self.instance_infos[0].memories.is_empty();
+        let families = !options.programs.is_empty();
+        let has_memory = (images.iter()).any(|image| !self.instance_infos[image.instance].memories.is_empty());
         // What is more than the device has is refused below.
         let free = self.room_for_slots();
         let stride = match has_memory {
@@ -71,23 +79,22 @@ impl Store {
             true => (memory + BEYOND_MEMORY).next_multiple_of(256) + APART,
             false => 0,
         };
-        let table_count = image.table_units.len() as u64;
-        let table_room: u64 = image.table_units.iter().map(|units| u64::from(*units)).sum();
-        let program = self.instance_infos[0].program.clone();
-        let (data_count, elem_count) = match image.segments {
-            true => (program.data.len() as u64, program.meta.elements.len() as u64),
-            false => (0, 0),
-        };
+        let most = |of: fn(&Image) -> u64| images.iter().map(of).max().unwrap_or(0);
+        let table_count = most(|image| image.table_units.len() as u64);
+        let table_room = most(Image::table_room);
+        let data_count = most(|image| image.segments.0.into());
+        let elem_count = most(|image| image.segments.1.into());
+        let global_count = most(|image| image.global_count.into());
         let own = [
             size_of::<ProcessSlot>() as u64,
             stride,
             size_of::<Thread>() as u64,
-            u64::from(image.global_count) * 8,
+            global_count * 8,
             table_room * 4 + table_count * (size_of::<layout::Table>() as u64 + 8),
             data_count * size_of::<layout::DataSegment>() as u64,
             elem_count * size_of::<layout::ElemSegment>() as u64,
         ];
-        let each: u64 = own.iter().sum();
+        let each = own.iter().sum::<u64>() + if families { FAMILY_BYTES } else { 0 };
         let room = (free / each.max(1)).min(u64::from(u32::MAX)) as u32;
         if room == 0 {
             return Err(self.no_room(each));
@@ -96,7 +103,10 @@ impl Store {
             count,
             warp_lanes,
             plan,
-        } = self.spread(entry, wanted.min(room))?;
+        } = match families {
+            true => family_lanes(self.plan_processes(None, MOST_LANES)?, wanted, room),
+            false => self.spread(entry, wanted.min(room))?,
+        };
         let mut allocations = Vec::new();
         let mut allocate = |store: &mut Store, bytes: u64, what: &'static str| -> DeviceResult<Ptr> {
             let at = store.device.allocate(bytes * u64::from(count), what)?;
@@ -121,8 +131,14 @@ impl Store {
         let own_elems = allocate(self, own[6], "segments of processes")?;
         let current = allocate(self, 4, "processes")?;
         let record = self.device.allocate(size_of::<Batch>() as u64, "a batch")?;
-        let model_at = self.device.allocate(size_of::<ProcessSlot>() as u64, "a batch")?;
-        allocations.extend([record, model_at]);
+        let models = self
+            .device
+            .allocate((size_of::<ProcessSlot>() * images.len()) as u64, "a batch")?;
+        allocations.extend([record, models]);
+        let table = match families {
+            true => self.make_table(count, options, wanted, &mut allocations)?,
+            false => 0,
+        };
 
         let run_options = RunOptions::default();
         self.prepare_diagnostics(&run_options, count)?;
@@ -133,52 +149,76 @@ impl Store {
         let blocks = u64::from(count.div_ceil(plan.lanes_per_block));
         let segment_bytes = blocks * u64::from(plan.lanes_per_block) * u64::from(plan.lane_segment_units) * 4;
         let lane_segments = self.run.lane_segments.at_least(&mut *self.device, segment_bytes)?;
-        let mut instance: layout::Instance = self.fetch(self.instances.ptr)?;
         let requests = self.requests_of_batch(options.seed)?;
         let launch = layout::Launch {
             threads,
             thread_globals: globals,
             lane_segments,
-            func,
             batch: record,
             requests: u64::from(requests.is_some()),
             ..self.launch(&run_options, plan)
         };
-        let mut memory_record = layout::Memory::zeroed();
-        if let Some(memory_index) = self.instance_infos[0].memories.first().copied() {
-            memory_record = self.fetch(self.memory_infos[memory_index as usize].record)?;
-            memory_record.limit = memory;
+        let mut programs = Vec::new();
+        for (index, image) in images.iter().enumerate() {
+            let mut memory_record = layout::Memory::zeroed();
+            if let Some(memory_index) = self.instance_infos[image.instance].memories.first().copied() {
+                memory_record = self.fetch(self.memory_infos[memory_index as usize].record)?;
+                memory_record.limit = memory.min(image.most_memory);
+            }
+            let at = self.instances.ptr + (image.instance * size_of::<layout::Instance>()) as u64;
+            let instance: layout::Instance = self.fetch(at)?;
+            let model = ProcessSlot {
+                memory: memory_record,
+                launch: layout::Launch {
+                    func: image.func,
+                    ..launch
+                },
+                instance: layout::Instance {
+                    thread_start: 0,
+                    ..instance
+                },
+                requests: requests.unwrap_or_else(Zeroable::zeroed),
+                ..Zeroable::zeroed()
+            };
+            let model_at = models + (index * size_of::<ProcessSlot>()) as u64;
+            // SAFETY: the model's own memory; no kernel runs.
+            unsafe { self.device.write(model_at, bytemuck::bytes_of(&model))? };
+            let name = index
+                .checked_sub(1)
+                .map(|other| options.programs[other].name.as_bytes());
+            programs.push(ProcessProgram {
+                model: model_at,
+                pieces: image.pieces,
+                memory_size: image.memory_size,
+                tables: image.tables,
+                table_units: image.units,
+                data: instance.data,
+                elems: instance.elems,
+                piece_count: image.piece_count,
+                table_count: image.table_units.len() as u32,
+                data_count: image.segments.0,
+                elem_count: image.segments.1,
+                instance: image.instance as u32,
+                // Nobody can start the first one: no name is so long.
+                name_len: name.map_or(u32::MAX, |name| name.len() as u32),
+                name: self.place_all(name.unwrap_or_default(), "names of programs")?,
+            });
         }
-        let (data, elems) = (instance.data, instance.elems);
-        instance.thread_start = 0;
-        let model = ProcessSlot {
-            memory: memory_record,
-            launch,
-            instance,
-            requests: requests.unwrap_or_else(Zeroable::zeroed),
-            ..Zeroable::zeroed()
-        };
-        // SAFETY: the records' own memory; no kernel runs.
-        unsafe {
-            self.device.write(self.run.arena_record, bytemuck::bytes_of(&arena))?;
-            self.device.write(model_at, bytemuck::bytes_of(&model))?;
-        }
+        // SAFETY: the record's own memory; no kernel runs.
+        unsafe { self.device.write(self.run.arena_record, bytemuck::bytes_of(&arena))? };
         let batch = Batch {
             slots,
-            model: model_at,
+            programs: self.place_all(&programs, "programs of processes")?,
+            program_count: programs.len() as u32,
+            table,
             memories,
             memory_stride: stride,
             slot_count: count,
             warp_lanes,
             current,
             ring: self.run.ring,
-            pieces: image.pieces,
-            piece_count: image.piece_count,
-            global_count: image.global_count,
-            globals: image.globals,
-            memory_size: image.memory_size,
-            tables: image.tables,
-            table_units: image.units,
+            global_count: global_count as u32,
+            globals: images.first().map_or(0, |image| image.globals),
             table_count: table_count as u32,
             data_count: data_count as u32,
             elem_count: elem_count as u32,
@@ -186,8 +226,6 @@ impl Store {
             elements,
             own_tables,
             own_pointers,
-            data,
-            elems,
             own_data,
             own_elems,
             ..Zeroable::zeroed()
@@ -200,10 +238,13 @@ impl Store {
         );
         Ok(Slots {
             count,
-            is_all: count < wanted,
+            is_all: families || count < wanted,
             plan,
             batch,
             record,
+            most_memory: images.first().map_or(0, |image| image.most_memory),
+            models,
+            programs: programs.len() as u32,
             allocations,
         })
     }
@@ -264,25 +305,28 @@ impl Store {
         self.room_for_slots().saturating_sub(OTHERS) / layout::PAGE * layout::PAGE
     }
 
-    /// Writes what another round begins with into the model of the slots: the time, and without a seed another key of random
+    /// Writes what another round begins with into the models of the slots: the time, and without a seed another key of random
     /// bytes, for numbers of processes begin anew.
     pub(super) fn begin_model(&mut self, slots: &Slots, options: &BatchOptions) -> DeviceResult<()> {
-        if options.seed.is_none() {
-            let key = seed(None)?;
-            let at = std::mem::offset_of!(ProcessSlot, requests) + std::mem::offset_of!(layout::Requests, seed);
-            // SAFETY: a field of the model; no kernel runs.
-            unsafe {
-                self.device
-                    .write(slots.batch.model + at as u64, bytemuck::cast_slice(&key))?
-            };
-        }
+        let key = match options.seed {
+            Some(_) => None,
+            None => Some(seed(None)?),
+        };
         let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        let at = std::mem::offset_of!(ProcessSlot, launch) + std::mem::offset_of!(layout::Launch, wall_start);
-        // SAFETY: a field of the model; no kernel runs.
-        unsafe {
-            self.device
-                .write(slots.batch.model + at as u64, &(now.as_nanos() as u64).to_le_bytes())
+        let wall_start = (now.as_nanos() as u64).to_le_bytes();
+        let seed_at = offset_of!(ProcessSlot, requests) + offset_of!(layout::Requests, seed);
+        let wall_at = offset_of!(ProcessSlot, launch) + offset_of!(layout::Launch, wall_start);
+        for index in 0..u64::from(slots.programs) {
+            let model = slots.models + index * size_of::<ProcessSlot>() as u64;
+            // SAFETY: fields of the model; no kernel runs.
+            unsafe {
+                if let Some(key) = &key {
+                    self.device.write(model + seed_at as u64, bytemuck::cast_slice(key))?;
+                }
+                self.device.write(model + wall_at as u64, &wall_start)?;
+            }
         }
+        Ok(())
     }
 
     /// Releases the memory of slots.

@@ -79,7 +79,7 @@ fn hostile(engine: &str) -> Tested {
     let (count, timeout) = match engine {
         "emulator" => (64, "20s"),
         "cpu" => (400, "2s"),
-        _ => (9_000, "3s"),
+        _ => (9_000, "6s"),
     };
     let seed = std::env::var("HOSTILE_SEED").map_or(Ok(1), |seed| seed.parse::<u64>())?;
     let mut numbers = Numbers(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);

@@ -28,13 +28,15 @@ GPU_RUN_NOINLINE u32 take_root(Batch &batch, bool &over) {
   u32 taken = load_acquire_device(&batch.taken);
   const u32 count = load_acquire_system(&batch.count);
   if (stops || taken >= count) {
-    over = (stops || closed) && load_relaxed_device(&table.roots) == 0;
+    // The addition makes this lane's look at `stop` known to one that has counted itself after it.
+    over = (stops || closed) && load_relaxed_device(&table.roots) == 0 && fetch_add_acq_rel_device(&table.roots, 0u) == 0;
     return ~0u;
   }
   if (load_relaxed_device(&table.roots) >= table.most_roots) return ~0u;
-  const bool may_run = fetch_add_relaxed_device(&table.roots, 1u) < table.most_roots;
+  // Acquire: where lanes have left because of a stop, it is seen here, and nothing begins that would lack them.
+  const bool may_run = fetch_add_acq_rel_device(&table.roots, 1u) < table.most_roots && !load_relaxed_device(&batch.stop);
   if (may_run && compare_exchange_acq_rel_device(&batch.taken, taken, taken + 1)) return taken;
-  fetch_add_relaxed_device(&table.roots, ~0u);
+  fetch_add_acq_rel_device(&table.roots, ~0u);
   return ~0u;
 }
 
@@ -92,7 +94,7 @@ GPU_RUN_NOINLINE bool begin_running(const Batch &batch, ProcessSlot &slot, u32 i
   child.state = PROCESS_Running;
   // From here on `kill` finds the slot.
   if (child.killed) {
-    child.killed = 0;
+    store_relaxed_device(&child.killed, 0u);
     kill(batch, child);
   }
   unlock(lock);
@@ -127,7 +129,7 @@ GPU_RUN_NOINLINE bool leave_slot(const Batch &batch, ProcessSlot &slot) {
   const bool stopped = (load_relaxed_device(&slot.launch.stop) | load_relaxed_device(&slot.control.stop)) != 0;
   u32 kind = END_OF_Exit;
   if (end.kind == END_Trap) kind = END_OF_Trap;
-  if (end.kind == END_None && (stopped || process.killed)) kind = END_OF_Kill;
+  if (end.kind == END_None && (stopped || load_relaxed_device(&process.killed))) kind = END_OF_Kill;
   if (!leave(batch, slot, kind, end.kind == END_None ? 0 : end.value)) return false;
   slot.left = 1;
   return true;

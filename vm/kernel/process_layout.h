@@ -50,6 +50,8 @@ struct alignas(16) ProcessSlot {
   u64 refused;  // of all that it has started; as ProcessEnd::refused
   u32 left;  // 1: it has ended and left the table
   u32 told;  // 1: the host knows of its end, of one that another has started
+  u32 restarts;  // as Process::restarts
+  u32 pad[3];
 };
 
 // A program that processes run: what all of them begin with.
@@ -67,6 +69,8 @@ struct ProcessProgram {
   u32 elem_count;
   u32 instance;  // its number in the store
   u32 name_len;
+  u32 starves;  // 1: it may have more memory than slots have room for
+  u32 pad;
   const u8 *name;  // by which processes start it
 };
 
@@ -107,7 +111,7 @@ struct Process {
   u32 link;  // in the list of those that are ready, or free
   u32 program;
   u32 slot;  // while it runs
-  u32 killed;  // 1: it is to end
+  u32 killed;  // 1: it is to end; of the first of a family: none of it starts others
   u32 orphan;  // 1: its parent has ended, so that nobody waits for it
   u32 kind;  // how it has ended: an END_ of process_table.h
   u32 value;
@@ -122,6 +126,8 @@ struct Process {
   Strings args;
   Strings environment;
   u64 refused;  // of those of the family that have ended, but for the first one
+  u32 restarts;  // 1: the family is to run again
+  u32 pad;
 };
 
 struct PipeEnd {

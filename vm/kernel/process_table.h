@@ -120,7 +120,8 @@ GPU_RUN_INLINE void free_entry(ProcessTable &table, Process &child) {
 // A process is to end. Its lane cannot take another one meanwhile, because it needs the lock to leave this one.
 GPU_RUN_INLINE void kill(const Batch &batch, Process &process) {
   if (process.killed) return;
-  process.killed = 1;
+  // Relaxed: others look at it without the lock only for a hint.
+  store_relaxed_device(&process.killed, 1u);
   if (process.state != PROCESS_Running) return;
   ProcessSlot &slot = batch.slots[process.slot];
   store_relaxed_device(&slot.control.stop, (u32)STOP_Ends);
@@ -147,8 +148,10 @@ GPU_RUN_NOINLINE void leave_children(ProcessTable &table, Process &process) {
   }
 }
 
-// The first of a family ends all that are left, as far as they have not ended. Whether none is.
+// The first of a family ends all that are left, as far as they have not ended. Whether none is. None of them starts others any
+// more.
 GPU_RUN_NOINLINE bool end_family(const Batch &batch, ProcessTable &table, Process &root) {
+  store_relaxed_device(&root.killed, 1u);
   for (u32 next = root.first_child; next;) {
     Process &child = table.processes[next - 1];
     next = child.next;
@@ -188,19 +191,28 @@ GPU_RUN_NOINLINE bool leave(const Batch &batch, ProcessSlot &slot, u32 kind, u32
     return false;
   }
   close_pipes(table, process);
+  // What more memory would not have helped does not count.
+  const u64 refused = batch.programs[slot.program - 1].starves ? slot.memory.refused : 0;
   if (is_root) {
-    slot.refused = slot.memory.refused + root.refused;
+    slot.refused = refused + root.refused;
+    slot.restarts = root.restarts;
     process.state = PROCESS_Free;
   } else {
-    root.refused += slot.memory.refused;
+    root.refused += refused;
     leave_children(table, process);
+    // The host has stopped it in place of one before it in its slot. What its parent sees is wrong, so the family runs again.
+    if (kind == END_OF_Kill && !process.killed && !load_relaxed_device(&batch.stop)) {
+      root.restarts = 1;
+      kill(batch, root);
+    }
     process.kind = kind;
     process.value = value;
     process.state = PROCESS_Zombie;
     if (process.orphan) bury(table, process);
   }
+  // Before the lock is free: who has seen the end finds the lane. Release: see `take_root`.
+  fetch_add_acq_rel_device(is_root ? &table.roots : &table.live, ~0u);
   unlock(root.lock);
-  fetch_add_relaxed_device(is_root ? &table.roots : &table.live, ~0u);
   return true;
 }
 

@@ -152,7 +152,7 @@ GPU_RUN_NOINLINE void prepare(const Batch &batch, ProcessSlot &slot, u32 index, 
   thread.lane_segment_used = 0;
   thread.segment = 0;
   slot.refused = 0;
-  slot.left = slot.told = 0;
+  slot.left = slot.told = slot.restarts = 0;
   slot.began = clock_ns();
   // A host that stops a process writes these at any time. What it has stopped too late is told from others by its time, and
   // where it stops all of them it writes again and again.
@@ -208,10 +208,14 @@ GPU_RUN_NOINLINE bool await(const Batch &batch, u32 number) {
 }
 
 // Returns the thread's slot of the mailbox if its request is answered. Else the host may still write there, and the slot
-// stays taken until the round ends: a process that was stopped waits for nothing.
+// stays taken until it has: a process that was stopped waits for nothing.
 GPU_RUN_INLINE void leave_mailbox(Requests &requests, Thread &thread) {
-  if (thread.request && requests::answered(requests, thread)) requests::give_slot(requests, thread);
-  thread.request = 0;
+  if (!thread.request) return;
+  if (requests::answered(requests, thread)) {
+    requests::give_slot(requests, thread);
+  } else {
+    requests::abandon_slot(requests, thread);
+  }
 }
 
 // Tells the host how the slot's process has ended. False if the ring has no room for that now.
@@ -230,6 +234,10 @@ GPU_RUN_NOINLINE bool tell_end(const Batch &batch, const ProcessSlot &slot) {
   told.frames = end.frames;
   told.stopped = end.kind == END_None && (load_relaxed_device(&slot.launch.stop) | load_relaxed_device(&slot.control.stop)) != 0;
   told.refused = batch.table ? slot.refused : slot.memory.refused;
+  if (slot.restarts) {
+    told.kind = END_None;
+    told.stopped = 1;
+  }
   told.child = slot.requests.child;
   told.program = slot.program - 1;
   told.memory = slot.memory.size;

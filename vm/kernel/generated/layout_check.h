@@ -613,11 +613,12 @@ FIELD(Requests, input_position, 320, 8);
 FIELD(Requests, child, 328, 4);
 FIELD(Requests, asked, 332, 4);
 
-SIZE(SlotUse, 2128);
+SIZE(SlotUse, 2192);
 FIELD(SlotUse, first_look, 0, 4);
 FIELD(SlotUse, pad, 4, 12);
 FIELD(SlotUse, taken, 16, 64);
-FIELD(SlotUse, messages, 80, 2048);
+FIELD(SlotUse, abandoned, 80, 64);
+FIELD(SlotUse, messages, 144, 2048);
 
 SIZE(ProcessInput, 48);
 FIELD(ProcessInput, args, 0, 16);
@@ -645,7 +646,7 @@ FIELD(ProcessEnd, program, 52, 4);
 FIELD(ProcessEnd, pad, 56, 8);
 FIELD(ProcessEnd, backtrace, 64, 256);
 
-SIZE(ProcessSlot, 7632);
+SIZE(ProcessSlot, 7648);
 FIELD(ProcessSlot, memory, 0, 6288);
 FIELD(ProcessSlot, launch, 6288, 416);
 FIELD(ProcessSlot, instance, 6704, 72);
@@ -658,8 +659,10 @@ FIELD(ProcessSlot, process, 7612, 4);
 FIELD(ProcessSlot, refused, 7616, 8);
 FIELD(ProcessSlot, left, 7624, 4);
 FIELD(ProcessSlot, told, 7628, 4);
+FIELD(ProcessSlot, restarts, 7632, 4);
+FIELD(ProcessSlot, pad, 7636, 12);
 
-SIZE(ProcessProgram, 88);
+SIZE(ProcessProgram, 96);
 FIELD(ProcessProgram, model, 0, 8);
 FIELD(ProcessProgram, pieces, 8, 8);
 FIELD(ProcessProgram, memory_size, 16, 8);
@@ -673,9 +676,11 @@ FIELD(ProcessProgram, data_count, 64, 4);
 FIELD(ProcessProgram, elem_count, 68, 4);
 FIELD(ProcessProgram, instance, 72, 4);
 FIELD(ProcessProgram, name_len, 76, 4);
-FIELD(ProcessProgram, name, 80, 8);
+FIELD(ProcessProgram, starves, 80, 4);
+FIELD(ProcessProgram, pad, 84, 4);
+FIELD(ProcessProgram, name, 88, 8);
 
-SIZE(Process, 160);
+SIZE(Process, 168);
 FIELD(Process, lock, 0, 4);
 FIELD(Process, state, 4, 4);
 FIELD(Process, pid, 8, 4);
@@ -702,6 +707,8 @@ FIELD(Process, input_position, 112, 8);
 FIELD(Process, args, 120, 16);
 FIELD(Process, environment, 136, 16);
 FIELD(Process, refused, 152, 8);
+FIELD(Process, restarts, 160, 4);
+FIELD(Process, pad, 164, 4);
 
 SIZE(PipeEnd, 12);
 FIELD(PipeEnd, holders, 0, 4);

@@ -170,6 +170,7 @@ struct SlotUse {
   u32 first_look;  // cycles from a message to a lane's first look for the response: see rpc/mailbox.h
   u32 pad[3];
   u32 taken[REQUEST_SLOTS / 32];  // a bit for each slot: a thread has it
+  u32 abandoned[REQUEST_SLOTS / 32];  // the same: its thread is gone, and the host has still to answer
   u32 messages[REQUEST_SLOTS];  // number of the last message in each slot, for the thread that has it
 };
 

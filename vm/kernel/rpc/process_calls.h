@@ -90,12 +90,12 @@ GPU_RUN_INLINE u32 measure_ranges(const Call &call, u32 &bytes) {
   return trap;
 }
 
-// Moves so many bytes of the call.
-GPU_RUN_INLINE void move_ranges(const Call &call, u8 *ring, u64 at, u32 len, bool reads) {
+// Moves so many bytes of the call. Returns a trap: what is read may have been written over the list of buffers itself.
+GPU_RUN_INLINE u32 move_ranges(const Call &call, u8 *ring, u64 at, u32 len, bool reads) {
   u32 done = 0;
-  // The guest may not be running anything else: the ranges are those that were measured.
-  each_range(call, [&](u64 guest, u64 bytes) {
+  return each_range(call, [&](u64 guest, u64 bytes) {
     const u32 count = (u32)lesser(bytes, len - done);
+    if (!call.fits(guest, count)) return (u32)TRAP_MemoryOutOfBounds;
     move_ring(call, ring, at + done, guest, count, reads);
     done += count;
     return done == len ? STOP : (u32)TRAP_None;
@@ -120,8 +120,9 @@ GPU_RUN_NOINLINE Local use_pipe(ProcessTable &table, Thread &thread, const Call 
   u32 count = (u32)lesser(wanted, reads ? filled : room);
   // What is short comes as a whole, so that lines of several processes are not torn.
   if (!reads && wanted <= PIPE_WHOLE && count < wanted) count = 0;
+  u32 trap = TRAP_None;
   if (count) {
-    move_ranges(call, ring, reads ? pipe.read : pipe.written, count, reads);
+    trap = move_ranges(call, ring, reads ? pipe.read : pipe.written, count, reads);
     if (reads) {
       pipe.read += count;
     } else {
@@ -129,6 +130,7 @@ GPU_RUN_NOINLINE Local use_pipe(ProcessTable &table, Thread &thread, const Call 
     }
   }
   family::unlock(pipe.lock);
+  if (trap) return {LOCAL_Trap, trap};
   if (count == 0 && (other_end || !reads)) {
     const bool returns = call.function == wasi::FN_pipe_read && call.arg(2) & READ_NoWait;
     return returns ? served(ERRNO_Again) : come_again(thread, process_pause(table));
@@ -156,12 +158,11 @@ GPU_RUN_INLINE u32 end_of_descriptor(const Launch &launch, u32 id, u32 descripto
 // Whether a call reads or writes a descriptor that is a pipe or null, or closes a pipe.
 GPU_RUN_INLINE bool is_of_pipe(const Launch &launch, const Call &call) {
   constexpr u64 FUNCTIONS = set_of(wasi::FN_fd_read, wasi::FN_fd_write, wasi::FN_fd_close, wasi::FN_fd_renumber);
-  if (!table_of(launch) || !is_in(FUNCTIONS, call.function) || call.arg(0) >= STREAM_DESCRIPTORS) return false;
-  const u32 *streams = launch.requests->streams;
-  if (call.function == wasi::FN_fd_renumber) {
-    return call.arg(1) < STREAM_DESCRIPTORS && load_relaxed_device(&streams[call.arg(1)]) >= STREAM_Pipe;
-  }
-  return load_relaxed_device(&streams[call.arg(0)]) >= STREAM_Pipe;
+  if (!table_of(launch) || !is_in(FUNCTIONS, call.function)) return false;
+  const bool moves = call.function == wasi::FN_fd_renumber;
+  const u32 descriptor = call.arg(moves);
+  if (descriptor >= STREAM_DESCRIPTORS || (moves && descriptor == call.arg(0))) return false;
+  return load_relaxed_device(&launch.requests->streams[descriptor]) >= STREAM_Pipe;
 }
 
 // Lets go of the pipe that a descriptor is: it will be closed, or another one takes its place. False if that is to be tried
@@ -181,7 +182,8 @@ GPU_RUN_NOINLINE bool close_descriptor(const Launch &launch, ProcessTable &table
   return true;
 }
 
-// Such a call. The host closes and moves descriptors, after the pipe is let go of.
+// Such a call. The host closes and moves descriptors, after the pipe is let go of; also where it then refuses to, because the
+// program has moved a descriptor that it does not have.
 GPU_RUN_NOINLINE Local pipe_descriptor(const Launch &launch, Thread &thread, u32 id, const Call &call) {
   ProcessTable &table = *table_of(launch);
   const bool moves = call.function == wasi::FN_fd_renumber;
@@ -202,7 +204,8 @@ GPU_RUN_NOINLINE Local pipe_descriptor(const Launch &launch, Thread &thread, u32
 
 // The number of the program whose name this is; ~0: there is none.
 GPU_RUN_NOINLINE u32 find_program(const Batch &batch, const Call &call, u64 name, u32 len) {
-  for (u32 i = 0; i < batch.program_count; i++) {
+  // The first one is the host's.
+  for (u32 i = 1; i < batch.program_count; i++) {
     const ProcessProgram &program = batch.programs[i];
     bool same = program.name_len == len;
     for (u32 k = 0; same && k < len; k++) same = program.name[k] == linear::load<u8>(call.memory.base, name + k);
@@ -287,10 +290,13 @@ GPU_RUN_NOINLINE void describe_child(const Launch &launch, ProcessTable &table, 
   const u32 generation = (child.pid >> family::PID_GENERATION) + 1;
   child.pid = generation << family::PID_GENERATION | (place + 1);
   child.root = parent.root;
-  child.first_child = child.killed = child.orphan = child.handles = 0;
+  child.first_child = child.orphan = child.handles = 0;
+  store_relaxed_device(&child.killed, 0u);
   child.program = spawn.program;
   child.number = parent.number;
   child.child = fetch_add_relaxed_device(&table.started, 1u) + 1;
+  // That is the number of those that the host has started.
+  if (child.child == 0) child.child = ~0u;
   child.refused = 0;
   u8 *const strings = table.strings + (u64)(place - launch.batch->slot_count) * PROCESS_STRINGS;
   const u8 *const guest = call.memory.base;
@@ -339,6 +345,17 @@ GPU_RUN_NOINLINE void give_ends(ProcessTable &table, Process &parent, const Call
   }
 }
 
+// Takes a lane for a process more, if there is one besides those for the host's.
+GPU_RUN_INLINE bool take_lane(const Batch &batch, ProcessTable &table) {
+  const u32 most = batch.slot_count - table.most_roots;
+  u32 live = load_relaxed_device(&table.live);
+  // The order is that of the lists: the count is all there is to see.
+  while (live < most) {
+    if (compare_exchange_acq_rel_device(&table.live, live, live + 1)) return true;
+  }
+  return false;
+}
+
 // Starts a process.
 GPU_RUN_NOINLINE Local spawn_process(const Launch &launch, Thread &thread, u32 id, const Call &call) {
   Batch &batch = *launch.batch;
@@ -353,19 +370,21 @@ GPU_RUN_NOINLINE Local spawn_process(const Launch &launch, Thread &thread, u32 i
   Process &root = family::root_of(table, parent);
   if (!family::try_lock(root.lock)) return come_again(thread, LOCK_PAUSE);
   u32 place = 0, failed = 0;
-  // A lane for it, and an entry. Relaxed: the count is all there is to see.
-  if (fetch_add_relaxed_device(&table.live, 1u) >= batch.slot_count - table.most_roots) {
-    failed = ERRNO_Again;
-  } else {
+  // What is to end starts nothing, so that it does end.
+  const bool ends = load_relaxed_device(&root.killed) || load_relaxed_device(&parent.killed) || load_relaxed_device(&batch.stop);
+  const bool has_lane = !ends && take_lane(batch, table);
+  if (has_lane) {
     place = free_list::pop(&table.free, [&](u32 number) { return &table.processes[number - 1].link; });
     failed = place ? choose_ends(table, parent, spawn) : (u32)ERRNO_Again;
+  } else {
+    failed = ERRNO_Again;
   }
   if (failed) {
     // The first of a family that has nothing of the table has not used it up: it waits for other families. They never wait for
     // it, nor do their children for lanes.
-    const bool waits = failed == ERRNO_Again && &parent == &root && !root.first_child && !root.handles;
+    const bool waits = failed == ERRNO_Again && !ends && &parent == &root && !root.first_child && !root.handles;
     if (place) family::free_entry(table, table.processes[place - 1]);
-    fetch_add_relaxed_device(&table.live, ~0u);
+    if (has_lane) fetch_add_relaxed_device(&table.live, ~0u);
     family::unlock(root.lock);
     return waits ? come_again(thread, process_pause(table)) : served(failed);
   }

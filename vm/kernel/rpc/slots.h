@@ -16,6 +16,28 @@ GPU_RUN_INLINE u64 no_slot_pause(const Launch &launch) {
   return pause > NO_SLOT_PAUSE ? pause : NO_SLOT_PAUSE;
 }
 
+// Leaves the slot of a request that is not answered, of a thread that is gone. Release: pairs with the acquire in `recover`,
+// for the number of the message.
+GPU_RUN_INLINE void abandon_slot(Requests &requests, Thread &thread) {
+  const u32 slot = thread.request - 1;
+  if (!requests.own_slots) fetch_or_acq_rel_device(&requests.slot_use->abandoned[slot / 32], 1u << slot % 32);
+  thread.request = 0;
+}
+
+// Makes those slots free that were left and that the host has answered since.
+GPU_RUN_NOINLINE void recover_slots(Requests &requests) {
+  SlotUse &use = *requests.slot_use;
+  for (u32 at = 0; at < REQUEST_SLOTS / 32; at++) {
+    for (u32 left = load_acquire_device(&use.abandoned[at]); left; left &= left - 1) {
+      const u32 bit = left & -left, slot = at * 32 + (u32)__builtin_ctz(left);
+      const u64 head = load_relaxed_system(&requests.answered[slot].words[0]);
+      if ((u32)(head >> 32) != load_relaxed_device(&use.messages[slot])) continue;
+      // Of several lanes one makes it free. Release, as in `give_slot`.
+      if (fetch_and_acq_rel_device(&use.abandoned[at], ~bit) & bit) fetch_and_release_device(&use.taken[at], ~bit);
+    }
+  }
+}
+
 // Takes a free slot for thread `id`; 0 if none was found, else 1 + its number. Acquire: what its last owner did in it
 // is over; pairs with `give_slot`.
 GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
@@ -32,6 +54,7 @@ GPU_RUN_INLINE u32 take_slot(Requests &requests, u32 id) {
     }
     if (!(found >> bit & 1)) return 1 + at * 32 + bit;
   }
+  recover_slots(requests);
   return 0;
 }
 

@@ -46,6 +46,8 @@ twins! { PROCESS_TWINS:
         refused: u64,
         left: u32,
         told: u32,
+        restarts: u32,
+        pad: [u32; 3],
     }
     struct ProcessProgram {
         model: Ptr,
@@ -61,6 +63,8 @@ twins! { PROCESS_TWINS:
         elem_count: u32,
         instance: u32,
         name_len: u32,
+        starves: u32,
+        pad: u32,
         name: Ptr,
     }
     struct Process {
@@ -90,6 +94,8 @@ twins! { PROCESS_TWINS:
         args: Strings,
         environment: Strings,
         refused: u64,
+        restarts: u32,
+        pad: u32,
     }
     struct PipeEnd {
         holders: u32,

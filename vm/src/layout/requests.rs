@@ -121,6 +121,7 @@ twins! { REQUEST_TWINS:
         first_look: u32,
         pad: [u32; 3],
         taken: [u32; REQUEST_SLOTS / 32],
+        abandoned: [u32; REQUEST_SLOTS / 32],
         messages: [u32; REQUEST_SLOTS],
     }
 }

@@ -29,6 +29,7 @@ use std::time::{Duration, Instant};
 use gpu_run_bytecode::code::instructions;
 use gpu_run_bytecode::{Op, Program};
 
+use self::families::FAMILY;
 use self::gather::Round;
 use self::image::Image;
 use self::intake::{InputMemory, input_bytes};
@@ -385,7 +386,12 @@ impl Store {
                     break;
                 }
                 self.release_slots(slots.take());
-                let more = memory.saturating_mul(MEMORY_STEP).min(most).min(self.room_for_one());
+                let room = match options.programs.is_empty() {
+                    true => self.room_for_one(),
+                    // And for some that it starts.
+                    false => self.room_for_one() / u64::from(FAMILY) / layout::PAGE * layout::PAGE,
+                };
+                let more = memory.saturating_mul(MEMORY_STEP).min(most).min(room);
                 // What is no more than before is all that there is.
                 is_most = more <= memory;
                 memory = memory.max(more);

@@ -60,6 +60,8 @@ fn calls(engine: &str) -> Tested {
         ("try_wait", "the grandchild ends later\nexit status: 0, waited: yes\n"),
         ("orphan", "exit status: 0\nthe grandchild ends later\n"),
         ("family", "the first process ends\n"),
+        ("bomb", "the first process ends\n"),
+        ("overlap", "code: None\n"),
         ("storm", "10 have ended\n"),
         ("nosuch", "NotFound\nInvalidInput\nArgumentListTooLong\n"),
         ("epipe", "exit status: 0\nBrokenPipe\n"),

@@ -17,7 +17,7 @@ pub(super) const FAMILY_BYTES: u64 = (1 + ENTRIES as u64) * size_of::<Process>()
     + PIPES as u64 * (size_of::<Pipe>() as u64 + PIPE_BYTES);
 
 /// Lanes for each process that the host starts: for it and those that come of it.
-const FAMILY: u32 = 8;
+pub(super) const FAMILY: u32 = 8;
 /// Lanes that there are at least, and at most. Of a CPU, where a lane is a thread of the system, there are fewer.
 const FEWEST: u32 = 1024;
 const MOST: u32 = 1 << 16;
@@ -84,10 +84,7 @@ impl Store {
                 ..Zeroable::zeroed()
             })
             .collect();
-        let most_roots = match options.jobs {
-            Some(jobs) => jobs.min(lanes / 2),
-            None => roots.min(lanes / FAMILY).max(1),
-        };
+        let most_roots = roots.min(options.jobs.unwrap_or(u32::MAX)).min(lanes / FAMILY);
         let record = ProcessTable {
             processes,
             strings,
@@ -97,7 +94,7 @@ impl Store {
             free_pipes: 1,
             capacity,
             pipe_count,
-            most_roots,
+            most_roots: most_roots.clamp(1, lanes - 1),
             ..Zeroable::zeroed()
         };
         // SAFETY: allocated here with these sizes; no kernel runs.

@@ -267,7 +267,8 @@ impl Store {
                         false => Taken::NoRoom,
                     };
                     left += intake.added() - before;
-                    took |= intake.added() > before;
+                    let added = intake.added() > before;
+                    took |= added;
                     // Lanes of a warp that are compiled wait for each other's processes, and go on when it is known that none will
                     // come. So they must know where there is none for a while; and where there is no room for so many as a warp
                     // takes, because then none may run.
@@ -276,7 +277,7 @@ impl Store {
                         Taken::NoRoom => entry.is_some() && left < slots.batch.warp_lanes,
                         Taken::Some | Taken::Over => false,
                     };
-                    if took || !waits || intake.added() == 0 {
+                    if added || !waits || intake.added() == 0 {
                         since = None;
                     }
                     open = match taken {
@@ -474,7 +475,7 @@ impl Store {
         stopping: bool,
     ) -> (ProcessOutcome, Waiting) {
         let time = Duration::from_nanos(end.time);
-        // Of those that it has started it is not known how much memory they had.
+        // Of those that it has started the device has looked at that.
         let grew = !options.programs.is_empty() || end.memory < slots.most_memory;
         let starved = end.refused > 0 && grew;
         let in_time = options.process_timeout.is_none_or(|limit| time < limit);

@@ -14,8 +14,9 @@ struct Given {
     number: u64,
     stdin: Arc<[u8]>,
     files: GivenFiles,
-    /// Made when it asks, and when processes ask that it has started: by their numbers, its own 0.
-    services: HashMap<u32, Arc<dyn Services>>,
+    /// Made when it asks, and when processes ask that it has started: by their numbers, its own 0. `None` of one that has ended,
+    /// of which a request may still be under way.
+    services: HashMap<u32, Option<Arc<dyn Services>>>,
 }
 
 /// The services of the processes of a round.
@@ -52,17 +53,17 @@ impl ProcessServices {
         let (process, child) = (request.thread, request.child);
         let (number, stdin, files) = match self.lock().get(&process) {
             Some(given) => match given.services.get(&child) {
-                Some(services) => return services.clone(),
+                Some(Some(services)) => return services.clone(),
                 // Standard input is what its device has of it.
-                None if child != 0 => (given.number, Arc::default(), given.files.clone()),
-                None => (given.number, given.stdin.clone(), given.files.clone()),
+                _ if child != 0 => (given.number, Arc::default(), given.files.clone()),
+                _ => (given.number, given.stdin.clone(), given.files.clone()),
             },
             None => Default::default(),
         };
         // Without the lock, as it may open folders. A process makes one request at a time, so nobody else makes them.
         let services = (self.make)(number, &stdin, &files);
         if let Some(given) = self.lock().get_mut(&process) {
-            given.services.insert(child, services.clone());
+            given.services.entry(child).or_insert_with(|| Some(services.clone()));
         }
         services
     }
@@ -72,7 +73,7 @@ impl ProcessServices {
         let services = self
             .lock()
             .get_mut(&process)
-            .and_then(|given| given.services.remove(&child));
+            .and_then(|given| given.services.insert(child, None));
         drop(services);
     }
 

@@ -96,7 +96,8 @@ impl Store {
         ];
         let each = own.iter().sum::<u64>() + if families { FAMILY_BYTES } else { 0 };
         let room = (free / each.max(1)).min(u64::from(u32::MAX)) as u32;
-        if room == 0 {
+        // One for a process, and one for what it starts.
+        if room < 1 + u32::from(families) {
             return Err(self.no_room(each));
         }
         let Spread {
@@ -199,8 +200,9 @@ impl Store {
                 data_count: image.segments.0,
                 elem_count: image.segments.1,
                 instance: image.instance as u32,
-                // Nobody can start the first one: no name is so long.
-                name_len: name.map_or(u32::MAX, |name| name.len() as u32),
+                name_len: name.unwrap_or_default().len() as u32,
+                starves: u32::from(memory < image.most_memory),
+                pad: 0,
                 name: self.place_all(name.unwrap_or_default(), "names of programs")?,
             });
         }

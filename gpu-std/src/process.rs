@@ -3,10 +3,10 @@
 //! On `wasm32-unknown-unknown` a program built with `lto = "fat"` has lost `std::process::exit`. [`exit`] works in
 //! any build.
 //!
-//! A guest of `gpu-run batch --program NAME=FILE.wasm` starts these programs by [`Command`], on `wasm32-wasip1` and
-//! `wasm32-unknown-unknown`. Names and signatures are std's. What differs: programs are known by their names alone, without
-//! paths and a current directory. The first process takes all others with it when it ends, as the first one of a container
-//! does. A pipe holds 16 KiB.
+//! A guest of `gpu-run batch --program NAME=FILE.wasm`, which is one for `wasm32-wasip1`, starts these programs by
+//! [`Command`]. On `wasm32-unknown-unknown` that is `Unsupported`. Names and signatures are std's. What differs:
+//! programs are known by their names alone, without paths and a current directory. The first process takes all others
+//! with it when it ends, as the first one of a container does. A pipe holds 16 KiB.
 //!
 //! On any other target this module is `std::process`.
 //!

@@ -113,6 +113,26 @@ impl ProcessSink for Writes<'_> {
     }
 }
 
+/// A round under way.
+struct Attended<'r> {
+    entry: Option<Entry>,
+    slots: &'r Slots,
+    options: &'r BatchOptions,
+    may_starve: bool,
+    intake: Intake<'r>,
+    book: &'r RefCell<Book>,
+    services: Arc<ProcessServices>,
+    state: State,
+    /// Processes that were added and have not ended, and how many of them there may be.
+    left: u32,
+    most: u32,
+    /// Whether inputs are taken, and since when there was none to take.
+    open: bool,
+    since: Option<Instant>,
+    /// When the kernel began.
+    started: Option<Instant>,
+}
+
 /// What came of looking for more inputs.
 enum Taken {
     /// Some were added.
@@ -159,166 +179,213 @@ impl Store {
         let services = Arc::new(ProcessServices::new(options.services.clone()));
         let serving = self.serve_batch(services.clone(), slots.count)?;
         let book = RefCell::new(Book::default());
-        let mut intake = Intake::new(inputs);
         let (mut writes, mut sink) = (Writes(&book), |_, _, _: &[u8]| {});
         let mut host = Host::new(&self.run, &RunOptions::default(), slots.count, &mut sink);
         host.processes = Some(&mut writes);
-        let mut state = State {
-            stopping: false,
-            looked: Instant::now(),
-            seen: Vec::new(),
-        };
-        // Processes that were added and have not ended, and how many of them there may be. Where more come than there are slots,
-        // some wait for the next slot that is free.
-        let mut left = 0u32;
+        // Where more come than there are slots, some wait for the next slot that is free.
         let ahead = match coming > slots.count.into() {
             true => slots.count / 8 + TAKEN_AT_ONCE as u32,
             false => 0,
         };
-        let most = match options.shares_inputs {
-            true => slots.count + ahead,
-            false => u32::MAX,
+        let mut attended = Attended {
+            entry,
+            slots,
+            options,
+            may_starve,
+            intake: Intake::new(inputs),
+            book: &book,
+            services,
+            state: State {
+                stopping: false,
+                looked: Instant::now(),
+                seen: Vec::new(),
+            },
+            left: 0,
+            most: match options.shares_inputs {
+                true => slots.count + ahead,
+                false => u32::MAX,
+            },
+            open: true,
+            since: None,
+            started: None,
         };
-        // Whether inputs are taken, since when there was none to take, and when the kernel began.
-        let (mut open, mut since) = (true, None);
-        let mut started = None;
-        let mut idle = 0u32;
-        let mut attend = || -> Result<(), StoreError> {
-            loop {
-                let finished = match started {
-                    Some(_) => self.device.finished(),
-                    // Without a process.
-                    None => Ok(!open || state.stopping),
-                };
-                let mut took = host.drain();
-                if !matches!(finished, Ok(false)) {
-                    while host.drain() {}
-                    took = true;
-                }
-                let children = std::mem::take(&mut book.borrow_mut().children);
-                for (process, end) in children {
-                    services.end_child(process, end.child);
-                    if let Some(text) = self.trap_of_child(&end, options)
-                        && let Some(Some(running)) = book.borrow_mut().place(process)
-                    {
-                        running.stderr.extend_from_slice(text.as_bytes());
-                    }
-                }
-                loop {
-                    let Some((process, end)) = book.borrow_mut().ended.pop_front() else {
-                        break;
-                    };
-                    services.end(process);
-                    left -= 1;
-                    let Some(running) = book.borrow_mut().end(process) else {
-                        continue;
-                    };
-                    intake.free(running.held);
-                    let (mut outcome, waiting) = self.outcome(running, &end, slots, options, state.stopping);
-                    // It was stopped in place of one before it in its slot.
-                    let early = options.process_timeout.is_some_and(|limit| outcome.time < limit);
-                    if matches!(outcome.end, End::TimedOut) && early && !state.stopping {
-                        queue.again.push_back(waiting);
-                    } else if outcome.starved && !may_starve && !state.stopping {
-                        counts.repeated += 1;
-                        queue.starved.push_back(waiting);
-                    } else {
-                        if outcome.starved && !may_starve {
-                            // It would have run once more.
-                            outcome.end = End::Interrupted;
-                        }
-                        counts.processes += u64::from(!matches!(outcome.end, End::Interrupted));
-                        if done(outcome).is_break() {
-                            self.stop_round(slots, &mut state)?;
-                        }
-                    }
-                }
-                match finished {
-                    // If there are more inputs, another round takes them.
-                    Ok(true) if left == 0 || state.stopping => return Ok(()),
-                    // Lanes have ended with their processes, and some wait in the queue.
-                    // SAFETY: as below.
-                    Ok(true) => unsafe {
-                        let lost = offset_of!(Batch, lost) as u64;
-                        self.device.clear(slots.record + lost, 4)?;
-                        self.start_round(entry, slots)?;
-                    },
-                    Ok(false) => {}
-                    Err(error) => return Err(error.into()),
-                }
-                let interrupted = options
-                    .interrupt
-                    .as_ref()
-                    .is_some_and(|flag| flag.load(Ordering::Relaxed));
-                // Again and again: a process that begins clears what stops it.
-                let stops = interrupted && !state.stopping || state.stopping && state.looked.elapsed() > LOOK_AFTER;
-                if stops {
-                    self.stop_round(slots, &mut state)?;
-                }
-                if let Some(limit) = options.process_timeout
-                    && !state.stopping
-                {
-                    self.stop_late(slots, &book, limit, &mut state)?;
-                }
-                if open && !state.stopping {
-                    let before = intake.added();
-                    let taken = match left < most && book.borrow().given < MOST_GIVEN {
-                        true => self.take_inputs(&mut intake, slots, queue, &book, &services)?,
-                        false => Taken::NoRoom,
-                    };
-                    left += intake.added() - before;
-                    let added = intake.added() > before;
-                    took |= added;
-                    // Lanes of a warp that are compiled wait for each other's processes, and go on when it is known that none will
-                    // come. So they must know where there is none for a while; and where there is no room for so many as a warp
-                    // takes, because then none may run.
-                    let waits = match taken {
-                        Taken::Nothing => entry.is_some() || !queue.starved.is_empty(),
-                        Taken::NoRoom => entry.is_some() && left < slots.batch.warp_lanes,
-                        Taken::Some | Taken::Over => false,
-                    };
-                    if added || !waits || intake.added() == 0 {
-                        since = None;
-                    }
-                    open = match taken {
-                        Taken::Over => false,
-                        _ if !waits || intake.added() == 0 => true,
-                        _ => since.get_or_insert_with(Instant::now).elapsed() < GATHERED,
-                    };
-                    if left / MOST_WAITING > slots.count && !slots.is_all && options.jobs.is_none() {
-                        open = false;
-                    }
-                    if !open && intake.added() > 0 {
-                        intake.close(&mut *self.device, slots)?;
-                    } else if intake.has_many() || !matches!(taken, Taken::Some) {
-                        intake.bring(&mut *self.device, slots)?;
-                    }
-                    if started.is_none() && intake.brought() > 0 {
-                        started = Some(begin.elapsed());
-                        // SAFETY: the batch and all that it points to are the store's, and complete; the program was verified.
-                        unsafe { self.start_round(entry, slots)? };
-                    }
-                }
-                idle = if took { 0 } else { idle + 1 };
-                pause(idle);
-            }
-        };
+        let result = catch_unwind(AssertUnwindSafe(|| {
+            self.attend(&mut attended, &mut host, queue, counts, done)
+        }));
         // Whatever the caller's functions do: lanes that wait for inputs end.
-        let attended = catch_unwind(AssertUnwindSafe(&mut attend));
-        if started.is_some() {
-            self.end_round(slots, &mut state, || host.drain());
+        if attended.started.is_some() {
+            self.end_round(slots, &mut attended.state, || host.drain());
         }
         drop(serving);
         tracing::debug!(
-            processes = intake.added(),
+            processes = attended.intake.added(),
             slots = slots.count,
-            started_ms = started.map(|time| time.as_secs_f64() * 1e3),
+            started_ms = attended.started.map(|at| (at - begin).as_secs_f64() * 1e3),
             last_kernel_ms = self.device.kernel_time().map(|time| time.as_secs_f64() * 1e3),
             all_ms = begin.elapsed().as_secs_f64() * 1e3,
             "a round of a batch has ended"
         );
-        attended.unwrap_or_else(|panic| resume_unwind(panic))?;
-        Ok(state.stopping)
+        result.unwrap_or_else(|panic| resume_unwind(panic))?;
+        Ok(attended.state.stopping)
+    }
+
+    /// Does what a round needs of the host, until it is over.
+    fn attend(
+        &mut self,
+        round: &mut Attended<'_>,
+        host: &mut Host<'_>,
+        queue: &mut Queue<'_>,
+        counts: &mut BatchCounts,
+        done: &mut dyn FnMut(ProcessOutcome) -> ControlFlow<()>,
+    ) -> Result<(), StoreError> {
+        let mut idle = 0u32;
+        loop {
+            let finished = match round.started {
+                Some(_) => self.device.finished(),
+                // Without a process.
+                None => Ok(!round.open || round.state.stopping),
+            };
+            let mut took = host.drain();
+            if !matches!(finished, Ok(false)) {
+                while host.drain() {}
+                took = true;
+            }
+            self.take_children(round);
+            self.take_ends(round, queue, counts, done)?;
+            match finished {
+                // If there are more inputs, another round takes them.
+                Ok(true) if round.left == 0 || round.state.stopping => return Ok(()),
+                // Lanes have ended with their processes, and some wait in the queue.
+                // SAFETY: as in `take_more`.
+                Ok(true) => unsafe {
+                    let lost = offset_of!(Batch, lost) as u64;
+                    self.device.clear(round.slots.record + lost, 4)?;
+                    self.start_round(round.entry, round.slots)?;
+                },
+                Ok(false) => {}
+                Err(error) => return Err(error.into()),
+            }
+            self.stop_what_is_due(round)?;
+            if round.open && !round.state.stopping {
+                took |= self.take_more(round, queue)?;
+            }
+            idle = if took { 0 } else { idle + 1 };
+            pause(idle);
+        }
+    }
+
+    /// Takes the ends of processes that others have started.
+    fn take_children(&mut self, round: &mut Attended<'_>) {
+        let children = std::mem::take(&mut round.book.borrow_mut().children);
+        for (process, end) in children {
+            round.services.end_child(process, end.child);
+            if let Some(text) = self.trap_of_child(&end, round.options)
+                && let Some(Some(running)) = round.book.borrow_mut().place(process)
+            {
+                running.stderr.extend_from_slice(text.as_bytes());
+            }
+        }
+    }
+
+    /// Tells of processes that have ended, or has them run again.
+    fn take_ends(
+        &mut self,
+        round: &mut Attended<'_>,
+        queue: &mut Queue<'_>,
+        counts: &mut BatchCounts,
+        done: &mut dyn FnMut(ProcessOutcome) -> ControlFlow<()>,
+    ) -> DeviceResult<()> {
+        loop {
+            let Some((process, end)) = round.book.borrow_mut().ended.pop_front() else {
+                return Ok(());
+            };
+            round.services.end(process);
+            round.left -= 1;
+            let Some(running) = round.book.borrow_mut().end(process) else {
+                continue;
+            };
+            round.intake.free(running.held);
+            let stopping = round.state.stopping;
+            let (mut outcome, waiting) = self.outcome(running, &end, round.slots, round.options, stopping);
+            // It was stopped in place of one before it in its slot.
+            let early = (round.options.process_timeout).is_some_and(|limit| outcome.time < limit);
+            let starves = outcome.starved && !round.may_starve;
+            if matches!(outcome.end, End::TimedOut) && early && !stopping {
+                queue.again.push_back(waiting);
+                continue;
+            }
+            if starves && !stopping {
+                counts.repeated += 1;
+                queue.starved.push_back(waiting);
+                continue;
+            }
+            if starves {
+                // It would have run once more.
+                outcome.end = End::Interrupted;
+            }
+            counts.processes += u64::from(!matches!(outcome.end, End::Interrupted));
+            if done(outcome).is_break() {
+                self.stop_round(round.slots, &mut round.state)?;
+            }
+        }
+    }
+
+    /// Stops all processes if that is asked for, and those whose time is over.
+    fn stop_what_is_due(&mut self, round: &mut Attended<'_>) -> DeviceResult<()> {
+        let interrupt = round.options.interrupt.as_ref();
+        let interrupted = interrupt.is_some_and(|flag| flag.load(Ordering::Relaxed));
+        let state = &mut round.state;
+        // Again and again: a process that begins clears what stops it.
+        if interrupted && !state.stopping || state.stopping && state.looked.elapsed() > LOOK_AFTER {
+            self.stop_round(round.slots, state)?;
+        }
+        match round.options.process_timeout {
+            Some(limit) if !state.stopping => self.stop_late(round.slots, round.book, limit, state),
+            _ => Ok(()),
+        }
+    }
+
+    /// Brings more inputs, as far as there are some and there is room for them. Whether some were added.
+    fn take_more(&mut self, round: &mut Attended<'_>, queue: &mut Queue<'_>) -> DeviceResult<bool> {
+        let slots = round.slots;
+        let before = round.intake.added();
+        let taken = match round.left < round.most && round.book.borrow().given < MOST_GIVEN {
+            true => self.take_inputs(&mut round.intake, slots, queue, round.book, &round.services)?,
+            false => Taken::NoRoom,
+        };
+        let added = round.intake.added() - before;
+        round.left += added;
+        // Lanes of a warp that are compiled wait for each other's processes, and go on when it is known that none will come. So
+        // they must know where there is none for a while; and where there is no room for so many as a warp takes, because then
+        // none may run.
+        let waits = match taken {
+            Taken::Nothing => round.entry.is_some() || !queue.starved.is_empty(),
+            Taken::NoRoom => round.entry.is_some() && round.left < slots.batch.warp_lanes,
+            Taken::Some | Taken::Over => false,
+        };
+        let has_some = round.intake.added() > 0;
+        if added > 0 || !waits || !has_some {
+            round.since = None;
+        }
+        round.open = match taken {
+            Taken::Over => false,
+            _ if !waits || !has_some => true,
+            _ => round.since.get_or_insert_with(Instant::now).elapsed() < GATHERED,
+        };
+        if round.left / MOST_WAITING > slots.count && !slots.is_all && round.options.jobs.is_none() {
+            round.open = false;
+        }
+        if !round.open && has_some {
+            round.intake.close(&mut *self.device, slots)?;
+        } else if round.intake.has_many() || !matches!(taken, Taken::Some) {
+            round.intake.bring(&mut *self.device, slots)?;
+        }
+        if round.started.is_none() && round.intake.brought() > 0 {
+            round.started = Some(Instant::now());
+            // SAFETY: the batch and all that it points to are the store's, and complete; the program was verified.
+            unsafe { self.start_round(round.entry, slots)? };
+        }
+        Ok(added > 0)
     }
 
     /// Stops what runs still, as it does where a round has failed, and waits for the kernel's end. `drain` takes what lanes

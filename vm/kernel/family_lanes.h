@@ -22,7 +22,8 @@ namespace family {
 // will be no process any more.
 GPU_RUN_NOINLINE u32 take_root(Batch &batch, bool &over) {
   ProcessTable &table = *batch.table;
-  // As in `processes::look`. Who takes a number is counted in `roots` before: so who sees that all are taken sees that too.
+  // As in `processes::look`. A lane counts itself in `roots` before it takes a number. So a lane that sees all numbers taken
+  // sees that count too.
   const bool stops = load_relaxed_device(&batch.stop) != 0;
   const bool closed = load_acquire_system(&batch.closed) != 0;
   u32 taken = load_acquire_device(&batch.taken);
@@ -54,7 +55,7 @@ GPU_RUN_NOINLINE void begin_root(const Batch &batch, ProcessSlot &slot, u32 inde
   choose_program(batch, slot, index, 0);
   processes::prepare_next(batch, slot, index, number);
   Process &root = batch.table->processes[index];
-  const u32 pid = ((root.pid >> PID_GENERATION) + 1) << PID_GENERATION | (index + 1);
+  const u32 pid = next_pid(root, index);
   root = {};
   root.pid = pid;
   root.state = PROCESS_Running;
@@ -105,7 +106,7 @@ GPU_RUN_NOINLINE bool begin_running(const Batch &batch, ProcessSlot &slot, u32 i
 GPU_RUN_NOINLINE bool begin_turn(Batch &batch, ProcessSlot &slot, Turn &turn, u32 index) {
   ProcessTable &table = *batch.table;
   if (!turn.place && (u32)load_relaxed_device(&table.ready)) {
-    turn.place = free_list::pop(&table.ready, [&](u32 number) { return &table.processes[number - 1].link; });
+    turn.place = pop_process(table, table.ready);
     if (turn.place) begin_child(batch, slot, index, turn.place - 1);
   }
   if (turn.place) {

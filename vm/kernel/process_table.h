@@ -1,8 +1,8 @@
 // Processes that start others: the table in which they are, their families, and the pipes between them.
 //
 // A family is a process that the host has started, and all that come of it. It ends with that one, as all processes of a
-// container end with its first. What the members share (who is whose child, who holds which end of a pipe, who has ended how)
-// is protected by one lock for each family, which is only ever tried: who does not get it comes again.
+// container end with its first. One lock for each family protects what its members share: parents and children, the holders
+// of pipes' ends, how processes have ended. The lock is only ever tried. A lane that does not get it comes again.
 //
 // A process that is started is in the list of those that are ready until a lane takes it. Some lanes are for those that the
 // host starts (ProcessTable::most_roots), and there are never more others than lanes besides: so each gets one, though its
@@ -35,6 +35,19 @@ GPU_RUN_INLINE ProcessTable &table_of(const Batch &batch) { return *batch.table;
 GPU_RUN_INLINE Process &root_of(const ProcessTable &table, const Process &process) { return table.processes[process.root]; }
 GPU_RUN_INLINE u32 place_of(const ProcessTable &table, const Process &process) { return (u32)(&process - table.processes); }
 
+// The number of the next process that has the place.
+GPU_RUN_INLINE u32 next_pid(const Process &process, u32 place) {
+  return ((process.pid >> PID_GENERATION) + 1) << PID_GENERATION | (place + 1);
+}
+
+// Of the table's lists of processes: takes one, 1 + its place, or 0; and adds one.
+GPU_RUN_INLINE u32 pop_process(ProcessTable &table, u64 &list) {
+  return free_list::pop(&list, [&](u32 number) { return &table.processes[number - 1].link; });
+}
+GPU_RUN_INLINE void push_process(ProcessTable &table, u64 &list, u32 process) {
+  free_list::push(&list, process, [&](u32 number) { return &table.processes[number - 1].link; });
+}
+
 // Acquire: pairs with the release in `unlock`, so what others did under the lock is visible.
 GPU_RUN_INLINE bool try_lock(u32 &lock) {
   u32 found = load_relaxed_device(&lock);
@@ -53,20 +66,24 @@ GPU_RUN_INLINE u32 take_pipe(ProcessTable &table) {
   return pipe;
 }
 
+GPU_RUN_INLINE void give_pipe(ProcessTable &table, u32 pipe) {
+  free_list::push(&table.free_pipes, pipe, [&](u32 number) { return &table.pipes[number - 1].link; });
+}
+
 // One holder more. With the family's lock.
 GPU_RUN_INLINE void hold(const ProcessTable &table, u32 end) {
   PipeEnd &held = end_at(table, end);
-  // Relaxed: those who look at the count wait for it to become 0, and its holder is another one.
+  // Relaxed: a lane that looks at the count waits for it to become 0, and holds the other end.
   store_relaxed_device(&held.holders, held.holders + 1);
 }
 
 // One holder less; the pipe is free when nobody holds either end. With the family's lock.
 GPU_RUN_NOINLINE void release(ProcessTable &table, u32 end) {
   PipeEnd &held = end_at(table, end);
-  // Release: who sees that nobody writes any more has seen all that was written; pairs with the acquire in `is_held`.
+  // Release: a lane that sees the last writer gone sees all that was written. Pairs with the acquire in `is_held`.
   store_release_device(&held.holders, held.holders - 1);
   if (held.holders || end_at(table, end ^ 1).holders) return;
-  free_list::push(&table.free_pipes, end / 2 + 1, [&](u32 number) { return &table.pipes[number - 1].link; });
+  give_pipe(table, end / 2 + 1);
 }
 
 GPU_RUN_INLINE bool is_held(const ProcessTable &table, u32 end) {
@@ -114,7 +131,7 @@ GPU_RUN_INLINE void remove_child(const ProcessTable &table, Process &child) {
 // An entry that nobody needs any more.
 GPU_RUN_INLINE void free_entry(ProcessTable &table, Process &child) {
   child.state = PROCESS_Free;
-  free_list::push(&table.free, 1 + place_of(table, child), [&](u32 number) { return &table.processes[number - 1].link; });
+  push_process(table, table.free, 1 + place_of(table, child));
 }
 
 // A process is to end. Its lane cannot take another one meanwhile, because it needs the lock to leave this one.
@@ -210,7 +227,7 @@ GPU_RUN_NOINLINE bool leave(const Batch &batch, ProcessSlot &slot, u32 kind, u32
     process.state = PROCESS_Zombie;
     if (process.orphan) bury(table, process);
   }
-  // Before the lock is free: who has seen the end finds the lane. Release: see `take_root`.
+  // Before the lock is free: a parent that has seen the end finds the lane. Release: see `take_root`.
   fetch_add_acq_rel_device(is_root ? &table.roots : &table.live, ~0u);
   unlock(root.lock);
   return true;

@@ -49,8 +49,8 @@ impl BatchInput {
         self
     }
 
-    /// Gives it files, which it finds in the directory `/`, as its relative paths do. They are its own: it may change them and
-    /// add a MiB, which is gone with it. A directory `/` or `.` of [`Batch::preopened_dir`] is hidden by them.
+    /// Adds files of its own. They are in the directory `/`, where its relative paths lead too. It may change them and add a
+    /// MiB, which is gone with it. They hide a directory `/` or `.` of [`Batch::preopened_dir`].
     pub fn files(mut self, files: GivenFiles) -> Self {
         self.0.files = files;
         self

@@ -269,7 +269,7 @@ GPU_RUN_NOINLINE u32 choose_ends(ProcessTable &table, const Process &parent, Spa
   if (!error) return 0;
   for (u32 i = 0; i < 3; i++) {
     if (!spawn.parent_ends[i]) continue;
-    free_list::push(&table.free_pipes, (spawn.ends[i] - 1) / 2 + 1, [&](u32 number) { return &table.pipes[number - 1].link; });
+    family::give_pipe(table, (spawn.ends[i] - 1) / 2 + 1);
   }
   return error;
 }
@@ -287,8 +287,7 @@ GPU_RUN_NOINLINE void describe_child(const Launch &launch, ProcessTable &table, 
   const SpawnRequest &asked = spawn.asked;
   const Requests &own = *launch.requests;
   const u32 place = family::place_of(table, child);
-  const u32 generation = (child.pid >> family::PID_GENERATION) + 1;
-  child.pid = generation << family::PID_GENERATION | (place + 1);
+  child.pid = family::next_pid(child, place);
   child.root = parent.root;
   child.first_child = child.orphan = child.handles = 0;
   store_relaxed_device(&child.killed, 0u);
@@ -374,7 +373,7 @@ GPU_RUN_NOINLINE Local spawn_process(const Launch &launch, Thread &thread, u32 i
   const bool ends = load_relaxed_device(&root.killed) || load_relaxed_device(&parent.killed) || load_relaxed_device(&batch.stop);
   const bool has_lane = !ends && take_lane(batch, table);
   if (has_lane) {
-    place = free_list::pop(&table.free, [&](u32 number) { return &table.processes[number - 1].link; });
+    place = family::pop_process(table, table.free);
     failed = place ? choose_ends(table, parent, spawn) : (u32)ERRNO_Again;
   } else {
     failed = ERRNO_Again;
@@ -396,7 +395,7 @@ GPU_RUN_NOINLINE Local spawn_process(const Launch &launch, Thread &thread, u32 i
   family::unlock(root.lock);
   linear::store<u32>(call.memory.base, spawn.at + __builtin_offsetof(SpawnRequest, pid), child.pid);
   // Its release publishes the child to the lane that takes it.
-  free_list::push(&table.ready, place, [&](u32 number) { return &table.processes[number - 1].link; });
+  family::push_process(table, table.ready, place);
   return served(ERRNO_Success);
 }
 

@@ -123,7 +123,7 @@ fn shell(engine: &str) -> Tested {
     )
 }
 
-/// Where there are more processes than lanes, none is lost, whoever waits for whom.
+/// Where there are more processes than lanes, families wait for each other, and no process is lost.
 fn many(engine: &str) -> Tested {
     let Some(mut command) = spawner(engine, &["--instances", "50"])? else {
         return Ok(());

@@ -4,7 +4,7 @@ use bytemuck::Zeroable;
 
 use super::super::Store;
 use super::BatchOptions;
-use super::slots::Spread;
+use super::slots::{Spread, WARP, lanes_of_warps};
 use crate::device::{DeviceResult, Plan};
 use crate::layout::{PIPE_BYTES, PROCESS_STRINGS, Pipe, Process, ProcessTable, Ptr};
 
@@ -22,8 +22,6 @@ pub(super) const FAMILY: u32 = 8;
 const FEWEST: u32 = 1024;
 const MOST: u32 = 1 << 16;
 const CPU_LANES: u32 = 64;
-/// Lanes of a warp.
-const WARP: u32 = 32;
 
 /// Lays out lanes for that many processes of the host and those that they start. The plan is of all lanes of the device, and
 /// there is room for so many.
@@ -39,10 +37,9 @@ pub(super) fn family_lanes(all: Plan, roots: u32, room: u32) -> Spread {
     let wanted = roots.saturating_mul(FAMILY).clamp(FEWEST, MOST);
     let count = wanted.min(all.lanes).min(room);
     // Processes of a family do different things, so each has a warp while there are some.
-    let warp_lanes = count.div_ceil(all.lanes / WARP).clamp(1, WARP);
     Spread {
         count,
-        warp_lanes,
+        warp_lanes: lanes_of_warps(count, all.lanes / WARP),
         plan: all,
     }
 }

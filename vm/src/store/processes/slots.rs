@@ -20,7 +20,7 @@ const APART: u64 = 4352;
 const SHARE: (u64, u64) = (9, 10);
 
 /// Lanes of a warp.
-const WARP: u32 = 32;
+pub(super) const WARP: u32 = 32;
 /// Warps of a multiprocessor that keep it busy with compiled code: one for each of its schedulers.
 const WARPS_ENOUGH: u32 = 4;
 /// More lanes than any device has.
@@ -35,7 +35,7 @@ pub(super) struct Spread {
 }
 
 /// How many lanes of each warp run `count` processes, where so many warps are to have some.
-fn lanes_of_warps(count: u32, warps: u32) -> u32 {
+pub(super) fn lanes_of_warps(count: u32, warps: u32) -> u32 {
     count.div_ceil(warps.max(1)).clamp(1, WARP)
 }
 

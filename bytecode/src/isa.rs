@@ -195,11 +195,13 @@ pub enum Handler {
     Simd,
     /// The page of atomics: `ops/atomics.h`.
     Atomics,
+    /// What threads do with each other beside those: `ops/work.h`.
+    Work,
 }
 
 impl Handler {
     /// Those beside the loop.
-    pub const ASIDE: [Handler; 7] = [
+    pub const ASIDE: [Handler; 8] = [
         Handler::Frames,
         Handler::Requests,
         Handler::Debug,
@@ -207,6 +209,7 @@ impl Handler {
         Handler::Slow,
         Handler::Simd,
         Handler::Atomics,
+        Handler::Work,
     ];
 }
 
@@ -402,6 +405,9 @@ table! {
     0x07c DbgU64 "dbg_u64" [I64] Gpu Debug "add a, unsigned, to the thread's debug message";
     0x07d DbgLevel "dbg_level" [I32, I32, I32, I32] Gpu Debug "begin a debug message of severity a (0 debug, 1 info, 2 warn, 3 error) from line d of the file that the c bytes at b name";
     0x07e DbgWanted "dbg_wanted" [DI32, I32] Gpu Debug "a = 1 if debug messages of severity b are wanted of the thread, else 0";
+    0x080 WorkPush "work_push" [DI32, I32, I32] Gpu Work "a = 1 and c is the last value of the work queue at b, or a = 0 if it is full, also for a moment while others push in vain";
+    0x081 WorkPop "work_pop" [DI64, I32] Gpu Work "a = the first value of the work queue at b, taken out, or -1 if it is empty, also for a moment while others pop in vain";
+    0x082 Barrier "barrier" [DI32, I32, I32] Gpu Work "the thread is at the barrier at b, which c threads use; if all are, a = 1, and the barrier is in its next phase; else a = 0, or 2 if the thread has waited for that";
     0x083 AtomicInc "atomic_inc" [DI32, I32] Gpu Slow "a = u32 at b, then add 1 to it; sequentially consistent";
     0x084 AtomicDec "atomic_dec" [DI32, I32] Gpu Slow "a = u32 at b, then subtract 1 from it; sequentially consistent";
     0x085 AtomicCas "atomic_cas" [DI32, I32, I32, I32] Gpu Slow "a = u32 at b; if it was c it becomes d; sequentially consistent";
@@ -412,7 +418,13 @@ table! {
     0x087 RequestPoll "request_poll" [DI32, WASI, RANGE, COUNT] Aside Requests "a = errno of the call of WASI function b that was begun with the d units at c, once it is answered; if 0, its results are in memory";
 
     // Threads
+    0x088 FrameWait "frame_wait" [DI32, I32, I32, I64] Gpu Work "if the u32 at b is c, wait at most d ns (negative: for ever); a = 0 woken, 1 other value, 2 timed out";
+    0x089 Spinlock "spinlock" [I32] Gpu Work "wait until the u32 at a is 0, and make it 1";
+    0x08a Spinunlock "spinunlock" [I32] Gpu Work "the u32 at a = 0, after all that the thread did before";
     0x08b ThreadSpawn "thread_spawn" [DI32, I32] Gpu Slow "a = id of a new thread that calls the export `wasi_thread_start` with it and b, or -6 if there is no room for one";
+    0x08c FrameWake "frame_wake" [DI32, I32, I32] Gpu Work "wake at most c threads that wait at b; a = how many";
+    0x08d AtomicRelaxed "atomic_relaxed" [] Gpu InLoop "the next atomic access of the function, if it follows in a straight line, orders no others; it may be sequentially consistent nevertheless";
+    0x08e AtomicAcqRel "atomic_acq_rel" [] Gpu InLoop "the next one, as above, orders others as release and acquire do";
 
     // i32 arithmetic
     0x090 I32Add "i32.add" [DI32, I32, I32] Pure InLoop "a = b + c";

@@ -62,8 +62,15 @@ pub fn shared_std(module: &Module<'_>, roots: &[u32]) -> Vec<String> {
     let names = (imported..module.func_count()).filter(|func| reachable[*func as usize]);
     names
         .map(|func| module.func_display_name(func))
-        .filter(|name| PATHS.iter().any(|path| name.contains(path)) && !name.contains(HARMLESS))
+        .filter(|name| PATHS.iter().any(|path| has_path(name, path)) && !name.contains(HARMLESS))
         .collect()
+}
+
+/// Whether a path is in a name, from the beginning of an identifier on: `std::sync::` is not in `gpu_std::sync::`.
+fn has_path(name: &str, path: &str) -> bool {
+    let of_identifier = |c: char| c.is_alphanumeric() || c == '_';
+    name.match_indices(path)
+        .any(|(at, _)| !name[..at].ends_with(of_identifier))
 }
 
 /// Names of functions by which programs ask an allocator of their own for memory: C's, Rust's `#[global_allocator]`,
@@ -140,6 +147,12 @@ mod tests {
         let bytes = wat::parse_str(wat).expect("good text");
         let module = Module::parse(&bytes).expect("a module");
         assert!(shared_std(&module, &[]).is_empty());
+    }
+
+    #[test]
+    fn other_crates_are_not_std() {
+        assert!(has_path("<gpu_std::a as std::sync::once::B>::call", "std::sync::once"));
+        assert!(!has_path("<gpu_std::sync::once::Once>::run", "std::sync::once"));
     }
 
     #[test]

@@ -380,6 +380,7 @@ const SKIPPED: &[(&str, &str)] = &[
     ("spmd", "needs many threads"),
     ("std_files", "the engine knows no WASI"),
     ("stderr", "it asks WASI whether it is a terminal"),
+    ("tasks", "the engine has no instructions by which threads wait"),
     ("tcp", "the engine knows no WASI"),
     ("unwind", "the engine knows no exceptions"),
     ("stack_overflow", "how deep the stack is depends on the engine"),

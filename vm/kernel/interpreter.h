@@ -116,6 +116,9 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
         continue;
       }
       CASE(trap) TRAP((TrapKind)slot(w, 1));
+      // Here every atomic access is sequentially consistent, which is more than these ask for.
+      CASE(atomic_relaxed) NEXT
+      CASE(atomic_acq_rel) NEXT
       CASE(jump) BRANCH((i32)upper(w));
       CASE(br_if) { BRANCH_IF(get32(slot(w, 1)), upper(w)) }
       CASE(br_unless) { BRANCH_IF(!get32(slot(w, 1)), upper(w)) }

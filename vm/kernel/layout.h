@@ -210,7 +210,7 @@ struct Thread {
   u32 moved;  // bytes of the request's input or the response's data that are over; of a write: see rpc/device_calls.h
   u32 answer;  // errno of a request that was served without the host; else the first word of its results
   u32 random;  // blocks of random bytes that it has taken
-  // Of a program that spawns threads; see spawn.h.
+  // Of a program that spawns threads; see spawn.h. In others, of the first thread of a warp: see run_barrier in runtime.cpp.
   u32 home;  // lane that it runs on
   u32 link;  // 1 + the thread after it in the lane's list, or 0
   u32 argument;  // that its parent has given it

@@ -65,6 +65,14 @@ GPU_RUN_INLINE void backoff(u32 idle) {
   asm volatile("nanosleep.u32 %0;" ::"r"(pause));
 }
 
+// Backoff of a lane that has nothing to do for so many nanoseconds. A lane that wakes takes time from the others of its
+// warp, so it wakes seldom; and nanosleep takes up to twice as long as it is asked to.
+GPU_RUN_INLINE void backoff_for(u64 length) {
+  const u64 half = length / 2;
+  const u32 pause = half < 100 ? 100 : half > 500000 ? 500000 : (u32)half;
+  asm volatile("nanosleep.u32 %0;" ::"r"(pause));
+}
+
 // How often a lane that has nothing else to do looks for the host's response before its backoff; each look takes a
 // microsecond.
 constexpr u32 RESPONSE_POLLS = 6;
@@ -371,6 +379,9 @@ GPU_RUN_INLINE void sync(const CoalescedGroup &group) {
   if (group.size > 1) __nvvm_bar_warp_sync(group.mask);
 }
 
+// The same for lanes of the warp by their bits, each of which comes here.
+GPU_RUN_INLINE void sync_lanes(u32 lanes) { __nvvm_bar_warp_sync(lanes); }
+
 #else
 
 // --- Host -------------------------------------------------------------------------------------
@@ -413,6 +424,9 @@ inline void backoff(u32 idle) {
   timespec pause = {0, 50000};
   nanosleep(&pause, nullptr);
 }
+
+// Compiled threads, which sleep on their lanes, are a GPU's.
+inline void backoff_for(u64) { backoff(0); }
 
 // Backoff of a lane that has nothing to do until a word is no longer 0, or for so many nanoseconds, less than a second.
 // The system compares the word, so that nothing is lost that was written before.
@@ -589,6 +603,7 @@ inline CoalescedGroup without(const CoalescedGroup &group, u32 count) {
 template <typename T>
 inline T broadcast(const CoalescedGroup &, T value) { return value; }
 inline void sync(const CoalescedGroup &) {}
+inline void sync_lanes(u32) {}
 
 #endif
 

@@ -60,6 +60,10 @@ constexpr Field POLLED = {0, 32}, TOLD = {32, 16};
 static_assert(are_disjoint(POLLED, TOLD, TAGS), "POLLS_TMPFS, TELLS_TMPFS");
 static_assert(TOLD.holds(TMPFS_DESCRIPTORS - 1), "every descriptor can be told of");
 
+// The place in a work queue that a thread has drawn, and that it has one.
+constexpr Field TICKET = {0, 32}, DRAWN = {32, 1};
+static_assert(are_disjoint(TICKET, DRAWN, TAGS), "a ticket is no tag");
+
 // Bytes that a call reads or writes at most: more buffers than that are used in part, as WASI allows.
 constexpr u64 MOST_BYTES = 1 << 20;
 constexpr Field WRITTEN = {0, 32}, LINE = {32, 21};
@@ -78,6 +82,7 @@ GPU_RUN_INLINE u32 count(const Thread &thread) { return (u32)get(thread, COUNT);
 GPU_RUN_INLINE bool begins(const Thread &thread) { return thread.resume_state == 0; }
 // The state of an instruction that has it for itself; 0 ends the instruction.
 GPU_RUN_INLINE void set_count(Thread &thread, u64 count) { thread.resume_state = COUNT.put(count); }
+GPU_RUN_INLINE void set_ticket(Thread &thread, u32 ticket) { thread.resume_state = TICKET.put(ticket) | DRAWN.put(1); }
 GPU_RUN_INLINE void clear(Thread &thread) { thread.resume_state = 0; }
 
 }  // namespace resume

@@ -79,6 +79,7 @@ GPU_RUN_INLINE StepResult execute_aside(Context &context, const Instance &instan
   const u16 op = (u16)w;
   if (is_run_by(HANDLER_Debug, op)) return debug::execute(launch, thread, context.id, instance, scratch, words, w);
   if (is_run_by(HANDLER_Atomics, op)) return atomics::execute(launch, thread, context.id, instance, scratch, words, w);
+  if (is_run_by(HANDLER_Work, op)) return work::execute(launch, thread, context.id, instance, scratch, words, w);
   return slow::execute(launch, thread, context.id, instance, scratch, words, w);
 }
 
@@ -105,7 +106,10 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
     if (done.kind == DONE_Wait) {
       const u64 clock = launch.samples ? clock_ns() : 0, lane = launch.samples ? lane_time() : 0;
       do {
-        backoff(++idle);
+        const u64 now = thread.state == THREAD_Sleeping ? clock_ns() : 0;
+        idle++;
+        if (now && now < thread.wake) backoff_for(thread.wake - now);
+        else backoff(idle);
         // Seldom: it takes as long as a response needs.
         if (idle % 16 == 0) poll();
       } while (!threads::can_go_on(launch, thread));
@@ -286,6 +290,59 @@ void gpu_run_exit(Context *context, u32 pc, u32 depth, u32 kind, u32 value) {
   end(*context, (EndKind)kind, value, pc, depth, context->calls);
 }
 
+// A barrier of all threads, at which this one has arrived: it waits for the next phase. Then all lanes of its warp that wait
+// here go on together, which they may not have done before: where threads wait for each other, compiled code has no other
+// place at which lanes meet.
+//
+// `met`, a word of the warp, has a bit for each lane that waits here. A lane sets its bit before it arrives, so once the
+// phase has ended all of them are there to be seen. If they are `full`, all of the warp, they meet before that, and look at
+// the phase together: else each lane of the device would look at one word by itself. A lane that sees the phase end looks
+// at `met` afterwards, so all lanes of a warp choose the same way. None of them waits for anything else then, so the wait at
+// the warp's barrier is short. Lanes that are interpreted or have no part in the barrier are not waited for.
+GPU_RUN_NOINLINE void wait_with_warp(Context &context, u32 pc, u32 depth, u32 *met, u32 full, const u32 *phase,
+                                     u32 began) {
+  auto poll = [&](u32 looks) {
+    if (looks % 64 == 0 && process_ended(*context.launch)) stop(context, pc, depth, THREAD_Busy);
+  };
+  // Acquire, here and below: pairs with the release of the last one that arrives.
+  auto ended = [&] { return load_acquire_device(phase) != began; };
+  for (u32 looks = 1; load_relaxed_device(met) != full; looks++) {
+    if (looks % 4 == 0 && ended()) break;
+    poll(looks);
+  }
+  const u32 lanes = load_relaxed_device(met);
+  if (lanes == full) {
+    sync_lanes(full);
+    for (u32 looks = 1; !ended(); looks++) poll(looks);
+  }
+  sync_lanes(lanes);
+  // One is enough, and they have all read it. Nobody sets a bit for the next phase before the second meeting.
+  if ((lane_in_block() & 31) == (u32)__builtin_ctz(lanes)) store_relaxed_device(met, 0u);
+  sync_lanes(lanes);
+}
+
+// Runs `barrier`. False if it is none of all threads, and so runs as other instructions do.
+GPU_RUN_INLINE bool run_barrier(Context &context, u32 pc, u32 depth, const Memory &memory, Registers scratch, u64 w) {
+  const Launch &launch = *context.launch;
+  const u64 at = scratch.get32(slot(w, 2));
+  // A thread that is alone waits for nobody; in a batch its neighbours are other processes.
+  const bool of_all = scratch.get32(slot(w, 3)) == launch.thread_count && launch.thread_count > 1;
+  if (launch.spawner || !of_all || at % 4) return false;
+  if (!in_bounds(at, sizeof(work::BarrierWords), load_relaxed_device(&memory.size))) return false;
+  work::BarrierWords &barrier = *(work::BarrierWords *)(memory.base + at);
+  const u32 began = load_relaxed_device(&barrier.phase);
+  // Two words in turns: a lane that was interpreted may be in the next phase while others still read this one's.
+  Thread &first = launch.threads[context.id & ~31u];
+  u32 *met = began % 2 ? &first.link : &first.home;
+  // Release: before this lane arrives.
+  fetch_or_acq_rel_device(met, 1u << (lane_in_block() & 31));
+  const u32 last = work::arrive(barrier, launch.thread_count);
+  const u32 threads = launch.thread_count - (context.id & ~31u);
+  wait_with_warp(context, pc, depth, met, threads < 32 ? (1u << threads) - 1 : ~0u, &barrier.phase, began);
+  scratch.set32(slot(w, 1), last ? 1 : work::PASSED);
+  return true;
+}
+
 // Runs the instruction at `words`, which is in global memory: of a handler that needs
 // neither the interpreter's frames nor its loop. Its registers are the units of Context::scratch.
 void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u64 *words) {
@@ -293,8 +350,11 @@ void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u
   const Instance &instance = launch.instances[instance_index];
   Registers scratch = {(u8 *)context->scratch, 4};
   u64 w = load_code(words);
-  run_to_end(*context, pc, depth, [&] { return execute_aside(*context, instance, scratch, words, w); });
   Memory &memory = *instance.memories[0];
+  if ((u16)w == OP_barrier && run_barrier(*context, pc, depth, memory, scratch, w)) return;
+  const CoalescedGroup together = match_group((u16)w);
+  run_to_end(*context, pc, depth, [&] { return execute_aside(*context, instance, scratch, words, w); });
+  if (work::is_prompt((u16)w)) sync(together);
   if (UNLIKELY((u16)w == OP_alloc_batch) && memory.heap.sites) {
     note_batch(*context, memory, scratch, words, pc, depth);
   }

@@ -2,8 +2,8 @@
 // a wait.
 #pragma once
 
-#include "ops/atomics.h"
 #include "ops/exceptions.h"
+#include "ops/work.h"
 #include "rpc/requests.h"
 
 namespace gpu_run {

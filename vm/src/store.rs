@@ -404,8 +404,10 @@ pub struct Store {
     max_frame: u32,
     /// Whether a program sends debug messages.
     sends_debug: bool,
-    /// Whether a program has an instruction that waits at an address.
+    /// Whether a program has an instruction that waits at an address of a memory that is shared.
     waits: bool,
+    /// Whether one has an instruction that waits at an address of any memory.
+    waits_unshared: bool,
     /// The globals of all instances as the last one that spawns threads found them, before its start function ran.
     fresh_globals: Vec<u8>,
     records: Records,
@@ -448,6 +450,7 @@ impl Store {
             max_frame: 0,
             sends_debug: false,
             waits: false,
+            waits_unshared: false,
             fresh_globals: Vec::new(),
             records: Records { next: 0, left: 0 },
             no_memory,

@@ -97,12 +97,21 @@ enum Op : unsigned short {
   OP_dbg_u64 = 0x07c,  // add a, unsigned, to the thread's debug message
   OP_dbg_level = 0x07d,  // begin a debug message of severity a (0 debug, 1 info, 2 warn, 3 error) from line d of the file that the c bytes at b name
   OP_dbg_wanted = 0x07e,  // a = 1 if debug messages of severity b are wanted of the thread, else 0
+  OP_work_push = 0x080,  // a = 1 and c is the last value of the work queue at b, or a = 0 if it is full, also for a moment while others push in vain
+  OP_work_pop = 0x081,  // a = the first value of the work queue at b, taken out, or -1 if it is empty, also for a moment while others pop in vain
+  OP_barrier = 0x082,  // the thread is at the barrier at b, which c threads use; if all are, a = 1, and the barrier is in its next phase; else a = 0, or 2 if the thread has waited for that
   OP_atomic_inc = 0x083,  // a = u32 at b, then add 1 to it; sequentially consistent
   OP_atomic_dec = 0x084,  // a = u32 at b, then subtract 1 from it; sequentially consistent
   OP_atomic_cas = 0x085,  // a = u32 at b; if it was c it becomes d; sequentially consistent
   OP_request_queue = 0x086,  // begin a call of WASI function a with the c units at b as its arguments: served here, or sent to the host
   OP_request_poll = 0x087,  // a = errno of the call of WASI function b that was begun with the d units at c, once it is answered; if 0, its results are in memory
+  OP_frame_wait = 0x088,  // if the u32 at b is c, wait at most d ns (negative: for ever); a = 0 woken, 1 other value, 2 timed out
+  OP_spinlock = 0x089,  // wait until the u32 at a is 0, and make it 1
+  OP_spinunlock = 0x08a,  // the u32 at a = 0, after all that the thread did before
   OP_thread_spawn = 0x08b,  // a = id of a new thread that calls the export `wasi_thread_start` with it and b, or -6 if there is no room for one
+  OP_frame_wake = 0x08c,  // wake at most c threads that wait at b; a = how many
+  OP_atomic_relaxed = 0x08d,  // the next atomic access of the function, if it follows in a straight line, orders no others; it may be sequentially consistent nevertheless
+  OP_atomic_acq_rel = 0x08e,  // the next one, as above, orders others as release and acquire do
   OP_i32_add = 0x090,  // a = b + c
   OP_i32_sub = 0x091,  // a = b - c
   OP_i32_mul = 0x092,  // a = b * c
@@ -663,6 +672,7 @@ enum Handler : unsigned short {
   HANDLER_Slow,
   HANDLER_Simd,
   HANDLER_Atomics,
+  HANDLER_Work,
 };
 
 // Whether a handler executes an opcode that is not in the loop's own switch. Comparisons and no table: each
@@ -673,9 +683,10 @@ constexpr inline bool is_run_by(Handler handler, unsigned short op) {
     case HANDLER_Requests: return (op >= 0x086 && op <= 0x087);
     case HANDLER_Debug: return (op >= 0x067 && op <= 0x077) || (op >= 0x07a && op <= 0x07e);
     case HANDLER_Allocation: return (op >= 0x05f && op <= 0x060) || (op >= 0x062 && op <= 0x063) || op == 0x065;
-    case HANDLER_Slow: return op == 0x01f || (op >= 0x021 && op <= 0x057) || (op >= 0x05a && op <= 0x05e) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x07f && op <= 0x085) || (op >= 0x088 && op <= 0x08b);
-    case HANDLER_Simd: return (op >= 0x08c && op <= 0x2dd);
+    case HANDLER_Slow: return op == 0x01f || (op >= 0x021 && op <= 0x057) || (op >= 0x05a && op <= 0x05e) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x083 && op <= 0x085) || op == 0x08b;
+    case HANDLER_Simd: return (op >= 0x08d && op <= 0x2dd);
     case HANDLER_Atomics: return op >= 0x2de;
+    case HANDLER_Work: return (op >= 0x07f && op <= 0x082) || (op >= 0x088 && op <= 0x08a) || op == 0x08c;
   }
   return false;
 }

@@ -5,12 +5,13 @@
 //   slow.h                          rare and long instructions: memories, tables, the heap
 //   control.h, exceptions.h         what leads to another frame
 //   simd.h, atomics.h               their pages
+//   work.h                          queues, barriers and locks of threads
 //   io.h, debug.h, output_ring.h    what the host reads
 #pragma once
 
-#include "ops/atomics.h"
 #include "ops/debug.h"
 #include "ops/slow.h"
+#include "ops/work.h"
 #include "rpc/requests.h"
 #include "ops/simd.h"
 #include "ops/control.h"
@@ -54,6 +55,7 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
   if (is_run_by(HANDLER_Requests, op)) return requests::execute(launch, thread, id, instance, state.registers, w);
   if (is_run_by(HANDLER_Debug, op)) return debug::execute(launch, thread, id, instance, state.registers, pc, w);
   if (is_run_by(HANDLER_Allocation, op)) return allocate(launch, thread, id, instance, state, w);
+  if (is_run_by(HANDLER_Work, op)) return work::execute(launch, thread, id, instance, state.registers, pc, w);
   // One comparison for both.
   if (!is_run_by(HANDLER_Simd, op) && !is_run_by(HANDLER_Atomics, op)) {
     return slow::execute(launch, thread, id, instance, state.registers, pc, w);

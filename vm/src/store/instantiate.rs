@@ -145,6 +145,7 @@ impl Store {
             let Ok(inst) = inst else { continue };
             self.sends_debug |= inst.op.is_debug();
             self.waits |= matches!(inst.op, Op::MemoryAtomicWait32 | Op::MemoryAtomicWait64);
+            self.waits_unshared |= inst.op == Op::FrameWait;
         }
         if info.thread_start.is_some() {
             self.fresh_globals = vec![0; self.globals.len as usize];

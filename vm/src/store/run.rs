@@ -331,7 +331,8 @@ impl Store {
         let samples = self.prepare_samples(threads, u64::from(plan.lanes), kind == Kind::Compiled)?;
         let spawner = self.prepare_spawner(spawns.as_ref(), plan)?;
         // There threads can wait at addresses.
-        let waits = self.waits && self.memory_infos.iter().any(|memory| memory.ty.shared) || spawns.is_some();
+        let shared = self.memory_infos.iter().any(|memory| memory.ty.shared);
+        let waits = self.waits && shared || self.waits_unshared || spawns.is_some();
         let globals = self.globals.len / 8;
         let device = &mut *self.device;
         let run = &mut self.run;

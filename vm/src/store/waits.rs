@@ -121,7 +121,12 @@ fn waits(inst: &Inst) -> bool {
     let yields = [wasi::Function::SchedYield, wasi::Function::PollOneoff];
     match inst.op {
         // A thread that spawns another waits for it.
-        Op::Sleep | Op::ThreadSpawn | Op::MemoryAtomicWait32 | Op::MemoryAtomicWait64 => true,
+        Op::Sleep
+        | Op::ThreadSpawn
+        | Op::MemoryAtomicWait32
+        | Op::MemoryAtomicWait64
+        | Op::FrameWait
+        | Op::Spinlock => true,
         Op::RequestQueue => yields.iter().any(|function| *function as i64 == inst.args[0]),
         _ => false,
     }
@@ -129,7 +134,8 @@ fn waits(inst: &Inst) -> bool {
 
 /// Whether an opcode accesses memory atomically.
 fn is_atomic(op: Op) -> bool {
-    op.handler() == Handler::Atomics || matches!(op, Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas)
+    matches!(op.handler(), Handler::Atomics | Handler::Work)
+        || matches!(op, Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas)
 }
 
 impl Node {

@@ -1,7 +1,7 @@
 //! Atomic accesses of linear memory.
 //!
 //! They are sequentially consistent, spelled as in `kernel/platform.h`: an acquiring or releasing operation
-//! at the GPU's scope with a `fence.sc` before it. Those of 8 and 16 bits work on the aligned word of 32
+//! at the GPU's scope with a `fence.sc` before it. The guest may ask for less: see [`Order`]. Those of 8 and 16 bits work on the aligned word of 32
 //! bits around them, as in `kernel/ops/atomics.h`.
 
 use gpu_run_bytecode::{Op, TrapKind};
@@ -38,6 +38,25 @@ const KINDS: [Kind; 9] = [
 ];
 /// Bytes of the access and units of its values, in the order of the numbers of each kind.
 const WIDTHS: [(u32, u32); 7] = [(4, 1), (8, 2), (1, 1), (2, 1), (1, 2), (2, 2), (4, 2)];
+
+/// What an access orders beside itself. The instruction before it may say that it is less than all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Order {
+    #[default]
+    SeqCst,
+    AcqRel,
+    Relaxed,
+}
+
+impl Order {
+    /// The qualifiers of a load, a store, and an operation that does both.
+    fn qualifiers(self) -> [&'static str; 3] {
+        match self {
+            Order::Relaxed => ["relaxed"; 3],
+            Order::AcqRel | Order::SeqCst => ["acquire", "release", "acq_rel"],
+        }
+    }
+}
 
 /// A load, store or read-modify-write of the page of atomics.
 #[derive(Clone, Copy, Debug)]
@@ -162,15 +181,19 @@ impl Compiler<'_> {
             ptx!(self, "neg.s{bits} {negated}, {value};");
             value = negated;
         }
-        // Pairs with every other of these operations: the fences put all of them in one order.
-        ptx!(self, "fence.sc.gpu;");
+        let order = std::mem::take(&mut self.order);
+        if order == Order::SeqCst {
+            // Pairs with every other of these operations: the fences put all of them in one order.
+            ptx!(self, "fence.sc.gpu;");
+        }
+        let [load, store, both] = order.qualifiers();
         let operation = match kind {
-            Kind::Load => return ptx!(self, "ld.acquire.gpu.global.b{bits} {found}, [{address}];"),
-            Kind::Store => return ptx!(self, "st.release.gpu.global.b{bits} [{address}], {value};"),
+            Kind::Load => return ptx!(self, "ld.{load}.gpu.global.b{bits} {found}, [{address}];"),
+            Kind::Store => return ptx!(self, "st.{store}.gpu.global.b{bits} [{address}], {value};"),
             Kind::CompareExchange => {
                 return ptx!(
                     self,
-                    "atom.acq_rel.gpu.global.cas.b{bits} {found}, [{address}], {expected}, {value};"
+                    "atom.{both}.gpu.global.cas.b{bits} {found}, [{address}], {expected}, {value};"
                 );
             }
             Kind::Add | Kind::Sub => "add.u",
@@ -181,7 +204,7 @@ impl Compiler<'_> {
         };
         ptx!(
             self,
-            "atom.acq_rel.gpu.global.{operation}{bits} {found}, [{address}], {value};"
+            "atom.{both}.gpu.global.{operation}{bits} {found}, [{address}], {value};"
         );
     }
 

@@ -12,6 +12,7 @@ use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Fact, Flow, Kind, Nan, State, TransferFn};
 use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units, grows};
 use crate::ptx::analysis::or_reassociate::{self, Part};
+use crate::ptx::emit::atomics::Order;
 use crate::ptx::emit::calls::{self, cold::Exits};
 use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::loops::Loop;
@@ -85,6 +86,8 @@ pub struct Compiler<'a> {
     /// The sums that are written in another way in this block, and what they have kept.
     pub parts: BTreeMap<u32, Part>,
     pub kept: BTreeMap<u32, (String, String)>,
+    /// What the next atomic access of the block has to order.
+    pub order: Order,
     trap_used: bool,
     /// Whether something goes to the function's one call by which a stopped thread ends.
     stop_used: bool,
@@ -251,6 +254,7 @@ impl<'a> Compiler<'a> {
             left: false,
             parts: BTreeMap::new(),
             kept: BTreeMap::new(),
+            order: Order::default(),
             trap_used: false,
             stop_used: false,
             traps: BTreeMap::new(),
@@ -290,6 +294,7 @@ impl<'a> Compiler<'a> {
             self.begin_pass(*block);
             self.state = self.flow.at[*block].clone();
             self.left = false;
+            self.order = Order::default();
             let nodes = match self.schedule.blocks.get(block) {
                 Some(nodes) => {
                     self.state.resize(self.registers as usize, Fact::default());

@@ -38,7 +38,7 @@ own! {
     DbgI32 DbgF32 DbgBool DbgChar DbgU32 DbgI64 DbgF64 DbgU64 DbgNl DbgFlush
     Alloc AllocZero Dealloc Realloc
     RequestQueue RequestPoll
-    AtomicFence AtomicAdd AtomicInc AtomicDec AtomicCas
+    AtomicRelaxed AtomicAcqRel AtomicFence AtomicAdd AtomicInc AtomicDec AtomicCas
     V128Load V128Store V128Load8x8S V128Load8x8U V128Load16x4S V128Load16x4U V128Load32x2S V128Load32x2U
     V128Load8Splat V128Load16Splat V128Load32Splat V128Load64Splat V128Load32Zero V128Load64Zero
     V128Load8Lane V128Load16Lane V128Load32Lane V128Load64Lane
@@ -49,7 +49,7 @@ own! {
 /// [`Handler::Frames`] is about the interpreter's frames, and requests have a function of their own.
 const fn runtime_has(handler: Handler) -> bool {
     use Handler::*;
-    matches!(handler, Debug | Allocation | Slow | Atomics)
+    matches!(handler, Debug | Allocation | Slow | Atomics | Work)
 }
 
 const _: () = {

@@ -11,10 +11,10 @@ use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::{Class, Op, Operand, Ty, wasi};
 
 use crate::layout::{Context, END_EXIT, END_PANIC, Launch};
-use crate::ptx::analysis::cfg::Node;
+use crate::ptx::analysis::cfg::{Node, is_call};
 use crate::ptx::analysis::flow::{Kind, Nan, hides_nan, is_arithmetic, passes_nan};
 use crate::ptx::analysis::or_reassociate::Part;
-use crate::ptx::emit::atomics::AtomicAccess;
+use crate::ptx::emit::atomics::{AtomicAccess, Order};
 use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::emit::handwritten::HandwrittenOp;
 use crate::ptx::runtime;
@@ -43,6 +43,11 @@ impl Compiler<'_> {
             Class::Branch => return self.branch(node, block),
             Class::Load(_) | Class::Store(_) | Class::LoadFar(_) | Class::StoreFar(_) => return self.access(node),
             Class::Control | Class::Aside | Class::Gpu | Class::Access => {}
+        }
+        // What is called may have atomic accesses of its own.
+        let leads_away = is_call(op) || matches!(op.info().class, Class::Gpu | Class::Aside);
+        if leads_away && !matches!(op, Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas) {
+            self.order = Order::default();
         }
         let to = |i: usize| self.cfg.block_at(node.targets[i]).unwrap_or(block);
         if let Some(access) = AtomicAccess::of(op) {
@@ -158,6 +163,8 @@ impl Compiler<'_> {
                 self.end(node, END_EXIT, &value);
             }
             HandwrittenOp::PanicExit => self.end(node, END_PANIC, "0"),
+            HandwrittenOp::AtomicRelaxed => self.order = Order::Relaxed,
+            HandwrittenOp::AtomicAcqRel => self.order = Order::AcqRel,
             HandwrittenOp::AtomicFence => ptx!(self, "fence.sc.gpu;"),
 
             // These address memory 0 with an i32, whatever its own addresses are.

@@ -4,10 +4,11 @@
 //! stores. Threads of a kernel then lose each other's updates. The functions of this module are instructions of
 //! `gpu-run` instead, on the same types.
 //!
-//! Each takes an [`Ordering`] and a [`Scope`]. They say what the program needs, and it gets at least that. Today every
-//! operation is sequentially consistent at the device's scope, on every engine, and on a host too. Weaker ones may
-//! become faster; a program that names the weakest that it needs then gains by itself. Any ordering may be given to any
-//! operation.
+//! Each takes an [`Ordering`] and a [`Scope`]. They say what the program needs, and it gets at least that. In compiled
+//! code on a GPU, an operation that is sequentially consistent needs a fence, of some hundred cycles; one that acquires and
+//! releases, or is relaxed, does not. The interpreter's operations, and a host's, are sequentially consistent whatever is
+//! asked for, and all are at the device's scope. Any ordering may be given to any operation; the ordering should be a
+//! constant.
 //!
 //! ```
 //! use core::sync::atomic::{AtomicI64, Ordering::Relaxed};
@@ -22,7 +23,7 @@ use core::sync::atomic::{AtomicI32, AtomicI64, AtomicU32, AtomicU64};
 
 pub use core::sync::atomic::Ordering;
 
-use crate::platform::{atomic32, atomic64};
+use crate::platform::{self, atomic32, atomic64};
 
 /// Which threads must agree on the order of an operation. See the [module](self) for what that means today.
 ///
@@ -124,7 +125,8 @@ atomics! {
 /// assert_eq!(load(&AtomicU32::new(3), Acquire, Scope::Device), 3);
 /// ```
 #[inline]
-pub fn load<A: Atomic>(target: &A, _: Ordering, _: Scope) -> A::Value {
+pub fn load<A: Atomic>(target: &A, order: Ordering, _: Scope) -> A::Value {
+    weaken(order);
     target.load()
 }
 
@@ -138,7 +140,8 @@ pub fn load<A: Atomic>(target: &A, _: Ordering, _: Scope) -> A::Value {
 /// assert_eq!(ready.into_inner(), 1);
 /// ```
 #[inline]
-pub fn store<A: Atomic>(target: &A, value: A::Value, _: Ordering, _: Scope) {
+pub fn store<A: Atomic>(target: &A, value: A::Value, order: Ordering, _: Scope) {
+    weaken(order);
     target.store(value);
 }
 
@@ -157,9 +160,10 @@ pub fn compare_exchange<A: Atomic>(
     target: &A,
     expected: A::Value,
     new: A::Value,
-    _: Ordering,
+    order: Ordering,
     _: Scope,
 ) -> Result<A::Value, A::Value> {
+    weaken(order);
     let found = target.cas(expected, new);
     if found == expected { Ok(found) } else { Err(found) }
 }
@@ -175,15 +179,34 @@ pub fn compare_exchange<A: Atomic>(
 /// assert_eq!(value.into_inner(), 31);
 /// ```
 #[inline]
-pub fn fetch_update<A: Atomic>(target: &A, _: Ordering, _: Scope, mut f: impl FnMut(A::Value) -> A::Value) -> A::Value {
+pub fn fetch_update<A: Atomic>(
+    target: &A,
+    order: Ordering,
+    _: Scope,
+    mut f: impl FnMut(A::Value) -> A::Value,
+) -> A::Value {
+    // A guess, which the exchange checks.
+    weaken(Ordering::Relaxed);
     let mut old = target.load();
     // Lock-free: it goes round only if another thread has changed the value.
     loop {
-        let found = target.cas(old, f(old));
+        let new = f(old);
+        weaken(order);
+        let found = target.cas(old, new);
         if found == old {
             return old;
         }
         old = found;
+    }
+}
+
+/// Says what the next access has to order.
+#[inline]
+fn weaken(order: Ordering) {
+    match order {
+        Ordering::Relaxed => platform::atomic_relaxed(),
+        Ordering::SeqCst => {}
+        _ => platform::atomic_acq_rel(),
     }
 }
 
@@ -192,7 +215,8 @@ macro_rules! fetch {
         $(
             $(#[$doc])*
             #[inline]
-            pub fn $name<A: Atomic>(target: &A, value: A::Value, _: Ordering, _: Scope) -> A::Value {
+            pub fn $name<A: Atomic>(target: &A, value: A::Value, order: Ordering, _: Scope) -> A::Value {
+                weaken(order);
                 target.$method(value)
             }
         )*

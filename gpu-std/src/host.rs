@@ -38,6 +38,27 @@ thread_local! {
     static BUFFERS: RefCell<Buffers> = RefCell::default();
 }
 
+static WORKERS: core::sync::atomic::AtomicU32 = core::sync::atomic::AtomicU32::new(0);
+
+/// How many threads [`task::run`](crate::task::run) has work on a host; 0: one for each processor, as without this call.
+///
+/// ```
+/// gpu_std::host::set_workers(3);
+/// # #[cfg(feature = "std")]
+/// assert_eq!(gpu_std::task::run(gpu_std::task::workers), Some(3));
+/// ```
+pub fn set_workers(count: u32) {
+    WORKERS.store(count, core::sync::atomic::Ordering::Relaxed);
+}
+
+#[cfg(feature = "std")]
+pub(crate) fn workers() -> u32 {
+    match WORKERS.load(core::sync::atomic::Ordering::Relaxed) {
+        0 => std::thread::available_parallelism().map_or(2, |count| count.get() as u32),
+        count => count,
+    }
+}
+
 fn with<T>(f: impl FnOnce(&mut Buffers) -> T) -> T {
     BUFFERS.with_borrow_mut(f)
 }

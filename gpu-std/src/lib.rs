@@ -3,8 +3,12 @@
 //! | item | what for |
 //! |---|---|
 //! | [`kernel!`], [`thread_id`], [`thread_count`] | functions that many threads run |
-//! | [`par`] | ranges of indices, shared by the threads |
+//! | [`par`] | ranges of indices, shared by the threads; parallel iterators |
+//! | [`task`], [`future`] | tasks and futures that the threads share |
+//! | [`channel`], [`work`] | values from thread to thread |
+//! | [`sync`], [`collective`] | locks, barriers, and what all threads do together |
 //! | [`atomic`], [`atomic_add`] and its kin | atomics that are atomic in every build |
+//! | [`reclaim`] | memory of structures without locks |
 //! | [`state_in`], [`state_out`], [`set_pixel`] | the run's input, output and frame |
 //! | [`gpu_println!`], [`gpu_eprintln!`], [`gpu_dbg!`], [`gpu_warn!`] and its kin | output as whole records |
 //! | [`GpuAllocator`], [`heap`], [`Arena`] | memory |
@@ -33,8 +37,8 @@
 //!
 //! `gpu-run --threads 1024 app.wasm` then runs `sum` on 1024 threads that share one memory.
 //!
-//! The feature `std`, which is on by default, brings the modules of the table's last row. Without it the crate
-//! is for programs without std: `default-features = false`.
+//! The feature `std`, which is on by default, brings the modules of the table's last row, tasks, channels and locks.
+//! Without it the crate is for programs without std: `default-features = false`.
 
 #![no_std]
 
@@ -47,10 +51,18 @@ pub mod __values;
 mod arena;
 pub mod atomic;
 #[cfg(feature = "std")]
+pub mod channel;
+#[cfg(feature = "std")]
+pub mod collective;
+#[cfg(feature = "std")]
 pub mod env;
+#[cfg(feature = "std")]
+mod event;
 mod frame;
 #[cfg(feature = "std")]
 pub mod fs;
+#[cfg(feature = "std")]
+pub mod future;
 pub mod heap;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod host;
@@ -66,13 +78,21 @@ mod plain;
 mod print;
 #[cfg(feature = "std")]
 pub mod process;
+#[cfg(feature = "std")]
+pub mod reclaim;
 pub mod state_in;
 pub mod state_out;
+#[cfg(feature = "std")]
+pub mod sync;
+#[cfg(feature = "std")]
+pub mod task;
 #[cfg(all(
     feature = "std",
     any(test, all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))
 ))]
 mod wasi;
+mod word;
+pub mod work;
 
 #[cfg_attr(target_arch = "wasm32", path = "platform/wasm.rs")]
 #[cfg_attr(not(target_arch = "wasm32"), path = "platform/host.rs")]

@@ -1,12 +1,57 @@
-//! Work on ranges of indices, shared by the threads of a kernel.
+//! Work on ranges of indices, slices and the like, shared by the threads of a kernel.
 //!
-//! All threads of a kernel call the same function with the same range, and each gets its share of the indices.
-//! On a host target there is one thread, which gets all of them, in order.
+//! There are two ways:
+//!
+//! - **All threads call the same function**, and each gets its share of the indices: [`for_each`], [`Queue`],
+//!   [`map_reduce`]. It is the cheapest way. On a host target there is one thread, which gets all of them, in order.
+//! - **One thread calls, and others help**: parallel iterators, with rayon's names, in [`task::run`](crate::task::run).
+//!   Bring them by `use gpu_std::par::prelude::*`.
+//!
+//! ```
+//! use gpu_std::par::{self, prelude::*};
+//! use gpu_std::task;
+//!
+//! let mut words = vec!["pear", "fig", "apple"];
+//! let letters = task::run(|| {
+//!     words.par_sort();
+//!     words.par_iter().map(|word| word.len()).sum::<usize>()
+//! });
+//! assert_eq!((words, letters), (vec!["apple", "fig", "pear"], Some(12)));
+//! ```
+
+#[cfg(feature = "std")]
+mod iter;
+#[cfg(feature = "std")]
+mod pieces;
+#[cfg(feature = "std")]
+mod slice;
+#[cfg(all(test, feature = "std", not(target_arch = "wasm32")))]
+mod tests;
 
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 
 use crate::atomic::{self, Atomic, Scope};
 use crate::{thread_count, thread_id};
+
+#[cfg(feature = "std")]
+pub use iter::{
+    Cloned, Copied, Enumerate, Filter, FilterMap, Fold, FromParallelIterator, IndexedParallelIterator, Inspect,
+    IntoParallelIterator, Map, ParallelIterator, Part, RangeIter, Rev, Zip,
+};
+#[cfg(feature = "std")]
+pub use slice::{
+    Chunks, ChunksMut, IntoIter, Iter, IterMut, ParallelSlice, ParallelSliceMut, exclusive_scan, histogram,
+    inclusive_scan,
+};
+
+/// The traits of parallel iterators.
+#[cfg(feature = "std")]
+pub mod prelude {
+    pub use super::{
+        FromParallelIterator, IndexedParallelIterator, IntoParallelIterator, ParallelIterator, ParallelSlice,
+        ParallelSliceMut,
+    };
+}
 
 /// Calls `f` for each index below `n` once, on one of the threads.
 ///
@@ -174,42 +219,4 @@ pub fn map_reduce<A: Atomic>(
     // Sequentially consistent, so the thread that comes last sees what all others have put in.
     let last = atomic::fetch_add(&reduction.done, 1, SeqCst, Scope::Device) == thread_count() - 1;
     last.then(|| atomic::load(&reduction.value, SeqCst, Scope::Device))
-}
-
-#[cfg(all(test, not(target_arch = "wasm32")))]
-mod tests {
-    use super::*;
-    use std::sync::Mutex;
-    use std::vec::Vec;
-
-    #[test]
-    fn each_index_comes_once_and_in_order() {
-        let mut seen = Vec::new();
-        for_each(100, |i| seen.push(i));
-        assert!(seen.iter().copied().eq(0..100));
-        for_each(0, |_| panic!("there is none"));
-    }
-
-    #[test]
-    fn threads_share_a_queue() {
-        for chunk in [0, 1, 7, 5000, usize::MAX] {
-            let (queue, seen) = (Queue::new(), Mutex::new(Vec::new()));
-            std::thread::scope(|scope| {
-                for _ in 0..4 {
-                    scope.spawn(|| queue.for_each(1000, chunk, |i| seen.lock().unwrap().push(i)));
-                }
-            });
-            let mut seen = seen.into_inner().unwrap();
-            seen.sort();
-            assert!(seen.into_iter().eq(0..1000), "chunks of {chunk}");
-        }
-    }
-
-    #[test]
-    fn the_only_thread_gets_the_result() {
-        let largest = Reduction::new(AtomicU32::new(0));
-        let scramble = |i: usize| (i as u32).wrapping_mul(2_654_435_769) >> 16;
-        let expected = (0..100).map(scramble).max();
-        assert_eq!(map_reduce(&largest, 100, 0, scramble, u32::max), expected);
-    }
 }

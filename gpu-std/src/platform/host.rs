@@ -2,11 +2,11 @@
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::fmt;
-use core::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::alloc::System;
 use std::string::String;
-use std::sync::OnceLock;
-use std::time::Instant;
+use std::sync::{Condvar, Mutex, OnceLock};
+use std::time::{Duration, Instant};
 
 use crate::__values::Sink;
 use crate::Level;
@@ -40,6 +40,138 @@ pub fn atomic_dec(target: &AtomicU32) -> u32 {
 pub fn atomic_cas(target: &AtomicU32, expected: u32, new: u32) -> u32 {
     match target.compare_exchange(expected, new, SeqCst, SeqCst) {
         Ok(old) | Err(old) => old,
+    }
+}
+
+/// Waits while `expected` is there, until [`wake32`] or for so long; false after that time. It may also return for no
+/// reason.
+pub fn wait32(word: &AtomicU32, expected: u32, nanoseconds: Option<u64>) -> bool {
+    let (lock, woken) = waiters(word);
+    let guard = lock.lock().unwrap();
+    // Under the lock, which who wakes takes after the change: so either the change is seen here, or the call finds this
+    // thread waiting.
+    if word.load(SeqCst) != expected {
+        return true;
+    }
+    match nanoseconds {
+        None => drop(woken.wait(guard).unwrap()),
+        Some(length) => {
+            let (_guard, timeout) = woken.wait_timeout(guard, Duration::from_nanos(length)).unwrap();
+            return !timeout.timed_out();
+        }
+    }
+    true
+}
+
+/// Wakes threads that wait there: all of them, and those of other words too, because a return for no reason is allowed.
+pub fn wake32(word: &AtomicU32, _count: u32) {
+    let (lock, woken) = waiters(word);
+    drop(lock.lock().unwrap());
+    woken.notify_all();
+}
+
+fn waiters(word: &AtomicU32) -> &'static (Mutex<()>, Condvar) {
+    const BUCKETS: usize = 64;
+    static WAITERS: [(Mutex<()>, Condvar); BUCKETS] = [const { (Mutex::new(()), Condvar::new()) }; BUCKETS];
+    &WAITERS[(core::ptr::from_ref(word).addr() >> 4) % BUCKETS]
+}
+
+/// Lets other threads go on.
+pub fn pause() {
+    std::thread::yield_now();
+}
+
+/// Leaves the processor to others for so long.
+pub fn sleep(nanoseconds: u64) {
+    std::thread::sleep(Duration::from_nanos(nanoseconds));
+}
+
+pub fn lock(word: &AtomicU32) {
+    while word.swap(1, SeqCst) != 0 {
+        pause();
+    }
+}
+
+pub fn unlock(word: &AtomicU32) {
+    word.store(0, SeqCst);
+}
+
+/// The thread arrives at a barrier of `threads`: whether it is the last one, which has begun the next phase, and whether
+/// the phase has ended.
+#[cfg_attr(not(test), allow(dead_code))] // A host has std's barriers.
+pub fn arrive(words: &[AtomicU32; 2], threads: u32) -> (bool, bool) {
+    let last = words[1].fetch_add(1, SeqCst) + 1 == threads;
+    if last {
+        words[1].store(0, SeqCst);
+        words[0].fetch_add(1, SeqCst);
+    }
+    (last, last)
+}
+
+/// On a host all of these accesses are sequentially consistent.
+pub fn atomic_relaxed() {}
+pub fn atomic_acq_rel() {}
+
+/// The algorithm of `vm/kernel/ops/work.h`, for a lane that is alone.
+///
+/// # Safety
+///
+/// `queue` is the address, a multiple of 8, of a queue as `work::Queue` lays it out. The same holds for the next two.
+pub unsafe fn work_push(queue: *mut u32, value: u32) -> bool {
+    // SAFETY: the caller's promise.
+    let Some((slot, empty)) = (unsafe { work_slot(queue, 1, 0) }) else {
+        return false;
+    };
+    let put = |state: u32| u64::from(value) | u64::from(state.wrapping_add(1)) << 32;
+    while (slot.load(SeqCst) >> 32) as u32 != empty {
+        pause();
+    }
+    slot.store(put(empty), SeqCst);
+    // SAFETY: as above.
+    unsafe { AtomicU32::from_ptr(queue.add(3)) }.fetch_add(1, SeqCst);
+    true
+}
+
+/// # Safety
+///
+/// As above.
+pub unsafe fn work_pop(queue: *mut u32) -> Option<u32> {
+    // SAFETY: the caller's promise.
+    let (slot, empty) = unsafe { work_slot(queue, 3, 2) }?;
+    let value = loop {
+        let found = slot.load(SeqCst);
+        if (found >> 32) as u32 == empty.wrapping_add(1) {
+            break found as u32;
+        }
+        pause();
+    };
+    // SAFETY: as above.
+    let mask = unsafe { *queue.add(4) };
+    slot.store(u64::from(empty.wrapping_add(mask).wrapping_add(1)) << 32, SeqCst);
+    // SAFETY: as above.
+    unsafe { AtomicU32::from_ptr(queue.add(1)) }.fetch_add(1, SeqCst);
+    Some(value)
+}
+
+/// The slot of the next ticket, if there is a credit, and the state in which it is empty.
+unsafe fn work_slot(queue: *mut u32, credits: usize, tickets: usize) -> Option<(&'static AtomicU64, u32)> {
+    // SAFETY: words of the queue, by the caller's promise.
+    let (credits, tickets) = unsafe {
+        (
+            AtomicU32::from_ptr(queue.add(credits)),
+            AtomicU32::from_ptr(queue.add(tickets)),
+        )
+    };
+    if (credits.fetch_sub(1, SeqCst) as i32) <= 0 {
+        credits.fetch_add(1, SeqCst);
+        return None;
+    }
+    let ticket = tickets.fetch_add(1, SeqCst);
+    // SAFETY: the mask is written once, and the slots lie after the header.
+    unsafe {
+        let index = ticket & *queue.add(4);
+        let slot = AtomicU64::from_ptr(queue.add(6 + 2 * index as usize).cast());
+        Some((slot, ticket.wrapping_sub(index)))
     }
 }
 

@@ -31,6 +31,16 @@ mod import {
         pub fn atomic_inc(ptr: *mut u32) -> i32;
         pub fn atomic_dec(ptr: *mut u32) -> i32;
         pub fn atomic_cas(ptr: *mut u32, expected: i32, new: i32) -> i32;
+        pub fn work_push(queue: *mut u32, value: u32) -> i32;
+        pub fn work_pop(queue: *mut u32) -> i64;
+        pub fn barrier(words: *mut u32, threads: u32) -> i32;
+        pub fn frame_wait(ptr: *mut u32, expected: i32, timeout: i64) -> i32;
+        pub fn frame_wake(ptr: *mut u32, count: u32) -> u32;
+        pub fn spinlock(ptr: *mut u32);
+        pub fn spinunlock(ptr: *mut u32);
+        pub safe fn sleep(nanoseconds: i64);
+        pub safe fn atomic_relaxed();
+        pub safe fn atomic_acq_rel();
         pub fn alloc(size: usize, align: usize) -> *mut u8;
         pub fn alloc_zero(size: usize, align: usize) -> *mut u8;
         pub fn dealloc(block: *mut u8, size: usize, align: usize);
@@ -123,6 +133,74 @@ pub fn atomic_dec(target: &AtomicU32) -> u32 {
 pub fn atomic_cas(target: &AtomicU32, expected: u32, new: u32) -> u32 {
     // SAFETY: as in `atomic_add`.
     unsafe { import::atomic_cas(target.as_ptr(), expected as i32, new as i32) as u32 }
+}
+
+/// Waits while `expected` is there, until [`wake32`] or for so long; false after that time. It may also return for no
+/// reason.
+#[inline]
+pub fn wait32(word: &AtomicU32, expected: u32, nanoseconds: Option<u64>) -> bool {
+    let timeout = nanoseconds.map_or(-1, |n| i64::try_from(n).unwrap_or(i64::MAX));
+    // SAFETY: as in `atomic_add`.
+    unsafe { import::frame_wait(word.as_ptr(), expected as i32, timeout) != 2 }
+}
+
+#[inline]
+pub fn wake32(word: &AtomicU32, count: u32) {
+    // SAFETY: the address is a word's; only threads that wait there are concerned.
+    unsafe { import::frame_wake(word.as_ptr(), count) };
+}
+
+/// Lets other threads of the lane, and other lanes of the warp, go on.
+#[inline]
+pub fn pause() {
+    import::sleep(0);
+}
+
+pub use import::{atomic_acq_rel, atomic_relaxed};
+
+/// Leaves the lane to others for so long.
+#[inline]
+pub fn sleep(nanoseconds: u64) {
+    import::sleep(nanoseconds as i64);
+}
+
+#[inline]
+pub fn lock(word: &AtomicU32) {
+    // SAFETY: as in `atomic_add`.
+    unsafe { import::spinlock(word.as_ptr()) }
+}
+
+#[inline]
+pub fn unlock(word: &AtomicU32) {
+    // SAFETY: as in `atomic_add`.
+    unsafe { import::spinunlock(word.as_ptr()) }
+}
+
+/// # Safety
+///
+/// `queue` is the address, a multiple of 8, of a queue as `work::Queue` lays it out.
+#[inline]
+pub unsafe fn work_push(queue: *mut u32, value: u32) -> bool {
+    // SAFETY: the caller's promise.
+    unsafe { import::work_push(queue, value) != 0 }
+}
+
+/// # Safety
+///
+/// As of [`work_push`].
+#[inline]
+pub unsafe fn work_pop(queue: *mut u32) -> Option<u32> {
+    // SAFETY: the caller's promise.
+    u32::try_from(unsafe { import::work_pop(queue) }).ok()
+}
+
+/// The thread arrives at a barrier of `threads`: whether it is the last one, which has begun the next phase, and whether
+/// the phase has ended.
+#[inline]
+pub fn arrive(words: &[AtomicU32; 2], threads: u32) -> (bool, bool) {
+    // SAFETY: two aligned words that may be changed through a shared reference.
+    let result = unsafe { import::barrier(words[0].as_ptr(), threads) };
+    (result == 1, result != 0)
 }
 
 #[inline]

@@ -1,0 +1,66 @@
+use std::sync::atomic::{AtomicU32, Ordering::SeqCst};
+use std::vec::Vec;
+
+use super::*;
+use crate::task::{Cancelled, run};
+
+#[test]
+fn many_futures_with_timers_end() {
+    static ENDED: AtomicU32 = AtomicU32::new(0);
+    let sum = run(|| {
+        let tasks: Vec<_> = (0..10_000u64)
+            .map(|n| {
+                spawn(async move {
+                    sleep(Duration::from_nanos(n * 997 % 5_000_000)).await;
+                    yield_now().await;
+                    ENDED.fetch_add(1, SeqCst);
+                    n
+                })
+            })
+            .collect();
+        block_on(async { join_all(tasks).await.into_iter().map(Result::unwrap).sum::<u64>() })
+    });
+    assert_eq!((sum, ENDED.load(SeqCst)), (Some(9999 * 5000), 10_000));
+}
+
+#[test]
+fn a_panic_or_an_end_of_a_future_reaches_who_awaits_it() {
+    run(|| {
+        let panics = spawn(async {
+            yield_now().await;
+            panic!("no");
+        });
+        let value = spawn(async { panics.await.map(|()| 0).unwrap_or(7) });
+        assert_eq!(value.join().unwrap(), 7);
+        let endless = spawn(core::future::pending::<()>());
+        endless.cancel();
+        assert!(endless.join().unwrap_err().is::<Cancelled>());
+    });
+}
+
+#[test]
+fn futures_of_other_threads_wake_this_one() {
+    struct Later(std::sync::Arc<AtomicU32>, bool);
+    impl Future for Later {
+        type Output = u32;
+        fn poll(mut self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<u32> {
+            if self.0.load(SeqCst) != 0 {
+                return Poll::Ready(5);
+            }
+            if !self.1 {
+                self.1 = true;
+                let (flag, waker) = (self.0.clone(), context.waker().clone());
+                std::thread::spawn(move || {
+                    std::thread::sleep(Duration::from_millis(5));
+                    flag.store(1, SeqCst);
+                    waker.wake();
+                });
+            }
+            Poll::Pending
+        }
+    }
+    let later = || Later(Default::default(), false);
+    assert_eq!(block_on(later()), 5);
+    assert_eq!(run(|| spawn(later()).join().unwrap()), Some(5));
+    assert_eq!(block_on(join_all([later(), later()])), [5, 5]);
+}

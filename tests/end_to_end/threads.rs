@@ -2,6 +2,7 @@
 
 mod many_threads;
 mod spawned;
+mod tasks;
 mod waiting;
 
 use crate::support::{Tests, bind};
@@ -10,6 +11,7 @@ use crate::support::{Tests, bind};
 pub fn tests(device: &'static str) -> Tests {
     let mut tests = waiting::tests(device);
     tests.extend(spawned::tests(device));
+    tests.extend(tasks::tests(device));
     tests.extend(bind(device, many_threads::of_engine()));
     tests
 }

@@ -1,0 +1,87 @@
+//! Tasks, channels, locks, futures and barriers of gpu-std, on few threads and many.
+
+use crate::common::{run_on, text};
+use crate::support::{Tested, Tests, expect, wasm};
+
+/// Kernels of the fixture, the threads that they run on, and what they print.
+const KERNELS: [(&str, &[u32], &str); 9] = [
+    ("fibonacci", &[1, 3, 64, 1000], "Result: 17711"),
+    ("fibonacci_spread", &[1, 33, 1000], "Result: 17711"),
+    ("many_tasks", &[1, 3, 64, 1000], "Result: 1"),
+    (
+        "everything",
+        &[1, 2, 64, 500],
+        "queens 92\nin the wrong order 0\nsum 6, on its worker: true, within the quota: true\nfutures 124750",
+    ),
+    ("channels", &[64, 500], "messages 2000, sum 1999000"),
+    (
+        "locks",
+        &[1, 2, 64, 200],
+        "count right: true, largest right: true, turns right: true, crowded 0, table 81",
+    ),
+    ("barriers", &[1, 2, 64, 1000], "leaders right: true, too early 0"),
+    ("queue", &[1, 2, 64, 1000], "sum right: true, left None"),
+    ("iterators", &[1, 2, 64, 1000], "iterators right: true"),
+];
+
+/// The tests of an engine.
+pub fn tests(device: &'static str) -> Tests {
+    let mut tests = Tests::new();
+    for (name, threads, wanted) in KERNELS {
+        for threads in threads {
+            let test = move || kernel(device, name, *threads, wanted);
+            tests.push((format!("tasks/{name}/{threads}"), Box::new(test)));
+        }
+    }
+    for threads in [1, 2, 32, 33, 1000] {
+        let test = move || kernel(device, "collectives", threads, "collectives right");
+        tests.push((format!("tasks/collectives/{threads}"), Box::new(test)));
+    }
+    tests.push(("tasks/deadlock".into(), Box::new(move || deadlock(device))));
+    tests
+}
+
+fn kernel(device: &str, name: &str, threads: u32, wanted: &str) -> Tested {
+    let (threads, module) = (threads.to_string(), wasm("release", "tasks"));
+    let output = run_on(
+        device,
+        ["--timeout", "1m", "--threads", &threads, "--invoke", name, &module],
+    );
+    let stdout = text(&output.stdout);
+    let found: Vec<&str> = stdout.lines().collect();
+    let same = found.len() == wanted.lines().count()
+        && found
+            .iter()
+            .zip(wanted.lines())
+            .all(|(found, wanted)| match wanted.starts_with("Result") {
+                // What the others returned follows.
+                true => found.split(" (thread 0").next() == Some(wanted),
+                false => *found == wanted,
+            });
+    expect(
+        output.status.success() && same,
+        &format!("must print {wanted}"),
+        &output,
+    )?;
+    // The locks are not std's, which are made for one thread.
+    expect(!text(&output.stderr).contains("warning"), "must not warn", &output)
+}
+
+/// Locks that are taken in both orders: the end is told, and where the threads wait.
+fn deadlock(device: &str) -> Tested {
+    let output = run_on(
+        device,
+        [
+            "--timeout",
+            "1m",
+            "--threads",
+            "2",
+            "--invoke",
+            "deadlock",
+            &wasm("release", "tasks"),
+        ],
+    );
+    let stderr = text(&output.stderr);
+    let told = stderr.contains("trap: deadlock: every thread waits") && stderr.contains("lock_contended");
+    expect(output.status.code() == Some(134) && told, "it must be found", &output)
+}

@@ -4,7 +4,6 @@ use core::cmp::Ordering;
 use core::marker::PhantomData;
 use core::mem::{ManuallyDrop, MaybeUninit};
 use core::ops::Range;
-use std::vec;
 use std::vec::Vec;
 
 use super::iter::{IndexedParallelIterator, IntoParallelIterator, ParallelIterator, Shared};
@@ -211,7 +210,8 @@ impl<T: Sync> ParallelSlice<T> for [T] {
     }
 }
 
-/// Parallel iterators that change a slice, and its sorting.
+/// Parallel iterators that change a slice, and its sorting. Items that are sorted are looked at by several workers at once, so
+/// they are [`Sync`].
 pub trait ParallelSliceMut<T: Send> {
     /// Mutable references to the items.
     fn par_iter_mut(&mut self) -> IterMut<'_, T>;
@@ -224,19 +224,27 @@ pub trait ParallelSliceMut<T: Send> {
     /// Sorts; equal items keep their order.
     fn par_sort(&mut self)
     where
-        T: Ord;
+        T: Ord + Sync;
     /// Sorts by a comparison; equal items keep their order.
-    fn par_sort_by<F: Fn(&T, &T) -> Ordering + Sync>(&mut self, compare: F);
+    fn par_sort_by<F: Fn(&T, &T) -> Ordering + Sync>(&mut self, compare: F)
+    where
+        T: Sync;
     /// Sorts by a key; equal items keep their order.
-    fn par_sort_by_key<K: Ord, F: Fn(&T) -> K + Sync>(&mut self, key: F);
+    fn par_sort_by_key<K: Ord, F: Fn(&T) -> K + Sync>(&mut self, key: F)
+    where
+        T: Sync;
     /// Sorts; equal items may change places.
     fn par_sort_unstable(&mut self)
     where
-        T: Ord;
+        T: Ord + Sync;
     /// Sorts by a comparison; equal items may change places.
-    fn par_sort_unstable_by<F: Fn(&T, &T) -> Ordering + Sync>(&mut self, compare: F);
+    fn par_sort_unstable_by<F: Fn(&T, &T) -> Ordering + Sync>(&mut self, compare: F)
+    where
+        T: Sync;
     /// Sorts by a key; equal items may change places.
-    fn par_sort_unstable_by_key<K: Ord, F: Fn(&T) -> K + Sync>(&mut self, key: F);
+    fn par_sort_unstable_by_key<K: Ord, F: Fn(&T) -> K + Sync>(&mut self, key: F)
+    where
+        T: Sync;
 }
 
 impl<T: Send> ParallelSliceMut<T> for [T] {
@@ -256,26 +264,38 @@ impl<T: Send> ParallelSliceMut<T> for [T] {
     }
     fn par_sort(&mut self)
     where
-        T: Ord,
+        T: Ord + Sync,
     {
         self.par_sort_by(T::cmp);
     }
-    fn par_sort_by<F: Fn(&T, &T) -> Ordering + Sync>(&mut self, compare: F) {
+    fn par_sort_by<F: Fn(&T, &T) -> Ordering + Sync>(&mut self, compare: F)
+    where
+        T: Sync,
+    {
         sort(self, |piece| piece.sort_by(&compare), &compare);
     }
-    fn par_sort_by_key<K: Ord, F: Fn(&T) -> K + Sync>(&mut self, key: F) {
+    fn par_sort_by_key<K: Ord, F: Fn(&T) -> K + Sync>(&mut self, key: F)
+    where
+        T: Sync,
+    {
         self.par_sort_by(|a, b| key(a).cmp(&key(b)));
     }
     fn par_sort_unstable(&mut self)
     where
-        T: Ord,
+        T: Ord + Sync,
     {
         self.par_sort_unstable_by(T::cmp);
     }
-    fn par_sort_unstable_by<F: Fn(&T, &T) -> Ordering + Sync>(&mut self, compare: F) {
+    fn par_sort_unstable_by<F: Fn(&T, &T) -> Ordering + Sync>(&mut self, compare: F)
+    where
+        T: Sync,
+    {
         sort(self, |piece| piece.sort_unstable_by(&compare), &compare);
     }
-    fn par_sort_unstable_by_key<K: Ord, F: Fn(&T) -> K + Sync>(&mut self, key: F) {
+    fn par_sort_unstable_by_key<K: Ord, F: Fn(&T) -> K + Sync>(&mut self, key: F)
+    where
+        T: Sync,
+    {
         self.par_sort_unstable_by(|a, b| key(a).cmp(&key(b)));
     }
 }
@@ -286,9 +306,9 @@ const SORTED_ALONE: usize = 64;
 /// Sorts pieces, then merges neighbours, twice as many items each time. The result of a pair is cut into parts, of which each
 /// begins where a search says: the merge path of O. Green, R. McColl and D. Bader, "GPU merge path" (ICS 2012).
 ///
-/// One worker searches for all parts of a pair before they are merged, and keeps their order: so each item is looked at by
-/// one worker at a time, and goes to one place, also if the comparison is none.
-fn sort<T: Send>(
+/// All parts are searched for before any is merged, and must lie one after the other. So each item goes to one place; and a
+/// comparison that is none, of which that need not be true, is found out.
+fn sort<T: Send + Sync>(
     items: &mut [T],
     sort_piece: impl Fn(&mut [T]) + Sync,
     compare: &(impl Fn(&T, &T) -> Ordering + Sync),
@@ -303,13 +323,10 @@ fn sort<T: Send>(
     let parts = len.div_ceil(part);
     items.par_chunks_mut(part).for_each(&sort_piece);
     let mut merged: Vec<MaybeUninit<T>> = Vec::with_capacity(len);
-    // For each part, how many items of the first run of its pair come before it.
-    let mut splits = vec![0usize; parts];
     let mut run = part;
     while run < len {
         let (from, to) = (Shared(items.as_mut_ptr()), Shared(merged.as_mut_ptr()));
-        // SAFETY: in the slice. In the first step a pair's worker alone looks at its items, in the second each part's at
-        // those of the part.
+        // SAFETY: in the slice, which nobody changes before all parts are merged.
         let of = |range: Range<usize>| unsafe {
             let from = &from;
             core::slice::from_raw_parts(from.0.add(range.start), range.len())
@@ -318,34 +335,39 @@ fn sort<T: Send>(
             let first = at / (2 * run) * (2 * run);
             (first, len.min(first + run), len.min(first + 2 * run))
         };
-        splits
-            .par_chunks_mut(2 * run / part)
-            .enumerate()
-            .for_each(|(number, splits)| {
-                let (first, middle, last) = pair(number * 2 * run);
-                let (a, b) = (of(first..middle), of(middle..last));
-                let mut before = 0;
-                for (i, split) in splits.iter_mut().enumerate() {
-                    before = split_at(a, b, i * part, before, i.saturating_sub(1) * part, compare);
-                    *split = before;
-                }
-            });
-        let splits = &splits;
-        run_bulk(parts, &|number| {
+        let search = |number: usize| {
+            let (first, middle, last) = pair(number * part);
+            split_at(of(first..middle), of(middle..last), number * part - first, compare)
+        };
+        // For each part, how many items of the first run of its pair come before it.
+        let splits: Vec<usize> = (0..parts).into_par_iter().map(search).collect();
+        // Items of both runs that belong to a part.
+        let of_part = |number: usize| {
             let (at, end) = (number * part, len.min((number + 1) * part));
             let (first, middle, last) = pair(at);
-            let next = if end == last {
-                middle - first
-            } else {
-                splits[number + 1]
-            };
-            let a = of(first + splits[number]..first + next);
-            let b = of(middle + (at - first - splits[number])..middle + (end - first - next));
+            let (split, next) = (
+                splits[number],
+                if end == last {
+                    middle - first
+                } else {
+                    splits[number + 1]
+                },
+            );
+            let b = (middle + (at - first - split), middle + (end - first).checked_sub(next)?);
+            (split <= next && b.0 <= b.1).then_some((first + split..first + next, b.0..b.1))
+        };
+        if !(0..parts).into_par_iter().all(|number| of_part(number).is_some()) {
+            return sort_piece(items);
+        }
+        run_bulk(parts, &|number| {
+            let (a, b) = of_part(number).expect("looked at above");
             let to = &to;
-            // SAFETY: the places of this part, within the capacity. The items stay in the slice too, so that a comparison
-            // that panics leaves that complete.
-            merge(a, b, compare, |i, item| unsafe {
-                to.0.add(at + i).cast::<T>().copy_from_nonoverlapping(item, 1)
+            // SAFETY: the places of this part, within the capacity: as many as it has items. These stay in the slice too, so
+            // that a comparison that panics leaves that complete.
+            merge(of(a), of(b), compare, |i, item| unsafe {
+                to.0.add(number * part + i)
+                    .cast::<T>()
+                    .copy_from_nonoverlapping(item, 1)
             });
         });
         each_position(len, |place| {
@@ -358,18 +380,9 @@ fn sort<T: Send>(
 }
 
 /// How many of the first `place` items of two sorted runs together are of `a`: the least number for which all of `b` that
-/// come before are less than the next of `a`. At least `before`, which it was for the place `earlier`, and so many that
-/// those of `b` do not become fewer either.
-fn split_at<T>(
-    a: &[T],
-    b: &[T],
-    place: usize,
-    before: usize,
-    earlier: usize,
-    compare: impl Fn(&T, &T) -> Ordering,
-) -> usize {
-    let mut low = before.max(place.saturating_sub(b.len()));
-    let mut high = a.len().min(before + (place - earlier));
+/// come before are less than the next of `a`.
+fn split_at<T>(a: &[T], b: &[T], place: usize, compare: impl Fn(&T, &T) -> Ordering) -> usize {
+    let (mut low, mut high) = (place.saturating_sub(b.len()), place.min(a.len()));
     while low < high {
         let middle = low + (high - low) / 2;
         match compare(&b[place - middle - 1], &a[middle]) {

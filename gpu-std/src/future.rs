@@ -2,7 +2,7 @@
 //!
 //! A future that waits keeps no thread: its worker goes on with other tasks, and whatever wakes it makes it ready for any
 //! worker. So a hundred thousand of them wait as cheaply as one. [`crate::channel`]'s receivers and senders, timers and
-//! [`JoinHandle`](crate::task::JoinHandle)s are futures, and those of other crates run here too.
+//! [`JoinHandle`]s are futures, and those of other crates run here too.
 //!
 //! ```
 //! use gpu_std::{future, task};

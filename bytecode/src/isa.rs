@@ -425,6 +425,7 @@ table! {
     0x08c FrameWake "frame_wake" [DI32, I32, I32] Gpu Work "wake at most c threads that wait at b; a = how many";
     0x08d AtomicRelaxed "atomic_relaxed" [] Gpu InLoop "the next atomic access of the function, if it follows in a straight line, orders no others; it may be sequentially consistent nevertheless";
     0x08e AtomicAcqRel "atomic_acq_rel" [] Gpu InLoop "the next one, as above, orders others as release and acquire do";
+    0x08f StackLimit "stack_limit" [I32] Gpu Slow "the thread's stack pointer must not fall below a from now on: see `stack_pointer_set`";
 
     // i32 arithmetic
     0x090 I32Add "i32.add" [DI32, I32, I32] Pure InLoop "a = b + c";
@@ -1119,6 +1120,7 @@ impl Op {
                 | Op::Time
                 | Op::ThreadCount
                 | Op::ThreadSpawn
+                | Op::StackLimit
                 | Op::WallTime
                 | Op::Sleep
                 | Op::Exit

@@ -18,6 +18,7 @@ mod lower;
 pub mod module;
 pub mod rewrite;
 mod shared_std;
+mod thread_start;
 mod translate;
 
 pub use debug::remove_debug;

@@ -42,6 +42,7 @@ use gpu_run_bytecode::{KERNEL_PREFIX, wasi};
 use wasmparser::ValType;
 
 use crate::module::{Body, Module};
+pub(crate) use env::stack_pointer;
 use env::{Env, FmtWrite};
 use names::Names;
 use proof::Std;
@@ -145,8 +146,8 @@ pub const LACKS_PLATFORM: &str = "std on wasm32-unknown-unknown has no files, ne
 
 /// What the user should know of a program for `wasm32-wasip1` that could not start a thread.
 pub const LACKS_THREADS: &str = "std::thread::spawn starts no threads on this target: build for \
-                                 wasm32-wasip1-threads, where it does, or mark a function with `gpu_std::kernel!` and \
-                                 run it by --threads N";
+                                 wasm32-wasip1-threads, where it does, use `gpu_std::thread`, or mark a function with \
+                                 `gpu_std::kernel!` and run it by --threads N";
 
 /// Whether a panic's text says that a thread could not be started because the target has none: std's own, and
 /// rayon's of its pool.

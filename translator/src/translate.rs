@@ -14,6 +14,7 @@ use crate::lower::{LowerError, lower};
 use crate::module::{Module, ParseError};
 use crate::rewrite::{RewriteError, RewriteOptions, RewriteReport, rewrite};
 use crate::shared_std::{Shared, shared_by_exports};
+use crate::thread_start::add_thread_start;
 
 /// What [`translate`] does.
 #[derive(Clone, Debug, Default)]
@@ -32,7 +33,7 @@ pub struct Options {
     /// Whether imported functions that are no part of gpu-run become calls of the host, listed in
     /// [`gpu_run_bytecode::Meta::host_functions`]. Else they stay imports.
     pub host_functions: bool,
-    /// Whether [`Translation::shared`] is looked for.
+    /// Whether [`Translation::shared`] is looked for in any case.
     pub shared: bool,
 }
 
@@ -54,7 +55,7 @@ impl Options {
 /// Time that each stage took.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Times {
-    /// Reading and validating the file, and replacing legacy exception handling.
+    /// Reading and validating the file, replacing legacy exception handling, and what threads begin with.
     pub parse: Duration,
     /// Rewriting std's patterns.
     pub rewrite: Duration,
@@ -99,7 +100,8 @@ pub struct Translation {
     pub rewrites: RewriteReport,
     /// What was inlined.
     pub inlines: InlineReport,
-    /// For each exported function, what its threads would share, if that was asked for.
+    /// For each exported function, what its threads would share, if that was asked for or the module spawns threads by
+    /// `gpu_run_v1`.
     pub shared: Vec<(String, Shared)>,
     /// Time taken.
     pub times: Times,
@@ -167,6 +169,7 @@ pub fn run_passes<'a>(bytes: &'a [u8], tables: &'a BrTables, options: &Options) 
     let begin = Instant::now();
     let mut module = Module::parse(bytes)?;
     replace_legacy_exceptions(&mut module, tables);
+    let spawns = add_thread_start(&mut module);
     times.parse = begin.elapsed();
     let begin = Instant::now();
     let rewrites = match &options.rewrite {
@@ -186,7 +189,7 @@ pub fn run_passes<'a>(bytes: &'a [u8], tables: &'a BrTables, options: &Options) 
         check_recursion(&module)?;
     }
     // Before inlining, while functions have names.
-    let shared = match options.shared {
+    let shared = match options.shared || spawns {
         true => shared_by_exports(&module),
         false => Vec::new(),
     };

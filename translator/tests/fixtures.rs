@@ -376,6 +376,7 @@ fn mask_thread(stderr: &str) -> String {
 
 /// Programs that this engine cannot run.
 const SKIPPED: &[(&str, &str)] = &[
+    ("gpu_threads", "the engine has no threads"),
     ("infinite_loop", "never ends"),
     ("spmd", "needs many threads"),
     ("std_files", "the engine knows no WASI"),

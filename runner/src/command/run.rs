@@ -111,9 +111,7 @@ impl Guest {
                 .map_err(|error| files::failed("cannot write the file of --profile", &file.path, &error))
         });
         let profile_files = profile_files.collect::<Outcome<_>>()?;
-        if entry.threads > 1 && !program.meta.is_threaded() {
-            thread_safety::warn_of_state(&lines.module, &entry);
-        }
+        thread_safety::warn_of_state(&lines.module, &entry);
         if (args.heap_check || args.leak_check) && !allocates(program) {
             warn("the program does not use the device's heap, so nothing of its allocations is checked");
         }

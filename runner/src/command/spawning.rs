@@ -13,7 +13,7 @@ const STACK: u64 = 2 << 20;
 const LEAST_STACK: u64 = 64 << 10;
 
 /// Threads of rayon's pools at most, where addresses have 32 bits.
-const MOST_OF_RAYON: u32 = 255;
+const MOST_OF_RAYON: u64 = 255;
 
 /// What a program is told that spawns threads.
 pub struct Spawning {
@@ -30,12 +30,12 @@ impl Spawning {
         let threads = asked.unwrap_or_else(|| device.parallelism());
         // The first one has a stack of its own.
         let room = limits.spawned_threads.saturating_sub(1).max(1);
-        let threads = u64::from(min(threads, min(room, MOST_OF_RAYON)));
+        let threads = u64::from(min(threads, room));
         let memory = program.meta.memory_types().first().and_then(|memory| memory.limits.max);
         let memory = memory.map_or(limits.undeclared_memory, |pages| pages << 16);
         let memory = limits.memory.map_or(memory, |limit| limit.min(memory));
         // A quarter of the memory is for stacks.
-        let room = (memory / 4 / threads) & !15;
+        let room = (memory / 4 / threads.min(MOST_OF_RAYON)) & !15;
         Some(Spawning {
             threads,
             stack: (room < STACK).then(|| room.max(LEAST_STACK)),
@@ -44,7 +44,10 @@ impl Spawning {
 
     /// Variables that the program has if nothing else sets them.
     pub fn variables(&self) -> Vec<(&'static str, u64)> {
-        let mut variables = vec![("RAYON_NUM_THREADS", self.threads)];
+        let mut variables = vec![
+            ("GPU_THREADS", self.threads),
+            ("RAYON_NUM_THREADS", self.threads.min(MOST_OF_RAYON)),
+        ];
         variables.extend(self.stack.map(|bytes| ("RUST_MIN_STACK", bytes)));
         variables
     }

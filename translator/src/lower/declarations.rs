@@ -123,6 +123,9 @@ fn functions(module: &Module<'_>, meta: &mut Meta) -> Result<Vec<Target>, LowerE
                     if op == Op::ThreadSpawn {
                         check_thread_start(module)?;
                     }
+                    if import.module != GPU_MODULE {
+                        check_shared_memory(module)?;
+                    }
                     targets.push(Target::Gpu(op));
                     continue;
                 }
@@ -226,6 +229,11 @@ fn check_thread_start(module: &Module<'_>) -> Result<(), LowerErrorKind> {
     if !ty.is_some_and(|ty| *ty.params() == i32s && ty.results().is_empty()) {
         return Err(LowerErrorKind::NoThreadStart);
     }
+    Ok(())
+}
+
+/// Programs for WASI's threads have a memory that these share.
+fn check_shared_memory(module: &Module<'_>) -> Result<(), LowerErrorKind> {
     let memory = module.imported_memories.iter().chain(&module.memories).next();
     match memory.is_some_and(|memory| memory.shared) {
         true => Ok(()),

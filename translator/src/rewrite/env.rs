@@ -341,7 +341,7 @@ fn existing_imports(module: &Module<'_>) -> HashMap<&'static str, u32> {
 }
 
 /// The linker's name for it; it is the first global that it makes.
-fn stack_pointer(module: &Module<'_>) -> Option<u32> {
+pub(crate) fn stack_pointer(module: &Module<'_>) -> Option<u32> {
     let named = module.global_names.iter().find(|(_, name)| *name == "__stack_pointer");
     let index = named.map_or(0, |(index, _)| *index);
     let imported = module.imported_globals.len();

@@ -21,7 +21,8 @@ impl Names {
         let mut by_name: FxHashMap<String, Vec<usize>> = FxHashMap::default();
         for (index, name) in module.func_names.range(imported..) {
             // Demangled already, but for what LLVM has added.
-            let canonical = match module.original_names.get(*index as usize) {
+            let original = module.original_index.get(*index as usize).copied().flatten();
+            let canonical = match original.and_then(|original| module.original_names.get(original as usize)) {
                 Some(display) if !name.contains(LLVM_SUFFIX) => canonical_of(display).into_owned(),
                 _ => canonical(name),
             };

@@ -44,16 +44,17 @@ const PARTS: &[Part] = &[
         what: "processes that it could start",
         remedy: "use `gpu_std::process::Command`, and `gpu-run batch --program`",
     },
-    Part {
-        paths: &["std::sys::thread::unsupported::Thread::new"],
-        what: "threads that it could start",
-        remedy: "build for wasm32-wasip1-threads, or mark a function with `gpu_std::kernel!` and launch it on as many \
-                 threads as you like",
-    },
+    THREADS,
 ];
 
 /// What std on `wasm32-wasip1` lacks and a program cannot do without: all else works there.
 const WASI_PARTS: &[Part] = &[CONNECTIONS, PORTS];
+
+const THREADS: Part = Part {
+    paths: &["std::sys::thread::unsupported::Thread::new"],
+    what: "threads that it could start",
+    remedy: "use `gpu_std::thread`, whose threads are the device's, or build for wasm32-wasip1-threads",
+};
 
 const CONNECTIONS: Part = Part {
     paths: &["std::net::tcp::TcpStream::connect"],
@@ -92,7 +93,11 @@ pub(super) fn warnings(module: &Module<'_>, names: &Names, wasi: bool) -> Vec<St
         funcs.sort_unstable();
         funcs
     };
-    let parts: Vec<(&Part, Vec<u32>)> = parts.iter().map(|part| (part, found(part))).collect();
+    // A crate that would start threads by std unless it is told how may have been told.
+    let spawns = module.imports.iter().any(|import| import.name == "thread_spawn");
+    let left_out = |part: &&Part| spawns && part.paths == THREADS.paths;
+    let parts = parts.iter().filter(|part| !left_out(part));
+    let parts: Vec<(&Part, Vec<u32>)> = parts.map(|part| (part, found(part))).collect();
     if parts.iter().all(|(_, funcs)| funcs.is_empty()) {
         return Vec::new();
     }

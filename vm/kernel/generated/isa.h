@@ -112,6 +112,7 @@ enum Op : unsigned short {
   OP_frame_wake = 0x08c,  // wake at most c threads that wait at b; a = how many
   OP_atomic_relaxed = 0x08d,  // the next atomic access of the function, if it follows in a straight line, orders no others; it may be sequentially consistent nevertheless
   OP_atomic_acq_rel = 0x08e,  // the next one, as above, orders others as release and acquire do
+  OP_stack_limit = 0x08f,  // the thread's stack pointer must not fall below a from now on: see `stack_pointer_set`
   OP_i32_add = 0x090,  // a = b + c
   OP_i32_sub = 0x091,  // a = b - c
   OP_i32_mul = 0x092,  // a = b * c
@@ -683,8 +684,8 @@ constexpr inline bool is_run_by(Handler handler, unsigned short op) {
     case HANDLER_Requests: return (op >= 0x086 && op <= 0x087);
     case HANDLER_Debug: return (op >= 0x067 && op <= 0x077) || (op >= 0x07a && op <= 0x07e);
     case HANDLER_Allocation: return (op >= 0x05f && op <= 0x060) || (op >= 0x062 && op <= 0x063) || op == 0x065;
-    case HANDLER_Slow: return op == 0x01f || (op >= 0x021 && op <= 0x057) || (op >= 0x05a && op <= 0x05e) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x083 && op <= 0x085) || op == 0x08b;
-    case HANDLER_Simd: return (op >= 0x08d && op <= 0x2dd);
+    case HANDLER_Slow: return op == 0x01f || (op >= 0x021 && op <= 0x057) || (op >= 0x05a && op <= 0x05e) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x083 && op <= 0x085) || op == 0x08b || (op >= 0x08d && op <= 0x08f);
+    case HANDLER_Simd: return (op >= 0x090 && op <= 0x2dd);
     case HANDLER_Atomics: return op >= 0x2de;
     case HANDLER_Work: return (op >= 0x07f && op <= 0x082) || (op >= 0x088 && op <= 0x08a) || op == 0x08c;
   }

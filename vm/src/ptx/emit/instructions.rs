@@ -138,6 +138,13 @@ impl Compiler<'_> {
                 (0..4).for_each(|i| ptx!(self, "st.global.b32 [{at}+{}], %r{};", 4 * i, args[0] + i));
             }
             HandwrittenOp::StackPointerSet => self.stack_pointer_set(node),
+            HandwrittenOp::StackLimit => {
+                let limit = self.canonical_operand(args[0], 1);
+                let at = offset_of!(Context, stack_limit);
+                ptx!(self, "st.local.b32 [%local+{at}], {limit};");
+                // Interpreted functions that are called look at the thread's.
+                self.runtime_op(node);
+            }
 
             HandwrittenOp::Gid => ptx!(
                 self,

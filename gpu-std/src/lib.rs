@@ -6,6 +6,7 @@
 //! | [`par`] | ranges of indices, shared by the threads; parallel iterators |
 //! | [`task`], [`future`] | tasks and futures that the threads share |
 //! | [`channel`], [`work`] | values from thread to thread |
+//! | [`thread`], [`thread_local!`] | threads with std's names |
 //! | [`sync`], [`collective`] | locks, barriers, and what all threads do together |
 //! | [`atomic`], [`atomic_add`] and its kin | atomics that are atomic in every build |
 //! | [`reclaim`] | memory of structures without locks |
@@ -86,6 +87,8 @@ pub mod state_out;
 pub mod sync;
 #[cfg(feature = "std")]
 pub mod task;
+#[cfg(feature = "std")]
+pub mod thread;
 #[cfg(all(
     feature = "std",
     any(test, all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))
@@ -112,6 +115,50 @@ pub use log::{message as __message, remark as __remark, wanted as __wanted};
 pub use plain::Plain;
 #[doc(hidden)]
 pub use print::{error_record as __error_record, record as __record};
+
+/// Declares values of which each thread has its own, as [`std::thread_local!`] does.
+///
+/// In a plain build for `wasm32` a value that std's macro declares is one for all threads. Those of this macro are each
+/// thread's own in every build. A thread that was spawned drops them when it ends; others do not.
+///
+/// ```
+/// use std::cell::Cell;
+///
+/// gpu_std::thread_local! {
+///     static STEPS: Cell<u32> = const { Cell::new(0) };
+/// }
+///
+/// STEPS.set(STEPS.get() + 1);
+/// assert_eq!(STEPS.get(), 1);
+/// ```
+#[cfg(all(
+    feature = "std",
+    target_arch = "wasm32",
+    not(all(target_os = "wasi", target_feature = "atomics"))
+))]
+#[macro_export]
+macro_rules! thread_local {
+    () => {};
+    ($(#[$attribute:meta])* $vis:vis static $name:ident: $type:ty = const $init:block $(; $($rest:tt)*)?) => {
+        $crate::thread_local!($(#[$attribute])* $vis static $name: $type = $init $(; $($rest)*)?);
+    };
+    ($(#[$attribute:meta])* $vis:vis static $name:ident: $type:ty = $init:expr $(; $($rest:tt)*)?) => {
+        $(#[$attribute])*
+        $vis static $name: $crate::thread::LocalKey<$type> = $crate::thread::LocalKey::new({
+            fn init() -> $type {
+                $init
+            }
+            init
+        });
+        $($crate::thread_local!($($rest)*);)?
+    };
+}
+
+#[cfg(all(
+    feature = "std",
+    not(all(target_arch = "wasm32", not(all(target_os = "wasi", target_feature = "atomics"))))
+))]
+pub use std::thread_local;
 
 /// The number of the calling thread, from 0 to [`thread_count`] - 1.
 ///

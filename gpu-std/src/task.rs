@@ -73,7 +73,8 @@ pub use stats::{Stats, stats};
 pub(crate) use bulk::run_bulk;
 pub(crate) use context::{help, is_only_worker, may_help};
 pub(crate) use handle::Owner;
-pub(crate) use job::catch;
+#[cfg_attr(not(any(test, target_arch = "wasm32")), allow(unused_imports))] // Of threads, which a host has.
+pub(crate) use job::{catch, resume};
 pub(crate) use timer::{fire_timers, set_timer};
 
 /// Runs a function as a task of its own: [`Builder::spawn`] with a normal priority.

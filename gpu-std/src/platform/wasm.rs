@@ -34,6 +34,8 @@ mod import {
         pub fn work_push(queue: *mut u32, value: u32) -> i32;
         pub fn work_pop(queue: *mut u32) -> i64;
         pub fn barrier(words: *mut u32, threads: u32) -> i32;
+        #[cfg(feature = "std")]
+        pub fn thread_spawn(record: *mut u8) -> i32;
         pub fn frame_wait(ptr: *mut u32, expected: i32, timeout: i64) -> i32;
         pub fn frame_wake(ptr: *mut u32, count: u32) -> u32;
         pub fn spinlock(ptr: *mut u32);
@@ -148,6 +150,19 @@ pub fn wait32(word: &AtomicU32, expected: u32, nanoseconds: Option<u64>) -> bool
 pub fn wake32(word: &AtomicU32, count: u32) {
     // SAFETY: the address is a word's; only threads that wait there are concerned.
     unsafe { import::frame_wake(word.as_ptr(), count) };
+}
+
+/// Begins a thread: its id, or none if there is no room for one.
+///
+/// # Safety
+///
+/// `record` is the address of one as `translator/src/thread_start.rs` describes it, and stays until that says that the
+/// thread has ended.
+#[cfg(feature = "std")]
+#[allow(dead_code)] // Where std has threads they are not begun here.
+pub unsafe fn spawn_thread<R>(record: *mut R) -> Option<u32> {
+    // SAFETY: the caller's promise.
+    u32::try_from(unsafe { import::thread_spawn(record.cast()) }).ok()
 }
 
 /// Lets other threads of the lane, and other lanes of the warp, go on.

@@ -95,6 +95,10 @@ impl Event {
                 platform::pause();
                 continue;
             }
+            // What it waits for may be a future that waits for a connection.
+            if helps && task::poll_io() {
+                continue;
+            }
             let most = helps.then_some(WORKER_WAIT);
             let found = self.sleep(&mut look, left.into_iter().chain(most).min());
             if found.is_some() {

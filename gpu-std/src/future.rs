@@ -4,6 +4,8 @@
 //! worker. So a hundred thousand of them wait as cheaply as one. [`crate::channel`]'s receivers and senders, timers and
 //! [`JoinHandle`]s are futures, and those of other crates run here too.
 //!
+//! Connections are in [`net`], and [`unblock`] is for files and whatever else makes its caller wait.
+//!
 //! ```
 //! use gpu_std::{future, task};
 //! use std::time::Duration;
@@ -20,6 +22,8 @@
 //! ```
 
 mod combine;
+mod io;
+pub mod net;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 mod waker;
@@ -34,7 +38,7 @@ pub(crate) use waker::waker_of;
 use waker::{Woken, waker_of_thread};
 
 use crate::sync::Arc;
-use crate::task::{Builder, JoinHandle, fire_timers, set_timer};
+use crate::task::{self, Builder, JoinHandle, fire_timers, set_timer};
 
 /// Runs a future as a task. Its handle is a future too, and has [`JoinHandle::join`] for other code.
 ///
@@ -49,6 +53,26 @@ where
     F::Output: Send + 'static,
 {
     Builder::new().spawn_future(future)
+}
+
+/// Runs a function that waits for something else, such as a file, as a task of its own. The future that waits for it keeps
+/// no worker; the function does.
+///
+/// ```
+/// use gpu_std::{fs, future, task};
+///
+/// let missing = task::run(|| future::block_on(future::unblock(|| fs::read("no such file").is_err())));
+/// assert_eq!(missing, Some(true));
+/// ```
+///
+/// # Panics
+///
+/// Outside of [`task::run`](crate::task::run), and if the function does.
+pub async fn unblock<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
+    match task::spawn(f).await {
+        Ok(value) => value,
+        Err(panic) => std::panic::resume_unwind(panic),
+    }
 }
 
 /// How long a thread waits before it looks at the timers again, in nanoseconds: one of them may be what it waits for.

@@ -73,9 +73,11 @@ pub use stats::{Stats, stats};
 pub(crate) use bulk::run_bulk;
 pub(crate) use context::{help, is_only_worker, may_help};
 pub(crate) use handle::Owner;
-#[cfg_attr(not(any(test, target_arch = "wasm32")), allow(unused_imports))] // Of threads, which a host has.
+#[allow(unused_imports)] // Of threads, which some targets have.
 pub(crate) use job::{catch, resume};
-pub(crate) use timer::{fire_timers, set_timer};
+pub(crate) use timer::{fire_timers, poll_io, set_timer};
+#[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))]
+pub(crate) use timer::{set_poller, until_timer};
 
 /// Runs a function as a task of its own: [`Builder::spawn`] with a normal priority.
 ///

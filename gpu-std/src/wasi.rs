@@ -9,7 +9,7 @@
 //! - `sys`: the imports and their numbers; [`errno`]: their errors as `std::io::Error`;
 //! - `fd`: what all descriptors have; `preopens`, [`path`]: the folders of the guest, and which one a path means;
 //! - `fs`: files and directories; `stdin`, `env`: standard input, arguments and environment;
-//! - `net`: connections; `process`: processes that start others.
+//! - `net`: connections; `poll`: which of them are ready; `process`: processes that start others.
 
 mod errno;
 #[cfg(not(target_os = "wasi"))]
@@ -23,6 +23,8 @@ mod fd;
 pub mod fs;
 #[cfg(target_arch = "wasm32")]
 pub mod net;
+#[cfg(target_arch = "wasm32")]
+pub mod poll;
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod preopens;
 #[cfg(target_arch = "wasm32")]
@@ -32,5 +34,7 @@ pub mod stdin;
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 mod sys;
 
+#[cfg(target_arch = "wasm32")]
+pub use poll::Direction;
 #[cfg(all(target_arch = "wasm32", target_os = "unknown"))]
 pub use sys::is_terminal;

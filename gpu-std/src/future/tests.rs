@@ -64,3 +64,37 @@ fn futures_of_other_threads_wake_this_one() {
     assert_eq!(run(|| spawn(later()).join().unwrap()), Some(5));
     assert_eq!(block_on(join_all([later(), later()])), [5, 5]);
 }
+
+#[test]
+fn connections_are_futures() {
+    use std::io::{Read, Write};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    // Each is sent back what it sends, a while later.
+    std::thread::spawn(move || {
+        for mut stream in listener.incoming().flatten() {
+            std::thread::spawn(move || {
+                let mut bytes = [0; 64];
+                while let Ok(read @ 1..) = stream.read(&mut bytes) {
+                    std::thread::sleep(Duration::from_millis(1));
+                    stream.write_all(&bytes[..read]).unwrap();
+                }
+            });
+        }
+    });
+    let talk = |n: u8| async move {
+        let stream = net::TcpStream::connect(address).await.unwrap();
+        assert_eq!(stream.peer_addr().unwrap(), address);
+        stream.write_all(&[n; 1000]).await.unwrap();
+        let mut got = [0; 1000];
+        stream.read_exact(&mut got).await.unwrap();
+        assert_eq!(got, [n; 1000]);
+        stream.shutdown(std::net::Shutdown::Write).unwrap();
+        assert_eq!(stream.read_to_end(&mut Vec::new()).await.unwrap(), 0);
+    };
+    block_on(talk(200));
+    run(|| {
+        let tasks: Vec<_> = (0..20).map(|n| spawn(talk(n))).collect();
+        tasks.into_iter().for_each(|task| task.join().unwrap());
+    });
+}

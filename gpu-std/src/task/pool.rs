@@ -7,7 +7,7 @@ use super::deque::{Deque, Steal};
 use super::handle::Core;
 use super::job::{Job, Panic, catch, resume};
 use super::queue::{Deadlines, Queue};
-use super::timer::fire_timers;
+use super::timer::{fire_timers, poll_io};
 use crate::platform;
 use crate::word::{Word32, WordPtr};
 use core::alloc::Layout;
@@ -453,6 +453,9 @@ impl Idle {
         self.looks += 1;
         if self.searches {
             fire_timers();
+            if poll_io() {
+                return;
+            }
             pause_for(self.looks, LOOKS, SEARCHER_SLEEP);
         } else {
             pause_for(self.looks, 0, LONGEST_SLEEP);

@@ -1,4 +1,5 @@
-//! Times at which futures go on. Workers that find nothing to do look at them, and threads that wait for a future.
+//! Times at which futures go on, and connections for which they wait. Workers that find nothing to do look at them, and
+//! threads that wait for a future.
 
 use core::cell::UnsafeCell;
 use core::cmp::Reverse;
@@ -7,7 +8,7 @@ use std::collections::BinaryHeap;
 use std::vec::Vec;
 
 use crate::sync::RawLock;
-use crate::word::Word64;
+use crate::word::{Word32, Word64};
 
 struct Timers {
     /// The first of the times, of [`crate::time`].
@@ -80,4 +81,32 @@ pub(crate) fn fire_timers() {
     TIMERS.earliest.set(heap.peek().map_or(u64::MAX, |timer| timer.at.0));
     TIMERS.lock.unlock();
     due.into_iter().for_each(|timer| timer.waker.wake());
+}
+
+/// How long it is until the first of the times; zero if it has come.
+#[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))]
+pub(crate) fn until_timer() -> core::time::Duration {
+    core::time::Duration::from_nanos(TIMERS.earliest.get().saturating_sub(crate::time()))
+}
+
+/// What looks at connections, once a future has waited for one. Programs without any do not have it linked in.
+static POLLER: Word32 = Word32::new(0);
+
+/// Has `poller` called from now on. It may wait for a short time, and says whether it did something.
+#[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))]
+pub(crate) fn set_poller(poller: fn() -> bool) {
+    if POLLER.glance() == 0 {
+        POLLER.set(poller as usize as u32);
+    }
+}
+
+/// Looks at connections, if futures wait for some: whether it did.
+pub(crate) fn poll_io() -> bool {
+    let poller = POLLER.glance();
+    if poller == 0 {
+        return false;
+    }
+    // SAFETY: the only value that is put there but 0 is such a function, and addresses have 32 bits where one is.
+    let poller: fn() -> bool = unsafe { core::mem::transmute(poller as usize) };
+    poller()
 }

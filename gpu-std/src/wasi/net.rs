@@ -24,6 +24,11 @@ use super::fd::{Fd, uninit};
 pub struct TcpStream(Fd);
 
 impl TcpStream {
+    /// Its descriptor.
+    pub(crate) fn fd(&self) -> u32 {
+        self.0.0
+    }
+
     /// See `std::net::TcpStream::connect`.
     pub fn connect<A: ToSocketAddrs>(addr: A) -> io::Result<TcpStream> {
         let mut error = None;

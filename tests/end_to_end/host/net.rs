@@ -62,6 +62,8 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("net/options", |device| prints(device, "options", OPTIONS)),
         ("net/http", http),
         ("net/threads/200", threads),
+        ("net/futures/1", |device| futures(device, "1")),
+        ("net/futures/100", |device| futures(device, "100")),
         ("net/closed_peer", closed_peer),
         ("net/names", names),
         ("net/no_listener", no_listener),
@@ -146,6 +148,26 @@ fn threads(device: &str) -> Tested {
         "each thread must get what it sent",
         &output,
     )
+}
+
+/// Connections of futures, far more than workers and all open at once, lose and mix up nothing.
+fn futures(device: &str, threads: &str) -> Tested {
+    const CONNECTIONS: usize = 300;
+    let server = serve(echo)?;
+    let count = format!("CONNECTIONS={CONNECTIONS}");
+    let options = [
+        "--allow-net",
+        &server,
+        "--env",
+        &count,
+        "--threads",
+        threads,
+        "--invoke",
+        "connections",
+    ];
+    let output = client(device, ("release", "tasks"), &server, &options, &[])?;
+    let wanted = format!("right {CONNECTIONS}\n");
+    expect(text(&output.stdout) == wanted, "each must get what it sent", &output)
 }
 
 /// The end of what comes is no error.

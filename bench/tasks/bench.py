@@ -29,9 +29,10 @@ WORK = {
     "barrier": ("barrier", "barrier", 1_000, 20, "phases"),
     "reduce": ("reduce", None, 100, 5, "reductions"),
     "reduce_block": ("reduce_block", None, 100, 5, "reductions"),
+    "gc": ("gc", None, 4_000_000, 20_000, "objects"),
 }
 # Rows whose result depends on the number of threads.
-OF_THREADS = {"messages", "one_message", "queue", "barrier", "reduce", "reduce_block"}
+OF_THREADS = {"messages", "one_message", "queue", "barrier", "reduce", "reduce_block", "gc"}
 
 
 class Work(Row):

@@ -46,7 +46,7 @@ use crate::task::{self, Builder, JoinHandle, fire_timers, set_timer};
 ///
 /// # Panics
 ///
-/// Outside of [`task::run`](crate::task::run).
+/// Outside of [`task::run`].
 pub fn spawn<F>(future: F) -> JoinHandle<F::Output>
 where
     F: Future + Send + 'static,
@@ -67,7 +67,7 @@ where
 ///
 /// # Panics
 ///
-/// Outside of [`task::run`](crate::task::run), and if the function does.
+/// Outside of [`task::run`], and if the function does.
 pub async fn unblock<T: Send + 'static>(f: impl FnOnce() -> T + Send + 'static) -> T {
     match task::spawn(f).await {
         Ok(value) => value,

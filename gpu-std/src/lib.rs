@@ -10,6 +10,7 @@
 //! | [`sync`], [`collective`] | locks, barriers, and what all threads do together |
 //! | [`atomic`], [`atomic_add`] and its kin | atomics that are atomic in every build |
 //! | [`reclaim`] | memory of structures without locks |
+//! | [`gc`] | objects that are freed when nobody can reach them, with cycles |
 //! | [`state_in`], [`state_out`], [`set_pixel`] | the run's input, output and frame |
 //! | [`gpu_println!`], [`gpu_eprintln!`], [`gpu_dbg!`], [`gpu_warn!`] and its kin | output as whole records |
 //! | [`GpuAllocator`], [`heap`], [`Arena`] | memory |
@@ -64,6 +65,8 @@ mod frame;
 pub mod fs;
 #[cfg(feature = "std")]
 pub mod future;
+#[cfg(feature = "std")]
+pub mod gc;
 pub mod heap;
 #[cfg(not(target_arch = "wasm32"))]
 pub mod host;

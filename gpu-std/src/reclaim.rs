@@ -28,6 +28,7 @@ mod hazard;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
+pub(crate) use epoch::Grace;
 pub use epoch::{Guard, pin};
 pub use hazard::Hazard;
 

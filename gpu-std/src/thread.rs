@@ -49,6 +49,8 @@
 mod own;
 
 #[cfg(all(target_arch = "wasm32", not(all(target_os = "wasi", target_feature = "atomics"))))]
+pub(crate) use own::sessions;
+#[cfg(all(target_arch = "wasm32", not(all(target_os = "wasi", target_feature = "atomics"))))]
 pub use own::*;
 #[cfg(not(all(target_arch = "wasm32", not(all(target_os = "wasi", target_feature = "atomics")))))]
 pub use std::thread::{

@@ -9,6 +9,7 @@ use gpu_std::atomic::{
     Scope::Device,
 };
 use gpu_std::collective::Team;
+use gpu_std::gc::{self, Gc, Root};
 use gpu_std::par::{self, prelude::*};
 use gpu_std::sync::{Arc, Barrier, OnceLock};
 use gpu_std::{channel, future, gpu_println, task, thread_count, thread_id, work};
@@ -106,6 +107,12 @@ fn messages(batch: u64, places: usize) {
         }
     });
 }
+
+struct Link<'s> {
+    next: Option<Gc<'s, Link<'s>>>,
+    value: u64,
+}
+gc::trace!(Link<'s> { next, value });
 
 gpu_std::kernel! {
     pub fn fib_tasks() {
@@ -251,6 +258,38 @@ gpu_std::kernel! {
                 atomic::store(&SUM, sum, SeqCst, Device);
             }
         });
+    }
+
+    /// Objects of the traced heap: each thread keeps its share, then makes as many that nobody keeps. The longest session,
+    /// with the part of the collector's work that is done at its end, goes to standard error.
+    pub fn gc() {
+        static LONGEST: AtomicU64 = AtomicU64::new(0);
+        let share = size() / u64::from(thread_count());
+        by_all(|| {
+            let mut longest = 0;
+            let mut list: Option<Root<Link<'static>>> = None;
+            for n in 0..2 * share {
+                let begin = gpu_std::time();
+                let new = gc::enter(|session| {
+                    let next = list.as_ref().map(|list| list.get(session));
+                    let link = session.alloc(Link { next, value: n });
+                    (n < share).then(|| Root::new(session, link))
+                });
+                list = new.or(list);
+                longest = longest.max(gpu_std::time() - begin);
+            }
+            atomic::fetch_max(&LONGEST, longest, SeqCst, Device);
+            let mine = gc::enter(|session| {
+                let first = list.as_ref().map(|list| list.get(session));
+                let links = std::iter::successors(first, |link| link.next);
+                links.fold(0, |sum, link| sum + link.value)
+            });
+            atomic::fetch_add(&SUM, mine, SeqCst, Device);
+        });
+        if thread_id() == 0 {
+            let longest = atomic::load(&LONGEST, SeqCst, Device) as f64 / 1e3;
+            gpu_std::gpu_eprintln!("the longest session took {longest:.1} us; {:?}", gc::stats());
+        }
     }
 
     pub fn scan() {

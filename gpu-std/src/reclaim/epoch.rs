@@ -116,6 +116,39 @@ impl Drop for Guard {
     }
 }
 
+/// The number after this one. 3 does not divide 2^32: it begins anew before that, at one with the same remainder.
+fn after(number: u32) -> u32 {
+    if number == u32::MAX - 3 {
+        (number + 1) % 3 + 3
+    } else {
+        number + 1
+    }
+}
+
+/// A moment: whether all guards are gone that were there then.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Grace(u32);
+
+impl Grace {
+    /// A moment that was long ago.
+    pub const NONE: Grace = Grace(0);
+
+    /// Now.
+    pub fn begin() -> Grace {
+        Grace(EPOCHS.number.get())
+    }
+
+    /// Whether they are gone. Without it being asked the number may not go on.
+    pub fn is_over(self) -> bool {
+        // Guards of then are pinned under the number of then or before, so it cannot have gone on twice while one is there.
+        let is_over = || ![self.0, after(self.0)].contains(&EPOCHS.number.get());
+        is_over() || {
+            move_on();
+            is_over()
+        }
+    }
+}
+
 /// Moves the number on if it can, and frees what is out of reach then.
 fn move_on() {
     if !EPOCHS.moves.try_lock() {
@@ -130,13 +163,7 @@ fn move_on() {
         let bag = (number as usize + 1) % 3;
         // SAFETY: with the lock.
         out_of_reach = EPOCHS.locks[bag].with(|| unsafe { core::mem::take(&mut *EPOCHS.retired[bag].0.get()) });
-        // 3 does not divide 2^32: it begins anew before that, at a number with the same remainder.
-        let next = if number == u32::MAX - 3 {
-            (number + 1) % 3 + 3
-        } else {
-            number + 1
-        };
-        EPOCHS.number.set(next);
+        EPOCHS.number.set(after(number));
     }
     EPOCHS.moves.unlock();
     // SAFETY: out of reach, as said above.

@@ -14,6 +14,7 @@ mod stack;
 #[cfg(all(test, not(target_arch = "wasm32")))]
 mod tests;
 
+pub(crate) use current::sessions;
 pub use current::{Thread, ThreadId, current, park, park_timeout, sleep, yield_now};
 pub use local::{AccessError, LocalKey};
 pub use scope::{Scope, ScopedJoinHandle, scope};

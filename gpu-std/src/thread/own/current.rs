@@ -1,5 +1,6 @@
 //! The calling thread: what it is called, where it parks, what it keeps for itself.
 
+use core::cell::Cell;
 use core::fmt;
 use core::num::NonZeroU64;
 use core::time::Duration;
@@ -92,6 +93,8 @@ impl fmt::Debug for Thread {
 pub(super) struct Own {
     thread: Thread,
     pub locals: Locals,
+    /// Sessions of [`gc`](crate::gc) that it is in.
+    pub sessions: Cell<u32>,
 }
 
 const CHUNK: usize = 4096;
@@ -132,7 +135,11 @@ pub(super) fn own() -> &'static Own {
 /// The calling thread is this one from now on.
 pub(super) fn begin(thread: Thread) {
     let locals = Locals::new();
-    place().set(Box::into_raw(Box::new(Own { thread, locals })));
+    place().set(Box::into_raw(Box::new(Own {
+        thread,
+        locals,
+        sessions: Cell::new(0),
+    })));
 }
 
 /// The calling thread, which was spawned, does nothing more: what it keeps is dropped.
@@ -145,6 +152,11 @@ pub(super) unsafe fn end() {
     let own = place().swap(core::ptr::null_mut());
     // SAFETY: it was made by `begin`.
     drop(unsafe { Box::from_raw(own) });
+}
+
+/// How many sessions of [`gc`](crate::gc) the calling thread is in.
+pub(crate) fn sessions() -> &'static Cell<u32> {
+    &own().sessions
 }
 
 /// See [`std::thread::current`].

@@ -1,0 +1,478 @@
+//! The collector, a machine of small steps. Any thread takes one when it ends a session.
+//!
+//! 1. **Barrier.** Sessions mark what they store from now on. Those that began before have to end.
+//! 2. **Entries**, **Roots.** New objects are marked too from now on. What was remembered is looked at, and what is kept.
+//! 3. **Mark.** All threads trace what is marked.
+//! 4. **Ending.** Nothing is left to be traced. A session may have something white in hand; if it stores that, it marks it.
+//!    When all sessions have ended that were under way, and there is still nothing to be traced, there never will be:
+//!    sessions since then can only have got at what is marked. So all objects of the lists that are white are garbage.
+//! 5. **Settle.** The phase is idle again, and sessions that have not heard of it have to end. What they have marked is
+//!    traced the next time.
+//! 6. **Sweep.** All threads free what is white. What is marked is old.
+//!
+//! Barrier and black objects come one after the other, because a session that has heard of neither could store something
+//! white in a new black object, which is never traced.
+//!
+//! Sessions have ended that began before a moment when the epoch of [`reclaim`](crate::reclaim) has gone on twice since.
+
+use core::cell::Cell;
+use core::marker::PhantomData;
+use std::vec::Vec;
+
+use super::heap::{HEAP, Heap, List, Locked, Phase, SHARDS, Shard};
+use super::object::{Header, Tracer};
+use super::pointers::Session;
+use crate::platform;
+use crate::reclaim::{Grace, pin};
+use crate::word::{Word32, Word64};
+
+/// Objects that a thread looks at in one step.
+const QUANTUM: usize = 256;
+/// KiB of new objects until a collection begins: as much as this, and a part of what is old.
+const LEAST_FRESH: u32 = 1024;
+const FRESH_PART: u32 = 4;
+/// KiB that become old until all of the heap is collected: this, and as much as was old the last time.
+const LEAST_PROMOTED: u32 = 4096;
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Stage {
+    Idle,
+    Barrier,
+    Entries,
+    Roots,
+    Mark,
+    Ending,
+    Settle,
+    Sweep,
+}
+
+/// Of the thread that makes a step of its own.
+#[derive(Debug)]
+struct Control {
+    stage: Stage,
+    /// All of the heap is collected.
+    full: bool,
+    grace: Grace,
+    /// Of [`Collector::traced`], when there was nothing left to be traced.
+    traced: u32,
+    /// What was remembered, and what was marked too late for the last collection.
+    entries: Vec<*mut Header>,
+    late: Vec<*mut Header>,
+    /// How far roots were looked at.
+    shard: usize,
+    root: usize,
+    /// KiB that were old after the last collection of all, and became old since.
+    old: u32,
+    promoted: u32,
+}
+
+#[derive(Debug)]
+struct Collector {
+    control: Locked<Control>,
+    /// A collection is under way: threads have steps to make.
+    active: Word32,
+    /// KiB of new objects at which one begins.
+    due: Word32,
+    requested: Word32,
+    /// Threads may trace, and may sweep.
+    marks: Word32,
+    sweeps: Word32,
+    /// Threads that do so.
+    working: Word32,
+    /// Chains that were taken to be traced.
+    traced: Word32,
+    /// Bytes that were found alive by the sweep under way.
+    survived: Word64,
+    /// Collections of all that have begun and ended, and collections of the young that have ended.
+    begun: Word32,
+    ended: Word32,
+    of_young: Word32,
+}
+
+static COLLECTOR: Collector = Collector {
+    control: Locked::new(Control {
+        stage: Stage::Idle,
+        full: false,
+        grace: Grace::NONE,
+        traced: 0,
+        entries: Vec::new(),
+        late: Vec::new(),
+        shard: 0,
+        root: 0,
+        old: 0,
+        promoted: 0,
+    }),
+    active: Word32::new(0),
+    due: Word32::new(LEAST_FRESH),
+    requested: Word32::new(0),
+    marks: Word32::new(0),
+    sweeps: Word32::new(0),
+    working: Word32::new(0),
+    traced: Word32::new(0),
+    survived: Word64::new(0),
+    begun: Word32::new(0),
+    ended: Word32::new(0),
+    of_young: Word32::new(0),
+};
+
+// --- Sessions -----------------------------------------------------------------------------------------
+
+/// Runs `f` in a session, by which it reaches objects. Nothing of them leaves it but by a [`Root`](super::Root).
+///
+/// ```
+/// let length = gpu_std::gc::enter(|session| session.alloc("text".to_string()).len());
+/// assert_eq!(length, 4);
+/// ```
+pub fn enter<R>(f: impl for<'s> FnOnce(&Session<'s>) -> R) -> R {
+    /// Also where `f` panics.
+    struct Leave;
+    impl Drop for Leave {
+        fn drop(&mut self) {
+            with_sessions(|sessions| sessions.set(sessions.get() - 1));
+        }
+    }
+    let result = {
+        with_sessions(|sessions| sessions.set(sessions.get() + 1));
+        let _leave = Leave;
+        let session = Session {
+            _guard: pin(),
+            brand: PhantomData,
+            of_thread: PhantomData,
+        };
+        f(&session)
+    };
+    if COLLECTOR.is_due() && with_sessions(Cell::get) == 0 {
+        // What is dropped in a step may begin sessions, which take no steps then.
+        with_sessions(|sessions| sessions.set(1));
+        let _leave = Leave;
+        COLLECTOR.step();
+    }
+    result
+}
+
+/// Collects all of the heap, with the help of threads that end sessions meanwhile, and waits for it. What was out of reach
+/// before is freed afterwards, but for what a session has had in hand that was under way at its beginning: that goes the
+/// next time.
+///
+/// # Panics
+///
+/// In a session, for whose end it would wait.
+pub fn collect() {
+    assert!(
+        with_sessions(Cell::get) == 0,
+        "gc::collect waits for the end of sessions: it cannot be called in one"
+    );
+    let begun = COLLECTOR.begun.get();
+    while COLLECTOR.ended.get().wrapping_sub(begun) as i32 <= 0 {
+        if COLLECTOR.begun.get() == begun {
+            COLLECTOR.requested.set(1);
+        }
+        with_sessions(|sessions| sessions.set(1));
+        COLLECTOR.step();
+        with_sessions(|sessions| sessions.set(0));
+        platform::pause();
+    }
+}
+
+/// What the heap has and has done.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Stats {
+    /// Objects that were made and not freed yet.
+    pub objects: u64,
+    /// Collections of all that have ended.
+    pub full: u32,
+    /// Collections of what was new.
+    pub young: u32,
+}
+
+/// Counts of the heap as they are now.
+pub fn stats() -> Stats {
+    let objects = |shard: &Shard| shard.allocated.get().wrapping_sub(shard.freed.get()) as i32;
+    Stats {
+        objects: HEAP
+            .shards
+            .iter()
+            .map(|shard| i64::from(objects(shard)))
+            .sum::<i64>()
+            .max(0) as u64,
+        full: COLLECTOR.ended.get(),
+        young: COLLECTOR.of_young.get(),
+    }
+}
+
+/// How many sessions this thread is in, one inside of another.
+#[cfg(all(target_arch = "wasm32", not(all(target_os = "wasi", target_feature = "atomics"))))]
+fn with_sessions<R>(f: impl FnOnce(&Cell<u32>) -> R) -> R {
+    f(crate::thread::sessions())
+}
+
+/// How many sessions this thread is in, one inside of another.
+#[cfg(not(all(target_arch = "wasm32", not(all(target_os = "wasi", target_feature = "atomics")))))]
+fn with_sessions<R>(f: impl FnOnce(&Cell<u32>) -> R) -> R {
+    std::thread_local!(static SESSIONS: Cell<u32> = const { Cell::new(0) });
+    SESSIONS.with(f)
+}
+
+// --- Steps --------------------------------------------------------------------------------------------
+
+impl Collector {
+    /// Whether there is a step to make. A guess, which another session makes again.
+    fn is_due(&self) -> bool {
+        self.active.glance() != 0 || HEAP.fresh.glance() >= self.due.glance()
+    }
+
+    fn step(&self) {
+        if self.marks.glance() != 0 {
+            self.trace(&HEAP);
+        }
+        if self.sweeps.glance() != 0 {
+            self.sweep(&HEAP);
+        }
+        self.control.try_with(|control| self.advance(control, &HEAP));
+    }
+
+    /// Does a part of the work, if that is still allowed: who forbids it waits until nobody is at it any more. So a thread
+    /// that has seen nothing to do should not come here.
+    fn work(&self, allowed: &Word32, work: impl FnOnce()) {
+        self.working.add(1);
+        // Sequentially consistent, as the addition is: either this is seen to be forbidden, or the addition by who forbids.
+        if allowed.get() != 0 {
+            work();
+        }
+        self.working.sub(1);
+    }
+
+    /// Traces marked objects.
+    fn trace(&self, heap: &Heap) {
+        let mut left = QUANTUM;
+        for shard in heap.some() {
+            while left > 0 && !(shard.begun.is_empty() && shard.gray.is_empty()) {
+                self.work(&self.marks, || {
+                    // Of this collection, which does not end meanwhile.
+                    let (number, _) = heap.state();
+                    let mut tracer = Tracer { number };
+                    let mut chain = shard.begun.take();
+                    if chain.is_null() {
+                        chain = shard.gray.take();
+                    }
+                    self.traced.add(1);
+                    // A thread that finds no place for the rest of its chain goes on with it.
+                    while !chain.is_null() && (left > 0 || !heap.shards.iter().any(|shard| shard.begun.put(chain))) {
+                        // SAFETY: it is marked, so it is alive; and the chain is this thread's.
+                        let object = unsafe { &*chain };
+                        chain = object.gray.get();
+                        object.trace(&mut tracer);
+                        left = left.saturating_sub(1);
+                    }
+                });
+                left = left.saturating_sub(1);
+            }
+        }
+    }
+
+    /// Frees what is white.
+    fn sweep(&self, heap: &Heap) {
+        let mut left = QUANTUM;
+        for shard in heap.some() {
+            for list in &shard.unswept {
+                if left > 0 && !list.is_empty() {
+                    self.work(&self.sweeps, || self.sweep_list(heap, shard, list, &mut left));
+                }
+            }
+        }
+    }
+
+    fn sweep_list(&self, heap: &Heap, shard: &Shard, list: &List, left: &mut usize) {
+        // Of this collection, which does not end meanwhile.
+        let (number, _) = heap.state();
+        let mut chain = list.take();
+        let (mut freed, mut survived) = (0, 0);
+        while *left > 0 && !chain.is_null() {
+            // SAFETY: the chain is this thread's. Who frees an object does it here, once.
+            let object = unsafe { &*chain };
+            let next = object.next.get();
+            if object.mark.get() == number {
+                survived += u64::from(object.size());
+                shard.old.push(object, |object| &object.next);
+            } else {
+                // SAFETY: white at the end of marking, so nobody can reach it.
+                unsafe { Header::free(chain) };
+                freed += 1;
+            }
+            chain = next;
+            *left -= 1;
+        }
+        // Nobody else puts something there: the list was empty, and is filled when none sweeps.
+        if !chain.is_null() {
+            list.put(chain);
+        }
+        shard.freed.count_up(freed);
+        if survived != 0 {
+            self.survived.add(survived);
+        }
+    }
+
+    /// Goes on to the next stage if the time for it has come, or does a part of what one thread alone does.
+    fn advance(&self, control: &mut Control, heap: &Heap) {
+        let (number, _) = heap.state();
+        match control.stage {
+            Stage::Idle => self.begin(control, heap),
+            Stage::Barrier if control.grace.is_over() => {
+                heap.set_state(number, Phase::Black);
+                for shard in &heap.shards {
+                    control.entries.append(&mut shard.remembered.with(core::mem::take));
+                }
+                (control.shard, control.root) = (0, 0);
+                control.stage = Stage::Entries;
+            }
+            Stage::Entries => self.look_at_entries(control, heap, number),
+            Stage::Roots => self.look_at_roots(control, heap, number),
+            Stage::Mark if self.nothing_to_trace(heap) => {
+                control.traced = self.traced.get();
+                control.grace = Grace::begin();
+                control.stage = Stage::Ending;
+            }
+            Stage::Ending if control.grace.is_over() => {
+                let ended = self.nothing_to_trace(heap) && self.traced.get() == control.traced;
+                control.stage = if ended { Stage::Settle } else { Stage::Mark };
+                if ended {
+                    self.end_marking(control, heap, number);
+                }
+            }
+            Stage::Settle if control.grace.is_over() && self.working.get() == 0 => {
+                for shard in &heap.shards {
+                    for mut chain in [shard.gray.take(), shard.begun.take()] {
+                        while !chain.is_null() {
+                            control.late.push(chain);
+                            // SAFETY: it is marked, so it is alive.
+                            chain = unsafe { (*chain).gray.get() };
+                        }
+                    }
+                }
+                self.sweeps.set(1);
+                control.stage = Stage::Sweep;
+            }
+            Stage::Sweep => self.end(control, heap),
+            _ => {}
+        }
+    }
+
+    fn begin(&self, control: &mut Control, heap: &Heap) {
+        let requested = self.requested.swap(0) != 0;
+        if !requested && heap.fresh.get() < self.due.get() {
+            return;
+        }
+        control.full = requested || control.promoted >= control.old.max(LEAST_PROMOTED);
+        heap.fresh.set(0);
+        self.survived.set(0);
+        self.begun.add(u32::from(control.full));
+        self.active.set(1);
+        let (mut number, _) = heap.state();
+        if control.full {
+            // Nothing is marked any more. No object has a number from so long ago.
+            number = if number == u32::MAX >> 2 { 1 } else { number + 1 };
+        }
+        heap.set_state(number, Phase::Barrier);
+        control.grace = Grace::begin();
+        control.stage = Stage::Barrier;
+    }
+
+    /// What was remembered matters for a collection of the young; what was marked too late for any.
+    fn look_at_entries(&self, control: &mut Control, heap: &Heap, number: u32) {
+        let mut tracer = Tracer { number };
+        for _ in 0..QUANTUM {
+            if let Some(late) = control.late.pop() {
+                // SAFETY: it was marked in the last collection, so that has not freed it. It may not have been traced.
+                let late = unsafe { &*late };
+                late.mark.set(number);
+                late.trace(&mut tracer);
+            } else if let Some(entry) = control.entries.pop() {
+                // SAFETY: it was alive after the last sweep, and none was since.
+                let entry = unsafe { &*entry };
+                entry.remembered.set(0);
+                if control.full {
+                    continue;
+                }
+                match entry.mark.get() == number {
+                    true => entry.trace(&mut tracer),
+                    false => heap.mark(entry, number),
+                }
+            } else {
+                control.stage = Stage::Roots;
+                return;
+            }
+        }
+    }
+
+    fn look_at_roots(&self, control: &mut Control, heap: &Heap, number: u32) {
+        if control.shard == SHARDS {
+            self.marks.set(1);
+            control.stage = Stage::Mark;
+            return;
+        }
+        let more = heap.shards[control.shard].roots.with(|roots| {
+            let rest = roots.entries.get(control.root..).unwrap_or_default();
+            // SAFETY: a root keeps what it points to, and removing it takes the lock.
+            let objects = rest
+                .iter()
+                .take(QUANTUM)
+                .filter_map(|object| unsafe { object.as_ref() });
+            objects.for_each(|object| heap.mark(object, number));
+            rest.len() > QUANTUM
+        });
+        (control.shard, control.root) = match more {
+            true => (control.shard, control.root + QUANTUM),
+            false => (control.shard + 1, 0),
+        };
+    }
+
+    /// Whether no object is known that is marked and not traced.
+    fn nothing_to_trace(&self, heap: &Heap) -> bool {
+        // Who traces has counted itself before it takes a chain, and puts what it finds into a list before it leaves.
+        let traced = self.traced.get();
+        let empty = |shard: &Shard| shard.gray.is_empty() && shard.begun.is_empty();
+        self.working.get() == 0
+            && heap.shards.iter().all(empty)
+            && self.working.get() == 0
+            && self.traced.get() == traced
+    }
+
+    fn end_marking(&self, control: &mut Control, heap: &Heap, number: u32) {
+        self.marks.set(0);
+        // Before the phase is idle: from then on there are white objects in the lists that somebody has in hand.
+        for shard in &heap.shards {
+            let put = |from: &List, to: &List| {
+                let chain = from.take();
+                if !chain.is_null() {
+                    to.put(chain);
+                }
+            };
+            put(&shard.young, &shard.unswept[0]);
+            if control.full {
+                put(&shard.old, &shard.unswept[1]);
+            }
+        }
+        heap.set_state(number, Phase::Idle);
+        control.grace = Grace::begin();
+    }
+
+    fn end(&self, control: &mut Control, heap: &Heap) {
+        let swept = |shard: &Shard| shard.unswept.iter().all(List::is_empty);
+        if self.working.get() != 0 || !heap.shards.iter().all(swept) || self.working.get() != 0 {
+            return;
+        }
+        self.sweeps.set(0);
+        let survived = (self.survived.get() >> 10) as u32;
+        if control.full {
+            (control.old, control.promoted) = (survived, 0);
+            self.ended.add(1);
+        } else {
+            control.promoted += survived;
+            self.of_young.add(1);
+        }
+        let old = control.old.saturating_add(control.promoted);
+        self.due.set(LEAST_FRESH.max(old / FRESH_PART));
+        control.stage = Stage::Idle;
+        self.active.set(0);
+    }
+}

@@ -1,0 +1,101 @@
+//! Objects as the collector sees them.
+
+use std::boxed::Box;
+
+use super::heap::HEAP;
+use super::trace::Trace;
+use crate::word::{Word32, WordPtr};
+
+/// The head of an object.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Header {
+    /// The next of the list of objects that it lies in.
+    pub next: WordPtr<Header>,
+    /// The next of those that were marked and are to be traced.
+    pub gray: WordPtr<Header>,
+    /// The number under which it was last marked. If that is the heap's number, it is marked: it is old, or was found in
+    /// the collection under way.
+    pub mark: Word32,
+    /// 1: it lies in a list of what the next collection looks at besides what is new.
+    pub remembered: Word32,
+    kind: &'static Kind,
+}
+
+#[derive(Debug)]
+struct Kind {
+    trace: unsafe fn(*const Header, &mut Tracer),
+    free: unsafe fn(*mut Header),
+    size: u32,
+}
+
+/// An object: its head and its value.
+#[derive(Debug)]
+#[repr(C)]
+pub(super) struct Object<T> {
+    pub header: Header,
+    pub value: T,
+}
+
+impl<T: Trace> Object<T> {
+    const KIND: &'static Kind = &Kind {
+        // SAFETY: the kind is that of an object with this type, which is alive. The same holds below.
+        trace: |header, tracer| unsafe { (*header.cast::<Object<T>>()).value.trace(tracer) },
+        // SAFETY: as above; it came from a box, and nobody has it any more.
+        free: |header| drop(unsafe { Box::from_raw(header.cast::<Object<T>>()) }),
+        size: size_of::<Object<T>>() as u32,
+    };
+
+    /// An object that is in no list yet, marked under a number.
+    pub fn make(value: T, mark: u32) -> *mut Object<T> {
+        Box::into_raw(Box::new(Object {
+            header: Header {
+                next: WordPtr::null(),
+                gray: WordPtr::null(),
+                mark: Word32::new(mark),
+                remembered: Word32::new(0),
+                kind: Self::KIND,
+            },
+            value,
+        }))
+    }
+}
+
+impl Header {
+    /// Bytes of the whole object, without what it has of the allocator itself.
+    pub fn size(&self) -> u32 {
+        self.kind.size
+    }
+
+    /// Marks what the object points to.
+    pub fn trace(&self, tracer: &mut Tracer) {
+        // SAFETY: the kind is this object's, and who has a reference has it alive.
+        unsafe { (self.kind.trace)(self, tracer) }
+    }
+
+    /// Frees it.
+    ///
+    /// # Safety
+    ///
+    /// Nobody can reach it, and it lies in no list.
+    pub unsafe fn free(header: *mut Header) {
+        // SAFETY: the caller's promise.
+        unsafe { ((*header).kind.free)(header) }
+    }
+}
+
+/// What [`Trace::trace`] shows an object's pointers to.
+#[derive(Debug)]
+pub struct Tracer {
+    pub(super) number: u32,
+}
+
+impl Tracer {
+    /// Marks an object, if there is one, and has it traced.
+    pub(super) fn visit(&mut self, object: *mut Header) {
+        // SAFETY: pointers in objects that are alive are to objects that are.
+        if let Some(object) = unsafe { object.as_ref() } {
+            HEAP.mark(object, self.number);
+        }
+    }
+}

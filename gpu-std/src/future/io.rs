@@ -133,7 +133,8 @@ mod guest {
         pub fn wait(&mut self, waker: &Waker) {
             let number = *self.number.get_or_insert_with(|| WAITING.last.count_up(1));
             // The waker before is dropped without the lock, because it may be a task's last owner.
-            let before = WAITING.with(|wakers| wakers.insert((self.fd, self.direction, number), waker.clone()));
+            let waker = waker.clone();
+            let before = WAITING.with(|wakers| wakers.insert((self.fd, self.direction, number), waker));
             drop(before);
             set_poller(ask);
         }

@@ -101,14 +101,12 @@ impl TcpStream {
     /// As [`Read::read_to_end`].
     pub async fn read_to_end(&self, bytes: &mut Vec<u8>) -> io::Result<usize> {
         const PIECE: usize = 16 << 10;
-        let began = bytes.len();
+        let (began, mut piece) = (bytes.len(), std::vec![0; PIECE]);
         loop {
-            let filled = bytes.len();
-            bytes.resize(filled + PIECE, 0);
-            let read = self.read(&mut bytes[filled..]).await;
-            bytes.truncate(filled + *read.as_ref().unwrap_or(&0));
-            if read? == 0 {
-                return Ok(bytes.len() - began);
+            // Into a buffer of its own, because this future may be dropped while it waits.
+            match self.read(&mut piece).await? {
+                0 => return Ok(bytes.len() - began),
+                read => bytes.extend_from_slice(&piece[..read]),
             }
         }
     }

@@ -81,6 +81,8 @@ struct Collector {
     working: Word32,
     /// Chains that were taken to be traced.
     traced: Word32,
+    /// Lists that were taken to be swept.
+    taken: Word32,
     /// Bytes that were found alive by the sweep under way.
     survived: Word64,
     /// Collections of all that have begun and ended, and collections of the young that have ended.
@@ -109,6 +111,7 @@ static COLLECTOR: Collector = Collector {
     sweeps: Word32::new(0),
     working: Word32::new(0),
     traced: Word32::new(0),
+    taken: Word32::new(0),
     survived: Word64::new(0),
     begun: Word32::new(0),
     ended: Word32::new(0),
@@ -124,16 +127,8 @@ static COLLECTOR: Collector = Collector {
 /// assert_eq!(length, 4);
 /// ```
 pub fn enter<R>(f: impl for<'s> FnOnce(&Session<'s>) -> R) -> R {
-    /// Also where `f` panics.
-    struct Leave;
-    impl Drop for Leave {
-        fn drop(&mut self) {
-            with_sessions(|sessions| sessions.set(sessions.get() - 1));
-        }
-    }
     let result = {
-        with_sessions(|sessions| sessions.set(sessions.get() + 1));
-        let _leave = Leave;
+        let _inside = Inside::new();
         let session = Session {
             _guard: pin(),
             brand: PhantomData,
@@ -143,11 +138,26 @@ pub fn enter<R>(f: impl for<'s> FnOnce(&Session<'s>) -> R) -> R {
     };
     if COLLECTOR.is_due() && with_sessions(Cell::get) == 0 {
         // What is dropped in a step may begin sessions, which take no steps then.
-        with_sessions(|sessions| sessions.set(1));
-        let _leave = Leave;
+        let _inside = Inside::new();
         COLLECTOR.step();
     }
     result
+}
+
+/// A session of this thread, or a step, as far as it is counted: also where something panics in it.
+struct Inside;
+
+impl Inside {
+    fn new() -> Inside {
+        with_sessions(|sessions| sessions.set(sessions.get() + 1));
+        Inside
+    }
+}
+
+impl Drop for Inside {
+    fn drop(&mut self) {
+        with_sessions(|sessions| sessions.set(sessions.get() - 1));
+    }
 }
 
 /// Collects all of the heap, with the help of threads that end sessions meanwhile, and waits for it. What was out of reach
@@ -156,7 +166,8 @@ pub fn enter<R>(f: impl for<'s> FnOnce(&Session<'s>) -> R) -> R {
 ///
 /// # Panics
 ///
-/// In a session, for whose end it would wait.
+/// In a session, for whose end it would wait, and in a destructor that a collection runs. With a guard of
+/// [`reclaim::pin`](crate::reclaim::pin) it waits for ever.
 pub fn collect() {
     assert!(
         with_sessions(Cell::get) == 0,
@@ -167,9 +178,10 @@ pub fn collect() {
         if COLLECTOR.begun.get() == begun {
             COLLECTOR.requested.set(1);
         }
-        with_sessions(|sessions| sessions.set(1));
-        COLLECTOR.step();
-        with_sessions(|sessions| sessions.set(0));
+        {
+            let _inside = Inside::new();
+            COLLECTOR.step();
+        }
         platform::pause();
     }
 }
@@ -234,12 +246,19 @@ impl Collector {
     /// Does a part of the work, if that is still allowed: who forbids it waits until nobody is at it any more. So a thread
     /// that has seen nothing to do should not come here.
     fn work(&self, allowed: &Word32, work: impl FnOnce()) {
+        /// Also where a destructor panics.
+        struct Done<'c>(&'c Collector);
+        impl Drop for Done<'_> {
+            fn drop(&mut self) {
+                self.0.working.sub(1);
+            }
+        }
         self.working.add(1);
+        let _done = Done(self);
         // Sequentially consistent, as the addition is: either this is seen to be forbidden, or the addition by who forbids.
         if allowed.get() != 0 {
             work();
         }
-        self.working.sub(1);
     }
 
     /// Traces marked objects.
@@ -286,6 +305,7 @@ impl Collector {
         // Of this collection, which does not end meanwhile.
         let (number, _) = heap.state();
         let mut chain = list.take();
+        self.taken.add(1);
         let (mut freed, mut survived) = (0, 0);
         while *left > 0 && !chain.is_null() {
             // SAFETY: the chain is this thread's. Who frees an object does it here, once.
@@ -327,13 +347,15 @@ impl Collector {
             }
             Stage::Entries => self.look_at_entries(control, heap, number),
             Stage::Roots => self.look_at_roots(control, heap, number),
-            Stage::Mark if self.nothing_to_trace(heap) => {
-                control.traced = self.traced.get();
-                control.grace = Grace::begin();
-                control.stage = Stage::Ending;
+            Stage::Mark => {
+                if let Some(traced) = self.nothing_to_trace(heap) {
+                    control.traced = traced;
+                    control.grace = Grace::begin();
+                    control.stage = Stage::Ending;
+                }
             }
             Stage::Ending if control.grace.is_over() => {
-                let ended = self.nothing_to_trace(heap) && self.traced.get() == control.traced;
+                let ended = self.nothing_to_trace(heap) == Some(control.traced);
                 control.stage = if ended { Stage::Settle } else { Stage::Mark };
                 if ended {
                     self.end_marking(control, heap, number);
@@ -426,15 +448,14 @@ impl Collector {
         };
     }
 
-    /// Whether no object is known that is marked and not traced.
-    fn nothing_to_trace(&self, heap: &Heap) -> bool {
+    /// If no object is known that is marked and not traced, the number of chains that were taken until then: whoever takes
+    /// one afterwards has found something new.
+    fn nothing_to_trace(&self, heap: &Heap) -> Option<u32> {
         // Who traces has counted itself before it takes a chain, and puts what it finds into a list before it leaves.
         let traced = self.traced.get();
         let empty = |shard: &Shard| shard.gray.is_empty() && shard.begun.is_empty();
-        self.working.get() == 0
-            && heap.shards.iter().all(empty)
-            && self.working.get() == 0
-            && self.traced.get() == traced
+        let nothing = self.working.get() == 0 && heap.shards.iter().all(empty) && self.working.get() == 0;
+        (nothing && self.traced.get() == traced).then_some(traced)
     }
 
     fn end_marking(&self, control: &mut Control, heap: &Heap, number: u32) {
@@ -457,8 +478,11 @@ impl Collector {
     }
 
     fn end(&self, control: &mut Control, heap: &Heap) {
+        // A list is empty too while somebody has it who puts the rest back.
+        let taken = self.taken.get();
         let swept = |shard: &Shard| shard.unswept.iter().all(List::is_empty);
-        if self.working.get() != 0 || !heap.shards.iter().all(swept) || self.working.get() != 0 {
+        let all = self.working.get() == 0 && heap.shards.iter().all(swept) && self.working.get() == 0;
+        if !all || self.taken.get() != taken {
             return;
         }
         self.sweeps.set(0);

@@ -97,13 +97,19 @@ impl<T> Locked<T> {
         self.lock.with(|| f(unsafe { &mut *self.value.get() }))
     }
     pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        /// Also where `f` panics.
+        struct Unlock<'l>(&'l RawLock);
+        impl Drop for Unlock<'_> {
+            fn drop(&mut self) {
+                self.0.unlock();
+            }
+        }
         if !self.lock.try_lock() {
             return None;
         }
+        let _unlock = Unlock(&self.lock);
         // SAFETY: with the lock.
-        let result = f(unsafe { &mut *self.value.get() });
-        self.lock.unlock();
-        Some(result)
+        Some(f(unsafe { &mut *self.value.get() }))
     }
 }
 

@@ -109,7 +109,7 @@ macro_rules! __gc_trace {
             #[allow(dead_code)]
             trait HasNoDrop {}
             #[allow(drop_bounds)]
-            impl<T: Drop> HasNoDrop for T {}
+            impl<T: ::core::ops::Drop> HasNoDrop for T {}
             impl$(<$session>)? HasNoDrop for $name$(<$session>)? {}
         };
         $crate::__gc_trace!(@root $name $(<$session>)?);

@@ -453,7 +453,8 @@ impl Idle {
         self.looks += 1;
         if self.searches {
             fire_timers();
-            if poll_io() {
+            // Which may take a while, in which this worker finds nothing else.
+            if self.looks > LOOKS && poll_io() {
                 return;
             }
             pause_for(self.looks, LOOKS, SEARCHER_SLEEP);

@@ -41,7 +41,7 @@ const FD_READ: u8 = 1;
 const FD_WRITE: u8 = 2;
 const MONOTONIC: u32 = 1;
 
-/// Subscriptions of one call. More than that the host refuses.
+/// Subscriptions of one call, fewer than its 1 MiB has room for.
 pub const MOST: usize = 16_384;
 
 #[link(wasm_import_module = "wasi_snapshot_preview1")]

@@ -39,7 +39,7 @@ impl Builder {
         }
     }
 
-    /// Bytes of its stack, at least; 64 KiB without.
+    /// Bytes of its stack, at least; 64 KiB without. In a build for threads its thread-locals of std are in there too.
     pub fn stack_size(self, bytes: usize) -> Builder {
         Builder {
             stack_size: Some(bytes),

@@ -88,8 +88,8 @@ impl Stacks {
 }
 
 impl Lists {
-    /// A free stack of this layout, looking at a few only.
-    fn take(&mut self, layout: Layout) -> Option<NonNull<Record>> {
+    /// Looks whether a few of the stacks have become free.
+    fn sort_out(&mut self) {
         for _ in 0..LOOKS {
             let Some(left) = self.left.pop() else { break };
             if has_ended(left) {
@@ -101,6 +101,11 @@ impl Lists {
                 self.left.swap(last / 2, last);
             }
         }
+    }
+
+    /// A free stack of this layout, looking at a few only.
+    fn take(&mut self, layout: Layout) -> Option<NonNull<Record>> {
+        self.sort_out();
         let fits = |record: &NonNull<Record>| layout_of(*record) == layout;
         let at = self.free.len() - self.free.iter().rev().take(LOOKS).position(fits)? - 1;
         Some(self.free.swap_remove(at))
@@ -201,18 +206,12 @@ impl Drop for Stack {
     fn drop(&mut self) {
         let record = self.0;
         let spare = STACKS.with(|lists| {
-            if !has_ended(record) {
-                lists.left.push(record);
-            } else if lists.free.len() < KEPT {
-                lists.free.push(record);
-            } else {
-                return true;
-            }
-            false
+            lists.left.push(record);
+            lists.sort_out();
+            let kept = lists.free.len().min(KEPT);
+            lists.free.split_off(kept)
         });
-        if spare {
-            free(record);
-        }
+        spare.into_iter().for_each(free);
     }
 }
 

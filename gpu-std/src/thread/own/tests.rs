@@ -160,7 +160,7 @@ fn thread_locals() {
 
 #[test]
 fn stacks_are_used_again() {
-    // More than are kept at once, in two sizes.
+    // In two sizes.
     for round in 0..40 {
         let threads: Vec<_> = (0..20)
             .map(|n| {

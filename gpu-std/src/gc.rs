@@ -43,7 +43,7 @@
 //! short: one that waits for long holds it up.
 //!
 //! What counts is the size of the objects themselves, not of what they have in other memory, such as the contents of a
-//! `Vec`: who knows better may call [`collect`]. An object that has a [`Root`] which leads back to it stays.
+//! `Vec`. A program that knows better may call [`collect`]. An object that has a [`Root`] which leads back to it stays.
 //!
 //! Objects are shared among threads, so they are [`Send`] and [`Sync`]. They are dropped in whatever thread finds them, at
 //! the end of one of its sessions: a destructor that takes a lock must not find it taken there. The type of an object may not implement [`Drop`] itself, which could reach objects that are gone; its parts may.

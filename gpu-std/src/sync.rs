@@ -46,7 +46,7 @@ mod semaphore;
 mod tests;
 
 pub(crate) use barrier::Meeting;
-pub(crate) use raw::RawLock;
+pub(crate) use raw::{Locked, RawLock};
 pub use semaphore::{Semaphore, SemaphorePermit};
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 

@@ -201,6 +201,20 @@ impl<T> WordPtr<T> {
     }
 }
 
+/// Which of so many places the calling thread uses, so that not all threads change the same words.
+#[allow(dead_code)] // Without std nothing has such places.
+pub(crate) fn own_place(places: usize) -> usize {
+    #[cfg(target_arch = "wasm32")]
+    {
+        crate::thread_id() as usize % places
+    }
+    #[cfg(not(target_arch = "wasm32"))]
+    {
+        std::thread_local!(static PLACE: u8 = const { 0 });
+        PLACE.with(|place| core::ptr::from_ref(place).addr() / 64 % places)
+    }
+}
+
 /// A word of [`core`] as one of these.
 #[allow(dead_code)]
 pub(crate) fn of(word: &AtomicU32) -> &Word32 {

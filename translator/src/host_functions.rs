@@ -77,7 +77,7 @@ pub(crate) fn call_host_functions(module: &mut Module<'_>) -> Vec<HostFunction> 
         receive: first + 2,
         word: first + 3,
     };
-    let memory = match module.imported_memories.iter().chain(&module.memories).next() {
+    let memory = match module.memory0() {
         None => Memory::None,
         Some(ty) if ty.memory64 => Memory::Wide,
         Some(_) => Memory::Narrow,

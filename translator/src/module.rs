@@ -325,6 +325,33 @@ impl<'a> Module<'a> {
         &self.types[ty as usize]
     }
 
+    /// Memory 0.
+    pub fn memory0(&self) -> Option<&MemoryType> {
+        self.imported_memories.first().or_else(|| self.memories.first())
+    }
+
+    /// Table 0.
+    pub fn table0(&self) -> Option<&TableType> {
+        let own = || self.tables.first().map(|table| &table.ty);
+        self.imported_tables.first().or_else(own)
+    }
+
+    /// The global of this name, or exported under it.
+    pub fn global_called(&self, name: &str) -> Option<u32> {
+        self.called(&self.global_names, wasmparser::ExternalKind::Global, name)
+    }
+
+    /// The function of this symbol, or exported under it.
+    pub fn func_called(&self, name: &str) -> Option<u32> {
+        self.called(&self.func_names, wasmparser::ExternalKind::Func, name)
+    }
+
+    fn called(&self, names: &BTreeMap<u32, String>, kind: wasmparser::ExternalKind, name: &str) -> Option<u32> {
+        let named = names.iter().find(|(_, found)| *found == name).map(|(index, _)| *index);
+        let exported = |export: &&Export<'_>| export.kind == kind && export.name == name;
+        named.or_else(|| self.exports.iter().find(exported).map(|export| export.index))
+    }
+
     /// The defined function with function index `index`, if it is not an import.
     pub fn defined(&self, index: u32) -> Option<&Func<'a>> {
         self.funcs.get((index as usize).checked_sub(self.imported_funcs.len())?)

@@ -1,12 +1,10 @@
 //! What threads begin with that a program spawns by `gpu_run_v1.thread_spawn`.
 //!
 //! A thread has globals of its own, with the values of a new instance. So its stack pointer is that of the first thread
-//! until something gives it a stack. wasi-libc does that in assembly, in its `wasi_thread_start`; Rust has no way to. So a
-//! module that exports no such function gets one here, and passes to `thread_spawn` the address of a [record](Record).
+//! until it is set. wasi-libc sets it in assembly, in its `wasi_thread_start`; Rust has no way to. So a module that exports
+//! no such function gets one here. It passes to `thread_spawn` the address of a [record](Record).
 //!
 //! In: a module. Out: the same, or one with that export.
-
-use std::collections::BTreeMap;
 
 use gpu_run_bytecode::{Op, THREAD_START};
 use wasmparser::{Export, ExternalKind, Operator, RefType, ValType};
@@ -41,22 +39,25 @@ struct Locals {
     init: u32,
 }
 
-/// Adds the export [`THREAD_START`] to a module that spawns threads by the opcode and exports none itself. What it needs
-/// for that is a stack pointer, a table of functions and a memory with 32-bit addresses; a module without them stays as it
-/// is, and is refused later. Whether the module spawns threads like that.
-pub(crate) fn add_thread_start(module: &mut Module<'_>) -> bool {
-    let spawns = |import: &wasmparser::Import<'_>| {
+/// Whether a module spawns threads by the opcode.
+pub(crate) fn spawns(module: &Module<'_>) -> bool {
+    module.imports.iter().any(|import| {
         let op = Op::gpu_op(import.name).map(|info| info.op);
         import.module == GPU_MODULE && op == Some(Op::ThreadSpawn)
-    };
-    if !module.imports.iter().any(spawns) || module.exports.iter().any(|export| export.name == THREAD_START) {
+    })
+}
+
+/// Adds the export [`THREAD_START`] to a module that spawns threads by the opcode and exports none itself. What it needs
+/// for that is a stack pointer, a table of functions and a memory with 32-bit addresses; a module without them stays as it
+/// is, and is refused later. Whether the export was added.
+pub(crate) fn add_thread_start(module: &mut Module<'_>) -> bool {
+    if !spawns(module) || module.exports.iter().any(|export| export.name == THREAD_START) {
         return false;
     }
-    let memory = module.imported_memories.iter().chain(&module.memories).next();
-    let own = module.tables.iter().map(|table| &table.ty);
-    let table = module.imported_tables.iter().chain(own).next();
-    let fits = memory.is_some_and(|memory| !memory.memory64)
-        && table.is_some_and(|table| table.element_type == RefType::FUNCREF && !table.table64);
+    let fits = module.memory0().is_some_and(|memory| !memory.memory64)
+        && module
+            .table0()
+            .is_some_and(|table| table.element_type == RefType::FUNCREF && !table.table64);
     let (Some(stack_pointer), true, Ok(locals)) = (stack_pointer(module), fits, locals(module)) else {
         return false;
     };
@@ -111,13 +112,8 @@ fn body(ty: u32, limit: u32, stack_pointer: u32, locals: Option<Locals>) -> Code
 
 /// The module's thread-local storage, if it is made for threads and has any. An error if it is not known how large.
 fn locals(module: &Module<'_>) -> Result<Option<Locals>, ()> {
-    let find = |names: &BTreeMap<u32, String>, kind, name| {
-        let named = names.iter().find(|(_, found)| *found == name).map(|(index, _)| *index);
-        let exported = |export: &&Export<'_>| export.kind == kind && export.name == name;
-        named.or_else(|| module.exports.iter().find(exported).map(|export| export.index))
-    };
     let global = |name| {
-        let index = find(&module.global_names, ExternalKind::Global, name)?;
+        let index = module.global_called(name)?;
         let defined = (index as usize).checked_sub(module.imported_globals.len())?;
         module.globals.get(defined)
     };
@@ -132,7 +128,7 @@ fn locals(module: &Module<'_>) -> Result<Option<Locals>, ()> {
     if size == 0 {
         return Ok(None);
     }
-    let init = find(&module.func_names, ExternalKind::Func, "__wasm_init_tls").ok_or(())?;
+    let init = module.func_called("__wasm_init_tls").ok_or(())?;
     let ty = module.func_type(init);
     let fits = ty.params() == [I32] && ty.results().is_empty() && align.count_ones() == 1;
     fits.then_some(Some(Locals { size, align, init })).ok_or(())

@@ -41,14 +41,14 @@ impl<T, F: FnMut() -> io::Result<T>> Future for Ready<F> {
 
 #[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))]
 mod guest {
-    use core::cell::UnsafeCell;
     use core::ops::Bound;
     use core::task::Waker;
     use core::time::Duration;
     use std::collections::BTreeMap;
     use std::vec::Vec;
 
-    use crate::sync::RawLock;
+    use crate::net::TcpStream;
+    use crate::sync::Locked;
     use crate::task::{set_poller, until_timer};
     pub use crate::wasi::Direction;
     use crate::wasi::poll;
@@ -66,26 +66,18 @@ mod guest {
     type Key = (u32, Direction, u32);
 
     struct Waiting {
-        lock: RawLock,
-        wakers: UnsafeCell<BTreeMap<Key, Waker>>,
+        wakers: Locked<BTreeMap<Key, Waker>>,
         count: Word32,
         last: Word32,
-        /// One worker asks the host.
-        asks: RawLock,
-        /// What was asked for last, where not all can be at once.
-        asked: UnsafeCell<Key>,
+        /// What was asked for last, where not all can be at once. The worker that asks the host has it.
+        asked: Locked<Key>,
     }
 
-    // SAFETY: the wakers are only reached with the lock, and what was asked for by the worker that asks.
-    unsafe impl Sync for Waiting {}
-
     static WAITING: Waiting = Waiting {
-        lock: RawLock::new(),
-        wakers: UnsafeCell::new(BTreeMap::new()),
+        wakers: Locked::new(BTreeMap::new()),
         count: Word32::new(0),
         last: Word32::new(0),
-        asks: RawLock::new(),
-        asked: UnsafeCell::new((0, Direction::Read, 0)),
+        asked: Locked::new((0, Direction::Read, 0)),
     };
 
     /// How long the host is asked to wait at most: what futures wait for meanwhile is asked for after that.
@@ -93,9 +85,7 @@ mod guest {
 
     impl Waiting {
         fn with<R>(&self, f: impl FnOnce(&mut BTreeMap<Key, Waker>) -> R) -> R {
-            self.lock.with(|| {
-                // SAFETY: with the lock.
-                let wakers = unsafe { &mut *self.wakers.get() };
+            self.wakers.with(|wakers| {
                 let result = f(wakers);
                 self.count.set(wakers.len() as u32);
                 result
@@ -103,9 +93,7 @@ mod guest {
         }
 
         /// Those to ask for, all of them in turns.
-        fn next(&self) -> Vec<Key> {
-            // SAFETY: the caller asks.
-            let asked = unsafe { &mut *self.asked.get() };
+        fn next(&self, asked: &mut Key) -> Vec<Key> {
             let keys = self.with(|wakers| {
                 let after = wakers.range((Bound::Excluded(*asked), Bound::Unbounded));
                 let before = wakers.range(..=*asked);
@@ -121,9 +109,9 @@ mod guest {
     }
 
     impl Interest {
-        pub fn new(fd: u32, direction: Direction) -> Interest {
+        pub fn new(stream: &TcpStream, direction: Direction) -> Interest {
             Interest {
-                fd,
+                fd: stream.fd(),
                 direction,
                 number: None,
             }
@@ -151,26 +139,31 @@ mod guest {
     /// Asks the host which connections are ready, and wakes their futures. False if there is none to ask for, or another
     /// worker does.
     fn ask() -> bool {
-        if WAITING.count.get() == 0 || !WAITING.asks.try_lock() {
+        if WAITING.count.get() == 0 {
             return false;
         }
-        let keys = WAITING.next();
-        let waited_for: Vec<_> = keys.iter().map(|(fd, direction, _)| (*fd, *direction)).collect();
-        // With an error, one of them is closed already, and all futures look for themselves.
-        let ready = poll::poll(&waited_for, LONGEST.min(until_timer())).unwrap_or_else(|_| (0..keys.len()).collect());
-        let woken: Vec<Waker> = WAITING.with(|wakers| {
-            let keys = ready.into_iter().filter_map(|at| keys.get(at));
-            keys.filter_map(|key| wakers.remove(key)).collect()
+        let woken = WAITING.asked.try_with(|asked| {
+            let keys = WAITING.next(asked);
+            let waited_for: Vec<_> = keys.iter().map(|(fd, direction, _)| (*fd, *direction)).collect();
+            // With an error, one of them is closed already, and all futures look for themselves.
+            let ready = poll::poll(&waited_for, LONGEST.min(until_timer()));
+            let ready = ready.unwrap_or_else(|_| (0..keys.len()).collect());
+            WAITING.with(|wakers| {
+                let keys = ready.into_iter().filter_map(|at| keys.get(at));
+                keys.filter_map(|key| wakers.remove(key)).collect::<Vec<Waker>>()
+            })
         });
-        WAITING.asks.unlock();
-        woken.into_iter().for_each(Waker::wake);
-        true
+        let asked = woken.is_some();
+        woken.into_iter().flatten().for_each(Waker::wake);
+        asked
     }
 }
 
 #[cfg(not(all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1"))))]
 mod host {
     use core::task::Waker;
+
+    use crate::net::TcpStream;
 
     /// A future that may wait for a connection.
     pub struct Interest;
@@ -185,6 +178,10 @@ mod host {
     }
 
     impl Interest {
+        pub fn new(_: &TcpStream, _: Direction) -> Interest {
+            Interest
+        }
+
         /// Has the waker woken when the connection may be ready.
         pub fn wait(&mut self, waker: &Waker) {
             crate::task::set_timer(crate::time() + PAUSE, waker.clone());

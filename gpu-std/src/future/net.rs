@@ -57,24 +57,13 @@ impl TcpStream {
         &self.0
     }
 
-    fn interest(&self, _direction: Direction) -> Interest {
-        #[cfg(all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1")))]
-        {
-            Interest::new(self.0.fd(), _direction)
-        }
-        #[cfg(not(all(target_arch = "wasm32", any(target_os = "unknown", target_env = "p1"))))]
-        {
-            Interest
-        }
-    }
-
     /// Reads what there is, once there is something; 0 bytes at the end.
     ///
     /// # Errors
     ///
     /// As [`Read::read`].
     pub async fn read(&self, bytes: &mut [u8]) -> io::Result<usize> {
-        let interest = self.interest(Direction::Read);
+        let interest = Interest::new(&self.0, Direction::Read);
         let call = || (&self.0).read(bytes);
         Ready { interest, call }.await
     }
@@ -117,7 +106,7 @@ impl TcpStream {
     ///
     /// As [`Write::write`].
     pub async fn write(&self, bytes: &[u8]) -> io::Result<usize> {
-        let interest = self.interest(Direction::Write);
+        let interest = Interest::new(&self.0, Direction::Write);
         let call = || (&self.0).write(bytes);
         Ready { interest, call }.await
     }

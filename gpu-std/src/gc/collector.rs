@@ -19,11 +19,12 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use std::vec::Vec;
 
-use super::heap::{HEAP, Heap, List, Locked, Phase, SHARDS, Shard};
+use super::heap::{HEAP, Heap, List, Phase, SHARDS, Shard};
 use super::object::{Header, Tracer};
 use super::pointers::Session;
 use crate::platform;
 use crate::reclaim::{Grace, pin};
+use crate::sync::Locked;
 use crate::word::{Word32, Word64};
 
 /// Objects that a thread looks at in one step.
@@ -243,8 +244,8 @@ impl Collector {
         self.control.try_with(|control| self.advance(control, &HEAP));
     }
 
-    /// Does a part of the work, if that is still allowed: who forbids it waits until nobody is at it any more. So a thread
-    /// that has seen nothing to do should not come here.
+    /// Does a part of the work, if that is still allowed. The thread that forbids it waits until no thread is at it any
+    /// more. So a thread that has seen nothing to do should not come here.
     fn work(&self, allowed: &Word32, work: impl FnOnce()) {
         /// Also where a destructor panics.
         struct Done<'c>(&'c Collector);
@@ -255,7 +256,8 @@ impl Collector {
         }
         self.working.add(1);
         let _done = Done(self);
-        // Sequentially consistent, as the addition is: either this is seen to be forbidden, or the addition by who forbids.
+        // Sequentially consistent, as the addition is: this thread sees that it is forbidden, or the forbidding thread sees
+        // the addition.
         if allowed.get() != 0 {
             work();
         }
@@ -308,7 +310,7 @@ impl Collector {
         self.taken.add(1);
         let (mut freed, mut survived) = (0, 0);
         while *left > 0 && !chain.is_null() {
-            // SAFETY: the chain is this thread's. Who frees an object does it here, once.
+            // SAFETY: the chain is this thread's. An object is freed here alone, once.
             let object = unsafe { &*chain };
             let next = object.next.get();
             if object.mark.get() == number {
@@ -448,10 +450,10 @@ impl Collector {
         };
     }
 
-    /// If no object is known that is marked and not traced, the number of chains that were taken until then: whoever takes
-    /// one afterwards has found something new.
+    /// The number of chains that were taken until now, if no object is known that is marked and not traced. A thread that
+    /// takes one afterwards has found something new.
     fn nothing_to_trace(&self, heap: &Heap) -> Option<u32> {
-        // Who traces has counted itself before it takes a chain, and puts what it finds into a list before it leaves.
+        // A thread that traces counts itself before it takes a chain. What it finds is in a list before it leaves.
         let traced = self.traced.get();
         let empty = |shard: &Shard| shard.gray.is_empty() && shard.begun.is_empty();
         let nothing = self.working.get() == 0 && heap.shards.iter().all(empty) && self.working.get() == 0;
@@ -478,7 +480,7 @@ impl Collector {
     }
 
     fn end(&self, control: &mut Control, heap: &Heap) {
-        // A list is empty too while somebody has it who puts the rest back.
+        // A list is empty too while a thread has it that will put the rest back.
         let taken = self.taken.get();
         let swept = |shard: &Shard| shard.unswept.iter().all(List::is_empty);
         let all = self.working.get() == 0 && heap.shards.iter().all(swept) && self.working.get() == 0;

@@ -12,14 +12,13 @@
 //! A collection of the young leaves marks as they are: what is marked is old (A. Demers and others, "Combining generational
 //! and conservative garbage collection", 1990). For it, old objects are remembered that were made to point to new ones.
 
-use core::cell::UnsafeCell;
 use core::ptr::{NonNull, null_mut};
 use std::vec::Vec;
 
 use super::object::{Header, Object, Tracer};
 use super::trace::Trace;
-use crate::sync::RawLock;
-use crate::word::{Word32, WordPtr};
+use crate::sync::Locked;
+use crate::word::{Word32, WordPtr, own_place};
 
 /// Parts of the heap: threads use different ones, so that not all change the same words.
 pub(super) const SHARDS: usize = if cfg!(target_arch = "wasm32") { 64 } else { 16 };
@@ -72,44 +71,6 @@ impl List {
 
     pub fn is_empty(&self) -> bool {
         self.0.get().is_null()
-    }
-}
-
-/// Something behind a lock.
-#[derive(Debug, Default)]
-pub(super) struct Locked<T> {
-    lock: RawLock,
-    value: UnsafeCell<T>,
-}
-
-// SAFETY: the value is reached with the lock alone. What the addresses in it point to is shared.
-unsafe impl<T> Sync for Locked<T> {}
-
-impl<T> Locked<T> {
-    pub const fn new(value: T) -> Locked<T> {
-        Locked {
-            lock: RawLock::new(),
-            value: UnsafeCell::new(value),
-        }
-    }
-    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
-        // SAFETY: with the lock.
-        self.lock.with(|| f(unsafe { &mut *self.value.get() }))
-    }
-    pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
-        /// Also where `f` panics.
-        struct Unlock<'l>(&'l RawLock);
-        impl Drop for Unlock<'_> {
-            fn drop(&mut self) {
-                self.0.unlock();
-            }
-        }
-        if !self.lock.try_lock() {
-            return None;
-        }
-        let _unlock = Unlock(&self.lock);
-        // SAFETY: with the lock.
-        Some(f(unsafe { &mut *self.value.get() }))
     }
 }
 
@@ -185,19 +146,6 @@ const WHITE: u32 = 0;
 /// Bytes after which a shard adds what was allocated to [`Heap::fresh`].
 const NOTED: u32 = 64 << 10;
 
-/// The shard that this thread uses.
-fn own_shard() -> usize {
-    #[cfg(target_arch = "wasm32")]
-    {
-        crate::thread_id() as usize % SHARDS
-    }
-    #[cfg(not(target_arch = "wasm32"))]
-    {
-        std::thread_local!(static PLACE: u8 = const { 0 });
-        PLACE.with(|place| core::ptr::from_ref(place).addr() / 64 % SHARDS)
-    }
-}
-
 impl Heap {
     pub fn state(&self) -> (u32, Phase) {
         let state = self.state.get();
@@ -214,7 +162,7 @@ impl Heap {
     }
 
     pub fn own(&self) -> &Shard {
-        &self.shards[own_shard()]
+        &self.shards[own_place(SHARDS)]
     }
 
     /// Some of the shards, in turns.
@@ -288,7 +236,7 @@ impl Heap {
             // SAFETY: somebody keeps it.
             self.mark(unsafe { object.as_ref() }, number);
         }
-        let shard = own_shard();
+        let shard = own_place(SHARDS);
         let at = self.shards[shard].roots.with(|roots| match roots.free.pop() {
             Some(at) => {
                 roots.entries[at as usize] = object.as_ptr();

@@ -69,7 +69,7 @@ impl Header {
 
     /// Marks what the object points to.
     pub fn trace(&self, tracer: &mut Tracer) {
-        // SAFETY: the kind is this object's, and who has a reference has it alive.
+        // SAFETY: the kind is this object's, and the reference says that it is alive.
         unsafe { (self.kind.trace)(self, tracer) }
     }
 

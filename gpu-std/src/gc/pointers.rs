@@ -72,8 +72,8 @@ impl<'s, T: 's> Gc<'s, T> {
 
     /// Sets a field of the object.
     ///
-    /// A field that lies in the object itself costs the collector least. One behind a pointer of its own (in a `Vec`, say)
-    /// makes the object that it is set to old at once; so does another object's field.
+    /// A field that lies in the object itself costs the collector least. What any other field is set to is kept until the
+    /// next collection of all objects: such as one in a `Vec` of the object, or one of another object.
     pub fn set<U: 's>(
         this: Self,
         _session: &Session<'s>,

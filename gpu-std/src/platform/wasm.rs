@@ -152,7 +152,7 @@ pub fn wake32(word: &AtomicU32, count: u32) {
     unsafe { import::frame_wake(word.as_ptr(), count) };
 }
 
-/// Begins a thread: its id, or none if there is no room for one.
+/// Begins a thread: false if there is no room for one.
 ///
 /// # Safety
 ///
@@ -160,9 +160,9 @@ pub fn wake32(word: &AtomicU32, count: u32) {
 /// thread has ended.
 #[cfg(feature = "std")]
 #[allow(dead_code)] // Where std has threads they are not begun here.
-pub unsafe fn spawn_thread<R>(record: *mut R) -> Option<u32> {
-    // SAFETY: the caller's promise.
-    u32::try_from(unsafe { import::thread_spawn(record.cast()) }).ok()
+pub unsafe fn spawn_thread<R>(record: *mut R) -> bool {
+    // SAFETY: the caller's promise. The result is an id, or negative.
+    unsafe { import::thread_spawn(record.cast()) >= 0 }
 }
 
 /// Lets other threads of the lane, and other lanes of the warp, go on.

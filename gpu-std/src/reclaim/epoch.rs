@@ -4,12 +4,11 @@
 //! on by one when nobody is counted under the one before it. So while a thread is pinned under e, the number is e or e + 1,
 //! and what was retired under e - 2 or before was out of reach when the thread pinned.
 
-use core::cell::UnsafeCell;
 use std::vec::Vec;
 
 use super::{Removed, Retired};
-use crate::sync::RawLock;
-use crate::word::Word32;
+use crate::sync::{Locked, RawLock};
+use crate::word::{Word32, own_place};
 
 /// Counters of a number: threads count at one of several words, so that not all change the same.
 const COUNTERS: usize = 16;
@@ -20,19 +19,12 @@ const LOOKS: u32 = 64;
 struct Epochs {
     number: Word32,
     pinned: [[Counter; COUNTERS]; 3],
-    /// What was retired, by number modulo three, each with a lock.
-    locks: [RawLock; 3],
-    retired: [Bag; 3],
+    /// What was retired, by number modulo three.
+    retired: [Locked<Vec<Retired>>; 3],
     /// One thread at a time moves the number on.
     moves: RawLock,
     unpinned: [Counter; COUNTERS],
 }
-
-#[derive(Debug)]
-struct Bag(UnsafeCell<Vec<Retired>>);
-
-// SAFETY: reached with its lock.
-unsafe impl Sync for Bag {}
 
 #[derive(Debug)]
 #[repr(align(64))]
@@ -41,8 +33,7 @@ struct Counter(Word32);
 static EPOCHS: Epochs = Epochs {
     number: Word32::new(2),
     pinned: [const { [const { Counter(Word32::new(0)) }; COUNTERS] }; 3],
-    locks: [const { RawLock::new() }; 3],
-    retired: [const { Bag(UnsafeCell::new(Vec::new())) }; 3],
+    retired: [const { Locked::new(Vec::new()) }; 3],
     moves: RawLock::new(),
     unpinned: [const { Counter(Word32::new(0)) }; COUNTERS],
 };
@@ -63,7 +54,7 @@ pub struct Guard {
 /// # drop(guard);
 /// ```
 pub fn pin() -> Guard {
-    let counter = counter();
+    let counter = own_place(COUNTERS);
     loop {
         let number = EPOCHS.number.get();
         let pinned = &EPOCHS.pinned[number as usize % 3][counter].0;
@@ -77,27 +68,13 @@ pub fn pin() -> Guard {
     }
 }
 
-/// Which counter this thread uses.
-fn counter() -> usize {
-    #[cfg(target_arch = "wasm32")]
-    {
-        crate::thread_id() as usize % COUNTERS
-    }
-    #[cfg(not(target_arch = "wasm32"))]
-    {
-        std::thread_local!(static PLACE: u8 = const { 0 });
-        PLACE.with(|place| core::ptr::from_ref(place).addr() / 64 % COUNTERS)
-    }
-}
-
 impl Guard {
     /// Drops a value once nobody can read it any more, in some thread.
     pub fn retire<T: Send + Sync + 'static>(&self, removed: Removed<T>) {
         let retired = Retired::new(removed);
         // Under the number as it is now, which is this guard's or one more.
         let bag = EPOCHS.number.get() as usize % 3;
-        // SAFETY: with the lock.
-        EPOCHS.locks[bag].with(|| unsafe { (*EPOCHS.retired[bag].0.get()).push(retired) });
+        EPOCHS.retired[bag].with(|bag| bag.push(retired));
     }
 
     /// Frees what can be freed now, of all threads, if no other thread is at it. It happens from time to time anyway.
@@ -161,8 +138,7 @@ fn move_on() {
         // Whoever is pinned is so under this number. What was retired under the one before the last, whose bag the next
         // number gets, they cannot have read.
         let bag = (number as usize + 1) % 3;
-        // SAFETY: with the lock.
-        out_of_reach = EPOCHS.locks[bag].with(|| unsafe { core::mem::take(&mut *EPOCHS.retired[bag].0.get()) });
+        out_of_reach = EPOCHS.retired[bag].with(core::mem::take);
         EPOCHS.number.set(after(number));
     }
     EPOCHS.moves.unlock();

@@ -1,5 +1,7 @@
 //! The lock below all others: a word at which threads wait.
 
+use core::cell::UnsafeCell;
+
 use crate::platform;
 use crate::word::Word32;
 
@@ -59,14 +61,57 @@ impl RawLock {
 
     /// Runs `f` with the lock.
     pub fn with<R>(&self, f: impl FnOnce() -> R) -> R {
-        struct Unlock<'l>(&'l RawLock);
-        impl Drop for Unlock<'_> {
-            fn drop(&mut self) {
-                self.0.unlock();
-            }
-        }
         self.lock();
         let _unlock = Unlock(self);
         f()
+    }
+
+    /// Runs `f` with the lock, unless another thread has it.
+    pub fn try_with<R>(&self, f: impl FnOnce() -> R) -> Option<R> {
+        if !self.try_lock() {
+            return None;
+        }
+        let _unlock = Unlock(self);
+        Some(f())
+    }
+}
+
+/// Also where something panics with the lock.
+struct Unlock<'l>(&'l RawLock);
+
+impl Drop for Unlock<'_> {
+    fn drop(&mut self) {
+        self.0.unlock();
+    }
+}
+
+/// A value and its lock, which is not poisoned. Any thread may have the value in turn, addresses in it included.
+#[derive(Debug, Default)]
+pub(crate) struct Locked<T> {
+    lock: RawLock,
+    value: UnsafeCell<T>,
+}
+
+// SAFETY: the value is only reached with the lock. This crate alone makes such values, of what threads may share.
+unsafe impl<T> Sync for Locked<T> {}
+
+impl<T> Locked<T> {
+    pub const fn new(value: T) -> Locked<T> {
+        Locked {
+            lock: RawLock::new(),
+            value: UnsafeCell::new(value),
+        }
+    }
+
+    /// Runs `f` with the lock.
+    pub fn with<R>(&self, f: impl FnOnce(&mut T) -> R) -> R {
+        // SAFETY: with the lock.
+        self.lock.with(|| f(unsafe { &mut *self.value.get() }))
+    }
+
+    /// Runs `f` with the lock, unless another thread has it.
+    pub fn try_with<R>(&self, f: impl FnOnce(&mut T) -> R) -> Option<R> {
+        // SAFETY: with the lock.
+        self.lock.try_with(|| f(unsafe { &mut *self.value.get() }))
     }
 }

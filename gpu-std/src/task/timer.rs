@@ -1,29 +1,23 @@
 //! Times at which futures go on, and connections for which they wait. Workers that find nothing to do look at them, and
 //! threads that wait for a future.
 
-use core::cell::UnsafeCell;
 use core::cmp::Reverse;
 use core::task::Waker;
 use std::collections::BinaryHeap;
 use std::vec::Vec;
 
-use crate::sync::RawLock;
+use crate::sync::Locked;
 use crate::word::{Word32, Word64};
 
 struct Timers {
     /// The first of the times, of [`crate::time`].
     earliest: Word64,
-    lock: RawLock,
-    heap: UnsafeCell<BinaryHeap<Timer>>,
+    heap: Locked<BinaryHeap<Timer>>,
 }
-
-// SAFETY: the heap is only reached with the lock.
-unsafe impl Sync for Timers {}
 
 static TIMERS: Timers = Timers {
     earliest: Word64::new(u64::MAX),
-    lock: RawLock::new(),
-    heap: UnsafeCell::new(BinaryHeap::new()),
+    heap: Locked::new(BinaryHeap::new()),
 };
 
 struct Timer {
@@ -50,12 +44,15 @@ impl Ord for Timer {
 
 /// Has a future woken at a time of [`crate::time`].
 pub(crate) fn set_timer(at: u64, waker: Waker) {
-    TIMERS.lock.with(|| {
-        // SAFETY: with the lock.
-        let heap = unsafe { &mut *TIMERS.heap.get() };
+    TIMERS.heap.with(|heap| {
         heap.push(Timer { at: Reverse(at), waker });
-        TIMERS.earliest.set(heap.peek().map_or(u64::MAX, |timer| timer.at.0));
+        TIMERS.earliest.set(first_of(heap));
     });
+}
+
+/// The first of the times, or the last that there is.
+fn first_of(heap: &BinaryHeap<Timer>) -> u64 {
+    heap.peek().map_or(u64::MAX, |timer| timer.at.0)
 }
 
 /// Futures woken at once: the lock is not held for longer than they take.
@@ -68,19 +65,19 @@ pub(crate) fn fire_timers() {
         return;
     }
     let now = crate::time();
-    if earliest > now || !TIMERS.lock.try_lock() {
-        // Another thread is at it, or there is none.
+    if earliest > now {
         return;
     }
-    let mut due = Vec::new();
-    // SAFETY: with the lock.
-    let heap = unsafe { &mut *TIMERS.heap.get() };
-    while due.len() < AT_ONCE && heap.peek().is_some_and(|timer| timer.at.0 <= now) {
-        due.extend(heap.pop());
-    }
-    TIMERS.earliest.set(heap.peek().map_or(u64::MAX, |timer| timer.at.0));
-    TIMERS.lock.unlock();
-    due.into_iter().for_each(|timer| timer.waker.wake());
+    // If another thread has them, it is at it.
+    let due = TIMERS.heap.try_with(|heap| {
+        let mut due = Vec::new();
+        while due.len() < AT_ONCE && first_of(heap) <= now {
+            due.extend(heap.pop());
+        }
+        TIMERS.earliest.set(first_of(heap));
+        due
+    });
+    due.into_iter().flatten().for_each(|timer| timer.waker.wake());
 }
 
 /// How long it is until the first of the times; zero if it has come.

@@ -1,6 +1,6 @@
 //! Threads that `gpu-run` begins, with std's names and signatures.
 //!
-//! - `stack`: what `gpu-run` is given of a thread; stacks that threads have left;
+//! - `stack`: what `gpu-run` is told of a thread; stacks that threads have left;
 //! - `current`, `local`: what the calling thread keeps;
 //! - `spawn`, `scope`: beginning threads and waiting for their end.
 

@@ -35,14 +35,19 @@ fn part(device: &str, options: &[&str], which: &str) -> Output {
     run_on(device, all)
 }
 
-/// One thread more than there can be is an error; when they have ended there is room again.
-fn limit(device: &str) -> Tested {
-    let output = part(device, &[], "limit");
+/// A part of the program ends well, having printed this.
+fn prints(device: &str, options: &[&str], which: &str, wanted: &str) -> Tested {
+    let output = part(device, options, which);
     expect(
-        output.status.success() && text(&output.stdout) == "true WouldBlock\nanother\n",
-        "the program must see the error",
+        output.status.success() && text(&output.stdout) == wanted,
+        &format!("it must end well, having printed {wanted}"),
         &output,
     )
+}
+
+/// One thread more than there can be is an error; when they have ended there is room again.
+fn limit(device: &str) -> Tested {
+    prints(device, &[], "limit", "true WouldBlock\nanother\n")
 }
 
 /// A stack of 64 KiB has room for some 240 frames of the fixture's, and nothing below it is written to.
@@ -84,17 +89,12 @@ fn panics(device: &str) -> Tested {
 
 /// The process ends with `main`, whatever the others do.
 fn leaves(device: &str) -> Tested {
-    let output = part(device, &[], "leave");
-    expect(
-        output.status.success() && text(&output.stdout) == "main returns\n",
-        "it must end with main",
-        &output,
-    )
+    prints(device, &[], "leave", "main returns\n")
 }
 
+/// The program is told `--threads`.
 fn parallelism(device: &str) -> Tested {
-    let output = part(device, &["--threads", "300"], "parallelism");
-    expect(text(&output.stdout) == "300\n", "it must be told --threads", &output)
+    prints(device, &["--threads", "300"], "parallelism", "300\n")
 }
 
 /// A thread that uses what std keeps for each thread, of which there is one here, gets the program a warning.

@@ -234,8 +234,7 @@ fn check_thread_start(module: &Module<'_>) -> Result<(), LowerErrorKind> {
 
 /// Programs for WASI's threads have a memory that these share.
 fn check_shared_memory(module: &Module<'_>) -> Result<(), LowerErrorKind> {
-    let memory = module.imported_memories.iter().chain(&module.memories).next();
-    match memory.is_some_and(|memory| memory.shared) {
+    match module.memory0().is_some_and(|memory| memory.shared) {
         true => Ok(()),
         false => Err(LowerErrorKind::NoSharedMemory),
     }
@@ -396,7 +395,7 @@ fn stack_pointer(module: &Module<'_>, meta: &Meta) -> Option<u32> {
                 mutable: true,
             })
     };
-    if let Some(index) = global_called(module, "__stack_pointer") {
+    if let Some(index) = module.global_called("__stack_pointer") {
         return fits(index).then_some(index);
     }
     let exports_first = module
@@ -408,25 +407,16 @@ fn stack_pointer(module: &Module<'_>, meta: &Meta) -> Option<u32> {
     (!module.has_names && fits(0) && high && !exports_first).then_some(0)
 }
 
-/// The global of this name, or exported under it.
-fn global_called(module: &Module<'_>, name: &str) -> Option<u32> {
-    let named = module.global_names.iter().find(|(_, found)| **found == *name);
-    let exported = |e: &&wasmparser::Export<'_>| e.kind == ExternalKind::Global && e.name == name;
-    named
-        .map(|(index, _)| *index)
-        .or_else(|| module.exports.iter().find(exported).map(|e| e.index))
-}
-
 /// The thread-local storage of a module for threads: linkers name its globals.
 fn thread_locals(module: &Module<'_>, meta: &Meta) -> Option<ThreadLocals> {
-    let base = global_called(module, "__tls_base").filter(|_| meta.is_threaded())?;
+    let base = module.global_called("__tls_base").filter(|_| meta.is_threaded())?;
     let global = *meta.global_types().get(base as usize)?;
     // Without thread-locals a linker may leave an immutable 0 there.
     if global.ty != ValType::I32 || !global.mutable {
         return None;
     }
     let constants = constant_globals(meta);
-    let constant = |name| match constants.get(global_called(module, name)? as usize)? {
+    let constant = |name| match constants.get(module.global_called(name)? as usize)? {
         Some((ValType::I32, bits)) => Some(*bits as u32),
         _ => None,
     };

@@ -243,7 +243,9 @@ impl Arguments {
 /// Whether the module has what a vtable in memory needs. That is a 32-bit memory with room for a
 /// page, a function table of known size, and a shadow stack.
 pub(super) fn can_format(module: &Module<'_>) -> bool {
-    let table = table(module).is_some_and(|ty| ty.element_type == RefType::FUNCREF && !ty.table64);
+    let table = module
+        .table0()
+        .is_some_and(|ty| ty.element_type == RefType::FUNCREF && !ty.table64);
     table && memory_pages(module).is_some() && stack_pointer(module).is_some()
 }
 
@@ -352,13 +354,6 @@ pub(crate) fn stack_pointer(module: &Module<'_>) -> Option<u32> {
     (ty.content_type == I32 && ty.mutable).then_some(index)
 }
 
-fn table<'m>(module: &'m Module<'_>) -> Option<&'m wasmparser::TableType> {
-    module
-        .imported_tables
-        .first()
-        .or_else(|| module.tables.first().map(|table| &table.ty))
-}
-
 /// Whether the module has a 32-bit memory: every std that we know needs one.
 pub(super) fn has_memory(module: &Module<'_>) -> bool {
     memory_pages(module).is_some()
@@ -366,7 +361,7 @@ pub(super) fn has_memory(module: &Module<'_>) -> bool {
 
 /// Initial pages of memory 0, if it is one that can take another.
 fn memory_pages(module: &Module<'_>) -> Option<u64> {
-    let ty = module.imported_memories.first().or_else(|| module.memories.first())?;
+    let ty = module.memory0()?;
     let usable = !ty.memory64 && ty.page_size_log2.is_none() && ty.initial < PAGE - 1;
     usable.then_some(ty.initial)
 }

@@ -94,7 +94,7 @@ pub(super) fn warnings(module: &Module<'_>, names: &Names, wasi: bool) -> Vec<St
         funcs
     };
     // A crate that would start threads by std unless it is told how may have been told.
-    let spawns = module.imports.iter().any(|import| import.name == "thread_spawn");
+    let spawns = crate::thread_start::spawns(module);
     let left_out = |part: &&Part| spawns && part.paths == THREADS.paths;
     let parts = parts.iter().filter(|part| !left_out(part));
     let parts: Vec<(&Part, Vec<u32>)> = parts.map(|part| (part, found(part))).collect();

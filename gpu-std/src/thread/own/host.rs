@@ -17,7 +17,7 @@ pub fn own_id() -> u32 {
 /// # Safety
 ///
 /// As of `spawn_thread` in `platform/wasm.rs`.
-pub unsafe fn spawn_thread(record: *mut Record) -> Option<u32> {
+pub unsafe fn spawn_thread(record: *mut Record) -> bool {
     static LAST: AtomicU32 = AtomicU32::new(0);
     let id = LAST.fetch_add(1, Relaxed) + 1;
     let record = record.expose_provenance();
@@ -30,5 +30,5 @@ pub unsafe fn spawn_thread(record: *mut Record) -> Option<u32> {
             (*record).ended.set(1);
         }
     });
-    Some(id)
+    true
 }

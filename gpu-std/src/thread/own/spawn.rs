@@ -105,9 +105,9 @@ impl Builder {
             current::begin(of_thread);
             let result = catch(f);
             let panicked = result.is_err();
-            // SAFETY: who joins reads it once the thread is done, and until then this thread alone has it.
+            // SAFETY: a thread that joins reads it once this one is done. Until then this thread alone has it.
             unsafe { *theirs.0.get() = Some(result) };
-            // Whoever is the last owner drops the result, which may panic as the function may.
+            // The last owner drops the result, which may panic as the function may.
             let _ = catch(|| drop(theirs));
             ended(panicked);
         };
@@ -117,8 +117,8 @@ impl Builder {
         let stack = Stack::new(self.stack_size.unwrap_or(STACK), run, body);
         let stack = stack.ok_or_else(|| io::Error::from(io::ErrorKind::OutOfMemory))?;
         match stack.begin() {
-            Some(_) => Ok(Handle { stack, thread, packet }),
-            None => Err(io::ErrorKind::WouldBlock.into()),
+            true => Ok(Handle { stack, thread, packet }),
+            false => Err(io::ErrorKind::WouldBlock.into()),
         }
     }
 }
@@ -140,7 +140,7 @@ extern "C" fn run(_id: u32, record: *const Record) {
 #[derive(Debug)]
 struct Packet<T>(UnsafeCell<Option<Result<T>>>);
 
-// SAFETY: the thread writes before it is done, and who joins reads after that.
+// SAFETY: the thread writes before it is done, and a thread that joins reads after that.
 unsafe impl<T: Send> Sync for Packet<T> {}
 // SAFETY: the last owner drops the result, in whatever thread.
 unsafe impl<T: Send> Send for Packet<T> {}

@@ -11,16 +11,16 @@ use std::vec::Vec;
 use super::host as platform;
 #[cfg(target_arch = "wasm32")]
 use crate::platform;
-use crate::sync::RawLock;
+use crate::sync::Locked;
 use crate::word::Word32;
 
 /// What a thread does.
 pub(super) type Body = Box<dyn FnOnce() + Send>;
 
-/// What `gpu-run` is given of a thread. It lies behind the stack, in the same block.
+/// What `gpu-run` is told of a thread. It lies after the stack, in the same block.
 ///
-/// The first four words are those that the translator knows: its `thread_start.rs` gives the thread its stack, calls the
-/// function, and says by an atomic store that it has returned.
+/// The translator knows the first four words. Its `thread_start.rs` sets the thread's stack and calls the function. An
+/// atomic store then says that the function has returned.
 #[derive(Debug)]
 #[repr(C, align(16))]
 pub(crate) struct Record {
@@ -46,17 +46,12 @@ const _: () = {
 #[derive(Debug)]
 pub(super) struct Stack(NonNull<Record>);
 
-// SAFETY: who owns a stack only looks at words of its record, or waits until the thread has left it.
+// SAFETY: the owner of a stack only looks at words of its record, or waits until the thread has left it.
 unsafe impl Send for Stack {}
 // SAFETY: as above.
 unsafe impl Sync for Stack {}
 
 /// Stacks that no thread's handle has any more.
-struct Stacks {
-    lock: RawLock,
-    lists: UnsafeCell<Lists>,
-}
-
 struct Lists {
     /// Their threads have ended.
     free: Vec<NonNull<Record>>,
@@ -64,28 +59,15 @@ struct Lists {
     left: Vec<NonNull<Record>>,
 }
 
-// SAFETY: the lists are only reached with the lock.
-unsafe impl Sync for Stacks {}
-
-static STACKS: Stacks = Stacks {
-    lock: RawLock::new(),
-    lists: UnsafeCell::new(Lists {
-        free: Vec::new(),
-        left: Vec::new(),
-    }),
-};
+static STACKS: Locked<Lists> = Locked::new(Lists {
+    free: Vec::new(),
+    left: Vec::new(),
+});
 
 /// Stacks that are kept for other threads.
 const KEPT: usize = 1024;
 /// Stacks that a thread looks at for one that has become free.
 const LOOKS: usize = 4;
-
-impl Stacks {
-    fn with<R>(&self, f: impl FnOnce(&mut Lists) -> R) -> R {
-        // SAFETY: with the lock.
-        self.lock.with(|| f(unsafe { &mut *self.lists.get() }))
-    }
-}
 
 impl Lists {
     /// Looks whether a few of the stacks have become free.
@@ -170,18 +152,18 @@ impl Stack {
         Some(Stack(record))
     }
 
-    /// Begins the thread: its id, or none if there is no room for one.
-    pub fn begin(&self) -> Option<u32> {
+    /// Begins the thread: false if there is no room for one.
+    pub fn begin(&self) -> bool {
         // SAFETY: the record is one, and stays until the thread has ended.
-        let id = unsafe { platform::spawn_thread(self.0.as_ptr()) };
-        if id.is_none() {
+        let begun = unsafe { platform::spawn_thread(self.0.as_ptr()) };
+        if !begun {
             let record = self.record();
             // SAFETY: no thread has it.
             drop(unsafe { (*record.body.get()).take() });
             record.done.set(1);
             record.ended.set(1);
         }
-        id
+        begun
     }
 
     fn record(&self) -> &Record {

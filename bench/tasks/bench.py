@@ -18,6 +18,7 @@ MODULE = f"{HERE}/tasks.wasm"
 # name: kernel, native row, size of the work and of little work, what is counted by the size (and "threads" if each does it)
 WORK = {
     "fib": ("fib_tasks", "fib", 40, 22, None),
+    "fib_apart": ("fib_apart", "fib", 40, 22, None),
     "spawn": ("spawn", "spawn", 20_000, 1_000, "tasks"),
     "graph": ("graph", None, 100_000, 500, "tasks"),
     "futures": ("futures", None, 100_000, 500, "futures"),

@@ -383,6 +383,7 @@ table! {
     0x05c OutSize "out_size" [DI64] Gpu Slow "a = bytes that the run's output may have";
     0x05d FrameSize "frame_size" [DI64] Gpu Slow "a = width of the run's frame in pixels, in the upper half its height; 0 if there is none";
     0x05e SetPixel "set_pixel" [I32, I32, I32] Gpu Slow "pixel in column a and row b of the frame = c, red in the lowest byte, then green, blue, alpha; nothing outside of it";
+    0x05f Meet "meet" [DI32] Gpu Slow "a = 1 after the other threads of the warp have come to a `meet` too, or wait, or have ended; 0 at once where lanes do not meet";
     0x060 Alloc "alloc" [DI32, I32, I32] Gpu Allocation "a = new block of b bytes aligned to c, or 0";
     0x061 Dealloc "dealloc" [I32, I32, I32] Gpu Slow "free the block a of b bytes (-1: however many it has) aligned to c";
     0x062 Realloc "realloc" [DI32, I32, I32, I32, I32] Gpu Allocation "a = block b of c bytes (-1: however many it has) aligned to d, moved to e bytes, or 0 and b unchanged";
@@ -1123,6 +1124,7 @@ impl Op {
                 | Op::StackLimit
                 | Op::WallTime
                 | Op::Sleep
+                | Op::Meet
                 | Op::Exit
                 | Op::PanicExit
                 | Op::PrintEnd

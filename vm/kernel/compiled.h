@@ -31,9 +31,9 @@ struct Context {
   Thread *thread;
   u64 *globals;  // the thread's block
   u32 id;  // of the thread
-  u32 lane;
-  u32 native_limit;  // where the native stack may not go below
   u32 polls;  // the compiled code's count of branches until it looks at the stop flag
+  u32 native_limit;  // where the native stack may not go below
+  u32 shallow;  // frames on the stack from which on a call needs more than its return address noted, or may be too many
   // The exception under way.
   u32 tag;  // store-wide number
   u32 reference;  // to its object, or 0 if there is none yet
@@ -66,6 +66,8 @@ struct Context {
   u32 sample_count;
   u32 sample_period;
   u32 sample_size;  // samples in the ring
+  u32 meets;  // the lanes that meet, all of a warp, or 0: see `gpu_run_meet`
+  u32 looks;  // for what others do: see `wait_for_others`
   u32 pad;
   RawSample *sample_ring;  // null: there is none, or a function of the runtime counts them
   // Of a process of a batch, which has these for itself: else code knows them as constants.

@@ -9,6 +9,27 @@
 namespace gpu_run {
 namespace {
 
+// Of runtime.cpp.
+extern "C" void gpu_run_meet(Context *context, u32 idle);
+
+// Lets the lanes of the warp go on that have come to a meeting, if there are meetings. Relaxed: who misses the first one
+// comes here again. `idle`: see `gpu_run_meet`.
+GPU_RUN_INLINE bool let_meet(Context &context, u32 idle) {
+  const bool meets = context.meets && load_relaxed_device(&context.launch->met);
+  if (meets) gpu_run_meet(&context, idle);
+  return meets;
+}
+
+// Looks for what another lane or the host does, such as to open a lock, after which one lets others of the warp go on: that
+// takes until all of them have come to a meeting, and meanwhile nobody would take the lock.
+constexpr u32 LOOKS_ALONE = 16;
+
+// Backoff of a lane that waits for such a thing, for the `idle`th time in a row. They are counted for the lane as a whole: a
+// guest that looks again and again by instructions of its own is to come to meetings too.
+GPU_RUN_INLINE void wait_for_others(Context &context, u32 idle) {
+  if (++context.looks % LOOKS_ALONE || !let_meet(context, idle)) backoff(idle);
+}
+
 // Relaxed: a lane reads nothing that was written before the flag was.
 GPU_RUN_INLINE bool process_ended(const Launch &launch) { return load_relaxed_device(&launch.stop) != 0; }
 

@@ -601,7 +601,7 @@ struct Launch {
   const Samples *samples;  // null: nobody asks where time goes
   Batch *batch;  // that the process is one of, or null: see processes.h
   u32 process;  // 1 + its number in the batch, by which the host knows its thread; 0: of no batch
-  u32 pad;
+  mutable u32 met;  // 1 once a thread has come to a `meet` of compiled code
   // The last two belong to the kernel, not to a run: commands do not bring them.
   Commands *commands;  // pinned: the kernel stays and runs these, on one lane; null: it ends after the run
   mutable u64 taken;  // commands that the lane has taken

@@ -139,7 +139,8 @@ GPU_RUN_NOINLINE void wait_nested(Context &context, u32 &idle) {
   const u32 state = thread.state;
   const u64 clock = launch.samples ? clock_ns() : 0, lane = launch.samples ? lane_time() : 0;
   do {
-    if (waits) backoff(++idle);
+    if (waits) wait_for_others(context, ++idle);
+    else let_meet(context, 0);
     if (process_ended(launch)) stop_nested(context);
     park_nested(context);
     // Of a program that spawns threads, the first tells of it.
@@ -178,6 +179,8 @@ GPU_RUN_NOINLINE u32 run_native(const Launch &launch, Thread &thread, const Nati
   const Suspended suspended = {context.suspended, caller};
   context.suspended = &suspended;
   end_interpreter(launch);
+  // Compiled code looks at the context's. An interpreted function may have set the thread's.
+  context.stack_limit = thread.stack_limit;
   const u32 thrown = ((u32(*)(Context *, u32))native.code)(&context, caller.depth + 1);
   begin_interpreter(launch);
   context.suspended = suspended.outer;
@@ -289,6 +292,7 @@ GPU_RUN_NOINLINE u32 run_nested(Context &context, u32 depth, const Registers &re
     wait_nested(context, idle);
   }
   const u32 ended = context.nested;
+  context.stack_limit = thread.stack_limit;
   thread.native = outer;
   context.nested = outer_nested;
   context.nested_depth = outer_depth;

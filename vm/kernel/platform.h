@@ -323,6 +323,12 @@ struct WarpSum {
   u32 all;  // sum of all
 };
 
+// Whether a value holds for all lanes that are converged here.
+GPU_RUN_INLINE bool all_here(bool value) {
+  const u32 lanes = __nvvm_activemask();
+  return __nvvm_vote_ballot_sync(lanes, value) == lanes;
+}
+
 // Adds up an amount below 8. All lanes that are converged here call the builtins with the same lanes.
 GPU_RUN_INLINE WarpSum warp_exclusive_sum(u32 amount) {
   u32 lanes = __nvvm_activemask();
@@ -604,6 +610,7 @@ template <typename T>
 inline T broadcast(const CoalescedGroup &, T value) { return value; }
 inline void sync(const CoalescedGroup &) {}
 inline void sync_lanes(u32) {}
+inline bool all_here(bool value) { return value; }
 
 #endif
 

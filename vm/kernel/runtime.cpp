@@ -44,7 +44,7 @@ GPU_RUN_INLINE void poll_after(Context &context, u32 pc, u32 depth, u64 bytes) {
 
 // What another lane or the host must do first: a while later it is tried again. `state` is for `stop`.
 GPU_RUN_NOINLINE void wait(Context &context, u32 pc, u32 depth, u32 state, u32 &idle) {
-  backoff(++idle);
+  wait_for_others(context, ++idle);
   if (process_ended(*context.launch)) stop(context, pc, depth, state);
 }
 
@@ -108,8 +108,9 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
       do {
         const u64 now = thread.state == THREAD_Sleeping ? clock_ns() : 0;
         idle++;
-        if (now && now < thread.wake) backoff_for(thread.wake - now);
-        else backoff(idle);
+        // Others of the warp may wait for this lane, so it does not sleep where lanes meet.
+        if (!now || now >= thread.wake) wait_for_others(context, idle);
+        else if (!let_meet(context, idle)) backoff_for(thread.wake - now);
         // Seldom: it takes as long as a response needs.
         if (idle % 16 == 0) poll();
       } while (!threads::can_go_on(launch, thread));
@@ -140,7 +141,6 @@ GPU_RUN_INLINE void take_thread(const Launch &launch, Context &context, u32 id) 
   context.thread = &thread;
   context.globals = thread.globals;
   context.id = id;
-  context.lane = id;
   context.native_limit = (stack > launch.native_stack ? stack - launch.native_stack : 0) + MARGIN;
   context.polls = launch.slice;
   context.reference = 0;
@@ -150,8 +150,11 @@ GPU_RUN_INLINE void take_thread(const Launch &launch, Context &context, u32 id) 
   context.resumed = nullptr;
   context.entering = nullptr;
   context.parked = 0;
+  context.meets = 0;
+  context.looks = 0;
   context.stack_limit = thread.stack_limit;
   context.max_depth = launch.max_depth;
+  context.shallow = launch.max_depth < OPEN_CALLS ? launch.max_depth : OPEN_CALLS;
   begin_samples(context);
 }
 
@@ -180,11 +183,57 @@ GPU_RUN_NOINLINE void pause_without_thread(const Launch &launch) {
 
 }  // namespace
 
+extern "C" void gpu_run_poll(Context *context, u32 pc, u32 depth);
+
+namespace {
+
+// See `gpu_run_meet`.
+constexpr u32 SAVED_BARRIERS = 6;
+
+template <u32 LEFT>
+GPU_RUN_INLINE void use_barriers(volatile u32 &never, u32 bits, Context *context) {
+  if constexpr (LEFT == 0) {
+    gpu_run_poll(context, 0, 0);
+  } else if (bits & (1u << LEFT)) {
+    never = LEFT;
+    use_barriers<LEFT - 1>(never, bits, context);
+    never = ~LEFT;
+  }
+}
+
+}  // namespace
+
 extern "C" {
 
 // Ends the lane if its process was stopped.
 void gpu_run_poll(Context *context, u32 pc, u32 depth) {
   if (process_ended(*context->launch)) stop(*context, pc, depth, THREAD_Runnable);
+}
+
+// The lanes of a warp meet: waits until each other one has come here too, or has ended. Only in programs with `meet`, whose
+// code has set Context::meets.
+//
+// Between two meetings a lane runs on its own. It may then wait for what another lane of its warp does, which waits here.
+// So every way in which a lane may wait for ever comes here, again and again: what waits in the runtime or the interpreter
+// (`let_meet`), and loops of compiled code with atomic accesses. All lanes wait at one instruction, with one mask.
+//
+// A lane may also wait at one of ptxas's convergence barriers for a lane that is here, in a function that was called from
+// the barrier's region. Such a region has one of the barriers that callees save, and a callee clears what it saves, which
+// lets go of those that wait there. So this function must save all of them. It does because of regions within each other,
+// of calls that are never made. That it has them is tested: `cuda::machine_code`.
+//
+// Nothing is ordered by a meeting, and no result depends on it.
+//
+// `idle` is 0, or how often in a row the lane has waited in vain. If all lanes that are here wait they back off together.
+// Else those that wait take no time from the others, which run until they come here again.
+[[gnu::noinline]] void gpu_run_meet(Context *context, u32 idle) {
+  // 0 or 1, so none of the bits is set that are asked for.
+  volatile u32 &never = context->parked;
+  const u32 bits = never;
+  if (!idle && !load_relaxed_device(&context->launch->met)) store_relaxed_device(&context->launch->met, 1u);
+  sync_lanes(context->meets);
+  if (all_here(idle != 0)) backoff(idle);
+  use_barriers<SAVED_BARRIERS>(never, bits, context);
 }
 
 // The cycles are up at which compiled code is to count a sample, at a SampleAt.
@@ -309,8 +358,14 @@ GPU_RUN_NOINLINE void wait_with_warp(Context &context, u32 pc, u32 depth, u32 *m
   for (u32 looks = 1; load_relaxed_device(met) != full; looks++) {
     if (looks % 4 == 0 && ended()) break;
     poll(looks);
+    let_meet(context, looks);
   }
   const u32 lanes = load_relaxed_device(met);
+  if (lanes != full && context.meets) {
+    // Some lanes are elsewhere. Then some of these may be at a meeting, and must not be waited for.
+    fetch_and_acq_rel_device(met, ~(1u << (lane_in_block() & 31)));
+    return;
+  }
   if (lanes == full) {
     sync_lanes(full);
     for (u32 looks = 1; !ended(); looks++) poll(looks);

@@ -108,6 +108,9 @@ pub struct Options {
     /// `emit::reconvergence`. Not for threads that may wait for each other: one would wait for a lane that waits for it. The
     /// machine code must not have ptxas's barriers around calls: see `cuda::barriers`.
     pub reconverge: bool,
+    /// Whether the lanes of a warp meet where the program says so, by `meet`: see `gpu_run_meet` in `kernel/runtime.cpp`. Also
+    /// for threads that wait for each other.
+    pub meets: bool,
     /// Whether each thread is a process of a batch, with an instance of its own: see `kernel/processes.h`. Kernels take the
     /// record of a batch.
     pub processes: bool,

@@ -50,6 +50,7 @@ pub use processes::{
 };
 pub use requests::makes_requests;
 pub use run::{End, MOST_SPAWNED, Next, Outcome, RunOptions, Running, Shares, Sink, Spawned, Stream, Tier, Tiered};
+pub(crate) use waits::{has_meetings, is_atomic};
 pub use waits::{may_meet, threads_may_wait};
 
 /// A WebAssembly value.

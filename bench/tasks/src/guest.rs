@@ -28,16 +28,18 @@ fn timed(f: impl FnOnce() -> u64) {
     gpu_println!("{} {:.3}", result, (end - begin) as f64 / 1e6);
 }
 
-/// The same of tasks, and what the pool has counted.
+/// The same of tasks, and what the pool has counted. Workers are apart.
 fn by_tasks(f: impl FnOnce() -> u64 + Send) {
-    task::run_spread(|| {
-        // All workers are there before.
-        task::scope(|scope| (0..1000).for_each(|_| scope.spawn(|_| ())));
-        timed(f);
-        if let Some(stats) = task::stats() {
-            gpu_std::gpu_eprintln!("{stats:?}");
-        }
-    });
+    task::run_spread(|| with_stats(f));
+}
+
+fn with_stats(f: impl FnOnce() -> u64 + Send) {
+    // All workers are there before.
+    task::scope(|scope| (0..1000).for_each(|_| scope.spawn(|_| ())));
+    timed(f);
+    if let Some(stats) = task::stats() {
+        gpu_std::gpu_eprintln!("{stats:?}");
+    }
 }
 
 fn fib_by_joins(n: u32) -> u64 {
@@ -116,6 +118,11 @@ gc::trace!(Link<'s> { next, value });
 
 gpu_std::kernel! {
     pub fn fib_tasks() {
+        task::run(|| with_stats(|| fib_by_joins(size() as u32)));
+    }
+
+    /// The same by workers that are apart.
+    pub fn fib_apart() {
         by_tasks(|| fib_by_joins(size() as u32))
     }
 

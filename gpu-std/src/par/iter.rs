@@ -7,6 +7,7 @@ use core::ops::Range;
 use std::vec::Vec;
 
 use super::pieces::{Pieces, combine, each_position};
+use super::slice::exclusive_scan;
 use crate::task::run_bulk;
 use crate::word::Word32;
 
@@ -129,7 +130,7 @@ pub trait ParallelIterator: Sized + Sync {
 
     /// How many items there are.
     fn count(self) -> usize {
-        self.in_pieces(|items| items.count()).into_iter().sum()
+        combine(self.in_pieces(|items| items.count()), &|a, b| a + b).unwrap_or(0)
     }
 
     /// The least item; of equal ones the first.
@@ -176,21 +177,27 @@ pub trait ParallelIterator: Sized + Sync {
 
     /// An item for which `f` holds, whichever is found first.
     fn find_any<F: Fn(&Self::Item) -> bool + Sync>(self, f: F) -> Option<Self::Item> {
-        let found = Word32::new(0);
-        let pieces = Pieces::of(self.positions()).run(|range| {
-            for position in range {
+        let (found, mut first) = (Word32::new(0), None);
+        let place = Shared(&raw mut first);
+        let pieces = Pieces::of(self.positions());
+        run_bulk(pieces.len(), &|piece| {
+            let place = &place;
+            for position in pieces.range(piece) {
                 if found.get() != 0 {
-                    return None;
+                    return;
                 }
                 // SAFETY: each comes once.
-                if let Some(item) = unsafe { self.at(position) }.filter(&f) {
-                    found.set(1);
-                    return Some(item);
+                let item = unsafe { self.at(position) }.filter(&f);
+                if item.is_some() {
+                    if found.replace(0, 1).is_ok() {
+                        // SAFETY: the only one that changes it is here, and it is read when all pieces are done.
+                        unsafe { *place.0 = item };
+                    }
+                    return;
                 }
             }
-            None
         });
-        pieces.into_iter().flatten().next()
+        first
     }
 
     /// All items, in their order.
@@ -307,33 +314,35 @@ impl<T: Send> FromParallelIterator<T> for Vec<T> {
         // Places for all positions. Each piece writes its items to the first of its own.
         let mut places: Vec<T> = Vec::with_capacity(items.positions());
         let first = Shared(places.as_mut_ptr());
-        let counts = pieces.run(|range| {
+        // Most iterators have an item at each position. Then nobody needs to add up how many each piece has.
+        let gaps = Word32::new(0);
+        let mut begins = pieces.run(|range| {
             let first = &first;
-            let begin = range.start;
+            let (begin, positions) = (range.start, range.len());
             let items = Items { of: &items, range };
-            items.zip(begin..).fold(0, |count, (item, place)| {
+            let count = items.zip(begin..).fold(0, |count, (item, place)| {
                 // SAFETY: within the capacity, and of this piece.
                 unsafe { first.0.add(place).write(item) };
                 count + 1
-            })
+            });
+            if count < positions {
+                gaps.set(1);
+            }
+            count
         });
-        let len = counts.iter().sum();
-        if len < items.positions() && !counts.is_empty() {
-            // Closed up, in a vector without gaps.
+        let mut len = items.positions();
+        if gaps.get() != 0 {
+            // Closed up, in a vector without gaps. A piece's items end where those of the next begin.
+            len = exclusive_scan(&mut begins, 0, |a, b| a + b);
             let mut closed: Vec<T> = Vec::with_capacity(len);
             let to = Shared(closed.as_mut_ptr());
-            let begins = counts.iter().scan(0, |end, count| {
-                *end += count;
-                Some(*end - count)
-            });
-            let begins: Vec<usize> = begins.collect();
             run_bulk(pieces.len(), &|piece| {
                 let (first, to) = (&first, &to);
-                let from = pieces.range(piece).start..pieces.range(piece).start + counts[piece];
+                let end = begins.get(piece + 1).copied().unwrap_or(len);
                 // SAFETY: the items of this piece, which go to places of their own, within the capacity.
                 unsafe {
                     to.0.add(begins[piece])
-                        .copy_from_nonoverlapping(first.0.add(from.start), from.len())
+                        .copy_from_nonoverlapping(first.0.add(pieces.range(piece).start), end - begins[piece])
                 };
             });
             places = closed;

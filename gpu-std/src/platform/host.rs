@@ -81,6 +81,11 @@ pub fn pause() {
     std::thread::yield_now();
 }
 
+/// Threads of a host are no lanes.
+pub fn meet() -> bool {
+    false
+}
+
 /// Leaves the processor to others for so long.
 pub fn sleep(nanoseconds: u64) {
     std::thread::sleep(Duration::from_nanos(nanoseconds));

@@ -41,6 +41,7 @@ mod import {
         pub fn spinlock(ptr: *mut u32);
         pub fn spinunlock(ptr: *mut u32);
         pub safe fn sleep(nanoseconds: i64);
+        pub safe fn meet() -> i32;
         pub safe fn atomic_relaxed();
         pub safe fn atomic_acq_rel();
         pub fn alloc(size: usize, align: usize) -> *mut u8;
@@ -169,6 +170,13 @@ pub unsafe fn spawn_thread<R>(record: *mut R) -> bool {
 #[inline]
 pub fn pause() {
     import::sleep(0);
+}
+
+/// Waits until the other lanes of the warp have come here too, or wait, or have ended: those that go on to the same code run
+/// it together. False, at once, where lanes do not meet. It orders nothing.
+#[inline]
+pub fn meet() -> bool {
+    import::meet() != 0
 }
 
 pub use import::{atomic_acq_rel, atomic_relaxed};

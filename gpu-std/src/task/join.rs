@@ -6,6 +6,7 @@ use super::context::{self, Current};
 use super::handle::Core;
 use super::job::{Job, Panic, catch, resume};
 use super::pool::pause;
+use crate::platform;
 use crate::word::Word32;
 
 /// The second function of a `join`.
@@ -67,12 +68,15 @@ where
         let b = job.body.into_inner().expect("it was not taken");
         return (a(), b());
     }
+    // Lanes that begin something begin it together: see `platform::meet`.
+    platform::meet();
     let a = catch(a);
     let b = loop {
         match worker.deque.pop() {
             Some(own) if own == address => {
                 // SAFETY: it was taken back, so nobody else has it.
                 let body = unsafe { (*job.body.get()).take() };
+                platform::meet();
                 break catch(body.expect("it was not run"));
             }
             // A job that `a` has spawned.

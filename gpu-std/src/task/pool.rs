@@ -93,6 +93,14 @@ const GROUP: u32 = if cfg!(target_arch = "wasm32") { 32 } else { 1 };
 const SEARCHER_SLEEP: u64 = 16_384;
 const LONGEST_SLEEP: u64 = 262_144;
 
+/// Whether workers meet that are lanes of a warp: see [`platform::meet`]. Then all of them look into the deques of others,
+/// which they do together. Written before [`Pool::started`].
+static MEETS: AtomicU32 = AtomicU32::new(0);
+
+fn meets() -> bool {
+    MEETS.load(Relaxed) != 0
+}
+
 /// The workers and the jobs that are nobody's own.
 #[derive(Debug)]
 pub(crate) struct Pool {
@@ -327,7 +335,7 @@ impl Pool {
     pub fn step(&self, me: u32) -> bool {
         let Some(worker) = self.worker(me) else { return false };
         let searches = self.begin_search(me);
-        let found = self.find(me, worker, searches);
+        let found = self.find(me, worker, searches || meets());
         if searches {
             self.end_search(me);
         }
@@ -363,6 +371,7 @@ impl Pool {
 
     pub fn run_job(&self, worker: &Worker, job: *mut Job) {
         count(&worker.own.executed);
+        platform::meet();
         // SAFETY: it was found in a queue, so it is ready, and whoever took it from there is the only one.
         worker.inside(|| unsafe { Job::run(job) });
     }
@@ -379,7 +388,7 @@ impl Pool {
         let mut idle = Idle::default();
         while !ended() {
             idle.searches = idle.searches || self.begin_search(me);
-            let found = self.find(me, worker, idle.searches);
+            let found = self.find(me, worker, idle.searches || meets());
             if found.is_none() {
                 idle.wait();
                 continue;
@@ -483,6 +492,11 @@ pub(super) fn pause(looks: u32) {
 }
 
 fn pause_for(looks: u32, awake: u32, longest: u64) {
+    // A lane that sleeps where lanes meet takes no time from the others, and wakes as soon as they have met.
+    let (awake, longest) = match meets() {
+        false => (awake, longest),
+        true => (0, SEARCHER_SLEEP),
+    };
     match looks.checked_sub(awake) {
         None => platform::pause(),
         Some(more) => platform::sleep((1024 << more.min(8)).min(longest)),
@@ -517,9 +531,10 @@ pub fn run<R: Send>(root: impl FnOnce() -> R + Send) -> Option<R> {
 /// As [`run`], but of 32 neighbours one thread is a worker. The others have no part, and return at once.
 ///
 /// The lanes of a warp, 32 neighbours on a GPU, run one after the other what they do not do together. Tasks that each go a
-/// way of their own are done sooner by a lane that has its warp for itself: those of [`join`](super::join),
-/// [`scope`](super::scope) and [`spawn`](super::spawn), and futures. For the loops of [`par`](crate::par), which all lanes
-/// do together, [`run`] is better. A program uses one of them.
+/// way of their own are done sooner by a lane that has its warp for itself: those of [`scope`](super::scope) and
+/// [`spawn`](super::spawn), and futures. For the loops of [`par`](crate::par), which all lanes do together, and a
+/// [`join`](super::join) of tasks that do the same, [`run`] is better: its workers of a warp begin their tasks together. A
+/// program uses one of the two.
 ///
 /// On a host it is [`run`].
 ///
@@ -550,6 +565,7 @@ fn start<R: Send>(spacing: u32, root: impl FnOnce() -> R + Send) -> Option<R> {
     }
     if id == 0 {
         pool.spacing.set(spacing);
+        MEETS.store(platform::meet().into(), Relaxed);
         pool.prepare(crate::thread_count().div_ceil(spacing));
     } else {
         // The first call, of this thread and of all: the workers may not be there yet.

@@ -75,6 +75,7 @@ enum Op : unsigned short {
   OP_out_size = 0x05c,  // a = bytes that the run's output may have
   OP_frame_size = 0x05d,  // a = width of the run's frame in pixels, in the upper half its height; 0 if there is none
   OP_set_pixel = 0x05e,  // pixel in column a and row b of the frame = c, red in the lowest byte, then green, blue, alpha; nothing outside of it
+  OP_meet = 0x05f,  // a = 1 after the other threads of the warp have come to a `meet` too, or wait, or have ended; 0 at once where lanes do not meet
   OP_alloc = 0x060,  // a = new block of b bytes aligned to c, or 0
   OP_dealloc = 0x061,  // free the block a of b bytes (-1: however many it has) aligned to c
   OP_realloc = 0x062,  // a = block b of c bytes (-1: however many it has) aligned to d, moved to e bytes, or 0 and b unchanged
@@ -683,8 +684,8 @@ constexpr inline bool is_run_by(Handler handler, unsigned short op) {
     case HANDLER_Frames: return op <= 0x01e || op == 0x020 || (op >= 0x058 && op <= 0x059);
     case HANDLER_Requests: return (op >= 0x086 && op <= 0x087);
     case HANDLER_Debug: return (op >= 0x067 && op <= 0x077) || (op >= 0x07a && op <= 0x07e);
-    case HANDLER_Allocation: return (op >= 0x05f && op <= 0x060) || (op >= 0x062 && op <= 0x063) || op == 0x065;
-    case HANDLER_Slow: return op == 0x01f || (op >= 0x021 && op <= 0x057) || (op >= 0x05a && op <= 0x05e) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x083 && op <= 0x085) || op == 0x08b || (op >= 0x08d && op <= 0x08f);
+    case HANDLER_Allocation: return op == 0x060 || (op >= 0x062 && op <= 0x063) || op == 0x065;
+    case HANDLER_Slow: return op == 0x01f || (op >= 0x021 && op <= 0x057) || (op >= 0x05a && op <= 0x05f) || op == 0x061 || op == 0x064 || op == 0x066 || (op >= 0x078 && op <= 0x079) || (op >= 0x083 && op <= 0x085) || op == 0x08b || (op >= 0x08d && op <= 0x08f);
     case HANDLER_Simd: return (op >= 0x090 && op <= 0x2dd);
     case HANDLER_Atomics: return op >= 0x2de;
     case HANDLER_Work: return (op >= 0x07f && op <= 0x082) || (op >= 0x088 && op <= 0x08a) || op == 0x08c;

@@ -201,6 +201,8 @@ GPU_RUN_NOINLINE StepResult execute(const Launch &launch, Thread &thread, u32 id
     CASE(ref_func) { set32(slot(w, 1), instance.funcs[upper(w)] + 1); NEXT; }
 
     CASE(gid) { set32(slot(w, 1), id); NEXT; }
+    // Compiled code has its own, and threads that are interpreted do not wait for their neighbours.
+    CASE(meet) { set32(slot(w, 1), 0); NEXT; }
     CASE(stack_limit) { thread.stack_limit = get32(slot(w, 1)); NEXT; }
     CASE(thread_spawn) { set32(slot(w, 1), spawn::begin(launch, instance, get32(slot(w, 2)))); NEXT; }
     CASE(thread_count) { set32(slot(w, 1), launch.thread_count); NEXT; }

@@ -15,6 +15,7 @@ use crate::ptx::{
     Compiled, ImageLayout, LocalFrames, MIXED, Options, RUNTIME, Reconverge, Tuning, Unit, compile, join,
 };
 use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values, reachable_words};
+use crate::store::has_meetings;
 use crate::{grows_by_heap, may_meet};
 
 /// Hash of the compiler's own sources; see `build.rs`.
@@ -134,6 +135,7 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
             }
             // A process waits for none of the others.
             && (around.processes || may_meet(program)),
+        meets: several && threads >= FULL_WARP && has_meetings(program),
         // Calls that do not recurse are never deeper than there are functions.
         check_depth: (call_depth as usize) < program.meta.functions.len(),
         deep_calls,
@@ -368,7 +370,7 @@ mod tests {
     fn the_key_depends_on_all_that_the_code_does() {
         let key = request().key();
         assert_eq!(request().key(), key);
-        let changes: [fn(&mut CompileRequest); 12] = [
+        let changes: [fn(&mut CompileRequest); 13] = [
             |r| r.prefix = "i1_".into(),
             |r| r.code_start = 3,
             |r| r.entries.push(1),
@@ -377,6 +379,7 @@ mod tests {
             |r| r.options.values = 1,
             |r| r.options.local_frames = LocalFrames::Always,
             |r| r.options.reconverge = true,
+            |r| r.options.meets = true,
             |r| r.options.single_lane = false,
             |r| r.target.compute_capability = (8, 0),
             |r| r.target.driver = "13010".into(),

@@ -88,6 +88,38 @@ mod tests {
         assert_eq!(found((11, 0)), None);
     }
 
+    /// A lane that is at a meeting must let go of those that wait for it at a barrier of a caller: see `gpu_run_meet` in
+    /// `kernel/runtime.cpp`. The encoding is that of compute capabilities 7.5 to 12.0.
+    #[test]
+    fn a_meeting_clears_all_barriers_that_callees_save() {
+        use object::{Object, ObjectSection};
+
+        const BMOV: u64 = 0x355;
+        const CLEAR: u64 = 1 << 20;
+        const SAVED: u64 = 6;
+        const BRANCHES: [u64; 4] = [0x947, 0x143, 0x144, 0x348];
+        for code in MACHINE_CODE {
+            let object = unpacked(code.runtime).expect("it is compressed");
+            let object = object::File::parse(&object[..]).expect("it is ELF");
+            let section = object.section_by_name(".text.gpu_run_meet").expect("it is there");
+            let data = section.data().expect("it is in the file");
+            let words: Vec<u64> = data
+                .chunks_exact(8)
+                .map(|word| u64::from_le_bytes(word.try_into().expect("8 bytes")))
+                .collect();
+            let first = words
+                .chunks_exact(2)
+                .take_while(|word| !BRANCHES.contains(&(word[0] & 0xfff)));
+            let mut cleared: Vec<u64> = first
+                .filter(|word| word[0] & 0xfff == BMOV && word[1] & CLEAR != 0)
+                .map(|word| word[0] >> 24 & 0xff)
+                .filter(|barrier| *barrier >= SAVED)
+                .collect();
+            cleared.sort_unstable();
+            assert_eq!(cleared, [6, 7, 8, 9, 10, 11], "{:?}", code.compute_capability);
+        }
+    }
+
     #[test]
     fn all_of_it_is_elf() {
         for code in MACHINE_CODE {

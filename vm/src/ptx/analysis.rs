@@ -4,11 +4,13 @@
 //! read them:
 //!
 //! - [`cfg`]: the basic blocks of a function and the edges between them;
-//! - [`interprocedural`]: what the whole program tells of each function: whether it throws, recurses, grows memory;
+//! - [`interprocedural`]: what the whole program tells of each function: whether it throws, recurses, grows memory; [`atomics`]:
+//!   whether it accesses memory atomically;
 //! - [`flow`]: forward data-flow over the blocks: what is known of the value in each unit;
 //! - [`live`]: backward data-flow: which units are read later;
 //! - [`or_reassociate`]: additions and ors of values whose bits cannot overlap, put into a better order.
 
+mod atomics;
 pub mod cfg;
 pub mod flow;
 pub mod interprocedural;

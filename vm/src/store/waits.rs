@@ -53,6 +53,12 @@ pub fn may_meet(program: &Program) -> bool {
     !decoded.any(|inst| leads_out(&inst)) && !threads_may_wait(program)
 }
 
+/// Whether a program says where the lanes of a warp meet.
+pub(crate) fn has_meetings(program: &Program) -> bool {
+    let mut decoded = instructions(&program.code).filter_map(|(_, inst)| inst.ok());
+    decoded.any(|inst| inst.op == Op::Meet)
+}
+
 /// Functions that come back whatever other threads do: what they write, nothing in the program reads.
 const PROMPT: [wasi::Function; 18] = [
     wasi::Function::ArgsGet,
@@ -122,6 +128,7 @@ fn waits(inst: &Inst) -> bool {
     match inst.op {
         // A thread that spawns another waits for it.
         Op::Sleep
+        | Op::Meet
         | Op::ThreadSpawn
         | Op::MemoryAtomicWait32
         | Op::MemoryAtomicWait64
@@ -133,7 +140,7 @@ fn waits(inst: &Inst) -> bool {
 }
 
 /// Whether an opcode accesses memory atomically.
-fn is_atomic(op: Op) -> bool {
+pub(crate) fn is_atomic(op: Op) -> bool {
     matches!(op.handler(), Handler::Atomics | Handler::Work)
         || matches!(op, Op::AtomicAdd | Op::AtomicInc | Op::AtomicDec | Op::AtomicCas)
 }

@@ -40,6 +40,8 @@ pub struct Facts {
     pub tail_called: bool,
     /// It or a callee looks at the stop flag now and then, because it loops or recurses.
     pub polls: bool,
+    /// It or a function that it calls by name accesses memory atomically. Only asked where lanes meet.
+    pub atomic: bool,
     /// Words of its bytecode that are compiled.
     pub words: u32,
     /// Bytes of native stack that it may take, with its callees up to the next call that looks how much is
@@ -99,7 +101,7 @@ struct Tables {
 
 /// What a function calls.
 #[derive(Clone, Debug, Default)]
-struct Calls {
+pub(super) struct Calls {
     direct: Vec<u32>,
     tail: Vec<u32>,
     /// Calls through a table or to an import.
@@ -167,6 +169,9 @@ impl<'a> Analysis<'a> {
             this.calls[i].loops |= this.facts[i].counted;
         }
         this.spread(|facts| &mut facts.polls, |calls| calls.loops, |_| true);
+        if options.meets {
+            this.find_atomics();
+        }
         this
     }
 
@@ -459,7 +464,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// Sets a fact of every function for which `own` says so or that calls such a one.
-    fn spread(
+    pub(super) fn spread(
         &mut self,
         fact: impl Fn(&mut Facts) -> &mut bool,
         own: impl Fn(&Calls) -> bool,

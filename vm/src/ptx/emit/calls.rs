@@ -17,7 +17,7 @@ use std::mem::offset_of;
 
 use gpu_run_bytecode::{FuncType, Op, TrapKind, ValType};
 
-use crate::layout::{BACKTRACE, Context, Func, Launch, OUTER_CALLS};
+use crate::layout::{Context, Func, Launch};
 use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::Node;
 pub use crate::ptx::analysis::cfg::{ends_path, is_call};
@@ -28,8 +28,6 @@ use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
-
-const _: () = assert!(BACKTRACE.is_power_of_two(), "the depth's low bits are a place");
 
 /// Status of a function that has returned its results.
 pub const RETURNED: u32 = 0;
@@ -158,14 +156,6 @@ pub enum Place<'a> {
     Numbered(&'a str),
 }
 
-/// A call further out, whose return address had the place that a call's has now.
-pub struct OuterCall {
-    /// As an operand of PTX.
-    pub place: String,
-    /// The register that holds its return address meanwhile.
-    pub pc: String,
-}
-
 impl Compiler<'_> {
     /// Stores values that lie at `unit` side by side, where a pair may not be aligned; returns the number of units.
     pub fn store_units(&mut self, space: &str, to: &str, first: usize, mut unit: i64, types: &[ValType]) -> u32 {
@@ -192,10 +182,27 @@ impl Compiler<'_> {
         ((at - first) / 4) as u32
     }
 
+    /// Keeps the budget where what is called finds it. A function without loops has done so when it began.
     pub fn keep_budget(&mut self) {
-        if self.counts {
-            ptx!(self, "st.local.b32 [%local+{}], %budget;", offset_of!(Context, polls));
+        if self.counts && !self.counts_begin_only() {
+            self.store_budget();
         }
+    }
+
+    pub fn store_budget(&mut self) {
+        ptx!(self, "st.local.b32 [%local+{}], %budget;", offset_of!(Context, polls));
+    }
+
+    /// Takes what is left of the budget after a call.
+    pub fn take_budget(&mut self) {
+        if self.counts && !self.counts_begin_only() {
+            ptx!(self, "ld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
+        }
+    }
+
+    /// Whether the function looks at its budget when it begins, and not after that.
+    pub fn counts_begin_only(&self) -> bool {
+        self.cfg.back_edges.is_empty()
     }
 
     /// Returns the values from unit `from` on.
@@ -332,51 +339,30 @@ impl Compiler<'_> {
             Callee::Pointer(_) => None,
         };
         let checks = self.analysis.checks_stack(&self.facts, facts.as_ref()) || self.unit.options.check_depth;
-        let deep = checks.then(|| {
-            let stack = match (facts, node.inst.op) {
-                (Some(facts), _) => facts.stack,
-                (None, Op::CallIndirect) => self.analysis.stack_through_table(node.inst.args[3] as u32),
-                (None, _) => self.analysis.stack_of_imports(),
-            };
-            self.check_depth(node, stack)
+        let stack = checks.then(|| match (facts, node.inst.op) {
+            (Some(facts), _) => facts.stack,
+            (None, Op::CallIndirect) => self.analysis.stack_through_table(node.inst.args[3] as u32),
+            (None, _) => self.analysis.stack_of_imports(),
         });
-        let deep = deep.flatten();
         let status = facts.map_or(self.analysis.statuses, |facts| facts.status);
-        // Where a trap of the callee finds this call.
-        let (slot, back) = (self.w.word(), self.w.pair());
-        ptx!(self, "and.b32 {slot}, %depth, {};", BACKTRACE - 1);
-        ptx!(self, "mad.wide.u32 {back}, {slot}, 4, %local;");
-        // Whose place that is where there are more frames than places: its call goes on after this one.
-        let outer = self.facts.deep.then(|| {
-            let (place, pc) = (format!("[{back}+{}]", offset_of!(Context, calls)), self.w.word());
-            ptx!(self, "ld.local.b32 {pc}, {place};");
-            // A backtrace shows the outermost calls too.
-            let (outermost, p) = (self.w.word(), self.w.predicate());
-            let kept = offset_of!(Context, calls) + 4 * (BACKTRACE - 1);
-            ptx!(self, "sub.u32 {outermost}, %depth, {};", BACKTRACE + 1);
-            ptx!(self, "setp.lt.u32 {p}, {outermost}, {OUTER_CALLS};");
-            ptx!(self, "@{p} st.local.b32 [{back}+{kept}], {pc};");
-            OuterCall { place, pc }
-        });
-        let return_pc = self.w.word();
-        ptx!(self, "mov.b32 {return_pc}, {};", self.unit.code_start + node.next);
-        ptx!(
-            self,
-            "st.local.b32 [{back}+{}], {return_pc};",
-            offset_of!(Context, calls)
-        );
         let polls = facts.is_none_or(|facts| facts.polls);
-        // Where an exception is caught the budget is read from there.
-        if polls || status {
-            self.keep_budget();
-        }
-        self.show_roots();
+        let call = self.begin_call(stack);
+        // Where a trap of the callee finds this call. Where an exception is caught the budget is read from there.
+        let note_call = |this: &mut Self| {
+            this.note_return(&call, node.next);
+            if polls || status {
+                this.keep_budget();
+            }
+            this.show_roots();
+        };
+        note_call(self);
         let arguments = self.arguments(ty, base);
         let code = self.w.word();
         let callers = self.note_callers();
-        if let Some(deep) = &deep {
-            self.interpret_deep(deep, place, ty, base, &code);
-        }
+        self.unusual_call(&call, node, |this| {
+            note_call(this);
+            this.interpret_call(place, ty, base, &code);
+        });
         let hidden = match callee {
             Callee::Direct(index) => self.hidden_callee(*index),
             Callee::Pointer(_) => None,
@@ -385,9 +371,7 @@ impl Compiler<'_> {
         let list = self.pass(ty, &arguments, "%deeper");
         self.call_native(hidden.as_ref().unwrap_or(callee), ty, status, &list, base, &code);
         self.w.out().push_str("\t}\n");
-        if let Some(deep) = &deep {
-            self.meet_deep(deep);
-        }
+        self.end_call(&call);
         self.meet_callers(callers);
         if self.unit.options.samples {
             self.look_at_time(self.unit.code_start + node.next, SampleAt::Returned);
@@ -398,13 +382,12 @@ impl Compiler<'_> {
             let (p, unusual) = (self.w.predicate(), self.w.new_label("STATUS"));
             ptx!(self, "setp.ne.u32 {p}, {code}, {RETURNED};");
             ptx!(self, "@{p} bra {unusual};");
-            let call = Some((node, outer.as_ref()));
-            self.unusual(call, ty, base, &code, &unusual, &format!("{done}_AFTER"));
+            self.unusual(Some(node), ty, base, &code, &unusual, &format!("{done}_AFTER"));
             self.w.label(&format!("{done}_AFTER"));
         }
-        self.put_back(outer.as_ref());
-        if (polls || status) && self.counts {
-            ptx!(self, "ld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
+        self.put_back();
+        if polls || status {
+            self.take_budget();
         }
         if facts.is_none_or(|facts| facts.grows) && !self.unit.options.fixed_memory {
             self.reload_size();
@@ -446,13 +429,6 @@ impl Compiler<'_> {
                 _ => ptx!(self, "ld.param.b32 %r{unit}, [q+{at}];"),
             }
             unit += i64::from(ty.units());
-        }
-    }
-
-    /// Puts the return address of an outer call back where a trap looks for it.
-    pub fn put_back(&mut self, outer: Option<&OuterCall>) {
-        if let Some(OuterCall { place, pc }) = outer {
-            ptx!(self, "st.local.b32 {place}, {pc};");
         }
     }
 

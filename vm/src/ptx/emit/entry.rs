@@ -174,6 +174,10 @@ pub fn compile(
         "ld.local.b64 %ctx, [%local+{}];",
         offset_of!(Context, address)
     );
+    if unit.options.meets {
+        // The lanes of a warp that have no thread have ended.
+        ptx!(compiler, "st.local.b32 [%local+{}], -1;", offset_of!(Context, meets));
+    }
     let bytes = bytes + compiler.facts.frame.bytes as usize;
     measure_stack(&mut compiler, bytes);
     compiler.thread_state();

@@ -45,9 +45,7 @@ impl Compiler<'_> {
 
     /// Goes to the handler of the exception under way, or leaves the function with it.
     pub fn dispatch(&mut self, node: Option<&Node>) {
-        if self.counts {
-            ptx!(self, "ld.local.b32 %budget, [%local+{}];", offset_of!(Context, polls));
-        }
+        self.take_budget();
         self.reload_size();
         let clauses = node.map_or_else(Vec::new, |node| handlers(self.function, node.pc));
         let caught = clauses.iter().any(|clause| clause.tag.is_none());

@@ -7,7 +7,6 @@ use std::mem::offset_of;
 use gpu_run_bytecode::{FuncType, Function, Op, TrapKind, disassemble_instruction};
 
 use crate::layout::{Context, Launch};
-use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Fact, Flow, Kind, Nan, State, TransferFn};
 use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units, grows};
@@ -21,9 +20,13 @@ use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
 use crate::ptx::writer::{Writer, ptx};
+use crate::ptx::{Options, Unit};
+use crate::store::is_atomic;
 
 /// Passes through loops between two looks at the stop flag.
 const PASSES: u32 = 4096;
+/// The same where lanes meet. It is prime, so that looks do not always come in the same loop of several within each other.
+const MEETING_PASSES: u32 = 4093;
 /// The same where they also look at the time.
 const SAMPLED_PASSES: u32 = 256;
 
@@ -158,6 +161,9 @@ pub fn compile(
     if compiler.facts.counted {
         compiler.w.label("BEGIN");
         compiler.count(compiler.function.start);
+        if compiler.counts_begin_only() {
+            compiler.store_budget();
+        }
     }
     compiler.body();
     let head = calls::head(unit, analysis, compiler.index);
@@ -347,10 +353,10 @@ impl<'a> Compiler<'a> {
         if self.unit.options.samples {
             self.sample(pc, SampleAt::Here);
         }
-        let passes = if self.unit.options.samples {
-            SAMPLED_PASSES
-        } else {
-            PASSES
+        let passes = match self.unit.options {
+            Options { samples: true, .. } => SAMPLED_PASSES,
+            Options { meets: true, .. } => MEETING_PASSES,
+            _ => PASSES,
         };
         if self.analysis.makes_references || self.unit.options.samples && self.unit.options.single_lane {
             // The lane frees the exceptions that its thread has.
@@ -373,7 +379,36 @@ impl<'a> Compiler<'a> {
         ptx!(self, "mov.b32 %trap_pc, {pc};");
         ptx!(self, "bra STOP;");
         self.w.label(&go_on);
+        if self.spins() {
+            self.call_runtime("gpu_run_meet", &[("b64", "%ctx"), ("b32", "0")], None);
+        }
         self.stop_used = true;
+    }
+
+    /// Whether a loop around the block that is written may wait, by atomic accesses, for another lane of the warp, which is at
+    /// a meeting: then this lane must come to one. One that sleeps in each pass does.
+    fn spins(&self) -> bool {
+        if !self.unit.options.meets {
+            return false;
+        }
+        let accesses = |node: &Node| match node.inst.op {
+            Op::Call => {
+                let callee = self
+                    .analysis
+                    .function_at((i64::from(node.pc) + node.inst.args[1]) as u32);
+                self.analysis.of(callee).is_some_and(|facts| facts.atomic)
+            }
+            Op::CallIndirect | Op::CallImport => true,
+            op => is_atomic(op),
+        };
+        let spins = |blocks: &BTreeSet<usize>| {
+            let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
+            nodes().any(accesses) && !nodes().any(|node| matches!(node.inst.op, Op::Sleep | Op::Meet))
+        };
+        let loops = self.cfg.reducible_loops();
+        loops
+            .iter()
+            .any(|(_, blocks)| blocks.contains(&self.block) && spins(blocks))
     }
 
     /// The label of code that traps at `node`. Nothing comes back from there.
@@ -538,6 +573,7 @@ impl<'a> Compiler<'a> {
         }
         out.push_str(&self.w.declarations());
         self.declare_roots(out);
+        self.declare_outer_call(out);
         self.declare_frame(out);
         out.push_str(prologue);
         let reads = self.state_reads();

@@ -34,7 +34,7 @@ own! {
     GlobalGet32 GlobalGet64 GlobalGet128 GlobalSet32 GlobalSet64 GlobalSet128 StackPointerSet StackLimit
     MemorySize MemorySize64 MemoryCopy MemoryCopy64 MemoryFill MemoryFill64 Memcmp
     TableGet TableSet TableSize RefFunc
-    Gid ThreadCount Time Exit PanicExit Print PrintEnd
+    Gid ThreadCount Time Meet Exit PanicExit Print PrintEnd
     DbgI32 DbgF32 DbgBool DbgChar DbgU32 DbgI64 DbgF64 DbgU64 DbgNl DbgFlush
     Alloc AllocZero Dealloc Realloc
     RequestQueue RequestPoll

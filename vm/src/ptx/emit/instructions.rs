@@ -146,6 +146,14 @@ impl Compiler<'_> {
                 self.runtime_op(node);
             }
 
+            HandwrittenOp::Meet => {
+                let meets = self.unit.options.meets;
+                if meets {
+                    self.call_runtime("gpu_run_meet", &[("b64", "%ctx"), ("b32", "0")], None);
+                }
+                ptx!(self, "mov.b32 %r{}, {};", args[0], meets as u32);
+            }
+
             HandwrittenOp::Gid => ptx!(
                 self,
                 "ld.local.b32 %r{}, [%local+{}];",

@@ -13,7 +13,7 @@ use crate::layout::Context;
 use crate::ptx::Unit;
 use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::interprocedural::Analysis;
-use crate::ptx::emit::calls::{Callee, OuterCall, RETURNED, TAIL_CALL, VALUES, param, results, returns};
+use crate::ptx::emit::calls::{Callee, RETURNED, TAIL_CALL, VALUES, param, results, returns};
 use crate::ptx::emit::function::{Compiler, Role, load_size};
 use crate::ptx::image::{Image, ImageLayout};
 use crate::ptx::writer::ptx;
@@ -98,15 +98,7 @@ pub fn tail_thunk(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, index:
 impl Compiler<'_> {
     /// Code for a call that did not just return: makes the tail calls that the callee asks for, until one
     /// returns or throws.
-    pub fn unusual(
-        &mut self,
-        call: Option<(&Node, Option<&OuterCall>)>,
-        ty: &FuncType,
-        base: i64,
-        code: &str,
-        label: &str,
-        done: &str,
-    ) {
+    pub fn unusual(&mut self, call: Option<&Node>, ty: &FuncType, base: i64, code: &str, label: &str, done: &str) {
         let before = self.w.set_aside(true);
         self.w.label(label);
         let (p, thrown) = (self.w.predicate(), self.w.new_label("THROWN"));
@@ -127,8 +119,10 @@ impl Compiler<'_> {
         ptx!(self, "@{p} bra {label};");
         ptx!(self, "bra {done};");
         self.w.label(&thrown);
-        self.put_back(call.and_then(|(_, outer)| outer));
-        self.dispatch(call.map(|(node, _)| node));
+        if call.is_some() {
+            self.put_back();
+        }
+        self.dispatch(call);
         self.w.set_aside(before);
     }
 

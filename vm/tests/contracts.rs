@@ -169,6 +169,7 @@ const CALLS_ALL: &str = r#"(module
   (import "gpu_run_v1" "dealloc" (func $dealloc (param i32 i32 i32)))
   (import "gpu_run_v1" "realloc" (func $realloc (param i32 i32 i32 i32) (result i32)))
   (import "gpu_run_v1" "print" (func $print (param i32 i32 i32)))
+  (import "gpu_run_v1" "meet" (func $meet (result i32)))
   (import "gpu_run_v1" "print_end" (func $print_end (param i32)))
   (import "gpu_run_v1" "dbg_i32" (func $dbg_i32 (param i32)))
   (import "wasi_snapshot_preview1" "fd_close" (func $fd_close (param i32) (result i32)))
@@ -187,7 +188,7 @@ const CALLS_ALL: &str = r#"(module
     (local.set $a (call $realloc (local.get $a) (local.get $n) (i32.const 8) (local.get $b)))
     (call $dealloc (local.get $a) (local.get $b) (i32.const 8))
     (call $print (i32.const 1) (local.get $a) (local.get $n))
-    (call $print_end (i32.const 1))
+    (drop (call $meet)) (call $print_end (i32.const 1))
     (call $dbg_i32 (local.get $a))
     (drop (call $fd_close (local.get $a)))
     (drop (call $spawn (local.get $a)))
@@ -247,12 +248,13 @@ fn check_calls(runtime: &str) -> Result<(), String> {
     let wasm = wat::parse_str(CALLS_ALL).expect("it is a module");
     let program = translate(&wasm, &Default::default()).expect("it translates").program;
     let entries: Vec<u32> = program.meta.exports.iter().map(|export| export.index).collect();
-    // Of one lane with samples, which a function of the runtime counts, and without; and of processes.
+    // Of one lane with samples, which a function of the runtime counts, and without, where lanes meet; and of processes.
     let text = |samples, processes| {
         let options = Options {
             samples,
             processes,
             single_lane: samples,
+            meets: !samples && !processes,
             ..Options::default()
         };
         let unit = Unit {

@@ -22,22 +22,24 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
-;; 	.reg .b32 %w<17>;
-;; 	.reg .b64 %l<5>;
-;; 	.reg .pred %p<9>;
+;; 	.reg .b32 %w<23>;
+;; 	.reg .b64 %l<7>;
+;; 	.reg .pred %p<13>;
+;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; BEGIN:
 ;; 	sub.u32 %budget, %budget, 1;
 ;; 	setp.le.s32 %p1, %budget, 0;
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
+;; 	st.local.b32 [%local+28], %budget;
 ;; B0:
 ;; 	// br_i32.gt_u_imm  r0, 1, @4
 ;; 	setp.gt.u32 %p2, %r0, 1;
@@ -52,20 +54,14 @@
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// call             r3, fib
 ;; 	stacksave.u32 %w1;
-;; 	ld.local.b32 %w2, [%local+32];
-;; 	ld.local.b32 %w3, [%local+840];
-;; 	setp.lt.u32 %p3, %w1, %w2;
-;; 	setp.ge.or.u32 %p4, %depth, %w3, %p3;
-;; 	@%p4 bra TRAP_5;
-;; 	and.b32 %w4, %depth, 63;
-;; 	mad.wide.u32 %l1, %w4, 4, %local;
-;; 	ld.local.b32 %w5, [%l1+72];
-;; 	sub.u32 %w6, %depth, 65;
-;; 	setp.lt.u32 %p5, %w6, 16;
-;; 	@%p5 st.local.b32 [%l1+324], %w5;
-;; 	mov.b32 %w7, 6;
-;; 	st.local.b32 [%l1+72], %w7;
-;; 	st.local.b32 [%local+36], %budget;
+;; 	ld.local.v2.b32 {%w2, %w3}, [%local+32];
+;; 	setp.lt.u32 %p4, %w1, %w2;
+;; 	setp.ge.or.u32 %p3, %depth, %w3, %p4;
+;; 	mad.wide.u32 %l1, %depth, 4, %local;
+;; 	@%p3 bra UNUSUAL_5;
+;; USUAL_6:
+;; 	mov.b32 %w4, 6;
+;; 	st.local.b32 [%l1+72], %w4;
 ;; 	ld.global.b64 %l2, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
@@ -74,32 +70,28 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_6: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l2, (q0, q1, q2, p0), TYPE_6;
+;; TYPE_9: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1, q2, p0), TYPE_9;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
-;; 	st.local.b32 [%l1+72], %w5;
-;; 	ld.local.b32 %budget, [%local+36];
-;; CALLED_7:
+;; CAME_BACK_7:
+;; 	setp.ge.u32 %p7, %depth, 64;
+;; 	@%p7 bra PUT_BACK_11;
+;; IS_BACK_12:
+;; CALLED_10:
 ;; 	// i32.add_imm      r4, r0, -2
 ;; 	add.s32 %r4, -2, %r0;
 ;; 	// call             r4, fib
-;; 	stacksave.u32 %w9;
-;; 	ld.local.b32 %w10, [%local+32];
-;; 	ld.local.b32 %w11, [%local+840];
-;; 	setp.lt.u32 %p6, %w9, %w10;
-;; 	setp.ge.or.u32 %p7, %depth, %w11, %p6;
-;; 	@%p7 bra TRAP_9;
-;; 	and.b32 %w12, %depth, 63;
-;; 	mad.wide.u32 %l3, %w12, 4, %local;
-;; 	ld.local.b32 %w13, [%l3+72];
-;; 	sub.u32 %w14, %depth, 65;
-;; 	setp.lt.u32 %p8, %w14, 16;
-;; 	@%p8 st.local.b32 [%l3+324], %w13;
+;; 	stacksave.u32 %w12;
+;; 	ld.local.v2.b32 {%w13, %w14}, [%local+32];
+;; 	setp.lt.u32 %p9, %w12, %w13;
+;; 	setp.ge.or.u32 %p8, %depth, %w14, %p9;
+;; 	mad.wide.u32 %l4, %depth, 4, %local;
+;; 	@%p8 bra UNUSUAL_14;
+;; USUAL_15:
 ;; 	mov.b32 %w15, 8;
-;; 	st.local.b32 [%l3+72], %w15;
-;; 	st.local.b32 [%local+36], %budget;
-;; 	ld.global.b64 %l4, [again0];
+;; 	st.local.b32 [%l4+72], %w15;
+;; 	ld.global.b64 %l5, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -107,18 +99,19 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_10: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l4, (q0, q1, q2, p0), TYPE_10;
+;; TYPE_18: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l5, (q0, q1, q2, p0), TYPE_18;
 ;; 	ld.param.b32 %r4, [q+0];
 ;; 	}
-;; 	st.local.b32 [%l3+72], %w13;
-;; 	ld.local.b32 %budget, [%local+36];
-;; CALLED_11:
+;; CAME_BACK_16:
+;; 	setp.ge.u32 %p12, %depth, 64;
+;; 	@%p12 bra PUT_BACK_20;
+;; IS_BACK_21:
+;; CALLED_19:
 ;; 	// i32.add          r3, r3, r4
 ;; 	add.s32 %r3, %r4, %r3;
 ;; B3:
 ;; 	// return           header 1, r3, x1
-;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b32 [ret+0], %r3;
 ;; 	ret;
 ;; POLL_1:
@@ -133,14 +126,50 @@
 ;; 	}
 ;; 	mov.b32 %budget, 4096;
 ;; 	bra COUNTED_2;
-;; TRAP_5:
+;; TRAP_8:
 ;; 	mov.b32 %trap_pc, 5;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
-;; TRAP_9:
+;; UNUSUAL_5:
+;; 	ld.local.b32 %w6, [%local+840];
+;; 	setp.ge.or.u32 %p5, %depth, %w6, %p4;
+;; 	@%p5 bra TRAP_8;
+;; 	and.b32 %w7, %depth, 63;
+;; 	mad.wide.u32 %l1, %w7, 4, %local;
+;; 	ld.local.b32 %w8, [%l1+72];
+;; 	st.local.b32 [outer_call], %w8;
+;; 	sub.u32 %w9, %depth, 65;
+;; 	setp.lt.u32 %p6, %w9, 16;
+;; 	@%p6 st.local.b32 [%l1+324], %w8;
+;; 	bra USUAL_6;
+;; PUT_BACK_11:
+;; 	and.b32 %w11, %depth, 63;
+;; 	mad.wide.u32 %l3, %w11, 4, %local;
+;; 	ld.local.b32 %w10, [outer_call];
+;; 	st.local.b32 [%l3+72], %w10;
+;; 	bra IS_BACK_12;
+;; TRAP_17:
 ;; 	mov.b32 %trap_pc, 7;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
+;; UNUSUAL_14:
+;; 	ld.local.b32 %w17, [%local+840];
+;; 	setp.ge.or.u32 %p10, %depth, %w17, %p9;
+;; 	@%p10 bra TRAP_17;
+;; 	and.b32 %w18, %depth, 63;
+;; 	mad.wide.u32 %l4, %w18, 4, %local;
+;; 	ld.local.b32 %w19, [%l4+72];
+;; 	st.local.b32 [outer_call], %w19;
+;; 	sub.u32 %w20, %depth, 65;
+;; 	setp.lt.u32 %p11, %w20, 16;
+;; 	@%p11 st.local.b32 [%l4+324], %w19;
+;; 	bra USUAL_15;
+;; PUT_BACK_20:
+;; 	and.b32 %w22, %depth, 63;
+;; 	mad.wide.u32 %l6, %w22, 4, %local;
+;; 	ld.local.b32 %w21, [outer_call];
+;; 	st.local.b32 [%l6+72], %w21;
+;; 	bra IS_BACK_21;
 ;; TRAP:
 ;; 	{
 ;; 	.param .b64 q0;

@@ -19,22 +19,24 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<15>;
 ;; 	.reg .b64 %d<15>;
-;; 	.reg .b32 %w<17>;
-;; 	.reg .b64 %l<5>;
-;; 	.reg .pred %p<7>;
+;; 	.reg .b32 %w<21>;
+;; 	.reg .b64 %l<6>;
+;; 	.reg .pred %p<9>;
+;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b64 %d0, [a0];
 ;; 	ld.param.b32 %r2, [a1+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; BEGIN:
 ;; 	sub.u32 %budget, %budget, 1;
 ;; 	setp.le.s32 %p1, %budget, 0;
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
+;; 	st.local.b32 [%local+28], %budget;
 ;; B0:
 ;; 	// br_i64.ne_imm    r0, 0, @4
 ;; 	setp.ne.b64 %p3, %d0, 0;
@@ -53,22 +55,15 @@
 ;; 	mov.b32 %r9, %r2;
 ;; 	// call             r7, sum
 ;; 	stacksave.u32 %w2;
-;; 	ld.local.b32 %w3, [%local+32];
-;; 	ld.local.b32 %w4, [%local+840];
+;; 	ld.local.v2.b32 {%w3, %w4}, [%local+32];
 ;; 	add.u32 %w3, %w3, 8600;
-;; 	setp.lt.u32 %p4, %w2, %w3;
-;; 	setp.ge.u32 %p5, %depth, %w4;
-;; 	@%p5 bra TRAP_9;
-;; 	and.b32 %w5, %depth, 63;
-;; 	mad.wide.u32 %l2, %w5, 4, %local;
-;; 	ld.local.b32 %w6, [%l2+72];
-;; 	sub.u32 %w7, %depth, 65;
-;; 	setp.lt.u32 %p6, %w7, 16;
-;; 	@%p6 st.local.b32 [%l2+324], %w6;
-;; 	mov.b32 %w8, 8;
-;; 	st.local.b32 [%l2+72], %w8;
-;; 	st.local.b32 [%local+36], %budget;
-;; 	@%p4 bra DEEP_7;
+;; 	setp.lt.u32 %p5, %w2, %w3;
+;; 	setp.ge.or.u32 %p4, %depth, %w4, %p5;
+;; 	mad.wide.u32 %l2, %depth, 4, %local;
+;; 	@%p4 bra UNUSUAL_7;
+;; USUAL_8:
+;; 	mov.b32 %w5, 8;
+;; 	st.local.b32 [%l2+72], %w5;
 ;; 	ld.global.b64 %l4, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
@@ -79,19 +74,19 @@
 ;; 	.param .b32 p1;
 ;; 	st.param.b32 [p1+0], %r9;
 ;; 	.param .align 16 .b8 q[8];
-;; TYPE_10: .callprototype (.param .align 16 .b8 _[8]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b64 _, .param .b32 _);
-;; 	call (q), %l4, (q0, q1, q2, p0, p1), TYPE_10;
+;; TYPE_11: .callprototype (.param .align 16 .b8 _[8]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b64 _, .param .b32 _);
+;; 	call (q), %l4, (q0, q1, q2, p0, p1), TYPE_11;
 ;; 	ld.param.b64 %d7, [q+0];
 ;; 	}
-;; DEEP_AFTER_8:
-;; 	st.local.b32 [%l2+72], %w6;
-;; 	ld.local.b32 %budget, [%local+36];
-;; CALLED_11:
+;; CAME_BACK_9:
+;; 	setp.ge.u32 %p8, %depth, 64;
+;; 	@%p8 bra PUT_BACK_13;
+;; IS_BACK_14:
+;; CALLED_12:
 ;; 	// i64.add          r5, r5, r7
 ;; 	add.s64 %d5, %d7, %d5;
 ;; B3:
 ;; 	// return           header 3, r5, x2
-;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b64 [ret+0], %d5;
 ;; 	ret;
 ;; POLL_1:
@@ -104,18 +99,31 @@
 ;; 	bra STOP;
 ;; GO_ON_3:
 ;; 	bra COUNTED_2;
-;; TRAP_9:
+;; TRAP_10:
 ;; 	mov.b32 %trap_pc, 7;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
-;; DEEP_7:
-;; 	mov.b64 {%w10, %w11}, %d7;
-;; 	st.local.b32 [%local+952], %w10;
-;; 	st.local.b32 [%local+956], %w11;
-;; 	st.local.b32 [%local+960], %r9;
-;; 	mov.b32 %w12, 0;
-;; 	ld.const.b32 %w13, [instance+48];
-;; 	add.u32 %w14, %w12, 1;
+;; UNUSUAL_7:
+;; 	ld.local.b32 %w7, [%local+840];
+;; 	setp.ge.u32 %p6, %depth, %w7;
+;; 	@%p6 bra TRAP_10;
+;; 	and.b32 %w8, %depth, 63;
+;; 	mad.wide.u32 %l2, %w8, 4, %local;
+;; 	ld.local.b32 %w9, [%l2+72];
+;; 	st.local.b32 [outer_call], %w9;
+;; 	sub.u32 %w10, %depth, 65;
+;; 	setp.lt.u32 %p7, %w10, 16;
+;; 	@%p7 st.local.b32 [%l2+324], %w9;
+;; 	@!%p5 bra USUAL_8;
+;; 	mov.b32 %w11, 8;
+;; 	st.local.b32 [%l2+72], %w11;
+;; 	mov.b64 {%w12, %w13}, %d7;
+;; 	st.local.b32 [%local+960], %w12;
+;; 	st.local.b32 [%local+964], %w13;
+;; 	st.local.b32 [%local+968], %r9;
+;; 	mov.b32 %w14, 0;
+;; 	ld.const.b32 %w15, [instance+48];
+;; 	add.u32 %w16, %w14, 1;
 ;; 	mov.b64 %l3, 0;
 ;; 	{
 ;; 	.param .b64 q0;
@@ -123,11 +131,11 @@
 ;; 	.param .b32 q1;
 ;; 	st.param.b32 [q1], %deeper;
 ;; 	.param .b32 q2;
-;; 	st.param.b32 [q2], %w13;
+;; 	st.param.b32 [q2], %w15;
 ;; 	.param .b32 q3;
-;; 	st.param.b32 [q3], %w12;
+;; 	st.param.b32 [q3], %w14;
 ;; 	.param .b32 q4;
-;; 	st.param.b32 [q4], %w14;
+;; 	st.param.b32 [q4], %w16;
 ;; 	.param .b64 q5;
 ;; 	st.param.b64 [q5], %l3;
 ;; 	.param .b64 q6;
@@ -136,12 +144,18 @@
 ;; 	st.param.b64 [q7], %l3;
 ;; 	.param .b32 result;
 ;; 	call (result), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);
-;; 	ld.param.b32 %w9, [result];
+;; 	ld.param.b32 %w6, [result];
 ;; 	}
-;; 	ld.local.b32 %w15, [%local+952];
-;; 	ld.local.b32 %w16, [%local+956];
-;; 	mov.b64 %d7, {%w15, %w16};
-;; 	bra DEEP_AFTER_8;
+;; 	ld.local.b32 %w17, [%local+960];
+;; 	ld.local.b32 %w18, [%local+964];
+;; 	mov.b64 %d7, {%w17, %w18};
+;; 	bra CAME_BACK_9;
+;; PUT_BACK_13:
+;; 	and.b32 %w20, %depth, 63;
+;; 	mad.wide.u32 %l5, %w20, 4, %local;
+;; 	ld.local.b32 %w19, [outer_call];
+;; 	st.local.b32 [%l5+72], %w19;
+;; 	bra IS_BACK_14;
 ;; STOP:
 ;; 	{
 ;; 	.param .b64 q0;

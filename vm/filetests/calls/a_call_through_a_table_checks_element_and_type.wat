@@ -63,9 +63,10 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
-;; 	.reg .b32 %w<13>;
-;; 	.reg .b64 %l<10>;
-;; 	.reg .pred %p<8>;
+;; 	.reg .b32 %w<16>;
+;; 	.reg .b64 %l<11>;
+;; 	.reg .pred %p<10>;
+;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
@@ -73,13 +74,14 @@
 ;; 	ld.param.b32 %r1, [a1+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; BEGIN:
 ;; 	sub.u32 %budget, %budget, 1;
 ;; 	setp.le.s32 %p1, %budget, 0;
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
+;; 	st.local.b32 [%local+28], %budget;
 ;; B0:
 ;; 	// copy32           r4, r1
 ;; 	mov.b32 %r4, %r1;
@@ -106,20 +108,14 @@
 ;; 	setp.eq.u64 %p4, %l8, 0;
 ;; 	@%p4 bra CALLED_6;
 ;; 	stacksave.u32 %w5;
-;; 	ld.local.b32 %w6, [%local+32];
-;; 	ld.local.b32 %w7, [%local+840];
-;; 	setp.lt.u32 %p5, %w5, %w6;
-;; 	setp.ge.or.u32 %p6, %depth, %w7, %p5;
-;; 	@%p6 bra TRAP_7;
-;; 	and.b32 %w8, %depth, 63;
-;; 	mad.wide.u32 %l9, %w8, 4, %local;
-;; 	ld.local.b32 %w9, [%l9+72];
-;; 	sub.u32 %w10, %depth, 65;
-;; 	setp.lt.u32 %p7, %w10, 16;
-;; 	@%p7 st.local.b32 [%l9+324], %w9;
-;; 	mov.b32 %w11, 10;
-;; 	st.local.b32 [%l9+72], %w11;
-;; 	st.local.b32 [%local+36], %budget;
+;; 	ld.local.v2.b32 {%w6, %w7}, [%local+32];
+;; 	setp.lt.u32 %p6, %w5, %w6;
+;; 	setp.ge.or.u32 %p5, %depth, %w7, %p6;
+;; 	mad.wide.u32 %l9, %depth, 4, %local;
+;; 	@%p5 bra UNUSUAL_7;
+;; USUAL_8:
+;; 	mov.b32 %w8, 10;
+;; 	st.local.b32 [%l9+72], %w8;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -127,17 +123,18 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_8: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l8, (q0, q1, q2, p0), TYPE_8;
+;; TYPE_11: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l8, (q0, q1, q2, p0), TYPE_11;
 ;; 	ld.param.b32 %r4, [q+0];
 ;; 	}
-;; 	st.local.b32 [%l9+72], %w9;
-;; 	ld.local.b32 %budget, [%local+36];
+;; CAME_BACK_9:
+;; 	setp.ge.u32 %p9, %depth, 64;
+;; 	@%p9 bra PUT_BACK_13;
+;; IS_BACK_14:
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; CALLED_6:
 ;; 	// return           header 2, r4, x1
-;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b32 [ret+0], %r4;
 ;; 	ret;
 ;; POLL_1:
@@ -164,10 +161,28 @@
 ;; 	mov.b32 %trap_pc, 8;
 ;; 	mov.b32 %trap_kind, 6;
 ;; 	bra TRAP;
-;; TRAP_7:
+;; TRAP_10:
 ;; 	mov.b32 %trap_pc, 8;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
+;; UNUSUAL_7:
+;; 	ld.local.b32 %w10, [%local+840];
+;; 	setp.ge.or.u32 %p7, %depth, %w10, %p6;
+;; 	@%p7 bra TRAP_10;
+;; 	and.b32 %w11, %depth, 63;
+;; 	mad.wide.u32 %l9, %w11, 4, %local;
+;; 	ld.local.b32 %w12, [%l9+72];
+;; 	st.local.b32 [outer_call], %w12;
+;; 	sub.u32 %w13, %depth, 65;
+;; 	setp.lt.u32 %p8, %w13, 16;
+;; 	@%p8 st.local.b32 [%l9+324], %w12;
+;; 	bra USUAL_8;
+;; PUT_BACK_13:
+;; 	and.b32 %w15, %depth, 63;
+;; 	mad.wide.u32 %l10, %w15, 4, %local;
+;; 	ld.local.b32 %w14, [outer_call];
+;; 	st.local.b32 [%l10+72], %w14;
+;; 	bra IS_BACK_14;
 ;; TRAP:
 ;; 	{
 ;; 	.param .b64 q0;

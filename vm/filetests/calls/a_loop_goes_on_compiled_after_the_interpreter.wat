@@ -18,7 +18,7 @@
 
 ;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[8])
 ;; {
-;; 	.local .align 16 .b8 context[968];
+;; 	.local .align 16 .b8 context[976];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %cold_units;
@@ -44,7 +44,7 @@
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; 	ld.param.b32 %r0, [args+0];
 ;; 	ld.param.b32 %r1, [args+4];
@@ -95,7 +95,7 @@
 ;; 	mad.wide.u32 %l11, %w6, 4, %local;
 ;; 	mov.b32 %w7, 8;
 ;; 	st.local.b32 [%l11+72], %w7;
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -103,7 +103,7 @@
 ;; TYPE_7: .callprototype _ (.param .b64 _, .param .b32 _, .param .b32 _);
 ;; 	call %l10, (q0, q1, q2), TYPE_7;
 ;; 	}
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; CALLED_6:
@@ -165,11 +165,11 @@
 ;; GO_ON_13:
 ;; 	bra COUNTED_12;
 ;; B2:
-;; 	st.local.b32 [%local+952], %r0;
-;; 	st.local.b32 [%local+956], %r1;
+;; 	st.local.b32 [%local+960], %r0;
+;; 	st.local.b32 [%local+964], %r1;
 ;; 	mov.b64 {%w13, %w14}, %d4;
-;; 	st.local.b32 [%local+960], %w13;
-;; 	st.local.b32 [%local+964], %w14;
+;; 	st.local.b32 [%local+968], %w13;
+;; 	st.local.b32 [%local+972], %w14;
 ;; 	mov.b32 %trap_pc, 4;
 ;; 	mov.b32 %cold_units, 0;
 ;; 	bra COLD;
@@ -203,8 +203,8 @@
 ;; 	}
 ;; 	setp.ge.u32 %p9, %w16, 2;
 ;; 	@%p9 bra ENTER_14;
-;; 	ld.local.b32 %w17, [%local+952];
-;; 	ld.local.b32 %w18, [%local+956];
+;; 	ld.local.b32 %w17, [%local+960];
+;; 	ld.local.b32 %w18, [%local+964];
 ;; 	mov.b64 %d0, {%w17, %w18};
 ;; 	ld.global.b64 %l19, [%launch+88];
 ;; 	ld.local.b32 %w19, [%local+24];
@@ -220,10 +220,10 @@
 ;; TABLE_16: .branchtargets ENTER_15;
 ;; 	brx.idx %w22, TABLE_16;
 ;; ENTER_15:
-;; 	ld.local.b32 %r0, [%local+952];
-;; 	ld.local.b32 %r1, [%local+956];
-;; 	ld.local.b32 %w23, [%local+960];
-;; 	ld.local.b32 %w24, [%local+964];
+;; 	ld.local.b32 %r0, [%local+960];
+;; 	ld.local.b32 %r1, [%local+964];
+;; 	ld.local.b32 %w23, [%local+968];
+;; 	ld.local.b32 %w24, [%local+972];
 ;; 	mov.b64 %d4, {%w23, %w24};
 ;; 	bra B1;
 ;; STOP:

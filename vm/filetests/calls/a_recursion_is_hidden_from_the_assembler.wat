@@ -16,21 +16,23 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<10>;
-;; 	.reg .b64 %l<4>;
-;; 	.reg .pred %p<7>;
+;; 	.reg .b32 %w<13>;
+;; 	.reg .b64 %l<5>;
+;; 	.reg .pred %p<9>;
+;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; BEGIN:
 ;; 	sub.u32 %budget, %budget, 1;
 ;; 	setp.le.s32 %p1, %budget, 0;
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
+;; 	st.local.b32 [%local+28], %budget;
 ;; B0:
 ;; 	// br_unless        r0, @6
 ;; 	setp.ne.u32 %p3, %r0, 0;
@@ -40,20 +42,14 @@
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// call             r3, down
 ;; 	stacksave.u32 %w2;
-;; 	ld.local.b32 %w3, [%local+32];
-;; 	ld.local.b32 %w4, [%local+840];
-;; 	setp.lt.u32 %p4, %w2, %w3;
-;; 	setp.ge.or.u32 %p5, %depth, %w4, %p4;
-;; 	@%p5 bra TRAP_5;
-;; 	and.b32 %w5, %depth, 63;
-;; 	mad.wide.u32 %l2, %w5, 4, %local;
-;; 	ld.local.b32 %w6, [%l2+72];
-;; 	sub.u32 %w7, %depth, 65;
-;; 	setp.lt.u32 %p6, %w7, 16;
-;; 	@%p6 st.local.b32 [%l2+324], %w6;
-;; 	mov.b32 %w8, 4;
-;; 	st.local.b32 [%l2+72], %w8;
-;; 	st.local.b32 [%local+36], %budget;
+;; 	ld.local.v2.b32 {%w3, %w4}, [%local+32];
+;; 	setp.lt.u32 %p5, %w2, %w3;
+;; 	setp.ge.or.u32 %p4, %depth, %w4, %p5;
+;; 	mad.wide.u32 %l2, %depth, 4, %local;
+;; 	@%p4 bra UNUSUAL_5;
+;; USUAL_6:
+;; 	mov.b32 %w5, 4;
+;; 	st.local.b32 [%l2+72], %w5;
 ;; 	ld.global.b64 %l3, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
@@ -62,13 +58,15 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_6: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l3, (q0, q1, q2, p0), TYPE_6;
+;; TYPE_9: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l3, (q0, q1, q2, p0), TYPE_9;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
-;; 	st.local.b32 [%l2+72], %w6;
-;; 	ld.local.b32 %budget, [%local+36];
-;; CALLED_7:
+;; CAME_BACK_7:
+;; 	setp.ge.u32 %p8, %depth, 64;
+;; 	@%p8 bra PUT_BACK_11;
+;; IS_BACK_12:
+;; CALLED_10:
 ;; 	// i32.add          r3, r3, r0
 ;; 	add.s32 %r3, %r0, %r3;
 ;; 	// jump             @7
@@ -78,7 +76,6 @@
 ;; 	mov.b32 %r3, 0x0;
 ;; B3:
 ;; 	// return           header 1, r3, x1
-;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b32 [ret+0], %r3;
 ;; 	ret;
 ;; POLL_1:
@@ -91,10 +88,28 @@
 ;; 	bra STOP;
 ;; GO_ON_3:
 ;; 	bra COUNTED_2;
-;; TRAP_5:
+;; TRAP_8:
 ;; 	mov.b32 %trap_pc, 3;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
+;; UNUSUAL_5:
+;; 	ld.local.b32 %w7, [%local+840];
+;; 	setp.ge.or.u32 %p6, %depth, %w7, %p5;
+;; 	@%p6 bra TRAP_8;
+;; 	and.b32 %w8, %depth, 63;
+;; 	mad.wide.u32 %l2, %w8, 4, %local;
+;; 	ld.local.b32 %w9, [%l2+72];
+;; 	st.local.b32 [outer_call], %w9;
+;; 	sub.u32 %w10, %depth, 65;
+;; 	setp.lt.u32 %p7, %w10, 16;
+;; 	@%p7 st.local.b32 [%l2+324], %w9;
+;; 	bra USUAL_6;
+;; PUT_BACK_11:
+;; 	and.b32 %w12, %depth, 63;
+;; 	mad.wide.u32 %l4, %w12, 4, %local;
+;; 	ld.local.b32 %w11, [outer_call];
+;; 	st.local.b32 [%l4+72], %w11;
+;; 	bra IS_BACK_12;
 ;; STOP:
 ;; 	{
 ;; 	.param .b64 q0;

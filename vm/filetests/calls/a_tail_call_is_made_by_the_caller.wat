@@ -33,12 +33,13 @@
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; BEGIN:
 ;; 	sub.u32 %budget, %budget, 1;
 ;; 	setp.le.s32 %p1, %budget, 0;
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
+;; 	st.local.b32 [%local+28], %budget;
 ;; B0:
 ;; 	// br_unless        r0, @5
 ;; 	setp.ne.u32 %p2, %r0, 0;
@@ -48,16 +49,14 @@
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// return_call      r3, odd
 ;; 	mov.u64 %l1, t1;
-;; 	st.local.b32 [%local+952], %r3;
+;; 	st.local.b32 [%local+960], %r3;
 ;; 	st.local.b64 [%local+64], %l1;
-;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b32 [ret], 2;
 ;; 	ret;
 ;; B3:
 ;; 	// const32          r3, 1
 ;; 	mov.b32 %r3, 0x1;
 ;; 	// return           header 1, r3, x1
-;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b32 [ret], 0;
 ;; 	st.param.b32 [ret+16], %r3;
 ;; 	ret;
@@ -92,7 +91,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+952];
+;; 	ld.local.b32 %w, [%local+960];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f0, (q0, q1, q2, p0);
@@ -117,12 +116,13 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; BEGIN:
 ;; 	sub.u32 %budget, %budget, 1;
 ;; 	setp.le.s32 %p1, %budget, 0;
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
+;; 	st.local.b32 [%local+28], %budget;
 ;; B0:
 ;; 	// br_unless        r0, @12
 ;; 	setp.ne.u32 %p2, %r0, 0;
@@ -132,16 +132,14 @@
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// return_call      r3, even
 ;; 	mov.u64 %l1, t0;
-;; 	st.local.b32 [%local+952], %r3;
+;; 	st.local.b32 [%local+960], %r3;
 ;; 	st.local.b64 [%local+64], %l1;
-;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b32 [ret], 2;
 ;; 	ret;
 ;; B3:
 ;; 	// const32          r3, 0
 ;; 	mov.b32 %r3, 0x0;
 ;; 	// return           header 1, r3, x1
-;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b32 [ret], 0;
 ;; 	st.param.b32 [ret+16], %r3;
 ;; 	ret;
@@ -176,7 +174,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+952];
+;; 	ld.local.b32 %w, [%local+960];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f1, (q0, q1, q2, p0);

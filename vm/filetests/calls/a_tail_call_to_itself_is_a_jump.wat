@@ -27,12 +27,13 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; BEGIN:
 ;; 	sub.u32 %budget, %budget, 1;
 ;; 	setp.le.s32 %p1, %budget, 0;
 ;; 	@%p1 bra POLL_1;
 ;; COUNTED_2:
+;; 	st.local.b32 [%local+28], %budget;
 ;; B0:
 ;; 	// br_unless        r1, @6
 ;; 	setp.ne.u32 %p2, %r1, 0;
@@ -67,7 +68,6 @@
 ;; 	// copy32           r4, r0
 ;; 	mov.b32 %r4, %r0;
 ;; 	// return           header 2, r4, x1
-;; 	st.local.b32 [%local+36], %budget;
 ;; 	st.param.b32 [ret], 0;
 ;; 	st.param.b32 [ret+16], %r4;
 ;; 	ret;
@@ -119,10 +119,10 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+952];
+;; 	ld.local.b32 %w, [%local+960];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .b32 p1;
-;; 	ld.local.b32 %w, [%local+956];
+;; 	ld.local.b32 %w, [%local+964];
 ;; 	st.param.b32 [p1+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f0, (q0, q1, q2, p0, p1);

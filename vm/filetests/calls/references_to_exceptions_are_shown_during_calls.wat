@@ -43,7 +43,7 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// throw            r3, x1, tag0
-;; 	st.local.b32 [%local+952], %r3;
+;; 	st.local.b32 [%local+960], %r3;
 ;; 	mov.b32 %w1, 1;
 ;; 	st.local.b32 [%local+48], %w1;
 ;; 	ld.const.b32 %w2, [instance+88];
@@ -97,12 +97,13 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<13>;
-;; 	.reg .b64 %l<7>;
-;; 	.reg .pred %p<7>;
+;; 	.reg .b32 %w<21>;
+;; 	.reg .b64 %l<11>;
+;; 	.reg .pred %p<13>;
 ;; 	.local .align 8 .b8 roots[28];
 ;; 	.reg .b64 %roots;
 ;; 	.reg .b32 %outer;
+;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
@@ -118,22 +119,20 @@
 ;; 	// copy32           r4, r0
 ;; 	mov.b32 %r4, %r0;
 ;; 	// call             r4, make
-;; 	and.b32 %w1, %depth, 63;
-;; 	mad.wide.u32 %l1, %w1, 4, %local;
-;; 	ld.local.b32 %w2, [%l1+72];
-;; 	sub.u32 %w3, %depth, 65;
-;; 	setp.lt.u32 %p1, %w3, 16;
-;; 	@%p1 st.local.b32 [%l1+324], %w2;
-;; 	mov.b32 %w4, 8;
-;; 	st.local.b32 [%l1+72], %w4;
+;; 	setp.ge.u32 %p1, %depth, 64;
+;; 	mad.wide.u32 %l1, %depth, 4, %local;
+;; 	@%p1 bra UNUSUAL_1;
+;; USUAL_2:
+;; 	mov.b32 %w1, 8;
+;; 	st.local.b32 [%l1+72], %w1;
 ;; 	st.local.b32 [%roots+8], %r0;
 ;; 	st.local.b32 [%roots+12], %r1;
 ;; 	st.local.b32 [%roots+16], %r2;
 ;; 	st.local.b32 [%roots+20], %r3;
 ;; 	st.local.b32 [%roots+24], %r4;
 ;; 	sub.u64 %l2, %local, %roots;
-;; 	cvt.u32.u64 %w5, %l2;
-;; 	st.local.b32 [%local+844], %w5;
+;; 	cvt.u32.u64 %w2, %l2;
+;; 	st.local.b32 [%local+844], %w2;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -142,35 +141,36 @@
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f0, (q0, q1, q2, p0);
-;; 	ld.param.b32 %w6, [q];
+;; 	ld.param.b32 %w3, [q];
 ;; 	ld.param.b32 %r4, [q+16];
 ;; 	}
-;; 	setp.ne.u32 %p2, %w6, 0;
-;; 	@%p2 bra STATUS_2;
-;; CALLED_1_AFTER:
-;; 	st.local.b32 [%l1+72], %w2;
-;; CALLED_1:
+;; CAME_BACK_3:
+;; 	setp.ne.u32 %p3, %w3, 0;
+;; 	@%p3 bra STATUS_6;
+;; CALLED_5_AFTER:
+;; 	setp.ge.u32 %p6, %depth, 64;
+;; 	@%p6 bra PUT_BACK_11;
+;; IS_BACK_12:
+;; CALLED_5:
 ;; 	// copy32           r3, r4
 ;; 	mov.b32 %r3, %r4;
 ;; 	// const32          r4, 1
 ;; 	mov.b32 %r4, 0x1;
 ;; 	// call             r4, make
-;; 	and.b32 %w7, %depth, 63;
-;; 	mad.wide.u32 %l4, %w7, 4, %local;
-;; 	ld.local.b32 %w8, [%l4+72];
-;; 	sub.u32 %w9, %depth, 65;
-;; 	setp.lt.u32 %p4, %w9, 16;
-;; 	@%p4 st.local.b32 [%l4+324], %w8;
-;; 	mov.b32 %w10, 11;
-;; 	st.local.b32 [%l4+72], %w10;
+;; 	setp.ge.u32 %p7, %depth, 64;
+;; 	mad.wide.u32 %l6, %depth, 4, %local;
+;; 	@%p7 bra UNUSUAL_13;
+;; USUAL_14:
+;; 	mov.b32 %w11, 11;
+;; 	st.local.b32 [%l6+72], %w11;
 ;; 	st.local.b32 [%roots+8], %r0;
 ;; 	st.local.b32 [%roots+12], %r1;
 ;; 	st.local.b32 [%roots+16], %r2;
 ;; 	st.local.b32 [%roots+20], %r3;
 ;; 	st.local.b32 [%roots+24], %r4;
-;; 	sub.u64 %l5, %local, %roots;
-;; 	cvt.u32.u64 %w11, %l5;
-;; 	st.local.b32 [%local+844], %w11;
+;; 	sub.u64 %l7, %local, %roots;
+;; 	cvt.u32.u64 %w12, %l7;
+;; 	st.local.b32 [%local+844], %w12;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -179,14 +179,17 @@
 ;; 	st.param.b32 [p0+0], %r4;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f0, (q0, q1, q2, p0);
-;; 	ld.param.b32 %w12, [q];
+;; 	ld.param.b32 %w13, [q];
 ;; 	ld.param.b32 %r4, [q+16];
 ;; 	}
-;; 	setp.ne.u32 %p5, %w12, 0;
-;; 	@%p5 bra STATUS_6;
-;; CALLED_5_AFTER:
-;; 	st.local.b32 [%l4+72], %w8;
-;; CALLED_5:
+;; CAME_BACK_15:
+;; 	setp.ne.u32 %p9, %w13, 0;
+;; 	@%p9 bra STATUS_18;
+;; CALLED_17_AFTER:
+;; 	setp.ge.u32 %p12, %depth, 64;
+;; 	@%p12 bra PUT_BACK_23;
+;; IS_BACK_24:
+;; CALLED_17:
 ;; 	// throw_ref        r3
 ;; 	{
 ;; 	.param .b64 q0;
@@ -204,52 +207,119 @@
 ;; 	st.local.b32 [%local+844], %outer;
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
-;; STATUS_2:
-;; 	setp.ne.u32 %p3, %w6, 2;
-;; 	@%p3 bra THROWN_3;
+;; TRAP_4:
+;; 	mov.b32 %trap_pc, 7;
+;; 	mov.b32 %trap_kind, 10;
+;; 	bra TRAP;
+;; UNUSUAL_1:
+;; 	and.b32 %w4, %depth, 63;
+;; 	mad.wide.u32 %l1, %w4, 4, %local;
+;; 	ld.local.b32 %w5, [%l1+72];
+;; 	st.local.b32 [outer_call], %w5;
+;; 	sub.u32 %w6, %depth, 65;
+;; 	setp.lt.u32 %p2, %w6, 16;
+;; 	@%p2 st.local.b32 [%l1+324], %w5;
+;; 	bra USUAL_2;
+;; STATUS_6:
+;; 	setp.ne.u32 %p4, %w3, 2;
+;; 	@%p4 bra THROWN_7;
 ;; 	ld.local.b64 %l3, [%local+64];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[20];
-;; TYPE_4: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
-;; 	call (q), %l3, (q0, q1), TYPE_4;
-;; 	ld.param.b32 %w6, [q];
+;; TYPE_8: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l3, (q0, q1), TYPE_8;
+;; 	ld.param.b32 %w3, [q];
 ;; 	ld.param.b32 %r4, [q+16];
 ;; 	}
-;; 	setp.ne.u32 %p3, %w6, 0;
-;; 	@%p3 bra STATUS_2;
-;; 	bra CALLED_1_AFTER;
-;; THROWN_3:
-;; 	st.local.b32 [%l1+72], %w2;
+;; 	setp.ne.u32 %p4, %w3, 0;
+;; 	@%p4 bra STATUS_6;
+;; 	bra CALLED_5_AFTER;
+;; THROWN_7:
+;; 	setp.ge.u32 %p5, %depth, 64;
+;; 	@%p5 bra PUT_BACK_9;
+;; 	bra IS_BACK_10;
+;; PUT_BACK_9:
+;; 	and.b32 %w8, %depth, 63;
+;; 	mad.wide.u32 %l4, %w8, 4, %local;
+;; 	ld.local.b32 %w7, [outer_call];
+;; 	st.local.b32 [%l4+72], %w7;
+;; IS_BACK_10:
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; 	st.local.b32 [%local+844], %outer;
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
-;; STATUS_6:
-;; 	setp.ne.u32 %p6, %w12, 2;
-;; 	@%p6 bra THROWN_7;
-;; 	ld.local.b64 %l6, [%local+64];
+;; PUT_BACK_11:
+;; 	and.b32 %w10, %depth, 63;
+;; 	mad.wide.u32 %l5, %w10, 4, %local;
+;; 	ld.local.b32 %w9, [outer_call];
+;; 	st.local.b32 [%l5+72], %w9;
+;; 	bra IS_BACK_12;
+;; TRAP_16:
+;; 	mov.b32 %trap_pc, 10;
+;; 	mov.b32 %trap_kind, 10;
+;; 	bra TRAP;
+;; UNUSUAL_13:
+;; 	and.b32 %w14, %depth, 63;
+;; 	mad.wide.u32 %l6, %w14, 4, %local;
+;; 	ld.local.b32 %w15, [%l6+72];
+;; 	st.local.b32 [outer_call], %w15;
+;; 	sub.u32 %w16, %depth, 65;
+;; 	setp.lt.u32 %p8, %w16, 16;
+;; 	@%p8 st.local.b32 [%l6+324], %w15;
+;; 	bra USUAL_14;
+;; STATUS_18:
+;; 	setp.ne.u32 %p10, %w13, 2;
+;; 	@%p10 bra THROWN_19;
+;; 	ld.local.b64 %l8, [%local+64];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[20];
-;; TYPE_8: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
-;; 	call (q), %l6, (q0, q1), TYPE_8;
-;; 	ld.param.b32 %w12, [q];
+;; TYPE_20: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l8, (q0, q1), TYPE_20;
+;; 	ld.param.b32 %w13, [q];
 ;; 	ld.param.b32 %r4, [q+16];
 ;; 	}
-;; 	setp.ne.u32 %p6, %w12, 0;
-;; 	@%p6 bra STATUS_6;
-;; 	bra CALLED_5_AFTER;
-;; THROWN_7:
-;; 	st.local.b32 [%l4+72], %w8;
+;; 	setp.ne.u32 %p10, %w13, 0;
+;; 	@%p10 bra STATUS_18;
+;; 	bra CALLED_17_AFTER;
+;; THROWN_19:
+;; 	setp.ge.u32 %p11, %depth, 64;
+;; 	@%p11 bra PUT_BACK_21;
+;; 	bra IS_BACK_22;
+;; PUT_BACK_21:
+;; 	and.b32 %w18, %depth, 63;
+;; 	mad.wide.u32 %l9, %w18, 4, %local;
+;; 	ld.local.b32 %w17, [outer_call];
+;; 	st.local.b32 [%l9+72], %w17;
+;; IS_BACK_22:
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; 	st.local.b32 [%local+844], %outer;
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
+;; PUT_BACK_23:
+;; 	and.b32 %w20, %depth, 63;
+;; 	mad.wide.u32 %l10, %w20, 4, %local;
+;; 	ld.local.b32 %w19, [outer_call];
+;; 	st.local.b32 [%l10+72], %w19;
+;; 	bra IS_BACK_24;
+;; TRAP:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %trap_pc;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
+;; 	}
+;; 	exit;
 ;; }
 ;;
 ;; .func (.param .align 16 .b8 ret[16]) t1(.param .b64 ctx, .param .b32 depth)
@@ -269,7 +339,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+952];
+;; 	ld.local.b32 %w, [%local+960];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[16];
 ;; 	call (q), f1, (q0, q1, q2, p0);

@@ -43,7 +43,7 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// throw            r3, x1, tag0
-;; 	st.local.b32 [%local+952], %r3;
+;; 	st.local.b32 [%local+960], %r3;
 ;; 	mov.b32 %w1, 1;
 ;; 	st.local.b32 [%local+48], %w1;
 ;; 	ld.const.b32 %w2, [instance+88];
@@ -82,9 +82,10 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<8>;
-;; 	.reg .b64 %l<3>;
-;; 	.reg .pred %p<5>;
+;; 	.reg .b32 %w<12>;
+;; 	.reg .b64 %l<5>;
+;; 	.reg .pred %p<8>;
+;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
@@ -96,14 +97,12 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// call             r3, half
-;; 	and.b32 %w1, %depth, 63;
-;; 	mad.wide.u32 %l1, %w1, 4, %local;
-;; 	ld.local.b32 %w2, [%l1+72];
-;; 	sub.u32 %w3, %depth, 65;
-;; 	setp.lt.u32 %p1, %w3, 16;
-;; 	@%p1 st.local.b32 [%l1+324], %w2;
-;; 	mov.b32 %w4, 10;
-;; 	st.local.b32 [%l1+72], %w4;
+;; 	setp.ge.u32 %p1, %depth, 64;
+;; 	mad.wide.u32 %l1, %depth, 4, %local;
+;; 	@%p1 bra UNUSUAL_1;
+;; USUAL_2:
+;; 	mov.b32 %w1, 10;
+;; 	st.local.b32 [%l1+72], %w1;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -112,14 +111,17 @@
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f0, (q0, q1, q2, p0);
-;; 	ld.param.b32 %w5, [q];
+;; 	ld.param.b32 %w2, [q];
 ;; 	ld.param.b32 %r3, [q+16];
 ;; 	}
-;; 	setp.ne.u32 %p2, %w5, 0;
-;; 	@%p2 bra STATUS_2;
-;; CALLED_1_AFTER:
-;; 	st.local.b32 [%l1+72], %w2;
-;; CALLED_1:
+;; CAME_BACK_3:
+;; 	setp.ne.u32 %p3, %w2, 0;
+;; 	@%p3 bra STATUS_6;
+;; CALLED_5_AFTER:
+;; 	setp.ge.u32 %p7, %depth, 64;
+;; 	@%p7 bra PUT_BACK_12;
+;; IS_BACK_13:
+;; CALLED_5:
 ;; B1:
 ;; 	// return           header 1, r3, x1
 ;; 	st.param.b32 [ret], 0;
@@ -136,35 +138,75 @@
 ;; 	st.param.b32 [ret], 0;
 ;; 	st.param.b32 [ret+16], %r3;
 ;; 	ret;
-;; STATUS_2:
-;; 	setp.ne.u32 %p3, %w5, 2;
-;; 	@%p3 bra THROWN_3;
+;; TRAP_4:
+;; 	mov.b32 %trap_pc, 9;
+;; 	mov.b32 %trap_kind, 10;
+;; 	bra TRAP;
+;; UNUSUAL_1:
+;; 	and.b32 %w3, %depth, 63;
+;; 	mad.wide.u32 %l1, %w3, 4, %local;
+;; 	ld.local.b32 %w4, [%l1+72];
+;; 	st.local.b32 [outer_call], %w4;
+;; 	sub.u32 %w5, %depth, 65;
+;; 	setp.lt.u32 %p2, %w5, 16;
+;; 	@%p2 st.local.b32 [%l1+324], %w4;
+;; 	bra USUAL_2;
+;; STATUS_6:
+;; 	setp.ne.u32 %p4, %w2, 2;
+;; 	@%p4 bra THROWN_7;
 ;; 	ld.local.b64 %l2, [%local+64];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[20];
-;; TYPE_4: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
-;; 	call (q), %l2, (q0, q1), TYPE_4;
-;; 	ld.param.b32 %w5, [q];
+;; TYPE_8: .callprototype (.param .align 16 .b8 _[20]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1), TYPE_8;
+;; 	ld.param.b32 %w2, [q];
 ;; 	ld.param.b32 %r3, [q+16];
 ;; 	}
-;; 	setp.ne.u32 %p3, %w5, 0;
-;; 	@%p3 bra STATUS_2;
-;; 	bra CALLED_1_AFTER;
-;; THROWN_3:
-;; 	st.local.b32 [%l1+72], %w2;
+;; 	setp.ne.u32 %p4, %w2, 0;
+;; 	@%p4 bra STATUS_6;
+;; 	bra CALLED_5_AFTER;
+;; THROWN_7:
+;; 	setp.ge.u32 %p5, %depth, 64;
+;; 	@%p5 bra PUT_BACK_9;
+;; 	bra IS_BACK_10;
+;; PUT_BACK_9:
+;; 	and.b32 %w7, %depth, 63;
+;; 	mad.wide.u32 %l3, %w7, 4, %local;
+;; 	ld.local.b32 %w6, [outer_call];
+;; 	st.local.b32 [%l3+72], %w6;
+;; IS_BACK_10:
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.const.b32 %w6, [instance+88];
-;; 	ld.local.b32 %w7, [%local+40];
-;; 	setp.eq.u32 %p4, %w7, %w6;
-;; 	@%p4 bra CATCH_5;
+;; 	ld.const.b32 %w8, [instance+88];
+;; 	ld.local.b32 %w9, [%local+40];
+;; 	setp.eq.u32 %p6, %w9, %w8;
+;; 	@%p6 bra CATCH_11;
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
-;; CATCH_5:
-;; 	ld.local.b32 %r3, [%local+952];
+;; CATCH_11:
+;; 	ld.local.b32 %r3, [%local+960];
 ;; 	bra B2;
+;; PUT_BACK_12:
+;; 	and.b32 %w11, %depth, 63;
+;; 	mad.wide.u32 %l4, %w11, 4, %local;
+;; 	ld.local.b32 %w10, [outer_call];
+;; 	st.local.b32 [%l4+72], %w10;
+;; 	bra IS_BACK_13;
+;; TRAP:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %trap_pc;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
+;; 	}
+;; 	exit;
 ;; }
 ;;
 ;; .func (.param .align 16 .b8 ret[20]) t1(.param .b64 ctx, .param .b32 depth)
@@ -184,7 +226,7 @@
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %w;
 ;; 	.param .b32 p0;
-;; 	ld.local.b32 %w, [%local+952];
+;; 	ld.local.b32 %w, [%local+960];
 ;; 	st.param.b32 [p0+0], %w;
 ;; 	.param .align 16 .b8 q[20];
 ;; 	call (q), f1, (q0, q1, q2, p0);

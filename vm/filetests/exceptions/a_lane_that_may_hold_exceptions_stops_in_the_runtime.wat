@@ -66,7 +66,7 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	mov.u64 %roots, roots;
 ;; 	ld.local.b32 %outer, [%local+844];
 ;; 	st.local.b32 [%roots], %outer;
@@ -78,7 +78,7 @@
 ;; 	mad.wide.u32 %l1, %w1, 4, %local;
 ;; 	mov.b32 %w2, 5;
 ;; 	st.local.b32 [%l1+72], %w2;
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.local.b32 [%roots+8], %r0;
 ;; 	st.local.b32 [%roots+12], %r1;
 ;; 	st.local.b32 [%roots+16], %r2;
@@ -98,7 +98,7 @@
 ;; 	setp.ne.u32 %p1, %w4, 0;
 ;; 	@%p1 bra STATUS_2;
 ;; CALLED_1_AFTER:
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; CALLED_1:
 ;; B1:
 ;; 	// trap             "unreachable"
@@ -116,7 +116,7 @@
 ;; 	@%p3 bra B0;
 ;; B3:
 ;; 	// return           header 1, r0, x0
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.local.b32 [%local+844], %outer;
 ;; 	st.param.b32 [ret], 0;
 ;; 	ret;
@@ -136,7 +136,7 @@
 ;; 	@%p2 bra STATUS_2;
 ;; 	bra CALLED_1_AFTER;
 ;; THROWN_3:
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; 	bra CATCH_5;
@@ -192,7 +192,7 @@
 ;; // loop
 ;; .visible .entry start_1(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4])
 ;; {
-;; 	.local .align 16 .b8 context[956];
+;; 	.local .align 16 .b8 context[964];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
@@ -219,7 +219,7 @@
 ;; 	ld.local.b64 %ctx, [%local+848];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	mov.u64 %roots, roots;
 ;; 	ld.local.b32 %outer, [%local+844];
 ;; 	st.local.b32 [%roots], %outer;
@@ -267,7 +267,7 @@
 ;; 	@%p2 bra STATUS_1;
 ;; 	bra RETURNED_2;
 ;; THROWN_3:
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b64 %l3, [%local+848];

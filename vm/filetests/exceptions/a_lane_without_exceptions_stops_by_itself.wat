@@ -63,7 +63,7 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; B0:
 ;; 	// call             r3, throw
@@ -71,7 +71,7 @@
 ;; 	mad.wide.u32 %l1, %w1, 4, %local;
 ;; 	mov.b32 %w2, 5;
 ;; 	st.local.b32 [%l1+72], %w2;
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -83,7 +83,7 @@
 ;; 	setp.ne.u32 %p1, %w3, 0;
 ;; 	@%p1 bra STATUS_2;
 ;; CALLED_1_AFTER:
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; CALLED_1:
 ;; B1:
 ;; 	// br_i32.add_ne_imm r0, r0, -1, 0, @4
@@ -96,7 +96,7 @@
 ;; 	@%p4 bra B0;
 ;; B2:
 ;; 	// return           header 1, r0, x0
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.param.b32 [ret], 0;
 ;; 	ret;
 ;; STATUS_2:
@@ -115,14 +115,14 @@
 ;; 	@%p2 bra STATUS_2;
 ;; 	bra CALLED_1_AFTER;
 ;; THROWN_3:
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b32 %w4, [instance+88];
 ;; 	ld.local.b32 %w5, [%local+40];
 ;; 	setp.eq.u32 %p3, %w5, %w4;
 ;; 	@%p3 bra CATCH_5;
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
 ;; CATCH_5:
@@ -153,7 +153,7 @@
 ;; // loop
 ;; .visible .entry start_1(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4])
 ;; {
-;; 	.local .align 16 .b8 context[956];
+;; 	.local .align 16 .b8 context[964];
 ;; 	.reg .b64 %launch, %args, %context;
 ;; 	.reg .b64 %ctx, %local, %base, %size_at, %globals;
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
@@ -177,7 +177,7 @@
 ;; 	ld.local.b64 %ctx, [%local+848];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; 	ld.param.b32 %r0, [args+0];
 ;; 	{
@@ -221,7 +221,7 @@
 ;; 	@%p2 bra STATUS_1;
 ;; 	bra RETURNED_2;
 ;; THROWN_3:
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b64 %l3, [%local+848];

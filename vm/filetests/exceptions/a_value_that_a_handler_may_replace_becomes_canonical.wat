@@ -17,9 +17,10 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
-;; 	.reg .b32 %w<8>;
-;; 	.reg .b64 %l<3>;
-;; 	.reg .pred %p<5>;
+;; 	.reg .b32 %w<12>;
+;; 	.reg .b64 %l<5>;
+;; 	.reg .pred %p<8>;
+;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
@@ -41,14 +42,12 @@
 ;; 	// copy32           r6, r2
 ;; 	mov.b32 %r6, %r2;
 ;; 	// call             r6, may_throw
-;; 	and.b32 %w1, %depth, 63;
-;; 	mad.wide.u32 %l1, %w1, 4, %local;
-;; 	ld.local.b32 %w2, [%l1+72];
-;; 	sub.u32 %w3, %depth, 65;
-;; 	setp.lt.u32 %p1, %w3, 16;
-;; 	@%p1 st.local.b32 [%l1+324], %w2;
-;; 	mov.b32 %w4, 10;
-;; 	st.local.b32 [%l1+72], %w4;
+;; 	setp.ge.u32 %p1, %depth, 64;
+;; 	mad.wide.u32 %l1, %depth, 4, %local;
+;; 	@%p1 bra UNUSUAL_2;
+;; USUAL_3:
+;; 	mov.b32 %w1, 10;
+;; 	st.local.b32 [%l1+72], %w1;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -57,44 +56,87 @@
 ;; 	st.param.b32 [p0+0], %r6;
 ;; 	.param .align 16 .b8 q[16];
 ;; 	call (q), f0, (q0, q1, q2, p0);
-;; 	ld.param.b32 %w5, [q];
+;; 	ld.param.b32 %w2, [q];
 ;; 	}
-;; 	setp.ne.u32 %p2, %w5, 0;
-;; 	@%p2 bra STATUS_3;
-;; CALLED_2_AFTER:
-;; 	st.local.b32 [%l1+72], %w2;
-;; CALLED_2:
+;; CAME_BACK_4:
+;; 	setp.ne.u32 %p3, %w2, 0;
+;; 	@%p3 bra STATUS_7;
+;; CALLED_6_AFTER:
+;; 	setp.ge.u32 %p7, %depth, 64;
+;; 	@%p7 bra PUT_BACK_13;
+;; IS_BACK_14:
+;; CALLED_6:
 ;; B1:
 ;; 	// return           header 3, r5, x1
 ;; 	st.param.b32 [ret], 0;
 ;; 	st.param.b32 [ret+16], %r5;
 ;; 	ret;
-;; STATUS_3:
-;; 	setp.ne.u32 %p3, %w5, 2;
-;; 	@%p3 bra THROWN_4;
+;; TRAP_5:
+;; 	mov.b32 %trap_pc, 9;
+;; 	mov.b32 %trap_kind, 10;
+;; 	bra TRAP;
+;; UNUSUAL_2:
+;; 	and.b32 %w3, %depth, 63;
+;; 	mad.wide.u32 %l1, %w3, 4, %local;
+;; 	ld.local.b32 %w4, [%l1+72];
+;; 	st.local.b32 [outer_call], %w4;
+;; 	sub.u32 %w5, %depth, 65;
+;; 	setp.lt.u32 %p2, %w5, 16;
+;; 	@%p2 st.local.b32 [%l1+324], %w4;
+;; 	bra USUAL_3;
+;; STATUS_7:
+;; 	setp.ne.u32 %p4, %w2, 2;
+;; 	@%p4 bra THROWN_8;
 ;; 	ld.local.b64 %l2, [%local+64];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
 ;; 	.param .align 16 .b8 q[16];
-;; TYPE_5: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b64 _, .param .b32 _);
-;; 	call (q), %l2, (q0, q1), TYPE_5;
-;; 	ld.param.b32 %w5, [q];
+;; TYPE_9: .callprototype (.param .align 16 .b8 _[16]) _ (.param .b64 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1), TYPE_9;
+;; 	ld.param.b32 %w2, [q];
 ;; 	}
-;; 	setp.ne.u32 %p3, %w5, 0;
-;; 	@%p3 bra STATUS_3;
-;; 	bra CALLED_2_AFTER;
-;; THROWN_4:
-;; 	st.local.b32 [%l1+72], %w2;
+;; 	setp.ne.u32 %p4, %w2, 0;
+;; 	@%p4 bra STATUS_7;
+;; 	bra CALLED_6_AFTER;
+;; THROWN_8:
+;; 	setp.ge.u32 %p5, %depth, 64;
+;; 	@%p5 bra PUT_BACK_10;
+;; 	bra IS_BACK_11;
+;; PUT_BACK_10:
+;; 	and.b32 %w7, %depth, 63;
+;; 	mad.wide.u32 %l3, %w7, 4, %local;
+;; 	ld.local.b32 %w6, [outer_call];
+;; 	st.local.b32 [%l3+72], %w6;
+;; IS_BACK_11:
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.const.b32 %w6, [instance+96];
-;; 	ld.local.b32 %w7, [%local+40];
-;; 	setp.eq.u32 %p4, %w7, %w6;
-;; 	@%p4 bra CATCH_6;
+;; 	ld.const.b32 %w8, [instance+96];
+;; 	ld.local.b32 %w9, [%local+40];
+;; 	setp.eq.u32 %p6, %w9, %w8;
+;; 	@%p6 bra CATCH_12;
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
-;; CATCH_6:
-;; 	ld.local.b32 %r5, [%local+952];
+;; CATCH_12:
+;; 	ld.local.b32 %r5, [%local+960];
 ;; 	bra B1;
+;; PUT_BACK_13:
+;; 	and.b32 %w11, %depth, 63;
+;; 	mad.wide.u32 %l4, %w11, 4, %local;
+;; 	ld.local.b32 %w10, [outer_call];
+;; 	st.local.b32 [%l4+72], %w10;
+;; 	bra IS_BACK_14;
+;; TRAP:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %trap_pc;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
+;; 	}
+;; 	exit;
 ;; }

@@ -43,7 +43,7 @@
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; B0:
 ;; 	// zero             r3, x1
 ;; 	mov.b32 %r3, 0;
@@ -395,7 +395,7 @@
 ;; 	// i32.add          r4, r3, r0
 ;; 	add.s32 %r4, %r0, %r3;
 ;; 	// return           header 1, r4, x1
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.param.b32 [ret+0], %r4;
 ;; 	ret;
 ;; LEAVE_57:

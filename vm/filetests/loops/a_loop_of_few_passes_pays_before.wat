@@ -24,7 +24,7 @@
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; B0:
 ;; 	// zero             r3, x1
 ;; 	mov.b32 %r3, 0;
@@ -116,7 +116,7 @@
 ;; 	@%p1 bra B1_1;
 ;; B2:
 ;; 	// return           header 1, r0, x1
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.param.b32 [ret+0], %r0;
 ;; 	ret;
 ;; }

@@ -22,7 +22,7 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; B0:
 ;; 	// zero             r4, x1
 ;; 	mov.b32 %r4, 0;
@@ -102,7 +102,7 @@
 ;; 	@%p5 bra B1_1;
 ;; B2:
 ;; 	// return           header 2, r4, x1
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.param.b32 [ret+0], %r4;
 ;; 	ret;
 ;; POLL_1:

@@ -21,16 +21,17 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<13>;
-;; 	.reg .b64 %l<2>;
-;; 	.reg .pred %p<8>;
+;; 	.reg .b32 %w<15>;
+;; 	.reg .b64 %l<3>;
+;; 	.reg .pred %p<10>;
+;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; IN0:
 ;; 	activemask.b32 %w1;
@@ -48,24 +49,22 @@
 ;; 	// const32          r3, -1
 ;; 	mov.b32 %r3, 0xffffffff;
 ;; 	// return           header 1, r3, x1
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.param.b32 [ret+0], %r3;
 ;; 	ret;
 ;; B2:
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// call             r3, step
-;; 	and.b32 %w6, %depth, 63;
-;; 	mad.wide.u32 %l1, %w6, 4, %local;
-;; 	ld.local.b32 %w7, [%l1+72];
-;; 	sub.u32 %w8, %depth, 65;
-;; 	setp.lt.u32 %p2, %w8, 16;
-;; 	@%p2 st.local.b32 [%l1+324], %w7;
-;; 	mov.b32 %w9, 10;
-;; 	st.local.b32 [%l1+72], %w9;
-;; 	activemask.b32 %w11;
-;; 	mov.u32 %w12, %lanemask_eq;
-;; 	or.b32 %w11, %w11, %w12;
+;; 	setp.ge.u32 %p2, %depth, 64;
+;; 	mad.wide.u32 %l1, %depth, 4, %local;
+;; 	@%p2 bra UNUSUAL_2;
+;; USUAL_3:
+;; 	mov.b32 %w6, 10;
+;; 	st.local.b32 [%l1+72], %w6;
+;; 	activemask.b32 %w8;
+;; 	mov.u32 %w9, %lanemask_eq;
+;; 	or.b32 %w8, %w8, %w9;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -76,18 +75,21 @@
 ;; 	call (q), f0, (q0, q1, q2, p0);
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
-;; 	bar.warp.sync %w11;
-;; 	st.local.b32 [%l1+72], %w7;
-;; CALLED_2:
+;; CAME_BACK_4:
+;; 	bar.warp.sync %w8;
+;; 	setp.ge.u32 %p4, %depth, 64;
+;; 	@%p4 bra PUT_BACK_7;
+;; IS_BACK_8:
+;; CALLED_6:
 ;; 	// copy32           r0, r3
 ;; 	mov.b32 %r0, %r3;
 ;; 	// br_bits_imm      r0, 1, @5
 ;; 	{
 ;; 	.reg .b32 %xr<4>;
 ;; 	and.b32 %xr3, 1, %r0;
-;; 	setp.ne.b32 %p3, %xr3, 0;
+;; 	setp.ne.b32 %p5, %xr3, 0;
 ;; 	}
-;; 	@%p3 bra PASS0;
+;; 	@%p5 bra PASS0;
 ;; B3:
 ;; 	// i32.add_imm      r0, r0, 3
 ;; 	add.s32 %r0, 3, %r0;
@@ -95,15 +97,34 @@
 ;; 	{
 ;; 	.reg .b32 %xr<4>;
 ;; 	and.b32 %xr3, 2, %r0;
-;; 	setp.ne.b32 %p4, %xr3, 0;
+;; 	setp.ne.b32 %p6, %xr3, 0;
 ;; 	}
-;; 	@%p4 bra PASS0;
+;; 	@%p6 bra PASS0;
 ;; 	bra OUT0_2;
 ;; B4:
 ;; 	// return           header 1, r0, x1
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.param.b32 [ret+0], %r0;
 ;; 	ret;
+;; TRAP_5:
+;; 	mov.b32 %trap_pc, 9;
+;; 	mov.b32 %trap_kind, 10;
+;; 	bra TRAP;
+;; UNUSUAL_2:
+;; 	and.b32 %w10, %depth, 63;
+;; 	mad.wide.u32 %l1, %w10, 4, %local;
+;; 	ld.local.b32 %w11, [%l1+72];
+;; 	st.local.b32 [outer_call], %w11;
+;; 	sub.u32 %w12, %depth, 65;
+;; 	setp.lt.u32 %p3, %w12, 16;
+;; 	@%p3 st.local.b32 [%l1+324], %w11;
+;; 	bra USUAL_3;
+;; PUT_BACK_7:
+;; 	and.b32 %w14, %depth, 63;
+;; 	mad.wide.u32 %l2, %w14, 4, %local;
+;; 	ld.local.b32 %w13, [outer_call];
+;; 	st.local.b32 [%l2+72], %w13;
+;; 	bra IS_BACK_8;
 ;; OUT0_1:
 ;; 	mov.b32 %w3, 1;
 ;; 	bra MEET0;
@@ -114,14 +135,14 @@
 ;; 	mov.b32 %w3, 0;
 ;; MEET0:
 ;; 	bar.warp.sync %w2;
-;; 	setp.ne.u32 %p5, %w3, 0;
-;; 	@%p5 bra LEFT0;
+;; 	setp.ne.u32 %p7, %w3, 0;
+;; 	@%p7 bra LEFT0;
 ;; 	sub.u32 %budget, %budget, 1;
-;; 	setp.le.s32 %p6, %budget, 0;
-;; 	@%p6 bra POLL_6;
-;; COUNTED_7:
-;; 	bra OVER_8;
-;; POLL_6:
+;; 	setp.le.s32 %p8, %budget, 0;
+;; 	@%p8 bra POLL_12;
+;; COUNTED_13:
+;; 	bra OVER_14;
+;; POLL_12:
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -132,16 +153,29 @@
 ;; 	call gpu_run_poll, (q0, q1, q2);
 ;; 	}
 ;; 	mov.b32 %budget, 4096;
-;; 	bra COUNTED_7;
-;; OVER_8:
+;; 	bra COUNTED_13;
+;; OVER_14:
 ;; 	bra B0;
 ;; LEFT0:
 ;; 	bar.warp.sync %w1;
-;; 	setp.eq.u32 %p7, %w3, 1;
-;; 	@%p7 bra EXIT0_1;
+;; 	setp.eq.u32 %p9, %w3, 1;
+;; 	@%p9 bra EXIT0_1;
 ;; 	bra EXIT0_2;
 ;; EXIT0_1:
 ;; 	bra B1;
 ;; EXIT0_2:
 ;; 	bra B4;
+;; TRAP:
+;; 	{
+;; 	.param .b64 q0;
+;; 	st.param.b64 [q0], %ctx;
+;; 	.param .b32 q1;
+;; 	st.param.b32 [q1], %trap_pc;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %depth;
+;; 	.param .b32 q3;
+;; 	st.param.b32 [q3], %trap_kind;
+;; 	call gpu_run_trap, (q0, q1, q2, q3);
+;; 	}
+;; 	exit;
 ;; }

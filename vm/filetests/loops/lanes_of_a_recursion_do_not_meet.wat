@@ -14,16 +14,17 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<9>;
-;; 	.reg .b64 %l<3>;
-;; 	.reg .pred %p<8>;
+;; 	.reg .b32 %w<12>;
+;; 	.reg .b64 %l<4>;
+;; 	.reg .pred %p<10>;
+;; 	.local .align 4 .b8 outer_call[4];
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; BEGIN:
 ;; 	sub.u32 %budget, %budget, 1;
@@ -47,20 +48,15 @@
 ;; 	}
 ;; 	// call             r3, f
 ;; 	stacksave.u32 %w1;
-;; 	ld.local.b32 %w2, [%local+32];
-;; 	ld.local.b32 %w3, [%local+840];
-;; 	setp.lt.u32 %p3, %w1, %w2;
-;; 	setp.ge.or.u32 %p4, %depth, %w3, %p3;
-;; 	@%p4 bra TRAP_5;
-;; 	and.b32 %w4, %depth, 63;
-;; 	mad.wide.u32 %l1, %w4, 4, %local;
-;; 	ld.local.b32 %w5, [%l1+72];
-;; 	sub.u32 %w6, %depth, 65;
-;; 	setp.lt.u32 %p5, %w6, 16;
-;; 	@%p5 st.local.b32 [%l1+324], %w5;
-;; 	mov.b32 %w7, 4;
-;; 	st.local.b32 [%l1+72], %w7;
-;; 	st.local.b32 [%local+36], %budget;
+;; 	ld.local.v2.b32 {%w2, %w3}, [%local+32];
+;; 	setp.lt.u32 %p4, %w1, %w2;
+;; 	setp.ge.or.u32 %p3, %depth, %w3, %p4;
+;; 	mad.wide.u32 %l1, %depth, 4, %local;
+;; 	@%p3 bra UNUSUAL_5;
+;; USUAL_6:
+;; 	mov.b32 %w4, 4;
+;; 	st.local.b32 [%l1+72], %w4;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	ld.global.b64 %l2, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
@@ -69,13 +65,16 @@
 ;; 	.param .b32 p0;
 ;; 	st.param.b32 [p0+0], %r3;
 ;; 	.param .align 16 .b8 q[4];
-;; TYPE_6: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
-;; 	call (q), %l2, (q0, q1, q2, p0), TYPE_6;
+;; TYPE_9: .callprototype (.param .align 16 .b8 _[4]) _ (.param .b64 _, .param .b32 _, .param .b32 _, .param .b32 _);
+;; 	call (q), %l2, (q0, q1, q2, p0), TYPE_9;
 ;; 	ld.param.b32 %r3, [q+0];
 ;; 	}
-;; 	st.local.b32 [%l1+72], %w5;
-;; 	ld.local.b32 %budget, [%local+36];
-;; CALLED_7:
+;; CAME_BACK_7:
+;; 	setp.ge.u32 %p7, %depth, 64;
+;; 	@%p7 bra PUT_BACK_11;
+;; IS_BACK_12:
+;; 	ld.local.b32 %budget, [%local+28];
+;; CALLED_10:
 ;; 	// copy32           r0, r3
 ;; 	mov.b32 %r0, %r3;
 ;; B2:
@@ -86,15 +85,15 @@
 ;; 	shr.u32 %r0, %r0, %xr3;
 ;; 	}
 ;; 	// br_if            r0, @1
-;; 	setp.ne.u32 %p6, %r0, 0;
+;; 	setp.ne.u32 %p8, %r0, 0;
 ;; 	sub.u32 %budget, %budget, 1;
-;; 	setp.le.s32 %p7, %budget, 0;
-;; 	@%p7 bra POLL_9;
-;; COUNTED_10:
-;; 	@%p6 bra B0;
+;; 	setp.le.s32 %p9, %budget, 0;
+;; 	@%p9 bra POLL_14;
+;; COUNTED_15:
+;; 	@%p8 bra B0;
 ;; B3:
 ;; 	// return           header 1, r0, x1
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.param.b32 [ret+0], %r0;
 ;; 	ret;
 ;; POLL_1:
@@ -109,11 +108,29 @@
 ;; 	}
 ;; 	mov.b32 %budget, 4096;
 ;; 	bra COUNTED_2;
-;; TRAP_5:
+;; TRAP_8:
 ;; 	mov.b32 %trap_pc, 3;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
-;; POLL_9:
+;; UNUSUAL_5:
+;; 	ld.local.b32 %w6, [%local+840];
+;; 	setp.ge.or.u32 %p5, %depth, %w6, %p4;
+;; 	@%p5 bra TRAP_8;
+;; 	and.b32 %w7, %depth, 63;
+;; 	mad.wide.u32 %l1, %w7, 4, %local;
+;; 	ld.local.b32 %w8, [%l1+72];
+;; 	st.local.b32 [outer_call], %w8;
+;; 	sub.u32 %w9, %depth, 65;
+;; 	setp.lt.u32 %p6, %w9, 16;
+;; 	@%p6 st.local.b32 [%l1+324], %w8;
+;; 	bra USUAL_6;
+;; PUT_BACK_11:
+;; 	and.b32 %w11, %depth, 63;
+;; 	mad.wide.u32 %l3, %w11, 4, %local;
+;; 	ld.local.b32 %w10, [outer_call];
+;; 	st.local.b32 [%l3+72], %w10;
+;; 	bra IS_BACK_12;
+;; POLL_14:
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -124,7 +141,7 @@
 ;; 	call gpu_run_poll, (q0, q1, q2);
 ;; 	}
 ;; 	mov.b32 %budget, 4096;
-;; 	bra COUNTED_10;
+;; 	bra COUNTED_15;
 ;; TRAP:
 ;; 	{
 ;; 	.param .b64 q0;

@@ -26,7 +26,7 @@
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
-;; 	ld.local.b32 %budget, [%local+36];
+;; 	ld.local.b32 %budget, [%local+28];
 ;; B0:
 ;; 	// zero             r3, x1
 ;; 	mov.b32 %r3, 0;
@@ -228,7 +228,7 @@
 ;; 	@%p12 bra B1;
 ;; B2:
 ;; 	// return           header 1, r3, x1
-;; 	st.local.b32 [%local+36], %budget;
+;; 	st.local.b32 [%local+28], %budget;
 ;; 	st.param.b32 [ret+0], %r3;
 ;; 	ret;
 ;; TRAP_4:

@@ -191,9 +191,9 @@ impl Compiler<'_> {
         self.w.label(&done);
     }
 
-    /// The declaration of what [`put_back`](Self::put_back) puts back.
+    /// The declaration of what [`put_back`](Self::put_back) puts back, in a function that makes such calls.
     pub fn declare_outer_call(&self, out: &mut String) {
-        if self.facts.deep {
+        if self.w.cold.contains("outer_call") {
             _ = writeln!(out, "\t.local .align 4 .b8 outer_call[4];");
         }
     }

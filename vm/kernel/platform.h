@@ -181,13 +181,15 @@ GPU_RUN_INLINE u64 load_code(const u64 *at) {
   GPU_RUN_STORE(store_relaxed_device, "st.relaxed.gpu", T, width, in)                              \
   GPU_RUN_STORE(store_release_device, "st.release.gpu", T, width, in)                              \
   GPU_RUN_LOAD(load_seq_cst_device, "fence.sc.gpu; ld.acquire.gpu", T, width, out)                 \
-  GPU_RUN_STORE(store_seq_cst_device, "fence.sc.gpu; st.release.gpu", T, width, in)                \
+  GPU_RUN_STORE(store_seq_cst_device, "fence.sc.gpu; st.relaxed.gpu", T, width, in)                \
   GPU_RUN_EXCHANGE(compare_exchange_acquire_device, "", "atom.acquire.gpu.global.cas", T, width, out, in) \
   GPU_RUN_EXCHANGE(compare_exchange_acq_rel_device, "", "atom.acq_rel.gpu.global.cas", T, width, out, in) \
-  GPU_RUN_EXCHANGE(compare_exchange_seq_cst_device, "fence.sc.gpu; ", "atom.acq_rel.gpu.global.cas", T, width, out, in)
+  GPU_RUN_EXCHANGE(compare_exchange_seq_cst_device, "fence.sc.gpu; ", "atom.acquire.gpu.global.cas", T, width, out, in)
 
-// Sequentially consistent: operations that are acquire, release or both and have a fence.sc before them. By the PTX
-// memory model they have this order if all such operations are spelled so. They serve guests, for which device scope is
+// Sequentially consistent: operations with a fence.sc before them, which also releases; those that load acquire. So they are
+// spelled in NVIDIA's "Atomics Application Binary Interface", after "A Formal Analysis of the NVIDIA PTX Memory Consistency
+// Model" (D. Lustig and others, 2019). A release of their own would wait for the lane's writes once more, which takes
+// as long as the fence. They serve guests, for which device scope is
 // enough: while threads run, only lanes of their GPU touch guest memory. The host reads and writes it before and after
 // a run.
 GPU_RUN_ATOMICS(u32, "b32", "=r", "r")
@@ -196,6 +198,14 @@ GPU_RUN_ATOMICS(u64, "b64", "=l", "l")
 #undef GPU_RUN_STORE
 #undef GPU_RUN_EXCHANGE
 #undef GPU_RUN_ATOMICS
+
+// A look at a word at which lanes look again and again, until it is no longer `nothing`: an acquire load if it is not. One
+// that acquires empties the L1 cache of the whole multiprocessor, and does so for nothing as long as nothing has come.
+template <typename T>
+GPU_RUN_INLINE T look_acquire_device(const T *at, T nothing) {
+  // What is loaded the second time is as new, or newer: both are strong loads of one word.
+  return load_relaxed_device(at) == nothing ? nothing : load_acquire_device(at);
+}
 
 // A hint, which may be old: through the multiprocessor's own cache, which does not see what others store.
 GPU_RUN_INLINE u16 load_hint(const u16 *at) {
@@ -276,11 +286,11 @@ GPU_RUN_REDUCE(red_max_device, "max", u64, "u64", "l")
 // `released` is a release for a lane that has just made one: atom.release begins with a fence that comes after all of
 // the lane's writes. PTX has no such fence by itself.
 #define GPU_RUN_FETCHES(T, integer, bits, out, in)                                                 \
-  GPU_RUN_FETCH(fetch_add_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.add", T, integer, out, in) \
-  GPU_RUN_FETCH(fetch_and_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.and", T, bits, out, in) \
-  GPU_RUN_FETCH(fetch_or_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.or", T, bits, out, in) \
-  GPU_RUN_FETCH(fetch_xor_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.xor", T, bits, out, in) \
-  GPU_RUN_FETCH(exchange_seq_cst_device, "fence.sc.gpu; atom.acq_rel.gpu.global.exch", T, bits, out, in) \
+  GPU_RUN_FETCH(fetch_add_seq_cst_device, "fence.sc.gpu; atom.acquire.gpu.global.add", T, integer, out, in) \
+  GPU_RUN_FETCH(fetch_and_seq_cst_device, "fence.sc.gpu; atom.acquire.gpu.global.and", T, bits, out, in) \
+  GPU_RUN_FETCH(fetch_or_seq_cst_device, "fence.sc.gpu; atom.acquire.gpu.global.or", T, bits, out, in) \
+  GPU_RUN_FETCH(fetch_xor_seq_cst_device, "fence.sc.gpu; atom.acquire.gpu.global.xor", T, bits, out, in) \
+  GPU_RUN_FETCH(exchange_seq_cst_device, "fence.sc.gpu; atom.acquire.gpu.global.exch", T, bits, out, in) \
   GPU_RUN_FETCH(fetch_add_relaxed_device, "atom.relaxed.gpu.global.add", T, integer, out, in) \
   GPU_RUN_FETCH(fetch_add_acquire_device, "atom.acquire.gpu.global.add", T, integer, out, in) \
   GPU_RUN_FETCH(fetch_add_release_device, "atom.release.gpu.global.add", T, integer, out, in) \
@@ -499,6 +509,8 @@ template <typename T>
 inline T load_relaxed_device(const T *at) { return __atomic_load_n(at, __ATOMIC_RELAXED); }
 template <typename T>
 inline T load_acquire_device(const T *at) { return __atomic_load_n(at, __ATOMIC_ACQUIRE); }
+template <typename T>
+inline T look_acquire_device(const T *at, T) { return load_acquire_device(at); }
 template <typename T>
 inline void store_relaxed_device(T *at, T value) { __atomic_store_n(at, value, __ATOMIC_RELAXED); }
 template <typename T>

@@ -175,10 +175,22 @@ GPU_RUN_NOINLINE void go_on_thread(const Launch &launch, Context &context, u32 i
   context.parked = 1;
 }
 
-// Lets a moment pass for a lane that has no thread. In a function of its own: see gpu_run_next.
-GPU_RUN_NOINLINE void pause_without_thread(const Launch &launch) {
+// Nanoseconds that a lane waits for a thread until it looks again, after it has looked `idle` times in vain. Each look takes
+// time from the lane of its warp that has one, so they become rare. A lane that no thread has had yet gets its first one when
+// all lanes before it have theirs: it waits longest from the beginning.
+GPU_RUN_INLINE u64 time_without_thread(const Launch &launch, u32 idle) {
+  constexpr u64 LEAST = 4000, MOST = 128000;
+  // The time doubles after so many looks, and then after each few more.
+  constexpr u32 SOON = 16, FEW = 4;
+  if (spawn::place_of(launch.lanes, global_lane()) >= load_relaxed_device(&launch.spawner->used)) return MOST;
+  const u32 doubled = idle < SOON ? 0 : (idle - SOON) / FEW;
+  return doubled < 5 ? LEAST << doubled : MOST;
+}
+
+// Lets some time pass for a lane that has no thread. In a function of its own: see gpu_run_next.
+GPU_RUN_NOINLINE void pause_without_thread(const Launch &launch, u32 idle) {
   if (process_ended(launch)) exit_lane();
-  backoff(32);
+  backoff_for(time_without_thread(launch, idle));
 }
 
 }  // namespace
@@ -257,18 +269,18 @@ void gpu_run_begin(const Launch *launch, Context *context) {
 }
 
 // Looks whether a thread was spawned in the lane's slot, and prepares it; 0 if there is none yet. Ends the lane when the
-// process has ended.
+// process has ended. It has looked `idle` times in vain since its last thread.
 //
 // The caller asks again and again, while other lanes of its warp run. ptxas makes lanes that leave such a loop wait for
 // those that stay in it, at a convergence barrier. It saves and clears the barriers of callers at the head of a function
 // that calls others, as this one does: that lets go of them.
-u32 gpu_run_next(const Launch *launch, Context *context) {
+u32 gpu_run_next(const Launch *launch, Context *context, u32 idle) {
   const u32 id = global_lane();
   if (id >= launch->spawner->capacity) exit_lane();
   u64 *mail = &launch->spawner->mail[id];
-  const u64 found = load_acquire_device(mail);  // pairs with the release in `spawn::begin`
+  const u64 found = look_acquire_device(mail, (u64)0);  // pairs with the release in `spawn::begin`
   if (found == 0) {
-    pause_without_thread(*launch);
+    pause_without_thread(*launch, idle);
     return 0;
   }
   // The slot is this thread's: nobody else writes there until it is given back.
@@ -354,7 +366,7 @@ GPU_RUN_NOINLINE void wait_with_warp(Context &context, u32 pc, u32 depth, u32 *m
     if (looks % 64 == 0 && process_ended(*context.launch)) stop(context, pc, depth, THREAD_Busy);
   };
   // Acquire, here and below: pairs with the release of the last one that arrives.
-  auto ended = [&] { return load_acquire_device(phase) != began; };
+  auto ended = [&] { return look_acquire_device(phase, began) != began; };
   for (u32 looks = 1; load_relaxed_device(met) != full; looks++) {
     if (looks % 4 == 0 && ended()) break;
     poll(looks);

@@ -73,7 +73,7 @@
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; BEGIN:
@@ -132,7 +132,7 @@
 ;; 	@%p9 bra PUT_BACK_13;
 ;; IS_BACK_14:
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; CALLED_6:
 ;; 	// return           header 2, r4, x1
 ;; 	st.param.b32 [ret+0], %r4;

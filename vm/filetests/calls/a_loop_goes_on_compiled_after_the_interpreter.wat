@@ -42,7 +42,7 @@
 ;; 	}
 ;; 	ld.local.b64 %ctx, [%local+848];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
@@ -105,7 +105,7 @@
 ;; 	}
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; CALLED_6:
 ;; 	// i32.load8_u      r8, r0, +0
 ;; 	cvt.u64.u32 %l12, %r0;
@@ -215,7 +215,7 @@
 ;; 	bra DONE;
 ;; ENTER_14:
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	sub.u32 %w22, %w16, 2;
 ;; TABLE_16: .branchtargets ENTER_15;
 ;; 	brx.idx %w22, TABLE_16;

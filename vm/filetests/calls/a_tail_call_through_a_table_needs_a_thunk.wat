@@ -43,7 +43,7 @@
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	ld.const.b64 %l, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %w, [%l+8];
+;; 	ld.global.b32 %w, [%l+8];
 ;;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	st.param.b32 [q1], %depth;
@@ -157,7 +157,7 @@
 ;; 	}
 ;; 	ld.local.b64 %ctx, [%local+848];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; 	ld.param.b32 %r0, [args+0];
 ;; 	{
@@ -205,7 +205,7 @@
 ;; 	bra RETURNED_2;
 ;; THROWN_3:
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b64 %l3, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;

@@ -113,7 +113,7 @@
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	ld.const.b64 %l, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %w, [%l+8];
+;; 	ld.global.b32 %w, [%l+8];
 ;;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	st.param.b32 [q1], %depth;

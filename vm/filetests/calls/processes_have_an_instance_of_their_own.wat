@@ -65,7 +65,7 @@
 ;; 	}
 ;; 	ld.local.b32 %r3, [%local+712];
 ;; 	ld.local.b64 %size_at, [%local+944];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	// const32          r2, 16
 ;; 	mov.b32 %r2, 0x10;
 ;; 	// store32          r2, r3, +0
@@ -127,7 +127,7 @@
 ;; 	}
 ;; 	ld.local.b64 %ctx, [%local+848];
 ;; 	ld.local.b64 %size_at, [%local+944];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %depth;

@@ -59,7 +59,7 @@
 ;; 	call gpu_run_throw, (q0, q1, q2, q3);
 ;; 	}
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	bra CATCH_1;
 ;; CATCH_1:
 ;; 	st.local.b32 [%roots+8], %r0;
@@ -109,7 +109,7 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	mov.u64 %roots, roots;
 ;; 	ld.local.b32 %outer, [%local+844];
 ;; 	st.local.b32 [%roots], %outer;
@@ -203,7 +203,7 @@
 ;; 	call gpu_run_throw_ref, (q0, q1, q2, q3);
 ;; 	}
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	st.local.b32 [%local+844], %outer;
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
@@ -247,7 +247,7 @@
 ;; 	st.local.b32 [%l4+72], %w7;
 ;; IS_BACK_10:
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	st.local.b32 [%local+844], %outer;
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
@@ -297,7 +297,7 @@
 ;; 	st.local.b32 [%l9+72], %w17;
 ;; IS_BACK_22:
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	st.local.b32 [%local+844], %outer;
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
@@ -333,7 +333,7 @@
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	ld.const.b64 %l, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %w, [%l+8];
+;; 	ld.global.b32 %w, [%l+8];
 ;;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	st.param.b32 [q1], %depth;

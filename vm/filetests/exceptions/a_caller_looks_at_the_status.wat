@@ -59,7 +59,7 @@
 ;; 	call gpu_run_throw, (q0, q1, q2, q3);
 ;; 	}
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
 ;; B2:
@@ -91,7 +91,7 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; B0:
 ;; 	// copy32           r3, r0
@@ -178,7 +178,7 @@
 ;; 	st.local.b32 [%l3+72], %w6;
 ;; IS_BACK_10:
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b32 %w8, [instance+88];
 ;; 	ld.local.b32 %w9, [%local+40];
 ;; 	setp.eq.u32 %p6, %w9, %w8;
@@ -220,7 +220,7 @@
 ;; 	.param .b32 q1;
 ;; 	.param .b32 q2;
 ;; 	ld.const.b64 %l, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %w, [%l+8];
+;; 	ld.global.b32 %w, [%l+8];
 ;;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	st.param.b32 [q1], %depth;

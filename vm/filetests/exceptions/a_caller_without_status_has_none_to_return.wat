@@ -64,6 +64,6 @@
 ;; 	bra CALLED_1_AFTER;
 ;; THROWN_3:
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	exit;
 ;; }

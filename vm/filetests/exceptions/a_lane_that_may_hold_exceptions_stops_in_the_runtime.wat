@@ -43,7 +43,7 @@
 ;; 	call gpu_run_throw, (q0, q1, q2, q3);
 ;; 	}
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
 ;; }
@@ -138,7 +138,7 @@
 ;; THROWN_3:
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	bra CATCH_5;
 ;; CATCH_5:
 ;; 	st.local.b32 [%roots+8], %r0;
@@ -218,7 +218,7 @@
 ;; 	}
 ;; 	ld.local.b64 %ctx, [%local+848];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	mov.u64 %roots, roots;
 ;; 	ld.local.b32 %outer, [%local+844];
@@ -269,7 +269,7 @@
 ;; THROWN_3:
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b64 %l3, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;

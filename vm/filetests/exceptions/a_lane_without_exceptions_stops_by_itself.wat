@@ -43,7 +43,7 @@
 ;; 	call gpu_run_throw, (q0, q1, q2, q3);
 ;; 	}
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
 ;; }
@@ -117,7 +117,7 @@
 ;; THROWN_3:
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b32 %w4, [instance+88];
 ;; 	ld.local.b32 %w5, [%local+40];
 ;; 	setp.eq.u32 %p3, %w5, %w4;
@@ -176,7 +176,7 @@
 ;; 	}
 ;; 	ld.local.b64 %ctx, [%local+848];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; 	ld.param.b32 %r0, [args+0];
@@ -223,7 +223,7 @@
 ;; THROWN_3:
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b64 %l3, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;

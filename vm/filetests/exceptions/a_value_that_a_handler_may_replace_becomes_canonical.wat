@@ -28,7 +28,7 @@
 ;; 	ld.param.b32 %r1, [a1+0];
 ;; 	ld.param.b32 %r2, [a2+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; B0:
 ;; 	// f32.add          r5, r0, r1
@@ -110,7 +110,7 @@
 ;; 	st.local.b32 [%l3+72], %w6;
 ;; IS_BACK_11:
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b32 %w8, [instance+96];
 ;; 	ld.local.b32 %w9, [%local+40];
 ;; 	setp.eq.u32 %p6, %w9, %w8;

@@ -23,7 +23,7 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.local.b32 %budget, [%local+28];
 ;; 	add.u32 %deeper, %depth, 1;
 ;; BEGIN:

@@ -26,7 +26,7 @@
 ;; 	ld.param.b32 %r1, [a1+0];
 ;; 	ld.param.b32 %r2, [a2+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
 ;; B0:
 ;; 	// memory.copy      r0, r1, r2, memory0, memory0

@@ -25,7 +25,7 @@
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
 ;; B0:
 ;; 	// i32.atomic.rmw8.add_u r4, r0, r1, +1, memory0
@@ -45,7 +45,7 @@
 ;; 	add.u32 %w7, %w2, %r1;
 ;; 	bfi.b32 %w7, %w7, %w5, %w3, 8;
 ;; 	fence.sc.gpu;
-;; 	atom.acq_rel.gpu.global.cas.b32 %w6, [%l3], %w5, %w7;
+;; 	atom.acquire.gpu.global.cas.b32 %w6, [%l3], %w5, %w7;
 ;; 	setp.ne.u32 %p2, %w6, %w5;
 ;; 	mov.b32 %w5, %w6;
 ;; 	@%p2 bra EXCHANGE_2;

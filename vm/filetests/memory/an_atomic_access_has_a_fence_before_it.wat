@@ -33,7 +33,7 @@
 ;; 	add.s64 %l2, %l1, 8;
 ;; 	neg.s64 %l4, %d5;
 ;; 	fence.sc.gpu;
-;; 	atom.acq_rel.gpu.global.add.u64 %l3, [%l2], %l4;
+;; 	atom.acquire.gpu.global.add.u64 %l3, [%l2], %l4;
 ;; 	mov.b64 %d4, %l3;
 ;; 	// return           header 2, r4, x2
 ;; 	st.param.b64 [ret+0], %d4;

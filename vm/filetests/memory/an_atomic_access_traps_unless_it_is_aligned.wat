@@ -25,7 +25,7 @@
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
 ;; B0:
 ;; 	// const32          r5, 1
@@ -44,7 +44,7 @@
 ;; 	setp.ne.u32 %p2, %w2, 0;
 ;; 	@%p2 bra TRAP_2;
 ;; 	fence.sc.gpu;
-;; 	atom.acq_rel.gpu.global.cas.b32 %w3, [%l2], %r4, %r5;
+;; 	atom.acquire.gpu.global.cas.b32 %w3, [%l2], %r4, %r5;
 ;; 	mov.b32 %r3, %w3;
 ;; 	// return           header 1, r3, x1
 ;; 	st.param.b32 [ret+0], %r3;

@@ -26,7 +26,7 @@
 ;; 	ld.param.b32 %r0, [a0+0];
 ;; 	ld.param.b32 %r1, [a1+0];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.const.b64 %base, [instance+16];
 ;; B0:
 ;; 	// i32.atomic.rmw8.or_u r4, r0, r1, +0, memory0
@@ -43,7 +43,7 @@
 ;; 	mov.b32 %w5, 0;
 ;; 	bfi.b32 %w5, %r1, %w5, %w3, 8;
 ;; 	fence.sc.gpu;
-;; 	atom.acq_rel.gpu.global.or.b32 %w4, [%l3], %w5;
+;; 	atom.acquire.gpu.global.or.b32 %w4, [%l3], %w5;
 ;; 	bfe.u32 %w2, %w4, %w3, 8;
 ;; 	mov.b32 %r4, %w2;
 ;; 	// return           header 2, r4, x1

@@ -69,7 +69,7 @@
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; B0:
 ;; 	// const32          r3, 1
 ;; 	mov.b32 %r3, 0x1;
@@ -92,7 +92,7 @@
 ;; 	}
 ;; 	ld.local.b32 %r3, [%local+712];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	// return           header 1, r3, x1
 ;; 	st.param.b32 [ret+0], %r3;
 ;; 	ret;

@@ -19,7 +19,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<7>;
 ;; 	.reg .b64 %d<7>;
-;; 	.reg .b32 %w<10>;
+;; 	.reg .b32 %w<11>;
 ;; 	.reg .b64 %l<10>;
 ;; 	.reg .pred %p<3>;
 ;; 	ld.param.b64 %launch, [launch];
@@ -33,7 +33,7 @@
 ;; 	ld.global.b64 %l1, [%launch+320];
 ;; 	setp.ne.u32 %p1, %w1, 0;
 ;; 	setp.ne.and.b64 %p1, %l1, 0, %p1;
-;; 	@%p1 bra NEXT_THREAD;
+;; 	@%p1 bra NO_THREAD;
 ;; 	ld.local.b64 %l2, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
@@ -44,7 +44,7 @@
 ;; 	}
 ;; 	ld.local.b64 %ctx, [%local+848];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	ld.global.b64 %args, [%launch+80];
 ;; B0:
 ;; 	// const32          r2, 8
@@ -81,6 +81,8 @@
 ;; 	call gpu_run_finish, (q0);
 ;; 	}
 ;; 	ret;
+;; NO_THREAD:
+;; 	mov.b32 %w9, 0;
 ;; NEXT_THREAD:
 ;; 	ld.local.b64 %l8, [%local+848];
 ;; 	{
@@ -88,18 +90,21 @@
 ;; 	st.param.b64 [q0], %launch;
 ;; 	.param .b64 q1;
 ;; 	st.param.b64 [q1], %context;
+;; 	.param .b32 q2;
+;; 	st.param.b32 [q2], %w9;
 ;; 	.param .b32 result;
-;; 	call (result), gpu_run_next, (q0, q1);
+;; 	call (result), gpu_run_next, (q0, q1, q2);
 ;; 	ld.param.b32 %w6, [result];
 ;; 	}
 ;; 	setp.eq.u32 %p2, %w6, 0;
+;; 	add.u32 %w9, %w9, 1;
 ;; 	@%p2 bra NEXT_THREAD;
 ;; 	ld.local.b64 %ctx, [%local+848];
 ;; 	ld.local.b64 %l7, [%local+8];
 ;; 	ld.local.b32 %w7, [%local+24];
 ;; 	ld.global.b32 %w8, [%l7+136];
 ;; 	ld.const.b64 %size_at, [instance+8];
-;; 	ld.relaxed.gpu.global.b32 %size, [%size_at+8];
+;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %depth;
@@ -116,5 +121,5 @@
 ;; 	st.param.b64 [q0], %l9;
 ;; 	call gpu_run_finish, (q0);
 ;; 	}
-;; 	bra NEXT_THREAD;
+;; 	bra NO_THREAD;
 ;; }

@@ -136,7 +136,7 @@ GPU_RUN_INLINE u32 wake(const Launch &launch, Bucket &bucket, const u8 *at, u32 
 // Whether a thread in a queue goes on: it was woken, or its time is over. Called by its own lane.
 GPU_RUN_NOINLINE bool wait_ended(const Launch &launch, Thread &thread) {
   // Acquire: pairs with the release in `wake`.
-  bool woken = load_acquire_device(&thread.woken) != 0;
+  bool woken = look_acquire_device(&thread.woken, 0u) != 0;
   if (!woken) {
     if (thread.wake == ~0ull || clock_ns() < thread.wake) return false;
     Bucket &bucket = bucket_of(launch, thread.waits_at);

@@ -1,8 +1,9 @@
 //! Atomic accesses of linear memory.
 //!
-//! They are sequentially consistent, spelled as in `kernel/platform.h`: an acquiring or releasing operation
-//! at the GPU's scope with a `fence.sc` before it. The guest may ask for less: see [`Order`]. Those of 8 and 16 bits work on the aligned word of 32
-//! bits around them, as in `kernel/ops/atomics.h`.
+//! They are sequentially consistent, spelled as in `kernel/platform.h`: an operation at the GPU's scope with a `fence.sc`
+//! before it, which also releases, so that only loads and what loads and stores have to say that they acquire (NVIDIA's
+//! "Atomics Application Binary Interface"). The guest may ask for less: see [`Order`]. Those of 8 and 16 bits work on the
+//! aligned word of 32 bits around them, as in `kernel/ops/atomics.h`.
 
 use gpu_run_bytecode::{Op, TrapKind};
 
@@ -53,7 +54,8 @@ impl Order {
     fn qualifiers(self) -> [&'static str; 3] {
         match self {
             Order::Relaxed => ["relaxed"; 3],
-            Order::AcqRel | Order::SeqCst => ["acquire", "release", "acq_rel"],
+            Order::AcqRel => ["acquire", "release", "acq_rel"],
+            Order::SeqCst => ["acquire", "relaxed", "acquire"],
         }
     }
 }

@@ -20,7 +20,7 @@ use crate::ptx::writer::ptx;
 const LARGE_FRAME: usize = 2048;
 
 /// Where a lane of a program that spawns threads goes on when its thread has ended.
-const NEXT_THREAD: &str = "NEXT_THREAD";
+const NO_THREAD: &str = "NO_THREAD";
 
 /// The same where its process has.
 const NEXT_PROCESS: &str = "NEXT_PROCESS";
@@ -60,11 +60,15 @@ fn measure_stack(compiler: &mut Compiler, bytes: usize) {
 fn spawned_threads(compiler: &mut Compiler, start: u32, bytes: usize) {
     let (found, none) = (compiler.w.word(), compiler.w.predicate());
     let (thread, id, argument) = (compiler.w.pair(), compiler.w.word(), compiler.w.word());
-    compiler.w.label(NEXT_THREAD);
-    let arguments = [("b64", "%launch"), ("b64", "%context")];
+    let idle = compiler.w.word();
+    compiler.w.label(NO_THREAD);
+    ptx!(compiler, "mov.b32 {idle}, 0;");
+    compiler.w.label("NEXT_THREAD");
+    let arguments = [("b64", "%launch"), ("b64", "%context"), ("b32", &idle)];
     compiler.call_runtime("gpu_run_next", &arguments, Some(("b32", &found)));
     ptx!(compiler, "setp.eq.u32 {none}, {found}, 0;");
-    ptx!(compiler, "@{none} bra {NEXT_THREAD};");
+    ptx!(compiler, "add.u32 {idle}, {idle}, 1;");
+    ptx!(compiler, "@{none} bra NEXT_THREAD;");
     measure_stack(compiler, bytes);
     ptx!(
         compiler,
@@ -86,7 +90,7 @@ fn spawned_threads(compiler: &mut Compiler, start: u32, bytes: usize) {
     compiler.w.out().push_str(&size);
     compiler.call_from_kernel(start, &[vec![id], vec![argument]]);
     compiler.call_runtime("gpu_run_finish", &[("b64", "%ctx")], None);
-    ptx!(compiler, "bra {NEXT_THREAD};");
+    ptx!(compiler, "bra {NO_THREAD};");
 }
 
 /// Writes what lanes do that run processes of a batch: one after the other, until there is none left. The kernel's frame has
@@ -163,7 +167,7 @@ pub fn compile(
         );
         ptx!(compiler, "setp.ne.u32 {p}, {lane}, 0;");
         ptx!(compiler, "setp.ne.and.b64 {p}, {spawner}, 0, {p};");
-        ptx!(compiler, "@{p} bra {NEXT_THREAD};");
+        ptx!(compiler, "@{p} bra {NO_THREAD};");
     }
     // Written to a compiler of its own, which hands out the registers.
     let arguments = [("b64", "%launch"), ("b64", "%context")];

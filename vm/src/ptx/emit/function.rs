@@ -141,7 +141,7 @@ impl Own {
 pub fn load_size(unit: &Unit, layout: &ImageLayout, local: &str) -> String {
     let (space, at) = Own::Memory.place(unit, layout, local);
     format!(
-        "\tld.{space}.b64 %size_at, [{at}];\n\tld.relaxed.gpu.global.b32 %size, [%size_at+{}];\n",
+        "\tld.{space}.b64 %size_at, [{at}];\n\tld.global.b32 %size, [%size_at+{}];\n",
         offset_of!(crate::layout::Memory, size),
     )
 }

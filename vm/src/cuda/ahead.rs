@@ -128,8 +128,9 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
     };
     let target = format!("{:?} {}", request.target.compute_capability, request.target.driver);
     let interpreted = native.mixed || request.has_deep_calls(native.needs_stack);
-    let meets = for_target(request, &native.target).options.reconverge;
-    let how = format!("{interpreted} {meets}");
+    let known = barriers::are_known_of(&native.target);
+    let kept = barriers::Kept::of(&request.options, known);
+    let how = format!("{interpreted} {kept:?}");
     let sources = [COMPILER, RUNTIME, MIXED].map(str::as_bytes);
     let key = Key::of(&[&sources[..], &[&native.bytes, target.as_bytes(), how.as_bytes()]].concat());
     let cache = cache.filter(|_| request.target.format == CodeFormat::Cubin);
@@ -150,7 +151,7 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
         object: text.is_none().then_some(&bytes[..]),
         ..Input::program(text.unwrap_or_default())
     };
-    let linked = linked_with(program, interpreted, meets, request.options.line_info, &request.target)?;
+    let linked = linked_with(program, interpreted, kept, request.options.line_info, &request.target)?;
     if let Some(cache) = cache {
         // The next run links again.
         _ = cache.save(key, &linked.cubin);

@@ -1,5 +1,9 @@
-//! Takes ptxas's convergence barriers around calls out of machine code whose lanes meet by themselves: see
-//! `ptx::emit::reconvergence`.
+//! Takes ptxas's convergence barriers out of machine code: all of them if one lane runs it, and those around calls if its
+//! lanes meet by themselves (see `ptx::emit::reconvergence`).
+//!
+//! A lane that is alone never waits at a barrier. But it executes one instruction at the begin and one at the end of each
+//! region, others where it leaves one early, and saves six barriers in each function that calls: a tenth to a third of its
+//! time, by what the code does.
 //!
 //! ptxas has the lanes that begin a region together, by `BSSY`, wait for each other at its end, by `BSYNC`. It has 16
 //! barriers in a warp for that. Where a region calls functions it takes one that callees save, or keeps it in a register
@@ -30,9 +34,15 @@ use std::collections::BTreeMap;
 use object::{Object, ObjectSection, SectionFlags};
 
 use crate::device::{CodeFormat, Target};
+use crate::ptx::Options;
 
 const BSSY: u64 = 0x945;
 const BSYNC: u64 = 0x941;
+/// What else there is of barriers: leaving a region early, letting other lanes of a warp run, and moving a barrier to a
+/// register (cleared) and back.
+const BREAK: u64 = 0x942;
+const YIELD: u64 = 0x946;
+const BMOV: [u64; 2] = [0x355, 0x356];
 const BRA: u64 = 0x947;
 const BRX: u64 = 0x949;
 const EXIT: u64 = 0x94d;
@@ -45,6 +55,8 @@ const NOP: u64 = 0x7918;
 const DIVERGENT: u64 = 1 << 27;
 /// The bits of the second half that tell when an instruction may be issued.
 const SCHEDULING: u64 = !0 << 41;
+/// Of these: it says to none that it is done.
+const TELLS_NONE: u64 = 63 << 46;
 /// The predicate that always holds.
 const ALWAYS: u64 = 7;
 /// Barriers from this one on are those that callees save.
@@ -52,6 +64,29 @@ const SAVED: u64 = 6;
 
 /// Bytes of an instruction.
 const BYTES: usize = 16;
+
+/// Which of ptxas's barriers linked code keeps.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Kept {
+    /// All of them.
+    #[default]
+    All,
+    /// All but those of regions that call: its lanes meet by themselves.
+    WithoutCalls,
+    /// A single lane runs it.
+    None,
+}
+
+impl Kept {
+    /// Those that code with these options keeps; `known` says whether its machine code is.
+    pub fn of(options: &Options, known: bool) -> Kept {
+        match (known, options.single_lane, options.reconverge) {
+            (true, true, _) => Kept::None,
+            (true, _, true) => Kept::WithoutCalls,
+            _ => Kept::All,
+        }
+    }
+}
 
 /// Whether lanes can meet in code for this target: its machine code is known, or it is the tests' emulator, which has no
 /// barriers.
@@ -83,6 +118,10 @@ impl Instruction {
             _ => ALWAYS,
         };
         (self.low >> 12 & 15, second) == (ALWAYS, ALWAYS)
+    }
+
+    fn is_of_barriers(self) -> bool {
+        [BSSY, BSYNC, BREAK, YIELD].contains(&self.opcode()) || BMOV.contains(&self.opcode())
     }
 
     fn is_call(self) -> bool {
@@ -250,23 +289,36 @@ fn visit(cubin: &mut [u8], mut function: impl FnMut(&mut [u8], bool)) -> Result<
     Ok(())
 }
 
-/// Removes the barriers of regions that call from a linked cubin. Returns how many.
+/// Removes from a linked cubin the barriers that it does not keep. Returns how many instructions that were.
 ///
 /// # Errors
 ///
 /// It is no ELF file; nothing was changed.
-pub fn remove(cubin: &mut [u8]) -> Result<usize, object::Error> {
+pub fn remove(cubin: &mut [u8], kept: Kept) -> Result<usize, object::Error> {
     let mut removed = 0;
+    if kept == Kept::All {
+        return Ok(removed);
+    }
     visit(cubin, |code, of_program| {
         let instructions = decode(code);
-        for at in around_calls(&instructions, of_program) {
+        for at in superfluous(&instructions, kept, of_program) {
             let bytes = &mut code[at * BYTES..][..BYTES];
             bytes[..8].copy_from_slice(&NOP.to_le_bytes());
-            bytes[8..].copy_from_slice(&(instructions[at].high & SCHEDULING).to_le_bytes());
+            let when = instructions[at].high & SCHEDULING | TELLS_NONE;
+            bytes[8..].copy_from_slice(&when.to_le_bytes());
             removed += 1;
         }
     })?;
     Ok(removed)
+}
+
+/// The instructions of a function that are not needed where these barriers are kept.
+fn superfluous(code: &[Instruction], kept: Kept, of_program: bool) -> Vec<usize> {
+    match kept {
+        Kept::All => Vec::new(),
+        Kept::WithoutCalls => around_calls(code, of_program),
+        Kept::None => (0..code.len()).filter(|at| code[*at].is_of_barriers()).collect(),
+    }
 }
 
 #[cfg(test)]
@@ -301,6 +353,25 @@ mod tests {
         assert_eq!(around_calls(&region(MEETING), true), [6]);
         // Where a jump leads that a table names is not known.
         assert_eq!(around_calls(&region(of(0x7949, 0x000f_ea00_0380_0000)), true), [6]);
+    }
+
+    #[test]
+    fn a_lane_that_is_alone_needs_none() {
+        let breaks = of(0x0000_0000_0006_0942, 0x000f_ea00_0380_0000); // @P0 BREAK B6
+        let saves = of(0x0000_0000_0b02_7355, 0x000e_2200_0010_0000); // BMOV.32.CLEAR R2, B11
+        let code = [saves, BSSY_B6, BRANCH_IF, breaks, CALL, BSYNC_B6, END];
+        assert_eq!(superfluous(&code, Kept::None, true), [0, 1, 3, 5]);
+        assert_eq!(superfluous(&code, Kept::WithoutCalls, true), [5]);
+        assert_eq!(superfluous(&code, Kept::All, true), []);
+        let options = |single_lane, reconverge| Options {
+            single_lane,
+            reconverge,
+            ..Options::default()
+        };
+        assert_eq!(Kept::of(&options(true, true), true), Kept::None);
+        assert_eq!(Kept::of(&options(false, true), true), Kept::WithoutCalls);
+        assert_eq!(Kept::of(&options(false, false), true), Kept::All);
+        assert_eq!(Kept::of(&options(true, true), false), Kept::All);
     }
 
     #[test]
@@ -364,7 +435,7 @@ mod tests {
     #[test]
     fn what_is_no_cubin_stays_as_it_is() {
         let mut bytes = *b"neither ELF nor machine code";
-        assert!(remove(&mut bytes).is_err());
+        assert!(remove(&mut bytes, Kept::WithoutCalls).is_err());
         assert_eq!(&bytes, b"neither ELF nor machine code");
     }
 

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::{Program, encode};
 
-use super::barriers;
+use super::barriers::{self, Kept};
 use super::cache::{Cache, Key};
 use super::link::{Input, LinkOptions, Linked, link};
 use super::machine_code;
@@ -114,7 +114,9 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
     let deep_calls = !around.processes && (threads <= DEEP_CALLS_TO || program.thread_start().is_some());
     // Of an unknown number of threads there may be one. Its memory grows, and need not be fixed for it.
     let several = (2..u32::MAX).contains(&threads) && program.thread_start().is_none() && !around.processes;
-    let fixed_memory = several && !around.checked_heap && grows_by_heap(program);
+    let spawns = program.thread_start().is_some() && !around.processes;
+    // As the store does, whatever runs the program.
+    let fixed_memory = (several || spawns) && !around.checked_heap && grows_by_heap(program);
     let threads = match program.thread_start() {
         // It may spawn any number.
         Some(_) => u32::MAX,
@@ -216,9 +218,14 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
     let interpreted = requests
         .iter()
         .any(|request| request.is_mixed() || request.has_deep_calls(needs_stack));
-    let meets = requests.iter().any(|request| request.options.reconverge);
+    let known = barriers::are_known(&first.target);
+    // Of several programs it is not known which lanes run them.
+    let kept = match requests {
+        [one] => Kept::of(&one.options, known),
+        _ => Kept::All,
+    };
     let lines = requests.iter().any(|request| request.options.line_info);
-    let linked = linked_with(Input::program(&text), interpreted, meets, lines, &first.target)?;
+    let linked = linked_with(Input::program(&text), interpreted, kept, lines, &first.target)?;
     let cache = cache.filter(|_| first.target.format == CodeFormat::Cubin);
     let unsaved = cache.and_then(|(cache, key)| {
         let mut contents = linked.cubin.clone();
@@ -235,12 +242,12 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
     Ok(codes(requests, linked.cubin, needs_stack, &origin))
 }
 
-/// Links what was made of programs with the runtime, and with the interpreter if they call that. Of programs whose lanes
-/// meet it takes the barriers that would be in their way. With `lines`, code keeps those of its PTX.
+/// Links what was made of programs with the runtime, and with the interpreter if they call that, and takes out the barriers
+/// that are not to be `kept`. With `lines`, code keeps those of its PTX.
 pub(super) fn linked_with(
     program: Input,
     interpreted: bool,
-    meets: bool,
+    kept: Kept,
     lines: bool,
     target: &Target,
 ) -> DeviceResult<Linked> {
@@ -269,12 +276,10 @@ pub(super) fn linked_with(
         )?,
         CodeFormat::Ptx => return Ok(Linked::texts(inputs)),
     };
-    if meets {
-        barriers::remove(&mut linked.cubin).map_err(|error| DeviceError::Driver {
-            call: "cuLinkComplete",
-            what: format!("the linked code cannot be read: {error}"),
-        })?;
-    }
+    barriers::remove(&mut linked.cubin, kept).map_err(|error| DeviceError::Driver {
+        call: "cuLinkComplete",
+        what: format!("the linked code cannot be read: {error}"),
+    })?;
     Ok(linked)
 }
 

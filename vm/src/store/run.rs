@@ -536,14 +536,17 @@ impl Store {
             return Ok(places);
         };
         places.stack_pointer = self.stack_pointer_slot(func);
-        if options.threads <= 1 {
-            return Ok(places);
-        }
-        let meta = &info.program.meta;
         // The records of a checked heap are read whole, as far as memory reaches. Another instance may make memory grow.
         let mut infos = self.instance_infos.iter().enumerate();
         let shared = infos.any(|(i, info)| i != instance as usize && info.memories.contains(&memory));
         let fixes = !self.checks_heap() && !shared && grows_by_heap(&info.program);
+        if options.threads <= 1 {
+            if fixes && info.program.thread_start().is_some() {
+                self.fix_memory(memory)?;
+            }
+            return Ok(places);
+        }
+        let meta = &info.program.meta;
         let slot = |global: u32| self.global_infos[info.globals[global as usize] as usize].slot;
         let locals = match meta.thread_locals.map(|locals| (locals.base, locals.block)) {
             Some((_, None)) => return Err(StoreError::UnknownThreadLocals),

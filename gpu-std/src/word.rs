@@ -188,6 +188,11 @@ impl<T> WordPtr<T> {
     pub fn set(&self, pointer: *mut T) {
         self.bits.set(pointer.expose_provenance() as _);
     }
+    /// Puts a pointer there, ordering nothing else.
+    #[inline]
+    pub fn put(&self, pointer: *mut T) {
+        self.bits.put(pointer.expose_provenance() as _);
+    }
     #[inline]
     pub fn swap(&self, pointer: *mut T) -> *mut T {
         core::ptr::with_exposed_provenance_mut(self.bits.swap(pointer.expose_provenance() as _) as usize)

@@ -6,9 +6,10 @@
 //! 4. **Ending.** Nothing is left to be traced. A session may have something white in hand; if it stores that, it marks it.
 //!    When all sessions have ended that were under way, and there is still nothing to be traced, there never will be:
 //!    sessions since then can only have got at what is marked. So all objects of the lists that are white are garbage.
-//! 5. **Settle.** The phase is idle again, and sessions that have not heard of it have to end. What they have marked is
+//! 5. **Lists.** What there is becomes what is to be swept.
+//! 6. **Settle.** The phase is idle again, and sessions that have not heard of it have to end. What they have marked is
 //!    traced the next time.
-//! 6. **Sweep.** All threads free what is white. What is marked is old.
+//! 7. **Sweep.** All threads free what is white. What is marked is old.
 //!
 //! Barrier and black objects come one after the other, because a session that has heard of neither could store something
 //! white in a new black object, which is never traced.
@@ -27,8 +28,14 @@ use crate::reclaim::{Grace, pin};
 use crate::sync::Locked;
 use crate::word::{Word32, Word64};
 
-/// Objects that a thread looks at in one step.
-const QUANTUM: usize = 256;
+/// Objects that a thread looks at in a step: so many for each that it has made in the session before, and one more. That is
+/// several times what a collection takes for each new object. It is little, because on a GPU a lane that ends a session may
+/// have to wait for the steps of the 31 others of its warp.
+const STEP: usize = 16;
+/// But no more than these.
+const LONGEST_STEP: usize = 256;
+/// Objects that one thread looks at alone in a step, and parts of the heap.
+const ALONE: usize = 32;
 /// KiB of new objects until a collection begins: as much as this, and a part of what is old.
 const LEAST_FRESH: u32 = 1024;
 const FRESH_PART: u32 = 4;
@@ -43,6 +50,7 @@ enum Stage {
     Roots,
     Mark,
     Ending,
+    Lists,
     Settle,
     Sweep,
 }
@@ -59,7 +67,7 @@ struct Control {
     /// What was remembered, and what was marked too late for the last collection.
     entries: Vec<*mut Header>,
     late: Vec<*mut Header>,
-    /// How far roots were looked at.
+    /// How far parts of the heap were looked at, and roots of the one that is next.
     shard: usize,
     root: usize,
     /// KiB that were old after the last collection of all, and became old since.
@@ -128,19 +136,20 @@ static COLLECTOR: Collector = Collector {
 /// assert_eq!(length, 4);
 /// ```
 pub fn enter<R>(f: impl for<'s> FnOnce(&Session<'s>) -> R) -> R {
-    let result = {
+    let (result, made) = {
         let _inside = Inside::new();
         let session = Session {
             _guard: pin(),
             brand: PhantomData,
             of_thread: PhantomData,
+            made: Cell::new(0),
         };
-        f(&session)
+        (f(&session), session.made.get())
     };
     if COLLECTOR.is_due() && with_sessions(Cell::get) == 0 {
         // What is dropped in a step may begin sessions, which take no steps then.
         let _inside = Inside::new();
-        COLLECTOR.step();
+        COLLECTOR.step(LONGEST_STEP.min(STEP.saturating_mul(made as usize + 1)));
     }
     result
 }
@@ -181,7 +190,7 @@ pub fn collect() {
         }
         {
             let _inside = Inside::new();
-            COLLECTOR.step();
+            COLLECTOR.step(LONGEST_STEP);
         }
         platform::pause();
     }
@@ -234,12 +243,13 @@ impl Collector {
         self.active.glance() != 0 || HEAP.fresh.glance() >= self.due.glance()
     }
 
-    fn step(&self) {
+    /// Looks at so many objects, if there are some that all threads may look at, and goes on if no other thread does.
+    fn step(&self, objects: usize) {
         if self.marks.glance() != 0 {
-            self.trace(&HEAP);
+            self.trace(&HEAP, objects);
         }
         if self.sweeps.glance() != 0 {
-            self.sweep(&HEAP);
+            self.sweep(&HEAP, objects);
         }
         self.control.try_with(|control| self.advance(control, &HEAP));
     }
@@ -264,24 +274,21 @@ impl Collector {
     }
 
     /// Traces marked objects.
-    fn trace(&self, heap: &Heap) {
-        let mut left = QUANTUM;
+    fn trace(&self, heap: &Heap, objects: usize) {
+        let mut left = objects;
         for shard in heap.some() {
-            while left > 0 && !(shard.begun.is_empty() && shard.gray.is_empty()) {
+            while left > 0 && !shard.gray.seems_empty() {
                 self.work(&self.marks, || {
                     // Of this collection, which does not end meanwhile.
                     let (number, _) = heap.state();
                     let mut tracer = Tracer { number };
-                    let mut chain = shard.begun.take();
-                    if chain.is_null() {
-                        chain = shard.gray.take();
-                    }
+                    // SAFETY: nothing is swept as long as a thread is here, and an object gets there when it is marked, which
+                    // it is once under one number.
+                    let mut chain = unsafe { shard.gray.take_some(left, |object| &object.gray) };
                     self.traced.add(1);
-                    // A thread that finds no place for the rest of its chain goes on with it.
-                    while !chain.is_null() && (left > 0 || !heap.shards.iter().any(|shard| shard.begun.put(chain))) {
-                        // SAFETY: it is marked, so it is alive; and the chain is this thread's.
-                        let object = unsafe { &*chain };
-                        chain = object.gray.get();
+                    // SAFETY: it is marked, so it is alive; and the chain is this thread's.
+                    while let Some(object) = unsafe { chain.as_ref() } {
+                        chain = object.gray.glance();
                         object.trace(&mut tracer);
                         left = left.saturating_sub(1);
                     }
@@ -292,11 +299,11 @@ impl Collector {
     }
 
     /// Frees what is white.
-    fn sweep(&self, heap: &Heap) {
-        let mut left = QUANTUM;
+    fn sweep(&self, heap: &Heap, objects: usize) {
+        let mut left = objects;
         for shard in heap.some() {
             for list in &shard.unswept {
-                if left > 0 && !list.is_empty() {
+                if left > 0 && !list.seems_empty() {
                     self.work(&self.sweeps, || self.sweep_list(heap, shard, list, &mut left));
                 }
             }
@@ -312,8 +319,9 @@ impl Collector {
         while *left > 0 && !chain.is_null() {
             // SAFETY: the chain is this thread's. An object is freed here alone, once.
             let object = unsafe { &*chain };
-            let next = object.next.get();
-            if object.mark.get() == number {
+            // What was marked was marked before anything is swept.
+            let next = object.next.glance();
+            if object.mark.glance() == number {
                 survived += u64::from(object.size());
                 shard.old.push(object, |object| &object.next);
             } else {
@@ -341,10 +349,7 @@ impl Collector {
             Stage::Idle => self.begin(control, heap),
             Stage::Barrier if control.grace.is_over() => {
                 heap.set_state(number, Phase::Black);
-                for shard in &heap.shards {
-                    control.entries.append(&mut shard.remembered.with(core::mem::take));
-                }
-                (control.shard, control.root) = (0, 0);
+                control.shard = 0;
                 control.stage = Stage::Entries;
             }
             Stage::Entries => self.look_at_entries(control, heap, number),
@@ -358,19 +363,20 @@ impl Collector {
             }
             Stage::Ending if control.grace.is_over() => {
                 let ended = self.nothing_to_trace(heap) == Some(control.traced);
-                control.stage = if ended { Stage::Settle } else { Stage::Mark };
+                control.stage = if ended { Stage::Lists } else { Stage::Mark };
                 if ended {
-                    self.end_marking(control, heap, number);
+                    self.marks.set(0);
+                    control.shard = 0;
                 }
             }
+            Stage::Lists => self.put_lists(control, heap, number),
             Stage::Settle if control.grace.is_over() && self.working.get() == 0 => {
                 for shard in &heap.shards {
-                    for mut chain in [shard.gray.take(), shard.begun.take()] {
-                        while !chain.is_null() {
-                            control.late.push(chain);
-                            // SAFETY: it is marked, so it is alive.
-                            chain = unsafe { (*chain).gray.get() };
-                        }
+                    let mut chain = shard.gray.take();
+                    while !chain.is_null() {
+                        control.late.push(chain);
+                        // SAFETY: it is marked, so it is alive.
+                        chain = unsafe { (*chain).gray.glance() };
                     }
                 }
                 self.sweeps.set(1);
@@ -404,7 +410,7 @@ impl Collector {
     /// What was remembered matters for a collection of the young; what was marked too late for any.
     fn look_at_entries(&self, control: &mut Control, heap: &Heap, number: u32) {
         let mut tracer = Tracer { number };
-        for _ in 0..QUANTUM {
+        for _ in 0..ALONE {
             if let Some(late) = control.late.pop() {
                 // SAFETY: it was marked in the last collection, so that has not freed it. It may not have been traced.
                 let late = unsafe { &*late };
@@ -421,7 +427,12 @@ impl Collector {
                     true => entry.trace(&mut tracer),
                     false => heap.mark(entry, number),
                 }
+            } else if let Some(shard) = heap.shards.get(control.shard) {
+                // Sessions that might still remember something have ended.
+                control.entries = shard.remembered.with(core::mem::take);
+                control.shard += 1;
             } else {
+                (control.shard, control.root) = (0, 0);
                 control.stage = Stage::Roots;
                 return;
             }
@@ -429,25 +440,27 @@ impl Collector {
     }
 
     fn look_at_roots(&self, control: &mut Control, heap: &Heap, number: u32) {
-        if control.shard == SHARDS {
-            self.marks.set(1);
-            control.stage = Stage::Mark;
-            return;
+        let mut left = ALONE;
+        while left > 0 {
+            let Some(shard) = heap.shards.get(control.shard) else {
+                self.marks.set(1);
+                control.stage = Stage::Mark;
+                return;
+            };
+            shard.roots.with(|roots| {
+                let rest = roots.entries.get(control.root..).unwrap_or_default();
+                let now = &rest[..left.min(rest.len())];
+                // SAFETY: a root keeps what it points to, and removing it takes the lock.
+                let objects = now.iter().filter_map(|object| unsafe { object.as_ref() });
+                objects.for_each(|object| heap.mark(object, number));
+                (control.shard, control.root) = match now.len() == rest.len() {
+                    true => (control.shard + 1, 0),
+                    false => (control.shard, control.root + now.len()),
+                };
+                // A part without roots takes some time too.
+                left -= now.len().max(1);
+            });
         }
-        let more = heap.shards[control.shard].roots.with(|roots| {
-            let rest = roots.entries.get(control.root..).unwrap_or_default();
-            // SAFETY: a root keeps what it points to, and removing it takes the lock.
-            let objects = rest
-                .iter()
-                .take(QUANTUM)
-                .filter_map(|object| unsafe { object.as_ref() });
-            objects.for_each(|object| heap.mark(object, number));
-            rest.len() > QUANTUM
-        });
-        (control.shard, control.root) = match more {
-            true => (control.shard, control.root + QUANTUM),
-            false => (control.shard + 1, 0),
-        };
     }
 
     /// The number of chains that were taken until now, if no object is known that is marked and not traced. A thread that
@@ -455,28 +468,38 @@ impl Collector {
     fn nothing_to_trace(&self, heap: &Heap) -> Option<u32> {
         // A thread that traces counts itself before it takes a chain. What it finds is in a list before it leaves.
         let traced = self.traced.get();
-        let empty = |shard: &Shard| shard.gray.is_empty() && shard.begun.is_empty();
-        let nothing = self.working.get() == 0 && heap.shards.iter().all(empty) && self.working.get() == 0;
+        let empty = |shard: &Shard| shard.gray.is_empty();
+        // A guess first, which takes no fence for each.
+        let seems_empty = |shard: &Shard| shard.gray.seems_empty();
+        let nothing = heap.shards.iter().all(seems_empty)
+            && self.working.get() == 0
+            && heap.shards.iter().all(empty)
+            && self.working.get() == 0;
         (nothing && self.traced.get() == traced).then_some(traced)
     }
 
-    fn end_marking(&self, control: &mut Control, heap: &Heap, number: u32) {
-        self.marks.set(0);
-        // Before the phase is idle: from then on there are white objects in the lists that somebody has in hand.
-        for shard in &heap.shards {
-            let put = |from: &List, to: &List| {
-                let chain = from.take();
-                if !chain.is_null() {
-                    to.put(chain);
-                }
-            };
+    /// Makes the objects of some parts of the heap what is to be swept. Those that are made meanwhile are marked.
+    fn put_lists(&self, control: &mut Control, heap: &Heap, number: u32) {
+        let put = |from: &List, to: &List| {
+            let chain = from.take();
+            if !chain.is_null() {
+                to.put(chain);
+            }
+        };
+        let next = SHARDS.min(control.shard + ALONE);
+        for shard in &heap.shards[control.shard..next] {
             put(&shard.young, &shard.unswept[0]);
             if control.full {
                 put(&shard.old, &shard.unswept[1]);
             }
         }
-        heap.set_state(number, Phase::Idle);
-        control.grace = Grace::begin();
+        control.shard = next;
+        if next == SHARDS {
+            // All parts are done: from now on there are white objects in the lists that somebody has in hand.
+            heap.set_state(number, Phase::Idle);
+            control.grace = Grace::begin();
+            control.stage = Stage::Settle;
+        }
     }
 
     fn end(&self, control: &mut Control, heap: &Heap) {

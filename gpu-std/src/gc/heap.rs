@@ -21,7 +21,7 @@ use crate::sync::Locked;
 use crate::word::{Word32, WordPtr, own_place};
 
 /// Parts of the heap: threads use different ones, so that not all change the same words.
-pub(super) const SHARDS: usize = if cfg!(target_arch = "wasm32") { 64 } else { 16 };
+pub(super) const SHARDS: usize = if cfg!(target_arch = "wasm32") { 256 } else { 16 };
 /// Parts that one step looks at.
 const LOOKS: usize = 8;
 
@@ -47,13 +47,42 @@ impl List {
         let object: *mut Header = core::ptr::from_ref(object).cast_mut();
         let mut first = self.0.get();
         loop {
+            // The exchange publishes it.
             // SAFETY: the reference that was given.
-            link(unsafe { &*object }).set(first);
+            link(unsafe { &*object }).put(first);
             match self.0.replace(first, object) {
                 Ok(()) => return,
                 Err(found) => first = found,
             }
         }
+    }
+
+    /// Takes at most so many objects, as a chain.
+    ///
+    /// # Safety
+    ///
+    /// None of them is freed as long as threads may be here, for the links of objects are read that others may just have
+    /// taken. None that was taken is pushed again as long: the list has not changed if its first object is still the same.
+    pub unsafe fn take_some(&self, most: usize, link: fn(&Header) -> &WordPtr<Header>) -> *mut Header {
+        let mut first = self.0.get();
+        // SAFETY: the caller's promise, here and below.
+        while let Some(mut last) = unsafe { first.as_ref() } {
+            // Whoever pushed an object had seen those before it, so their links are there to be read too.
+            for _ in 1..most {
+                match unsafe { link(last).glance().as_ref() } {
+                    Some(next) => last = next,
+                    None => break,
+                }
+            }
+            match self.0.replace(first, link(last).glance()) {
+                Ok(()) => {
+                    link(last).put(null_mut());
+                    return first;
+                }
+                Err(found) => first = found,
+            }
+        }
+        null_mut()
     }
 
     pub fn take(&self) -> *mut Header {
@@ -71,6 +100,11 @@ impl List {
 
     pub fn is_empty(&self) -> bool {
         self.0.get().is_null()
+    }
+
+    /// The same for a guess.
+    pub fn seems_empty(&self) -> bool {
+        self.0.glance().is_null()
     }
 }
 
@@ -93,9 +127,8 @@ pub(super) struct Shard {
     /// Objects since the last collection, and those before it.
     pub young: List,
     pub old: List,
-    /// Marked objects that are to be traced, and a chain of them that somebody has begun.
+    /// Marked objects that are to be traced.
     pub gray: List,
-    pub begun: List,
     /// Objects that the collection under way has still to look at.
     pub unswept: [List; 2],
     pub remembered: Locked<Vec<*mut Header>>,
@@ -125,7 +158,6 @@ pub(super) static HEAP: Heap = Heap {
             young: List::new(),
             old: List::new(),
             gray: List::new(),
-            begun: List::new(),
             unswept: [const { List::new() }; 2],
             remembered: Locked::new(Vec::new()),
             roots: Locked::new(Roots {
@@ -165,15 +197,17 @@ impl Heap {
         &self.shards[own_place(SHARDS)]
     }
 
-    /// Some of the shards, in turns.
+    /// The thread's own shard, and some others in turns.
     pub fn some(&self) -> impl Iterator<Item = &Shard> {
         let first = self.looked.count_up(LOOKS as u32) as usize;
-        (0..LOOKS).map(move |at| &self.shards[(first + at) % SHARDS])
+        let others = (0..LOOKS).map(move |at| &self.shards[(first + at) % SHARDS]);
+        core::iter::once(self.own()).chain(others)
     }
 
     /// Marks an object, and has it traced if it was not marked yet.
     pub fn mark(&self, object: &Header, number: u32) {
-        let mut seen = object.mark.get();
+        // A guess, which the exchange checks. If it is marked already, another thread has pushed it, or will.
+        let mut seen = object.mark.glance();
         while seen != number {
             match object.mark.replace(seen, number) {
                 Ok(()) => return self.own().gray.push(object, |object| &object.gray),

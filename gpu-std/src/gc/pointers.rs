@@ -1,5 +1,6 @@
 //! Pointers to objects: in a session, in objects, and between sessions.
 
+use core::cell::Cell;
 use core::fmt;
 use core::marker::PhantomData;
 use core::ops::Deref;
@@ -20,12 +21,15 @@ pub struct Session<'s> {
     pub(super) _guard: Guard,
     pub(super) brand: Brand<'s>,
     pub(super) of_thread: PhantomData<*mut ()>,
+    /// Objects that were made in it.
+    pub(super) made: Cell<u32>,
 }
 
 impl<'s> Session<'s> {
     /// A new object.
     pub fn alloc<T: Trace + Send + Sync + 's>(&self, value: T) -> Gc<'s, T> {
         let object = HEAP.allocate(value);
+        self.made.set(self.made.get().saturating_add(1));
         Gc {
             object,
             brand: PhantomData,

@@ -276,6 +276,6 @@ fn callers_of_interpreted_functions_know_what_those_do() {
     assert!(body(&text, 2).contains("st.param.b32 [ret], %answer;"));
     let main = body(&text, 3);
     let call = main.find("call (q), f2").expect("the call");
-    assert!(main[call..].contains("ld.relaxed.gpu.global.b32 %size"));
+    assert!(main[call..].contains("ld.global.b32 %size"));
     assert!(main.contains("st.param.b32 [ret], 1;"));
 }

@@ -20,7 +20,7 @@ use core::cell::Cell;
 use core::marker::PhantomData;
 use std::vec::Vec;
 
-use super::heap::{HEAP, Heap, List, Phase, SHARDS, Shard};
+use super::heap::{Chain, HEAP, Heap, List, Phase, SHARDS, Shard};
 use super::object::{Header, Tracer};
 use super::pointers::Session;
 use crate::platform;
@@ -281,16 +281,22 @@ impl Collector {
                 self.work(&self.marks, || {
                     // Of this collection, which does not end meanwhile.
                     let (number, _) = heap.state();
-                    let mut tracer = Tracer { number };
-                    // SAFETY: nothing is swept as long as a thread is here, and an object gets there when it is marked, which
-                    // it is once under one number.
-                    let mut chain = unsafe { shard.gray.take_some(left, |object| &object.gray) };
+                    let mut tracer = Tracer::new(number);
+                    // SAFETY: nothing is swept as long as a thread is here. An object gets there once under one number: what was
+                    // taken is traced below, and what is put there then has been found now.
+                    let mut taken = unsafe { shard.gray.take_some(left, |object| &object.gray) };
                     self.traced.add(1);
-                    // SAFETY: it is marked, so it is alive; and the chain is this thread's.
-                    while let Some(object) = unsafe { chain.as_ref() } {
-                        chain = object.gray.glance();
+                    // What this finds is traced next, as far as it may, so that it need not go through a list.
+                    // SAFETY: what is marked is alive.
+                    while let Some(object) = unsafe { taken.pop(|object| &object.gray) } {
                         object.trace(&mut tracer);
-                        left = left.saturating_sub(1);
+                        left -= 1;
+                    }
+                    while left > 0
+                        && let Some(object) = unsafe { tracer.found.pop(|object| &object.gray) }
+                    {
+                        object.trace(&mut tracer);
+                        left -= 1;
                     }
                 });
                 left = left.saturating_sub(1);
@@ -311,30 +317,49 @@ impl Collector {
     }
 
     fn sweep_list(&self, heap: &Heap, shard: &Shard, list: &List, left: &mut usize) {
+        /// A list that is swept. When that ends, also where a destructor panics, nothing of it is lost.
+        struct Swept<'h> {
+            shard: &'h Shard,
+            list: &'h List,
+            rest: *mut Header,
+            survivors: Chain,
+        }
+        impl Drop for Swept<'_> {
+            fn drop(&mut self) {
+                let survivors = core::mem::replace(&mut self.survivors, Chain::EMPTY);
+                self.shard.old.push_all(survivors, |object| &object.next);
+                // Nobody else puts something there: the list was empty, and is filled when none sweeps.
+                if !self.rest.is_null() {
+                    self.list.put(self.rest);
+                }
+            }
+        }
         // Of this collection, which does not end meanwhile.
         let (number, _) = heap.state();
-        let mut chain = list.take();
+        let mut swept = Swept {
+            shard,
+            list,
+            rest: list.take(),
+            survivors: Chain::EMPTY,
+        };
         self.taken.add(1);
         let (mut freed, mut survived) = (0, 0);
-        while *left > 0 && !chain.is_null() {
-            // SAFETY: the chain is this thread's. An object is freed here alone, once.
-            let object = unsafe { &*chain };
+        // SAFETY: the chain is this thread's. An object is freed here alone, once.
+        while *left > 0
+            && let Some(object) = unsafe { swept.rest.as_ref() }
+        {
+            let this = swept.rest;
             // What was marked was marked before anything is swept.
-            let next = object.next.glance();
+            swept.rest = object.next.glance();
             if object.mark.glance() == number {
                 survived += u64::from(object.size());
-                shard.old.push(object, |object| &object.next);
+                swept.survivors.push(object, |object| &object.next);
             } else {
                 // SAFETY: white at the end of marking, so nobody can reach it.
-                unsafe { Header::free(chain) };
+                unsafe { Header::free(this) };
                 freed += 1;
             }
-            chain = next;
             *left -= 1;
-        }
-        // Nobody else puts something there: the list was empty, and is filled when none sweeps.
-        if !chain.is_null() {
-            list.put(chain);
         }
         shard.freed.count_up(freed);
         if survived != 0 {
@@ -409,7 +434,7 @@ impl Collector {
 
     /// What was remembered matters for a collection of the young; what was marked too late for any.
     fn look_at_entries(&self, control: &mut Control, heap: &Heap, number: u32) {
-        let mut tracer = Tracer { number };
+        let mut tracer = Tracer::new(number);
         for _ in 0..ALONE {
             if let Some(late) = control.late.pop() {
                 // SAFETY: it was marked in the last collection, so that has not freed it. It may not have been traced.

@@ -33,7 +33,46 @@ pub(super) enum Phase {
     Black,
 }
 
-/// A list that threads push to, and take as a whole.
+/// The link by which objects lie in a list.
+pub(super) type Link = fn(&Header) -> &WordPtr<Header>;
+
+/// Objects that a thread has for itself, linked as in a list.
+#[derive(Debug)]
+pub(super) struct Chain {
+    first: *mut Header,
+    last: *mut Header,
+}
+
+impl Chain {
+    pub const EMPTY: Chain = Chain {
+        first: null_mut(),
+        last: null_mut(),
+    };
+
+    /// Pushes an object that lies in no other chain or list by the same link.
+    pub fn push(&mut self, object: &Header, link: Link) {
+        link(object).put(self.first);
+        let object = core::ptr::from_ref(object).cast_mut();
+        if self.first.is_null() {
+            self.last = object;
+        }
+        self.first = object;
+    }
+
+    /// Takes the object that was pushed last.
+    ///
+    /// # Safety
+    ///
+    /// Those in the chain are alive, and stay so for as long as `'o`.
+    pub unsafe fn pop<'o>(&mut self, link: Link) -> Option<&'o Header> {
+        // SAFETY: the caller's promise.
+        let object = unsafe { self.first.as_ref() }?;
+        self.first = link(object).glance();
+        Some(object)
+    }
+}
+
+/// A list that threads push to, and take from.
 #[derive(Debug)]
 pub(super) struct List(WordPtr<Header>);
 
@@ -43,27 +82,36 @@ impl List {
     }
 
     /// Pushes an object that lies in no other list by the same link.
-    pub fn push(&self, object: &Header, link: fn(&Header) -> &WordPtr<Header>) {
-        let object: *mut Header = core::ptr::from_ref(object).cast_mut();
+    pub fn push(&self, object: &Header, link: Link) {
+        let mut chain = Chain::EMPTY;
+        chain.push(object, link);
+        self.push_all(chain, link);
+    }
+
+    /// Pushes all of a chain at once.
+    pub fn push_all(&self, chain: Chain, link: Link) {
+        if chain.first.is_null() {
+            return;
+        }
         let mut first = self.0.get();
         loop {
-            // The exchange publishes it.
-            // SAFETY: the reference that was given.
-            link(unsafe { &*object }).put(first);
-            match self.0.replace(first, object) {
+            // The exchange publishes it, and all links of the chain.
+            // SAFETY: nobody else has what is in the chain, so it is alive.
+            link(unsafe { &*chain.last }).put(first);
+            match self.0.replace(first, chain.first) {
                 Ok(()) => return,
                 Err(found) => first = found,
             }
         }
     }
 
-    /// Takes at most so many objects, as a chain.
+    /// Takes at most so many objects.
     ///
     /// # Safety
     ///
     /// None of them is freed as long as threads may be here, for the links of objects are read that others may just have
     /// taken. None that was taken is pushed again as long: the list has not changed if its first object is still the same.
-    pub unsafe fn take_some(&self, most: usize, link: fn(&Header) -> &WordPtr<Header>) -> *mut Header {
+    pub unsafe fn take_some(&self, most: usize, link: Link) -> Chain {
         let mut first = self.0.get();
         // SAFETY: the caller's promise, here and below.
         while let Some(mut last) = unsafe { first.as_ref() } {
@@ -77,12 +125,13 @@ impl List {
             match self.0.replace(first, link(last).glance()) {
                 Ok(()) => {
                     link(last).put(null_mut());
-                    return first;
+                    let last = core::ptr::from_ref(last).cast_mut();
+                    return Chain { first, last };
                 }
                 Err(found) => first = found,
             }
         }
-        null_mut()
+        Chain::EMPTY
     }
 
     pub fn take(&self) -> *mut Header {
@@ -206,13 +255,8 @@ impl Heap {
 
     /// Marks an object, and has it traced if it was not marked yet.
     pub fn mark(&self, object: &Header, number: u32) {
-        // A guess, which the exchange checks. If it is marked already, another thread has pushed it, or will.
-        let mut seen = object.mark.glance();
-        while seen != number {
-            match object.mark.replace(seen, number) {
-                Ok(()) => return self.own().gray.push(object, |object| &object.gray),
-                Err(found) => seen = found,
-            }
+        if object.becomes_marked(number) {
+            self.own().gray.push(object, |object| &object.gray);
         }
     }
 
@@ -224,7 +268,7 @@ impl Heap {
         // SAFETY: it was just made.
         let header = unsafe { &(*object).header };
         if phase == Phase::Black {
-            header.trace(&mut Tracer { number });
+            header.trace(&mut Tracer::new(number));
         }
         let shard = self.own();
         shard.allocated.count_up(1);

@@ -2,7 +2,7 @@
 
 use std::boxed::Box;
 
-use super::heap::HEAP;
+use super::heap::{Chain, HEAP};
 use super::trace::Trace;
 use crate::word::{Word32, WordPtr};
 
@@ -73,6 +73,19 @@ impl Header {
         unsafe { (self.kind.trace)(self, tracer) }
     }
 
+    /// Marks the object under a number. Whether it was not marked under it before; then it is the caller's to have it traced.
+    pub fn becomes_marked(&self, number: u32) -> bool {
+        // A guess, which the exchange checks. If it is marked already, another thread has it traced.
+        let mut seen = self.mark.glance();
+        while seen != number {
+            match self.mark.replace(seen, number) {
+                Ok(()) => return true,
+                Err(found) => seen = found,
+            }
+        }
+        false
+    }
+
     /// Frees it.
     ///
     /// # Safety
@@ -87,15 +100,35 @@ impl Header {
 /// What [`Trace::trace`] shows an object's pointers to.
 #[derive(Debug)]
 pub struct Tracer {
-    pub(super) number: u32,
+    number: u32,
+    /// What it has found, and nobody has traced yet.
+    pub(super) found: Chain,
 }
 
 impl Tracer {
+    /// One that marks objects under this number.
+    pub(super) fn new(number: u32) -> Tracer {
+        Tracer {
+            number,
+            found: Chain::EMPTY,
+        }
+    }
+
     /// Marks an object, if there is one, and has it traced.
     pub(super) fn visit(&mut self, object: *mut Header) {
         // SAFETY: pointers in objects that are alive are to objects that are.
-        if let Some(object) = unsafe { object.as_ref() } {
-            HEAP.mark(object, self.number);
+        if let Some(object) = unsafe { object.as_ref() }
+            && object.becomes_marked(self.number)
+        {
+            self.found.push(object, |object| &object.gray);
         }
+    }
+}
+
+/// What it has found and not traced is for all threads.
+impl Drop for Tracer {
+    fn drop(&mut self) {
+        let found = core::mem::replace(&mut self.found, Chain::EMPTY);
+        HEAP.own().gray.push_all(found, |object| &object.gray);
     }
 }

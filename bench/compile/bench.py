@@ -19,8 +19,6 @@ sys.path.insert(0, f"{ROOT}/bench")
 
 from measure import Failed, cell  # noqa: E402
 
-FIXTURES = f"{ROOT}/fixtures/wasm"
-
 
 # Inputs, by how many times the usual size they have.
 def sql(scale):
@@ -41,18 +39,51 @@ def page(scale):
     return "".join(part.format(i) for i in range(400 * scale))
 
 
-def values(scale):
-    return json.dumps([{"name": f"n{i}", "value": i * 0.5, "tags": ["a", "b"]} for i in range(3000 * scale)])
+def values(scale, count=3000):
+    return json.dumps([{"name": f"n{i}", "value": i * 0.5, "tags": ["a", "b"]} for i in range(count * scale)])
+
+
+def records(scale):
+    levels = ["debug", "info", "warning", "error"]
+    lines = (
+        {"level": levels[i % 4], "message": f"request{i % 37} to /path/{i} took {i * 7 % 100} ms", "host": f"h{i % 9}",
+         "seconds": i % 50 / 10, "user": i % 100, "tags": ["a", "b"]}
+        for i in range(2000 * scale)
+    )
+    return "".join(json.dumps(line) + "\n" for line in lines)
 
 
 # By name: the module, arguments, and what makes standard input. `{text}` and `{page}` are files with these.
 WORK = {
-    "integers": ("release/integers", [], None),
-    "json": ("wasi/json", [], values),
-    "markdown": ("wasi/markdown", ["{page}", "{folder}/out.html"], None),
-    "grep": ("wasi/grep", [r"f[aeiou]x j\w+", "{text}"], None),
-    "sqlite3": ("wasi/sqlite3", [], sql),
+    "hello": ("fixtures/wasm/release/hello", [], None),
+    "nbody": ("fixtures/wasm/release/nbody", [], None),
+    "integers": ("fixtures/wasm/release/integers", [], None),
+    "calculator": ("fixtures/wasm/release/calculator", [], None),
+    "json": ("fixtures/wasm/wasi/json", [], values),
+    "markdown": ("fixtures/wasm/wasi/markdown", ["{page}", "{folder}/out.html"], None),
+    "grep": ("fixtures/wasm/wasi/grep", [r"f[aeiou]x j\w+", "{text}"], None),
+    "sqlite3": ("fixtures/wasm/wasi/sqlite3", [], sql),
+    "quickjs": ("bench/batch/wasm/quickjs", [], lambda scale: values(scale, 300)),
+    "report": ("bench/compile/report", ["--level", "warning", "--pattern", r"^(request\d+) to /path/\d+[05] "], records),
 }
+
+# What a program of CUDA takes that does nothing: one launch, one copy.
+EMPTY = """
+#include <cuda_runtime.h>
+__global__ void nothing(int *word) { *word = 1; }
+int main() {
+  int *word, result = 0;
+  cudaMalloc(&word, sizeof *word);
+  nothing<<<1, 1>>>(word);
+  cudaMemcpy(&result, word, sizeof result, cudaMemcpyDeviceToHost);
+  return result != 1;
+}
+"""
+
+
+def driver_cache(cache):
+    """The driver's own cache beside one of gpu-run's."""
+    return f"{cache}-driver"
 
 
 class Program:
@@ -62,7 +93,7 @@ class Program:
         self.options, self.name, self.folder = options, name, folder
         path, arguments, given = WORK[name]
         self.input = given(options.scale) if given else ""
-        self.module = f"{FIXTURES}/{path}.wasm"
+        self.module = f"{ROOT}/{path}.wasm"
         places = {"text": f"{folder}/text.txt", "page": f"{folder}/page.md", "folder": folder}
         self.arguments = [argument.format(**places) if "{" in argument else argument for argument in arguments]
         self.result = f"{folder}/out.html" if name == "markdown" else None
@@ -71,7 +102,8 @@ class Program:
 
     def command(self, words, cache=None):
         """Runs gpu-run; returns what it wrote, and its seconds."""
-        environment = {**os.environ, "GPU_RUN_CACHE_DIR": cache or self.cache, "CUDA_CACHE_DISABLE": "1"}
+        cache = cache or self.cache
+        environment = {**os.environ, "GPU_RUN_CACHE_DIR": cache, "CUDA_CACHE_PATH": driver_cache(cache)}
         if self.result and os.path.exists(self.result):
             os.remove(self.result)
         begin = time.monotonic()
@@ -82,6 +114,11 @@ class Program:
         if done.returncode != 0:
             raise Failed(done.stderr.decode(errors="replace").strip())
         return done.stdout, done.stderr.decode(errors="replace"), seconds
+
+    @staticmethod
+    def empty(cache):
+        shutil.rmtree(cache, ignore_errors=True)
+        shutil.rmtree(driver_cache(cache), ignore_errors=True)
 
     def note(self, column, value):
         self.ms.setdefault(column, []).append(value)
@@ -112,7 +149,7 @@ class Program:
         """Runs with empty caches but for the profile, and once more with the code. Only that where it is there."""
         cache = f"{self.cache}-{which}"
         if not (self.options.cache and os.path.exists(cache)):
-            shutil.rmtree(cache, ignore_errors=True)
+            self.empty(cache)
             shutil.copytree(self.cache, cache)
         options = ["--device", "cuda", "--engine", "ptx", "--compile", which, "--compile-time", "15m"]
         for _ in range(2):
@@ -128,7 +165,7 @@ class Program:
     def auto(self):
         """Runs with empty caches as a user's first run does, and once more."""
         cache = f"{self.cache}-auto"
-        shutil.rmtree(cache, ignore_errors=True)
+        self.empty(cache)
         for column in ["total auto", "again auto"]:
             _, seconds = self.run(["--device", "cuda"], cache)
             self.note(column, seconds * 1e3)
@@ -154,6 +191,29 @@ class Program:
         return "FAILED" if self.failed else "equal" if len(self.outputs) == 1 else "DIFFERENT"
 
 
+def start(options, folder):
+    """Prints what the first run of a small program takes beside an empty program of CUDA, in turns."""
+    nvcc = shutil.which("nvcc") or "/usr/local/cuda/bin/nvcc"
+    if not os.path.exists(nvcc):
+        print("no nvcc, so no empty program of CUDA is beside hello")
+        return
+    with open(f"{folder}/empty.cu", "w") as file:
+        file.write(EMPTY)
+    subprocess.run([nvcc, "-arch=native", "-o", f"{folder}/empty", f"{folder}/empty.cu"], check=True)
+    hello = [options.bin, "run", "--device", "cuda", f"{ROOT}/fixtures/wasm/release/hello.wasm"]
+    seconds = {"empty": [], "first": [], "later": []}
+    for i in range(max(5, options.reps)):
+        cache = f"{folder}/start-{i}"
+        environment = {**os.environ, "GPU_RUN_CACHE_DIR": cache, "CUDA_CACHE_PATH": driver_cache(cache)}
+        for column, command in [("empty", [f"{folder}/empty"]), ("first", hello), ("later", hello)]:
+            begin = time.monotonic()
+            subprocess.run(command, check=True, capture_output=True, env=environment)
+            seconds[column].append(time.monotonic() - begin)
+    empty, first, later = (statistics.median(seconds[column]) * 1e3 for column in ["empty", "first", "later"])
+    print(f"an empty program of CUDA {empty:.0f} ms; hello with empty caches {first:.0f} ms ({first / empty:.2f} times), "
+          f"after that {later:.0f} ms ({later / empty:.2f} times)")
+
+
 def main():
     parser = argparse.ArgumentParser(prog="run.sh", description=__doc__)
     parser.add_argument("names", nargs="*", metavar="NAME", help="programs (default: all)")
@@ -177,6 +237,8 @@ def main():
             file.write(text(options.scale))
         with open(f"{folder}/page.md", "w") as file:
             file.write(page(options.scale))
+        if not options.ptxas:
+            start(options, folder)
         programs = [Program(options, name, folder) for name in options.names or WORK]
         for program in programs:
             program.profile()

@@ -8,6 +8,7 @@
 //! - `schedule`: instructions in another order where too many values are live;
 //! - [`template`]: the PTX of each pure opcode, which clang made of `kernel/ops/semantics.h`;
 //! - `emit`: the PTX of functions and kernels, written by `writer`;
+//! - `parts`: the text as several that are compiled at the same time;
 //! - [`runtime`]: the signatures of what compiled code calls, read from the runtime's own PTX;
 //! - `image`: what a program knows of its instance, as constants of the module.
 //!
@@ -20,6 +21,7 @@ mod analysis;
 mod emit;
 mod image;
 mod lines;
+mod parts;
 pub mod runtime;
 mod schedule;
 pub mod template;
@@ -37,6 +39,7 @@ pub(crate) use emit::samples::SampleAt;
 use emit::{entry, function};
 pub use image::{Image, ImageLayout};
 use lines::Lines;
+pub use parts::parts;
 pub use runtime::{MIXED, RUNTIME};
 
 /// Where compiled functions keep their frames of the shadow stack while they run: see `analysis::stack_frame`.
@@ -180,15 +183,22 @@ pub fn may_have_statuses(program: &Program) -> bool {
 /// The first words of the basic blocks of each defined function, in order. The function begins with the first.
 pub fn block_starts(program: &Program) -> Vec<Vec<u32>> {
     let functions = program.meta.functions.iter();
-    functions.map(|function| Cfg::new(program, function).starts()).collect()
+    functions.map(|function| Cfg::starts(program, function)).collect()
 }
 
-/// The first words of the basic blocks with which loops begin.
+/// The first word of the first basic block of the function defined as number `defined`.
+pub fn first_block(program: &Program, defined: usize) -> Option<u32> {
+    Cfg::first_start(program, program.meta.functions.get(defined)?)
+}
+
+/// The first words of the basic blocks with which loops begin, in order.
 pub fn loop_starts(program: &Program) -> Vec<u32> {
     let functions = program.meta.functions.iter();
     let graphs = functions.map(|function| Cfg::new(program, function));
     let starts = graphs.map(|cfg| cfg.loop_heads().map(|head| cfg.first_word(head)).collect::<Vec<_>>());
-    starts.flatten().collect()
+    let mut starts: Vec<u32> = starts.flatten().collect();
+    starts.sort_unstable();
+    starts
 }
 
 /// Words of bytecode that are compiled of a program: those of blocks that `entries` may lead to, and that are not `cold`.

@@ -2,10 +2,12 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
+use std::sync::Mutex;
+use std::thread::available_parallelism;
 use std::time::Instant;
 
 use bytesize::ByteSize;
-use gpu_run::compile::{Ahead, precompile};
+use gpu_run::compile::{Ahead, parts, precompile};
 use gpu_run::{BoxError, Config, Usage};
 
 use crate::calls::grouped;
@@ -89,29 +91,67 @@ fn output(args: &CompileArgs) -> Outcome<PathBuf> {
     }
 }
 
-/// Runs ptxas. A program of which it needs long is worth a file that it can read at its own pace.
+/// Bytes of PTX that one process assembles at least.
+const PART: usize = 64 << 10;
+
+/// Assembles PTX, in parts on all processors if CUDA's linker is beside ptxas.
 fn assemble(ptxas: &Path, text: &str, target: &str) -> Result<Vec<u8>, BoxError> {
     let dir = tempfile::tempdir()?;
-    let (input, object) = (dir.path().join("program.ptx"), dir.path().join("program.o"));
-    std::fs::write(&input, text)?;
+    let place = |name: String| dir.path().join(name);
+    let object = place("program.o".into());
+    let nvlink = ptxas.with_file_name(format!("nvlink{}", std::env::consts::EXE_SUFFIX));
+    let processors = available_parallelism().map_or(1, usize::from);
+    let texts = match ptxas.parent() != Some(Path::new("")) && nvlink.is_file() && processors > 1 {
+        true => parts(text, (text.len() / (3 * processors)).max(PART)),
+        false => vec![text.to_owned()],
+    };
+    if let [text] = &texts[..] {
+        return assemble_one(ptxas, text, target, &place("program.ptx".into()), &object);
+    }
+    let next = Mutex::new(texts.iter().enumerate());
+    let work = || -> Result<(), String> {
+        while let Some((number, text)) = { next.lock().ok().and_then(|mut next| next.next()) } {
+            let place = |end| place(format!("part{number}.{end}"));
+            let assembled = assemble_one(ptxas, text, target, &place("ptx"), &place("o"));
+            assembled.map_err(|error| error.to_string())?;
+        }
+        Ok(())
+    };
+    let done: Vec<Result<(), String>> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
+        let joined = threads.into_iter().map(|thread| thread.join());
+        joined
+            .map(|done| done.unwrap_or_else(|_| Err("a thread ended by a defect".into())))
+            .collect()
+    });
+    done.into_iter().collect::<Result<(), String>>()?;
+    let mut link = Command::new(&nvlink);
+    link.arg("-r").arg(format!("-arch={target}"));
+    link.args((0..texts.len()).map(|number| place(format!("part{number}.o"))));
+    run(link.arg("-o").arg(&object), &nvlink, target)?;
+    Ok(std::fs::read(object)?)
+}
+
+/// Runs ptxas. A program of which it needs long is worth a file that it can read at its own pace.
+fn assemble_one(ptxas: &Path, text: &str, target: &str, input: &Path, object: &Path) -> Result<Vec<u8>, BoxError> {
+    std::fs::write(input, text)?;
     let mut command = Command::new(ptxas);
-    command
-        .args(["-c", "-O3", &format!("-arch={target}")])
-        .arg(&input)
-        .arg("-o")
-        .arg(&object);
+    command.args(["-c", "-O3", &format!("-arch={target}")]);
+    run(command.arg(input).arg("-o").arg(object), ptxas, target)?;
+    Ok(std::fs::read(object)?)
+}
+
+/// Runs one of CUDA's tools to its end.
+fn run(command: &mut Command, tool: &Path, target: &str) -> Result<(), BoxError> {
+    let tool = tool.display();
     let output = command
         .output()
-        .map_err(|error| format!("cannot start {}: {error}", ptxas.display()))?;
-    if !output.status.success() {
-        let said = String::from_utf8_lossy(&output.stderr);
-        return Err(format!(
-            "{} failed for {target} ({}): {}",
-            ptxas.display(),
-            output.status,
-            said.trim()
-        )
-        .into());
+        .map_err(|error| format!("cannot start {tool}: {error}"))?;
+    match output.status.success() {
+        true => Ok(()),
+        false => {
+            let said = String::from_utf8_lossy(&output.stderr);
+            Err(format!("{tool} failed for {target} ({}): {}", output.status, said.trim()).into())
+        }
     }
-    Ok(std::fs::read(object)?)
 }

@@ -1,5 +1,7 @@
 //! Which engine runs a program, and its compilation, which may go on after the run has begun.
 
+mod estimate;
+
 use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -11,9 +13,13 @@ use gpu_run_vm::cuda::cache::{Cache, Key};
 use gpu_run_vm::cuda::code::{
     self, CODE_START, Code, CompileRequest, Origin, Surroundings, options, options_of_linked,
 };
+use gpu_run_vm::cuda::link::Progress;
 use gpu_run_vm::cuda::{ahead, barriers};
+pub use gpu_run_vm::ptx::parts;
 use gpu_run_vm::ptx::{Options, Tuning, Unit, block_starts, reachable_words};
 use gpu_run_vm::{CodeFormat, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
+
+pub use estimate::Compiling;
 
 use super::config::{Strategy, Told};
 use super::engine::Engine;
@@ -26,12 +32,6 @@ use super::tiers::{self, Later};
 
 /// Longest time that [`Strategy::Auto`] expects the compiler to take.
 const PATIENCE: Duration = Duration::from_secs(2);
-
-/// What compiling takes, as measured with driver 580 beside an H200: starting the driver's compiler, and
-/// a word of bytecode on one processor. On 16 processors, a word took a third of it.
-const START_TIME: Duration = Duration::from_millis(200);
-const WORD_TIME: Duration = Duration::from_micros(320);
-const MOST_SPEEDUP: usize = 3;
 
 /// Prefix of the symbols of a program that is alone.
 const PREFIX: &str = "i0_";
@@ -118,7 +118,7 @@ pub enum Functions {
 impl Functions {
     /// The basic blocks of a program that are not compiled: what comes first where the compiler takes no time. None if that
     /// is not known yet.
-    fn cold(self, program: &Program, cache: Option<&Cache>) -> Vec<BTreeSet<u32>> {
+    fn cold(self, program: &Arc<Program>, cache: Option<&Cache>) -> Vec<BTreeSet<u32>> {
         let hot = || Functions::Hot.left_out(program, cache);
         match self {
             Functions::Auto => [BTreeSet::new()].into_iter().chain(hot()).collect(),
@@ -127,7 +127,7 @@ impl Functions {
     }
 
     /// The same, of a single choice.
-    fn left_out(self, program: &Program, cache: Option<&Cache>) -> Option<BTreeSet<u32>> {
+    fn left_out(self, program: &Arc<Program>, cache: Option<&Cache>) -> Option<BTreeSet<u32>> {
         match self {
             Functions::Auto | Functions::All => Some(BTreeSet::new()),
             Functions::Hot => {
@@ -220,35 +220,6 @@ impl Choice {
     pub fn is_cached(&self) -> bool {
         self.code().is_some_and(|code| code.origin == Origin::Cache)
     }
-}
-
-/// The compiler's work for an instance.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-#[non_exhaustive]
-pub struct Compiling {
-    /// Words of bytecode.
-    pub words: usize,
-    /// How long the work has taken so far.
-    pub elapsed: Duration,
-    /// How long it is expected to take in all, on this machine. It may take longer.
-    pub expected: Duration,
-}
-
-impl Compiling {
-    /// Work that begins now.
-    fn of(words: usize) -> Compiling {
-        let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
-        Compiling {
-            words,
-            elapsed: Duration::ZERO,
-            expected: estimate(words, processors),
-        }
-    }
-}
-
-/// The time that compiling a program is expected to take.
-fn estimate(words: usize, processors: usize) -> Duration {
-    START_TIME + WORD_TIME * words as u32 / (processors / 2).clamp(1, MOST_SPEEDUP) as u32
 }
 
 /// Of code for targets of which the machine code is known; for others it is made without what needs that.
@@ -358,6 +329,7 @@ pub fn precompile(
             driver: String::new(),
             format: CodeFormat::Ptx,
         },
+        progress: Progress::default(),
     };
     let native = ahead::compile(&request, &ahead.targets, assemble).map_err(Error::Assembler)?;
     Ok(Precompiled {
@@ -389,6 +361,7 @@ pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>
         cold: BTreeSet::new(),
         options,
         target: target.clone(),
+        progress: Progress::default(),
     };
     let requests: Vec<CompileRequest> = instances.iter().enumerate().map(request).collect();
     let Some(cache) = cache else {
@@ -479,8 +452,9 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         cold,
         options,
         target: target.clone(),
+        progress: Progress::default(),
     });
-    let requests: Vec<CompileRequest> = requests.collect();
+    let mut requests: Vec<CompileRequest> = requests.collect();
     let later = |request: &CompileRequest, cache: &Option<Cache>| {
         tiers.then(|| Later::learns(request.clone(), cache.clone(), policy.hot_after))
     };
@@ -522,13 +496,20 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         true => policy.timeout,
         false => PATIENCE,
     };
+    if leaves && let Some(request) = requests.pop() {
+        // A single thread may be over before it is compiled.
+        if policy.functions == Functions::Auto {
+            store.note_visits();
+        }
+        choice.later = later(&request, &policy.cache);
+        choice.code = Err(Reason::Meanwhile);
+        return Ok(choice);
+    }
     let works = requests
         .into_iter()
         .map(|request| (Compiling::of(request.words()), request));
     let mut works: Vec<_> = works.collect();
-    // A single thread may be over before it is compiled.
-    let waits = !leaves;
-    let brief = works.iter().position(|(work, _)| waits && work.expected <= patience);
+    let brief = works.iter().position(|(work, _)| work.expected <= patience);
     // The last is the briefest.
     let (work, request) = works.swap_remove(brief.unwrap_or(works.len() - 1));
     if brief.is_none() {
@@ -538,10 +519,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         choice.later = later(&request, &policy.cache);
         if !forced {
             let Compiling { words, expected, .. } = work;
-            choice.code = Err(match waits {
-                true => Reason::Slow { words, expected },
-                false => Reason::Meanwhile,
-            });
+            choice.code = Err(Reason::Slow { words, expected });
             return Ok(choice);
         }
     }
@@ -549,7 +527,11 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let key = request.key();
     let begin = Instant::now();
     let cache = policy.cache.map(|cache| (cache, key));
-    let told = |elapsed| policy.told.tell(Some(Compiling { elapsed, ..work }));
+    let progress = request.progress.clone();
+    let told = |elapsed| {
+        let parts = progress.parts();
+        policy.told.tell(Some(Compiling { elapsed, parts, ..work }));
+    };
     let built = build(request, cache, policy.timeout, policy.interrupt, told);
     policy.told.tell(None);
     let built = built?;
@@ -636,6 +618,7 @@ mod tests {
                 driver: "13000".into(),
                 format,
             },
+            progress: Progress::default(),
         }
     }
 
@@ -678,20 +661,5 @@ mod tests {
         assert!(built.unwrap().is_ok());
         let told = told.into_inner();
         assert!(!told.is_empty() && told.is_sorted(), "{told:?}");
-    }
-
-    /// Programs of the fixtures as compiled on 16 processors, and one of them on one.
-    #[test]
-    fn the_estimate_is_near_what_was_measured() {
-        for (words, processors, milliseconds) in [
-            (2853, 16, 313),
-            (5860, 16, 858),
-            (8414, 16, 1157),
-            (17432, 16, 1556),
-            (8414, 1, 3178),
-        ] {
-            let estimate = estimate(words, processors).as_millis() as f64 / milliseconds as f64;
-            assert!((0.8..1.7).contains(&estimate), "{words} words: {estimate}");
-        }
     }
 }

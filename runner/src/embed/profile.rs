@@ -3,9 +3,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::io;
+use std::sync::Arc;
 
-use gpu_run_bytecode::{Program, encode};
-use gpu_run_vm::cuda::cache::{Cache, Key};
+use gpu_run_bytecode::Program;
+use gpu_run_vm::cuda::cache::{Cache, Key, digest};
 
 /// How often a basic block must have run in one run to be compiled. The compiler takes about a thousand times as long for a
 /// block as the interpreter on a lane, so this errs towards compiling: runs are repeated.
@@ -14,8 +15,8 @@ pub(super) const OFTEN: u8 = 16;
 /// Basic blocks by their first words, with how often each has run in the run where it ran most, up to 31 times.
 pub(super) type Counts = BTreeMap<u32, u8>;
 
-fn key(program: &Program) -> Key {
-    Key::of_profile(&[b"counts", &encode(program)])
+fn key(program: &Arc<Program>) -> Key {
+    Key::of_profile(&[b"counts", &digest(program)])
 }
 
 fn read(cache: &Cache, key: Key) -> Option<Counts> {
@@ -40,12 +41,12 @@ pub(super) fn is_grown(blocks: usize, compiled: usize) -> bool {
 }
 
 /// What is known of a program.
-pub(super) fn known(cache: &Cache, program: &Program) -> Counts {
+pub(super) fn known(cache: &Cache, program: &Arc<Program>) -> Counts {
     read(cache, key(program)).unwrap_or_default()
 }
 
 /// The basic blocks of a program that have run often; `None` if none has.
-pub(super) fn load(cache: &Cache, program: &Program) -> Option<BTreeSet<u32>> {
+pub(super) fn load(cache: &Cache, program: &Arc<Program>) -> Option<BTreeSet<u32>> {
     let often = often(&read(cache, key(program))?);
     (!often.is_empty()).then_some(often)
 }
@@ -63,7 +64,7 @@ pub(super) fn merge(all: &mut Counts, counts: Counts) {
 /// # Errors
 ///
 /// What the file system reports.
-pub(super) fn add(cache: &Cache, program: &Program, counts: Counts) -> io::Result<()> {
+pub(super) fn add(cache: &Cache, program: &Arc<Program>, counts: Counts) -> io::Result<()> {
     let key = key(program);
     let known = read(cache, key).unwrap_or_default();
     let mut all = known.clone();
@@ -84,7 +85,7 @@ pub(super) fn add(cache: &Cache, program: &Program, counts: Counts) -> io::Resul
 /// # Errors
 ///
 /// As [`add`].
-pub(super) fn add_to_compiled(cache: &Cache, program: &Program, interpreted: Counts) -> io::Result<()> {
+pub(super) fn add_to_compiled(cache: &Cache, program: &Arc<Program>, interpreted: Counts) -> io::Result<()> {
     let compiled = often(&known(cache, program));
     let more = often(&interpreted).difference(&compiled).count();
     match is_grown(compiled.len() + more, compiled.len()) {
@@ -101,8 +102,9 @@ mod tests {
     fn a_profile_grows() {
         let folder = tempfile::tempdir().unwrap();
         let cache = Cache::new(folder.path(), 1 << 20);
-        let (program, mut other) = (Program::default(), Program::default());
+        let mut other = Program::default();
         other.code.push(1);
+        let (program, other) = (Arc::new(Program::default()), Arc::new(other));
         assert_eq!(load(&cache, &program), None);
         add(&cache, &program, [(3, OFTEN - 1), (1, 1)].into()).unwrap();
         assert_eq!(load(&cache, &program), None);
@@ -119,7 +121,7 @@ mod tests {
     #[test]
     fn what_is_interpreted_beside_code_counts_when_it_is_much() {
         let folder = tempfile::tempdir().unwrap();
-        let (cache, program) = (Cache::new(folder.path(), 1 << 20), Program::default());
+        let (cache, program) = (Cache::new(folder.path(), 1 << 20), Arc::default());
         add(&cache, &program, (0..80).map(|block| (block, OFTEN)).collect()).unwrap();
         let interpreted = |count: u32| (100..100 + count).map(|block| (block, OFTEN)).collect::<Counts>();
         add_to_compiled(&cache, &program, interpreted(10)).unwrap();

@@ -1,8 +1,9 @@
 //! Code for what a run does often, made while the interpreter is at it.
 //!
 //! For a short time it is noted which basic blocks run. Those that have run often are compiled on threads of their own,
-//! while the run goes on without being noted. When there is code, it is noted once more what runs. If most of that is
-//! compiled, the run goes on in the code. Else the program does something else by now: that is compiled too, and so on.
+//! while the run goes on. Meanwhile it is noted now and then whether the program still does the same; what it does besides is
+//! compiled at once. When there is code, it is noted once more what runs. If most of that is compiled, the run goes on in
+//! the code. Else the program does something else by now: that is compiled too, and so on.
 //!
 //! In the code the interpreter's share of the time tells whether it still is the right one. If that is large it is noted
 //! again what runs, and the code grows by it. Where hardly anything is left to the code, the run is interpreted until then.
@@ -15,14 +16,16 @@ use std::time::{Duration, Instant};
 use gpu_run_bytecode::Program;
 use gpu_run_vm::cuda::cache::Cache;
 use gpu_run_vm::cuda::code::{Code, CompileRequest, Origin};
-use gpu_run_vm::ptx::block_starts;
+use gpu_run_vm::ptx::{block_starts, first_block};
 use gpu_run_vm::{DeviceResult, Next, Running, Shares, Tier, Tiered};
 
 use super::exit::Working;
 use super::profile::{self, Counts, often};
 
-/// How often is compiled for the runs of a store at most.
+/// How often is compiled for the runs of a store at most, and how often at once. A program has often gone on to something
+/// else when the compiler is done with how it began.
 const ATTEMPTS: u32 = 6;
+const AT_ONCE: usize = 2;
 
 /// Of how many blocks that run often one may be missing in code that a run goes on in. A run that often leaves compiled code
 /// is slower than an interpreted one.
@@ -37,13 +40,10 @@ const NEARLY_ALL: u64 = 90;
 /// The first blocks of functions with these indices, imports first and none of them. A run that has begun enters its
 /// function anew, and asks the interpreter where it is: so that one's must not be compiled.
 pub(super) fn first_blocks(program: &Program, functions: &[u32]) -> Vec<u32> {
-    let blocks = block_starts(program);
     let defined = functions
         .iter()
         .map(|index| (index - program.meta.imported_funcs()) as usize);
-    defined
-        .filter_map(|defined| blocks.get(defined)?.first().copied())
-        .collect()
+    defined.filter_map(|defined| first_block(program, defined)).collect()
 }
 
 /// How the runs of a store go over to compiled code, and leave it.
@@ -70,8 +70,8 @@ pub(super) struct Learner {
     rest: Duration,
     phase: Phase,
     attempts: u32,
-    /// What is being compiled.
-    work: Option<(Receiver<DeviceResult<Code>>, Set)>,
+    /// What is being compiled, the newest last.
+    work: Vec<(Receiver<DeviceResult<Code>>, Set)>,
     /// The newest code, whether nothing was noted since there is that, and whether a run is to go on in it for the first time.
     code: Option<(Code, Set)>,
     is_new: bool,
@@ -139,7 +139,7 @@ impl Later {
             rest: after,
             phase: Phase::WillNote,
             attempts: 0,
-            work: None,
+            work: Vec::new(),
             code: None,
             is_new: false,
             enters: false,
@@ -277,28 +277,35 @@ impl Learner {
             return false;
         }
         let counts = self.counts.clone();
-        self.work = Some((result, Set { counts, hot, cold }));
+        self.work.push((result, Set { counts, hot, cold }));
         self.attempts += 1;
         true
     }
 
-    /// Looks whether the compiler is done. Where it fails, there is no other attempt.
+    /// Looks whether a compiler is done. Where it fails, there is no other attempt.
     fn look(&mut self) {
-        let Some((result, _)) = &self.work else { return };
-        let built = match result.try_recv() {
-            Err(TryRecvError::Empty) => return,
-            Ok(built) => built.map_err(|error| error.to_string()),
-            Err(TryRecvError::Disconnected) => Err("the compiler ended without a result".to_owned()),
-        };
-        let set = self.work.take().map(|(_, set)| set);
-        match built {
-            Ok(code) => {
-                self.code = set.map(|set| (code, set));
-                self.is_new = true;
-            }
-            Err(error) => {
-                tracing::warn!("the run goes on as it is: {error}");
-                self.attempts = ATTEMPTS;
+        let mut at = 0;
+        while let Some((result, _)) = self.work.get(at) {
+            let built = match result.try_recv() {
+                Err(TryRecvError::Empty) => {
+                    at += 1;
+                    continue;
+                }
+                Ok(built) => built.map_err(|error| error.to_string()),
+                Err(TryRecvError::Disconnected) => Err("the compiler ended without a result".to_owned()),
+            };
+            // What began before that, and is not done, is not wanted any more.
+            let set = self.work.drain(..=at).next_back().map(|(_, set)| set);
+            at = 0;
+            match built {
+                Ok(code) => {
+                    self.code = set.map(|set| (code, set));
+                    self.is_new = true;
+                }
+                Err(error) => {
+                    tracing::warn!("the run goes on as it is: {error}");
+                    self.attempts = ATTEMPTS;
+                }
             }
         }
     }
@@ -343,9 +350,12 @@ impl Learner {
         let bearable = was_in_code && self.percent < NEARLY_ALL;
         let fits = missing.is_some() && (bearable || has_most && (is_new || !was_in_code));
         let knows = missing == Some(0) || has_most && (is_new || !was_in_code);
-        let learns = !knows && !often.is_empty() && self.work.is_none();
-        let stays = !fits && missing == Some(0);
-        if stays || learns && (self.attempts >= ATTEMPTS || !self.compile()) {
+        let is_coming = self.work.last().map(|(_, set)| often.difference(&set.hot).count());
+        let will_know = is_coming.is_some_and(|missing| missing <= often.len() / MISSING);
+        let learns = !knows && !will_know && !often.is_empty() && self.work.len() < AT_ONCE;
+        let stays = !fits && missing == Some(0) && self.work.is_empty();
+        let cannot = learns && (self.attempts >= ATTEMPTS || !self.compile());
+        if stays || cannot && self.work.is_empty() {
             self.phase = Phase::Over;
         }
         let Some((code, set)) = self.code.as_ref().filter(|_| fits) else {
@@ -381,8 +391,12 @@ impl Tier for Learner {
                     self.measure(run, now)?;
                 }
                 self.look();
-                let rested = now >= until && self.work.is_none();
-                match self.is_new || rested && (!self.in_code || self.percent >= MUCH) {
+                // Interpreted, it is also noted while a compiler works whether the program still does the same.
+                let may_learn = match self.in_code {
+                    true => self.work.is_empty() && self.percent >= MUCH,
+                    false => self.work.len() < AT_ONCE,
+                };
+                match self.is_new || now >= until && may_learn {
                     true => self.note(),
                     false => Next::Same,
                 }

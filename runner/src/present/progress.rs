@@ -62,10 +62,10 @@ pub fn of_compiler() -> Option<impl Fn(Option<Compiling>) + Send + Sync> {
         match work {
             None => drop(shown.take().inspect(ProgressBar::finish_and_clear)),
             Some(work) => {
-                let bar = shown.get_or_insert_with(|| line(work.expected.as_millis() as u64, "{bar:40} {msg}"));
+                let bar = shown.get_or_insert_with(|| line(0, "{bar:40} {msg}"));
                 bar.set_message(message(&work));
-                // The estimate may be too short.
-                bar.set_position(work.elapsed.min(work.expected).as_millis() as u64);
+                bar.set_length((work.elapsed + work.left()).as_millis() as u64);
+                bar.set_position(work.elapsed.as_millis() as u64);
             }
         }
     })
@@ -73,21 +73,28 @@ pub fn of_compiler() -> Option<impl Fn(Option<Compiling>) + Send + Sync> {
 
 /// How far the compiler is, for people.
 fn message(work: &Compiling) -> String {
-    format!(
-        "compiling {} words, {:.0} s of about {:.0} s",
-        grouped(work.words as u64),
-        work.elapsed.as_secs_f64(),
-        work.expected.as_secs_f64().max(1.0)
-    )
+    let words = grouped(work.words as u64);
+    let left = work.left().as_secs_f64().max(1.0);
+    match work.parts {
+        Some((done, all)) => format!("compiling {words} words: {done} of {all} parts, about {left:.0} s left"),
+        None => format!("compiling {words} words, about {left:.0} s left"),
+    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::time::Duration;
+
     use super::*;
 
     #[test]
-    fn the_compilers_work_is_a_count_and_two_times() {
-        let work = gpu_run::compile::expected(&Default::default());
-        assert_eq!(message(&work), "compiling 0 words, 0 s of about 1 s");
+    fn the_compilers_work_is_parts_and_the_time_that_is_left() {
+        let mut work = gpu_run::compile::expected(&Default::default());
+        assert_eq!(message(&work), "compiling 0 words, about 1 s left");
+        work.elapsed = Duration::from_secs(2);
+        work.parts = Some((0, 40));
+        assert_eq!(message(&work), "compiling 0 words: 0 of 40 parts, about 1 s left");
+        work.parts = Some((16, 40));
+        assert_eq!(message(&work), "compiling 0 words: 16 of 40 parts, about 3 s left");
     }
 }

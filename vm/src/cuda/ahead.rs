@@ -10,10 +10,10 @@ use std::time::Duration;
 use flate2::Compression;
 use flate2::read::GzDecoder;
 use flate2::write::GzEncoder;
-use gpu_run_bytecode::{NativeCode, encode};
+use gpu_run_bytecode::NativeCode;
 
 use super::barriers;
-use super::cache::{Cache, Key};
+use super::cache::{Cache, Key, digest};
 use super::code::{COMPILER, Code, CompileRequest, Origin, linked_with};
 use super::link::Input;
 use crate::device::{CodeFormat, DeviceResult, Target};
@@ -32,7 +32,7 @@ fn for_target(request: &CompileRequest, target: &str) -> CompileRequest {
 /// Hash of what code of a program depends on besides the functions that it starts and what of it is interpreted.
 fn depends_on(request: &CompileRequest) -> [u8; 32] {
     let text = format!("{:?} {} {}", request.options, request.code_start, request.prefix);
-    let program = encode(&request.program);
+    let program = digest(&request.program);
     let parts = [
         COMPILER.as_bytes(),
         RUNTIME.as_bytes(),
@@ -151,7 +151,7 @@ pub fn link(native: &NativeCode, request: &CompileRequest, cache: Option<&Cache>
         object: text.is_none().then_some(&bytes[..]),
         ..Input::program(text.unwrap_or_default())
     };
-    let linked = linked_with(program, interpreted, kept, request.options.line_info, &request.target)?;
+    let linked = linked_with(program, interpreted, kept, request)?;
     if let Some(cache) = cache {
         // The next run links again.
         _ = cache.save(key, &linked.cubin);

@@ -4,11 +4,11 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpu_run_bytecode::{Program, encode};
+use gpu_run_bytecode::Program;
 
 use super::barriers::{self, Kept};
-use super::cache::{Cache, Key};
-use super::link::{Input, LinkOptions, Linked, link};
+use super::cache::{Cache, Key, digest};
+use super::link::{Input, LinkOptions, Linked, Progress, link};
 use super::machine_code;
 use crate::device::{CODE_LINE, CodeFormat, DeviceError, DeviceResult, Target};
 use crate::ptx::{
@@ -41,6 +41,8 @@ pub struct CompileRequest {
     pub options: Options,
     /// For which device.
     pub target: Target,
+    /// Shows how far that is. Of programs that are linked together, the first one's does.
+    pub progress: Progress,
 }
 
 /// Machine code of a program.
@@ -182,7 +184,7 @@ pub fn key_of(requests: &[CompileRequest]) -> Key {
             request.prefix,
             LinkOptions::default(),
         );
-        [text.into_bytes(), encode(&request.program)]
+        [text.into_bytes(), digest(&request.program).to_vec()]
     });
     let parts: Vec<Vec<u8>> = parts.collect();
     let sources = [COMPILER, RUNTIME, MIXED].map(str::as_bytes).into_iter();
@@ -224,8 +226,7 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
         [one] => Kept::of(&one.options, known),
         _ => Kept::All,
     };
-    let lines = requests.iter().any(|request| request.options.line_info);
-    let linked = linked_with(Input::program(&text), interpreted, kept, lines, &first.target)?;
+    let linked = linked_with(Input::program(&text), interpreted, kept, first)?;
     let cache = cache.filter(|_| first.target.format == CodeFormat::Cubin);
     let unsaved = cache.and_then(|(cache, key)| {
         let mut contents = linked.cubin.clone();
@@ -243,14 +244,14 @@ pub fn build(requests: &[CompileRequest], cache: Option<(&Cache, Key)>) -> Devic
 }
 
 /// Links what was made of programs with the runtime, and with the interpreter if they call that, and takes out the barriers
-/// that are not to be `kept`. With `lines`, code keeps those of its PTX.
+/// that are not to be `kept`. It is for the target of `first`, and keeps the lines of its PTX if that one's is to have them.
 pub(super) fn linked_with(
     program: Input,
     interpreted: bool,
     kept: Kept,
-    lines: bool,
-    target: &Target,
+    first: &CompileRequest,
 ) -> DeviceResult<Linked> {
+    let target = &first.target;
     let runtime = machine_code::runtime(target.compute_capability);
     let interpreter = interpreted
         .then(|| machine_code::mixed(target.compute_capability))
@@ -270,9 +271,10 @@ pub(super) fn linked_with(
             target.ordinal,
             inputs,
             LinkOptions {
-                lines,
+                lines: first.options.line_info,
                 ..LinkOptions::default()
             },
+            &first.progress,
         )?,
         CodeFormat::Ptx => return Ok(Linked::texts(inputs)),
     };
@@ -368,6 +370,7 @@ mod tests {
                 driver: "13000".into(),
                 format: CodeFormat::Cubin,
             },
+            progress: Progress::default(),
         }
     }
 

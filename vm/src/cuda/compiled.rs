@@ -9,7 +9,7 @@ use cudarc::driver::sys::{
 
 use super::{Cuda, attribute, driver};
 use crate::compiled::{CompiledDevice, Entry, Module};
-use crate::cuda::link::{Input, LinkOptions, link};
+use crate::cuda::link::{Input, LinkOptions, Progress, link};
 use crate::cuda::sass::{FunctionStats, parse};
 use crate::device::{CodeFormat, Target};
 use crate::device::{Device, DeviceError, DeviceResult, Plan};
@@ -65,7 +65,7 @@ impl Cuda {
             verbose: true,
             ..LinkOptions::default()
         };
-        let linked = link(self.info.ordinal, inputs, options)?;
+        let linked = link(self.info.ordinal, inputs, options, &Progress::default())?;
         let mut functions = parse(&linked.log);
         let module = self.load_code(&linked.cubin)?;
         for name in entries {

@@ -1,6 +1,10 @@
 //! Linking PTX to a cubin, by the compiler and linker in the driver.
 
+mod parallel;
+
 use std::ffi::{CString, c_void};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 use cudarc::driver::sys::{self, CUjit_option, CUjitInputType};
@@ -116,16 +120,46 @@ impl Linked {
     }
 }
 
-/// Compiles PTX texts, each with its name for messages, for device `ordinal` and links them.
+/// How far a compiler is that works on several parts of a program. Shared: each clone shows the same.
+#[derive(Clone, Debug, Default)]
+pub struct Progress(Arc<(AtomicU32, AtomicU32)>);
+
+impl Progress {
+    /// Begins the work on so many parts.
+    fn begin(&self, parts: usize) {
+        // Relaxed, as below: the numbers are shown, and nothing depends on them.
+        self.0.0.store(0, Ordering::Relaxed);
+        self.0.1.store(parts as u32, Ordering::Relaxed);
+    }
+
+    /// One more is done.
+    fn step(&self) {
+        self.0.0.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Parts that are done, and all; `None` if there are no parts, or none yet.
+    pub fn parts(&self) -> Option<(u32, u32)> {
+        let (done, all) = (self.0.0.load(Ordering::Relaxed), self.0.1.load(Ordering::Relaxed));
+        (all > 0).then_some((done.min(all), all))
+    }
+}
+
+/// Compiles PTX texts, each with its name for messages, for device `ordinal` and links them. A large text is compiled in
+/// parts, on all processors; `progress` shows how many of them are done.
 ///
 /// # Errors
 ///
 /// The driver's, with what its compiler and linker say of the texts.
-pub fn link(ordinal: i32, inputs: &[Input], options: LinkOptions) -> DeviceResult<Linked> {
+pub fn link(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &Progress) -> DeviceResult<Linked> {
     // Linking takes a current context, on any thread.
     let _context = Context::any(ordinal)?;
     let begin = Instant::now();
-    let mut linked = Link::run_as_it_can(inputs, options);
+    // Code that is found in the driver's cache has nothing to say for the log.
+    let may_split = options.split && !options.verbose;
+    let in_parts = may_split.then(|| parallel::link(ordinal, inputs, options, progress));
+    let mut linked = in_parts
+        .flatten()
+        .map_or_else(|| Link::run_as_it_can(inputs, options), Ok);
     if linked.is_err() && inputs.iter().any(|input| input.object.is_some()) {
         // The driver may be older than the machine code.
         let texts = inputs.iter().map(|input| Input {
@@ -175,17 +209,25 @@ impl Link {
         for input in inputs {
             link.add(input)?;
         }
+        Ok(Linked {
+            split: options.split,
+            ..link.complete()?
+        })
+    }
+
+    /// Links what was added.
+    fn complete(&mut self) -> DeviceResult<Linked> {
         let (mut cubin, mut size) = (std::ptr::null_mut(), 0);
         // SAFETY: a link of this process; the driver sets both.
-        let completed = unsafe { sys::cuLinkComplete(link.state, &mut cubin, &mut size) };
-        link.check("cuLinkComplete", completed)?;
+        let completed = unsafe { sys::cuLinkComplete(self.state, &mut cubin, &mut size) };
+        self.check("cuLinkComplete", completed)?;
         // SAFETY: the cubin is the link's until it is destroyed.
         let cubin = unsafe { std::slice::from_raw_parts(cubin.cast::<u8>(), size) }.to_vec();
         Ok(Linked {
             cubin,
-            log: text_of(&link.info),
+            log: text_of(&self.info),
             time: Duration::ZERO,
-            split: options.split,
+            split: false,
         })
     }
 

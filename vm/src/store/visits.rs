@@ -39,11 +39,11 @@ pub(super) enum Form {
     Mixed,
 }
 
-/// What stands in [`Launch::visits`](crate::layout::Launch) for a program's words before it has run.
-fn no_visits(program: &Program) -> Vec<u16> {
+/// What stands in [`Launch::visits`](crate::layout::Launch) for a program's words before it has run. These are its blocks.
+fn no_visits(program: &Program, blocks: &[u32]) -> Vec<u16> {
     let mut opcodes = vec![0u16; program.code.len()];
-    for word in block_starts(program).concat() {
-        opcodes[word as usize] = program.code[word as usize] as u16 & VISIT_OPCODE as u16;
+    for word in blocks {
+        opcodes[*word as usize] = program.code[*word as usize] as u16 & VISIT_OPCODE as u16;
     }
     for word in loop_starts(program) {
         opcodes[word as usize] |= VISIT_LOOP as u16;
@@ -109,8 +109,9 @@ impl Store {
         if !self.visits.wanted && !mixed {
             return self.push_code(&program.code);
         }
-        let code = marked_code(program, &block_starts(program).concat(), mixed);
-        let opcodes = no_visits(program);
+        let blocks = block_starts(program).concat();
+        let code = marked_code(program, &blocks, mixed);
+        let opcodes = no_visits(program, &blocks);
         let start = self.push_code(&code)?;
         self.push_visits(start, &opcodes)?;
         Ok(start)
@@ -151,17 +152,21 @@ impl Store {
     /// Writes the code of a program that has notes of visits anew, at `code_start`. Notes begin with none. No kernel runs.
     pub(super) fn rewrite_code(&mut self, program: &Program, code_start: u32, form: Form) -> DeviceResult<()> {
         let at = self.code.ptr + 8 * u64::from(code_start);
-        let code = match form {
-            Form::Plain => program.code.clone(),
-            Form::Noting => marked_code(program, &block_starts(program).concat(), false),
-            Form::Mixed => marked_code(program, &loop_starts(program), true),
+        let blocks = match form {
+            Form::Plain => Vec::new(),
+            Form::Noting => block_starts(program).concat(),
+            Form::Mixed => loop_starts(program),
         };
+        let code = marked_code(program, &blocks, form == Form::Mixed);
         // SAFETY: the program's code. A kernel that starts finds nothing of what was there in its caches.
         unsafe { self.device.write(at, bytemuck::cast_slice(&code))? };
         if form == Form::Noting {
             let at = self.visits.by_word.ptr + 2 * u64::from(code_start);
             // SAFETY: as long as the code.
-            unsafe { self.device.write(at, bytemuck::cast_slice(&no_visits(program)))? };
+            unsafe {
+                self.device
+                    .write(at, bytemuck::cast_slice(&no_visits(program, &blocks)))?
+            };
         }
         Ok(())
     }

@@ -65,6 +65,7 @@ fn run(
             cold: cold.clone(),
             options: code::options(program, threads, 1000, TUNING, AROUND),
             target,
+            progress: Default::default(),
         };
         request.build(None).expect("it links")
     });

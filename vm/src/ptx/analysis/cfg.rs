@@ -113,35 +113,76 @@ pub fn handlers(function: &Function, pc: u32) -> Vec<Clause> {
     found
 }
 
+/// The instructions of a function of a verified program.
+fn nodes(program: &Program, function: &Function) -> impl Iterator<Item = Node> {
+    let start = function.start;
+    let code = &program.code[start as usize..function.end as usize];
+    // Verified code decodes.
+    let decoded = instructions(code).map_while(|(at, inst)| Some((at, inst.ok()?)));
+    decoded.filter(|(_, inst)| inst.op != Op::Enter).map(move |(at, inst)| {
+        let pc = start + at as u32;
+        let target = |distance: i64| (i64::from(pc) + distance) as u32;
+        let targets = match inst.op {
+            Op::BrTable => (0..inst.args[1] as usize)
+                .map(|i| target(i64::from(br_table_offset(&code[at..], i))))
+                .collect(),
+            _ => distance(&inst).map(target).into_iter().collect(),
+        };
+        let next = pc + inst.words() as u32;
+        Node {
+            pc,
+            next,
+            inst,
+            targets,
+        }
+    })
+}
+
+/// The words of a function at which blocks begin, besides the first.
+struct Leaders<'f> {
+    function: &'f Function,
+    is_leader: Vec<bool>,
+}
+
+impl Leaders<'_> {
+    fn new(function: &Function) -> Leaders<'_> {
+        Leaders {
+            function,
+            is_leader: vec![false; (function.end - function.start) as usize + 1],
+        }
+    }
+
+    fn add(&mut self, word: u32) {
+        let at = word.checked_sub(self.function.start).map(|at| at as usize);
+        if let Some(leader) = at.and_then(|at| self.is_leader.get_mut(at)) {
+            *leader = true;
+        }
+    }
+
+    /// What an instruction leads to, and what follows it if it ends a block.
+    fn note(&mut self, node: &Node) {
+        let op = node.inst.op;
+        let clauses = match may_throw(op) && !self.function.tries.is_empty() {
+            true => handlers(self.function, node.pc),
+            false => Vec::new(),
+        };
+        if ends_path(op) || !node.targets.is_empty() || !clauses.is_empty() {
+            self.add(node.next);
+        }
+        node.targets.iter().for_each(|target| self.add(*target));
+        clauses.iter().for_each(|clause| self.add(clause.target));
+    }
+
+    fn has(&self, word: u32) -> bool {
+        self.is_leader[(word - self.function.start) as usize]
+    }
+}
+
 impl Cfg {
     /// The blocks of a function of a verified program.
     pub fn new(program: &Program, function: &Function) -> Cfg {
-        let code = &program.code[function.start as usize..function.end as usize];
-        let mut nodes = Vec::new();
-        for (at, inst) in instructions(code) {
-            // Verified code decodes.
-            let Ok(inst) = inst else { break };
-            if inst.op == Op::Enter {
-                continue;
-            }
-            let pc = function.start + at as u32;
-            let target = |distance: i64| (i64::from(pc) + distance) as u32;
-            let targets = match inst.op {
-                Op::BrTable => (0..inst.args[1] as usize)
-                    .map(|i| target(i64::from(br_table_offset(&code[at..], i))))
-                    .collect(),
-                _ => distance(&inst).map(target).into_iter().collect(),
-            };
-            let next = pc + inst.words() as u32;
-            nodes.push(Node {
-                pc,
-                next,
-                inst,
-                targets,
-            });
-        }
         let mut cfg = Cfg {
-            nodes,
+            nodes: nodes(program, function).collect(),
             ..Cfg::default()
         };
         cfg.split(function);
@@ -150,29 +191,12 @@ impl Cfg {
     }
 
     fn split(&mut self, function: &Function) {
-        let mut leaders: BTreeSet<u32> = self
-            .nodes
-            .iter()
-            .flat_map(|node| node.targets.iter().copied())
-            .collect();
-        leaders.extend(self.nodes.first().map(|node| node.pc));
-        let ends = |node: &Node| {
-            ends_path(node.inst.op)
-                || !node.targets.is_empty()
-                || (may_throw(node.inst.op) && !handlers(function, node.pc).is_empty())
-        };
-        for node in &self.nodes {
-            if ends(node) {
-                leaders.insert(node.next);
-            }
-            if may_throw(node.inst.op) {
-                leaders.extend(handlers(function, node.pc).iter().map(|clause| clause.target));
-            }
-        }
+        let mut leaders = Leaders::new(function);
+        self.nodes.iter().for_each(|node| leaders.note(node));
         let mut first = 0;
         for i in 0..self.nodes.len() {
             let last = i + 1 == self.nodes.len();
-            if last || leaders.contains(&self.nodes[i + 1].pc) {
+            if last || leaders.has(self.nodes[i + 1].pc) {
                 self.blocks.push(Block {
                     nodes: first..i + 1,
                     ..Block::default()
@@ -226,9 +250,23 @@ impl Cfg {
         self.nodes[self.blocks[block].nodes.start].pc
     }
 
-    /// The first word of each block.
-    pub fn starts(&self) -> Vec<u32> {
-        (0..self.blocks.len()).map(|block| self.first_word(block)).collect()
+    /// The first word of a function's first block.
+    pub fn first_start(program: &Program, function: &Function) -> Option<u32> {
+        nodes(program, function).next().map(|node| node.pc)
+    }
+
+    /// The first word of each block of a function: all that splitting it takes, and nothing else of its graph.
+    pub fn starts(program: &Program, function: &Function) -> Vec<u32> {
+        let mut leaders = Leaders::new(function);
+        let words: Vec<u32> = nodes(program, function)
+            .inspect(|node| leaders.note(node))
+            .map(|node| node.pc)
+            .collect();
+        let first = words.first().copied();
+        words
+            .into_iter()
+            .filter(|word| Some(*word) == first || leaders.has(*word))
+            .collect()
     }
 
     /// The instructions that are compiled.

@@ -424,10 +424,9 @@ fn loops(program: &Program, code_start: u32, cold: &BTreeSet<u32>) -> Vec<u64> {
         if blocks.first().is_none_or(|first| !cold.contains(first)) {
             continue;
         }
-        let own = starts
-            .iter()
-            .filter(|word| (function.start..function.end).contains(word));
-        let hot = own.filter(|word| !cold.contains(word));
+        // They are in order.
+        let [first, last] = [function.start, function.end].map(|word| starts.partition_point(|start| *start < word));
+        let hot = starts[first..last].iter().filter(|word| !cold.contains(word));
         list.extend(hot.map(|word| u64::from(code_start + word) | number << 32));
     }
     list[1..].sort_unstable_by_key(|entry| *entry as u32);

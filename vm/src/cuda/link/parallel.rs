@@ -1,0 +1,117 @@
+//! A large text, compiled in [`parts`] on all processors.
+//!
+//! The driver compiles a text when it is added to a link, on the thread that adds it. But for a fixed share of the work, its
+//! own option to split it leaves much of that to one thread. So each part is added to a link of its own, on several threads,
+//! only to have the driver keep its code in the cache that it has on disk. Then all are added to one link, which finds them
+//! there. Where there is no such cache, nothing is taken apart.
+
+use std::cmp::Reverse;
+use std::path::PathBuf;
+use std::sync::Mutex;
+use std::thread::available_parallelism;
+use std::time::{Duration, Instant};
+
+use super::{Input, Link, LinkOptions, Linked, Progress};
+use crate::cuda::context::Context;
+use crate::ptx::parts;
+
+/// Bytes that a part has at least, and at most unless a function has more.
+const PART: (usize, usize) = (64 << 10, 512 << 10);
+
+/// Parts for each processor, so that all have done about as much in the end.
+const PARTS_EACH: usize = 3;
+
+/// Links inputs, the first of which is taken apart. `None` where that cannot be done, is not worth it, or fails.
+pub(super) fn link(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &Progress) -> Option<Linked> {
+    let (program, others) = inputs.split_first()?;
+    let processors = available_parallelism().map_or(1, usize::from);
+    let size = (program.text.len() / (PARTS_EACH * processors)).clamp(PART.0, PART.1);
+    if program.object.is_some() || processors == 1 || program.text.len() < 2 * size || !driver_keeps_code() {
+        return None;
+    }
+    let texts = parts(program.text, size);
+    if texts.len() == 1 {
+        return None;
+    }
+    // Where the driver finds code in its cache depends on the options.
+    let options = LinkOptions {
+        split: false,
+        ..options
+    };
+    let part = |text| Input { text, ..*program };
+    let mut order: Vec<&String> = texts.iter().collect();
+    order.sort_by_key(|text| Reverse(text.len()));
+    progress.begin(texts.len());
+    let next = Mutex::new(order.into_iter());
+    let longest = Mutex::new(None);
+    std::thread::scope(|scope| {
+        for _ in 0..processors.min(texts.len()) {
+            scope.spawn(|| {
+                // What goes wrong here is told by the link of all.
+                let Ok(_context) = Context::any(ordinal) else { return };
+                while let Some(text) = { next.lock().ok().and_then(|mut next| next.next()) } {
+                    let begin = Instant::now();
+                    let Ok(mut link) = Link::create(options) else { return };
+                    _ = link.add(&part(text));
+                    progress.step();
+                    if let Ok(mut longest) = longest.lock() {
+                        *longest = longest.max(Some((begin.elapsed(), text)));
+                    }
+                }
+            });
+        }
+    });
+    let (taken, longest) = longest.into_inner().ok()??;
+    let mut link = Link::create(options).ok()?;
+    let begin = Instant::now();
+    link.add(&part(longest)).ok()?;
+    if was_compiled_again(begin.elapsed(), taken) {
+        // The driver has kept nothing.
+        return None;
+    }
+    for text in texts.iter().filter(|text| !std::ptr::eq(*text, longest)) {
+        link.add(&part(text)).ok()?;
+    }
+    for input in others {
+        link.add(input).ok()?;
+    }
+    let linked = link.complete().ok()?;
+    Some(Linked { split: true, ..linked })
+}
+
+/// Whether adding a text took about as long as compiling it did before. Finding it takes some milliseconds.
+fn was_compiled_again(now: Duration, before: Duration) -> bool {
+    now > Duration::from_millis(50) && now > before / 3
+}
+
+/// Whether the driver has a cache on disk that it can write: it makes the folder.
+fn driver_keeps_code() -> bool {
+    if std::env::var("CUDA_CACHE_DISABLE").is_ok_and(|value| value.trim() != "0") {
+        return false;
+    }
+    let variable = |name| {
+        std::env::var_os(name)
+            .filter(|value| !value.is_empty())
+            .map(PathBuf::from)
+    };
+    let of_home = || match cfg!(windows) {
+        true => variable("APPDATA").map(|home| home.join("NVIDIA").join("ComputeCache")),
+        false => variable("HOME").map(|home| home.join(".nv").join("ComputeCache")),
+    };
+    let folder = variable("CUDA_CACHE_PATH").or_else(of_home);
+    folder.is_some_and(|folder| std::fs::create_dir_all(&folder).is_ok() && tempfile::tempfile_in(folder).is_ok())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_that_was_found_was_not_compiled_again() {
+        let ms = Duration::from_millis;
+        assert!(!was_compiled_again(ms(5), ms(400)));
+        assert!(!was_compiled_again(ms(40), ms(45)));
+        assert!(!was_compiled_again(ms(120), ms(6000)));
+        assert!(was_compiled_again(ms(380), ms(400)));
+    }
+}

@@ -179,11 +179,12 @@ impl Drop for Emulator {
 impl CompiledDevice for Emulator {
     fn load_code(&mut self, code: &[u8]) -> DeviceResult<compiled::Module> {
         let text = std::str::from_utf8(code).map_err(|error| failed(error.to_string()))?;
-        let names = ["program.ptx", "runtime.ptx", "mixed.ptx"];
-        let sources = names
-            .iter()
+        // The program, maybe in parts; the runtime; the interpreter, if it is called.
+        let texts: Vec<(String, &str)> = (1..)
             .zip(text.split('\0'))
-            .map(|(name, text)| Source { name, text });
+            .map(|(number, text)| (format!("text {number}"), text))
+            .collect();
+        let sources = texts.iter().map(|(name, text)| Source { name, text });
         let module = Module::load(&sources.collect::<Vec<_>>()).map_err(|error| failed(error.0))?;
         self.modules.push(Arc::new(module));
         Ok(compiled::Module(self.modules.len() - 1))

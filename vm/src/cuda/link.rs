@@ -108,9 +108,9 @@ pub struct Linked {
 }
 
 impl Linked {
-    /// The texts as they are, with a NUL between them.
+    /// The texts with a NUL between them, large ones in parts: what runs them meets what the driver does.
     pub(super) fn texts(inputs: &[Input]) -> Linked {
-        let texts: Vec<&str> = inputs.iter().map(|input| input.text).collect();
+        let texts: Vec<String> = inputs.iter().flat_map(|input| parallel::in_parts(input.text)).collect();
         Linked {
             cubin: texts.join("\0").into_bytes(),
             log: String::new(),

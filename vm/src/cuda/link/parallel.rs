@@ -79,6 +79,11 @@ pub(super) fn link(ordinal: i32, inputs: &[Input], options: LinkOptions, progres
     Some(Linked { split: true, ..linked })
 }
 
+/// A text in the smallest parts.
+pub(super) fn in_parts(text: &str) -> Vec<String> {
+    parts(text, PART.0)
+}
+
 /// Whether adding a text took about as long as compiling it did before. Finding it takes some milliseconds.
 fn was_compiled_again(now: Duration, before: Duration) -> bool {
     now > Duration::from_millis(50) && now > before / 3

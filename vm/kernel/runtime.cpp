@@ -90,9 +90,10 @@ GPU_RUN_NOINLINE void collect(Context &context) {
   sweep(context, work);
 }
 
-// Runs an instruction again until it is done: it may work in pieces, or wait for another lane or the host.
+// Runs an instruction again until it is done: it may work in pieces, or wait for another lane or the host. Not `may_meet`: it
+// waits for lanes only that are in such an instruction too, and others of its warp wait for it elsewhere than at a meeting.
 template <typename Step>
-GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
+GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, bool may_meet, Step step) {
   const Launch &launch = *context.launch;
   Thread &thread = *context.thread;
   auto poll = [&] {
@@ -109,7 +110,8 @@ GPU_RUN_INLINE void run_to_end(Context &context, u32 pc, u32 depth, Step step) {
         const u64 now = thread.state == THREAD_Sleeping ? clock_ns() : 0;
         idle++;
         // Others of the warp may wait for this lane, so it does not sleep where lanes meet.
-        if (!now || now >= thread.wake) wait_for_others(context, idle);
+        if (!may_meet) backoff(idle);
+        else if (!now || now >= thread.wake) wait_for_others(context, idle);
         else if (!let_meet(context, idle)) backoff_for(thread.wake - now);
         // Seldom: it takes as long as a response needs.
         if (idle % 16 == 0) poll();
@@ -128,7 +130,7 @@ GPU_RUN_NOINLINE void request(Context &context, u32 pc, u32 depth, u32 instance_
   const Launch &launch = *context.launch;
   const Instance &instance = launch.instances[instance_index];
   Registers scratch = {(u8 *)context.scratch, 4};
-  run_to_end(context, pc, depth,
+  run_to_end(context, pc, depth, true,
              [&] { return requests::run_other(launch, *context.thread, context.id, instance, scratch, w); });
 }
 
@@ -420,8 +422,12 @@ void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u
   Memory &memory = *instance.memories[0];
   if ((u16)w == OP_barrier && run_barrier(*context, pc, depth, memory, scratch, w)) return;
   const CoalescedGroup together = match_group((u16)w);
-  run_to_end(*context, pc, depth, [&] { return execute_aside(*context, instance, scratch, words, w); });
-  if (work::is_prompt((u16)w)) sync(together);
+  // A lane that is done waits for those that came with it. If one of these went to a meeting meanwhile, both would wait for
+  // ever.
+  const bool leave_together = work::is_prompt((u16)w);
+  run_to_end(*context, pc, depth, !leave_together,
+             [&] { return execute_aside(*context, instance, scratch, words, w); });
+  if (leave_together) sync(together);
   if (UNLIKELY((u16)w == OP_alloc_batch) && memory.heap.sites) {
     note_batch(*context, memory, scratch, words, pc, depth);
   }

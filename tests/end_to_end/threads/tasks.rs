@@ -20,6 +20,7 @@ const KERNELS: [(&str, &[u32], &str); 10] = [
         "count right: true, largest right: true, turns right: true, crowded 0, table 81",
     ),
     ("barriers", &[1, 2, 64, 1000], "leaders right: true, too early 0"),
+    ("pairs", &[2, 3, 33, 500], "leaders right: true"),
     ("garbage", &[1, 2, 64, 300], "lost 0, left 0"),
     ("queue", &[1, 2, 64, 1000], "sum right: true, left None"),
     ("iterators", &[1, 2, 64, 1000], "iterators right: true"),

@@ -179,9 +179,10 @@ GPU_RUN_INLINE StepResult execute_wake(const Launch &launch, Thread &thread, u32
 
 // Whether no lane waits in an instruction for what another one does after it. So lanes that came to it together can leave
 // it together. (A push or pop waits for one with an earlier ticket, which is in its instruction too, and done with its
-// slot before it waits for others to leave.)
+// slot before it waits for others to leave. A barrier is none of these: of lanes that came together one may end a phase, and
+// another be the first of the next one.)
 GPU_RUN_INLINE bool is_prompt(u32 op) {
-  return op == OP_work_push || op == OP_work_pop || op == OP_barrier || op == OP_frame_wake || op == OP_spinunlock;
+  return op == OP_work_push || op == OP_work_pop || op == OP_frame_wake || op == OP_spinunlock;
 }
 
 // Runs the instruction at `pc`, whose first word is `w`, for thread number `id`.

@@ -364,6 +364,10 @@ impl<'a> Compiler<'a> {
             self.call_runtime("gpu_run_poll", &arguments, None);
             return ptx!(self, "mov.b32 %budget, {passes};");
         }
+        if self.spins() {
+            // First, for that may take long.
+            self.call_runtime("gpu_run_meet", &[("b64", "%ctx"), ("b32", "0")], None);
+        }
         let (launch, stop, p) = (self.launch(), self.w.word(), self.w.predicate());
         // Relaxed: nothing is read that another thread wrote before it set the flag.
         ptx!(
@@ -379,9 +383,6 @@ impl<'a> Compiler<'a> {
         ptx!(self, "mov.b32 %trap_pc, {pc};");
         ptx!(self, "bra STOP;");
         self.w.label(&go_on);
-        if self.spins() {
-            self.call_runtime("gpu_run_meet", &[("b64", "%ctx"), ("b32", "0")], None);
-        }
         self.stop_used = true;
     }
 

@@ -32,7 +32,7 @@ use crate::word::{Word32, Word64};
 /// several times what a collection takes for each new object. It is little, because on a GPU a lane that ends a session may
 /// have to wait for the steps of the 31 others of its warp.
 const STEP: usize = 16;
-/// But no more than these.
+/// But no more than these; it takes several then.
 const LONGEST_STEP: usize = 256;
 /// Objects that one thread looks at alone in a step, and parts of the heap.
 const ALONE: usize = 32;
@@ -149,7 +149,12 @@ pub fn enter<R>(f: impl for<'s> FnOnce(&Session<'s>) -> R) -> R {
     if COLLECTOR.is_due() && with_sessions(Cell::get) == 0 {
         // What is dropped in a step may begin sessions, which take no steps then.
         let _inside = Inside::new();
-        COLLECTOR.step(LONGEST_STEP.min(STEP.saturating_mul(made as usize + 1)));
+        let mut left = STEP.saturating_mul(made as usize + 1);
+        // Who makes many objects takes several steps, or there would be more and more of them.
+        while left > 0 && COLLECTOR.is_due() {
+            COLLECTOR.step(left.min(LONGEST_STEP));
+            left = left.saturating_sub(LONGEST_STEP);
+        }
     }
     result
 }
@@ -323,6 +328,9 @@ impl Collector {
             list: &'h List,
             rest: *mut Header,
             survivors: Chain,
+            freed: u32,
+            /// Bytes of the survivors.
+            survived: u64,
         }
         impl Drop for Swept<'_> {
             fn drop(&mut self) {
@@ -331,6 +339,10 @@ impl Collector {
                 // Nobody else puts something there: the list was empty, and is filled when none sweeps.
                 if !self.rest.is_null() {
                     self.list.put(self.rest);
+                }
+                self.shard.freed.count_up(self.freed);
+                if self.survived != 0 {
+                    COLLECTOR.survived.add(self.survived);
                 }
             }
         }
@@ -341,9 +353,10 @@ impl Collector {
             list,
             rest: list.take(),
             survivors: Chain::EMPTY,
+            freed: 0,
+            survived: 0,
         };
         self.taken.add(1);
-        let (mut freed, mut survived) = (0, 0);
         // SAFETY: the chain is this thread's. An object is freed here alone, once.
         while *left > 0
             && let Some(object) = unsafe { swept.rest.as_ref() }
@@ -352,18 +365,14 @@ impl Collector {
             // What was marked was marked before anything is swept.
             swept.rest = object.next.glance();
             if object.mark.glance() == number {
-                survived += u64::from(object.size());
+                swept.survived += u64::from(object.size());
                 swept.survivors.push(object, |object| &object.next);
             } else {
+                swept.freed += 1;
                 // SAFETY: white at the end of marking, so nobody can reach it.
                 unsafe { Header::free(this) };
-                freed += 1;
             }
             *left -= 1;
-        }
-        shard.freed.count_up(freed);
-        if survived != 0 {
-            self.survived.add(survived);
         }
     }
 

@@ -69,8 +69,17 @@ impl Header {
 
     /// Marks what the object points to.
     pub fn trace(&self, tracer: &mut Tracer) {
+        /// Dropped when tracing panics. What was not traced would be freed though it is alive.
+        struct Aborts;
+        impl Drop for Aborts {
+            fn drop(&mut self) {
+                std::process::abort();
+            }
+        }
+        let aborts = Aborts;
         // SAFETY: the kind is this object's, and the reference says that it is alive.
         unsafe { (self.kind.trace)(self, tracer) }
+        core::mem::forget(aborts);
     }
 
     /// Marks the object under a number. Whether it was not marked under it before; then it is the caller's to have it traced.

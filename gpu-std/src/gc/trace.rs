@@ -16,6 +16,8 @@ use super::pointers::{Field, Gc};
 /// `trace` hands on to each part that has a [`Gc`] or a [`Field`], each time. Where a type has one in a lock or a cell, it
 /// cannot be traced, because a pointer that changes must be a [`Field`]. The type does not implement [`Drop`] in a way that
 /// follows a pointer.
+///
+/// `trace` does not panic: then the process is aborted, for what is not traced would be freed though it is alive.
 pub unsafe trait Trace {
     /// Shows the tracer what this points to.
     fn trace(&self, tracer: &mut Tracer);

@@ -88,6 +88,7 @@ fn hash_compiler() {
         "src/ptx",
         "src/cuda/barriers.rs",
         "src/cuda/code.rs",
+        "src/cuda/link",
         "src/cuda/link.rs",
         "src/cuda/machine_code.rs",
         "src/layout.rs",

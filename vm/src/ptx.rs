@@ -30,7 +30,7 @@ mod writer;
 use std::collections::BTreeSet;
 use std::fmt::Write;
 
-use gpu_run_bytecode::Program;
+use gpu_run_bytecode::{Op, Program};
 
 use analysis::cfg::Cfg;
 use analysis::interprocedural::{self, Analysis};
@@ -206,6 +206,14 @@ pub fn reachable_words(program: &Program, entries: &[u32], cold: &BTreeSet<u32>,
     let mut analysis = Analysis::of_calls(program, entries, options);
     analysis.leave_out(cold, entries);
     analysis.words
+}
+
+/// Whether `entries` may lead to an instruction with this opcode.
+pub fn may_reach(program: &Program, entries: &[u32], options: &Options, op: Op) -> bool {
+    let analysis = Analysis::of_calls(program, entries, options);
+    let functions = analysis.facts.iter().zip(&program.meta.functions);
+    let mut needed = functions.filter(|(facts, _)| facts.needed);
+    needed.any(|(_, function)| interprocedural::code(program, function).any(|(_, inst)| inst.op == op))
 }
 
 /// Whether code of a program may make its memory 0 larger.

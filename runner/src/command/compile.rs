@@ -2,8 +2,8 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::Mutex;
-use std::thread::available_parallelism;
+use std::sync::{Mutex, PoisonError};
+use std::thread::{Builder, available_parallelism};
 use std::time::Instant;
 
 use bytesize::ByteSize;
@@ -94,50 +94,59 @@ fn output(args: &CompileArgs) -> Outcome<PathBuf> {
 /// Bytes of PTX that one process assembles at least.
 const PART: usize = 64 << 10;
 
-/// Assembles PTX, in parts on all processors if CUDA's linker is beside ptxas.
+/// Assembles PTX, in parts on all processors if CUDA's linker is beside ptxas and takes them.
 fn assemble(ptxas: &Path, text: &str, target: &str) -> Result<Vec<u8>, BoxError> {
     let dir = tempfile::tempdir()?;
-    let place = |name: String| dir.path().join(name);
-    let object = place("program.o".into());
     let nvlink = ptxas.with_file_name(format!("nvlink{}", std::env::consts::EXE_SUFFIX));
-    let processors = available_parallelism().map_or(1, usize::from);
-    let texts = match ptxas.parent() != Some(Path::new("")) && nvlink.is_file() && processors > 1 {
-        true => parts(text, (text.len() / (3 * processors)).max(PART)),
-        false => vec![text.to_owned()],
-    };
-    if let [text] = &texts[..] {
-        return assemble_one(ptxas, text, target, &place("program.ptx".into()), &object);
+    let is_named = ptxas.parent().is_some_and(|folder| folder != Path::new(""));
+    if is_named
+        && nvlink.is_file()
+        && let Ok(object) = assemble_parts(ptxas, &nvlink, text, target, dir.path())
+    {
+        return Ok(object);
     }
+    assemble_one(ptxas, text, target, &dir.path().join("program"))
+}
+
+/// Assembles PTX in parts, and links these to one object. Files go into `folder`.
+fn assemble_parts(ptxas: &Path, nvlink: &Path, text: &str, target: &str, folder: &Path) -> Result<Vec<u8>, BoxError> {
+    let processors = available_parallelism().map_or(1, usize::from);
+    let texts = parts(text, (text.len() / (3 * processors)).max(PART));
+    let place = |number| folder.join(format!("part{number}"));
     let next = Mutex::new(texts.iter().enumerate());
-    let work = || -> Result<(), String> {
+    let failed = Mutex::new(None);
+    let work = || {
         while let Some((number, text)) = { next.lock().ok().and_then(|mut next| next.next()) } {
-            let place = |end| place(format!("part{number}.{end}"));
-            let assembled = assemble_one(ptxas, text, target, &place("ptx"), &place("o"));
-            assembled.map_err(|error| error.to_string())?;
+            if let (Err(error), Ok(mut failed)) = (assemble_one(ptxas, text, target, &place(number)), failed.lock()) {
+                *failed = Some(error.to_string());
+            }
         }
-        Ok(())
     };
-    let done: Vec<Result<(), String>> = std::thread::scope(|scope| {
-        let threads: Vec<_> = (0..processors).map(|_| scope.spawn(work)).collect();
-        let joined = threads.into_iter().map(|thread| thread.join());
-        joined
-            .map(|done| done.unwrap_or_else(|_| Err("a thread ended by a defect".into())))
-            .collect()
+    std::thread::scope(|scope| {
+        for _ in 1..processors {
+            // Where there are no more threads, those that there are do it.
+            _ = Builder::new().spawn_scoped(scope, work);
+        }
+        work();
     });
-    done.into_iter().collect::<Result<(), String>>()?;
-    let mut link = Command::new(&nvlink);
+    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
+        return Err(error.into());
+    }
+    let object = folder.join("program.o");
+    let mut link = Command::new(nvlink);
     link.arg("-r").arg(format!("-arch={target}"));
-    link.args((0..texts.len()).map(|number| place(format!("part{number}.o"))));
-    run(link.arg("-o").arg(&object), &nvlink, target)?;
+    link.args((0..texts.len()).map(|number| place(number).with_extension("o")));
+    run(link.arg("-o").arg(&object), nvlink, target)?;
     Ok(std::fs::read(object)?)
 }
 
-/// Runs ptxas. A program of which it needs long is worth a file that it can read at its own pace.
-fn assemble_one(ptxas: &Path, text: &str, target: &str, input: &Path, object: &Path) -> Result<Vec<u8>, BoxError> {
-    std::fs::write(input, text)?;
+/// Runs ptxas, with files of this name. A program of which it needs long is worth a file that it can read at its own pace.
+fn assemble_one(ptxas: &Path, text: &str, target: &str, name: &Path) -> Result<Vec<u8>, BoxError> {
+    let (input, object) = (name.with_extension("ptx"), name.with_extension("o"));
+    std::fs::write(&input, text)?;
     let mut command = Command::new(ptxas);
     command.args(["-c", "-O3", &format!("-arch={target}")]);
-    run(command.arg(input).arg("-o").arg(object), ptxas, target)?;
+    run(command.arg(&input).arg("-o").arg(&object), ptxas, target)?;
     Ok(std::fs::read(object)?)
 }
 

@@ -27,6 +27,9 @@ use super::profile::{self, Counts, often};
 const ATTEMPTS: u32 = 6;
 const AT_ONCE: usize = 2;
 
+/// The longest time for which nothing is noted.
+const LONGEST_REST: Duration = Duration::from_secs(60);
+
 /// Of how many blocks that run often one may be missing in code that a run goes on in. A run that often leaves compiled code
 /// is slower than an interpreted one.
 const MISSING: usize = 50;
@@ -72,7 +75,7 @@ pub(super) struct Learner {
     attempts: u32,
     /// What is being compiled, the newest last.
     work: Vec<(Receiver<DeviceResult<Code>>, Set)>,
-    /// The newest code, whether nothing was noted since there is that, and whether a run is to go on in it for the first time.
+    /// The newest code, whether nothing was noted since there is that, and whether no run has gone on in it yet.
     code: Option<(Code, Set)>,
     is_new: bool,
     enters: bool,
@@ -294,16 +297,17 @@ impl Learner {
                 Ok(built) => built.map_err(|error| error.to_string()),
                 Err(TryRecvError::Disconnected) => Err("the compiler ended without a result".to_owned()),
             };
-            // What began before that, and is not done, is not wanted any more.
-            let set = self.work.drain(..=at).next_back().map(|(_, set)| set);
-            at = 0;
             match built {
                 Ok(code) => {
+                    // What began before that, and is not done, is not wanted any more.
+                    let set = self.work.drain(..=at).next_back().map(|(_, set)| set);
+                    at = 0;
                     self.code = set.map(|set| (code, set));
-                    self.is_new = true;
+                    (self.is_new, self.enters) = (true, true);
                 }
                 Err(error) => {
-                    tracing::warn!("the run goes on as it is: {error}");
+                    tracing::warn!("not compiled, so it stays interpreted: {error}");
+                    self.work.remove(at);
                     self.attempts = ATTEMPTS;
                 }
             }
@@ -328,6 +332,12 @@ impl Learner {
         Ok(())
     }
 
+    /// Nothing is noted for a time that doubles.
+    fn rests(&mut self, now: Instant) {
+        self.phase = Phase::Rests(now + self.rest);
+        self.rest = (self.rest * 2).min(LONGEST_REST);
+    }
+
     /// From now on it is noted what runs.
     fn note(&mut self) -> Next {
         self.phase = Phase::WillNote;
@@ -339,8 +349,7 @@ impl Learner {
     fn decide(&mut self, noted: Counts, now: Instant) -> Next {
         let often = often(&noted);
         profile::merge(&mut self.counts, noted);
-        self.phase = Phase::Rests(now + self.rest);
-        self.rest *= 2;
+        self.rests(now);
         let is_new = std::mem::take(&mut self.is_new);
         // Before it was noted. Newer code has what older has.
         let was_in_code = self.in_code;
@@ -361,7 +370,6 @@ impl Learner {
         let Some((code, set)) = self.code.as_ref().filter(|_| fits) else {
             return Next::Unnoted;
         };
-        self.enters |= is_new;
         Next::Code(Tiered {
             code: code.clone(),
             cold: set.cold.clone(),
@@ -391,12 +399,13 @@ impl Tier for Learner {
                     self.measure(run, now)?;
                 }
                 self.look();
-                // Interpreted, it is also noted while a compiler works whether the program still does the same.
-                let may_learn = match self.in_code {
-                    true => self.work.is_empty() && self.percent >= MUCH,
-                    false => self.work.len() < AT_ONCE,
+                // Interpreted, it is also noted while a compiler works whether the program still does the same. Code that is
+                // good enough is not left for newer one.
+                let notes = match self.in_code {
+                    true => now >= until && self.percent >= MUCH && (self.is_new || self.work.is_empty()),
+                    false => self.is_new || now >= until && self.work.len() < AT_ONCE,
                 };
-                match self.is_new || now >= until && may_learn {
+                match notes {
                     true => self.note(),
                     false => Next::Same,
                 }
@@ -430,8 +439,7 @@ impl Tier for Learner {
             }
             // It stays in its code.
             Wanted::Notes if compiled => {
-                self.phase = Phase::Rests(now + self.rest);
-                self.rest *= 2;
+                self.rests(now);
             }
             // The share of before is still to be looked at.
             Wanted::Notes => self.marked = true,

@@ -4,7 +4,7 @@ use crate::common::{run_on, text};
 use crate::support::{Tested, Tests, expect, wasm};
 
 /// Kernels of the fixture, the threads that they run on, and what they print.
-const KERNELS: [(&str, &[u32], &str); 10] = [
+const KERNELS: [(&str, &[u32], &str); 11] = [
     ("fibonacci", &[1, 3, 64, 1000], "Result: 17711"),
     ("fibonacci_spread", &[1, 33, 1000], "Result: 17711"),
     ("many_tasks", &[1, 3, 64, 1000], "Result: 1"),

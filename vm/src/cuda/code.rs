@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use gpu_run_bytecode::Program;
+use gpu_run_bytecode::{Op, Program};
 
 use super::barriers::{self, Kept};
 use super::cache::{Cache, Key, digest};
@@ -14,7 +14,7 @@ use crate::device::{CODE_LINE, CodeFormat, DeviceError, DeviceResult, Target};
 use crate::ptx::{
     Compiled, ImageLayout, LocalFrames, MIXED, Options, RUNTIME, Reconverge, Tuning, Unit, compile, join,
 };
-use crate::ptx::{may_grow, may_have_statuses, most_stack, most_values, reachable_words};
+use crate::ptx::{may_grow, may_have_statuses, may_reach, most_stack, most_values, reachable_words};
 use crate::store::has_meetings;
 use crate::{grows_by_heap, may_meet};
 
@@ -323,13 +323,18 @@ impl CompileRequest {
 
     /// The PTX of this program.
     pub fn compile(&self) -> Compiled {
+        let (program, options) = (&self.program, &self.options);
         compile(&Unit {
-            program: &self.program,
+            program,
             prefix: self.prefix.clone(),
             code_start: self.code_start,
             entries: self.entries.clone(),
             cold: self.cold.clone(),
-            options: self.options,
+            options: Options {
+                // A kernel beside others that meet need not.
+                meets: options.meets && may_reach(program, &self.entries, options, Op::Meet),
+                ..*options
+            },
         })
     }
 

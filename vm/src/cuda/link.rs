@@ -2,6 +2,8 @@
 
 mod parallel;
 
+pub use parallel::compiles_in_parts;
+
 use std::ffi::{CString, c_void};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
@@ -108,9 +110,14 @@ pub struct Linked {
 }
 
 impl Linked {
-    /// The texts with a NUL between them, large ones in parts: what runs them meets what the driver does.
+    /// The texts with a NUL between them, a large program in parts: what runs them meets what the driver does.
     pub(super) fn texts(inputs: &[Input]) -> Linked {
-        let texts: Vec<String> = inputs.iter().flat_map(|input| parallel::in_parts(input.text)).collect();
+        let (program, others) = inputs.split_at(inputs.len().min(1));
+        let mut texts: Vec<String> = program
+            .iter()
+            .flat_map(|input| parallel::in_parts(input.text))
+            .collect();
+        texts.extend(others.iter().map(|input| input.text.to_owned()));
         Linked {
             cubin: texts.join("\0").into_bytes(),
             log: String::new(),

@@ -76,6 +76,10 @@ impl<'t> Items<'t> {
                     // Parts declare what they name.
                     continue;
                 }
+                // The body: its own blocks are indented.
+                if !text[at..].starts_with("{\n") {
+                    return None;
+                }
                 at += text[at..].find("\n}\n")? + "\n}\n".len();
                 items.functions.push(Function {
                     name: function_name(line)?,

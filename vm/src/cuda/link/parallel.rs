@@ -8,7 +8,8 @@
 use std::cmp::Reverse;
 use std::path::PathBuf;
 use std::sync::Mutex;
-use std::thread::available_parallelism;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{Builder, available_parallelism};
 use std::time::{Duration, Instant};
 
 use super::{Input, Link, LinkOptions, Linked, Progress};
@@ -21,12 +22,29 @@ const PART: (usize, usize) = (64 << 10, 512 << 10);
 /// Parts for each processor, so that all have done about as much in the end.
 const PARTS_EACH: usize = 3;
 
+/// The driver has kept nothing, though it should have.
+static KEPT_NOTHING: AtomicBool = AtomicBool::new(false);
+
+/// Whether large texts are compiled in parts, on all processors.
+pub fn compiles_in_parts() -> bool {
+    // Relaxed: it is a matter of time only.
+    !KEPT_NOTHING.load(Ordering::Relaxed) && driver_keeps_code()
+}
+
 /// Links inputs, the first of which is taken apart. `None` where that cannot be done, is not worth it, or fails.
 pub(super) fn link(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &Progress) -> Option<Linked> {
+    let linked = link_parts(ordinal, inputs, options, progress);
+    if linked.is_none() {
+        progress.begin(0);
+    }
+    linked
+}
+
+fn link_parts(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &Progress) -> Option<Linked> {
     let (program, others) = inputs.split_first()?;
     let processors = available_parallelism().map_or(1, usize::from);
     let size = (program.text.len() / (PARTS_EACH * processors)).clamp(PART.0, PART.1);
-    if program.object.is_some() || processors == 1 || program.text.len() < 2 * size || !driver_keeps_code() {
+    if program.object.is_some() || processors == 1 || program.text.len() < 2 * size || !compiles_in_parts() {
         return None;
     }
     let texts = parts(program.text, size);
@@ -44,29 +62,32 @@ pub(super) fn link(ordinal: i32, inputs: &[Input], options: LinkOptions, progres
     progress.begin(texts.len());
     let next = Mutex::new(order.into_iter());
     let longest = Mutex::new(None);
-    std::thread::scope(|scope| {
-        for _ in 0..processors.min(texts.len()) {
-            scope.spawn(|| {
-                // What goes wrong here is told by the link of all.
-                let Ok(_context) = Context::any(ordinal) else { return };
-                while let Some(text) = { next.lock().ok().and_then(|mut next| next.next()) } {
-                    let begin = Instant::now();
-                    let Ok(mut link) = Link::create(options) else { return };
-                    _ = link.add(&part(text));
-                    progress.step();
-                    if let Ok(mut longest) = longest.lock() {
-                        *longest = longest.max(Some((begin.elapsed(), text)));
-                    }
-                }
-            });
+    let work = || {
+        // What goes wrong here is told by the link of all.
+        let Ok(_context) = Context::any(ordinal) else { return };
+        while let Some(text) = { next.lock().ok().and_then(|mut next| next.next()) } {
+            let begin = Instant::now();
+            let Ok(mut link) = Link::create(options) else { return };
+            _ = link.add(&part(text));
+            progress.step();
+            if let Ok(mut longest) = longest.lock() {
+                *longest = longest.max(Some((begin.elapsed(), text)));
+            }
         }
+    };
+    std::thread::scope(|scope| {
+        for _ in 1..processors.min(texts.len()) {
+            // Where there are no more threads, those that there are do it.
+            _ = Builder::new().spawn_scoped(scope, work);
+        }
+        work();
     });
     let (taken, longest) = longest.into_inner().ok()??;
     let mut link = Link::create(options).ok()?;
     let begin = Instant::now();
     link.add(&part(longest)).ok()?;
     if was_compiled_again(begin.elapsed(), taken) {
-        // The driver has kept nothing.
+        KEPT_NOTHING.store(true, Ordering::Relaxed);
         return None;
     }
     for text in texts.iter().filter(|text| !std::ptr::eq(*text, longest)) {

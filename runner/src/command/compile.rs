@@ -2,12 +2,10 @@
 
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
-use std::sync::{Mutex, PoisonError};
-use std::thread::{Builder, available_parallelism};
 use std::time::Instant;
 
 use bytesize::ByteSize;
-use gpu_run::compile::{Ahead, parts, precompile};
+use gpu_run::compile::{Ahead, precompile};
 use gpu_run::{BoxError, Config, Usage};
 
 use crate::calls::grouped;
@@ -91,76 +89,29 @@ fn output(args: &CompileArgs) -> Outcome<PathBuf> {
     }
 }
 
-/// Bytes of PTX that one process assembles at least.
-const PART: usize = 64 << 10;
-
-/// Assembles PTX, in parts on all processors if CUDA's linker is beside ptxas and takes them.
+/// Runs ptxas. A program of which it needs long is worth a file that it can read at its own pace.
 fn assemble(ptxas: &Path, text: &str, target: &str) -> Result<Vec<u8>, BoxError> {
     let dir = tempfile::tempdir()?;
-    let nvlink = ptxas.with_file_name(format!("nvlink{}", std::env::consts::EXE_SUFFIX));
-    let is_named = ptxas.parent().is_some_and(|folder| folder != Path::new(""));
-    if is_named
-        && nvlink.is_file()
-        && let Ok(object) = assemble_parts(ptxas, &nvlink, text, target, dir.path())
-    {
-        return Ok(object);
-    }
-    assemble_one(ptxas, text, target, &dir.path().join("program"))
-}
-
-/// Assembles PTX in parts, and links these to one object. Files go into `folder`.
-fn assemble_parts(ptxas: &Path, nvlink: &Path, text: &str, target: &str, folder: &Path) -> Result<Vec<u8>, BoxError> {
-    let processors = available_parallelism().map_or(1, usize::from);
-    let texts = parts(text, (text.len() / (3 * processors)).max(PART));
-    let place = |number| folder.join(format!("part{number}"));
-    let next = Mutex::new(texts.iter().enumerate());
-    let failed = Mutex::new(None);
-    let work = || {
-        while let Some((number, text)) = { next.lock().ok().and_then(|mut next| next.next()) } {
-            if let (Err(error), Ok(mut failed)) = (assemble_one(ptxas, text, target, &place(number)), failed.lock()) {
-                *failed = Some(error.to_string());
-            }
-        }
-    };
-    std::thread::scope(|scope| {
-        for _ in 1..processors {
-            // Where there are no more threads, those that there are do it.
-            _ = Builder::new().spawn_scoped(scope, work);
-        }
-        work();
-    });
-    if let Some(error) = failed.into_inner().unwrap_or_else(PoisonError::into_inner) {
-        return Err(error.into());
-    }
-    let object = folder.join("program.o");
-    let mut link = Command::new(nvlink);
-    link.arg("-r").arg(format!("-arch={target}"));
-    link.args((0..texts.len()).map(|number| place(number).with_extension("o")));
-    run(link.arg("-o").arg(&object), nvlink, target)?;
-    Ok(std::fs::read(object)?)
-}
-
-/// Runs ptxas, with files of this name. A program of which it needs long is worth a file that it can read at its own pace.
-fn assemble_one(ptxas: &Path, text: &str, target: &str, name: &Path) -> Result<Vec<u8>, BoxError> {
-    let (input, object) = (name.with_extension("ptx"), name.with_extension("o"));
+    let (input, object) = (dir.path().join("program.ptx"), dir.path().join("program.o"));
     std::fs::write(&input, text)?;
     let mut command = Command::new(ptxas);
-    command.args(["-c", "-O3", &format!("-arch={target}")]);
-    run(command.arg(&input).arg("-o").arg(&object), ptxas, target)?;
-    Ok(std::fs::read(object)?)
-}
-
-/// Runs one of CUDA's tools to its end.
-fn run(command: &mut Command, tool: &Path, target: &str) -> Result<(), BoxError> {
-    let tool = tool.display();
+    command
+        .args(["-c", "-O3", &format!("-arch={target}")])
+        .arg(&input)
+        .arg("-o")
+        .arg(&object);
     let output = command
         .output()
-        .map_err(|error| format!("cannot start {tool}: {error}"))?;
-    match output.status.success() {
-        true => Ok(()),
-        false => {
-            let said = String::from_utf8_lossy(&output.stderr);
-            Err(format!("{tool} failed for {target} ({}): {}", output.status, said.trim()).into())
-        }
+        .map_err(|error| format!("cannot start {}: {error}", ptxas.display()))?;
+    if !output.status.success() {
+        let said = String::from_utf8_lossy(&output.stderr);
+        return Err(format!(
+            "{} failed for {target} ({}): {}",
+            ptxas.display(),
+            output.status,
+            said.trim()
+        )
+        .into());
     }
+    Ok(std::fs::read(object)?)
 }

@@ -15,7 +15,6 @@ use gpu_run_vm::cuda::code::{
 };
 use gpu_run_vm::cuda::link::Progress;
 use gpu_run_vm::cuda::{ahead, barriers};
-pub use gpu_run_vm::ptx::parts;
 use gpu_run_vm::ptx::{Options, Tuning, Unit, block_starts, reachable_words};
 use gpu_run_vm::{CodeFormat, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
 

@@ -13,4 +13,5 @@ pub mod names;
 pub mod parse;
 pub mod profile;
 pub mod requests;
+pub mod snapshot;
 pub mod wasi_options;

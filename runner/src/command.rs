@@ -11,6 +11,7 @@ pub mod load;
 pub mod process;
 pub mod profile;
 pub mod run;
+pub mod snapshot;
 pub mod spawning;
 pub mod thread_safety;
 pub mod translate;

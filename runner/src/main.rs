@@ -10,6 +10,7 @@ use std::process::ExitCode;
 
 use args::batch as batch_args;
 use args::profile as profile_args;
+use args::snapshot as snapshot_args;
 use args::{cargo, cli, entry, files, names, parse, requests, wasi_options};
 use cli::Command;
 use command::{
@@ -46,6 +47,7 @@ fn main() -> ExitCode {
         Command::Batch(args) => command::batch::batch(&args),
         Command::Translate(args) => translate::translate(&args),
         Command::Compile(args) => compile::compile(&args),
+        Command::Snapshot(args) => command::snapshot::snapshot(&args),
         Command::Inspect(args) => inspect::inspect(&args),
         Command::Devices => devices::devices(),
         Command::Cache(args) => cache::cache(&args),

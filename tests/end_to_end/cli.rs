@@ -16,6 +16,7 @@ mod output;
 mod profile;
 pub mod refuses;
 pub mod reports;
+mod snapshot;
 mod translate;
 
 use crate::support::{Test, Tests, bind};
@@ -26,6 +27,7 @@ pub fn general() -> Vec<Test> {
         refuses::general(),
         inspect::general(),
         translate::general(),
+        snapshot::general(),
         cache::general(),
         compile::general(),
         output::general(),
@@ -51,6 +53,7 @@ pub fn tests(device: &'static str) -> Tests {
         hints::of_engine(),
         profile::of_engine(),
         batch::of_engine(),
+        snapshot::of_engine(),
     ]
     .concat();
     if matches!(device, "ptx" | "emulator") {

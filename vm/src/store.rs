@@ -27,6 +27,7 @@ mod processes;
 mod requests;
 mod run;
 mod samples;
+mod snapshot;
 mod tmpfs;
 mod visits;
 mod waits;
@@ -50,6 +51,7 @@ pub use processes::{
 };
 pub use requests::makes_requests;
 pub use run::{End, MOST_SPAWNED, Next, Outcome, RunOptions, Running, Shares, Sink, Spawned, Stream, Tier, Tiered};
+pub use snapshot::SnapshotError;
 pub(crate) use waits::{has_meetings, is_atomic};
 pub use waits::{may_meet, threads_may_wait};
 

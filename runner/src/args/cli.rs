@@ -16,6 +16,7 @@ use crate::batch_args::BatchArgs;
 use crate::profile_args::{ProfileArgs, ProfileOptions};
 use crate::results::{self, Results};
 use crate::sink::Target;
+use crate::snapshot_args::SnapshotArgs;
 
 /// Runs ordinary WebAssembly programs on NVIDIA GPUs, and on the CPU with the same results.
 #[derive(Parser)]
@@ -66,6 +67,8 @@ pub enum Command {
     Translate(TranslateArgs),
     /// Compile a module for GPUs before it runs there.
     Compile(CompileArgs),
+    /// Call what makes a program ready, and write the program that begins there.
+    Snapshot(Box<SnapshotArgs>),
     /// Show what a module holds and what gpu-run makes of it.
     Inspect(InspectArgs),
     /// List what can run programs on this machine.

@@ -1,7 +1,7 @@
 //! What can go wrong, as values.
 
 use gpu_run_bytecode::{ContainerError, TrapKind, VerifyError};
-use gpu_run_vm::{Backtrace, DeviceError, HeapFault, StoreError};
+use gpu_run_vm::{Backtrace, DeviceError, HeapFault, SnapshotError, StoreError};
 
 use super::compile::CompileError;
 use super::device::OpenError;
@@ -108,6 +108,9 @@ pub enum Error {
     /// Code is to be compiled that has run before, and none has.
     #[error("the module has not run yet with notes of what runs, so it is not known which code is hot")]
     NeverRan,
+    /// An instance has no snapshot.
+    #[error("no module begins where the instance stands: {0}")]
+    Snapshot(#[from] SnapshotError),
     /// A module was not instantiated, or a function not called.
     #[error(transparent)]
     Store(Box<StoreError>),

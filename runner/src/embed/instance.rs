@@ -1,14 +1,18 @@
 //! Instances.
 
-use gpu_run_bytecode::KERNEL_PREFIX;
+use gpu_run_bytecode::{KERNEL_PREFIX, verify};
 use gpu_run_vm::{Extern as Item, HeapStats, InstanceId, Leak, MemoryUse};
 
 use super::compile::Choice;
 use super::error::{Error, Fault, Result};
 use super::func::{Extern, Func, Global, Kernel, Memory, Table, TypedFunc};
+use super::module::Module;
 use super::outcome::End;
 use super::store::{Store, StoreId};
 use super::values::WasmValues;
+
+/// The function by which a module for WASI is made ready that is no command.
+const INITIALIZE: &str = "_initialize";
 
 /// An instance of a module in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -91,6 +95,22 @@ impl Instance {
         let mut loaded = store.instances.iter();
         let loaded = loaded.find(|loaded| loaded.id == self.id);
         Ok(&loaded.expect("an instance is in its store").choice)
+    }
+
+    /// A module that begins where this instance stands: with what its memory, globals and tables hold. Nothing of it is
+    /// started or initialized again. Open files and connections are not part of it.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::Snapshot`]: it holds something that no module can begin with. A module with an allocator of its own is to be
+    /// translated without [rewriting](crate::ModuleOptions::rewrite), because the device's heap is not part of a snapshot.
+    pub fn snapshot<T>(&self, store: &mut Store<T>) -> Result<Module> {
+        self.in_store(store)?;
+        let mut program = store.vm.snapshot(self.id)?;
+        // Of a module for WASI that is no command: it has run.
+        program.meta.exports.retain(|export| export.name != INITIALIZE);
+        verify(&program)?;
+        Ok(Module::of(program))
     }
 
     /// How memory 0 was used, if there is one: its size and limit, and whether the program asked for more.

@@ -176,7 +176,7 @@ impl Module {
         encode(&self.program)
     }
 
-    fn of(program: Program) -> Module {
+    pub(super) fn of(program: Program) -> Module {
         let mut wasi: Vec<Function> = instructions(&program.code)
             .filter_map(|(_, inst)| inst.ok())
             .filter(|inst| inst.op == Op::RequestQueue)

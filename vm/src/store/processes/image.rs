@@ -37,7 +37,7 @@ impl Image {
 }
 
 /// The parts of a memory that are not 0: where each begins and ends, at multiples of [`ALIGN`].
-fn parts(memory: &[u8]) -> Vec<std::ops::Range<usize>> {
+pub(in crate::store) fn parts(memory: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut parts: Vec<std::ops::Range<usize>> = Vec::new();
     for (index, grain) in memory.chunks(ALIGN).enumerate() {
         if grain.iter().all(|byte| *byte == 0) {

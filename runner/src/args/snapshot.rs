@@ -1,0 +1,25 @@
+//! The words of `gpu-run snapshot`.
+
+use std::path::PathBuf;
+use std::time::Duration;
+
+use clap::Args;
+
+use crate::cli::EnvironmentArgs;
+
+#[derive(Args)]
+pub struct SnapshotArgs {
+    /// WebAssembly module (.wasm or .wat), or - to read it from stdin.
+    pub module: PathBuf,
+    /// Where to write the program [default: the module's name with .gbc].
+    #[arg(short, long, value_name = "FILE")]
+    pub output: Option<PathBuf>,
+    /// Call this export, without arguments [default: none but `_initialize`, if there is one].
+    #[arg(long, value_name = "EXPORT")]
+    pub at: Option<String>,
+    /// Stop it after this time: 500ms, 2s, 1m 30s.
+    #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
+    pub timeout: Option<Duration>,
+    #[command(flatten)]
+    pub environment: EnvironmentArgs,
+}

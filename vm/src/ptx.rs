@@ -201,11 +201,24 @@ pub fn loop_starts(program: &Program) -> Vec<u32> {
     starts
 }
 
-/// Words of bytecode that are compiled of a program: those of blocks that `entries` may lead to, and that are not `cold`.
-pub fn reachable_words(program: &Program, entries: &[u32], cold: &BTreeSet<u32>, options: &Options) -> u32 {
+/// Words of bytecode that are compiled of a program.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Reachable {
+    /// All of them.
+    pub words: u32,
+    /// Those of the function that has most.
+    pub longest: u32,
+}
+
+/// What is compiled of a program: blocks that `entries` may lead to, and that are not `cold`.
+pub fn reachable(program: &Program, entries: &[u32], cold: &BTreeSet<u32>, options: &Options) -> Reachable {
     let mut analysis = Analysis::of_calls(program, entries, options);
     analysis.leave_out(cold, entries);
-    analysis.words
+    let compiled = analysis.facts.iter().filter(|facts| facts.needed && !facts.interpreted);
+    Reachable {
+        words: analysis.words,
+        longest: compiled.map(|facts| facts.words).max().unwrap_or(0),
+    }
 }
 
 /// Whether `entries` may lead to an instruction with this opcode.

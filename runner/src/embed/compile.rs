@@ -15,7 +15,7 @@ use gpu_run_vm::cuda::code::{
 };
 use gpu_run_vm::cuda::link::Progress;
 use gpu_run_vm::cuda::{ahead, barriers};
-use gpu_run_vm::ptx::{Options, Tuning, Unit, block_starts, reachable_words};
+use gpu_run_vm::ptx::{Options, Tuning, Unit, block_starts, reachable};
 use gpu_run_vm::{CodeFormat, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
 
 pub use estimate::Compiling;
@@ -232,7 +232,7 @@ const KNOWN: Surroundings = Surroundings {
 pub fn expected(program: &Program) -> Compiling {
     let options = options(program, 1, u32::MAX, Tuning::default(), Surroundings::default());
     let entries = entries(program);
-    Compiling::of(reachable_words(program, &entries, &BTreeSet::new(), &options) as usize)
+    Compiling::of(reachable(program, &entries, &BTreeSet::new(), &options))
 }
 
 /// The functions by which a program can be entered: what it exports, and its start function.
@@ -332,7 +332,7 @@ pub fn precompile(
     };
     let native = ahead::compile(&request, &ahead.targets, assemble).map_err(Error::Assembler)?;
     Ok(Precompiled {
-        words: request.words(),
+        words: request.reachable().words as usize,
         sizes: native.iter().map(|native| native.bytes.len()).collect(),
         bytes: encode_with(program, &native),
     })
@@ -506,7 +506,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     }
     let works = requests
         .into_iter()
-        .map(|request| (Compiling::of(request.words()), request));
+        .map(|request| (Compiling::of(request.reachable()), request));
     let mut works: Vec<_> = works.collect();
     let brief = works.iter().position(|(work, _)| work.expected <= patience);
     // The last is the briefest.

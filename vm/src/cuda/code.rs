@@ -12,9 +12,9 @@ use super::link::{Input, LinkOptions, Linked, Progress, link};
 use super::machine_code;
 use crate::device::{CODE_LINE, CodeFormat, DeviceError, DeviceResult, Target};
 use crate::ptx::{
-    Compiled, ImageLayout, LocalFrames, MIXED, Options, RUNTIME, Reconverge, Tuning, Unit, compile, join,
+    Compiled, ImageLayout, LocalFrames, MIXED, Options, RUNTIME, Reachable, Reconverge, Tuning, Unit, compile, join,
 };
-use crate::ptx::{may_grow, may_have_statuses, may_reach, most_stack, most_values, reachable_words};
+use crate::ptx::{may_grow, may_have_statuses, may_reach, most_stack, most_values, reachable};
 use crate::store::has_meetings;
 use crate::{grows_by_heap, may_meet};
 
@@ -307,9 +307,9 @@ impl CompileRequest {
         key_of(std::slice::from_ref(self))
     }
 
-    /// Words of bytecode that are compiled, by which the time for it can be guessed.
-    pub fn words(&self) -> usize {
-        reachable_words(&self.program, &self.entries, &self.cold, &self.options) as usize
+    /// What is compiled, by which the time for it can be guessed.
+    pub fn reachable(&self) -> Reachable {
+        reachable(&self.program, &self.entries, &self.cold, &self.options)
     }
 
     fn is_mixed(&self) -> bool {

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use super::{Options, body, compiled, part, program, text_alone};
 use crate::layout::Context;
-use crate::ptx::{Analysis, block_starts, compile, reachable_words};
+use crate::ptx::{Analysis, block_starts, compile, reachable};
 
 /// More frames than there are places for return addresses: a call puts back what had its place, also when what
 /// it called has thrown.
@@ -146,7 +146,7 @@ fn words_are_those_that_entries_may_lead_to() {
     );
     let functions = &program.meta.functions;
     let size = |index: usize| functions[index].end - functions[index].start;
-    let words = |entries: &[u32]| reachable_words(&program, entries, &BTreeSet::new(), &Options::default());
+    let words = |entries: &[u32]| reachable(&program, entries, &BTreeSet::new(), &Options::default()).words;
     assert_eq!(words(&[3]), size(3));
     assert_eq!(words(&[4]), size(4) + size(2));
     assert_eq!(words(&[5]), size(5) + size(0));
@@ -163,7 +163,7 @@ fn an_exported_function_may_be_put_into_a_table() {
                  (func (export "entry") (param funcref) {put} (call_indirect (type $t) (i32.const 5) (i32.const 0))))"#
         ));
         let own = program.meta.functions[1].end - program.meta.functions[1].start;
-        reachable_words(&program, &[1], &BTreeSet::new(), &Options::default()) - own
+        reachable(&program, &[1], &BTreeSet::new(), &Options::default()).words - own
     };
     assert_eq!(words(""), 0);
     assert!(words("(table.set (i32.const 0) (local.get 0))") > 0);
@@ -190,7 +190,7 @@ fn without(wat: &str, cold: BTreeSet<u32>) -> (String, u32) {
         options: Options::default(),
     };
     let compiled = compile(&unit);
-    let words = reachable_words(&program, &unit.entries, &unit.cold, &unit.options);
+    let words = reachable(&program, &unit.entries, &unit.cold, &unit.options).words;
     (compiled.text, words)
 }
 

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
+use bytesize::ByteSize;
 use clap::Args;
 
 use crate::cli::EnvironmentArgs;
@@ -20,6 +21,9 @@ pub struct SnapshotArgs {
     /// Stop it after this time: 500ms, 2s, 1m 30s.
     #[arg(long, value_name = "DURATION", value_parser = humantime::parse_duration)]
     pub timeout: Option<Duration>,
+    /// Bytes that a memory may have [default: what the module declares, else 1 GiB, and 4 GiB for programs for WASI].
+    #[arg(long, value_name = "SIZE")]
+    pub max_memory: Option<ByteSize>,
     #[command(flatten)]
     pub environment: EnvironmentArgs,
 }

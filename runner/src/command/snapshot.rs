@@ -5,8 +5,11 @@ use std::process::ExitCode;
 
 use bytesize::ByteSize;
 use gpu_run::{
-    Config, DeviceKind, Engine, Error, Input, Instance, Linker, ModuleOptions, Store, Strategy, WasiCtx, WasiCtxBuilder,
+    Config, DeviceKind, Engine, Error, Input, Instance, Linker, ModuleOptions, Store, StoreLimits, Strategy,
 };
+use gpu_run::{WasiCtx, WasiCtxBuilder};
+use gpu_run_bytecode::ExternKind;
+use gpu_run_vm::Cpu;
 
 use crate::names::did_you_mean;
 use crate::report::{self, Outcome, Report};
@@ -19,6 +22,14 @@ const INITIALIZE: &str = "_initialize";
 /// Runs what makes a program ready, and writes the program that begins there.
 pub fn snapshot(args: &SnapshotArgs) -> Outcome<ExitCode> {
     let failed = |error: Error| failed(&error, &args.module);
+    for (given, option) in [
+        (args.environment.tmpfs.is_some(), "--tmpfs"),
+        (!args.environment.allow_net.is_empty(), "--allow-net"),
+    ] {
+        if given {
+            return Err(Report::new(format!("a snapshot holds nothing of {option}")));
+        }
+    }
     let mut config = Config::new();
     config
         .device(DeviceKind::Cpu)
@@ -43,16 +54,24 @@ pub fn snapshot(args: &SnapshotArgs) -> Outcome<ExitCode> {
     let module = load::load_bytes(&engine, &args.module, bytes, &options)?.module;
     let mut linker = Linker::new(&engine);
     linker.wasi(environment(args)?);
-    let mut store = Store::new(&engine, ()).map_err(failed)?;
+    let mut device = Cpu::new();
+    let limits = StoreLimits {
+        memory: args.max_memory.map(|size| size.as_u64()),
+        ..StoreLimits::for_module(&module, 1, &mut device)
+    };
+    let mut store = Store::with_limits(&engine, (), limits).map_err(failed)?;
     store.set_timeout(args.timeout);
     let instance = linker.instantiate(&mut store, &module).map_err(failed)?;
-    let initializes = instance.get_func(&store, INITIALIZE).is_some();
+    let initialize = instance.get_typed_func::<_, (), ()>(&store, INITIALIZE);
+    let initializes = initialize.is_ok();
     if initializes {
         call(&mut store, &instance, INITIALIZE, args)?;
     }
-    match &args.at {
+    match args.at.as_ref().filter(|at| !initializes || *at != INITIALIZE) {
         Some(export) if instance.get_func(&store, export).is_none() => {
-            let exports = module.program().meta.exports.iter().map(|export| &export.name[..]);
+            let exports = module.program().meta.exports.iter();
+            let functions = exports.filter(|export| export.kind == ExternKind::Func);
+            let exports = functions.map(|export| &export.name[..]);
             return Err(Report::new(format!("no function `{export}` is exported"))
                 .at(args.module.display().to_string())
                 .help(did_you_mean(

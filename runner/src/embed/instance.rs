@@ -1,6 +1,7 @@
 //! Instances.
 
-use gpu_run_bytecode::{KERNEL_PREFIX, verify};
+use gpu_run_bytecode::code::Inst;
+use gpu_run_bytecode::{ExternKind, FuncType, Function, HEADER_UNITS, KERNEL_PREFIX, Op, Program, verify};
 use gpu_run_vm::{Extern as Item, HeapStats, InstanceId, Leak, MemoryUse};
 
 use super::compile::Choice;
@@ -13,6 +14,23 @@ use super::values::WasmValues;
 
 /// The function by which a module for WASI is made ready that is no command.
 const INITIALIZE: &str = "_initialize";
+
+/// Adds a function to a program that does nothing, and returns its index. Its type has neither parameters nor results.
+fn add_nothing(program: &mut Program, ty: u32) -> u32 {
+    let start = program.code.len() as u32;
+    Inst::new(Op::Enter, &[i64::from(HEADER_UNITS), 0, 0]).encode(&mut program.code);
+    Inst::new(Op::Return, &[0, 0, 0]).encode(&mut program.code);
+    let meta = &mut program.meta;
+    meta.functions.push(Function {
+        ty,
+        start,
+        end: program.code.len() as u32,
+        calls: Vec::new(),
+        tries: Vec::new(),
+    });
+    meta.max_frame = meta.max_frame.max(HEADER_UNITS);
+    meta.imported_funcs() + meta.functions.len() as u32 - 1
+}
 
 /// An instance of a module in a store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -97,8 +115,8 @@ impl Instance {
         Ok(&loaded.expect("an instance is in its store").choice)
     }
 
-    /// A module that begins where this instance stands: with what its memory, globals and tables hold. Nothing of it is
-    /// started or initialized again. Open files and connections are not part of it.
+    /// A module that begins where this instance stands: with what its memory, globals and tables hold. Its start function is
+    /// not run again, and an export `_initialize` does nothing. Open files and connections are not part of it.
     ///
     /// # Errors
     ///
@@ -107,8 +125,19 @@ impl Instance {
     pub fn snapshot<T>(&self, store: &mut Store<T>) -> Result<Module> {
         self.in_store(store)?;
         let mut program = store.vm.snapshot(self.id)?;
-        // Of a module for WASI that is no command: it has run.
-        program.meta.exports.retain(|export| export.name != INITIALIZE);
+        let initialize = program.meta.export(INITIALIZE);
+        let initialize = initialize.filter(|export| export.kind == ExternKind::Func);
+        if let Some(index) = initialize.map(|export| export.index) {
+            // Of a module for WASI that is no command. It has run, so that it does nothing from now on.
+            let ty = program.meta.func_types()[index as usize];
+            if program.meta.types[ty as usize] == FuncType::default() {
+                let nothing = add_nothing(&mut program, ty);
+                let exports = program.meta.exports.iter_mut();
+                exports
+                    .filter(|export| export.name == INITIALIZE)
+                    .for_each(|export| export.index = nothing);
+            }
+        }
         verify(&program)?;
         Ok(Module::of(program))
     }

@@ -441,6 +441,11 @@ impl Tier for Learner {
             Wanted::Notes if compiled => {
                 self.rests(now);
             }
+            // It had been refused, and left at that moment: nothing is noted.
+            Wanted::Notes if matches!(self.phase, Phase::Rests(_)) => {
+                self.marked = false;
+                self.is_in_code(false, now);
+            }
             // The share of before is still to be looked at.
             Wanted::Notes => self.marked = true,
             Wanted::None => {

@@ -358,7 +358,7 @@ fn no_command() -> Tested {
     let wanted = [
         "`inspct` is neither a command nor a file",
         "did you mean `inspect`?",
-        "run, profile, batch, translate, compile, inspect, devices",
+        "run, profile, batch, translate, compile, snapshot, inspect, devices",
     ];
     says(&output, &output.stderr, &wanted)?;
     // A path is no misspelled command.

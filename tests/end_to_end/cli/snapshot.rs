@@ -12,6 +12,7 @@ use crate::support::{EngineTest, Test, Tested, expect, wasm};
 pub fn general() -> Vec<Test> {
     vec![
         ("snapshot/segments", what_was_dropped_is_gone),
+        ("snapshot/initialized", what_has_run_does_not_again),
         ("snapshot/refuses", what_has_no_snapshot),
     ]
 }
@@ -91,6 +92,32 @@ fn what_was_dropped_is_gone() -> Tested {
     expect(traps, "a segment that was dropped is empty", &dropped)
 }
 
+/// A module for WASI that is no command: `_initialize` has run once, and has as much memory as before.
+fn what_has_run_does_not_again() -> Tested {
+    let dir = tempfile::tempdir()?;
+    let (module, warm) = (dir.path().join("reactor.wat"), dir.path().join("warm.gbc"));
+    std::fs::write(
+        &module,
+        r#"(module
+          (import "wasi_snapshot_preview1" "sched_yield" (func $yield (result i32)))
+          (memory (export "memory") 1)
+          (global $count (mut i32) (i32.const 0))
+          (func (export "_initialize") (global.set $count (i32.add (global.get $count) (i32.const 10))))
+          (func (export "get") (result i32)
+            (drop (call $yield))
+            (i32.add (global.get $count) (memory.grow (i32.const 30000)))))"#,
+    )?;
+    for at in [&[][..], &["--at", "_initialize"]] {
+        let mut command = gpu_run();
+        command.arg("snapshot").args(at).arg(&module).arg("-o").arg(&warm);
+        let output = command.output()?;
+        expect(output.status.success(), "there is a snapshot", &output)?;
+        let get = run_on("cpu", ["--invoke", "get", &warm.display().to_string()]);
+        expect(text(&get.stdout) == "11\n", "it is as it was", &get)?;
+    }
+    Ok(())
+}
+
 fn what_has_no_snapshot() -> Tested {
     let dir = tempfile::tempdir()?;
     let heap = dir.path().join("heap.gbc");
@@ -110,6 +137,7 @@ fn what_has_no_snapshot() -> Tested {
             "is a translated program",
         ),
         (vec!["--at", "_start", &threads], "built for threads"),
+        (vec!["--at", "ready", "--tmpfs", "1MiB", &module], "nothing of --tmpfs"),
     ] {
         let output = gpu_run()
             .arg("snapshot")

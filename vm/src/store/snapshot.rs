@@ -5,10 +5,13 @@
 
 use gpu_run_bytecode::{ConstExpr, ConstOp, Data, Element, Program, SegmentMode, ValType};
 
-use super::processes::parts;
+use super::processes::at_most;
 use super::{InstanceId, Store, Value, allocates};
 use crate::device::{DeviceError, DeviceResult};
 use crate::layout;
+
+/// Segments that a memory becomes at most.
+const MOST_PARTS: usize = 1 << 14;
 
 /// Why an instance has no snapshot.
 #[derive(Debug, thiserror::Error)]
@@ -20,11 +23,11 @@ pub enum SnapshotError {
     /// It is built for threads.
     #[error("the module is built for threads, whose stacks and states are not part of a snapshot")]
     Threads,
-    /// It was translated with the device's heap in place of its own.
-    #[error("the program was translated for the device's heap, whose records are not part of a snapshot")]
+    /// It uses the device's heap.
+    #[error("the program uses the device's heap, whose records are not part of a snapshot")]
     Heap,
     /// It holds a reference that a module cannot begin with.
-    #[error("a {0} holds a reference to something outside of the module")]
+    #[error("a {0} holds a reference that no module can begin with")]
     Reference(&'static str),
     /// The device failed.
     #[error(transparent)]
@@ -87,13 +90,15 @@ impl Store {
             let ty = &mut program.meta.memories[index];
             ty.limits.min = bytes.len() as u64 / 65536;
             let wide = ty.wide;
-            program.data.extend(parts(&bytes).into_iter().map(|part| Data {
-                mode: SegmentMode::Active {
-                    index: index as u32,
-                    offset: offset(part.start as u64, wide),
-                },
-                bytes: bytes[part].to_vec(),
-            }));
+            program
+                .data
+                .extend(at_most(MOST_PARTS, &bytes).into_iter().map(|part| Data {
+                    mode: SegmentMode::Active {
+                        index: index as u32,
+                        offset: offset(part.start as u64, wide),
+                    },
+                    bytes: bytes[part].to_vec(),
+                }));
         }
         let number = |function: u32| functions.iter().position(|other| *other == function);
         let function = |function: u32| number(function).map(|index| index as u32);

@@ -28,7 +28,7 @@ static KEPT_NOTHING: AtomicBool = AtomicBool::new(false);
 /// Whether large texts are compiled in parts, on all processors.
 pub fn compiles_in_parts() -> bool {
     // Relaxed: it is a matter of time only.
-    !KEPT_NOTHING.load(Ordering::Relaxed) && driver_keeps_code()
+    !KEPT_NOTHING.load(Ordering::Relaxed) && driver_keeps_code(false)
 }
 
 /// Links inputs, the first of which is taken apart. `None` where that cannot be done, is not worth it, or fails.
@@ -44,7 +44,12 @@ fn link_parts(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &P
     let (program, others) = inputs.split_first()?;
     let processors = available_parallelism().map_or(1, usize::from);
     let size = (program.text.len() / (PARTS_EACH * processors)).clamp(PART.0, PART.1);
-    if program.object.is_some() || processors == 1 || program.text.len() < 2 * size || !compiles_in_parts() {
+    if program.object.is_some()
+        || processors == 1
+        || program.text.len() < 2 * size
+        || !compiles_in_parts()
+        || !driver_keeps_code(true)
+    {
         return None;
     }
     let texts = parts(program.text, size);
@@ -105,13 +110,14 @@ pub(super) fn in_parts(text: &str) -> Vec<String> {
     parts(text, PART.0)
 }
 
-/// Whether adding a text took about as long as compiling it did before. Finding it takes some milliseconds.
+/// Whether adding a text takes so long that it was compiled, as before. Finding it takes some milliseconds; compiling took
+/// longer before, when all processors were busy.
 fn was_compiled_again(now: Duration, before: Duration) -> bool {
-    now > Duration::from_millis(50) && now > before / 3
+    before > Duration::from_millis(200) && now > Duration::from_millis(100).max(before / 8)
 }
 
-/// Whether the driver has a cache on disk that it can write: it makes the folder.
-fn driver_keeps_code() -> bool {
+/// Whether the driver has a cache on disk that it can write, or would have if it made the folder. `made`: it is made.
+fn driver_keeps_code(made: bool) -> bool {
     if std::env::var("CUDA_CACHE_DISABLE").is_ok_and(|value| value.trim() != "0") {
         return false;
     }
@@ -125,7 +131,10 @@ fn driver_keeps_code() -> bool {
         false => variable("HOME").map(|home| home.join(".nv").join("ComputeCache")),
     };
     let folder = variable("CUDA_CACHE_PATH").or_else(of_home);
-    folder.is_some_and(|folder| std::fs::create_dir_all(&folder).is_ok() && tempfile::tempfile_in(folder).is_ok())
+    let Some(folder) = folder else { return false };
+    let made = made && std::fs::create_dir_all(&folder).is_ok();
+    let there = folder.ancestors().find(|folder| made || folder.exists());
+    there.is_some_and(|folder| tempfile::tempfile_in(folder).is_ok())
 }
 
 #[cfg(test)]
@@ -136,8 +145,9 @@ mod tests {
     fn code_that_was_found_was_not_compiled_again() {
         let ms = Duration::from_millis;
         assert!(!was_compiled_again(ms(5), ms(400)));
-        assert!(!was_compiled_again(ms(40), ms(45)));
+        assert!(!was_compiled_again(ms(110), ms(120)));
         assert!(!was_compiled_again(ms(120), ms(6000)));
-        assert!(was_compiled_again(ms(380), ms(400)));
+        assert!(was_compiled_again(ms(120), ms(400)));
+        assert!(was_compiled_again(ms(2000), ms(6000)));
     }
 }

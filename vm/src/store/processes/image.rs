@@ -36,8 +36,28 @@ impl Image {
     }
 }
 
+/// The parts of a memory that are not 0: where each begins and ends, at multiples of [`ALIGN`]. At most so many: where there
+/// would be more, they have longer gaps in them.
+pub(in crate::store) fn at_most(most: usize, memory: &[u8]) -> Vec<std::ops::Range<usize>> {
+    let mut found = parts(memory);
+    let mut gap = GAP;
+    while found.len() > most.max(1) {
+        gap *= 4;
+        found = found
+            .into_iter()
+            .fold(Vec::new(), |mut parts: Vec<std::ops::Range<usize>>, part| {
+                match parts.last_mut() {
+                    Some(last) if part.start - last.end < gap => last.end = part.end,
+                    _ => parts.push(part),
+                }
+                parts
+            });
+    }
+    found
+}
+
 /// The parts of a memory that are not 0: where each begins and ends, at multiples of [`ALIGN`].
-pub(in crate::store) fn parts(memory: &[u8]) -> Vec<std::ops::Range<usize>> {
+fn parts(memory: &[u8]) -> Vec<std::ops::Range<usize>> {
     let mut parts: Vec<std::ops::Range<usize>> = Vec::new();
     for (index, grain) in memory.chunks(ALIGN).enumerate() {
         if grain.iter().all(|byte| *byte == 0) {
@@ -131,5 +151,7 @@ mod tests {
         memory[100] = 1;
         memory[4095] = 1;
         assert_eq!(parts(&memory), [16..112, 4080..4096]);
+        assert_eq!(at_most(2, &memory), parts(&memory));
+        assert_eq!(at_most(1, &memory).into_iter().collect::<Vec<_>>(), vec![16..4096]);
     }
 }

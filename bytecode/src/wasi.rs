@@ -25,6 +25,9 @@ pub const PROCESS_MODULE: &str = "gpu_run_process_v1";
 /// Module name of the imports of which the translator makes a call of a host function; see [`host`].
 pub const HOST_MODULE: &str = "gpu_run_host_v1";
 
+/// The export by which a module that is no command is made ready, once and before any other.
+pub const INITIALIZE: &str = "_initialize";
+
 /// The modules of all functions.
 pub const MODULES: [&str; 4] = [MODULE, NET_MODULE, HOST_MODULE, PROCESS_MODULE];
 

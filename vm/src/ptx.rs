@@ -202,7 +202,7 @@ pub fn loop_starts(program: &Program) -> Vec<u32> {
 }
 
 /// Words of bytecode that are compiled of a program.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Reachable {
     /// All of them.
     pub words: u32,
@@ -210,15 +210,21 @@ pub struct Reachable {
     pub longest: u32,
 }
 
+impl Reachable {
+    /// Of functions with so many words each.
+    fn of(functions: impl Iterator<Item = u32> + Clone) -> Reachable {
+        Reachable {
+            words: functions.clone().sum(),
+            longest: functions.max().unwrap_or(0),
+        }
+    }
+}
+
 /// What is compiled of a program: blocks that `entries` may lead to, and that are not `cold`.
 pub fn reachable(program: &Program, entries: &[u32], cold: &BTreeSet<u32>, options: &Options) -> Reachable {
     let mut analysis = Analysis::of_calls(program, entries, options);
     analysis.leave_out(cold, entries);
-    let compiled = analysis.facts.iter().filter(|facts| facts.needed && !facts.interpreted);
-    Reachable {
-        words: analysis.words,
-        longest: compiled.map(|facts| facts.words).max().unwrap_or(0),
-    }
+    analysis.reachable
 }
 
 /// Whether `entries` may lead to an instruction with this opcode.

@@ -150,7 +150,7 @@ pub fn enter<R>(f: impl for<'s> FnOnce(&Session<'s>) -> R) -> R {
         // What is dropped in a step may begin sessions, which take no steps then.
         let _inside = Inside::new();
         let mut left = STEP.saturating_mul(made as usize + 1);
-        // Who makes many objects takes several steps, or there would be more and more of them.
+        // A thread that makes many objects takes several steps, or there would be more and more objects.
         while left > 0 && COLLECTOR.is_due() {
             COLLECTOR.step(left.min(LONGEST_STEP));
             left = left.saturating_sub(LONGEST_STEP);

@@ -4,7 +4,7 @@ use std::ffi::OsString;
 use std::path::Path;
 
 use gpu_run::{FuncType, Val, ValType};
-use gpu_run_bytecode::wasi::Function;
+use gpu_run_bytecode::wasi::{Function, INITIALIZE};
 use gpu_run_bytecode::{ExternKind, KERNEL_PREFIX, Program};
 
 use crate::cli::RunArgs;
@@ -12,11 +12,8 @@ use crate::names::{did_you_mean, shown};
 use crate::report::{Outcome, Report, warn};
 use crate::requests::Called;
 
-/// The export by which a WASI library ("reactor") is prepared.
-const INITIALIZE: &str = "_initialize";
-
 /// The name of a library's initializer, if the program has one.
-fn initializer(program: &Program) -> Option<&'static str> {
+pub fn initializer(program: &Program) -> Option<&'static str> {
     let ty = func_type(program, INITIALIZE)?;
     (ty.params.is_empty() && ty.results.is_empty()).then_some(INITIALIZE)
 }
@@ -183,7 +180,7 @@ pub fn exports(program: &Program, names: &[String], path: &Path) -> Outcome<Vec<
 }
 
 /// That no function of a name is exported.
-fn unknown(program: &Program, name: &str, place: &str) -> Report {
+pub fn unknown(program: &Program, name: &str, place: &str) -> Report {
     Report::new(format!("no function `{name}` is exported"))
         .at(place.to_owned())
         .help(did_you_mean(name, functions(program), &exported(program)))

@@ -54,11 +54,7 @@ pub fn of(program: &Program, args: &RunArgs, spawning: Option<&Spawning>) -> Out
             name.is_none_or(|name| place(name) != TMP)
         });
     }
-    for dir in directories(options.dirs.iter().chain(&folders))? {
-        wasi = wasi
-            .preopened_dir(dir.host, &dir.guest, dir.read_only)
-            .map_err(|error| dir.failed(error))?;
-    }
+    wasi = with_folders(wasi, options.dirs.iter().chain(&folders))?;
     for destination in &options.allow_net {
         wasi = wasi
             .allow_net(destination)
@@ -97,6 +93,28 @@ pub fn of(program: &Program, args: &RunArgs, spawning: Option<&Spawning>) -> Out
         wasi = wasi.seed(seed);
     }
     Ok(Some(wasi.build()))
+}
+
+/// The first option that was given of those which only a run has.
+pub fn of_runs_only(options: &EnvironmentArgs) -> Option<&'static str> {
+    let given = [
+        (options.tmpfs.is_some(), "--tmpfs"),
+        (!options.allow_net.is_empty(), "--allow-net"),
+    ];
+    given.iter().find(|(given, _)| *given).map(|(_, option)| *option)
+}
+
+/// Gives a program folders.
+pub fn with_folders<'a>(
+    mut wasi: WasiCtxBuilder,
+    given: impl Iterator<Item = &'a OsString>,
+) -> Outcome<WasiCtxBuilder> {
+    for dir in directories(given)? {
+        wasi = wasi
+            .preopened_dir(dir.host, &dir.guest, dir.read_only)
+            .map_err(|error| dir.failed(error))?;
+    }
+    Ok(wasi)
 }
 
 /// The program's name as it finds it: `--argv0`, or its file's name.

@@ -19,7 +19,6 @@ use std::time::Duration;
 use gpu_run::compile::Choice;
 use gpu_run::{
     Batch, BatchCounts, BatchInput, BatchResult, Config, Device, DeviceKind, End, Engine, InterruptHandle, Module,
-    ModuleOptions,
 };
 
 use self::inputs::{Ahead, Job, Jobs, Read};
@@ -37,13 +36,8 @@ use crate::{cache, devices, engine, load, log, process, progress, wasi_options};
 pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
     args.report.prepare("--report")?;
     let environment = &args.environment;
-    for (given, option) in [
-        (environment.tmpfs.is_some(), "--tmpfs"),
-        (!environment.allow_net.is_empty(), "--allow-net"),
-    ] {
-        if given {
-            return Err(Report::new(format!("processes of a batch do not have {option}")));
-        }
+    if let Some(option) = wasi_options::of_runs_only(environment) {
+        return Err(Report::new(format!("processes of a batch do not have {option}")));
     }
     let interrupt = InterruptHandle::new();
     let asked = std::sync::atomic::AtomicBool::new(false);
@@ -142,14 +136,9 @@ fn engine_of(args: &BatchArgs) -> Outcome<Engine> {
     Engine::new(&config).map_err(|error| report::library(&error, args.module()))
 }
 
-/// A module, with its own allocator and functions. Debug messages do not know of processes.
+/// A module, with its own allocator and functions.
 fn load_module(engine: &Engine, path: &Path) -> Outcome<LineSource> {
-    let options = ModuleOptions {
-        rewrite: None,
-        no_debug: true,
-        ..ModuleOptions::full()
-    };
-    load::load_bytes(engine, path, load::read(path)?, &options)
+    load::load_bytes(engine, path, load::read(path)?, &load::as_process())
 }
 
 /// A batch without inputs, as the options say.

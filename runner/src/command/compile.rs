@@ -1,6 +1,6 @@
 //! `gpu-run compile`.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::{Command, ExitCode};
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ pub fn compile(args: &CompileArgs) -> Outcome<ExitCode> {
         Report::new("--compile none leaves nothing to do").help("`gpu-run translate` writes a program")
     })?;
     let assembler = assembler(args)?;
-    let output = output(args)?;
+    let output = load::output(args.output.as_deref(), &args.module)?;
     let mut config = Config::new();
     config
         .local_frames(args.tuning.local_frames.into())
@@ -75,17 +75,6 @@ fn assembler(args: &CompileArgs) -> Outcome<&Path> {
         (Some(target), None) => Err(Report::new(format!("machine code for {target} needs an assembler"))
             .help("name ptxas with --ptxas: it is in CUDA's toolkit, and in the package nvidia-cuda-nvcc of PyPI")),
         (_, path) => Ok(path.as_deref().unwrap_or(Path::new(""))),
-    }
-}
-
-/// Where the program goes.
-fn output(args: &CompileArgs) -> Outcome<PathBuf> {
-    match &args.output {
-        Some(output) => Ok(output.clone()),
-        None if load::is_stdin(&args.module) => {
-            Err(Report::new("a module from stdin has no name").help("name the output with -o FILE"))
-        }
-        None => Ok(args.module.with_extension("gbc")),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::borrow::Cow;
 use std::io::Read;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use gpu_run::{Engine, Module, ModuleOptions, is_serialized};
 
@@ -48,6 +48,27 @@ pub fn options(args: &PassArgs) -> ModuleOptions {
         rewrite: full.rewrite.filter(|_| !args.no_rewrite),
         inline: full.inline.filter(|_| !args.no_inline),
         ..full
+    }
+}
+
+/// How a module is translated whose allocator and functions stay its own, because the device's heap is not each process's.
+/// Debug messages do not know of processes.
+pub fn as_process() -> ModuleOptions {
+    ModuleOptions {
+        rewrite: None,
+        no_debug: true,
+        ..ModuleOptions::full()
+    }
+}
+
+/// Where a translated program goes that is made of a module: the file that was named, or the module's name with `.gbc`.
+pub fn output(named: Option<&Path>, module: &Path) -> Outcome<PathBuf> {
+    match named {
+        Some(output) => Ok(output.to_owned()),
+        None if is_stdin(module) => {
+            Err(Report::new("a module from stdin has no name").help("name the output with -o FILE"))
+        }
+        None => Ok(module.with_extension("gbc")),
     }
 }
 

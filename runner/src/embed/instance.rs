@@ -1,7 +1,8 @@
 //! Instances.
 
 use gpu_run_bytecode::code::Inst;
-use gpu_run_bytecode::{ExternKind, FuncType, Function, HEADER_UNITS, KERNEL_PREFIX, Op, Program, verify};
+use gpu_run_bytecode::wasi::INITIALIZE;
+use gpu_run_bytecode::{Export, ExternKind, FuncType, Function, HEADER_UNITS, KERNEL_PREFIX, Op, Program, verify};
 use gpu_run_vm::{Extern as Item, HeapStats, InstanceId, Leak, MemoryUse};
 
 use super::compile::Choice;
@@ -11,9 +12,6 @@ use super::module::Module;
 use super::outcome::End;
 use super::store::{Store, StoreId};
 use super::values::WasmValues;
-
-/// The function by which a module for WASI is made ready that is no command.
-const INITIALIZE: &str = "_initialize";
 
 /// Adds a function to a program that does nothing, and returns its index. Its type has neither parameters nor results.
 fn add_nothing(program: &mut Program, ty: u32) -> u32 {
@@ -125,18 +123,16 @@ impl Instance {
     pub fn snapshot<T>(&self, store: &mut Store<T>) -> Result<Module> {
         self.in_store(store)?;
         let mut program = store.vm.snapshot(self.id)?;
-        let initialize = program.meta.export(INITIALIZE);
-        let initialize = initialize.filter(|export| export.kind == ExternKind::Func);
-        if let Some(index) = initialize.map(|export| export.index) {
-            // Of a module for WASI that is no command. It has run, so that it does nothing from now on.
-            let ty = program.meta.func_types()[index as usize];
-            if program.meta.types[ty as usize] == FuncType::default() {
-                let nothing = add_nothing(&mut program, ty);
-                let exports = program.meta.exports.iter_mut();
-                exports
-                    .filter(|export| export.name == INITIALIZE)
-                    .for_each(|export| export.index = nothing);
-            }
+        let types = program.meta.func_types();
+        let initializes = |export: &Export| {
+            export.name == INITIALIZE
+                && export.kind == ExternKind::Func
+                && program.meta.types[types[export.index as usize] as usize] == FuncType::default()
+        };
+        if let Some(at) = program.meta.exports.iter().position(initializes) {
+            // It has run, so that it does nothing from now on.
+            let ty = types[program.meta.exports[at].index as usize];
+            program.meta.exports[at].index = add_nothing(&mut program, ty);
         }
         verify(&program)?;
         Ok(Module::of(program))

@@ -353,14 +353,14 @@ impl Learner {
         let is_new = std::mem::take(&mut self.is_new);
         // Before it was noted. Newer code has what older has.
         let was_in_code = self.in_code;
-        let missing = |(_, set): &(Code, Set)| often.difference(&set.hot).count();
-        let missing = self.code.as_ref().map(missing);
-        let has_most = missing.is_some_and(|missing| missing <= often.len() / MISSING);
+        let missing_in = |set: &Set| often.difference(&set.hot).count();
+        let is_little = |missing: usize| missing <= often.len() / MISSING;
+        let missing = self.code.as_ref().map(|(_, set)| missing_in(set));
+        let has_most = missing.is_some_and(is_little);
         let bearable = was_in_code && self.percent < NEARLY_ALL;
         let fits = missing.is_some() && (bearable || has_most && (is_new || !was_in_code));
         let knows = missing == Some(0) || has_most && (is_new || !was_in_code);
-        let is_coming = self.work.last().map(|(_, set)| often.difference(&set.hot).count());
-        let will_know = is_coming.is_some_and(|missing| missing <= often.len() / MISSING);
+        let will_know = self.work.last().is_some_and(|(_, set)| is_little(missing_in(set)));
         let learns = !knows && !will_know && !often.is_empty() && self.work.len() < AT_ONCE;
         let stays = !fits && missing == Some(0) && self.work.is_empty();
         let cannot = learns && (self.attempts >= ATTEMPTS || !self.compile());
@@ -399,8 +399,8 @@ impl Tier for Learner {
                     self.measure(run, now)?;
                 }
                 self.look();
-                // Interpreted, it is also noted while a compiler works whether the program still does the same. Code that is
-                // good enough is not left for newer one.
+                // Interpreted, it is also noted while a compiler works whether the program still does the same. A run
+                // does not leave code that is good enough for newer code.
                 let notes = match self.in_code {
                     true => now >= until && self.percent >= MUCH && (self.is_new || self.work.is_empty()),
                     false => self.is_new || now >= until && self.work.len() < AT_ONCE,
@@ -438,9 +438,7 @@ impl Tier for Learner {
                 self.is_in_code(false, now);
             }
             // It stays in its code.
-            Wanted::Notes if compiled => {
-                self.rests(now);
-            }
+            Wanted::Notes if compiled => self.rests(now),
             // It had been refused, and left at that moment: nothing is noted.
             Wanted::Notes if matches!(self.phase, Phase::Rests(_)) => {
                 self.marked = false;

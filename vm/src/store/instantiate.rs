@@ -321,6 +321,17 @@ impl Store {
         Ok(())
     }
 
+    /// What a table holds: 0 for null, else 1 more than a number.
+    pub(super) fn table_elements(&mut self, record: &layout::Table) -> DeviceResult<Vec<u32>> {
+        let mut elements = vec![0u32; record.size as usize];
+        // SAFETY: the table's elements, and no kernel runs.
+        unsafe {
+            self.device
+                .read(record.elements, bytemuck::cast_slice_mut(&mut elements))?
+        };
+        Ok(elements)
+    }
+
     fn write_table(&mut self, table: u32, at: u32, refs: &[u32]) -> DeviceResult<()> {
         let record = self.fetch::<layout::Table>(self.table_infos[table as usize].record)?;
         // SAFETY: callers checked the bounds, and no kernel runs.

@@ -32,7 +32,7 @@ use gpu_run_bytecode::{Op, Program};
 use self::families::FAMILY;
 use self::gather::Round;
 use self::image::Image;
-pub(super) use self::image::at_most;
+pub(super) use self::image::parts_at_most;
 use self::intake::{InputMemory, input_bytes};
 use self::slots::Slots;
 use super::{End, Store, StoreError, allocates};

@@ -3,9 +3,9 @@
 //! Memories, globals and tables become the program's initial ones. Segments that were copied or dropped are empty; those that
 //! the program may still copy stay. Code is the same, and so are all indices.
 
-use gpu_run_bytecode::{ConstExpr, ConstOp, Data, Element, Program, SegmentMode, ValType};
+use gpu_run_bytecode::{ConstExpr, ConstOp, Data, Element, ExternType, Program, SegmentMode, ValType};
 
-use super::processes::at_most;
+use super::processes::parts_at_most;
 use super::{InstanceId, Store, Value, allocates};
 use crate::device::{DeviceError, DeviceResult};
 use crate::layout;
@@ -73,12 +73,9 @@ impl Store {
         if meta.is_threaded() || program.thread_start().is_some() {
             return Err(SnapshotError::Threads);
         }
-        let defined = [
-            (meta.memory_types().len(), meta.memories.len()),
-            (meta.table_types().len(), meta.tables.len()),
-            (meta.global_types().len(), meta.globals.len()),
-        ];
-        if defined.iter().any(|(all, defined)| all != defined) {
+        let holds =
+            |ty: &ExternType| matches!(ty, ExternType::Memory(_) | ExternType::Table(_) | ExternType::Global(_));
+        if meta.imports.iter().any(|import| holds(&import.ty)) {
             return Err(SnapshotError::Imports);
         }
         if allocates(&program) {
@@ -92,7 +89,7 @@ impl Store {
             let wide = ty.wide;
             program
                 .data
-                .extend(at_most(MOST_PARTS, &bytes).into_iter().map(|part| Data {
+                .extend(parts_at_most(MOST_PARTS, &bytes).into_iter().map(|part| Data {
                     mode: SegmentMode::Active {
                         index: index as u32,
                         offset: offset(part.start as u64, wide),
@@ -107,7 +104,8 @@ impl Store {
             program.meta.globals[index].init = init.ok_or(SnapshotError::Reference("global"))?;
         }
         for (index, table) in tables.into_iter().enumerate() {
-            let elements = self.table_elements(table)?;
+            let record = self.fetch(self.table_infos[table as usize].record)?;
+            let elements = self.table_elements(&record)?;
             let table = &mut program.meta.tables[index];
             (table.init, table.ty.limits.min) = (Vec::new(), elements.len() as u64);
             let len = elements
@@ -163,17 +161,5 @@ impl Store {
             }
         }
         Ok(())
-    }
-
-    /// What a table holds: 0 for null, else 1 more than a number.
-    fn table_elements(&mut self, table: u32) -> DeviceResult<Vec<u32>> {
-        let record = self.fetch::<layout::Table>(self.table_infos[table as usize].record)?;
-        let mut elements = vec![0u32; record.size as usize];
-        // SAFETY: the table's elements, and no kernel runs.
-        unsafe {
-            self.device
-                .read(record.elements, bytemuck::cast_slice_mut(&mut elements))?
-        };
-        Ok(elements)
     }
 }

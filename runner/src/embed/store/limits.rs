@@ -1,5 +1,6 @@
 //! The limits of a store.
 
+use gpu_run_bytecode::wasi::INITIALIZE;
 use gpu_run_vm::{DEFAULT_MEMORY, Device, HeapChecks, Limits, RunOptions, makes_requests};
 
 use crate::embed::module::Module;
@@ -53,7 +54,7 @@ impl StoreLimits {
     pub fn for_module(module: &Module, threads: u32, device: &mut dyn Device) -> StoreLimits {
         let limits = StoreLimits::default();
         let program = module.program();
-        let is_command = ["_start", "_initialize"]
+        let is_command = ["_start", INITIALIZE]
             .iter()
             .any(|name| program.meta.export(name).is_some());
         let free = device.as_compiled().is_some().then(|| device.free_memory());

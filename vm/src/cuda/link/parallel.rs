@@ -27,8 +27,7 @@ static KEPT_NOTHING: AtomicBool = AtomicBool::new(false);
 
 /// Whether large texts are compiled in parts, on all processors.
 pub fn compiles_in_parts() -> bool {
-    // Relaxed: it is a matter of time only.
-    !KEPT_NOTHING.load(Ordering::Relaxed) && driver_keeps_code(false)
+    driver_keeps_code(false)
 }
 
 /// Links inputs, the first of which is taken apart. `None` where that cannot be done, is not worth it, or fails.
@@ -44,12 +43,7 @@ fn link_parts(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &P
     let (program, others) = inputs.split_first()?;
     let processors = available_parallelism().map_or(1, usize::from);
     let size = (program.text.len() / (PARTS_EACH * processors)).clamp(PART.0, PART.1);
-    if program.object.is_some()
-        || processors == 1
-        || program.text.len() < 2 * size
-        || !compiles_in_parts()
-        || !driver_keeps_code(true)
-    {
+    if program.object.is_some() || processors == 1 || program.text.len() < 2 * size || !driver_keeps_code(true) {
         return None;
     }
     let texts = parts(program.text, size);
@@ -82,7 +76,7 @@ fn link_parts(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &P
     };
     std::thread::scope(|scope| {
         for _ in 1..processors.min(texts.len()) {
-            // Where there are no more threads, those that there are do it.
+            // The threads that there are do it, where no more can be started.
             _ = Builder::new().spawn_scoped(scope, work);
         }
         work();
@@ -118,6 +112,10 @@ fn was_compiled_again(now: Duration, before: Duration) -> bool {
 
 /// Whether the driver has a cache on disk that it can write, or would have if it made the folder. `made`: it is made.
 fn driver_keeps_code(made: bool) -> bool {
+    // Relaxed: it is a matter of time only.
+    if KEPT_NOTHING.load(Ordering::Relaxed) {
+        return false;
+    }
     if std::env::var("CUDA_CACHE_DISABLE").is_ok_and(|value| value.trim() != "0") {
         return false;
     }

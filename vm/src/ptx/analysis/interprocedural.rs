@@ -11,7 +11,7 @@ use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::TransferFn;
 use crate::ptx::analysis::stack_frame::{self, StackFrame};
 use crate::ptx::lines::Lines;
-use crate::ptx::{LocalFrames, Options};
+use crate::ptx::{LocalFrames, Options, Reachable};
 
 /// Facts about a defined function.
 #[derive(Clone, Copy, Debug, Default)]
@@ -71,8 +71,8 @@ pub struct Analysis<'a> {
     pub aligned_stack: bool,
     /// The function that threads begin with which the program spawns, if something that is compiled does.
     pub thread_start: Option<u32>,
-    /// Words of bytecode of the functions that are compiled.
-    pub words: u32,
+    /// What is compiled.
+    pub reachable: Reachable,
     /// Bytes that memory 0 has at least, if its addresses are i32.
     pub least_memory: Option<u64>,
     /// Whether each memory has i64 addresses.
@@ -193,7 +193,7 @@ impl<'a> Analysis<'a> {
                     .any(|range| range.clauses.iter().any(|clause| clause.reference)),
             aligned_stack: false,
             thread_start: None,
-            words: 0,
+            reachable: Reachable::default(),
             least_memory: memories
                 .first()
                 .filter(|memory| !memory.wide)
@@ -222,7 +222,7 @@ impl<'a> Analysis<'a> {
 
     fn count_words(&mut self) {
         let compiled = self.facts.iter().filter(|facts| facts.needed && !facts.interpreted);
-        self.words = compiled.map(|facts| facts.words).sum();
+        self.reachable = Reachable::of(compiled.map(|facts| facts.words));
     }
 
     /// Leaves blocks to the interpreter, by their first words. All that is known of the program

@@ -1,5 +1,7 @@
 //! With what all processes of a batch begin, as the device has it.
 
+use std::ops::Range;
+
 use super::super::{Store, StoreError};
 use super::Changes;
 use crate::layout::{self, ImagePiece, Ptr};
@@ -36,40 +38,33 @@ impl Image {
     }
 }
 
-/// The parts of a memory that are not 0: where each begins and ends, at multiples of [`ALIGN`]. At most so many: where there
-/// would be more, they have longer gaps in them.
-pub(in crate::store) fn at_most(most: usize, memory: &[u8]) -> Vec<std::ops::Range<usize>> {
+/// Parts in order, those as one that are apart by less than a gap.
+fn merged(parts: impl Iterator<Item = Range<usize>>, gap: usize) -> Vec<Range<usize>> {
+    parts.fold(Vec::new(), |mut merged: Vec<Range<usize>>, part| {
+        match merged.last_mut() {
+            Some(last) if part.start - last.end < gap => last.end = part.end,
+            _ => merged.push(part),
+        }
+        merged
+    })
+}
+
+/// The parts of a memory that are not 0: where each begins and ends, at multiples of [`ALIGN`].
+fn parts(memory: &[u8]) -> Vec<Range<usize>> {
+    let grains = (0..).step_by(ALIGN).zip(memory.chunks(ALIGN));
+    let grains = grains.filter(|(_, grain)| grain.iter().any(|byte| *byte != 0));
+    merged(grains.map(|(at, _)| at..at + ALIGN), GAP)
+}
+
+/// The same, at most so many: where there would be more, they have longer gaps in them.
+pub(in crate::store) fn parts_at_most(most: usize, memory: &[u8]) -> Vec<Range<usize>> {
     let mut found = parts(memory);
     let mut gap = GAP;
     while found.len() > most.max(1) {
         gap *= 4;
-        found = found
-            .into_iter()
-            .fold(Vec::new(), |mut parts: Vec<std::ops::Range<usize>>, part| {
-                match parts.last_mut() {
-                    Some(last) if part.start - last.end < gap => last.end = part.end,
-                    _ => parts.push(part),
-                }
-                parts
-            });
+        found = merged(found.into_iter(), gap);
     }
     found
-}
-
-/// The parts of a memory that are not 0: where each begins and ends, at multiples of [`ALIGN`].
-fn parts(memory: &[u8]) -> Vec<std::ops::Range<usize>> {
-    let mut parts: Vec<std::ops::Range<usize>> = Vec::new();
-    for (index, grain) in memory.chunks(ALIGN).enumerate() {
-        if grain.iter().all(|byte| *byte == 0) {
-            continue;
-        }
-        let at = index * ALIGN;
-        match parts.last_mut() {
-            Some(last) if at - last.end < GAP => last.end = at + ALIGN,
-            _ => parts.push(at..at + ALIGN),
-        }
-    }
-    parts
 }
 
 impl Store {
@@ -108,12 +103,7 @@ impl Store {
             let info = &self.table_infos[*table as usize];
             let most = info.ty.limits.max.unwrap_or(u64::MAX);
             let record = self.fetch::<layout::Table>(info.record)?;
-            let mut elements = vec![0u32; record.size as usize];
-            // SAFETY: the table's elements, and no kernel runs.
-            unsafe {
-                self.device
-                    .read(record.elements, bytemuck::cast_slice_mut(&mut elements))?
-            };
+            let elements = self.table_elements(&record)?;
             records.push(layout::Table {
                 elements: self.place_all(&elements, "the beginning of processes")?,
                 ..record
@@ -151,7 +141,7 @@ mod tests {
         memory[100] = 1;
         memory[4095] = 1;
         assert_eq!(parts(&memory), [16..112, 4080..4096]);
-        assert_eq!(at_most(2, &memory), parts(&memory));
-        assert_eq!(at_most(1, &memory).into_iter().collect::<Vec<_>>(), vec![16..4096]);
+        assert_eq!(parts_at_most(2, &memory), parts(&memory));
+        assert_eq!(parts_at_most(1, &memory), vec![16..4096]);
     }
 }

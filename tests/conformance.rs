@@ -2,7 +2,8 @@
 //! device.
 //!
 //! A suite is run in one go; each file's counts must be those of the tables below. A file that they do
-//! not name must pass whole, and an entry that is no longer true is a failure too.
+//! not name must pass whole, and an entry that is no longer true is a failure too. `GPU_RUN_WAST_OPTIONS` adds options of
+//! `gpu-run wast`.
 
 mod common;
 
@@ -186,6 +187,9 @@ fn scripts(device: &str, dir: &Path, exceptions: &[Exception], inline: bool) -> 
     args.extend(options(device).iter().map(|option| option.into()));
     if !inline {
         args.push("--no-inline".into());
+    }
+    if let Ok(options) = std::env::var("GPU_RUN_WAST_OPTIONS") {
+        args.extend(options.split_whitespace().map(|option| option.into()));
     }
     args.extend(files.iter().map(|path| path.clone().into_os_string()));
     let output = run(args);

@@ -75,6 +75,9 @@ pub struct Tuning {
     pub reconverge: Reconverge,
     /// Whether code has the lines of the user's sources with it, as far as the program has them, for the tools that CUDA has.
     pub line_info: bool,
+    /// Words of bytecode that are compiled of a function as one, see [`Options::region_words`]; `None`: as many as the
+    /// assembler takes well.
+    pub region_words: Option<u32>,
 }
 
 /// How to compile a program.
@@ -121,6 +124,8 @@ pub struct Options {
     pub samples: bool,
     /// Whether the code has the lines of the user's sources with it that the program has.
     pub line_info: bool,
+    /// Words that are compiled of a function as one. What has more is compiled as several: see `emit::regions`. 0: any number.
+    pub region_words: u32,
     /// Whether each instruction gets a comment that tells the bytecode it came from.
     pub comments: bool,
 }
@@ -286,6 +291,7 @@ pub fn compile(unit: &Unit) -> Compiled {
     analysis.aligned_stack = analysis.check_stack_alignment();
     // After all that is to hold for interpreted functions too.
     analysis.leave_out(&unit.cold, &unit.entries);
+    analysis.find_large(&unit.options);
     analysis.lines = unit.options.line_info.then(|| Lines::of(unit.program)).flatten();
     let mut layout = ImageLayout::new(unit.program);
     layout.constant &= !unit.options.far_images;
@@ -334,6 +340,10 @@ pub fn compile(unit: &Unit) -> Compiled {
                 _ = writeln!(text, "{};", tail_calls::tail_head(unit, &analysis, index));
             }
         }
+    }
+    if layout.reads_starts(&unit.prefix, &bodies) {
+        let starts = unit.program.meta.functions.iter();
+        text += &layout.starts(&unit.prefix, starts.map(|function| unit.code_start + function.start));
     }
     text += &words;
     text += &calls::hidden_callees(unit, &analysis);

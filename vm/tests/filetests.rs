@@ -11,6 +11,7 @@
 //! - `--single-lane`: one lane is alone;
 //! - `--processes`: each thread is a process of a batch;
 //! - `--cold 1,2.3`: function 1 and the fourth block of function 2 are not compiled;
+//! - `--regions 20`: functions of more than 20 words are compiled in regions;
 //! - `--only f0,f1`: only the definitions of these functions; `start_1` is the kernel of function 1.
 
 use std::collections::BTreeSet;
@@ -31,7 +32,7 @@ const COMMANDS: &[Command] = &[Command {
         "reconverge",
         "single-lane",
     ],
-    options: &["cold", "only"],
+    options: &["cold", "only", "regions"],
     run: compiled,
 }];
 
@@ -69,6 +70,10 @@ fn compiled(test: &FileTest) -> Result<String, String> {
             reconverge: test.flag("reconverge"),
             single_lane: test.flag("single-lane"),
             processes: test.flag("processes"),
+            region_words: match test.option("regions") {
+                Some(words) => words.parse().map_err(|_| format!("--regions {words}: no number"))?,
+                None => 0,
+            },
             comments: true,
             ..ptx::Options::default()
         },

@@ -430,6 +430,10 @@ pub struct TuningArgs {
     /// together. Results are the same.
     #[arg(long, value_name = "WHEN", value_enum, default_value_t = Reconverge::Auto, help_heading = DEVICE)]
     pub reconverge: Reconverge,
+    /// Words of bytecode that are compiled of a function as one; a larger function is compiled as several. Results are the
+    /// same.
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..), help_heading = DEVICE)]
+    pub region_words: Option<u32>,
 }
 
 impl TuningArgs {
@@ -439,6 +443,7 @@ impl TuningArgs {
             local_frames: self.local_frames.into(),
             reconverge: self.reconverge.into(),
             line_info: false,
+            region_words: self.region_words,
         }
     }
 }
@@ -633,6 +638,9 @@ pub struct WastArgs {
     /// Leave all calls as they are when translating.
     #[arg(long)]
     pub no_inline: bool,
+    /// As `run` has it.
+    #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
+    pub region_words: Option<u32>,
 }
 
 /// Pixels that a frame may have in each direction.

@@ -27,6 +27,7 @@ pub fn compile(args: &CompileArgs) -> Outcome<ExitCode> {
     config
         .local_frames(args.tuning.local_frames.into())
         .reconverge(args.tuning.reconverge.into())
+        .region_words(args.tuning.region_words)
         .functions(functions);
     match cache::open()? {
         Some(cache) => config.cache_folder(cache.folder()),

@@ -52,6 +52,7 @@ pub fn config(strategy: Strategy, tuning: &TuningArgs, compile_time: Duration, c
         .strategy(strategy)
         .local_frames(tuning.local_frames.into())
         .reconverge(tuning.reconverge.into())
+        .region_words(tuning.region_words)
         .compile_timeout(compile_time);
     if let Some(tell) = progress::of_compiler() {
         config.on_compile(tell);

@@ -344,8 +344,13 @@ pub fn precompile(
 /// # Errors
 ///
 /// The driver's.
-pub fn linked(target: &Target, instances: &[Instantiated], cache: Option<&Cache>) -> DeviceResult<Vec<Code>> {
-    let options = options_of_linked(instances.iter().map(|instance| &*instance.program));
+pub fn linked(
+    target: &Target,
+    instances: &[Instantiated],
+    tuning: Tuning,
+    cache: Option<&Cache>,
+) -> DeviceResult<Vec<Code>> {
+    let options = options_of_linked(instances.iter().map(|instance| &*instance.program), tuning);
     let request = |(i, instance): (usize, &Instantiated)| CompileRequest {
         program: instance.program.clone(),
         prefix: format!("i{i}_"),

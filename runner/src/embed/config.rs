@@ -126,6 +126,7 @@ impl Config {
                 local_frames: LocalFrames::Auto,
                 reconverge: Reconverge::Auto,
                 line_info: false,
+                region_words: None,
             },
             functions: Functions::Auto,
             compile_timeout: Duration::from_secs(60),
@@ -157,6 +158,13 @@ impl Config {
     /// Sets when lanes that took different ways meet at the ends of loops and after calls. Results are the same.
     pub fn reconverge(&mut self, reconverge: Reconverge) -> &mut Config {
         self.tuning.reconverge = reconverge;
+        self
+    }
+
+    /// Sets how many words of bytecode are compiled of a function as one; `None`: as many as the assembler takes well. A
+    /// larger function is compiled as several. Results are the same.
+    pub fn region_words(&mut self, words: Option<u32>) -> &mut Config {
+        self.tuning.region_words = words;
         self
     }
 

@@ -7,6 +7,7 @@
     (i32.div_s (i32.add (local.get 0) (local.get 1)) (i32.const 2))))
 
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // average
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
@@ -15,7 +16,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
-;; 	.reg .b32 %w<2>;
+;; 	.reg .b32 %w<3>;
 ;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -59,6 +60,8 @@
 ;; 	mov.b32 %trap_kind, %w1;
 ;; 	bra TRAP;
 ;; TRAP:
+;; 	ld.const.b32 %w2, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w2;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -8,6 +8,7 @@
     (i64.div_u (local.get 0) (local.get 1))))
 
 ;; .func (.param .align 16 .b8 ret[8]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b64 a0, .param .b64 a1);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // quotient
 ;; .func (.param .align 16 .b8 ret[8]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b64 a0, .param .b64 a1)
@@ -16,7 +17,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<14>;
 ;; 	.reg .b64 %d<14>;
-;; 	.reg .b32 %w<2>;
+;; 	.reg .b32 %w<3>;
 ;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -63,6 +64,8 @@
 ;; 	mov.b32 %trap_kind, %w1;
 ;; 	bra TRAP;
 ;; TRAP:
+;; 	ld.const.b32 %w2, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w2;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

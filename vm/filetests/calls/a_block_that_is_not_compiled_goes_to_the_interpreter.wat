@@ -22,7 +22,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<15>;
 ;; 	.reg .b64 %d<15>;
-;; 	.reg .b32 %w<18>;
+;; 	.reg .b32 %w<19>;
 ;; 	.reg .b64 %l<9>;
 ;; 	ld.param.b64 %launch, [launch];
 ;; 	mov.u64 %local, context;
@@ -102,6 +102,8 @@
 ;; 	cvt.u64.u32 %l5, %cold_units;
 ;; 	add.s64 %l5, %l4, %l5;
 ;; 	mov.u64 %l6, 0;
+;; 	ld.const.b32 %w13, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w13;
 ;; 	ld.local.b64 %l7, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
@@ -111,7 +113,7 @@
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %w11;
 ;; 	.param .b32 q3;
-;; 	st.param.b32 [q3], 0;
+;; 	st.param.b32 [q3], %w13;
 ;; 	.param .b32 q4;
 ;; 	st.param.b32 [q4], %trap_pc;
 ;; 	.param .b64 q5;
@@ -124,14 +126,14 @@
 ;; 	call (result), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);
 ;; 	ld.param.b32 %w12, [result];
 ;; 	}
-;; 	ld.local.b32 %w13, [%local+960];
-;; 	ld.local.b32 %w14, [%local+964];
-;; 	mov.b64 %d0, {%w13, %w14};
+;; 	ld.local.b32 %w14, [%local+960];
+;; 	ld.local.b32 %w15, [%local+964];
+;; 	mov.b64 %d0, {%w14, %w15};
 ;; 	ld.global.b64 %l8, [%launch+88];
-;; 	ld.local.b32 %w15, [%local+24];
-;; 	mad.wide.u32 %l8, %w15, 8, %l8;
-;; 	mov.b64 {%w16, %w17}, %d0;
-;; 	st.global.b32 [%l8+0], %w16;
-;; 	st.global.b32 [%l8+4], %w17;
+;; 	ld.local.b32 %w16, [%local+24];
+;; 	mad.wide.u32 %l8, %w16, 8, %l8;
+;; 	mov.b64 {%w17, %w18}, %d0;
+;; 	st.global.b32 [%l8+0], %w17;
+;; 	st.global.b32 [%l8+4], %w18;
 ;; 	bra DONE;
 ;; }

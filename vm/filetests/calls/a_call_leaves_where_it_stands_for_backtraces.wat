@@ -13,6 +13,7 @@
           (call $fib (i32.sub (local.get $n) (i32.const 2))))))))
 
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;; .visible .global .align 8 .u64 again0[1] = {f0};
 ;;
 ;; // fib
@@ -22,7 +23,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
-;; 	.reg .b32 %w<23>;
+;; 	.reg .b32 %w<25>;
 ;; 	.reg .b64 %l<7>;
 ;; 	.reg .pred %p<13>;
 ;; 	.local .align 4 .b8 outer_call[4];
@@ -53,15 +54,16 @@
 ;; 	// i32.add_imm      r3, r0, -1
 ;; 	add.s32 %r3, -1, %r0;
 ;; 	// call             r3, fib
-;; 	stacksave.u32 %w1;
-;; 	ld.local.v2.b32 {%w2, %w3}, [%local+32];
-;; 	setp.lt.u32 %p4, %w1, %w2;
-;; 	setp.ge.or.u32 %p3, %depth, %w3, %p4;
+;; 	stacksave.u32 %w2;
+;; 	ld.local.v2.b32 {%w3, %w4}, [%local+32];
+;; 	setp.lt.u32 %p4, %w2, %w3;
+;; 	setp.ge.or.u32 %p3, %depth, %w4, %p4;
 ;; 	mad.wide.u32 %l1, %depth, 4, %local;
 ;; 	@%p3 bra UNUSUAL_5;
 ;; USUAL_6:
-;; 	mov.b32 %w4, 6;
-;; 	st.local.b32 [%l1+72], %w4;
+;; 	ld.const.b32 %w5, [starts+0];
+;; 	add.u32 %w5, %w5, 6;
+;; 	st.local.b32 [%l1+72], %w5;
 ;; 	ld.global.b64 %l2, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
@@ -82,15 +84,16 @@
 ;; 	// i32.add_imm      r4, r0, -2
 ;; 	add.s32 %r4, -2, %r0;
 ;; 	// call             r4, fib
-;; 	stacksave.u32 %w12;
-;; 	ld.local.v2.b32 {%w13, %w14}, [%local+32];
-;; 	setp.lt.u32 %p9, %w12, %w13;
-;; 	setp.ge.or.u32 %p8, %depth, %w14, %p9;
+;; 	stacksave.u32 %w13;
+;; 	ld.local.v2.b32 {%w14, %w15}, [%local+32];
+;; 	setp.lt.u32 %p9, %w13, %w14;
+;; 	setp.ge.or.u32 %p8, %depth, %w15, %p9;
 ;; 	mad.wide.u32 %l4, %depth, 4, %local;
 ;; 	@%p8 bra UNUSUAL_14;
 ;; USUAL_15:
-;; 	mov.b32 %w15, 8;
-;; 	st.local.b32 [%l4+72], %w15;
+;; 	ld.const.b32 %w16, [starts+0];
+;; 	add.u32 %w16, %w16, 8;
+;; 	st.local.b32 [%l4+72], %w16;
 ;; 	ld.global.b64 %l5, [again0];
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
@@ -115,11 +118,13 @@
 ;; 	st.param.b32 [ret+0], %r3;
 ;; 	ret;
 ;; POLL_1:
+;; 	ld.const.b32 %w1, [starts+0];
+;; 	add.u32 %w1, %w1, 0;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 0;
+;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
@@ -131,46 +136,48 @@
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_5:
-;; 	ld.local.b32 %w6, [%local+840];
-;; 	setp.ge.or.u32 %p5, %depth, %w6, %p4;
+;; 	ld.local.b32 %w7, [%local+840];
+;; 	setp.ge.or.u32 %p5, %depth, %w7, %p4;
 ;; 	@%p5 bra TRAP_8;
-;; 	and.b32 %w7, %depth, 63;
-;; 	mad.wide.u32 %l1, %w7, 4, %local;
-;; 	ld.local.b32 %w8, [%l1+72];
-;; 	st.local.b32 [outer_call], %w8;
-;; 	sub.u32 %w9, %depth, 65;
-;; 	setp.lt.u32 %p6, %w9, 16;
-;; 	@%p6 st.local.b32 [%l1+324], %w8;
+;; 	and.b32 %w8, %depth, 63;
+;; 	mad.wide.u32 %l1, %w8, 4, %local;
+;; 	ld.local.b32 %w9, [%l1+72];
+;; 	st.local.b32 [outer_call], %w9;
+;; 	sub.u32 %w10, %depth, 65;
+;; 	setp.lt.u32 %p6, %w10, 16;
+;; 	@%p6 st.local.b32 [%l1+324], %w9;
 ;; 	bra USUAL_6;
 ;; PUT_BACK_11:
-;; 	and.b32 %w11, %depth, 63;
-;; 	mad.wide.u32 %l3, %w11, 4, %local;
-;; 	ld.local.b32 %w10, [outer_call];
-;; 	st.local.b32 [%l3+72], %w10;
+;; 	and.b32 %w12, %depth, 63;
+;; 	mad.wide.u32 %l3, %w12, 4, %local;
+;; 	ld.local.b32 %w11, [outer_call];
+;; 	st.local.b32 [%l3+72], %w11;
 ;; 	bra IS_BACK_12;
 ;; TRAP_17:
 ;; 	mov.b32 %trap_pc, 7;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_14:
-;; 	ld.local.b32 %w17, [%local+840];
-;; 	setp.ge.or.u32 %p10, %depth, %w17, %p9;
+;; 	ld.local.b32 %w18, [%local+840];
+;; 	setp.ge.or.u32 %p10, %depth, %w18, %p9;
 ;; 	@%p10 bra TRAP_17;
-;; 	and.b32 %w18, %depth, 63;
-;; 	mad.wide.u32 %l4, %w18, 4, %local;
-;; 	ld.local.b32 %w19, [%l4+72];
-;; 	st.local.b32 [outer_call], %w19;
-;; 	sub.u32 %w20, %depth, 65;
-;; 	setp.lt.u32 %p11, %w20, 16;
-;; 	@%p11 st.local.b32 [%l4+324], %w19;
+;; 	and.b32 %w19, %depth, 63;
+;; 	mad.wide.u32 %l4, %w19, 4, %local;
+;; 	ld.local.b32 %w20, [%l4+72];
+;; 	st.local.b32 [outer_call], %w20;
+;; 	sub.u32 %w21, %depth, 65;
+;; 	setp.lt.u32 %p11, %w21, 16;
+;; 	@%p11 st.local.b32 [%l4+324], %w20;
 ;; 	bra USUAL_15;
 ;; PUT_BACK_20:
-;; 	and.b32 %w22, %depth, 63;
-;; 	mad.wide.u32 %l6, %w22, 4, %local;
-;; 	ld.local.b32 %w21, [outer_call];
-;; 	st.local.b32 [%l6+72], %w21;
+;; 	and.b32 %w23, %depth, 63;
+;; 	mad.wide.u32 %l6, %w23, 4, %local;
+;; 	ld.local.b32 %w22, [outer_call];
+;; 	st.local.b32 [%l6+72], %w22;
 ;; 	bra IS_BACK_21;
 ;; TRAP:
+;; 	ld.const.b32 %w24, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w24;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -19,7 +19,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<15>;
 ;; 	.reg .b64 %d<15>;
-;; 	.reg .b32 %w<21>;
+;; 	.reg .b32 %w<23>;
 ;; 	.reg .b64 %l<6>;
 ;; 	.reg .pred %p<9>;
 ;; 	.local .align 4 .b8 outer_call[4];
@@ -62,7 +62,8 @@
 ;; 	mad.wide.u32 %l2, %depth, 4, %local;
 ;; 	@%p4 bra UNUSUAL_7;
 ;; USUAL_8:
-;; 	mov.b32 %w5, 8;
+;; 	ld.const.b32 %w5, [starts+0];
+;; 	add.u32 %w5, %w5, 8;
 ;; 	st.local.b32 [%l2+72], %w5;
 ;; 	ld.global.b64 %l4, [again0];
 ;; 	{
@@ -115,13 +116,14 @@
 ;; 	setp.lt.u32 %p7, %w10, 16;
 ;; 	@%p7 st.local.b32 [%l2+324], %w9;
 ;; 	@!%p5 bra USUAL_8;
-;; 	mov.b32 %w11, 8;
+;; 	ld.const.b32 %w11, [starts+0];
+;; 	add.u32 %w11, %w11, 8;
 ;; 	st.local.b32 [%l2+72], %w11;
 ;; 	mov.b64 {%w12, %w13}, %d7;
 ;; 	st.local.b32 [%local+960], %w12;
 ;; 	st.local.b32 [%local+964], %w13;
 ;; 	st.local.b32 [%local+968], %r9;
-;; 	mov.b32 %w14, 0;
+;; 	ld.const.b32 %w14, [starts+0];
 ;; 	ld.const.b32 %w15, [instance+48];
 ;; 	add.u32 %w16, %w14, 1;
 ;; 	mov.b64 %l3, 0;
@@ -157,6 +159,8 @@
 ;; 	st.local.b32 [%l5+72], %w19;
 ;; 	bra IS_BACK_14;
 ;; STOP:
+;; 	ld.const.b32 %w21, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w21;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -168,6 +172,8 @@
 ;; 	}
 ;; 	exit;
 ;; TRAP:
+;; 	ld.const.b32 %w22, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w22;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -12,6 +12,7 @@
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .func (.param .align 16 .b8 ret[4]) f2(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
+;; .visible .const .align 4 .b32 starts[3] = {0, 3, 6};
 ;; .visible .global .align 8 .u64 again2[1] = {f2};
 ;;
 ;; // double
@@ -63,7 +64,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
-;; 	.reg .b32 %w<16>;
+;; 	.reg .b32 %w<18>;
 ;; 	.reg .b64 %l<11>;
 ;; 	.reg .pred %p<10>;
 ;; 	.local .align 4 .b8 outer_call[4];
@@ -87,35 +88,36 @@
 ;; 	mov.b32 %r4, %r1;
 ;; 	// call_indirect    r4, r0, table0, type0 (i32) -> (i32)
 ;; 	ld.const.b64 %l1, [instance+80];
-;; 	ld.relaxed.gpu.global.b32 %w1, [%l1+8];
-;; 	setp.ge.u32 %p2, %r0, %w1;
+;; 	ld.relaxed.gpu.global.b32 %w2, [%l1+8];
+;; 	setp.ge.u32 %p2, %r0, %w2;
 ;; 	@%p2 bra TRAP_3;
 ;; 	ld.global.b64 %l2, [%l1+0];
 ;; 	mad.wide.u32 %l3, %r0, 4, %l2;
-;; 	ld.relaxed.gpu.global.b32 %w2, [%l3];
-;; 	setp.eq.u32 %p3, %w2, 0;
+;; 	ld.relaxed.gpu.global.b32 %w3, [%l3];
+;; 	setp.eq.u32 %p3, %w3, 0;
 ;; 	@%p3 bra TRAP_4;
-;; 	sub.u32 %w2, %w2, 1;
+;; 	sub.u32 %w3, %w3, 1;
 ;; 	ld.const.b64 %l4, [instance+24];
-;; 	ld.const.b32 %w4, [instance+88];
-;; 	mad.wide.u32 %l5, %w2, 16, %l4;
-;; 	ld.global.b32 %w3, [%l5+12];
-;; 	setp.ne.u32 %p3, %w3, %w4;
+;; 	ld.const.b32 %w5, [instance+88];
+;; 	mad.wide.u32 %l5, %w3, 16, %l4;
+;; 	ld.global.b32 %w4, [%l5+12];
+;; 	setp.ne.u32 %p3, %w4, %w5;
 ;; 	@%p3 bra TRAP_5;
 ;; 	ld.const.b64 %l6, [instance+32];
-;; 	mad.wide.u32 %l7, %w2, 8, %l6;
+;; 	mad.wide.u32 %l7, %w3, 8, %l6;
 ;; 	ld.global.b64 %l8, [%l7];
 ;; 	setp.eq.u64 %p4, %l8, 0;
 ;; 	@%p4 bra CALLED_6;
-;; 	stacksave.u32 %w5;
-;; 	ld.local.v2.b32 {%w6, %w7}, [%local+32];
-;; 	setp.lt.u32 %p6, %w5, %w6;
-;; 	setp.ge.or.u32 %p5, %depth, %w7, %p6;
+;; 	stacksave.u32 %w6;
+;; 	ld.local.v2.b32 {%w7, %w8}, [%local+32];
+;; 	setp.lt.u32 %p6, %w6, %w7;
+;; 	setp.ge.or.u32 %p5, %depth, %w8, %p6;
 ;; 	mad.wide.u32 %l9, %depth, 4, %local;
 ;; 	@%p5 bra UNUSUAL_7;
 ;; USUAL_8:
-;; 	mov.b32 %w8, 10;
-;; 	st.local.b32 [%l9+72], %w8;
+;; 	ld.const.b32 %w9, [starts+8];
+;; 	add.u32 %w9, %w9, 4;
+;; 	st.local.b32 [%l9+72], %w9;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1; st.param.b32 [q1], %deeper;
@@ -138,11 +140,13 @@
 ;; 	st.param.b32 [ret+0], %r4;
 ;; 	ret;
 ;; POLL_1:
+;; 	ld.const.b32 %w1, [starts+8];
+;; 	add.u32 %w1, %w1, 0;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 6;
+;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
@@ -150,40 +154,42 @@
 ;; 	mov.b32 %budget, 4096;
 ;; 	bra COUNTED_2;
 ;; TRAP_3:
-;; 	mov.b32 %trap_pc, 8;
+;; 	mov.b32 %trap_pc, 2;
 ;; 	mov.b32 %trap_kind, 4;
 ;; 	bra TRAP;
 ;; TRAP_4:
-;; 	mov.b32 %trap_pc, 8;
+;; 	mov.b32 %trap_pc, 2;
 ;; 	mov.b32 %trap_kind, 5;
 ;; 	bra TRAP;
 ;; TRAP_5:
-;; 	mov.b32 %trap_pc, 8;
+;; 	mov.b32 %trap_pc, 2;
 ;; 	mov.b32 %trap_kind, 6;
 ;; 	bra TRAP;
 ;; TRAP_10:
-;; 	mov.b32 %trap_pc, 8;
+;; 	mov.b32 %trap_pc, 2;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_7:
-;; 	ld.local.b32 %w10, [%local+840];
-;; 	setp.ge.or.u32 %p7, %depth, %w10, %p6;
+;; 	ld.local.b32 %w11, [%local+840];
+;; 	setp.ge.or.u32 %p7, %depth, %w11, %p6;
 ;; 	@%p7 bra TRAP_10;
-;; 	and.b32 %w11, %depth, 63;
-;; 	mad.wide.u32 %l9, %w11, 4, %local;
-;; 	ld.local.b32 %w12, [%l9+72];
-;; 	st.local.b32 [outer_call], %w12;
-;; 	sub.u32 %w13, %depth, 65;
-;; 	setp.lt.u32 %p8, %w13, 16;
-;; 	@%p8 st.local.b32 [%l9+324], %w12;
+;; 	and.b32 %w12, %depth, 63;
+;; 	mad.wide.u32 %l9, %w12, 4, %local;
+;; 	ld.local.b32 %w13, [%l9+72];
+;; 	st.local.b32 [outer_call], %w13;
+;; 	sub.u32 %w14, %depth, 65;
+;; 	setp.lt.u32 %p8, %w14, 16;
+;; 	@%p8 st.local.b32 [%l9+324], %w13;
 ;; 	bra USUAL_8;
 ;; PUT_BACK_13:
-;; 	and.b32 %w15, %depth, 63;
-;; 	mad.wide.u32 %l10, %w15, 4, %local;
-;; 	ld.local.b32 %w14, [outer_call];
-;; 	st.local.b32 [%l10+72], %w14;
+;; 	and.b32 %w16, %depth, 63;
+;; 	mad.wide.u32 %l10, %w16, 4, %local;
+;; 	ld.local.b32 %w15, [outer_call];
+;; 	st.local.b32 [%l10+72], %w15;
 ;; 	bra IS_BACK_14;
 ;; TRAP:
+;; 	ld.const.b32 %w17, [starts+8];
+;; 	add.u32 %trap_pc, %trap_pc, %w17;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -16,7 +16,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<13>;
+;; 	.reg .b32 %w<15>;
 ;; 	.reg .b64 %l<4>;
 ;; 	.reg .pred %p<9>;
 ;; 	.local .align 4 .b8 outer_call[4];
@@ -48,7 +48,8 @@
 ;; 	mad.wide.u32 %l2, %depth, 4, %local;
 ;; 	@%p4 bra UNUSUAL_5;
 ;; USUAL_6:
-;; 	mov.b32 %w5, 4;
+;; 	ld.const.b32 %w5, [starts+0];
+;; 	add.u32 %w5, %w5, 4;
 ;; 	st.local.b32 [%l2+72], %w5;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
@@ -109,6 +110,8 @@
 ;; 	st.local.b32 [%l3+72], %w11;
 ;; 	bra IS_BACK_11;
 ;; STOP:
+;; 	ld.const.b32 %w13, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w13;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
@@ -120,6 +123,8 @@
 ;; 	}
 ;; 	exit;
 ;; TRAP:
+;; 	ld.const.b32 %w14, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w14;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

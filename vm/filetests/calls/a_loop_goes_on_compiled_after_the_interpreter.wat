@@ -25,7 +25,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<14>;
 ;; 	.reg .b64 %d<14>;
-;; 	.reg .b32 %w<25>;
+;; 	.reg .b32 %w<28>;
 ;; 	.reg .b64 %l<22>;
 ;; 	.reg .pred %p<10>;
 ;; 	ld.param.b64 %launch, [launch];
@@ -93,7 +93,8 @@
 ;; 	@%p5 bra CALLED_6;
 ;; 	and.b32 %w6, %depth, 63;
 ;; 	mad.wide.u32 %l11, %w6, 4, %local;
-;; 	mov.b32 %w7, 8;
+;; 	ld.const.b32 %w7, [starts+0];
+;; 	add.u32 %w7, %w7, 8;
 ;; 	st.local.b32 [%l11+72], %w7;
 ;; 	st.local.b32 [%local+28], %budget;
 ;; 	{
@@ -179,6 +180,8 @@
 ;; 	cvt.u64.u32 %l16, %cold_units;
 ;; 	add.s64 %l16, %l15, %l16;
 ;; 	mov.u64 %l17, places0;
+;; 	ld.const.b32 %w17, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w17;
 ;; 	ld.local.b64 %l18, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
@@ -188,7 +191,7 @@
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %w15;
 ;; 	.param .b32 q3;
-;; 	st.param.b32 [q3], 0;
+;; 	st.param.b32 [q3], %w17;
 ;; 	.param .b32 q4;
 ;; 	st.param.b32 [q4], %trap_pc;
 ;; 	.param .b64 q5;
@@ -203,30 +206,32 @@
 ;; 	}
 ;; 	setp.ge.u32 %p9, %w16, 2;
 ;; 	@%p9 bra ENTER_14;
-;; 	ld.local.b32 %w17, [%local+960];
-;; 	ld.local.b32 %w18, [%local+964];
-;; 	mov.b64 %d0, {%w17, %w18};
+;; 	ld.local.b32 %w18, [%local+960];
+;; 	ld.local.b32 %w19, [%local+964];
+;; 	mov.b64 %d0, {%w18, %w19};
 ;; 	ld.global.b64 %l19, [%launch+88];
-;; 	ld.local.b32 %w19, [%local+24];
-;; 	mad.wide.u32 %l19, %w19, 8, %l19;
-;; 	mov.b64 {%w20, %w21}, %d0;
-;; 	st.global.b32 [%l19+0], %w20;
-;; 	st.global.b32 [%l19+4], %w21;
+;; 	ld.local.b32 %w20, [%local+24];
+;; 	mad.wide.u32 %l19, %w20, 8, %l19;
+;; 	mov.b64 {%w21, %w22}, %d0;
+;; 	st.global.b32 [%l19+0], %w21;
+;; 	st.global.b32 [%l19+4], %w22;
 ;; 	bra DONE;
 ;; ENTER_14:
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
-;; 	sub.u32 %w22, %w16, 2;
+;; 	sub.u32 %w23, %w16, 2;
 ;; TABLE_16: .branchtargets ENTER_15;
-;; 	brx.idx %w22, TABLE_16;
+;; 	brx.idx %w23, TABLE_16;
 ;; ENTER_15:
 ;; 	ld.local.b32 %r0, [%local+960];
 ;; 	ld.local.b32 %r1, [%local+964];
-;; 	ld.local.b32 %w23, [%local+968];
-;; 	ld.local.b32 %w24, [%local+972];
-;; 	mov.b64 %d4, {%w23, %w24};
+;; 	ld.local.b32 %w24, [%local+968];
+;; 	ld.local.b32 %w25, [%local+972];
+;; 	mov.b64 %d4, {%w24, %w25};
 ;; 	bra B1;
 ;; STOP:
+;; 	ld.const.b32 %w26, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w26;
 ;; 	ld.local.b64 %l20, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
@@ -241,6 +246,8 @@
 ;; TRAP_BOUNDS:
 ;; 	mov.b32 %trap_kind, 2;
 ;; TRAP:
+;; 	ld.const.b32 %w27, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w27;
 ;; 	ld.local.b64 %l21, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;

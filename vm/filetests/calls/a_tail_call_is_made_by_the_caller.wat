@@ -17,6 +17,7 @@
 ;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth);
 ;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .func (.param .align 16 .b8 ret[20]) t1(.param .b64 ctx, .param .b32 depth);
+;; .visible .const .align 4 .b32 starts[2] = {0, 7};
 ;; .visible .global .align 8 .u64 again0[1] = {f0};
 ;; .visible .global .align 8 .u64 again1[1] = {f1};
 ;;
@@ -27,6 +28,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
+;; 	.reg .b32 %w<2>;
 ;; 	.reg .b64 %l<2>;
 ;; 	.reg .pred %p<3>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -61,11 +63,13 @@
 ;; 	st.param.b32 [ret+16], %r3;
 ;; 	ret;
 ;; POLL_1:
+;; 	ld.const.b32 %w1, [starts+0];
+;; 	add.u32 %w1, %w1, 0;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 0;
+;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
@@ -109,6 +113,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
+;; 	.reg .b32 %w<2>;
 ;; 	.reg .b64 %l<2>;
 ;; 	.reg .pred %p<3>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -144,11 +149,13 @@
 ;; 	st.param.b32 [ret+16], %r3;
 ;; 	ret;
 ;; POLL_1:
+;; 	ld.const.b32 %w1, [starts+4];
+;; 	add.u32 %w1, %w1, 0;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 7;
+;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);

@@ -13,6 +13,7 @@
 ;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth);
 ;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[2] = {0, 2};
 ;;
 ;; // leaf
 ;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -67,7 +68,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<5>;
+;; 	.reg .b32 %w<6>;
 ;; 	.reg .b64 %l<9>;
 ;; 	.reg .pred %p<3>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -105,18 +106,20 @@
 ;; 	st.param.b32 [ret], 2;
 ;; 	ret;
 ;; TRAP_1:
-;; 	mov.b32 %trap_pc, 5;
+;; 	mov.b32 %trap_pc, 3;
 ;; 	mov.b32 %trap_kind, 4;
 ;; 	bra TRAP;
 ;; TRAP_2:
-;; 	mov.b32 %trap_pc, 5;
+;; 	mov.b32 %trap_pc, 3;
 ;; 	mov.b32 %trap_kind, 5;
 ;; 	bra TRAP;
 ;; TRAP_3:
-;; 	mov.b32 %trap_pc, 5;
+;; 	mov.b32 %trap_pc, 3;
 ;; 	mov.b32 %trap_kind, 6;
 ;; 	bra TRAP;
 ;; TRAP:
+;; 	ld.const.b32 %w5, [starts+4];
+;; 	add.u32 %trap_pc, %trap_pc, %w5;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

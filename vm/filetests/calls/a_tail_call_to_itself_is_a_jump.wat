@@ -11,6 +11,7 @@
 
 ;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
 ;; .func (.param .align 16 .b8 ret[20]) t0(.param .b64 ctx, .param .b32 depth);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;; .visible .global .align 8 .u64 again0[1] = {f0};
 ;;
 ;; // gcd
@@ -20,7 +21,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
-;; 	.reg .b32 %w<4>;
+;; 	.reg .b32 %w<6>;
 ;; 	.reg .pred %p<4>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -50,19 +51,19 @@
 ;; 	rem.u32 %xr4, %r0, %r1;
 ;; 	mov.b32 %xr3, 0;
 ;; $x3_0:
-;; 	mov.b32 %w1, %xr3;
+;; 	mov.b32 %w2, %xr3;
 ;; 	mov.b32 %r5, %xr4;
 ;; $x3_end:
 ;; 	}
-;; 	setp.ne.u32 %p3, %w1, 0;
+;; 	setp.ne.u32 %p3, %w2, 0;
 ;; 	@%p3 bra TRAP_4;
 ;; 	// copy32           r4, r1
 ;; 	mov.b32 %r4, %r1;
 ;; 	// return_call      r4, gcd
-;; 	mov.b32 %w2, %r4;
-;; 	mov.b32 %w3, %r5;
-;; 	mov.b32 %r0, %w2;
-;; 	mov.b32 %r1, %w3;
+;; 	mov.b32 %w3, %r4;
+;; 	mov.b32 %w4, %r5;
+;; 	mov.b32 %r0, %w3;
+;; 	mov.b32 %r1, %w4;
 ;; 	bra BEGIN;
 ;; B3:
 ;; 	// copy32           r4, r0
@@ -72,11 +73,13 @@
 ;; 	st.param.b32 [ret+16], %r4;
 ;; 	ret;
 ;; POLL_1:
+;; 	ld.const.b32 %w1, [starts+0];
+;; 	add.u32 %w1, %w1, 0;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 0;
+;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
@@ -85,9 +88,11 @@
 ;; 	bra COUNTED_2;
 ;; TRAP_4:
 ;; 	mov.b32 %trap_pc, 2;
-;; 	mov.b32 %trap_kind, %w1;
+;; 	mov.b32 %trap_kind, %w2;
 ;; 	bra TRAP;
 ;; TRAP:
+;; 	ld.const.b32 %w5, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w5;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -40,8 +40,10 @@
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	st.param.b32 [q1], %depth;
 ;; 	st.param.b32 [q2], %instance;
-;; 	st.param.b32 [q3], 0;
-;; 	st.param.b32 [q4], 1;
+;; 	ld.const.b32 %w, [starts+0];
+;; 	st.param.b32 [q3], %w;
+;; 	add.u32 %w, %w, 1;
+;; 	st.param.b32 [q4], %w;
 ;; 	st.param.b64 [q5], 0;
 ;; 	st.param.b64 [q6], 0;
 ;; 	st.param.b64 [q7], 0;

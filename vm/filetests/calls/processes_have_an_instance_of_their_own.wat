@@ -12,7 +12,8 @@
     (i32.store (i32.const 16) (memory.grow (i32.const 1)))))
 
 ;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size);
-;; .global .align 8 .b64 words_5[1] = {0x400000029};
+;; .visible .const .align 4 .b32 starts[1] = {0};
+;; .global .align 8 .b64 words_0_5[1] = {0x400000029};
 ;;
 ;; // _start
 ;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size)
@@ -21,7 +22,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<8>;
 ;; 	.reg .b64 %d<8>;
-;; 	.reg .b32 %w<3>;
+;; 	.reg .b32 %w<5>;
 ;; 	.reg .b64 %l<8>;
 ;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -49,12 +50,14 @@
 ;; 	// memory.grow      r3, r3, memory0
 ;; 	st.local.b32 [%local+728], %r3;
 ;; 	ld.const.b32 %w2, [instance+48];
-;; 	mov.u64 %l6, words_5;
+;; 	mov.u64 %l6, words_0_5;
+;; 	ld.const.b32 %w3, [starts+0];
+;; 	add.u32 %w3, %w3, 5;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 5;
+;; 	st.param.b32 [q1], %w3;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b32 q3;
@@ -79,6 +82,8 @@
 ;; 	mov.b32 %trap_kind, 3;
 ;; 	bra TRAP;
 ;; TRAP:
+;; 	ld.const.b32 %w4, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w4;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

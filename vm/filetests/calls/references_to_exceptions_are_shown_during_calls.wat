@@ -17,6 +17,7 @@
 ;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .func (.param .align 16 .b8 ret[16]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .func (.param .align 16 .b8 ret[16]) t1(.param .b64 ctx, .param .b32 depth);
+;; .visible .const .align 4 .b32 starts[2] = {0, 5};
 ;;
 ;; // make
 ;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -25,7 +26,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<8>;
 ;; 	.reg .b64 %d<8>;
-;; 	.reg .b32 %w<5>;
+;; 	.reg .b32 %w<7>;
 ;; 	.reg .b64 %l<2>;
 ;; 	.local .align 8 .b8 roots[24];
 ;; 	.reg .b64 %roots;
@@ -43,44 +44,48 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// throw            r3, x1, tag0
+;; 	ld.const.b32 %w1, [starts+0];
+;; 	add.u32 %w1, %w1, 2;
 ;; 	st.local.b32 [%local+960], %r3;
-;; 	mov.b32 %w1, 1;
-;; 	st.local.b32 [%local+48], %w1;
-;; 	ld.const.b32 %w2, [instance+88];
+;; 	mov.b32 %w2, 1;
+;; 	st.local.b32 [%local+48], %w2;
+;; 	ld.const.b32 %w3, [instance+88];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 2;
+;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b32 q3;
-;; 	st.param.b32 [q3], %w2;
+;; 	st.param.b32 [q3], %w3;
 ;; 	call gpu_run_throw, (q0, q1, q2, q3);
 ;; 	}
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	bra CATCH_1;
 ;; CATCH_1:
+;; 	ld.const.b32 %w5, [starts+0];
+;; 	add.u32 %w5, %w5, 2;
 ;; 	st.local.b32 [%roots+8], %r0;
 ;; 	st.local.b32 [%roots+12], %r1;
 ;; 	st.local.b32 [%roots+16], %r2;
 ;; 	st.local.b32 [%roots+20], %r3;
 ;; 	sub.u64 %l1, %local, %roots;
-;; 	cvt.u32.u64 %w4, %l1;
-;; 	st.local.b32 [%local+844], %w4;
+;; 	cvt.u32.u64 %w6, %l1;
+;; 	st.local.b32 [%local+844], %w6;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 2;
+;; 	st.param.b32 [q1], %w5;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b32 result;
 ;; 	call (result), gpu_run_reference, (q0, q1, q2);
-;; 	ld.param.b32 %w3, [result];
+;; 	ld.param.b32 %w4, [result];
 ;; 	}
-;; 	mov.b32 %r3, %w3;
+;; 	mov.b32 %r3, %w4;
 ;; 	bra B1;
 ;; B1:
 ;; 	// return           header 1, r3, x1
@@ -97,7 +102,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<21>;
+;; 	.reg .b32 %w<23>;
 ;; 	.reg .b64 %l<11>;
 ;; 	.reg .pred %p<13>;
 ;; 	.local .align 8 .b8 roots[28];
@@ -123,7 +128,8 @@
 ;; 	mad.wide.u32 %l1, %depth, 4, %local;
 ;; 	@%p1 bra UNUSUAL_1;
 ;; USUAL_2:
-;; 	mov.b32 %w1, 8;
+;; 	ld.const.b32 %w1, [starts+4];
+;; 	add.u32 %w1, %w1, 3;
 ;; 	st.local.b32 [%l1+72], %w1;
 ;; 	st.local.b32 [%roots+8], %r0;
 ;; 	st.local.b32 [%roots+12], %r1;
@@ -161,7 +167,8 @@
 ;; 	mad.wide.u32 %l6, %depth, 4, %local;
 ;; 	@%p7 bra UNUSUAL_13;
 ;; USUAL_14:
-;; 	mov.b32 %w11, 11;
+;; 	ld.const.b32 %w11, [starts+4];
+;; 	add.u32 %w11, %w11, 6;
 ;; 	st.local.b32 [%l6+72], %w11;
 ;; 	st.local.b32 [%roots+8], %r0;
 ;; 	st.local.b32 [%roots+12], %r1;
@@ -191,11 +198,13 @@
 ;; IS_BACK_24:
 ;; CALLED_17:
 ;; 	// throw_ref        r3
+;; 	ld.const.b32 %w21, [starts+4];
+;; 	add.u32 %w21, %w21, 6;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 11;
+;; 	st.param.b32 [q1], %w21;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b32 q3;
@@ -208,7 +217,7 @@
 ;; 	st.param.b32 [ret], 1;
 ;; 	ret;
 ;; TRAP_4:
-;; 	mov.b32 %trap_pc, 7;
+;; 	mov.b32 %trap_pc, 2;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_1:
@@ -258,7 +267,7 @@
 ;; 	st.local.b32 [%l5+72], %w9;
 ;; 	bra IS_BACK_12;
 ;; TRAP_16:
-;; 	mov.b32 %trap_pc, 10;
+;; 	mov.b32 %trap_pc, 5;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_13:
@@ -308,6 +317,8 @@
 ;; 	st.local.b32 [%l10+72], %w19;
 ;; 	bra IS_BACK_24;
 ;; TRAP:
+;; 	ld.const.b32 %w22, [starts+4];
+;; 	add.u32 %trap_pc, %trap_pc, %w22;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

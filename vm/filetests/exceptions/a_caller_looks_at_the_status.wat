@@ -16,6 +16,7 @@
 ;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .func (.param .align 16 .b8 ret[20]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
 ;; .func (.param .align 16 .b8 ret[20]) t1(.param .b64 ctx, .param .b32 depth);
+;; .visible .const .align 4 .b32 starts[2] = {0, 7};
 ;;
 ;; // half
 ;; .func (.param .align 16 .b8 ret[20]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -24,7 +25,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<3>;
+;; 	.reg .b32 %w<4>;
 ;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -43,19 +44,21 @@
 ;; 	// copy32           r3, r0
 ;; 	mov.b32 %r3, %r0;
 ;; 	// throw            r3, x1, tag0
+;; 	ld.const.b32 %w1, [starts+0];
+;; 	add.u32 %w1, %w1, 3;
 ;; 	st.local.b32 [%local+960], %r3;
-;; 	mov.b32 %w1, 1;
-;; 	st.local.b32 [%local+48], %w1;
-;; 	ld.const.b32 %w2, [instance+88];
+;; 	mov.b32 %w2, 1;
+;; 	st.local.b32 [%local+48], %w2;
+;; 	ld.const.b32 %w3, [instance+88];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 3;
+;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b32 q3;
-;; 	st.param.b32 [q3], %w2;
+;; 	st.param.b32 [q3], %w3;
 ;; 	call gpu_run_throw, (q0, q1, q2, q3);
 ;; 	}
 ;; 	ld.const.b64 %size_at, [instance+8];
@@ -82,7 +85,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<12>;
+;; 	.reg .b32 %w<13>;
 ;; 	.reg .b64 %l<5>;
 ;; 	.reg .pred %p<8>;
 ;; 	.local .align 4 .b8 outer_call[4];
@@ -101,7 +104,8 @@
 ;; 	mad.wide.u32 %l1, %depth, 4, %local;
 ;; 	@%p1 bra UNUSUAL_1;
 ;; USUAL_2:
-;; 	mov.b32 %w1, 10;
+;; 	ld.const.b32 %w1, [starts+4];
+;; 	add.u32 %w1, %w1, 3;
 ;; 	st.local.b32 [%l1+72], %w1;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
@@ -139,7 +143,7 @@
 ;; 	st.param.b32 [ret+16], %r3;
 ;; 	ret;
 ;; TRAP_4:
-;; 	mov.b32 %trap_pc, 9;
+;; 	mov.b32 %trap_pc, 2;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_1:
@@ -195,6 +199,8 @@
 ;; 	st.local.b32 [%l4+72], %w10;
 ;; 	bra IS_BACK_13;
 ;; TRAP:
+;; 	ld.const.b32 %w12, [starts+4];
+;; 	add.u32 %trap_pc, %trap_pc, %w12;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -31,7 +31,8 @@
 ;; 	// call             r2, quiet
 ;; 	and.b32 %w1, %depth, 63;
 ;; 	mad.wide.u32 %l1, %w1, 4, %local;
-;; 	mov.b32 %w2, 7;
+;; 	ld.const.b32 %w2, [starts+8];
+;; 	add.u32 %w2, %w2, 2;
 ;; 	st.local.b32 [%l1+72], %w2;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;

@@ -13,6 +13,7 @@
 
 ;; .func (.param .align 16 .b8 ret[16]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size);
 ;; .func (.param .align 16 .b8 ret[16]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[2] = {0, 3};
 ;;
 ;; // throw
 ;; .func (.param .align 16 .b8 ret[16]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size)
@@ -21,25 +22,27 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<6>;
 ;; 	.reg .b64 %d<6>;
-;; 	.reg .b32 %w<3>;
+;; 	.reg .b32 %w<4>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
 ;; 	ld.param.b32 %depth, [depth];
 ;; 	ld.param.b32 %size, [size];
 ;; B0:
 ;; 	// throw            r0, x0, tag0
-;; 	mov.b32 %w1, 0;
-;; 	st.local.b32 [%local+48], %w1;
-;; 	ld.const.b32 %w2, [instance+88];
+;; 	ld.const.b32 %w1, [starts+0];
+;; 	add.u32 %w1, %w1, 1;
+;; 	mov.b32 %w2, 0;
+;; 	st.local.b32 [%local+48], %w2;
+;; 	ld.const.b32 %w3, [instance+88];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 1;
+;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b32 q3;
-;; 	st.param.b32 [q3], %w2;
+;; 	st.param.b32 [q3], %w3;
 ;; 	call gpu_run_throw, (q0, q1, q2, q3);
 ;; 	}
 ;; 	ld.const.b64 %size_at, [instance+8];
@@ -55,7 +58,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<7>;
+;; 	.reg .b32 %w<8>;
 ;; 	.reg .b64 %l<4>;
 ;; 	.reg .pred %p<7>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -69,7 +72,8 @@
 ;; 	// call             r3, throw
 ;; 	and.b32 %w1, %depth, 63;
 ;; 	mad.wide.u32 %l1, %w1, 4, %local;
-;; 	mov.b32 %w2, 5;
+;; 	ld.const.b32 %w2, [starts+4];
+;; 	add.u32 %w2, %w2, 2;
 ;; 	st.local.b32 [%l1+72], %w2;
 ;; 	st.local.b32 [%local+28], %budget;
 ;; 	{
@@ -133,11 +137,13 @@
 ;; 	setp.ne.u32 %p6, %w6, 0;
 ;; 	mov.b32 %budget, 4096;
 ;; 	@!%p6 bra GO_ON_8;
-;; 	mov.b32 %trap_pc, 4;
+;; 	mov.b32 %trap_pc, 1;
 ;; 	bra STOP;
 ;; GO_ON_8:
 ;; 	bra COUNTED_7;
 ;; STOP:
+;; 	ld.const.b32 %w7, [starts+4];
+;; 	add.u32 %trap_pc, %trap_pc, %w7;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -17,7 +17,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
-;; 	.reg .b32 %w<12>;
+;; 	.reg .b32 %w<13>;
 ;; 	.reg .b64 %l<5>;
 ;; 	.reg .pred %p<8>;
 ;; 	.local .align 4 .b8 outer_call[4];
@@ -46,7 +46,8 @@
 ;; 	mad.wide.u32 %l1, %depth, 4, %local;
 ;; 	@%p1 bra UNUSUAL_2;
 ;; USUAL_3:
-;; 	mov.b32 %w1, 10;
+;; 	ld.const.b32 %w1, [starts+4];
+;; 	add.u32 %w1, %w1, 4;
 ;; 	st.local.b32 [%l1+72], %w1;
 ;; 	{
 ;; 	.param .b64 q0; st.param.b64 [q0], %ctx;
@@ -72,7 +73,7 @@
 ;; 	st.param.b32 [ret+16], %r5;
 ;; 	ret;
 ;; TRAP_5:
-;; 	mov.b32 %trap_pc, 9;
+;; 	mov.b32 %trap_pc, 3;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_2:
@@ -127,6 +128,8 @@
 ;; 	st.local.b32 [%l4+72], %w10;
 ;; 	bra IS_BACK_14;
 ;; TRAP:
+;; 	ld.const.b32 %w12, [starts+4];
+;; 	add.u32 %trap_pc, %trap_pc, %w12;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -12,6 +12,7 @@
     (local.get $sum)))
 
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // sum
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -20,7 +21,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
-;; 	.reg .b32 %w<2>;
+;; 	.reg .b32 %w<4>;
 ;; 	.reg .pred %p<6>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -156,11 +157,13 @@
 ;; 	st.param.b32 [ret+0], %r3;
 ;; 	ret;
 ;; POLL_2:
+;; 	ld.const.b32 %w2, [starts+0];
+;; 	add.u32 %w2, %w2, 2;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 2;
+;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
@@ -168,11 +171,13 @@
 ;; 	mov.b32 %budget, 4096;
 ;; 	bra COUNTED_3;
 ;; POLL_20:
+;; 	ld.const.b32 %w3, [starts+0];
+;; 	add.u32 %w3, %w3, 2;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 2;
+;; 	st.param.b32 [q1], %w3;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);

@@ -11,6 +11,7 @@
     (local.get 0)))
 
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // f
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -19,6 +20,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
+;; 	.reg .b32 %w<2>;
 ;; 	.reg .pred %p<3>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -123,11 +125,13 @@
 ;; 	st.param.b32 [ret+0], %r0;
 ;; 	ret;
 ;; POLL_17:
+;; 	ld.const.b32 %w1, [starts+0];
+;; 	add.u32 %w1, %w1, 2;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 2;
+;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);

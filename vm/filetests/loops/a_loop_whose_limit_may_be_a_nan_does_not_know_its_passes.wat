@@ -16,7 +16,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<12>;
 ;; 	.reg .b64 %d<12>;
-;; 	.reg .b32 %w<17>;
+;; 	.reg .b32 %w<18>;
 ;; 	.reg .pred %p<34>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -169,11 +169,13 @@
 ;; 	st.param.b32 [ret+0], %r4;
 ;; 	ret;
 ;; POLL_2:
+;; 	ld.const.b32 %w17, [starts+0];
+;; 	add.u32 %w17, %w17, 4;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 4;
+;; 	st.param.b32 [q1], %w17;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);

@@ -15,7 +15,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<12>;
 ;; 	.reg .b64 %d<12>;
-;; 	.reg .b32 %w<2>;
+;; 	.reg .b32 %w<4>;
 ;; 	.reg .pred %p<7>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -106,11 +106,13 @@
 ;; 	st.param.b32 [ret+0], %r4;
 ;; 	ret;
 ;; POLL_1:
+;; 	ld.const.b32 %w2, [starts+0];
+;; 	add.u32 %w2, %w2, 3;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 3;
+;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
@@ -118,11 +120,13 @@
 ;; 	mov.b32 %budget, 4096;
 ;; 	bra COUNTED_2;
 ;; POLL_3:
+;; 	ld.const.b32 %w3, [starts+0];
+;; 	add.u32 %w3, %w3, 3;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 3;
+;; 	st.param.b32 [q1], %w3;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);

@@ -21,7 +21,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<15>;
+;; 	.reg .b32 %w<17>;
 ;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<10>;
 ;; 	.local .align 4 .b8 outer_call[4];
@@ -60,7 +60,8 @@
 ;; 	mad.wide.u32 %l1, %depth, 4, %local;
 ;; 	@%p2 bra UNUSUAL_2;
 ;; USUAL_3:
-;; 	mov.b32 %w6, 10;
+;; 	ld.const.b32 %w6, [starts+4];
+;; 	add.u32 %w6, %w6, 6;
 ;; 	st.local.b32 [%l1+72], %w6;
 ;; 	activemask.b32 %w8;
 ;; 	mov.u32 %w9, %lanemask_eq;
@@ -107,7 +108,7 @@
 ;; 	st.param.b32 [ret+0], %r0;
 ;; 	ret;
 ;; TRAP_5:
-;; 	mov.b32 %trap_pc, 9;
+;; 	mov.b32 %trap_pc, 5;
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_2:
@@ -143,11 +144,13 @@
 ;; COUNTED_13:
 ;; 	bra OVER_14;
 ;; POLL_12:
+;; 	ld.const.b32 %w15, [starts+4];
+;; 	add.u32 %w15, %w15, 1;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 5;
+;; 	st.param.b32 [q1], %w15;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
@@ -166,6 +169,8 @@
 ;; EXIT0_2:
 ;; 	bra B4;
 ;; TRAP:
+;; 	ld.const.b32 %w16, [starts+4];
+;; 	add.u32 %trap_pc, %trap_pc, %w16;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

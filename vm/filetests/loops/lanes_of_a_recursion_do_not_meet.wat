@@ -14,7 +14,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<12>;
+;; 	.reg .b32 %w<15>;
 ;; 	.reg .b64 %l<4>;
 ;; 	.reg .pred %p<10>;
 ;; 	.local .align 4 .b8 outer_call[4];
@@ -47,15 +47,16 @@
 ;; 	shr.u32 %r3, %r0, %xr3;
 ;; 	}
 ;; 	// call             r3, f
-;; 	stacksave.u32 %w1;
-;; 	ld.local.v2.b32 {%w2, %w3}, [%local+32];
-;; 	setp.lt.u32 %p4, %w1, %w2;
-;; 	setp.ge.or.u32 %p3, %depth, %w3, %p4;
+;; 	stacksave.u32 %w2;
+;; 	ld.local.v2.b32 {%w3, %w4}, [%local+32];
+;; 	setp.lt.u32 %p4, %w2, %w3;
+;; 	setp.ge.or.u32 %p3, %depth, %w4, %p4;
 ;; 	mad.wide.u32 %l1, %depth, 4, %local;
 ;; 	@%p3 bra UNUSUAL_5;
 ;; USUAL_6:
-;; 	mov.b32 %w4, 4;
-;; 	st.local.b32 [%l1+72], %w4;
+;; 	ld.const.b32 %w5, [starts+0];
+;; 	add.u32 %w5, %w5, 4;
+;; 	st.local.b32 [%l1+72], %w5;
 ;; 	st.local.b32 [%local+28], %budget;
 ;; 	ld.global.b64 %l2, [again0];
 ;; 	{
@@ -97,11 +98,13 @@
 ;; 	st.param.b32 [ret+0], %r0;
 ;; 	ret;
 ;; POLL_1:
+;; 	ld.const.b32 %w1, [starts+0];
+;; 	add.u32 %w1, %w1, 0;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 0;
+;; 	st.param.b32 [q1], %w1;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
@@ -113,29 +116,31 @@
 ;; 	mov.b32 %trap_kind, 10;
 ;; 	bra TRAP;
 ;; UNUSUAL_5:
-;; 	ld.local.b32 %w6, [%local+840];
-;; 	setp.ge.or.u32 %p5, %depth, %w6, %p4;
+;; 	ld.local.b32 %w7, [%local+840];
+;; 	setp.ge.or.u32 %p5, %depth, %w7, %p4;
 ;; 	@%p5 bra TRAP_8;
-;; 	and.b32 %w7, %depth, 63;
-;; 	mad.wide.u32 %l1, %w7, 4, %local;
-;; 	ld.local.b32 %w8, [%l1+72];
-;; 	st.local.b32 [outer_call], %w8;
-;; 	sub.u32 %w9, %depth, 65;
-;; 	setp.lt.u32 %p6, %w9, 16;
-;; 	@%p6 st.local.b32 [%l1+324], %w8;
+;; 	and.b32 %w8, %depth, 63;
+;; 	mad.wide.u32 %l1, %w8, 4, %local;
+;; 	ld.local.b32 %w9, [%l1+72];
+;; 	st.local.b32 [outer_call], %w9;
+;; 	sub.u32 %w10, %depth, 65;
+;; 	setp.lt.u32 %p6, %w10, 16;
+;; 	@%p6 st.local.b32 [%l1+324], %w9;
 ;; 	bra USUAL_6;
 ;; PUT_BACK_11:
-;; 	and.b32 %w11, %depth, 63;
-;; 	mad.wide.u32 %l3, %w11, 4, %local;
-;; 	ld.local.b32 %w10, [outer_call];
-;; 	st.local.b32 [%l3+72], %w10;
+;; 	and.b32 %w12, %depth, 63;
+;; 	mad.wide.u32 %l3, %w12, 4, %local;
+;; 	ld.local.b32 %w11, [outer_call];
+;; 	st.local.b32 [%l3+72], %w11;
 ;; 	bra IS_BACK_12;
 ;; POLL_14:
+;; 	ld.const.b32 %w13, [starts+0];
+;; 	add.u32 %w13, %w13, 1;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 1;
+;; 	st.param.b32 [q1], %w13;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
@@ -143,6 +148,8 @@
 ;; 	mov.b32 %budget, 4096;
 ;; 	bra COUNTED_15;
 ;; TRAP:
+;; 	ld.const.b32 %w14, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w14;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -12,6 +12,7 @@
     (local.get $sum)))
 
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // sum_of_squares
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -20,7 +21,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
-;; 	.reg .b32 %w<7>;
+;; 	.reg .b32 %w<9>;
 ;; 	.reg .pred %p<14>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -256,11 +257,13 @@
 ;; 	mov.b32 %trap_kind, %w6;
 ;; 	bra TRAP;
 ;; POLL_25:
+;; 	ld.const.b32 %w7, [starts+0];
+;; 	add.u32 %w7, %w7, 2;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 2;
+;; 	st.param.b32 [q1], %w7;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	call gpu_run_poll, (q0, q1, q2);
@@ -268,6 +271,8 @@
 ;; 	mov.b32 %budget, 4096;
 ;; 	bra COUNTED_26;
 ;; TRAP:
+;; 	ld.const.b32 %w8, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w8;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -8,6 +8,7 @@
     (memory.copy (local.get $to) (local.get $from) (local.get $len))))
 
 ;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1, .param .b32 a2);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // move
 ;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1, .param .b32 a2)
@@ -16,7 +17,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<12>;
 ;; 	.reg .b64 %d<12>;
-;; 	.reg .b32 %w<2>;
+;; 	.reg .b32 %w<3>;
 ;; 	.reg .b64 %l<5>;
 ;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -55,11 +56,13 @@
 ;; 	cvt.u64.u32 %l2, %r0;
 ;; 	cvt.u64.u32 %l3, %r1;
 ;; 	cvt.u64.u32 %l4, %r2;
+;; 	ld.const.b32 %w2, [starts+0];
+;; 	add.u32 %w2, %w2, 1;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 1;
+;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b64 q3;

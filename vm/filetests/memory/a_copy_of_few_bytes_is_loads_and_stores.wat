@@ -8,6 +8,7 @@
     (memory.copy (local.get $at) (i32.shl (local.get $at) (i32.const 2)) (i32.const 6))))
 
 ;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // shift
 ;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -16,7 +17,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
-;; 	.reg .b32 %w<11>;
+;; 	.reg .b32 %w<12>;
 ;; 	.reg .b64 %l<7>;
 ;; 	.reg .pred %p<7>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -96,6 +97,8 @@
 ;; TRAP_BOUNDS:
 ;; 	mov.b32 %trap_kind, 2;
 ;; TRAP:
+;; 	ld.const.b32 %w11, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w11;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

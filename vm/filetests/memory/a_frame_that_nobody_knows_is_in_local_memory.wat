@@ -13,6 +13,8 @@
     (i32.store (i32.add (local.get $p) (i32.shl (local.get $i) (i32.const 2))) (local.get $i))
     (global.set $__stack_pointer (i32.add (local.get $p) (i32.const 32)))))
 
+;; .visible .const .align 4 .b32 starts[1] = {0};
+;;
 ;; // last
 ;; .visible .entry start_0(.param .b64 launch, .param .b32 threads, .param .align 4 .b8 args[4])
 ;; {
@@ -22,7 +24,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
-;; 	.reg .b32 %w<21>;
+;; 	.reg .b32 %w<22>;
 ;; 	.reg .b64 %l<27>;
 ;; 	.reg .pred %p<16>;
 ;; 	.local .align 16 .b8 frame[32];
@@ -185,6 +187,8 @@
 ;; 	add.u32 %w20, %w20, 16;
 ;; 	bra COPY_13;
 ;; COPIED_14:
+;; 	ld.const.b32 %w21, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w21;
 ;; 	ld.local.b64 %l26, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;

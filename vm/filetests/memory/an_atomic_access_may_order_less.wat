@@ -25,6 +25,7 @@
     (call $load (local.get $p))))
 
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // orders
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -33,7 +34,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<16>;
+;; 	.reg .b32 %w<17>;
 ;; 	.reg .b64 %l<13>;
 ;; 	.reg .pred %p<11>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -167,6 +168,8 @@
 ;; TRAP_BOUNDS:
 ;; 	mov.b32 %trap_kind, 2;
 ;; TRAP:
+;; 	ld.const.b32 %w16, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w16;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

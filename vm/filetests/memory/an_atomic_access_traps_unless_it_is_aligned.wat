@@ -9,6 +9,7 @@
     (i32.atomic.rmw.cmpxchg (local.get $lock) (i32.const 0) (i32.const 1))))
 
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // acquire
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -17,7 +18,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<10>;
 ;; 	.reg .b64 %d<10>;
-;; 	.reg .b32 %w<4>;
+;; 	.reg .b32 %w<5>;
 ;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<3>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -59,6 +60,8 @@
 ;; TRAP_BOUNDS:
 ;; 	mov.b32 %trap_kind, 2;
 ;; TRAP:
+;; 	ld.const.b32 %w4, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w4;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -9,6 +9,7 @@
     (i32.add (i32.load offset=12 (local.get $p)) (i32.load8_u offset=4 (local.get $p)))))
 
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // fields
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -17,7 +18,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<6>;
+;; 	.reg .b32 %w<7>;
 ;; 	.reg .b64 %l<4>;
 ;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -55,6 +56,8 @@
 ;; TRAP_BOUNDS:
 ;; 	mov.b32 %trap_kind, 2;
 ;; TRAP:
+;; 	ld.const.b32 %w6, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w6;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -13,7 +13,8 @@
     (call $nl)))
 
 ;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
-;; .global .align 8 .b64 words_3[1] = {0x400000072};
+;; .visible .const .align 4 .b32 starts[1] = {0};
+;; .global .align 8 .b64 words_0_3[1] = {0x400000072};
 ;;
 ;; // tell
 ;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -22,7 +23,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<9>;
 ;; 	.reg .b64 %d<9>;
-;; 	.reg .b32 %w<3>;
+;; 	.reg .b32 %w<4>;
 ;; 	.reg .b64 %l<3>;
 ;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -38,12 +39,14 @@
 ;; 	st.local.b32 [%local+712], %r3;
 ;; 	st.local.b32 [%local+728], %r4;
 ;; 	ld.const.b32 %w1, [instance+48];
-;; 	mov.u64 %l1, words_3;
+;; 	mov.u64 %l1, words_0_3;
+;; 	ld.const.b32 %w2, [starts+0];
+;; 	add.u32 %w2, %w2, 3;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 3;
+;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b32 q3;
@@ -56,8 +59,8 @@
 ;; 	mul.rn.f32 %r3, %r0, %r0;
 ;; 	// dbg_f32          r3
 ;; 	setp.nan.f32 %p1, %r3, %r3;
-;; 	selp.b32 %w2, 0x7fc00000, %r3, %p1;
-;; 	cvt.u64.u32 %l2, %w2;
+;; 	selp.b32 %w3, 0x7fc00000, %r3, %p1;
+;; 	cvt.u64.u32 %l2, %w3;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -13,8 +13,9 @@
 
 ;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1);
 ;; .func (.param .align 16 .b8 ret[4]) f1(.param .b64 ctx, .param .b32 depth, .param .b32 size);
-;; .global .align 8 .b64 words_2[2] = {0x800040000002c, 0x0};
-;; .global .align 8 .b64 words_7[1] = {0x400000029};
+;; .visible .const .align 4 .b32 starts[2] = {0, 5};
+;; .global .align 8 .b64 words_0_2[2] = {0x800040000002c, 0x0};
+;; .global .align 8 .b64 words_1_2[1] = {0x400000029};
 ;;
 ;; // write
 ;; .func f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0, .param .b32 a1)
@@ -23,7 +24,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<11>;
 ;; 	.reg .b64 %d<11>;
-;; 	.reg .b32 %w<2>;
+;; 	.reg .b32 %w<3>;
 ;; 	.reg .b64 %l<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -38,12 +39,14 @@
 ;; 	st.local.b32 [%local+728], %r5;
 ;; 	st.local.b32 [%local+744], %r1;
 ;; 	ld.const.b32 %w1, [instance+48];
-;; 	mov.u64 %l1, words_2;
+;; 	mov.u64 %l1, words_0_2;
+;; 	ld.const.b32 %w2, [starts+0];
+;; 	add.u32 %w2, %w2, 2;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 2;
+;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b32 q3;
@@ -63,7 +66,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<8>;
 ;; 	.reg .b64 %d<8>;
-;; 	.reg .b32 %w<2>;
+;; 	.reg .b32 %w<3>;
 ;; 	.reg .b64 %l<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
 ;; 	cvta.to.local.u64 %local, %ctx;
@@ -76,12 +79,14 @@
 ;; 	// memory.grow      r3, r3, memory0
 ;; 	st.local.b32 [%local+728], %r3;
 ;; 	ld.const.b32 %w1, [instance+48];
-;; 	mov.u64 %l1, words_7;
+;; 	mov.u64 %l1, words_1_2;
+;; 	ld.const.b32 %w2, [starts+4];
+;; 	add.u32 %w2, %w2, 2;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 7;
+;; 	st.param.b32 [q1], %w2;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b32 q3;

@@ -9,6 +9,7 @@
     (i32.eqz (ref.is_null (table.get $handlers (local.get $i))))))
 
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0);
+;; .visible .const .align 4 .b32 starts[1] = {0};
 ;;
 ;; // is_set
 ;; .func (.param .align 16 .b8 ret[4]) f0(.param .b64 ctx, .param .b32 depth, .param .b32 size, .param .b32 a0)
@@ -17,7 +18,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<8>;
 ;; 	.reg .b64 %d<8>;
-;; 	.reg .b32 %w<2>;
+;; 	.reg .b32 %w<3>;
 ;; 	.reg .b64 %l<4>;
 ;; 	.reg .pred %p<2>;
 ;; 	ld.param.b64 %ctx, [ctx];
@@ -53,6 +54,8 @@
 ;; 	mov.b32 %trap_kind, 3;
 ;; 	bra TRAP;
 ;; TRAP:
+;; 	ld.const.b32 %w2, [starts+0];
+;; 	add.u32 %trap_pc, %trap_pc, %w2;
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %ctx;

@@ -19,7 +19,7 @@
 ;; 	.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;
 ;; 	.reg .b32 %r<7>;
 ;; 	.reg .b64 %d<7>;
-;; 	.reg .b32 %w<11>;
+;; 	.reg .b32 %w<12>;
 ;; 	.reg .b64 %l<10>;
 ;; 	.reg .pred %p<3>;
 ;; 	ld.param.b64 %launch, [launch];
@@ -52,13 +52,15 @@
 ;; 	// thread_spawn     r2, r2
 ;; 	st.local.b32 [%local+728], %r2;
 ;; 	ld.const.b32 %w4, [instance+48];
-;; 	mov.u64 %l3, words_5;
+;; 	mov.u64 %l3, words_1_2;
+;; 	ld.const.b32 %w5, [starts+4];
+;; 	add.u32 %w5, %w5, 2;
 ;; 	ld.local.b64 %l4, [%local+848];
 ;; 	{
 ;; 	.param .b64 q0;
 ;; 	st.param.b64 [q0], %l4;
 ;; 	.param .b32 q1;
-;; 	st.param.b32 [q1], 5;
+;; 	st.param.b32 [q1], %w5;
 ;; 	.param .b32 q2;
 ;; 	st.param.b32 [q2], %depth;
 ;; 	.param .b32 q3;
@@ -70,8 +72,8 @@
 ;; 	ld.local.b32 %r2, [%local+712];
 ;; 	// return           header 0, r0, x0
 ;; 	ld.global.b64 %l5, [%launch+88];
-;; 	ld.local.b32 %w5, [%local+24];
-;; 	mad.wide.u32 %l5, %w5, 0, %l5;
+;; 	ld.local.b32 %w6, [%local+24];
+;; 	mad.wide.u32 %l5, %w6, 0, %l5;
 ;; 	bra DONE;
 ;; DONE:
 ;; 	ld.local.b64 %l6, [%local+848];
@@ -82,7 +84,7 @@
 ;; 	}
 ;; 	ret;
 ;; NO_THREAD:
-;; 	mov.b32 %w9, 0;
+;; 	mov.b32 %w10, 0;
 ;; NEXT_THREAD:
 ;; 	ld.local.b64 %l8, [%local+848];
 ;; 	{
@@ -91,18 +93,18 @@
 ;; 	.param .b64 q1;
 ;; 	st.param.b64 [q1], %context;
 ;; 	.param .b32 q2;
-;; 	st.param.b32 [q2], %w9;
+;; 	st.param.b32 [q2], %w10;
 ;; 	.param .b32 result;
 ;; 	call (result), gpu_run_next, (q0, q1, q2);
-;; 	ld.param.b32 %w6, [result];
+;; 	ld.param.b32 %w7, [result];
 ;; 	}
-;; 	setp.eq.u32 %p2, %w6, 0;
-;; 	add.u32 %w9, %w9, 1;
+;; 	setp.eq.u32 %p2, %w7, 0;
+;; 	add.u32 %w10, %w10, 1;
 ;; 	@%p2 bra NEXT_THREAD;
 ;; 	ld.local.b64 %ctx, [%local+848];
 ;; 	ld.local.b64 %l7, [%local+8];
-;; 	ld.local.b32 %w7, [%local+24];
-;; 	ld.global.b32 %w8, [%l7+136];
+;; 	ld.local.b32 %w8, [%local+24];
+;; 	ld.global.b32 %w9, [%l7+136];
 ;; 	ld.const.b64 %size_at, [instance+8];
 ;; 	ld.global.b32 %size, [%size_at+8];
 ;; 	{
@@ -110,9 +112,9 @@
 ;; 	.param .b32 q1; st.param.b32 [q1], %depth;
 ;; 	.param .b32 q2; st.param.b32 [q2], %size;
 ;; 	.param .b32 p0;
-;; 	st.param.b32 [p0+0], %w7;
+;; 	st.param.b32 [p0+0], %w8;
 ;; 	.param .b32 p1;
-;; 	st.param.b32 [p1+0], %w8;
+;; 	st.param.b32 [p1+0], %w9;
 ;; 	call f0, (q0, q1, q2, p0, p1);
 ;; 	}
 ;; 	ld.local.b64 %l9, [%local+848];

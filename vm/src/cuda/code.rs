@@ -99,6 +99,10 @@ const FULL_WARP: u32 = 32;
 /// each has the registers that the interpreter needs.
 const DEEP_CALLS_TO: u32 = 1024;
 
+/// Words that are compiled of a function as one. Of the PTX of so many ptxas makes machine code in a few seconds; the time
+/// for one function grows about as its third power.
+pub const REGION_WORDS: u32 = 4000;
+
 /// What the code of a program depends on besides the program and its runs.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Surroundings {
@@ -146,6 +150,7 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
         single_lane: threads == 1,
         processes: around.processes,
         line_info: tuning.line_info,
+        region_words: tuning.region_words.unwrap_or(REGION_WORDS),
         ..Options::default()
     }
 }
@@ -154,9 +159,9 @@ pub fn options(program: &Program, threads: u32, call_depth: u32, tuning: Tuning,
 const MOST_CONSTANTS: u32 = 60 << 10;
 
 /// What the code of programs needs that are instantiated in one store, may call each other and are linked
-/// together.
-pub fn options_of_linked<'a>(programs: impl Iterator<Item = &'a Program> + Clone) -> Options {
-    let images = programs.clone().map(|program| ImageLayout::new(program).size);
+/// together. Of what may be chosen, the size of regions is taken.
+pub fn options_of_linked<'a>(programs: impl Iterator<Item = &'a Program> + Clone, tuning: Tuning) -> Options {
+    let images = programs.clone().map(|program| ImageLayout::new(program).constants());
     Options {
         growth_by_others: true,
         exports: true,
@@ -165,6 +170,7 @@ pub fn options_of_linked<'a>(programs: impl Iterator<Item = &'a Program> + Clone
         stack: programs.map(most_stack).max().unwrap_or(0),
         far_images: images.sum::<u32>() > MOST_CONSTANTS,
         deep_calls: true,
+        region_words: tuning.region_words.unwrap_or(REGION_WORDS),
         ..Options::default()
     }
 }
@@ -428,8 +434,8 @@ mod tests {
         let program = Program::default();
         let size = ImageLayout::new(&program).size as usize;
         let most = MOST_CONSTANTS as usize / size;
-        assert!(!options_of_linked(std::iter::repeat_n(&program, most)).far_images);
-        assert!(options_of_linked(std::iter::repeat_n(&program, most + 1)).far_images);
+        assert!(!options_of_linked(std::iter::repeat_n(&program, most), Tuning::default()).far_images);
+        assert!(options_of_linked(std::iter::repeat_n(&program, most + 1), Tuning::default()).far_images);
     }
 
     #[test]

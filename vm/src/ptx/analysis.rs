@@ -8,6 +8,7 @@
 //!   whether it accesses memory atomically;
 //! - [`flow`]: forward data-flow over the blocks: what is known of the value in each unit;
 //! - [`live`]: backward data-flow: which units are read later;
+//! - [`regions`]: where a large function is divided;
 //! - [`or_reassociate`]: additions and ors of values whose bits cannot overlap, put into a better order.
 
 mod atomics;
@@ -16,4 +17,5 @@ pub mod flow;
 pub mod interprocedural;
 pub mod live;
 pub mod or_reassociate;
+pub mod regions;
 pub mod stack_frame;

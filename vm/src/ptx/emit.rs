@@ -10,6 +10,7 @@
 //!   [`exnref_roots`] keeps what those calls may collect;
 //! - [`jumps`], [`loops`]: branches, and where a loop looks whether the run was stopped; [`reconvergence`]: where lanes
 //!   meet; [`samples`]: where it looks at the time;
+//! - [`regions`]: large functions as several;
 //! - [`entry`]: the kernels, which the host starts.
 
 pub mod atomics;
@@ -25,6 +26,7 @@ pub mod jumps;
 pub mod loops;
 pub mod memory;
 pub mod reconvergence;
+pub mod regions;
 pub mod runtime_calls;
 pub mod samples;
 pub mod vectors;

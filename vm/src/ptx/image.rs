@@ -40,6 +40,9 @@ const _: () = assert!(size_of::<Image>() == 80);
 /// Constants are the faster place, but all modules of a link share 64 KiB of them.
 const MOST_CONSTANTS: u32 = 4096;
 
+/// Functions of whose first words the same is true.
+const MOST_STARTS: u32 = 4096;
+
 /// Where things stand after the block's head.
 #[derive(Clone, Copy, Debug)]
 pub struct ImageLayout {
@@ -57,6 +60,8 @@ pub struct ImageLayout {
     pub size: u32,
     /// Whether it lies among the constants.
     pub constant: bool,
+    /// Number of functions, each of which has its first word among the constants, or all in memory.
+    pub functions: u32,
 }
 
 impl ImageLayout {
@@ -77,6 +82,7 @@ impl ImageLayout {
             imports,
             size,
             constant: size <= MOST_CONSTANTS,
+            functions: meta.functions.len() as u32,
         }
     }
 
@@ -99,6 +105,52 @@ impl ImageLayout {
         put(self.tags, bytemuck::cast_slice(tags));
         put(self.imports, bytemuck::cast_slice(imports));
         bytes
+    }
+
+    /// Bytes of constants that the program takes.
+    pub fn constants(&self) -> u32 {
+        let starts = if self.functions <= MOST_STARTS {
+            4 * self.functions
+        } else {
+            0
+        };
+        let image = if self.size <= MOST_CONSTANTS { self.size } else { 0 };
+        image + starts
+    }
+
+    /// The state space of the first words of functions.
+    fn starts_space(&self) -> &'static str {
+        match self.constant && self.functions <= MOST_STARTS {
+            true => "const",
+            false => "global",
+        }
+    }
+
+    /// The declaration in PTX of the first words of functions.
+    pub fn starts(&self, prefix: &str, starts: impl Iterator<Item = u32>) -> String {
+        let starts: Vec<String> = starts.map(|start| start.to_string()).collect();
+        match starts.is_empty() {
+            true => String::new(),
+            false => format!(
+                ".visible .{} .align 4 .b32 {prefix}starts[{}] = {{{}}};\n",
+                self.starts_space(),
+                starts.len(),
+                starts.join(", ")
+            ),
+        }
+    }
+
+    /// Whether a text has an instruction of [`load_start`](Self::load_start).
+    pub fn reads_starts(&self, prefix: &str, text: &str) -> bool {
+        text.contains(&format!("[{prefix}starts+"))
+    }
+
+    /// An instruction that loads the first word of the defined function `defined`.
+    ///
+    /// The text of a function tells places in it from there. So it depends on no other function, and as long as it is the
+    /// same, the driver finds its code again.
+    pub fn load_start(&self, prefix: &str, to: &str, defined: u32) -> String {
+        format!("ld.{}.b32 {to}, [{prefix}starts+{}];", self.starts_space(), 4 * defined)
     }
 
     /// The state space of the block.

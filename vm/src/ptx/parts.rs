@@ -2,7 +2,11 @@
 //! function at a time.
 //!
 //! A part has the text's head, some of its functions, and what these name: declarations of functions, constants. A name that
-//! several parts know is visible in the one that has it. The first part has the constants that others have to find.
+//! several parts know is visible in the one that has it. The first part has no functions, but the constants that others have
+//! to find.
+//!
+//! Where a function has changed, its part and the first one have; the others are the same texts as before. So the driver,
+//! which keeps the code of each, compiles two.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -35,6 +39,9 @@ struct Constant<'t> {
 }
 
 const VISIBLE: &str = ".visible ";
+
+/// What the names of constants contain that have words of the store: where the interpreter may hand a function back.
+pub const PLACES: &str = "places";
 
 /// The name that stands before a character.
 fn name_before(text: &str, end: char) -> Option<&str> {
@@ -111,6 +118,16 @@ fn named<'a>(text: &'a str, numbers: &'a HashMap<&str, usize>) -> impl Iterator<
         .filter_map(|word| numbers.get(word).copied())
 }
 
+/// Whether a part begins with a function of so many bytes, by its name: one of `size` bytes of text does on average. So where
+/// parts begin does not depend on the functions before, and after one that has become longer they are soon the same again.
+fn begins_part(name: &str, bytes: usize, size: usize) -> bool {
+    // FNV-1a, whose upper bits depend on all characters once they are multiplied again.
+    let mix = |hash: u64, byte: u8| (hash ^ u64::from(byte)).wrapping_mul(0x100_0000_01b3);
+    let hash = name.bytes().fold(0xcbf2_9ce4_8422_2325, mix);
+    let chance = hash.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 32;
+    u128::from(chance) * (size as u128) < (bytes as u128) << 32
+}
+
 /// A text of [`compile`](super::compile) or [`join`](super::join) in parts of about `size` bytes, but for functions that are
 /// larger. One part where it cannot be taken apart.
 pub fn parts(text: &str, size: usize) -> Vec<String> {
@@ -118,17 +135,19 @@ pub fn parts(text: &str, size: usize) -> Vec<String> {
     let Some(items) = Items::of(text) else {
         return whole();
     };
-    // Functions of a part follow each other.
+    // Functions of a part follow each other. The first part has none: what it has changes with every function.
     let mut part_of = Vec::with_capacity(items.functions.len());
-    let (mut part, mut bytes) = (0, 0);
+    let (mut part, mut bytes) = (1, 0);
     for function in &items.functions {
-        if bytes > 0 && bytes + function.text.len() > size {
+        let more = function.text.len();
+        let may_end = bytes >= size / 4 && begins_part(function.name, more, size);
+        if bytes > 0 && (may_end || bytes + more > 2 * size) {
             (part, bytes) = (part + 1, 0);
         }
-        bytes += function.text.len();
+        bytes += more;
         part_of.push(part);
     }
-    if part == 0 {
+    if part == 1 {
         return whole();
     }
     let functions = items.functions.iter().map(|function| function.name);
@@ -141,12 +160,14 @@ pub fn parts(text: &str, size: usize) -> Vec<String> {
         used_functions.extend(named(function.text, &functions));
         used_constants.extend(named(function.text, &constants));
     }
-    // A constant that one part alone knows is there, others are in the first part.
+    // A constant that one part alone knows is there, others are in the first part. So are those with words of the store: they
+    // change with every function before them.
     let mut home = vec![0; items.constants.len()];
     for (number, constant) in items.constants.iter().enumerate() {
         let mut users = (0..=part).filter(|part| uses[*part].1.contains(&number));
         if let (Some(user), None) = (users.next(), users.next())
             && !constant.line.starts_with(VISIBLE)
+            && !constant.name.contains(PLACES)
         {
             home[number] = user;
         }
@@ -194,8 +215,9 @@ mod tests {
         .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx);\n\
         .global .align 4 .b32 i0_places0[2] = {1, 2};\n\
         .global .align 4 .b32 i0_both[1] = {3};\n\
+        .global .align 2 .b16 i0_units0[1] = {0};\n\
         .visible .global .align 8 .u64 i0_hidden1[1] = {i0_f1};\n\n\
-        // zero\n.func i0_f0(.param .b64 ctx)\n{\n\tcall i0_f1, (q0);\n\tmov.u64 %l1, i0_places0;\n\tmov.u64 %l1, i0_both;\n}\n\n\
+        // zero\n.func i0_f0(.param .b64 ctx)\n{\n\tcall i0_f1, (q0);\n\tmov.u64 %l1, i0_places0;\n\tmov.u64 %l1, i0_units0;\n\tmov.u64 %l1, i0_both;\n}\n\n\
         // one\n.func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx)\n{\n\tld.const.b64 %base, [i0_instance+16];\n\tmov.u64 %l1, i0_both;\n}\n\n\
         // start\n.visible .entry i0_start_0(.param .b64 launch, .param .b32 threads)\n{\n\tcall i0_f0, (q0);\n}\n";
 
@@ -209,27 +231,37 @@ mod tests {
     #[test]
     fn a_part_declares_what_it_names_and_has_its_own_functions() {
         let parts = parts(TEXT, 1);
-        assert_eq!(parts.len(), 3);
+        assert_eq!(parts.len(), 4);
         assert_eq!(
             lines(&parts[0]),
             [
-                ".visible .func i0_f0(.param .b64 ctx);",
                 ".extern .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx);",
                 ".visible .const .align 8 .b8 i0_instance[80];",
-                ".global .align 4 .b32 i0_places0[2] = {1, 2};",
+                ".visible .global .align 4 .b32 i0_places0[2] = {1, 2};",
                 ".visible .global .align 4 .b32 i0_both[1] = {3};",
                 ".visible .global .align 8 .u64 i0_hidden1[1] = {i0_f1};",
+            ]
+        );
+        assert_eq!(
+            lines(&parts[1]),
+            [
+                ".visible .func i0_f0(.param .b64 ctx);",
+                ".extern .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx);",
+                ".extern .global .align 4 .b32 i0_places0[2];",
+                ".extern .global .align 4 .b32 i0_both[1];",
+                ".global .align 2 .b16 i0_units0[1] = {0};",
                 "// zero",
                 ".visible .func i0_f0(.param .b64 ctx)",
                 "{",
                 "\tcall i0_f1, (q0);",
                 "\tmov.u64 %l1, i0_places0;",
+                "\tmov.u64 %l1, i0_units0;",
                 "\tmov.u64 %l1, i0_both;",
                 "}",
             ]
         );
         assert_eq!(
-            lines(&parts[1])[..3],
+            lines(&parts[2])[..3],
             [
                 ".visible .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx);",
                 ".extern .const .align 8 .b8 i0_instance[80];",
@@ -237,7 +269,7 @@ mod tests {
             ]
         );
         assert_eq!(
-            lines(&parts[2])[..3],
+            lines(&parts[3])[..3],
             [
                 ".extern .func i0_f0(.param .b64 ctx);",
                 "// start",

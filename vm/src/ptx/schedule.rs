@@ -24,7 +24,7 @@ use gpu_run_bytecode::{Class, Op, Operand};
 
 use self::order::{Graph, Step, Value};
 use crate::ptx::analysis::cfg::Node;
-use crate::ptx::analysis::live::{self, Access, Units};
+use crate::ptx::analysis::live::{self, Units};
 use crate::ptx::emit::function::Compiler;
 
 /// Units that may be live at once: code for which that is enough stays as it is. A multiprocessor has registers
@@ -235,18 +235,12 @@ impl Compiler<'_> {
         if self.units <= ENOUGH || blocks.is_empty() {
             return;
         }
-        let behind = live::behind(&self.cfg, self.units, |node| self.access_of(node));
+        let behind = live::behind(&self.cfg, self.units, |node| self.transfer.access(node));
         for block in blocks {
             if let Some(nodes) = self.reorder(block, &behind[block]) {
                 self.schedule.blocks.insert(block, nodes);
             }
         }
-    }
-
-    /// What an instruction reads and writes.
-    pub fn access_of(&self, node: &Node) -> Access {
-        let ty = self.transfer.callee_type(node);
-        Access::of(node, self.address_units(node), &ty.params, &ty.results)
     }
 
     /// The instructions of a block in another order, if that spares enough.
@@ -261,7 +255,7 @@ impl Compiler<'_> {
             let movable = rest.iter().rev().take_while(|node| is_movable(node.inst.op)).count();
             if movable == 0 {
                 pieces.push(vec![last.clone()]);
-                self.access_of(last).apply(&mut live);
+                self.transfer.access(last).apply(&mut live);
                 rest = before;
                 continue;
             }
@@ -272,7 +266,7 @@ impl Compiler<'_> {
             piece
                 .iter()
                 .rev()
-                .for_each(|node| self.access_of(node).apply(&mut live));
+                .for_each(|node| self.transfer.access(node).apply(&mut live));
             rest = before;
         }
         pieces.reverse();
@@ -283,7 +277,7 @@ impl Compiler<'_> {
         if nodes.len() < LEAST_STEPS {
             return None;
         }
-        let piece = Piece::new(nodes, live, |node| self.address_units(node))?;
+        let piece = Piece::new(nodes, live, |node| self.transfer.address_units(node))?;
         let source: Vec<usize> = (0..nodes.len()).collect();
         let most = piece.graph.most_live(&source) + piece.through;
         if most <= ENOUGH {

@@ -12,6 +12,7 @@ mod frames;
 mod jumps;
 mod lines;
 mod memory;
+mod parts;
 mod schedule;
 mod values;
 

@@ -12,7 +12,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use gpu_run::compile;
+use gpu_run::{Tuning, compile};
 use gpu_run_bytecode::Program;
 use gpu_run_vm::Target;
 use gpu_run_vm::cuda::cache::Cache;
@@ -38,7 +38,11 @@ impl Library {
         let mut script = Script::new(args, server.client())?;
         script.run(path, text, false)?;
         let instances = script.store.instances(&script.called);
-        let codes = compile::linked(target, &instances, cache).map_err(|error| error.to_string());
+        let tuning = Tuning {
+            region_words: args.region_words,
+            ..Tuning::default()
+        };
+        let codes = compile::linked(target, &instances, tuning, cache).map_err(|error| error.to_string());
         Ok(Library { instances, codes })
     }
 

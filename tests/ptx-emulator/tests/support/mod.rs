@@ -18,7 +18,11 @@ const TUNING: Tuning = Tuning {
     local_frames: LocalFrames::Always,
     reconverge: Reconverge::Always,
     line_info: true,
+    region_words: None,
 };
+
+/// Words of a function's regions, where it is compiled in some: few, so that there are many.
+const REGION_WORDS: u32 = 48;
 
 const AROUND: Surroundings = Surroundings {
     known_code: true,
@@ -50,6 +54,7 @@ fn run(
     calls: &[Call],
     threads: u32,
     cold: &BTreeSet<u32>,
+    tuning: Tuning,
 ) -> Vec<Ran> {
     let mut store = Store::new(device, Limits::default()).expect("a store");
     let options = RunOptions {
@@ -63,7 +68,7 @@ fn run(
             code_start: store.next_code_start(),
             entries: entries(program, calls),
             cold: cold.clone(),
-            options: code::options(program, threads, 1000, TUNING, AROUND),
+            options: code::options(program, threads, 1000, tuning, AROUND),
             target,
             progress: Default::default(),
         };
@@ -114,23 +119,29 @@ pub fn same(program: &Arc<Program>, calls: &[Call], threads: u32) -> Vec<Ran> {
     same_without(program, calls, threads, [BTreeSet::new(), others, behind_first, all])
 }
 
-/// The same with each of these sets of blocks interpreted.
+/// The same with each of these sets of blocks interpreted; functions as one, and in regions.
 pub fn same_without(
     program: &Arc<Program>,
     calls: &[Call],
     threads: u32,
     sets: impl IntoIterator<Item = BTreeSet<u32>>,
 ) -> Vec<Ran> {
-    let expected = run(Box::new(Cpu::new()), program, calls, threads, &BTreeSet::new());
-    for cold in sets {
-        let found = run(Box::new(Emulator::new()), program, calls, threads, &cold);
+    let expected = run(Box::new(Cpu::new()), program, calls, threads, &BTreeSet::new(), TUNING);
+    let in_regions = Tuning {
+        region_words: Some(REGION_WORDS),
+        ..TUNING
+    };
+    // In regions with every second one, for it takes as long again.
+    let ways = sets.into_iter().enumerate().flat_map(|(i, cold)| {
+        let regions = (i % 2 == 0).then(|| (cold.clone(), in_regions));
+        [(cold, TUNING)].into_iter().chain(regions)
+    });
+    for (cold, tuning) in ways {
+        let found = run(Box::new(Emulator::new()), program, calls, threads, &cold, tuning);
         for (found, expected) in found.iter().zip(&expected) {
-            assert_eq!(
-                format!("{:?}", found.0),
-                format!("{:?}", expected.0),
-                "without {cold:?}"
-            );
-            assert_eq!((&found.1, &found.2), (&expected.1, &expected.2), "without {cold:?}");
+            let how = || format!("without {cold:?}, regions {:?}", tuning.region_words);
+            assert_eq!(format!("{:?}", found.0), format!("{:?}", expected.0), "{}", how());
+            assert_eq!((&found.1, &found.2), (&expected.1, &expected.2), "{}", how());
         }
     }
     expected

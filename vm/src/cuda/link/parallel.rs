@@ -16,11 +16,12 @@ use super::{Input, Link, LinkOptions, Linked, Progress};
 use crate::cuda::context::Context;
 use crate::ptx::parts;
 
-/// Bytes that a part has at least, and at most unless a function has more.
+/// Bytes that a part has on average: at least, and at most unless a function has more. Powers of two.
 const PART: (usize, usize) = (64 << 10, 512 << 10);
 
-/// Parts for each processor, so that all have done about as much in the end.
-const PARTS_EACH: usize = 3;
+/// Parts of a text, as long as they are not smaller or larger than that: for some processors several each, so that all have
+/// done about as much in the end. Adding each to the link takes some milliseconds.
+const PARTS: usize = 48;
 
 /// The driver has kept nothing, though it should have.
 static KEPT_NOTHING: AtomicBool = AtomicBool::new(false);
@@ -42,7 +43,7 @@ pub(super) fn link(ordinal: i32, inputs: &[Input], options: LinkOptions, progres
 fn link_parts(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &Progress) -> Option<Linked> {
     let (program, others) = inputs.split_first()?;
     let processors = available_parallelism().map_or(1, usize::from);
-    let size = (program.text.len() / (PARTS_EACH * processors)).clamp(PART.0, PART.1);
+    let size = part_size(program.text.len());
     if program.object.is_some() || processors == 1 || program.text.len() < 2 * size || !driver_keeps_code(true) {
         return None;
     }
@@ -97,6 +98,12 @@ fn link_parts(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &P
     }
     let linked = link.complete().ok()?;
     Some(Linked { split: true, ..linked })
+}
+
+/// Bytes of a part of a text of so many. It is the same on all machines, which may have the driver's cache in common, and
+/// when the text has become a little longer.
+fn part_size(bytes: usize) -> usize {
+    1 << (bytes / PARTS).clamp(PART.0, PART.1).ilog2()
 }
 
 /// A text in the smallest parts.

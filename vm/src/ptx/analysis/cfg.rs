@@ -1,6 +1,7 @@
 //! A function's instructions as a graph of basic blocks.
 
 use std::collections::BTreeSet;
+use std::ops::Range;
 
 use gpu_run_bytecode::code::{Inst, br_table_offset, instructions};
 use gpu_run_bytecode::{Class, Clause, Function, Op, Operand, Program, Ty};
@@ -23,14 +24,15 @@ pub struct Node {
 #[derive(Clone, Debug, Default)]
 pub struct Block {
     /// Its instructions, as indices of [`Cfg::nodes`].
-    pub nodes: std::ops::Range<usize>,
+    pub nodes: Range<usize>,
     /// Blocks that may follow, the next one in the code first where it can.
     pub successors: Vec<usize>,
     /// Whether a path from the function's head, or from an entry, leads here.
     pub reachable: bool,
     /// Whether a branch from this block or from one after it leads here.
     pub loop_head: bool,
-    /// It is not compiled, and nothing follows it: the interpreter goes on there. See [`Cfg::leave_out`].
+    /// It is not compiled here, and nothing follows it: the interpreter or another region goes on there. See
+    /// [`Cfg::leave_out`] and [`Cfg::keep`].
     pub cold: bool,
 }
 
@@ -45,8 +47,8 @@ pub struct Cfg {
     pub order: Vec<usize>,
     /// Branches (from, to) that close a cycle in depth-first order.
     pub back_edges: BTreeSet<(usize, usize)>,
-    /// Heads of loops at which the function may go on compiled after it was left to the interpreter. See
-    /// [`Cfg::leave_out`].
+    /// Blocks by which control comes in besides the first. These are heads of loops at which the function may go on compiled
+    /// after it was left to the interpreter, see [`Cfg::leave_out`]; or the places of a region, see [`Cfg::keep`].
     pub entries: Vec<usize>,
 }
 
@@ -237,6 +239,18 @@ impl Cfg {
         // Of some loops no whole pass is compiled.
         let blocks = &self.blocks;
         self.entries.retain(|head| blocks[*head].loop_head);
+        self.walk();
+    }
+
+    /// Keeps the blocks of a region, but for those that begin with a word in `cold`. It is entered at `entries`.
+    pub fn keep(&mut self, region: &Range<usize>, cold: &BTreeSet<u32>, entries: Vec<usize>) {
+        for (number, block) in self.blocks.iter_mut().enumerate() {
+            block.cold = !region.contains(&number) || cold.contains(&self.nodes[block.nodes.start].pc);
+            if block.cold {
+                block.successors.clear();
+            }
+        }
+        self.entries = entries;
         self.walk();
     }
 

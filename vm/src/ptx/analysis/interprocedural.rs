@@ -9,6 +9,7 @@ use crate::components::{components, is_cycle};
 use crate::layout::BACKTRACE;
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::TransferFn;
+use crate::ptx::analysis::regions::stack_beside;
 use crate::ptx::analysis::stack_frame::{self, StackFrame};
 use crate::ptx::lines::Lines;
 use crate::ptx::{LocalFrames, Options, Reachable};
@@ -44,6 +45,8 @@ pub struct Facts {
     pub atomic: bool,
     /// Words of its bytecode that are compiled.
     pub words: u32,
+    /// It is compiled as several: see [`regions`](super::regions).
+    pub in_regions: bool,
     /// Bytes of native stack that it may take, with its callees up to the next call that looks how much is
     /// left. An estimate: ptxas decides.
     pub stack: u32,
@@ -164,7 +167,7 @@ impl<'a> Analysis<'a> {
         }
         this.find_cycles();
         this.find_frames(options);
-        this.find_stacks();
+        this.find_stacks(options);
         for i in 0..this.facts.len() {
             this.calls[i].loops |= this.facts[i].counted;
         }
@@ -540,14 +543,13 @@ impl<'a> Analysis<'a> {
         self.pointed_stacks.iter().copied().max().unwrap_or(0)
     }
 
-    fn find_stacks(&mut self) {
-        let functions = self.program.meta.functions.iter();
-        let units = functions.map(|function| frame_units(self.program, function));
-        let frames = self.facts.iter().map(|facts| facts.frame.bytes);
-        let own: Vec<u32> = units
-            .zip(frames)
-            .map(|(units, frame)| frame_bytes(units).saturating_add(frame))
-            .collect();
+    fn find_stacks(&mut self, options: &Options) {
+        let functions = self.program.meta.functions.iter().zip(&self.facts);
+        let own = |(function, facts): (&Function, &Facts)| {
+            let beside = facts.frame.bytes.saturating_add(stack_beside(function, options));
+            frame_bytes(frame_units(self.program, function)).saturating_add(beside)
+        };
+        let own: Vec<u32> = functions.map(own).collect();
         // Calls that are not looked at make no cycles: through tables they are told apart by type, as in
         // `find_cycles`. So this comes to an end.
         for _ in 0..=own.len() {

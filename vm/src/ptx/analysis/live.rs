@@ -5,6 +5,7 @@ use std::ops::Range;
 use gpu_run_bytecode::{Operand, ValType};
 
 use crate::ptx::analysis::cfg::{Cfg, Node};
+use crate::ptx::analysis::flow::TransferFn;
 
 /// A set of units.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -84,6 +85,27 @@ impl Access {
     pub fn apply(&self, live: &mut Units) {
         self.writes.iter().for_each(|units| live.set(units.clone(), false));
         self.reads.iter().for_each(|units| live.set(units.clone(), true));
+    }
+}
+
+impl TransferFn<'_> {
+    /// What an instruction reads and writes.
+    pub fn access(&self, node: &Node) -> Access {
+        let ty = self.callee_type(node);
+        Access::of(node, self.address_units(node), &ty.params, &ty.results)
+    }
+
+    /// Units of the address of an access.
+    pub fn address_units(&self, node: &Node) -> u32 {
+        let operands = node.inst.op.info().operands.iter().zip(node.inst.args);
+        let memory = operands
+            .filter(|(operand, _)| matches!(operand, Operand::Memory))
+            .map(|(_, arg)| arg as usize)
+            .next();
+        match self.analysis.wide.get(memory.unwrap_or(0)) {
+            Some(true) => 2,
+            _ => 1,
+        }
     }
 }
 

@@ -202,7 +202,7 @@ impl Compiler<'_> {
 
     /// Whether the function looks at its budget when it begins, and not after that.
     pub fn counts_begin_only(&self) -> bool {
-        self.cfg.back_edges.is_empty()
+        self.cfg.back_edges.is_empty() && self.region().is_none()
     }
 
     /// Returns the values from unit `from` on.
@@ -213,6 +213,9 @@ impl Compiler<'_> {
         if matches!(self.role, Role::Kernel) {
             self.store_results(from);
             return ptx!(self, "bra DONE;");
+        }
+        if self.region().is_some() {
+            return self.return_from_region(from);
         }
         self.keep_budget();
         self.hide_roots();
@@ -374,7 +377,7 @@ impl Compiler<'_> {
         self.end_call(&call);
         self.meet_callers(callers);
         if self.unit.options.samples {
-            self.look_at_time(self.unit.code_start + node.next, SampleAt::Returned);
+            self.look_at_time(node.next, SampleAt::Returned);
         }
         let own = self.w.new_label("CALLED");
         let done = done.unwrap_or(&own);

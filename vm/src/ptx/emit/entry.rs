@@ -35,7 +35,9 @@ pub fn is_inlined(unit: &Unit, analysis: &Analysis, index: u32) -> bool {
     unit.entries.contains(&index)
         && !unit.options.exports
         && !unit.options.processes
-        && facts.is_some_and(|facts| !facts.recursive && !facts.status && !facts.called && !facts.pointed)
+        && facts.is_some_and(|facts| {
+            !facts.recursive && !facts.status && !facts.called && !facts.pointed && !facts.in_regions
+        })
 }
 
 /// Bytes of the function's arguments that a kernel takes as parameters, if there are some and not too many.

@@ -82,8 +82,9 @@ impl Compiler<'_> {
                 ptx!(self, "exit;");
             }
             // What has no status calls nothing that throws, though its callee may have one.
-            Role::Function if !self.facts.status => ptx!(self, "exit;"),
-            Role::Function => {
+            _ if !self.facts.status => ptx!(self, "exit;"),
+            // A region's answer is the status.
+            Role::Function | Role::Region(..) => {
                 self.keep_budget();
                 self.hide_roots();
                 ptx!(self, "st.param.b32 [ret], {THROWN};");
@@ -102,7 +103,7 @@ impl Compiler<'_> {
             None => Vec::new(),
         };
         let reference = clause.reference.then(|| {
-            let (register, pc) = (self.w.word(), (self.unit.code_start + node.pc).to_string());
+            let (register, pc) = (self.w.word(), self.position(node.pc));
             let arguments = [("b64", "%ctx"), ("b32", pc.as_str()), ("b32", "%depth")];
             self.show_roots();
             self.call_runtime("gpu_run_reference", &arguments, Some(("b32", &register)));
@@ -121,7 +122,7 @@ impl Compiler<'_> {
 
     /// Throws an exception.
     pub fn throw(&mut self, node: &Node) {
-        let (args, pc) = (node.inst.args, (self.unit.code_start + node.pc).to_string());
+        let (args, pc) = (node.inst.args, self.position(node.pc));
         match node.inst.op {
             Op::Throw => {
                 let meta = &self.unit.program.meta;

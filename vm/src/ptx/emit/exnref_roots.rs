@@ -81,7 +81,7 @@ impl Compiler<'_> {
 
     /// Takes the function's frame from the list, as it is left.
     pub fn hide_roots(&mut self) {
-        if self.roots && matches!(self.role, Role::Function) {
+        if self.roots && !matches!(self.role, Role::Kernel) {
             ptx!(self, "st.local.b32 [%local+{}], %outer;", offset_of!(Context, roots));
         }
     }

@@ -11,11 +11,13 @@ use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Fact, Flow, Kind, Nan, State, TransferFn};
 use crate::ptx::analysis::interprocedural::{Analysis, Facts, frame_units, grows};
 use crate::ptx::analysis::or_reassociate::{self, Part};
+use crate::ptx::analysis::regions::Regions;
 use crate::ptx::emit::atomics::Order;
 use crate::ptx::emit::calls::{self, cold::Exits};
 use crate::ptx::emit::exnref_roots;
 use crate::ptx::emit::loops::Loop;
 use crate::ptx::emit::reconvergence::Meeting;
+use crate::ptx::emit::regions::{self, Leaving};
 use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::image::ImageLayout;
 use crate::ptx::schedule::{self, Schedule};
@@ -31,11 +33,14 @@ const MEETING_PASSES: u32 = 4093;
 const SAMPLED_PASSES: u32 = 256;
 
 /// What a return, or an exception that nothing catches here, leads to.
-pub enum Role {
+#[derive(Clone, Copy)]
+pub enum Role<'a> {
     /// A function that others call.
     Function,
     /// The body of a kernel: results go to the launch's results.
     Kernel,
+    /// A region of a large function, by its number.
+    Region(&'a Regions, usize),
 }
 
 /// A function on its way to PTX.
@@ -49,7 +54,7 @@ pub struct Compiler<'a> {
     pub cfg: Cfg,
     pub transfer: TransferFn<'a>,
     pub flow: Flow,
-    pub role: Role,
+    pub role: Role<'a>,
     /// What is known before the instruction that is compiled.
     pub state: State,
     pub w: Writer,
@@ -64,6 +69,8 @@ pub struct Compiler<'a> {
     pub schedule: Schedule,
     /// The ways into the interpreter.
     pub exits: Exits,
+    /// The ways into other regions.
+    pub leaving: Leaving,
     /// Whether the function counts its passes through loops.
     pub counts: bool,
     /// The loops that are written out several times, by their heads; and the head of each block in one.
@@ -156,6 +163,9 @@ pub fn compile(
     out: &mut String,
     words: &mut String,
 ) -> u32 {
+    if analysis.facts[defined].in_regions {
+        return regions::compile(unit, analysis, layout, defined, out, words);
+    }
     let mut compiler = Compiler::new(unit, analysis, layout, defined, Role::Function);
     compiler.thread_state();
     if compiler.facts.counted {
@@ -199,7 +209,7 @@ impl<'a> Compiler<'a> {
         analysis: &'a Analysis<'a>,
         layout: &'a ImageLayout,
         defined: usize,
-        role: Role,
+        role: Role<'a>,
     ) -> Compiler<'a> {
         let function = &unit.program.meta.functions[defined];
         let ty = &unit.program.meta.types[function.ty as usize];
@@ -207,19 +217,33 @@ impl<'a> Compiler<'a> {
         let units = frame_units(unit.program, function);
         let full = Cfg::new(unit.program, function);
         let mut cfg = full.clone();
-        cfg.leave_out(&unit.cold);
+        let places = match role {
+            Role::Region(regions, number) => {
+                let places = &regions.places[regions.places_of(number)];
+                let blocks = places.iter().map(|place| place.block).collect();
+                cfg.keep(&regions.blocks[number], &unit.cold, blocks);
+                Some(places)
+            }
+            Role::Function | Role::Kernel => {
+                cfg.leave_out(&unit.cold);
+                None
+            }
+        };
         let transfer = || TransferFn {
             analysis,
             function,
             eager: Default::default(),
         };
-        // What the interpreter brings has come any way.
-        let known = match cfg.entries.is_empty() {
-            true => Vec::new(),
-            false => transfer().run(&full, units, ty, &[]).at,
+        // What comes in otherwise has come any way.
+        let entries: Vec<Vec<Kind>> = match places {
+            Some(places) => places.iter().map(|place| place.kinds(units)).collect(),
+            None if cfg.entries.is_empty() => Vec::new(),
+            None => {
+                let known = transfer().run(&full, units, ty, &[]).at;
+                let kinds = |block: &usize| known[*block].iter().map(|fact| fact.kind).collect();
+                cfg.entries.iter().map(kinds).collect()
+            }
         };
-        let kinds = |block: &usize| known[*block].iter().map(|fact| fact.kind).collect();
-        let entries: Vec<Vec<Kind>> = cfg.entries.iter().map(kinds).collect();
         let flow = transfer().run(&cfg, units, ty, &entries);
         let transfer = TransferFn {
             eager: flow.eager.clone(),
@@ -233,7 +257,7 @@ impl<'a> Compiler<'a> {
             function,
             ty,
             facts,
-            counts: !cfg.back_edges.is_empty() || facts.counted,
+            counts: !cfg.back_edges.is_empty() || facts.counted || places.is_some(),
             roots,
             cfg,
             transfer,
@@ -248,6 +272,7 @@ impl<'a> Compiler<'a> {
             registers: units + schedule::BEHIND_FRAME,
             schedule: Schedule::default(),
             exits: Exits::default(),
+            leaving: Leaving::default(),
             loops: BTreeMap::new(),
             head_of: BTreeMap::new(),
             latches: BTreeMap::new(),
@@ -266,7 +291,8 @@ impl<'a> Compiler<'a> {
             traps: BTreeMap::new(),
             state_at: 0,
         };
-        this.plan_exits(&full, &entries);
+        let behind = this.region().map(|(regions, _)| &regions.behind[..]);
+        this.plan_exits(&full, &entries, behind);
         this.plan_loops();
         this.numeric_blocks = this.cfg.numeric_blocks();
         this.plan_meetings();
@@ -277,15 +303,18 @@ impl<'a> Compiler<'a> {
     /// Writes all blocks.
     pub fn body(&mut self) {
         self.begin_frame();
-        if self.unit.options.samples {
-            self.look_at_time(self.unit.code_start + self.function.start + 1, SampleAt::Called);
+        let in_regions = self.region().is_some();
+        if self.unit.options.samples && !in_regions {
+            self.look_at_time(self.function.start + 1, SampleAt::Called);
         }
         let order = self.emission_order();
         // Verified code does not run over its end.
         if self.cfg.blocks.is_empty() {
             return ptx!(self, "exit;");
         }
-        if order.first() != Some(&(0, 0)) || self.loops.contains_key(&0) {
+        if in_regions {
+            self.enter_places();
+        } else if order.first() != Some(&(0, 0)) || self.loops.contains_key(&0) {
             if self.cfg.blocks[0].cold {
                 self.exits.note(0);
             }
@@ -349,7 +378,6 @@ impl<'a> Compiler<'a> {
 
     /// Looks at the stop flag, and ends the lane if it is set: its thread stands at word `pc` of the program then.
     pub fn poll(&mut self, pc: u32) {
-        let pc = self.unit.code_start + pc;
         if self.unit.options.samples {
             self.sample(pc, SampleAt::Here);
         }
@@ -360,7 +388,8 @@ impl<'a> Compiler<'a> {
         };
         if self.analysis.makes_references || self.unit.options.samples && self.unit.options.single_lane {
             // The lane frees the exceptions that its thread has.
-            let arguments = [("b64", "%ctx"), ("b32", &pc.to_string()), ("b32", "%depth")];
+            let pc = self.position(pc);
+            let arguments = [("b64", "%ctx"), ("b32", &*pc), ("b32", "%depth")];
             self.call_runtime("gpu_run_poll", &arguments, None);
             return ptx!(self, "mov.b32 %budget, {passes};");
         }
@@ -380,7 +409,7 @@ impl<'a> Compiler<'a> {
         // One call for the function, outside of its loops, so that no convergence barrier of theirs is around a call.
         let go_on = self.w.new_label("GO_ON");
         ptx!(self, "@!{p} bra {go_on};");
-        ptx!(self, "mov.b32 %trap_pc, {pc};");
+        ptx!(self, "mov.b32 %trap_pc, {};", pc - self.function.start);
         ptx!(self, "bra STOP;");
         self.w.label(&go_on);
         self.stop_used = true;
@@ -423,7 +452,7 @@ impl<'a> Compiler<'a> {
         match kind {
             TrapKind::MemoryOutOfBounds => {
                 self.trap_used = true;
-                ptx!(self, "mov.b32 %trap_pc, {};", self.unit.code_start + node.pc);
+                ptx!(self, "mov.b32 %trap_pc, {};", node.pc - self.function.start);
                 ptx!(self, "bra TRAP_BOUNDS;");
             }
             kind => self.trap(node, &(kind as u32).to_string()),
@@ -436,9 +465,36 @@ impl<'a> Compiler<'a> {
     /// A trap whose kind is a number or a register.
     pub fn trap(&mut self, node: &Node, kind: &str) {
         self.trap_used = true;
-        ptx!(self, "mov.b32 %trap_pc, {};", self.unit.code_start + node.pc);
+        ptx!(self, "mov.b32 %trap_pc, {};", node.pc - self.function.start);
         ptx!(self, "mov.b32 %trap_kind, {kind};");
         ptx!(self, "bra TRAP;");
+    }
+
+    /// Reads the first word of a defined function, as a word of the store.
+    pub fn load_start(&mut self, to: &str, defined: usize) {
+        let load = self.layout.load_start(&self.unit.prefix, to, defined as u32);
+        ptx!(self, "{load}");
+    }
+
+    /// Makes of a word of the function one of the store.
+    pub fn place_in_store(&mut self, word: &str) {
+        let start = self.w.word();
+        self.load_start(&start, (self.index - self.analysis.imported) as usize);
+        ptx!(self, "add.u32 {word}, {word}, {start};");
+    }
+
+    /// A register with the word of the store that is word `pc` of the program, which lies in the function.
+    pub fn position(&mut self, pc: u32) -> String {
+        let at = self.w.word();
+        self.load_start(&at, (self.index - self.analysis.imported) as usize);
+        ptx!(self, "add.u32 {at}, {at}, {};", pc - self.function.start);
+        at
+    }
+
+    /// The name of a constant that belongs to an instruction.
+    pub fn name_at(&self, kind: &str, node: &Node) -> String {
+        let at = node.pc - self.function.start;
+        format!("{}{kind}_{}_{at}", self.unit.prefix, self.index)
     }
 
     /// See [`load_size`].
@@ -513,7 +569,7 @@ impl<'a> Compiler<'a> {
     fn state_reads(&self) -> String {
         let mut out = String::new();
         let used = |register: &str| self.w.hot.contains(register) || self.w.cold.contains(register);
-        if used("%size") && (self.facts.pointed || matches!(self.role, Role::Kernel)) {
+        if used("%size") && (self.facts.pointed || !matches!(self.role, Role::Function)) {
             out += &self.load_size();
         }
         if used("%base") {
@@ -541,12 +597,14 @@ impl<'a> Compiler<'a> {
     pub fn finish(&mut self, prologue: &str, out: &mut String) {
         out.push_str("\t.reg .b64 %ctx, %local, %base, %size_at, %globals;\n");
         self.finish_exits(out);
+        self.finish_region();
         out.push_str("\t.reg .b32 %depth, %deeper, %size, %budget, %trap_pc, %trap_kind;\n");
         _ = writeln!(out, "\t.reg .b32 %r<{0}>;\n\t.reg .b64 %d<{0}>;", self.registers);
         if self.stop_used {
             let before = self.w.set_aside(true);
             self.w.label("STOP");
             self.frame_to_memory();
+            self.place_in_store("%trap_pc");
             let arguments = [("b64", "%ctx"), ("b32", "%trap_pc"), ("b32", "%depth")];
             self.call_runtime("gpu_run_poll", &arguments, None);
             ptx!(self, "exit;");
@@ -562,6 +620,7 @@ impl<'a> Compiler<'a> {
             }
             self.w.label("TRAP");
             self.frame_to_memory();
+            self.place_in_store("%trap_pc");
             let arguments = [
                 ("b64", "%ctx"),
                 ("b32", "%trap_pc"),

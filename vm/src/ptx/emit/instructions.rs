@@ -409,10 +409,7 @@ impl Compiler<'_> {
                 .targets
                 .iter()
                 .map(|pc| targets.partition_point(|target| target < pc).to_string());
-            let (name, places) = (
-                format!("{}targets_{}", self.unit.prefix, node.pc),
-                places.collect::<Vec<_>>(),
-            );
+            let (name, places) = (self.name_at("targets", node), places.collect::<Vec<_>>());
             let list = places.join(", ");
             self.constant(format!(
                 ".global .align 4 .b32 {name}[{}] = {{{list}}};\n",
@@ -436,7 +433,7 @@ impl Compiler<'_> {
     }
 
     /// Declares a constant of the module; copies of a loop use the same.
-    fn constant(&mut self, declaration: String) {
+    pub fn constant(&mut self, declaration: String) {
         if !self.words.contains(&declaration) {
             self.words.push_str(&declaration);
         }
@@ -486,7 +483,7 @@ impl Compiler<'_> {
 
     /// Ends the process.
     fn end(&mut self, node: &Node, kind: u32, value: &str) {
-        let (pc, kind) = ((self.unit.code_start + node.pc).to_string(), kind.to_string());
+        let (pc, kind) = (self.position(node.pc), kind.to_string());
         let arguments = [
             ("b64", "%ctx"),
             ("b32", &pc),
@@ -515,7 +512,7 @@ impl Compiler<'_> {
                 );
                 context
             }
-            Role::Function => "%ctx".to_owned(),
+            Role::Function | Role::Region(..) => "%ctx".to_owned(),
         };
         self.w.out().push_str("\t{\n");
         let mut list = Vec::new();
@@ -547,7 +544,7 @@ impl Compiler<'_> {
             let units = match operand {
                 Operand::Def(_) => 0,
                 Operand::Src(ty) => ty.units(),
-                Operand::Address => self.address_units(node),
+                Operand::Address => self.transfer.address_units(node),
                 _ => continue,
             };
             args[i] = 4 * i as i64;
@@ -611,7 +608,7 @@ impl Compiler<'_> {
     fn call_with_words(&mut self, node: &Node, runtime: &str, args: &[i64]) {
         let mut words = Vec::new();
         Inst::new(node.inst.op, args).encode(&mut words);
-        let name = format!("{}words_{}", self.unit.prefix, node.pc);
+        let name = self.name_at("words", node);
         let list: Vec<String> = words.iter().map(|word| format!("{word:#x}")).collect();
         // Copies of a loop use the same words.
         let declaration = format!(
@@ -624,7 +621,7 @@ impl Compiler<'_> {
         }
         let (instance, at) = (self.image_word(offset_of!(crate::ptx::Image, instance)), self.w.pair());
         ptx!(self, "mov.u64 {at}, {name};");
-        let pc = (self.unit.code_start + node.pc).to_string();
+        let pc = self.position(node.pc);
         let arguments = [
             ("b64", "%ctx"),
             ("b32", &pc),

@@ -160,7 +160,10 @@ impl Compiler<'_> {
         }
         if self.cfg.blocks[to].cold {
             let meeting = self.way_to_meeting(from, to, None);
-            return meeting.unwrap_or_else(|| self.table_exit(from));
+            return meeting.unwrap_or_else(|| match self.is_outside(to) {
+                true => self.table_leave(from),
+                false => self.table_exit(from),
+            });
         }
         if let Some(label) = self.target(None, from, to) {
             return label;

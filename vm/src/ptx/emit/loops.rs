@@ -183,7 +183,7 @@ impl Compiler<'_> {
     pub fn plan_loops(&mut self) {
         // What a kernel does by itself is what it was started for.
         let words = match self.role {
-            Role::Function => self.analysis.reachable.words,
+            Role::Function | Role::Region(..) => self.analysis.reachable.words,
             Role::Kernel => self.function.end - self.function.start,
         } as usize;
         let (most, most_counted) = (in_program(LOOP_SIZE, words), in_program(COUNTED_SIZE, words));

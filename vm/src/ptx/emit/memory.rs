@@ -67,19 +67,6 @@ pub fn load_type(mem: Mem, units: u32) -> &'static str {
 }
 
 impl Compiler<'_> {
-    /// Units of the address of an access.
-    pub fn address_units(&self, node: &Node) -> u32 {
-        let operands = node.inst.op.info().operands.iter().zip(node.inst.args);
-        let memory = operands
-            .filter(|(operand, _)| matches!(operand, gpu_run_bytecode::Operand::Memory))
-            .map(|(_, arg)| arg as usize)
-            .next();
-        match self.analysis.wide.get(memory.unwrap_or(0)) {
-            Some(true) => 2,
-            _ => 1,
-        }
-    }
-
     /// Checks an access of `width` bytes at unit `address` plus `offset` in a memory.
     pub fn place(&mut self, node: &Node, address: i64, memory: i64, offset: u64, width: u64) -> Place {
         let end = offset.checked_add(width);

@@ -100,7 +100,7 @@ impl Compiler<'_> {
         }
         self.w.label(&format!("IN{block}"));
         if looks {
-            self.look_at_time(self.unit.code_start + self.first_word(block), SampleAt::Entered);
+            self.look_at_time(self.first_word(block), SampleAt::Entered);
         }
         if let Some(meeting) = self.meetings.get(&block) {
             let mask = meeting.entered.clone();

@@ -54,7 +54,7 @@ impl Compiler<'_> {
 
     /// A call of the runtime that may trap: after the context come the instruction and the depth.
     fn call_for(&mut self, node: &Node, name: &str, arguments: &[(&str, &str)], result: Option<&str>) {
-        let pc = (self.unit.code_start + node.pc).to_string();
+        let pc = self.position(node.pc);
         let mut all = vec![("b64", "%ctx"), ("b32", &pc), ("b32", "%depth")];
         all.extend(arguments);
         self.call_runtime(name, &all, result.map(|register| ("b32", register)));

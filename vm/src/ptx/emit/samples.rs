@@ -27,7 +27,7 @@ impl Compiler<'_> {
         self.unit.options.samples && found.loop_head && !found.cold
     }
 
-    /// Counts a sample at word `pc` of the store if one is due.
+    /// Counts a sample at word `pc` of the program if one is due.
     ///
     /// A single lane calls the runtime, which counts it among others of the same stack. Calls would part the lanes of a warp,
     /// and keep functions from being without any. So code of many lanes writes the sample, and the host counts.
@@ -50,7 +50,7 @@ impl Compiler<'_> {
             self.w.label(&label);
         }
         if self.unit.options.single_lane {
-            let (pc, at) = (pc.to_string(), (at as u32).to_string());
+            let (pc, at) = (self.position(pc), (at as u32).to_string());
             let arguments = [("b64", "%ctx"), ("b32", &pc), ("b32", "%depth"), ("b32", &at)];
             self.call_runtime("gpu_run_sample", &arguments, None);
         } else {
@@ -107,7 +107,7 @@ impl Compiler<'_> {
         let (mark, mark_depth) = (self.w.word(), self.w.word());
         self.read_context(&mark, offset_of!(Context, sample_mark));
         self.read_context(&mark_depth, offset_of!(Context, sample_mark_depth));
-        let (pc, at) = (pc.to_string(), (at as u32).to_string());
+        let (pc, at) = (self.position(pc), (at as u32).to_string());
         for (field, content) in [
             (offset_of!(RawSample, pc), &*pc),
             (offset_of!(RawSample, at), &*at),
@@ -159,8 +159,7 @@ impl Compiler<'_> {
     /// The same between two functions, and notes that it is in this one now.
     pub fn look_at_time(&mut self, pc: u32, at: SampleAt) {
         self.sample(pc, at);
-        let mark = self.w.word();
-        ptx!(self, "mov.b32 {mark}, {pc};");
+        let mark = self.position(pc);
         self.write_context(offset_of!(Context, sample_mark), &mark);
         self.write_context(offset_of!(Context, sample_mark_depth), "%depth");
     }

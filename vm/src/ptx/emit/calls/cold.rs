@@ -10,6 +10,7 @@
 //! of the units that are read later from the context, and goes to the loop. So nothing is known of them there but their
 //! kinds.
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::mem::offset_of;
@@ -17,13 +18,15 @@ use std::mem::offset_of;
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::{Fact, Kind, State};
 use crate::ptx::analysis::live::{self, Units};
+use crate::ptx::analysis::regions::taken;
 use crate::ptx::emit::calls::{RETURNED, VALUES};
 use crate::ptx::emit::function::Compiler;
+use crate::ptx::emit::regions;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
 
 /// The interpreter's answer where a loop is to be entered, and how many after this one, whose place it is.
-const ENTERED: u32 = 2;
+pub const ENTERED: u32 = 2;
 
 /// A way from compiled code into the interpreter.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -61,6 +64,11 @@ impl Exits {
         self.units.values().map(Vec::len).chain(entries).max().unwrap_or(0) as u32
     }
 
+    /// The units whose values the interpreter takes at one.
+    pub fn units_at(&self, exit: Exit) -> &[u32] {
+        self.units.get(&exit).map_or(&[], Vec::as_slice)
+    }
+
     /// Adds a list of units; returns its place among the lists.
     fn list(&mut self, units: &[u32]) -> usize {
         let place = self.lists.len();
@@ -70,31 +78,19 @@ impl Exits {
     }
 }
 
-/// The units of a frame that have values which are read later, where the units have these kinds.
-fn taken(live: &Units, kinds: impl Fn(u32) -> Option<Kind>) -> Vec<u32> {
-    let mut units = Vec::new();
-    for unit in live.iter() {
-        let unit = unit as u32;
-        match kinds(unit) {
-            Some(Kind::Unit | Kind::Zero) => units.push(unit),
-            Some(Kind::Low) => units.extend([unit, unit + 1]),
-            // It comes with its low half.
-            Some(Kind::High | Kind::Undefined) | None => {}
-        }
-    }
-    units
-}
-
 impl Compiler<'_> {
     /// Finds the ways out of the function, which is as a whole in `full`, and back in, where the units have the kinds in
-    /// `entries`.
-    pub fn plan_exits(&mut self, full: &Cfg, entries: &[Vec<Kind>]) {
+    /// `entries`. What is read later of it may be known.
+    pub fn plan_exits(&mut self, full: &Cfg, entries: &[Vec<Kind>], behind: Option<&[Units]>) {
         let leads_out = |block: &usize| self.cfg.blocks[*block].cold || self.cfg.has_cold_entry(*block);
         let blocks: Vec<usize> = self.cfg.order.iter().copied().filter(leads_out).collect();
         if blocks.is_empty() {
             return;
         }
-        let behind = live::behind(full, self.units, |node| self.access_of(node));
+        let behind = match behind {
+            Some(known) => Cow::Borrowed(known),
+            None => Cow::Owned(live::behind(full, self.units, |node| self.transfer.access(node))),
+        };
         for block in blocks {
             let exit = match self.cfg.blocks[block].cold {
                 true => Exit::Block(block),
@@ -109,6 +105,10 @@ impl Compiler<'_> {
             let units = taken(&live, |unit| Some(state.get(unit as usize)?.kind));
             self.exits.units.insert(exit, units);
         }
+        if self.region().is_some() {
+            // Its ways in are the places.
+            return;
+        }
         for (block, kinds) in self.cfg.entries.clone().into_iter().zip(entries) {
             let live = self.live_before(full.block_nodes(block), &behind[block]);
             let units = taken(&live, |unit| kinds.get(unit as usize).copied());
@@ -121,12 +121,12 @@ impl Compiler<'_> {
     fn live_before(&self, nodes: &[Node], behind: &Units) -> Units {
         let mut live = behind.clone();
         let nodes = nodes.iter().rev();
-        nodes.for_each(|node| self.access_of(node).apply(&mut live));
+        nodes.for_each(|node| self.transfer.access(node).apply(&mut live));
         live
     }
 
     /// What is known of the frame at an exit.
-    fn state_at(&self, exit: Exit) -> State {
+    pub fn state_at(&self, exit: Exit) -> State {
         match exit {
             Exit::Block(block) => self.flow.at[block].clone(),
             Exit::Table(block) => {
@@ -171,12 +171,27 @@ impl Compiler<'_> {
         let state = self.state_at(exit);
         let before = std::mem::replace(&mut self.state, state);
         self.w.label(label);
-        for (i, unit) in units.iter().enumerate() {
-            let at = VALUES + 4 * i;
-            match self.fact(i64::from(*unit)).kind {
+        let left = matches!(exit, Exit::Block(block) if self.leave_to(block));
+        if !left {
+            self.put_units(units.iter().copied().enumerate());
+        }
+        self.state = before;
+        if left {
+            return;
+        }
+        let list = 2 * self.exits.list(&units);
+        ptx!(self, "mov.b32 %trap_pc, {};", pc - self.function.start);
+        ptx!(self, "mov.b32 %cold_units, {list};");
+        ptx!(self, "bra COLD;");
+    }
+
+    /// Writes values of units into the context's, each at its place there. A value of 64 bits has two places side by side.
+    pub fn put_units(&mut self, units: impl Iterator<Item = (usize, u32)>) {
+        for (place, unit) in units {
+            let (at, unit) = (VALUES + 4 * place, i64::from(unit));
+            match self.fact(unit).kind {
                 Kind::Low => {
-                    let value = self.canonical_operand(i64::from(*unit), 2);
-                    let (low, high) = (self.w.word(), self.w.word());
+                    let (value, low, high) = (self.canonical_operand(unit, 2), self.w.word(), self.w.word());
                     ptx!(self, "mov.b64 {{{low}, {high}}}, {value};");
                     ptx!(self, "st.local.b32 [%local+{at}], {low};");
                     ptx!(self, "st.local.b32 [%local+{}], {high};", at + 4);
@@ -187,18 +202,35 @@ impl Compiler<'_> {
                     ptx!(self, "st.local.b32 [%local+{at}], {zero};");
                 }
                 Kind::Unit => {
-                    let value = self.canonical_operand(i64::from(*unit), 1);
+                    let value = self.canonical_operand(unit, 1);
                     ptx!(self, "st.local.b32 [%local+{at}], {value};");
                 }
                 // Its low half has brought it.
                 Kind::High | Kind::Undefined => {}
             }
         }
-        self.state = before;
-        let list = 2 * self.exits.list(&units);
-        ptx!(self, "mov.b32 %trap_pc, {};", self.unit.code_start + pc);
-        ptx!(self, "mov.b32 %cold_units, {list};");
-        ptx!(self, "bra COLD;");
+    }
+
+    /// Reads what [`Self::put_units`] has written.
+    pub fn take_units(&mut self, units: impl Iterator<Item = (usize, (u32, Kind))>) {
+        for (place, (unit, kind)) in units {
+            let at = VALUES + 4 * place;
+            match kind {
+                Kind::Low => {
+                    let (low, high) = (self.w.word(), self.w.word());
+                    ptx!(self, "ld.local.b32 {low}, [%local+{at}];");
+                    ptx!(self, "ld.local.b32 {high}, [%local+{}];", at + 4);
+                    ptx!(self, "mov.b64 %d{unit}, {{{low}, {high}}};");
+                }
+                Kind::Unit => ptx!(self, "ld.local.b32 %r{unit}, [%local+{at}];"),
+                Kind::Zero => {
+                    ptx!(self, "mov.b32 %r{unit}, 0;");
+                    ptx!(self, "mov.b64 %d{unit}, 0;");
+                }
+                // Its low half has brought it.
+                Kind::High | Kind::Undefined => {}
+            }
+        }
     }
 
     /// Writes what all ways out lead to, at the function's end.
@@ -208,7 +240,10 @@ impl Compiler<'_> {
         }
         out.push_str("\t.reg .b32 %cold_units;\n");
         let places = self.places();
-        let name = format!("{}units{}", self.unit.prefix, self.index);
+        let name = match self.region() {
+            Some((_, number)) => format!("{}units{}_{number}", self.unit.prefix, self.index),
+            None => format!("{}units{}", self.unit.prefix, self.index),
+        };
         let lists: Vec<String> = self.exits.lists.iter().map(u16::to_string).collect();
         _ = writeln!(
             self.words,
@@ -226,7 +261,13 @@ impl Compiler<'_> {
         ptx!(self, "add.s64 {units}, {lists}, {units};");
         let at = self.w.pair();
         ptx!(self, "mov.u64 {at}, {};", places.as_deref().unwrap_or("0"));
-        let head = (self.unit.code_start + self.function.start).to_string();
+        if self.region().is_some() {
+            // The places' units are those of the whole function.
+            ptx!(self, "mov.u64 {lists}, {};", regions::tables(self.unit, self.index).1);
+        }
+        let head = self.w.word();
+        self.load_start(&head, (self.index - self.analysis.imported) as usize);
+        ptx!(self, "add.u32 %trap_pc, %trap_pc, {head};");
         let arguments = [
             ("b64", "%ctx"),
             ("b32", "%depth"),
@@ -238,6 +279,11 @@ impl Compiler<'_> {
             ("b64", &at),
         ];
         self.call_runtime("gpu_run_interpret", &arguments, Some(("b32", &answer)));
+        if self.region().is_some() {
+            self.return_answer(&answer);
+            self.w.set_aside(before);
+            return;
+        }
         let enter = places.map(|_| {
             let (enter, p) = (self.w.new_label("ENTER"), self.w.predicate());
             ptx!(self, "setp.ge.u32 {p}, {answer}, {ENTERED};");
@@ -264,6 +310,9 @@ impl Compiler<'_> {
     /// Writes the table of the places at which the function goes on compiled; returns its name. As `enter_loop` in
     /// `kernel/mixed.cpp` reads it.
     fn places(&mut self) -> Option<String> {
+        if self.region().is_some() {
+            return Some(regions::tables(self.unit, self.index).0);
+        }
         if self.exits.entries.is_empty() {
             return None;
         }
@@ -276,7 +325,7 @@ impl Compiler<'_> {
                 list.to_string(),
             ]);
         }
-        let name = format!("{}places{}", self.unit.prefix, self.index);
+        let name = regions::tables(self.unit, self.index).0;
         let (count, table) = (table.len(), table.join(", "));
         _ = writeln!(self.words, ".global .align 4 .b32 {name}[{count}] = {{{table}}};");
         Some(name)
@@ -296,24 +345,7 @@ impl Compiler<'_> {
         ptx!(self, "brx.idx {index}, {table};");
         for ((block, units), label) in entries.into_iter().zip(labels) {
             self.w.label(&label);
-            for (i, (unit, kind)) in units.into_iter().enumerate() {
-                let at = VALUES + 4 * i;
-                match kind {
-                    Kind::Low => {
-                        let (low, high) = (self.w.word(), self.w.word());
-                        ptx!(self, "ld.local.b32 {low}, [%local+{at}];");
-                        ptx!(self, "ld.local.b32 {high}, [%local+{}];", at + 4);
-                        ptx!(self, "mov.b64 %d{unit}, {{{low}, {high}}};");
-                    }
-                    Kind::Unit => ptx!(self, "ld.local.b32 %r{unit}, [%local+{at}];"),
-                    Kind::Zero => {
-                        ptx!(self, "mov.b32 %r{unit}, 0;");
-                        ptx!(self, "mov.b64 %d{unit}, 0;");
-                    }
-                    // Its low half has brought it.
-                    Kind::High | Kind::Undefined => {}
-                }
-            }
+            self.take_units(units.into_iter().enumerate());
             ptx!(self, "bra {};", self.entry_label(block));
         }
     }

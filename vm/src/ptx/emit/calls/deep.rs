@@ -104,8 +104,7 @@ impl Compiler<'_> {
 
     /// Notes the return address of a call, the word `next` of the program.
     pub fn note_return(&mut self, call: &Call, next: u32) {
-        let pc = self.w.word();
-        ptx!(self, "mov.b32 {pc}, {};", self.unit.code_start + next);
+        let pc = self.position(next);
         ptx!(
             self,
             "st.local.b32 [{}+{}], {pc};",
@@ -226,8 +225,7 @@ impl Compiler<'_> {
         match place {
             Place::Own(index) => {
                 let defined = (index - self.analysis.imported) as usize;
-                let start = self.unit.program.meta.functions[defined].start;
-                ptx!(self, "mov.b32 {head}, {};", self.unit.code_start + start);
+                self.load_start(&head, defined);
                 (self.image_word(offset_of!(Image, instance)), head)
             }
             Place::Numbered(number) => {

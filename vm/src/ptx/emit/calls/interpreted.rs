@@ -45,8 +45,11 @@ pub fn compile(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, defined: 
     out.push_str("\t.param .b64 q0;\n\t.param .b32 q1;\n\t.param .b32 q2;\n\t.param .b32 q3;\n");
     out.push_str("\t.param .b32 q4;\n\t.param .b64 q5;\n\t.param .b64 q6;\n\t.param .b64 q7;\n\t.param .b32 q;\n");
     out.push_str("\tst.param.b64 [q0], %ctx;\n\tst.param.b32 [q1], %depth;\n\tst.param.b32 [q2], %instance;\n");
-    let head = unit.code_start + function.start;
-    _ = writeln!(out, "\tst.param.b32 [q3], {head};\n\tst.param.b32 [q4], {};", head + 1);
+    let head = layout.load_start(prefix, "%w", defined as u32);
+    _ = writeln!(
+        out,
+        "\t{head}\n\tst.param.b32 [q3], %w;\n\tadd.u32 %w, %w, 1;\n\tst.param.b32 [q4], %w;"
+    );
     out.push_str("\tst.param.b64 [q5], 0;\n\tst.param.b64 [q6], 0;\n\tst.param.b64 [q7], 0;\n");
     out.push_str("\tcall (q), gpu_run_interpret, (q0, q1, q2, q3, q4, q5, q6, q7);\n\tld.param.b32 %answer, [q];\n");
     if status {

@@ -15,6 +15,7 @@ use crate::ptx::analysis::cfg::Node;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::emit::calls::{Callee, RETURNED, TAIL_CALL, VALUES, param, results, returns};
 use crate::ptx::emit::function::{Compiler, Role, load_size};
+use crate::ptx::emit::regions::REGION_TAIL_CALL;
 use crate::ptx::image::{Image, ImageLayout};
 use crate::ptx::writer::ptx;
 
@@ -174,6 +175,10 @@ impl Compiler<'_> {
                 self.hide_roots();
                 ptx!(self, "st.param.b32 [ret], {TAIL_CALL};");
                 ptx!(self, "ret;");
+            }
+            Role::Region(..) => {
+                ptx!(self, "mov.b32 %place, {REGION_TAIL_CALL};");
+                self.leave_region();
             }
             Role::Kernel => unreachable!("a function that makes tail calls is not inlined into its kernel"),
         }

@@ -191,10 +191,40 @@ fn scripts(device: &str, dir: &Path, exceptions: &[Exception], inline: bool) -> 
     if let Ok(options) = std::env::var("GPU_RUN_WAST_OPTIONS") {
         args.extend(options.split_whitespace().map(|option| option.into()));
     }
-    args.extend(files.iter().map(|path| path.clone().into_os_string()));
+    // A store has one program of which some is interpreted. So where that is asked for, each module has a script.
+    let parts = tempfile::tempdir()?;
+    let mut scripts = files.clone();
+    if args.iter().any(|arg| arg == "--compile") {
+        scripts = Vec::new();
+        for path in &files {
+            let name = path
+                .file_stem()
+                .expect("a file of the folder")
+                .to_string_lossy()
+                .into_owned();
+            let script = std::fs::read_to_string(path)?;
+            let of_script = match name.as_str() {
+                // Its modules share what they import.
+                "spectest" => vec![script.as_str()],
+                _ => by_module(&script),
+            };
+            for (i, part) in of_script.iter().enumerate() {
+                let part_path = parts.path().join(format!("{name}.{i}.wast"));
+                std::fs::write(&part_path, part)?;
+                scripts.push(part_path);
+            }
+        }
+    }
+    args.extend(scripts.iter().map(|path| path.clone().into_os_string()));
     let output = run(args);
     let stdout = text(&output.stdout);
-    let found: BTreeMap<String, (u32, u32, u32)> = stdout.lines().filter_map(counts).collect();
+    let mut found: BTreeMap<String, (u32, u32, u32)> = BTreeMap::new();
+    for (name, (passed, failed, skipped)) in stdout.lines().filter_map(counts) {
+        // A part's name ends in its number.
+        let name = name.split('.').next().unwrap_or_default().to_owned();
+        let sum = found.entry(name).or_default();
+        *sum = (sum.0 + passed, sum.1 + failed, sum.2 + skipped);
+    }
     let mut wrong = Vec::new();
     for path in &files {
         let file = path
@@ -220,6 +250,65 @@ fn scripts(device: &str, dir: &Path, exceptions: &[Exception], inline: bool) -> 
     }
     let details: Vec<_> = stdout.lines().filter(|line| counts(line).is_none()).take(50).collect();
     Err(format!("{}\n{}\n{}", wrong.join("\n"), details.join("\n"), text(&output.stderr)).into())
+}
+
+/// A script as several, each of which begins with a module. As a whole where modules are named or registered.
+fn by_module(script: &str) -> Vec<&str> {
+    if ["(register", "(module $", "(module definition"]
+        .iter()
+        .any(|form| script.contains(form))
+    {
+        return vec![script];
+    }
+    let bytes = script.as_bytes();
+    let (mut at, mut depth, mut begin, mut parts) = (0, 0, 0, Vec::new());
+    while at < bytes.len() {
+        match &bytes[at..] {
+            [b';', b';', ..] => {
+                at += bytes[at..]
+                    .iter()
+                    .position(|byte| *byte == b'\n')
+                    .unwrap_or(bytes.len() - at)
+            }
+            [b'(', b';', ..] => at = comment_end(bytes, at),
+            [b'"', ..] => {
+                at += 1;
+                while at < bytes.len() && bytes[at] != b'"' {
+                    at += if bytes[at] == b'\\' { 2 } else { 1 };
+                }
+            }
+            [b'(', ..] => {
+                if depth == 0 && script[at..].starts_with("(module") && at > 0 {
+                    parts.push(&script[begin..at]);
+                    begin = at;
+                }
+                depth += 1;
+            }
+            [b')', ..] => depth -= 1,
+            _ => {}
+        }
+        at += 1;
+    }
+    parts.push(&script[begin..]);
+    // What stands before the first module, if it is but comments.
+    parts.retain(|part| part.lines().any(|line| line.starts_with('(')));
+    parts
+}
+
+/// Where the block comment that begins at `at` ends: at its last character. Comments nest.
+fn comment_end(bytes: &[u8], mut at: usize) -> usize {
+    let mut depth = 0;
+    while at + 1 < bytes.len() {
+        match &bytes[at..at + 2] {
+            b"(;" => (depth, at) = (depth + 1, at + 2),
+            b";)" => (depth, at) = (depth - 1, at + 2),
+            _ => at += 1,
+        }
+        if depth == 0 {
+            break;
+        }
+    }
+    at - 1
 }
 
 /// Reads `path/file.wast: 3 passed, 1 failed, 2 skipped`.

@@ -211,16 +211,20 @@ pub fn loop_starts(program: &Program) -> Vec<u32> {
 pub struct Reachable {
     /// All of them.
     pub words: u32,
-    /// Those of the function that has most.
+    /// Those of the unit that has most.
     pub longest: u32,
+    /// Units of the assembler's work: functions, and regions of large ones.
+    pub units: u32,
 }
 
 impl Reachable {
-    /// Of functions with so many words each.
-    fn of(functions: impl Iterator<Item = u32> + Clone) -> Reachable {
+    /// Of functions with so many words each, in regions of as many at most.
+    fn of(functions: impl Iterator<Item = u32> + Clone, region: u32) -> Reachable {
+        let region = if region == 0 { u32::MAX } else { region };
         Reachable {
             words: functions.clone().sum(),
-            longest: functions.max().unwrap_or(0),
+            longest: functions.clone().max().unwrap_or(0).min(region),
+            units: functions.map(|words| words.div_ceil(region)).sum(),
         }
     }
 }

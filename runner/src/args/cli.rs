@@ -641,6 +641,9 @@ pub struct WastArgs {
     /// As `run` has it.
     #[arg(long, value_name = "N", hide = true, value_parser = clap::value_parser!(u32).range(1..))]
     pub region_words: Option<u32>,
+    /// As `run` has it: `random:SEED`, for scripts with one module.
+    #[arg(long, hide = true, default_value = "all", value_parser = parse_functions)]
+    pub compile: Compile,
 }
 
 /// Pixels that a frame may have in each direction.

@@ -98,6 +98,8 @@ struct Memory {
 struct Compiled {
     /// Words of bytecode.
     words: usize,
+    /// Units of the assembler's work: functions, and regions of large ones.
+    units: usize,
     /// How long it is expected to take on this machine beside a GPU.
     expected_seconds: f64,
 }
@@ -107,6 +109,7 @@ impl Compiled {
         let work = gpu_run::compile::expected(program);
         Compiled {
             words: work.words,
+            units: work.units,
             // Nobody measures more.
             expected_seconds: work.expected.as_millis() as f64 / 1e3,
         }

@@ -351,23 +351,10 @@ pub fn linked(
     cache: Option<&Cache>,
 ) -> DeviceResult<Vec<Code>> {
     let options = options_of_linked(instances.iter().map(|instance| &*instance.program), tuning);
-    let request = |(i, instance): (usize, &Instantiated)| CompileRequest {
-        program: instance.program.clone(),
-        prefix: format!("i{i}_"),
-        code_start: instance.code_start,
-        entries: {
-            let start = instance.program.meta.start.into_iter();
-            tidy(
-                &instance.program,
-                start.chain(instance.functions.iter().copied()).collect(),
-            )
-        },
-        cold: BTreeSet::new(),
-        options,
-        target: target.clone(),
-        progress: Progress::default(),
-    };
-    let requests: Vec<CompileRequest> = instances.iter().enumerate().map(request).collect();
+    let requests = instances.iter().enumerate();
+    let requests: Vec<CompileRequest> = requests
+        .map(|(i, instance)| of_instance(target, i, instance, options))
+        .collect();
     let Some(cache) = cache else {
         return code::build(&requests, None);
     };
@@ -375,6 +362,43 @@ pub fn linked(
     match code::cached(&requests, cache, key) {
         Some(codes) => Ok(codes),
         None => code::build(&requests, Some((cache, key))),
+    }
+}
+
+/// The same of instances that are linked each alone, with what is compiled of each chosen by chance.
+///
+/// # Errors
+///
+/// The driver's.
+pub fn apart(
+    target: &Target,
+    instances: &[Instantiated],
+    tuning: Tuning,
+    functions: Functions,
+) -> DeviceResult<Vec<Code>> {
+    let code = |(i, instance): (usize, &Instantiated)| {
+        let options = options(&instance.program, 1, u32::MAX, tuning, KNOWN);
+        let request = CompileRequest {
+            cold: functions.left_out(&instance.program, None).unwrap_or_default(),
+            ..of_instance(target, i, instance, options)
+        };
+        request.build(None)
+    };
+    instances.iter().enumerate().map(code).collect()
+}
+
+/// What is compiled of instance number `i` of a store.
+fn of_instance(target: &Target, i: usize, instance: &Instantiated, options: Options) -> CompileRequest {
+    let (program, functions) = (&instance.program, instance.functions.iter().copied());
+    CompileRequest {
+        program: program.clone(),
+        prefix: format!("i{i}_"),
+        code_start: instance.code_start,
+        entries: tidy(program, program.meta.start.into_iter().chain(functions).collect()),
+        cold: BTreeSet::new(),
+        options,
+        target: target.clone(),
+        progress: Progress::default(),
     }
 }
 

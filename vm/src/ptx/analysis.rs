@@ -4,8 +4,8 @@
 //! read them:
 //!
 //! - [`cfg`]: the basic blocks of a function and the edges between them;
-//! - [`interprocedural`]: what the whole program tells of each function: whether it throws, recurses, grows memory; [`atomics`]:
-//!   whether it accesses memory atomically;
+//! - [`interprocedural`]: what the whole program tells of each function: whether it throws, grows memory; [`cycles`]: whether it
+//!   recurses; [`atomics`]: whether it accesses memory atomically;
 //! - [`flow`]: forward data-flow over the blocks: what is known of the value in each unit;
 //! - [`live`]: backward data-flow: which units are read later;
 //! - [`regions`]: where a large function is divided;
@@ -13,6 +13,7 @@
 
 mod atomics;
 pub mod cfg;
+mod cycles;
 pub mod flow;
 pub mod interprocedural;
 pub mod live;

@@ -32,8 +32,11 @@ pub fn render(of: &Inspection) -> String {
     if let Some(of) = &of.compiled {
         _ = writeln!(
             out,
-            "compiled for a GPU: {} of them, in about {:.1} s on this machine",
-            of.words, of.expected_seconds
+            "compiled for a GPU: {} of them in {} unit{}, in about {:.1} s on this machine",
+            of.words,
+            of.units,
+            if of.units == 1 { "" } else { "s" },
+            of.expected_seconds
         );
     }
     _ = writeln!(out, "\nimports:");

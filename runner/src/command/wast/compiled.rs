@@ -12,7 +12,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc::sync_channel;
 
-use gpu_run::{Tuning, compile};
+use gpu_run::Tuning;
+use gpu_run::compile::{self, Functions};
 use gpu_run_bytecode::Program;
 use gpu_run_vm::Target;
 use gpu_run_vm::cuda::cache::Cache;
@@ -42,7 +43,12 @@ impl Library {
             region_words: args.region_words,
             ..Tuning::default()
         };
-        let codes = compile::linked(target, &instances, tuning, cache).map_err(|error| error.to_string());
+        // A store has one program of which some is interpreted.
+        let codes = match args.compile.filter(|functions| *functions != Functions::All) {
+            Some(functions) if instances.len() == 1 => compile::apart(target, &instances, tuning, functions),
+            _ => compile::linked(target, &instances, tuning, cache),
+        };
+        let codes = codes.map_err(|error| error.to_string());
         Ok(Library { instances, codes })
     }
 

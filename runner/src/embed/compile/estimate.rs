@@ -12,7 +12,7 @@ const WORD_TIME: Duration = Duration::from_micros(600);
 const MOST_SPEEDUP: usize = 8;
 /// The same where the driver compiles a text as a whole.
 const WHOLE_SPEEDUP: usize = 2;
-/// Words from which on a function takes time by their square. It is compiled on one processor.
+/// Words from which on a unit takes time by their square. It is compiled on one processor.
 const LARGE: u32 = 1500;
 
 /// The compiler's work for an instance.
@@ -21,6 +21,8 @@ const LARGE: u32 = 1500;
 pub struct Compiling {
     /// Words of bytecode.
     pub words: usize,
+    /// Units of the assembler's work: functions, and regions of large ones.
+    pub units: usize,
     /// How long the work has taken so far.
     pub elapsed: Duration,
     /// How long it is expected to take in all, on this machine. It may take longer.
@@ -35,6 +37,7 @@ impl Compiling {
         let processors = std::thread::available_parallelism().map_or(1, |count| count.get());
         Compiling {
             words: work.words as usize,
+            units: work.units as usize,
             elapsed: Duration::ZERO,
             expected: estimate(work, processors, compiles_in_parts()),
             parts: None,
@@ -71,7 +74,12 @@ mod tests {
             (160_671, 8317, 16, 26_185),
             (8414, 1439, 1, 3178),
         ] {
-            let estimate = estimate(Reachable { words, longest }, processors, true);
+            let work = Reachable {
+                words,
+                longest,
+                units: 1,
+            };
+            let estimate = estimate(work, processors, true);
             let ratio = estimate.as_millis() as f64 / f64::from(milliseconds);
             assert!((0.8..1.7).contains(&ratio), "{words} words: {ratio}");
         }
@@ -79,7 +87,12 @@ mod tests {
 
     #[test]
     fn no_program_is_too_large_to_be_estimated() {
-        let (words, longest) = (u32::MAX / 1000, u32::MAX / 1000);
-        assert!(estimate(Reachable { words, longest }, 1, true) > Duration::from_secs(1000));
+        let words = u32::MAX / 1000;
+        let work = Reachable {
+            words,
+            longest: words,
+            units: 1,
+        };
+        assert!(estimate(work, 1, true) > Duration::from_secs(1000));
     }
 }

@@ -5,8 +5,6 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use gpu_run_bytecode::code::{Inst, instructions};
 use gpu_run_bytecode::{ConstOp, Export, ExternKind, Function, Op, Operand, Program};
 
-use crate::components::{components, is_cycle};
-use crate::layout::BACKTRACE;
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::TransferFn;
 use crate::ptx::analysis::regions::stack_beside;
@@ -86,11 +84,13 @@ pub struct Analysis<'a> {
     /// The same of functions of other instances.
     foreign_stack: u32,
     /// For each type the first one that is equal.
-    canonical: Vec<usize>,
+    pub(super) canonical: Vec<usize>,
     /// Whether other instances may call what this one exports.
-    exports: bool,
+    pub(super) exports: bool,
+    /// See [`Options::region_words`].
+    region_words: u32,
     starts: HashMap<u32, u32>,
-    calls: Vec<Calls>,
+    pub(super) calls: Vec<Calls>,
 }
 
 /// What is known of tables while the functions are found that are needed.
@@ -105,16 +105,16 @@ struct Tables {
 /// What a function calls.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Calls {
-    direct: Vec<u32>,
-    tail: Vec<u32>,
+    pub(super) direct: Vec<u32>,
+    pub(super) tail: Vec<u32>,
     /// Calls through a table or to an import.
     pointers: bool,
     /// Types of the functions that it calls through tables.
-    indirect: Vec<u32>,
+    pub(super) indirect: Vec<u32>,
     /// Those of them that it calls by tail calls.
     tail_types: Vec<u32>,
     /// Calls of imports.
-    imports: bool,
+    pub(super) imports: bool,
     /// Puts references into tables.
     sets: bool,
     /// Spawns threads.
@@ -133,9 +133,6 @@ pub fn code<'a>(program: &'a Program, function: &Function) -> impl Iterator<Item
     let code = &program.code[start as usize..function.end as usize];
     instructions(code).filter_map(move |(at, inst)| Some((start + at as u32, inst.ok()?)))
 }
-
-/// Calls that a function may lead to without counting them.
-const MOST_UNCOUNTED: u64 = 1 << 16;
 
 /// Units of a function's frame.
 pub fn frame_units(program: &Program, function: &Function) -> u32 {
@@ -208,6 +205,7 @@ impl<'a> Analysis<'a> {
                 .map(|ty| meta.types.iter().position(|other| other == ty).unwrap_or(0))
                 .collect(),
             exports: options.exports,
+            region_words: options.region_words,
             starts: starts.collect(),
             calls: Vec::new(),
         };
@@ -225,7 +223,7 @@ impl<'a> Analysis<'a> {
 
     fn count_words(&mut self) {
         let compiled = self.facts.iter().filter(|facts| facts.needed && !facts.interpreted);
-        self.reachable = Reachable::of(compiled.map(|facts| facts.words));
+        self.reachable = Reachable::of(compiled.map(|facts| facts.words), self.region_words);
     }
 
     /// Leaves blocks to the interpreter, by their first words. All that is known of the program
@@ -524,7 +522,7 @@ impl<'a> Analysis<'a> {
     }
 
     /// The type of a defined function, as [`Self::canonical`] has it.
-    fn type_of(&self, defined: usize) -> usize {
+    pub(super) fn type_of(&self, defined: usize) -> usize {
         self.canonical[self.func_types[defined + self.imported as usize] as usize]
     }
 
@@ -620,83 +618,6 @@ impl<'a> Analysis<'a> {
         if !handed_out {
             let facts = self.facts.iter_mut().zip(frames);
             facts.for_each(|(facts, frame)| facts.frame = frame);
-        }
-    }
-
-    /// Strongly connected components of the graph of calls. Those through tables lead
-    /// to one node for each type, and from there to every function of the type that a table may hold.
-    /// Those of imports lead to whatever other instances can call.
-    fn find_cycles(&mut self) {
-        let count = self.facts.len();
-        let canonical = &self.canonical;
-        let (tables, imports) = (count, count + canonical.len());
-        let type_of = |defined: usize| self.type_of(defined);
-        let pointed = || (0..count).filter(|i| self.facts[*i].pointed);
-        let mut edges: Vec<Vec<usize>> = vec![Vec::new(); imports + 1];
-        for (edges, calls) in edges.iter_mut().zip(&self.calls) {
-            let defined = |index: &u32| Some(index.checked_sub(self.imported)? as usize);
-            edges.extend(calls.direct.iter().chain(&calls.tail).filter_map(defined));
-            edges.extend(calls.indirect.iter().map(|ty| tables + canonical[*ty as usize]));
-            edges.extend(calls.imports.then_some(imports));
-        }
-        for function in pointed() {
-            edges[tables + type_of(function)].push(function);
-        }
-        if self.exports {
-            // A function of another instance may be in a table, and may call anything.
-            edges[imports].extend(pointed());
-            (tables..imports).for_each(|ty| edges[ty].push(imports));
-        }
-        let components = components(&edges);
-        self.find_deep(&edges, &components);
-        // Calls that a call leads to, as long as nothing counts them. Components come after those that
-        // they lead to.
-        let mut work = vec![1u64; edges.len()];
-        for component in components {
-            let cyclic = is_cycle(&edges, &component);
-            for member in component {
-                let callees = edges[member].iter().map(|callee| work[*callee]);
-                let all = match cyclic {
-                    true => 1,
-                    false => callees.fold(1, u64::saturating_add),
-                };
-                let counted = cyclic || all > MOST_UNCOUNTED;
-                if !counted || member >= count {
-                    work[member] = all;
-                }
-                if let Some(facts) = self.facts.get_mut(member) {
-                    (facts.recursive, facts.counted) = (cyclic, counted);
-                }
-            }
-        }
-    }
-
-    /// Finds how many frames there may be when each function runs, from the callers to what they call.
-    fn find_deep(&mut self, edges: &[Vec<usize>], components: &[Vec<usize>]) {
-        let count = self.facts.len();
-        let mut depths = vec![1usize; edges.len()];
-        if self.exports {
-            // Other instances may call as deep in the stack as they like.
-            depths[edges.len() - 1] = usize::MAX;
-        }
-        for component in components.iter().rev() {
-            if is_cycle(edges, component) {
-                component.iter().for_each(|member| depths[*member] = usize::MAX);
-            }
-            for member in component {
-                // The nodes of tables and imports are no frames.
-                let frame = usize::from(*member < count);
-                if frame == 1 && !self.facts[*member].needed {
-                    continue;
-                }
-                let depth = depths[*member].saturating_add(frame);
-                edges[*member]
-                    .iter()
-                    .for_each(|to| depths[*to] = depths[*to].max(depth));
-            }
-        }
-        for (facts, depth) in self.facts.iter_mut().zip(depths) {
-            facts.deep = depth > BACKTRACE;
         }
     }
 }

@@ -77,8 +77,11 @@ impl Compiler<'_> {
             self.w.new_label("WRITTEN"),
         );
         self.read_context(&period, offset_of!(Context, sample_period));
-        // Fibonacci hashing of the cycles: a number below the period.
-        ptx!(self, "mul.lo.u32 {chance}, {now}, 0x9e3779b9;");
+        // Fibonacci hashing of the cycles and the thread's number: a number below the period. Threads that do the same would
+        // else have their samples at the same places from the first common one on, for code looks at the time at few.
+        self.read_context(&value, offset_of!(Context, id));
+        ptx!(self, "mad.lo.u32 {chance}, {value}, 0xc2b2ae35, {now};");
+        ptx!(self, "mul.lo.u32 {chance}, {chance}, 0x9e3779b9;");
         ptx!(self, "mul.hi.u32 {value}, {chance}, {period};");
         ptx!(self, "shr.u32 {period}, {period}, 1;");
         ptx!(self, "add.u32 {value}, {value}, {period};");

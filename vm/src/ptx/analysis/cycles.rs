@@ -1,0 +1,87 @@
+//! Which functions recurse, and how deep the stack may be when they run.
+
+use crate::components::{components, is_cycle};
+use crate::layout::BACKTRACE;
+use crate::ptx::analysis::interprocedural::Analysis;
+
+/// Calls that a function may lead to without counting them.
+const MOST_UNCOUNTED: u64 = 1 << 16;
+
+impl Analysis<'_> {
+    /// Strongly connected components of the graph of calls. Those through tables lead
+    /// to one node for each type, and from there to every function of the type that a table may hold.
+    /// Those of imports lead to whatever other instances can call.
+    pub(super) fn find_cycles(&mut self) {
+        let count = self.facts.len();
+        let canonical = &self.canonical;
+        let (tables, imports) = (count, count + canonical.len());
+        let type_of = |defined: usize| self.type_of(defined);
+        let pointed = || (0..count).filter(|i| self.facts[*i].pointed);
+        let mut edges: Vec<Vec<usize>> = vec![Vec::new(); imports + 1];
+        for (edges, calls) in edges.iter_mut().zip(&self.calls) {
+            let defined = |index: &u32| Some(index.checked_sub(self.imported)? as usize);
+            edges.extend(calls.direct.iter().chain(&calls.tail).filter_map(defined));
+            edges.extend(calls.indirect.iter().map(|ty| tables + canonical[*ty as usize]));
+            edges.extend(calls.imports.then_some(imports));
+        }
+        for function in pointed() {
+            edges[tables + type_of(function)].push(function);
+        }
+        if self.exports {
+            // A function of another instance may be in a table, and may call anything.
+            edges[imports].extend(pointed());
+            (tables..imports).for_each(|ty| edges[ty].push(imports));
+        }
+        let components = components(&edges);
+        self.find_deep(&edges, &components);
+        // Calls that a call leads to, as long as nothing counts them. Components come after those that
+        // they lead to.
+        let mut work = vec![1u64; edges.len()];
+        for component in components {
+            let cyclic = is_cycle(&edges, &component);
+            for member in component {
+                let callees = edges[member].iter().map(|callee| work[*callee]);
+                let all = match cyclic {
+                    true => 1,
+                    false => callees.fold(1, u64::saturating_add),
+                };
+                let counted = cyclic || all > MOST_UNCOUNTED;
+                if !counted || member >= count {
+                    work[member] = all;
+                }
+                if let Some(facts) = self.facts.get_mut(member) {
+                    (facts.recursive, facts.counted) = (cyclic, counted);
+                }
+            }
+        }
+    }
+
+    /// Finds how many frames there may be when each function runs, from the callers to what they call.
+    fn find_deep(&mut self, edges: &[Vec<usize>], components: &[Vec<usize>]) {
+        let count = self.facts.len();
+        let mut depths = vec![1usize; edges.len()];
+        if self.exports {
+            // Other instances may call as deep in the stack as they like.
+            depths[edges.len() - 1] = usize::MAX;
+        }
+        for component in components.iter().rev() {
+            if is_cycle(edges, component) {
+                component.iter().for_each(|member| depths[*member] = usize::MAX);
+            }
+            for member in component {
+                // The nodes of tables and imports are no frames.
+                let frame = usize::from(*member < count);
+                if frame == 1 && !self.facts[*member].needed {
+                    continue;
+                }
+                let depth = depths[*member].saturating_add(frame);
+                edges[*member]
+                    .iter()
+                    .for_each(|to| depths[*to] = depths[*to].max(depth));
+            }
+        }
+        for (facts, depth) in self.facts.iter_mut().zip(depths) {
+            facts.deep = depth > BACKTRACE;
+        }
+    }
+}

@@ -260,25 +260,28 @@ pub fn most_values(program: &Program) -> u32 {
 }
 
 /// The most bytes of native stack that a function of a program may take, up to the next call that looks
-/// how much is left. This is for functions that other instances may call.
-pub fn most_stack(program: &Program) -> u32 {
+/// how much is left. This is for functions that other instances may call; see [`Options::region_words`].
+pub fn most_stack(program: &Program, region_words: u32) -> u32 {
     let options = Options {
         exports: true,
+        region_words,
         ..Options::default()
     };
     Analysis::new(program, &[], &options).most_pointed_stack()
 }
 
-/// The definitions of function `index` (imports first) in what [`compile`] wrote for a unit. They are itself, how it is
-/// called at a tail, and the kernel that starts it, as far as there are.
+/// The definitions of function `index` (imports first) in what [`compile`] wrote for a unit. They are itself, its regions, how
+/// it is called at a tail, and the kernel that starts it, as far as there are.
 pub fn definitions(unit: &Unit, text: &str, index: u32) -> Vec<String> {
     let symbols = ["f", "t", "start_"].map(|kind| format!(" {}{kind}{index}(", unit.prefix));
+    let region = format!(" {}f{index}_", unit.prefix);
     let mut found = Vec::new();
     let mut lines = text.lines().peekable();
     let mut before = "";
     while let Some(line) = lines.next() {
         // A declaration has no body.
-        if symbols.iter().any(|symbol| line.contains(symbol)) && lines.peek() == Some(&"{") {
+        let named = symbols.iter().any(|symbol| line.contains(symbol)) || line.contains(&region);
+        if named && lines.peek() == Some(&"{") {
             let comment = [before].into_iter().filter(|line| line.starts_with("//"));
             let body = lines.by_ref().take_while(|line| *line != "}");
             let all = comment.chain([line]).chain(body).chain(["}"]);

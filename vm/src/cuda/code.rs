@@ -161,16 +161,20 @@ const MOST_CONSTANTS: u32 = 60 << 10;
 /// What the code of programs needs that are instantiated in one store, may call each other and are linked
 /// together. Of what may be chosen, the size of regions is taken.
 pub fn options_of_linked<'a>(programs: impl Iterator<Item = &'a Program> + Clone, tuning: Tuning) -> Options {
+    let region_words = tuning.region_words.unwrap_or(REGION_WORDS);
     let images = programs.clone().map(|program| ImageLayout::new(program).constants());
     Options {
         growth_by_others: true,
         exports: true,
         statuses: programs.clone().any(may_have_statuses),
         values: programs.clone().map(most_values).max().unwrap_or(0),
-        stack: programs.map(most_stack).max().unwrap_or(0),
+        stack: programs
+            .map(|program| most_stack(program, region_words))
+            .max()
+            .unwrap_or(0),
         far_images: images.sum::<u32>() > MOST_CONSTANTS,
         deep_calls: true,
-        region_words: tuning.region_words.unwrap_or(REGION_WORDS),
+        region_words,
         ..Options::default()
     }
 }

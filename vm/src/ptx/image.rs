@@ -40,7 +40,7 @@ const _: () = assert!(size_of::<Image>() == 80);
 /// Constants are the faster place, but all modules of a link share 64 KiB of them.
 const MOST_CONSTANTS: u32 = 4096;
 
-/// Functions of whose first words the same is true.
+/// Functions whose first words lie there too, at most.
 const MOST_STARTS: u32 = 4096;
 
 /// Where things stand after the block's head.

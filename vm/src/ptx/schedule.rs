@@ -17,6 +17,7 @@
 
 mod order;
 
+use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
 
 use gpu_run_bytecode::code::Inst;
@@ -235,7 +236,10 @@ impl Compiler<'_> {
         if self.units <= ENOUGH || blocks.is_empty() {
             return;
         }
-        let behind = live::behind(&self.cfg, self.units, |node| self.transfer.access(node));
+        let behind = match self.region() {
+            Some((regions, _)) => Cow::Borrowed(&regions.behind),
+            None => Cow::Owned(live::behind(&self.cfg, self.units, |node| self.transfer.access(node))),
+        };
         for block in blocks {
             if let Some(nodes) = self.reorder(block, &behind[block]) {
                 self.schedule.blocks.insert(block, nodes);

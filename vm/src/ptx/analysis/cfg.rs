@@ -420,7 +420,8 @@ impl Cfg {
         depths
     }
 
-    /// The loops that are entered at their heads only, if by the interpreter: each as its head and its blocks. So two of them have no block in
+    /// The loops that are entered at their heads only, also from outside of what is compiled here: each as its head and its
+    /// blocks. So two of them have no block in
     /// common, or one contains the other.
     pub fn reducible_loops(&self) -> Vec<(usize, BTreeSet<usize>)> {
         let predecessors = self.predecessors();

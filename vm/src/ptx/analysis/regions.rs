@@ -54,6 +54,8 @@ pub struct Regions {
     pub units: Vec<u32>,
     /// The units that are read later, after each block.
     pub behind: Vec<Units>,
+    /// See [`Cfg::dead_ends`]; of all regions.
+    pub dead_ends: BTreeSet<usize>,
 }
 
 impl Regions {
@@ -96,6 +98,7 @@ impl Regions {
             places,
             units: all.into_iter().collect(),
             behind,
+            dead_ends: hot.dead_ends(),
         }
     }
 
@@ -201,7 +204,8 @@ fn divide(cfg: &Cfg, words: u32) -> Vec<Range<usize>> {
 /// Bytes of native stack that the function takes which runs the regions.
 const DRIVER_STACK: u32 = 256;
 
-/// Bytes of native stack that a function may take besides what it takes as a whole.
+/// Bytes of native stack that a function may take besides what it takes as a whole. If all of it were compiled: what is left to
+/// the interpreter is not known yet.
 pub fn stack_beside(function: &Function, options: &Options) -> u32 {
     match options.region_words > 0 && function.end - function.start > options.region_words {
         true => DRIVER_STACK,

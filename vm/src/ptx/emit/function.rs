@@ -431,6 +431,10 @@ impl<'a> Compiler<'a> {
             Op::CallIndirect | Op::CallImport => true,
             op => is_atomic(op),
         };
+        if self.region().is_some() {
+            // The loop may lead through other regions, whose blocks are not seen here.
+            return self.cfg.hot_nodes().any(accesses);
+        }
         let spins = |blocks: &BTreeSet<usize>| {
             let nodes = || blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
             nodes().any(accesses) && !nodes().any(|node| matches!(node.inst.op, Op::Sleep | Op::Meet))

@@ -23,6 +23,8 @@
 //! `cuda::barriers` takes these out of the machine code. With them, and with meetings of loops alone, `tree` of
 //! `bench/ordinary` did not end (5 of 5 times); without them it does.
 //!
+//! Lanes that went into different regions of a large function (`emit::regions`) meet when it has come back.
+//!
 //! A function that recurses has no meetings: a warp takes a lane that waits at an instruction for one that waits there with
 //! another mask. Measured on an H200, with votes: of 2,205 million passes of a loop in a recursive function 30 million went
 //! on too early, of 658 million in other functions none.
@@ -67,7 +69,10 @@ impl Compiler<'_> {
         if !self.unit.options.reconverge || self.facts.recursive || other_ways {
             return;
         }
-        self.dead_ends = self.cfg.dead_ends();
+        self.dead_ends = match self.region() {
+            Some((regions, _)) => regions.dead_ends.clone(),
+            None => self.cfg.dead_ends(),
+        };
         for (head, blocks) in self.cfg.reducible_loops() {
             let mut nodes = blocks.iter().flat_map(|block| self.cfg.block_nodes(*block));
             if self.loops.contains_key(&head) || !nodes.any(calls) {

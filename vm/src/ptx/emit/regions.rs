@@ -5,7 +5,7 @@
 //! or an exception, or the place where another region goes on. An interpreted block comes back in the same way: what the
 //! interpreter answers is what the region returns. All of them together are one frame of the stack.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 
 use crate::ptx::Unit;
@@ -44,8 +44,8 @@ pub fn tables(unit: &Unit, index: u32) -> (String, String) {
     )
 }
 
-/// Compiles the defined function `defined` in regions of at most `most` words, as [`compile`](super::function::compile) does
-/// it as a whole.
+/// Compiles the defined function `defined` in regions of at most [`Options::region_words`](crate::ptx::Options::region_words)
+/// words, as [`compile`](super::function::compile) does it as a whole.
 pub fn compile(
     unit: &Unit,
     analysis: &Analysis,
@@ -221,7 +221,7 @@ impl<'a> Compiler<'a> {
         let Some((regions, number)) = self.region() else { return };
         let numbers = regions.places_of(number);
         let places = &regions.places[numbers.clone()];
-        // Loops may lead through several regions.
+        // Loops may lead through several regions. A thread that is stopped here is told to stand at the region's first place.
         if let Some(first) = places.first() {
             self.count(self.first_word(first.block));
         }
@@ -270,15 +270,12 @@ impl<'a> Compiler<'a> {
             return label;
         };
         let node = self.cfg.last(block).clone();
-        let next = |pc: &u32| {
-            let place = self.place_outside(self.cfg.block_at(*pc)?)?;
-            Some(ENTERED + place as u32)
-        };
-        let places: Vec<String> = node
-            .targets
-            .iter()
-            .map(|pc| next(pc).unwrap_or(0).to_string())
-            .collect();
+        let place = |pc: &u32| self.place_outside(self.cfg.block_at(*pc)?);
+        let targets: Vec<Option<usize>> = node.targets.iter().map(place).collect();
+        let outside: BTreeSet<usize> = targets.iter().flatten().copied().collect();
+        // The others have labels of their own.
+        let number = |place: &Option<usize>| place.map_or(0, |place| ENTERED + place as u32).to_string();
+        let places: Vec<String> = targets.iter().map(number).collect();
         let name = self.name_at("leaves", &node);
         self.constant(format!(
             ".global .align 4 .b32 {name}[{}] = {{{}}};\n",
@@ -289,8 +286,10 @@ impl<'a> Compiler<'a> {
         self.w.label(&label);
         let state = self.state_at(Exit::Table(block));
         let before_state = std::mem::replace(&mut self.state, state);
-        let units = self.exits.units_at(Exit::Table(block)).to_vec();
-        self.put_units(units.iter().filter_map(|unit| Some((regions.slot(*unit)?, *unit))));
+        // What one of these places takes. Others may take less of a value: there is no room for all of it then.
+        let taken = outside.iter().flat_map(|place| &regions.places[*place].units);
+        let taken: BTreeSet<u32> = taken.map(|(unit, _)| *unit).collect();
+        self.put_units(taken.iter().filter_map(|unit| Some((regions.slot(*unit)?, *unit))));
         let index = self.canonical_operand(node.inst.args[0], 1);
         let (clamped, at) = (self.w.word(), self.w.pair());
         ptx!(self, "min.u32 {clamped}, {index}, {};", places.len() - 1);

@@ -5,7 +5,7 @@ use std::mem::offset_of;
 
 use super::{Options, body, compiled, part, program, text_alone};
 use crate::layout::Context;
-use crate::ptx::{Analysis, block_starts, compile, reachable};
+use crate::ptx::{Analysis, Unit, block_starts, compile, definitions, reachable};
 
 /// More frames than there are places for return addresses: a call puts back what had its place, also when what
 /// it called has thrown.
@@ -278,4 +278,33 @@ fn callers_of_interpreted_functions_know_what_those_do() {
     let call = main.find("call (q), f2").expect("the call");
     assert!(main[call..].contains("ld.global.b32 %size"));
     assert!(main.contains("st.param.b32 [ret], 1;"));
+}
+
+#[test]
+fn the_regions_of_a_function_are_among_its_definitions() {
+    let program = program(
+        r#"(module (func (export "f") (param i32) (result i32)
+            (if (i32.eqz (local.get 0)) (then (return (i32.const 7))))
+            (if (i32.eqz (i32.ctz (local.get 0))) (then (return (i32.const 9))))
+            (i32.mul (local.get 0) (local.get 0))))"#,
+    );
+    let unit = Unit {
+        program: &program,
+        prefix: "i0_".into(),
+        code_start: 0,
+        entries: vec![0],
+        cold: Default::default(),
+        options: Options {
+            region_words: 5,
+            ..Options::default()
+        },
+    };
+    let found = definitions(&unit, &compile(&unit).text, 0);
+    let names = ["i0_f0_0(", "i0_f0_1(", " i0_f0(", "i0_start_0("];
+    for name in names {
+        let count = found
+            .iter()
+            .filter(|text| text.lines().nth(1).is_some_and(|line| line.contains(name)));
+        assert_eq!(count.count(), 1, "{name} {found:?}");
+    }
 }

@@ -8,7 +8,7 @@
 //!
 //! Where the interpreter comes to the head of a loop that is compiled, it hands the function back: `COLD` takes the values
 //! of the units that are read later from the context, and goes to the loop. So nothing is known of them there but their
-//! kinds.
+//! kinds. In a region of a large function `COLD` returns the interpreter's answer instead: see [`regions`].
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -25,7 +25,8 @@ use crate::ptx::emit::regions;
 use crate::ptx::image::Image;
 use crate::ptx::writer::ptx;
 
-/// The interpreter's answer where a loop is to be entered, and how many after this one, whose place it is.
+/// The interpreter's answer, or a region's, where the function goes on at a place; and how many after this one, whose number it
+/// is.
 pub const ENTERED: u32 = 2;
 
 /// A way from compiled code into the interpreter.
@@ -62,11 +63,6 @@ impl Exits {
     pub fn most(&self) -> u32 {
         let entries = self.entries.iter().map(|(_, units)| units.len());
         self.units.values().map(Vec::len).chain(entries).max().unwrap_or(0) as u32
-    }
-
-    /// The units whose values the interpreter takes at one.
-    pub fn units_at(&self, exit: Exit) -> &[u32] {
-        self.units.get(&exit).map_or(&[], Vec::as_slice)
     }
 
     /// Adds a list of units; returns its place among the lists.

@@ -197,11 +197,7 @@ fn scripts(device: &str, dir: &Path, exceptions: &[Exception], inline: bool) -> 
     if args.iter().any(|arg| arg == "--compile") {
         scripts = Vec::new();
         for path in &files {
-            let name = path
-                .file_stem()
-                .expect("a file of the folder")
-                .to_string_lossy()
-                .into_owned();
+            let name = stem(path);
             let script = std::fs::read_to_string(path)?;
             let of_script = match name.as_str() {
                 // Its modules share what they import.
@@ -227,11 +223,7 @@ fn scripts(device: &str, dir: &Path, exceptions: &[Exception], inline: bool) -> 
     }
     let mut wrong = Vec::new();
     for path in &files {
-        let file = path
-            .file_stem()
-            .expect("a file of the folder")
-            .to_string_lossy()
-            .into_owned();
+        let file = stem(path);
         let exception = exceptions.iter().find(|(name, ..)| *name == file);
         let (failing, skipping, reason) =
             exception.map_or((0, 0, ""), |(_, failed, skipped, why)| (*failed, *skipped, why));
@@ -250,6 +242,12 @@ fn scripts(device: &str, dir: &Path, exceptions: &[Exception], inline: bool) -> 
     }
     let details: Vec<_> = stdout.lines().filter(|line| counts(line).is_none()).take(50).collect();
     Err(format!("{}\n{}\n{}", wrong.join("\n"), details.join("\n"), text(&output.stderr)).into())
+}
+
+/// A script's name.
+fn stem(path: &Path) -> String {
+    let stem = path.file_stem().expect("a file of the folder");
+    stem.to_string_lossy().into_owned()
 }
 
 /// A script as several, each of which begins with a module. As a whole where modules are named or registered.

@@ -298,7 +298,7 @@ pub fn compile(unit: &Unit) -> Compiled {
     analysis.aligned_stack = analysis.check_stack_alignment();
     // After all that is to hold for interpreted functions too.
     analysis.leave_out(&unit.cold, &unit.entries);
-    analysis.find_large(&unit.options);
+    analysis.find_large();
     analysis.lines = unit.options.line_info.then(|| Lines::of(unit.program)).flatten();
     let mut layout = ImageLayout::new(unit.program);
     layout.constant &= !unit.options.far_images;

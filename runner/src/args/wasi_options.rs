@@ -104,7 +104,7 @@ pub fn of_runs_only(options: &EnvironmentArgs) -> Option<&'static str> {
     given.iter().find(|(given, _)| *given).map(|(_, option)| *option)
 }
 
-/// Gives a program folders.
+/// Adds the folders of a program.
 pub fn with_folders<'a>(
     mut wasi: WasiCtxBuilder,
     given: impl Iterator<Item = &'a OsString>,

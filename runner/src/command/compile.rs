@@ -11,7 +11,7 @@ use gpu_run::{BoxError, Config, Usage};
 use crate::calls::grouped;
 use crate::cli::CompileArgs;
 use crate::report::{self, Outcome, Report};
-use crate::{cache, entry, load};
+use crate::{cache, engine, entry, load};
 
 /// The target that needs no assembler.
 const PTX: &str = "ptx";
@@ -24,11 +24,8 @@ pub fn compile(args: &CompileArgs) -> Outcome<ExitCode> {
     let assembler = assembler(args)?;
     let output = load::output(args.output.as_deref(), &args.module)?;
     let mut config = Config::new();
-    config
-        .local_frames(args.tuning.local_frames.into())
-        .reconverge(args.tuning.reconverge.into())
-        .region_words(args.tuning.region_words)
-        .functions(functions);
+    config.functions(functions);
+    engine::tune(&mut config, &args.tuning);
     match cache::open()? {
         Some(cache) => config.cache_folder(cache.folder()),
         None => config.no_cache(),

@@ -45,15 +45,19 @@ pub fn of(args: &RunArgs) -> Outcome<gpu_run::Engine> {
     gpu_run::Engine::new(&config).map_err(|error| report::library(&error, args.module()))
 }
 
+/// Sets what was chosen about compiled code.
+pub fn tune(config: &mut Config, tuning: &TuningArgs) {
+    config
+        .local_frames(tuning.local_frames.into())
+        .reconverge(tuning.reconverge.into())
+        .region_words(tuning.region_words);
+}
+
 /// What engines are made with by all commands that run a program.
 pub fn config(strategy: Strategy, tuning: &TuningArgs, compile_time: Duration, cache: Option<Cache>) -> Config {
     let mut config = Config::new();
-    config
-        .strategy(strategy)
-        .local_frames(tuning.local_frames.into())
-        .reconverge(tuning.reconverge.into())
-        .region_words(tuning.region_words)
-        .compile_timeout(compile_time);
+    config.strategy(strategy).compile_timeout(compile_time);
+    tune(&mut config, tuning);
     if let Some(tell) = progress::of_compiler() {
         config.on_compile(tell);
     }

@@ -40,9 +40,6 @@ struct Constant<'t> {
 
 const VISIBLE: &str = ".visible ";
 
-/// What the names of constants contain that have words of the store: where the interpreter may hand a function back.
-pub const PLACES: &str = "places";
-
 /// The name that stands before a character.
 fn name_before(text: &str, end: char) -> Option<&str> {
     let before = text.split(end).next()?.trim_end();
@@ -160,14 +157,13 @@ pub fn parts(text: &str, size: usize) -> Vec<String> {
         used_functions.extend(named(function.text, &functions));
         used_constants.extend(named(function.text, &constants));
     }
-    // A constant that one part alone knows is there, others are in the first part. So are those with words of the store: they
-    // change with every function before them.
+    // A constant that one part alone knows is there, others are in the first part. So are visible ones: what they have may
+    // change with every function.
     let mut home = vec![0; items.constants.len()];
     for (number, constant) in items.constants.iter().enumerate() {
         let mut users = (0..=part).filter(|part| uses[*part].1.contains(&number));
         if let (Some(user), None) = (users.next(), users.next())
             && !constant.line.starts_with(VISIBLE)
-            && !constant.name.contains(PLACES)
         {
             home[number] = user;
         }
@@ -213,7 +209,7 @@ mod tests {
         .visible .const .align 8 .b8 i0_instance[80];\n\n\
         .func i0_f0(.param .b64 ctx);\n\
         .func (.param .align 16 .b8 ret[4]) i0_f1(.param .b64 ctx);\n\
-        .global .align 4 .b32 i0_places0[2] = {1, 2};\n\
+        .visible .global .align 4 .b32 i0_places0[2] = {1, 2};\n\
         .global .align 4 .b32 i0_both[1] = {3};\n\
         .global .align 2 .b16 i0_units0[1] = {0};\n\
         .visible .global .align 8 .u64 i0_hidden1[1] = {i0_f1};\n\n\

@@ -25,7 +25,7 @@ use gpu_run_bytecode::{Class, Op, Operand};
 
 use self::order::{Graph, Step, Value};
 use crate::ptx::analysis::cfg::Node;
-use crate::ptx::analysis::live::{self, Units};
+use crate::ptx::analysis::live::Units;
 use crate::ptx::emit::function::Compiler;
 
 /// Units that may be live at once: code for which that is enough stays as it is. A multiprocessor has registers
@@ -236,21 +236,21 @@ impl Compiler<'_> {
         if self.units <= ENOUGH || blocks.is_empty() {
             return;
         }
-        let behind = match self.region() {
-            Some((regions, _)) => Cow::Borrowed(&regions.behind),
-            None => Cow::Owned(live::behind(&self.cfg, self.units, |node| self.transfer.access(node))),
+        let live_after = match self.region() {
+            Some((regions, _)) => Cow::Borrowed(&regions.live_after),
+            None => Cow::Owned(self.transfer.live_after(&self.cfg, self.units)),
         };
         for block in blocks {
-            if let Some(nodes) = self.reorder(block, &behind[block]) {
+            if let Some(nodes) = self.reorder(block, &live_after[block]) {
                 self.schedule.blocks.insert(block, nodes);
             }
         }
     }
 
     /// The instructions of a block in another order, if that spares enough.
-    fn reorder(&mut self, block: usize, behind: &Units) -> Option<Vec<Node>> {
+    fn reorder(&mut self, block: usize, after: &Units) -> Option<Vec<Node>> {
         let nodes = self.cfg.block_nodes(block).to_vec();
-        let mut live = behind.clone();
+        let mut live = after.clone();
         // Pieces from the last to the first, as what is live is known from the end.
         let mut pieces = Vec::new();
         let mut changed = false;

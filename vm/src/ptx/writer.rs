@@ -109,6 +109,16 @@ impl Writer {
     }
 }
 
+/// The declaration of words of so many bits in memory, with their values.
+pub fn constant(bits: u32, name: &str, values: &[String]) -> String {
+    format!(
+        ".global .align {} .b{bits} {name}[{}] = {{{}}};\n",
+        bits / 8,
+        values.len(),
+        values.join(", ")
+    )
+}
+
 /// Appends a line to a [`Writer`] that is the field `w`.
 macro_rules! ptx {
     ($this:expr, $($format:tt)*) => {

@@ -7,7 +7,6 @@ use gpu_run_bytecode::{ConstOp, Export, ExternKind, Function, Op, Operand, Progr
 
 use crate::ptx::analysis::cfg::{Cfg, Node};
 use crate::ptx::analysis::flow::TransferFn;
-use crate::ptx::analysis::regions::stack_beside;
 use crate::ptx::analysis::stack_frame::{self, StackFrame};
 use crate::ptx::lines::Lines;
 use crate::ptx::{LocalFrames, Options, Reachable};
@@ -88,7 +87,7 @@ pub struct Analysis<'a> {
     /// Whether other instances may call what this one exports.
     pub(super) exports: bool,
     /// See [`Options::region_words`].
-    region_words: u32,
+    pub(super) region_words: u32,
     starts: HashMap<u32, u32>,
     pub(super) calls: Vec<Calls>,
 }
@@ -164,7 +163,7 @@ impl<'a> Analysis<'a> {
         }
         this.find_cycles();
         this.find_frames(options);
-        this.find_stacks(options);
+        this.find_stacks();
         for i in 0..this.facts.len() {
             this.calls[i].loops |= this.facts[i].counted;
         }
@@ -541,10 +540,10 @@ impl<'a> Analysis<'a> {
         self.pointed_stacks.iter().copied().max().unwrap_or(0)
     }
 
-    fn find_stacks(&mut self, options: &Options) {
+    fn find_stacks(&mut self) {
         let functions = self.program.meta.functions.iter().zip(&self.facts);
         let own = |(function, facts): (&Function, &Facts)| {
-            let beside = facts.frame.bytes.saturating_add(stack_beside(function, options));
+            let beside = facts.frame.bytes.saturating_add(self.stack_beside(function));
             frame_bytes(frame_units(self.program, function)).saturating_add(beside)
         };
         let own: Vec<u32> = functions.map(own).collect();

@@ -107,24 +107,30 @@ impl TransferFn<'_> {
             _ => 1,
         }
     }
-}
 
-/// The units of a frame of `units` that are live after each block.
-pub fn behind(cfg: &Cfg, units: u32, access: impl Fn(&Node) -> Access) -> Vec<Units> {
-    let mut before = vec![Units::new(units); cfg.blocks.len()];
-    let mut behind = before.clone();
-    let mut changed = true;
-    while changed {
-        changed = false;
-        for block in cfg.order.iter().rev() {
-            for next in &cfg.blocks[*block].successors {
-                behind[*block].add(&before[*next]);
+    /// The units of a frame of `units` that are live after each block.
+    pub fn live_after(&self, cfg: &Cfg, units: u32) -> Vec<Units> {
+        let mut before = vec![Units::new(units); cfg.blocks.len()];
+        let mut after = before.clone();
+        let mut changed = true;
+        while changed {
+            changed = false;
+            for block in cfg.order.iter().rev() {
+                for next in &cfg.blocks[*block].successors {
+                    after[*block].add(&before[*next]);
+                }
+                let live = self.live_before(cfg.block_nodes(*block), &after[*block]);
+                changed |= before[*block].add(&live);
             }
-            let mut live = behind[*block].clone();
-            let nodes = cfg.block_nodes(*block).iter().rev();
-            nodes.for_each(|node| access(node).apply(&mut live));
-            changed |= before[*block].add(&live);
         }
+        after
     }
-    behind
+
+    /// The units that are live before instructions after which these are.
+    pub fn live_before(&self, nodes: &[Node], after: &Units) -> Units {
+        let mut live = after.clone();
+        let nodes = nodes.iter().rev();
+        nodes.for_each(|node| self.access(node).apply(&mut live));
+        live
+    }
 }

@@ -10,11 +10,10 @@ use std::ops::Range;
 
 use gpu_run_bytecode::Function;
 
-use crate::ptx::Options;
 use crate::ptx::analysis::cfg::Cfg;
 use crate::ptx::analysis::flow::{Kind, TransferFn};
 use crate::ptx::analysis::interprocedural::{Analysis, frame_units};
-use crate::ptx::analysis::live::{self, Units};
+use crate::ptx::analysis::live::Units;
 use crate::ptx::analysis::stack_frame::StackFrame;
 
 /// How much more often a block runs for each loop around it, as long as nothing is known of it.
@@ -53,19 +52,20 @@ pub struct Regions {
     /// in this order.
     pub units: Vec<u32>,
     /// The units that are read later, after each block.
-    pub behind: Vec<Units>,
+    pub live_after: Vec<Units>,
     /// See [`Cfg::dead_ends`]; of all regions.
     pub dead_ends: BTreeSet<usize>,
 }
 
 impl Regions {
-    /// Divides a function into regions of at most `words` words but for blocks that have more. Blocks that begin with a word
-    /// in `cold` are not compiled.
-    pub fn of(analysis: &Analysis, function: &Function, cold: &BTreeSet<u32>, words: u32) -> Regions {
+    /// Divides a function into regions of as many words as [`Options`](crate::ptx::Options::region_words) say at most, but for
+    /// blocks that have more. Blocks that begin with a word in `cold` are not compiled.
+    pub fn of(analysis: &Analysis, function: &Function, cold: &BTreeSet<u32>) -> Regions {
         let program = analysis.program;
-        let (full, mut hot) = (Cfg::new(program, function), Cfg::new(program, function));
+        let full = Cfg::new(program, function);
+        let mut hot = full.clone();
         hot.leave_out(cold);
-        let blocks = divide(&hot, words);
+        let blocks = divide(&hot, analysis.region_words);
         let transfer = || TransferFn {
             analysis,
             function,
@@ -75,11 +75,9 @@ impl Regions {
         let ty = &program.meta.types[function.ty as usize];
         let known = transfer().run(&full, units, ty, &[]).at;
         let transfer = transfer();
-        let behind = live::behind(&full, units, |node| transfer.access(node));
+        let live_after = transfer.live_after(&full, units);
         let place = |block: usize| {
-            let mut live = behind[block].clone();
-            let nodes = full.block_nodes(block).iter().rev();
-            nodes.for_each(|node| transfer.access(node).apply(&mut live));
+            let live = transfer.live_before(full.block_nodes(block), &live_after[block]);
             let kind = |unit: u32| Some(known[block].get(unit as usize)?.kind);
             let units = taken(&live, kind).into_iter();
             Place {
@@ -97,7 +95,7 @@ impl Regions {
             blocks,
             places,
             units: all.into_iter().collect(),
-            behind,
+            live_after,
             dead_ends: hot.dead_ends(),
         }
     }
@@ -204,21 +202,28 @@ fn divide(cfg: &Cfg, words: u32) -> Vec<Range<usize>> {
 /// Bytes of native stack that the function takes which runs the regions.
 const DRIVER_STACK: u32 = 256;
 
-/// Bytes of native stack that a function may take besides what it takes as a whole. If all of it were compiled: what is left to
-/// the interpreter is not known yet.
-pub fn stack_beside(function: &Function, options: &Options) -> u32 {
-    match options.region_words > 0 && function.end - function.start > options.region_words {
-        true => DRIVER_STACK,
-        false => 0,
-    }
-}
-
 impl Analysis<'_> {
+    /// Whether so many words are compiled as several.
+    fn is_large(&self, words: u32) -> bool {
+        self.region_words > 0 && words > self.region_words
+    }
+
+    /// Bytes of native stack that a function may take besides what it takes as a whole. If all of it were compiled: what is left
+    /// to the interpreter is not known yet.
+    pub(super) fn stack_beside(&self, function: &Function) -> u32 {
+        match self.is_large(function.end - function.start) {
+            true => DRIVER_STACK,
+            false => 0,
+        }
+    }
+
     /// Finds the functions that are compiled as several.
-    pub fn find_large(&mut self, options: &Options) {
-        for facts in &mut self.facts {
-            facts.in_regions = options.region_words > 0 && facts.words > options.region_words && !facts.interpreted;
-            if facts.in_regions {
+    pub fn find_large(&mut self) {
+        for defined in 0..self.facts.len() {
+            let in_regions = !self.facts[defined].interpreted && self.is_large(self.facts[defined].words);
+            let facts = &mut self.facts[defined];
+            facts.in_regions = in_regions;
+            if in_regions {
                 // Each region would copy it.
                 facts.frame = StackFrame::default();
             }

@@ -62,6 +62,22 @@ pub fn results(ty: &FuncType, status: bool) -> (Vec<u32>, u32) {
     (offsets, at)
 }
 
+/// Appends code that returns the results which lie in the context's values. Uses `%w`.
+pub fn return_values_of_context(ty: &FuncType, status: bool, out: &mut String) {
+    let mut at = VALUES as u32;
+    for (to, ty) in results(ty, status).0.iter().zip(&ty.results) {
+        for k in 0..ty.units() {
+            _ = writeln!(
+                out,
+                "\tld.local.b32 %w, [%local+{at}];\n\tst.param.b32 [ret+{}], %w;",
+                to + 4 * k
+            );
+            at += 4;
+        }
+    }
+    out.push_str("\tret;\n");
+}
+
 /// The list of what a function returns, with a name for it.
 pub fn returns(ty: &FuncType, status: bool, name: &str) -> String {
     match results(ty, status).1 {

@@ -291,8 +291,7 @@ impl<'a> Compiler<'a> {
             traps: BTreeMap::new(),
             state_at: 0,
         };
-        let behind = this.region().map(|(regions, _)| &regions.behind[..]);
-        this.plan_exits(&full, &entries, behind);
+        this.plan_exits(&full, &entries);
         this.plan_loops();
         this.numeric_blocks = this.cfg.numeric_blocks();
         this.plan_meetings();

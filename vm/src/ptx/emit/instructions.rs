@@ -19,7 +19,7 @@ use crate::ptx::emit::function::{Compiler, Role};
 use crate::ptx::emit::handwritten::HandwrittenOp;
 use crate::ptx::runtime;
 use crate::ptx::template::{Template, Width, template};
-use crate::ptx::writer::ptx;
+use crate::ptx::writer::{constant, ptx};
 
 /// Bytes of [`Context::scratch`] between two operands of an instruction that the runtime runs.
 const OPERAND: i64 = 16;
@@ -410,11 +410,7 @@ impl Compiler<'_> {
                 .iter()
                 .map(|pc| targets.partition_point(|target| target < pc).to_string());
             let (name, places) = (self.name_at("targets", node), places.collect::<Vec<_>>());
-            let list = places.join(", ");
-            self.constant(format!(
-                ".global .align 4 .b32 {name}[{}] = {{{list}}};\n",
-                places.len()
-            ));
+            self.constant(constant(32, &name, &places));
             let at = self.w.pair();
             ptx!(self, "mov.u64 {at}, {name};");
             ptx!(self, "mad.wide.u32 {at}, {clamped}, 4, {at};");
@@ -610,15 +606,7 @@ impl Compiler<'_> {
         Inst::new(node.inst.op, args).encode(&mut words);
         let name = self.name_at("words", node);
         let list: Vec<String> = words.iter().map(|word| format!("{word:#x}")).collect();
-        // Copies of a loop use the same words.
-        let declaration = format!(
-            ".global .align 8 .b64 {name}[{}] = {{{}}};\n",
-            words.len(),
-            list.join(", ")
-        );
-        if !self.words.contains(&declaration) {
-            self.words.push_str(&declaration);
-        }
+        self.constant(constant(64, &name, &list));
         let (instance, at) = (self.image_word(offset_of!(crate::ptx::Image, instance)), self.w.pair());
         ptx!(self, "mov.u64 {at}, {name};");
         let pc = self.position(node.pc);

@@ -12,15 +12,17 @@ use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
 use crate::ptx::analysis::regions::Regions;
 use crate::ptx::emit::calls::cold::{ENTERED, Exit};
-use crate::ptx::emit::calls::{self, RETURNED, TAIL_CALL, THROWN, VALUES, results};
+use crate::ptx::emit::calls::{self, RETURNED, TAIL_CALL, THROWN, VALUES};
 use crate::ptx::emit::function::{Compiler, Role, ascii};
 use crate::ptx::emit::samples::SampleAt;
 use crate::ptx::image::ImageLayout;
-use crate::ptx::parts::PLACES;
-use crate::ptx::writer::ptx;
+use crate::ptx::writer::{constant, ptx};
 
 /// What a region returns where its function's caller has to make a tail call. It is no place's number.
 pub const REGION_TAIL_CALL: u32 = u32::MAX;
+
+// A region's answer is the function's status.
+const _: () = assert!(RETURNED == 0 && THROWN == 1);
 
 /// What of a region is written apart from its blocks.
 #[derive(Default)]
@@ -39,7 +41,7 @@ fn name(unit: &Unit, index: u32, region: usize) -> String {
 /// The names of what the interpreter reads: where it may hand the function back, and the units that are taken there.
 pub fn tables(unit: &Unit, index: u32) -> (String, String) {
     (
-        format!("{}{PLACES}{index}", unit.prefix),
+        format!("{}places{index}", unit.prefix),
         format!("{}units{index}", unit.prefix),
     )
 }
@@ -55,7 +57,7 @@ pub fn compile(
     words: &mut String,
 ) -> u32 {
     let function = &unit.program.meta.functions[defined];
-    let regions = Regions::of(analysis, function, &unit.cold, unit.options.region_words);
+    let regions = Regions::of(analysis, function, &unit.cold);
     let index = analysis.imported + defined as u32;
     let comment = ascii(&unit.program.meta.func_name(index));
     let mut values = regions.units.len() as u32;
@@ -87,6 +89,12 @@ pub fn compile(
     values
 }
 
+/// A constant with words of the store. It is visible, so that it is not in the part of its function, which is else the same
+/// when a function before it has changed.
+pub fn visible(constant: &str) -> String {
+    format!(".visible {constant}")
+}
+
 /// Writes what the interpreter reads, as `enter_loop` in `kernel/mixed.cpp` does. All places take the same units.
 fn write_tables(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: usize, words: &mut String) {
     let (places, units) = tables(unit, analysis.imported + defined as u32);
@@ -94,12 +102,7 @@ fn write_tables(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: us
         .into_iter()
         .chain(regions.units.iter().copied());
     let list: Vec<String> = list.map(|unit| unit.to_string()).collect();
-    _ = writeln!(
-        words,
-        ".global .align 2 .b16 {units}[{}] = {{{}}};",
-        list.len(),
-        list.join(", ")
-    );
+    *words += &constant(16, &units, &list);
     let entries = regions.places.iter();
     let entries = entries.flat_map(|place| [unit.code_start + place.word, 0]);
     let table: Vec<String> = [regions.places.len() as u32]
@@ -107,12 +110,7 @@ fn write_tables(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: us
         .chain(entries)
         .map(|word| word.to_string())
         .collect();
-    _ = writeln!(
-        words,
-        ".global .align 4 .b32 {places}[{}] = {{{}}};",
-        table.len(),
-        table.join(", ")
-    );
+    *words += &visible(&constant(32, &places, &table));
 }
 
 /// Writes the body of the function that runs the regions: from one to the next, until one of them has ended it.
@@ -120,76 +118,48 @@ fn write_driver(unit: &Unit, analysis: &Analysis, regions: &Regions, defined: us
     let index = analysis.imported + defined as u32;
     let ty = &unit.program.meta.types[unit.program.meta.functions[defined].ty as usize];
     let status = analysis.facts[defined].status;
-    let mut line = |text: std::fmt::Arguments| {
-        let text = text.to_string();
-        let indent = if text.ends_with(':') { "" } else { "\t" };
-        _ = writeln!(out, "{indent}{text}");
-    };
-    line(format_args!(".reg .b64 %ctx, %local;"));
-    line(format_args!(".reg .b32 %depth, %next, %w;"));
-    line(format_args!(".reg .pred %p;"));
-    line(format_args!("ld.param.b64 %ctx, [ctx];"));
-    line(format_args!("cvta.to.local.u64 %local, %ctx;"));
-    line(format_args!("ld.param.b32 %depth, [depth];"));
+    out.push_str("\t.reg .b64 %ctx, %local;\n\t.reg .b32 %depth, %next, %w;\n\t.reg .pred %p;\n");
+    out.push_str("\tld.param.b64 %ctx, [ctx];\n\tcvta.to.local.u64 %local, %ctx;\n\tld.param.b32 %depth, [depth];\n");
     let mut at = 0;
     for (i, ty) in ty.params.iter().enumerate() {
         for k in 0..ty.units() {
             if let Some(slot) = regions.slot(at + k) {
-                line(format_args!("ld.param.b32 %w, [a{i}+{}];", 4 * k));
-                line(format_args!("st.local.b32 [%local+{}], %w;", VALUES + 4 * slot));
+                let to = VALUES + 4 * slot;
+                _ = writeln!(
+                    out,
+                    "\tld.param.b32 %w, [a{i}+{}];\n\tst.local.b32 [%local+{to}], %w;",
+                    4 * k
+                );
             }
         }
         at += ty.units();
     }
-    line(format_args!("mov.b32 %next, {ENTERED};"));
-    line(format_args!("GO:"));
+    _ = writeln!(out, "\tmov.b32 %next, {ENTERED};\nGO:");
     let last = regions.blocks.len() - 1;
     for region in 0..last {
-        let behind = ENTERED + regions.places_of(region).end as u32;
-        line(format_args!("setp.lt.u32 %p, %next, {behind};"));
-        line(format_args!("@%p bra REGION_{region};"));
+        let end = ENTERED + regions.places_of(region).end as u32;
+        _ = writeln!(out, "\tsetp.lt.u32 %p, %next, {end};\n\t@%p bra REGION_{region};");
     }
     for region in (0..=last).rev() {
-        line(format_args!("REGION_{region}:"));
-        line(format_args!("{{"));
-        line(format_args!(".param .b64 q0; st.param.b64 [q0], %ctx;"));
-        line(format_args!(".param .b32 q1; st.param.b32 [q1], %depth;"));
-        line(format_args!(".param .b32 q2; st.param.b32 [q2], %next;"));
-        line(format_args!(".param .b32 q;"));
-        line(format_args!("call (q), {}, (q0, q1, q2);", name(unit, index, region)));
-        line(format_args!("ld.param.b32 %next, [q];"));
-        line(format_args!("}}"));
-        line(format_args!("bra NEXT;"));
+        _ = writeln!(out, "REGION_{region}:\n\t{{");
+        out.push_str("\t.param .b64 q0; st.param.b64 [q0], %ctx;\n\t.param .b32 q1; st.param.b32 [q1], %depth;\n");
+        out.push_str("\t.param .b32 q2; st.param.b32 [q2], %next;\n\t.param .b32 q;\n");
+        _ = writeln!(out, "\tcall (q), {}, (q0, q1, q2);", name(unit, index, region));
+        out.push_str("\tld.param.b32 %next, [q];\n\t}\n\tbra NEXT;\n");
     }
-    line(format_args!("NEXT:"));
-    if analysis.makes_tail_calls(defined) {
-        line(format_args!("setp.eq.u32 %p, %next, {REGION_TAIL_CALL};"));
-        line(format_args!("@%p bra TAIL;"));
+    out.push_str("NEXT:\n");
+    let tails = analysis.makes_tail_calls(defined);
+    if tails {
+        _ = writeln!(out, "\tsetp.eq.u32 %p, %next, {REGION_TAIL_CALL};\n\t@%p bra TAIL;");
     }
-    line(format_args!("setp.ge.u32 %p, %next, {ENTERED};"));
-    line(format_args!("@%p bra GO;"));
+    _ = writeln!(out, "\tsetp.ge.u32 %p, %next, {ENTERED};\n\t@%p bra GO;");
     if status {
-        const _: () = assert!(
-            RETURNED == 0 && THROWN == 1,
-            "a region's answer is the function's status"
-        );
-        line(format_args!("st.param.b32 [ret], %next;"));
-        line(format_args!("setp.ne.u32 %p, %next, {RETURNED};"));
-        line(format_args!("@%p ret;"));
+        out.push_str("\tst.param.b32 [ret], %next;\n");
+        _ = writeln!(out, "\tsetp.ne.u32 %p, %next, {RETURNED};\n\t@%p ret;");
     }
-    let mut at = VALUES as u32;
-    for (to, ty) in results(ty, status).0.iter().zip(&ty.results) {
-        for k in 0..ty.units() {
-            line(format_args!("ld.local.b32 %w, [%local+{at}];"));
-            line(format_args!("st.param.b32 [ret+{}], %w;", to + 4 * k));
-            at += 4;
-        }
-    }
-    line(format_args!("ret;"));
-    if analysis.makes_tail_calls(defined) {
-        line(format_args!("TAIL:"));
-        line(format_args!("st.param.b32 [ret], {TAIL_CALL};"));
-        line(format_args!("ret;"));
+    calls::return_values_of_context(ty, status, out);
+    if tails {
+        _ = writeln!(out, "TAIL:\n\tst.param.b32 [ret], {TAIL_CALL};\n\tret;");
     }
 }
 
@@ -203,7 +173,7 @@ impl<'a> Compiler<'a> {
     }
 
     /// The number of the place at which a block is entered that is in another region.
-    fn place_outside(&self, block: usize) -> Option<usize> {
+    pub fn place_outside(&self, block: usize) -> Option<usize> {
         let (regions, number) = self.region()?;
         match regions.blocks[number].contains(&block) {
             true => None,
@@ -247,16 +217,17 @@ impl<'a> Compiler<'a> {
         }
     }
 
-    /// Writes the way to a block of another region, if it is one. What is known of the frame there is the state.
-    pub fn leave_to(&mut self, block: usize) -> bool {
-        let (Some((regions, _)), Some(place)) = (self.region(), self.place_outside(block)) else {
-            return false;
-        };
+    /// Writes the way to a block of another region, which is entered at this place.
+    pub fn leave_to(&mut self, block: usize, place: usize, label: &str) {
+        let Some((regions, _)) = self.region() else { return };
+        let state = self.state_at(Exit::Block(block));
+        let before = std::mem::replace(&mut self.state, state);
+        self.w.label(label);
         let units = regions.places[place].units.iter();
         self.put_units(units.filter_map(|(unit, _)| Some((regions.slot(*unit)?, *unit))));
+        self.state = before;
         ptx!(self, "mov.b32 %place, {};", ENTERED + place as u32);
         self.leave_region();
-        true
     }
 
     /// The label of the way out at the jump table that ends a block: of all its entries that lead to other regions.
@@ -277,11 +248,7 @@ impl<'a> Compiler<'a> {
         let number = |place: &Option<usize>| place.map_or(0, |place| ENTERED + place as u32).to_string();
         let places: Vec<String> = targets.iter().map(number).collect();
         let name = self.name_at("leaves", &node);
-        self.constant(format!(
-            ".global .align 4 .b32 {name}[{}] = {{{}}};\n",
-            places.len(),
-            places.join(", ")
-        ));
+        self.constant(constant(32, &name, &places));
         let before = self.w.set_aside(true);
         self.w.label(&label);
         let state = self.state_at(Exit::Table(block));

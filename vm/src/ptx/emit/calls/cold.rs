@@ -15,15 +15,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use crate::ptx::analysis::cfg::{Cfg, Node};
+use crate::ptx::analysis::cfg::Cfg;
 use crate::ptx::analysis::flow::{Fact, Kind, State};
-use crate::ptx::analysis::live::{self, Units};
 use crate::ptx::analysis::regions::taken;
 use crate::ptx::emit::calls::{RETURNED, VALUES};
 use crate::ptx::emit::function::Compiler;
 use crate::ptx::emit::regions;
 use crate::ptx::image::Image;
-use crate::ptx::writer::ptx;
+use crate::ptx::writer::{constant, ptx};
 
 /// The interpreter's answer, or a region's, where the function goes on at a place; and how many after this one, whose number it
 /// is.
@@ -76,16 +75,17 @@ impl Exits {
 
 impl Compiler<'_> {
     /// Finds the ways out of the function, which is as a whole in `full`, and back in, where the units have the kinds in
-    /// `entries`. What is read later of it may be known.
-    pub fn plan_exits(&mut self, full: &Cfg, entries: &[Vec<Kind>], behind: Option<&[Units]>) {
-        let leads_out = |block: &usize| self.cfg.blocks[*block].cold || self.cfg.has_cold_entry(*block);
+    /// `entries`.
+    pub fn plan_exits(&mut self, full: &Cfg, entries: &[Vec<Kind>]) {
+        let is_cold = |block: usize| self.cfg.blocks[block].cold && !self.is_outside(block);
+        let leads_out = |block: &usize| is_cold(*block) || self.cfg.has_cold_entry(*block);
         let blocks: Vec<usize> = self.cfg.order.iter().copied().filter(leads_out).collect();
         if blocks.is_empty() {
             return;
         }
-        let behind = match behind {
-            Some(known) => Cow::Borrowed(known),
-            None => Cow::Owned(live::behind(full, self.units, |node| self.transfer.access(node))),
+        let live_after = match self.region() {
+            Some((regions, _)) => Cow::Borrowed(&regions.live_after),
+            None => Cow::Owned(self.transfer.live_after(full, self.units)),
         };
         for block in blocks {
             let exit = match self.cfg.blocks[block].cold {
@@ -96,7 +96,7 @@ impl Compiler<'_> {
                 Exit::Block(_) => full.block_nodes(block),
                 Exit::Table(_) => std::slice::from_ref(full.last(block)),
             };
-            let live = self.live_before(nodes, &behind[block]);
+            let live = self.transfer.live_before(nodes, &live_after[block]);
             let state = self.state_at(exit);
             let units = taken(&live, |unit| Some(state.get(unit as usize)?.kind));
             self.exits.units.insert(exit, units);
@@ -106,19 +106,11 @@ impl Compiler<'_> {
             return;
         }
         for (block, kinds) in self.cfg.entries.clone().into_iter().zip(entries) {
-            let live = self.live_before(full.block_nodes(block), &behind[block]);
+            let live = self.transfer.live_before(full.block_nodes(block), &live_after[block]);
             let units = taken(&live, |unit| kinds.get(unit as usize).copied());
             let units = units.into_iter().map(|unit| (unit, kinds[unit as usize]));
             self.exits.entries.push((block, units.collect()));
         }
-    }
-
-    /// The units that are read later before instructions after which these are.
-    fn live_before(&self, nodes: &[Node], behind: &Units) -> Units {
-        let mut live = behind.clone();
-        let nodes = nodes.iter().rev();
-        nodes.for_each(|node| self.transfer.access(node).apply(&mut live));
-        live
     }
 
     /// What is known of the frame at an exit.
@@ -140,7 +132,10 @@ impl Compiler<'_> {
         let before = self.w.set_aside(true);
         for block in std::mem::take(&mut self.exits.reached) {
             let label = self.label(block, 0);
-            self.exit(Exit::Block(block), &label);
+            match self.place_outside(block) {
+                Some(place) => self.leave_to(block, place, &label),
+                None => self.exit(Exit::Block(block), &label),
+            }
         }
         self.w.set_aside(before);
     }
@@ -167,14 +162,8 @@ impl Compiler<'_> {
         let state = self.state_at(exit);
         let before = std::mem::replace(&mut self.state, state);
         self.w.label(label);
-        let left = matches!(exit, Exit::Block(block) if self.leave_to(block));
-        if !left {
-            self.put_units(units.iter().copied().enumerate());
-        }
+        self.put_units(units.iter().copied().enumerate());
         self.state = before;
-        if left {
-            return;
-        }
         let list = 2 * self.exits.list(&units);
         ptx!(self, "mov.b32 %trap_pc, {};", pc - self.function.start);
         ptx!(self, "mov.b32 %cold_units, {list};");
@@ -241,12 +230,7 @@ impl Compiler<'_> {
             None => format!("{}units{}", self.unit.prefix, self.index),
         };
         let lists: Vec<String> = self.exits.lists.iter().map(u16::to_string).collect();
-        _ = writeln!(
-            self.words,
-            ".global .align 2 .b16 {name}[{}] = {{{}}};",
-            lists.len(),
-            lists.join(", ")
-        );
+        self.words += &constant(16, &name, &lists);
         let before = self.w.set_aside(true);
         self.w.label("COLD");
         self.frame_to_memory();
@@ -322,8 +306,7 @@ impl Compiler<'_> {
             ]);
         }
         let name = regions::tables(self.unit, self.index).0;
-        let (count, table) = (table.len(), table.join(", "));
-        _ = writeln!(self.words, ".global .align 4 .b32 {name}[{count}] = {{{table}}};");
+        self.words += &regions::visible(&constant(32, &name, &table));
         Some(name)
     }
 

@@ -6,7 +6,7 @@ use std::mem::offset_of;
 
 use crate::ptx::Unit;
 use crate::ptx::analysis::interprocedural::Analysis;
-use crate::ptx::emit::calls::{self, RETURNED, THROWN, VALUES, results};
+use crate::ptx::emit::calls::{self, RETURNED, THROWN, VALUES};
 use crate::ptx::emit::function::ascii;
 use crate::ptx::image::{Image, ImageLayout};
 
@@ -55,16 +55,6 @@ pub fn compile(unit: &Unit, analysis: &Analysis, layout: &ImageLayout, defined: 
     if status {
         out.push_str("\tst.param.b32 [ret], %answer;\n");
     }
-    let mut at = VALUES as u32;
-    for (to, ty) in results(ty, status).0.iter().zip(&ty.results) {
-        for k in 0..ty.units() {
-            _ = writeln!(
-                out,
-                "\tld.local.b32 %w, [%local+{at}];\n\tst.param.b32 [ret+{}], %w;",
-                to + 4 * k
-            );
-            at += 4;
-        }
-    }
-    out.push_str("\tret;\n}\n");
+    calls::return_values_of_context(ty, status, out);
+    out.push_str("}\n");
 }

@@ -13,7 +13,7 @@
 //! | [`gc`] | objects that are freed when nobody can reach them, with cycles |
 //! | [`state_in`], [`state_out`], [`set_pixel`] | the run's input, output and frame |
 //! | [`gpu_println!`], [`gpu_eprintln!`], [`gpu_dbg!`], [`gpu_warn!`] and its kin | output as whole records |
-//! | [`GpuAllocator`], [`heap`], [`Arena`] | memory |
+//! | [`GpuAllocator`], [`heap`], [`Arena`], [`Region`], [`Pool`] | memory |
 //! | [`math`] | functions that return the same bits everywhere |
 //! | [`time`] | a clock |
 //! | [`fs`], [`mod@env`], [`io`], [`process`], [`net`] | what std lacks on `wasm32-unknown-unknown`; connections and processes on `wasm32-wasip1` too |
@@ -39,7 +39,8 @@
 //!
 //! `gpu-run --threads 1024 app.wasm` then runs `sum` on 1024 threads that share one memory.
 //!
-//! The feature `std`, which is on by default, brings the modules of the table's last row, tasks, channels and locks.
+//! The feature `std`, which is on by default, brings the modules of the table's last row, tasks, channels, locks, regions
+//! and pools.
 //! Without it the crate is for programs without std: `default-features = false`.
 
 #![no_std]
@@ -75,15 +76,21 @@ pub mod io;
 mod kernel;
 mod log;
 pub mod math;
+#[cfg(all(test, shuttle, feature = "std"))]
+mod models;
 #[cfg(feature = "std")]
 pub mod net;
 pub mod par;
 mod plain;
+#[cfg(feature = "std")]
+mod pool;
 mod print;
 #[cfg(feature = "std")]
 pub mod process;
 #[cfg(feature = "std")]
 pub mod reclaim;
+#[cfg(feature = "std")]
+mod region;
 pub mod state_in;
 pub mod state_out;
 #[cfg(feature = "std")]
@@ -116,8 +123,12 @@ pub use log::Level;
 #[doc(hidden)]
 pub use log::{message as __message, remark as __remark, wanted as __wanted};
 pub use plain::Plain;
+#[cfg(feature = "std")]
+pub use pool::{Per, Pool, PoolBox};
 #[doc(hidden)]
 pub use print::{error_record as __error_record, record as __record};
+#[cfg(feature = "std")]
+pub use region::{Fit, Region, RegionBox, RegionFull};
 
 /// Declares values of which each thread has its own, as [`std::thread_local!`] does.
 ///

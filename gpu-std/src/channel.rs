@@ -36,6 +36,8 @@
 mod bounded;
 mod broadcast;
 mod errors;
+#[cfg(all(test, not(target_arch = "wasm32")))]
+pub(crate) mod history;
 mod mpmc;
 mod oneshot;
 mod priority;

@@ -41,7 +41,7 @@ unsafe impl Sync for Wakers {}
 unsafe impl Send for Wakers {}
 
 /// Looks before a thread waits.
-const LOOKS: u32 = 16;
+const LOOKS: u32 = platform::looks(16);
 /// How long a worker of a pool waits before it looks for other tasks again, in nanoseconds.
 const WORKER_WAIT: u64 = 50_000;
 

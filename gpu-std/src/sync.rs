@@ -50,7 +50,7 @@ pub(crate) use raw::{Locked, RawLock};
 pub use semaphore::{Semaphore, SemaphorePermit};
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};
 
-#[cfg(target_arch = "wasm32")]
+#[cfg(any(target_arch = "wasm32", all(test, shuttle)))]
 pub use self::{
     arc::Arc,
     barrier::{Barrier, BarrierWaitResult},
@@ -59,7 +59,7 @@ pub use self::{
     once::{LazyLock, Once, OnceLock},
     rwlock::{RwLock, RwLockReadGuard, RwLockWriteGuard},
 };
-#[cfg(not(target_arch = "wasm32"))]
+#[cfg(not(any(target_arch = "wasm32", all(test, shuttle))))]
 pub use std::sync::{
     Arc, Barrier, BarrierWaitResult, Condvar, LazyLock, Mutex, MutexGuard, Once, OnceLock, RwLock, RwLockReadGuard,
     RwLockWriteGuard, WaitTimeoutResult,

@@ -1,16 +1,22 @@
-//! The platform of a host target: one thread, real atomics, the standard library's clock.
+//! The platform of a host target: one thread, real atomics, the standard library's clock. Whatever threads may see of
+//! each other begins with a `step`, at which a model lets another thread go on.
 
 use core::alloc::{GlobalAlloc, Layout};
 use core::fmt;
 use core::sync::atomic::{AtomicU32, AtomicU64, Ordering::SeqCst};
 use std::alloc::System;
 use std::string::String;
-use std::sync::{Condvar, Mutex, OnceLock};
-use std::time::{Duration, Instant};
 
 use crate::__values::Sink;
 use crate::Level;
 use crate::print::Stream;
+
+// Threads of std, or those of a model: see `crate::models`.
+#[cfg_attr(not(all(test, shuttle)), path = "host/threads.rs")]
+#[cfg_attr(all(test, shuttle), path = "host/model.rs")]
+mod threads;
+
+pub use threads::*;
 
 pub fn thread_id() -> u32 {
     0
@@ -20,65 +26,26 @@ pub fn thread_count() -> u32 {
     1
 }
 
-pub fn time() -> u64 {
-    static START: OnceLock<Instant> = OnceLock::new();
-    START.get_or_init(Instant::now).elapsed().as_nanos() as u64
-}
-
 pub fn atomic_add(target: &AtomicU32, value: u32) -> u32 {
+    step();
     target.fetch_add(value, SeqCst)
 }
 
 pub fn atomic_inc(target: &AtomicU32) -> u32 {
+    step();
     target.fetch_add(1, SeqCst)
 }
 
 pub fn atomic_dec(target: &AtomicU32) -> u32 {
+    step();
     target.fetch_sub(1, SeqCst)
 }
 
 pub fn atomic_cas(target: &AtomicU32, expected: u32, new: u32) -> u32 {
+    step();
     match target.compare_exchange(expected, new, SeqCst, SeqCst) {
         Ok(old) | Err(old) => old,
     }
-}
-
-/// Waits while `expected` is there, until [`wake32`] or for so long; false after that time. It may also return for no
-/// reason.
-pub fn wait32(word: &AtomicU32, expected: u32, nanoseconds: Option<u64>) -> bool {
-    let (lock, woken) = waiters(word);
-    let guard = lock.lock().unwrap();
-    // Under the lock, which who wakes takes after the change: so either the change is seen here, or the call finds this
-    // thread waiting.
-    if word.load(SeqCst) != expected {
-        return true;
-    }
-    match nanoseconds {
-        None => drop(woken.wait(guard).unwrap()),
-        Some(length) => {
-            let (_guard, timeout) = woken.wait_timeout(guard, Duration::from_nanos(length)).unwrap();
-            return !timeout.timed_out();
-        }
-    }
-    true
-}
-
-/// Wakes threads that wait there: all of them, and those of other words too, because a return for no reason is allowed.
-pub fn wake32(word: &AtomicU32, _count: u32) {
-    let (lock, woken) = waiters(word);
-    drop(lock.lock().unwrap());
-    woken.notify_all();
-}
-
-fn waiters(word: &AtomicU32) -> &'static (Mutex<()>, Condvar) {
-    const BUCKETS: usize = 64;
-    static WAITERS: [(Mutex<()>, Condvar); BUCKETS] = [const { (Mutex::new(()), Condvar::new()) }; BUCKETS];
-    &WAITERS[(core::ptr::from_ref(word).addr() >> 4) % BUCKETS]
-}
-
-/// Lets other threads go on.
-pub fn pause() {
-    std::thread::yield_now();
 }
 
 /// Threads of a host are no lanes.
@@ -86,18 +53,15 @@ pub fn meet() -> bool {
     false
 }
 
-/// Leaves the processor to others for so long.
-pub fn sleep(nanoseconds: u64) {
-    std::thread::sleep(Duration::from_nanos(nanoseconds));
-}
-
 pub fn lock(word: &AtomicU32) {
+    step();
     while word.swap(1, SeqCst) != 0 {
         pause();
     }
 }
 
 pub fn unlock(word: &AtomicU32) {
+    step();
     word.store(0, SeqCst);
 }
 
@@ -105,9 +69,11 @@ pub fn unlock(word: &AtomicU32) {
 /// the phase has ended.
 #[cfg_attr(not(test), allow(dead_code))] // A host has std's barriers.
 pub fn arrive(words: &[AtomicU32; 2], threads: u32) -> (bool, bool) {
+    step();
     let last = words[1].fetch_add(1, SeqCst) + 1 == threads;
     if last {
         words[1].store(0, SeqCst);
+        step();
         words[0].fetch_add(1, SeqCst);
     }
     (last, last)
@@ -131,7 +97,9 @@ pub unsafe fn work_push(queue: *mut u32, value: u32) -> bool {
     while (slot.load(SeqCst) >> 32) as u32 != empty {
         pause();
     }
+    step();
     slot.store(put(empty), SeqCst);
+    step();
     // SAFETY: as above.
     unsafe { AtomicU32::from_ptr(queue.add(3)) }.fetch_add(1, SeqCst);
     true
@@ -152,7 +120,9 @@ pub unsafe fn work_pop(queue: *mut u32) -> Option<u32> {
     };
     // SAFETY: as above.
     let mask = unsafe { *queue.add(4) };
+    step();
     slot.store(u64::from(empty.wrapping_add(mask).wrapping_add(1)) << 32, SeqCst);
+    step();
     // SAFETY: as above.
     unsafe { AtomicU32::from_ptr(queue.add(1)) }.fetch_add(1, SeqCst);
     Some(value)
@@ -167,10 +137,13 @@ unsafe fn work_slot(queue: *mut u32, credits: usize, tickets: usize) -> Option<(
             AtomicU32::from_ptr(queue.add(tickets)),
         )
     };
+    step();
     if (credits.fetch_sub(1, SeqCst) as i32) <= 0 {
+        step();
         credits.fetch_add(1, SeqCst);
         return None;
     }
+    step();
     let ticket = tickets.fetch_add(1, SeqCst);
     // SAFETY: the mask is written once, and the slots lie after the header.
     unsafe {
@@ -333,14 +306,17 @@ macro_rules! atomics {
             use core::sync::atomic::{$atomic, Ordering::SeqCst};
 
             pub unsafe fn load(at: *mut $value) -> $value {
+                super::step();
                 // SAFETY: as the module asks for, in all of these.
                 unsafe { $atomic::from_ptr(at) }.load(SeqCst)
             }
             pub unsafe fn store(at: *mut $value, value: $value) {
+                super::step();
                 // SAFETY: as in `load`.
                 unsafe { $atomic::from_ptr(at) }.store(value, SeqCst)
             }
             pub unsafe fn cas(at: *mut $value, expected: $value, new: $value) -> $value {
+                super::step();
                 // SAFETY: as in `load`.
                 match unsafe { $atomic::from_ptr(at) }.compare_exchange(expected, new, SeqCst, SeqCst) {
                     Ok(old) | Err(old) => old,
@@ -352,6 +328,7 @@ macro_rules! atomics {
     (@rmw $atomic:ident $value:ident: $($name:ident=$method:ident)*) => {
         $(
             pub unsafe fn $name(at: *mut $value, value: $value) -> $value {
+                super::step();
                 // SAFETY: as in `load`.
                 unsafe { $atomic::from_ptr(at) }.$method(value, SeqCst)
             }

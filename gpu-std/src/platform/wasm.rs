@@ -166,6 +166,12 @@ pub unsafe fn spawn_thread<R>(record: *mut R) -> bool {
     unsafe { import::thread_spawn(record.cast()) >= 0 }
 }
 
+/// How often a thread looks before it waits.
+#[allow(dead_code)] // Without std none waits.
+pub const fn looks(count: u32) -> u32 {
+    count
+}
+
 /// Lets other threads of the lane, and other lanes of the warp, go on.
 #[inline]
 pub fn pause() {

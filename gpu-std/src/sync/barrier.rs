@@ -41,7 +41,7 @@ impl BarrierWaitResult {
 }
 
 /// Looks at the phase before a thread leaves its lane.
-const LOOKS: u32 = 32;
+const LOOKS: u32 = platform::looks(32);
 
 impl Barrier {
     /// A barrier for so many threads; 0 counts as 1.

@@ -17,7 +17,7 @@ const TAKEN: u32 = 1;
 const AWAITED: u32 = 2;
 
 /// Looks before a thread waits. A lock is mostly held for a few instructions, and to wait takes a lock too.
-const LOOKS: u32 = 32;
+const LOOKS: u32 = platform::looks(32);
 
 impl RawLock {
     pub const fn new() -> RawLock {

@@ -33,7 +33,7 @@ struct RawRwLock {
 }
 
 const WRITES: u32 = u32::MAX;
-const LOOKS: u32 = 8;
+const LOOKS: u32 = platform::looks(8);
 
 impl RawRwLock {
     const fn new() -> RawRwLock {

@@ -26,7 +26,7 @@ pub struct Semaphore {
 #[derive(Debug)]
 pub struct SemaphorePermit<'s>(&'s Semaphore);
 
-const LOOKS: u32 = 8;
+const LOOKS: u32 = platform::looks(8);
 
 impl Semaphore {
     /// One with so many permits.

@@ -40,7 +40,12 @@ mod of_target {
     use super::*;
     use core::cell::Cell;
 
-    std::thread_local! {
+    #[cfg(all(test, shuttle))]
+    use shuttle::thread_local;
+    #[cfg(not(all(test, shuttle)))]
+    use std::thread_local;
+
+    thread_local! {
         static CURRENT: Cell<Option<Current>> = const { Cell::new(None) };
     }
 
@@ -48,15 +53,15 @@ mod of_target {
     pub(in crate::task) fn with<R>(pool: &Pool, number: u32, f: impl FnOnce() -> R) -> R {
         // SAFETY: it is forgotten before the pool ends, because `f` does not unwind: what it runs is caught.
         let pool: &'static Pool = unsafe { &*core::ptr::from_ref(pool) };
-        CURRENT.set(Some(Current { pool, number }));
+        CURRENT.with(|current| current.set(Some(Current { pool, number })));
         let result = f();
-        CURRENT.set(None);
+        CURRENT.with(|current| current.set(None));
         result
     }
 
     impl Current {
         pub fn get() -> Option<Current> {
-            CURRENT.get()
+            CURRENT.with(Cell::get)
         }
     }
 }

@@ -595,7 +595,11 @@ fn start<R: Send>(_spacing: u32, root: impl FnOnce() -> R + Send) -> Option<R> {
     let count = crate::host::workers();
     let pool = Pool::new();
     pool.prepare(count);
-    let result = std::thread::scope(|scope| {
+    #[cfg(all(test, shuttle))]
+    use shuttle::thread;
+    #[cfg(not(all(test, shuttle)))]
+    use std::thread;
+    let result = thread::scope(|scope| {
         for me in 1..count {
             let pool = &pool;
             scope.spawn(move || context::with(pool, me, || pool.follow::<()>(me, 1)));

@@ -24,7 +24,7 @@
 //! threads wait for each other, the run ends with the trap `deadlock`. A panic in a thread poisons what it has locked, in
 //! builds that unwind; in others it ends the process.
 //!
-//! [`Semaphore`] is in no std. It is the same everywhere.
+//! [`Semaphore`] and [`Phaser`] are in no std. They are the same everywhere.
 
 #[cfg(any(test, target_arch = "wasm32"))]
 mod arc;
@@ -36,6 +36,7 @@ mod condvar;
 mod mutex;
 #[cfg(any(test, target_arch = "wasm32"))]
 mod once;
+mod phaser;
 #[cfg_attr(not(any(test, target_arch = "wasm32")), allow(dead_code))]
 mod poison;
 mod raw;
@@ -46,6 +47,7 @@ mod semaphore;
 mod tests;
 
 pub(crate) use barrier::Meeting;
+pub use phaser::{Arrival, Phaser};
 pub(crate) use raw::{Locked, RawLock};
 pub use semaphore::{Semaphore, SemaphorePermit};
 pub use std::sync::{LockResult, PoisonError, TryLockError, TryLockResult};

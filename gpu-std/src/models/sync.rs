@@ -3,7 +3,7 @@
 use core::time::Duration;
 
 use super::{Plain, check, on_threads};
-use crate::sync::{Arc, Barrier, Condvar, Meeting, Mutex, Once, OnceLock, RawLock, RwLock, Semaphore};
+use crate::sync::{Arc, Barrier, Condvar, Meeting, Mutex, Once, OnceLock, Phaser, RawLock, RwLock, Semaphore};
 use crate::word::Word32;
 
 #[test]
@@ -124,6 +124,28 @@ fn nobody_passes_a_barrier_early() {
         phases(3, || barrier.wait().is_leader());
         let meeting = Meeting::new();
         phases(3, || meeting.wait(3));
+    });
+}
+
+/// A tree of two groups, of which one has a thread that leaves after the first phase.
+#[test]
+fn a_phase_ends_for_a_whole_tree_at_once() {
+    check(|| {
+        let top = Phaser::new(2);
+        let groups = [Phaser::under(&top, 1), Phaser::under(&top, 2)];
+        let arrived = Word32::new(0);
+        on_threads(3, |thread| {
+            let group = &groups[usize::from(thread > 0)];
+            for phase in 0..3 {
+                arrived.add(1);
+                if thread == 2 && phase == 1 {
+                    return group.leave();
+                }
+                group.arrive().wait();
+                assert!(arrived.get() >= [3, 6, 8][phase]);
+            }
+        });
+        assert_eq!((top.phase(), groups[1].parties()), (3, 1));
     });
 }
 

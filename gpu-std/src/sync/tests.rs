@@ -12,7 +12,7 @@ use super::condvar::Condvar;
 use super::mutex::Mutex;
 use super::once::{LazyLock, Once, OnceLock};
 use super::rwlock::RwLock;
-use super::{Semaphore, TryLockError};
+use super::{Phaser, Semaphore, TryLockError};
 
 fn on_threads(count: u32, f: impl Fn(u32) + Sync) {
     std::thread::scope(|scope| {
@@ -225,4 +225,73 @@ fn the_last_owner_drops_the_value() {
         ),
         (6, Some(6), 1)
     );
+}
+
+/// 6 threads, each in one of two groups or at the top, in 100 phases.
+#[test]
+fn a_phase_ends_for_a_whole_tree_at_once() {
+    static TOP: Phaser = Phaser::new(4);
+    static GROUPS: [Phaser; 2] = [Phaser::under(&TOP, 2), Phaser::under(&TOP, 2)];
+    let (arrived, last) = (AtomicU32::new(0), AtomicU32::new(0));
+    on_threads(6, |thread| {
+        let phaser = GROUPS.get(thread as usize / 2).unwrap_or(&TOP);
+        for phase in 0..100 {
+            arrived.fetch_add(1, SeqCst);
+            if (thread + phase) % 4 == 0 {
+                last.fetch_add(phaser.arrive_and_wait().into(), SeqCst);
+            } else {
+                let (arrival, seen) = (phaser.arrive(), phaser.phase());
+                assert!(seen == phase || seen == phase + 1);
+                match (thread + phase) % 4 {
+                    1 => while !arrival.is_over() {},
+                    2 => arrival.wait(),
+                    _ => crate::future::block_on(arrival.wait_async()),
+                }
+            }
+            assert!(arrived.load(SeqCst) >= 6 * (phase + 1));
+        }
+    });
+    assert_eq!(TOP.phase(), 100);
+    assert!(last.load(SeqCst) <= 100);
+}
+
+/// Thread n takes part in n + 1 phases, and leaves in the next one.
+#[test]
+fn parties_join_and_leave() {
+    let top = Phaser::new(2);
+    let group = Phaser::under(&top, 1);
+    (1..4).for_each(|_| group.join());
+    on_threads(5, |thread| {
+        if thread == 4 {
+            // The group is complete in phases 0 to 4. Then this thread is alone.
+            (0..5).for_each(|_| top.arrive().wait());
+            assert!(top.arrive_and_wait());
+            return;
+        }
+        for phase in 0..=thread {
+            group.arrive().wait();
+            assert!(group.phase() > phase);
+        }
+        group.leave();
+    });
+    assert_eq!((top.phase(), top.parties(), group.parties()), (6, 1, 0));
+    assert_eq!(format!("{group:?}"), "Phaser { phase: 6, parties: 0, pending: 0, .. }");
+}
+
+#[test]
+fn a_name_is_one_phaser() {
+    let phaser = Phaser::named("tests", 2);
+    on_threads(2, |_| {
+        assert!(Phaser::named("tests", 2).arrive_and_wait() || phaser.phase() == 1)
+    });
+    let other = std::panic::catch_unwind(|| _ = Phaser::named("tests", 3));
+    let said = *other.unwrap_err().downcast::<std::string::String>().unwrap();
+    assert_eq!(said, "the phaser `tests` is for 2 parties, not for 3");
+}
+
+#[test]
+#[should_panic = "more arrive than take part"]
+fn a_thread_too_many_is_told() {
+    let phaser = Phaser::new(0);
+    phaser.leave();
 }

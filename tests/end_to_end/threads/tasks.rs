@@ -4,7 +4,7 @@ use crate::common::{run_on, text};
 use crate::support::{Tested, Tests, expect, wasm};
 
 /// Kernels of the fixture, the threads that they run on, and what they print.
-const KERNELS: [(&str, &[u32], &str); 12] = [
+const KERNELS: [(&str, &[u32], &str); 13] = [
     ("fibonacci", &[1, 3, 64, 1000], "Result: 17711"),
     ("fibonacci_spread", &[1, 33, 1000], "Result: 17711"),
     ("many_tasks", &[1, 3, 64, 1000], "Result: 1"),
@@ -24,6 +24,7 @@ const KERNELS: [(&str, &[u32], &str); 12] = [
     ("garbage", &[1, 2, 64, 300], "lost 0, left 0"),
     ("queue", &[1, 2, 64, 1000], "sum right: true, left None"),
     ("iterators", &[1, 2, 64, 1000], "iterators right: true"),
+    ("phases", &[1, 2, 33, 1000], "steps right: true, phases 20, too early 0"),
     (
         "memory",
         &[1, 2, 64, 1000],

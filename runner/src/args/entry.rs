@@ -127,7 +127,7 @@ pub fn find(program: &Program, args: &RunArgs) -> Outcome<Entry> {
         (Some(main), []) if program.meta.is_threaded() => program_entry(program, main, args.threads(), &place),
         (Some(main), []) => Err(Report::new(format!("`{main}` cannot run on {} threads: it is a program for one", args.threads())).at(place).help(
             "three ways work: mark a function with gpu_std::kernel!, or name an export with --invoke, and every thread calls it; \
-             run independent processes with --instances (not in this version); or build with atomics and a shared memory \
+             run processes of a program for WASI with --instances; or build with atomics and a shared memory \
              (-Ctarget-feature=+atomics). A program with `gpu_std::thread`, or for wasm32-wasip1-threads, spawns its threads \
              itself",
         )),

@@ -42,7 +42,7 @@ mod mpmc;
 mod oneshot;
 mod priority;
 #[cfg(all(test, not(target_arch = "wasm32")))]
-mod tests;
+pub(crate) mod tests;
 mod unbounded;
 mod watch;
 

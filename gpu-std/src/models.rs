@@ -5,10 +5,10 @@
 //! ```
 //!
 //! [Shuttle](https://docs.rs/shuttle) runs one thread at a time. At each access of a word (`platform/host.rs`) it chooses
-//! which one goes on, and it finds it if all of them wait. Each program runs a few thousand times: half of them with any
-//! choice as likely as the others, half by PCT (S. Burckhardt et al., "A randomized scheduler with probabilistic guarantees
-//! of finding bugs", 2010), which is better at what takes few, rare switches. Where one fails, the message has a schedule
-//! for `shuttle::replay`.
+//! which one goes on, and it finds it if all of them wait. Each program runs some thousand times. In half of the runs any
+//! choice is as likely as the others. The other half is by PCT, which is better at what takes few, rare switches: see
+//! S. Burckhardt et al., "A randomized scheduler with probabilistic guarantees of finding bugs" (2010). Where one fails, the
+//! message has a schedule for `shuttle::replay`.
 //!
 //! Accesses are sequentially consistent in a model, as they are natively on a host. What weaker orders allow is seen in
 //! compiled code on a GPU only, where the tests of `tests/end_to_end/threads/tasks.rs` run.
@@ -20,8 +20,6 @@ mod tasks;
 
 use std::vec::Vec;
 
-use crate::platform;
-
 /// Runs of a model by each of the two ways.
 const RUNS: usize = 5000;
 /// Switches that PCT makes besides those where a thread waits.
@@ -31,10 +29,6 @@ const DEPTH: usize = 3;
 fn check(model: impl Fn() + Copy + Send + Sync + 'static) {
     static ONE: std::sync::Mutex<()> = std::sync::Mutex::new(());
     let _one = ONE.lock().unwrap_or_else(|failed| failed.into_inner());
-    let model = move || {
-        platform::begin();
-        model();
-    };
     shuttle::check_random(model, RUNS);
     shuttle::check_pct(model, RUNS, DEPTH);
 }

@@ -35,7 +35,7 @@ impl Per {
     }
 }
 
-/// A fixed number of places for values, which any thread takes and gives back in a few instructions, without a lock.
+/// A fixed number of places for values, which any thread takes and returns in a few instructions, without a lock.
 ///
 /// The places are split among groups of threads. A thread takes one of its own group's; where that has none left, it takes
 /// one of another's, so that [`insert`](Self::insert) fails only if all are taken. The smaller the groups are, the less
@@ -162,7 +162,7 @@ impl<T> Pool<T> {
         }
     }
 
-    /// Gives a slot back to the list that it is of.
+    /// Returns a slot to the list that it is of.
     fn give_back(&self, slot: u32) {
         let list = &self.lists[(slot / self.each) as usize].0;
         let mut first = list.glance();
@@ -199,7 +199,7 @@ pub struct PoolBox<'p, T> {
 }
 
 impl<T> PoolBox<'_, T> {
-    /// Takes the value out, and gives its place back.
+    /// Takes the value out, and returns its place to the pool.
     pub fn into_inner(self) -> T {
         // SAFETY: it owns the value, which is not dropped here.
         let value = unsafe { self.at().read() };

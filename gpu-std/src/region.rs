@@ -182,7 +182,7 @@ impl Region {
         len: usize,
         mut make: impl FnMut(usize) -> T,
     ) -> Result<RegionBox<'_, [T]>, RegionFull> {
-        /// Gives back what was made if `make` panics.
+        /// Returns what was made to the region if `make` panics.
         struct Made<'r, T> {
             region: &'r Region,
             block: NonNull<T>,
@@ -220,13 +220,13 @@ impl Region {
         let wanted = layout.size().max(1).div_ceil(UNIT) + 1;
         let wanted = u32::try_from(wanted).map_err(|_| full)?;
         let place = self.free.with(|free| {
-            let fits = self.blocks(free).filter_map(|(place, head)| {
+            let mut fits = self.blocks(free).filter_map(|(place, head)| {
                 let skipped = self.skipped(place, layout.align())?;
                 let needed = skipped.checked_add(wanted)?;
                 (needed <= head.units).then_some((place, head.units, skipped))
             });
             let (place, _, skipped) = match self.fit {
-                Fit::First => { fits }.next(),
+                Fit::First => fits.next(),
                 Fit::Best => fits.min_by_key(|(_, units, _)| *units),
                 // The first of the largest: `max_by_key` has the last.
                 Fit::Worst => fits.min_by_key(|(_, units, _)| u32::MAX - *units),
@@ -238,7 +238,7 @@ impl Region {
         Ok(unsafe { self.memory.add(place as usize + 1) }.cast())
     }
 
-    /// Gives a block back.
+    /// Returns a block to the region.
     ///
     /// # Safety
     ///
@@ -300,7 +300,7 @@ impl Region {
     }
 
     /// The free blocks, the lowest first.
-    fn blocks(&self, free: &Free) -> impl Iterator<Item = (u32, Head)> {
+    fn blocks<'r>(&'r self, free: &Free) -> impl Iterator<Item = (u32, Head)> + use<'r> {
         let at = |place: u32| (place != NONE).then(|| (place, self.head(place)));
         core::iter::successors(at(free.lowest), move |(_, head)| at(head.higher))
     }
@@ -318,95 +318,82 @@ impl Region {
         u32::try_from(skipped).ok()
     }
 
+    /// Puts a free block among the others.
+    fn insert(&self, free: &mut Free, place: u32, head: Head) {
+        self.set(place, head);
+        self.link(free, head.lower, place);
+        self.link(free, place, head.higher);
+        self.tell_next(place, head.units);
+    }
+
     /// Takes `wanted` units out of a free block, after those that are skipped. What is left on both sides stays free. Returns
     /// the block's place.
     fn carve(&self, free: &mut Free, place: u32, skipped: u32, wanted: u32) -> u32 {
-        let Head {
-            units,
-            before,
-            mut lower,
-            higher,
-        } = self.head(place);
-        let (taken, left) = match units - skipped - wanted {
+        let whole = self.head(place);
+        let (units, left) = match whole.units - skipped - wanted {
             // Too little for a block.
             left if left < LEAST => (wanted + left, 0),
             left => (wanted, left),
         };
-        let at = place + skipped;
-        let mut before_taken = before;
+        let (mut lower, mut before) = (whole.lower, whole.before);
         if skipped > 0 {
             let head = Head {
                 units: skipped,
-                before,
-                lower,
-                higher,
+                ..whole
             };
             self.set(place, head);
-            (lower, before_taken) = (place, skipped);
+            (lower, before) = (place, skipped);
         }
+        let at = place + skipped;
         let head = Head {
-            units: taken,
-            before: before_taken,
+            units,
+            before,
             lower: TAKEN,
             higher: TAKEN,
         };
         self.set(at, head);
         if left > 0 {
-            let rest = at + taken;
             let head = Head {
                 units: left,
-                before: taken,
+                before: units,
                 lower,
-                higher,
+                higher: whole.higher,
             };
-            self.set(rest, head);
-            self.link(free, lower, rest);
-            self.link(free, rest, higher);
-            self.tell_next(rest, left);
+            self.insert(free, at + units, head);
         } else {
-            self.link(free, lower, higher);
-            self.tell_next(at, taken);
+            self.link(free, lower, whole.higher);
+            self.tell_next(at, units);
         }
-        free.units -= taken;
+        free.units -= units;
         at
     }
 
     /// Makes a block free, one with its neighbours if those are.
     fn merge(&self, free: &mut Free, place: u32) {
-        let Head { units, before, .. } = self.head(place);
-        assert!(self.head(place).lower == TAKEN, "the block was given back before");
-        free.units += units;
-        let is_free = |place: &u32| *place < self.units && self.head(*place).lower != TAKEN;
-        let next = Some(place + units).filter(is_free).map(|next| (next, self.head(next)));
-        let all = units + next.map_or(0, |(_, head)| head.units);
-        let previous = Some(place - before).filter(|_| before > 0).filter(is_free);
-        if let Some(previous) = previous {
-            let Head { units, lower, .. } = self.head(previous);
-            let higher = next.map_or(self.head(previous).higher, |(_, head)| head.higher);
-            let all = units + all;
-            self.change(previous, |head| head.units = all);
-            self.link(free, lower, previous);
-            self.link(free, previous, higher);
-            self.tell_next(previous, all);
-            return;
-        }
-        let (lower, higher) = match next {
-            Some((_, head)) => (head.lower, head.higher),
-            None => {
-                let lower = { self.blocks(free) }.take_while(|(at, _)| *at < place).last();
+        let head = self.head(place);
+        assert!(head.lower == TAKEN, "the block was given back before");
+        free.units += head.units;
+        let free_at = |place: u32| Some(self.head(place)).filter(|head| head.lower != TAKEN);
+        let next = Some(place + head.units)
+            .filter(|next| *next < self.units)
+            .and_then(free_at);
+        let previous = Some(place - head.before).filter(|_| head.before > 0).and_then(free_at);
+        let (lower, higher) = match (previous, next) {
+            (Some(previous), Some(next)) => (previous.lower, next.higher),
+            (Some(one), None) | (None, Some(one)) => (one.lower, one.higher),
+            (None, None) => {
+                let lower = self.blocks(free).take_while(|(at, _)| *at < place).last();
                 lower.map_or((NONE, free.lowest), |(lower, head)| (lower, head.higher))
             }
         };
-        let head = Head {
-            units: all,
-            before,
+        let units = |head: Option<Head>| head.map_or(0, |head| head.units);
+        let all = Head {
+            units: units(previous) + head.units + units(next),
+            before: previous.map_or(head.before, |previous| previous.before),
             lower,
             higher,
         };
-        self.set(place, head);
-        self.link(free, lower, place);
-        self.link(free, place, higher);
-        self.tell_next(place, all);
+        self.insert(free, place - units(previous), all);
     }
 }
 

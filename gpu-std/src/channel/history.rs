@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::vec::Vec;
 
+use super::{Receiver, Sender};
+
 /// What a thread did: when it began and ended, and a push of a value, a pop that returned one, or a pop that found none.
 #[derive(Clone, Copy, Debug)]
 pub(crate) enum Did {
@@ -12,8 +14,21 @@ pub(crate) enum Did {
     Empty,
 }
 
-/// Whether there is an order of the operations in which each lies between its begin and its end, and which a queue of so
-/// many places gives. After G. Lowe, "Testing for linearizability" (2016), and Porcupine: a search that goes back.
+impl Did {
+    /// Sends this value if there is room.
+    pub fn send(sender: &Sender<u32>, value: u32) -> Did {
+        sender.try_send(value).map_or(Did::Full, |()| Did::Push(value))
+    }
+
+    /// Receives a value if there is one.
+    pub fn receive(receiver: &Receiver<u32>) -> Did {
+        receiver.try_recv().map_or(Did::Empty, Did::Pop)
+    }
+}
+
+/// Whether there is an order of the operations in which each lies between its begin and its end, and in which a queue of
+/// so many places has these results. After G. Lowe, "Testing for linearizability" (2016), and Porcupine: a search that goes
+/// back.
 pub(crate) fn is_linearizable(history: &[(u64, u64, Did)], places: usize) -> bool {
     fn search(
         history: &[(u64, u64, Did)],

@@ -6,7 +6,7 @@ use std::vec::Vec;
 use super::history::{Did, is_linearizable};
 use super::*;
 use crate::future::{block_on, spawn};
-use crate::task;
+use crate::task::{self, JoinHandle};
 
 /// Sends from 4 threads and receives in 4, one by one or many at once; all values arrive once, and those of a sender in
 /// their order.
@@ -127,14 +127,9 @@ fn histories_are_linearizable() {
                     let mut mine = Vec::new();
                     for step in 0..5 {
                         let begin = tick();
-                        let did = if (thread + step + round) % 2 == 0 {
-                            let value = thread * 10 + step;
-                            match sender.try_send(value) {
-                                Ok(()) => Did::Push(value),
-                                Err(_) => Did::Full,
-                            }
-                        } else {
-                            receiver.try_recv().map_or(Did::Empty, Did::Pop)
+                        let did = match (thread + step + round) % 2 {
+                            0 => Did::send(sender, thread * 10 + step),
+                            _ => Did::receive(receiver),
                         };
                         mine.push((begin, tick(), did));
                     }
@@ -147,24 +142,28 @@ fn histories_are_linearizable() {
     }
 }
 
+/// Futures that send 0, 1 and so on, each one value, and one that receives them all and returns their sum.
+pub(crate) fn sends_and_sum(places: usize, count: u32) -> (Vec<JoinHandle<()>>, JoinHandle<u32>) {
+    let (sender, receiver) = bounded(places);
+    let send = |n| {
+        let sender = sender.clone();
+        spawn(async move { sender.send_async(n).await.unwrap() })
+    };
+    let sends = (0..count).map(send).collect();
+    let sum = spawn(async move {
+        let mut sum = 0;
+        while let Ok(value) = receiver.recv_async().await {
+            sum += value;
+        }
+        sum
+    });
+    (sends, sum)
+}
+
 #[test]
 fn futures_send_and_receive() {
     task::run(|| {
-        let (sender, receiver) = bounded(2);
-        let sends: Vec<_> = (0..50)
-            .map(|n| {
-                let sender = sender.clone();
-                spawn(async move { sender.send_async(n).await.unwrap() })
-            })
-            .collect();
-        drop(sender);
-        let sum = spawn(async move {
-            let mut sum = 0;
-            while let Ok(value) = receiver.recv_async().await {
-                sum += value;
-            }
-            sum
-        });
+        let (sends, sum) = sends_and_sum(2, 50);
         assert_eq!(sum.join().unwrap(), 49 * 25);
         sends.into_iter().for_each(|send| send.join().unwrap());
         let (once, value) = oneshot();

@@ -56,11 +56,8 @@ fn histories_are_linearizable() {
             for step in 0..3 {
                 let begin = clock.add(1);
                 let did = match (thread + step) % 2 {
-                    0 => match sender.try_send(thread * 10 + step) {
-                        Ok(()) => Did::Push(thread * 10 + step),
-                        Err(_) => Did::Full,
-                    },
-                    _ => receiver.try_recv().map_or(Did::Empty, Did::Pop),
+                    0 => Did::send(&sender, thread * 10 + step),
+                    _ => Did::receive(&receiver),
                 };
                 mine.push((begin, clock.add(1), did));
             }

@@ -5,6 +5,7 @@ use std::vec::Vec;
 
 use super::{Plain, check};
 use crate::channel::bounded;
+use crate::channel::tests::sends_and_sum;
 use crate::future::{block_on, join_all, sleep, spawn, timeout};
 use crate::sync::{Arc, Mutex};
 use crate::task::{self, Builder, Priority, Quota};
@@ -100,21 +101,7 @@ fn a_cancelled_task_runs_whole_or_not_at_all() {
 #[test]
 fn futures_are_woken() {
     check_on_workers(|| {
-        let (sender, receiver) = bounded(1);
-        let sends: Vec<_> = (0..3u32)
-            .map(|n| {
-                let sender = sender.clone();
-                spawn(async move { sender.send_async(n).await.unwrap() })
-            })
-            .collect();
-        drop(sender);
-        let sum = spawn(async move {
-            let mut sum = 0;
-            while let Ok(value) = receiver.recv_async().await {
-                sum += value;
-            }
-            sum
-        });
+        let (sends, sum) = sends_and_sum(1, 3);
         block_on(join_all(sends)).into_iter().for_each(|sent| sent.unwrap());
         assert_eq!(sum.join().unwrap(), 3);
     });

@@ -10,7 +10,7 @@ fn blocks(region: &Region) -> Vec<(u32, bool)> {
     region.free.with(|free| {
         let (mut place, mut before) = (0, 0);
         let mut all: Vec<(u32, bool)> = Vec::new();
-        let mut listed = { region.blocks(free) }.map(|(place, _)| place);
+        let mut listed = region.blocks(free).map(|(place, _)| place);
         while place < region.units {
             let head = region.head(place);
             assert_eq!(head.before, before);

@@ -189,11 +189,15 @@ fn failed(args: &BatchArgs, error: &gpu_run::Error) -> Report {
             .at(args.module().display().to_string())
             .help("give the module itself, or translate it with --no-rewrite"),
         Some(_) => Report::new(error.to_string()).at(args.module().display().to_string()),
-        None => match error {
-            gpu_run::Error::UnknownExport { name, .. } if name == "_start" => report::library(error, args.module())
-                .help("processes are those of programs for WASI: build it for wasm32-wasip1"),
-            _ => report::library(error, args.module()),
-        },
+        None => {
+            let report = report::library(error, args.module());
+            match error {
+                gpu_run::Error::UnknownExport { name, .. } if name == "_start" => {
+                    report.help("processes are those of programs for WASI: build it for wasm32-wasip1")
+                }
+                _ => report,
+            }
+        }
     }
 }
 

@@ -24,11 +24,6 @@ pub fn step() {
     thread::sleep(Duration::ZERO);
 }
 
-/// Forgets the waiters of a model that has failed.
-pub fn begin() {
-    WAITERS.take();
-}
-
 /// How often a thread looks before it waits: once. Else it would seldom wait.
 pub const fn looks(_: u32) -> u32 {
     1

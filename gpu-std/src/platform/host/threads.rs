@@ -23,8 +23,8 @@ pub fn time() -> u64 {
 pub fn wait32(word: &AtomicU32, expected: u32, nanoseconds: Option<u64>) -> bool {
     let (lock, woken) = waiters(word);
     let guard = lock.lock().unwrap();
-    // Under the lock, which who wakes takes after the change: so either the change is seen here, or the call finds this
-    // thread waiting.
+    // A thread that wakes others takes the lock after the change. So either the change is seen here, or that thread finds
+    // this one waiting.
     if word.load(SeqCst) != expected {
         return true;
     }

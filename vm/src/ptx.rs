@@ -18,6 +18,7 @@
 //! colors them.
 
 mod analysis;
+mod blocks;
 mod emit;
 mod image;
 mod lines;
@@ -32,8 +33,8 @@ use std::fmt::Write;
 
 use gpu_run_bytecode::{Op, Program};
 
-use analysis::cfg::Cfg;
 use analysis::interprocedural::{self, Analysis};
+pub use blocks::{Blocks, block_starts, first_block};
 use emit::calls::{self, by_interpreter, interpreted, tail_calls};
 pub(crate) use emit::samples::SampleAt;
 use emit::{entry, function};
@@ -183,27 +184,6 @@ pub fn may_have_statuses(program: &Program) -> bool {
         ..Options::default()
     };
     Analysis::new(program, &[], &options).statuses
-}
-
-/// The first words of the basic blocks of each defined function, in order. The function begins with the first.
-pub fn block_starts(program: &Program) -> Vec<Vec<u32>> {
-    let functions = program.meta.functions.iter();
-    functions.map(|function| Cfg::starts(program, function)).collect()
-}
-
-/// The first word of the first basic block of the function defined as number `defined`.
-pub fn first_block(program: &Program, defined: usize) -> Option<u32> {
-    Cfg::first_start(program, program.meta.functions.get(defined)?)
-}
-
-/// The first words of the basic blocks with which loops begin, in order.
-pub fn loop_starts(program: &Program) -> Vec<u32> {
-    let functions = program.meta.functions.iter();
-    let graphs = functions.map(|function| Cfg::new(program, function));
-    let starts = graphs.map(|cfg| cfg.loop_heads().map(|head| cfg.first_word(head)).collect::<Vec<_>>());
-    let mut starts: Vec<u32> = starts.flatten().collect();
-    starts.sort_unstable();
-    starts
 }
 
 /// Words of bytecode that are compiled of a program.

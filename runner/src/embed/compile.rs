@@ -1,6 +1,7 @@
 //! Which engine runs a program, and its compilation, which may go on after the run has begun.
 
 mod estimate;
+mod functions;
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -15,17 +16,17 @@ use gpu_run_vm::cuda::code::{
 };
 use gpu_run_vm::cuda::link::Progress;
 use gpu_run_vm::cuda::{ahead, barriers};
-use gpu_run_vm::ptx::{Options, Tuning, Unit, block_starts, reachable};
+use gpu_run_vm::ptx::{Options, Tuning, Unit, reachable};
 use gpu_run_vm::{CodeFormat, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
 
 pub use estimate::Compiling;
+pub use functions::Functions;
 
 use super::config::{Strategy, Told};
 use super::engine::Engine;
 use super::error::{BoxError, Error};
 use super::exit::Working;
 use super::module::Module;
-use super::profile;
 use super::store::Usage;
 use super::tiers::{self, Later};
 
@@ -94,74 +95,6 @@ pub enum CompileError {
     /// There is no thread for the compiler, or it ended by a defect.
     #[error("{0}")]
     Thread(String),
-}
-
-/// What of a program is compiled. The rest is interpreted where compiled code calls it or goes there.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-#[non_exhaustive]
-pub enum Functions {
-    /// All functions that may be called, or what has run often before, if all would take too long.
-    #[default]
-    Auto,
-    /// All functions that may be called.
-    All,
-    /// The basic blocks that have run often before, on any device. What a run interprets is noted for the next one, beside
-    /// the code in the cache. A first run is interpreted.
-    Hot,
-    /// Each function and each block or not, by chance, with a seed: for tests.
-    Random(u64),
-    /// The same for runs that begin interpreted, and that are parked early to go on in the code.
-    Parked(u64),
-}
-
-impl Functions {
-    /// The basic blocks of a program that are not compiled: what comes first where the compiler takes no time. None if that
-    /// is not known yet.
-    fn cold(self, program: &Arc<Program>, cache: Option<&Cache>) -> Vec<BTreeSet<u32>> {
-        let hot = || Functions::Hot.left_out(program, cache);
-        match self {
-            Functions::Auto => [BTreeSet::new()].into_iter().chain(hot()).collect(),
-            one => one.left_out(program, cache).into_iter().collect(),
-        }
-    }
-
-    /// The same, of a single choice.
-    fn left_out(self, program: &Arc<Program>, cache: Option<&Cache>) -> Option<BTreeSet<u32>> {
-        match self {
-            Functions::Auto | Functions::All => Some(BTreeSet::new()),
-            Functions::Hot => {
-                let visited = profile::load(cache?, program)?;
-                let blocks = block_starts(program).into_iter().flatten();
-                Some(blocks.filter(|block| !visited.contains(block)).collect())
-            }
-            Functions::Random(seed) | Functions::Parked(seed) => {
-                let functions = block_starts(program).into_iter();
-                let left_out = |blocks: Vec<u32>| {
-                    let whole = blocks.first().is_some_and(|first| one_of(8, seed, *first));
-                    // Other numbers for the blocks of a function that is compiled.
-                    let alone = move |block: &u32| one_of(32, !seed, *block);
-                    blocks.into_iter().filter(move |block| whole || alone(block))
-                };
-                let mut left_out: BTreeSet<u32> = functions.flat_map(left_out).collect();
-                if let Functions::Parked(_) = self {
-                    // Many functions are to be entered further in.
-                    let firsts = block_starts(program)
-                        .into_iter()
-                        .filter_map(|blocks| blocks.first().copied());
-                    left_out.extend(firsts.filter(|first| one_of(2, seed, *first)));
-                }
-                Some(left_out)
-            }
-        }
-    }
-}
-
-/// Whether a block is the one of so many that is chosen, by SplitMix64's output function (Steele, Lea, Flood 2014).
-fn one_of(many: u64, seed: u64, word: u32) -> bool {
-    let mut z = seed.wrapping_add(u64::from(word).wrapping_mul(0x9e37_79b9_7f4a_7c15));
-    z = (z ^ z >> 30).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-    z = (z ^ z >> 27).wrapping_mul(0x94d0_49bb_1331_11eb);
-    (z ^ z >> 31).is_multiple_of(many)
 }
 
 /// How a program is to be run.
@@ -438,7 +371,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let unknown = sets.is_empty();
     if unknown {
         store.note_visits();
-        sets.push(block_starts(program).into_iter().flatten().collect());
+        sets.push(store.blocks(program).all().collect());
     }
     let may_hang = policy
         .threads
@@ -472,6 +405,16 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         samples: store.takes_samples(),
         ..options(program, threads, policy.call_depth, policy.tuning, around)
     };
+    // Code for what ran often before much else did too.
+    let older = match &policy.cache {
+        Some(cache) if leaves => Functions::before(program, cache),
+        _ => None,
+    };
+    let many = sets.len();
+    sets.extend(older.map(|mut cold| {
+        cold.extend(tiers::first_blocks(program, &entries));
+        cold
+    }));
     let requests = sets.into_iter().map(|cold| CompileRequest {
         program: program.clone(),
         prefix: PREFIX.into(),
@@ -483,11 +426,12 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         progress: Progress::default(),
     });
     let mut requests: Vec<CompileRequest> = requests.collect();
-    let later = |request: &CompileRequest, cache: &Option<Cache>| {
-        tiers.then(|| Later::learns(request.clone(), cache.clone(), policy.hot_after))
+    let later = |store: &mut Store, request: &CompileRequest, cache: &Option<Cache>| {
+        let learns = |blocks| Later::learns(request.clone(), blocks, cache.clone(), policy.hot_after);
+        tiers.then(|| learns(store.blocks(program)))
     };
     if unknown && !forced {
-        choice.later = later(&requests[0], &policy.cache);
+        choice.later = later(store, &requests[0], &policy.cache);
         choice.code = Err(match choice.later {
             Some(_) => Reason::Meanwhile,
             None => Reason::Unknown,
@@ -509,8 +453,10 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         let cached = |cache: &Cache| from_cache(request, cache, request.key(), load);
         match policy.cache.as_ref().and_then(cached) {
             Some(Ok(code)) => {
-                if leaves {
-                    choice.later = Later::improves(&code, request.clone(), policy.cache.clone(), policy.hot_after);
+                if leaves && code.mixed {
+                    let blocks = store.blocks(program);
+                    let cache = policy.cache.clone();
+                    choice.later = Later::improves(&code, request.clone(), blocks, cache, policy.hot_after);
                 }
                 choice.code = Ok(code);
                 return Ok(choice);
@@ -519,6 +465,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
             None => {}
         }
     }
+    requests.truncate(many);
     let patience = match forced || policy.processes {
         // A batch runs for long.
         true => policy.timeout,
@@ -529,7 +476,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         if policy.functions == Functions::Auto {
             store.note_visits();
         }
-        choice.later = later(&request, &policy.cache);
+        choice.later = later(store, &request, &policy.cache);
         choice.code = Err(Reason::Meanwhile);
         return Ok(choice);
     }
@@ -544,7 +491,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         if policy.functions == Functions::Auto {
             store.note_visits();
         }
-        choice.later = later(&request, &policy.cache);
+        choice.later = later(store, &request, &policy.cache);
         if !forced {
             let Compiling { words, expected, .. } = work;
             choice.code = Err(Reason::Slow { words, expected });

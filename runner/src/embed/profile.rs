@@ -19,6 +19,11 @@ fn key(program: &Arc<Program>) -> Key {
     Key::of_profile(&[b"counts", &digest(program)])
 }
 
+/// Where that is kept which was known before it had grown.
+fn before(program: &Arc<Program>) -> Key {
+    Key::of_profile(&[b"counts before", &digest(program)])
+}
+
 fn read(cache: &Cache, key: Key) -> Option<Counts> {
     let bytes = cache.load(key)?;
     let counts = bytes.as_chunks::<5>().0.iter();
@@ -47,7 +52,16 @@ pub(super) fn known(cache: &Cache, program: &Arc<Program>) -> Counts {
 
 /// The basic blocks of a program that have run often; `None` if none has.
 pub(super) fn load(cache: &Cache, program: &Arc<Program>) -> Option<BTreeSet<u32>> {
-    let often = often(&read(cache, key(program))?);
+    blocks(cache, key(program))
+}
+
+/// The same, before the last run that found much more: there may be code for these.
+pub(super) fn load_before(cache: &Cache, program: &Arc<Program>) -> Option<BTreeSet<u32>> {
+    blocks(cache, before(program))
+}
+
+fn blocks(cache: &Cache, key: Key) -> Option<BTreeSet<u32>> {
+    let often = often(&read(cache, key)?);
     (!often.is_empty()).then_some(often)
 }
 
@@ -72,11 +86,16 @@ pub(super) fn add(cache: &Cache, program: &Arc<Program>, counts: Counts) -> io::
     if all == known {
         return Ok(());
     }
-    let bytes = all.into_iter().flat_map(|(block, count)| {
+    cache.save(key, &bytes(&all))
+}
+
+/// Counts as [`read`] takes them.
+fn bytes(counts: &Counts) -> Vec<u8> {
+    let bytes = counts.iter().flat_map(|(block, count)| {
         let [a, b, c, d] = block.to_le_bytes();
-        [a, b, c, d, count]
+        [a, b, c, d, *count]
     });
-    cache.save(key, &bytes.collect::<Vec<u8>>())
+    bytes.collect()
 }
 
 /// The same of a run of which code for what ran often before was compiled. It is added where much else has run often, so
@@ -86,12 +105,16 @@ pub(super) fn add(cache: &Cache, program: &Arc<Program>, counts: Counts) -> io::
 ///
 /// As [`add`].
 pub(super) fn add_to_compiled(cache: &Cache, program: &Arc<Program>, interpreted: Counts) -> io::Result<()> {
-    let compiled = often(&known(cache, program));
+    let known = known(cache, program);
+    let compiled = often(&known);
     let more = often(&interpreted).difference(&compiled).count();
-    match is_grown(compiled.len() + more, compiled.len()) {
-        true => add(cache, program, interpreted),
-        false => Ok(()),
+    if !is_grown(compiled.len() + more, compiled.len()) {
+        return Ok(());
     }
+    if !compiled.is_empty() {
+        cache.save(before(program), &bytes(&known))?;
+    }
+    add(cache, program, interpreted)
 }
 
 #[cfg(test)]
@@ -126,7 +149,9 @@ mod tests {
         let interpreted = |count: u32| (100..100 + count).map(|block| (block, OFTEN)).collect::<Counts>();
         add_to_compiled(&cache, &program, interpreted(10)).unwrap();
         assert_eq!(load(&cache, &program).unwrap().len(), 80);
+        assert_eq!(load_before(&cache, &program), None);
         add_to_compiled(&cache, &program, interpreted(11)).unwrap();
         assert_eq!(load(&cache, &program).unwrap().len(), 91);
+        assert_eq!(load_before(&cache, &program), Some((0..80).collect()));
     }
 }

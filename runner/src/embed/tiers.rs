@@ -1,26 +1,28 @@
 //! Code for what a run does often, made while the interpreter is at it.
 //!
 //! For a short time it is noted which basic blocks run. Those that have run often are compiled on threads of their own,
-//! while the run goes on. Meanwhile it is noted now and then whether the program still does the same; what it does besides is
-//! compiled at once. When there is code, it is noted once more what runs. If most of that is compiled, the run goes on in
-//! the code. Else the program does something else by now: that is compiled too, and so on.
+//! while the run goes on. From then on only the others are noted, which takes next to no time. What of them runs often is
+//! compiled too. When there is code that has nearly all of what was noted, the run goes on in it. If much is missing, it is
+//! noted for a moment what runs just then: if nearly all of that is compiled, the run goes on in the code. Else the program
+//! does something else by now.
 //!
 //! In the code the interpreter's share of the time tells whether it still is the right one. If that is large it is noted
 //! again what runs, and the code grows by it. Where hardly anything is left to the code, the run is interpreted until then.
 
 use std::collections::BTreeSet;
 use std::fmt;
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, channel};
 use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::Program;
 use gpu_run_vm::cuda::cache::Cache;
 use gpu_run_vm::cuda::code::{Code, CompileRequest, Origin};
-use gpu_run_vm::ptx::{block_starts, first_block};
+use gpu_run_vm::ptx::{Blocks, first_block};
 use gpu_run_vm::{DeviceResult, Next, Running, Shares, Tier, Tiered};
 
 use super::exit::Working;
-use super::profile::{self, Counts, often};
+use super::profile::{self, Counts, is_grown, often};
 
 /// How often is compiled for the runs of a store at most, and how often at once. A program has often gone on to something
 /// else when the compiler is done with how it began.
@@ -61,21 +63,21 @@ pub(super) struct Learner {
     /// The program, and how it is compiled; which blocks are not is still to be seen.
     request: CompileRequest,
     cache: Option<Cache>,
+    blocks: Arc<Blocks>,
     /// For how long it is noted what runs, and how long the interpreter's share is measured.
     after: Duration,
     /// Of that, what is left for a run that begins now.
     left: Duration,
     /// When it was asked last.
     asked: Instant,
-    /// The bytecode is marked for it.
-    marked: bool,
-    /// For how long nothing is noted, unless there is new code.
+    marks: Marks,
+    /// For how long nothing is asked, unless there is new code.
     rest: Duration,
     phase: Phase,
     attempts: u32,
     /// What is being compiled, the newest last.
     work: Vec<(Receiver<DeviceResult<Code>>, Set)>,
-    /// The newest code, whether nothing was noted since there is that, and whether no run has gone on in it yet.
+    /// The newest code, whether nothing was asked since there is that, and whether no run has gone on in it yet.
     code: Option<(Code, Set)>,
     is_new: bool,
     enters: bool,
@@ -99,13 +101,22 @@ struct Set {
     cold: BTreeSet<u32>,
 }
 
+/// Of which blocks the bytecode is marked, so that they are noted.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Marks {
+    None,
+    /// Those of which it was not known that they run often.
+    Others,
+    All,
+}
+
 #[derive(Clone, Copy)]
 enum Phase {
     /// It will be noted what runs, from when on the run goes on so.
     WillNote,
     /// It is noted, until then.
     Notes(Instant),
-    /// It is not, until then at least.
+    /// Nothing is asked, until then at least.
     Rests(Instant),
     /// There is nothing to learn any more.
     Over,
@@ -114,8 +125,7 @@ enum Phase {
 /// How a run is to go on: as [`Next`].
 #[derive(Clone, Copy)]
 enum Wanted {
-    None,
-    Notes,
+    Marks(Marks),
     Code,
 }
 
@@ -129,16 +139,17 @@ impl fmt::Debug for Learner {
 
 impl Later {
     /// `request` says how the program is compiled. It is noted for so long what runs.
-    pub(super) fn learns(request: CompileRequest, cache: Option<Cache>, after: Duration) -> Later {
+    pub(super) fn learns(request: CompileRequest, blocks: Arc<Blocks>, cache: Option<Cache>, after: Duration) -> Later {
         let counts = cache.as_ref().map(|cache| profile::known(cache, &request.program));
         Later::Learns(Box::new(Learner {
             counts: counts.unwrap_or_default(),
             request,
             cache,
+            blocks,
             after,
             left: after,
             asked: Instant::now(),
-            marked: true,
+            marks: Marks::All,
             rest: after,
             phase: Phase::WillNote,
             attempts: 0,
@@ -150,7 +161,7 @@ impl Later {
             looked: Instant::now(),
             shares: Shares::default(),
             percent: 0,
-            wanted: Wanted::None,
+            wanted: Wanted::Marks(Marks::None),
             found: None,
         }))
     }
@@ -159,17 +170,17 @@ impl Later {
     pub(super) fn improves(
         code: &Code,
         request: CompileRequest,
+        blocks: Arc<Blocks>,
         cache: Option<Cache>,
         after: Duration,
     ) -> Option<Later> {
         let cold = request.cold.clone();
         let firsts = first_blocks(&request.program, &request.entries);
-        if !code.mixed || !firsts.iter().all(|first| cold.contains(first)) {
+        if !firsts.iter().all(|first| cold.contains(first)) {
             return None;
         }
-        let blocks = block_starts(&request.program).into_iter().flatten();
-        let hot = blocks.filter(|block| !cold.contains(block)).collect();
-        let mut later = Later::learns(request, cache, after);
+        let hot = blocks.all().filter(|block| !cold.contains(block)).collect();
+        let mut later = Later::learns(request, blocks, cache, after);
         if let Later::Learns(learner) = &mut later {
             let counts = learner.counts.clone();
             learner.code = Some((code.clone(), Set { counts, hot, cold }));
@@ -212,6 +223,14 @@ impl Later {
         }
     }
 
+    /// Whether there is code, or none can be made.
+    pub(super) fn has_code(&self) -> bool {
+        match self {
+            Later::Learns(learner) => learner.code.is_some() || learner.attempts >= ATTEMPTS,
+            Later::TakesTurns(_) => true,
+        }
+    }
+
     /// The newest code in which a run has gone on, and what has run how often before it was made.
     pub(super) fn found(&mut self) -> Option<(Code, Counts)> {
         match self {
@@ -232,18 +251,35 @@ impl Learner {
         self.phase = match self.phase {
             Phase::Over if self.attempts >= ATTEMPTS && !in_code => Phase::Over,
             _ if in_code => Phase::Rests(now),
-            _ if self.marked => Phase::WillNote,
+            _ if self.marks == Marks::All => Phase::WillNote,
             _ => Phase::Rests(now + self.after),
         };
         self.rest = self.after;
         self.is_in_code(in_code, now);
+        // The code is older than what is known. It is made anew beside the run, for the next one.
+        if in_code && self.attempts == 0 && self.work.is_empty() && self.is_behind() {
+            self.compile();
+        }
+    }
+
+    /// Whether much of what runs often is missing in the code that there is.
+    fn is_behind(&self) -> bool {
+        let Some((_, set)) = &self.code else { return false };
+        let often = often(&self.counts);
+        // Those are never compiled.
+        let firsts = first_blocks(&self.request.program, &self.request.entries);
+        let missing = often.difference(&set.hot).filter(|block| !firsts.contains(block));
+        let missing = missing.count();
+        is_grown(often.len(), often.len() - missing)
     }
 
     /// The run is in the code that there is, or not, from now on.
     fn is_in_code(&mut self, in_code: bool, now: Instant) {
         self.in_code = in_code;
-        // Then the marks are others.
-        self.marked &= !in_code;
+        if in_code {
+            // Those are others.
+            self.marks = Marks::None;
+        }
         self.looked = now;
         self.shares = Shares::default();
         self.percent = 0;
@@ -253,8 +289,7 @@ impl Learner {
     fn compile(&mut self) -> bool {
         let hot = often(&self.counts);
         let program = &self.request.program;
-        let blocks = block_starts(program).into_iter().flatten();
-        let mut cold: BTreeSet<u32> = blocks.filter(|block| !hot.contains(block)).collect();
+        let mut cold: BTreeSet<u32> = self.blocks.all().filter(|block| !hot.contains(block)).collect();
         cold.extend(first_blocks(program, &self.request.entries));
         let request = CompileRequest {
             cold: cold.clone(),
@@ -262,8 +297,10 @@ impl Learner {
         };
         let (sender, result) = channel();
         let working = Working::begin();
-        let cache = self.cache.clone();
+        let (cache, blocks) = (self.cache.clone(), self.blocks.clone());
         let work = move || {
+            // When the run goes on in the code they are asked for.
+            blocks.loops(&request.program);
             let key = request.key();
             let cached = cache.as_ref().and_then(|cache| request.cached(cache, key));
             let built = match cached {
@@ -332,17 +369,65 @@ impl Learner {
         Ok(())
     }
 
-    /// Nothing is noted for a time that doubles.
+    /// Nothing is asked for a time that doubles.
     fn rests(&mut self, now: Instant) {
         self.phase = Phase::Rests(now + self.rest);
         self.rest = (self.rest * 2).min(LONGEST_REST);
     }
 
-    /// From now on it is noted what runs.
+    /// From now on all is noted that runs, for a moment.
     fn note(&mut self) -> Next {
         self.phase = Phase::WillNote;
-        self.left = self.after;
-        Next::Noted
+        self.left = self.after / 2;
+        Next::Noted(Arc::default())
+    }
+
+    /// From now on only that is noted which has not run often so far. Nothing is if there is nothing to learn.
+    fn note_others(&self) -> Next {
+        match self.phase {
+            Phase::Over => Next::Unnoted,
+            _ => Next::Noted(Arc::new(often(&self.counts))),
+        }
+    }
+
+    /// Adds what has run since it was last asked. Returns whether some of it runs often that was not known to.
+    fn ask(&mut self, run: &mut Running<'_>) -> DeviceResult<bool> {
+        let known = often(&self.counts).len();
+        profile::merge(&mut self.counts, run.visited()?.into_iter().collect());
+        Ok(often(&self.counts).len() > known)
+    }
+
+    /// The run is interpreted, and some time is over: how to go on.
+    fn go_on(&mut self, run: &mut Running<'_>, now: Instant) -> DeviceResult<Next> {
+        // What is known of runs before is compiled as it is, so that the next run finds the code.
+        let known = self.attempts == 0 && self.code.is_none() && !often(&self.counts).is_empty();
+        let grown = !known && self.marks == Marks::Others && self.ask(run)?;
+        let often = often(&self.counts);
+        let has_most = |set: &Set| is_little(missing(&often, set), &often);
+        if let Some((code, set)) = &self.code
+            && (self.is_new || self.work.len() < AT_ONCE)
+        {
+            // All that runs often was noted. What has run long ago may be missing.
+            let fits = self.is_new && self.marks == Marks::Others && has_most(set);
+            let Some(next) = fits.then(|| in_code(code, set)) else {
+                return Ok(self.note());
+            };
+            self.is_new = false;
+            self.rests(now);
+            return Ok(next);
+        }
+        let will_know = self.work.last().is_some_and(|(_, set)| has_most(set));
+        self.rests(now);
+        if !often.is_empty() && !will_know && self.work.len() < AT_ONCE {
+            let cannot = self.attempts >= ATTEMPTS || !self.compile();
+            if cannot && self.work.is_empty() {
+                self.phase = Phase::Over;
+            }
+        }
+        Ok(match grown || matches!(self.phase, Phase::Over) {
+            true => self.note_others(),
+            false => Next::Same,
+        })
     }
 
     /// What has run often was noted: how to go on.
@@ -353,28 +438,40 @@ impl Learner {
         let is_new = std::mem::take(&mut self.is_new);
         // Before it was noted. Newer code has what older has.
         let was_in_code = self.in_code;
-        let missing_in = |set: &Set| often.difference(&set.hot).count();
-        let is_little = |missing: usize| missing <= often.len() / MISSING;
-        let missing = self.code.as_ref().map(|(_, set)| missing_in(set));
-        let has_most = missing.is_some_and(is_little);
+        let missing = self.code.as_ref().map(|(_, set)| missing(&often, set));
+        let has_most = missing.is_some_and(|missing| is_little(missing, &often));
         let bearable = was_in_code && self.percent < NEARLY_ALL;
         let fits = missing.is_some() && (bearable || has_most && (is_new || !was_in_code));
         let knows = missing == Some(0) || has_most && (is_new || !was_in_code);
-        let will_know = self.work.last().is_some_and(|(_, set)| is_little(missing_in(set)));
+        let newest = self.work.last();
+        let will_know = newest.is_some_and(|(_, set)| is_little(self::missing(&often, set), &often));
         let learns = !knows && !will_know && !often.is_empty() && self.work.len() < AT_ONCE;
         let stays = !fits && missing == Some(0) && self.work.is_empty();
         let cannot = learns && (self.attempts >= ATTEMPTS || !self.compile());
         if stays || cannot && self.work.is_empty() {
             self.phase = Phase::Over;
         }
-        let Some((code, set)) = self.code.as_ref().filter(|_| fits) else {
-            return Next::Unnoted;
-        };
-        Next::Code(Tiered {
-            code: code.clone(),
-            cold: set.cold.clone(),
-        })
+        match self.code.as_ref().filter(|_| fits) {
+            Some((code, set)) => in_code(code, set),
+            None => self.note_others(),
+        }
     }
+}
+
+/// How many blocks that run often are missing in code for others.
+fn missing(often: &BTreeSet<u32>, set: &Set) -> usize {
+    often.difference(&set.hot).count()
+}
+
+fn is_little(missing: usize, often: &BTreeSet<u32>) -> bool {
+    missing <= often.len() / MISSING
+}
+
+fn in_code(code: &Code, set: &Set) -> Next {
+    Next::Code(Tiered {
+        code: code.clone(),
+        cold: set.cold.clone(),
+    })
 }
 
 impl Tier for Learner {
@@ -386,6 +483,11 @@ impl Tier for Learner {
         let now = Instant::now();
         self.asked = now;
         let next = match self.phase {
+            // What runs often is known of runs before.
+            Phase::WillNote if self.attempts == 0 && self.code.is_none() && !often(&self.counts).is_empty() => {
+                self.phase = Phase::Rests(now + self.after);
+                self.note_others()
+            }
             Phase::WillNote => {
                 self.phase = Phase::Notes(now + self.left);
                 Next::Same
@@ -399,23 +501,22 @@ impl Tier for Learner {
                     self.measure(run, now)?;
                 }
                 self.look();
-                // Interpreted, it is also noted while a compiler works whether the program still does the same. A run
-                // does not leave code that is good enough for newer code.
-                let notes = match self.in_code {
-                    true => now >= until && self.percent >= MUCH && (self.is_new || self.work.is_empty()),
-                    false => self.is_new || now >= until && self.work.len() < AT_ONCE,
-                };
-                match notes {
-                    true => self.note(),
-                    false => Next::Same,
+                match self.in_code {
+                    // A run does not leave code that is good enough for newer code.
+                    true if now >= until && self.percent >= MUCH && (self.is_new || self.work.is_empty()) => {
+                        self.note()
+                    }
+                    false if self.is_new || now >= until && self.work.len() < AT_ONCE => self.go_on(run, now)?,
+                    _ => Next::Same,
                 }
             }
             Phase::Notes(_) | Phase::Over => Next::Same,
         };
         self.wanted = match next {
             Next::Same => self.wanted,
-            Next::Noted => Wanted::Notes,
-            Next::Unnoted => Wanted::None,
+            Next::Noted(_) if matches!(self.phase, Phase::WillNote) => Wanted::Marks(Marks::All),
+            Next::Noted(_) => Wanted::Marks(Marks::Others),
+            Next::Unnoted => Wanted::Marks(Marks::None),
             Next::Code(_) => Wanted::Code,
         };
         Ok(next)
@@ -438,16 +539,16 @@ impl Tier for Learner {
                 self.is_in_code(false, now);
             }
             // It stays in its code.
-            Wanted::Notes if compiled => self.rests(now),
+            Wanted::Marks(_) if compiled => self.rests(now),
             // It had been refused, and left at that moment: nothing is noted.
-            Wanted::Notes if matches!(self.phase, Phase::Rests(_)) => {
-                self.marked = false;
+            Wanted::Marks(Marks::All) if matches!(self.phase, Phase::Rests(_)) => {
+                self.marks = Marks::None;
                 self.is_in_code(false, now);
             }
             // The share of before is still to be looked at.
-            Wanted::Notes => self.marked = true,
-            Wanted::None => {
-                self.marked = false;
+            Wanted::Marks(Marks::All) => self.marks = Marks::All,
+            Wanted::Marks(marks) => {
+                self.marks = marks;
                 self.is_in_code(false, now);
             }
         }
@@ -492,8 +593,8 @@ impl Tier for Turns {
         }
         self.turn = match self.turn {
             Next::Same | Next::Unnoted => Next::Code(self.tiered.clone()),
-            Next::Code(_) => Next::Noted,
-            Next::Noted => Next::Unnoted,
+            Next::Code(_) => Next::Noted(Arc::default()),
+            Next::Noted(_) => Next::Unnoted,
         };
         self.after *= 2;
         self.until = None;
@@ -503,7 +604,7 @@ impl Tier for Turns {
     fn went_on(&mut self, compiled: bool) {
         match (&self.turn, compiled) {
             // It stays in its code.
-            (Next::Noted, true) => self.turn = Next::Code(self.tiered.clone()),
+            (Next::Noted(_), true) => self.turn = Next::Code(self.tiered.clone()),
             (_, true) => self.goes_on = true,
             _ => {}
         }

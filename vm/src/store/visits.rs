@@ -2,12 +2,15 @@
 //! basic blocks have run. It notes those of instances whose code has `visit` in place of each
 //! block's first opcode: see `frames::visit` in the kernel.
 
+use std::collections::BTreeSet;
+use std::sync::{Arc, Weak};
+
 use gpu_run_bytecode::{Op, Program};
 
 use super::{Array, InstanceId, Store};
 use crate::device::{Device, DeviceResult};
 use crate::layout::{Ptr, VISIT_LOOP, VISIT_OFTEN, VISIT_ONCE, VISIT_OPCODE};
-use crate::ptx::{block_starts, loop_starts};
+use crate::ptx::Blocks;
 
 /// What is noted.
 pub(super) struct Visits {
@@ -16,6 +19,8 @@ pub(super) struct Visits {
     /// By word of the store's code, 16 bits: the opcode that `visit` stands for, and how often it has run; see
     /// [`VISIT_LOOP`].
     pub(super) by_word: Array,
+    /// Where the blocks of the program begin that was asked for last.
+    blocks: (Weak<Program>, Option<Arc<Blocks>>),
 }
 
 impl Default for Visits {
@@ -23,30 +28,32 @@ impl Default for Visits {
         Visits {
             wanted: false,
             by_word: Array::new("blocks that have run"),
+            blocks: Default::default(),
         }
     }
 }
 
 /// The code of a program on the device.
-#[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum Form {
+#[derive(Clone, Copy)]
+pub(super) enum Form<'f> {
     /// As it is.
     Plain,
-    /// Noting which blocks run.
-    Noting,
+    /// Noting which blocks run but for these.
+    Noting(&'f BTreeSet<u32>),
     /// Of a run that has noted enough, with some of it compiled: it looks at heads of loops whether compiled code goes on
     /// there.
     Mixed,
 }
 
-/// What stands in [`Launch::visits`](crate::layout::Launch) for a program's words before it has run. These are its blocks.
-fn no_visits(program: &Program, blocks: &[u32]) -> Vec<u16> {
+/// What stands in [`Launch::visits`](crate::layout::Launch) for a program's words before it has run. These are its blocks
+/// that are marked; of a mixed program it is also told which are heads of loops.
+fn no_visits(program: &Program, blocks: &[u32], loops: &[u32]) -> Vec<u16> {
     let mut opcodes = vec![0u16; program.code.len()];
     for word in blocks {
         opcodes[*word as usize] = program.code[*word as usize] as u16 & VISIT_OPCODE as u16;
     }
-    for word in loop_starts(program) {
-        opcodes[word as usize] |= VISIT_LOOP as u16;
+    for word in loops {
+        opcodes[*word as usize] |= VISIT_LOOP as u16;
     }
     opcodes
 }
@@ -91,9 +98,21 @@ impl Store {
         self.visits.wanted
     }
 
+    /// Where the basic blocks of a program begin.
+    pub fn blocks(&mut self, program: &Arc<Program>) -> Arc<Blocks> {
+        let (of, blocks) = &mut self.visits.blocks;
+        match blocks {
+            Some(blocks) if std::ptr::eq(of.as_ptr(), Arc::as_ptr(program)) => blocks.clone(),
+            _ => {
+                *of = Arc::downgrade(program);
+                blocks.insert(Arc::new(Blocks::of(program))).clone()
+            }
+        }
+    }
+
     /// Adds the code of a program that is about to be made an instance, of which some is compiled if it is `mixed`. Returns
     /// the word where it begins.
-    pub(super) fn push_program(&mut self, program: &Program, mixed: bool) -> DeviceResult<u32> {
+    pub(super) fn push_program(&mut self, program: &Arc<Program>, mixed: bool) -> DeviceResult<u32> {
         if self.takes_samples() {
             let marks = super::samples::marks(program);
             let words: Vec<u32> = marks.iter().map(|(word, _)| *word).collect();
@@ -109,9 +128,11 @@ impl Store {
         if !self.visits.wanted && !mixed {
             return self.push_code(&program.code);
         }
-        let blocks = block_starts(program).concat();
+        let blocks = self.blocks(program);
+        let loops = if mixed { blocks.loops(program) } else { &[] };
+        let blocks: Vec<u32> = blocks.all().collect();
         let code = marked_code(program, &blocks, mixed);
-        let opcodes = no_visits(program, &blocks);
+        let opcodes = no_visits(program, &blocks, loops);
         let start = self.push_code(&code)?;
         self.push_visits(start, &opcodes)?;
         Ok(start)
@@ -150,24 +171,27 @@ impl Store {
     }
 
     /// Writes the code of a program that has notes of visits anew, at `code_start`. Notes begin with none. No kernel runs.
-    pub(super) fn rewrite_code(&mut self, program: &Program, code_start: u32, form: Form) -> DeviceResult<()> {
+    pub(super) fn rewrite_code(&mut self, program: &Arc<Program>, code_start: u32, form: Form<'_>) -> DeviceResult<()> {
         let at = self.code.ptr + 8 * u64::from(code_start);
-        let blocks = match form {
-            Form::Plain => Vec::new(),
-            Form::Noting => block_starts(program).concat(),
-            Form::Mixed => loop_starts(program),
+        let blocks = self.blocks(program);
+        let (marked, loops, mixed) = match form {
+            Form::Plain => (Vec::new(), &[][..], false),
+            Form::Noting(but) => (
+                blocks.all().filter(|block| !but.contains(block)).collect(),
+                &[][..],
+                false,
+            ),
+            Form::Mixed => (blocks.loops(program).to_vec(), blocks.loops(program), true),
         };
-        let code = marked_code(program, &blocks, form == Form::Mixed);
+        let code = marked_code(program, &marked, mixed);
         // SAFETY: the program's code. A kernel that starts finds nothing of what was there in its caches.
         unsafe { self.device.write(at, bytemuck::cast_slice(&code))? };
-        if form == Form::Noting {
-            let at = self.visits.by_word.ptr + 2 * u64::from(code_start);
-            // SAFETY: as long as the code.
-            unsafe {
-                self.device
-                    .write(at, bytemuck::cast_slice(&no_visits(program, &blocks)))?
-            };
+        if marked.is_empty() {
+            return Ok(());
         }
-        Ok(())
+        let visits = no_visits(program, &marked, loops);
+        let at = self.visits.by_word.ptr + 2 * u64::from(code_start);
+        // SAFETY: as long as the code.
+        unsafe { self.device.write(at, bytemuck::cast_slice(&visits)) }
     }
 }

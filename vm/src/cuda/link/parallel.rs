@@ -1,4 +1,4 @@
-//! A large text, compiled in [`parts`] on all processors.
+//! A large text, compiled in [`parts`] on nearly all processors.
 //!
 //! The driver compiles a text when it is added to a link, on the thread that adds it. But for a fixed share of the work, its
 //! own option to split it leaves much of that to one thread. So each part is added to a link of its own, on several threads,
@@ -76,6 +76,8 @@ fn link_parts(ordinal: i32, inputs: &[Input], options: LinkOptions, progress: &P
         }
     };
     std::thread::scope(|scope| {
+        // The rest is for the program, which may run meanwhile and ask the host for much.
+        let processors = processors - processors / 8;
         for _ in 1..processors.min(texts.len()) {
             // The threads that there are do it, where no more can be started.
             _ = Builder::new().spawn_scoped(scope, work);

@@ -14,6 +14,7 @@
 
 use std::collections::BTreeSet;
 use std::mem::offset_of;
+use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::{Duration, Instant};
 
@@ -27,7 +28,7 @@ use crate::compiled::Entry;
 use crate::cuda::code::Code;
 use crate::device::{Device, DeviceResult, Plan};
 use crate::layout::{self, Control, Launch, Ptr, Thread};
-use crate::ptx::{block_starts, loop_starts};
+use crate::ptx::Blocks;
 
 /// How often a [`Tier`] is asked.
 const LOOK_EVERY: Duration = Duration::from_micros(100);
@@ -111,8 +112,8 @@ pub enum Next {
     Same,
     /// Interpreted, without noting visits.
     Unnoted,
-    /// Interpreted, with noting them, from none on.
-    Noted,
+    /// Interpreted, with noting them, from none on. Of these blocks none are, so that they take no time for it.
+    Noted(Arc<BTreeSet<u32>>),
     /// In this code.
     Code(Tiered),
 }
@@ -268,6 +269,7 @@ impl Store {
         then: &Next,
         compiled: bool,
     ) -> Result<Again, StoreError> {
+        let begin = Instant::now();
         let record = self.fetch::<Launch>(self.run.launch)?;
         if record.stands != 0 {
             // SAFETY: the run's own record; no kernel runs.
@@ -284,7 +286,7 @@ impl Store {
                     (Form::Plain, None)
                 }
             },
-            Next::Noted => (Form::Noting, None),
+            Next::Noted(but) => (Form::Noting(but), None),
             Next::Same | Next::Unnoted => (Form::Plain, None),
         };
         self.rewrite_instance(form)?;
@@ -307,7 +309,8 @@ impl Store {
         }
         tracing::debug!(
             compiled = entry.is_some(),
-            noted = form == Form::Noting,
+            noted = matches!(form, Form::Noting(_)),
+            took = ?begin.elapsed(),
             "a run goes on"
         );
         Ok(Again {
@@ -317,7 +320,7 @@ impl Store {
     }
 
     /// Writes the code of the only instance anew.
-    fn rewrite_instance(&mut self, form: Form) -> DeviceResult<()> {
+    fn rewrite_instance(&mut self, form: Form<'_>) -> DeviceResult<()> {
         let info = &self.instance_infos[0];
         let (program, code_start) = (info.program.clone(), info.code_start);
         self.rewrite_code(&program, code_start, form)
@@ -389,7 +392,7 @@ impl Store {
         }
         let entry = self.compiled_entry(func).filter(|_| self.is_mixed());
         let entry = entry.ok_or_else(|| unfit("the code has no entry for the function"))?;
-        let loops = loops(&program, code_start, &tiered.cold);
+        let loops = loops(&self.blocks(&program), &program, code_start, &tiered.cold);
         let device = &mut *self.device;
         let at = self.run.loops.at_least(device, size_of_val(&loops[..]) as u64)?;
         // SAFETY: as large as it was asked for; no kernel runs.
@@ -416,10 +419,10 @@ impl Store {
 }
 
 /// What [`Launch::loops`] points to, of a program whose code begins at a word of the store's.
-fn loops(program: &Program, code_start: u32, cold: &BTreeSet<u32>) -> Vec<u64> {
-    let starts = loop_starts(program);
+fn loops(blocks: &Blocks, program: &Program, code_start: u32, cold: &BTreeSet<u32>) -> Vec<u64> {
+    let starts = blocks.loops(program);
     let mut list = vec![0];
-    for ((number, function), blocks) in (1u64..).zip(&program.meta.functions).zip(block_starts(program)) {
+    for ((number, function), blocks) in (1u64..).zip(&program.meta.functions).zip(&blocks.starts) {
         // One that begins compiled cannot be entered further in.
         if blocks.first().is_none_or(|first| !cold.contains(first)) {
             continue;

@@ -1,0 +1,71 @@
+//! Where the basic blocks of a program begin, for what marks them in the bytecode.
+
+use std::num::NonZero;
+use std::sync::OnceLock;
+use std::thread::{available_parallelism, scope};
+
+use gpu_run_bytecode::{Function, Program};
+
+use super::analysis::cfg::Cfg;
+
+/// The first words of a program's basic blocks. They are found once: for a large program that takes tens of milliseconds.
+#[derive(Debug)]
+pub struct Blocks {
+    /// Of each defined function, in order. The function begins with the first.
+    pub starts: Vec<Vec<u32>>,
+    loops: OnceLock<Vec<u32>>,
+}
+
+impl Blocks {
+    /// Those of a verified program.
+    pub fn of(program: &Program) -> Blocks {
+        Blocks {
+            starts: block_starts(program),
+            loops: OnceLock::new(),
+        }
+    }
+
+    /// All of them, in order.
+    pub fn all(&self) -> impl Iterator<Item = u32> {
+        self.starts.iter().flatten().copied()
+    }
+
+    /// Those with which loops begin, in order, of the same program. That takes twice as long as to find all, if it was not
+    /// asked before.
+    pub fn loops(&self, program: &Program) -> &[u32] {
+        self.loops.get_or_init(|| loop_starts(program))
+    }
+}
+
+/// The first words of the basic blocks of each defined function, in order. The function begins with the first.
+pub fn block_starts(program: &Program) -> Vec<Vec<u32>> {
+    let functions = program.meta.functions.iter();
+    functions.map(|function| Cfg::starts(program, function)).collect()
+}
+
+/// The first word of the first basic block of the function defined as number `defined`.
+pub fn first_block(program: &Program, defined: usize) -> Option<u32> {
+    Cfg::first_start(program, program.meta.functions.get(defined)?)
+}
+
+/// The first words of the basic blocks with which loops begin, in order.
+fn loop_starts(program: &Program) -> Vec<u32> {
+    let of = |functions: &[Function]| -> Vec<u32> {
+        let graphs = functions.iter().map(|function| Cfg::new(program, function));
+        let heads = graphs.map(|cfg| cfg.loop_heads().map(|head| cfg.first_word(head)).collect::<Vec<_>>());
+        heads.flatten().collect()
+    };
+    let functions = &program.meta.functions[..];
+    let threads = available_parallelism().map_or(1, NonZero::get).min(8);
+    let mut starts: Vec<u32> = scope(|scope| {
+        let shares = functions.chunks(functions.len().div_ceil(threads).max(64));
+        let finders: Vec<_> = shares.map(|share| scope.spawn(move || of(share))).collect();
+        let found = finders.into_iter().map(|finder| finder.join());
+        // A finder that has panicked is a mistake of ours, and told as such.
+        found
+            .flat_map(|found| found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
+            .collect()
+    });
+    starts.sort_unstable();
+    starts
+}

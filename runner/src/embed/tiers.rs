@@ -394,7 +394,9 @@ impl Learner {
     fn ask(&mut self, run: &mut Running<'_>) -> DeviceResult<bool> {
         let known = often(&self.counts).len();
         profile::merge(&mut self.counts, run.visited()?.into_iter().collect());
-        Ok(often(&self.counts).len() > known)
+        let often = often(&self.counts).len();
+        tracing::debug!(known, often, "asked what runs");
+        Ok(often > known)
     }
 
     /// The run is interpreted, and some time is over: how to go on.
@@ -506,7 +508,7 @@ impl Tier for Learner {
                     true if now >= until && self.percent >= MUCH && (self.is_new || self.work.is_empty()) => {
                         self.note()
                     }
-                    false if self.is_new || now >= until && self.work.len() < AT_ONCE => self.go_on(run, now)?,
+                    false if self.is_new || now >= until => self.go_on(run, now)?,
                     _ => Next::Same,
                 }
             }

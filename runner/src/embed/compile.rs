@@ -16,7 +16,7 @@ use gpu_run_vm::cuda::code::{
 };
 use gpu_run_vm::cuda::link::Progress;
 use gpu_run_vm::cuda::{ahead, barriers};
-use gpu_run_vm::ptx::{Options, Tuning, Unit, reachable};
+use gpu_run_vm::ptx::{Blocks, Options, Tuning, Unit, reachable};
 use gpu_run_vm::{CodeFormat, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
 
 pub use estimate::Compiling;
@@ -238,7 +238,9 @@ pub fn precompile(
 ) -> Result<Precompiled, Error> {
     let config = &engine.0;
     let program = &module.program;
-    let cold = config.functions.left_out(program, config.cache().as_ref());
+    let cold = config
+        .functions
+        .left_out(program, config.cache().as_ref(), || Arc::new(Blocks::of(program)));
     let entries = ahead.usage.entries(program)?;
     let request = CompileRequest {
         program: program.clone(),
@@ -311,8 +313,10 @@ pub fn apart(
 ) -> DeviceResult<Vec<Code>> {
     let code = |(i, instance): (usize, &Instantiated)| {
         let options = options(&instance.program, 1, u32::MAX, tuning, KNOWN);
+        let blocks = || Arc::new(Blocks::of(&instance.program));
+        let cold = functions.left_out(&instance.program, None, blocks);
         let request = CompileRequest {
-            cold: functions.left_out(&instance.program, None).unwrap_or_default(),
+            cold: cold.unwrap_or_default(),
             ..of_instance(target, i, instance, options)
         };
         request.build(None)
@@ -367,7 +371,9 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let Some(target) = store.target() else {
         return Ok(Choice::interpreted(Reason::Device));
     };
-    let mut sets = policy.functions.cold(program, policy.cache.as_ref());
+    let mut sets = policy
+        .functions
+        .cold(program, policy.cache.as_ref(), || store.blocks(program));
     let unknown = sets.is_empty();
     if unknown {
         store.note_visits();
@@ -407,7 +413,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     };
     // Code for what ran often before much else did too.
     let older = match &policy.cache {
-        Some(cache) if leaves => Functions::before(program, cache),
+        Some(cache) if leaves => Functions::before(program, cache, || store.blocks(program)),
         _ => None,
     };
     let many = sets.len();
@@ -456,7 +462,8 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
                 if leaves && code.mixed {
                     let blocks = store.blocks(program);
                     let cache = policy.cache.clone();
-                    choice.later = Later::improves(&code, request.clone(), blocks, cache, policy.hot_after);
+                    let later = Later::improves(&code, request.clone(), blocks, cache, policy.hot_after);
+                    choice.later = Some(later);
                 }
                 choice.code = Ok(code);
                 return Ok(choice);

@@ -98,23 +98,28 @@ fn bytes(counts: &Counts) -> Vec<u8> {
     bytes.collect()
 }
 
-/// The same of a run of which code for what ran often before was compiled. It is added where much else has run often, so
-/// that the next run has code for that too: with each block more, all is compiled anew.
+/// The same of a run that may have been in code, which was `made` for other counts. It is added where much else has run often,
+/// so that the next run has code for that too: with each block more, all is compiled anew. What the code was made for is kept
+/// beside it, so that the next run can begin in that.
 ///
 /// # Errors
 ///
 /// As [`add`].
-pub(super) fn add_to_compiled(cache: &Cache, program: &Arc<Program>, interpreted: Counts) -> io::Result<()> {
-    let known = known(cache, program);
-    let compiled = often(&known);
-    let more = often(&interpreted).difference(&compiled).count();
-    if !is_grown(compiled.len() + more, compiled.len()) {
+pub(super) fn add_to_compiled(
+    cache: &Cache,
+    program: &Arc<Program>,
+    counts: Counts,
+    made: Option<&Counts>,
+) -> io::Result<()> {
+    let known = often(&known(cache, program));
+    let more = often(&counts).difference(&known).count();
+    if !is_grown(known.len() + more, known.len()) {
         return Ok(());
     }
-    if !compiled.is_empty() {
-        cache.save(before(program), &bytes(&known))?;
+    if let Some(made) = made {
+        cache.save(before(program), &bytes(made))?;
     }
-    add(cache, program, interpreted)
+    add(cache, program, counts)
 }
 
 #[cfg(test)]
@@ -147,11 +152,16 @@ mod tests {
         let (cache, program) = (Cache::new(folder.path(), 1 << 20), Arc::default());
         add(&cache, &program, (0..80).map(|block| (block, OFTEN)).collect()).unwrap();
         let interpreted = |count: u32| (100..100 + count).map(|block| (block, OFTEN)).collect::<Counts>();
-        add_to_compiled(&cache, &program, interpreted(10)).unwrap();
+        let made = known(&cache, &program);
+        add_to_compiled(&cache, &program, interpreted(10), Some(&made)).unwrap();
         assert_eq!(load(&cache, &program).unwrap().len(), 80);
         assert_eq!(load_before(&cache, &program), None);
-        add_to_compiled(&cache, &program, interpreted(11)).unwrap();
+        add_to_compiled(&cache, &program, interpreted(11), Some(&made)).unwrap();
         assert_eq!(load(&cache, &program).unwrap().len(), 91);
+        assert_eq!(load_before(&cache, &program), Some((0..80).collect()));
+        // Of the 91 there is no code yet: that of before is still of use.
+        add_to_compiled(&cache, &program, interpreted(40), None).unwrap();
+        assert_eq!(load(&cache, &program).unwrap().len(), 120);
         assert_eq!(load_before(&cache, &program), Some((0..80).collect()));
     }
 }

@@ -22,7 +22,7 @@ use gpu_run_vm::ptx::{Blocks, first_block};
 use gpu_run_vm::{DeviceResult, Next, Running, Shares, Tier, Tiered};
 
 use super::exit::Working;
-use super::profile::{self, Counts, is_grown, often};
+use super::profile::{self, Counts, OFTEN, is_grown, often};
 
 /// How often is compiled for the runs of a store at most, and how often at once. A program has often gone on to something
 /// else when the compiler is done with how it began.
@@ -75,6 +75,8 @@ pub(super) struct Learner {
     rest: Duration,
     phase: Phase,
     attempts: u32,
+    /// Much more is known to run often than the code from before has. That is compiled beside the run, for the next one.
+    is_behind: bool,
     /// What is being compiled, the newest last.
     work: Vec<(Receiver<DeviceResult<Code>>, Set)>,
     /// The newest code, whether nothing was asked since there is that, and whether no run has gone on in it yet.
@@ -141,6 +143,8 @@ impl Later {
     /// `request` says how the program is compiled. It is noted for so long what runs.
     pub(super) fn learns(request: CompileRequest, blocks: Arc<Blocks>, cache: Option<Cache>, after: Duration) -> Later {
         let counts = cache.as_ref().map(|cache| profile::known(cache, &request.program));
+        // In no time nothing runs often.
+        let after = after.max(Duration::from_millis(1));
         Later::Learns(Box::new(Learner {
             counts: counts.unwrap_or_default(),
             request,
@@ -153,6 +157,7 @@ impl Later {
             rest: after,
             phase: Phase::WillNote,
             attempts: 0,
+            is_behind: false,
             work: Vec::new(),
             code: None,
             is_new: false,
@@ -166,26 +171,28 @@ impl Later {
         }))
     }
 
-    /// The same where there is code of before, for `request`. `None` if runs cannot go on in such code.
+    /// The same where there is code of before, for `request`, which leaves out the first blocks of all that runs begin with.
     pub(super) fn improves(
         code: &Code,
         request: CompileRequest,
         blocks: Arc<Blocks>,
         cache: Option<Cache>,
         after: Duration,
-    ) -> Option<Later> {
+    ) -> Later {
         let cold = request.cold.clone();
+        // Those are never compiled, however often they run.
         let firsts = first_blocks(&request.program, &request.entries);
-        if !firsts.iter().all(|first| cold.contains(first)) {
-            return None;
-        }
-        let hot = blocks.all().filter(|block| !cold.contains(block)).collect();
+        let compiled = blocks.all().filter(|block| !cold.contains(block));
+        let hot: BTreeSet<u32> = compiled.chain(firsts).collect();
+        let counts = hot.iter().map(|block| (*block, OFTEN)).collect();
         let mut later = Later::learns(request, blocks, cache, after);
         if let Later::Learns(learner) = &mut later {
-            let counts = learner.counts.clone();
-            learner.code = Some((code.clone(), Set { counts, hot, cold }));
+            let set = Set { counts, hot, cold };
+            let often = often(&learner.counts);
+            learner.is_behind = is_grown(often.len(), often.len() - missing(&often, &set));
+            learner.code = Some((code.clone(), set));
         }
-        Some(later)
+        later
     }
 
     /// Goes over to `code`, which leaves out `cold`, and back, after a time that doubles.
@@ -223,11 +230,19 @@ impl Later {
         }
     }
 
-    /// Whether there is code, or none can be made.
-    pub(super) fn has_code(&self) -> bool {
+    /// Whether a compiler still works.
+    pub(super) fn is_compiling(&self) -> bool {
         match self {
-            Later::Learns(learner) => learner.code.is_some() || learner.attempts >= ATTEMPTS,
-            Later::TakesTurns(_) => true,
+            Later::Learns(learner) => !learner.work.is_empty(),
+            Later::TakesTurns(_) => false,
+        }
+    }
+
+    /// What the newest code was made for.
+    pub(super) fn made(&self) -> Option<&Counts> {
+        match self {
+            Later::Learns(learner) => learner.code.as_ref().map(|(_, set)| &set.counts),
+            Later::TakesTurns(_) => None,
         }
     }
 
@@ -244,33 +259,31 @@ impl Later {
 impl Learner {
     fn begin(&mut self, in_code: bool) {
         let now = Instant::now();
-        // Short runs are noted together.
+        // Code that was refused is not there.
+        let in_code = in_code && self.code.is_some();
+        // The times of short runs add up.
+        let left = |until: Instant| until.saturating_duration_since(self.asked).min(self.after);
+        let rests = match self.phase {
+            Phase::Rests(until) => left(until),
+            _ => self.after,
+        };
         if let Phase::Notes(until) = self.phase {
-            self.left = until.saturating_duration_since(self.asked);
+            self.left = left(until);
         }
         self.phase = match self.phase {
             Phase::Over if self.attempts >= ATTEMPTS && !in_code => Phase::Over,
             _ if in_code => Phase::Rests(now),
             _ if self.marks == Marks::All => Phase::WillNote,
-            _ => Phase::Rests(now + self.after),
+            _ => Phase::Rests(now + rests),
         };
+        self.asked = now;
         self.rest = self.after;
         self.is_in_code(in_code, now);
-        // The code is older than what is known. It is made anew beside the run, for the next one.
-        if in_code && self.attempts == 0 && self.work.is_empty() && self.is_behind() {
-            self.compile();
-        }
     }
 
-    /// Whether much of what runs often is missing in the code that there is.
-    fn is_behind(&self) -> bool {
-        let Some((_, set)) = &self.code else { return false };
-        let often = often(&self.counts);
-        // Those are never compiled.
-        let firsts = first_blocks(&self.request.program, &self.request.entries);
-        let missing = often.difference(&set.hot).filter(|block| !firsts.contains(block));
-        let missing = missing.count();
-        is_grown(often.len(), often.len() - missing)
+    /// Whether what runs often is known of runs before, and nothing else was found yet.
+    fn knows_before(&self) -> bool {
+        self.attempts == 0 && self.code.is_none() && !often(&self.counts).is_empty()
     }
 
     /// The run is in the code that there is, or not, from now on.
@@ -352,12 +365,15 @@ impl Learner {
     }
 
     /// Measures the interpreter's share of a run in code, now and then. It is a percentage of the time since it was last
-    /// measured.
+    /// measured. The first time, code that is behind begins to be made anew.
     fn measure(&mut self, run: &mut Running<'_>, now: Instant) -> DeviceResult<()> {
         if now < self.looked + self.after {
             return Ok(());
         }
         self.looked = now;
+        if std::mem::take(&mut self.is_behind) {
+            self.compile();
+        }
         let before = std::mem::replace(&mut self.shares, run.shares()?);
         let seen = self.shares.seen.wrapping_sub(before.seen);
         let interpreted = self.shares.interpreted.wrapping_sub(before.interpreted);
@@ -390,21 +406,16 @@ impl Learner {
         }
     }
 
-    /// Adds what has run since it was last asked. Returns whether some of it runs often that was not known to.
-    fn ask(&mut self, run: &mut Running<'_>) -> DeviceResult<bool> {
+    /// The run is interpreted, and some time is over: how to go on. This has run since then, if that was noted.
+    fn go_on(&mut self, noted: Option<Counts>, now: Instant) -> Next {
         let known = often(&self.counts).len();
-        profile::merge(&mut self.counts, run.visited()?.into_iter().collect());
-        let often = often(&self.counts).len();
-        tracing::debug!(known, often, "asked what runs");
-        Ok(often > known)
-    }
-
-    /// The run is interpreted, and some time is over: how to go on.
-    fn go_on(&mut self, run: &mut Running<'_>, now: Instant) -> DeviceResult<Next> {
         // What is known of runs before is compiled as it is, so that the next run finds the code.
-        let known = self.attempts == 0 && self.code.is_none() && !often(&self.counts).is_empty();
-        let grown = !known && self.marks == Marks::Others && self.ask(run)?;
+        if let Some(noted) = noted.filter(|_| !self.knows_before()) {
+            profile::merge(&mut self.counts, noted);
+        }
         let often = often(&self.counts);
+        let grown = often.len() > known;
+        tracing::debug!(known, often = often.len(), "asked what runs");
         let has_most = |set: &Set| is_little(missing(&often, set), &often);
         if let Some((code, set)) = &self.code
             && (self.is_new || self.work.len() < AT_ONCE)
@@ -412,11 +423,10 @@ impl Learner {
             // All that runs often was noted. What has run long ago may be missing.
             let fits = self.is_new && self.marks == Marks::Others && has_most(set);
             let Some(next) = fits.then(|| in_code(code, set)) else {
-                return Ok(self.note());
+                return self.note();
             };
-            self.is_new = false;
             self.rests(now);
-            return Ok(next);
+            return next;
         }
         let will_know = self.work.last().is_some_and(|(_, set)| has_most(set));
         self.rests(now);
@@ -426,10 +436,10 @@ impl Learner {
                 self.phase = Phase::Over;
             }
         }
-        Ok(match grown || matches!(self.phase, Phase::Over) {
+        match grown || matches!(self.phase, Phase::Over) {
             true => self.note_others(),
             false => Next::Same,
-        })
+        }
     }
 
     /// What has run often was noted: how to go on.
@@ -486,7 +496,7 @@ impl Tier for Learner {
         self.asked = now;
         let next = match self.phase {
             // What runs often is known of runs before.
-            Phase::WillNote if self.attempts == 0 && self.code.is_none() && !often(&self.counts).is_empty() => {
+            Phase::WillNote if self.knows_before() => {
                 self.phase = Phase::Rests(now + self.after);
                 self.note_others()
             }
@@ -503,12 +513,17 @@ impl Tier for Learner {
                     self.measure(run, now)?;
                 }
                 self.look();
+                let may_leave = self.is_new || self.work.is_empty() || self.percent >= NEARLY_ALL;
                 match self.in_code {
                     // A run does not leave code that is good enough for newer code.
-                    true if now >= until && self.percent >= MUCH && (self.is_new || self.work.is_empty()) => {
-                        self.note()
+                    true if now >= until && self.percent >= MUCH && may_leave => self.note(),
+                    false if self.is_new || now >= until => {
+                        let noted = match self.marks {
+                            Marks::Others => Some(run.visited()?.into_iter().collect()),
+                            _ => None,
+                        };
+                        self.go_on(noted, now)
                     }
-                    false if self.is_new || now >= until => self.go_on(run, now)?,
                     _ => Next::Same,
                 }
             }
@@ -528,6 +543,7 @@ impl Tier for Learner {
         let now = Instant::now();
         match self.wanted {
             Wanted::Code if compiled => {
+                self.is_new = false;
                 if let Some((code, set)) = self.code.as_ref().filter(|_| std::mem::take(&mut self.enters)) {
                     tell(code, set.hot.len());
                     self.rest = self.after;
@@ -535,9 +551,11 @@ impl Tier for Learner {
                 }
                 self.is_in_code(true, now);
             }
-            // It was refused.
+            // It was refused, and would be again.
             Wanted::Code => {
                 self.phase = Phase::Over;
+                (self.code, self.attempts) = (None, ATTEMPTS);
+                self.marks = Marks::None;
                 self.is_in_code(false, now);
             }
             // It stays in its code.
@@ -612,3 +630,6 @@ impl Tier for Turns {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

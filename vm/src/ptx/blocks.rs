@@ -2,11 +2,14 @@
 
 use std::num::NonZero;
 use std::sync::OnceLock;
-use std::thread::{available_parallelism, scope};
+use std::thread::{Builder, available_parallelism, scope};
 
 use gpu_run_bytecode::{Function, Program};
 
 use super::analysis::cfg::Cfg;
+
+/// Functions that are not worth a thread of their own.
+const SHARE: usize = 64;
 
 /// The first words of a program's basic blocks. They are found once: for a large program that takes tens of milliseconds.
 #[derive(Debug)]
@@ -57,14 +60,20 @@ fn loop_starts(program: &Program) -> Vec<u32> {
     };
     let functions = &program.meta.functions[..];
     let threads = available_parallelism().map_or(1, NonZero::get).min(8);
-    let mut starts: Vec<u32> = scope(|scope| {
-        let shares = functions.chunks(functions.len().div_ceil(threads).max(64));
-        let finders: Vec<_> = shares.map(|share| scope.spawn(move || of(share))).collect();
-        let found = finders.into_iter().map(|finder| finder.join());
-        // A finder that has panicked is a mistake of ours, and told as such.
-        found
-            .flat_map(|found| found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)))
-            .collect()
+    let share = functions.len().div_ceil(threads).max(SHARE);
+    let (own, others) = functions.split_at(share.min(functions.len()));
+    let mut starts = scope(|scope| {
+        let start = |share| Builder::new().spawn_scoped(scope, move || of(share));
+        // Where no more threads can be started, the one that there is does it.
+        let finders: Vec<_> = others.chunks(share).map(|share| (share, start(share))).collect();
+        let mut starts = of(own);
+        for (share, finder) in finders {
+            let found = finder.map(|finder| finder.join());
+            // A finder that has panicked is a mistake of ours, and told as such.
+            let found = found.map(|found| found.unwrap_or_else(|panic| std::panic::resume_unwind(panic)));
+            starts.extend(found.unwrap_or_else(|_| of(share)));
+        }
+        starts
     });
     starts.sort_unstable();
     starts

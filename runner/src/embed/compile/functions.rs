@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use gpu_run_bytecode::Program;
 use gpu_run_vm::cuda::cache::Cache;
-use gpu_run_vm::ptx::block_starts;
+use gpu_run_vm::ptx::Blocks;
 
 use crate::embed::profile;
 
@@ -30,42 +30,58 @@ pub enum Functions {
 impl Functions {
     /// The basic blocks of a program that are not compiled: what comes first where the compiler takes no time. None if that
     /// is not known yet.
-    pub(super) fn cold(self, program: &Arc<Program>, cache: Option<&Cache>) -> Vec<BTreeSet<u32>> {
-        let hot = || Functions::Hot.left_out(program, cache);
+    pub(super) fn cold(
+        self,
+        program: &Arc<Program>,
+        cache: Option<&Cache>,
+        blocks: impl FnOnce() -> Arc<Blocks>,
+    ) -> Vec<BTreeSet<u32>> {
         match self {
-            Functions::Auto => [BTreeSet::new()].into_iter().chain(hot()).collect(),
-            one => one.left_out(program, cache).into_iter().collect(),
+            Functions::Auto => {
+                let hot = Functions::Hot.left_out(program, cache, blocks);
+                [BTreeSet::new()].into_iter().chain(hot).collect()
+            }
+            one => one.left_out(program, cache, blocks).into_iter().collect(),
         }
     }
 
     /// The same of what had run often before a run found much more.
-    pub(super) fn before(program: &Arc<Program>, cache: &Cache) -> Option<BTreeSet<u32>> {
+    pub(super) fn before(
+        program: &Arc<Program>,
+        cache: &Cache,
+        blocks: impl FnOnce() -> Arc<Blocks>,
+    ) -> Option<BTreeSet<u32>> {
         let often = profile::load_before(cache, program)?;
-        Some(but(program, &often))
+        Some(but(&blocks(), &often))
     }
 
     /// The same, of a single choice.
-    pub(super) fn left_out(self, program: &Arc<Program>, cache: Option<&Cache>) -> Option<BTreeSet<u32>> {
+    pub(super) fn left_out(
+        self,
+        program: &Arc<Program>,
+        cache: Option<&Cache>,
+        blocks: impl FnOnce() -> Arc<Blocks>,
+    ) -> Option<BTreeSet<u32>> {
         match self {
             Functions::Auto | Functions::All => Some(BTreeSet::new()),
             Functions::Hot => {
                 let often = profile::load(cache?, program)?;
-                Some(but(program, &often))
+                Some(but(&blocks(), &often))
             }
             Functions::Random(seed) | Functions::Parked(seed) => {
-                let functions = block_starts(program).into_iter();
-                let left_out = |blocks: Vec<u32>| {
+                let blocks = blocks();
+                let functions = blocks.starts.iter();
+                let left_out = |blocks: &Vec<u32>| {
                     let whole = blocks.first().is_some_and(|first| one_of(8, seed, *first));
                     // Other numbers for the blocks of a function that is compiled.
                     let alone = move |block: &u32| one_of(32, !seed, *block);
-                    blocks.into_iter().filter(move |block| whole || alone(block))
+                    let blocks = blocks.clone().into_iter();
+                    blocks.filter(move |block| whole || alone(block))
                 };
                 let mut left_out: BTreeSet<u32> = functions.flat_map(left_out).collect();
                 if let Functions::Parked(_) = self {
                     // Many functions are to be entered further in.
-                    let firsts = block_starts(program)
-                        .into_iter()
-                        .filter_map(|blocks| blocks.first().copied());
+                    let firsts = blocks.starts.iter().filter_map(|blocks| blocks.first().copied());
                     left_out.extend(firsts.filter(|first| one_of(2, seed, *first)));
                 }
                 Some(left_out)
@@ -74,10 +90,9 @@ impl Functions {
     }
 }
 
-/// All basic blocks of a program but these.
-fn but(program: &Program, these: &BTreeSet<u32>) -> BTreeSet<u32> {
-    let blocks = block_starts(program).into_iter().flatten();
-    blocks.filter(|block| !these.contains(block)).collect()
+/// All basic blocks but these.
+fn but(blocks: &Blocks, these: &BTreeSet<u32>) -> BTreeSet<u32> {
+    blocks.all().filter(|block| !these.contains(block)).collect()
 }
 
 /// Whether a block is the one of so many that is chosen, by SplitMix64's output function (Steele, Lea, Flood 2014).

@@ -77,19 +77,19 @@ impl<T: Send> Store<T> {
             let mixed = loaded.choice.code().is_some_and(|code| code.mixed);
             let kept = match found {
                 Some(counts) => profile::add(&cache, program, counts.clone()),
-                _ if noted => {
-                    // What was noted before is not on the device any more. With each block more, all would be compiled anew.
+                // The same program on a CPU: nothing is compiled for it.
+                _ if noted && later.is_none() => {
+                    profile::add(&cache, program, self.vm.visited(loaded.id)?.into_iter().collect())
+                }
+                // What is known is being compiled. The next run goes on with that.
+                _ if noted && later.is_some_and(Later::is_compiling) && profile::load(&cache, program).is_some() => {
+                    Ok(())
+                }
+                _ if noted || mixed && self.last_run && self.engine.0.goes_by_profile() => {
+                    // What was noted before is not on the device any more.
                     let mut counts = later.map_or_else(Counts::new, Later::counts);
                     profile::merge(&mut counts, self.vm.visited(loaded.id)?.into_iter().collect());
-                    // What is known was being compiled. The next run goes on with that.
-                    let waits = later.is_some_and(|later| !later.has_code());
-                    match waits && profile::load(&cache, program).is_some() {
-                        true => Ok(()),
-                        false => profile::add_to_compiled(&cache, program, counts),
-                    }
-                }
-                _ if mixed && self.last_run && self.engine.0.goes_by_profile() => {
-                    profile::add_to_compiled(&cache, program, self.vm.visited(loaded.id)?.into_iter().collect())
+                    profile::add_to_compiled(&cache, program, counts, later.and_then(Later::made))
                 }
                 _ => Ok(()),
             };

@@ -28,7 +28,7 @@ use crate::compiled::Entry;
 use crate::cuda::code::Code;
 use crate::device::{Device, DeviceResult, Plan};
 use crate::layout::{self, Control, Launch, Ptr, Thread};
-use crate::ptx::Blocks;
+use crate::ptx::{Blocks, first_block};
 
 /// How often a [`Tier`] is asked.
 const LOOK_EVERY: Duration = Duration::from_micros(100);
@@ -190,13 +190,6 @@ pub(super) struct Again {
     pub(super) plan: Plan,
     /// In compiled code.
     pub(super) compiled: bool,
-}
-
-/// The first block of the function with this index, imports first.
-fn first_block(program: &Program, index: u32) -> Option<u32> {
-    let defined = index.checked_sub(program.meta.imported_funcs())?;
-    // After the head come no others.
-    Some(program.meta.functions.get(defined as usize)?.start + 1)
 }
 
 impl Store {
@@ -380,7 +373,8 @@ impl Store {
         let info = &self.instance_infos[0];
         let (program, code_start) = (info.program.clone(), info.code_start);
         let index = info.funcs.iter().position(|number| *number == func);
-        let first = index.and_then(|index| first_block(&program, index as u32));
+        let defined = index.and_then(|index| index.checked_sub(program.meta.imported_funcs() as usize));
+        let first = defined.and_then(|defined| first_block(&program, defined));
         if !first.is_some_and(|first| tiered.cold.contains(&first)) {
             return Err(unfit("the code is not for a run that has begun"));
         }

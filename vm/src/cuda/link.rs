@@ -152,7 +152,7 @@ impl Progress {
 }
 
 /// Compiles PTX texts, each with its name for messages, for device `ordinal` and links them. A large text is compiled in
-/// parts, on all processors; `progress` shows how many of them are done.
+/// parts, on nearly all processors; `progress` shows how many of them are done.
 ///
 /// # Errors
 ///

@@ -26,7 +26,7 @@ const PARTS: usize = 48;
 /// The driver has kept nothing, though it should have.
 static KEPT_NOTHING: AtomicBool = AtomicBool::new(false);
 
-/// Whether large texts are compiled in parts, on all processors.
+/// Whether large texts are compiled in parts, on several processors.
 pub fn compiles_in_parts() -> bool {
     driver_keeps_code(false)
 }

@@ -397,7 +397,13 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     let tiers = !forced && matches!(policy.functions, Functions::Auto | Functions::Hot);
     // A run of one thread may leave the code, and go on in other code. One that spawns others cannot.
     let leaves = tiers && policy.threads == Some(1) && program.thread_start().is_none();
-    for cold in sets.iter_mut().filter(|cold| parks || leaves && !cold.is_empty()) {
+    // Code for what ran often before much else did too.
+    let mut older = match &policy.cache {
+        Some(cache) if leaves => Functions::before(program, cache, || store.blocks(program)),
+        _ => None,
+    };
+    let mixed = sets.iter_mut().chain(&mut older);
+    for cold in mixed.filter(|cold| parks || leaves && !cold.is_empty()) {
         cold.extend(tiers::first_blocks(program, &entries));
     }
     // Of an unknown number there may be several.
@@ -411,27 +417,19 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         samples: store.takes_samples(),
         ..options(program, threads, policy.call_depth, policy.tuning, around)
     };
-    // Code for what ran often before much else did too.
-    let older = match &policy.cache {
-        Some(cache) if leaves => Functions::before(program, cache, || store.blocks(program)),
-        _ => None,
-    };
-    let many = sets.len();
-    sets.extend(older.map(|mut cold| {
-        cold.extend(tiers::first_blocks(program, &entries));
-        cold
-    }));
-    let requests = sets.into_iter().map(|cold| CompileRequest {
+    let code_start = store.next_code_start();
+    let request = |cold| CompileRequest {
         program: program.clone(),
         prefix: PREFIX.into(),
-        code_start: store.next_code_start(),
+        code_start,
         entries: entries.clone(),
         cold,
         options,
         target: target.clone(),
         progress: Progress::default(),
-    });
-    let mut requests: Vec<CompileRequest> = requests.collect();
+    };
+    let mut requests: Vec<CompileRequest> = sets.into_iter().map(request).collect();
+    let older = older.map(request);
     let later = |store: &mut Store, request: &CompileRequest, cache: &Option<Cache>| {
         let learns = |blocks| Later::learns(request.clone(), blocks, cache.clone(), policy.hot_after);
         tiers.then(|| learns(store.blocks(program)))
@@ -444,7 +442,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
         });
         return Ok(choice);
     }
-    for request in requests.iter().filter(|_| !parks) {
+    for request in requests.iter().chain(&older).filter(|_| !parks) {
         if let Some(native) = ahead::find(policy.native, request) {
             let linked = ahead::link(native, request, policy.cache.as_ref());
             match linked.and_then(|code| store.preload(&code).map(|()| code)) {
@@ -472,7 +470,6 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
             None => {}
         }
     }
-    requests.truncate(many);
     let patience = match forced || policy.processes {
         // A batch runs for long.
         true => policy.timeout,
@@ -582,10 +579,11 @@ fn build(
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use super::*;
 
-    fn request(format: CodeFormat) -> CompileRequest {
+    /// For a program of nothing.
+    pub(in crate::embed) fn request(format: CodeFormat) -> CompileRequest {
         CompileRequest {
             program: Arc::default(),
             prefix: PREFIX.into(),

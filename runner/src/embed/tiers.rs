@@ -76,7 +76,7 @@ pub(super) struct Learner {
     phase: Phase,
     attempts: u32,
     /// Much more is known to run often than the code from before has. That is compiled beside the run, for the next one.
-    is_behind: bool,
+    is_outdated: bool,
     /// What is being compiled, the newest last.
     work: Vec<(Receiver<DeviceResult<Code>>, Set)>,
     /// The newest code, whether nothing was asked since there is that, and whether no run has gone on in it yet.
@@ -157,7 +157,7 @@ impl Later {
             rest: after,
             phase: Phase::WillNote,
             attempts: 0,
-            is_behind: false,
+            is_outdated: false,
             work: Vec::new(),
             code: None,
             is_new: false,
@@ -182,14 +182,14 @@ impl Later {
         let cold = request.cold.clone();
         // Those are never compiled, however often they run.
         let firsts = first_blocks(&request.program, &request.entries);
-        let compiled = blocks.all().filter(|block| !cold.contains(block));
-        let hot: BTreeSet<u32> = compiled.chain(firsts).collect();
+        let mut hot: BTreeSet<u32> = blocks.but(&cold);
+        hot.extend(firsts);
         let counts = hot.iter().map(|block| (*block, OFTEN)).collect();
         let mut later = Later::learns(request, blocks, cache, after);
         if let Later::Learns(learner) = &mut later {
             let set = Set { counts, hot, cold };
             let often = often(&learner.counts);
-            learner.is_behind = is_grown(often.len(), often.len() - missing(&often, &set));
+            learner.is_outdated = is_grown(often.len(), often.len() - missing(&often, &set));
             learner.code = Some((code.clone(), set));
         }
         later
@@ -300,9 +300,12 @@ impl Learner {
 
     /// Begins to compile what has run often; false if it cannot be.
     fn compile(&mut self) -> bool {
+        if self.attempts >= ATTEMPTS {
+            return false;
+        }
         let hot = often(&self.counts);
         let program = &self.request.program;
-        let mut cold: BTreeSet<u32> = self.blocks.all().filter(|block| !hot.contains(block)).collect();
+        let mut cold: BTreeSet<u32> = self.blocks.but(&hot);
         cold.extend(first_blocks(program, &self.request.entries));
         let request = CompileRequest {
             cold: cold.clone(),
@@ -365,13 +368,13 @@ impl Learner {
     }
 
     /// Measures the interpreter's share of a run in code, now and then. It is a percentage of the time since it was last
-    /// measured. The first time, code that is behind begins to be made anew.
+    /// measured. The first time it also begins to compile outdated code anew.
     fn measure(&mut self, run: &mut Running<'_>, now: Instant) -> DeviceResult<()> {
         if now < self.looked + self.after {
             return Ok(());
         }
         self.looked = now;
-        if std::mem::take(&mut self.is_behind) {
+        if std::mem::take(&mut self.is_outdated) {
             self.compile();
         }
         let before = std::mem::replace(&mut self.shares, run.shares()?);
@@ -416,30 +419,33 @@ impl Learner {
         let often = often(&self.counts);
         let grown = often.len() > known;
         tracing::debug!(known, often = often.len(), "asked what runs");
-        let has_most = |set: &Set| is_little(missing(&often, set), &often);
         if let Some((code, set)) = &self.code
             && (self.is_new || self.work.len() < AT_ONCE)
         {
             // All that runs often was noted. What has run long ago may be missing.
-            let fits = self.is_new && self.marks == Marks::Others && has_most(set);
+            let fits = self.is_new && self.marks == Marks::Others && is_little(missing(&often, set), &often);
             let Some(next) = fits.then(|| in_code(code, set)) else {
                 return self.note();
             };
             self.rests(now);
             return next;
         }
-        let will_know = self.work.last().is_some_and(|(_, set)| has_most(set));
+        let will_know = self.will_know(&often);
         self.rests(now);
-        if !often.is_empty() && !will_know && self.work.len() < AT_ONCE {
-            let cannot = self.attempts >= ATTEMPTS || !self.compile();
-            if cannot && self.work.is_empty() {
-                self.phase = Phase::Over;
-            }
+        let learns = !often.is_empty() && !will_know && self.work.len() < AT_ONCE;
+        if learns && !self.compile() && self.work.is_empty() {
+            self.phase = Phase::Over;
         }
         match grown || matches!(self.phase, Phase::Over) {
             true => self.note_others(),
             false => Next::Same,
         }
+    }
+
+    /// Whether nearly all of what runs often is being compiled.
+    fn will_know(&self, often: &BTreeSet<u32>) -> bool {
+        let newest = self.work.last();
+        newest.is_some_and(|(_, set)| is_little(missing(often, set), often))
     }
 
     /// What has run often was noted: how to go on.
@@ -455,12 +461,10 @@ impl Learner {
         let bearable = was_in_code && self.percent < NEARLY_ALL;
         let fits = missing.is_some() && (bearable || has_most && (is_new || !was_in_code));
         let knows = missing == Some(0) || has_most && (is_new || !was_in_code);
-        let newest = self.work.last();
-        let will_know = newest.is_some_and(|(_, set)| is_little(self::missing(&often, set), &often));
+        let will_know = self.will_know(&often);
         let learns = !knows && !will_know && !often.is_empty() && self.work.len() < AT_ONCE;
         let stays = !fits && missing == Some(0) && self.work.is_empty();
-        let cannot = learns && (self.attempts >= ATTEMPTS || !self.compile());
-        if stays || cannot && self.work.is_empty() {
+        if stays || learns && !self.compile() && self.work.is_empty() {
             self.phase = Phase::Over;
         }
         match self.code.as_ref().filter(|_| fits) {

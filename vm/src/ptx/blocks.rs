@@ -1,5 +1,6 @@
 //! Where the basic blocks of a program begin, for what marks them in the bytecode.
 
+use std::collections::BTreeSet;
 use std::num::NonZero;
 use std::sync::OnceLock;
 use std::thread::{Builder, available_parallelism, scope};
@@ -31,6 +32,11 @@ impl Blocks {
     /// All of them, in order.
     pub fn all(&self) -> impl Iterator<Item = u32> {
         self.starts.iter().flatten().copied()
+    }
+
+    /// All of them but these.
+    pub fn but<B: FromIterator<u32>>(&self, these: &BTreeSet<u32>) -> B {
+        self.all().filter(|block| !these.contains(block)).collect()
     }
 
     /// Those with which loops begin, in order, of the same program. That takes twice as long as to find all, if it was not

@@ -176,11 +176,7 @@ impl Store {
         let blocks = self.blocks(program);
         let (marked, loops, mixed) = match form {
             Form::Plain => (Vec::new(), &[][..], false),
-            Form::Noting(but) => (
-                blocks.all().filter(|block| !but.contains(block)).collect(),
-                &[][..],
-                false,
-            ),
+            Form::Noting(noted_before) => (blocks.but(noted_before), &[][..], false),
             Form::Mixed => (blocks.loops(program).to_vec(), blocks.loops(program), true),
         };
         let code = marked_code(program, &marked, mixed);

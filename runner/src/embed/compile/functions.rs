@@ -52,7 +52,7 @@ impl Functions {
         blocks: impl FnOnce() -> Arc<Blocks>,
     ) -> Option<BTreeSet<u32>> {
         let often = profile::load_before(cache, program)?;
-        Some(but(&blocks(), &often))
+        Some(blocks().but(&often))
     }
 
     /// The same, of a single choice.
@@ -66,7 +66,7 @@ impl Functions {
             Functions::Auto | Functions::All => Some(BTreeSet::new()),
             Functions::Hot => {
                 let often = profile::load(cache?, program)?;
-                Some(but(&blocks(), &often))
+                Some(blocks().but(&often))
             }
             Functions::Random(seed) | Functions::Parked(seed) => {
                 let blocks = blocks();
@@ -88,11 +88,6 @@ impl Functions {
             }
         }
     }
-}
-
-/// All basic blocks but these.
-fn but(blocks: &Blocks, these: &BTreeSet<u32>) -> BTreeSet<u32> {
-    blocks.all().filter(|block| !these.contains(block)).collect()
 }
 
 /// Whether a block is the one of so many that is chosen, by SplitMix64's output function (Steele, Lea, Flood 2014).

@@ -4,14 +4,14 @@ use std::time::{Duration, Instant};
 
 use gpu_run_bytecode::Program;
 use gpu_run_vm::cuda::cache::Cache;
-use gpu_run_vm::cuda::code::{CODE_START, Code, CompileRequest, Origin};
-use gpu_run_vm::cuda::link::Progress;
-use gpu_run_vm::ptx::{Blocks, Options};
-use gpu_run_vm::{CodeFormat, Next, Target, Tier};
+use gpu_run_vm::cuda::code::{Code, CompileRequest, Origin};
+use gpu_run_vm::ptx::Blocks;
+use gpu_run_vm::{CodeFormat, Next, Tier};
 use wast::Wat;
 use wast::parser::{self, ParseBuffer};
 
 use super::{ATTEMPTS, Later, Learner, Marks, Phase, Wanted, first_blocks};
+use crate::embed::compile;
 use crate::embed::profile::{self, Counts, OFTEN};
 
 const AFTER: Duration = Duration::from_secs(100);
@@ -36,19 +36,9 @@ fn program() -> Arc<Program> {
 fn request(program: &Arc<Program>, cold: BTreeSet<u32>) -> CompileRequest {
     CompileRequest {
         program: program.clone(),
-        prefix: "i0_".into(),
-        code_start: CODE_START,
         entries: vec![0],
         cold,
-        options: Options::default(),
-        target: Target {
-            ordinal: 0,
-            compute_capability: (9, 0),
-            multiprocessors: 132,
-            driver: "13000".into(),
-            format: CodeFormat::Ptx,
-        },
-        progress: Progress::default(),
+        ..compile::tests::request(CodeFormat::Ptx)
     }
 }
 
@@ -161,13 +151,13 @@ fn code_that_was_refused_is_not_wanted_again() {
 }
 
 #[test]
-fn code_is_behind_if_much_else_runs_often() {
+fn code_is_outdated_if_much_else_runs_often() {
     // First blocks are never compiled, and not missing.
     let known = Known::of(|all| often(&all[..3]));
-    assert!(!known.improves(3).is_behind);
+    assert!(!known.improves(3).is_outdated);
     assert_eq!(known.improves(3).code.unwrap().1.counts, often(&known.all()[..3]));
     let known = Known::of(often);
-    assert!(known.improves(3).is_behind);
+    assert!(known.improves(3).is_outdated);
 }
 
 #[test]

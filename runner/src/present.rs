@@ -2,7 +2,7 @@
 //!
 //! [`report`] and [`log`] are for messages, [`terminal`] for the guest's output, [`fault`] for how a run ended,
 //! [`results`] and [`stats`] for what came of it, [`progress`] for how far it is, [`profile`] for where
-//! its time went. [`output`] writes all of it.
+//! its time went, [`metrics`] for what it does meanwhile. [`output`] writes all of it.
 
 #[macro_use]
 pub mod output;
@@ -11,6 +11,7 @@ pub mod fault;
 pub mod json;
 pub mod lines;
 pub mod log;
+pub mod metrics;
 pub mod panic;
 pub mod profile;
 pub mod progress;

@@ -10,6 +10,7 @@ mod command;
 mod compile;
 mod hints;
 mod inspect;
+mod metrics;
 #[cfg(unix)]
 mod options;
 mod output;
@@ -32,6 +33,7 @@ pub fn general() -> Vec<Test> {
         compile::general(),
         output::general(),
         profile::general(),
+        metrics::general(),
         reports::general(),
         command::general(),
         aborting_tests::general(),
@@ -52,6 +54,7 @@ pub fn tests(device: &'static str) -> Tests {
         reports::of_engine(),
         hints::of_engine(),
         profile::of_engine(),
+        metrics::of_engine(),
         batch::of_engine(),
         snapshot::of_engine(),
     ]

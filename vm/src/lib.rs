@@ -47,8 +47,9 @@ pub use services::{CacheHint, CallingRun, Environment, HostCall, HostReply, Resp
 pub use stands::{Doing, SampleGroup, Samples, Stand, Stands};
 pub use store::{
     BatchCounts, BatchOptions, BatchProgram, BatchRefused, Call, ClassStats, DEFAULT_MEMORY, End, Extern, FrameSize,
-    HeapChecks, HeapStats, InstanceId, Instantiated, Leak, Limits, MOST_SPAWNED, MakeServices, MemoryUse, Next,
-    NextInput, Outcome, ProcessInput, ProcessOutcome, RunOptions, Running, Shares, Sink, SnapshotError, Spawned, Store,
-    StoreError, Stream, Tier, Tiered, Value, allocates, grows_by_heap, makes_requests, may_meet, threads_may_wait,
+    HeapChecks, HeapStats, InstanceId, Instantiated, Leak, Limits, MOST_SPAWNED, MakeServices, MemoryUse, MemoryVitals,
+    Next, NextInput, Outcome, ProcessInput, ProcessOutcome, RunOptions, Running, Shares, Sink, SnapshotError, Spawned,
+    Store, StoreError, Stream, ThreadStates, Tier, Tiered, Value, Vitals, allocates, grows_by_heap, makes_requests,
+    may_meet, threads_may_wait,
 };
 pub use wasi::{Errno, Folder, GivenFiles, Input, Wasi, WasiBuilder};

@@ -143,6 +143,27 @@ pub struct RequestCounts {
 /// The threads that answer the requests of a run. They end with it.
 pub(crate) struct RequestWorkers(Arc<Shared>);
 
+/// Counts what the requests of a run ask.
+pub(crate) struct RequestCounter(Arc<Shared>);
+
+impl RequestCounter {
+    /// What was asked so far. Relaxed: numbers to be shown, which order nothing.
+    pub(crate) fn counts(&self) -> RequestCounts {
+        let sum = |count: fn(&Worker) -> &AtomicU64| {
+            let counts = self
+                .0
+                .workers
+                .iter()
+                .map(|worker| count(worker).load(Ordering::Relaxed));
+            counts.sum()
+        };
+        RequestCounts {
+            calls: sum(|worker| &worker.calls),
+            messages: sum(|worker| &worker.messages),
+        }
+    }
+}
+
 impl RequestWorkers {
     /// Begins to answer requests of that many threads. The mailboxes are 0 before the first message. With `rings`,
     /// lanes ring the bell after each.
@@ -192,20 +213,14 @@ impl RequestWorkers {
         RequestWorkers(shared)
     }
 
-    /// What was asked so far. Relaxed: numbers to be shown, which order nothing.
+    /// What counts them, also from elsewhere.
+    pub(crate) fn counter(&self) -> RequestCounter {
+        RequestCounter(self.0.clone())
+    }
+
+    /// What was asked so far.
     pub(crate) fn counts(&self) -> RequestCounts {
-        let sum = |count: fn(&Worker) -> &AtomicU64| {
-            let counts = self
-                .0
-                .workers
-                .iter()
-                .map(|worker| count(worker).load(Ordering::Relaxed));
-            counts.sum()
-        };
-        RequestCounts {
-            calls: sum(|worker| &worker.calls),
-            messages: sum(|worker| &worker.messages),
-        }
+        self.counter().counts()
     }
 }
 

@@ -50,7 +50,10 @@ pub use processes::{
     BatchCounts, BatchOptions, BatchProgram, BatchRefused, MakeServices, NextInput, ProcessInput, ProcessOutcome,
 };
 pub use requests::makes_requests;
-pub use run::{End, MOST_SPAWNED, Next, Outcome, RunOptions, Running, Shares, Sink, Spawned, Stream, Tier, Tiered};
+pub use run::{
+    End, MOST_SPAWNED, MemoryVitals, Next, Outcome, RunOptions, Running, Shares, Sink, Spawned, Stream, ThreadStates,
+    Tier, Tiered, Vitals,
+};
 pub use snapshot::SnapshotError;
 pub(crate) use waits::{has_meetings, is_atomic};
 pub use waits::{may_meet, threads_may_wait};

@@ -8,6 +8,7 @@ use clap::{Args, ValueHint};
 
 use crate::calls::grouped;
 use crate::cli::RunArgs;
+use crate::metrics::Place;
 
 /// Where profiles go, and how they are taken.
 #[derive(Args, Clone, Debug, Default)]
@@ -25,6 +26,10 @@ pub struct ProfileOptions {
     /// same.
     #[arg(long)]
     pub line_info: bool,
+    /// Tell what the program does while it runs, as OpenMetrics text for Prometheus: at http://ADDR:PORT/metrics, or in FILE,
+    /// which is written anew twice a second.
+    #[arg(long, value_name = "ADDR:PORT|FILE", conflicts_with = "instances", value_hint = ValueHint::FilePath)]
+    pub metrics: Option<Place>,
     /// A table is printed when the program has ended.
     #[arg(skip)]
     pub table: bool,

@@ -29,10 +29,15 @@ const REPORTED: [u8; 4] = [code::TRAP, code::PANIC, code::TIMEOUT, code::INTERRU
 /// Set for the processes that run the others, which report for themselves alone.
 const WITHIN: &str = "GPU_RUN_WITHIN_TESTS";
 
+/// Whether this process runs tests that are left of another one.
+pub fn is_within() -> bool {
+    std::env::var_os(WITHIN).is_some()
+}
+
 /// Records what the program prints, if it may be tests that cargo has started.
 pub fn watch(args: &RunArgs) {
     let may_be = args.invoke.is_none() && args.threads() == 1 && args.report == ReportFormat::Text;
-    if may_be && cargo::is_runner(args.module()) && std::env::var_os(WITHIN).is_none() {
+    if may_be && cargo::is_runner(args.module()) && !is_within() {
         crate::output::record_stdout();
     }
 }

@@ -23,6 +23,7 @@ use ended::{Executed, is_trap, show_early_end};
 use crate::cli::{DebugArgs, DebugLevel, RunArgs};
 use crate::entry::{self, Entry, Show};
 use crate::lines::LineSource;
+use crate::metrics::Metrics;
 use crate::report::{self, Calls, Outcome, Report, warn};
 use crate::spawning::Spawning;
 use crate::terminal::{Terminal, debug_format};
@@ -175,6 +176,10 @@ impl Process {
             progress::of_frame(&args.files).filter(|_| !log::is_quiet()),
             args,
         )));
+        // The process that began the tests has the place.
+        if let Some(place) = args.profile.metrics.as_ref().filter(|_| !libtest::is_within()) {
+            lock(&terminal).tell(Metrics::begin(place, args.module())?);
+        }
         store.set_sink(terminal.clone());
         store.set_debug(debug_options(&args.debug));
         store.set_timeout(args.timeout);

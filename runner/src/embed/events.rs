@@ -2,8 +2,9 @@
 
 use std::io::Write;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
 
-use gpu_run_vm::{Sink, Stream};
+use gpu_run_vm::{Sink, Stream, Vitals};
 
 /// Something that a program says.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -89,6 +90,14 @@ impl Sink for Events {
 
     fn progress(&mut self, pixels: u64) {
         self.with(|sink| sink.progress(pixels));
+    }
+
+    fn vitals_every(&self) -> Option<Duration> {
+        self.with(|sink| sink.vitals_every())
+    }
+
+    fn vitals(&mut self, vitals: &Vitals) {
+        self.with(|sink| sink.vitals(vitals));
     }
 }
 

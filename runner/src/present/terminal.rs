@@ -2,13 +2,15 @@
 
 use std::collections::HashMap;
 use std::io::{ErrorKind, Write};
+use std::time::Duration;
 
 use gpu_run::{DebugFormat, DebugMessage, InterruptHandle, Level, Sink, Stream};
-use gpu_run_vm::Errno;
+use gpu_run_vm::{Errno, Vitals};
 use indicatif::ProgressBar;
 
 use crate::cli::{DebugArgs, ReportFormat, RunArgs};
 use crate::json::{self, DebugLine, DebugPlace};
+use crate::metrics::Metrics;
 use crate::output;
 use crate::report::{Report, code};
 
@@ -25,6 +27,8 @@ pub struct Terminal {
     errors: [Option<std::io::Error>; 2],
     /// How much of the frame is done, on a line below all other output.
     progress: Option<ProgressBar>,
+    /// Tells of the run elsewhere.
+    metrics: Option<Metrics>,
     /// Debug messages to be written.
     gathered: Vec<u8>,
     /// The last debug message is no whole line.
@@ -43,11 +47,17 @@ impl Terminal {
             tells,
             errors: [None, None],
             progress,
+            metrics: None,
             gathered: Vec::new(),
             line_open: false,
             last_stderr: (args.report == ReportFormat::Json).then(HashMap::new),
             last_words: LastWords::default(),
         }
+    }
+
+    /// Tells what the run does in another way too.
+    pub fn tell(&mut self, metrics: Metrics) {
+        self.metrics = Some(metrics);
     }
 
     /// What a thread wrote from its last panic on, or of an allocation that failed.
@@ -189,6 +199,16 @@ impl Sink for Terminal {
     fn progress(&mut self, pixels: u64) {
         if let Some(bar) = &self.progress {
             bar.set_position(pixels.min(bar.length().unwrap_or(pixels)));
+        }
+    }
+
+    fn vitals_every(&self) -> Option<Duration> {
+        self.metrics.as_ref().map(Metrics::every)
+    }
+
+    fn vitals(&mut self, vitals: &Vitals) {
+        if let Some(metrics) = &mut self.metrics {
+            metrics.take(vitals);
         }
     }
 

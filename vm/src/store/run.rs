@@ -8,6 +8,7 @@
 //! - `spawner`: what a program needs that spawns threads;
 //! - `park`: a run that begins interpreted and goes on in code that is compiled meanwhile;
 //! - `host`: what the host does while the kernel runs: it takes output from the ring, and stops the run if it must;
+//! - `vitals`: what is told of a run while it goes on;
 //! - `end`: how the run ended, and where.
 
 mod buffers;
@@ -16,6 +17,7 @@ mod host;
 mod park;
 mod spawner;
 mod types;
+mod vitals;
 
 use std::mem::offset_of;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
@@ -29,6 +31,7 @@ pub use self::park::{Next, Running, Shares, Tier, Tiered};
 pub use self::spawner::Spawned;
 use self::spawner::Spawns;
 pub use self::types::{End, MOST_SPAWNED, Outcome, RunOptions, Sink, Stream};
+pub use self::vitals::{MemoryVitals, ThreadStates, Vitals};
 use super::debug::diagnostics;
 use super::heap::grows_by_heap;
 use super::samples;
@@ -149,7 +152,9 @@ impl Store {
             compiled = entry.is_some(),
             "a run begins"
         );
+        let watch = self.watch(options, plan.lanes, serving.as_ref(), sink);
         let mut host = Host::new(&self.run, options, threads, sink);
+        host.watch = watch;
         host.errors = serving.as_ref().map(|serving| serving.errors);
         host.pixels = self.io.progress;
         // Where lanes are threads of this machine they look at the control, and a copy would race with them.
@@ -182,6 +187,9 @@ impl Store {
             let again = self.start_again(func, args, options, &waiting.take(), compiled)?;
             (plan, compiled) = (again.plan, again.compiled);
             waiting.went_on(compiled, options.threads);
+            if let Some(watch) = &mut host.watch {
+                watch.goes_on(plan.lanes);
+            }
             if compiled {
                 compiled_after = compiled_after.or(Some(begin.elapsed()));
                 host.device_flag = Some(self.run.launch + offset_of!(Launch, stop) as u64);

@@ -10,6 +10,7 @@ use bytemuck::Zeroable;
 
 use super::super::debug::Messages;
 use super::buffers::{Buffers, RingBytes};
+use super::vitals::Watch;
 use super::{End, RunOptions, Sink, Stream};
 use crate::debug::DebugCounts;
 use crate::device::{Device, DeviceResult, Pinned};
@@ -41,6 +42,8 @@ pub(in crate::store) struct Host<'r> {
     pub(in crate::store) processes: Option<&'r mut dyn ProcessSink>,
     /// Where lanes tell how many pixels they have set.
     pub(in crate::store) pixels: Option<Pinned>,
+    /// Looks at the run for the sink.
+    pub(super) watch: Option<Watch>,
     messages: Messages,
     diagnostics: Ptr,
     threads: u32,
@@ -81,6 +84,7 @@ impl<'r> Host<'r> {
             errors: None,
             processes: None,
             pixels: None,
+            watch: None,
             messages: Messages::new(options.debug.clone()),
             diagnostics: run.diagnostics,
             threads,
@@ -144,10 +148,21 @@ impl<'r> Host<'r> {
                 let pixels = unsafe { std::sync::atomic::AtomicU64::from_ptr(pixels.host.cast()) };
                 self.sink.progress(pixels.load(Ordering::Relaxed));
             }
+            if self.watch.as_ref().is_some_and(Watch::is_due) {
+                self.look(device, false);
+            }
             idle = if took { 0 } else { idle + 1 };
             pause(idle);
         }
         Ok(stopped)
+    }
+
+    /// Tells the sink what the run does, or has done if it is over.
+    fn look(&mut self, device: &mut dyn Device, over: bool) {
+        if let Some(watch) = &mut self.watch {
+            watch.told(self.messages.counts.messages);
+            watch.look(device, over, self.sink);
+        }
     }
 
     /// Whether a thread has ended the process of the first run. It says so before it stops the others.
@@ -188,6 +203,7 @@ impl<'r> Host<'r> {
             self.messages.close(&threads, record.dropped, self.sink);
             self.sink.flush();
         }
+        self.look(device, true);
         Ok((self.messages.counts, record.faults))
     }
 
@@ -287,6 +303,9 @@ impl<'r> Host<'r> {
         if let Some(processes) = &mut self.processes {
             let [first, second] = text;
             return processes.text(record.thread, stream, [first, second]);
+        }
+        if let Some(watch) = &mut self.watch {
+            watch.wrote(stream, text.iter().map(|part| part.len()).sum());
         }
         let key = (record.thread, stream);
         let open = self.open.entry(key).or_default();

@@ -45,6 +45,11 @@ pub(in crate::store) struct SpawnBuffers {
 }
 
 impl SpawnBuffers {
+    /// The record of the spawner, if the run has one.
+    pub(super) fn in_use(&self) -> Option<Ptr> {
+        self.used.then_some(self.record.ptr)
+    }
+
     pub(super) fn new() -> SpawnBuffers {
         let buffer = || Sized::new("threads that are spawned");
         SpawnBuffers {

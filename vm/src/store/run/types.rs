@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::super::Value;
 use super::spawner::Spawned;
+use super::vitals::Vitals;
 use crate::debug::{DebugCounts, DebugOptions};
 use crate::fault::{Backtrace, Fault};
 use crate::requests::RequestCounts;
@@ -41,6 +42,14 @@ pub trait Sink {
     /// Called now and then while a run goes on, if [`Store::bind_frame`](crate::Store::bind_frame) was asked for it. It
     /// is passed how many pixels were set so far; those that were set again count again.
     fn progress(&mut self, _pixels: u64) {}
+
+    /// How often [`Sink::vitals`] is called while a run goes on; `None`: never.
+    fn vitals_every(&self) -> Option<Duration> {
+        None
+    }
+
+    /// Takes what a run does, at its begin, now and then, and when it is over.
+    fn vitals(&mut self, _vitals: &Vitals) {}
 }
 
 impl<F: FnMut(Stream, u32, &[u8])> Sink for F {

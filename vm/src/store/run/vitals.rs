@@ -1,0 +1,242 @@
+//! What can be told of a run while it goes on: counts that lanes keep in the device's memory, read there now and then.
+
+use std::mem::offset_of;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use bytemuck::Zeroable;
+
+use super::super::Store;
+use super::super::requests::RequestSession;
+use super::{RunOptions, Sink, Stream};
+use crate::device::{Device, DeviceResult};
+use crate::layout::{self, HEAP_CLASSES, HEAP_STRIPES, Memory, PAGE, Ptr, Spawner, Thread};
+use crate::requests::{RequestCounter, RequestCounts};
+
+/// Records of threads that are read at once, and at most: more would hold the bus for long.
+const CHUNK: usize = 4096;
+const MOST_THREADS: u32 = 1 << 18;
+
+/// What a run does, or has done when it is over.
+#[derive(Clone, Debug, Default)]
+pub struct Vitals {
+    /// How long it takes so far.
+    pub time: Duration,
+    /// Whether it is over.
+    pub over: bool,
+    /// Lanes that it has.
+    pub lanes: u32,
+    /// Threads that it began with.
+    pub threads: u32,
+    /// Threads that it has spawned since, if it can spawn some.
+    pub spawned: Option<u64>,
+    /// What its threads do; `None` where only their lanes know it: on the CPU, in compiled code that spawns threads, and of
+    /// more threads than are looked at.
+    pub states: Option<ThreadStates>,
+    /// Memory 0 of the first instance, if it has one.
+    pub memory: Option<MemoryVitals>,
+    /// What it asked the host.
+    pub requests: RequestCounts,
+    /// Bytes that it wrote to stdout and stderr, as far as they have come.
+    pub written: [u64; 2],
+    /// Debug messages that have come.
+    pub messages: u64,
+}
+
+/// Threads by what they do.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct ThreadStates {
+    /// That have not begun.
+    pub new: u32,
+    /// That run, or could.
+    pub running: u32,
+    /// That wait: for a notify, for the host, for a time, or for another thread.
+    pub waiting: u32,
+    /// That have ended.
+    pub ended: u32,
+}
+
+/// A memory while its program runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct MemoryVitals {
+    /// Bytes that it has.
+    pub size: u64,
+    /// Blocks of its heap handed out so far. Lanes tell of some later, when they go over to other memory.
+    pub allocated: u64,
+    /// Bytes of the heap's pages with blocks in them.
+    pub used: u64,
+    /// The most that these ever were.
+    pub peak: u64,
+}
+
+/// Looks at a run for a [`Sink`] that asks for it.
+pub(super) struct Watch {
+    every: Duration,
+    next: Instant,
+    begin: Instant,
+    /// The counts that the host has itself.
+    vitals: Vitals,
+    requests: Option<RequestCounter>,
+    /// Records that lanes change as the run goes on; 0: there is none.
+    memory: Ptr,
+    spawner: Ptr,
+    /// Those of the threads, where a look at them is sound.
+    threads: Option<(Ptr, u32)>,
+    /// Whether device memory is the host's own, so that a copy would race with lanes.
+    host_memory: bool,
+}
+
+impl Watch {
+    /// Notes what the host has taken.
+    pub(super) fn wrote(&mut self, stream: Stream, bytes: usize) {
+        self.vitals.written[stream as usize] += bytes as u64;
+    }
+
+    /// The same of debug messages: so many in all.
+    pub(super) fn told(&mut self, messages: u64) {
+        self.vitals.messages = messages;
+    }
+
+    /// Whether it is time for a look.
+    pub(super) fn is_due(&self) -> bool {
+        Instant::now() >= self.next
+    }
+
+    /// Notes that the run goes on with so many lanes.
+    pub(super) fn goes_on(&mut self, lanes: u32) {
+        self.vitals.lanes = lanes;
+    }
+
+    /// Reads what the run has done so far, or in all if it is over, and passes it on. What cannot be read is told as it was
+    /// before: the run itself finds out why.
+    pub(super) fn look(&mut self, device: &mut dyn Device, over: bool, sink: &mut dyn Sink) {
+        self.vitals.over = over;
+        self.vitals.time = self.begin.elapsed();
+        if let Err(error) = self.read(device) {
+            tracing::debug!("a run cannot be looked at: {error}");
+        }
+        sink.vitals(&self.vitals);
+        // From now on, so that a slow sink does not hold the run.
+        self.next = Instant::now() + self.every;
+    }
+
+    fn read(&mut self, device: &mut dyn Device) -> DeviceResult<()> {
+        if let Some(requests) = &self.requests {
+            self.vitals.requests = requests.counts();
+        }
+        if self.spawner != 0 {
+            let at = self.spawner + offset_of!(Spawner, spawned) as u64;
+            let [spawned] = self.words(device, at)?;
+            self.vitals.spawned = Some(spawned);
+        }
+        if self.memory != 0 {
+            self.vitals.memory = Some(self.read_memory(device)?);
+        }
+        if let Some((at, count)) = self.threads {
+            self.vitals.states = Some(read_states(device, at, count)?);
+        }
+        Ok(())
+    }
+
+    fn read_memory(&self, device: &mut dyn Device) -> DeviceResult<MemoryVitals> {
+        let heap = self.memory + offset_of!(Memory, heap) as u64;
+        let [size] = self.words(device, self.memory + offset_of!(Memory, size) as u64)?;
+        // `used` and `used_peak` lie side by side, and begin a word.
+        const { assert!(offset_of!(layout::Heap, used).is_multiple_of(8)) };
+        const { assert!(offset_of!(layout::Heap, used_peak) == offset_of!(layout::Heap, used) + 4) };
+        let [pages] = self.words(device, heap + offset_of!(layout::Heap, used) as u64)?;
+        const COUNTS: usize = HEAP_STRIPES * (HEAP_CLASSES + 1);
+        let counts: [u64; COUNTS] = self.words(device, heap + offset_of!(layout::Heap, allocated) as u64)?;
+        // Lanes take away from one stripe what they have added to another, and add to the peak last. What was told is not
+        // taken back for that.
+        let before = self.vitals.memory.unwrap_or_default();
+        let allocated = counts.iter().fold(0u64, |all, count| all.wrapping_add(*count)) as i64;
+        let used = (pages & 0xffff_ffff) * PAGE;
+        Ok(MemoryVitals {
+            size,
+            allocated: before.allocated.max(allocated.max(0) as u64),
+            used,
+            peak: before.peak.max((pages >> 32) * PAGE).max(used),
+        })
+    }
+
+    /// Words that lanes only change by atomic accesses. Each is one that it was at some time.
+    fn words<const N: usize>(&self, device: &mut dyn Device, at: Ptr) -> DeviceResult<[u64; N]> {
+        let mut words = [0u64; N];
+        if self.host_memory {
+            for (i, word) in words.iter_mut().enumerate() {
+                // SAFETY: aligned words of the store's own records, which outlive the run. Lanes change them, or halves of
+                // them, by atomic accesses alone, and machines that run lanes have no torn loads of 8 bytes. Relaxed: they are
+                // numbers to be shown, which order nothing.
+                *word = unsafe { AtomicU64::from_ptr((at as *mut u64).add(i)) }.load(Ordering::Relaxed);
+            }
+            return Ok(words);
+        }
+        // SAFETY: as above; a copy by the device takes aligned words whole.
+        unsafe { device.read(at, bytemuck::cast_slice_mut(&mut words))? };
+        Ok(words)
+    }
+}
+
+/// Counts threads by their states.
+fn read_states(device: &mut dyn Device, at: Ptr, count: u32) -> DeviceResult<ThreadStates> {
+    let mut states = ThreadStates::default();
+    let mut records = vec![Thread::zeroed(); CHUNK.min(count as usize)];
+    for first in (0..count as usize).step_by(CHUNK) {
+        let chunk = &mut records[..CHUNK.min(count as usize - first)];
+        let from = at + (first * size_of::<Thread>()) as u64;
+        // SAFETY: the run's records, of which there are so many. Lanes change them meanwhile: what is read of a state is one
+        // that it had.
+        unsafe { device.read(from, bytemuck::cast_slice_mut(chunk))? };
+        for record in &*chunk {
+            match record.state {
+                // As a run's records begin.
+                0 => states.new += 1,
+                layout::THREAD_SLEEPING | layout::THREAD_WAITING | layout::THREAD_REQUESTING | layout::THREAD_BUSY => {
+                    states.waiting += 1
+                }
+                layout::THREAD_ENDED => states.ended += 1,
+                _ => states.running += 1,
+            }
+        }
+    }
+    Ok(states)
+}
+
+impl Store {
+    /// What looks at the run that is about to begin, if its sink asks for that.
+    pub(super) fn watch(
+        &self,
+        options: &RunOptions,
+        lanes: u32,
+        serving: Option<&RequestSession>,
+        sink: &dyn Sink,
+    ) -> Option<Watch> {
+        let every = sink.vitals_every()?;
+        let memory = self.instance_infos.first().and_then(|info| info.memories.first());
+        let spawner = self.run.spawn.in_use().unwrap_or_default();
+        // Lanes that can call functions of the host are its threads, and device memory is its own.
+        let host_memory = self.device.rings();
+        if !host_memory && self.device.target().is_none() {
+            // A machine behind another one: it is not known how its memory can be read meanwhile.
+            return None;
+        }
+        let begin = Instant::now();
+        Some(Watch {
+            every,
+            next: begin,
+            begin,
+            vitals: Vitals {
+                lanes,
+                threads: options.threads,
+                ..Vitals::default()
+            },
+            requests: serving.map(|serving| serving.service.counter()),
+            memory: memory.map_or(0, |memory| self.memory_infos[*memory as usize].record),
+            spawner,
+            threads: (!host_memory && spawner == 0 && options.threads <= MOST_THREADS)
+                .then_some((self.run.threads.ptr, options.threads)),
+            host_memory,
+        })
+    }
+}

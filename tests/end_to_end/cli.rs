@@ -8,6 +8,7 @@ mod cache;
 mod cargo_runner;
 mod command;
 mod compile;
+mod counts;
 mod hints;
 mod inspect;
 mod metrics;
@@ -53,6 +54,7 @@ pub fn tests(device: &'static str) -> Tests {
     let mut tests = [
         reports::of_engine(),
         hints::of_engine(),
+        counts::of_engine(),
         profile::of_engine(),
         metrics::of_engine(),
         batch::of_engine(),

@@ -2,6 +2,7 @@
 // stack from 1.
 #pragma once
 
+#include "counts.h"
 #include "processes.h"
 #include "samples.h"
 #include "threads.h"
@@ -51,11 +52,17 @@ GPU_RUN_NOINLINE void leave_process(Context &context) {
   red_add_device(&context.launch->batch->lost, 1u);
 }
 
+// Ends the lane, wherever it is.
+GPU_RUN_INLINE void end_lane(const Launch &launch) {
+  if (launch.counts) counts::end_lane(launch);
+  exit_lane();
+}
+
 // Ends the lane. Those of the thread's exceptions that can no longer be named go back to the pool.
 GPU_RUN_NOINLINE void leave(Context &context) {
   if (context.thread->exceptions) sweep(context, 0);
   if (context.launch->batch) leave_process(context);
-  exit_lane();
+  end_lane(*context.launch);
 }
 
 // Ends the lane because its process has been stopped, and says where its thread stands in which state.

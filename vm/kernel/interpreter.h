@@ -5,6 +5,7 @@
 // their operands alone are in generated/cases.inc.
 #pragma once
 
+#include "counts.h"
 #include "ops/dispatch.h"
 #include "ops/semantics.h"
 #include "samples.h"
@@ -112,6 +113,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
             return MachineState{registers, room, header, index_of(pc), instance_index, depth};
           });
         }
+        if (UNLIKELY(launch.counts)) counts::add(launch, index_of(pc));
         following = (w & ~(u64)0xffff) | (visit & VISIT_OPCODE);
         continue;
       }

@@ -340,6 +340,13 @@ struct Samples {
   u32 raw_size;  // samples in a ring
 };
 
+// How often basic blocks have run: see counts.h.
+struct Counts {
+  u64 *by_word;  // by word of the store's code, `copies` times
+  u32 words;
+  u32 copies;
+};
+
 // How a process ended. The first thread to end it claims the record.
 enum EndKind : u32 {
   END_None = 0,
@@ -599,6 +606,7 @@ struct Launch {
   mutable u64 interpreted;
   mutable u64 seen;
   const Samples *samples;  // null: nobody asks where time goes
+  const Counts *counts;  // null: nobody asks how often blocks run
   Batch *batch;  // that the process is one of, or null: see processes.h
   u32 process;  // 1 + its number in the batch, by which the host knows its thread; 0: of no batch
   mutable u32 met;  // 1 once a thread has come to a `meet` of compiled code

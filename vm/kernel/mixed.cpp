@@ -128,7 +128,7 @@ GPU_RUN_INLINE void park_nested(const Context &context) {
   first.registers.set32(first.header, PC_THREAD_END);
   thread.native = nullptr;
   launch.left = 1;  // read when the kernel has ended
-  exit_lane();
+  end_lane(launch);
 }
 
 // The thread has used its slice, or must wait: comes back when it can go on.

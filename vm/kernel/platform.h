@@ -112,6 +112,15 @@ GPU_RUN_INLINE void ring_doorbell(u64, u64) {}
 // Ends the lane, wherever it is. For compiled code, which has no loop to return to.
 GPU_RUN_INLINE void exit_lane() { asm volatile("exit;"); }
 
+// The hardware block's shared memory, of which the lanes see each other's accesses one after the other.
+GPU_RUN_INLINE u32 add_shared(__attribute__((address_space(3))) u32 *at, u32 value) {
+  return __atomic_fetch_add(at, value, __ATOMIC_RELAXED);
+}
+GPU_RUN_INLINE void fence_block() { __nvvm_membar_cta(); }
+GPU_RUN_INLINE u32 exchange_shared(__attribute__((address_space(3))) u32 *at, u32 value) {
+  return __atomic_exchange_n(at, value, __ATOMIC_RELAXED);
+}
+
 // Where the lane's native stack ends, in local memory; it grows downwards.
 GPU_RUN_INLINE u32 native_stack() {
   u32 at;

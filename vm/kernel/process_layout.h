@@ -51,7 +51,7 @@ struct alignas(16) ProcessSlot {
   u32 left;  // 1: it has ended and left the table
   u32 told;  // 1: the host knows of its end, of one that another has started
   u32 restarts;  // as Process::restarts
-  u32 pad[3];
+  u32 pad;
 };
 
 // A program that processes run: what all of them begin with.

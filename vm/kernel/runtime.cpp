@@ -172,7 +172,7 @@ GPU_RUN_NOINLINE void begin_thread(const Launch &launch, Context &context, u32 i
 // Prepares the lane for thread `id`, which was begun in the interpreter. The entry's function begins as in a new thread: of
 // such a run its first block is left to the interpreter, which goes on where the thread was parked.
 GPU_RUN_NOINLINE void go_on_thread(const Launch &launch, Context &context, u32 id) {
-  if (launch.threads[id].state == THREAD_Ended) exit_lane();
+  if (launch.threads[id].state == THREAD_Ended) end_lane(launch);
   take_thread(launch, context, id);
   context.parked = 1;
 }
@@ -191,7 +191,7 @@ GPU_RUN_INLINE u64 time_without_thread(const Launch &launch, u32 idle) {
 
 // Lets some time pass for a lane that has no thread. In a function of its own: see gpu_run_next.
 GPU_RUN_NOINLINE void pause_without_thread(const Launch &launch, u32 idle) {
-  if (process_ended(launch)) exit_lane();
+  if (process_ended(launch)) end_lane(launch);
   backoff_for(time_without_thread(launch, idle));
 }
 
@@ -261,10 +261,10 @@ void gpu_run_sample(Context *context, u32 pc, u32 depth, u32 at) {
 // stopped.
 void gpu_run_begin(const Launch *launch, Context *context) {
   u32 id = global_lane();
-  if (id >= launch->thread_count) exit_lane();
+  if (id >= launch->thread_count) end_lane(*launch);
   if (process_ended(*launch)) {
     if (stands::wanted(*launch)) red_add_device(&launch->stands->new_threads, 1u);
-    exit_lane();
+    end_lane(*launch);
   }
   if (launch->resumes && launch->threads[id].state != THREAD_New) return go_on_thread(*launch, *context, id);
   begin_thread(*launch, *context, id);
@@ -278,7 +278,7 @@ void gpu_run_begin(const Launch *launch, Context *context) {
 // that calls others, as this one does: that lets go of them.
 u32 gpu_run_next(const Launch *launch, Context *context, u32 idle) {
   const u32 id = global_lane();
-  if (id >= launch->spawner->capacity) exit_lane();
+  if (id >= launch->spawner->capacity) end_lane(*launch);
   u64 *mail = &launch->spawner->mail[id];
   const u64 found = look_acquire_device(mail, (u64)0);  // pairs with the release in `spawn::begin`
   if (found == 0) {
@@ -340,6 +340,11 @@ void gpu_run_finish(Context *context) {
   frames::mark_ended(launch, thread);
   spawn::count_returned(launch, context->id);
   if (launch.spawner) spawn::finish(launch, context->id);
+}
+
+// A lane of code with counters is about to return from its kernel.
+void gpu_run_end_lane(const Launch *launch) {
+  if (launch->counts) counts::end_lane(*launch);
 }
 
 // Ends the process with a trap. Of kind TRAP_None it ends the lane of a process that was stopped. Does not return.

@@ -159,6 +159,7 @@ impl Device for Cpu {
             lanes: threads.min(Cpu::lanes()).max(1),
             lanes_per_block: 1,
             shared_units: 0,
+            counter_bytes: 0,
             lane_segment_units: 65536,
             slice: 100_000,
         }

@@ -299,7 +299,7 @@ impl Cuda {
             (&raw mut lanes).cast::<c_void>(),
             args.as_ptr().cast_mut().cast::<c_void>(),
         ];
-        let shared: c_uint = plan.shared_units * plan.lanes_per_block * 4;
+        let shared: c_uint = plan.shared_units * plan.lanes_per_block * 4 + plan.counter_bytes;
         let blocks = plan.lanes.div_ceil(plan.lanes_per_block);
         // SAFETY: the kernel takes a pointer, and `args` if it takes more; the caller keeps what is pointed to.
         unsafe {
@@ -492,6 +492,7 @@ impl Device for Cuda {
             lanes,
             lanes_per_block: block,
             shared_units,
+            counter_bytes: 0,
             lane_segment_units: 1024,
             slice: 20_000,
         }

@@ -69,6 +69,8 @@ pub struct Plan {
     pub lanes_per_block: u32,
     /// Register units of each lane in shared memory.
     pub shared_units: u32,
+    /// Bytes of each block's shared memory for counters of compiled code.
+    pub counter_bytes: u32,
     /// Register units of each lane's own segment in memory.
     pub lane_segment_units: u32,
     /// Branches and calls between two polls of the stop flag.

@@ -233,7 +233,7 @@ pub use processes::{
     Batch, ImagePiece, Pipe, Process, ProcessEnd, ProcessInput, ProcessProgram, ProcessSlot, ProcessTable,
 };
 pub use requests::*;
-pub use samples::{RawSample, Sample, SampledThread, Samples, Stands};
+pub use samples::{Counts, RawSample, Sample, SampledThread, Samples, Stands};
 
 twins! { TWINS:
     struct HeapPage {
@@ -563,6 +563,7 @@ twins! { TWINS:
         interpreted: u64,
         seen: u64,
         samples: Ptr,
+        counts: Ptr,
         batch: Ptr,
         process: u32,
         met: u32,

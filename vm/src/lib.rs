@@ -19,6 +19,7 @@
 mod arena;
 pub mod compiled;
 mod components;
+mod counts;
 mod cpu;
 pub mod cuda;
 mod debug;
@@ -35,6 +36,7 @@ mod store;
 mod tsan;
 mod wasi;
 
+pub use counts::{CountedPlace, Counts, Kind};
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices, has_driver};
 pub use debug::{DebugCounts, DebugFormat, DebugMessage, DebugOptions, Level, ThreadSet};

@@ -33,9 +33,13 @@ use std::fmt::Write;
 
 use gpu_run_bytecode::{Op, Program};
 
+use analysis::counters::Counters;
+pub(crate) use analysis::interprocedural::code;
 use analysis::interprocedural::{self, Analysis};
 pub use blocks::{Blocks, block_starts, first_block};
 use emit::calls::{self, by_interpreter, interpreted, tail_calls};
+use emit::counts;
+pub(crate) use emit::counts::{array as counters, bytes as counter_bytes};
 pub(crate) use emit::samples::SampleAt;
 use emit::{entry, function};
 pub use image::{Image, ImageLayout};
@@ -123,6 +127,8 @@ pub struct Options {
     pub processes: bool,
     /// Whether the code looks at the time, for samples of where it goes: see `kernel/samples.h`.
     pub samples: bool,
+    /// Whether the code counts how often each basic block runs: see `kernel/counts.h`.
+    pub counts: bool,
     /// Whether the code has the lines of the user's sources with it that the program has.
     pub line_info: bool,
     /// Words that are compiled of a function as one. What has more is compiled as several: see `emit::regions`. 0: any number.
@@ -280,6 +286,7 @@ pub fn compile(unit: &Unit) -> Compiled {
     analysis.leave_out(&unit.cold, &unit.entries);
     analysis.find_large();
     analysis.lines = unit.options.line_info.then(|| Lines::of(unit.program)).flatten();
+    analysis.counters = unit.options.counts.then(|| Counters::of(&analysis));
     let mut layout = ImageLayout::new(unit.program);
     layout.constant &= !unit.options.far_images;
     let mut compiled = Compiled::default();
@@ -319,6 +326,9 @@ pub fn compile(unit: &Unit) -> Compiled {
         || !unit.cold.is_empty();
     let files = analysis.lines.as_ref().map_or_else(String::new, Lines::files);
     let mut text = preamble() + &files + &layout.declaration(&unit.prefix);
+    if let Some(counters) = &analysis.counters {
+        counts::declarations(unit, counters, &mut text);
+    }
     for (i, _) in unit.program.meta.functions.iter().enumerate() {
         let index = i as u32 + analysis.imported;
         if analysis.facts[i].needed && !entry::is_inlined(unit, &analysis, index) {

@@ -16,6 +16,7 @@
 
 mod batch;
 mod compiled;
+mod counts;
 mod damage;
 mod debug;
 mod heap;
@@ -421,6 +422,7 @@ pub struct Store {
     no_memory: Ptr,
     /// What compiled instances share.
     visits: visits::Visits,
+    counting: counts::Counting,
     sampling: samples::Sampling,
     pointers: compiled::Pointers,
     run: run::Buffers,
@@ -462,6 +464,7 @@ impl Store {
             no_memory,
             pointers: compiled::Pointers::default(),
             visits: visits::Visits::default(),
+            counting: counts::Counting::default(),
             sampling: samples::Sampling::default(),
             run,
             stands: Stands::default(),

@@ -4,7 +4,7 @@ use std::ffi::OsStr;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use clap::{Args, ValueHint};
+use clap::{Args, ValueEnum, ValueHint};
 
 use crate::calls::grouped;
 use crate::cli::RunArgs;
@@ -22,6 +22,9 @@ pub struct ProfileOptions {
     /// Samples that are taken in a second of each thread's time, 1 to 1000000.
     #[arg(long = "profile-rate", value_name = "HZ", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rate: u32,
+    /// What a profile shows: where time went, by samples; or which operations were executed, all of which are counted.
+    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
+    pub profile_mode: ProfileMode,
     /// Put the lines of the program's DWARF into compiled code, for CUDA's tools such as Nsight Compute. What runs is the
     /// same.
     #[arg(long)]
@@ -35,14 +38,28 @@ pub struct ProfileOptions {
     pub table: bool,
 }
 
+/// What a profile shows.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
+pub enum ProfileMode {
+    /// Where threads' time went.
+    #[default]
+    Sample,
+    /// Operations.
+    Count,
+}
+
 /// Samples a second. On one lane of a GPU a sample takes some microseconds.
 const RATE: u32 = 1000;
 
 impl ProfileOptions {
-    /// The time between two samples, if some are wanted.
-    pub fn period(&self) -> Option<Duration> {
-        let wanted = self.table || !self.files.is_empty();
-        wanted.then(|| Duration::from_secs_f64(1.0 / f64::from(self.rate)))
+    /// What is wanted of a profile, if one is.
+    pub fn mode(&self) -> Option<ProfileMode> {
+        (self.table || !self.files.is_empty()).then_some(self.profile_mode)
+    }
+
+    /// The time between two samples.
+    pub fn period(&self) -> Duration {
+        Duration::from_secs_f64(1.0 / f64::from(self.rate))
     }
 }
 

@@ -24,6 +24,7 @@ use crate::cli::{DebugArgs, DebugLevel, RunArgs};
 use crate::entry::{self, Entry, Show};
 use crate::lines::LineSource;
 use crate::metrics::Metrics;
+use crate::profile_args::ProfileMode;
 use crate::report::{self, Calls, Outcome, Report, warn};
 use crate::spawning::Spawning;
 use crate::terminal::{Terminal, debug_format};
@@ -183,8 +184,10 @@ impl Process {
         store.set_sink(terminal.clone());
         store.set_debug(debug_options(&args.debug));
         store.set_timeout(args.timeout);
-        if let Some(period) = args.profile.period() {
-            store.take_samples(period);
+        match args.profile.mode() {
+            Some(ProfileMode::Sample) => store.take_samples(args.profile.period()),
+            Some(ProfileMode::Count) => store.count_blocks(),
+            None => {}
         }
         store.interrupt_by(&interrupt);
         let calls = Calls::wanted(wasi.as_ref().and_then(|wasi| wasi.var(Calls::VARIABLE)));
@@ -203,7 +206,7 @@ impl Process {
         };
         let linked = linker.instantiate_pre(&mut store, module, &usage).map_err(failed)?;
         engine::tell(args, linked.choice());
-        if let (Some(_), Err(Reason::Slow { words, .. })) = (args.profile.period(), &linked.choice().code) {
+        if let (Some(_), Err(Reason::Slow { words, .. })) = (args.profile.mode(), &linked.choice().code) {
             warn(&profile_args::interpreted(*words));
         }
         let compiled = linked.choice().code.is_ok();

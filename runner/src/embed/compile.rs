@@ -415,6 +415,7 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     };
     let options = Options {
         samples: store.takes_samples(),
+        counts: store.counts_blocks(),
         ..options(program, threads, policy.call_depth, policy.tuning, around)
     };
     let code_start = store.next_code_start();

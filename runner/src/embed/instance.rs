@@ -3,7 +3,7 @@
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::wasi::INITIALIZE;
 use gpu_run_bytecode::{Export, ExternKind, FuncType, Function, HEADER_UNITS, KERNEL_PREFIX, Op, Program, verify};
-use gpu_run_vm::{Extern as Item, HeapStats, InstanceId, Leak, MemoryUse};
+use gpu_run_vm::{Counts, Extern as Item, HeapStats, InstanceId, Leak, MemoryUse};
 
 use super::compile::Choice;
 use super::error::{Error, Fault, Result};
@@ -146,6 +146,16 @@ impl Instance {
     pub fn memory_use<T>(&self, store: &mut Store<T>) -> Result<Option<MemoryUse>> {
         self.in_store(store)?;
         Ok(store.vm.memory_use(self.id)?)
+    }
+
+    /// What the instance has executed, if the store counts: see [`Store::count_blocks`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Instance::memory_use`].
+    pub fn counts<T>(&self, store: &mut Store<T>) -> Result<Counts> {
+        self.in_store(store)?;
+        Ok(store.vm.counts(self.id))
     }
 
     /// Counts of the heap in memory 0, since the instance was made.

@@ -258,6 +258,12 @@ impl<T> Store<T> {
         Ok(self.vm.samples()?)
     }
 
+    /// Counts how often each basic block runs, in runs of modules that are instantiated from now on. Their results are the
+    /// same. All of a module that is compiled is compiled before it runs, into code that counts.
+    pub fn count_blocks(&mut self) {
+        self.vm.count_blocks();
+    }
+
     /// The path of the last file that the program did not find because it has no directory.
     pub fn missed_path(&self) -> Option<String> {
         self.host.as_ref()?.wasi.as_ref()?.services.missed_path()

@@ -14,15 +14,21 @@ pub struct LineSource {
 impl LineSource {
     /// Adds what is known to a backtrace.
     pub fn add_to(&self, backtrace: &mut Backtrace) {
+        self.add_to_all([backtrace]);
+    }
+
+    /// The same of several, for which what tells the lines is read once.
+    pub fn add_to_all<'b>(&self, backtraces: impl IntoIterator<Item = &'b mut Backtrace>) {
+        let backtraces = backtraces.into_iter();
         match &self.wasm {
             Some(wasm) => {
                 if let Some(dwarf) = Dwarf::find(wasm) {
-                    backtrace.add_lines(|offset| dwarf.frames_at(offset));
+                    backtraces.for_each(|backtrace| backtrace.add_lines(|offset| dwarf.frames_at(offset)));
                 }
             }
             None => {
                 if let Ok(table) = self.module.program().lines.read() {
-                    backtrace.add_lines(|offset| table.frames_at(offset));
+                    backtraces.for_each(|backtrace| backtrace.add_lines(|offset| table.frames_at(offset)));
                 }
             }
         }

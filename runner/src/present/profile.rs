@@ -7,7 +7,7 @@ mod table;
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gpu_run::{Backtrace, BacktraceFrame, Doing, Samples};
+use gpu_run::{Backtrace, BacktraceFrame, Counts, Doing, Kind, Samples};
 
 pub use compare::differences;
 pub use formats::{read, write};
@@ -42,31 +42,85 @@ impl Frame {
     }
 }
 
-/// Samples by their stacks, the outermost call first.
+/// What the numbers of a profile are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unit {
+    /// Samples, each of which stands for so much of a thread's time; zero where it is not known.
+    Time(Duration),
+    /// Operations.
+    Operations,
+}
+
+impl Default for Unit {
+    fn default() -> Unit {
+        Unit::Time(Duration::ZERO)
+    }
+}
+
+impl Unit {
+    /// What one is called.
+    pub fn name(self) -> &'static str {
+        match self {
+            Unit::Time(_) => "samples",
+            Unit::Operations => "operations",
+        }
+    }
+}
+
+/// What the operations of a profile were.
+#[derive(Clone, Debug, Default)]
+pub struct Operations {
+    /// By kind, the most first.
+    pub kinds: Vec<(Kind, u64)>,
+    /// Bytes of linear memory that were loaded and stored.
+    pub traffic: (u64, u64),
+}
+
+/// Samples or operations by their stacks, the outermost call first.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// What ran.
     pub title: String,
-    /// The time of a thread for which a sample stands; zero where it is not known.
-    pub period: Duration,
-    /// The samples.
+    /// What the numbers are.
+    pub unit: Unit,
+    /// Samples or operations.
     pub stacks: BTreeMap<Vec<Frame>, u64>,
     /// Samples of which the stack is not known.
     pub lost: u64,
+    /// Of counted operations, what they were.
+    pub operations: Operations,
 }
 
 impl Profile {
     /// What samples of a program tell.
-    pub fn new(title: String, samples: Samples, lines: &LineSource) -> Profile {
+    pub fn of_samples(title: String, mut samples: Samples, lines: &LineSource) -> Profile {
         let mut profile = Profile {
             title,
-            period: samples.period,
+            unit: Unit::Time(samples.period),
             lost: samples.lost,
             ..Profile::default()
         };
-        for mut group in samples.groups {
-            lines.add_to(&mut group.backtrace);
+        lines.add_to_all(samples.groups.iter_mut().map(|group| &mut group.backtrace));
+        for group in samples.groups {
             profile.add(stack(&group.backtrace, group.doing), group.samples);
+        }
+        profile
+    }
+
+    /// What counts of a program tell. Stacks are those of functions that were inlined, without callers.
+    pub fn of_counts(title: String, mut counts: Counts, lines: &LineSource) -> Profile {
+        let mut profile = Profile {
+            title,
+            unit: Unit::Operations,
+            operations: Operations {
+                kinds: counts.kinds,
+                traffic: counts.traffic,
+            },
+            ..Profile::default()
+        };
+        lines.add_to_all(counts.places.iter_mut().map(|place| &mut place.backtrace));
+        for place in counts.places {
+            profile.add(stack(&place.backtrace, Doing::Runs), place.operations);
         }
         profile
     }
@@ -77,7 +131,7 @@ impl Profile {
         *all = all.saturating_add(samples);
     }
 
-    /// Samples whose stacks are known.
+    /// Samples whose stacks are known, or operations.
     pub fn samples(&self) -> u64 {
         self.stacks
             .values()
@@ -107,11 +161,11 @@ fn of_stacks(stacks: &[(&str, u64)]) -> Profile {
     let frames = |stack: &str| stack.split(';').map(Frame::label).collect();
     Profile {
         title: "app.wasm".into(),
-        period: Duration::from_millis(1),
+        unit: Unit::Time(Duration::from_millis(1)),
         stacks: stacks
             .iter()
             .map(|(stack, samples)| (frames(stack), *samples))
             .collect(),
-        lost: 0,
+        ..Profile::default()
     }
 }

@@ -66,6 +66,12 @@ pub fn variable<'t>(tokens: &[Token<'t>]) -> Result<Declared<'t>> {
             let mut bytes = ty.bytes();
             at += 2;
             while tokens.get(at).is_some_and(|token| token.text == "[") {
+                if tokens.get(at + 1).is_some_and(|token| token.text == "]") {
+                    // As many as the launch says.
+                    bytes = 0;
+                    at += 2;
+                    continue;
+                }
                 bytes *= tokens
                     .get(at + 1)
                     .and_then(|token| number(token.text))

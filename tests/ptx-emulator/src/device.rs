@@ -11,7 +11,7 @@ use gpu_run_vm::{Cpu, Device, DeviceError, DeviceResult, Pinned, Plan, Ptr};
 use memmap2::MmapMut;
 
 use crate::lane::{Lane, Place, Stop};
-use crate::memory::{Memory, Range};
+use crate::memory::{Block, Memory, Range};
 use crate::module::{Module, Source};
 
 /// Bytes of a lane's stack.
@@ -101,10 +101,16 @@ impl Launch {
         let mut waiting = 0..self.plan.lanes.next_multiple_of(self.plan.lanes_per_block);
         let mut lanes: Vec<Lane> = Vec::new();
         let (record, threads) = (self.record.to_le_bytes(), self.plan.lanes.to_le_bytes());
+        let in_block = self.plan.lanes_per_block;
+        let new_block = || Arc::new(Block::new(in_block, self.plan.counter_bytes));
+        let mut block = new_block();
         loop {
             while lanes.len() < RESIDENT {
                 let Some(lane) = waiting.next() else { break };
-                let memory = Memory::new(self.stacks.take()?, self.ranges.clone());
+                if lane % in_block == 0 {
+                    block = new_block();
+                }
+                let memory = Memory::new(self.stacks.take()?, block.clone(), self.ranges.clone());
                 let lane = Lane::new(
                     &self.module,
                     self.kernel,
@@ -214,6 +220,7 @@ impl CompiledDevice for Emulator {
             lanes: threads,
             lanes_per_block: 32,
             shared_units: 0,
+            counter_bytes: 0,
             lane_segment_units: 0,
             slice: 20_000,
         }

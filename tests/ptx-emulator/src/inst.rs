@@ -66,7 +66,7 @@ impl Ty {
 }
 
 /// A value that an instruction reads: a register, a constant of its function, or an address in the
-/// function's frame. The two highest bits tell which.
+/// function's frame or in the block's shared memory. The two highest bits tell which.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Src(pub u32);
 
@@ -90,7 +90,12 @@ impl Src {
         Src(2 << Src::TAG | offset)
     }
 
-    /// 0 for a register, 1 for a constant, 2 for an address.
+    /// An address in shared memory.
+    pub fn shared(offset: u32) -> Src {
+        Src(3 << Src::TAG | offset)
+    }
+
+    /// 0 for a register, 1 for a constant, 2 for an address in the frame, 3 for one in shared memory.
     #[inline(always)]
     pub fn tag(self) -> u32 {
         self.0 >> Src::TAG
@@ -336,6 +341,8 @@ pub enum Op {
     /// A ballot of one lane.
     Ballot(u32, Src, bool),
     Sleep,
+    /// Waits for all lanes of the block.
+    Barrier,
     Nop,
 }
 

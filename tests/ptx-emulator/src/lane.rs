@@ -52,6 +52,8 @@ pub struct Lane<'m> {
     memory: Memory,
     frames: Vec<Frame>,
     registers: Vec<u64>,
+    /// Lanes of its block that must have come to the barrier at which it is.
+    awaited: Option<u32>,
     /// Instructions that it ran.
     pub executed: u64,
 }
@@ -69,6 +71,7 @@ impl<'m> Lane<'m> {
             memory,
             frames: Vec::new(),
             registers: Vec::new(),
+            awaited: None,
             executed: 0,
         };
         let top = lane.memory.stack.begin + lane.memory.stack.bytes;
@@ -164,7 +167,8 @@ impl<'m> Lane<'m> {
                 match src.tag() {
                     0 => registers[src.0 as usize],
                     1 => constants[(src.0 & Src::VALUE) as usize],
-                    _ => frame + (src.0 & Src::VALUE) as u64,
+                    2 => frame + (src.0 & Src::VALUE) as u64,
+                    _ => memory.shared() + (src.0 & Src::VALUE) as u64,
                 }
             }};
         }
@@ -367,6 +371,14 @@ impl<'m> Lane<'m> {
                 Op::Sleep => {
                     self.frames[index].pc = pc + 1;
                     return Ok(Some(Stop::Sleep));
+                }
+                Op::Barrier => {
+                    let awaited = *self.awaited.get_or_insert_with(|| memory.block.arrive());
+                    if !memory.block.have_come(awaited) {
+                        self.frames[index].pc = pc;
+                        return Ok(Some(Stop::Sleep));
+                    }
+                    self.awaited = None;
                 }
                 Op::Nop => {}
             }

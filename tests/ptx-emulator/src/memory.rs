@@ -24,11 +24,57 @@ impl Range {
     }
 }
 
-/// What a lane may reach: its stack, and what was allocated when it began.
+/// What the lanes of a block have in common.
+#[derive(Debug)]
+pub struct Block {
+    /// Shared memory, only reached through addresses.
+    shared: Box<[AtomicU64]>,
+    /// Lanes.
+    lanes: u32,
+    /// How often one of them has come to a barrier.
+    arrived: AtomicU32,
+}
+
+impl Block {
+    /// A block of so many lanes with so many bytes of shared memory. As on a GPU, anything may stand there.
+    pub fn new(lanes: u32, bytes: u32) -> Block {
+        let words = (0..bytes.div_ceil(8)).map(|_| AtomicU64::new(0xa5a5_a5a5_a5a5_a5a5));
+        Block {
+            shared: words.collect(),
+            lanes,
+            arrived: AtomicU32::new(0),
+        }
+    }
+
+    fn shared(&self) -> Range {
+        Range {
+            begin: self.shared.as_ptr() as u64,
+            bytes: 8 * self.shared.len() as u64,
+        }
+    }
+
+    /// A lane comes to a barrier: how many must have come until it goes on.
+    pub fn arrive(&self) -> u32 {
+        // Pairs with `have_come` of the others.
+        let before = self.arrived.fetch_add(1, Ordering::AcqRel);
+        (before / self.lanes + 1) * self.lanes
+    }
+
+    /// Whether so many have come.
+    pub fn have_come(&self, lanes: u32) -> bool {
+        // Pairs with `arrive`.
+        self.arrived.load(Ordering::Acquire) >= lanes
+    }
+}
+
+/// What a lane may reach: its stack, its block's shared memory, and what was allocated when it began.
 #[derive(Clone, Debug)]
 pub struct Memory {
     /// The lane's stack.
     pub stack: Range,
+    /// Its block.
+    pub block: Arc<Block>,
+    shared: Range,
     /// Sorted.
     ranges: Arc<[Range]>,
     /// Where the last access was.
@@ -36,13 +82,21 @@ pub struct Memory {
 }
 
 impl Memory {
-    /// A stack, and ranges in their order.
-    pub fn new(stack: Range, ranges: Arc<[Range]>) -> Memory {
+    /// A stack, the lane's block, and ranges in their order.
+    pub fn new(stack: Range, block: Arc<Block>, ranges: Arc<[Range]>) -> Memory {
         Memory {
             stack,
+            shared: block.shared(),
+            block,
             ranges,
             last: stack,
         }
+    }
+
+    /// Where shared memory begins.
+    #[inline(always)]
+    pub fn shared(&self) -> u64 {
+        self.shared.begin
     }
 
     /// Looks whether there is memory.
@@ -63,6 +117,9 @@ impl Memory {
 
     #[cold]
     fn find(&mut self, address: u64, bytes: u32) -> Result<(), String> {
+        if self.shared.holds(address, bytes.into()) {
+            return Ok(());
+        }
         let behind = self.ranges.partition_point(|range| range.begin <= address);
         let range = behind.checked_sub(1).map(|at| self.ranges[at]);
         match range.filter(|range| range.holds(address, bytes as u64)) {

@@ -1,6 +1,6 @@
 //! Modules: the variables and functions of PTX texts that belong together.
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::decode;
 use crate::inst::{Call, Inst, Ty};
@@ -107,6 +107,8 @@ pub struct Module {
     pub names: Names<u32>,
     /// Variables.
     pub variables: Names<Variable>,
+    /// Names of the shared memory that a launch gives each block: all of them begin with its first byte.
+    pub shared: FxHashSet<String>,
     /// Names of the sources.
     pub sources: Vec<String>,
     /// The variables' memory; only reached through addresses.
@@ -259,7 +261,10 @@ impl Module {
                         return Err((line, format!("{text} is not known")));
                     } else {
                         let end = find(kind, &[";"])?;
-                        if !outside {
+                        if outside && tokens[kind].text == ".shared" {
+                            let name = decode::variable(&tokens[kind + 1..end])?.name;
+                            self.shared.insert(name.to_owned());
+                        } else if !outside {
                             self.variable(source, &tokens[kind + 1..end], common, initializers)?;
                         }
                         at = end + 1;

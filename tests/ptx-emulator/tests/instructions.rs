@@ -3,7 +3,7 @@
 use std::sync::Arc;
 
 use gpu_run_ptx_emulator::lane::{Lane, Place, Stop};
-use gpu_run_ptx_emulator::memory::{Memory, Range};
+use gpu_run_ptx_emulator::memory::{Block, Memory, Range};
 use gpu_run_ptx_emulator::{Error, Module, Source};
 
 /// Runs a kernel's body on 64-bit arguments, which it finds in `%a0` and so on, and returns what it leaves in
@@ -47,7 +47,8 @@ fn run_with(before: &str, body: &str, args: &[u64]) -> Result<u64, Error> {
         lanes: 1,
     };
     let kernel = module.function("start").expect("it is there");
-    let memory = Memory::new(stack, Arc::from(ranges));
+    let block = Arc::new(Block::new(1, 64));
+    let memory = Memory::new(stack, block, Arc::from(ranges));
     let mut lane = Lane::new(&module, kernel, &[&at.to_le_bytes(), &bytes], place, memory)?;
     while lane.run(1000)? != Stop::End {}
     // SAFETY: the variable is this function's; the lane wrote it through a pointer.

@@ -138,6 +138,7 @@ impl CompiledDevice for Cuda {
             lanes: threads,
             lanes_per_block: block,
             shared_units: 0,
+            counter_bytes: 0,
             lane_segment_units: 0,
             slice: 20_000,
         }

@@ -47,7 +47,7 @@ twins! { PROCESS_TWINS:
         left: u32,
         told: u32,
         restarts: u32,
-        pad: [u32; 3],
+        pad: u32,
     }
     struct ProcessProgram {
         model: Ptr,

@@ -35,6 +35,12 @@ twins! { SAMPLE_TWINS:
         pad: u32,
         calls: [u32; SAMPLE_CALLS],
     }
+    /// How often basic blocks have run; see `kernel/counts.h`.
+    struct Counts {
+        by_word: Ptr,
+        words: u32,
+        copies: u32,
+    }
     struct RawSample {
         pc: u32,
         at: u32,

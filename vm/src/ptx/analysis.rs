@@ -13,6 +13,7 @@
 
 mod atomics;
 pub mod cfg;
+pub mod counters;
 mod cycles;
 pub mod flow;
 pub mod interprocedural;

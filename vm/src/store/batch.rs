@@ -56,6 +56,8 @@ impl Slots {
 /// Calls that are waited for together.
 struct Round {
     plan: Plan,
+    /// What blocks are counted with, or 0.
+    counts: Ptr,
     /// Compiled code runs, not the interpreter.
     compiled: bool,
     pinned: Pinned,
@@ -127,6 +129,7 @@ impl Store {
             }
             let time = begin.elapsed();
             let (debug, faults) = host.told(&mut *self.device)?;
+            self.collect_counts()?;
             let mut slot = 0;
             for published in round.calls {
                 outcomes.push(match published {
@@ -176,11 +179,13 @@ impl Store {
             self.fix_memory(memory)?;
         }
         let entry = self.compiled_entry(first.func);
-        let plan = self.plan(entry, 1)?;
+        let mut plan = self.plan(entry, 1)?;
         if entry.is_some() {
+            plan.counter_bytes = self.counter_bytes(first.func);
             self.prepare_compiled()?;
         }
         self.prepare_diagnostics(options, options.threads)?;
+        let counts = self.prepare_counts(plan)?;
         let register_arena = self.limits.register_arena;
         let device = &mut *self.device;
         let run = &mut self.run;
@@ -200,6 +205,7 @@ impl Store {
         unsafe { self.device.write(records, &bytes)? };
         Ok(Some(Round {
             plan,
+            counts,
             compiled: entry.is_some(),
             pinned,
             records,
@@ -244,6 +250,7 @@ impl Store {
             arg_units: args.len() as u32,
             result_units: ty.result_units(),
             stack_pointer: self.stack_pointer_slot(call.func),
+            counts: round.counts,
             ..common
         };
         let launch_at = LAUNCHES_AT + slot * size_of::<Launch>();

@@ -12,7 +12,7 @@ use crate::compiled::{Entry, Module};
 use crate::cuda::code::Code;
 use crate::device::{DeviceError, DeviceResult};
 use crate::layout::{self, Launch, Ptr};
-use crate::ptx::{Image, ImageLayout};
+use crate::ptx::{self, Image, ImageLayout};
 
 /// An instance's code on the device.
 pub(super) struct CompiledCode {
@@ -37,6 +37,8 @@ pub(super) struct CompiledCode {
     deep_calls: bool,
     /// Memory has its last size when a run begins.
     fixed_memory: bool,
+    /// Counters of its basic blocks, if it counts.
+    pub(super) counters: Option<u32>,
 }
 
 /// What all compiled instances of a store share.
@@ -160,6 +162,11 @@ impl Store {
             Some(device) => Some(device.variable(module, &format!("{prefix}natives"))?.0),
             None => None,
         };
+        let counts = self.counts_blocks();
+        let counters = match self.device.as_compiled().filter(|_| counts) {
+            Some(device) => Some(device.variable(module, &ptx::counters(prefix))?.1 as u32 / 4),
+            None => None,
+        };
         let memory = memory.map_or(self.no_memory, |memory| self.memory_infos[memory as usize].record);
         let base = self.fetch::<layout::Memory>(memory)?.base;
         if self.instance_infos[instance as usize].code.is_some() {
@@ -177,6 +184,7 @@ impl Store {
             natives,
             deep_calls: code.deep_calls,
             fixed_memory: code.fixed_memory,
+            counters,
         });
         Ok(())
     }

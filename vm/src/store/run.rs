@@ -133,6 +133,7 @@ impl Store {
         let threads = spawns.as_ref().map_or(options.threads, |spawns| spawns.most);
         let mut plan = self.plan(entry, threads)?;
         if entry.is_some() {
+            plan.counter_bytes = self.counter_bytes(func);
             self.prepare_compiled()?;
         }
         let tier = tier.filter(|_| spawns.is_none());
@@ -210,6 +211,7 @@ impl Store {
             self.end_requests(options, serving)?;
         }
         self.collect_samples()?;
+        self.collect_counts()?;
         let end = self.end(self.run.control, 0, stopped);
         if was_stopped || end.is_deadlock() {
             self.stands = self.read_stands()?;
@@ -337,6 +339,7 @@ impl Store {
         }
         self.prepare_diagnostics(options, threads as u32)?;
         let samples = self.prepare_samples(threads, u64::from(plan.lanes), kind == Kind::Compiled)?;
+        let counts = self.prepare_counts(plan)?;
         let spawner = self.prepare_spawner(spawns.as_ref(), plan)?;
         // There threads can wait at addresses.
         let shared = self.memory_infos.iter().any(|memory| memory.ty.shared);
@@ -390,6 +393,7 @@ impl Store {
             tls_first: places.tls_first,
             tls_stride: places.tls_stride,
             samples,
+            counts,
             parked,
             parks: if kind == Kind::MayLeave { layout::PARKS_MAY } else { 0 },
             ..self.launch(options, plan)

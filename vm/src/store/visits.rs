@@ -124,6 +124,17 @@ impl Store {
             self.push_visits(start, &visits)?;
             return Ok(start);
         }
+        if self.counts_blocks() {
+            let words = self.counted_words(program);
+            let mut visits = vec![0; program.code.len()];
+            for word in &words {
+                // So often that no more visits are noted.
+                visits[*word as usize] = (VISIT_OFTEN | program.code[*word as usize] as u32 & VISIT_OPCODE) as u16;
+            }
+            let start = self.push_code(&marked_code(program, &words, false))?;
+            self.push_visits(start, &visits)?;
+            return Ok(start);
+        }
         // In mixed programs the interpreter looks at heads of loops whether compiled code goes on there.
         if !self.visits.wanted && !mixed {
             return self.push_code(&program.code);

@@ -13,6 +13,7 @@ use crate::cli::{ReportFormat, RunArgs};
 use crate::lines::LineSource;
 use crate::panic::Aborted;
 use crate::profile::{self, Profile};
+use crate::profile_args::ProfileMode;
 use crate::report::{self, Calls, Outcome, Report, code, warn};
 use crate::terminal::Terminal;
 use crate::wasi_options;
@@ -142,8 +143,17 @@ impl Executed {
             };
             stats.print(target);
         }
-        if args.profile.period().is_some() {
-            show_profile(args, &mut store, lines, guest.profile_files)?;
+        let title = args.module().display().to_string();
+        let profile = match args.profile.mode() {
+            None => None,
+            Some(ProfileMode::Sample) => Some(Profile::of_samples(title, store.samples().map_err(failed)?, lines)),
+            Some(ProfileMode::Count) => {
+                let counts = instance.counts(&mut store).map_err(failed)?;
+                Some(Profile::of_counts(title, counts, lines))
+            }
+        };
+        if let Some(profile) = profile {
+            show_profile(args, &profile, guest.profile_files)?;
         }
         let Some(lost) = terminal.report() else {
             return Ok(code);
@@ -158,19 +168,15 @@ impl Executed {
     }
 }
 
-/// Writes where the time went, to files that are open.
-fn show_profile(args: &RunArgs, store: &mut Store<()>, lines: &LineSource, files: Vec<files::Target>) -> Outcome<()> {
-    let samples = store
-        .samples()
-        .map_err(|error| report::library(&error, args.module()))?;
-    let profile = Profile::new(args.module().display().to_string(), samples, lines);
+/// Writes a profile, to files that are open.
+fn show_profile(args: &RunArgs, profile: &Profile, files: Vec<files::Target>) -> Outcome<()> {
     if args.profile.table {
-        note!("{}", profile::table(&profile).join("\n"));
+        note!("{}", profile::table(profile).join("\n"));
     }
     for (file, target) in args.profile.files.iter().zip(files) {
         let written = target.replace(|target| {
             let mut to = BufWriter::new(target);
-            profile::write(&profile, file.format, &mut to)?;
+            profile::write(profile, file.format, &mut to)?;
             to.flush()
         });
         written.map_err(|error: std::io::Error| {

@@ -103,9 +103,9 @@ impl<'s, T: Send> InstancePre<'s, T> {
             threads: usage.threads,
             call_depth: store.limits.call_depth,
             tuning: config.tuning,
-            // Samples are of code that stays the same.
+            // Samples are of code that stays the same, and so are counts.
             processes: usage.processes,
-            functions: match store.vm.takes_samples() || usage.processes {
+            functions: match store.vm.takes_samples() || store.vm.counts_blocks() || usage.processes {
                 true => compile::Functions::All,
                 false => config.functions,
             },

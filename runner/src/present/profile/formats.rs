@@ -10,7 +10,7 @@ use fxprof_processed_profile as firefox;
 use inferno::flamegraph;
 use serde_json::{Value, json};
 
-use super::{Frame, Profile};
+use super::{Frame, Profile, Unit};
 use crate::profile_args::ProfileFormat;
 
 /// Writes a profile.
@@ -47,6 +47,15 @@ fn folded(profile: &Profile) -> Vec<String> {
         .collect()
 }
 
+/// Nanoseconds that one sample or operation takes in a format that knows times only. An operation takes one, so that numbers
+/// are those of operations.
+fn nanos_of(unit: Unit) -> u64 {
+    match unit {
+        Unit::Time(period) => (period.as_nanos() as u64).max(1),
+        Unit::Operations => 1,
+    }
+}
+
 fn flame_graph(profile: &Profile, to: impl Write) -> io::Result<()> {
     let mut lines = folded(profile);
     if lines.is_empty() {
@@ -54,14 +63,17 @@ fn flame_graph(profile: &Profile, to: impl Write) -> io::Result<()> {
     }
     let mut options = flamegraph::Options::default();
     options.title = profile.title.clone();
-    options.count_name = "samples".into();
+    options.count_name = profile.unit.name().into();
     // The same picture for the same profile.
     options.deterministic = true;
     flamegraph::from_lines(&mut options, lines.iter().map(String::as_str), to)
 }
 
 fn for_firefox(profile: &Profile) -> firefox::Profile {
-    let nanos = profile.period.as_nanos() as u64;
+    let nanos = nanos_of(profile.unit);
+    // The format's weights have 31 bits.
+    let most = profile.stacks.values().max().copied().unwrap_or(0);
+    let scale = most.div_ceil(i32::MAX as u64).max(1);
     let interval = firefox::SamplingInterval::from_nanos(nanos.max(1));
     let mut out = firefox::Profile::new(&profile.title, SystemTime::now().into(), interval);
     let start = firefox::Timestamp::from_nanos_since_reference(0);
@@ -85,16 +97,16 @@ fn for_firefox(profile: &Profile) -> firefox::Profile {
             })
             .collect();
         let stack = out.intern_stack_frames(thread, frames.into_iter());
-        let weight = i32::try_from(*samples).unwrap_or(i32::MAX);
+        let weight = (samples / scale) as i32;
         let time = firefox::Timestamp::from_nanos_since_reference(at);
         out.add_sample(
             thread,
             time,
             stack,
-            firefox::CpuDelta::from_nanos(nanos * samples),
+            firefox::CpuDelta::from_nanos(nanos.saturating_mul(*samples)),
             weight,
         );
-        at += nanos * samples;
+        at = at.saturating_add(nanos.saturating_mul(*samples));
     }
     out
 }
@@ -113,8 +125,15 @@ fn speedscope(profile: &Profile) -> Value {
             None => json!({"name": frame.name}),
         })
         .collect();
-    let nanos = profile.period.as_nanos().max(1) as u64;
-    let weights: Vec<u64> = profile.stacks.values().map(|samples| samples * nanos).collect();
+    let (one, unit) = match profile.unit {
+        Unit::Time(_) => (nanos_of(profile.unit), "nanoseconds"),
+        Unit::Operations => (1, "none"),
+    };
+    let weights: Vec<u64> = profile
+        .stacks
+        .values()
+        .map(|samples| samples.saturating_mul(one))
+        .collect();
     json!({
         "$schema": "https://www.speedscope.app/file-format-schema.json",
         "exporter": concat!("gpu-run ", env!("CARGO_PKG_VERSION")),
@@ -123,9 +142,9 @@ fn speedscope(profile: &Profile) -> Value {
         "profiles": [{
             "type": "sampled",
             "name": profile.title,
-            "unit": "nanoseconds",
+            "unit": unit,
             "startValue": 0,
-            "endValue": weights.iter().sum::<u64>(),
+            "endValue": weights.iter().fold(0u64, |all, weight| all.saturating_add(*weight)),
             "samples": stacks,
             "weights": weights,
         }],
@@ -134,7 +153,7 @@ fn speedscope(profile: &Profile) -> Value {
 
 /// An event for each call: it lasts as long as the samples in it and in what it called.
 fn chrome_trace(profile: &Profile) -> Value {
-    let micros = profile.period.as_secs_f64() * 1e6;
+    let micros = nanos_of(profile.unit) as f64 / 1e3;
     let mut events = Vec::new();
     // Calls that are open, with the samples before they began.
     let mut open: Vec<(&Frame, u64)> = Vec::new();

@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::Profile;
+use super::{Operations, Profile, Unit};
 use crate::calls::grouped;
 
 /// Rows of functions and of lines.
@@ -52,21 +52,47 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
+/// The kinds of operations, and how much memory they accessed.
+fn operations(profile: &Profile) -> Vec<String> {
+    let Operations { kinds, traffic } = &profile.operations;
+    if kinds.is_empty() {
+        return Vec::new();
+    }
+    let all: u64 = kinds.iter().map(|(_, count)| count).sum();
+    let mut out = vec![String::new(), "  share       operations  kind".to_owned()];
+    out.extend(
+        kinds
+            .iter()
+            .map(|(kind, count)| format!(" {:5.1}% {:>16}  {kind}", percent(*count, all), grouped(*count))),
+    );
+    let (loaded, stored) = traffic;
+    out.push(String::new());
+    out.push(format!(
+        "linear memory: {} bytes loaded, {} bytes stored",
+        grouped(*loaded),
+        grouped(*stored)
+    ));
+    out
+}
+
 /// What a table says, line by line.
 pub fn table(profile: &Profile) -> Vec<String> {
     let samples = profile.samples();
-    if samples == 0 {
+    let title = &profile.title;
+    let head = match profile.unit {
+        Unit::Operations => format!("profile of {title}: {} operations", grouped(samples)),
+        Unit::Time(period) => {
+            let time = period.as_secs_f64() * samples as f64;
+            format!("profile of {title}: {time:.3} s of threads' time")
+        }
+    };
+    if samples == 0 && profile.unit != Unit::Operations {
         return vec![format!(
             "profile of {}: the program was over before a sample was taken; --profile-rate takes more",
             profile.title
         )];
     }
-    let time = profile.period.as_secs_f64() * samples as f64;
-    let mut out = vec![
-        format!("profile of {}: {time:.3} s of threads' time", profile.title),
-        String::new(),
-        "   self   total  function".to_owned(),
-    ];
+    let mut out = vec![head, String::new(), "   self   total  function".to_owned()];
     let mut functions: Vec<_> = by_function(profile).into_iter().collect();
     functions.sort_by_key(|(name, count)| (std::cmp::Reverse((count.own, count.total)), *name));
     let shown = functions.iter().take(FUNCTIONS);
@@ -86,6 +112,7 @@ pub fn table(profile: &Profile) -> Vec<String> {
     out.extend(
         shown.map(|((file, line, name), own)| format!(" {:5.1}%  {file}:{line} ({name})", percent(*own, samples))),
     );
+    out.extend(operations(profile));
     if profile.lost > 0 {
         out.push(String::new());
         out.push(format!(

@@ -237,6 +237,7 @@ impl Device for CallingThread {
             lanes: 1,
             lanes_per_block: 1,
             shared_units: 0,
+            counter_bytes: 0,
             lane_segment_units: 65536,
             slice: 100_000,
         }

@@ -199,10 +199,11 @@ impl<'t> Decoder<'_, 't> {
                 modifiers.drop(&["gl"]);
                 Op::Fence
             }
-            ("bar" | "barrier", _) => {
-                modifiers.drop(&["warp", "sync"]);
+            ("bar" | "barrier", _) if modifiers.take("warp") => {
+                modifiers.take("sync");
                 Op::Nop
             }
+            ("bar", [Operand::Value(_)]) if modifiers.take("sync") => Op::Barrier,
             ("nanosleep", [_]) => {
                 modifiers.take("u32");
                 Op::Sleep

@@ -111,6 +111,9 @@ impl<'t> Decoder<'_, 't> {
             Some(Meaning::Frame(offset, _)) => return Operand::Value(Src::frame(offset)),
             _ => {}
         }
+        if self.module.shared.contains(text) {
+            return Operand::Value(Src::shared(0));
+        }
         match (special(text), self.module.symbol(self.source, text)) {
             (Some(special), _) => Operand::Special(special),
             (_, Some(address)) => Operand::Value(self.constant(address)),

@@ -5,7 +5,7 @@ use crate::layout::BACKTRACE;
 use crate::ptx::analysis::interprocedural::Analysis;
 
 /// Calls that a function may lead to without counting them.
-const MOST_UNCOUNTED: u64 = 1 << 16;
+pub(super) const MOST_UNCOUNTED: u64 = 1 << 16;
 
 impl Analysis<'_> {
     /// Strongly connected components of the graph of calls. Those through tables lead
@@ -45,7 +45,7 @@ impl Analysis<'_> {
                     true => 1,
                     false => callees.fold(1, u64::saturating_add),
                 };
-                let counted = cyclic || all > MOST_UNCOUNTED;
+                let counted = cyclic || all > self.most_uncounted;
                 if !counted || member >= count {
                     work[member] = all;
                 }

@@ -6,6 +6,8 @@ use gpu_run_bytecode::code::{Inst, instructions};
 use gpu_run_bytecode::{ConstOp, Export, ExternKind, Function, Op, Operand, Program};
 
 use crate::ptx::analysis::cfg::{Cfg, Node};
+use crate::ptx::analysis::counters::{self, Counters};
+use crate::ptx::analysis::cycles;
 use crate::ptx::analysis::flow::TransferFn;
 use crate::ptx::analysis::stack_frame::{self, StackFrame};
 use crate::ptx::lines::Lines;
@@ -67,6 +69,10 @@ pub struct Analysis<'a> {
     pub makes_references: bool,
     /// The lines of the user's sources, if the code is to have them.
     pub lines: Option<Lines>,
+    /// The counters of blocks, if the code is to count.
+    pub counters: Option<Counters>,
+    /// Calls that a function may lead to without counting them as passes.
+    pub(super) most_uncounted: u64,
     /// Whether the stack pointer is a multiple of 16 wherever a function reads it.
     pub aligned_stack: bool,
     /// The function that threads begin with which the program spawns, if something that is compiled does.
@@ -187,6 +193,11 @@ impl<'a> Analysis<'a> {
             facts: vec![Facts::default(); meta.functions.len()],
             statuses: options.statuses,
             lines: None,
+            counters: None,
+            most_uncounted: match options.counts {
+                true => counters::MOST_CALLS,
+                false => cycles::MOST_UNCOUNTED,
+            },
             makes_references: options.exports
                 || (meta.functions.iter().flat_map(|function| &function.tries))
                     .any(|range| range.clauses.iter().any(|clause| clause.reference)),

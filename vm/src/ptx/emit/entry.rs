@@ -145,6 +145,7 @@ pub fn compile(
     let mut prologue = String::new();
     prologue += "\tld.param.b64 %launch, [launch];\n\tmov.u64 %local, context;\n\tcvta.local.u64 %context, %local;\n";
     prologue += "\tmov.b32 %depth, 1;\n";
+    compiler.begin_counts();
     if unit.options.processes {
         processes(&mut compiler, bytes);
         compiler.finish(&prologue, out);
@@ -219,6 +220,7 @@ pub fn compile(
     }
     compiler.w.label("DONE");
     compiler.call_runtime("gpu_run_finish", &[("b64", "%ctx")], None);
+    compiler.end_counts();
     ptx!(compiler, "ret;");
     if let Some(start) = analysis.thread_start {
         spawned_threads(&mut compiler, start, bytes);

@@ -26,7 +26,7 @@ use crate::ptx::{Options, Unit};
 use crate::store::is_atomic;
 
 /// Passes through loops between two looks at the stop flag.
-const PASSES: u32 = 4096;
+pub const PASSES: u32 = 4096;
 /// The same where lanes meet. It is prime, so that looks do not always come in the same loop of several within each other.
 const MEETING_PASSES: u32 = 4093;
 /// The same where they also look at the time.
@@ -326,6 +326,7 @@ impl<'a> Compiler<'a> {
             let label = self.label(*block, *copy);
             self.w.label(&label);
             self.begin_pass(*block);
+            self.count_block(*block);
             self.state = self.flow.at[*block].clone();
             self.left = false;
             self.order = Order::default();
@@ -377,6 +378,7 @@ impl<'a> Compiler<'a> {
 
     /// Looks at the stop flag, and ends the lane if it is set: its thread stands at word `pc` of the program then.
     pub fn poll(&mut self, pc: u32) {
+        self.flush_counts();
         if self.unit.options.samples {
             self.sample(pc, SampleAt::Here);
         }

@@ -1,0 +1,68 @@
+// How often basic blocks run, where the host asks for it: what `--profile-mode count` shows.
+//
+// The interpreter adds to a count in memory at each `visit`, which the host has put in place of the first instruction of
+// each block. Compiled code adds to counters in shared memory, which are the hardware block's own: see emit/counts.rs of
+// the PTX compiler. They have 32 bits. Code empties them into the counts in memory before they can be full, and the last
+// lane of the hardware block does so when it ends.
+//
+// Counts order nothing, so accesses of them are relaxed. The host reads them after the kernel has ended.
+#pragma once
+
+#include "layout.h"
+
+namespace gpu_run {
+namespace counts {
+
+// Counts the block that begins at word `word` of the store's code.
+GPU_RUN_INLINE void add(const Launch &launch, u32 word) {
+  const Counts &counts = *launch.counts;
+#if GPU_RUN_GPU
+  // Lanes of a warp at the same block add at once. Multiprocessors have copies, so that few wait for each other.
+  const CoalescedGroup together = match_group(word);
+  u64 *count = &counts.by_word[(u64)(sm_hint() % counts.copies) * counts.words + word];
+  if (together.is_leader()) red_add_device(count, (u64)together.size);
+#else
+  u64 *count = &counts.by_word[(u64)(own_lane() % counts.copies) * counts.words + word];
+  // A lane with a copy of its own is the only one that writes there.
+  if (launch.lanes <= counts.copies) store_relaxed_device(count, load_relaxed_device(count) + 1);
+  else red_add_device(count, (u64)1);
+#endif
+}
+
+#if GPU_RUN_GPU
+
+// What stands at the beginning of a hardware block's shared memory, in words. Code with counters writes it when it begins.
+enum BlockCounts : u32 {
+  BLOCK_Ended = 0,  // lanes that have ended
+  BLOCK_Polls = 1,
+  BLOCK_Words = 2,  // address of the counters' words in the store's code
+  BLOCK_Size = 4,  // how many counters there are
+  BLOCK_First = 6,  // the first of them
+};
+extern "C" __attribute__((address_space(3))) u32 gpu_run_block_counts[];
+
+// Empties the counters into the counts in memory.
+GPU_RUN_NOINLINE void flush(const Launch &launch) {
+  const volatile __attribute__((address_space(3))) u32 *block = gpu_run_block_counts;
+  const u32 *words = (const u32 *)((u64)block[BLOCK_Words + 1] << 32 | block[BLOCK_Words]);
+  const u32 size = block[BLOCK_Size];
+  for (u32 i = 0; i < size; i++) {
+    // At once: other lanes add to it.
+    const u32 count = exchange_shared(&gpu_run_block_counts[BLOCK_First + i], 0);
+    if (count) red_add_device(&launch.counts->by_word[words[i]], (u64)count);
+  }
+}
+
+// A lane of compiled code ends.
+GPU_RUN_NOINLINE void end_lane(const Launch &launch) {
+  // Acquire and release: the last one sees what all others have counted.
+  fence_block();
+  const u32 ended = add_shared(&gpu_run_block_counts[BLOCK_Ended], 1) + 1;
+  fence_block();
+  if (ended == lanes_in_block()) flush(launch);
+}
+
+#endif
+
+}  // namespace counts
+}  // namespace gpu_run

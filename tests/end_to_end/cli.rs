@@ -9,6 +9,7 @@ mod cargo_runner;
 mod command;
 mod compile;
 mod counts;
+mod heap_profile;
 mod hints;
 mod inspect;
 mod metrics;
@@ -33,6 +34,7 @@ pub fn general() -> Vec<Test> {
         cache::general(),
         compile::general(),
         output::general(),
+        heap_profile::general(),
         profile::general(),
         metrics::general(),
         reports::general(),
@@ -55,6 +57,7 @@ pub fn tests(device: &'static str) -> Tests {
         reports::of_engine(),
         hints::of_engine(),
         counts::of_engine(),
+        heap_profile::of_engine(),
         profile::of_engine(),
         metrics::of_engine(),
         batch::of_engine(),

@@ -426,7 +426,7 @@ void gpu_run_op(Context *context, u32 pc, u32 depth, u32 instance_index, const u
   u64 w = load_code(words);
   Memory &memory = *instance.memories[0];
   if ((u16)w == OP_barrier && run_barrier(*context, pc, depth, memory, scratch, w)) return;
-  const CoalescedGroup together = match_group((u16)w);
+  const CoalescedGroup together = match_group((u32)(u16)w);
   // A lane that is done waits for those that came with it. If one of these went to a meeting meanwhile, both would wait for
   // ever.
   const bool leave_together = work::is_prompt((u16)w);

@@ -25,6 +25,7 @@ pub mod cuda;
 mod debug;
 mod device;
 mod fault;
+mod heap_profile;
 #[allow(missing_docs)]
 mod layout;
 mod persistent_kernel;
@@ -42,6 +43,7 @@ pub use cuda::{Cuda, DeviceInfo, devices, has_driver};
 pub use debug::{DebugCounts, DebugFormat, DebugMessage, DebugOptions, Level, ThreadSet};
 pub use device::{CODE_LINE, CodeFormat, Device, DeviceError, DeviceResult, Pinned, Plan, Target};
 pub use fault::{Backtrace, Fault, HeapFault};
+pub use heap_profile::{HeapGroup, HeapProfile, HeapSnapshot};
 pub use layout::Ptr;
 pub use persistent_kernel::PersistentKernel;
 pub use requests::RequestCounts;

@@ -423,6 +423,9 @@ pub struct Store {
     /// What compiled instances share.
     visits: visits::Visits,
     counting: counts::Counting,
+    /// Whether heaps are looked at while they are used, and what has been seen.
+    watches_heap: bool,
+    heap_watch: Option<run::HeapWatch>,
     sampling: samples::Sampling,
     pointers: compiled::Pointers,
     run: run::Buffers,
@@ -465,6 +468,8 @@ impl Store {
             pointers: compiled::Pointers::default(),
             visits: visits::Visits::default(),
             counting: counts::Counting::default(),
+            watches_heap: false,
+            heap_watch: None,
             sampling: samples::Sampling::default(),
             run,
             stands: Stands::default(),

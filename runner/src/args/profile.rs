@@ -15,14 +15,14 @@ use crate::metrics::Place;
 #[command(next_help_heading = "Profile")]
 pub struct ProfileOptions {
     /// Write where the program's time went to FILE, in the format that its name says: .svg, a flame graph; .json, for
-    /// the Firefox Profiler; .speedscope.json; .trace.json, for Chrome and Perfetto; .folded, a line for each stack. May
-    /// be given several times.
+    /// the Firefox Profiler; .speedscope.json; .trace.json, for Chrome and Perfetto; .folded, a line for each stack; of a
+    /// heap also .massif, for massif-visualizer. May be given several times.
     #[arg(long = "profile", value_name = "FILE", value_parser = parse_file, value_hint = ValueHint::FilePath)]
     pub files: Vec<ProfileFile>,
     /// Samples that are taken in a second of each thread's time, 1 to 1000000.
     #[arg(long = "profile-rate", value_name = "HZ", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rate: u32,
-    /// What a profile shows: where time went, by samples; or which operations were executed, all of which are counted.
+    /// What a profile shows.
     #[arg(long, value_enum, value_name = "MODE", default_value_t)]
     pub profile_mode: ProfileMode,
     /// Put the lines of the program's DWARF into compiled code, for CUDA's tools such as Nsight Compute. What runs is the
@@ -41,11 +41,13 @@ pub struct ProfileOptions {
 /// What a profile shows.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, ValueEnum)]
 pub enum ProfileMode {
-    /// Where threads' time went.
+    /// Where threads' time went, by samples
     #[default]
     Sample,
-    /// Operations.
+    /// Which operations were executed: each is counted
     Count,
+    /// What the heap held when it held most, by the calls that allocated it
+    Heap,
 }
 
 /// Samples a second. On one lane of a GPU a sample takes some microseconds.
@@ -55,6 +57,14 @@ impl ProfileOptions {
     /// What is wanted of a profile, if one is.
     pub fn mode(&self) -> Option<ProfileMode> {
         (self.table || !self.files.is_empty()).then_some(self.profile_mode)
+    }
+
+    /// A file whose format is of another kind of profile than is wanted.
+    pub fn unfit(&self) -> Option<&Path> {
+        let massif = self.files.iter().find(|file| file.format == ProfileFormat::Massif);
+        massif
+            .filter(|_| self.profile_mode != ProfileMode::Heap)
+            .map(|file| &*file.path)
     }
 
     /// The time between two samples.
@@ -83,6 +93,7 @@ pub enum ProfileFormat {
     Speedscope,
     ChromeTrace,
     Folded,
+    Massif,
 }
 
 impl ProfileFormat {
@@ -96,6 +107,7 @@ impl ProfileFormat {
             (".trace.json", ProfileFormat::ChromeTrace),
             (".json", ProfileFormat::Firefox),
             (".folded", ProfileFormat::Folded),
+            (".massif", ProfileFormat::Massif),
         ];
         let found = formats.iter().find(|(ending, _)| name.ends_with(ending));
         found.map(|(_, format)| *format)
@@ -123,7 +135,7 @@ fn parse_file(text: &str) -> Result<ProfileFile, String> {
     let path = PathBuf::from(text);
     match ProfileFormat::of(&path) {
         Some(format) => Ok(ProfileFile { path, format }),
-        None => Err("its name ends with none of .svg, .json, .speedscope.json, .trace.json, .folded".into()),
+        None => Err("its name ends with none of .svg, .json, .speedscope.json, .trace.json, .folded, .massif".into()),
     }
 }
 

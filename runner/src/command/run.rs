@@ -94,6 +94,11 @@ struct Guest {
 impl Guest {
     /// Reads and translates the module, and finds what is to be called.
     fn load(args: &RunArgs, engine: &gpu_run::Engine, begin: Instant) -> Outcome<Guest> {
+        if let Some(path) = args.profile.unfit() {
+            return Err(Report::new("a .massif file is of a heap, and this profile is none")
+                .at(path.display().to_string())
+                .help("--profile-mode heap"));
+        }
         let mut lines = load::load(engine, args.module(), &options(args))?;
         if args.allow_precompiled {
             precompiled(args, engine, &mut lines.module)?;
@@ -114,8 +119,12 @@ impl Guest {
         });
         let profile_files = profile_files.collect::<Outcome<_>>()?;
         thread_safety::warn_of_state(&lines.module, &entry);
-        if (args.heap_check || args.leak_check) && !allocates(program) {
-            warn("the program does not use the device's heap, so nothing of its allocations is checked");
+        let heap_profile = args.profile.mode() == Some(ProfileMode::Heap);
+        if (args.heap_check || args.leak_check || heap_profile) && !allocates(program) {
+            let what = if heap_profile { "known" } else { "checked" };
+            warn(&format!(
+                "the program does not use the device's heap, so nothing of its allocations is {what}"
+            ));
         }
         Ok(Guest {
             lines,
@@ -187,6 +196,7 @@ impl Process {
         match args.profile.mode() {
             Some(ProfileMode::Sample) => store.take_samples(args.profile.period()),
             Some(ProfileMode::Count) => store.count_blocks(),
+            Some(ProfileMode::Heap) => store.watch_heap(),
             None => {}
         }
         store.interrupt_by(&interrupt);
@@ -206,7 +216,9 @@ impl Process {
         };
         let linked = linker.instantiate_pre(&mut store, module, &usage).map_err(failed)?;
         engine::tell(args, linked.choice());
-        if let (Some(_), Err(Reason::Slow { words, .. })) = (args.profile.mode(), &linked.choice().code) {
+        if let (Some(ProfileMode::Sample | ProfileMode::Count), Err(Reason::Slow { words, .. })) =
+            (args.profile.mode(), &linked.choice().code)
+        {
             warn(&profile_args::interpreted(*words));
         }
         let compiled = linked.choice().code.is_ok();
@@ -360,7 +372,7 @@ fn limits(args: &RunArgs, thread_stack: Option<u32>, guest: &Guest, device: &mut
         least_thread_stack: thread_stack.unwrap_or(fitting.least_thread_stack),
         heap: HeapChecks {
             guards: args.heap_check,
-            leaks: args.leak_check,
+            leaks: args.leak_check || args.profile.mode() == Some(ProfileMode::Heap),
         },
         ..fitting
     }

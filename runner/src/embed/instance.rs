@@ -3,7 +3,7 @@
 use gpu_run_bytecode::code::Inst;
 use gpu_run_bytecode::wasi::INITIALIZE;
 use gpu_run_bytecode::{Export, ExternKind, FuncType, Function, HEADER_UNITS, KERNEL_PREFIX, Op, Program, verify};
-use gpu_run_vm::{Counts, Extern as Item, HeapStats, InstanceId, Leak, MemoryUse};
+use gpu_run_vm::{Counts, Extern as Item, HeapProfile, HeapStats, InstanceId, Leak, MemoryUse};
 
 use super::compile::Choice;
 use super::error::{Error, Fault, Result};
@@ -156,6 +156,16 @@ impl Instance {
     pub fn counts<T>(&self, store: &mut Store<T>) -> Result<Counts> {
         self.in_store(store)?;
         Ok(store.vm.counts(self.id))
+    }
+
+    /// The heap in memory 0 over time, if the store looks at it: see [`Store::watch_heap`].
+    ///
+    /// # Errors
+    ///
+    /// As [`Instance::memory_use`].
+    pub fn heap_profile<T>(&self, store: &mut Store<T>) -> Result<HeapProfile> {
+        self.in_store(store)?;
+        Ok(store.vm.heap_profile(self.id)?)
     }
 
     /// Counts of the heap in memory 0, since the instance was made.

@@ -264,6 +264,12 @@ impl<T> Store<T> {
         self.vm.count_blocks();
     }
 
+    /// Looks at the heap of the first instance while it runs, now and then: see [`Instance::heap_profile`](crate::Instance).
+    /// The store's limits must have [`HeapChecks::leaks`](gpu_run_vm::HeapChecks).
+    pub fn watch_heap(&mut self) {
+        self.vm.watch_heap();
+    }
+
     /// The path of the last file that the program did not find because it has no directory.
     pub fn missed_path(&self) -> Option<String> {
         self.host.as_ref()?.wasi.as_ref()?.services.missed_path()

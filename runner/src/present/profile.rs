@@ -2,12 +2,13 @@
 
 mod compare;
 mod formats;
+mod massif;
 mod table;
 
 use std::collections::BTreeMap;
 use std::time::Duration;
 
-use gpu_run::{Backtrace, BacktraceFrame, Counts, Doing, Kind, Samples};
+use gpu_run::{Backtrace, BacktraceFrame, Counts, Doing, HeapProfile, Kind, Samples};
 
 pub use compare::differences;
 pub use formats::{read, write};
@@ -49,6 +50,8 @@ pub enum Unit {
     Time(Duration),
     /// Operations.
     Operations,
+    /// Bytes of the heap.
+    Bytes,
 }
 
 impl Default for Unit {
@@ -63,6 +66,7 @@ impl Unit {
         match self {
             Unit::Time(_) => "samples",
             Unit::Operations => "operations",
+            Unit::Bytes => "bytes",
         }
     }
 }
@@ -76,19 +80,65 @@ pub struct Operations {
     pub traffic: (u64, u64),
 }
 
-/// Samples or operations by their stacks, the outermost call first.
+/// A heap at one time.
+#[derive(Clone, Debug, Default)]
+pub struct HeapTime {
+    /// How long the program had run.
+    pub time: Duration,
+    /// Bytes by stack, by its number.
+    pub stacks: Vec<(usize, u64)>,
+}
+
+impl HeapTime {
+    fn bytes(&self) -> u64 {
+        self.stacks.iter().map(|(_, bytes)| bytes).sum()
+    }
+}
+
+/// A heap over time.
+#[derive(Clone, Debug, Default)]
+pub struct HeapHistory {
+    /// Calls that allocated.
+    pub stacks: Vec<Vec<Frame>>,
+    /// In the order of their times.
+    pub snapshots: Vec<HeapTime>,
+}
+
+impl HeapHistory {
+    /// The number of the first of the snapshots with most bytes.
+    fn largest(&self) -> Option<usize> {
+        let snapshots = self.snapshots.iter().enumerate().rev();
+        let largest = snapshots.max_by_key(|(_, snapshot)| snapshot.bytes())?;
+        Some(largest.0)
+    }
+}
+
+/// What is known of a heap beside the stacks of its blocks.
+#[derive(Clone, Debug, Default)]
+pub struct Heap {
+    /// The most bytes that there were at once.
+    pub peak: u64,
+    /// When there were those of the profile, and in how many blocks.
+    pub shown: (Duration, u64),
+    /// What there was over time.
+    pub history: HeapHistory,
+}
+
+/// Samples, operations or bytes by their stacks, the outermost call first.
 #[derive(Clone, Debug, Default)]
 pub struct Profile {
     /// What ran.
     pub title: String,
     /// What the numbers are.
     pub unit: Unit,
-    /// Samples or operations.
+    /// Samples, operations or bytes.
     pub stacks: BTreeMap<Vec<Frame>, u64>,
     /// Samples of which the stack is not known.
     pub lost: u64,
     /// Of counted operations, what they were.
     pub operations: Operations,
+    /// Of a heap, all of it.
+    pub heap: Heap,
 }
 
 impl Profile {
@@ -125,13 +175,40 @@ impl Profile {
         profile
     }
 
+    /// What a heap held when it held most, as far as that was seen.
+    pub fn of_heap(title: String, mut heap: HeapProfile, lines: &LineSource) -> Profile {
+        lines.add_to_all(&mut heap.stacks);
+        let mut profile = Profile {
+            title,
+            unit: Unit::Bytes,
+            ..Profile::default()
+        };
+        let stacks: Vec<_> = heap.stacks.iter().map(|calls| stack(calls, Doing::Runs)).collect();
+        if let Some(largest) = heap.largest() {
+            profile.heap.shown = (largest.time, largest.blocks());
+            for group in &largest.groups {
+                profile.add(stacks[group.stack].clone(), group.bytes);
+            }
+        }
+        let snapshots = heap.snapshots.iter().map(|snapshot| HeapTime {
+            time: snapshot.time,
+            stacks: snapshot.groups.iter().map(|group| (group.stack, group.bytes)).collect(),
+        });
+        profile.heap.peak = heap.peak;
+        profile.heap.history = HeapHistory {
+            snapshots: snapshots.collect(),
+            stacks,
+        };
+        profile
+    }
+
     /// Adds samples of a stack. A file may have any numbers.
     fn add(&mut self, stack: Vec<Frame>, samples: u64) {
         let all = self.stacks.entry(stack).or_default();
         *all = all.saturating_add(samples);
     }
 
-    /// Samples whose stacks are known, or operations.
+    /// Samples whose stacks are known; or operations, or bytes.
     pub fn samples(&self) -> u64 {
         self.stacks
             .values()

@@ -181,7 +181,7 @@ impl Store {
     }
 
     /// The calls that a block's record names.
-    fn calls(&self, pc: u32, calls: &[u32]) -> Backtrace {
+    pub(super) fn calls(&self, pc: u32, calls: &[u32]) -> Backtrace {
         let mut places = if pc == 0 { Vec::new() } else { self.places(pc) };
         for call in calls.iter().take_while(|call| **call != 0) {
             places.extend(self.places(call - 1));

@@ -13,6 +13,7 @@
 
 mod buffers;
 mod end;
+mod heap_watch;
 mod host;
 mod park;
 mod spawner;
@@ -26,6 +27,7 @@ use gpu_run_bytecode::{FuncType, ValType};
 
 use self::buffers::BUCKETS_BYTES;
 pub(super) use self::buffers::{Buffers, Sized};
+pub(super) use self::heap_watch::HeapWatch;
 pub(super) use self::host::{Host, ProcessSink, pause};
 pub use self::park::{Next, Running, Shares, Tier, Tiered};
 pub use self::spawner::Spawned;
@@ -153,9 +155,11 @@ impl Store {
             compiled = entry.is_some(),
             "a run begins"
         );
+        let heap = self.heap_watch();
         let watch = self.watch(options, plan.lanes, serving.as_ref(), sink);
         let mut host = Host::new(&self.run, options, threads, sink);
         host.watch = watch;
+        host.heap = heap;
         host.errors = serving.as_ref().map(|serving| serving.errors);
         host.pixels = self.io.progress;
         // Where lanes are threads of this machine they look at the control, and a copy would race with them.
@@ -206,6 +210,10 @@ impl Store {
         let time = self.device.kernel_time().filter(|_| !parked);
         let time = time.unwrap_or_else(|| begin.elapsed());
         let (debug, faults) = host.told(&mut *self.device)?;
+        if let Some(mut heap) = host.heap.take() {
+            heap.look(&mut *self.device);
+            self.heap_watch = Some(heap);
+        }
         let was_stopped = stopped.is_some();
         if let Some(serving) = serving {
             self.end_requests(options, serving)?;

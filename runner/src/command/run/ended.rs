@@ -151,6 +151,10 @@ impl Executed {
                 let counts = instance.counts(&mut store).map_err(failed)?;
                 Some(Profile::of_counts(title, counts, lines))
             }
+            Some(ProfileMode::Heap) => {
+                let heap = instance.heap_profile(&mut store).map_err(failed)?;
+                Some(Profile::of_heap(title, heap, lines))
+            }
         };
         if let Some(profile) = profile {
             show_profile(args, &profile, guest.profile_files)?;

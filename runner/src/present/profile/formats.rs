@@ -10,7 +10,7 @@ use fxprof_processed_profile as firefox;
 use inferno::flamegraph;
 use serde_json::{Value, json};
 
-use super::{Frame, Profile, Unit};
+use super::{Frame, Profile, Unit, massif};
 use crate::profile_args::ProfileFormat;
 
 /// Writes a profile.
@@ -24,6 +24,7 @@ pub fn write(profile: &Profile, format: ProfileFormat, mut to: impl Write) -> io
         ProfileFormat::Firefox => Ok(serde_json::to_writer(to, &for_firefox(profile))?),
         ProfileFormat::Speedscope => Ok(serde_json::to_writer(to, &speedscope(profile))?),
         ProfileFormat::ChromeTrace => Ok(serde_json::to_writer(to, &chrome_trace(profile))?),
+        ProfileFormat::Massif => massif::write(profile, &profile.heap.history, to),
         ProfileFormat::Folded => folded(profile).iter().try_for_each(|line| writeln!(to, "{line}")),
     }
 }
@@ -47,12 +48,12 @@ fn folded(profile: &Profile) -> Vec<String> {
         .collect()
 }
 
-/// Nanoseconds that one sample or operation takes in a format that knows times only. An operation takes one, so that numbers
-/// are those of operations.
+/// Nanoseconds that one sample takes in a format that knows times only. An operation or a byte takes one, so that numbers are
+/// those of operations.
 fn nanos_of(unit: Unit) -> u64 {
     match unit {
         Unit::Time(period) => (period.as_nanos() as u64).max(1),
-        Unit::Operations => 1,
+        Unit::Operations | Unit::Bytes => 1,
     }
 }
 
@@ -128,6 +129,7 @@ fn speedscope(profile: &Profile) -> Value {
     let (one, unit) = match profile.unit {
         Unit::Time(_) => (nanos_of(profile.unit), "nanoseconds"),
         Unit::Operations => (1, "none"),
+        Unit::Bytes => (1, "bytes"),
     };
     let weights: Vec<u64> = profile
         .stacks

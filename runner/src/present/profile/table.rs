@@ -52,6 +52,19 @@ pub(super) fn percent(part: u64, whole: u64) -> f64 {
     part as f64 * 100.0 / whole.max(1) as f64
 }
 
+/// What a heap held.
+fn heap(profile: &Profile) -> String {
+    let (time, blocks) = profile.heap.shown;
+    format!(
+        "heap of {}: {} bytes at most; here are the {} bytes in {} blocks after {:.3} s",
+        profile.title,
+        grouped(profile.heap.peak),
+        grouped(profile.samples()),
+        grouped(blocks),
+        time.as_secs_f64()
+    )
+}
+
 /// The kinds of operations, and how much memory they accessed.
 fn operations(profile: &Profile) -> Vec<String> {
     let Operations { kinds, traffic } = &profile.operations;
@@ -81,11 +94,15 @@ pub fn table(profile: &Profile) -> Vec<String> {
     let title = &profile.title;
     let head = match profile.unit {
         Unit::Operations => format!("profile of {title}: {} operations", grouped(samples)),
+        Unit::Bytes => heap(profile),
         Unit::Time(period) => {
             let time = period.as_secs_f64() * samples as f64;
             format!("profile of {title}: {time:.3} s of threads' time")
         }
     };
+    if samples == 0 && profile.unit == Unit::Bytes {
+        return vec![head];
+    }
     if samples == 0 && profile.unit != Unit::Operations {
         return vec![format!(
             "profile of {}: the program was over before a sample was taken; --profile-rate takes more",

@@ -25,9 +25,12 @@ const POLLS_TO_FLUSH: u32 = 1 << 13;
 
 const _: () = assert!(POLLS_TO_FLUSH as u64 * super::function::PASSES as u64 * MOST_CALLS < 1 << 32);
 
-/// Bytes of shared memory that code with so many counters needs.
+/// Lanes of a hardware block at most.
+const MOST_LANES: u32 = 128;
+
+/// Bytes of shared memory that code with so many counters needs. Lanes clear whole rows of it.
 pub fn bytes(counters: u32) -> u32 {
-    FIRST + 4 * counters
+    FIRST + 4 * (counters + MOST_LANES)
 }
 
 /// The name of the array of the counters' words.
@@ -91,20 +94,22 @@ impl Compiler<'_> {
             return;
         };
         let words = FIRST / 4 + counters.words.len() as u32;
-        let (lane, lanes, at, word) = (self.w.word(), self.w.word(), self.w.pair(), self.w.pair());
-        let p = self.w.predicate();
-        let (next, ready) = (self.w.new_label("COUNTER"), self.w.new_label("COUNTERS"));
+        let [lane, lanes, row, at] = std::array::from_fn(|_| self.w.word());
+        let (base, word, p) = (self.w.pair(), self.w.pair(), self.w.predicate());
+        let next = self.w.new_label("COUNTERS");
         ptx!(self, "mov.u32 {lane}, %tid.x;");
         ptx!(self, "mov.u32 {lanes}, %ntid.x;");
+        ptx!(self, "mov.b32 {row}, 0;");
+        // All lanes make the same passes: at the barrier a warp must be together, and code for one lane may have none of
+        // ptxas's barriers that would bring it there.
         self.w.label(&next);
-        ptx!(self, "setp.ge.u32 {p}, {lane}, {words};");
-        ptx!(self, "@{p} bra {ready};");
-        ptx!(self, "mov.u64 {at}, {BLOCK};");
-        ptx!(self, "mad.wide.u32 {word}, {lane}, 4, {at};");
+        ptx!(self, "mov.u64 {base}, {BLOCK};");
+        ptx!(self, "add.u32 {at}, {row}, {lane};");
+        ptx!(self, "mad.wide.u32 {word}, {at}, 4, {base};");
         ptx!(self, "st.shared.b32 [{word}], 0;");
-        ptx!(self, "add.u32 {lane}, {lane}, {lanes};");
-        ptx!(self, "bra {next};");
-        self.w.label(&ready);
+        ptx!(self, "add.u32 {row}, {row}, {lanes};");
+        ptx!(self, "setp.lt.u32 {p}, {row}, {words};");
+        ptx!(self, "@{p} bra {next};");
         ptx!(self, "bar.sync 0;");
         // Those who read it come after the barrier below.
         let (table, size) = (self.w.pair(), self.w.word());

@@ -10,6 +10,7 @@ use bytemuck::Zeroable;
 
 use super::super::debug::Messages;
 use super::buffers::{Buffers, RingBytes};
+use super::heap_watch::HeapWatch;
 use super::vitals::Watch;
 use super::{End, RunOptions, Sink, Stream};
 use crate::debug::DebugCounts;
@@ -44,6 +45,8 @@ pub(in crate::store) struct Host<'r> {
     pub(in crate::store) pixels: Option<Pinned>,
     /// Looks at the run for the sink.
     pub(super) watch: Option<Watch>,
+    /// Looks at the heap.
+    pub(super) heap: Option<HeapWatch>,
     messages: Messages,
     diagnostics: Ptr,
     threads: u32,
@@ -85,6 +88,7 @@ impl<'r> Host<'r> {
             processes: None,
             pixels: None,
             watch: None,
+            heap: None,
             messages: Messages::new(options.debug.clone()),
             diagnostics: run.diagnostics,
             threads,
@@ -150,6 +154,9 @@ impl<'r> Host<'r> {
             }
             if self.watch.as_ref().is_some_and(Watch::is_due) {
                 self.look(device, false);
+            }
+            if let Some(heap) = self.heap.as_mut().filter(|heap| heap.is_due()) {
+                heap.look(device);
             }
             idle = if took { 0 } else { idle + 1 };
             pause(idle);

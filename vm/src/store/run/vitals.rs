@@ -160,22 +160,27 @@ impl Watch {
         })
     }
 
-    /// Words that lanes only change by atomic accesses. Each is one that it was at some time.
     fn words<const N: usize>(&self, device: &mut dyn Device, at: Ptr) -> DeviceResult<[u64; N]> {
-        let mut words = [0u64; N];
-        if self.host_memory {
-            for (i, word) in words.iter_mut().enumerate() {
-                // SAFETY: aligned words of the store's own records, which outlive the run. Lanes change them, or halves of
-                // them, by atomic accesses alone, and machines that run lanes have no torn loads of 8 bytes. Relaxed: they are
-                // numbers to be shown, which order nothing.
-                *word = unsafe { AtomicU64::from_ptr((at as *mut u64).add(i)) }.load(Ordering::Relaxed);
-            }
-            return Ok(words);
-        }
-        // SAFETY: as above; a copy by the device takes aligned words whole.
-        unsafe { device.read(at, bytemuck::cast_slice_mut(&mut words))? };
-        Ok(words)
+        let mut read = [0u64; N];
+        words(device, self.host_memory, at, &mut read)?;
+        Ok(read)
     }
+}
+
+/// Reads words that lanes only change by atomic accesses while they run. Each is one that it was at some time. `host_memory`
+/// says whether device memory is the host's own, so that a copy would race with lanes.
+pub(super) fn words(device: &mut dyn Device, host_memory: bool, at: Ptr, words: &mut [u64]) -> DeviceResult<()> {
+    if host_memory {
+        for (i, word) in words.iter_mut().enumerate() {
+            // SAFETY: aligned words of the store's own records, which outlive the run. Lanes change them, or halves of
+            // them, by atomic accesses alone, and machines that run lanes have no torn loads of 8 bytes. Relaxed: they are
+            // numbers to be shown, which order nothing.
+            *word = unsafe { AtomicU64::from_ptr((at as *mut u64).add(i)) }.load(Ordering::Relaxed);
+        }
+        return Ok(());
+    }
+    // SAFETY: as above; a copy by the device takes aligned words whole.
+    unsafe { device.read(at, bytemuck::cast_slice_mut(words)) }
 }
 
 /// Counts threads by their states.

@@ -85,4 +85,5 @@ def main():
     IMAGE.write_text(draw([shown, progress[len(progress) // 2], "", shown, end[-1]]))
 
 
-main()
+if __name__ == "__main__":
+    main()

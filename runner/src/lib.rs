@@ -78,8 +78,8 @@ pub use gpu_run_bytecode::{BacktraceFrame, FuncType, GlobalType, Limits, MemoryT
 pub use gpu_run_translator::Options as ModuleOptions;
 pub use gpu_run_vm::ptx::{LocalFrames, Reconverge, Tuning};
 pub use gpu_run_vm::{
-    Backtrace, BatchCounts, ClassStats, CountedPlace, Counts, DebugCounts, DebugFormat, DebugMessage, DebugOptions,
-    Device, Doing, FrameSize, GivenFiles, HeapChecks, HeapFault, HeapGroup, HeapProfile, HeapSnapshot, HeapStats,
-    Input, Kind, Leak, Level, MemoryUse, RequestCounts, SampleGroup, Samples, Sink, Spawned, Stand, Stands, Stream,
-    ThreadSet,
+    Backtrace, BatchCounts, ClassStats, Counted, CountedPlace, Counts, DebugCounts, DebugFormat, DebugMessage,
+    DebugOptions, Device, Doing, FrameSize, GivenFiles, HeapChecks, HeapFault, HeapGroup, HeapProfile, HeapSnapshot,
+    HeapStats, Input, Kind, Leak, Level, MemoryUse, RequestCounts, SampleGroup, Samples, Sink, Spawned, Stand, Stands,
+    Stream, ThreadSet,
 };

@@ -34,6 +34,7 @@ pub fn general() -> Vec<Test> {
         cache::general(),
         compile::general(),
         output::general(),
+        counts::general(),
         heap_profile::general(),
         profile::general(),
         metrics::general(),

@@ -13,21 +13,33 @@
 namespace gpu_run {
 namespace counts {
 
-// Counts the block that begins at word `word` of the store's code.
-GPU_RUN_INLINE void add(const Launch &launch, u32 word) {
+// Adds `one`, which is 1 or -1, for the block that begins at word `word` of the store's code.
+GPU_RUN_INLINE void add(const Launch &launch, u32 word, u64 one) {
   const Counts &counts = *launch.counts;
 #if GPU_RUN_GPU
   // Lanes of a warp at the same block add at once. Multiprocessors have copies, so that few wait for each other.
   const CoalescedGroup together = match_group(word);
-  u64 *count = &counts.by_word[(u64)(sm_hint() % counts.copies) * counts.words + word];
-  if (together.is_leader()) red_add_device(count, (u64)together.size);
+  const u64 at = (u64)(sm_hint() % counts.copies) * counts.words + word;
+  if (!together.is_leader()) return;
+  red_add_device(&counts.by_word[at], together.size * one);
+  if (counts.by_warp) red_add_device(&counts.by_warp[at], one);
 #else
-  u64 *count = &counts.by_word[(u64)(own_lane() % counts.copies) * counts.words + word];
-  // A lane with a copy of its own is the only one that writes there.
-  if (launch.lanes <= counts.copies) store_relaxed_device(count, load_relaxed_device(count) + 1);
-  else red_add_device(count, (u64)1);
+  // A lane is a warp of its own. One with a copy of its own is the only one that writes there.
+  const u64 at = (u64)(own_lane() % counts.copies) * counts.words + word;
+  auto add_one = [&](u64 *count) {
+    if (launch.lanes <= counts.copies) store_relaxed_device(count, load_relaxed_device(count) + one);
+    else red_add_device(count, one);
+  };
+  add_one(&counts.by_word[at]);
+  if (counts.by_warp) add_one(&counts.by_warp[at]);
 #endif
 }
+
+// Counts a block that begins.
+GPU_RUN_INLINE void note(const Launch &launch, u32 word) { add(launch, word, 1); }
+
+// Takes that back, because its first instruction is run again.
+GPU_RUN_NOINLINE void take_back(const Launch &launch, u32 word) { add(launch, word, ~0ull); }
 
 #if GPU_RUN_GPU
 
@@ -37,7 +49,7 @@ enum BlockCounts : u32 {
   BLOCK_Polls = 1,
   BLOCK_Words = 2,  // address of the counters' words in the store's code
   BLOCK_Size = 4,  // how many counters there are
-  BLOCK_First = 6,  // the first of them
+  BLOCK_First = 6,  // the first of them; after the last, the same of warps, if these are counted
 };
 extern "C" __attribute__((address_space(3))) u32 gpu_run_block_counts[];
 
@@ -46,11 +58,19 @@ GPU_RUN_NOINLINE void flush(const Launch &launch) {
   const volatile __attribute__((address_space(3))) u32 *block = gpu_run_block_counts;
   const u32 *words = (const u32 *)((u64)block[BLOCK_Words + 1] << 32 | block[BLOCK_Words]);
   const u32 size = block[BLOCK_Size];
+  const Counts &counts = *launch.counts;
   for (u32 i = 0; i < size; i++) {
+    if (!block[BLOCK_First + i]) continue;
     // At once: other lanes add to it.
-    const u32 count = exchange_shared(&gpu_run_block_counts[BLOCK_First + i], 0);
-    if (count) red_add_device(&launch.counts->by_word[words[i]], (u64)count);
+    red_add_device(&counts.by_word[words[i]], (u64)exchange_shared(&gpu_run_block_counts[BLOCK_First + i], 0));
+    if (!counts.by_warp) continue;
+    red_add_device(&counts.by_warp[words[i]], (u64)exchange_shared(&gpu_run_block_counts[BLOCK_First + size + i], 0));
   }
+}
+
+// A thread begins, which counts as a look at the stop flag: empties the counters if it is time.
+GPU_RUN_NOINLINE void begin_thread(const Launch &launch) {
+  if ((add_shared(&gpu_run_block_counts[BLOCK_Polls], 1) + 1) % COUNT_POLLS == 0) flush(launch);
 }
 
 // A lane of compiled code ends.

@@ -113,7 +113,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
             return MachineState{registers, room, header, index_of(pc), instance_index, depth};
           });
         }
-        if (UNLIKELY(launch.counts)) counts::add(launch, index_of(pc));
+        if (UNLIKELY(launch.counts)) counts::note(launch, index_of(pc));
         following = (w & ~(u64)0xffff) | (visit & VISIT_OPCODE);
         continue;
       }
@@ -236,6 +236,8 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
     if (done.kind == DONE_Moved) goto moved;
     if (done.kind == DONE_Trap) TRAP(done.value);
     if (done.kind == DONE_Ended) return;
+    // It is run again, with the `visit` that may stand in its place.
+    if (UNLIKELY(!done.value && launch.counts) && (u16)load_code(pc) == OP_visit) counts::take_back(launch, index_of(pc));
     pc += done.value;
     if (done.kind == DONE_Wait) goto waiting;
     if (done.cost >= budget) YIELD;

@@ -340,9 +340,14 @@ struct Samples {
   u32 raw_size;  // samples in a ring
 };
 
+// Of compiled code that counts blocks: passes between two of a lane's looks at the stop flag, at most, and looks of a
+// hardware block's lanes after which one of them empties the counters.
+constexpr u32 COUNT_PASSES = 4096, COUNT_POLLS = 2048;
+
 // How often basic blocks have run: see counts.h.
 struct Counts {
   u64 *by_word;  // by word of the store's code, `copies` times
+  u64 *by_warp;  // the same of warps, whatever lanes of them were together; null: nobody asks
   u32 words;
   u32 copies;
 };

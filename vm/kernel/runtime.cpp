@@ -145,6 +145,10 @@ GPU_RUN_INLINE void take_thread(const Launch &launch, Context &context, u32 id) 
   context.id = id;
   context.native_limit = (stack > launch.native_stack ? stack - launch.native_stack : 0) + MARGIN;
   context.polls = launch.slice;
+  if (UNLIKELY(launch.counts)) {
+    context.polls = COUNT_PASSES;
+    counts::begin_thread(launch);
+  }
   context.reference = 0;
   context.count = 0;
   context.roots = 0;

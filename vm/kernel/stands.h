@@ -48,10 +48,11 @@ GPU_RUN_INLINE bool count(Group *groups, u32 capacity, u32 probes, u32 id, const
     u64 found = load_relaxed_device(&group.key);
     // The exchange publishes nothing: lanes read no more than the key.
     if (found == 0 && compare_exchange_acq_rel_device(&group.key, found, key)) {
-      group.thread = id;
-      group.state = place.state;
-      group.pc = place.pc;
-      group.depth = place.depth;
+      // Atomic, for the host may look at them meanwhile: it finds each as it is now or was before.
+      store_relaxed_device(&group.thread, id);
+      store_relaxed_device(&group.state, place.state);
+      store_relaxed_device(&group.pc, place.pc);
+      store_relaxed_device(&group.depth, place.depth);
       group.frames = place.frames;
       for (u32 call = 0; call < place.frames; call++) group.calls[call] = place.calls[call];
       found = key;

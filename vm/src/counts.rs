@@ -150,11 +150,22 @@ fn vector_bytes(name: &str) -> u64 {
     }
 }
 
+/// What is counted of basic blocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Counted {
+    /// How often lanes run them.
+    Lanes,
+    /// And how often warps do, with however many of their lanes together.
+    LanesAndWarps,
+}
+
 /// Operations at one place.
 #[derive(Clone, Debug)]
 pub struct CountedPlace {
     /// How many were executed there.
     pub operations: u64,
+    /// How many of warps, if that was counted: lanes that were together have executed one. On the CPU each lane is alone.
+    pub warps: u64,
     /// The place, and the functions into which its function was inlined.
     pub backtrace: Backtrace,
 }

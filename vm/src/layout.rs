@@ -35,6 +35,10 @@ constants! { CONSTANTS:
     /// Of a run of which samples are taken: a function begins.
     VISIT_CALLED: u32 = VISIT_LOOP;
 
+    /// See `kernel/layout.h`.
+    COUNT_PASSES: u32 = 4096;
+    COUNT_POLLS: u32 = 2048;
+
     PAGE: u64 = 65536;
     /// Bytes of the smallest register segment; see `kernel/layout.h`.
     SEGMENT: u64 = 4096;

@@ -37,7 +37,7 @@ mod store;
 mod tsan;
 mod wasi;
 
-pub use counts::{CountedPlace, Counts, Kind};
+pub use counts::{Counted, CountedPlace, Counts, Kind};
 pub use cpu::Cpu;
 pub use cuda::{Cuda, DeviceInfo, devices, has_driver};
 pub use debug::{DebugCounts, DebugFormat, DebugMessage, DebugOptions, Level, ThreadSet};

@@ -39,7 +39,7 @@ use analysis::interprocedural::{self, Analysis};
 pub use blocks::{Blocks, block_starts, first_block};
 use emit::calls::{self, by_interpreter, interpreted, tail_calls};
 use emit::counts;
-pub(crate) use emit::counts::{array as counters, bytes as counter_bytes};
+pub(crate) use emit::counts::{array as counters, shared_bytes as counter_bytes};
 pub(crate) use emit::samples::SampleAt;
 use emit::{entry, function};
 pub use image::{Image, ImageLayout};
@@ -129,6 +129,8 @@ pub struct Options {
     pub samples: bool,
     /// Whether the code counts how often each basic block runs: see `kernel/counts.h`.
     pub counts: bool,
+    /// Whether it counts too how often warps run each block, whichever of their lanes are together.
+    pub counts_warps: bool,
     /// Whether the code has the lines of the user's sources with it that the program has.
     pub line_info: bool,
     /// Words that are compiled of a function as one. What has more is compiled as several: see `emit::regions`. 0: any number.
@@ -286,7 +288,10 @@ pub fn compile(unit: &Unit) -> Compiled {
     analysis.leave_out(&unit.cold, &unit.entries);
     analysis.find_large();
     analysis.lines = unit.options.line_info.then(|| Lines::of(unit.program)).flatten();
-    analysis.counters = unit.options.counts.then(|| Counters::of(&analysis));
+    analysis.counters = unit
+        .options
+        .counts
+        .then(|| Counters::of(&analysis, unit.options.counts_warps));
     let mut layout = ImageLayout::new(unit.program);
     layout.constant &= !unit.options.far_images;
     let mut compiled = Compiled::default();

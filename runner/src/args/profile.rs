@@ -14,7 +14,7 @@ use crate::metrics::Place;
 #[derive(Args, Clone, Debug, Default)]
 #[command(next_help_heading = "Profile")]
 pub struct ProfileOptions {
-    /// Write where the program's time went to FILE, in the format that its name says: .svg, a flame graph; .json, for
+    /// Write a profile of the program to FILE, by default of where its time went, in the format that its name says: .svg, a flame graph; .json, for
     /// the Firefox Profiler; .speedscope.json; .trace.json, for Chrome and Perfetto; .folded, a line for each stack; of a
     /// heap also .massif, for massif-visualizer. May be given several times.
     #[arg(long = "profile", value_name = "FILE", value_parser = parse_file, value_hint = ValueHint::FilePath)]
@@ -33,6 +33,10 @@ pub struct ProfileOptions {
     /// which is written anew twice a second.
     #[arg(long, value_name = "ADDR:PORT|FILE", conflicts_with = "instances", value_hint = ValueHint::FilePath)]
     pub metrics: Option<Place>,
+    /// Show what the program does while it runs, on the last lines of the terminal: threads, heap, requests, output; with
+    /// `gpu-run profile` the functions with most samples too.
+    #[arg(long, conflicts_with = "instances")]
+    pub live: bool,
     /// A table is printed when the program has ended.
     #[arg(skip)]
     pub table: bool,
@@ -46,6 +50,8 @@ pub enum ProfileMode {
     Sample,
     /// Which operations were executed: each is counted
     Count,
+    /// As count, and how many lanes of a warp were together: few where they took different ways
+    Lanes,
     /// What the heap held when it held most, by the calls that allocated it
     Heap,
 }
@@ -57,6 +63,11 @@ impl ProfileOptions {
     /// What is wanted of a profile, if one is.
     pub fn mode(&self) -> Option<ProfileMode> {
         (self.table || !self.files.is_empty()).then_some(self.profile_mode)
+    }
+
+    /// Whether a profile's mode is chosen, and nothing shows the profile.
+    pub fn is_unseen(&self) -> bool {
+        self.profile_mode != ProfileMode::Sample && self.mode().is_none()
     }
 
     /// A file whose format is of another kind of profile than is wanted.

@@ -10,8 +10,8 @@ use std::time::{Duration, Instant};
 use bytesize::ByteSize;
 use gpu_run::compile::Reason;
 use gpu_run::{
-    DebugOptions, Device, End, HeapChecks, Instance, InterruptHandle, Level, Linker, Module, ModuleOptions, Store,
-    StoreLimits, ThreadSet, Usage,
+    Counted, DebugOptions, Device, End, HeapChecks, Instance, InterruptHandle, Level, Linker, Module, ModuleOptions,
+    Store, StoreLimits, ThreadSet, Usage,
 };
 use gpu_run_bytecode::Program;
 use gpu_run_bytecode::code::instructions;
@@ -23,6 +23,7 @@ use ended::{Executed, is_trap, show_early_end};
 use crate::cli::{DebugArgs, DebugLevel, RunArgs};
 use crate::entry::{self, Entry, Show};
 use crate::lines::LineSource;
+use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::profile_args::ProfileMode;
 use crate::report::{self, Calls, Outcome, Report, warn};
@@ -94,6 +95,10 @@ struct Guest {
 impl Guest {
     /// Reads and translates the module, and finds what is to be called.
     fn load(args: &RunArgs, engine: &gpu_run::Engine, begin: Instant) -> Outcome<Guest> {
+        if args.profile.is_unseen() {
+            return Err(Report::new("--profile-mode needs a profile")
+                .help("`gpu-run profile` prints a table, and --profile FILE writes a file"));
+        }
         if let Some(path) = args.profile.unfit() {
             return Err(Report::new("a .massif file is of a heap, and this profile is none")
                 .at(path.display().to_string())
@@ -183,19 +188,27 @@ impl Process {
         let terminal = Arc::new(Mutex::new(Terminal::new(
             interrupt.clone(),
             wasi.is_some(),
-            progress::of_frame(&args.files).filter(|_| !log::is_quiet()),
+            progress::of_frame(&args.files).filter(|_| !log::is_quiet() && !args.profile.live),
             args,
         )));
         // The process that began the tests has the place.
         if let Some(place) = args.profile.metrics.as_ref().filter(|_| !libtest::is_within()) {
             lock(&terminal).tell(Metrics::begin(place, args.module())?);
         }
+        if args.profile.live && !libtest::is_within() {
+            let live = Live::begin(format!("{} on {}", args.module().display(), store.device_name()));
+            if live.is_none() {
+                warn("--live shows nothing, because stderr is no terminal; --metrics tells the same in a file");
+            }
+            lock(&terminal).show(live);
+        }
         store.set_sink(terminal.clone());
         store.set_debug(debug_options(&args.debug));
         store.set_timeout(args.timeout);
         match args.profile.mode() {
             Some(ProfileMode::Sample) => store.take_samples(args.profile.period()),
-            Some(ProfileMode::Count) => store.count_blocks(),
+            Some(ProfileMode::Count) => store.count_blocks(Counted::Lanes),
+            Some(ProfileMode::Lanes) => store.count_blocks(Counted::LanesAndWarps),
             Some(ProfileMode::Heap) => store.watch_heap(),
             None => {}
         }
@@ -216,7 +229,7 @@ impl Process {
         };
         let linked = linker.instantiate_pre(&mut store, module, &usage).map_err(failed)?;
         engine::tell(args, linked.choice());
-        if let (Some(ProfileMode::Sample | ProfileMode::Count), Err(Reason::Slow { words, .. })) =
+        if let (Some(ProfileMode::Sample | ProfileMode::Count | ProfileMode::Lanes), Err(Reason::Slow { words, .. })) =
             (args.profile.mode(), &linked.choice().code)
         {
             warn(&profile_args::interpreted(*words));

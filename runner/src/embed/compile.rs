@@ -17,7 +17,7 @@ use gpu_run_vm::cuda::code::{
 use gpu_run_vm::cuda::link::Progress;
 use gpu_run_vm::cuda::{ahead, barriers};
 use gpu_run_vm::ptx::{Blocks, Options, Tuning, Unit, reachable};
-use gpu_run_vm::{CodeFormat, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
+use gpu_run_vm::{CodeFormat, Counted, DeviceError, DeviceResult, Instantiated, Store, Target, threads_may_wait};
 
 pub use estimate::Compiling;
 pub use functions::Functions;
@@ -415,7 +415,9 @@ pub(super) fn choose(policy: Policy<'_>, store: &mut Store, program: &Arc<Progra
     };
     let options = Options {
         samples: store.takes_samples(),
-        counts: store.counts_blocks(),
+        // Processes have no counts.
+        counts: store.counts_blocks().is_some() && !policy.processes,
+        counts_warps: store.counts_blocks() == Some(Counted::LanesAndWarps) && !policy.processes,
         ..options(program, threads, policy.call_depth, policy.tuning, around)
     };
     let code_start = store.next_code_start();

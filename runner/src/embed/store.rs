@@ -8,7 +8,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 
-use gpu_run_vm::{DebugOptions, Device, FrameSize, InstanceId, Samples, Sink, Stands};
+use gpu_run_vm::{Counted, DebugOptions, Device, FrameSize, InstanceId, Samples, Sink, Stands};
 
 use super::compile::{Choice, Functions};
 use super::device;
@@ -260,8 +260,8 @@ impl<T> Store<T> {
 
     /// Counts how often each basic block runs, in runs of modules that are instantiated from now on. Their results are the
     /// same. All of a module that is compiled is compiled before it runs, into code that counts.
-    pub fn count_blocks(&mut self) {
-        self.vm.count_blocks();
+    pub fn count_blocks(&mut self, what: Counted) {
+        self.vm.count_blocks(what);
     }
 
     /// Looks at the heap of the first instance while it runs, now and then: see [`Instance::heap_profile`](crate::Instance).

@@ -50,6 +50,11 @@ pub fn stderr() -> Patient<Stderr> {
     }
 }
 
+/// Whether what is written to stderr may have colours.
+pub fn stderr_has_colors() -> bool {
+    anstream::AutoStream::choice(&io::stderr()) != anstream::ColorChoice::Never
+}
+
 /// Writes all of this to stderr, with nothing between its parts that another thread writes by this function.
 pub fn write_stderr(bytes: &[u8]) {
     static WRITING: Mutex<()> = Mutex::new(());

@@ -133,6 +133,8 @@ pub struct Profile {
     pub unit: Unit,
     /// Samples, operations or bytes.
     pub stacks: BTreeMap<Vec<Frame>, u64>,
+    /// Of operations, how many of warps they were, if that is known.
+    pub warps: BTreeMap<Vec<Frame>, u64>,
     /// Samples of which the stack is not known.
     pub lost: u64,
     /// Of counted operations, what they were.
@@ -170,7 +172,11 @@ impl Profile {
         };
         lines.add_to_all(counts.places.iter_mut().map(|place| &mut place.backtrace));
         for place in counts.places {
-            profile.add(stack(&place.backtrace, Doing::Runs), place.operations);
+            let stack = stack(&place.backtrace, Doing::Runs);
+            if place.warps > 0 {
+                *profile.warps.entry(stack.clone()).or_default() += place.warps;
+            }
+            profile.add(stack, place.operations);
         }
         profile
     }
@@ -183,7 +189,11 @@ impl Profile {
             unit: Unit::Bytes,
             ..Profile::default()
         };
-        let stacks: Vec<_> = heap.stacks.iter().map(|calls| stack(calls, Doing::Runs)).collect();
+        let stack_of = |calls: &Backtrace| match calls.places.is_empty() {
+            true => vec![Frame::label("[being allocated]")],
+            false => stack(calls, Doing::Runs),
+        };
+        let stacks: Vec<_> = heap.stacks.iter().map(stack_of).collect();
         if let Some(largest) = heap.largest() {
             profile.heap.shown = (largest.time, largest.blocks());
             for group in &largest.groups {

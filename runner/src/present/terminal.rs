@@ -10,6 +10,7 @@ use indicatif::ProgressBar;
 
 use crate::cli::{DebugArgs, ReportFormat, RunArgs};
 use crate::json::{self, DebugLine, DebugPlace};
+use crate::live::Live;
 use crate::metrics::Metrics;
 use crate::output;
 use crate::report::{Report, code};
@@ -27,8 +28,9 @@ pub struct Terminal {
     errors: [Option<std::io::Error>; 2],
     /// How much of the frame is done, on a line below all other output.
     progress: Option<ProgressBar>,
-    /// Tells of the run elsewhere.
+    /// Tells of the run elsewhere, and below all other output.
     metrics: Option<Metrics>,
+    live: Option<Live>,
     /// Debug messages to be written.
     gathered: Vec<u8>,
     /// The last debug message is no whole line.
@@ -48,6 +50,7 @@ impl Terminal {
             errors: [None, None],
             progress,
             metrics: None,
+            live: None,
             gathered: Vec::new(),
             line_open: false,
             last_stderr: (args.report == ReportFormat::Json).then(HashMap::new),
@@ -58,6 +61,11 @@ impl Terminal {
     /// Tells what the run does in another way too.
     pub fn tell(&mut self, metrics: Metrics) {
         self.metrics = Some(metrics);
+    }
+
+    /// Shows what the run does.
+    pub fn show(&mut self, live: Option<Live>) {
+        self.live = live;
     }
 
     /// What a thread wrote from its last panic on, or of an allocation that failed.
@@ -96,6 +104,9 @@ impl Terminal {
         if let Some(bar) = &self.progress {
             bar.finish_and_clear();
         }
+        if let Some(live) = self.live.take() {
+            live.finish();
+        }
         if std::mem::take(&mut self.line_open) {
             self.gathered.push(b'\n');
         }
@@ -119,9 +130,10 @@ impl Terminal {
             Stream::Stdout => output::stdout().write_all(bytes),
             Stream::Stderr => output::stderr().write_all(bytes),
         };
-        let result = match &self.progress {
-            Some(bar) => bar.suspend(write),
-            None => write(),
+        let result = match (&self.progress, &self.live) {
+            (Some(bar), _) => bar.suspend(write),
+            (None, Some(live)) => live.above(write),
+            (None, None) => write(),
         };
         self.note(stream, result);
     }
@@ -203,12 +215,17 @@ impl Sink for Terminal {
     }
 
     fn vitals_every(&self) -> Option<Duration> {
-        self.metrics.as_ref().map(Metrics::every)
+        let metrics = self.metrics.as_ref().map(Metrics::every);
+        let live = self.live.as_ref().map(Live::every);
+        metrics.into_iter().chain(live).min()
     }
 
     fn vitals(&mut self, vitals: &Vitals) {
         if let Some(metrics) = &mut self.metrics {
             metrics.take(vitals);
+        }
+        if let Some(live) = &mut self.live {
+            live.take(vitals);
         }
     }
 

@@ -5,7 +5,12 @@ use std::collections::BTreeMap;
 use libtest_mimic::Failed;
 
 use crate::common::{fixture, gpu_run_plainly_on, text};
-use crate::support::{EngineTest, Tested, expect, wasm};
+use crate::support::{EngineTest, Test, Tested, expect, wasm};
+
+/// The tests that need no engine but the CPU's.
+pub fn general() -> Vec<Test> {
+    vec![("counts/refuses", refuses)]
+}
 
 /// The tests that run by each engine.
 pub fn of_engine() -> Vec<EngineTest> {
@@ -16,6 +21,9 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("counts/spawned_threads", spawned_threads),
         ("counts/ends", ends),
         ("counts/flushed", flushed),
+        ("counts/many_blocks", many_blocks),
+        ("counts/waits", waits),
+        ("counts/lanes", lanes),
         ("counts/table", table),
     ]
 }
@@ -173,6 +181,120 @@ fn flushed(engine: &str) -> Tested {
         }
     }
     Ok(())
+}
+
+/// More blocks than there are counters in shared memory: the others are counted in memory.
+fn many_blocks(engine: &str) -> Tested {
+    let mut module = String::from("(module\n");
+    for function in 0..50 {
+        module += &format!("(func $f{function} (param $x i32) (result i32)\n");
+        for bit in 0..60 {
+            module += &format!(
+                "(if (i32.and (i32.shr_u (local.get $x) (i32.const {})) (i32.const 1))\n\
+                 (then (local.set $x (i32.add (local.get $x) (i32.const {}))))\n\
+                 (else (local.set $x (i32.mul (local.get $x) (i32.const {})))))\n",
+                bit % 32,
+                function * 60 + bit,
+                2 * bit + 3
+            );
+        }
+        module += "(local.get $x))\n";
+    }
+    module += "(func (export \"all\") (param $x i32) (result i32)\n";
+    for function in 0..50 {
+        module += &format!("(local.set $x (call $f{function} (local.get $x)))\n");
+    }
+    module += "(local.get $x)))\n";
+    let folder = tempfile::tempdir()?;
+    let path = folder.path().join("blocks.wat");
+    std::fs::write(&path, module)?;
+    let path = path.display().to_string();
+    as_on_cpu(
+        engine,
+        &["--no-inline", "--threads", "70", "--invoke", "all", &path, "12345"],
+        0,
+    )
+}
+
+/// An instruction that waits, or works in several pieces, counts once.
+fn waits(engine: &str) -> Tested {
+    let module = wat("counted_waits.wat");
+    let all = |args: &[&str]| -> Result<u64, Failed> { Ok(counted(engine, args, 0)?.0.values().sum()) };
+    let wait = |value: &str| all(&["--invoke", "wait", &module, "100", value]);
+    let (differs, times_out) = (wait("1")?, wait("0")?);
+    if differs != times_out {
+        return Err(format!("{times_out} operations with waits, and {differs} without").into());
+    }
+    let batch = |count: &str| all(&["--invoke", "batch", &module, count]);
+    let (one, many) = (batch("1")?, batch("1000")?);
+    if one != many {
+        return Err(format!("a batch of one block has {one} operations, and one of 1000 {many}").into());
+    }
+    let locked = |threads: &str, count: &str| all(&["--threads", threads, "--invoke", "locked", &module, count]);
+    let (alone, together) = (locked("1", "50")?, locked("8", "50")?);
+    match together == 8 * alone {
+        true => Ok(()),
+        false => Err(format!("a thread has {alone} operations, and 8 have {together}").into()),
+    }
+}
+
+/// Only a profile has a mode.
+fn refuses() -> Tested {
+    let output = crate::common::run([
+        "--profile-mode",
+        "count",
+        "--invoke",
+        "shares",
+        &wat("shares.wat"),
+        "1",
+        "1",
+    ]);
+    let told = text(&output.stderr).contains("--profile-mode needs a profile");
+    expect(output.status.code() == Some(2) && told, "it is refused", &output)
+}
+
+/// How many lanes of a warp were together: all of them where they go the same way, and half where every second one goes
+/// another.
+fn lanes(engine: &str) -> Tested {
+    let mut command = crate::common::gpu_run();
+    command
+        .arg("profile")
+        .args(crate::common::options(engine))
+        .args([
+            "--compile-time",
+            "10m",
+            "--profile-mode",
+            "lanes",
+            "--no-inline",
+            "--threads",
+            "64",
+        ])
+        .args(["--invoke", "ways", &wat("ways.wat"), "500"]);
+    let output = command.output()?;
+    let stderr = text(&output.stderr);
+    let of = |name: &str| {
+        let line = stderr.lines().find(|line| line.ends_with(&format!("  {name}")))?;
+        line.split_whitespace().nth(2)?.parse::<f64>().ok()
+    };
+    // Elsewhere than on a GPU each lane is alone.
+    let (same, other) = match engine {
+        "ptx" | "cuda" => (32.0, 16.0),
+        _ => (1.0, 1.0),
+    };
+    for (name, wanted) in [("together", same), ("even", other), ("odd", other)] {
+        let found = of(name).ok_or_else(|| format!("there is no {name}: {stderr}"))?;
+        // The interpreter's lanes may part at other places too.
+        let right = match engine {
+            "cuda" => found > 0.0 && found <= wanted,
+            _ => (found - wanted).abs() < 0.05,
+        };
+        expect(right, &format!("{name} must have {wanted}"), &output)?;
+    }
+    expect(
+        stderr.contains("lanes of a warp that were together: "),
+        "there is a sum",
+        &output,
+    )
 }
 
 /// The table says what was executed.

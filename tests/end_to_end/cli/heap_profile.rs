@@ -74,7 +74,10 @@ fn freed(engine: &str) -> Tested {
         .args(["--invoke", "churn", &module(), "20"])
         .output()?;
     let text = std::fs::read_to_string(&file)?;
-    let last = text.lines().filter_map(|line| line.strip_prefix("mem_heap_B=")).next_back();
+    let last = text
+        .lines()
+        .filter_map(|line| line.strip_prefix("mem_heap_B="))
+        .next_back();
     expect(last == Some("2140"), &text, &output)
 }
 

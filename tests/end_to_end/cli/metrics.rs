@@ -12,7 +12,7 @@ use crate::support::{EngineTest, Test, Tested, expect, fail, wasm};
 
 /// The test that needs no engine but the CPU's.
 pub fn general() -> Vec<Test> {
-    vec![("metrics/refuses", refuses)]
+    vec![("metrics/refuses", refuses), ("live/no_terminal", no_terminal)]
 }
 
 /// The tests that run by each engine.
@@ -131,4 +131,13 @@ fn refuses() -> Tested {
         )?;
     }
     Ok(())
+}
+
+/// Where stderr is no terminal, `--live` shows nothing, and says so.
+fn no_terminal() -> Tested {
+    let module = crate::support::wasm("release", "hello");
+    let plain = crate::common::run(["--device", "cpu", &module]);
+    let output = crate::common::run(["--device", "cpu", "--live", &module]);
+    let told = crate::common::text(&output.stderr).contains("--live shows nothing");
+    expect(told && output.stdout == plain.stdout, "it must say so", &output)
 }

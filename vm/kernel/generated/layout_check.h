@@ -20,6 +20,8 @@ CONSTANT(VISIT_LOOP, 1024);
 CONSTANT(VISIT_ONCE, 2048);
 CONSTANT(VISIT_OFTEN, 63488);
 CONSTANT(VISIT_CALLED, 1024);
+CONSTANT(COUNT_PASSES, 4096);
+CONSTANT(COUNT_POLLS, 2048);
 CONSTANT(PAGE, 65536);
 CONSTANT(SEGMENT, 4096);
 CONSTANT(SEGMENT_SIZES, 8);
@@ -797,10 +799,11 @@ FIELD(Sample, frames, 32, 4);
 FIELD(Sample, pad, 36, 4);
 FIELD(Sample, calls, 40, 240);
 
-SIZE(Counts, 16);
+SIZE(Counts, 24);
 FIELD(Counts, by_word, 0, 8);
-FIELD(Counts, words, 8, 4);
-FIELD(Counts, copies, 12, 4);
+FIELD(Counts, by_warp, 8, 8);
+FIELD(Counts, words, 16, 4);
+FIELD(Counts, copies, 20, 4);
 
 SIZE(RawSample, 128);
 FIELD(RawSample, pc, 0, 4);

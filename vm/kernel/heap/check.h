@@ -144,8 +144,9 @@ GPU_RUN_INLINE void note_calls(Memory &memory, u32 address, u32 pc, u32 count, C
   u32 start;
   if (find_given(memory.heap, address, ANY_SIZE, block, start) != DONE) return;
   HeapSite &site = site_of(memory.heap, start);
-  store_relaxed_device(&site.pc, pc);
   for (u32 i = 0; i < SITE_CALLS; i++) store_relaxed_device(&site.calls[i], i < count ? calls(i) : 0u);
+  // Last: while it is 0 the calls are those of the block before. The host may look meanwhile, to show what it finds.
+  store_release_device(&site.pc, pc);
 }
 
 }  // namespace heap

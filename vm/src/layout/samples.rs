@@ -38,6 +38,7 @@ twins! { SAMPLE_TWINS:
     /// How often basic blocks have run; see `kernel/counts.h`.
     struct Counts {
         by_word: Ptr,
+        by_warp: Ptr,
         words: u32,
         copies: u32,
     }

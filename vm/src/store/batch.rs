@@ -181,11 +181,11 @@ impl Store {
         let entry = self.compiled_entry(first.func);
         let mut plan = self.plan(entry, 1)?;
         if entry.is_some() {
-            plan.counter_bytes = self.counter_bytes(first.func);
+            plan.counter_bytes = self.counter_bytes();
             self.prepare_compiled()?;
         }
         self.prepare_diagnostics(options, options.threads)?;
-        let counts = self.prepare_counts(plan)?;
+        let counts = self.prepare_counts(plan, entry.is_some())?;
         let register_arena = self.limits.register_arena;
         let device = &mut *self.device;
         let run = &mut self.run;

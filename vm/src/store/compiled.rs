@@ -162,7 +162,7 @@ impl Store {
             Some(device) => Some(device.variable(module, &format!("{prefix}natives"))?.0),
             None => None,
         };
-        let counts = self.counts_blocks();
+        let counts = self.counts_blocks().is_some();
         let counters = match self.device.as_compiled().filter(|_| counts) {
             Some(device) => Some(device.variable(module, &ptx::counters(prefix))?.1 as u32 / 4),
             None => None,

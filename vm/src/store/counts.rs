@@ -8,7 +8,7 @@ use gpu_run_bytecode::Program;
 
 use super::run::Sized;
 use super::{InstanceId, Store};
-use crate::counts::{CountedPlace, Counts, Kind, traffic};
+use crate::counts::{Counted, CountedPlace, Counts, Kind, traffic};
 use crate::device::{DeviceResult, Plan};
 use crate::layout::{self, Ptr};
 use crate::ptx::{self, code};
@@ -19,43 +19,46 @@ const BYTES: u64 = 64 << 20;
 
 /// What blocks of a store's programs are counted with.
 pub(super) struct Counting {
-    wanted: bool,
+    wanted: Option<Counted>,
     record: Sized,
     by_word: Sized,
+    by_warp: Sized,
     /// Of the run under way.
     now: layout::Counts,
-    /// Of the runs before it, by word of the store's code.
-    all: Vec<u64>,
+    /// Of the runs before it, by word of the store's code, of lanes and of warps.
+    all: [Vec<u64>; 2],
 }
 
 impl Default for Counting {
     fn default() -> Counting {
         Counting {
-            wanted: false,
+            wanted: None,
             record: Sized::new("counts of blocks"),
             by_word: Sized::new("counts of blocks"),
+            by_warp: Sized::new("counts of blocks"),
             now: bytemuck::Zeroable::zeroed(),
-            all: Vec::new(),
+            all: Default::default(),
         }
     }
 }
 
 impl Store {
     /// Counts how often each basic block runs, of all instances that are made from now on.
-    pub fn count_blocks(&mut self) {
-        self.counting.wanted = true;
+    pub fn count_blocks(&mut self, what: Counted) {
+        self.counting.wanted = Some(what);
     }
 
     /// Whether it does so.
-    pub fn counts_blocks(&self) -> bool {
+    pub fn counts_blocks(&self) -> Option<Counted> {
         self.counting.wanted
     }
 
-    /// The record for a run with this plan; 0 where nothing is counted.
-    pub(super) fn prepare_counts(&mut self, plan: Plan) -> DeviceResult<Ptr> {
-        if !self.counting.wanted {
+    /// The record for a run with this plan, of `compiled` code or the interpreter; 0 where nothing is counted. Code that is
+    /// older than the wish has no counters.
+    pub(super) fn prepare_counts(&mut self, plan: Plan, compiled: bool) -> DeviceResult<Ptr> {
+        let Some(what) = self.counting.wanted.filter(|_| !compiled || plan.counter_bytes > 0) else {
             return Ok(0);
-        }
+        };
         let words = self.code.len / 8;
         let lanes = match self.device.clock_rate() {
             // Lanes are threads of this machine.
@@ -66,6 +69,10 @@ impl Store {
         let (device, counting) = (&mut *self.device, &mut self.counting);
         let record = layout::Counts {
             by_word: counting.by_word.zeroed(device, words * copies * 8)?,
+            by_warp: match what {
+                Counted::Lanes => 0,
+                Counted::LanesAndWarps => counting.by_warp.zeroed(device, words * copies * 8)?,
+            },
             words: words as u32,
             copies: copies as u32,
         };
@@ -84,21 +91,22 @@ impl Store {
             return Ok(());
         }
         let mut counts = vec![0u64; words * record.copies as usize];
-        // SAFETY: the run's counts, as many as that.
-        unsafe {
-            self.device
-                .read(record.by_word, bytemuck::cast_slice_mut(&mut counts))?
-        };
-        let all = &mut self.counting.all;
-        all.resize(all.len().max(words), 0);
-        for copy in counts.chunks(words) {
-            all.iter_mut().zip(copy).for_each(|(all, count)| *all += count);
+        for (all, at) in self.counting.all.iter_mut().zip([record.by_word, record.by_warp]) {
+            if at == 0 {
+                continue;
+            }
+            // SAFETY: the run's counts, as many as that.
+            unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut counts))? };
+            all.resize(all.len().max(words), 0);
+            for copy in counts.chunks(words) {
+                all.iter_mut().zip(copy).for_each(|(all, count)| *all += count);
+            }
         }
         Ok(())
     }
 
-    /// What an instance has executed since its blocks are counted. Of a block that was left by a trap, or in which the
-    /// program was stopped, all counts.
+    /// What an instance has executed since its blocks are counted. Of a block that was left by a trap or by an
+    /// exception of a function that it called, or in which the program was stopped, all counts.
     pub fn counts(&mut self, instance: InstanceId) -> Counts {
         let info = &self.instance_infos[instance.0 as usize];
         let (program, start) = (info.program.clone(), info.code_start);
@@ -107,10 +115,12 @@ impl Store {
         let blocks = self.blocks(&program);
         for (function, starts) in program.meta.functions.iter().zip(&blocks.starts) {
             let mut starts = starts.iter().peekable();
-            let mut times = 0;
+            let (mut times, mut warps) = (0, 0);
             for (word, inst) in code(&program, function) {
                 if starts.next_if(|start| **start == word).is_some() {
-                    times = self.counting.all.get((start + word) as usize).copied().unwrap_or(0);
+                    let count = |all: &Vec<u64>| all.get((start + word) as usize).copied().unwrap_or(0);
+                    let [lanes, of_warps] = &self.counting.all;
+                    (times, warps) = (count(lanes), count(of_warps));
                 }
                 if times == 0 {
                     continue;
@@ -121,6 +131,7 @@ impl Store {
                 counts.traffic.1 += stored * times;
                 counts.places.push(CountedPlace {
                     operations: times,
+                    warps,
                     backtrace: self.backtrace_of(start + word, 1, &[]),
                 });
             }
@@ -130,11 +141,15 @@ impl Store {
         counts
     }
 
-    /// Bytes of shared memory that a compiled entry needs for its counters, where it has some.
-    pub(super) fn counter_bytes(&self, func: u32) -> u32 {
-        let instance = self.func_infos[func as usize].func.instance;
-        let code = self.instance_infos[instance as usize].code.as_ref();
-        code.and_then(|code| code.counters).map_or(0, ptx::counter_bytes)
+    /// Bytes of shared memory that compiled code needs for its counters, where it has some.
+    pub(super) fn counter_bytes(&self) -> u32 {
+        let codes = self.instance_infos.iter().filter_map(|info| info.code.as_ref());
+        let counters = codes.filter_map(|code| code.counters).max();
+        let each = match self.counting.wanted {
+            Some(Counted::LanesAndWarps) => 2,
+            _ => 1,
+        };
+        counters.map_or(0, |counters| ptx::counter_bytes(counters * each))
     }
 
     /// The words of a program that are marked for it: the first ones of its blocks.

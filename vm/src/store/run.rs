@@ -16,6 +16,7 @@ mod end;
 mod heap_watch;
 mod host;
 mod park;
+mod sample_watch;
 mod spawner;
 mod types;
 mod vitals;
@@ -135,7 +136,7 @@ impl Store {
         let threads = spawns.as_ref().map_or(options.threads, |spawns| spawns.most);
         let mut plan = self.plan(entry, threads)?;
         if entry.is_some() {
-            plan.counter_bytes = self.counter_bytes(func);
+            plan.counter_bytes = self.counter_bytes();
             self.prepare_compiled()?;
         }
         let tier = tier.filter(|_| spawns.is_none());
@@ -156,7 +157,11 @@ impl Store {
             "a run begins"
         );
         let heap = self.heap_watch();
-        let watch = self.watch(options, plan.lanes, serving.as_ref(), sink);
+        let samples = match sink.vitals_every() {
+            Some(_) => self.sample_watch(self.sampling.record_in_use())?,
+            None => None,
+        };
+        let watch = self.watch(options, plan.lanes, serving.as_ref(), samples, sink);
         let mut host = Host::new(&self.run, options, threads, sink);
         host.watch = watch;
         host.heap = heap;
@@ -347,7 +352,7 @@ impl Store {
         }
         self.prepare_diagnostics(options, threads as u32)?;
         let samples = self.prepare_samples(threads, u64::from(plan.lanes), kind == Kind::Compiled)?;
-        let counts = self.prepare_counts(plan)?;
+        let counts = self.prepare_counts(plan, matches!(kind, Kind::Compiled | Kind::MayLeave))?;
         let spawner = self.prepare_spawner(spawns.as_ref(), plan)?;
         // There threads can wait at addresses.
         let shared = self.memory_infos.iter().any(|memory| memory.ty.shared);

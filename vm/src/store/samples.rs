@@ -78,6 +78,18 @@ impl Stack {
     }
 }
 
+/// The word of the innermost place of a sample that code has written, if there is one.
+pub(super) fn place_of_raw(raw: &layout::RawSample) -> Option<u32> {
+    (raw.pc != 0).then(|| Stack::of(raw))?.map(|stack| stack.pc)
+}
+
+impl Sampling {
+    /// Where the record is of runs with samples, or 0.
+    pub(super) fn record_in_use(&self) -> Ptr {
+        self.period.map_or(0, |_| self.record.ptr)
+    }
+}
+
 impl Default for Sampling {
     fn default() -> Sampling {
         Sampling {

@@ -124,7 +124,7 @@ impl Store {
             self.push_visits(start, &visits)?;
             return Ok(start);
         }
-        if self.counts_blocks() {
+        if self.counts_blocks().is_some() {
             let words = self.counted_words(program);
             let mut visits = vec![0; program.code.len()];
             for word in &words {

@@ -147,7 +147,7 @@ impl Executed {
         let profile = match args.profile.mode() {
             None => None,
             Some(ProfileMode::Sample) => Some(Profile::of_samples(title, store.samples().map_err(failed)?, lines)),
-            Some(ProfileMode::Count) => {
+            Some(ProfileMode::Count | ProfileMode::Lanes) => {
                 let counts = instance.counts(&mut store).map_err(failed)?;
                 Some(Profile::of_counts(title, counts, lines))
             }

@@ -105,7 +105,7 @@ impl<'s, T: Send> InstancePre<'s, T> {
             tuning: config.tuning,
             // Samples are of code that stays the same, and so are counts.
             processes: usage.processes,
-            functions: match store.vm.takes_samples() || store.vm.counts_blocks() || usage.processes {
+            functions: match store.vm.takes_samples() || store.vm.counts_blocks().is_some() || usage.processes {
                 true => compile::Functions::All,
                 false => config.functions,
             },

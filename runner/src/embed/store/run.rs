@@ -68,7 +68,7 @@ impl<T: Send> Store<T> {
         let Some(cache) = self.engine.0.cache() else {
             return Ok(());
         };
-        if self.vm.takes_samples() || self.vm.counts_blocks() {
+        if self.vm.takes_samples() || self.vm.counts_blocks().is_some() {
             return Ok(());
         }
         let noted = self.vm.notes_visits();

@@ -10,7 +10,7 @@ const ROWS: usize = 20;
 
 /// Shares of a function's own time in two profiles, in percent, those that differ most first.
 pub fn differences(before: &Profile, after: &Profile) -> Vec<String> {
-    let (old, new) = (by_function(before), by_function(after));
+    let (old, new) = (by_function(&before.stacks), by_function(&after.stacks));
     let share = |counts: &BTreeMap<&str, Count>, name: &str, of: &Profile| {
         percent(counts.get(name).map_or(0, |count| count.own), of.samples())
     };

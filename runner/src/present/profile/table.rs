@@ -2,7 +2,7 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use super::{Operations, Profile, Unit};
+use super::{Frame, Operations, Profile, Unit};
 use crate::calls::grouped;
 
 /// Rows of functions and of lines.
@@ -17,9 +17,9 @@ pub(super) struct Count {
 }
 
 /// The samples of each function.
-pub(super) fn by_function(profile: &Profile) -> BTreeMap<&str, Count> {
+pub(super) fn by_function(stacks: &BTreeMap<Vec<Frame>, u64>) -> BTreeMap<&str, Count> {
     let mut counts: BTreeMap<&str, Count> = BTreeMap::new();
-    for (stack, samples) in &profile.stacks {
+    for (stack, samples) in stacks {
         if let Some(frame) = stack.last() {
             counts.entry(&frame.name).or_default().own += samples;
         }
@@ -32,9 +32,9 @@ pub(super) fn by_function(profile: &Profile) -> BTreeMap<&str, Count> {
 }
 
 /// The samples of each line in which time was spent, with its function.
-fn by_line(profile: &Profile) -> BTreeMap<(&str, u32, &str), u64> {
+fn by_line(stacks: &BTreeMap<Vec<Frame>, u64>) -> BTreeMap<(&str, u32, &str), u64> {
     let mut lines = BTreeMap::new();
-    for (stack, samples) in &profile.stacks {
+    for (stack, samples) in stacks {
         // A wait is told in its caller's line.
         let place = stack
             .iter()
@@ -109,26 +109,45 @@ pub fn table(profile: &Profile) -> Vec<String> {
             profile.title
         )];
     }
-    let mut out = vec![head, String::new(), "   self   total  function".to_owned()];
-    let mut functions: Vec<_> = by_function(profile).into_iter().collect();
+    // How many lanes were together, of operations and those of warps.
+    let has_lanes = !profile.warps.is_empty();
+    let lanes = |operations: u64, warps: Option<u64>| match warps {
+        _ if !has_lanes => String::new(),
+        Some(warps) if operations > 0 && warps > 0 => format!("  {:5.1}", operations as f64 / warps as f64),
+        _ => "      -".to_owned(),
+    };
+    let lanes_head = if has_lanes { "  lanes" } else { "" };
+    let mut out = vec![head, String::new(), format!("   self   total{lanes_head}  function")];
+    let (warps, line_warps) = (by_function(&profile.warps), by_line(&profile.warps));
+    let mut functions: Vec<_> = by_function(&profile.stacks).into_iter().collect();
     functions.sort_by_key(|(name, count)| (std::cmp::Reverse((count.own, count.total)), *name));
     let shown = functions.iter().take(FUNCTIONS);
     out.extend(shown.map(|(name, count)| {
         let (own, total) = (percent(count.own, samples), percent(count.total, samples));
-        format!(" {own:5.1}%  {total:5.1}%  {name}")
+        let lanes = lanes(count.own, warps.get(name).map(|warps| warps.own));
+        format!(" {own:5.1}%  {total:5.1}%{lanes}  {name}")
     }));
     if functions.len() > FUNCTIONS {
         out.push(format!("                 … and {} more", functions.len() - FUNCTIONS));
     }
-    let mut lines: Vec<_> = by_line(profile).into_iter().collect();
+    let mut lines: Vec<_> = by_line(&profile.stacks).into_iter().collect();
     lines.sort_by_key(|(place, samples)| (std::cmp::Reverse(*samples), *place));
     if !lines.is_empty() {
-        out.extend([String::new(), "   self  line".to_owned()]);
+        out.extend([String::new(), format!("   self{lanes_head}  line")]);
     }
     let shown = lines.iter().take(LINES);
-    out.extend(
-        shown.map(|((file, line, name), own)| format!(" {:5.1}%  {file}:{line} ({name})", percent(*own, samples))),
-    );
+    out.extend(shown.map(|(place, own)| {
+        let ((file, line, name), lanes) = (place, lanes(*own, line_warps.get(place).copied()));
+        format!(" {:5.1}%{lanes}  {file}:{line} ({name})", percent(*own, samples))
+    }));
+    if has_lanes {
+        let warps: u64 = profile.warps.values().sum();
+        out.push(String::new());
+        out.push(format!(
+            "lanes of a warp that were together: {:.1} on average",
+            samples as f64 / warps.max(1) as f64
+        ));
+    }
     out.extend(operations(profile));
     if profile.lost > 0 {
         out.push(String::new());

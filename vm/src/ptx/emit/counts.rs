@@ -6,7 +6,7 @@
 use std::fmt::Write;
 use std::mem::offset_of;
 
-use crate::layout::{Counts, Launch};
+use crate::layout::{COUNT_PASSES, COUNT_POLLS, Counts, Launch};
 use crate::ptx::Unit;
 use crate::ptx::analysis::counters::{Counters, MOST_CALLS};
 use crate::ptx::emit::function::Compiler;
@@ -19,18 +19,26 @@ const WORDS: u32 = 8;
 const SIZE: u32 = 16;
 const FIRST: u32 = 24;
 
-/// Lanes' looks at the stop flag after which one of them empties the counters. Until its next look a lane counts a block so
-/// often at most as it makes passes, each with [`MOST_CALLS`] that are not counted: 2^13 * 2^12 * 2^6 < 2^32.
-const POLLS_TO_FLUSH: u32 = 1 << 13;
-
-const _: () = assert!(POLLS_TO_FLUSH as u64 * super::function::PASSES as u64 * MOST_CALLS < 1 << 32);
+// A counter is emptied before it is full. Until its next look a lane makes so many passes at most that cost budget, and once
+// as many that a brief loop takes at once. Each of these may stand for a loop's copies, which cost no more than one; and each
+// makes so many calls that are not counted.
+const _: () = {
+    assert!(super::function::PASSES <= COUNT_PASSES);
+    let passes = 2 * COUNT_PASSES as u64 * super::loops::MOST_COPIES as u64 * MOST_CALLS;
+    assert!(passes * (COUNT_POLLS as u64) < 1 << 32);
+};
 
 /// Lanes of a hardware block at most.
 const MOST_LANES: u32 = 128;
 
-/// Bytes of shared memory that code with so many counters needs. Lanes clear whole rows of it.
-pub fn bytes(counters: u32) -> u32 {
-    FIRST + 4 * (counters + MOST_LANES)
+/// Bytes of shared memory that code with so many counters needs, of which lanes clear whole rows.
+pub fn shared_bytes(counters: u32) -> u32 {
+    bytes(counters, MOST_LANES)
+}
+
+/// Bytes up to the end of so many counters, and of so many words more.
+const fn bytes(counters: u32, more: u32) -> u32 {
+    FIRST + 4 * (counters + more)
 }
 
 /// The name of the array of the counters' words.
@@ -66,26 +74,54 @@ impl Compiler<'_> {
             return;
         };
         let word = self.first_word(block);
-        if let Some(number) = counters.number(word) {
-            return ptx!(self, "red.shared.add.u32 [{BLOCK}+{}], 1;", FIRST + 4 * number);
+        let (number, warps, first) = (counters.number(word), counters.warps, counters.words.len() as u32);
+        self.add_to_count(word, number, offset_of!(Counts, by_word), "");
+        if !warps {
+            return;
         }
-        let (counts, at) = (self.w.pair(), self.w.pair());
-        let launch = self.launch();
-        let position = self.position(word);
+        // One of the lanes that are together counts for their warp: the lowest.
+        let (lanes, below, p) = (self.w.word(), self.w.word(), self.w.predicate());
+        ptx!(self, "activemask.b32 {lanes};");
+        ptx!(self, "mov.u32 {below}, %lanemask_lt;");
+        ptx!(self, "and.b32 {lanes}, {lanes}, {below};");
+        ptx!(self, "setp.eq.u32 {p}, {lanes}, 0;");
+        let number = number.map(|number| first + number);
+        self.add_to_count(word, number, offset_of!(Counts, by_warp), &format!("@{p} "));
+    }
+
+    /// Adds 1 to a counter, or without one to the count of a word in memory; `if_` is the guard.
+    fn add_to_count(&mut self, word: u32, counter: Option<u32>, field: usize, if_: &str) {
+        if let Some(number) = counter {
+            return ptx!(self, "{if_}red.shared.add.u32 [{BLOCK}+{}], 1;", FIRST + 4 * number);
+        }
+        // Multiprocessors have copies, so that few wait for each other.
+        let (at, one, position) = (self.w.pair(), self.w.pair(), self.position(word));
+        let (copy, copies, words) = (self.w.word(), self.w.word(), self.w.word());
+        let (counts, record) = self.counts_in_memory(field);
         ptx!(
             self,
-            "ld.global.b64 {counts}, [{launch}+{}];",
+            "ld.global.b32 {copies}, [{record}+{}];",
+            offset_of!(Counts, copies)
+        );
+        ptx!(self, "ld.global.b32 {words}, [{record}+{}];", offset_of!(Counts, words));
+        ptx!(self, "mov.u32 {copy}, %smid;");
+        ptx!(self, "rem.u32 {copy}, {copy}, {copies};");
+        ptx!(self, "mad.lo.u32 {copy}, {copy}, {words}, {position};");
+        ptx!(self, "mad.wide.u32 {at}, {copy}, 8, {counts};");
+        ptx!(self, "mov.b64 {one}, 1;");
+        ptx!(self, "{if_}red.relaxed.gpu.global.add.u64 [{at}], {one};");
+    }
+
+    /// The address of the counts in memory that a field of [`Counts`] has, and that of its record.
+    fn counts_in_memory(&mut self, field: usize) -> (String, String) {
+        let (counts, record, launch) = (self.w.pair(), self.w.pair(), self.launch());
+        ptx!(
+            self,
+            "ld.global.b64 {record}, [{launch}+{}];",
             offset_of!(Launch, counts)
         );
-        ptx!(
-            self,
-            "ld.global.b64 {counts}, [{counts}+{}];",
-            offset_of!(Counts, by_word)
-        );
-        ptx!(self, "mad.wide.u32 {at}, {position}, 8, {counts};");
-        let one = self.w.pair();
-        ptx!(self, "mov.b64 {one}, 1;");
-        ptx!(self, "red.relaxed.gpu.global.add.u64 [{at}], {one};");
+        ptx!(self, "ld.global.b64 {counts}, [{record}+{field}];");
+        (counts, record)
     }
 
     /// Makes the hardware block's counters ready, before its lanes do anything else.
@@ -93,7 +129,7 @@ impl Compiler<'_> {
         let Some(counters) = &self.analysis.counters else {
             return;
         };
-        let words = FIRST / 4 + counters.words.len() as u32;
+        let words = FIRST / 4 + counters.count();
         let [lane, lanes, row, at] = std::array::from_fn(|_| self.w.word());
         let (base, word, p) = (self.w.pair(), self.w.pair(), self.w.predicate());
         let next = self.w.new_label("COUNTERS");
@@ -126,41 +162,48 @@ impl Compiler<'_> {
         let Some(counters) = &self.analysis.counters else {
             return;
         };
+        let (warps, first_of_warps) = (counters.warps, bytes(counters.words.len() as u32, 0));
         let (polls, p) = (self.w.word(), self.w.predicate());
-        let (done, next) = (self.w.new_label("FLUSHED"), self.w.new_label("FLUSH"));
+        let done = self.w.new_label("FLUSHED");
         ptx!(self, "atom.shared.add.u32 {polls}, [{BLOCK}+{POLLS}], 1;");
-        ptx!(self, "and.b32 {polls}, {polls}, {};", POLLS_TO_FLUSH - 1);
-        ptx!(self, "setp.ne.u32 {p}, {polls}, {};", POLLS_TO_FLUSH - 1);
+        ptx!(self, "and.b32 {polls}, {polls}, {};", COUNT_POLLS - 1);
+        ptx!(self, "setp.ne.u32 {p}, {polls}, {};", COUNT_POLLS - 1);
         ptx!(self, "@{p} bra {done};");
-        let [counts, table, at, word_at] = std::array::from_fn(|_| self.w.pair());
+        self.flush_to(FIRST, offset_of!(Counts, by_word));
+        if warps {
+            self.flush_to(first_of_warps, offset_of!(Counts, by_warp));
+        }
+        self.w.label(&done);
+    }
+
+    /// Empties the counters from this byte of shared memory on into the counts in memory that a field has.
+    fn flush_to(&mut self, from: u32, field: usize) {
+        let Some(counters) = &self.analysis.counters else {
+            return;
+        };
+        let (next, empty, p) = (self.w.new_label("FLUSH"), self.w.new_label("EMPTY"), self.w.predicate());
+        let [table, at, word_at] = std::array::from_fn(|_| self.w.pair());
         let (number, count, word, wide) = (self.w.word(), self.w.word(), self.w.word(), self.w.pair());
-        let launch = self.launch();
-        ptx!(
-            self,
-            "ld.global.b64 {counts}, [{launch}+{}];",
-            offset_of!(Launch, counts)
-        );
-        ptx!(
-            self,
-            "ld.global.b64 {counts}, [{counts}+{}];",
-            offset_of!(Counts, by_word)
-        );
+        let (counts, _) = self.counts_in_memory(field);
         ptx!(self, "mov.b32 {number}, 0;");
         self.w.label(&next);
         ptx!(self, "mov.u64 {at}, {BLOCK};");
         ptx!(self, "mad.wide.u32 {at}, {number}, 4, {at};");
+        ptx!(self, "ld.volatile.shared.b32 {count}, [{at}+{from}];");
+        ptx!(self, "setp.eq.u32 {p}, {count}, 0;");
+        ptx!(self, "@{p} bra {empty};");
         // At once: other lanes add to it.
-        ptx!(self, "atom.shared.exch.b32 {count}, [{at}+{FIRST}], 0;");
+        ptx!(self, "atom.shared.exch.b32 {count}, [{at}+{from}], 0;");
         ptx!(self, "mov.u64 {table}, {};", array(&self.unit.prefix));
         ptx!(self, "mad.wide.u32 {word_at}, {number}, 4, {table};");
         ptx!(self, "ld.global.b32 {word}, [{word_at}];");
         ptx!(self, "mad.wide.u32 {word_at}, {word}, 8, {counts};");
         ptx!(self, "cvt.u64.u32 {wide}, {count};");
         ptx!(self, "red.relaxed.gpu.global.add.u64 [{word_at}], {wide};");
+        self.w.label(&empty);
         ptx!(self, "add.u32 {number}, {number}, 1;");
         ptx!(self, "setp.lt.u32 {p}, {number}, {};", counters.words.len());
         ptx!(self, "@{p} bra {next};");
-        self.w.label(&done);
     }
 
     /// Before the kernel returns.

@@ -18,7 +18,7 @@ const LOOP_SIZE: usize = 96;
 /// The same of a loop that knows its passes: more copies spare more comparisons.
 const COUNTED_SIZE: usize = 160;
 /// Copies that a loop gets at most.
-const MOST_COPIES: usize = 16;
+pub const MOST_COPIES: usize = 16;
 /// Passes of a loop that does not look at the stop flag itself, but leaves that to what is around it.
 const BRIEF: u64 = 4096;
 /// Words of bytecode up to which a program's loops get as many copies as that makes. In a larger one they would

@@ -402,6 +402,8 @@ impl Store {
             stop: 0,
             resumes: 1,
             loops: at,
+            // Code for the rest of a run has no counters.
+            counts: 0,
             parks: if options.threads == 1 { layout::PARKS_MAY } else { 0 },
             left: 0,
             interpreted: 0,

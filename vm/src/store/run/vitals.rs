@@ -8,6 +8,7 @@ use bytemuck::Zeroable;
 
 use super::super::Store;
 use super::super::requests::RequestSession;
+use super::sample_watch::SampleWatch;
 use super::{RunOptions, Sink, Stream};
 use crate::device::{Device, DeviceResult};
 use crate::layout::{self, HEAP_CLASSES, HEAP_STRIPES, Memory, PAGE, Ptr, Spawner, Thread};
@@ -41,6 +42,8 @@ pub struct Vitals {
     pub written: [u64; 2],
     /// Debug messages that have come.
     pub messages: u64,
+    /// If samples are taken: functions with how many they have so far, those that have most. Of many threads, of some.
+    pub functions: Vec<(String, u64)>,
 }
 
 /// Threads by what they do.
@@ -82,6 +85,7 @@ pub(super) struct Watch {
     spawner: Ptr,
     /// Those of the threads, where a look at them is sound.
     threads: Option<(Ptr, u32)>,
+    samples: Option<SampleWatch>,
     /// Whether device memory is the host's own, so that a copy would race with lanes.
     host_memory: bool,
 }
@@ -134,6 +138,9 @@ impl Watch {
         }
         if let Some((at, count)) = self.threads {
             self.vitals.states = Some(read_states(device, at, count)?);
+        }
+        if let Some(samples) = &mut self.samples {
+            self.vitals.functions = samples.functions(device)?;
         }
         Ok(())
     }
@@ -215,6 +222,7 @@ impl Store {
         options: &RunOptions,
         lanes: u32,
         serving: Option<&RequestSession>,
+        samples: Option<SampleWatch>,
         sink: &dyn Sink,
     ) -> Option<Watch> {
         let every = sink.vitals_every()?;
@@ -241,6 +249,7 @@ impl Store {
             spawner,
             threads: (!host_memory && spawner == 0 && options.threads <= MOST_THREADS)
                 .then_some((self.run.threads.ptr, options.threads)),
+            samples,
             host_memory,
         })
     }

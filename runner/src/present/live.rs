@@ -1,0 +1,383 @@
+//! `--live`: what a run does, on a part of the terminal that is drawn anew twice a second.
+
+use std::collections::VecDeque;
+use std::fmt::Write;
+use std::time::Duration;
+
+use bytesize::ByteSize;
+use console::Term;
+use gpu_run_vm::Vitals;
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Block, LineGauge, Paragraph, Sparkline, Widget};
+
+use crate::calls::grouped;
+use crate::output;
+
+/// How often the run is looked at.
+const EVERY: Duration = Duration::from_millis(500);
+
+/// Looks that are kept, each a column of a curve.
+const KEPT: usize = 200;
+
+/// Columns at most, and functions that are shown.
+const WIDEST: u16 = 100;
+const FUNCTIONS: usize = 8;
+
+/// Rows of the frame's upper part.
+const HEAD: u16 = 8;
+
+/// The part of the terminal.
+pub struct Live {
+    bar: ProgressBar,
+    view: View,
+    color: bool,
+}
+
+/// What is drawn.
+struct View {
+    /// The module's name, and what it runs on.
+    title: String,
+    vitals: Vitals,
+    /// Heap bytes, requests a second and output bytes a second, by look, the last one at the end.
+    heap: VecDeque<u64>,
+    rates: VecDeque<Rates>,
+}
+
+/// What happened in a second.
+#[derive(Clone, Copy, Debug, Default)]
+struct Rates {
+    requests: u64,
+    written: u64,
+    blocks: u64,
+}
+
+impl Live {
+    /// A view of runs with this title; `None` where stderr is no terminal.
+    pub fn begin(title: String) -> Option<Live> {
+        let term = Term::stderr();
+        if !term.is_term() {
+            return None;
+        }
+        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::term(term, 10));
+        bar.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar()));
+        Some(Live {
+            bar,
+            view: View::new(title),
+            color: output::stderr_has_colors(),
+        })
+    }
+
+    /// How often it wants to be told.
+    pub fn every(&self) -> Duration {
+        EVERY
+    }
+
+    /// Takes what the run does, and draws it.
+    pub fn take(&mut self, vitals: &Vitals) {
+        self.view.take(vitals);
+        let (rows, columns) = Term::stderr().size();
+        // The last column stays free: some terminals go on in the next line after it.
+        let width = columns.saturating_sub(1).min(WIDEST);
+        let height = self.view.height().min(rows.saturating_sub(1));
+        let text = match width < 20 || height < 3 {
+            true => String::new(),
+            false => text(&self.view.draw(width, height), self.color),
+        };
+        self.bar.set_message(text);
+        self.bar.tick();
+    }
+
+    /// Writes something else above it.
+    pub fn above<R>(&self, write: impl FnOnce() -> R) -> R {
+        self.bar.suspend(write)
+    }
+
+    /// Leaves it there as it is.
+    pub fn finish(&self) {
+        self.bar.abandon();
+    }
+}
+
+impl View {
+    fn new(title: String) -> View {
+        View {
+            title,
+            vitals: Vitals::default(),
+            heap: VecDeque::new(),
+            rates: VecDeque::new(),
+        }
+    }
+
+    fn take(&mut self, vitals: &Vitals) {
+        let before = std::mem::replace(&mut self.vitals, vitals.clone());
+        // A run after another one begins anew.
+        let seconds = vitals.time.saturating_sub(before.time).as_secs_f64();
+        let rate = |now: u64, before: u64| match seconds > 0.0 {
+            true => (now.saturating_sub(before) as f64 / seconds) as u64,
+            false => 0,
+        };
+        let allocated = |vitals: &Vitals| vitals.memory.map_or(0, |memory| memory.allocated);
+        keep(
+            &mut self.rates,
+            Rates {
+                requests: rate(vitals.requests.calls, before.requests.calls),
+                written: rate(vitals.written.iter().sum(), before.written.iter().sum()),
+                blocks: rate(allocated(vitals), allocated(&before)),
+            },
+        );
+        keep(&mut self.heap, vitals.memory.map_or(0, |memory| memory.used));
+    }
+
+    /// Rows that it takes.
+    fn height(&self) -> u16 {
+        let functions = self.vitals.functions.len().min(FUNCTIONS) as u16;
+        HEAD + functions + u16::from(functions > 0)
+    }
+
+    fn draw(&self, width: u16, height: u16) -> Buffer {
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        let vitals = &self.vitals;
+        let state = if vitals.over { "ended after" } else { "runs for" };
+        let frame = Block::bordered()
+            .title(format!(" {} ", self.title).bold())
+            .title(Line::from(format!(" {state} {:.1} s ", vitals.time.as_secs_f64())).right_aligned());
+        let inner = frame.inner(area);
+        frame.render(area, &mut buffer);
+        let rows = Layout::vertical([
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Length(1),
+            Constraint::Length(2),
+            Constraint::Length(1),
+            Constraint::Fill(1),
+        ]);
+        let [threads, states, heap, curves, host, functions] = rows.areas(inner);
+        Paragraph::new(self.threads()).render(threads, &mut buffer);
+        self.states().render(states, &mut buffer);
+        Paragraph::new(self.memory()).render(heap, &mut buffer);
+        let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)])
+            .spacing(2)
+            .areas(curves);
+        curve(&self.heap).style(Color::Green).render(left, &mut buffer);
+        let requests: VecDeque<u64> = self.rates.iter().map(|rates| rates.requests).collect();
+        curve(&requests).style(Color::Cyan).render(right, &mut buffer);
+        Paragraph::new(self.host()).render(host, &mut buffer);
+        Paragraph::new(self.functions(functions.width)).render(functions, &mut buffer);
+        buffer
+    }
+
+    fn threads(&self) -> Line<'static> {
+        let vitals = &self.vitals;
+        let mut line = format!(
+            "threads   {} on {} lanes",
+            grouped(vitals.threads.into()),
+            grouped(vitals.lanes.into())
+        );
+        if let Some(spawned) = vitals.spawned {
+            _ = write!(line, ", {} spawned", grouped(spawned));
+        }
+        if let Some(states) = vitals.states {
+            for (name, count) in [
+                ("new", states.new),
+                ("running", states.running),
+                ("waiting", states.waiting),
+                ("ended", states.ended),
+            ] {
+                _ = write!(line, "   {} {name}", grouped(count.into()));
+            }
+        }
+        line.into()
+    }
+
+    /// How many of the threads run or have ended.
+    fn states(&self) -> LineGauge<'static> {
+        let vitals = &self.vitals;
+        let (label, part) = match vitals.states {
+            Some(states) => ("ended    ", states.ended),
+            None => ("ended    ", if vitals.over { vitals.threads } else { 0 }),
+        };
+        let share = f64::from(part) / f64::from(vitals.threads.max(1));
+        LineGauge::default()
+            .label(label)
+            .ratio(share.clamp(0.0, 1.0))
+            .filled_style(Style::new().fg(Color::Blue))
+    }
+
+    fn memory(&self) -> Line<'static> {
+        let Some(memory) = self.vitals.memory else {
+            return "memory    none".into();
+        };
+        let blocks = self.rates.back().map_or(0, |rates| rates.blocks);
+        format!(
+            "heap      {}, {} at most   {} blocks a second   memory {}",
+            ByteSize(memory.used),
+            ByteSize(memory.peak),
+            grouped(blocks),
+            ByteSize(memory.size)
+        )
+        .into()
+    }
+
+    fn host(&self) -> Line<'static> {
+        let (vitals, rates) = (&self.vitals, self.rates.back().copied().unwrap_or_default());
+        format!(
+            "host      {} requests, {} a second   output {}, {} a second   {} debug messages",
+            grouped(vitals.requests.calls),
+            grouped(rates.requests),
+            ByteSize(vitals.written.iter().sum()),
+            ByteSize(rates.written),
+            grouped(vitals.messages)
+        )
+        .into()
+    }
+
+    /// The functions with most samples, each with a bar.
+    fn functions(&self, width: u16) -> Vec<Line<'static>> {
+        let functions = &self.vitals.functions;
+        let all: u64 = functions.iter().map(|(_, samples)| samples).sum();
+        if all == 0 {
+            return Vec::new();
+        }
+        let bars = (usize::from(width) / 4).max(4);
+        let head = Line::from("functions with most samples".add_modifier(Modifier::DIM));
+        let rows = functions.iter().take(FUNCTIONS).map(|(name, samples)| {
+            let share = *samples as f64 / all as f64;
+            let bar = "█".repeat((share * bars as f64).round() as usize);
+            Line::from(vec![
+                Span::raw(format!("{:5.1} % ", 100.0 * share)),
+                Span::styled(format!("{bar:bars$} "), Style::new().fg(Color::Yellow)),
+                Span::raw(name.clone()),
+            ])
+        });
+        [head].into_iter().chain(rows).collect()
+    }
+}
+
+fn keep<T>(all: &mut VecDeque<T>, one: T) {
+    if all.len() == KEPT {
+        all.pop_front();
+    }
+    all.push_back(one);
+}
+
+/// A curve of numbers, of which the last ones are shown.
+fn curve(numbers: &VecDeque<u64>) -> Sparkline<'static> {
+    let shown = usize::from(WIDEST) / 2 - 2;
+    let last: Vec<u64> = numbers
+        .iter()
+        .skip(numbers.len().saturating_sub(shown))
+        .copied()
+        .collect();
+    Sparkline::default().data(last)
+}
+
+/// A buffer as text for a terminal, with the few colours that there are.
+fn text(buffer: &Buffer, color: bool) -> String {
+    let mut text = String::new();
+    for y in 0..buffer.area.height {
+        if y > 0 {
+            text.push('\n');
+        }
+        let mut style = (Color::Reset, Modifier::empty());
+        for x in 0..buffer.area.width {
+            let cell = &buffer[(x, y)];
+            if color && (cell.fg, cell.modifier) != style {
+                style = (cell.fg, cell.modifier);
+                _ = write!(text, "{}{}", anstyle::Reset, ansi(style));
+            }
+            text.push_str(cell.symbol());
+        }
+        if style != (Color::Reset, Modifier::empty()) {
+            _ = write!(text, "{}", anstyle::Reset);
+        }
+    }
+    text
+}
+
+fn ansi((color, modifier): (Color, Modifier)) -> anstyle::Style {
+    let color = match color {
+        Color::Blue => Some(anstyle::AnsiColor::Blue),
+        Color::Cyan => Some(anstyle::AnsiColor::Cyan),
+        Color::Green => Some(anstyle::AnsiColor::Green),
+        Color::Yellow => Some(anstyle::AnsiColor::Yellow),
+        _ => None,
+    };
+    let mut effects = anstyle::Effects::new();
+    effects = effects.set(anstyle::Effects::BOLD, modifier.contains(Modifier::BOLD));
+    effects = effects.set(anstyle::Effects::DIMMED, modifier.contains(Modifier::DIM));
+    anstyle::Style::new()
+        .fg_color(color.map(anstyle::Color::Ansi))
+        .effects(effects)
+}
+
+#[cfg(test)]
+mod tests {
+    use gpu_run_vm::{MemoryVitals, ThreadStates};
+
+    use super::*;
+
+    fn vitals(seconds: u64) -> Vitals {
+        Vitals {
+            time: Duration::from_secs(seconds),
+            lanes: 128,
+            threads: 4096,
+            states: Some(ThreadStates {
+                new: 96,
+                running: 2000,
+                waiting: 0,
+                ended: 2000,
+            }),
+            memory: Some(MemoryVitals {
+                size: 64 << 20,
+                allocated: 1000 * seconds,
+                used: seconds << 20,
+                peak: 9 << 20,
+            }),
+            written: [1000 * seconds, 0],
+            functions: vec![("heavy".into(), 75), ("light".into(), 25)],
+            ..Vitals::default()
+        }
+    }
+
+    #[test]
+    fn a_view_tells_what_a_run_does() {
+        let mut view = View::new("app.wasm on a GPU".into());
+        view.take(&vitals(1));
+        view.take(&vitals(3));
+        let shown = text(&view.draw(90, view.height()), false);
+        let lines: Vec<&str> = shown.lines().collect();
+        assert_eq!(lines.len(), 11, "{shown}");
+        for (line, wanted) in [
+            (0, "app.wasm on a GPU"),
+            (0, "runs for 3.0 s"),
+            (
+                1,
+                "4,096 on 128 lanes   96 new   2,000 running   0 waiting   2,000 ended",
+            ),
+            (3, "1,000 blocks a second"),
+            (6, "1.0 KiB"),
+            (8, " 75.0 % ████"),
+            (9, "light"),
+        ] {
+            assert!(lines[line].contains(wanted), "{line} must have {wanted}:\n{shown}");
+        }
+        assert!(text(&view.draw(90, 11), true).contains("\u{1b}["));
+    }
+
+    #[test]
+    fn a_small_terminal_is_enough() {
+        let mut view = View::new("app.wasm".into());
+        view.take(&Vitals::default());
+        for (width, height) in [(20, 3), (33, 5), (100, 30)] {
+            assert_eq!(
+                text(&view.draw(width, height), false).lines().count(),
+                usize::from(height)
+            );
+        }
+    }
+}

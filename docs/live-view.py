@@ -3,6 +3,8 @@
 
     docs/live-view.py [--device DEVICE] [--threads N] [ROUNDS]
 
+The run is json of bench/ordinary.
+
 BIN names the command; without it that is target/release/gpu-run."""
 
 import argparse
@@ -22,28 +24,27 @@ spec.loader.exec_module(progress_line)
 
 def views(written):
     """The whole views that stood there one after the other: lines from the frame's top to its bottom."""
-    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]", "\n", written)
-    lines = [line.rstrip() for line in re.split(r"[\r\n]+", plain) if line.strip()]
-    found, view = [], []
-    for line in lines:
-        view = [line] if line.startswith("┌") else view + [line]
-        if line.startswith("└"):
-            found.append(view)
-            view = []
+    plain = re.sub(r"\x1b\[[0-9;?]*[a-zA-Z]|[\r\n]", "", written)
+    found = []
+    for view in re.findall("┌[^┌]*┘", plain):
+        # Each line is followed by what is left of the terminal's width.
+        width = view.index("┐") + 1
+        step = width + len(view[width:]) - len(view[width:].lstrip(" "))
+        found.append([view[at : at + width] for at in range(0, len(view), step)])
     return found
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--device", default="auto")
-    parser.add_argument("--threads", default="4096")
-    parser.add_argument("rounds", nargs="?", default="3000")
+    parser.add_argument("--threads", default="67584")
+    parser.add_argument("rounds", nargs="?", default="2000")
     options = parser.parse_args()
     bin = os.environ.get("BIN", str(ROOT / "target/release/gpu-run"))
     os.chdir(ROOT)
     os.environ["NO_COLOR"] = "1"
-    command = [bin, "profile", "--live", "--device", options.device, "--threads", options.threads]
-    command += ["--invoke", "shares", "fixtures/wasm/c/profile.wasm", options.rounds, "500"]
+    command = [bin, "profile", "--live", "--device", options.device, "--compile-time", "10m"]
+    command += ["--threads", options.threads, "--invoke", "json", "bench/ordinary/ordinary.wasm", options.rounds]
     found = views(progress_line.run(command))
     if len(found) < 2:
         raise SystemExit("the run was over before it was looked at twice")

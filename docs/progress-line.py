@@ -6,12 +6,15 @@
 BIN names the command; without it that is target/release/gpu-run."""
 
 import argparse
+import fcntl
 import os
 import pty
 import re
+import struct
 import subprocess
 import sys
 import tempfile
+import termios
 from pathlib import Path
 from xml.sax.saxutils import escape
 
@@ -30,6 +33,8 @@ def run(command):
         os.environ["COLUMNS"] = str(COLUMNS)
         subprocess.run(["stty", "cols", str(COLUMNS)], check=False)
         os.execv(command[0], command)
+    # What stty of the child does too late, or not at all where there is none.
+    fcntl.ioctl(terminal, termios.TIOCSWINSZ, struct.pack("HHHH", 30, COLUMNS, 0, 0))
     written = b""
     while True:
         try:

@@ -11,6 +11,7 @@ use gpu_run::DeviceKind;
 use gpu_run_vm::DeviceError;
 
 use crate::cli::{CALL_DEPTH, DEVICE, DeviceArgs, Engine, EnvironmentArgs, ReportFormat, RunArgs, TuningArgs};
+use crate::metrics::Place;
 use crate::sink::Target;
 
 /// What stands between the program's arguments and the inputs.
@@ -65,6 +66,13 @@ pub struct BatchArgs {
     /// json:FILE, the same in a file.
     #[arg(long, value_name = "FORMAT", default_value = "text", help_heading = OUTPUTS)]
     pub report: Target<ReportFormat>,
+    /// Name the N processes that took longest, and say how long others took.
+    #[arg(long, value_name = "N", default_value_t = 0, hide_default_value = true, help_heading = OUTPUTS)]
+    pub slowest: usize,
+    /// Tell what the batch does while it runs, as OpenMetrics text for Prometheus: at http://ADDR:PORT/metrics, or in FILE,
+    /// which is written anew twice a second.
+    #[arg(long, value_name = "ADDR:PORT|FILE", value_hint = ValueHint::FilePath, help_heading = OUTPUTS)]
+    pub metrics: Option<Place>,
     /// Begin no process after one has failed, and stop the others.
     #[arg(long, help_heading = OUTPUTS)]
     pub fail_fast: bool,
@@ -234,6 +242,8 @@ impl BatchArgs {
             out_dir: None,
             resume: None,
             report: args.report.clone(),
+            slowest: 0,
+            metrics: args.profile.metrics.clone(),
             fail_fast: false,
             retry: None,
             programs: Vec::new(),

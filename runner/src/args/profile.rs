@@ -31,7 +31,7 @@ pub struct ProfileOptions {
     pub line_info: bool,
     /// Tell what the program does while it runs, as OpenMetrics text for Prometheus: at http://ADDR:PORT/metrics, or in FILE,
     /// which is written anew twice a second.
-    #[arg(long, value_name = "ADDR:PORT|FILE", conflicts_with = "instances", value_hint = ValueHint::FilePath)]
+    #[arg(long, value_name = "ADDR:PORT|FILE", value_hint = ValueHint::FilePath)]
     pub metrics: Option<Place>,
     /// Show what the program does while it runs, on the last lines of the terminal: threads, heap, requests, output; with
     /// `gpu-run profile` the functions with most samples too.

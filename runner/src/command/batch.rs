@@ -29,6 +29,7 @@ use self::tally::Tally;
 use crate::batch_args::{BatchArgs, Retry};
 use crate::cli::{DeviceArgs, ReportFormat};
 use crate::lines::LineSource;
+use crate::metrics::BatchMetrics;
 use crate::report::{self, Outcome, Report, code};
 use crate::{cache, devices, engine, load, log, process, progress, wasi_options};
 
@@ -65,9 +66,14 @@ pub fn batch(args: &BatchArgs) -> Outcome<ExitCode> {
         Outputs::Directory(directory) => Box::new(directory.ended()),
         Outputs::Ordered(_) => Box::new(|_| false),
     };
+    let metrics = args
+        .metrics
+        .as_ref()
+        .map(|place| BatchMetrics::begin(place, args.module()));
+    let metrics = metrics.transpose()?;
     let run = Run {
         args,
-        tally: Tally::new(bar),
+        tally: Tally::new(bar, metrics, args.slowest),
         count: args.instances,
         started: HashMap::new(),
         outputs,
@@ -357,6 +363,7 @@ impl Run<'_> {
                 Read::Lost(error) => self.lost_input = Some(error),
                 Read::Ready(at, job, Ok(input)) => {
                     self.started.insert(place, (at, job));
+                    self.tally.begun();
                     return Poll::Ready(Some(input));
                 }
                 Read::Ready(at, job, Err(error)) => {

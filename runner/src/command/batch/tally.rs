@@ -1,5 +1,7 @@
 //! What is told of a batch: its progress, how many processes have ended in which way, and the first that failed.
 
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::time::{Duration, Instant};
 
 use gpu_run::{BatchCounts, BatchResult, End};
@@ -10,6 +12,7 @@ use crate::batch_args::BatchArgs;
 use crate::calls::{grouped, told};
 use crate::cli::ReportFormat;
 use crate::lines::LineSource;
+use crate::metrics::BatchMetrics;
 use crate::report::code;
 
 /// Failures that are told of with all that is known.
@@ -78,10 +81,75 @@ pub enum ProcessKind {
     Unreadable,
 }
 
+impl ProcessKind {
+    /// As it is written.
+    fn name(self) -> &'static str {
+        match self {
+            ProcessKind::Done => "done",
+            ProcessKind::Exit => "exit",
+            ProcessKind::Trap => "trap",
+            ProcessKind::Timeout => "timeout",
+            ProcessKind::Interrupted => "interrupted",
+            ProcessKind::Unreadable => "unreadable",
+        }
+    }
+}
+
+/// The processes that took longest, and the times of all.
+#[derive(Default)]
+struct Slowest {
+    /// How many are told of.
+    wanted: usize,
+    /// Those, the shortest first.
+    heap: BinaryHeap<Reverse<(Duration, String)>>,
+    /// In microseconds, as far as that has 32 bits.
+    times: Vec<u32>,
+}
+
+impl Slowest {
+    fn note(&mut self, name: &str, time: Duration) {
+        if self.wanted == 0 {
+            return;
+        }
+        self.times.push(u32::try_from(time.as_micros()).unwrap_or(u32::MAX));
+        if self.heap.len() < self.wanted || self.heap.peek().is_some_and(|Reverse((shortest, _))| time > *shortest) {
+            self.heap.push(Reverse((time, name.to_owned())));
+        }
+        if self.heap.len() > self.wanted {
+            self.heap.pop();
+        }
+    }
+
+    /// What is told of them, line by line.
+    fn lines(&self) -> Vec<String> {
+        let mut times = self.times.clone();
+        times.sort_unstable();
+        let Some(last) = times.len().checked_sub(1) else {
+            return Vec::new();
+        };
+        // The time that so much of them took at most.
+        let up_to = |share: f64| f64::from(times[(share * last as f64).round() as usize]) / 1e3;
+        let head = format!(
+            "half of the processes took up to {:.3} ms, 90 % {:.3} ms, 99 % {:.3} ms; the slowest:",
+            up_to(0.5),
+            up_to(0.9),
+            up_to(0.99)
+        );
+        let mut slowest: Vec<&(Duration, String)> = self.heap.iter().map(|Reverse(one)| one).collect();
+        slowest.sort_by(|a, b| (b.0, &a.1).cmp(&(a.0, &b.1)));
+        let rows = slowest
+            .iter()
+            .map(|(time, name)| format!("  {:>12.3} ms  {name}", time.as_secs_f64() * 1e3));
+        [head].into_iter().chain(rows).collect()
+    }
+}
+
 /// Counts of a batch.
 #[derive(Default)]
 pub struct Tally {
     bar: Option<ProgressBar>,
+    metrics: Option<BatchMetrics>,
+    slowest: Slowest,
     begin: Option<Instant>,
     skipped: u64,
     done: u64,
@@ -97,11 +165,31 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn new(bar: Option<ProgressBar>) -> Tally {
+    /// Counts that are told by these too. So many of the slowest processes are named.
+    pub fn new(bar: Option<ProgressBar>, metrics: Option<BatchMetrics>, slowest: usize) -> Tally {
         Tally {
             bar,
+            metrics,
+            slowest: Slowest {
+                wanted: slowest,
+                ..Slowest::default()
+            },
             begin: Some(Instant::now()),
             ..Tally::default()
+        }
+    }
+
+    /// A process begins.
+    pub fn begun(&mut self) {
+        if let Some(metrics) = &mut self.metrics {
+            metrics.begun();
+        }
+    }
+
+    /// Adds an end to the metrics.
+    fn measure(&mut self, kind: ProcessKind, time: Option<Duration>, written: u64) {
+        if let Some(metrics) = &mut self.metrics {
+            metrics.ended(kind.name(), time, written);
         }
     }
 
@@ -135,6 +223,7 @@ impl Tally {
     /// The input of a process could not be read.
     pub fn unreadable(&mut self, args: &BatchArgs, name: &str, error: &str) {
         self.unreadable += 1;
+        self.measure(ProcessKind::Unreadable, None, 0);
         self.show(format!("{name}: {error}"));
         self.step();
         Tally::report(args, || ProcessReport {
@@ -146,6 +235,7 @@ impl Tally {
     /// A process was stopped with the batch.
     pub fn interrupted(&mut self, args: &BatchArgs, name: &str) {
         self.interrupted += 1;
+        self.measure(ProcessKind::Interrupted, None, 0);
         Tally::report(args, || ProcessReport::new(name, ProcessKind::Interrupted));
     }
 
@@ -167,6 +257,9 @@ impl Tally {
             ProcessKind::Timeout => &mut self.timeouts,
             _ => &mut self.interrupted,
         } += 1;
+        let written = (result.stdout.len() + result.stderr.len()) as u64;
+        self.measure(kind, Some(result.time), written);
+        self.slowest.note(name, result.time);
         self.starved += u64::from(result.starved && !result.is_success());
         let (mut message, mut function) = (None, None);
         match &result.end {
@@ -201,7 +294,7 @@ impl Tally {
             function,
             milliseconds: Some(result.time.as_secs_f64() * 1e3),
             memory: Some(result.memory),
-            written: Some((result.stdout.len() + result.stderr.len()) as u64),
+            written: Some(written),
         });
         exit_code
     }
@@ -248,6 +341,9 @@ impl Tally {
         let more = self.failures().saturating_sub(self.shown.len() as u64);
         if more > 0 {
             note!("  and {} more", grouped(more));
+        }
+        for line in self.slowest.lines() {
+            note!("{line}");
         }
         if self.starved > 0 {
             note!(

@@ -15,7 +15,49 @@ pub fn of_engine() -> Vec<EngineTest> {
         ("batch/files", files),
         ("batch/programs", programs),
         ("batch/instances", instances),
+        ("batch/measured", measured),
     ]
+}
+
+/// Metrics count processes by how they ended, and the slowest are named.
+fn measured(engine: &str) -> Tested {
+    let folder = tempfile::tempdir()?;
+    let file = folder.path().join("batch.prom");
+    let mut command = batch_on(engine);
+    command
+        .args(["--slowest", "2", "--stdin-lines", "--metrics"])
+        .arg(&file)
+        .arg(program());
+    let lines: String = (0..40)
+        .map(|i| format!("{}{i}\n", if i % 10 == 3 { 'T' } else { 'R' }))
+        .collect();
+    let output = with_stdin(&mut command, &lines)?;
+    let metrics = std::fs::read_to_string(&file)?;
+    for (name, wanted) in [
+        ("gpu_run_running{", "0.0"),
+        ("gpu_run_processes_begun_total{", "40"),
+        ("gpu_run_process_time_seconds_count{", "40"),
+    ] {
+        let found = metrics.lines().find(|line| line.starts_with(name));
+        let right = found.is_some_and(|line| line.ends_with(&format!(" {wanted}")));
+        expect(right, &format!("{name} must be {wanted}: {metrics}"), &output)?;
+    }
+    let ended = metrics
+        .lines()
+        .filter(|line| line.starts_with("gpu_run_processes_ended_total{"));
+    let ended: Vec<&str> = ended.filter_map(|line| line.rsplit(' ').next()).collect();
+    let all: u64 = ended.iter().filter_map(|count| count.parse::<u64>().ok()).sum();
+    expect(
+        all == 40 && ended.len() == 2,
+        &format!("two kinds of ends: {metrics}"),
+        &output,
+    )?;
+    let stderr = text(&output.stderr);
+    let (_, slowest) = stderr
+        .split_once("; the slowest:\n")
+        .ok_or_else(|| format!("there are times: {stderr}"))?;
+    let rows = slowest.lines().take_while(|line| line.contains(" ms  ")).count();
+    expect(rows == 2, "two are named", &output)
 }
 
 /// How many processes an engine runs in a test.

@@ -48,7 +48,6 @@ def main():
     found = views(progress_line.run(command))
     if len(found) < 2:
         raise SystemExit("the run was over before it was looked at twice")
-    # One in the middle, and the last.
     IMAGE.write_text(progress_line.draw(found[len(found) // 2]))
     print(f"{len(found)} views; {IMAGE.relative_to(ROOT)} has one")
 

@@ -19,7 +19,7 @@ use command::{
 };
 use present::{
     calls, fault, json, lines, live, log, metrics, output, panic, profile, progress, report, results, sink, stands,
-    stats, terminal, writes,
+    stats, terminal, view, writes,
 };
 
 fn main() -> ExitCode {

@@ -22,4 +22,5 @@ pub mod sink;
 pub mod stands;
 pub mod stats;
 pub mod terminal;
+pub mod view;
 pub mod writes;

@@ -13,33 +13,27 @@
 namespace gpu_run {
 namespace counts {
 
-// Adds `one`, which is 1 or -1, for the block that begins at word `word` of the store's code.
-GPU_RUN_INLINE void add(const Launch &launch, u32 word, u64 one) {
+// Counts the block that begins at word `word` of the store's code.
+GPU_RUN_INLINE void note(const Launch &launch, u32 word) {
   const Counts &counts = *launch.counts;
 #if GPU_RUN_GPU
   // Lanes of a warp at the same block add at once. Multiprocessors have copies, so that few wait for each other.
   const CoalescedGroup together = match_group(word);
   const u64 at = (u64)(sm_hint() % counts.copies) * counts.words + word;
   if (!together.is_leader()) return;
-  red_add_device(&counts.by_word[at], together.size * one);
-  if (counts.by_warp) red_add_device(&counts.by_warp[at], one);
+  red_add_device(&counts.by_word[at], (u64)together.size);
+  if (counts.by_warp) red_add_device(&counts.by_warp[at], (u64)1);
 #else
   // A lane is a warp of its own. One with a copy of its own is the only one that writes there.
   const u64 at = (u64)(own_lane() % counts.copies) * counts.words + word;
   auto add_one = [&](u64 *count) {
-    if (launch.lanes <= counts.copies) store_relaxed_device(count, load_relaxed_device(count) + one);
-    else red_add_device(count, one);
+    if (launch.lanes <= counts.copies) store_relaxed_device(count, load_relaxed_device(count) + 1);
+    else red_add_device(count, (u64)1);
   };
   add_one(&counts.by_word[at]);
   if (counts.by_warp) add_one(&counts.by_warp[at]);
 #endif
 }
-
-// Counts a block that begins.
-GPU_RUN_INLINE void note(const Launch &launch, u32 word) { add(launch, word, 1); }
-
-// Takes that back, because its first instruction is run again.
-GPU_RUN_NOINLINE void take_back(const Launch &launch, u32 word) { add(launch, word, ~0ull); }
 
 #if GPU_RUN_GPU
 
@@ -53,6 +47,13 @@ enum BlockCounts : u32 {
 };
 extern "C" __attribute__((address_space(3))) u32 gpu_run_block_counts[];
 
+// Empties counter `i` into the count of a word.
+GPU_RUN_INLINE void empty(const volatile __attribute__((address_space(3))) u32 *block, u32 i, u64 *counts, u32 word) {
+  if (!block[BLOCK_First + i]) return;
+  // At once: other lanes add to it.
+  red_add_device(&counts[word], (u64)exchange_shared(&gpu_run_block_counts[BLOCK_First + i], 0));
+}
+
 // Empties the counters into the counts in memory.
 GPU_RUN_NOINLINE void flush(const Launch &launch) {
   const volatile __attribute__((address_space(3))) u32 *block = gpu_run_block_counts;
@@ -60,11 +61,8 @@ GPU_RUN_NOINLINE void flush(const Launch &launch) {
   const u32 size = block[BLOCK_Size];
   const Counts &counts = *launch.counts;
   for (u32 i = 0; i < size; i++) {
-    if (!block[BLOCK_First + i]) continue;
-    // At once: other lanes add to it.
-    red_add_device(&counts.by_word[words[i]], (u64)exchange_shared(&gpu_run_block_counts[BLOCK_First + i], 0));
-    if (!counts.by_warp) continue;
-    red_add_device(&counts.by_warp[words[i]], (u64)exchange_shared(&gpu_run_block_counts[BLOCK_First + size + i], 0));
+    empty(block, i, counts.by_word, words[i]);
+    if (counts.by_warp) empty(block, size + i, counts.by_warp, words[i]);
   }
 }
 

@@ -100,7 +100,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
       CASE(visit) {
         const u16 visit = frames::visit(launch, index_of(pc));
 #ifdef GPU_RUN_CALLS_NATIVE
-        if ((visit & VISIT_LOOP) && !launch.samples) {
+        if ((visit & VISIT_LOOP) && !launch.samples && !launch.counts) {
           state = {registers, room, header, index_of(pc), instance_index, depth};
           const StepResult done = enter_loop(launch, thread, state);
           if (done.kind == DONE_Ended) return;
@@ -113,7 +113,7 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
             return MachineState{registers, room, header, index_of(pc), instance_index, depth};
           });
         }
-        if (UNLIKELY(launch.counts)) counts::note(launch, index_of(pc));
+        if (UNLIKELY(launch.counts) && !(visit & VISIT_LATE)) counts::note(launch, index_of(pc));
         following = (w & ~(u64)0xffff) | (visit & VISIT_OPCODE);
         continue;
       }
@@ -232,12 +232,14 @@ GPU_RUN_INLINE void run(const Launch &launch, Thread &thread, u32 id, u32 lane) 
   // An instruction that is not in this switch.
   others: {
     state = {registers, room, header, index_of(pc), instance_index, depth};
+    // What waits or works in pieces is run again: it counts when it is done.
+    const bool counts = UNLIKELY(launch.counts) && (u16)load_code(pc) == OP_visit;
     StepResult done = dispatch::execute(launch, thread, id, lane, state, w);
+    const bool again = (done.kind == DONE_Step || done.kind == DONE_Wait) && !done.value;
+    if (counts && !again) counts::note(launch, index_of(pc));
     if (done.kind == DONE_Moved) goto moved;
     if (done.kind == DONE_Trap) TRAP(done.value);
     if (done.kind == DONE_Ended) return;
-    // It is run again, with the `visit` that may stand in its place.
-    if (UNLIKELY(!done.value && launch.counts) && (u16)load_code(pc) == OP_visit) counts::take_back(launch, index_of(pc));
     pc += done.value;
     if (done.kind == DONE_Wait) goto waiting;
     if (done.cost >= budget) YIELD;

@@ -13,6 +13,7 @@ constexpr u32 PC_THREAD_END = 1;
 constexpr u32 PC_NATIVE_RETURN = 2;
 constexpr u32 VISIT_OPCODE = 0x3ff, VISIT_LOOP = 0x400, VISIT_ONCE = 0x800, VISIT_OFTEN = 0xf800;  // in Launch::visits
 constexpr u32 VISIT_CALLED = VISIT_LOOP;  // of a run of which samples are taken: a function begins
+constexpr u32 VISIT_LATE = VISIT_LOOP;  // of a run of which blocks are counted: it counts when its first instruction is done
 
 // The heap of a memory; see heap/heap.h. What it points to lies beside linear memory, where no guest
 // reaches it. Host code of its own (src/store/heap.rs) reads it after a run.

@@ -2,8 +2,8 @@
 // state and the same calls are one group: there may be a million threads, but they seldom stand at many places.
 //
 // A lane notes its threads on its way out, when the host has set the stop flag. Groups are in a hash table with open
-// addressing, which only grows. The lane that puts a key into an empty place writes the rest, and the host reads all of
-// it after the kernel has ended. Two groups whose keys of 64 bits are the same by chance would be counted as one.
+// addressing, which only grows. The lane that puts a key into an empty place writes the rest. The host reads it after
+// the kernel has ended; of samples it also looks at the counts and innermost places meanwhile. Two groups whose keys of 64 bits are the same by chance would be counted as one.
 #pragma once
 
 #include "frames.h"

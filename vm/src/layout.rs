@@ -34,6 +34,8 @@ constants! { CONSTANTS:
     VISIT_OFTEN: u32 = 0xf800;
     /// Of a run of which samples are taken: a function begins.
     VISIT_CALLED: u32 = VISIT_LOOP;
+    /// Of a run of which blocks are counted: this one counts when its first instruction is done.
+    VISIT_LATE: u32 = VISIT_LOOP;
 
     /// See `kernel/layout.h`.
     COUNT_PASSES: u32 = 4096;

@@ -17,13 +17,13 @@ pub struct ProfileOptions {
     /// Write a profile of the program to FILE, by default of where its time went, in the format that its name says: .svg, a flame graph; .json, for
     /// the Firefox Profiler; .speedscope.json; .trace.json, for Chrome and Perfetto; .folded, a line for each stack; of a
     /// heap also .massif, for massif-visualizer. May be given several times.
-    #[arg(long = "profile", value_name = "FILE", value_parser = parse_file, value_hint = ValueHint::FilePath)]
+    #[arg(long = "profile", value_name = "FILE", value_parser = parse_file, conflicts_with = "instances", value_hint = ValueHint::FilePath)]
     pub files: Vec<ProfileFile>,
     /// Samples that are taken in a second of each thread's time, 1 to 1000000.
     #[arg(long = "profile-rate", value_name = "HZ", default_value_t = RATE, value_parser = clap::value_parser!(u32).range(1..=1_000_000))]
     pub rate: u32,
     /// What a profile shows.
-    #[arg(long, value_enum, value_name = "MODE", default_value_t)]
+    #[arg(long, value_enum, value_name = "MODE", default_value_t, conflicts_with = "instances")]
     pub profile_mode: ProfileMode,
     /// Put the lines of the program's DWARF into compiled code, for CUDA's tools such as Nsight Compute. What runs is the
     /// same.

@@ -96,6 +96,10 @@ impl Sink for Events {
         self.with(|sink| sink.vitals_every())
     }
 
+    fn wants_functions(&self) -> bool {
+        self.with(|sink| sink.wants_functions())
+    }
+
     fn vitals(&mut self, vitals: &Vitals) {
         self.with(|sink| sink.vitals(vitals));
     }

@@ -260,6 +260,8 @@ impl<T> Store<T> {
 
     /// Counts how often each basic block runs, in runs of modules that are instantiated from now on. Their results are the
     /// same. All of a module that is compiled is compiled before it runs, into code that counts.
+    ///
+    /// Has no effect once there is an instance, or something is counted.
     pub fn count_blocks(&mut self, what: Counted) {
         self.vm.count_blocks(what);
     }

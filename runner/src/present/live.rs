@@ -5,17 +5,17 @@ use std::fmt::Write;
 use std::time::Duration;
 
 use bytesize::ByteSize;
-use console::Term;
+use console::{Term, measure_text_width};
 use gpu_run_vm::Vitals;
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::style::{Color, Modifier, Style, Stylize};
+use ratatui::symbols::line;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Block, LineGauge, Paragraph, Sparkline, Widget};
 
 use crate::calls::grouped;
-use crate::output;
+use crate::{output, view};
 
 /// How often the run is looked at.
 const EVERY: Duration = Duration::from_millis(500);
@@ -32,7 +32,6 @@ const HEAD: u16 = 8;
 
 /// The part of the terminal.
 pub struct Live {
-    bar: ProgressBar,
     view: View,
     color: bool,
 }
@@ -42,9 +41,11 @@ struct View {
     /// The module's name, and what it runs on.
     title: String,
     vitals: Vitals,
-    /// Heap bytes, requests a second and output bytes a second, by look, the last one at the end.
+    /// Since the last look; of a run that is over, in all.
+    rate: Rates,
+    /// Heap bytes and requests a second, by look, the last one at the end.
     heap: VecDeque<u64>,
-    rates: VecDeque<Rates>,
+    requests: VecDeque<u64>,
 }
 
 /// What happened in a second.
@@ -58,14 +59,11 @@ struct Rates {
 impl Live {
     /// A view of runs with this title; `None` where stderr is no terminal.
     pub fn begin(title: String) -> Option<Live> {
-        let term = Term::stderr();
-        if !term.is_term() {
+        if !view::is_possible() {
             return None;
         }
-        let bar = ProgressBar::with_draw_target(None, ProgressDrawTarget::term(term, 10));
-        bar.set_style(ProgressStyle::with_template("{msg}").unwrap_or_else(|_| ProgressStyle::default_bar()));
+        view::begin();
         Some(Live {
-            bar,
             view: View::new(title),
             color: output::stderr_has_colors(),
         })
@@ -83,22 +81,14 @@ impl Live {
         // The last column stays free: some terminals go on in the next line after it.
         let width = columns.saturating_sub(1).min(WIDEST);
         let height = self.view.height().min(rows.saturating_sub(1));
-        let text = match width < 20 || height < 3 {
-            true => String::new(),
-            false => text(&self.view.draw(width, height), self.color),
-        };
-        self.bar.set_message(text);
-        self.bar.tick();
-    }
-
-    /// Writes something else above it.
-    pub fn above<R>(&self, write: impl FnOnce() -> R) -> R {
-        self.bar.suspend(write)
+        if width >= 20 && height >= 3 {
+            view::show(&text(&self.view.draw(width, height), self.color));
+        }
     }
 
     /// Leaves it there as it is.
     pub fn finish(&self) {
-        self.bar.abandon();
+        view::leave();
     }
 }
 
@@ -107,29 +97,37 @@ impl View {
         View {
             title,
             vitals: Vitals::default(),
+            rate: Rates::default(),
             heap: VecDeque::new(),
-            rates: VecDeque::new(),
+            requests: VecDeque::new(),
         }
     }
 
     fn take(&mut self, vitals: &Vitals) {
         let before = std::mem::replace(&mut self.vitals, vitals.clone());
-        // A run after another one begins anew.
-        let seconds = vitals.time.saturating_sub(before.time).as_secs_f64();
+        // A run after another one begins anew. Of one that is over all of it is told.
+        let before = if vitals.over || vitals.time < before.time {
+            Vitals::default()
+        } else {
+            before
+        };
+        let took = vitals.time.saturating_sub(before.time);
+        let seconds = took.as_secs_f64();
         let rate = |now: u64, before: u64| match seconds > 0.0 {
             true => (now.saturating_sub(before) as f64 / seconds) as u64,
             false => 0,
         };
         let allocated = |vitals: &Vitals| vitals.memory.map_or(0, |memory| memory.allocated);
-        keep(
-            &mut self.rates,
-            Rates {
-                requests: rate(vitals.requests.calls, before.requests.calls),
-                written: rate(vitals.written.iter().sum(), before.written.iter().sum()),
-                blocks: rate(allocated(vitals), allocated(&before)),
-            },
-        );
-        keep(&mut self.heap, vitals.memory.map_or(0, |memory| memory.used));
+        self.rate = Rates {
+            requests: rate(vitals.requests.calls, before.requests.calls),
+            written: rate(vitals.written.iter().sum(), before.written.iter().sum()),
+            blocks: rate(allocated(vitals), allocated(&before)),
+        };
+        // Of a moment a rate would be by chance.
+        if !vitals.over && took >= EVERY / 5 {
+            keep(&mut self.requests, self.rate.requests);
+            keep(&mut self.heap, vitals.memory.map_or(0, |memory| memory.used));
+        }
     }
 
     /// Rows that it takes.
@@ -158,14 +156,17 @@ impl View {
         ]);
         let [threads, states, heap, curves, host, functions] = rows.areas(inner);
         Paragraph::new(self.threads()).render(threads, &mut buffer);
-        self.states().render(states, &mut buffer);
+        if let Some(gauge) = self.states() {
+            gauge.render(states, &mut buffer);
+        }
         Paragraph::new(self.memory()).render(heap, &mut buffer);
         let [left, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Fill(1)])
             .spacing(2)
             .areas(curves);
-        curve(&self.heap).style(Color::Green).render(left, &mut buffer);
-        let requests: VecDeque<u64> = self.rates.iter().map(|rates| rates.requests).collect();
-        curve(&requests).style(Color::Cyan).render(right, &mut buffer);
+        curve(&self.heap, left).style(Color::Green).render(left, &mut buffer);
+        curve(&self.requests, right)
+            .style(Color::Cyan)
+            .render(right, &mut buffer);
         Paragraph::new(self.host()).render(host, &mut buffer);
         Paragraph::new(self.functions(functions.width)).render(functions, &mut buffer);
         buffer
@@ -173,13 +174,13 @@ impl View {
 
     fn threads(&self) -> Line<'static> {
         let vitals = &self.vitals;
-        let mut line = format!(
+        let mut text = format!(
             "threads   {} on {} lanes",
             grouped(vitals.threads.into()),
             grouped(vitals.lanes.into())
         );
         if let Some(spawned) = vitals.spawned {
-            _ = write!(line, ", {} spawned", grouped(spawned));
+            _ = write!(text, ", {} spawned", grouped(spawned));
         }
         if let Some(states) = vitals.states {
             for (name, count) in [
@@ -188,43 +189,42 @@ impl View {
                 ("waiting", states.waiting),
                 ("ended", states.ended),
             ] {
-                _ = write!(line, "   {} {name}", grouped(count.into()));
+                _ = write!(text, "   {} {name}", grouped(count.into()));
             }
         }
-        line.into()
+        text.into()
     }
 
-    /// How many of the threads run or have ended.
-    fn states(&self) -> LineGauge<'static> {
+    /// How many of the threads have ended, where that is known.
+    fn states(&self) -> Option<LineGauge<'static>> {
         let vitals = &self.vitals;
-        let (label, part) = match vitals.states {
-            Some(states) => ("ended    ", states.ended),
-            None => ("ended    ", if vitals.over { vitals.threads } else { 0 }),
-        };
-        let share = f64::from(part) / f64::from(vitals.threads.max(1));
-        LineGauge::default()
-            .label(label)
-            .ratio(share.clamp(0.0, 1.0))
-            .filled_style(Style::new().fg(Color::Blue))
+        let share = f64::from(vitals.states?.ended) / f64::from(vitals.threads.max(1));
+        Some(
+            LineGauge::default()
+                .label("ended    ")
+                .ratio(share.clamp(0.0, 1.0))
+                .filled_symbol(line::THICK.horizontal)
+                .unfilled_symbol(line::NORMAL.horizontal)
+                .filled_style(Style::new().fg(Color::Blue)),
+        )
     }
 
     fn memory(&self) -> Line<'static> {
         let Some(memory) = self.vitals.memory else {
             return "memory    none".into();
         };
-        let blocks = self.rates.back().map_or(0, |rates| rates.blocks);
         format!(
             "heap      {}, {} at most   {} blocks a second   memory {}",
             ByteSize(memory.used),
             ByteSize(memory.peak),
-            grouped(blocks),
+            grouped(self.rate.blocks),
             ByteSize(memory.size)
         )
         .into()
     }
 
     fn host(&self) -> Line<'static> {
-        let (vitals, rates) = (&self.vitals, self.rates.back().copied().unwrap_or_default());
+        let (vitals, rates) = (&self.vitals, self.rate);
         format!(
             "host      {} requests, {} a second   output {}, {} a second   {} debug messages",
             grouped(vitals.requests.calls),
@@ -239,7 +239,7 @@ impl View {
     /// The functions with most samples, each with a bar.
     fn functions(&self, width: u16) -> Vec<Line<'static>> {
         let functions = &self.vitals.functions;
-        let all: u64 = functions.iter().map(|(_, samples)| samples).sum();
+        let all = self.vitals.samples;
         if all == 0 {
             return Vec::new();
         }
@@ -265,15 +265,10 @@ fn keep<T>(all: &mut VecDeque<T>, one: T) {
     all.push_back(one);
 }
 
-/// A curve of numbers, of which the last ones are shown.
-fn curve(numbers: &VecDeque<u64>) -> Sparkline<'static> {
-    let shown = usize::from(WIDEST) / 2 - 2;
-    let last: Vec<u64> = numbers
-        .iter()
-        .skip(numbers.len().saturating_sub(shown))
-        .copied()
-        .collect();
-    Sparkline::default().data(last)
+/// A curve of numbers, of which the last ones are shown for which there is room.
+fn curve(numbers: &VecDeque<u64>, area: Rect) -> Sparkline<'static> {
+    let before = numbers.len().saturating_sub(area.width.into());
+    Sparkline::default().data(numbers.iter().skip(before).copied().collect::<Vec<u64>>())
 }
 
 /// A buffer as text for a terminal, with the few colours that there are.
@@ -284,8 +279,11 @@ fn text(buffer: &Buffer, color: bool) -> String {
             text.push('\n');
         }
         let mut style = (Color::Reset, Modifier::empty());
-        for x in 0..buffer.area.width {
+        let mut x = 0;
+        while x < buffer.area.width {
             let cell = &buffer[(x, y)];
+            // After a wide character comes a cell that it covers.
+            x += (measure_text_width(cell.symbol()) as u16).max(1);
             if color && (cell.fg, cell.modifier) != style {
                 style = (cell.fg, cell.modifier);
                 _ = write!(text, "{}{}", anstyle::Reset, ansi(style));
@@ -339,7 +337,8 @@ mod tests {
                 peak: 9 << 20,
             }),
             written: [1000 * seconds, 0],
-            functions: vec![("heavy".into(), 75), ("light".into(), 25)],
+            functions: vec![("heavy".into(), 75), ("light 計".into(), 25)],
+            samples: 100,
             ..Vitals::default()
         }
     }
@@ -352,6 +351,7 @@ mod tests {
         let shown = text(&view.draw(90, view.height()), false);
         let lines: Vec<&str> = shown.lines().collect();
         assert_eq!(lines.len(), 11, "{shown}");
+        assert!(lines.iter().all(|line| measure_text_width(line) == 90), "{shown}");
         for (line, wanted) in [
             (0, "app.wasm on a GPU"),
             (0, "runs for 3.0 s"),
@@ -360,7 +360,8 @@ mod tests {
                 "4,096 on 128 lanes   96 new   2,000 running   0 waiting   2,000 ended",
             ),
             (3, "1,000 blocks a second"),
-            (6, "1.0 KiB"),
+            (6, "output 2.9 KiB, 1000 B a second"),
+            (2, "━━━"),
             (8, " 75.0 % ████"),
             (9, "light"),
         ] {

@@ -2,12 +2,12 @@
 //! where `println!` would panic. Another process that shares a stream may have set it not to wait. It is waited for all
 //! the same, so that nothing is lost.
 
-use std::io::{self, ErrorKind, Stderr, Stdout, Write};
+use std::io::{self, ErrorKind, IsTerminal, Stderr, Stdout, Write};
 use std::sync::{Mutex, PoisonError};
 
 use anstyle::{AnsiColor, Style};
 
-use crate::writes;
+use crate::{view, writes};
 
 /// Bytes of a write to a pipe or terminal, which takes them as soon as as many were read.
 const PIECE: usize = 4 << 10;
@@ -99,6 +99,8 @@ pub const STRONG: Style = Style::new().bold();
 /// if that is as short as messages are.
 pub fn styled() -> anstream::AutoStream<Stderr> {
     let stderr = io::stderr();
+    // Whole lines follow.
+    view::make_way(&stderr, b"\n");
     #[cfg(unix)]
     writes::while_writing(|| wait(&stderr));
     anstream::AutoStream::auto(stderr)
@@ -150,10 +152,22 @@ impl<S: Write + Waits> Patient<S> {
     }
 }
 
-impl<S: Write + Waits> Write for Patient<S> {
+impl Patient<Stderr> {
+    /// Writes all of this, where what stands below all output is.
+    pub fn write_through(&mut self, mut bytes: &[u8]) -> io::Result<()> {
+        while !bytes.is_empty() {
+            let written = writes::while_writing(|| self.retry(|stream| stream.write(bytes)))?;
+            bytes = &bytes[written..];
+        }
+        Ok(())
+    }
+}
+
+impl<S: Write + Waits + IsTerminal> Write for Patient<S> {
     fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
         let whole = bytes.len() <= PIECE || takes_all_at_once(&self.stream);
         let piece = if whole { bytes } else { &bytes[..PIECE] };
+        view::make_way(&self.stream, piece);
         let written = writes::while_writing(|| self.retry(|stream| stream.write(piece)))?;
         if self.recorded {
             record(&piece[..written]);

@@ -28,8 +28,9 @@ pub struct Terminal {
     errors: [Option<std::io::Error>; 2],
     /// How much of the frame is done, on a line below all other output.
     progress: Option<ProgressBar>,
-    /// Tells of the run elsewhere, and below all other output.
+    /// Tells of the run elsewhere.
     metrics: Option<Metrics>,
+    /// Tells of it below all other output.
     live: Option<Live>,
     /// Debug messages to be written.
     gathered: Vec<u8>,
@@ -130,10 +131,9 @@ impl Terminal {
             Stream::Stdout => output::stdout().write_all(bytes),
             Stream::Stderr => output::stderr().write_all(bytes),
         };
-        let result = match (&self.progress, &self.live) {
-            (Some(bar), _) => bar.suspend(write),
-            (None, Some(live)) => live.above(write),
-            (None, None) => write(),
+        let result = match &self.progress {
+            Some(bar) => bar.suspend(write),
+            None => write(),
         };
         self.note(stream, result);
     }
@@ -218,6 +218,10 @@ impl Sink for Terminal {
         let metrics = self.metrics.as_ref().map(Metrics::every);
         let live = self.live.as_ref().map(Live::every);
         metrics.into_iter().chain(live).min()
+    }
+
+    fn wants_functions(&self) -> bool {
+        self.live.is_some()
     }
 
     fn vitals(&mut self, vitals: &Vitals) {

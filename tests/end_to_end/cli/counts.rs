@@ -89,7 +89,22 @@ fn same(engine: &str) -> Tested {
     )?;
     as_on_cpu(engine, &["--invoke", "loops", &wat("profile.wat"), "5", "77"], 0)?;
     as_on_cpu(engine, &["--invoke", "ackermann", &wat("ackermann.wat"), "2", "3"], 0)?;
-    as_on_cpu(engine, &[&wasm("release", "collections")], 0)
+    as_on_cpu(engine, &[&wasm("release", "collections")], 0)?;
+    as_on_cpu(engine, &[&wasm("release", "unwind")], 0)?;
+    if engine != "emulator" {
+        return Ok(());
+    }
+    // Functions in several regions, and lanes that meet.
+    for options in [
+        &["--region-words", "40"][..],
+        &["--reconverge", "always", "--local-frames", "always"],
+    ] {
+        let here = counted(engine, &[options, &[&wasm("release", "unwind")]].concat(), 0)?;
+        if here != counted("cpu", &[&wasm("release", "unwind")], 0)? {
+            return Err(format!("{options:?}: {here:#?} is not as on the CPU").into());
+        }
+    }
+    Ok(())
 }
 
 /// Lanes of several hardware blocks, of which the last is not full.

@@ -44,8 +44,12 @@ impl Default for Counting {
 
 impl Store {
     /// Counts how often each basic block runs, of all instances that are made from now on.
+    ///
+    /// Has no effect once there is an instance, or something is counted: code in a store counts the same.
     pub fn count_blocks(&mut self, what: Counted) {
-        self.counting.wanted = Some(what);
+        if self.instance_infos.is_empty() {
+            self.counting.wanted.get_or_insert(what);
+        }
     }
 
     /// Whether it does so.
@@ -99,7 +103,9 @@ impl Store {
             unsafe { self.device.read(at, bytemuck::cast_slice_mut(&mut counts))? };
             all.resize(all.len().max(words), 0);
             for copy in counts.chunks(words) {
-                all.iter_mut().zip(copy).for_each(|(all, count)| *all += count);
+                all.iter_mut()
+                    .zip(copy)
+                    .for_each(|(all, count)| *all = all.wrapping_add(*count));
             }
         }
         Ok(())

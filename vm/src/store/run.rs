@@ -157,9 +157,9 @@ impl Store {
             "a run begins"
         );
         let heap = self.heap_watch();
-        let samples = match sink.vitals_every() {
-            Some(_) => self.sample_watch(self.sampling.record_in_use())?,
-            None => None,
+        let samples = match sink.wants_functions() {
+            true => self.sample_watch(self.sampling.record_in_use())?,
+            false => None,
         };
         let watch = self.watch(options, plan.lanes, serving.as_ref(), samples, sink);
         let mut host = Host::new(&self.run, options, threads, sink);

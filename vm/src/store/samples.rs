@@ -66,13 +66,13 @@ impl Stack {
             pc = raw.mark;
         } else if at(SampleAt::Called) {
             // What was before the first function is the launch's.
-            pc = calls.first()? - 1;
+            pc = calls.first()?.wrapping_sub(1);
             calls.remove(0);
-            depth -= 1;
+            depth = depth.wrapping_sub(1);
         } else if at(SampleAt::Returned) {
             calls.insert(0, pc);
             pc = raw.mark;
-            depth += 1;
+            depth = depth.wrapping_add(1);
         }
         (pc != 0).then_some(Stack { pc, depth, calls })
     }

@@ -5,11 +5,11 @@
 use std::collections::BTreeSet;
 use std::sync::{Arc, Weak};
 
-use gpu_run_bytecode::{Op, Program};
+use gpu_run_bytecode::{Handler, Op, Program};
 
 use super::{Array, InstanceId, Store};
 use crate::device::{Device, DeviceResult};
-use crate::layout::{Ptr, VISIT_LOOP, VISIT_OFTEN, VISIT_ONCE, VISIT_OPCODE};
+use crate::layout::{Ptr, VISIT_LATE, VISIT_LOOP, VISIT_OFTEN, VISIT_ONCE, VISIT_OPCODE};
 use crate::ptx::Blocks;
 
 /// What is noted.
@@ -128,8 +128,15 @@ impl Store {
             let words = self.counted_words(program);
             let mut visits = vec![0; program.code.len()];
             for word in &words {
+                let opcode = program.code[*word as usize] as u32 & VISIT_OPCODE;
+                let op = Op::from_number(opcode as u16);
+                let late = if op.is_some_and(|op| op.handler() != Handler::InLoop) {
+                    VISIT_LATE
+                } else {
+                    0
+                };
                 // So often that no more visits are noted.
-                visits[*word as usize] = (VISIT_OFTEN | program.code[*word as usize] as u32 & VISIT_OPCODE) as u16;
+                visits[*word as usize] = (VISIT_OFTEN | late | opcode) as u16;
             }
             let start = self.push_code(&marked_code(program, &words, false))?;
             self.push_visits(start, &visits)?;

@@ -102,8 +102,8 @@ struct Slowest {
     wanted: usize,
     /// Those, the shortest first.
     heap: BinaryHeap<Reverse<(Duration, String)>>,
-    /// In microseconds, as far as that has 32 bits.
-    times: Vec<u32>,
+    /// In microseconds.
+    times: Vec<u64>,
 }
 
 impl Slowest {
@@ -111,7 +111,7 @@ impl Slowest {
         if self.wanted == 0 {
             return;
         }
-        self.times.push(u32::try_from(time.as_micros()).unwrap_or(u32::MAX));
+        self.times.push(time.as_micros() as u64);
         if self.heap.len() < self.wanted || self.heap.peek().is_some_and(|Reverse((shortest, _))| time > *shortest) {
             self.heap.push(Reverse((time, name.to_owned())));
         }
@@ -128,7 +128,7 @@ impl Slowest {
             return Vec::new();
         };
         // The time that so much of them took at most.
-        let up_to = |share: f64| f64::from(times[(share * last as f64).round() as usize]) / 1e3;
+        let up_to = |share: f64| times[(share * last as f64).round() as usize] as f64 / 1e3;
         let head = format!(
             "half of the processes took up to {:.3} ms, 90 % {:.3} ms, 99 % {:.3} ms; the slowest:",
             up_to(0.5),

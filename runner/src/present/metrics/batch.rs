@@ -3,7 +3,9 @@
 use std::collections::BTreeMap;
 use std::fmt;
 use std::path::Path;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
 use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
 
 use prometheus_client::collector::Collector;
@@ -15,7 +17,7 @@ use prometheus_client::registry::Unit;
 
 use super::export::Export;
 use super::{EVERY, Place};
-use crate::report::Outcome;
+use crate::report::{Outcome, Report};
 
 /// The shortest time of a process that is told apart, in seconds, and into how many parts times are told apart from there
 /// on, each four times as long.
@@ -26,8 +28,9 @@ const PARTS: u16 = 12;
 pub struct BatchMetrics {
     seen: Arc<Mutex<Processes>>,
     times: Histogram,
-    export: Export,
-    next: Instant,
+    /// Its drop ends what writes the file, and the last of that is waited for.
+    stop: Option<Sender<()>>,
+    writer: Option<JoinHandle<()>>,
 }
 
 /// What the processes of a batch have done so far.
@@ -58,21 +61,27 @@ impl BatchMetrics {
         }));
         let times = Histogram::new(exponential_buckets(SHORTEST, 4.0, PARTS));
         let collector = Seen(seen.clone(), times.clone());
+        let mut export = Export::begin(place, module, Box::new(collector))?;
+        let (stop, stopped) = channel();
+        // In a thread of its own: processes may take long, and a slow file does not hold the batch.
+        let write = move || {
+            while let Err(RecvTimeoutError::Timeout) = stopped.recv_timeout(EVERY) {
+                export.publish();
+            }
+            export.publish();
+        };
+        let writer = std::thread::Builder::new().name("metrics".into()).spawn(write);
+        let failed = |error| Report::new(format!("cannot begin --metrics: {error}"));
         Ok(BatchMetrics {
-            export: Export::begin(place, module, Box::new(collector))?,
             seen,
             times,
-            next: begin + EVERY,
+            stop: Some(stop),
+            writer: Some(writer.map_err(failed)?),
         })
     }
 
     fn change(&mut self, change: impl FnOnce(&mut Processes)) {
         change(&mut self.seen.lock().unwrap_or_else(PoisonError::into_inner));
-        if Instant::now() >= self.next {
-            self.export.publish();
-            // From now on, so that a slow file does not hold the batch.
-            self.next = Instant::now() + EVERY;
-        }
     }
 
     /// A process begins.
@@ -97,7 +106,11 @@ impl Drop for BatchMetrics {
         let mut seen = self.seen.lock().unwrap_or_else(PoisonError::into_inner);
         seen.took = Some(seen.begin.elapsed());
         drop(seen);
-        self.export.publish();
+        drop(self.stop.take());
+        if let Some(writer) = self.writer.take() {
+            // It does nothing that could panic.
+            _ = writer.join();
+        }
     }
 }
 

@@ -14,7 +14,8 @@ use crate::device::{Device, DeviceResult};
 use crate::layout::{self, Ptr, RawSample, Sample};
 use crate::stands::Doing;
 
-/// Bytes of samples that code has written which are read at once. They are some of all, with the same chance each.
+/// Rings of samples that code has written which are read at most, and bytes of them.
+const RINGS: u64 = 64;
 const RAW_BYTES: u64 = 8 << 20;
 
 /// Functions that are told of.
@@ -30,13 +31,14 @@ pub(super) struct SampleWatch {
 }
 
 impl SampleWatch {
-    /// Samples so far by function, the most first. Of many threads, those of some.
-    pub(super) fn functions(&mut self, device: &mut dyn Device) -> DeviceResult<Vec<(String, u64)>> {
+    /// Samples so far by function, the most first, and all of them. Of many threads, those of some.
+    pub(super) fn functions(&mut self, device: &mut dyn Device) -> DeviceResult<(Vec<(String, u64)>, u64)> {
         let mut places: BTreeMap<u32, u64> = BTreeMap::new();
         self.read_groups(device, &mut places)?;
         if self.record.raw != 0 {
             self.read_raw(device, &mut places)?;
         }
+        let all = places.values().sum();
         let mut functions: HashMap<String, u64> = HashMap::new();
         for (pc, count) in places {
             *functions.entry(self.name(pc).to_owned()).or_default() += count;
@@ -44,7 +46,7 @@ impl SampleWatch {
         let mut functions: Vec<(String, u64)> = functions.into_iter().collect();
         functions.sort_by(|a, b| (b.1, &a.0).cmp(&(a.1, &b.0)));
         functions.truncate(FUNCTIONS);
-        Ok(functions)
+        Ok((functions, all))
     }
 
     /// Those that lanes have counted in groups, of threads that ran.
@@ -77,15 +79,20 @@ impl SampleWatch {
     /// Those that code has written, of some threads.
     fn read_raw(&self, device: &mut dyn Device, places: &mut BTreeMap<u32, u64>) -> DeviceResult<()> {
         let bytes = u64::from(self.record.raw_size) * size_of::<RawSample>() as u64;
-        let rings = u64::from(self.record.raw_threads).min(RAW_BYTES / bytes.max(1)).max(1);
-        let step = u64::from(self.record.raw_threads) / rings;
+        let threads = u64::from(self.record.raw_threads);
+        let rings = threads.min(RINGS).min(RAW_BYTES / bytes.max(1)).max(1);
         let mut ring = vec![RawSample::zeroed(); self.record.raw_size as usize];
         for number in 0..rings {
-            let at = self.record.raw + number * step * bytes;
-            // SAFETY: a ring of the run. What is read of a sample that is being written may be of two; it is only shown.
+            let at = self.record.raw + number * threads / rings * bytes;
+            // SAFETY: a ring of the run, of compiled code, which runs on a device of its own. What is read of a sample that is
+            // being written may be of two; it is only shown.
             unsafe { device.read(at, bytemuck::cast_slice_mut(&mut ring))? };
-            for pc in ring.iter().filter_map(place_of_raw) {
-                *places.entry(pc).or_default() += 1;
+            let kept: Vec<u32> = ring.iter().filter_map(place_of_raw).collect();
+            // A ring has some of those that were written, and stands for the rings that are not read.
+            let all = ring.iter().map(|raw| u64::from(raw.number)).max().unwrap_or_default();
+            let each = all * u64::from(self.record.weight) * threads / rings / (kept.len() as u64).max(1);
+            for pc in kept {
+                *places.entry(pc).or_default() += each;
             }
         }
         Ok(())

@@ -48,6 +48,11 @@ pub trait Sink {
         None
     }
 
+    /// Whether [`Vitals::functions`] are wanted, which take a while to read.
+    fn wants_functions(&self) -> bool {
+        false
+    }
+
     /// Takes what a run does, at its begin, now and then, and when it is over.
     fn vitals(&mut self, _vitals: &Vitals) {}
 }

@@ -14,6 +14,9 @@ use crate::device::{Device, DeviceResult};
 use crate::layout::{self, HEAP_CLASSES, HEAP_STRIPES, Memory, PAGE, Ptr, Spawner, Thread};
 use crate::requests::{RequestCounter, RequestCounts};
 
+/// A look takes one part in so many of the time at most.
+const SHARE: u32 = 20;
+
 /// Records of threads that are read at once, and at most: more would hold the bus for long.
 const CHUNK: usize = 4096;
 const MOST_THREADS: u32 = 1 << 18;
@@ -44,6 +47,8 @@ pub struct Vitals {
     pub messages: u64,
     /// If samples are taken: functions with how many they have so far, those that have most. Of many threads, of some.
     pub functions: Vec<(String, u64)>,
+    /// All samples of which these are some.
+    pub samples: u64,
 }
 
 /// Threads by what they do.
@@ -114,14 +119,15 @@ impl Watch {
     /// Reads what the run has done so far, or in all if it is over, and passes it on. What cannot be read is told as it was
     /// before: the run itself finds out why.
     pub(super) fn look(&mut self, device: &mut dyn Device, over: bool, sink: &mut dyn Sink) {
+        let begin = Instant::now();
         self.vitals.over = over;
         self.vitals.time = self.begin.elapsed();
         if let Err(error) = self.read(device) {
             tracing::debug!("a run cannot be looked at: {error}");
         }
         sink.vitals(&self.vitals);
-        // From now on, so that a slow sink does not hold the run.
-        self.next = Instant::now() + self.every;
+        // From now on, so that a slow sink does not hold the run; and a look takes one part of the time in so many at most.
+        self.next = Instant::now() + self.every.max(begin.elapsed() * SHARE);
     }
 
     fn read(&mut self, device: &mut dyn Device) -> DeviceResult<()> {
@@ -140,7 +146,7 @@ impl Watch {
             self.vitals.states = Some(read_states(device, at, count)?);
         }
         if let Some(samples) = &mut self.samples {
-            self.vitals.functions = samples.functions(device)?;
+            (self.vitals.functions, self.vitals.samples) = samples.functions(device)?;
         }
         Ok(())
     }

@@ -248,13 +248,15 @@ fn check_calls(runtime: &str) -> Result<(), String> {
     let wasm = wat::parse_str(CALLS_ALL).expect("it is a module");
     let program = translate(&wasm, &Default::default()).expect("it translates").program;
     let entries: Vec<u32> = program.meta.exports.iter().map(|export| export.index).collect();
-    // Of one lane with samples, which a function of the runtime counts, and without, where lanes meet; and of processes.
+    // Of one lane with samples, which a function of the runtime counts, and without, where lanes meet and blocks are counted;
+    // and of processes.
     let text = |samples, processes| {
         let options = Options {
             samples,
             processes,
             single_lane: samples,
             meets: !samples && !processes,
+            counts: !samples && !processes,
             ..Options::default()
         };
         let unit = Unit {
